@@ -1,0 +1,122 @@
+"""Ant: a light four-legged robot runs towards a target far ahead.
+
+Observation, reward and termination follow IsaacGymEnvs 1.5.1 (`isaacgymenvs/tasks/ant.py`, `cfg/task/Ant.yaml`).
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tasks import base, quat, reward
+from tasks.base import option
+
+LEGS = ("front_left", "back_left", "back_right", "front_right")
+PPO = {}
+
+
+@dataclass
+class Config(base.Config):
+  """Settings of Ant."""
+
+  episode_steps: int = option(1000, "control steps until the time limit")
+  substeps: int = option(4, "physics steps in a control step")
+  target_distance: float = option(1000.0, "distance of the target ahead of the start", "m")
+  fall_height: float = option(0.31, "height of the torso below which the robot has fallen", "m")
+  start_angle: float = option(0.2, "largest offset of a joint at the start of an episode", "rad")
+  start_velocity: float = option(0.1, "largest joint speed at the start of an episode", "rad/s")
+  reward_progress: float = option(1.0, "weight of the speed towards the target", "s/m")
+  reward_alive: float = option(0.5, "weight of one per step")
+  reward_upright: float = option(0.1, "weight of standing within 21 degrees of upright")
+  reward_heading: float = option(0.5, "weight of facing the target, in full within 37 degrees")
+  reward_action: float = option(-0.005, "weight of the summed squared actions")
+  reward_energy: float = option(-0.01, "weight of the summed |action x joint speed|", "s/rad")
+  reward_joint_limit: float = option(-0.1, "weight of the number of joints at their upper limits")
+  reward_fallen: float = option(-2.0, "reward of a step that ends in a fall, in place of all others")
+
+
+class Task(base.Task):
+  robot = base.ASSETS / "ant" / "robot.xml"
+  config: Config
+
+  def setup(self) -> None:
+    joints = [f"{leg}_{joint}" for leg in LEGS for joint in ("hip", "ankle")]
+    self.angles, self.speeds = self.qpos_of(*joints), self.qvel_of(*joints)
+    self.feet = self.body_of(*(f"{leg}_foot" for leg in LEGS))
+    limits = self.constant(self.model.jnt_range)[[self.model.joint_id(name) for name in joints]]
+    self.low, self.high = limits.unbind(1)  # joint ranges [8] [rad]
+    self.home = self.constant(self.model.qpos0)  # [nq]
+    self.target = self.constant([self.config.target_distance, 0.0])  # on the floor [m]
+    self.before = self.buffer(2)  # the torso on the floor before the action [num_envs, 2] [m]
+
+  def initial_state(self) -> dict[str, Tensor]:
+    offset, speed = self.config.start_angle, self.config.start_velocity
+    qpos = self.home.repeat(self.num_envs, 1)
+    qvel = qpos.new_zeros(self.num_envs, self.model.nv)
+    angles = qpos[:, self.angles] + self.random.uniform("start angles", (8,), -offset, offset)
+    qpos[:, self.angles] = angles.clamp(self.low, self.high)
+    qvel[:, self.speeds] = self.random.uniform("start speeds", (8,), -speed, speed)
+    return {"qpos": qpos, "qvel": qvel}
+
+  def control(self) -> None:
+    self.before.copy_(self.sim.qpos[:, :2])
+    super().control()
+
+  def reward(self) -> dict[str, Tensor]:
+    _, up, heading, _ = self.attitude()
+    fraction = self.joint_fraction()
+    # The distance gained, d0 - d1 = (d0^2 - d1^2) / (d0 + d1): no difference of large numbers in float32.
+    old, new = self.target - self.before, self.target - self.sim.qpos[:, :2]
+    gained = ((old - new) * (old + new)).sum(1) / (old.norm(dim=1) + new.norm(dim=1))  # [m]
+    terms = {
+      "progress": gained / self.dt,
+      "alive": torch.ones_like(gained),
+      "upright": up > 0.93,
+      "heading": (heading / 0.8).clamp(max=1.0),
+      "action": self.action.square().sum(1),
+      "energy": (self.action * self.sim.qvel[:, self.speeds]).abs().sum(1),
+      "joint_limit": (fraction > 0.99).sum(1),
+    }
+    return reward.replace(terms, self.terminated(), "fallen")
+
+  def terminated(self) -> Tensor:
+    return self.sim.qpos[:, 2] < self.config.fall_height
+
+  def observe(self) -> dict[str, dict[str, Tensor]]:
+    rotation, up, heading, bearing = self.attitude()
+    qvel = self.sim.qvel
+    return {
+      "policy": {
+        "height": self.sim.qpos[:, 2],
+        "velocity": quat.to_body(rotation, qvel[:, :3]),
+        "angular_velocity": qvel[:, 3:6],
+        "yaw": torch.atan2(rotation[:, 1, 0], rotation[:, 0, 0]),
+        "roll": torch.atan2(rotation[:, 2, 1], rotation[:, 2, 2]),
+        "bearing": bearing,
+        "up": up,
+        "heading": heading,
+        "angles": self.joint_fraction(),
+        "speeds": 0.2 * qvel[:, self.speeds],
+        # Contact torque about the robot's centre of mass [N m] and force [N] on each foot, in world axes, in the last
+        # substep (MuJoCo's cfrc_ext), without the peaks of rare hard landings.
+        "feet": (0.1 * self.sim.cfrc_ext[:, self.feet]).clamp(-10.0, 10.0),
+        "action": self.action,
+      }
+    }
+
+  def metrics(self) -> dict[str, Tensor]:
+    return {"forward_speed": self.sim.qvel[:, 0]}  # [m/s]
+
+  def attitude(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return the torso's rotation [N, 3, 3], the cosines of its z axis with up and of its x axis with the direction to
+    the target [N], and the angle on the floor from its x axis to that direction [N] [rad].
+    """
+    rotation = quat.to_matrix(self.sim.qpos[:, 3:7])
+    x, y = torch.nn.functional.normalize(self.target - self.sim.qpos[:, :2], dim=1).unbind(1)
+    ahead, left = rotation[:, 0, 0], rotation[:, 1, 0]
+    heading = ahead * x + left * y
+    return rotation, rotation[:, 2, 2], heading, torch.atan2(ahead * y - left * x, heading)
+
+  def joint_fraction(self) -> Tensor:
+    """Return where each joint is in its range [N, 8]: -1 at the lower limit, 1 at the upper."""
+    return (2 * self.sim.qpos[:, self.angles] - self.high - self.low) / (self.high - self.low)

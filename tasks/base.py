@@ -1,0 +1,306 @@
+"""What every task shares: the step of a batch of environments, named rewards and observations, masked resets."""
+
+import dataclasses
+import difflib
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+import physics
+
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
+
+# Above this sum of magnitudes over an environment's numbers a transition counts as diverged, like one with nan or inf.
+# No robot of a few metres and kilogrammes comes near it.
+DIVERGED = 1e7
+
+
+def option(default: Any, meaning: str, unit: str = "") -> Any:
+  """Return a Config field: its default, its meaning and its unit, which `--help` prints."""
+  return dataclasses.field(default=default, metadata={"help": meaning, "unit": unit})
+
+
+@dataclasses.dataclass
+class Config:
+  """Settings of a task. A field `reward_x` is the weight of the reward term `x`; the time step is the robot file's."""
+
+  episode_steps: int = option(1000, "control steps until the time limit")
+  substeps: int = option(4, "physics steps in a control step")
+
+
+class Random(Protocol):
+  """Random numbers per environment, keyed by purpose and by a step counter that lives on the device."""
+
+  def uniform(self, purpose: str, shape: tuple[int, ...], low: float = 0.0, high: float = 1.0) -> Tensor:
+    """Return numbers [num_envs, *shape] in [low, high)."""
+
+  def advance(self) -> None:
+    """Move the step counter by one."""
+
+  def state_dict(self) -> dict[str, Any]:
+    """Return what the future numbers depend on."""
+
+  def load_state_dict(self, state: dict[str, Any]) -> None:
+    """Continue from `state`."""
+
+
+class Task:
+  """A batch of environments of one task.
+
+  A task names its `robot` and writes `initial_state`, `reward`, `terminated` and `observe`; `setup`, `control`, `update`
+  and `metrics` where it needs them. All see every environment at once: tensors are [num_envs, ...], static in shape,
+  never read by the host. State lives in `self.sim` and in buffers, both written in place.
+  """
+
+  robot: Path | str  # MJCF file or text
+
+  def __init__(
+    self,
+    config: Config,
+    num_envs: int,
+    device: torch.device | str = "cpu",
+    *,
+    random: Random,
+    training: bool = True,
+    simulation: Any = None,
+  ):
+    """Build `num_envs` environments. `simulation` is any object with the contract of `physics.Simulation`; None makes one
+    that runs on as many threads as torch does. In training the first episodes start at random phases.
+    """
+    if simulation is None:
+      simulation = physics.Simulation(
+        physics.load_model(self.robot), num_envs, device, torch.get_num_threads()
+      )
+    self.config = config
+    self.num_envs = num_envs
+    self.device = torch.device(device)
+    self.random = random
+    self.training = training
+    self.sim = simulation
+    self.model = simulation.model
+    self.num_actions: int = self.model.nu
+    self.max_episode_steps = config.episode_steps
+    self.dt: float = config.substeps * self.model.timestep  # control step [s]
+    self._made: list[Tensor] = []
+    self.action = self.buffer(self.num_actions)  # of the present step, in [-1, 1]
+    self.episode_steps = self.buffer(dtype=torch.int64)  # control steps since the episode's start
+    self._overflow = torch.zeros((), dtype=torch.int64, device=self.device)
+    self._nonfinite = torch.zeros((), dtype=torch.int64, device=self.device)
+    self._control_range()
+    self.setup()
+    self._buffers = self._find_buffers()
+    self._weights = self._reward_weights()
+    self.obs_dims = {group: obs.shape[1] for group, obs in self._observe().items()}
+
+  # ---- what a task writes ----
+
+  def setup(self) -> None:
+    """Look names up, make constants and buffers."""
+
+  def initial_state(self) -> dict[str, Tensor]:
+    """Return candidates [num_envs, ...] for the start of an episode, by name: `qpos`, `qvel` or a buffer.
+
+    Base keeps them where an episode ended. What is not named starts at the model's default, a buffer at zero. The
+    final state is still visible.
+    """
+    return {}
+
+  def control(self) -> None:
+    """Write `sim.ctrl` from `action`. The default maps [-1, 1] onto each actuator's control range."""
+    self.sim.ctrl.copy_(torch.addcmul(self._ctrl_middle, self._ctrl_half, self.action))
+
+  def update(self) -> None:
+    """Advance the task's buffers, once per step after the physics."""
+
+  def reward(self) -> dict[str, Tensor]:
+    """Return the unweighted terms of the reward by name, each [num_envs]."""
+    raise NotImplementedError
+
+  def terminated(self) -> Tensor:
+    """Return where the episode failed or succeeded [num_envs] bool; the time limit is base's."""
+    raise NotImplementedError
+
+  def observe(self) -> dict[str, dict[str, Tensor]]:
+    """Return named blocks [num_envs] or [num_envs, n] per group (`policy`, optionally `critic`), without side effects."""
+    raise NotImplementedError
+
+  def metrics(self) -> dict[str, Tensor]:
+    """Return further quantities [num_envs] to log."""
+    return {}
+
+  # ---- what setup uses ----
+
+  def buffer(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Return zeros [num_envs, *shape], to be kept as an attribute and written in place.
+
+    A buffer is zeroed where an episode ends, unless `initial_state` names it, and is part of a checkpoint.
+    """
+    self._made.append(torch.zeros(*shape, self.num_envs, dtype=dtype, device=self.device).movedim(-1, 0))
+    return self._made[-1]
+
+  def constant(self, values: Any) -> Tensor:
+    """Return numbers as a float32 tensor on the device."""
+    return torch.as_tensor(np.asarray(values), dtype=torch.float32, device=self.device)
+
+  def qpos_of(self, *joints: str) -> slice | Tensor:
+    """Return the columns of `qpos` that hold the named joints, in order; evenly spaced ones as a slice, which is a view."""
+    return self._columns(joints, self.model.jnt_qposadr, (7, 4, 1, 1))
+
+  def qvel_of(self, *joints: str) -> slice | Tensor:
+    """Return the columns of `qvel` that hold the named joints, in order; evenly spaced ones as a slice, which is a view."""
+    return self._columns(joints, self.model.jnt_dofadr, (6, 3, 1, 1))
+
+  def body_of(self, *bodies: str) -> slice | Tensor:
+    """Return the rows of `xpos`, `xquat`, `cfrc_ext` of the named bodies; evenly spaced ones as a slice, which is a view."""
+    return self._pick([self.model.body_id(name) for name in bodies])
+
+  def ctrl_of(self, *actuators: str) -> slice | Tensor:
+    """Return the columns of `ctrl` of the named actuators; evenly spaced ones as a slice, which is a view."""
+    return self._pick([self.model.actuator_id(name) for name in actuators])
+
+  # ---- what a trainer uses ----
+
+  def reset(self) -> TensorDict:
+    """Start every episode anew and return the observation groups [num_envs]."""
+    self.random.advance()
+    self._reset(torch.ones(self.num_envs, dtype=torch.bool, device=self.device))
+    if self.training:
+      phase = self.random.uniform("phase", ()) * self.max_episode_steps
+      self.episode_steps.copy_(phase)
+    return TensorDict(self._observe(), batch_size=[self.num_envs])
+
+  def step(self, action: Tensor) -> TensorDict:
+    """Apply `action` [num_envs, num_actions], clipped to [-1, 1], for one control step; then reset what has ended.
+
+    The result [num_envs] holds obs, final_obs, reward, terminated, truncated, valid, reward_terms and metrics. Where
+    `valid` is false the simulation diverged: that environment was reset, its reward is zero, its final_obs is its obs.
+    """
+    self.random.advance()
+    self.action.copy_(action.clamp(-1.0, 1.0))
+    self.control()
+    self.sim.step(self.config.substeps)
+    self.episode_steps += 1
+    self.update()
+    terms = {name: self._weights[name] * term.to(torch.float32) for name, term in self.reward().items()}
+    reward = torch.stack(list(terms.values())).sum(0)
+    final_obs = self._observe()
+    valid = self._finite(reward, final_obs)
+    terminated = self.terminated() & valid
+    truncated = (self.episode_steps >= self.max_episode_steps) & ~terminated & valid
+    metrics = {name: value.to(torch.float32) for name, value in self.metrics().items()}
+    self._overflow += self.sim.overflow.sum()
+    self._nonfinite += (~valid).sum()
+    self._reset(terminated | truncated | ~valid)
+    obs = self._observe()
+    result = {
+      "obs": obs,
+      "final_obs": {group: torch.where(valid.unsqueeze(1), final_obs[group], obs[group]) for group in obs},
+      "reward": reward.where(valid, 0.0),
+      "terminated": terminated,
+      "truncated": truncated,
+      "valid": valid,
+      "reward_terms": {name: term.where(valid, 0.0) for name, term in terms.items()},
+      "metrics": {name: value.where(valid, 0.0) for name, value in metrics.items()},
+    }
+    return TensorDict(result, batch_size=[self.num_envs])
+
+  def counters(self) -> dict[str, Tensor]:
+    """Return what went wrong since the start, as scalars on the device: contacts dropped, transitions that diverged."""
+    return {"overflow": self._overflow, "nonfinite": self._nonfinite}
+
+  def state_dict(self) -> dict[str, Any]:
+    """Return everything that the future of these environments depends on."""
+    return {
+      "simulation": self.sim.get_state().clone(),
+      "buffers": {name: buffer.clone() for name, buffer in self._buffers.items()},
+      "counters": {name: count.clone() for name, count in self.counters().items()},
+      "random": self.random.state_dict(),
+    }
+
+  def load_state_dict(self, state: dict[str, Any]) -> None:
+    """Continue exactly from `state`, which the same task with the same number of environments returned."""
+    self.sim.set_state(state["simulation"])
+    for name, buffer in self._buffers.items():
+      buffer.copy_(state["buffers"][name])
+    for name, count in self.counters().items():
+      count.copy_(state["counters"][name])
+    self.random.load_state_dict(state["random"])
+
+  # ---- inside ----
+
+  def _observe(self) -> dict[str, Tensor]:
+    """Return each observation group as one float32 tensor [num_envs, d], its blocks side by side."""
+    return {
+      group: torch.cat(
+        [block.reshape(self.num_envs, -1).to(torch.float32) for block in blocks.values()], dim=1
+      )
+      for group, blocks in self.observe().items()
+    }
+
+  def _finite(self, reward: Tensor, obs: dict[str, Tensor]) -> Tensor:
+    """Return where the transition is finite and sane [num_envs] bool (a comparison with nan is false)."""
+    parts = [self.sim.qpos, self.sim.qvel, *obs.values()]
+    return torch.stack([reward.abs(), *(part.abs().sum(1) for part in parts)]).sum(0) < DIVERGED
+
+  def _reset(self, ended: Tensor) -> None:
+    """Start a new episode where `ended` [num_envs] is true."""
+    candidates = self.initial_state()
+    self.sim.reset(ended)
+    targets = {"qpos": self.sim.qpos, "qvel": self.sim.qvel} | self._buffers
+    for name in candidates:
+      if name not in targets:
+        raise KeyError(f"initial_state names '{name}', {_nearest(name, targets)}")
+    for name, target in targets.items():
+      if name in self._buffers and getattr(self, name) is not target:
+        raise RuntimeError(f"buffer '{name}' was rebound; write it in place: self.{name}.copy_(...)")
+      mask = ended.view(-1, *[1] * (target.ndim - 1))
+      if name in candidates:
+        target.copy_(torch.where(mask, candidates[name].to(target.dtype), target))
+      elif name in self._buffers:
+        target.masked_fill_(mask, 0)
+    self.sim.forward(ended)
+
+  def _control_range(self) -> None:
+    """Prepare the default control: the middle and half width of each actuator's range [nu]."""
+    low, high = self.constant(self.model.actuator_ctrlrange).unbind(-1)
+    self._ctrl_middle, self._ctrl_half = (low + high) / 2, (high - low) / 2
+
+  def _find_buffers(self) -> dict[str, Tensor]:
+    """Return the attributes that `buffer` made."""
+    return {name: value for name, value in vars(self).items() if any(value is made for made in self._made)}
+
+  def _reward_weights(self) -> dict[str, float]:
+    """Return the weight of each reward term: the Config field `reward_<term>`."""
+    prefix = "reward_"
+    names = [field.name for field in dataclasses.fields(self.config) if field.name.startswith(prefix)]
+    terms = [prefix + term for term in self.reward()]
+    for name in {*names} ^ {*terms}:
+      known, where = (
+        (terms, "reward() has no such term") if name in names else (names, "Config has no such field")
+      )
+      raise ValueError(f"{name}: {where}, {_nearest(name, known)}")
+    return {name.removeprefix(prefix): getattr(self.config, name) for name in names}
+
+  def _columns(self, joints: tuple[str, ...], address: np.ndarray, widths: tuple[int, ...]) -> slice | Tensor:
+    """Return the columns of `joints`, given where each joint starts and how wide free, ball, slide and hinge are."""
+    columns: list[int] = []
+    for joint in map(self.model.joint_id, joints):
+      columns += range(address[joint], address[joint] + widths[self.model.jnt_type[joint]])
+    return self._pick(columns)
+
+  def _pick(self, index: list[int]) -> slice | Tensor:
+    """Return `index` as a slice if it is evenly spaced upwards, else as a tensor."""
+    steps = {b - a for a, b in zip(index, index[1:], strict=False)} or {1}
+    if len(steps) == 1 and min(steps) > 0:
+      return slice(index[0], index[-1] + 1, min(steps))
+    return torch.as_tensor(index, device=self.device)
+
+
+def _nearest(name: str, known: Any) -> str:
+  """Say which of the known names is meant."""
+  near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.0)
+  return f"nearest: '{near[0]}'" if near else "there is none"

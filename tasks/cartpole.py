@@ -1,0 +1,60 @@
+"""Cartpole: keep a pole upright on a cart that is pushed along a rail.
+
+Observation, reward and limits follow IsaacGymEnvs 1.5.1 (`isaacgymenvs/tasks/cartpole.py`, `cfg/task/Cartpole.yaml`).
+"""
+
+import math
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from tasks import base, reward
+from tasks.base import option
+
+PPO = {}
+
+
+@dataclass
+class Config(base.Config):
+  """Settings of Cartpole; the best return is nearly `episode_steps`."""
+
+  episode_steps: int = option(500, "control steps until the time limit")
+  substeps: int = option(2, "physics steps in a control step")
+  rail_limit: float = option(3.0, "distance of the cart from the middle that ends an episode", "m")
+  start_position: float = option(0.1, "largest offset at the start of an episode", "m, rad")
+  start_velocity: float = option(0.25, "largest speed at the start of an episode", "m/s, rad/s")
+  reward_upright: float = option(1.0, "weight of one per step")
+  reward_angle: float = option(-1.0, "weight of the squared pole angle", "1/rad^2")
+  reward_cart_speed: float = option(-0.01, "weight of the cart's speed", "s/m")
+  reward_pole_speed: float = option(-0.005, "weight of the pole's angular speed", "s/rad")
+  reward_failed: float = option(-2.0, "reward of a step that ends in failure, in place of all others")
+
+
+class Task(base.Task):
+  robot = base.ASSETS / "cartpole" / "robot.xml"
+  config: Config
+
+  def initial_state(self) -> dict[str, Tensor]:
+    position, velocity = self.config.start_position, self.config.start_velocity
+    return {
+      "qpos": self.random.uniform("start position", (2,), -position, position),
+      "qvel": self.random.uniform("start velocity", (2,), -velocity, velocity),
+    }
+
+  def reward(self) -> dict[str, Tensor]:
+    _, angle = self.sim.qpos.unbind(1)  # [m], [rad]
+    cart_velocity, pole_velocity = self.sim.qvel.unbind(1)  # [m/s], [rad/s]
+    terms = {
+      "upright": angle.new_ones(self.num_envs),
+      "angle": angle.square(),
+      "cart_speed": cart_velocity.abs(),
+      "pole_speed": pole_velocity.abs(),
+    }
+    return reward.replace(terms, self.terminated(), "failed")
+
+  def terminated(self) -> Tensor:
+    cart, angle = self.sim.qpos.unbind(1)
+    return (cart.abs() > self.config.rail_limit) | (angle.abs() > math.pi / 2)
+
+  def observe(self) -> dict[str, dict[str, Tensor]]:
+    return {"policy": {"position": self.sim.qpos, "velocity": self.sim.qvel}}
