@@ -1,0 +1,38 @@
+# make train [key=value ...]   train on what this machine has; every key=value goes to train.py
+# make test                    lint, format check, type check and the test suite
+# make bench                   every benchmark, as `name: value` lines
+# make lint                    lint, format check and type check alone
+# The first call of each builds .venv with the versions of constraints.txt; later ones reuse it.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+KEYS = $(filter-out PYTHON=%,$(MAKEOVERRIDES))
+
+.PHONY: train test bench lint
+
+train: $(VENV)/.installed
+	$(BIN)/python train.py $(KEYS)
+
+test: lint
+	$(BIN)/python -m pytest -n 2
+
+bench: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks $(KEYS)
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# .installed is the package alone, .installed-<extra> the package with one of its extras.
+$(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	touch $@
+
+$(VENV)/.installed-%: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[$*]"
+	touch $@
