@@ -1,4 +1,4 @@
-"""Compile a robot file with MuJoCo and read it into a `Model`; name what the engine lacks before anything runs.
+"""Compile robot files with MuJoCo, read it into a `Model`; name what the engine lacks, before anything runs.
 
 This and `parity.py` are the only files of `physics` that import MuJoCo. All here runs once, before tracing.
 """
@@ -10,7 +10,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import mujoco
 import numpy as np
@@ -23,7 +23,6 @@ from mujoco import (
   mjtGain,
   mjtGeom,
   mjtIntegrator,
-  mjtJoint,
   mjtObj,
   mjtSolver,
   mjtTrn,
@@ -35,7 +34,7 @@ from physics.pairs import ContactPair, contact_pairs
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-Source = str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel
+Source: TypeAlias = str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel
 
 SHAPES = (mjtGeom.mjGEOM_PLANE, mjtGeom.mjGEOM_SPHERE, mjtGeom.mjGEOM_CAPSULE)
 ACTUATOR_TYPES = {
@@ -156,7 +155,7 @@ class Model:
   geom_rbound: Floats
 
   actuator_trnid: Ints  # [nu] joint that the actuator drives
-  actuator_gear: Floats  # [nu, 6]; the first drives a scalar joint
+  actuator_gear: Floats  # [nu, 6] moment arms: 1 of a scalar, 3 of a ball, 6 of a free joint
   actuator_gainprm: Floats  # [nu, 3] gain = (1, length, velocity) . gainprm
   actuator_biasprm: Floats  # [nu, 3] bias = (1, length, velocity) . biasprm
   actuator_ctrllimited: Bools
@@ -199,9 +198,9 @@ class Model:
 def load_model(source: Source, *, integrator: Literal["Euler"] | None = None) -> Model:
   """Compile `source` (path, XML text, MjSpec or MjModel) and read it; the argument is left as it was.
 
-  `integrator="Euler"` replaces the integrator that the file asks for. A file that asks for another solver than
-  Newton gets Newton, with a warning: all of MuJoCo's solvers have the same solution. Sensors are ignored, with a
-  warning. Raises UnsupportedModel for what the engine lacks, ValueError for what MuJoCo's compiler refuses.
+  `integrator="Euler"` replaces the integrator that the file asks for. Another solver than Newton is replaced,
+  with a warning, since all solvers of MuJoCo share their solution. Sensors are left out, with a warning.
+  Raises UnsupportedModel for what the engine lacks, ValueError for what MuJoCo's compiler refuses.
   """
   mj = _compile(source)
   if integrator is not None:
@@ -226,11 +225,12 @@ def _compile(source: Source) -> mujoco.MjModel:
     return copy.copy(source)
   if isinstance(source, mujoco.MjSpec):
     return source.copy().compile()
-  if isinstance(source, str) and source.lstrip().startswith("<"):
-    return mujoco.MjModel.from_xml_string(source)
-  if not Path(source).is_file():
-    raise FileNotFoundError(f"no model file {os.fspath(source)!r}")
-  return mujoco.MjModel.from_xml_path(os.fspath(source))
+  text = os.fspath(source)
+  if text.lstrip().startswith("<"):
+    return mujoco.MjModel.from_xml_string(text)
+  if not Path(text).is_file():
+    raise FileNotFoundError(f"no model file {text!r}")
+  return mujoco.MjModel.from_xml_path(text)
 
 
 def _fields(mj: mujoco.MjModel) -> dict[str, Any]:
@@ -266,8 +266,8 @@ def _disabled(mj: mujoco.MjModel, *bits: mjtDisableBit) -> bool:
 def _flags(mj: mujoco.MjModel) -> dict[str, bool]:
   """Read the disable flags that stay flags.
 
-  Those that neither this nor `_switched_off` names change no result: equality (there are none), island, midphase,
-  nativeccd, multiccd, sensor, autoreset.
+  Those that neither this nor `_switched_off` names change no result: equality (there are none), island,
+  midphase, nativeccd, multiccd, sensor, autoreset.
   """
   bit = mjtDisableBit
   return {
@@ -338,12 +338,12 @@ def _unsupported(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
     for i, value in enumerate(getattr(mj, field)):
       if np.any(value):
         yield _label(mj, kind, mj.dof_jntid[i] if field.startswith("dof_") else i), feature
-  for i in np.flatnonzero(mj.body_mocapid >= 0):
+  for i in np.flatnonzero(mj.body_mocapid >= 0).tolist():
     yield _label(mj, "body", i), "mocap"
-  for i in np.flatnonzero(mj.jnt_limited):
+  for i in np.flatnonzero(mj.jnt_limited).tolist():
     if _mixes_formats(mj.jnt_solref[i]):
       yield _label(mj, "joint", i), "solreflimit of mixed signs"
-  for i in np.flatnonzero(mj.dof_frictionloss):
+  for i in np.flatnonzero(mj.dof_frictionloss).tolist():
     if _mixes_formats(mj.dof_solref[i]):
       yield _label(mj, "joint", mj.dof_jntid[i]), "solreffriction of mixed signs"
   yield from _unsupported_actuators(mj)
@@ -373,9 +373,6 @@ def _unsupported_actuators(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
       value = int(getattr(mj, f"actuator_{field}")[i])
       if value not in supported:
         yield _label(mj, "actuator", i), f"{field} {_enum_name(kind(value))}"
-    joint = mj.actuator_trnid[i, 0]
-    if int(mj.jnt_type[joint]) not in (mjtJoint.mjJNT_HINGE, mjtJoint.mjJNT_SLIDE):
-      yield _label(mj, "actuator", i), "an actuator on a ball or free joint"
     if mj.actuator_ctrlnum[i] != 1:
       yield _label(mj, "actuator", i), f"an actuator with {mj.actuator_ctrlnum[i]} controls"
 
@@ -393,7 +390,7 @@ def _unsupported_contacts(mj: mujoco.MjModel, pairs: tuple[ContactPair, ...]) ->
 
 
 def _mixes_formats(solref: Floats) -> bool:
-  """Return whether one number is a time constant or damping ratio and the other a negated stiffness or damping."""
+  """Return whether only one number is negated stiffness or damping, so that MuJoCo would use its default."""
   return bool((solref[0] > 0) != (solref[1] > 0))
 
 

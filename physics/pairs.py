@@ -1,4 +1,4 @@
-"""The pairs of geoms that can collide, and the parameters of their contacts: MuJoCo's filters and mixing rules.
+"""Which pairs of geoms can collide, and with which contact parameters: MuJoCo's filters and mixing rules.
 
 Source: MuJoCo's documentation, chapters computation ("Selection") and modeling ("Contact parameters").
 """
@@ -35,8 +35,8 @@ class ContactPair:
 def contact_pairs(mj: Any, *, filter_parent: bool, min_time_constant: float) -> tuple[ContactPair, ...]:
   """Return every pair of geoms of a compiled MjModel that can collide, in the order of geom ids.
 
-  Explicit pairs bring their own parameters and pass all filters but one: geoms welded to each other, or both to
-  the world, never push each other. `min_time_constant` [s] is the lower bound that refsafe sets, 0 for none.
+  Explicit pairs bring their own parameters and pass all filters but one: geoms welded to each other, or both
+  to the world, never push each other. `min_time_constant` [s] is the lower bound of refsafe, 0 for none.
   """
   pairs = []
   explicit = {(mj.pair_geom1[i], mj.pair_geom2[i]): i for i in range(mj.npair)}
