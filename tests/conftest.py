@@ -1,10 +1,10 @@
-"""What every test shares: one torch thread, a kernel cache of the checkout's own, GPU tests skipped without a GPU."""
+"""What every test shares: one torch thread, the checkout's own kernel cache, GPU tests only with a GPU."""
 
 import os
 from pathlib import Path
 
-# Both are read once, on import of torch and warp; a test's own subprocesses inherit them. pytest-xdist already runs
-# one worker per core, and kernels kept beside the checkout make a second run fast.
+# Both are read once, on import of torch and warp; a test's own subprocesses inherit them. pytest-xdist
+# already runs one worker per core, and kernels kept beside the checkout make a second run fast.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("WARP_CACHE_PATH", str(Path(__file__).parents[1] / ".pytest_cache" / "kernels"))
 

@@ -1,0 +1,134 @@
+"""The house's rules: who may import whom, how long things get, what is pinned, what make passes on."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = {"gpurobot", "physics", "tasks"}
+TRACKED = subprocess.run(
+  ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
+).stdout.split()
+SOURCES = [path for path in TRACKED if path.endswith(".py") and (ROOT / path).exists()]
+SHIPPED = [path for path in SOURCES if path.split("/")[0] in {*PACKAGES, "train.py"}]
+
+TRAINER = {"gpurobot", "omegaconf", "rich", "tensordict", "torch"}
+TASK = {"tasks.base", "tasks.quat", "tasks.randomize", "tasks.reward", "tasks.terrain", "torch"}
+# What a file may import beside the standard library; the first pattern that matches its path counts.
+IMPORTS = {
+  r"train\.py": {"gpurobot", "tasks", "torch"},
+  r"gpurobot/(doctor|evaluate|export|play|record|replay)\.py": {*TRAINER, *PACKAGES, "gymnasium", "numpy"},
+  r"gpurobot/.*": TRAINER,
+  r"tasks/__init__\.py": {"tasks"},
+  r"tasks/base\.py": {*TASK, "numpy", "physics", "tensordict"},
+  r"tasks/.*": TASK,
+  r"physics/model\.py": {"mujoco", "numpy", "physics"},
+  r"physics/parity\.py": {"mujoco", "numpy", "physics", "torch"},
+  r"physics/simulation\.py": {"numpy", "physics", "torch", "warp"},
+  r"physics/.*": {"numpy", "physics", "warp"},
+}
+
+MAX_FILE, MAX_FUNCTION, MAX_PARAMETERS = 400, 40, 6
+# What is longer than that, and why; twice as long has no excuse.
+LONGER: dict[str, str] = {}
+
+
+class Import(NamedTuple):
+  module: str
+  line: int
+
+
+def imports(tree: ast.AST) -> Iterator[Import]:
+  for node in ast.walk(tree):
+    if isinstance(node, ast.Import):
+      yield from (Import(alias.name, node.lineno) for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+      assert node.level == 0, f"line {node.lineno}: relative import"
+      package = node.module in PACKAGES  # `from tasks import base` imports tasks.base
+      names = [f"{node.module}.{alias.name}" for alias in node.names] if package else [str(node.module)]
+      yield from (Import(name, node.lineno) for name in names)
+
+
+def is_allowed(module: str, allowed: set[str]) -> bool:
+  parents = {module.rsplit(".", depth)[0] for depth in range(module.count(".") + 1)}
+  return module.partition(".")[0] in sys.stdlib_module_names or bool(parents & allowed)
+
+
+@pytest.mark.parametrize("path", SHIPPED)
+def test_imports_run_one_way(path: str) -> None:
+  allowed = next(names for pattern, names in IMPORTS.items() if re.fullmatch(pattern, path))
+  tree = ast.parse((ROOT / path).read_text())
+  assert [found for found in imports(tree) if not is_allowed(found.module, allowed)] == []
+
+
+def test_only_one_file_knows_torch_distributed() -> None:
+  knows = [path for path in SHIPPED if "torch.distributed" in (ROOT / path).read_text()]
+  assert knows == ["gpurobot/distributed.py"]
+
+
+def sizes(path: str) -> Iterator[tuple[str, int, int]]:
+  """Yield (place, size, limit) of the file, and of each function in it."""
+  text = (ROOT / path).read_text()
+  yield path, len(text.splitlines()), MAX_FILE
+  for node in ast.walk(ast.parse(text)):
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+      place = f"{path}:{node.name}"
+      docstring = node.body[0] if ast.get_docstring(node) else None
+      shown = 0 if docstring is None else int(docstring.end_lineno or 0) - docstring.lineno + 1
+      yield place, int(node.end_lineno or 0) - node.lineno + 1 - shown, MAX_FUNCTION
+      own = {"self", "cls"}
+      arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+      yield f"{place}()", len([a for a in arguments if a.arg not in own]), MAX_PARAMETERS
+
+
+@pytest.mark.parametrize("path", SOURCES)
+def test_nothing_is_long_without_a_reason(path: str) -> None:
+  assert [s for s in sizes(path) if s[1] > s[2] and not (s[0] in LONGER and s[1] <= 2 * s[2])] == []
+
+
+def test_every_reason_is_still_needed() -> None:
+  long = {place for path in SOURCES for place, size, limit in sizes(path) if size > limit}
+  assert set(LONGER) <= long
+
+
+def test_no_path_of_one_machine() -> None:
+  machine = re.compile(r"(?<![\w.}$-])/(?:home|root|tmp|work|opt|mnt|Users)/[\w.]|file:/{2}")
+  texts = {path: (ROOT / path).read_bytes().decode(errors="ignore") for path in TRACKED}
+  assert [(path, found.group()) for path, text in texts.items() for found in machine.finditer(text)] == []
+
+
+def test_constraints_pin_every_dependency_within_its_range() -> None:
+  project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+  lines = (ROOT / "constraints.txt").read_text().splitlines()
+  pinned = dict(line.split("==") for line in lines if not line.startswith("#"))
+  extras = [line for extra in project["optional-dependencies"].values() for line in extra]
+  for requirement in map(Requirement, [*project["dependencies"], *extras]):
+    assert pinned[requirement.name] in requirement.specifier, requirement
+
+
+def dry_run(*arguments: str) -> list[str]:
+  environment = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+  command = ["make", "--dry-run", "--no-print-directory", *arguments]
+  done = subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True)
+  return done.stdout.splitlines()[-1].split()
+
+
+def test_make_train_passes_every_key_on() -> None:
+  keys = {"task=cartpole", "num_envs=512", "seed=3", "ppo.horizon=8"}
+  _, program, *passed = dry_run("train", *keys, "PYTHON=python3")
+  assert program == "train.py"
+  assert set(passed) == keys
+
+
+def test_make_test_checks_all() -> None:
+  assert dry_run("test")[1:] == ["-m", "pytest", "-n", "2"]
+  assert dry_run("lint")[-1].endswith("mypy")
