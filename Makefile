@@ -18,7 +18,7 @@ test: lint
 	$(BIN)/python -m pytest -n 2
 
 bench: $(VENV)/.installed-bench
-	$(BIN)/python -m benchmarks $(KEYS)
+	$(BIN)/python -m benchmarks
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check

@@ -1,0 +1,98 @@
+"""Environment steps per second of training Ant: this project's trainer beside Stable-Baselines3's PPO."""
+
+import itertools
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import gymnasium
+import torch
+from stable_baselines3 import PPO
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from stable_baselines3.common.vec_env import SubprocVecEnv
+from torch import Tensor, nn
+
+import tasks
+from benchmarks import cases
+from benchmarks.report import line
+from gpurobot import config
+
+ROOT = Path(__file__).parents[1]
+
+
+class Trunk(BaseFeaturesExtractor):
+  """The hidden layers that actor and critic share, as in this project's network."""
+
+  def __init__(self, space: gymnasium.spaces.Box, hidden: list[int]) -> None:
+    super().__init__(space, hidden[-1])
+    widths = [space.shape[0], *hidden]
+    layers = [(nn.Linear(i, o), nn.ELU()) for i, o in itertools.pairwise(widths)]
+    self.layers = nn.Sequential(*(module for pair in layers for module in pair))
+
+  def forward(self, observation: Tensor) -> Tensor:
+    """Return features [batch, hidden[-1]]."""
+    return self.layers(observation)
+
+
+def own_speed(seconds: float) -> float:
+  """Train Ant for some seconds with `train.py` and return its environment steps per second."""
+  with tempfile.TemporaryDirectory() as folder:
+    run = Path(folder) / "run"
+    command = [sys.executable, "train.py", "task=ant", f"max_seconds={seconds}", f"run_dir={run}"]
+    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    return float(json.loads((run / "summary.json").read_text())["steps_per_second"])
+
+
+def peer_speed(peer: cases.TrainingPeer, settings: config.Config) -> float:
+  """Run one iteration of Stable-Baselines3 with this project's network, epochs and batch; return steps/s."""
+  ppo = settings.ppo
+  samples = settings.num_envs * ppo.horizon
+  workers = make_vec_env(peer.environment, peer.workers, vec_env_cls=SubprocVecEnv)
+  learner = PPO(
+    "MlpPolicy",
+    workers,
+    n_steps=samples // peer.workers,
+    batch_size=samples // ppo.minibatches,
+    n_epochs=ppo.epochs,
+    policy_kwargs={
+      "features_extractor_class": Trunk,
+      "features_extractor_kwargs": {"hidden": list(ppo.hidden)},
+      "net_arch": [],
+    },
+    device="cpu",
+  )
+  start = time.perf_counter()
+  learner.learn(samples)
+  seconds = time.perf_counter() - start
+  workers.close()
+  return samples / seconds
+
+
+def run() -> None:
+  """Print training speeds and their ratios, the project's own measured before and after the peers."""
+  settings = config.defaults(tasks.load("ant"))
+  ppo = settings.ppo
+  line("training.num_envs", settings.num_envs)
+  line("training.batch", settings.num_envs * ppo.horizon)
+  line("training.minibatches", ppo.minibatches)
+  line("training.epochs", ppo.epochs)
+  for depth, width in enumerate(ppo.hidden):
+    line(f"training.network.hidden{depth}", width)
+  line("training.threads", torch.get_num_threads())
+  own = [own_speed(cases.TRAINING_SECONDS)]
+  peers = {peer: peer_speed(peer, settings) for peer in cases.TRAINING}
+  own.append(own_speed(cases.TRAINING_SECONDS))
+  line("training.ant.gpurobot", statistics.mean(own))
+  for peer, speed in peers.items():
+    line(f"training.{peer.name}.stable_baselines3", speed)
+    line(f"training.{peer.name}.ratio", statistics.mean(own) / speed)
+    line(f"training.{peer.name}.goal", peer.goal)
+
+
+if __name__ == "__main__":
+  run()
