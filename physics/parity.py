@@ -23,13 +23,13 @@ MIXED = (
   "solref",
   "solimp",
   "margin",
-)  # what `Model` holds per pair, MuJoCo per geom and explicit pair
+)  # `Model` holds them per pair, MuJoCo per geom and per <pair>
 
 
 class MujocoSimulation:
   """MuJoCo C stepping `num_envs` environments one by one, in float64, behind the names of `Simulation`.
 
-  Fields are tensors [num_envs, ...] on the CPU, written in place and never rebound; `outputs` names the derived
+  Fields are tensors [num_envs, ...] on the CPU, written in place and never rebound; `outputs` names derived
   ones. MuJoCo by itself resets an environment whose state is not finite.
   """
 
@@ -37,19 +37,14 @@ class MujocoSimulation:
     self.model, self.num_envs = model, num_envs
     self.device, self.threads = torch.device("cpu"), 1
     self._data = mujoco.MjData(model.mj)
-    self._inputs = {
-      "qpos": self._tensor(model.nq),
-      "qvel": self._tensor(model.nv),
-      "ctrl": self._tensor(model.nu),
-      "qacc_warmstart": self._tensor(model.nv),
-    }
-    self._outputs = {name: self._tensor(*self._read(name).shape) for name in outputs}
-    self.qpos, self.qvel, self.ctrl, self.qacc_warmstart = self._inputs.values()
-    for name, tensor in self._outputs.items():
-      setattr(self, name, tensor)
-    self.contact_count = self._tensor(dtype=torch.int32)
-    self.overflow = self._tensor(dtype=torch.int32)  # always 0: MuJoCo's lists grow
-    self.solver_niter = self._tensor(dtype=torch.int32)
+    sizes = {"qpos": model.nq, "qvel": model.nv, "ctrl": model.nu, "qacc_warmstart": model.nv}
+    self._inputs = {name: np.zeros((num_envs, size)) for name, size in sizes.items()}
+    self._outputs = {name: np.zeros((num_envs, *self._read(name).shape)) for name in outputs}
+    for name, array in (self._inputs | self._outputs).items():
+      setattr(self, name, torch.from_numpy(array))
+    self.contact_count = torch.zeros(num_envs, dtype=torch.int32)
+    self.overflow = torch.zeros(num_envs, dtype=torch.int32)  # stays 0: MuJoCo's lists grow
+    self.solver_niter = torch.zeros(num_envs, dtype=torch.int32)
     self.reset()
 
   def step(self, substeps: int = 1, ctrl: torch.Tensor | None = None) -> None:
@@ -60,8 +55,8 @@ class MujocoSimulation:
         if ctrl is not None:
           self._data.ctrl[:] = ctrl[env, substep].numpy()
         mujoco.mj_step(self.model.mj, self._data)
-      for name, tensor in self._inputs.items():
-        tensor[env] = torch.from_numpy(getattr(self._data, name))
+      for name, array in self._inputs.items():
+        array[env] = getattr(self._data, name)
       self._store(env)
 
   def forward(self, mask: torch.Tensor | None = None) -> None:
@@ -74,34 +69,31 @@ class MujocoSimulation:
   def reset(self, mask: torch.Tensor | None = None) -> None:
     """Set the model's defaults where `mask` [num_envs] holds (default: everywhere)."""
     chosen = self._selected(mask)
-    for tensor in self._inputs.values():
-      tensor[chosen] = 0.0
-    self.qpos[chosen] = torch.from_numpy(self.model.qpos0.copy())
+    for array in self._inputs.values():
+      array[chosen] = 0.0
+    self._inputs["qpos"][chosen] = self.model.qpos0
 
   def get_state(self) -> torch.Tensor:
     """Return all that the future depends on [num_envs, nq + nv + nu + nv]."""
-    return torch.cat(list(self._inputs.values()), dim=1)
+    return torch.from_numpy(np.concatenate(list(self._inputs.values()), axis=1))
 
   def set_state(self, state: torch.Tensor) -> None:
     """Restore what `get_state` returned."""
-    parts = state.split([tensor.shape[1] for tensor in self._inputs.values()], dim=1)
-    for tensor, part in zip(self._inputs.values(), parts, strict=True):
-      tensor.copy_(part)
-
-  def _tensor(self, *shape: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
-    return torch.zeros((self.num_envs, *shape), dtype=dtype)
+    ends = np.cumsum([array.shape[1] for array in self._inputs.values()])
+    for array, part in zip(self._inputs.values(), np.split(state.numpy(), ends[:-1], axis=1), strict=True):
+      array[:] = part
 
   def _selected(self, mask: torch.Tensor | None) -> list[int]:
     return list(range(self.num_envs)) if mask is None else torch.nonzero(mask).flatten().tolist()
 
   def _load(self, env: int) -> None:
-    for name, tensor in self._inputs.items():
-      getattr(self._data, name)[:] = tensor[env].numpy()
+    for name, array in self._inputs.items():
+      getattr(self._data, name)[:] = array[env]
 
   def _store(self, env: int) -> None:
     mujoco.mj_rnePostConstraint(self.model.mj, self._data)
-    for name, tensor in self._outputs.items():
-      tensor[env] = torch.from_numpy(self._read(name))
+    for name, array in self._outputs.items():
+      array[env] = self._read(name)
     self.contact_count[env] = int((self._data.contact.exclude == 0).sum())
     self.solver_niter[env] = int(self._data.solver_niter.max())
 

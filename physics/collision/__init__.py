@@ -1,0 +1,1 @@
+"""Collision detection: one file per family of geom pairs; found contacts are pushed onto compacted lists."""

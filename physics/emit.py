@@ -1,0 +1,324 @@
+"""Write a traced program out as code: C++ for Warp (lanes on a CPU, scalar on CUDA) and NumPy in float64.
+
+The C++ body goes into one `wp.func_native`, called by a kernel of a few parameters. The text depends on the program alone,
+byte for byte, so that Warp's kernel cache finds it again in the next process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from physics.compact import LaneList
+from physics.trace import Array, Index, Mask, Program, Scalar, Statement, Value, Word, walk
+
+_CTYPE = {Scalar: "T", Mask: "M", Word: "W", Index: "int"}
+_INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "iadd": "+", "isub": "-", "imul": "*"}
+
+_SCALAR_PREAMBLE = """
+typedef float T; typedef bool M; typedef int W;
+const int LANES = 1;
+auto F = [](float x) -> T { return x; };
+auto read_ = [&](wp::array_t<wp::float32>& a, int row) -> T { return ((const float*)((const char*)a.data + (size_t)row * a.strides[0]))[env]; };
+auto write_ = [&](wp::array_t<wp::float32>& a, int row, T x, M m) { if (m) ((float*)((char*)a.data + (size_t)row * a.strides[0]))[env] = x; };
+auto write_int_ = [&](wp::array_t<wp::float32>& a, int row, T x, M m) { if (m) ((int*)((char*)a.data + (size_t)row * a.strides[0]))[env] = (int)x; };
+auto ALL = true;
+auto any_ = [](M m) -> bool { return m; };
+auto and_ = [](M a, M b) -> M { return a && b; };
+auto or_ = [](M a, M b) -> M { return a || b; };
+auto not_ = [](M a) -> M { return !a; };
+auto bit_ = [](W w, int k) -> M { return (w >> k) & 1; };
+auto sqrt_ = [](T x) -> T { return wp::sqrt(x); };
+auto rint_ = [](T x) -> T { return wp::rint(x); };
+auto abs_ = [](T x) -> T { return wp::abs(x); };
+auto sin_ = [](T x) -> T { return wp::sin(x); };
+auto cos_ = [](T x) -> T { return wp::cos(x); };
+auto atan2_ = [](T y, T x) -> T { return wp::atan2(y, x); };
+auto pow_ = [](T x, T y) -> T { return wp::pow(x, y); };
+auto lane_ = [](T& x, int) -> float& { return x; };
+auto on_ = [](M m, int) -> bool { return m; };
+auto word_ = [](W& w, int) -> int& { return w; };
+"""
+
+# Sine and cosine of a vector: reduction by multiples of pi/2 in three parts (Cody and Waite), then the minimax
+# polynomials of Cephes' sinf and cosf on [-pi/4, pi/4]; accurate to 1e-7 for |x| < 8192.
+_VECTOR_PREAMBLE = """
+const int LANES = {lanes};
+typedef float T __attribute__((ext_vector_type({lanes})));
+typedef float TU __attribute__((ext_vector_type({lanes}), aligned(4)));
+typedef int M __attribute__((ext_vector_type({lanes})));
+typedef int MU __attribute__((ext_vector_type({lanes}), aligned(4)));
+typedef M W;
+auto F = [](float x) -> T {{ return T(x); }};
+auto row_ = [&](wp::array_t<wp::float32>& a, int row) -> char* {{ return (char*)a.data + (size_t)row * a.strides[0] + (size_t)env * (4 * {lanes}); }};
+auto read_ = [&](wp::array_t<wp::float32>& a, int row) -> T {{ return *(TU*)row_(a, row); }};
+auto write_ = [&](wp::array_t<wp::float32>& a, int row, T x, M m) {{ TU* p = (TU*)row_(a, row); *p = m ? x : (T)*p; }};
+auto write_int_ = [&](wp::array_t<wp::float32>& a, int row, T x, M m) {{ MU* p = (MU*)row_(a, row); *p = m ? __builtin_convertvector(x, M) : (M)*p; }};
+const M ALL = M(-1);
+auto any_ = [](M m) -> bool {{ return __builtin_reduce_or(m) != 0; }};
+auto and_ = [](M a, M b) -> M {{ return a & b; }};
+auto or_ = [](M a, M b) -> M {{ return a | b; }};
+auto not_ = [](M a) -> M {{ return ~a; }};
+auto bit_ = [](W w, int k) -> M {{ return (w & W(1 << k)) != W(0); }};
+auto sqrt_ = [](T x) -> T {{ return __builtin_elementwise_sqrt(x); }};
+auto abs_ = [](T x) -> T {{ return __builtin_elementwise_abs(x); }};
+auto quadrant_ = [](T x) -> T {{ return __builtin_elementwise_roundeven(x * T(0.636619772f)); }};
+auto reduced_ = [](T x, T k) -> T {{ return ((x - T(1.5703125f) * k) - T(4.837512969970703e-4f) * k) - T(7.549789948768648e-8f) * k; }};
+auto sinp_ = [](T r) -> T {{ T z = r * r; return ((T(-1.9515295891e-4f) * z + T(8.3321608736e-3f)) * z + T(-1.6666654611e-1f)) * z * r + r; }};
+auto cosp_ = [](T r) -> T {{ T z = r * r; return ((T(2.443315711809948e-5f) * z + T(-1.388731625493765e-3f)) * z + T(4.166664568298827e-2f)) * z * z - T(0.5f) * z + T(1.0f); }};
+auto turn_ = [&](T x, int quarter) -> T {{
+  T k = quadrant_(x); T r = reduced_(x, k); M q = __builtin_convertvector(k, M) + M(quarter);
+  T s = ((q & M(1)) != M(0)) ? cosp_(r) : sinp_(r);
+  return ((q & M(2)) != M(0)) ? -s : s; }};
+auto sin_ = [&](T x) -> T {{ return turn_(x, 0); }};
+auto cos_ = [&](T x) -> T {{ return turn_(x, 1); }};
+auto atan2_ = [](T y, T x) -> T {{ T r; for (int l = 0; l < {lanes}; ++l) r[l] = wp::atan2((float)y[l], (float)x[l]); return r; }};
+auto pow_ = [](T x, T y) -> T {{ T r; for (int l = 0; l < {lanes}; ++l) r[l] = wp::pow((float)x[l], (float)y[l]); return r; }};
+auto lane_ = [](T& x, int l) -> float& {{ return ((float*)&x)[l]; }};
+auto on_ = [](const M& m, int l) -> bool {{ return ((const int*)&m)[l] != 0; }};
+auto word_ = [](W& w, int l) -> int& {{ return ((int*)&w)[l]; }};
+"""
+
+_COMMON_PREAMBLE = """
+auto min_ = [](T a, T b) -> T { return a < b ? a : b; };
+auto max_ = [](T a, T b) -> T { return a > b ? a : b; };
+auto where_ = [](M m, T a, T b) -> T { return m ? a : b; };
+"""
+
+
+def native_source(program: Program, lanes: int) -> str:
+  """Return the body of a native function of (env, parameters..., arrays...) for `lanes` environments side by side."""
+  preamble = _SCALAR_PREAMBLE if lanes == 1 else _VECTOR_PREAMBLE.format(lanes=lanes)
+  return preamble + _COMMON_PREAMBLE + "\n".join(_Native(program).lines()) + "\n"
+
+
+def numpy_function(program: Program) -> Callable[..., None]:
+  """Compile the program for float64 NumPy: called as f(parameters..., **arrays [row, env]), all envs one lane group."""
+  writer = _Numpy(program)
+  source = "\n".join(writer.lines())
+  namespace: dict[str, Any] = {"np": np}
+  exec(compile(source, "<traced program>", "exec"), namespace)
+  return namespace["run"]
+
+
+class _Native:
+  """C++ text of a program."""
+
+  def __init__(self, program: Program) -> None:
+    self.program = program
+
+  def lines(self) -> Iterator[str]:
+    for (integral, entries), name in self.program.tables.items():
+      text = ", ".join(str(v) if integral else _float(v) for v in entries)
+      yield f"static const {'int' if integral else 'float'} {name}[{len(entries)}] = {{{text}}};"
+    for array in self.program.arrays:
+      yield f"{_CTYPE[array.kind]} {array.name}[{array.size}];"
+    for lanes in _lane_lists(self.program):
+      yield f"int {lanes.name}[LANES];"
+    yield from self.block(self.program.body, "")
+
+  def block(self, body: list[Statement], indent: str) -> Iterator[str]:
+    for statement in body:
+      yield from (indent + line for line in getattr(self, "emit_" + statement.kind)(statement))
+      if statement.kind in ("for", "when_any", "when_equal", "when_less"):
+        yield from self.block(statement.body, indent + "  ")
+        yield indent + "}"
+
+  def value(self, arg: object) -> str:
+    if isinstance(arg, Value):
+      return arg.name
+    if isinstance(arg, bool):
+      return "ALL" if arg else "not_(ALL)"
+    return str(arg) if isinstance(arg, int) else f"F({_float(arg)})"
+
+  def emit_op(self, s: Statement) -> Iterator[str]:
+    a = [self.value(float(x) if isinstance(x, int) and s.op not in ("bit", "iadd", "isub", "imul") else x) for x in s.args]
+    if s.op in _INFIX:
+      text = f"{a[0]} {_INFIX[s.op]} {a[1]}"
+    else:
+      text = f"-{a[0]}" if s.op == "neg" else f"{s.op}_({', '.join(a)})"
+    yield f"const {_CTYPE[type(s.result)]} {s.result.name} = {text};"
+
+  def emit_load(self, s: Statement) -> Iterator[str]:
+    yield f"const {_CTYPE[type(s.result)]} {s.result.name} = {s.op}[{self.value(s.args[0])}];"
+
+  def emit_table(self, s: Statement) -> Iterator[str]:
+    entry = f"{s.op}[{self.value(s.args[0])}]"
+    if isinstance(s.result, Index):
+      yield f"const int {s.result.name} = {entry};"
+    else:
+      yield f"const T {s.result.name} = F({entry});"
+
+  def emit_store(self, s: Statement) -> Iterator[str]:
+    index, value, kind = s.args
+    yield f"{s.op}[{self.value(index)}] = {self.value(float(value) if kind is Scalar and isinstance(value, int) else value)};"
+
+  def emit_read(self, s: Statement) -> Iterator[str]:
+    yield f"const T {s.result.name} = read_({s.op}, {self.value(s.args[0])});"
+
+  def emit_write(self, s: Statement) -> Iterator[str]:
+    row, value, mask, integer = s.args
+    yield f"write_{'int_' if integer else ''}({s.op}, {self.value(row)}, {self.value(_real(value))}, {self.value(mask)});"
+
+  def emit_for(self, s: Statement) -> Iterator[str]:
+    i, (start, count) = s.result.name, s.args
+    yield f"for (int {i} = {self.value(start)}; {i} < {self.value(count)}; ++{i}) {{"
+
+  def emit_when_any(self, s: Statement) -> Iterator[str]:
+    yield f"if (any_({self.value(s.args[0])})) {{"
+
+  def emit_when_equal(self, s: Statement) -> Iterator[str]:
+    yield f"if ({self.value(s.args[0])} == {self.value(s.args[1])}) {{"
+
+  def emit_when_less(self, s: Statement) -> Iterator[str]:
+    yield f"if ({self.value(s.args[0])} < {self.value(s.args[1])}) {{"
+
+  def emit_break_if_none(self, s: Statement) -> Iterator[str]:
+    yield f"if (!any_({self.value(s.args[0])})) break;"
+
+  def emit_clear(self, s: Statement) -> Iterator[str]:
+    yield f"for (int l = 0; l < LANES; ++l) {s.args[0].name}[l] = 0;"
+
+  def emit_push(self, s: Statement) -> Iterator[str]:
+    lanes, mask, names, values = s.args
+    stored = [(lanes.fields[n], v) for n, v in zip(names, values, strict=True) if _is_read(self.program, lanes.fields[n])]
+    for i, (array, value) in enumerate(stored):
+      if array.kind is Scalar:
+        yield f"T {lanes.name}_{i} = {self.value(_real(value))};"
+    size, dropped = lanes.size.name, lanes.dropped.name
+    yield f"for (int l = 0; l < LANES; ++l) if (on_({mask.name}, l)) {{"
+    yield f"  const int slot = {lanes.name}[l];"
+    yield f"  if (slot >= {lanes.capacity}) {{ lane_({dropped}[0], l) += 1.0f; continue; }}"
+    yield f"  if (slot == {size}[0]) {{ ++{size}[0];"
+    for array in (a for a in lanes.fields.values() if _is_read(self.program, a)):
+      yield f"    {array.name}[slot] = {'F(0.0f)' if array.kind is Scalar else 'W(0)'};"
+    yield "  }"
+    for i, (array, value) in enumerate(stored):
+      if array.kind is Scalar:
+        yield f"  lane_({array.name}[slot], l) = lane_({lanes.name}_{i}, l);"
+      else:
+        yield f"  word_({array.name}[slot], l) = {self.value(value)};"
+    yield f"  {lanes.name}[l] = slot + 1;"
+    yield "}"
+
+
+class _Numpy:
+  """Python text of a program: every value an array over environments, group memory a list of such arrays."""
+
+  OPS = {
+    "min": "np.minimum", "max": "np.maximum", "sqrt": "np.sqrt", "abs": "np.abs", "sin": "np.sin", "cos": "np.cos",
+    "atan2": "np.arctan2", "pow": "np.power", "where": "np.where",
+    "and": "np.logical_and", "or": "np.logical_or", "not": "np.logical_not",
+  }  # fmt: skip
+
+  def __init__(self, program: Program) -> None:
+    self.program = program
+
+  def lines(self) -> Iterator[str]:
+    memories = sorted({s.op for s in walk(self.program.body) if s.kind in ("read", "write")})
+    yield f"def run({', '.join([*self.program.parameters, *memories])}):"
+    yield f"  full = np.zeros({memories[-1]}.shape[1])"
+    for (_, entries), name in self.program.tables.items():
+      yield f"  {name} = {list(entries)!r}"
+    for array in self.program.arrays:
+      yield f"  {array.name} = [{'0' if array.kind is Index else 'full'}] * {array.size}"
+    for lanes in _lane_lists(self.program):
+      yield f"  {lanes.name} = np.zeros(full.shape, int)"
+    yield from self.block(self.program.body, "  ")
+
+  def block(self, body: list[Statement], indent: str) -> Iterator[str]:
+    for statement in body:
+      yield from (indent + line for line in getattr(self, "emit_" + statement.kind)(statement))
+      if statement.kind in ("for", "when_any", "when_equal", "when_less"):
+        yield from self.block(statement.body, indent + "  ")
+        yield indent + "  pass"
+
+  def value(self, arg: object) -> str:
+    if isinstance(arg, Value):
+      return arg.name
+    return repr(arg) if isinstance(arg, bool | int) else repr(float(arg))
+
+  def emit_op(self, s: Statement) -> Iterator[str]:
+    a = [self.value(x) for x in s.args]
+    if s.op in _INFIX:
+      text = f"{a[0]} {_INFIX[s.op]} {a[1]}"
+    elif s.op == "bit":
+      text = f"({a[0]}.astype(int) >> {a[1]}) & 1 == 1"
+    else:
+      text = f"-{a[0]}" if s.op == "neg" else f"{self.OPS[s.op]}({', '.join(a)})"
+    yield f"{s.result.name} = {text}"
+
+  def emit_load(self, s: Statement) -> Iterator[str]:
+    yield f"{s.result.name} = {s.op}[{self.value(s.args[0])}]"
+
+  emit_table = emit_load
+
+  def emit_store(self, s: Statement) -> Iterator[str]:
+    index, value, kind = s.args
+    if kind is Index or isinstance(value, Value):
+      text = self.value(value)
+    else:
+      text = f"full == {0 if value else 1}" if kind is Mask else f"full + {self.value(value)}"
+    yield f"{s.op}[{self.value(index)}] = {text}"
+
+  def emit_read(self, s: Statement) -> Iterator[str]:
+    yield f"{s.result.name} = {s.op}[{self.value(s.args[0])}].copy()"
+
+  def emit_write(self, s: Statement) -> Iterator[str]:
+    row, value, mask, _ = s.args
+    target = f"{s.op}[{self.value(row)}]"
+    yield f"{target} = np.where({self.value(mask)}, {self.value(value)}, {target})"
+
+  def emit_for(self, s: Statement) -> Iterator[str]:
+    yield f"for {s.result.name} in range({self.value(s.args[0])}, {self.value(s.args[1])}):"
+
+  def emit_when_any(self, s: Statement) -> Iterator[str]:
+    yield f"if np.any({self.value(s.args[0])}):"
+
+  def emit_when_equal(self, s: Statement) -> Iterator[str]:
+    yield f"if {self.value(s.args[0])} == {self.value(s.args[1])}:"
+
+  def emit_when_less(self, s: Statement) -> Iterator[str]:
+    yield f"if {self.value(s.args[0])} < {self.value(s.args[1])}:"
+
+  def emit_break_if_none(self, s: Statement) -> Iterator[str]:
+    yield f"if not np.any({self.value(s.args[0])}): break"
+
+  def emit_clear(self, s: Statement) -> Iterator[str]:
+    yield f"{s.args[0].name} = np.zeros(full.shape, int)"
+    for array in s.args[0].fields.values():
+      if _is_read(self.program, array):
+        yield f"{array.name} = [full] * {array.size}"
+
+  def emit_push(self, s: Statement) -> Iterator[str]:
+    lanes, mask, names, values = s.args
+    count, size, dropped = lanes.name, lanes.size.name, lanes.dropped.name
+    yield f"fits = {mask.name} & ({count} < {lanes.capacity})"
+    yield f"{dropped}[0] = {dropped}[0] + ({mask.name} & ~fits)"
+    yield f"for slot in range({lanes.capacity} if np.any(fits) else 0):"
+    yield f"  here = fits & ({count} == slot)"
+    for name, value in zip(names, values, strict=True):
+      array = lanes.fields[name]
+      if _is_read(self.program, array):
+        yield f"  {array.name}[slot] = np.where(here, {self.value(value)}, {array.name}[slot])"
+    yield f"{count} = {count} + fits"
+    yield f"{size}[0] = int({count}.max())"
+
+
+def _lane_lists(program: Program) -> list[LaneList]:
+  return [s.args[0] for s in walk(program.body) if s.kind == "clear"]
+
+
+def _is_read(program: Program, array: Array) -> bool:
+  return any(array is a for a in program.arrays)
+
+
+def _real(value: object) -> object:
+  return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _float(value: object) -> str:
+  """Return the shortest float32 literal: fixed text for a fixed value."""
+  return f"{np.float32(value)!s}f" if "." in str(np.float32(value)) or "e" in str(np.float32(value)) else f"{np.float32(value)!s}.0f"

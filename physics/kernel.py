@@ -1,0 +1,41 @@
+"""Compile a traced step with Warp."""
+
+import warp as wp
+
+from physics.emit import native_source
+from physics.trace import Program
+
+CPU_LANES = 16  # environments side by side in one CPU thread: two AVX-512 registers' worth hides the latency of one
+CPU_FLAGS = (
+  "-march=native -ffp-contract=fast -mllvm=-inline-threshold=9000 -mllvm=-inline-cold-callsite-threshold=3000"
+  " -mllvm=-slp-recursion-max-depth=4"
+)
+CUDA_BLOCK = 32  # threads; larger blocks leave multiprocessors idle at a few thousand environments
+
+wp.config.log_level = max(wp.config.log_level, 30)  # warnings only: the console belongs to the caller
+
+
+def lanes_on(device: str) -> int:
+  """Return the number of environments that one thread of a device steps side by side."""
+  return 1 if device.startswith("cuda") else CPU_LANES
+
+
+def build_kernel(program: Program, device: str) -> wp.Kernel:
+  """Return the kernel of a traced step for "cpu" or "cuda": compiled at its first launch, then loaded from the cache.
+
+  Arguments: first, the first lane group of the launch; substeps, stride, integrate and the arrays state and control as
+  `trace_step` declares them. Works without a GPU too: the kernel is then there to be compiled ahead of time.
+  """
+  memory = wp.array2d(dtype=wp.float32)
+
+  def native_step(env: int, substeps: int, stride: int, integrate: int, state: memory, control: memory): ...
+
+  native = wp.func_native(native_source(program, lanes_on(device)))(native_step)
+
+  def step(first: int, substeps: int, stride: int, integrate: int, state: memory, control: memory):
+    native(wp.tid() + first, substeps, stride, integrate, state, control)
+
+  options = {"enable_backward": False, "max_unroll": 0, "cpu_compiler_flags": CPU_FLAGS, "fast_math": True}
+  if device.startswith("cuda"):
+    return wp.kernel(step, module="unique", module_options=options, launch_bounds=CUDA_BLOCK, grid_stride=False)
+  return wp.kernel(step, module="unique", module_options=options)

@@ -1,0 +1,146 @@
+"""Many environments of one model, stepped in parallel: memory, views, launches."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import torch
+import warp as wp
+
+from physics.kernel import CUDA_BLOCK, build_kernel, lanes_on
+from physics.layout import COUNTERS, DEFAULT_OUTPUTS, Layout
+from physics.model import Model
+from physics.step import MOVING_CAPACITY, trace_step
+from physics.trace import Program
+
+SLICES_PER_THREAD = 4  # more slices than threads: environments with many contacts do not hold the others up
+
+
+class Simulation:
+  """`num_envs` environments of a model on one device.
+
+  Fields are torch views `[num_envs, ...]` on memory laid out `[field, env]`, float32 (counters int32), with MuJoCo's names,
+  shapes and conventions; write them in place. Derived fields (all but qpos, qvel, ctrl and qacc_warmstart) are those at the
+  start of the last substep.
+
+  Args:
+    model: from `load_model`.
+    num_envs: number of environments.
+    device: "cpu" or a CUDA device.
+    threads: CPU threads; None: every core that this process may use. Results do not depend on it.
+    outputs: derived fields to compute, see `layout.field_shapes`.
+    moving_capacity: contacts between moving bodies that one environment can hold; more are dropped and counted in
+      `overflow`.
+  """
+
+  def __init__(
+    self,
+    model: Model,
+    num_envs: int,
+    device: str | torch.device = "cpu",
+    threads: int | None = None,
+    outputs: tuple[str, ...] = DEFAULT_OUTPUTS,
+    moving_capacity: int = MOVING_CAPACITY,
+  ) -> None:
+    self.model, self.num_envs, self.device = model, num_envs, torch.device(device)
+    self.layout = Layout(model, tuple(outputs))
+    self.program: Program = trace_step(model, self.layout, moving_capacity)
+    self._kernel = build_kernel(self.program, self.device.type)
+    self._lanes = lanes_on(self.device.type)
+    self._groups = -(-num_envs // self._lanes)
+    self._memory = torch.zeros(self.layout.rows, self._groups * self._lanes, device=self.device)
+    self._controls = torch.zeros(max(1, model.nu), self._groups * self._lanes, device=self.device)
+    start = np.concatenate([model.qpos0, np.zeros(2 * model.nv)])
+    self._start = torch.tensor(start, dtype=torch.float32, device=self.device)[:, None]
+    self._memory[: self.layout.state_rows] = self._start
+    self._memory[self.layout.blocks["mask"].start] = 1.0
+    for name in self.layout.blocks:
+      setattr(self, name, self._view(name))
+    self.ctrl = self._controls[: model.nu, :num_envs].T
+    self.threads = (threads or len(os.sched_getaffinity(0))) if self.device.type == "cpu" else 1
+    self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
+    self._launches = self._record(self._controls)
+
+  def step(self, substeps: int = 1, ctrl: torch.Tensor | None = None) -> None:
+    """Advance all environments by `substeps` time steps in one launch.
+
+    Args:
+      substeps: number of time steps.
+      ctrl: [num_envs, substeps, nu] one control per substep; None: `self.ctrl` is held.
+    """
+    if ctrl is None:
+      self._launch(self._launches, substeps, 0, 1)
+      return
+    nu = self.model.nu
+    if ctrl.shape != (self.num_envs, substeps, nu):
+      raise ValueError(f"ctrl has shape {tuple(ctrl.shape)}, expected {(self.num_envs, substeps, nu)}")
+    controls = torch.zeros(substeps * nu, self._memory.shape[1], device=self.device)
+    controls[:, : self.num_envs] = ctrl.reshape(self.num_envs, -1).T
+    self._launch(self._record(controls), substeps, nu, 1)
+    self.ctrl[:] = ctrl[:, -1]
+
+  def forward(self, mask: torch.Tensor | None = None) -> None:
+    """Compute derived fields for the present state where `mask` [num_envs] holds (None: everywhere); no time passes."""
+    selected = self._memory[self.layout.blocks["mask"].start]
+    if mask is not None:
+      selected.zero_()
+      selected[: self.num_envs] = mask
+    self._launch(self._launches, 1, 0, 0)
+    if mask is not None:
+      selected.fill_(1.0)
+
+  def reset(self, mask: torch.Tensor | None = None) -> None:
+    """Set state and controls to the model's defaults where `mask` [num_envs] holds (None: everywhere)."""
+    state = self._memory[: self.layout.state_rows, : self.num_envs]
+    controls = self._controls[:, : self.num_envs]
+    keep = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device) if mask is None else ~mask
+    state.copy_(torch.where(keep, state, self._start))
+    controls.mul_(keep)
+
+  def get_state(self) -> torch.Tensor:
+    """Return a copy [rows, num_envs] of everything that the future depends on."""
+    state = self._memory[: self.layout.state_rows, : self.num_envs]
+    return torch.cat([state, self._controls[:, : self.num_envs]])
+
+  def set_state(self, state: torch.Tensor) -> None:
+    """Restore what `get_state` returned."""
+    rows = self.layout.state_rows
+    self._memory[:rows, : self.num_envs] = state[:rows]
+    self._controls[:, : self.num_envs] = state[rows:]
+
+  def _view(self, name: str) -> torch.Tensor:
+    block = self.layout.blocks[name]
+    rows = self._memory[block.start : block.start + block.rows, : self.num_envs].T
+    if name in COUNTERS:
+      rows = self._memory.view(torch.int32)[block.start : block.start + 1, : self.num_envs].T
+    return rows.unflatten(1, block.shape) if block.shape else rows[:, 0]
+
+  def _record(self, controls: torch.Tensor) -> list[wp.Launch]:
+    """Record one launch per slice of lane groups."""
+    memory, control = wp.from_torch(self._memory), wp.from_torch(controls)
+    device = wp.device_from_torch(self.device)
+    slices = min(self._groups, self.threads * SLICES_PER_THREAD) if self.threads > 1 else 1
+    bounds = np.linspace(0, self._groups, slices + 1).astype(int)
+    return [
+      wp.launch(
+        self._kernel,
+        int(end - first),
+        inputs=[int(first), 0, 0, 0, memory, control],
+        device=device,
+        block_dim=CUDA_BLOCK if self.device.type == "cuda" else 1,
+        record_cmd=True,
+      )
+      for first, end in zip(bounds, bounds[1:], strict=False)
+    ]
+
+  def _launch(self, launches: list[wp.Launch], substeps: int, stride: int, integrate: int) -> None:
+    for launch in launches:
+      for index, value in enumerate((substeps, stride, integrate), start=1):
+        launch.set_param_at_index(index, value)
+    if self._pool:
+      list(self._pool.map(wp.Launch.launch, launches))
+    else:
+      for launch in launches:
+        launch.launch()

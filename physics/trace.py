@@ -1,0 +1,444 @@
+"""The tracer: ordinary Python arithmetic on `Scalar`s records a straight-line program with loops and guarded blocks.
+
+A program runs for one *lane group*: a fixed number of environments side by side, one per lane (16 on a CPU core, 1 in a
+CUDA thread, all of them in the NumPy oracle). `Scalar`, `Mask` and `Word` hold one value per lane; `Index` holds one
+integer for the whole group and steers loops and addresses. Model constants are Python floats: they fold while tracing
+(`0 * x`, `1 * x`, `x + 0`), equal expressions are shared, and what nobody reads is dropped by `Program.finish`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Union
+
+Number = Union["Scalar", float]  # noqa: UP007 (the forward reference)
+Truth = Union["Mask", bool]  # noqa: UP007
+Integer = Union["Index", int]  # noqa: UP007
+
+
+@dataclass
+class Statement:
+  """One recorded line: `kind` says how to emit it, `result` what it defines, `args` what it reads."""
+
+  kind: str
+  op: str = ""
+  result: Value | None = None
+  args: tuple[object, ...] = ()
+  body: list[Statement] = field(default_factory=list)
+
+
+class Value:
+  """A name in the traced program."""
+
+  __slots__ = ("name", "program")
+  __array_ufunc__ = None  # numpy scalars leave the operator to us
+
+  def __init__(self, program: Program, name: str) -> None:
+    self.program = program
+    self.name = name
+
+
+class Scalar(Value):
+  """A float per lane."""
+
+  __slots__ = ()
+
+  def __add__(self, other: Number) -> Number:
+    return self if _is(other, 0.0) else self.program.op("add", Scalar, self, other)
+
+  def __radd__(self, other: float) -> Number:
+    return self + other
+
+  def __sub__(self, other: Number) -> Number:
+    if other is self:
+      return 0.0
+    return self if _is(other, 0.0) else self.program.op("sub", Scalar, self, other)
+
+  def __rsub__(self, other: float) -> Number:
+    return -self if _is(other, 0.0) else self.program.op("sub", Scalar, other, self)
+
+  def __mul__(self, other: Number) -> Number:
+    if _is(other, 0.0):
+      return 0.0
+    if _is(other, 1.0):
+      return self
+    return -self if _is(other, -1.0) else self.program.op("mul", Scalar, self, other)
+
+  def __rmul__(self, other: float) -> Number:
+    return self * other
+
+  def __truediv__(self, other: Number) -> Number:
+    return self.program.op("div", Scalar, self, other) if isinstance(other, Scalar) else self * (1.0 / other)
+
+  def __rtruediv__(self, other: float) -> Number:
+    return 0.0 if _is(other, 0.0) else self.program.op("div", Scalar, other, self)
+
+  def __neg__(self) -> Scalar:
+    return self.program.op("neg", Scalar, self)
+
+  def __lt__(self, other: Number) -> Mask:
+    return self.program.op("lt", Mask, self, other)
+
+  def __gt__(self, other: Number) -> Mask:
+    return self.program.op("lt", Mask, other, self)
+
+  def __le__(self, other: Number) -> Mask:
+    return self.program.op("le", Mask, self, other)
+
+  def __ge__(self, other: Number) -> Mask:
+    return self.program.op("le", Mask, other, self)
+
+
+class Mask(Value):
+  """A truth value per lane."""
+
+  __slots__ = ()
+
+  def __and__(self, other: Truth) -> Truth:
+    if isinstance(other, bool):
+      return self if other else False
+    return self.program.op("and", Mask, self, other)
+
+  __rand__ = __and__
+
+  def __or__(self, other: Truth) -> Truth:
+    if isinstance(other, bool):
+      return True if other else self
+    return self.program.op("or", Mask, self, other)
+
+  __ror__ = __or__
+
+  def __invert__(self) -> Mask:
+    return self.program.op("not", Mask, self)
+
+
+class Word(Value):
+  """Thirty-one bits per lane."""
+
+  __slots__ = ()
+
+  def bit(self, position: int) -> Mask:
+    """Return whether the bit is set."""
+    return self.program.op("bit", Mask, self, position)
+
+
+class Index(Value):
+  """An integer shared by the lane group."""
+
+  __slots__ = ()
+
+  def __add__(self, other: Integer) -> Index:
+    return self if isinstance(other, int) and other == 0 else self.program.op("iadd", Index, self, other)
+
+  __radd__ = __add__
+
+  def __sub__(self, other: Integer) -> Index:
+    return self.program.op("isub", Index, self, other)
+
+  def __mul__(self, other: Integer) -> Index:
+    return self if isinstance(other, int) and other == 1 else self.program.op("imul", Index, self, other)
+
+  __rmul__ = __mul__
+
+
+class Array:
+  """Group-local memory: `size` values of one kind, addressed by an int or an `Index`; unset until written."""
+
+  def __init__(self, program: Program, name: str, size: int, kind: type[Value]) -> None:
+    self.program, self.name, self.size, self.kind = program, name, size, kind
+    self.version = 0
+
+  def __len__(self) -> int:
+    return self.size
+
+  def __getitem__(self, index: Integer) -> object:
+    return self.program.load(self, index)
+
+  def __setitem__(self, index: Integer, value: object) -> None:
+    self.program.store(self, index, value)
+
+  def fill(self, values: Sequence[object]) -> None:
+    """Write the values from the first element on."""
+    for i, value in enumerate(values):
+      self[i] = value
+
+  def read(self, start: Integer = 0, count: int | None = None) -> list:
+    """Return `count` consecutive values (default: all)."""
+    return [self[start + i] for i in range(self.size if count is None else count)]
+
+
+class Program:
+  """Records statements; the current block is the innermost open loop or guard."""
+
+  def __init__(self) -> None:
+    self.body: list[Statement] = []
+    self.arrays: list[Array] = []
+    self.tables: dict[tuple, str] = {}
+    self.parameters: list[str] = []
+    self._blocks = [self.body]
+    self._shared: list[dict[tuple, Value]] = [{}]
+    self._counter = 0
+
+  # -- values
+
+  def name(self, prefix: str = "t") -> str:
+    """Return a fresh name."""
+    self._counter += 1
+    return f"{prefix}{self._counter}"
+
+  def op(self, op: str, kind: type[Value], *args: object) -> Value:
+    """Record (or share) an operation and return its result."""
+    return self._define("op", op, kind, args, (op, *map(_key, args)))
+
+  def parameter(self, name: str) -> Index:
+    """Declare a launch parameter: an integer equal for all lanes."""
+    self.parameters.append(name)
+    return Index(self, name)
+
+  def array(self, size: int, kind: type[Value] = Scalar, prefix: str = "a") -> Array:
+    """Declare group-local memory."""
+    array = Array(self, self.name(prefix), size, kind)
+    self.arrays.append(array)
+    return array
+
+  def variable(self, value: object, kind: type[Value] = Scalar) -> Array:
+    """Declare one mutable value: read and written as `variable[0]`."""
+    variable = self.array(1, kind, "v")
+    variable[0] = value
+    return variable
+
+  def table(self, values: Sequence[float] | Sequence[int], index: Integer) -> object:
+    """Read a constant table: floats give a `Scalar`, integers an `Index`; an all-equal table folds away."""
+    integral = all(isinstance(v, int) for v in values)
+    entries = tuple(int(v) for v in values) if integral else tuple(float(v) for v in values)
+    if isinstance(index, int):
+      return entries[index]
+    if len(set(entries)) == 1:
+      return entries[0]
+    name = self.tables.setdefault((integral, entries), f"table{len(self.tables)}")
+    return self._define("table", name, Index if integral else Scalar, (index,), (name, _key(index)))
+
+  def load(self, array: Array, index: Integer) -> Value:
+    """Read group-local memory."""
+    return self._define("load", array.name, array.kind, (index,), ("load", array.name, array.version, _key(index)))
+
+  def store(self, array: Array, index: Integer, value: object) -> None:
+    """Write group-local memory."""
+    array.version += 1
+    self.statement("store", array.name, args=(index, value, array.kind))
+
+  def read_memory(self, memory: str, row: Integer) -> Scalar:
+    """Read this group's floats of one row of an argument array `[row, env]`."""
+    result = Scalar(self, self.name())
+    self.statement("read", memory, result, (row,))
+    return result
+
+  def write_memory(self, memory: str, row: Integer, value: Number, where: Truth = True, integer: bool = False) -> None:
+    """Write one row of an argument array where the mask holds, as float or (`integer`) as the bits of an int32."""
+    self.statement("write", memory, args=(row, value, where, integer))
+
+  # -- blocks
+
+  @contextmanager
+  def loop(self, count: Integer, start: Integer = 0) -> Iterator[Index]:
+    """Repeat the block for `index` in `range(start, count)`."""
+    index = Index(self, self.name("i"))
+    with self._block(Statement("for", result=index, args=(start, count))):
+      yield index
+
+  @contextmanager
+  def when_any(self, mask: Truth) -> Iterator[None]:
+    """Run the block if the mask holds in any lane; the other lanes run along."""
+    if mask is True:
+      yield
+      return
+    with self._block(Statement("when_any", args=(mask,))):
+      yield
+
+  @contextmanager
+  def when_equal(self, a: Integer, b: Integer) -> Iterator[None]:
+    """Run the block if two group integers are equal."""
+    with self._block(Statement("when_equal", args=(a, b))):
+      yield
+
+  @contextmanager
+  def when_less(self, a: Integer, b: Integer) -> Iterator[None]:
+    """Run the block if one group integer is less than another."""
+    with self._block(Statement("when_less", args=(a, b))):
+      yield
+
+  def break_if_none(self, mask: Mask) -> None:
+    """Leave the innermost loop if the mask holds in no lane."""
+    self.statement("break_if_none", args=(mask,))
+
+  def statement(self, kind: str, op: str = "", result: Value | None = None, args: tuple[object, ...] = ()) -> None:
+    """Record a statement in the current block."""
+    self._blocks[-1].append(Statement(kind, op, result, args))
+
+  # -- the end
+
+  def finish(self) -> Program:
+    """Drop what nobody reads: stores to arrays that are never loaded, then values without a use. Return self."""
+    loaded: set[str] = set()
+    while (now := {s.op for s in walk(self.body) if s.kind == "load"} | _sizes(self.body)) != loaded:
+      loaded = now
+      _drop(self.body, lambda s: s.kind == "store" and s.op not in now)  # noqa: B023 (used at once)
+      _drop_unused(self.body, set())
+    self.arrays = [array for array in self.arrays if array.name in loaded]
+    return self
+
+  def count_operations(self) -> int:
+    """Return the number of recorded floating-point and mask operations (static: loops count once)."""
+    return sum(statement.kind == "op" for statement in walk(self.body))
+
+  def _define(self, kind: str, op: str, result: type[Value], args: tuple[object, ...], key: tuple) -> Value:
+    for scope in self._shared:
+      if key in scope:
+        return scope[key]
+    value = result(self, self.name())
+    self.statement(kind, op, value, args)
+    self._shared[-1][key] = value
+    return value
+
+  @contextmanager
+  def _block(self, statement: Statement) -> Iterator[None]:
+    self._blocks[-1].append(statement)
+    self._blocks.append(statement.body)
+    self._shared.append({})
+    self._forget_loads()
+    yield
+    self._forget_loads()
+    self._shared.pop()
+    self._blocks.pop()
+
+  def _forget_loads(self) -> None:
+    for array in self.arrays:
+      array.version += 1
+
+
+# -- functions on traced or constant values
+
+
+def where(mask: Truth, a: Number, b: Number) -> Number:
+  """Return `a` where the mask holds, else `b`."""
+  if isinstance(mask, bool):
+    return a if mask else b
+  if not isinstance(a, Scalar) and not isinstance(b, Scalar) and a == b:
+    return a
+  return mask.program.op("where", Scalar, mask, a, b)
+
+
+def has_bit(word: Word | int, position: int) -> Truth:
+  """Return whether a bit of a word is set."""
+  return bool(word >> position & 1) if isinstance(word, int) else word.bit(position)
+
+
+def negate(mask: Truth) -> Truth:
+  """Return where the mask does not hold."""
+  return not mask if isinstance(mask, bool) else ~mask
+
+
+def minimum(a: Number, b: Number) -> Number:
+  """Return the lesser value."""
+  return _call("min", min, a, b)
+
+
+def maximum(a: Number, b: Number) -> Number:
+  """Return the greater value."""
+  return _call("max", max, a, b)
+
+
+def clip(x: Number, low: float, high: float) -> Number:
+  """Return the value limited to an interval."""
+  return minimum(maximum(x, low), high)
+
+
+def absolute(x: Number) -> Number:
+  """Return the magnitude."""
+  return _call("abs", abs, x)
+
+
+def sqrt(x: Number) -> Number:
+  """Return the square root."""
+  return _call("sqrt", math.sqrt, x)
+
+
+def sin(x: Number) -> Number:
+  """Return the sine of an angle [rad]."""
+  return _call("sin", math.sin, x)
+
+
+def cos(x: Number) -> Number:
+  """Return the cosine of an angle [rad]."""
+  return _call("cos", math.cos, x)
+
+
+def atan2(y: Number, x: Number) -> Number:
+  """Return the angle [rad] of the point (x, y); a call per lane, for rare use."""
+  return _call("atan2", math.atan2, y, x)
+
+
+def power(x: Number, exponent: Number) -> Number:
+  """Return x to a power >= 1; small constant integers multiply, others are a call per lane."""
+  if isinstance(exponent, Scalar) or exponent != int(exponent) or exponent > 8:
+    return _call("pow", math.pow, x, exponent)
+  result: Number = 1.0
+  for _ in range(int(exponent)):
+    result = result * x
+  return result
+
+
+def _call(op: str, fold: Callable[..., float], *args: Number) -> Number:
+  for arg in args:
+    if isinstance(arg, Scalar):
+      return arg.program.op(op, Scalar, *args)
+  return fold(*args)
+
+
+def _is(value: object, constant: float) -> bool:
+  return not isinstance(value, Value) and value == constant
+
+
+def _key(arg: object) -> object:
+  return arg.name if isinstance(arg, Value) else (type(arg).__name__, repr(arg))
+
+
+def walk(body: list[Statement]) -> Iterator[Statement]:
+  """Yield all statements, those of inner blocks included, in order."""
+  for statement in body:
+    yield statement
+    yield from walk(statement.body)
+
+
+def _sizes(body: list[Statement]) -> set[str]:
+  """Return the arrays that pushes onto lane lists read and write in any case."""
+  return {array.name for s in walk(body) if s.kind == "push" for array in (s.args[0].size, s.args[0].dropped)}
+
+
+def _drop(body: list[Statement], unwanted: Callable[[Statement], bool]) -> None:
+  for statement in body:
+    _drop(statement.body, unwanted)
+  body[:] = [statement for statement in body if not unwanted(statement)]
+
+
+def _drop_unused(body: list[Statement], used: set[str]) -> None:
+  """Remove definitions that no later statement reads (definitions have no side effects), last statement first."""
+  kept = []
+  for statement in reversed(body):
+    _drop_unused(statement.body, used)
+    if statement.kind in ("op", "load", "table", "read") and statement.result.name not in used:
+      continue
+    used.update(_names_read(statement.args))
+    kept.append(statement)
+  body[:] = reversed(kept)
+
+
+def _names_read(args: Sequence[object]) -> Iterator[str]:
+  for arg in args:
+    if isinstance(arg, Value):
+      yield arg.name
+    elif isinstance(arg, tuple | list):
+      yield from _names_read(arg)
