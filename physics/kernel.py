@@ -13,6 +13,7 @@ CPU_FLAGS = (
 CUDA_BLOCK = 32  # threads; larger blocks leave multiprocessors idle at a few thousand environments
 
 wp.config.log_level = max(wp.config.log_level, 30)  # warnings only: the console belongs to the caller
+wp.init()
 
 
 def lanes_on(device: str) -> int:
