@@ -1,9 +1,9 @@
-"""Run every benchmark, or those named: `python -m benchmarks [kernel] [engine] [training]`."""
+"""Run every benchmark, or those named: `python -m benchmarks [kernel] [cuda] [engine] [training]`."""
 
 import importlib
 import sys
 
-RUNNERS = ("kernel", "engine", "training")
+RUNNERS = ("kernel", "cuda", "engine", "training")
 
 if __name__ == "__main__":
   for name in sys.argv[1:] or RUNNERS:

@@ -45,3 +45,19 @@ TRAINING = (
   TrainingPeer("stock_ant", "Ant-v5", goal=30),
 )
 TRAINING_SECONDS = 20.0  # of each of two measurements of this project's trainer, before and after the peers
+
+
+@dataclass(frozen=True)
+class Curve:
+  """A learning curve: how long each of its seeds trains, and the mean returns to reach by a time."""
+
+  task: str
+  seconds: float
+  levels: tuple[tuple[float, float], ...]  # (seconds of training, mean return)
+  seeds: tuple[int, ...] = (0, 1, 2)
+
+
+CURVES = (
+  Curve("cartpole", seconds=30, levels=((30, 490),)),
+  Curve("ant", seconds=720, levels=((240, 3000), (720, 6000))),
+)

@@ -58,9 +58,13 @@ def situation(case: cases.PhysicsCase, model: mujoco.MjModel, sim: physics.Simul
   for ctrl in random_controls(model, case.warm, case.num_envs, seed=1):
     sim.ctrl.copy_(ctrl)
     sim.step(cases.SUBSTEPS)
-  start = [x.double().numpy().copy() for x in (sim.qpos, sim.qvel, sim.qacc_warmstart)]
-  controls = random_controls(model, case.steps, case.num_envs, seed=2)
-  return Situation(sim.get_state().clone(), *start, controls)
+  return Situation(
+    state=sim.get_state().clone(),
+    qpos=sim.qpos.double().numpy(),
+    qvel=sim.qvel.double().numpy(),
+    qacc_warmstart=sim.qacc_warmstart.double().numpy(),
+    controls=random_controls(model, case.steps, case.num_envs, seed=2),
+  )
 
 
 def own_run(sim: physics.Simulation, start: Situation) -> Callable[[], float]:

@@ -34,14 +34,14 @@ class Ant(MujocoEnv):
     self.target = np.array([self.config.target_distance, 0.0])
     self.action = np.zeros(8)
 
-  def step(self, action: NDArray[np.float32]) -> tuple[Array, float, bool, bool, dict[str, Any]]:
+  def step(self, action: NDArray[np.float32]) -> tuple[Array, np.float64, bool, bool, dict[str, np.float64]]:
     """Apply motor torques for one control step."""
     self.action = np.clip(action, -1.0, 1.0).astype(np.float64)
     before = np.linalg.norm(self.target - self.data.qpos[:2])
     self.do_simulation(self.action, self.frame_skip)
     fallen = bool(self.data.qpos[2] < self.config.fall_height)
-    progress = (before - np.linalg.norm(self.target - self.data.qpos[:2])) / self.dt
-    return self.observe(), self.reward(float(progress), fallen), fallen, False, {}
+    progress = np.float64(before - np.linalg.norm(self.target - self.data.qpos[:2])) / self.dt
+    return self.observe(), self.reward(progress, fallen), fallen, False, {}
 
   def reset_model(self) -> Array:
     """Start in the home pose, its joints moved a little."""
@@ -53,14 +53,14 @@ class Ant(MujocoEnv):
     self.action = np.zeros(8)
     return self.observe()
 
-  def reward(self, progress: float, fallen: bool) -> float:
+  def reward(self, progress: np.float64, fallen: bool) -> np.float64:
     """Pay for speed towards the target [m/s], posture and heading; charge for effort."""
     c = self.config
     if fallen:
-      return c.reward_fallen
+      return np.float64(c.reward_fallen)
     _, up, heading, _ = self.attitude()
     effort = np.abs(self.action * self.data.qvel[self.speeds]).sum()
-    return float(
+    return np.float64(
       c.reward_progress * progress
       + c.reward_alive
       + c.reward_upright * (up > 0.93)

@@ -1,0 +1,64 @@
+"""The robots' GPU kernels, compiled for sm_90 without a GPU: registers, stack, instructions, spills."""
+
+import re
+import subprocess
+import tempfile
+import time
+from importlib import metadata
+from pathlib import Path
+
+import warp as wp
+
+import physics
+from benchmarks import cases, engine
+from benchmarks.report import line
+from physics.kernel import build_kernel
+from physics.layout import Layout
+from physics.step import trace_step
+
+ARCHITECTURE = 90  # H100, H200
+
+
+def compile_cubin(model: physics.Model, folder: str | Path) -> Path:
+  """Compile the step of a model for a GPU and return the CUBIN; the folder must be empty."""
+  wp.init()
+  program = trace_step(model, Layout(model, physics.DEFAULT_OUTPUTS))
+  module = build_kernel(program, "cuda").module
+  wp.compile_aot_module(module, arch=ARCHITECTURE, module_dir=str(folder), use_ptx=False, strip_hash=True)
+  (cubin,) = Path(folder).glob("*.cubin")
+  return cubin
+
+
+def tool(name: str) -> str:
+  """Return the path of a CUDA tool that a wheel of the `bench` extra holds."""
+  files = metadata.files(f"nvidia-cuda-{name}") or ()
+  return str(next(file.locate() for file in files if file.name == name))
+
+
+def resources(cubin: Path) -> dict[str, int]:
+  """Return registers and stack bytes of a thread, and the numbers of instructions and of spilling ones."""
+  usage = subprocess.run([tool("cuobjdump"), "-res-usage", cubin], check=True, capture_output=True, text=True)
+  code = subprocess.run([tool("nvdisasm"), "-c", cubin], check=True, capture_output=True, text=True).stdout
+  found = dict(re.findall(r"(REG|STACK):(\d+)", usage.stdout + usage.stderr))
+  return {
+    "registers": int(found["REG"]),
+    "stack_bytes": int(found["STACK"]),
+    "instructions": len(re.findall(r"^\s*/\*[0-9a-f]{4,5}\*/\s", code, re.MULTILINE)),
+    "local_loads": len(re.findall(r"\sLDL", code)),
+    "local_stores": len(re.findall(r"\sSTL", code)),
+  }
+
+
+def run() -> None:
+  """Print the resources of every robot's kernel."""
+  for robot in dict.fromkeys(case.robot for case in cases.PHYSICS):
+    with tempfile.TemporaryDirectory() as folder:
+      begin = time.perf_counter()
+      cubin = compile_cubin(physics.load_model(engine.compiled(robot)), folder)
+      line(f"cuda.{robot}.build_seconds", time.perf_counter() - begin)
+      for name, value in resources(cubin).items():
+        line(f"cuda.{robot}.{name}", value)
+
+
+if __name__ == "__main__":
+  run()

@@ -1,0 +1,19 @@
+"""The CUDA kernel of a model compiles for sm_90 on a machine with or without a GPU."""
+
+from pathlib import Path
+
+import pytest
+
+import physics
+import tasks
+from benchmarks.cuda import compile_cubin
+
+EM_CUDA = 190  # ELF's number for NVIDIA's machine code
+
+
+@pytest.mark.parametrize("task", ["ant", "cartpole"])
+def test_the_step_compiles_for_a_gpu(task: str, tmp_path: Path) -> None:
+  code = compile_cubin(physics.load_model(tasks.load(task).Task.robot), tmp_path).read_bytes()
+  assert code[:4] == b"\x7fELF"
+  assert int.from_bytes(code[18:20], "little") == EM_CUDA
+  assert b"sm_90" in code
