@@ -40,11 +40,12 @@ def load(name: str) -> ModuleType:
 def _load_file(path: Path) -> ModuleType:
   if not path.is_file():
     raise UnknownTask(f"there is no task file '{path}'")
-  # The name keeps files of one name in different folders apart; dataclasses look their module up in sys.modules.
+  # The full path tells files of one name apart; dataclasses look their module up in sys.modules.
   module_name = "task_file_" + "_".join(path.resolve().with_suffix("").parts[1:])
   if module_name not in sys.modules:
     spec = importlib.util.spec_from_file_location(module_name, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     try:

@@ -1,7 +1,9 @@
-"""What every task shares: the step of a batch of environments, named rewards and observations, masked resets."""
+"""What every task shares: the step of a batch of environments, named rewards and observations, resets."""
 
 import dataclasses
 import difflib
+import functools
+import itertools
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,8 +16,8 @@ import physics
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
-# Above this sum of magnitudes over an environment's numbers a transition counts as diverged, like one with nan or inf.
-# No robot of a few metres and kilogrammes comes near it.
+# A transition whose magnitudes sum to more than this counts as diverged, like one with nan or inf. No robot
+# of a few metres and kilogrammes comes near it.
 DIVERGED = 1e7
 
 
@@ -26,7 +28,7 @@ def option(default: Any, meaning: str, unit: str = "") -> Any:
 
 @dataclasses.dataclass
 class Config:
-  """Settings of a task. A field `reward_x` is the weight of the reward term `x`; the time step is the robot file's."""
+  """Settings of a task. A field `reward_x` is the weight of the reward term `x`."""
 
   episode_steps: int = option(1000, "control steps until the time limit")
   substeps: int = option(4, "physics steps in a control step")
@@ -51,9 +53,9 @@ class Random(Protocol):
 class Task:
   """A batch of environments of one task.
 
-  A task names its `robot` and writes `initial_state`, `reward`, `terminated` and `observe`; `setup`, `control`, `update`
-  and `metrics` where it needs them. All see every environment at once: tensors are [num_envs, ...], static in shape,
-  never read by the host. State lives in `self.sim` and in buffers, both written in place.
+  A task names its `robot` and writes `reward` and `observe`, and those of the other methods that it needs.
+  They see all environments at once: tensors are [num_envs, ...], static in shape, never read by the host.
+  State is in `self.sim` and in buffers, both written in place.
   """
 
   robot: Path | str  # MJCF file or text
@@ -67,9 +69,10 @@ class Task:
     random: Random,
     training: bool = True,
     simulation: Any = None,
-  ):
-    """Build `num_envs` environments. `simulation` is any object with the contract of `physics.Simulation`; None makes one
-    that runs on as many threads as torch does. In training the first episodes start at random phases.
+  ) -> None:
+    """Build `num_envs` environments; in training their first episodes start at random phases.
+
+    `simulation` is any object with the contract of `physics.Simulation`; None makes one, on torch's threads.
     """
     if simulation is None:
       simulation = physics.Simulation(
@@ -90,7 +93,6 @@ class Task:
     self.episode_steps = self.buffer(dtype=torch.int64)  # control steps since the episode's start
     self._overflow = torch.zeros((), dtype=torch.int64, device=self.device)
     self._nonfinite = torch.zeros((), dtype=torch.int64, device=self.device)
-    self._control_range()
     self.setup()
     self._buffers = self._find_buffers()
     self._weights = self._reward_weights()
@@ -104,14 +106,15 @@ class Task:
   def initial_state(self) -> dict[str, Tensor]:
     """Return candidates [num_envs, ...] for the start of an episode, by name: `qpos`, `qvel` or a buffer.
 
-    Base keeps them where an episode ended. What is not named starts at the model's default, a buffer at zero. The
-    final state is still visible.
+    Base keeps them where an episode ended. What is not named starts at the model's default, a buffer at zero.
+    The final state is still visible.
     """
     return {}
 
   def control(self) -> None:
     """Write `sim.ctrl` from `action`. The default maps [-1, 1] onto each actuator's control range."""
-    self.sim.ctrl.copy_(torch.addcmul(self._ctrl_middle, self._ctrl_half, self.action))
+    middle, half = self._control_range
+    self.sim.ctrl.copy_(torch.addcmul(middle, half, self.action))
 
   def update(self) -> None:
     """Advance the task's buffers, once per step after the physics."""
@@ -121,11 +124,11 @@ class Task:
     raise NotImplementedError
 
   def terminated(self) -> Tensor:
-    """Return where the episode failed or succeeded [num_envs] bool; the time limit is base's."""
-    raise NotImplementedError
+    """Return where the episode failed or succeeded [num_envs] bool: nowhere by default. Time is base's."""
+    return torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Return named blocks [num_envs] or [num_envs, n] per group (`policy`, optionally `critic`), without side effects."""
+    """Return named blocks [num_envs] or [num_envs, n] per group: `policy`, maybe `critic`. Change nothing."""
     raise NotImplementedError
 
   def metrics(self) -> dict[str, Tensor]:
@@ -144,22 +147,22 @@ class Task:
 
   def constant(self, values: Any) -> Tensor:
     """Return numbers as a float32 tensor on the device."""
-    return torch.as_tensor(np.asarray(values), dtype=torch.float32, device=self.device)
+    return torch.tensor(np.asarray(values), dtype=torch.float32, device=self.device)
 
   def qpos_of(self, *joints: str) -> slice | Tensor:
-    """Return the columns of `qpos` that hold the named joints, in order; evenly spaced ones as a slice, which is a view."""
+    """Return the columns of `qpos` of the named joints: a slice, which makes a view, if evenly spaced."""
     return self._columns(joints, self.model.jnt_qposadr, (7, 4, 1, 1))
 
   def qvel_of(self, *joints: str) -> slice | Tensor:
-    """Return the columns of `qvel` that hold the named joints, in order; evenly spaced ones as a slice, which is a view."""
+    """Return the columns of `qvel` of the named joints: a slice, which makes a view, if evenly spaced."""
     return self._columns(joints, self.model.jnt_dofadr, (6, 3, 1, 1))
 
   def body_of(self, *bodies: str) -> slice | Tensor:
-    """Return the rows of `xpos`, `xquat`, `cfrc_ext` of the named bodies; evenly spaced ones as a slice, which is a view."""
+    """Return the rows of `xpos`, `xquat`, `cfrc_ext` of the named bodies: a slice if evenly spaced."""
     return self._pick([self.model.body_id(name) for name in bodies])
 
   def ctrl_of(self, *actuators: str) -> slice | Tensor:
-    """Return the columns of `ctrl` of the named actuators; evenly spaced ones as a slice, which is a view."""
+    """Return the columns of `ctrl` of the named actuators: a slice if evenly spaced."""
     return self._pick([self.model.actuator_id(name) for name in actuators])
 
   # ---- what a trainer uses ----
@@ -174,10 +177,10 @@ class Task:
     return TensorDict(self._observe(), batch_size=[self.num_envs])
 
   def step(self, action: Tensor) -> TensorDict:
-    """Apply `action` [num_envs, num_actions], clipped to [-1, 1], for one control step; then reset what has ended.
+    """Apply `action` [num_envs, num_actions], clipped to [-1, 1], for one control step; reset what has ended.
 
-    The result [num_envs] holds obs, final_obs, reward, terminated, truncated, valid, reward_terms and metrics. Where
-    `valid` is false the simulation diverged: that environment was reset, its reward is zero, its final_obs is its obs.
+    The result [num_envs] holds obs, final_obs, reward, terminated, truncated, valid, reward_terms, metrics.
+    Where `valid` is false the simulation diverged: reward is zero, final_obs is the obs after the reset.
     """
     self.random.advance()
     self.action.copy_(action.clamp(-1.0, 1.0))
@@ -209,7 +212,7 @@ class Task:
     return TensorDict(result, batch_size=[self.num_envs])
 
   def counters(self) -> dict[str, Tensor]:
-    """Return what went wrong since the start, as scalars on the device: contacts dropped, transitions that diverged."""
+    """Return counts since the start, scalars on the device: contacts dropped, transitions that diverged."""
     return {"overflow": self._overflow, "nonfinite": self._nonfinite}
 
   def state_dict(self) -> dict[str, Any]:
@@ -264,10 +267,14 @@ class Task:
         target.masked_fill_(mask, 0)
     self.sim.forward(ended)
 
-  def _control_range(self) -> None:
-    """Prepare the default control: the middle and half width of each actuator's range [nu]."""
+  @functools.cached_property
+  def _control_range(self) -> tuple[Tensor, Tensor]:
+    """The middle and half width of each actuator's control range [nu]; ValueError where one has none."""
+    for name, limited in zip(self.model.actuator_names, self.model.actuator_ctrllimited, strict=True):
+      if not limited:
+        raise ValueError(f"actuator '{name}' has no ctrlrange for the actions: give it one, or write control")
     low, high = self.constant(self.model.actuator_ctrlrange).unbind(-1)
-    self._ctrl_middle, self._ctrl_half = (low + high) / 2, (high - low) / 2
+    return (low + high) / 2, (high - low) / 2
 
   def _find_buffers(self) -> dict[str, Tensor]:
     """Return the attributes that `buffer` made."""
@@ -278,15 +285,15 @@ class Task:
     prefix = "reward_"
     names = [field.name for field in dataclasses.fields(self.config) if field.name.startswith(prefix)]
     terms = [prefix + term for term in self.reward()]
-    for name in {*names} ^ {*terms}:
-      known, where = (
-        (terms, "reward() has no such term") if name in names else (names, "Config has no such field")
+    for name in sorted({*names} ^ {*terms}):
+      lacking, known = (
+        ("reward() has no such term", terms) if name in names else ("Config has no such field", names)
       )
-      raise ValueError(f"{name}: {where}, {_nearest(name, known)}")
+      raise ValueError(f"{name}: {lacking}, {_nearest(name, known)}")
     return {name.removeprefix(prefix): getattr(self.config, name) for name in names}
 
   def _columns(self, joints: tuple[str, ...], address: np.ndarray, widths: tuple[int, ...]) -> slice | Tensor:
-    """Return the columns of `joints`, given where each joint starts and how wide free, ball, slide and hinge are."""
+    """Return the columns of `joints` from each one's first and the widths of free, ball, slide and hinge."""
     columns: list[int] = []
     for joint in map(self.model.joint_id, joints):
       columns += range(address[joint], address[joint] + widths[self.model.jnt_type[joint]])
@@ -294,7 +301,7 @@ class Task:
 
   def _pick(self, index: list[int]) -> slice | Tensor:
     """Return `index` as a slice if it is evenly spaced upwards, else as a tensor."""
-    steps = {b - a for a, b in zip(index, index[1:], strict=False)} or {1}
+    steps = {b - a for a, b in itertools.pairwise(index)} or {1}
     if len(steps) == 1 and min(steps) > 0:
       return slice(index[0], index[-1] + 1, min(steps))
     return torch.as_tensor(index, device=self.device)

@@ -1,6 +1,7 @@
 """Cartpole: keep a pole upright on a cart that is pushed along a rail.
 
-Observation, reward and limits follow IsaacGymEnvs 1.5.1 (`isaacgymenvs/tasks/cartpole.py`, `cfg/task/Cartpole.yaml`).
+Observation, reward and limits follow IsaacGymEnvs 1.5.1 (`isaacgymenvs/tasks/cartpole.py`,
+`isaacgymenvs/cfg/task/Cartpole.yaml`).
 """
 
 import math
@@ -11,7 +12,15 @@ from torch import Tensor
 from tasks import base, reward
 from tasks.base import option
 
-PPO = {}
+TRAIN: dict[str, object] = {"num_envs": 512}
+PPO: dict[str, object] = {
+  "hidden": [32, 32],
+  "epochs": 8,
+  "minibatches": 1,
+  "reference_minibatch": 8192,
+  "critic_coef": 4.0,
+  "reward_scale": 0.1,
+}
 
 
 @dataclass
@@ -31,10 +40,13 @@ class Config(base.Config):
 
 
 class Task(base.Task):
+  """The cart's motor is the action; the observation is the state."""
+
   robot = base.ASSETS / "cartpole" / "robot.xml"
   config: Config
 
   def initial_state(self) -> dict[str, Tensor]:
+    """Start near the middle, nearly upright."""
     position, velocity = self.config.start_position, self.config.start_velocity
     return {
       "qpos": self.random.uniform("start position", (2,), -position, position),
@@ -42,6 +54,7 @@ class Task(base.Task):
     }
 
   def reward(self) -> dict[str, Tensor]:
+    """Pay for an upright pole and little motion."""
     _, angle = self.sim.qpos.unbind(1)  # [m], [rad]
     cart_velocity, pole_velocity = self.sim.qvel.unbind(1)  # [m/s], [rad/s]
     terms = {
@@ -53,8 +66,10 @@ class Task(base.Task):
     return reward.replace(terms, self.terminated(), "failed")
 
   def terminated(self) -> Tensor:
+    """Fail when the cart leaves the rail or the pole falls level."""
     cart, angle = self.sim.qpos.unbind(1)
     return (cart.abs() > self.config.rail_limit) | (angle.abs() > math.pi / 2)
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
+    """Show the cart's and the pole's positions and velocities."""
     return {"policy": {"position": self.sim.qpos, "velocity": self.sim.qvel}}

@@ -5,7 +5,7 @@ from torch import Tensor
 
 
 def to_matrix(q: Tensor) -> Tensor:
-  """Return the rotation matrices [..., 3, 3] of unit quaternions `q` [..., 4]; column j is the body's axis j in the world."""
+  """Return rotations [..., 3, 3] of unit quaternions `q` [..., 4]; column j is body axis j in the world."""
   w, x, y, z = q.unbind(-1)
   x2, y2, z2 = 2 * x, 2 * y, 2 * z
   xx, yy, zz = x * x2, y * y2, z * z2
@@ -27,5 +27,6 @@ def to_matrix(q: Tensor) -> Tensor:
 
 
 def to_body(rotation: Tensor, vector: Tensor) -> Tensor:
-  """Return `vector` [..., 3], given in the world, in the frames of the rotation matrices `rotation` [..., 3, 3]."""
-  return (rotation * vector.unsqueeze(-1)).sum(-2)
+  """Return `vector` [..., 3], given in the world, in the body frames of `rotation` [..., 3, 3]."""
+  x, y, z = vector.unsqueeze(-1).unbind(-2)
+  return rotation[..., 0, :] * x + rotation[..., 1, :] * y + rotation[..., 2, :] * z

@@ -1,0 +1,41 @@
+"""Environments for the tests of tasks, small and without a random initial phase unless asked for."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+import tasks
+from gpurobot.random import Random
+from tasks import base
+
+MakeTask = Callable[..., base.Task]
+
+
+@pytest.fixture(params=tasks.available())
+def name(request: pytest.FixtureRequest) -> str:
+  """Every task of the folder."""
+  return request.param
+
+
+@pytest.fixture
+def make_task() -> MakeTask:
+  """Return a function that builds a task of the folder; further keywords are fields of its Config."""
+
+  def make(name: str, num_envs: int = 8, *, seed: int = 0, offset: int = 0, training: bool = False, **fields):
+    module = tasks.load(name)
+    random = Random(seed, num_envs, offset)
+    return module.Task(module.Config(**fields), num_envs, random=random, training=training)
+
+  return make
+
+
+@pytest.fixture
+def actions() -> Callable[[base.Task, int], torch.Tensor]:
+  """Return a function that draws actions [steps, num_envs, num_actions] in [-1, 1], the same at each call."""
+
+  def draw(task: base.Task, steps: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(1)
+    return 2 * torch.rand(steps, task.num_envs, task.num_actions, generator=generator) - 1
+
+  return draw

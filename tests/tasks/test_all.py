@@ -1,0 +1,142 @@
+"""What every task of the folder keeps: the trainer's contract, and nothing that reads the device."""
+
+import dataclasses
+import io
+
+import pytest
+import torch
+from torch._subclasses.fake_tensor import DynamicOutputShapeException, FakeTensorMode
+
+import tasks
+from gpurobot.random import Random
+
+
+@dataclasses.dataclass
+class Unreal:
+  """A simulation of fake tensors: fields with shapes and types, and nothing in them."""
+
+  model: object
+  num_envs: int
+
+  def __post_init__(self):
+    sizes = {"qpos": self.model.nq, "qvel": self.model.nv, "ctrl": self.model.nu, "qacc": self.model.nv}
+    for name, size in sizes.items():
+      setattr(self, name, torch.zeros(self.num_envs, size))
+    for name, size in {"xpos": 3, "xquat": 4, "cfrc_ext": 6}.items():
+      setattr(self, name, torch.zeros(self.num_envs, self.model.nbody, size))
+    self.overflow = torch.zeros(self.num_envs, dtype=torch.int32)
+
+  def step(self, substeps):
+    """Do nothing."""
+
+  def forward(self, mask=None):
+    """Do nothing."""
+
+  def reset(self, mask=None):
+    """Do nothing."""
+
+
+def step_unreal(name, kind, model):
+  """Reset and step environments that hold no numbers; return the last step."""
+  with FakeTensorMode():
+    config = tasks.load(name).Config()
+    task = kind(config, 8, random=Random(0, 8), simulation=Unreal(model, 8))
+    task.reset()
+    return task.step(torch.zeros(8, task.num_actions))
+
+
+def test_steps_need_no_numbers(name, make_task):
+  real = make_task(name)
+  expected = real.reset(), real.step(torch.zeros(8, real.num_actions))
+  step = step_unreal(name, tasks.load(name).Task, real.model)
+  for key in expected[1].keys(include_nested=True, leaves_only=True):
+    assert step[key].shape == expected[1][key].shape
+    assert step[key].dtype == expected[1][key].dtype
+
+
+def test_a_task_that_reads_its_environments_is_caught(make_task):
+  class Reading(tasks.load("cartpole").Task):
+    def terminated(self):
+      return super().terminated() & (self.sim.qpos.nonzero().sum() > 0)
+
+  with pytest.raises(DynamicOutputShapeException):
+    step_unreal("cartpole", Reading, make_task("cartpole").model)
+
+
+def test_a_step_has_the_contract_of_the_trainer(name, make_task, actions):
+  task = make_task(name)
+  obs = task.reset()
+  step = task.step(actions(task, 1)[0])
+  for group, width in task.obs_dims.items():
+    for values in (obs[group], step["obs", group], step["final_obs", group]):
+      assert values.shape == (8, width)
+      assert values.dtype == torch.float32
+  assert step["reward"].shape == (8,)
+  assert {step[key].dtype for key in ("terminated", "truncated", "valid")} == {torch.bool}
+  assert all(term.shape == (8,) for term in (*step["reward_terms"].values(), *step["metrics"].values()))
+
+
+def test_numbers_stay_finite_and_rewards_are_the_sum_of_their_terms(name, make_task, actions):
+  task = make_task(name)
+  task.reset()
+  for action in actions(task, 120):
+    step = task.step(action)
+    assert all(obs.isfinite().all() for obs in step["obs"].values())
+    torch.testing.assert_close(step["reward"], sum(step["reward_terms"].values()))
+    assert step["reward"].abs().max() < 50.0
+  assert task.counters()["nonfinite"].item() == 0
+
+
+def test_where_nothing_ended_final_obs_is_obs_and_where_it_did_the_clock_restarts(name, make_task, actions):
+  task = make_task(name, num_envs=16, training=True, episode_steps=20)
+  task.reset()
+  ends = torch.zeros(16)
+  for action in actions(task, 40):
+    step = task.step(action)
+    ended = step["terminated"] | step["truncated"]
+    assert not (step["terminated"] & step["truncated"]).any()
+    assert step["final_obs", "policy"][~ended].equal(step["obs", "policy"][~ended])
+    assert task.episode_steps.eq(0).equal(ended)
+    ends += ended
+  assert (ends >= 2).all()
+
+
+def test_the_same_seed_gives_the_same_numbers_and_another_seed_others(name, make_task, actions):
+  runs = []
+  for seed in (0, 0, 1):
+    task = make_task(name, training=True, seed=seed)
+    task.reset()
+    runs.append(torch.stack([task.step(action)["obs", "policy"] for action in actions(task, 20)]))
+  assert runs[0].equal(runs[1])
+  assert not runs[0].equal(runs[2])
+
+
+def test_a_split_of_the_environments_changes_nothing(name, make_task, actions):
+  """In multiples of 32, that is: torch computes a remainder of its vector loops by other functions."""
+  whole = make_task(name, num_envs=64, training=True, episode_steps=15)
+  parts = [make_task(name, num_envs=32, offset=offset, training=True, episode_steps=15) for offset in (0, 32)]
+  for task in (whole, *parts):
+    task.reset()
+  for action in actions(whole, 30):
+    step = whole.step(action)
+    halves = [part.step(half) for part, half in zip(parts, action.split(32), strict=True)]
+    assert step["obs", "policy"].equal(torch.cat([half["obs", "policy"] for half in halves]))
+    assert step["reward"].equal(torch.cat([half["reward"] for half in halves]))
+
+
+def test_a_saved_task_continues_with_identical_numbers(name, make_task, actions):
+  task, other = (make_task(name, training=True, episode_steps=15) for _ in range(2))
+  draws = actions(task, 40)
+  task.reset()
+  for action in draws[:20]:
+    task.step(action)
+  file = io.BytesIO()
+  torch.save(task.state_dict(), file)
+  file.seek(0)
+  expected = [task.step(action) for action in draws[20:]]
+  other.reset()
+  other.load_state_dict(torch.load(file, weights_only=True))
+  for action, step in zip(draws[20:], expected, strict=True):
+    again = other.step(action)
+    for key in step.keys(include_nested=True, leaves_only=True):
+      assert again[key].equal(step[key])

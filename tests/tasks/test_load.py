@@ -1,0 +1,72 @@
+"""Tasks are found by name, dotted path or file; a wrong name is answered with the nearest."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import tasks
+
+TASK = """
+from dataclasses import dataclass
+from tasks import base
+
+@dataclass
+class Config(base.Config):
+  reward_one: float = base.option(1.0, "weight of one")
+
+class Task(base.Task):
+  robot = "<mujoco/>"
+"""
+
+
+def test_the_folder_holds_tasks_and_not_their_helpers():
+  assert {"ant", "cartpole"} <= set(tasks.available())
+  assert not {"base", "quat", "reward", "__init__"} & set(tasks.available())
+
+
+def test_every_task_of_the_folder_loads(name):
+  module = tasks.load(name)
+  assert module.Config().episode_steps > 0
+  assert isinstance(getattr(module, "PPO", {}), dict)
+
+
+def test_a_dotted_path_and_a_name_load_the_same_module():
+  assert tasks.load("tasks.ant") is tasks.load("ant")
+
+
+def test_a_file_loads_once_and_files_of_one_name_stay_apart(tmp_path: Path):
+  files = [tmp_path / folder / "mine.py" for folder in ("a", "b")]
+  for number, file in enumerate(files):
+    file.parent.mkdir()
+    file.write_text(TASK + f"NUMBER = {number}\n")
+  modules = [tasks.load(str(file)) for file in files]
+  assert [module.NUMBER for module in modules] == [0, 1]
+  assert tasks.load(str(files[0])) is modules[0]
+
+
+@pytest.mark.parametrize(
+  ("wrong", "words"),
+  [
+    ("antt", ["'antt'", "nearest: ant"]),
+    ("cart_pole", ["nearest: cartpole"]),
+    ("zzz", ["available: ", "ant", "cartpole"]),
+    ("no.such.module", ["'no.such.module'"]),
+    ("no/such/file.py", ["no/such/file.py"]),
+    ("tasks.quat", ["Config", "Task"]),
+  ],
+)
+def test_a_wrong_name_is_answered_in_one_line(wrong: str, words: list[str]):
+  with pytest.raises(tasks.UnknownTask) as caught:
+    tasks.load(wrong)
+  message = str(caught.value)
+  assert "\n" not in message
+  assert all(word in message for word in words)
+
+
+def test_an_error_inside_a_task_file_is_its_own_and_leaves_nothing_behind(tmp_path: Path):
+  file = tmp_path / "broken.py"
+  file.write_text("import no_such_package\n")
+  with pytest.raises(ModuleNotFoundError, match="no_such_package"):
+    tasks.load(str(file))
+  assert not [module for module in sys.modules if module.endswith("broken")]
