@@ -1,0 +1,95 @@
+"""Speed of the trainer alone at Ant's sizes: python -m benchmarks.update [ppo.key=value ...].
+
+The environment is a table of random numbers. Prints `name: value` lines: environment steps per second of
+policy, update and both, and the floating-point operations per step that the network needs at least.
+"""
+
+import math
+import sys
+import time
+from typing import Any
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+from gpurobot.config import Config, assign, leaves, pairs
+from gpurobot.distributed import World
+from gpurobot.ppo import Learner
+
+OBS, ACTIONS = 60, 8
+REPEATS = 8
+
+
+class Table:
+  """Random observations and rewards [num_envs, ...], the same at every step."""
+
+  max_episode_steps = 1000
+  num_actions = ACTIONS
+  obs_dims = {"policy": OBS}  # noqa: RUF012
+
+  def __init__(self, num_envs: int, device: torch.device) -> None:
+    self.num_envs, self.device = num_envs, device
+    flag = torch.zeros(num_envs, dtype=torch.bool, device=device)
+    obs = {"policy": torch.randn(num_envs, OBS, device=device)}
+    reward = torch.randn(num_envs, device=device)
+    entries = {"obs": obs, "final_obs": obs, "reward": reward, "reward_terms": {"a": reward}, "metrics": {}}
+    entries |= {"terminated": flag, "truncated": flag, "valid": ~flag}
+    self._step = TensorDict(entries, batch_size=[num_envs])
+
+  def reset(self) -> TensorDict:
+    """Return the observation."""
+    return self._step["obs"]
+
+  def step(self, _action: Tensor) -> TensorDict:
+    """Return the table."""
+    return self._step
+
+  def counters(self) -> dict[str, Tensor]:
+    """Return nothing."""
+    return {}
+
+  def state_dict(self) -> dict[str, Any]:
+    """Return nothing."""
+    return {}
+
+  def load_state_dict(self, state: dict[str, Any]) -> None:
+    """Keep the table."""
+
+
+def multiplications(hidden: list[int]) -> int:
+  """Return the multiplications of one sample's way through a network with a shared trunk."""
+  sizes = [OBS, *hidden]
+  return sum(a * b for a, b in zip(sizes, hidden, strict=False)) + hidden[-1] * (ACTIONS + 1)
+
+
+def main(argv: list[str]) -> None:
+  """Time collect and update, the best of several iterations each."""
+  config = Config()
+  config = assign(config, pairs(argv, leaves(config)))
+  world = World()
+  torch.set_num_threads(world.threads())
+  learner = Learner(Table(config.num_envs, world.device(config.device)), config, world)
+  best = {"policy": math.inf, "update": math.inf}
+  for _ in range(REPEATS):
+    for name, work in (("policy", learner.collect), ("update", learner.update)):
+      start = time.perf_counter()
+      work()
+      if learner.env.device.type == "cuda":
+        torch.cuda.synchronize()
+      best[name] = min(best[name], time.perf_counter() - start)
+  samples, ppo = config.num_envs * config.ppo.horizon, config.ppo
+  forward = 2 * multiplications(ppo.hidden)
+  backward = 2 * forward - 2 * OBS * ppo.hidden[0]  # no gradient of the observation
+  floor = forward + ppo.epochs * (forward + backward)  # per step: one policy, and the epochs
+  print(f"update.settings: {learner.describe()}")
+  for name, seconds in best.items():
+    print(f"update.{name}_steps_per_second: {samples / seconds:.0f}")
+  total = sum(best.values())
+  print(f"update.steps_per_second: {samples / total:.0f}")
+  print(f"update.floor_kflop_per_step: {floor / 1e3:.0f}")
+  print(f"update.gflop_per_second: {floor * samples / total / 1e9:.0f}")
+
+
+if __name__ == "__main__":
+  main(sys.argv[1:])

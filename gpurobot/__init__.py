@@ -1,0 +1,1 @@
+"""Data-parallel PPO over TensorDict: the trainer, which knows no task and no physics engine."""

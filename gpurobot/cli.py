@@ -1,0 +1,95 @@
+"""The command line: `key=value` words -> (configuration, task module); help; errors in one line with status 2."""
+
+import signal
+import sys
+from types import FrameType, ModuleType
+from typing import Any, NoReturn
+
+from gpurobot import checkpoint
+from gpurobot.config import Config, ConfigError, Load, assign, defaults, leaves, pairs, share, to_dict
+from gpurobot.distributed import World
+
+USAGE = """usage: {program} [key=value ...]
+
+Settings, their defaults and meaning:
+"""
+
+
+def parse(argv: list[str], load: Load, world: World) -> tuple[Config, ModuleType]:
+  """Return the configuration and the task's module; on bad input print one line and exit with status 2.
+
+  `load(name)` imports a task and raises ValueError, in one line, where there is none. With resume=... the saved
+  configuration comes first, then the words given now.
+  """
+  try:
+    return _parse(argv, load, world)
+  except (ConfigError, checkpoint.CheckpointError) as error:
+    fail(str(error), world)
+
+
+def _parse(argv: list[str], load: Load, world: World) -> tuple[Config, ModuleType]:
+  words = [word for word in argv if word not in ("--help", "-h")]
+  early = {key: value for key, _, value in (word.partition("=") for word in words)}
+  saved: dict[str, Any] = {}
+  if early.get("resume"):
+    saved = checkpoint.read(early["resume"])["config"] | {
+      "run_dir": str(checkpoint.find(early["resume"]).parent)
+    }
+  module = _load_task(load, early.get("task") or saved.get("task", Config().task))
+  config = assign(defaults(module), saved)
+  if len(words) < len(argv):
+    print(describe(config, "python train.py"))
+    raise SystemExit(0)
+  config = assign(config, pairs(words, leaves(config)))
+  share(config, world.size)
+  world.device(config.device)
+  return config, module
+
+
+def _load_task(load: Load, name: str) -> ModuleType:
+  try:
+    return load(name)
+  except (ValueError, ImportError) as error:
+    raise ConfigError(str(error)) from error
+
+
+def describe(config: Any, program: str) -> str:
+  """Return the help text: every field as `key=default  meaning`, grouped by dataclass."""
+  groups: dict[str, list[tuple[str, str]]] = {}
+  plain = to_dict(config)
+  for key, leaf in leaves(config).items():
+    value = (
+      {None: "null", True: "true", False: "false"}.get(plain[key])
+      if plain[key] in (None, True, False)
+      else plain[key]
+    )
+    unit = f" [{leaf.metadata['unit']}]" if leaf.metadata.get("unit") else ""
+    groups.setdefault(key.rpartition(".")[0], []).append(
+      (f"{key}={value}", leaf.metadata.get("help", "") + unit)
+    )
+  width = max(len(left) for lines in groups.values() for left, _ in lines)
+  text = USAGE.format(program=program)
+  for lines in groups.values():
+    text += "\n" + "".join(f"  {left:<{width}}  {comment}\n" for left, comment in lines)
+  return text
+
+
+def fail(message: str, world: World) -> NoReturn:
+  """Print one line on standard error, once for all ranks, and exit with status 2."""
+  if world.main:
+    print(f"error: {message}", file=sys.stderr)
+  raise SystemExit(2)
+
+
+class Interrupt:
+  """Remembers that Ctrl-C or SIGTERM asked for an end; a second Ctrl-C ends at once."""
+
+  def __init__(self) -> None:
+    self.requested = False
+    for number in (signal.SIGINT, signal.SIGTERM):
+      signal.signal(number, self._request)
+
+  def _request(self, number: int, _frame: FrameType | None) -> None:
+    self.requested = True
+    if number == signal.SIGINT:
+      signal.signal(number, signal.default_int_handler)

@@ -1,0 +1,247 @@
+"""Settings: typed dataclasses <-> `key=value` words, and errors that name the nearest valid word.
+
+Each field carries its meaning and unit in its metadata ("help" and "unit"), in the tasks' settings as here:
+`--help` prints them.
+"""
+
+import dataclasses
+import difflib
+import math
+import typing
+from collections.abc import Callable, Mapping
+from enum import Enum, StrEnum
+from types import ModuleType
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+
+class ConfigError(ValueError):
+  """A mistake in the user's input; the message is one line that names it."""
+
+
+def option(
+  default: Any, meaning: str, unit: str = "", low: float = -math.inf, high: float = math.inf
+) -> Any:
+  """Return a field with its default (a list is copied for each instance), meaning, unit, inclusive range."""
+  metadata = {"help": meaning, "unit": unit, "low": low, "high": high}
+  if isinstance(default, list):
+    return dataclasses.field(default_factory=default.copy, metadata=metadata)
+  return dataclasses.field(default=default, metadata=metadata)
+
+
+class Precision(StrEnum):
+  """The arithmetic of hidden layers; weights, heads, losses and optimiser never drop below float32."""
+
+  auto = "auto"  # bf16 where the processor multiplies matrices in it, else float32
+  float32 = "float32"
+  bf16 = "bf16"
+  float64 = "float64"
+
+
+class Schedule(StrEnum):
+  """How the learning rate moves."""
+
+  adaptive = "adaptive"
+  constant = "constant"
+
+
+class Activation(StrEnum):
+  """The nonlinearity of the hidden layers."""
+
+  elu = "elu"
+  relu = "relu"
+  silu = "silu"
+  tanh = "tanh"
+
+
+@dataclasses.dataclass
+class PPO:
+  """Proximal policy optimisation."""
+
+  horizon: int = option(16, "steps of each environment between two updates", low=1)
+  epochs: int = option(4, "passes over the samples in one update", low=1)
+  minibatches: int = option(2, "optimiser steps in one epoch, whatever num_envs is", low=1)
+  gamma: float = option(0.99, "discount per step", low=0, high=1)
+  gae_lambda: float = option(0.95, "decay of generalised advantage estimation", low=0, high=1)
+  clip: float = option(0.2, "range of the probability ratio around 1", low=0)
+  value_clip: float = option(0.2, "range of the value around the rollout's, in normalised units", low=0)
+  learning_rate: float = option(
+    3e-4, "at the reference minibatch; scaled by sqrt(minibatch / reference_minibatch)", low=0
+  )
+  reference_minibatch: int = option(
+    32768, "samples over all ranks for which learning_rate and its limits are meant", low=1
+  )
+  schedule: Schedule = option(Schedule.adaptive, "adaptive: the KL divergence steers the rate; constant")
+  kl_target: float = option(
+    0.008,
+    "KL divergence of old and new policy; the rate moves outside of [target / 2, 2 target]",
+    "nat",
+    low=0,
+  )
+  learning_rate_min: float = option(1e-6, "lower limit of the adaptive rate at the reference minibatch")
+  learning_rate_max: float = option(1e-2, "upper limit of the adaptive rate at the reference minibatch")
+  max_grad_norm: float = option(1.0, "length to which longer gradients are shortened", low=0)
+  critic_coef: float = option(2.0, "weight of the value loss")
+  entropy_coef: float = option(0.0, "weight of the entropy bonus")
+  bounds_coef: float = option(1e-4, "weight of the penalty on action means beyond +-1.1")
+  reward_scale: float = option(1.0, "factor on the task's reward")
+  symlog: bool = option(True, "squash the scaled reward by sign(r) log(1 + |r|)")
+  normalize_obs: bool = option(True, "observations to zero mean and unit variance")
+  hidden: list[int] = option([256, 128, 64], "units of each hidden layer")
+  shared: bool = option(True, "one trunk for actor and critic where both see the same observation")
+  activation: Activation = option(Activation.elu, "nonlinearity of the hidden layers")
+  log_std_init: float = option(0.0, "log standard deviation of the actions at the start")
+  log_std_min: float = option(-3.0, "its floor")
+  precision: Precision = option(Precision.auto, "arithmetic of the hidden layers")
+
+
+@dataclasses.dataclass
+class Config:
+  """Program."""
+
+  task: str = option("ant", "a module of tasks/, a dotted module path, or a path to a .py file")
+  num_envs: int = option(4096, "environments over all ranks", low=1, high=2**24)
+  seed: int = option(0, "of every random number", low=0)
+  device: str = option("auto", "cpu, cuda, cuda:<index>, or auto: cuda where there is one")
+  max_iterations: int | None = option(None, "stop after so many updates", low=0)
+  max_steps: int | None = option(None, "stop after so many environment steps over all ranks", low=0)
+  max_seconds: float | None = option(None, "stop after so long a training", "s", low=0)
+  run_dir: str | None = option(None, "folder of this run; default runs/<task>/<date-time>-<seed>")
+  checkpoint: str | None = option(None, "run folder or .pt file whose network the training starts from")
+  resume: str | None = option(None, "run folder or .pt file to continue, with identical numbers")
+  checkpoint_seconds: float = option(120.0, "time between checkpoints", "s")
+  log_every: int = option(10, "iterations between log lines", low=1)
+  ppo: PPO = dataclasses.field(default_factory=PPO)
+  env: Any = option(None, "the task's own Config")
+
+
+@dataclasses.dataclass(frozen=True)
+class Leaf:
+  """One setting: its type, its present value, and the metadata of its field."""
+
+  kind: Any
+  value: Any
+  metadata: Mapping[str, Any]
+
+
+def leaves(config: Any, prefix: str = "") -> dict[str, Leaf]:
+  """Return the settings of a dataclass instance by key, nested keys joined by dots."""
+  found: dict[str, Leaf] = {}
+  kinds = typing.get_type_hints(type(config))
+  for field in dataclasses.fields(config):
+    value = getattr(config, field.name)
+    if dataclasses.is_dataclass(value):
+      found |= leaves(value, f"{prefix}{field.name}.")
+    else:
+      found[prefix + field.name] = Leaf(kinds[field.name], value, field.metadata)
+  return found
+
+
+def nearest(word: str, words: typing.Iterable[str]) -> str:
+  """Return the word that looks most like the given one; of equals the first in order."""
+  return max(
+    sorted(words), key=lambda other: difflib.SequenceMatcher(None, word.lower(), other.lower()).ratio()
+  )
+
+
+def pairs(words: list[str], keys: typing.Iterable[str]) -> dict[str, str]:
+  """Split `key=value` words; raise ConfigError at one that is none, or at a key outside of `keys`."""
+  known = list(keys)
+  split: dict[str, str] = {}
+  for word in words:
+    key, equals, value = word.partition("=")
+    if key not in known:
+      raise ConfigError(f"unknown key '{key}'; the nearest is '{nearest(key, known)}'")
+    if not equals:
+      raise ConfigError(f"'{word}' has no value; write {key}=<value>")
+    split[key] = value
+  return split
+
+
+def defaults(module: ModuleType) -> Config:
+  """Return the settings of a task before any argument: the trainer's, then the task's `TRAIN` and `PPO`."""
+  config = Config(env=module.Config())
+  overrides = dict(getattr(module, "TRAIN", {}))
+  overrides |= {f"ppo.{key}": value for key, value in getattr(module, "PPO", {}).items()}
+  return assign(config, overrides)
+
+
+C = typing.TypeVar("C")
+
+
+def assign(config: C, values: Mapping[str, Any]) -> C:
+  """Return the dataclass with values (texts or objects) set by dotted key; raise ConfigError at a misfit."""
+  known = leaves(config)
+  schema = OmegaConf.structured(config)
+  for key, value in values.items():
+    if key not in known:
+      raise ConfigError(f"unknown key '{key}'; the nearest is '{nearest(key, known)}'")
+    _set(schema, key, value, known[key].kind)
+    _check_range(key, OmegaConf.select(schema, key), known[key].metadata)
+  return typing.cast(C, OmegaConf.to_object(schema))
+
+
+def _set(schema: DictConfig, key: str, value: Any, kind: Any) -> None:
+  """Set one key of a structured config from a text (read as YAML) or an object."""
+  try:
+    parsed = (
+      OmegaConf.select(OmegaConf.from_dotlist([f"x={value}"]), "x") if isinstance(value, str) else value
+    )
+    if isinstance(parsed, float) and parsed.is_integer() and int in (kind, *typing.get_args(kind)):
+      parsed = int(parsed)  # max_steps=1e6
+    OmegaConf.update(schema, key, parsed)
+  except Exception as error:  # OmegaConf and the YAML reader raise many kinds
+    raise ConfigError(f"{key}={value} is not {_expected(kind, str(value))}") from error
+
+
+def _check_range(key: str, value: Any, metadata: Mapping[str, Any]) -> None:
+  if not isinstance(value, int | float):
+    return
+  low, high = metadata.get("low", -math.inf), metadata.get("high", math.inf)
+  if not low <= value <= high:
+    raise ConfigError(f"{key}={value} is out of range; the nearest is {low if value < low else high}")
+
+
+def _expected(kind: Any, text: str) -> str:
+  """Say what a field of this type accepts, the word nearest to the given text first."""
+  if isinstance(kind, type) and issubclass(kind, Enum):
+    names = [member.name for member in kind]
+    return f"one of {', '.join(names)}; the nearest is '{nearest(text, names)}'"
+  if kind is bool:
+    return f"true or false; the nearest is '{nearest(text, ['true', 'false'])}'"
+  words = {int: "a whole number", float: "a number", str: "a text"}
+  return next((words[part] for part in (kind, *typing.get_args(kind)) if part in words), f"a {kind}")
+
+
+def to_dict(config: Any) -> dict[str, Any]:
+  """Return dotted key -> plain value (numbers, texts, lists) of every leaf; `assign` reads it back."""
+  return {key: _plain(leaf.value) for key, leaf in leaves(config).items()}
+
+
+def _plain(value: Any) -> Any:
+  if isinstance(value, Enum):
+    return value.name
+  if isinstance(value, list | tuple):
+    return [_plain(item) for item in value]
+  return value
+
+
+def share(config: Config, ranks: int) -> int:
+  """Return the environments of each rank; raise ConfigError where the minibatches or ranks cannot share them."""
+  unit = ranks * block(config.ppo)
+  if config.num_envs % unit:
+    near = max(unit, round(config.num_envs / unit) * unit)
+    raise ConfigError(
+      f"num_envs={config.num_envs} cannot be shared by {ranks} rank(s) and {config.ppo.minibatches} minibatches of"
+      f" horizon {config.ppo.horizon}; the nearest is {near}"
+    )
+  return config.num_envs // ranks
+
+
+def block(ppo: PPO) -> int:
+  """Return the fewest environments whose rollouts fill every minibatch with equally many samples."""
+  return ppo.minibatches // math.gcd(ppo.minibatches, ppo.horizon)
+
+
+Load = Callable[[str], ModuleType]  # task name -> module with Config and Task

@@ -1,0 +1,44 @@
+"""The contract between trainer and environments: tensors in, TensorDict out, nothing read by the host."""
+
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor
+
+
+@runtime_checkable
+class VecEnv(Protocol):
+  """`num_envs` environments of this rank, stepped as one batch; finished ones are reset within the step."""
+
+  num_envs: int
+  device: torch.device
+  num_actions: int
+  obs_dims: dict[
+    str, int
+  ]  # width of each observation group: "policy", and "critic" where the critic sees more
+  max_episode_steps: int
+
+  def reset(self) -> TensorDict:
+    """Start new episodes everywhere; return the observation groups, float32 [num_envs, width] each."""
+
+  def step(self, action: Tensor) -> TensorDict:
+    """Step with actions [num_envs, num_actions], clipped to [-1, 1]; return entries for each environment.
+
+    obs: after the reset of finished environments, the input to the next action.
+    final_obs: before the reset; the same as obs where nothing ended.
+    reward: float32, the raw weighted sum. reward_terms: its parts by name.
+    terminated: bool, the task ended. truncated: bool, the time limit ended it and nothing else; an environment is
+      truncated at most once in any max_episode_steps steps.
+    valid: bool, False where the transition was not finite: it has no weight, and its environment was reset.
+    metrics: quantities to log, by name (optional).
+    """
+
+  def counters(self) -> dict[str, Tensor]:
+    """Return cumulative counts since the start, by name, as scalars on the device."""
+
+  def state_dict(self) -> dict[str, Any]:
+    """Return all that the future depends on."""
+
+  def load_state_dict(self, state: dict[str, Any]) -> None:
+    """Continue from a saved state."""

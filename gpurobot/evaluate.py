@@ -1,0 +1,117 @@
+"""Evaluate a policy: python -m gpurobot.evaluate checkpoint=<run folder or .pt file> [engine=mujoco] [key=value].
+
+Actions are the policy's means. Every environment contributes the same number of whole episodes, its first ones,
+so short episodes do not count more often than long ones.
+"""
+
+import dataclasses
+import math
+import sys
+from enum import StrEnum
+
+import torch
+
+import tasks
+from gpurobot import checkpoint, cli
+from gpurobot.config import Config, ConfigError, assign, defaults, leaves, option, pairs
+from gpurobot.distributed import World
+from gpurobot.env import VecEnv
+from gpurobot.policy import Policy
+from gpurobot.random import Random
+from physics import load_model
+from physics.parity import MujocoSimulation
+
+
+class Engine(StrEnum):
+  """What simulates the policy's world."""
+
+  own = "own"
+  mujoco = "mujoco"
+
+
+@dataclasses.dataclass
+class Evaluation:
+  """Settings of an evaluation."""
+
+  checkpoint: str | None = option(None, "run folder or .pt file of the policy")
+  episodes: int = option(100, "episodes to average over, rounded up to a multiple of num_envs", low=1)
+  engine: Engine = option(Engine.own, "own, or mujoco: MuJoCo C in float64 on the same model")
+  num_envs: int | None = option(None, "environments side by side; default: one for each episode", low=1)
+  seed: int = option(0, "of the episodes' starts", low=0)
+  device: str = option("cpu", "cpu, cuda or cuda:<index>")
+
+
+@dataclasses.dataclass
+class Result:
+  """Means over the episodes."""
+
+  returns: torch.Tensor  # of each episode [episodes]
+  lengths: torch.Tensor  # of each episode [episodes] [steps]
+  metrics: dict[str, float]  # mean over all steps of the episodes
+
+
+@torch.no_grad()
+def run(env: VecEnv, policy: Policy, rounds: int) -> Result:
+  """Return the statistics of the first `rounds` episodes of each environment."""
+  sums: dict[str, torch.Tensor] = {}
+  current = torch.zeros(2, env.num_envs, dtype=torch.float64, device=env.device)  # return, length
+  finished = torch.zeros(env.num_envs, dtype=torch.int64, device=env.device)
+  results = torch.zeros(rounds, 2, env.num_envs, dtype=torch.float64, device=env.device)
+  obs = env.reset()
+  while bool((finished < rounds).any()):
+    step = env.step(policy(obs))
+    counted = finished < rounds
+    current[0] += step["reward"]
+    current[1] += 1
+    for name, value in step["metrics"].items():
+      sums[name] = sums.get(name, 0) + (value * counted).sum(dtype=torch.float64)
+    ended = step["terminated"] | step["truncated"] | ~step["valid"]
+    for index in range(rounds):
+      results[index] = torch.where(ended & (finished == index), current, results[index])
+    finished += ended
+    current.masked_fill_(ended, 0)
+    obs = step["obs"]
+  returns, lengths = results.transpose(0, 1).flatten(1)
+  return Result(returns, lengths, {name: float(total / lengths.sum()) for name, total in sums.items()})
+
+
+def evaluate(settings: Evaluation) -> Result:
+  """Return the statistics of a checkpoint's policy; raise ConfigError or CheckpointError on bad settings."""
+  if settings.checkpoint is None:
+    raise ConfigError("checkpoint=<run folder or .pt file> is missing")
+  device = World().device(settings.device)
+  saved = checkpoint.read(settings.checkpoint, device)
+  module = tasks.load(saved["config"]["task"])
+  config: Config = assign(defaults(module), saved["config"])
+  num_envs = settings.num_envs or settings.episodes
+  simulation = None
+  if settings.engine is Engine.mujoco:
+    simulation = MujocoSimulation(load_model(module.Task.robot), num_envs)
+  random = Random(settings.seed, num_envs, 0, device)
+  env = module.Task(config.env, num_envs, device, random=random, training=False, simulation=simulation)
+  return run(env, Policy(saved["learner"], config.ppo, device), -(-settings.episodes // num_envs))
+
+
+def main(argv: list[str]) -> None:
+  """Print the result as `name: value` lines."""
+  settings = Evaluation()
+  if {"--help", "-h"} & set(argv):
+    print(cli.describe(settings, "python -m gpurobot.evaluate"))
+    return
+  try:
+    settings = assign(settings, pairs(argv, leaves(settings)))
+    result = evaluate(settings)
+  except (ConfigError, checkpoint.CheckpointError) as error:
+    cli.fail(str(error), World())
+  count = len(result.returns)
+  interval = 1.96 * float(result.returns.std()) / math.sqrt(count) if count > 1 else math.nan
+  print(f"episodes: {count}")
+  print(f"return: {float(result.returns.mean()):.6g}")
+  print(f"return_interval_95: {interval:.3g}")
+  print(f"length: {float(result.lengths.mean()):.6g}")
+  for name, value in result.metrics.items():
+    print(f"{name}: {value:.6g}")
+
+
+if __name__ == "__main__":
+  main(sys.argv[1:])

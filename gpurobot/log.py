@@ -1,0 +1,217 @@
+"""The only reads of the device during training: console, TensorBoard, metrics.csv and summary.json of a run.
+
+Every rank takes part in the sums; the main rank alone writes.
+"""
+
+import csv
+import json
+import math
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from torch.utils.tensorboard import SummaryWriter
+
+from gpurobot.config import Config, to_dict
+
+if TYPE_CHECKING:
+  from gpurobot.ppo import Learner
+
+PARTS = ("physics", "policy", "update")  # of an iteration's time; physics includes the task
+COLUMNS = (  # key, heading, format
+  ("iteration", "iter", "6d"),
+  ("steps", "steps", "12,d"),
+  ("seconds", "time s", "7.1f"),
+  ("steps_per_second", "steps/s", "10,.0f"),
+  *((f"time/{part}", part, "8.0%") for part in PARTS),
+  ("return", "return", "9.2f"),
+  ("length", "length", "7.1f"),
+  ("kl", "KL", "8.4f"),
+  ("entropy", "entropy", "8.2f"),
+  ("value_loss", "v loss", "8.4f"),
+  ("learning_rate", "rate", "9.2e"),
+)
+HEADING_EVERY = 25  # lines
+
+
+class Clock:
+  """Adds up where the time goes: `mark(part)` books what has passed since the last mark."""
+
+  def __init__(self, device: torch.device) -> None:
+    self._cuda = device.type == "cuda"
+    self._marks: list[tuple[str, Any]] = []
+    self._seconds: dict[str, float] = {}
+    self._last = self._now()
+
+  def _now(self) -> Any:
+    if not self._cuda:
+      return time.perf_counter()
+    event = torch.cuda.Event(enable_timing=True)  # the device runs behind: its own clock counts
+    event.record()
+    return event
+
+  def mark(self, part: str) -> None:
+    """Book the time since the last mark on a part."""
+    self._marks.append((part, self._now()))
+
+  def take(self) -> dict[str, float]:
+    """Return the seconds of each part since the last `take`; waits for the device."""
+    if self._cuda:
+      torch.cuda.synchronize()
+    seconds: dict[str, float] = {}
+    for part, now in self._marks:
+      passed = self._last.elapsed_time(now) / 1000 if self._cuda else now - self._last
+      seconds[part] = seconds.get(part, 0.0) + passed
+      self._last = now
+    self._marks.clear()
+    return seconds
+
+
+class Log:
+  """The record of a run, one line per `log_every` iterations."""
+
+  def __init__(self, config: Config, learner: "Learner", seconds: float = 0.0) -> None:
+    """Open the files of the folder config.run_dir; `seconds` of training went before, when it is resumed."""
+    self.config, self.learner = config, learner
+    self.folder = Path(config.run_dir)
+    self.main = learner.world.main
+    self.seconds_before, self.started = seconds, time.monotonic()
+    self.last_row: dict[str, float] = {}
+    self.last_return: float | None = None  # mean over the episodes of the last interval in which any ended
+    self.reached: dict[str, float] = {}  # level of the mean return -> seconds of training
+    self._lines = 0
+    self._last = (learner.steps, seconds)
+    if self.main:
+      self._open()
+
+  def _open(self) -> None:
+    self.folder.mkdir(parents=True, exist_ok=True)
+    self._forget_later_rows()
+    plain = to_dict(self.config)
+    self.board = SummaryWriter(self.folder, purge_step=self.learner.steps)
+    self.board.add_text("config", "\n".join(f"    {key}={value}" for key, value in plain.items()))
+    (self.folder / "config.json").write_text(json.dumps(plain, indent=2) + "\n")
+    self.console = Console(highlight=False)
+    self.console.print(self.learner.describe())
+    bar = (BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn(), TimeRemainingColumn())
+    self.progress = Progress(TextColumn(f"{self.config.task}"), *bar, console=self.console, transient=True)
+    self.progress.disable = not self.console.is_terminal
+    self.bar = self.progress.add_task("", total=1.0 if self._limits() else None)
+    self.progress.start()
+
+  def _forget_later_rows(self) -> None:
+    """Cut metrics.csv back to the checkpoint that is resumed, and learn from it what was reached."""
+    path = self.folder / "metrics.csv"
+    if not path.exists():
+      return
+    with path.open(newline="") as file:
+      rows = [row for row in csv.DictReader(file) if int(row["steps"]) <= self.learner.steps]
+    path.unlink()
+    for row in rows:
+      self._append(row)
+      self._note_return(float(row["return"]), float(row["seconds"]))
+
+  @property
+  def seconds(self) -> float:
+    """The training time so far [s], before a resume included."""
+    return self.seconds_before + time.monotonic() - self.started
+
+  def _limits(self) -> list[tuple[float, float]]:
+    """Return (now, end) for each limit that the configuration sets."""
+    config = self.config
+    ends = (
+      (self.learner.iteration, config.max_iterations),
+      (self.learner.steps, config.max_steps),
+      (self.seconds, config.max_seconds),
+    )
+    return [(now, end) for now, end in ends if end is not None]
+
+  @property
+  def finished(self) -> bool:
+    """Tell whether a limit is reached (by the clock of this rank)."""
+    return any(now >= end for now, end in self._limits())
+
+  def step(self) -> None:
+    """Follow an iteration; every rank calls."""
+    if self.main:
+      done = max((now / max(end, 1e-9) for now, end in self._limits()), default=None)
+      self.progress.update(self.bar, completed=done)
+    if self.learner.iteration % self.config.log_every == 0:
+      self.write()
+
+  def write(self) -> None:
+    """Read the statistics from the device and write them everywhere; every rank calls."""
+    report = self.learner.report()
+    numbers = torch.stack([value.detach().double().squeeze() for value in report.values()]).tolist()
+    times = self.learner.clock.take()
+    if not self.main:
+      return
+    steps, seconds = self.learner.steps, self.seconds
+    spent = seconds - self._last[1]
+    row = {"iteration": self.learner.iteration, "steps": steps, "seconds": seconds}
+    row["steps_per_second"] = (steps - self._last[0]) / spent
+    row |= {f"time/{part}": times.get(part, 0.0) / spent for part in PARTS}
+    row |= dict(zip(report, numbers, strict=True))
+    self._last, self.last_row = (steps, seconds), row
+    self._note_return(row["return"], seconds)
+    self._write_line(row)
+    self._append(row)
+    for key, value in row.items():
+      if math.isfinite(value):
+        self.board.add_scalar(key, value, steps)
+
+  def _note_return(self, value: float, seconds: float) -> None:
+    """Note when the mean return first came to each level of one digit (..., 900, 1000, 2000, ...)."""
+    if math.isfinite(value):
+      self.last_return = value
+    if value > 0:
+      digits = math.floor(math.log10(value))
+      for exponent in (digits - 1, digits):
+        for digit in range(1, 10):
+          if digit * 10.0**exponent <= value:
+            self.reached.setdefault(f"{digit * 10.0**exponent:g}", seconds)
+
+  def _write_line(self, row: dict[str, float]) -> None:
+    """Print one line of the table, and its heading now and then."""
+    if self._lines % HEADING_EVERY == 0:
+      widths = [len(format(0, spec)) for _, _, spec in COLUMNS]
+      heads = [f"{head:>{width}}" for (_, head, _), width in zip(COLUMNS, widths, strict=True)]
+      self.console.print(" ".join(heads), style="bold", soft_wrap=True)
+    self._lines += 1
+    self.console.print(" ".join(format(row[key], spec) for key, _, spec in COLUMNS), soft_wrap=True)
+
+  def _append(self, row: dict[str, Any]) -> None:
+    """Add a row to metrics.csv."""
+    with (self.folder / "metrics.csv").open("a", newline="") as file:
+      writer = csv.DictWriter(file, list(row))
+      if file.tell() == 0:
+        writer.writeheader()
+      writer.writerow(row)
+
+  def close(self) -> None:
+    """Write summary.json and close the files; every rank calls."""
+    if self.learner.iteration % self.config.log_every:
+      self.write()
+    if not self.main:
+      return
+    self.progress.stop()
+    self.board.close()
+    row, seconds = self.last_row, self.seconds
+    summary = {
+      **{key: getattr(self.config, key) for key in ("task", "seed", "num_envs")},
+      "iterations": self.learner.iteration,
+      "steps": self.learner.steps,
+      "seconds": seconds,
+      "steps_per_second": self.learner.steps / seconds,
+      "return": self.last_return,
+      "length": row.get("length"),
+      "reached_seconds": self.reached,
+      "training": self.learner.describe(),
+    }
+    (self.folder / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
+    self.console.print(
+      f"{self.folder}: return {self.last_return}, {self.learner.steps:,} steps in {seconds:.1f} s"
+    )

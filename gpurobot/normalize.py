@@ -1,0 +1,124 @@
+"""Running moments in float64, frozen while they are in use and merged exactly across batches and ranks."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from gpurobot.distributed import World
+
+EPSILON = 1e-5  # added to the variance
+BOUND = 5.0  # of normalised observations, in standard deviations
+
+
+def symlog(x: Tensor) -> Tensor:
+  """Return sign(x) log(1 + |x|): linear around 0, logarithmic far away (Hafner et al. 2023, arXiv 2301.04104)."""
+  return x.sign() * x.abs().log1p()
+
+
+class Moments:
+  """Mean and variance of `width` quantities over all samples merged so far.
+
+  `accumulate` collects samples aside; only `merge` changes what `normalize` and `denormalize` use, so the moments
+  stay frozen during a rollout and its update. Before the first merge they are 0 and 1.
+  """
+
+  def __init__(self, width: int, device: torch.device, dtype: torch.dtype = torch.float32) -> None:
+    double = {"dtype": torch.float64, "device": device}
+    self.count = torch.zeros(1, **double)
+    self.mean = torch.zeros(width, **double)
+    self.m2 = torch.zeros(width, **double)  # sum of squared deviations from the mean
+    self._new = torch.zeros(
+      1 + 2 * width, **double
+    )  # count, sum and sum of squares of (sample - mean), this rank
+    self._shift = torch.zeros(width, dtype=dtype, device=device)
+    self._scale = torch.ones(width, dtype=dtype, device=device)
+
+  @property
+  def variance(self) -> Tensor:
+    """The population variance [width], 1 before the first merge."""
+    return torch.where(self.count > 0, self.m2 / self.count.clamp(min=1), torch.ones_like(self.m2))
+
+  def normalize(self, x: Tensor) -> Tensor:
+    """Return (x - mean) / std of samples [..., width]."""
+    return (x - self._shift).div_(self._scale)
+
+  def denormalize(self, x: Tensor) -> Tensor:
+    """Return the inverse of `normalize`."""
+    return x * self._scale + self._shift
+
+  def accumulate(self, x: Tensor, weight: Tensor) -> None:
+    """Collect finite samples x [n, width] with weights [n] of 0 or 1 for the next merge."""
+    # Deviations from the frozen mean are small numbers: their squares sum without cancellation.
+    deviation = x.to(torch.float64) - self.mean
+    weight = weight.to(torch.float64)
+    self._new += torch.cat([weight.sum(0, keepdim=True), weight @ deviation, weight @ deviation.square()])
+
+  def merge(self, world: World) -> None:
+    """Add what all ranks have collected (Chan, Golub and LeVeque 1979): exact for any split of the samples."""
+    width = self.mean.numel()
+    n, first, second = world.sum_(self._new).split([1, width, width])
+    delta = first / n.clamp(min=1)
+    total = (self.count + n).clamp(min=1)
+    self.m2 += second - first * delta + delta.square() * (self.count * n / total)
+    self.mean += delta * (n / total)
+    self.count += n
+    self._new.zero_()
+    self._refresh()
+
+  def _refresh(self) -> None:
+    self._shift.copy_(self.mean)
+    self._scale.copy_((self.variance + EPSILON).sqrt())
+
+  def state_dict(self) -> dict[str, Tensor]:
+    """Return count, mean and sum of squared deviations."""
+    return {"count": self.count, "mean": self.mean, "m2": self.m2}
+
+  def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+    """Continue from saved moments."""
+    for name, tensor in self.state_dict().items():
+      tensor.copy_(state[name])
+    self._refresh()
+
+
+class Observations:
+  """Prepares observation groups for a network: zero mean, unit variance, bounded, in the network's input type."""
+
+  def __init__(
+    self,
+    obs_dims: Mapping[str, int],
+    device: torch.device,
+    dtypes: tuple[torch.dtype, torch.dtype],
+    enabled: bool,
+  ) -> None:
+    """Hold the moments of each group; dtypes: of the arithmetic, of the result; not enabled: only convert."""
+    self.moments = {group: Moments(width, device, dtypes[0]) for group, width in obs_dims.items()}
+    self.dtypes, self.enabled = dtypes, enabled
+
+  def __call__(self, obs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the groups as the network wants them."""
+    prepared: dict[str, Tensor] = {}
+    for group, moments in self.moments.items():
+      x = obs[group].to(self.dtypes[0])
+      x = moments.normalize(x).clamp_(-BOUND, BOUND) if self.enabled else x
+      prepared[group] = x.to(self.dtypes[1])
+    return prepared
+
+  def accumulate(self, obs: Mapping[str, Tensor], weight: Tensor) -> None:
+    """Collect raw observations [n, width] with weights [n] for the next merge."""
+    for group, moments in self.moments.items():
+      moments.accumulate(obs[group], weight)
+
+  def merge(self, world: World) -> None:
+    """Add what all ranks have collected."""
+    for moments in self.moments.values():
+      moments.merge(world)
+
+  def state_dict(self) -> dict[str, dict[str, Tensor]]:
+    """Return the moments of each group."""
+    return {group: moments.state_dict() for group, moments in self.moments.items()}
+
+  def load_state_dict(self, state: Mapping[str, Mapping[str, Tensor]]) -> None:
+    """Continue from saved moments."""
+    for group, moments in self.moments.items():
+      moments.load_state_dict(state[group])

@@ -1,0 +1,279 @@
+"""Proximal policy optimisation (Schulman et al. 2017, arXiv 1707.06347): collect, loss, update."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from tensordict import TensorDict, TensorDictBase
+from torch import Tensor
+
+from gpurobot.checkpoint import plain
+from gpurobot.config import PPO, Config, ConfigError, Schedule, block
+from gpurobot.distributed import World
+from gpurobot.env import VecEnv
+from gpurobot.log import Clock
+from gpurobot.network import ActorCritic, FlatMemory, Gaussian, resolve
+from gpurobot.normalize import Moments, Observations, symlog
+from gpurobot.random import Random
+from gpurobot.rollout import Episodes, Means, Rollout, Shuffle
+
+SUMS = (
+  "weight",
+  "policy_loss",
+  "value_loss",
+  "bounds_loss",
+  "kl",
+  "clipped",
+)  # what `loss` adds up beside its gradient
+ACTION_BOUND = 1.1  # beyond which action means are penalised: the environment clips actions to 1
+
+
+def loss(
+  output: tuple[Gaussian, Tensor], batch: TensorDictBase, old_log_std: Tensor, ppo: PPO
+) -> tuple[Tensor, Tensor]:
+  """Return the objective to minimise, summed over the samples by weight, and the sums of its parts [len(SUMS)].
+
+  output: the present policy and value (normalised) for the batch [n], which holds action, mean, log_prob and value of
+  the rollout, advantage (normalised), return_ (normalised) and weight (0 where invalid, else 1).
+  """
+  policy, value = output
+  ratio = (policy.log_prob(batch["action"]) - batch["log_prob"]).exp()
+  near = ratio.clamp(1 - ppo.clip, 1 + ppo.clip)
+  policy_loss = -torch.minimum(ratio * batch["advantage"], near * batch["advantage"])
+  clipped = batch["value"] + (value - batch["value"]).clamp(-ppo.value_clip, ppo.value_clip)
+  value_loss = 0.5 * torch.maximum((value - batch["return_"]).square(), (clipped - batch["return_"]).square())
+  bounds_loss = (policy.mean.abs() - ACTION_BOUND).clamp(min=0).square().sum(-1)
+  objective = policy_loss + ppo.critic_coef * value_loss + ppo.bounds_coef * bounds_loss
+  objective = objective - ppo.entropy_coef * policy.entropy()
+  with torch.no_grad():
+    kl = Gaussian(batch["mean"], old_log_std).divergence(policy)
+    beyond = (ratio != near).to(value.dtype)
+    parts = torch.stack([torch.ones_like(value), policy_loss, value_loss, bounds_loss, kl, beyond])
+  return objective @ batch["weight"], parts @ batch["weight"]
+
+
+def adapt(rate: Tensor, kl: Tensor, target: float, limits: tuple[float, float]) -> Tensor:
+  """Return the learning rate moved by a factor of 1.5 where the KL divergence leaves [target / 2, 2 target]."""
+  factor = torch.where(kl > 2 * target, 1 / 1.5, torch.where(kl < 0.5 * target, 1.5, 1.0))
+  return (rate * factor).clamp(*limits)
+
+
+def rate_scale(ppo: PPO, num_envs: int) -> float:
+  """Return the factor on learning rates for a minibatch of num_envs environments (over all ranks).
+
+  Adam's noise per step stays the same under the square root (Malladi et al. 2022, arXiv 2205.10287).
+  """
+  return math.sqrt(num_envs * ppo.horizon / ppo.minibatches / ppo.reference_minibatch)
+
+
+class Learner:
+  """One rank's share of the training: `collect` and `update` in turn are an iteration."""
+
+  def __init__(self, env: VecEnv, config: Config, world: World) -> None:
+    """Build the network on the environment's device, the same on every rank, and start the first episodes."""
+    ppo, device = config.ppo, env.device
+    self.env, self.ppo, self.world = env, ppo, world
+    self.clock = Clock(device)
+    torch.manual_seed(config.seed)
+    self.precision = resolve(ppo.precision, device)
+    self.network = ActorCritic(env.obs_dims, env.num_actions, ppo, self.precision).to(device)
+    self.memory = FlatMemory(self.network, len(SUMS))
+    world.broadcast_(self.memory.weights.data)
+    self.scale = rate_scale(ppo, config.num_envs)
+    self.rate = torch.full((), ppo.learning_rate * self.scale, device=device)
+    self.rate_limits = (ppo.learning_rate_min * self.scale, ppo.learning_rate_max * self.scale)
+    self.optimizer = torch.optim.Adam([self.memory.weights], lr=self.rate, eps=1e-8, fused=True)
+    dtype = self.network.dtype
+    dtypes = (dtype, self.network.input_dtype)
+    self.observations = Observations(env.obs_dims, device, dtypes, ppo.normalize_obs)
+    self.value_moments = Moments(1, device, dtype)
+    self.rollout = Rollout(env, ppo.horizon, dtype, self.network.input_dtype)
+    self.random = Random(config.seed, env.num_envs, world.rank * env.num_envs, device)
+    blocks = env.num_envs // block(ppo)
+    random = Random(config.seed, blocks, world.rank * blocks, device)
+    self.shuffle = Shuffle(ppo.horizon, ppo.minibatches, block(ppo), random)
+    self.episodes = Episodes(env.num_envs, device)
+    self.means = Means(device)
+    self.sums = torch.zeros(len(SUMS), dtype=dtype, device=device)  # since the last report, over all ranks
+    self.num_envs = config.num_envs  # over all ranks
+    self.iteration = 0
+    self.obs: TensorDictBase = env.reset()
+
+  @property
+  def steps(self) -> int:
+    """The environment steps so far, over all ranks."""
+    return self.iteration * self.num_envs * self.ppo.horizon
+
+  def describe(self) -> str:
+    """Say in one line what is trained, and how."""
+    ppo, network = self.ppo, self.network
+    sizes = "-".join(map(str, (self.env.obs_dims["policy"], *ppo.hidden, self.env.num_actions)))
+    return (
+      f"{self.num_envs} environments on {self.world.size} rank(s), {self.env.device}, {torch.get_num_threads()} threads each; "
+      f"network {sizes} {ppo.activation} {'shared' if network.shared else 'separate'}, {self.precision}; "
+      f"horizon {ppo.horizon}, {ppo.epochs} epochs of {ppo.minibatches} minibatches of "
+      f"{self.num_envs * ppo.horizon // ppo.minibatches} samples; learning rate {ppo.learning_rate:g} * {self.scale:.3g}"
+    )
+
+  @torch.no_grad()
+  def collect(self) -> None:
+    """Fill the rollout with the present policy's actions; moments and weights stay as they are."""
+    self.clock.mark("other")
+    self.rollout.restart()
+    for sample in self.rollout.samples.unbind(0):
+      obs = self.observations(self.obs)
+      policy, value = self.network(obs)
+      self.random.advance()
+      action = policy.sample(self.random.normal("ppo.action", (self.env.num_actions,)))
+      self.clock.mark("policy")
+      step = self.env.step(action.float())
+      self.clock.mark("physics")
+      shaped = step["reward"] * self.ppo.reward_scale
+      shaped = symlog(shaped) if self.ppo.symlog else shaped
+      sample["obs"].update_(obs)
+      for name, entry in (
+        ("action", action),
+        ("mean", policy.mean),
+        ("log_prob", policy.log_prob(action)),
+        ("value", value),
+        ("reward", shaped.where(step["valid"], 0)),
+        *((flag, step[flag]) for flag in ("terminated", "truncated", "valid")),
+      ):
+        sample[name].copy_(entry)
+      self._count(step)
+      self.obs = step["obs"]
+    self.clock.mark("policy")
+
+  def _count(self, step: TensorDictBase) -> None:
+    """Add a step to the moments and statistics, and keep the final observations of time limits."""
+    valid = step["valid"]
+    self.observations.accumulate(self.obs, valid)
+    self.rollout.keep_final(step["final_obs"], step["truncated"])
+    self.episodes.add(step["reward"], step["terminated"] | step["truncated"], valid)
+    named = {f"reward/{name}": term for name, term in step["reward_terms"].items()}
+    self.means.add(named | dict(step["metrics"].items()), valid)
+
+  def update(self) -> None:
+    """Improve the policy and value on the rollout, then let the moments move on."""
+    batch, old_log_std = self._batch()
+    for epoch in range(self.ppo.epochs):
+      divergence = torch.zeros(
+        2, dtype=self.sums.dtype, device=self.sums.device
+      )  # sum and weight over minibatches
+      for index, rows in enumerate(self.shuffle.draw()):
+        sums = self._descend(batch[rows], old_log_std)
+        self.sums += sums
+        if (epoch, index) != (0, 0):  # there the policy is still the rollout's
+          divergence += sums[[SUMS.index("kl"), SUMS.index("weight")]]
+      if self.ppo.schedule is Schedule.adaptive and self.ppo.minibatches + epoch > 1:
+        kl = divergence[0] / divergence[1].clamp(min=1)
+        self.rate.copy_(adapt(self.rate, kl, self.ppo.kl_target, self.rate_limits))
+    self.observations.merge(self.world)
+    self.value_moments.merge(self.world)
+    self.iteration += 1
+    self.clock.mark("update")
+
+  @torch.no_grad()
+  def _batch(self) -> tuple[TensorDict, Tensor]:
+    """Return what `loss` reads of all samples [horizon * num_envs], and the rollout's log standard deviation."""
+    samples, moments = self.rollout.samples, self.value_moments
+    value = moments.denormalize(samples["value"])
+    last = moments.denormalize(self.network.evaluate(self.observations(self.obs)))
+    final_obs = self.observations(self.rollout.final_obs)
+    final = moments.denormalize(self.network.evaluate(final_obs))
+    advantage = self.rollout.advantages(value, last, final, (self.ppo.gamma, self.ppo.gae_lambda))
+    return_ = advantage + value
+    weight = samples["valid"].flatten().to(value.dtype)
+    moments.accumulate(return_.reshape(-1, 1), weight)
+    batch = samples.select("obs", "action", "mean", "log_prob", "value").reshape(-1)
+    batch["advantage"] = self._standardize(advantage.flatten(), weight)
+    batch["return_"] = moments.normalize(return_).flatten()
+    batch["weight"] = weight
+    return batch, self.network.log_std.detach().clone()
+
+  def _standardize(self, advantage: Tensor, weight: Tensor) -> Tensor:
+    """Return advantages with zero mean and unit variance over the valid samples of all ranks."""
+    x, w = advantage.to(torch.float64), weight.to(torch.float64)
+    n, first, second = self.world.sum_(torch.stack([w.sum(), w @ x, w @ x.square()]))
+    mean = first / n.clamp(min=1)
+    std = (second / n.clamp(min=1) - mean.square()).clamp(min=0).sqrt()
+    return ((x - mean) / (std + 1e-8)).to(advantage.dtype)
+
+  def _descend(self, batch: TensorDictBase, old_log_std: Tensor) -> Tensor:
+    """Take one optimiser step on this rank's part of a minibatch; return the sums of `loss` over all ranks."""
+    memory = self.memory
+    memory.reduced.zero_()
+    objective, sums = loss(self.network(batch["obs"]), batch, old_log_std, self.ppo)
+    objective.backward()
+    memory.extra.copy_(sums)
+    self.world.sum_(memory.reduced)  # gradient and weight in one: invalid samples may be unequally many
+    gradient = memory.gradient.div_(memory.extra[SUMS.index("weight")].clamp(min=1))
+    gradient.mul_((self.ppo.max_grad_norm / (gradient.norm() + 1e-6)).clamp(max=1))
+    self.optimizer.step()
+    self.network.project()
+    return memory.extra
+
+  def report(self) -> dict[str, Tensor]:
+    """Return the statistics since the last report as scalars on the device, and start new ones; every rank calls."""
+    ended = self.world.sum_(self.episodes.take())
+    means = self.world.sum_(self.means.take())
+    weight, *parts = self.sums.unbind()
+    values = {
+      "return": ended[0] / ended[2],  # nan where no episode ended
+      "length": ended[1] / ended[2],
+      "episodes": ended[2],
+      "entropy": Gaussian(self.network.log_std, self.network.log_std.detach()).entropy(),
+      "learning_rate": self.rate,
+    }
+    values |= {name: part / weight for name, part in zip(SUMS[1:], parts, strict=True)}
+    values |= {name: total / means[0] for name, total in zip(self.means.names, means[1:], strict=True)}
+    values |= {name: self.world.sum_(count.clone()) for name, count in self.env.counters().items()}
+    self.sums = torch.zeros_like(self.sums)
+    return values
+
+  def state_dict(self) -> dict[str, Any]:
+    """Return all that the future of the training depends on; every rank calls, the ranks' own parts are gathered."""
+    own = {
+      "env": plain(self.env.state_dict()),
+      "obs": plain(self.obs),
+      "episodes": self.episodes.running.clone(),
+    }
+    return {
+      "iteration": self.iteration,
+      "network": self.network.state_dict(),
+      "obs_dims": dict(self.env.obs_dims),
+      "num_actions": self.env.num_actions,
+      "observations": self.observations.state_dict(),
+      "value_moments": self.value_moments.state_dict(),
+      "optimizer": self.optimizer.state_dict()["state"],
+      "rate": self.rate,
+      "random": self.random.state_dict(),
+      "shuffle": self.shuffle.random.state_dict(),
+      "ranks": self.world.gather(own),
+    }
+
+  def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    """Continue a training with identical numbers; raise ConfigError where it had another number of ranks."""
+    if len(state["ranks"]) != self.world.size:
+      raise ConfigError(
+        f"the checkpoint to resume is of {len(state['ranks'])} rank(s), not {self.world.size}"
+      )
+    self.load_policy(state)
+    self.iteration = state["iteration"]
+    self.rate.copy_(state["rate"])
+    self.random.load_state_dict(state["random"])
+    self.shuffle.random.load_state_dict(state["shuffle"])
+    groups = self.optimizer.state_dict()["param_groups"]
+    self.optimizer.load_state_dict({"state": state["optimizer"], "param_groups": groups})
+    self.optimizer.param_groups[0]["lr"] = self.rate  # loading has put a copy there
+    own = state["ranks"][self.world.rank]
+    self.env.load_state_dict(own["env"])
+    self.obs = TensorDict(own["obs"], batch_size=[self.env.num_envs])
+    self.episodes.running.copy_(own["episodes"])
+
+  def load_policy(self, state: Mapping[str, Any]) -> None:
+    """Take over the network and the moments that belong to it."""
+    self.network.load_state_dict(state["network"])
+    self.observations.load_state_dict(state["observations"])
+    self.value_moments.load_state_dict(state["value_moments"])

@@ -1,0 +1,87 @@
+"""A task without physics: points that are pushed towards the origin of a plane. Its own module is a task for tests."""
+
+import dataclasses
+from typing import Any
+
+import torch
+from tensordict import TensorDict
+
+PPO = {"hidden": [16, 16], "horizon": 8, "precision": "float32", "learning_rate": 1e-3, "reference_minibatch": 256}
+TRAIN = {"num_envs": 64}
+
+
+@dataclasses.dataclass
+class Config:
+  """Settings of the toy."""
+
+  episode_steps: int = dataclasses.field(default=20, metadata={"help": "steps until the time limit"})
+  force: float = dataclasses.field(default=0.5, metadata={"help": "distance of one step at full action", "unit": "m"})
+  fail_every: int = 0  # steps between transitions that are not finite, in the first environment; 0: none
+
+
+class Task:
+  """Positions [num_envs, 2] move by the action; the reward is minus the distance from the origin."""
+
+  num_actions = 2
+  obs_dims = {"policy": 2, "critic": 3}
+
+  def __init__(self, config, num_envs, device="cpu", *, random, training=True, simulation=None):
+    self.config, self.num_envs, self.device, self.random = config, num_envs, torch.device(device), random
+    self.max_episode_steps = config.episode_steps
+    self.position = torch.zeros(num_envs, 2, device=device)
+    self.age = torch.zeros(num_envs, dtype=torch.int64, device=device)
+    self.step_count = torch.zeros((), dtype=torch.int64, device=device)
+    self.training = training
+
+  def _observe(self) -> dict[str, torch.Tensor]:
+    return {"policy": self.position.clone(), "critic": torch.cat([self.position, self.age[:, None].float()], 1)}
+
+  def _reset(self, mask: torch.Tensor) -> None:
+    self.position.copy_(torch.where(mask[:, None], self.random.uniform("start", (2,), -1.0, 1.0), self.position))
+    self.age.masked_fill_(mask, 0)
+
+  def reset(self) -> TensorDict:
+    self._reset(torch.ones(self.num_envs, dtype=torch.bool))
+    if self.training:
+      self.age.copy_(self.random.uniform("phase", (), 0, self.max_episode_steps))
+    return TensorDict(self._observe(), batch_size=[self.num_envs])
+
+  def step(self, action: torch.Tensor) -> TensorDict:
+    self.random.advance()
+    self.step_count += 1
+    self.age += 1
+    self.position += self.config.force * action.clamp(-1, 1)
+    distance = self.position.norm(dim=1)
+    terminated = distance > 3
+    valid = torch.ones(self.num_envs, dtype=torch.bool)
+    if self.config.fail_every:
+      valid[0] = self.step_count % self.config.fail_every != 0
+    terminated &= valid
+    truncated = (self.age >= self.max_episode_steps) & ~terminated & valid
+    final = self._observe()
+    self._reset(terminated | truncated | ~valid)
+    return TensorDict(
+      {
+        "obs": self._observe(),
+        "final_obs": final,
+        "reward": torch.where(valid, -distance, torch.nan),
+        "terminated": terminated,
+        "truncated": truncated,
+        "valid": valid,
+        "reward_terms": {"distance": -distance},
+        "metrics": {"speed": action.norm(dim=1).float()},
+      },
+      batch_size=[self.num_envs],
+    )
+
+  def counters(self) -> dict[str, torch.Tensor]:
+    return {"nonfinite": torch.zeros((), dtype=torch.int64)}
+
+  def state_dict(self) -> dict[str, Any]:
+    state = {name: getattr(self, name).clone() for name in ("position", "age", "step_count")}
+    return state | {"random": self.random.state_dict()}
+
+  def load_state_dict(self, state: dict[str, Any]) -> None:
+    for name in ("position", "age", "step_count"):
+      getattr(self, name).copy_(state[name])
+    self.random.load_state_dict(state["random"])

@@ -1,0 +1,49 @@
+"""Train a policy: `python train.py [key=value ...]`; `python train.py --help` prints every key."""
+
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import torch
+
+import tasks
+from gpurobot import checkpoint, cli, config, distributed
+from gpurobot.log import Log
+from gpurobot.ppo import Learner
+from gpurobot.random import Random
+
+
+def main(argv: list[str]) -> None:
+  """Wire task and trainer, then iterate until a limit is reached or a signal asks for an end."""
+  world = distributed.start()
+  settings, task = cli.parse(argv, tasks.load, world)
+  torch.set_num_threads(world.threads())
+  device, num_envs = world.device(settings.device), config.share(settings, world.size)
+  random = Random(settings.seed, num_envs, world.rank * num_envs, device)
+  env = task.Task(settings.env, num_envs, device, random=random, training=True)
+  learner = Learner(env, settings, world)
+
+  seconds = 0.0
+  if settings.resume:
+    saved = checkpoint.read(settings.resume, device)
+    learner.load_state_dict(saved["learner"])
+    seconds = saved["seconds"]
+  elif settings.checkpoint:
+    learner.load_policy(checkpoint.read(settings.checkpoint, device)["learner"])
+
+  name = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{settings.seed}"
+  settings.run_dir = world.same(settings.run_dir or str(Path("runs") / Path(settings.task).stem / name))
+  interrupt, saver = cli.Interrupt(), checkpoint.Saver(settings, learner)
+  log = Log(settings, learner, seconds)
+  while not any(world.agree(log.finished, interrupt.requested)):
+    learner.collect()
+    learner.update()
+    log.step()
+    saver.step(log.seconds)
+  log.close()
+  saver.save(log.seconds)
+  world.close()
+
+
+if __name__ == "__main__":
+  main(sys.argv[1:])
