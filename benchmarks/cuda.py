@@ -54,7 +54,7 @@ def run() -> None:
   for robot in dict.fromkeys(case.robot for case in cases.PHYSICS):
     with tempfile.TemporaryDirectory() as folder:
       begin = time.perf_counter()
-      cubin = compile_cubin(physics.load_model(engine.compiled(robot)), folder)
+      cubin = compile_cubin(engine.load(robot), folder)
       line(f"cuda.{robot}.build_seconds", time.perf_counter() - begin)
       for name, value in resources(cubin).items():
         line(f"cuda.{robot}.{name}", value)

@@ -1,7 +1,9 @@
 """Physics steps per second beside MuJoCo C (`mujoco.batch.Batch`): same states, controls and threads."""
 
+import functools
 import statistics
 import time
+import timeit
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -23,12 +25,13 @@ Array = NDArray[np.float64]
 ASSETS = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
 
 
-def compiled(robot: str) -> mujoco.MjModel:
+@functools.cache
+def load(robot: str) -> physics.Model:
   """Return Gymnasium's model of a robot with Euler and Newton."""
   spec = mujoco.MjSpec.from_file(str(ASSETS / f"{robot}.xml"))
   spec.option.integrator = mujoco.mjtIntegrator.mjINT_EULER
   spec.option.solver = mujoco.mjtSolver.mjSOL_NEWTON
-  return spec.compile()
+  return physics.load_model(spec)
 
 
 class Situation(NamedTuple):
@@ -41,15 +44,16 @@ class Situation(NamedTuple):
   controls: Tensor  # [steps, num_envs, nu]
 
 
-def random_controls(model: mujoco.MjModel, steps: int, num_envs: int, seed: int) -> Tensor:
+def random_controls(model: physics.Model, steps: int, num_envs: int, seed: int) -> Tensor:
   """Return controls [steps, num_envs, nu], uniform over each actuator's range."""
   low, high = torch.tensor(model.actuator_ctrlrange, dtype=torch.float32).T
   generator = torch.Generator().manual_seed(seed)
   return low + (high - low) * torch.rand(steps, num_envs, model.nu, generator=generator)
 
 
-def situation(case: cases.PhysicsCase, model: mujoco.MjModel, sim: physics.Simulation) -> Situation:
+def situation(case: cases.PhysicsCase, sim: physics.Simulation) -> Situation:
   """Bring every environment from near the default pose into the situation of the case."""
+  model = sim.model
   generator = torch.Generator().manual_seed(0)
   joints = slice(7, None) if model.jnt_type[0] == mujoco.mjtJoint.mjJNT_FREE else slice(None)
   sim.reset()
@@ -132,17 +136,31 @@ def acceptable(model: physics.Model, found: dict[str, float]) -> bool:
   return found["overflow"] == 0 and converged and agrees
 
 
+def peak(threads: int) -> float:
+  """Return the float32 operations per second of a matrix product: what the processor can do at most."""
+  before = torch.get_num_threads()
+  torch.set_num_threads(threads)
+  a, b = torch.rand(2, 1024, 1024)
+  seconds = min(timeit.repeat(lambda: a @ b, number=5, repeat=5)) / 5
+  torch.set_num_threads(before)
+  return 2 * 1024**3 / seconds
+
+
 def measure(case: cases.PhysicsCase, name: str, threads: int) -> None:
-  """Print the speeds of both engines at a number of threads, and the ratio's median over the repetitions."""
-  mj = compiled(case.robot)
-  sim = physics.Simulation(physics.load_model(mj), case.num_envs, threads=threads)
-  start = situation(case, mj, sim)
-  own, peer = own_run(sim, start), peer_run(Batch(mj, case.peer_envs, nthread=threads), start)
+  """Print the speeds of both engines at a number of threads, and the ratio's median over the repetitions.
+
+  The fraction of the peak counts each operation of the traced program once, however often its loops run.
+  """
+  sim = physics.Simulation(load(case.robot), case.num_envs, threads=threads)
+  start = situation(case, sim)
+  own, peer = own_run(sim, start), peer_run(Batch(sim.model.mj, case.peer_envs, nthread=threads), start)
   own(), peer()
   pairs = [(own(), peer()) for _ in range(case.repetitions)]
-  line(f"{name}.gpurobot", statistics.median(speed for speed, _ in pairs))
-  line(f"{name}.mujoco", statistics.median(speed for _, speed in pairs))
+  speed = statistics.median(ours for ours, _ in pairs)
+  line(f"{name}.gpurobot", speed)
+  line(f"{name}.mujoco", statistics.median(theirs for _, theirs in pairs))
   line(f"{name}.ratio", statistics.median(ours / theirs for ours, theirs in pairs))
+  line(f"{name}.fraction_of_peak", speed * sim.program.count_operations() / peak(threads))
 
 
 def run() -> None:
@@ -152,9 +170,9 @@ def run() -> None:
     for threads in cases.THREADS:
       measure(case, f"{name}.threads{threads}", threads)
     line(f"{name}.goal", case.goal)
-    mj = compiled(case.robot)
-    sim = physics.Simulation(physics.load_model(mj), case.num_envs)
-    found = check(sim, situation(case, mj, sim))
+    sim = physics.Simulation(load(case.robot), case.num_envs)
+    line(f"{name}.operations", sim.program.count_operations())
+    found = check(sim, situation(case, sim))
     for what, value in found.items():
       line(f"{name}.{what}", value)
     line(f"{name}.acceptable", int(acceptable(sim.model, found)))

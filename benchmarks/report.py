@@ -2,5 +2,5 @@
 
 
 def line(name: str, value: float) -> None:
-  """Print `name: value` with four significant digits, or all digits of a whole number."""
-  print(f"{name}: {value if isinstance(value, int) else f'{value:.4g}'}", flush=True)
+  """Print `name: value`, whole from 1000 on, else with four significant digits."""
+  print(f"{name}: {value:.0f}" if abs(value) >= 1000 else f"{name}: {value:.4g}", flush=True)
