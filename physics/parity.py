@@ -244,7 +244,7 @@ def relative_error(values: Floats, expected: Floats) -> Floats:
   return np.abs(values - expected).max(axis=1) / np.maximum(1.0, np.abs(expected).max(axis=1))
 
 
-def one_ulp_effect(model: Model, states: States, draws: int = 4, seed: int = 0) -> Dynamics:
+def one_ulp_effect(model: Model, states: States, draws: int = 16, seed: int = 0) -> Dynamics:
   """Return per state the largest relative error that rounding to float32 can explain, by field.
 
   Each draw moves every number of the model and of the states by one unit in the last place of float32, up or

@@ -1,4 +1,4 @@
-"""The models that the engine is compared on, each with its states and MuJoCo's answers, made once per module."""
+"""The models that the engine is compared on, with states and MuJoCo's answers, made once per module."""
 
 import dataclasses
 import functools

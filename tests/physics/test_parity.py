@@ -1,4 +1,4 @@
-"""The engine against MuJoCo C: in float64 without compilation, then as a float32 kernel; and the tools for that."""
+"""The engine against MuJoCo C: in float64 without compilation, then as a float32 kernel; and the means."""
 
 import mujoco
 import numpy as np
@@ -87,7 +87,7 @@ def test_kernel_step_agrees_within_rounding(case):
   simulation.step()
   for name in ("qpos", "qvel"):
     error = relative_error(getattr(simulation, name).numpy(), getattr(case.expected, name))
-    bound = np.maximum(SMOOTH, 3 * getattr(case.rounding, name))
+    bound = np.maximum(LOOSE, 3 * getattr(case.rounding, name))
     assert (error < bound).all(), f"{name} of states {np.flatnonzero(error >= bound)}: {error.max():.1e}"
 
 
@@ -157,13 +157,15 @@ def test_states_are_a_mixture_of_float32_numbers():
 
 def test_relative_error_is_per_state_and_absolute_below_one():
   expected = np.array([[0.0, 0.5], [100.0, -200.0]])
-  np.testing.assert_allclose(relative_error(expected + [[0.1, 0.0], [1.0, 4.0]], expected), [0.1, 0.02])
+  np.testing.assert_allclose(
+    relative_error(expected + np.array([[0.1, 0.0], [1.0, 4.0]]), expected), [0.1, 0.02]
+  )
 
 
 def test_one_ulp_shows_where_rounding_matters():
-  """A pendulum's acceleration feels one ulp by about one ulp; on a stiff limit, a hundred times as much."""
+  """An inverted pendulum feels one ulp by about one ulp; where it leans on a stiff limit, a hundredfold."""
   model = load_model("""<mujoco><worldbody><body><joint axis="0 1 0" range="-30 30"/>
-    <geom type="capsule" fromto="0 0 0 0 0 -1" size="0.1"/></body></worldbody></mujoco>""")
+    <geom type="capsule" fromto="0 0 0 0 0 1" size="0.1"/></body></worldbody></mujoco>""")
   angles = np.array([[0.3], [np.deg2rad(30) + 1e-4]], dtype=np.float32).astype(float)
   effect = one_ulp_effect(model, States(angles, np.zeros((2, 1)), np.zeros((2, 0)))).qacc
   assert 1e-8 < effect[0] < 1e-6

@@ -1,0 +1,221 @@
+"""Simulation: memory, masks, states, controls per substep, and bits that depend on nothing but the state."""
+
+import numpy as np
+import pytest
+import torch
+
+from physics import DEFAULT_OUTPUTS, Simulation
+from physics.parity import random_states
+from tests.physics.conftest import load
+
+INPUTS = ("qpos", "qvel", "ctrl", "qacc_warmstart")
+
+
+@pytest.fixture(scope="module", params=["assets/ant", "self_contact", "actuators"])
+def model(request):
+  return load(request.param)
+
+
+def started(model, num_envs, threads=1, order=None, **options):
+  """Return a simulation at the first random states, in the given order."""
+  simulation = Simulation(model, num_envs, threads=threads, **options)
+  states = random_states(model, num_envs)
+  for name in ("qpos", "qvel", "ctrl"):
+    values = torch.from_numpy(getattr(states, name))
+    getattr(simulation, name)[:] = values if order is None else values[order]
+  return simulation
+
+
+def fields(simulation):
+  """Return copies of all inputs and default outputs by name."""
+  return {name: getattr(simulation, name).clone() for name in (*INPUTS, *DEFAULT_OUTPUTS)}
+
+
+def assert_same_bits(found, expected):
+  for name, value in expected.items():
+    assert found[name].equal(value), name
+
+
+def test_views_have_mujocos_shapes_and_are_never_rebound(model):
+  simulation = Simulation(model, 5)
+  nv, nbody = model.nv, model.nbody
+  shapes = {"qpos": (model.nq,), "qvel": (nv,), "ctrl": (model.nu,), "qacc": (nv,), "qacc_warmstart": (nv,)}
+  shapes |= {"xpos": (nbody, 3), "xquat": (nbody, 4), "cfrc_ext": (nbody, 6)}
+  shapes |= dict.fromkeys(("contact_count", "overflow", "solver_niter"), ())
+  views = {name: getattr(simulation, name) for name in shapes}
+  simulation.step(2)
+  simulation.forward()
+  simulation.reset()
+  simulation.set_state(simulation.get_state())
+  for name, shape in shapes.items():
+    view = getattr(simulation, name)
+    assert view is views[name], name
+    assert view.shape == (5, *shape), name
+    assert view.dtype == (torch.float32 if shape else torch.int32), name
+  assert (simulation.num_envs, simulation.device, simulation.model) == (5, torch.device("cpu"), model)
+
+
+def test_starts_at_the_models_defaults(model):
+  simulation = Simulation(model, 3)
+  assert simulation.qpos.equal(torch.tensor(model.qpos0, dtype=torch.float32).expand(3, -1))
+  assert not any(getattr(simulation, name).any() for name in INPUTS[1:])
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_do_not_change_bits(model, threads):
+  one, several = started(model, 70), started(model, 70, threads)
+  assert (one.threads, several.threads) == (1, threads)
+  for simulation in (one, several):
+    simulation.step(5)
+  assert_same_bits(fields(several), fields(one))
+
+
+def test_order_and_neighbours_do_not_change_bits(model):
+  order = torch.randperm(70, generator=torch.Generator().manual_seed(0))
+  plain, permuted = started(model, 70), started(model, 70, order=order)
+  for simulation in (plain, permuted):
+    simulation.step(5)
+  assert_same_bits(fields(permuted), {name: value[order] for name, value in fields(plain).items()})
+
+
+@pytest.mark.parametrize("num_envs", [1, 7, 16, 33])
+def test_number_of_environments_does_not_change_bits(model, num_envs):
+  many, few = started(model, 70), started(model, num_envs)
+  for simulation in (many, few):
+    simulation.step(5)
+  assert_same_bits(fields(few), {name: value[:num_envs] for name, value in fields(many).items()})
+
+
+def test_substeps_in_one_launch_are_steps_in_many(model):
+  together, apart = started(model, 20), started(model, 20)
+  together.step(6)
+  for _ in range(6):
+    apart.step()
+  expected = fields(apart) | {"overflow": together.overflow}  # counted over the substeps of a launch
+  assert_same_bits(fields(together), expected)
+
+
+def test_controls_of_a_step_follow_the_substeps(model):
+  controls = torch.randn(20, 4, model.nu, generator=torch.Generator().manual_seed(0))
+  together, apart = started(model, 20), started(model, 20)
+  together.step(4, controls)
+  for substep in range(4):
+    apart.ctrl[:] = controls[:, substep]
+    apart.step()
+  assert_same_bits(fields(together), fields(apart) | {"overflow": together.overflow})
+
+
+def test_refuses_controls_of_the_wrong_shape(model):
+  simulation = Simulation(model, 3)
+  with pytest.raises(ValueError, match="ctrl has shape"):
+    simulation.step(2, torch.zeros(3, 3, model.nu))
+
+
+def test_reset_touches_the_masked_environments_alone(model):
+  simulation = started(model, 20)
+  simulation.step(3)
+  before, mask = fields(simulation), torch.arange(20) % 3 == 0
+  simulation.reset(mask)
+  fresh = fields(Simulation(model, 20))
+  for name in INPUTS:
+    found = getattr(simulation, name)
+    assert found[mask].equal(fresh[name][mask]), name
+    assert found[~mask].equal(before[name][~mask]), name
+  simulation.reset()
+  assert_same_bits(
+    {name: getattr(simulation, name) for name in INPUTS}, {name: fresh[name] for name in INPUTS}
+  )
+
+
+def test_reset_recovers_from_what_is_not_finite(model):
+  simulation = started(model, 4)
+  for name in INPUTS:
+    getattr(simulation, name)[1] = torch.nan
+  simulation.step()
+  simulation.reset(torch.tensor([False, True, False, False]))
+  simulation.step(2)
+  fresh = Simulation(model, 1)
+  fresh.step(2)
+  assert_same_bits({k: v[1:2] for k, v in fields(simulation).items()}, fields(fresh))
+
+
+def test_a_diverged_neighbour_changes_no_bits(model):
+  clean, beside = started(model, 20), started(model, 20)
+  beside.qvel[3] = torch.nan
+  for simulation in (clean, beside):
+    simulation.step(3)
+  others = torch.arange(20) != 3
+  assert_same_bits(
+    {k: v[others] for k, v in fields(beside).items()}, {k: v[others] for k, v in fields(clean).items()}
+  )
+
+
+def test_forward_moves_no_time_and_obeys_the_mask(model):
+  simulation = started(model, 20)
+  simulation.step(2)
+  before, mask = fields(simulation), torch.arange(20) < 9
+  everywhere = started(model, 20)
+  everywhere.set_state(simulation.get_state())
+  everywhere.forward()
+  simulation.forward(mask)
+  for name in INPUTS:
+    assert getattr(simulation, name).equal(before[name]), name
+    assert getattr(everywhere, name).equal(before[name]), name
+  for name in DEFAULT_OUTPUTS:
+    found = getattr(simulation, name)
+    assert found[mask].equal(getattr(everywhere, name)[mask]), name
+    assert found[~mask].equal(before[name][~mask]), name
+  assert not simulation.xpos[mask].equal(before["xpos"][mask])
+
+
+def test_state_is_everything_the_future_depends_on(model):
+  simulation = started(model, 20)
+  simulation.step(3)
+  state = simulation.get_state()
+  simulation.step(4)
+  expected = fields(simulation)
+  simulation.reset()
+  simulation.step(7)
+  simulation.set_state(state)
+  simulation.step(4)
+  assert_same_bits(fields(simulation), expected)
+  other = Simulation(model, 20)
+  other.set_state(state)
+  other.step(4)
+  assert_same_bits(fields(other), expected)
+
+
+def test_outputs_are_of_the_last_substeps_start(model):
+  simulation = started(model, 20)
+  simulation.step(3)
+  twice = started(model, 20)
+  twice.step(2)
+  twice.forward()
+  for name in ("xpos", "xquat"):
+    assert getattr(twice, name).equal(getattr(simulation, name)), name
+
+
+def test_names_unknown_outputs(model):
+  with pytest.raises(ValueError, match="no output 'qfrc_bais'"):
+    Simulation(model, 1, outputs=("qfrc_bais",))
+
+
+def test_counts_contacts_that_do_not_fit():
+  model = load("self_contact")
+  roomy, tight = started(model, 64), started(model, 64, moving_capacity=1)
+  for simulation in (roomy, tight):
+    simulation.forward()
+  assert roomy.overflow.max() == 0
+  assert tight.overflow.max() > 0
+  assert (tight.contact_count + tight.overflow).equal(roomy.contact_count)
+  fits = tight.overflow == 0
+  assert 0 < fits.sum() < 64
+  np.testing.assert_array_equal(tight.qacc[fits], roomy.qacc[fits])
+  steps = started(model, 64, moving_capacity=1)
+  steps.step(3)
+  once = started(model, 64, moving_capacity=1)
+  total = torch.zeros_like(once.overflow)
+  for _ in range(3):
+    once.step()
+    total += once.overflow
+  assert steps.overflow.equal(total)
