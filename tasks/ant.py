@@ -20,12 +20,12 @@ PPO: dict[str, object] = {"reward_scale": 0.01}  # rewards reach 10: scaled, sym
 class Config(base.Config):
   """Settings of Ant."""
 
-  episode_steps: int = option(1000, "control steps until the time limit")
-  substeps: int = option(4, "physics steps in a control step")
-  target_distance: float = option(1000.0, "distance of the target ahead of the start", "m")
+  episode_steps: int = option(1000, "control steps until the time limit", low=1)
+  substeps: int = option(4, "physics steps in a control step", low=1)
+  target_distance: float = option(1000.0, "distance of the target ahead of the start", "m", low=1)
   fall_height: float = option(0.31, "height of the torso below which the robot has fallen", "m")
-  start_angle: float = option(0.2, "largest offset of a joint at the start of an episode", "rad")
-  start_velocity: float = option(0.1, "largest joint speed at the start of an episode", "rad/s")
+  start_angle: float = option(0.2, "largest offset of a joint at the start of an episode", "rad", low=0)
+  start_velocity: float = option(0.1, "largest joint speed at the start of an episode", "rad/s", low=0)
   reward_progress: float = option(1.0, "weight of the speed towards the target", "s/m")
   reward_alive: float = option(0.5, "weight of one per step")
   reward_upright: float = option(0.1, "weight of standing within 21 degrees of upright")

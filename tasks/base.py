@@ -4,6 +4,7 @@ import dataclasses
 import difflib
 import functools
 import itertools
+import math
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,17 +22,18 @@ ASSETS = Path(__file__).resolve().parents[1] / "assets"
 DIVERGED = 1e7
 
 
-def option(default: Any, meaning: str, unit: str = "") -> Any:
-  """Return a Config field: its default, its meaning and its unit, which `--help` prints."""
-  return dataclasses.field(default=default, metadata={"help": meaning, "unit": unit})
+def option(default: Any, meaning: str, unit: str = "", low: float = -math.inf, high: float = math.inf) -> Any:
+  """Return a Config field: its default, and the meaning, unit and limits that the command line uses."""
+  metadata = {"help": meaning, "unit": unit, "low": low, "high": high}
+  return dataclasses.field(default=default, metadata=metadata)
 
 
 @dataclasses.dataclass
 class Config:
   """Settings of a task. A field `reward_x` is the weight of the reward term `x`."""
 
-  episode_steps: int = option(1000, "control steps until the time limit")
-  substeps: int = option(4, "physics steps in a control step")
+  episode_steps: int = option(1000, "control steps until the time limit", low=1)
+  substeps: int = option(4, "physics steps in a control step", low=1)
 
 
 class Random(Protocol):

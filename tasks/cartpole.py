@@ -28,11 +28,11 @@ PPO: dict[str, object] = {
 class Config(base.Config):
   """Settings of Cartpole; the best return is nearly `episode_steps`."""
 
-  episode_steps: int = option(500, "control steps until the time limit")
-  substeps: int = option(2, "physics steps in a control step")
-  rail_limit: float = option(3.0, "distance of the cart from the middle that ends an episode", "m")
-  start_position: float = option(0.1, "largest offset at the start of an episode", "m, rad")
-  start_velocity: float = option(0.25, "largest speed at the start of an episode", "m/s, rad/s")
+  episode_steps: int = option(500, "control steps until the time limit", low=1)
+  substeps: int = option(2, "physics steps in a control step", low=1)
+  rail_limit: float = option(3.0, "distance of the cart from the middle that ends an episode", "m", low=0)
+  start_position: float = option(0.1, "largest offset at the start of an episode", "m, rad", low=0)
+  start_velocity: float = option(0.25, "largest speed at the start of an episode", "m/s, rad/s", low=0)
   reward_upright: float = option(1.0, "weight of one per step")
   reward_angle: float = option(-1.0, "weight of the squared pole angle", "1/rad^2")
   reward_cart_speed: float = option(-0.01, "weight of the cart's speed", "s/m")
