@@ -41,7 +41,9 @@ class Law:
     """Return the impedance in (0, 1) at a distance less margin [m, rad]."""
     x = minimum(absolute(position) * self.per_width, 1.0)
     rest = 1.0 - x
-    shape = where(x < self.midpoint, self.low * power(x, self.power), 1.0 - self.high * power(rest, self.power))
+    shape = where(
+      x < self.midpoint, self.low * power(x, self.power), 1.0 - self.high * power(rest, self.power)
+    )
     return self.d0 + self.rise * shape
 
   def reference(self, position: Number, velocity: Number, impedance: Number) -> Number:
@@ -95,28 +97,37 @@ class Row:
 class JointRows:
   """Joint limits and friction loss: few, known in advance, unrolled."""
 
-  def __init__(self, program: Program, rows: list[Row]) -> None:
-    self.rows = rows
+  def __init__(self, program: Program, nv: int, rows: list[Row]) -> None:
+    self.nv, self.rows = nv, rows
     self.residual: Array = program.array(max(1, len(rows)))
     self.rate: Array = program.array(max(1, len(rows)))
 
-  def evaluate(self, x: list[Number]) -> list[Number]:
-    """Note the residuals at qacc = x; return the constraint forces J^T f [nv]."""
-    force: list[Number] = [0.0] * len(x)
+  def start(self, x: Sequence[Number]) -> None:
+    """Note the residuals at qacc = x."""
+    self.residual.fill([self._along(row, x) + row.bias for row in self.rows])
+
+  def aim(self, direction: Sequence[Number], _unsolved: Mask) -> None:
+    """Note the rates of the residuals along a direction."""
+    self.rate.fill([self._along(row, direction) for row in self.rows])
+
+  def move(self, step: Number, _unsolved: Mask) -> None:
+    """Move the residuals by a step along the direction."""
+    count = len(self.rows)
+    moved = [
+      r + step * rate for r, rate in zip(self.residual.read(0, count), self.rate.read(0, count), strict=True)
+    ]
+    self.residual.fill(moved)
+
+  def force(self, _unsolved: Mask) -> list[Number]:
+    """Return the constraint forces J^T f [nv] at the noted residuals."""
+    force: list[Number] = [0.0] * self.nv
     for i, row in enumerate(self.rows):
-      r = dot(row.jacobian.values(), [x[dof] for dof in row.jacobian]) + row.bias
-      self.residual[i] = r
-      f = self._force(row, r)
+      f = self._force(row, self.residual[i])
       for dof, coefficient in row.jacobian.items():
         force[dof] = force[dof] + coefficient * f
     return force
 
-  def aim(self, direction: list[Number]) -> None:
-    """Note the rates of the residuals along a direction."""
-    for i, row in enumerate(self.rows):
-      self.rate[i] = dot(row.jacobian.values(), [direction[dof] for dof in row.jacobian])
-
-  def slopes(self, step: Number) -> tuple[Number, Number]:
+  def slopes(self, step: Number, _unsolved: Mask) -> tuple[Number, Number]:
     """Return the cost's first and second derivative along the direction, a step away from the noted residuals."""
     first: Number = 0.0
     second: Number = 0.0
@@ -134,6 +145,10 @@ class JointRows:
       for a in dofs:
         for b in dofs[: dofs.index(a) + 1]:
           H[a, b] = H[a, b] + stiffness * (row.jacobian[a] * row.jacobian[b])
+
+  @staticmethod
+  def _along(row: Row, x: Sequence[Number]) -> Number:
+    return dot(row.jacobian.values(), [x[dof] for dof in row.jacobian])
 
   @staticmethod
   def _force(row: Row, r: Number) -> Number:
@@ -172,15 +187,24 @@ def _limit_rows(model: Model, joint: int, qpos: list[Number], qvel: list[Number]
   if kind == BALL:
     axis, angle = Quaternion.normalize(qpos[at : at + 4]).rotation_vector()
     sign = where(angle < 0.0, 1.0, -1.0)
-    return [_limit_row(model, joint, {dof + k: axis[k] * sign for k in range(3)}, max(low, high) - absolute(angle), qvel)]
+    return [
+      _limit_row(
+        model, joint, {dof + k: axis[k] * sign for k in range(3)}, max(low, high) - absolute(angle), qvel
+      )
+    ]
   below, above = qpos[at] - low, high - qpos[at]
   if high - low <= 2 * float(model.jnt_margin[joint]):
-    return [_limit_row(model, joint, {dof: 1.0}, below, qvel), _limit_row(model, joint, {dof: -1.0}, above, qvel)]
+    return [
+      _limit_row(model, joint, {dof: 1.0}, below, qvel),
+      _limit_row(model, joint, {dof: -1.0}, above, qvel),
+    ]
   nearer_low = below < above
   return [_limit_row(model, joint, {dof: where(nearer_low, 1.0, -1.0)}, minimum(below, above), qvel)]
 
 
-def _limit_row(model: Model, joint: int, jacobian: dict[int, Number], distance: Number, qvel: list[Number]) -> Row:
+def _limit_row(
+  model: Model, joint: int, jacobian: dict[int, Number], distance: Number, qvel: list[Number]
+) -> Row:
   limit = law(model, model.jnt_solref[joint], model.jnt_solimp[joint], float(model.jnt_margin[joint]))
   position = distance - limit.margin
   d = limit.impedance(position)
@@ -216,8 +240,3 @@ def edge_slopes(D: Number, residuals: Sequence[Number], rates: Sequence[Number])
     first = first + minimum(r, 0.0) * rate
     second = second + where(r < 0.0, rate * rate, 0.0)
   return D * first, D * second
-
-
-def lanes_acting(D: Number, unsolved: Mask) -> Mask:
-  """Return where a contact acts in an environment that is not solved yet."""
-  return (D > 0.0) & unsolved

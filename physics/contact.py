@@ -6,21 +6,23 @@ edges of the friction pyramid have residuals a0 +- a1 and a0 +- a2 and equal D (
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from physics.collision.geometry import default_hint, tangents
 from physics.collision.moving import WORD_BITS, MovingPairs, common_origin
 from physics.compact import CompactList, Entry, GroupList, LaneList
-from physics.constraint import Law, edge_counts, edge_forces, edge_slopes, lanes_acting
+from physics.constraint import Law, edge_counts, edge_forces, edge_slopes
 from physics.dynamics import TreeFactor, project
 from physics.kinematics import Poses, propagate
 from physics.model import Model
-from physics.spatial import NO_FORCE, Force, Matrix, Motion, Stiffness, Vector, cross, dot, symmetric
+from physics.spatial import NO_FORCE, ZERO, Force, Matrix, Motion, Stiffness, Vector, cross, dot, symmetric
 from physics.trace import Array, Index, Mask, Number, Program, has_bit, sqrt, where
 
 LAW_FIELDS = tuple(Law.__dataclass_fields__)
-NOTES = ("a0", "a1", "a2")  # residuals along the basis at the last evaluation
+BIASES = ("u0", "u1", "u2")  # -aref along the basis
+NOTES = ("a0", "a1", "a2")  # residuals along the basis at the present qacc
 RATES = ("b0", "b1", "b2")  # their rates along the direction of the line search
 
 
@@ -43,18 +45,44 @@ def _note(entry: Entry, names: Sequence[str], values: Sequence[Number]) -> None:
     entry[name] = value
 
 
-def line_slopes(found: CompactList, step: Number) -> tuple[Number, Number]:
-  """Return first and second derivative of the contacts' cost along the direction, a step from the noted residuals."""
-  first, second = found.program.variable(0.0), found.program.variable(0.0)
-  with found.each() as entry:
-    rates = _read(entry, RATES)
-    residuals = [a + step * b for a, b in zip(_read(entry, NOTES), rates, strict=True)]
-    slope, curvature = edge_slopes(entry["D"], residuals, rates)
-    first[0], second[0] = first[0] + slope, second[0] + curvature
-  return first[0], second[0]
+class Residuals:
+  """The part of the solver's view that all contacts share: a list whose entries carry residuals and their rates."""
+
+  program: Program
+  found: CompactList
+
+  def move(self, step: Number, unsolved: Mask) -> None:
+    """Move the residuals by a step along the direction."""
+    with self.acting(unsolved) as entry:
+      _note(
+        entry, NOTES, [a + step * b for a, b in zip(_read(entry, NOTES), _read(entry, RATES), strict=True)]
+      )
+
+  def slopes(self, step: Number, unsolved: Mask) -> tuple[Number, Number]:
+    """Return first and second derivative of the cost along the direction, a step from the noted residuals."""
+    first, second = self.program.variable(0.0), self.program.variable(0.0)
+    with self.acting(unsolved) as entry:
+      rates = _read(entry, RATES)
+      residuals = [a + step * b for a, b in zip(_read(entry, NOTES), rates, strict=True)]
+      slope, curvature = edge_slopes(entry["D"], residuals, rates)
+      first[0], second[0] = first[0] + slope, second[0] + curvature
+    return first[0], second[0]
+
+  def count(self) -> Number:
+    """Return the number of contacts per lane; dropped ones do not count."""
+    count = self.program.variable(0.0)
+    with self.found.each() as entry:
+      count[0] = count[0] + where(entry["weight"] > 0.0, 1.0, 0.0)
+    return count[0]
+
+  @contextmanager
+  def acting(self, unsolved: Mask) -> Iterator[Entry]:
+    """Loop over the contacts that some unsolved lane has; the others keep their residuals."""
+    with self.found.each() as entry, self.program.when_any((entry["D"] > 0.0) & unsolved):
+      yield entry
 
 
-class WorldContacts:
+class WorldContacts(Residuals):
   """Contacts of moving bodies with the world.
 
   Their curvature is summed per body as a 6 x 6 stiffness and composed up the tree like inertia: there are no Jacobian rows,
@@ -76,31 +104,32 @@ class WorldContacts:
       _note(entry, ["first.x", "first.y", "first.z"], first * entry["friction"])
       prepare_entry(entry, self._along_basis(entry))
 
-  def evaluate(self, x: list[Number], unsolved: Mask) -> list[Number]:
-    """Note the residuals at qacc = x; return the contact forces J^T f [nv]."""
+  def start(self, x: list[Number]) -> None:
+    """Note the residuals at qacc = x."""
     self._store_motion(propagate(self.model, self.p, x))
-    self._clear(6)
-    with self.found.each() as entry, self.program.when_any(lanes_acting(entry["D"], unsolved)):
-      residuals = [a + u for a, u in zip(self._along_basis(entry), _read(entry, ("u0", "u1", "u2")), strict=True)]
-      _note(entry, NOTES, residuals)
-      self._accumulate(entry, self._force(entry, residuals).components)
-    forces = {body: Force(Vector(*s[:3]), Vector(*s[3:])) for body, s in self._sums(6)}
-    return project(self.model, self.p, [forces.get(body, NO_FORCE) for body in range(self.model.nbody)])
+    with self.found.each() as entry:
+      _note(
+        entry, NOTES, [a + u for a, u in zip(self._along_basis(entry), _read(entry, BIASES), strict=True)]
+      )
 
-  def aim(self, direction: list[Number]) -> None:
+  def aim(self, direction: list[Number], unsolved: Mask) -> None:
     """Note the rates of the residuals along a direction."""
     self._store_motion(propagate(self.model, self.p, direction))
-    with self.found.each() as entry:
+    with self.acting(unsolved) as entry:
       _note(entry, RATES, self._along_basis(entry))
 
-  def slopes(self, step: Number) -> tuple[Number, Number]:
-    """Return first and second derivative of the cost along the direction."""
-    return line_slopes(self.found, step)
+  def force(self, unsolved: Mask) -> list[Number]:
+    """Return the contact forces J^T f [nv] at the noted residuals."""
+    self._clear(6)
+    with self.acting(unsolved) as entry:
+      self._accumulate(entry, self._force(entry).components)
+    forces = {body: Force(Vector(*s[:3]), Vector(*s[3:])) for body, s in self._sums(6)}
+    return project(self.model, self.p, [forces.get(body, NO_FORCE) for body in range(self.model.nbody)])
 
   def add_hessian(self, H: dict[tuple[int, int], Number], unsolved: Mask) -> None:
     """Add J^T D J of the edges that act at the noted residuals."""
     self._clear(21)
-    with self.found.each() as entry, self.program.when_any(lanes_acting(entry["D"], unsolved)):
+    with self.acting(unsolved) as entry:
       stiffness = Stiffness.at(Vector(*entry.vector("point")), self._stiffness(entry))
       self._accumulate(entry, stiffness.components)
     composite = {body: Stiffness.of(s) for body, s in self._sums(21)}
@@ -118,16 +147,11 @@ class WorldContacts:
   def body_forces(self, body_force: Array, index: dict[int, int]) -> None:
     """Add each contact's force about its tree origin to its geom's body: `body_force` has six rows per entry of `index`."""
     with self.found.each() as entry:
-      at = self.program.table([index.get(body, 0) for body in range(self.model.nbody)], entry["geom_body"]) * 6
-      for k, value in enumerate(self._force(entry, _read(entry, NOTES)).components):
+      at = (
+        self.program.table([index.get(body, 0) for body in range(self.model.nbody)], entry["geom_body"]) * 6
+      )
+      for k, value in enumerate(self._force(entry).components):
         body_force[at + k] = body_force[at + k] + value
-
-  def count(self) -> Number:
-    """Return the number of contacts per lane."""
-    count = self.program.variable(0.0)
-    with self.found.each() as entry:
-      count[0] = count[0] + where(entry["weight"] > 0.0, 1.0, 0.0)
-    return count[0]
 
   def _basis(self, entry: Entry) -> tuple[Vector, Vector, Vector]:
     normal, first = Vector(*entry.vector("normal")), Vector(*entry.vector("first"))
@@ -138,9 +162,9 @@ class WorldContacts:
     at_point = Motion(Vector(*motion[:3]), Vector(*motion[3:])).at(Vector(*entry.vector("point")))
     return [dot(axis, at_point) for axis in self._basis(entry)]
 
-  def _force(self, entry: Entry, residuals: Sequence[Number]) -> Force:
-    force = Vector(0.0, 0.0, 0.0)
-    for axis, f in zip(self._basis(entry), edge_forces(entry["D"], residuals), strict=True):
+  def _force(self, entry: Entry) -> Force:
+    force = ZERO
+    for axis, f in zip(self._basis(entry), edge_forces(entry["D"], _read(entry, NOTES)), strict=True):
       force = force + axis * f
     return Force.at(Vector(*entry.vector("point")), force)
 
@@ -149,7 +173,10 @@ class WorldContacts:
     nn, n1, n2, one, two = (entry["D"] * count for count in edge_counts(_read(entry, NOTES)))
     e0, e1, e2 = self._basis(entry)
     c0, c1, c2 = e0 * nn + e1 * n1 + e2 * n2, e0 * n1 + e1 * one, e0 * n2 + e2 * two
-    six = [c0[i] * e0[j] + c1[i] * e1[j] + c2[i] * e2[j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+    six = [
+      c0[i] * e0[j] + c1[i] * e1[j] + c2[i] * e2[j]
+      for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+    ]
     return symmetric(*six)
 
   def _store_motion(self, motion: list[Motion]) -> None:
@@ -179,7 +206,7 @@ class Factors:
   right: Array
 
 
-class MovingContacts:
+class MovingContacts(Residuals):
   """Contacts between moving bodies: Jacobian rows over the degrees of freedom that any such contact moves.
 
   They would fill in the sparsity of M, so their Hessian V V^T enters the Newton step as a low-rank correction (Woodbury).
@@ -202,20 +229,33 @@ class MovingContacts:
       for k, dof in enumerate(self.dofs):
         body = int(self.model.dof_bodyid[dof])
         at_point = self.p.cdof[dof].at(point + (base - self.p.origin[body]))
-        sign = self._bit(entry, "gains", self.moving.bodies, body), self._bit(entry, "loses", self.moving.bodies, body)
+        sign = (
+          self._bit(entry, "gains", self.moving.bodies, body),
+          self._bit(entry, "loses", self.moving.bodies, body),
+        )
         for axis, direction in enumerate(basis):
           along = dot(direction, at_point)
           self.rows[self._row(entry, axis) + k] = where(sign[0], along, where(sign[1], -along, 0.0))
       prepare_entry(entry, self._along_rows(entry, qvel))
 
-  def evaluate(self, x: list[Number], unsolved: Mask) -> list[Number]:
-    """Note the residuals at qacc = x; return the contact forces J^T f [nv]."""
+  def start(self, x: list[Number]) -> None:
+    """Note the residuals at qacc = x."""
+    with self.found.each() as entry:
+      _note(
+        entry, NOTES, [a + u for a, u in zip(self._along_rows(entry, x), _read(entry, BIASES), strict=True)]
+      )
+
+  def aim(self, direction: list[Number], unsolved: Mask) -> None:
+    """Note the rates of the residuals along a direction."""
+    with self.acting(unsolved) as entry:
+      _note(entry, RATES, self._along_rows(entry, direction))
+
+  def force(self, unsolved: Mask) -> list[Number]:
+    """Return the contact forces J^T f [nv] at the noted residuals."""
     force = self.program.array(len(self.dofs))
     force.fill([0.0] * len(self.dofs))
-    with self.found.each() as entry, self.program.when_any(lanes_acting(entry["D"], unsolved)):
-      residuals = [a + u for a, u in zip(self._along_rows(entry, x), _read(entry, ("u0", "u1", "u2")), strict=True)]
-      _note(entry, NOTES, residuals)
-      for axis, f in zip(range(self.axes), edge_forces(entry["D"], residuals), strict=False):
+    with self.acting(unsolved) as entry:
+      for axis, f in zip(range(self.axes), edge_forces(entry["D"], _read(entry, NOTES)), strict=False):
         for k, value in enumerate(self._read_row(entry, axis)):
           force[k] = force[k] + value * f
     result: list[Number] = [0.0] * self.model.nv
@@ -223,21 +263,12 @@ class MovingContacts:
       result[dof] = force[k]
     return result
 
-  def aim(self, direction: list[Number]) -> None:
-    """Note the rates of the residuals along a direction."""
-    with self.found.each() as entry:
-      _note(entry, RATES, self._along_rows(entry, direction))
-
-  def slopes(self, step: Number) -> tuple[Number, Number]:
-    """Return first and second derivative of the cost along the direction."""
-    return line_slopes(self.found, step)
-
   def correct(self, factor: TreeFactor, half_solved: list[Number], unsolved: Mask) -> list[Number]:
     """Return the half solution z = L^-T b corrected for V V^T: z - W (I + W^T D^-1 W)^-1 W^T D^-1 z."""
     z = self.program.array(self.model.nv)
     z.fill(half_solved)
     rank = self.program.variable(0, Index)
-    with self.found.each() as entry, self.program.when_any(lanes_acting(entry["D"], unsolved)):
+    with self.acting(unsolved) as entry:
       columns = self._hessian_root(entry)
       for column in columns:
         self._append(factor, half_solved, column, rank)
@@ -251,7 +282,7 @@ class MovingContacts:
     """Add each contact's force about its tree origin to the bodies that own its geoms, with opposite signs."""
     base = common_origin(self.model, self.p, self.moving)
     with self.found.each() as entry:
-      force = Vector(0.0, 0.0, 0.0)
+      force = ZERO
       for axis, f in zip(self._basis(entry), edge_forces(entry["D"], _read(entry, NOTES)), strict=False):
         force = force + axis * f
       for body in (b for b in self.moving.owners if b in index):
@@ -260,13 +291,6 @@ class MovingContacts:
         for k, value in enumerate(at_body.components):
           at = 6 * index[body] + k
           body_force[at] = body_force[at] + where(to, value, where(back, -value, 0.0))
-
-  def count(self) -> Number:
-    """Return the number of contacts per lane, dropped ones not included."""
-    count = self.program.variable(0.0)
-    with self.found.each() as entry:
-      count[0] = count[0] + where(entry["weight"] > 0.0, 1.0, 0.0)
-    return count[0]
 
   def _basis(self, entry: Entry) -> tuple[Vector, ...]:
     normal = Vector(*entry.vector("normal"))

@@ -146,9 +146,15 @@ def bias_forces(
 def tree_centers(model: Model, composite: list[Inertia]) -> dict[int, Vector]:
   """Return for every root body the centre of mass of its tree, relative to the tree origin [m]."""
   roots = {int(root) for body, root in enumerate(model.body_rootid) if body > 0}
-  return {root: composite[root].moment * (1.0 / max(float(composite[root].mass), 1e-15)) for root in sorted(roots)}
+  return {
+    root: composite[root].moment * (1.0 / max(float(composite[root].mass), 1e-15)) for root in sorted(roots)
+  }
 
 
 def _is_isotropic(local: Matrix) -> bool:
   scale = max(abs(float(local[i][i])) for i in range(3))
-  return all(abs(float(local[i][j]) - float(local[0][0]) * (i == j)) <= 1e-8 * scale for i in range(3) for j in range(3))
+  return all(
+    abs(float(local[i][j]) - float(local[0][0]) * (i == j)) <= 1e-8 * scale
+    for i in range(3)
+    for j in range(3)
+  )

@@ -15,7 +15,17 @@ from physics.compact import LaneList
 from physics.trace import Array, Index, Mask, Program, Scalar, Statement, Value, Word, walk
 
 _CTYPE = {Scalar: "T", Mask: "M", Word: "W", Index: "int"}
-_INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "iadd": "+", "isub": "-", "imul": "*"}
+_INFIX = {
+  "add": "+",
+  "sub": "-",
+  "mul": "*",
+  "div": "/",
+  "lt": "<",
+  "le": "<=",
+  "iadd": "+",
+  "isub": "-",
+  "imul": "*",
+}
 
 _SCALAR_PREAMBLE = """
 typedef float T; typedef bool M; typedef int W;
@@ -134,7 +144,10 @@ class _Native:
     return str(arg) if isinstance(arg, int) else f"F({_float(arg)})"
 
   def emit_op(self, s: Statement) -> Iterator[str]:
-    a = [self.value(float(x) if isinstance(x, int) and s.op not in ("bit", "iadd", "isub", "imul") else x) for x in s.args]
+    a = [
+      self.value(float(x) if isinstance(x, int) and s.op not in ("bit", "iadd", "isub", "imul") else x)
+      for x in s.args
+    ]
     if s.op in _INFIX:
       text = f"{a[0]} {_INFIX[s.op]} {a[1]}"
     else:
@@ -183,7 +196,11 @@ class _Native:
 
   def emit_push(self, s: Statement) -> Iterator[str]:
     lanes, mask, names, values = s.args
-    stored = [(lanes.fields[n], v) for n, v in zip(names, values, strict=True) if _is_read(self.program, lanes.fields[n])]
+    stored = [
+      (lanes.fields[n], v)
+      for n, v in zip(names, values, strict=True)
+      if _is_read(self.program, lanes.fields[n])
+    ]
     for i, (array, value) in enumerate(stored):
       if array.kind is Scalar:
         yield f"T {lanes.name}_{i} = {self.value(_real(value))};"
@@ -321,4 +338,8 @@ def _real(value: object) -> object:
 
 def _float(value: object) -> str:
   """Return the shortest float32 literal: fixed text for a fixed value."""
-  return f"{np.float32(value)!s}f" if "." in str(np.float32(value)) or "e" in str(np.float32(value)) else f"{np.float32(value)!s}.0f"
+  return (
+    f"{np.float32(value)!s}f"
+    if "." in str(np.float32(value)) or "e" in str(np.float32(value))
+    else f"{np.float32(value)!s}.0f"
+  )

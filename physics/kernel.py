@@ -5,14 +5,16 @@ import warp as wp
 from physics.emit import native_source
 from physics.trace import Program
 
-CPU_LANES = 16  # environments side by side in one CPU thread: two AVX-512 registers' worth hides the latency of one
+CPU_LANES = (
+  16  # environments side by side in one CPU thread: two AVX-512 registers' worth hides the latency of one
+)
 CPU_FLAGS = (
   "-march=native -ffp-contract=fast -mllvm=-inline-threshold=9000 -mllvm=-inline-cold-callsite-threshold=3000"
   " -mllvm=-slp-recursion-max-depth=4"
 )
 CUDA_BLOCK = 32  # threads; larger blocks leave multiprocessors idle at a few thousand environments
 
-wp.config.log_level = max(wp.config.log_level, 30)  # warnings only: the console belongs to the caller
+wp.config.log_level = wp.LOG_ERROR  # the console belongs to the caller, and a missing GPU is no news to it
 wp.init()
 
 
@@ -38,5 +40,7 @@ def build_kernel(program: Program, device: str) -> wp.Kernel:
 
   options = {"enable_backward": False, "max_unroll": 0, "cpu_compiler_flags": CPU_FLAGS, "fast_math": True}
   if device.startswith("cuda"):
-    return wp.kernel(step, module="unique", module_options=options, launch_bounds=CUDA_BLOCK, grid_stride=False)
+    return wp.kernel(
+      step, module="unique", module_options=options, launch_bounds=CUDA_BLOCK, grid_stride=False
+    )
   return wp.kernel(step, module="unique", module_options=options)

@@ -21,7 +21,9 @@ FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
 class Poses:
   """Poses of all bodies, joint axes of all degrees of freedom."""
 
-  origin: list[Vector]  # [nbody] world position of the body's tree origin [m]; the world's own for static bodies
+  origin: list[
+    Vector
+  ]  # [nbody] world position of the body's tree origin [m]; the world's own for static bodies
   position: list[Vector]  # [nbody] relative to the tree origin [m]
   quaternion: list[Quaternion]  # [nbody]
   rotation: list[Matrix]  # [nbody] body to world
@@ -42,7 +44,11 @@ def poses(model: Model, qpos: list[Number]) -> Poses:
   for body in range(1, model.nbody):
     parent = int(model.body_parentid[body])
     is_root = model.body_treeid[body] >= 0 and model.body_treeid[parent] < 0
-    start = p.world(parent, vector(model.body_pos[body])) if is_root else p.relative(parent, vector(model.body_pos[body]))
+    start = (
+      p.world(parent, vector(model.body_pos[body]))
+      if is_root
+      else p.relative(parent, vector(model.body_pos[body]))
+    )
     quaternion = p.quaternion[parent] * Quaternion.constant(model.body_quat[body])
     position, quaternion, axes = _move_joints(model, body, qpos, start, quaternion)
     if is_root:
@@ -54,7 +60,10 @@ def poses(model: Model, qpos: list[Number]) -> Poses:
     p.position.append(position)
     p.quaternion.append(quaternion)
     p.rotation.append(quaternion.matrix())
-    p.cdof.extend(Motion(ZERO, axis) if kind == SLIDE else Motion(axis, cross(anchor, axis)) for kind, axis, anchor in axes)
+    p.cdof.extend(
+      Motion(ZERO, axis) if kind == SLIDE else Motion(axis, cross(anchor, axis))
+      for kind, axis, anchor in axes
+    )
   return p
 
 

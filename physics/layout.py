@@ -52,7 +52,23 @@ class Layout:
 def field_shapes(model: Model) -> dict[str, tuple[int, ...]]:
   """Return the shape of every field per environment, by MuJoCo's name."""
   nv, nbody = model.nv, model.nbody
-  shapes: dict[str, tuple[int, ...]] = {"qpos": (model.nq,), "qvel": (nv,), "qacc_warmstart": (nv,), "mask": ()}
-  shapes |= {"xpos": (nbody, 3), "xquat": (nbody, 4), "cvel": (nbody, 6), "cfrc_ext": (nbody, 6), "qM": (nv, nv)}
+  shapes: dict[str, tuple[int, ...]] = {
+    "qpos": (model.nq,),
+    "qvel": (nv,),
+    "qacc_warmstart": (nv,),
+    "mask": (),
+  }
+  shapes |= {
+    "xpos": (nbody, 3),
+    "xquat": (nbody, 4),
+    "cvel": (nbody, 6),
+    "cfrc_ext": (nbody, 6),
+    "qM": (nv, nv),
+  }
   forces = ("bias", "passive", "actuator", "smooth", "constraint")
-  return shapes | {"qacc": (nv,), "qacc_smooth": (nv,)} | {f"qfrc_{f}": (nv,) for f in forces} | dict.fromkeys(COUNTERS, ())
+  return (
+    shapes
+    | {"qacc": (nv,), "qacc_smooth": (nv,)}
+    | {f"qfrc_{f}": (nv,) for f in forces}
+    | dict.fromkeys(COUNTERS, ())
+  )

@@ -10,7 +10,9 @@ from physics.trace import Number
 
 def passive_forces(model: Model, qpos: list[Number], qvel: list[Number]) -> list[Number]:
   """Return spring and damper forces [nv] [N, N m] (MuJoCo's `qfrc_passive`)."""
-  force: list[Number] = [-(float(damping) * velocity) for damping, velocity in zip(model.dof_damping, qvel, strict=True)]
+  force: list[Number] = [
+    -(float(damping) * velocity) for damping, velocity in zip(model.dof_damping, qvel, strict=True)
+  ]
   for joint in range(model.njnt):
     stiffness = float(model.jnt_stiffness[joint])
     if stiffness:
@@ -25,7 +27,9 @@ def _spring_offset(model: Model, joint: int, qpos: list[Number]) -> list[Number]
   at, kind = int(model.jnt_qposadr[joint]), model.jnt_type[joint]
   reference = [float(x) for x in model.qpos_spring]
   if kind == FREE:
-    return [qpos[at + k] - reference[at + k] for k in range(3)] + list(_rotation_between(qpos, reference, at + 3))
+    return [qpos[at + k] - reference[at + k] for k in range(3)] + list(
+      _rotation_between(qpos, reference, at + 3)
+    )
   if kind == BALL:
     return list(_rotation_between(qpos, reference, at))
   return [qpos[at] - reference[at]]

@@ -123,7 +123,9 @@ class Quaternion:
     vanishes = square < 1e-30
     scale = 1.0 / sqrt(where(vanishes, 1.0, square))
     w, x, y, z = values
-    return Quaternion(where(vanishes, 1.0, w * scale), Vector(*(where(vanishes, 0.0, c * scale) for c in (x, y, z))))
+    return Quaternion(
+      where(vanishes, 1.0, w * scale), Vector(*(where(vanishes, 0.0, c * scale) for c in (x, y, z)))
+    )
 
   def __mul__(self, other: Quaternion) -> Quaternion:
     return Quaternion(
@@ -238,7 +240,9 @@ class Inertia:
   rotational: Matrix
 
   def __add__(self, other: Inertia) -> Inertia:
-    rotational = symmetric(*(a + b for a, b in zip(_six(self.rotational), _six(other.rotational), strict=True)))
+    rotational = symmetric(
+      *(a + b for a, b in zip(_six(self.rotational), _six(other.rotational), strict=True))
+    )
     return Inertia(self.mass + other.mass, self.moment + other.moment, rotational)
 
   def __matmul__(self, motion: Motion) -> Force:

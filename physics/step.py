@@ -10,7 +10,14 @@ from physics.collision.moving import find_moving_contacts, moving_pairs
 from physics.collision.world import find_world_contacts, world_pairs
 from physics.constraint import JointRows, joint_rows
 from physics.contact import MovingContacts, WorldContacts
-from physics.dynamics import TreeMatrix, bias_forces, body_inertias, composite_inertias, mass_matrix, tree_centers
+from physics.dynamics import (
+  TreeMatrix,
+  bias_forces,
+  body_inertias,
+  composite_inertias,
+  mass_matrix,
+  tree_centers,
+)
 from physics.integrate import integrate_position, integrate_velocity
 from physics.kinematics import Poses, poses, velocities
 from physics.layout import COUNTERS, STATE, Layout
@@ -110,7 +117,9 @@ def smooth_dynamics(model: Model, qpos: list[Number], qvel: list[Number], ctrl: 
   return Smooth(p, composite, velocity, M, bias, passive, actuator_forces(model, qpos, qvel, ctrl))
 
 
-def detect_contacts(program: Program, model: Model, smooth: Smooth, memory: Memory, capacity: int) -> Contacts:
+def detect_contacts(
+  program: Program, model: Model, smooth: Smooth, memory: Memory, capacity: int
+) -> Contacts:
   """Find contacts and prepare their rows."""
   p, world, moving = smooth.poses, None, None
   if pairs := world_pairs(model):
@@ -134,7 +143,9 @@ def accelerate(program: Program, model: Model, smooth: Smooth, contacts: Contact
     return program.variable(0.0)
   if not model.warmstart_enabled:
     memory.qacc.fill([0.0] * model.nv)
-  problem = Problem(smooth.M, smooth.force, JointRows(program, rows), contacts.world, contacts.moving)
+  problem = Problem(
+    smooth.M, smooth.force, JointRows(program, model.nv, rows), contacts.world, contacts.moving
+  )
   return solve(program, problem, memory.qacc, model.iterations)
 
 
@@ -188,9 +199,7 @@ class Outputs:
   def _velocities(self, smooth: Smooth) -> list[Number]:
     """Return angular and linear velocity of every body, the latter at its tree's centre of mass (MuJoCo's `cvel`)."""
     centers = self._centers(smooth)
-    return [
-      x for body, v in enumerate(smooth.velocity) for x in (*v.angular, *v.at(centers[body]))
-    ]
+    return [x for body, v in enumerate(smooth.velocity) for x in (*v.angular, *v.at(centers[body]))]
 
   def _contact_forces(self, smooth: Smooth, contacts: Contacts) -> list[Number]:
     """Return torque and force of all contacts on every body, about its tree's centre of mass (MuJoCo's `cfrc_ext`)."""

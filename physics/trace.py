@@ -223,7 +223,9 @@ class Program:
 
   def load(self, array: Array, index: Integer) -> Value:
     """Read group-local memory."""
-    return self._define("load", array.name, array.kind, (index,), ("load", array.name, array.version, _key(index)))
+    return self._define(
+      "load", array.name, array.kind, (index,), ("load", array.name, array.version, _key(index))
+    )
 
   def store(self, array: Array, index: Integer, value: object) -> None:
     """Write group-local memory."""
@@ -236,7 +238,9 @@ class Program:
     self.statement("read", memory, result, (row,))
     return result
 
-  def write_memory(self, memory: str, row: Integer, value: Number, where: Truth = True, integer: bool = False) -> None:
+  def write_memory(
+    self, memory: str, row: Integer, value: Number, where: Truth = True, integer: bool = False
+  ) -> None:
     """Write one row of an argument array where the mask holds, as float or (`integer`) as the bits of an int32."""
     self.statement("write", memory, args=(row, value, where, integer))
 
@@ -274,7 +278,9 @@ class Program:
     """Leave the innermost loop if the mask holds in no lane."""
     self.statement("break_if_none", args=(mask,))
 
-  def statement(self, kind: str, op: str = "", result: Value | None = None, args: tuple[object, ...] = ()) -> None:
+  def statement(
+    self, kind: str, op: str = "", result: Value | None = None, args: tuple[object, ...] = ()
+  ) -> None:
     """Record a statement in the current block."""
     self._blocks[-1].append(Statement(kind, op, result, args))
 

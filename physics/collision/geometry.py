@@ -63,49 +63,68 @@ def default_hint(normal: Vector) -> Vector:
 
 @dataclass(frozen=True)
 class Touch:
-  """A possible contact of two round geoms, in the lanes where `counts` holds."""
+  """A possible contact: the lanes that have it, and distance [m], normal and point, computed where they are needed."""
 
-  distance: Number  # [m]
-  normal: Vector  # from the first to the second
-  point: Vector
-  counts: Truth
+  active: Truth
+  resolve: Callable[[], tuple[Number, Vector, Vector]]
 
 
-def touch(one: Segment, two: Segment, s: Number, t: Number, counts: Truth) -> Touch:
-  """Return the contact of the spheres at parameters s and t in [-1, 1] along two segments."""
-  point1, point2 = one.center + one.half_axis * s, two.center + two.half_axis * t
-  between = point2 - point1
-  length = sqrt(maximum(dot(between, between), 1e-30))
-  normal = between * (1.0 / length)
-  distance = length - (one.radius + two.radius)
-  return Touch(distance, normal, point1 + normal * (one.radius + 0.5 * distance), counts)
+def touch(one: Segment, two: Segment, at: tuple[Number, Number], margin: Number, counts: Truth) -> Touch:
+  """Return the contact of the spheres at parameters in [-1, 1] along two segments; its normal points from one to two."""
+  point1, point2 = one.center + one.half_axis * at[0], two.center + two.half_axis * at[1]
+  between, radii = point2 - point1, one.radius + two.radius
+  square, reach = dot(between, between), radii + margin
+
+  def resolve() -> tuple[Number, Vector, Vector]:
+    length = sqrt(maximum(square, 1e-30))
+    normal = between * (1.0 / length)
+    distance = length - radii
+    return distance, normal, point1 + normal * (one.radius + 0.5 * distance)
+
+  return Touch((square < reach * reach) & counts, resolve)
 
 
-def touch_segments(
-  one: Segment, two: Segment, squares: tuple[Number, Number], can_be_parallel: bool
-) -> tuple[Touch, Callable[[Number], Iterator[Touch]]]:
-  """Return the contact at the closest points, and what gives the contacts at the ends in lanes with parallel capsules.
+class SegmentPair:
+  """Two segments and where they are closest.
 
-  `squares` are the squared lengths of the half axes, one for a sphere. The second value, called with the margin [m],
-  yields four candidates of which at most two count, as MuJoCo chooses them.
+  `inverses` are one over the squared lengths of the half axes, one for a sphere; `margin` [m] is the distance at which
+  contact begins.
   """
-  a, c = squares
-  separation = one.center - two.center
-  b = -dot(one.half_axis, two.half_axis)
-  u, v = -dot(one.half_axis, separation), dot(two.half_axis, separation)
-  determinant = a * c - b * b
-  parallel = absolute(determinant) < 1e-15 if can_be_parallel else False
-  s = clip((c * u - b * v) / where(parallel, 1.0, determinant), -1.0, 1.0)
-  t = clip((v - b * s) / c, -1.0, 1.0)
-  s = clip((u - b * t) / a, -1.0, 1.0)
 
-  def at_ends(margin: Number) -> Iterator[Touch]:
+  def __init__(self, one: Segment, two: Segment, inverses: tuple[Number, Number], margin: Number) -> None:
+    self.one, self.two, self.inverses, self.margin = one, two, inverses, margin
+    separation = one.center - two.center
+    self.a, self.c = (dot(s.half_axis, s.half_axis) for s in (one, two))
+    self.b = -dot(one.half_axis, two.half_axis)
+    self.u, self.v = -dot(one.half_axis, separation), dot(two.half_axis, separation)
+
+  def nearest(self, can_be_parallel: bool) -> tuple[Touch, Truth]:
+    """Return the contact at the closest points and the lanes in which the capsules are parallel: there it is none."""
+    is_sphere = where(self.a < 1e-12, 1.0, 0.0), where(self.c < 1e-12, 1.0, 0.0)
+    a, c = self.a + is_sphere[0], self.c + is_sphere[1]
+    determinant = a * c - self.b * self.b
+    parallel = absolute(determinant) < 1e-15 if can_be_parallel else False
+    s = clip((c * self.u - self.b * self.v) / where(parallel, 1.0, determinant), -1.0, 1.0)
+    t = self._second(s)
+    return touch(self.one, self.two, (self._first(t), t), self.margin, negate(parallel)), parallel
+
+  def at_ends(self, parallel: Truth) -> Iterator[Touch]:
+    """Yield the contacts at the ends of parallel capsules: four candidates, of which the first two that touch count."""
     taken: Number = 0.0
-    for end in (1.0, -1.0):
-      yield (found := touch(one, two, end, clip((v - end * b) / c, -1.0, 1.0), parallel & (taken < 1.5)))
-      taken = taken + where((found.distance < margin) & found.counts, 1.0, 0.0)
-    for end in (1.0, -1.0):
-      yield (found := touch(one, two, clip((u - end * b) / a, -1.0, 1.0), end, parallel & (taken < 1.5)))
-      taken = taken + where((found.distance < margin) & found.counts, 1.0, 0.0)
+    for at in ((1.0, None), (-1.0, None), (None, 1.0), (None, -1.0)):
+      s = self._first(at[1]) if at[0] is None else at[0]
+      t = self._second(at[0]) if at[1] is None else at[1]
+      found = touch(self.one, self.two, (s, t), self.margin, parallel & (taken < 1.5))
+      taken = taken + where(found.active, 1.0, 0.0)
+      yield found
 
-  return touch(one, two, s, t, negate(parallel)), at_ends
+  def _first(self, t: Number) -> Number:
+    return clip((self.u - self.b * t) * self.inverses[0], -1.0, 1.0)
+
+  def _second(self, s: Number) -> Number:
+    return clip((self.v - self.b * s) * self.inverses[1], -1.0, 1.0)
+
+
+def inverse_square(model: Model, geom: int) -> float:
+  """Return one over the squared half length [1/m^2] of a capsule, one for a sphere."""
+  return 1.0 / float(model.geom_size[geom, 1]) ** 2 if model.geom_type[geom] == CAPSULE else 1.0

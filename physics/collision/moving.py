@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from physics.collision.geometry import CAPSULE, Segment, Touch, geom_bound, geom_segment, touch_segments
+from physics.collision.geometry import (
+  CAPSULE,
+  Segment,
+  SegmentPair,
+  Touch,
+  geom_bound,
+  geom_segment,
+  inverse_square,
+)
 from physics.collision.world import is_still
 from physics.compact import GroupList, LaneList
 from physics.constraint import contact_law
@@ -33,7 +41,9 @@ class MovingPairs:
 
 def moving_pairs(model: Model) -> MovingPairs:
   """Collect what the tables and bit masks of moving contacts are made from."""
-  pairs = tuple(pair for pair in model.pairs if not is_still(model, pair.geom1) and not is_still(model, pair.geom2))
+  pairs = tuple(
+    pair for pair in model.pairs if not is_still(model, pair.geom1) and not is_still(model, pair.geom2)
+  )
   geoms = tuple(sorted({geom for pair in pairs for geom in (pair.geom1, pair.geom2)}))
   paths = [_path(model, a) ^ _path(model, b) for a, b in ((q.geom1, q.geom2) for q in pairs)]
   owners = tuple(sorted({int(model.geom_bodyid[geom]) for geom in geoms}))
@@ -72,22 +82,25 @@ def find_moving_contacts(
   found.clear()
   with near.each() as entry:
     table = _Tables(program, model, moving, entry["pair"])
-    one, two = segments.at(table.geom1), segments.at(table.geom2)
-    nearest, at_ends = touch_segments(one, two, table.squares, table.can_be_parallel)
+    pair = SegmentPair(
+      segments.at(table.geom1), segments.at(table.geom2), table.inverses, table.fields["margin"]
+    )
 
     def push(touch: Touch) -> None:
-      active = (touch.distance < table.fields["margin"]) & touch.counts
-      values: dict[str, object] = {"distance": touch.distance}
-      for name, value in (("point", touch.point), ("normal", touch.normal)):
-        values |= {f"{name}.{axis}": component for axis, component in zip("xyz", value, strict=True)}
-      with program.when_any(active):
+      with program.when_any(touch.active):
+        distance, normal, point = touch.resolve()
+        values: dict[str, object] = {"distance": distance}
+        for name, value in (("point", point), ("normal", normal)):
+          values |= {f"{name}.{axis}": component for axis, component in zip("xyz", value, strict=True)}
         # a weight of its own for each lane: it is zero in lanes whose slot is empty
-        found.push(active, values | table.fields | {"weight": where(active, table.fields["weight"], 0.0)})
+        weight = where(touch.active, table.fields["weight"], 0.0)
+        found.push(touch.active, values | table.fields | {"weight": weight})
 
+    nearest, parallel = pair.nearest(table.can_be_parallel)
     push(nearest)
-    if table.can_be_parallel:
-      with program.when_any(~nearest.counts):
-        for touch in at_ends(table.fields["margin"]):
+    if parallel is not False:
+      with program.when_any(parallel):
+        for touch in pair.at_ends(parallel):
           push(touch)
   return found
 
@@ -133,11 +146,11 @@ class _Tables:
     pairs = moving.pairs
     self.geom1 = program.table([moving.geoms.index(q.geom1) for q in pairs], pair)
     self.geom2 = program.table([moving.geoms.index(q.geom2) for q in pairs], pair)
-    half = {g: float(model.geom_size[g, 1]) if model.geom_type[g] == CAPSULE else 0.0 for g in moving.geoms}
-    self.can_be_parallel = any(half[q.geom1] and half[q.geom2] for q in pairs)
-    self.squares = (
-      program.table([half[q.geom1] ** 2 or 1.0 for q in pairs], pair),
-      program.table([half[q.geom2] ** 2 or 1.0 for q in pairs], pair),
+    is_capsule = {geom: model.geom_type[geom] == CAPSULE for geom in moving.geoms}
+    self.can_be_parallel = any(is_capsule[q.geom1] and is_capsule[q.geom2] for q in pairs)
+    self.inverses = (
+      program.table([inverse_square(model, q.geom1) for q in pairs], pair),
+      program.table([inverse_square(model, q.geom2) for q in pairs], pair),
     )
     laws = [contact_law(model, q) for q in pairs]
     self.fields = {name: program.table([law[name] for law in laws], pair) for name in laws[0]}

@@ -7,26 +7,30 @@ for all candidates.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from physics.collision.geometry import (
   CAPSULE,
   PLANE,
   Segment,
+  SegmentPair,
   Touch,
   default_hint,
   geom_axis,
   geom_bound,
   geom_segment,
-  touch_segments,
+  inverse_square,
 )
 from physics.compact import GroupList
 from physics.constraint import contact_law
 from physics.kinematics import Poses
 from physics.model import ContactPair, Model
 from physics.spatial import Vector, dot, vector
-from physics.trace import Program, where
+from physics.trace import Number, Program, where
 
-Push = Callable[[Touch, Vector], None]  # a touch, normal from the still geom to the moving one, and the tangent hint
+Push = Callable[
+  [Touch, Vector | None], None
+]  # the contact, and the tangent hint if it is not the normal's own
 
 
 def is_still(model: Model, geom: int) -> bool:
@@ -49,9 +53,11 @@ def find_world_contacts(program: Program, model: Model, p: Poses, bodies: list[i
   found = GroupList(program, sum(_most_contacts(model, pair) for pair in pairs))
   for pair in pairs:
     still, moving = (pair.geom1, pair.geom2) if is_still(model, pair.geom1) else (pair.geom2, pair.geom1)
-    push = _pusher(program, model, found, pair, bodies.index(_welded(model, moving)), int(model.geom_bodyid[moving]))
+    push = _pusher(
+      program, model, found, pair, bodies.index(_welded(model, moving)), int(model.geom_bodyid[moving])
+    )
     if model.geom_type[still] == PLANE:
-      _plane_contacts(model, p, still, moving, push)
+      _plane_contacts(model, p, pair, (still, moving), push)
     else:
       _fixed_contacts(program, model, p, pair, (still, moving), push)
   return found
@@ -73,30 +79,36 @@ def _pusher(
 ) -> Push:
   constants = contact_law(model, pair)
 
-  def push(touch: Touch, hint: Vector) -> None:
-    active = (touch.distance < constants["margin"]) & touch.counts
-    with program.when_any(active):
-      entry: dict[str, object] = {"body": body, "geom_body": geom_body, "distance": touch.distance}
-      for name, value in (("point", touch.point), ("normal", touch.normal), ("hint", hint)):
+  def push(touch: Touch, hint: Vector | None) -> None:
+    with program.when_any(touch.active):
+      distance, normal, point = touch.resolve()
+      entry: dict[str, object] = {"body": body, "geom_body": geom_body, "distance": distance}
+      for name, value in (("point", point), ("normal", normal), ("hint", hint or default_hint(normal))):
         entry |= {f"{name}.{axis}": component for axis, component in zip("xyz", value, strict=True)}
-      found.push(entry | constants | {"weight": where(active, constants["weight"], 0.0)})
+      found.push(entry | constants | {"weight": where(touch.active, constants["weight"], 0.0)})
 
   return push
 
 
-def _plane_contacts(model: Model, p: Poses, plane: int, moving: int, push: Push) -> None:
+def _plane_contacts(model: Model, p: Poses, pair: ContactPair, geoms: tuple[int, int], push: Push) -> None:
   """Test a sphere, or both ends of a capsule, against a plane; a capsule's axis leads its tangents."""
+  plane, moving = geoms
   body = int(model.geom_bodyid[plane])
   normal = vector([float(x) for x in p.rotation[body] @ geom_axis(model, plane)])
   level = dot(normal, [float(x) for x in p.relative(body, vector(model.geom_pos[plane]))])
   segment = geom_segment(model, p, moving)
   height = dot(normal, p.origin[model.geom_bodyid[moving]])
   is_capsule = model.geom_type[moving] == CAPSULE
-  hint = segment.half_axis if is_capsule else default_hint(normal)
   for end in (1.0, -1.0) if is_capsule else (0.0,):
     center = segment.center + segment.half_axis * end
     distance = (dot(normal, center) + height) - (level + segment.radius)
-    push(Touch(distance, normal, center - normal * (segment.radius + 0.5 * distance), True), hint)
+    point = center - normal * (segment.radius + 0.5 * distance)
+    touch = Touch(distance < pair.margin, partial(_plane_touch, distance, normal, point))
+    push(touch, segment.half_axis if is_capsule else None)
+
+
+def _plane_touch(distance: Number, normal: Vector, point: Vector) -> tuple[Number, Vector, Vector]:
+  return distance, normal, point
 
 
 def _fixed_contacts(
@@ -107,12 +119,12 @@ def _fixed_contacts(
   still = Segment(still.center - p.origin[model.geom_bodyid[geoms[1]]], still.half_axis, still.radius)
   separation = still.center - moving.center
   reach = sum(geom_bound(model, geom) for geom in geoms) + pair.margin
-  squares = [float(model.geom_size[geom, 1]) ** 2 if model.geom_type[geom] == CAPSULE else 1.0 for geom in geoms]
   with program.when_any(dot(separation, separation) < reach * reach):
-    both_capsules = all(model.geom_type[geom] == CAPSULE for geom in geoms)
-    nearest, at_ends = touch_segments(still, moving, (squares[0], squares[1]), both_capsules)
-    push(nearest, default_hint(nearest.normal))
-    if both_capsules:
-      with program.when_any(~nearest.counts):
-        for touch in at_ends(pair.margin):
-          push(touch, default_hint(touch.normal))
+    inverses = (inverse_square(model, geoms[0]), inverse_square(model, geoms[1]))
+    segments = SegmentPair(still, moving, inverses, pair.margin)
+    nearest, parallel = segments.nearest(all(model.geom_type[geom] == CAPSULE for geom in geoms))
+    push(nearest, None)
+    if parallel is not False:
+      with program.when_any(parallel):
+        for touch in segments.at_ends(parallel):
+          push(touch, None)
