@@ -196,7 +196,7 @@ class Task:
     valid = self._finite(reward, final_obs)
     terminated = self.terminated() & valid
     truncated = (self.episode_steps >= self.max_episode_steps) & ~terminated & valid
-    metrics = {name: value.to(torch.float32) for name, value in self.metrics().items()}
+    metrics = {name: value.to(torch.float32).where(valid, 0.0) for name, value in self.metrics().items()}
     self._overflow += self.sim.overflow.sum()
     self._nonfinite += (~valid).sum()
     self._reset(terminated | truncated | ~valid)
@@ -209,7 +209,7 @@ class Task:
       "truncated": truncated,
       "valid": valid,
       "reward_terms": {name: term.where(valid, 0.0) for name, term in terms.items()},
-      "metrics": {name: value.where(valid, 0.0) for name, value in metrics.items()},
+      "metrics": metrics,
     }
     return TensorDict(result, batch_size=[self.num_envs])
 
@@ -258,7 +258,7 @@ class Task:
     targets = {"qpos": self.sim.qpos, "qvel": self.sim.qvel} | self._buffers
     for name in candidates:
       if name not in targets:
-        raise KeyError(f"initial_state names '{name}', {_nearest(name, targets)}")
+        raise ValueError(f"initial_state names '{name}', {_nearest(name, targets)}")
     for name, target in targets.items():
       if name in self._buffers and getattr(self, name) is not target:
         raise RuntimeError(f"buffer '{name}' was rebound; write it in place: self.{name}.copy_(...)")

@@ -138,6 +138,7 @@ def test_only_ended_episodes_start_anew_and_final_obs_is_what_they_ended_with():
   ended = torch.tensor([False, False, True, False])
   assert step["terminated"].equal(ended)
   assert not step["truncated"].any()
+  assert step["metrics", "x"].equal(step["final_obs", "policy"][:, 0])
   assert task.episode_steps.tolist() == [2, 2, 0, 2]
   final, obs = step["final_obs", "policy"], step["obs", "policy"]
   assert final[~ended].equal(obs[~ended])
@@ -245,7 +246,7 @@ def test_an_unknown_name_in_the_initial_state_is_refused():
     def initial_state(self):
       return {"qposs": self.sim.qpos}
 
-  with pytest.raises(KeyError, match=r"qposs.*nearest: 'qpos'"):
+  with pytest.raises(ValueError, match=r"qposs.*nearest: 'qpos'"):
     sliding(kind=Misspelt)
 
 
