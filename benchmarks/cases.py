@@ -44,6 +44,7 @@ TRAINING = (
   TrainingPeer("same_model", "benchmarks.gym_ant:benchmarks/Ant-v0", goal=20),
   TrainingPeer("stock_ant", "Ant-v5", goal=30),
 )
+ROBOTS = ("ant", "half_cheetah", "hopper", "humanoid")  # whose GPU kernels are measured
 TRAINING_SECONDS = 20.0  # of each of two measurements of this project's trainer, before and after the peers
 
 

@@ -51,7 +51,7 @@ def resources(cubin: Path) -> dict[str, int]:
 
 def run() -> None:
   """Print the resources of every robot's kernel."""
-  for robot in dict.fromkeys(case.robot for case in cases.PHYSICS):
+  for robot in cases.ROBOTS:
     with tempfile.TemporaryDirectory() as folder:
       begin = time.perf_counter()
       cubin = compile_cubin(engine.load(robot), folder)

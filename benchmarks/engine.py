@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import gymnasium
-import mujoco
 import numpy as np
 import torch
 from mujoco.batch import Batch
@@ -20,6 +19,7 @@ import physics
 from benchmarks import cases
 from benchmarks.report import line
 from physics import parity
+from physics.kinematics import FREE
 
 Array = NDArray[np.float64]
 ASSETS = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
@@ -27,11 +27,8 @@ ASSETS = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
 
 @functools.cache
 def load(robot: str) -> physics.Model:
-  """Return Gymnasium's model of a robot with Euler and Newton."""
-  spec = mujoco.MjSpec.from_file(str(ASSETS / f"{robot}.xml"))
-  spec.option.integrator = mujoco.mjtIntegrator.mjINT_EULER
-  spec.option.solver = mujoco.mjtSolver.mjSOL_NEWTON
-  return physics.load_model(spec)
+  """Return Gymnasium's model of a robot, with Euler and Newton whatever the file asks."""
+  return physics.load_model(ASSETS / f"{robot}.xml", integrator="Euler")
 
 
 class Situation(NamedTuple):
@@ -53,13 +50,12 @@ def random_controls(model: physics.Model, steps: int, num_envs: int, seed: int) 
 
 def situation(case: cases.PhysicsCase, sim: physics.Simulation) -> Situation:
   """Bring every environment from near the default pose into the situation of the case."""
-  model = sim.model
   generator = torch.Generator().manual_seed(0)
-  joints = slice(7, None) if model.jnt_type[0] == mujoco.mjtJoint.mjJNT_FREE else slice(None)
+  joints = slice(7, None) if sim.model.jnt_type[0] == FREE else slice(None)
   sim.reset()
   sim.qpos[:, joints] += 0.2 * torch.rand(sim.qpos[:, joints].shape, generator=generator) - 0.1
   sim.qvel.copy_(0.1 * torch.randn(sim.qvel.shape, generator=generator))
-  for ctrl in random_controls(model, case.warm, case.num_envs, seed=1):
+  for ctrl in random_controls(sim.model, case.warm, case.num_envs, seed=1):
     sim.ctrl.copy_(ctrl)
     sim.step(cases.SUBSTEPS)
   return Situation(
@@ -67,7 +63,7 @@ def situation(case: cases.PhysicsCase, sim: physics.Simulation) -> Situation:
     qpos=sim.qpos.double().numpy(),
     qvel=sim.qvel.double().numpy(),
     qacc_warmstart=sim.qacc_warmstart.double().numpy(),
-    controls=random_controls(model, case.steps, case.num_envs, seed=2),
+    controls=random_controls(sim.model, case.steps, case.num_envs, seed=2),
   )
 
 

@@ -1,0 +1,141 @@
+"""The tables of README.md and docs/benchmarks.md, made of the lines in docs/results/*.txt.
+
+`python -m benchmarks.table` rewrites each between its two marks, `<!-- NAME -->` and `<!-- end of NAME -->`.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks import cases
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "docs" / "results"
+Figures = Mapping[str, float]
+
+
+class Row(NamedTuple):
+  """A quantity, the names of its figures, the goal, and the command that measures it."""
+
+  what: str
+  figures: tuple[str, ...]
+  goal: str
+  command: str
+  unit: str = ""
+
+
+def _physics(what: str, case: str, goal: int) -> Row:
+  figures = tuple(f"physics.{case}.threads{threads}.ratio" for threads in cases.THREADS)
+  return Row(f"Physics of {what}, 1 / 2 threads", figures, f">= {goal} x MuJoCo C", "make bench", " x")
+
+
+def _curve(what: str, task: str, level: int, goal: int) -> Row:
+  figures = tuple(f"curve.{task}.seed{seed}.seconds_to_{level}" for seed in range(3))
+  command = f"python -m benchmarks.curves {task}"
+  return Row(f"{what} to a mean return of {level:,}, 3 seeds", figures, f"<= {goal} s", command, " s")
+
+
+RESULT_ROWS = (
+  _physics("Ant", "ant", 28),
+  _physics("HalfCheetah", "half_cheetah", 15),
+  _physics("Hopper", "hopper", 15),
+  _physics("Humanoid with self-collision, standing", "humanoid_standing", 14),
+  _physics("Humanoid in a heap on the floor", "humanoid_heap", 14),
+  Row("Ant's kernels built", ("kernel.ant.build_seconds",), "<= 10 s", "make bench", " s"),
+  Row("Ant's kernels loaded from the cache", ("kernel.ant.load_seconds",), "< 1 s", "make bench", " s"),
+  Row("Training Ant", ("training.ant.gpurobot",), ">= 80,000 steps/s", "make bench", " steps/s"),
+  Row(
+    "beside Stable-Baselines3, same model",
+    ("training.same_model.ratio",),
+    ">= 20 x its steps/s",
+    "make bench",
+    " x",
+  ),
+  Row(
+    "beside Stable-Baselines3, Ant-v5",
+    ("training.stock_ant.ratio",),
+    ">= 30 x its steps/s",
+    "make bench",
+    " x",
+  ),
+  _curve("Ant", "ant", 3000, 240),
+  _curve("Ant", "ant", 6000, 720),
+  _curve("Cartpole", "cartpole", 490, 30),
+  Row(
+    "Ant's speed here / in MuJoCo C",
+    ("transfer.own.forward_speed", "transfer.mujoco.forward_speed"),
+    "within 5 %",
+    "python -m benchmarks.transfer ...",
+    " m/s",
+  ),
+)
+
+
+def read() -> dict[str, float]:
+  """Return all figures in docs/results by name."""
+  lines = (line for path in sorted(RESULTS.glob("*.txt")) for line in path.read_text().splitlines())
+  return {name: float(value) for name, value in (line.split(": ") for line in lines)}
+
+
+def results(figures: Figures) -> list[list[str]]:
+  """Return what was measured, beside its goal and command."""
+  table = [["", "measured", "goal", "command"]]
+  for row in RESULT_ROWS:
+    values = " / ".join(_text(figures[name]) for name in row.figures)
+    table.append([row.what, values + row.unit, row.goal, f"`{row.command}`"])
+  return table
+
+
+def physics(figures: Figures) -> list[list[str]]:
+  """Return the speeds of both engines in each case."""
+  columns = ("gpurobot", "mujoco", "ratio", "fraction_of_peak")
+  table = [["case, threads", "gpurobot [substeps/s]", "MuJoCo C [substeps/s]", "ratio", "fraction of peak"]]
+  for case in cases.PHYSICS:
+    for threads in cases.THREADS:
+      values = [figures[f"physics.{case.name}.threads{threads}.{column}"] for column in columns]
+      table.append([f"{case.name}, {threads}", *map(_text, values)])
+  return table
+
+
+def cuda(figures: Figures) -> list[list[str]]:
+  """Return the resources of the GPU kernels."""
+  columns = ("registers", "stack_bytes", "instructions", "local_loads", "local_stores", "build_seconds")
+  header = ["kernel for sm_90", *(column.replace("_", " ") for column in columns)]
+  rows = (
+    [robot, *(_text(figures[f"cuda.{robot}.{column}"]) for column in columns)] for robot in cases.ROBOTS
+  )
+  return [header, *rows]
+
+
+TABLES: dict[str, tuple[str, Callable[[Figures], list[list[str]]]]] = {
+  "results": ("README.md", results),
+  "physics": ("docs/benchmarks.md", physics),
+  "cuda": ("docs/benchmarks.md", cuda),
+}
+
+
+def fill(text: str, name: str, table: Sequence[Sequence[str]]) -> str:
+  """Return a page with a table between its marks."""
+  header, *rows = (f"| {' | '.join(row)} |" for row in table)
+  lines = "\n".join([header, "|" + "---|" * len(table[0]), *rows])
+  marks = re.compile(rf"(?<=<!-- {name} -->\n).*?(?=<!-- end of {name} -->)", re.DOTALL)
+  return marks.sub(lambda _: lines + "\n", text)
+
+
+def pages() -> dict[Path, str]:
+  """Return the pages as they ought to be."""
+  figures = read()
+  texts = {ROOT / page: (ROOT / page).read_text() for page, _ in TABLES.values()}
+  for name, (page, table) in TABLES.items():
+    texts[ROOT / page] = fill(texts[ROOT / page], name, table(figures))
+  return texts
+
+
+def _text(value: float) -> str:
+  return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+if __name__ == "__main__":
+  for path, page in pages().items():
+    path.write_text(page)

@@ -1,0 +1,41 @@
+"""The pages say what the code says: examples, keys, figures, links."""
+
+import re
+from pathlib import Path
+
+from gpurobot.config import Config, leaves
+
+ROOT = Path(__file__).parents[1]
+PAGES = {
+  path.relative_to(ROOT): path.read_text() for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
+}
+README = PAGES[Path("README.md")]
+
+
+def python_blocks(text: str) -> list[str]:
+  return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
+def test_readme_shows_the_example_of_adding_a_task() -> None:
+  assert python_blocks(README) == python_blocks(PAGES[Path("docs/adding-a-task.md")])
+
+
+def test_training_page_lists_every_key_with_its_meaning() -> None:
+  rows = []
+  for key, leaf in leaves(Config()).items():
+    unit = f" [{leaf.metadata['unit']}]" if leaf.metadata["unit"] else ""
+    rows.append(f"| `{key}` | {leaf.metadata['help']}{unit} |".replace("|x|", "\\|x\\|"))
+  page = PAGES[Path("docs/training.md")].splitlines()
+  assert [line for line in page if line.startswith("| `")] == rows
+
+
+def test_physics_page_shows_a_program_that_runs(monkeypatch) -> None:
+  monkeypatch.chdir(ROOT)
+  (program,) = python_blocks(PAGES[Path("docs/physics.md")])
+  exec(program, {})
+
+
+def test_links_lead_to_files() -> None:
+  for page, text in PAGES.items():
+    for link in re.findall(r"\]\(([^)#:]+)\)", text):
+      assert (ROOT / page.parent / link).exists(), f"{page}: {link}"
