@@ -4,8 +4,6 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
-import torch
-
 import tasks
 from gpurobot import checkpoint, cli, config, distributed
 from gpurobot.log import Log
@@ -17,7 +15,6 @@ def main(argv: list[str]) -> None:
   """Wire task and trainer, then iterate until a limit is reached or a signal asks for an end."""
   world = distributed.start()
   settings, task = cli.parse(argv, tasks.load, world)
-  torch.set_num_threads(world.threads())
   device, num_envs = world.device(settings.device), config.share(settings, world.size)
   random = Random(settings.seed, num_envs, world.rank * num_envs, device)
   env = task.Task(settings.env, num_envs, device, random=random, training=True)
@@ -32,9 +29,9 @@ def main(argv: list[str]) -> None:
     learner.load_policy(checkpoint.read(settings.checkpoint, device)["learner"])
 
   name = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{settings.seed}"
-  settings.run_dir = world.same(settings.run_dir or str(Path("runs") / Path(settings.task).stem / name))
-  interrupt, saver = cli.Interrupt(), checkpoint.Saver(settings, learner)
-  log = Log(settings, learner, seconds)
+  folder = Path(world.same(settings.run_dir or f"runs/{Path(settings.task).stem}/{name}"))
+  interrupt, saver = cli.Interrupt(), checkpoint.Saver(settings, learner, folder)
+  log = Log(settings, learner, folder, seconds)
   while not any(world.agree(log.finished, interrupt.requested)):
     learner.collect()
     learner.update()

@@ -68,7 +68,6 @@ def main(argv: list[str]) -> None:
   config = Config()
   config = assign(config, pairs(argv, leaves(config)))
   world = World()
-  torch.set_num_threads(world.threads())
   learner = Learner(Table(config.num_envs, world.device(config.device)), config, world)
   best = {"policy": math.inf, "update": math.inf}
   for _ in range(REPEATS):

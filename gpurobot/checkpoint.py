@@ -1,4 +1,4 @@
-"""Checkpoints: one complete `.pt` file, replaced atomically, readable with `torch.load(weights_only=True)`."""
+"""Checkpoints: one complete `.pt` file, written atomically, readable by `torch.load(weights_only=True)`."""
 
 import os
 import time
@@ -39,7 +39,7 @@ def _suggestion(place: Path) -> str:
 
 
 def read(place: str | Path, device: str | torch.device = "cpu") -> dict[str, Any]:
-  """Return the content of a run folder's checkpoint or of a `.pt` file; raise CheckpointError if it cannot."""
+  """Return the content of a run folder's checkpoint or a `.pt` file; raise CheckpointError if it cannot."""
   path = find(place)
   try:
     content = torch.load(path, map_location=device, weights_only=True)
@@ -90,8 +90,8 @@ def plain(value: Any) -> Any:
 class Saver:
   """Writes the checkpoint of a run every `checkpoint_seconds`, at the main rank; every rank takes part."""
 
-  def __init__(self, config: Config, learner: "Learner") -> None:
-    self.config, self.learner = config, learner
+  def __init__(self, config: Config, learner: "Learner", folder: Path) -> None:
+    self.config, self.learner, self.folder = config, learner, folder
     self._last = time.monotonic()
 
   def step(self, seconds: float) -> None:
@@ -104,5 +104,5 @@ class Saver:
     """Save now."""
     state = self.learner.state_dict()
     if self.learner.world.main:
-      write(self.config.run_dir, {"config": to_dict(self.config), "learner": state, "seconds": seconds})
+      write(self.folder, {"config": to_dict(self.config), "learner": state, "seconds": seconds})
     self._last = time.monotonic()

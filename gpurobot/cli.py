@@ -1,4 +1,4 @@
-"""The command line: `key=value` words -> (configuration, task module); help; errors in one line with status 2."""
+"""The command line: `key=value` words -> (configuration, task); help; errors in one line, status 2."""
 
 import signal
 import sys
@@ -18,8 +18,8 @@ Settings, their defaults and meaning:
 def parse(argv: list[str], load: Load, world: World) -> tuple[Config, ModuleType]:
   """Return the configuration and the task's module; on bad input print one line and exit with status 2.
 
-  `load(name)` imports a task and raises ValueError, in one line, where there is none. With resume=... the saved
-  configuration comes first, then the words given now.
+  `load(name)` imports a task and raises ValueError, in one line, where there is none. With resume=... the
+  saved configuration comes first, then the words given now.
   """
   try:
     return _parse(argv, load, world)
@@ -43,6 +43,8 @@ def _parse(argv: list[str], load: Load, world: World) -> tuple[Config, ModuleTyp
   config = assign(config, pairs(words, leaves(config)))
   share(config, world.size)
   world.device(config.device)
+  if config.checkpoint:
+    checkpoint.find(config.checkpoint)
   return config, module
 
 
@@ -58,20 +60,21 @@ def describe(config: Any, program: str) -> str:
   groups: dict[str, list[tuple[str, str]]] = {}
   plain = to_dict(config)
   for key, leaf in leaves(config).items():
-    value = (
-      {None: "null", True: "true", False: "false"}.get(plain[key])
-      if plain[key] in (None, True, False)
-      else plain[key]
-    )
     unit = f" [{leaf.metadata['unit']}]" if leaf.metadata.get("unit") else ""
-    groups.setdefault(key.rpartition(".")[0], []).append(
-      (f"{key}={value}", leaf.metadata.get("help", "") + unit)
-    )
+    line = (f"{key}={_word(plain[key])}", leaf.metadata.get("help", "") + unit)
+    groups.setdefault(key.rpartition(".")[0], []).append(line)
   width = max(len(left) for lines in groups.values() for left, _ in lines)
   text = USAGE.format(program=program)
   for lines in groups.values():
-    text += "\n" + "".join(f"  {left:<{width}}  {comment}\n" for left, comment in lines)
+    text += "\n" + "".join(f"  {left:<{width}}  {meaning}\n" for left, meaning in lines)
   return text
+
+
+def _word(value: Any) -> str:
+  """Return a plain value as it is written on the command line."""
+  if value is None or isinstance(value, bool):
+    return {None: "null", True: "true", False: "false"}[value]
+  return str(value).replace(" ", "") if isinstance(value, list) else str(value)
 
 
 def fail(message: str, world: World) -> NoReturn:

@@ -8,7 +8,7 @@ import dataclasses
 import difflib
 import math
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, StrEnum
 from types import ModuleType
 from typing import Any
@@ -20,9 +20,7 @@ class ConfigError(ValueError):
   """A mistake in the user's input; the message is one line that names it."""
 
 
-def option(
-  default: Any, meaning: str, unit: str = "", low: float = -math.inf, high: float = math.inf
-) -> Any:
+def option(default: Any, meaning: str, unit: str = "", low: float = -math.inf, high: float = math.inf) -> Any:
   """Return a field with its default (a list is copied for each instance), meaning, unit, inclusive range."""
   metadata = {"help": meaning, "unit": unit, "low": low, "high": high}
   if isinstance(default, list):
@@ -88,7 +86,7 @@ class PPO:
   reward_scale: float = option(1.0, "factor on the task's reward")
   symlog: bool = option(True, "squash the scaled reward by sign(r) log(1 + |r|)")
   normalize_obs: bool = option(True, "observations to zero mean and unit variance")
-  hidden: list[int] = option([256, 128, 64], "units of each hidden layer")
+  hidden: list[int] = option([256, 128, 64], "units of each hidden layer", low=1)
   shared: bool = option(True, "one trunk for actor and critic where both see the same observation")
   activation: Activation = option(Activation.elu, "nonlinearity of the hidden layers")
   log_std_init: float = option(0.0, "log standard deviation of the actions at the start")
@@ -196,11 +194,10 @@ def _set(schema: DictConfig, key: str, value: Any, kind: Any) -> None:
 
 
 def _check_range(key: str, value: Any, metadata: Mapping[str, Any]) -> None:
-  if not isinstance(value, int | float):
-    return
   low, high = metadata.get("low", -math.inf), metadata.get("high", math.inf)
-  if not low <= value <= high:
-    raise ConfigError(f"{key}={value} is out of range; the nearest is {low if value < low else high}")
+  for number in value if isinstance(value, Sequence) else [value]:
+    if isinstance(number, int | float) and not low <= number <= high:
+      raise ConfigError(f"{key}={value} is out of range; the nearest is {low if number < low else high}")
 
 
 def _expected(kind: Any, text: str) -> str:
@@ -210,6 +207,8 @@ def _expected(kind: Any, text: str) -> str:
     return f"one of {', '.join(names)}; the nearest is '{nearest(text, names)}'"
   if kind is bool:
     return f"true or false; the nearest is '{nearest(text, ['true', 'false'])}'"
+  if typing.get_origin(kind) is list:
+    return f"a list, each element {_expected(typing.get_args(kind)[0], text)}"
   words = {int: "a whole number", float: "a number", str: "a text"}
   return next((words[part] for part in (kind, *typing.get_args(kind)) if part in words), f"a {kind}")
 
@@ -228,13 +227,13 @@ def _plain(value: Any) -> Any:
 
 
 def share(config: Config, ranks: int) -> int:
-  """Return the environments of each rank; raise ConfigError where the minibatches or ranks cannot share them."""
+  """Return the environments of each rank; raise ConfigError where ranks or minibatches cannot share them."""
   unit = ranks * block(config.ppo)
   if config.num_envs % unit:
     near = max(unit, round(config.num_envs / unit) * unit)
     raise ConfigError(
-      f"num_envs={config.num_envs} cannot be shared by {ranks} rank(s) and {config.ppo.minibatches} minibatches of"
-      f" horizon {config.ppo.horizon}; the nearest is {near}"
+      f"num_envs={config.num_envs} cannot be shared by {ranks} rank(s) and {config.ppo.minibatches} "
+      f"minibatches of horizon {config.ppo.horizon}; the nearest is {near}"
     )
   return config.num_envs // ranks
 

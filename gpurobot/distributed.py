@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from gpurobot.config import ConfigError
+from gpurobot.config import ConfigError, nearest
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class World:
     return self.rank == 0
 
   def device(self, name: str) -> torch.device:
-    """Return this rank's device for auto, cpu, cuda or cuda:<index>; raise ConfigError where there is none."""
+    """Return this rank's device for auto, cpu, cuda or cuda:<index>; raise ConfigError if there is none."""
     if name == "auto":
       name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -34,7 +34,8 @@ class World:
     except RuntimeError:
       device = torch.device("meta")
     if device.type not in ("cpu", "cuda"):
-      raise ConfigError(f"device={name} is not one of auto, cpu, cuda, cuda:<index>; the nearest is 'auto'")
+      near = nearest(name, ["auto", "cpu", "cuda"])
+      raise ConfigError(f"device={name} is not one of auto, cpu, cuda, cuda:<index>; the nearest is '{near}'")
     if device.type == "cpu":
       return device
     index = self.local_rank if device.index is None else device.index
@@ -43,10 +44,6 @@ class World:
         f"device={name}: this machine has {torch.cuda.device_count()} CUDA GPU(s); the nearest is 'cpu'"
       )
     return torch.device("cuda", index)
-
-  def threads(self) -> int:
-    """Return this rank's fair share of the machine's cores."""
-    return max(1, len(os.sched_getaffinity(0)) // self.local_size)
 
   def sum_(self, tensor: Tensor) -> Tensor:
     """Replace a tensor by its sum over all ranks."""
@@ -100,4 +97,5 @@ def start() -> World:
   if world.size > 1:
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     dist.init_process_group(backend, rank=world.rank, world_size=world.size)
+    torch.set_num_threads(max(1, len(os.sched_getaffinity(0)) // world.local_size))  # torchrun would allow 1
   return world

@@ -28,8 +28,8 @@ class VecEnv(Protocol):
     obs: after the reset of finished environments, the input to the next action.
     final_obs: before the reset; the same as obs where nothing ended.
     reward: float32, the raw weighted sum. reward_terms: its parts by name.
-    terminated: bool, the task ended. truncated: bool, the time limit ended it and nothing else; an environment is
-      truncated at most once in any max_episode_steps steps.
+    terminated: bool, the task ended. truncated: bool, the time limit ended it and nothing else; an
+      environment is truncated at most once in any max_episode_steps steps.
     valid: bool, False where the transition was not finite: it has no weight, and its environment was reset.
     metrics: quantities to log, by name (optional).
     """

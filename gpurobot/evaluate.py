@@ -1,7 +1,7 @@
-"""Evaluate a policy: python -m gpurobot.evaluate checkpoint=<run folder or .pt file> [engine=mujoco] [key=value].
+"""Evaluate a policy: python -m gpurobot.evaluate checkpoint=<run folder or .pt file> [key=value ...].
 
-Actions are the policy's means. Every environment contributes the same number of whole episodes, its first ones,
-so short episodes do not count more often than long ones.
+Actions are the policy's means. Every environment contributes the same number of whole episodes, its first
+ones, so short episodes do not count more often than long ones.
 """
 
 import dataclasses

@@ -73,10 +73,9 @@ class Clock:
 class Log:
   """The record of a run, one line per `log_every` iterations."""
 
-  def __init__(self, config: Config, learner: "Learner", seconds: float = 0.0) -> None:
-    """Open the files of the folder config.run_dir; `seconds` of training went before, when it is resumed."""
-    self.config, self.learner = config, learner
-    self.folder = Path(config.run_dir)
+  def __init__(self, config: Config, learner: "Learner", folder: Path, seconds: float = 0.0) -> None:
+    """Open the files of the run folder; `seconds` of training went before, when it is resumed."""
+    self.config, self.learner, self.folder = config, learner, folder
     self.main = learner.world.main
     self.seconds_before, self.started = seconds, time.monotonic()
     self.last_row: dict[str, float] = {}

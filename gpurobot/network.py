@@ -120,7 +120,7 @@ class ActorCritic(nn.Module):
 
 
 class FlatMemory:
-  """One buffer that holds all weights of a module and one that holds all gradients, with room for sums behind them.
+  """One buffer for all weights of a module, and one for all gradients with room for sums behind them.
 
   One all-reduce then serves gradients and statistics, and the optimiser sees a single tensor.
   """
@@ -136,6 +136,5 @@ class FlatMemory:
     self.weights.grad = self.gradient
     pieces = zip(parameters, self.weights.data.split(sizes), self.gradient.split(sizes), strict=True)
     for parameter, weight, gradient in pieces:
-      weight = weight[: parameter.numel()].view_as(parameter)
-      parameter.data = weight.copy_(parameter.data)
+      parameter.data = weight[: parameter.numel()].view_as(parameter).copy_(parameter.data)
       parameter.grad = gradient[: parameter.numel()].view_as(parameter)

@@ -12,25 +12,23 @@ BOUND = 5.0  # of normalised observations, in standard deviations
 
 
 def symlog(x: Tensor) -> Tensor:
-  """Return sign(x) log(1 + |x|): linear around 0, logarithmic far away (Hafner et al. 2023, arXiv 2301.04104)."""
+  """Return sign(x) log(1 + |x|), linear near 0, logarithmic far off (Hafner 2023, arXiv 2301.04104)."""
   return x.sign() * x.abs().log1p()
 
 
 class Moments:
   """Mean and variance of `width` quantities over all samples merged so far.
 
-  `accumulate` collects samples aside; only `merge` changes what `normalize` and `denormalize` use, so the moments
-  stay frozen during a rollout and its update. Before the first merge they are 0 and 1.
+  `accumulate` collects samples aside; only `merge` changes what `normalize` and `denormalize` use, so the
+  moments stay frozen during a rollout and its update. Before the first merge they are 0 and 1.
   """
 
   def __init__(self, width: int, device: torch.device, dtype: torch.dtype = torch.float32) -> None:
-    double = {"dtype": torch.float64, "device": device}
-    self.count = torch.zeros(1, **double)
-    self.mean = torch.zeros(width, **double)
-    self.m2 = torch.zeros(width, **double)  # sum of squared deviations from the mean
-    self._new = torch.zeros(
-      1 + 2 * width, **double
-    )  # count, sum and sum of squares of (sample - mean), this rank
+    self.count = torch.zeros(1, dtype=torch.float64, device=device)
+    self.mean = self.count.new_zeros(width)
+    self.m2 = self.count.new_zeros(width)  # sum of squared deviations from the mean
+    # Of this rank since the last merge: count, sum and sum of squares of (sample - mean).
+    self._new = self.count.new_zeros(1 + 2 * width)
     self._shift = torch.zeros(width, dtype=dtype, device=device)
     self._scale = torch.ones(width, dtype=dtype, device=device)
 
@@ -55,7 +53,7 @@ class Moments:
     self._new += torch.cat([weight.sum(0, keepdim=True), weight @ deviation, weight @ deviation.square()])
 
   def merge(self, world: World) -> None:
-    """Add what all ranks have collected (Chan, Golub and LeVeque 1979): exact for any split of the samples."""
+    """Add what all ranks have collected, exactly for any split of it (Chan, Golub and LeVeque 1979)."""
     width = self.mean.numel()
     n, first, second = world.sum_(self._new).split([1, width, width])
     delta = first / n.clamp(min=1)
@@ -82,7 +80,7 @@ class Moments:
 
 
 class Observations:
-  """Prepares observation groups for a network: zero mean, unit variance, bounded, in the network's input type."""
+  """Prepares observation groups for a network: zero mean, unit variance, bounded, in its input type."""
 
   def __init__(
     self,

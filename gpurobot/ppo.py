@@ -32,10 +32,10 @@ ACTION_BOUND = 1.1  # beyond which action means are penalised: the environment c
 def loss(
   output: tuple[Gaussian, Tensor], batch: TensorDictBase, old_log_std: Tensor, ppo: PPO
 ) -> tuple[Tensor, Tensor]:
-  """Return the objective to minimise, summed over the samples by weight, and the sums of its parts [len(SUMS)].
+  """Return the objective to minimise, summed over the samples by weight, and its parts' sums [len(SUMS)].
 
-  output: the present policy and value (normalised) for the batch [n], which holds action, mean, log_prob and value of
-  the rollout, advantage (normalised), return_ (normalised) and weight (0 where invalid, else 1).
+  output: the present policy and value (normalised) for the batch [n], which holds action, mean, log_prob and
+  value of the rollout, advantage (normalised), return_ (normalised) and weight (0 where invalid, else 1).
   """
   policy, value = output
   ratio = (policy.log_prob(batch["action"]) - batch["log_prob"]).exp()
@@ -54,7 +54,7 @@ def loss(
 
 
 def adapt(rate: Tensor, kl: Tensor, target: float, limits: tuple[float, float]) -> Tensor:
-  """Return the learning rate moved by a factor of 1.5 where the KL divergence leaves [target / 2, 2 target]."""
+  """Return the learning rate, moved by a factor of 1.5 where the divergence leaves [target / 2, 2 target]."""
   factor = torch.where(kl > 2 * target, 1 / 1.5, torch.where(kl < 0.5 * target, 1.5, 1.0))
   return (rate * factor).clamp(*limits)
 
@@ -109,11 +109,13 @@ class Learner:
     """Say in one line what is trained, and how."""
     ppo, network = self.ppo, self.network
     sizes = "-".join(map(str, (self.env.obs_dims["policy"], *ppo.hidden, self.env.num_actions)))
+    threads = f" with {torch.get_num_threads()} thread(s)" if self.env.device.type == "cpu" else ""
     return (
-      f"{self.num_envs} environments on {self.world.size} rank(s), {self.env.device}, {torch.get_num_threads()} threads each; "
+      f"{self.num_envs} environments on {self.world.size} {self.env.device.type} rank(s){threads}; "
       f"network {sizes} {ppo.activation} {'shared' if network.shared else 'separate'}, {self.precision}; "
       f"horizon {ppo.horizon}, {ppo.epochs} epochs of {ppo.minibatches} minibatches of "
-      f"{self.num_envs * ppo.horizon // ppo.minibatches} samples; learning rate {ppo.learning_rate:g} * {self.scale:.3g}"
+      f"{self.num_envs * ppo.horizon // ppo.minibatches} samples; "
+      f"learning rate {ppo.learning_rate:g} x {self.scale:.3g}"
     )
 
   @torch.no_grad()
@@ -176,7 +178,7 @@ class Learner:
 
   @torch.no_grad()
   def _batch(self) -> tuple[TensorDict, Tensor]:
-    """Return what `loss` reads of all samples [horizon * num_envs], and the rollout's log standard deviation."""
+    """Return what `loss` reads of all samples [horizon * num_envs], and the rollout's log_std."""
     samples, moments = self.rollout.samples, self.value_moments
     value = moments.denormalize(samples["value"])
     last = moments.denormalize(self.network.evaluate(self.observations(self.obs)))
@@ -201,7 +203,7 @@ class Learner:
     return ((x - mean) / (std + 1e-8)).to(advantage.dtype)
 
   def _descend(self, batch: TensorDictBase, old_log_std: Tensor) -> Tensor:
-    """Take one optimiser step on this rank's part of a minibatch; return the sums of `loss` over all ranks."""
+    """Take one optimiser step on this rank's part of a minibatch; return `loss`'s sums over all ranks."""
     memory = self.memory
     memory.reduced.zero_()
     objective, sums = loss(self.network(batch["obs"]), batch, old_log_std, self.ppo)
@@ -215,7 +217,7 @@ class Learner:
     return memory.extra
 
   def report(self) -> dict[str, Tensor]:
-    """Return the statistics since the last report as scalars on the device, and start new ones; every rank calls."""
+    """Return the statistics since the last report as scalars on the device; every rank calls."""
     ended = self.world.sum_(self.episodes.take())
     means = self.world.sum_(self.means.take())
     weight, *parts = self.sums.unbind()
@@ -233,7 +235,7 @@ class Learner:
     return values
 
   def state_dict(self) -> dict[str, Any]:
-    """Return all that the future of the training depends on; every rank calls, the ranks' own parts are gathered."""
+    """Return all that the future of the training depends on, every rank's part in it; every rank calls."""
     own = {
       "env": plain(self.env.state_dict()),
       "obs": plain(self.obs),

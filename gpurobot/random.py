@@ -1,8 +1,8 @@
 """Counter-based random numbers on tensors: the same for any number of ranks, any split, and after a resume.
 
 Each number is a hash of (seed, purpose) as key and (step, global environment index, component) as counter, by
-"Squares" with four rounds (Widynski 2020, arXiv 2004.06278). Only torch integer operations on the device: safe
-inside a captured graph.
+"Squares" with four rounds (Widynski 2020, arXiv 2004.06278). Only torch integer operations on the device:
+safe inside a captured graph.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ _WORD = 0xFFFFFFFF
 
 
 def squares(counter: Tensor, key: int) -> Tensor:
-  """Return 32 random bits (in int64, 0 ... 2^32 - 1) for each 64-bit counter [int64, any shape]; products wrap."""
+  """Return 32 random bits, 0 ... 2^32 - 1, for each counter [int64, any shape]; products wrap at 64 bits."""
   y = counter * key
   z = y + key
   x = _rotate(torch.addcmul(y, y, y))

@@ -1,4 +1,4 @@
-"""The samples of one iteration: [horizon, num_envs] storage, advantages, returns, and statistics of episodes."""
+"""The samples of one iteration: [horizon, num_envs] storage, advantages, minibatches, episode statistics."""
 
 import torch
 from tensordict import TensorDict, TensorDictBase
@@ -13,9 +13,9 @@ def gae(
 ) -> Tensor:
   """Return generalised advantages [horizon, num_envs] (Schulman et al. 2015, arXiv 1506.02438).
 
-  next_value [horizon, num_envs] is the value of the state that a step led to: 0 where the task ended, that of the
-  final observation where the time limit did. done: an episode ended with the step. Where not valid the advantage is
-  0 and nothing flows back. decay: (gamma, lambda).
+  next_value [horizon, num_envs] is the value of the state that a step led to: 0 where the task ended, that of
+  the final observation where the time limit did. done: an episode ended with the step. Where not valid the
+  advantage is 0 and nothing flows back. decay: (gamma, lambda).
   """
   gamma, lambda_ = decay
   delta = torch.where(valid, reward + gamma * next_value - value, 0)
@@ -30,8 +30,8 @@ def gae(
 class Rollout:
   """Storage for the samples of one iteration, allocated once.
 
-  `samples` [horizon, num_envs] holds obs (normalised, in the network's input type), action, mean, log_prob, value
-  (in normalised units), reward (shaped), terminated, truncated and valid.
+  `samples` [horizon, num_envs] holds obs (normalised, in the network's input type), action, mean, log_prob,
+  value (in normalised units), reward (shaped), terminated, truncated and valid.
   """
 
   def __init__(self, env: VecEnv, horizon: int, dtype: torch.dtype, input_dtype: torch.dtype) -> None:
@@ -51,14 +51,12 @@ class Rollout:
       },
       batch_size=shape,
     )
-    # Two time limits of one environment are at least max_episode_steps apart: so many can fall into one rollout.
+    # One environment's time limits are at least max_episode_steps apart: so many can fall into one rollout.
     slots = -(-horizon // env.max_episode_steps)
-    self.final_obs = TensorDict(
-      {
-        group: torch.zeros(slots, env.num_envs, width, device=device) for group, width in env.obs_dims.items()
-      },
-      batch_size=(slots, env.num_envs),
-    )  # raw, at the time limits of this rollout in their order; what no time limit wrote is never used
+    # Raw, at the time limits of this rollout in their order; what no time limit wrote is never used.
+    self.final_obs: dict[str, Tensor] = {
+      group: torch.zeros(slots, env.num_envs, width, device=device) for group, width in env.obs_dims.items()
+    }
     self._used = torch.zeros(env.num_envs, dtype=torch.int64, device=device)  # slots filled
 
   def restart(self) -> None:
@@ -67,17 +65,17 @@ class Rollout:
 
   def keep_final(self, final_obs: TensorDictBase, truncated: Tensor) -> None:
     """Keep the final observations where the time limit [num_envs] struck."""
-    for slot, kept in enumerate(self.final_obs.unbind(0)):
-      here = (truncated & (self._used == slot)).unsqueeze(-1)
-      for group, obs in kept.items():
+    for group, kept in self.final_obs.items():
+      for slot, obs in enumerate(kept.unbind(0)):
+        here = (truncated & (self._used == slot)).unsqueeze(-1)
         torch.where(here, final_obs[group], obs, out=obs)
     self._used += truncated
 
   def advantages(self, value: Tensor, last: Tensor, final: Tensor, decay: tuple[float, float]) -> Tensor:
     """Return the advantages [horizon, num_envs], all values in the unit of the shaped reward.
 
-    value [horizon, num_envs]: of each step's observation. last [num_envs]: of the observation after the last step.
-    final [slots, num_envs]: of the kept final observations.
+    value [horizon, num_envs]: of each step's observation. last [num_envs]: of the observation after the last
+    step. final [slots, num_envs]: of the kept final observations.
     """
     terminated, truncated = self.samples["terminated"], self.samples["truncated"]
     slot = (truncated.cumsum(0) - 1).clamp(min=0)
@@ -137,8 +135,8 @@ class Means:
 class Shuffle:
   """Draws minibatches: the same for any number of ranks, equally many samples of every rank in each.
 
-  A block is the fewest environments whose samples fill all minibatches evenly; a permutation within each block
-  deals its samples out to the minibatches. Random numbers are keyed by the block's global index.
+  A block is the fewest environments whose samples fill all minibatches evenly; a permutation within each
+  block deals its samples out to the minibatches. Random numbers are keyed by the block's global index.
   """
 
   def __init__(self, horizon: int, minibatches: int, block: int, random: Random) -> None:
@@ -152,7 +150,7 @@ class Shuffle:
     )  # [blocks, horizon * block]: rows of the storage
 
   def draw(self) -> Tensor:
-    """Return the samples of each minibatch, rows of the flattened storage [minibatches, n]; new at each call."""
+    """Return each minibatch's samples, as rows of the flattened storage [minibatches, n], drawn anew."""
     self.random.advance()
     count = self._samples.shape[1]
     order = self.random.bits("ppo.shuffle", (count,)).argsort(dim=1, stable=True)

@@ -16,7 +16,7 @@ class Config:
 
   episode_steps: int = dataclasses.field(default=20, metadata={"help": "steps until the time limit"})
   force: float = dataclasses.field(default=0.5, metadata={"help": "distance of one step at full action", "unit": "m"})
-  fail_every: int = 0  # steps between transitions that are not finite, in the first environment; 0: none
+  finite_below: float = dataclasses.field(default=9.0, metadata={"help": "x that is not finite any more", "unit": "m"})
 
 
 class Task:
@@ -30,7 +30,6 @@ class Task:
     self.max_episode_steps = config.episode_steps
     self.position = torch.zeros(num_envs, 2, device=device)
     self.age = torch.zeros(num_envs, dtype=torch.int64, device=device)
-    self.step_count = torch.zeros((), dtype=torch.int64, device=device)
     self.training = training
 
   def _observe(self) -> dict[str, torch.Tensor]:
@@ -48,14 +47,11 @@ class Task:
 
   def step(self, action: torch.Tensor) -> TensorDict:
     self.random.advance()
-    self.step_count += 1
     self.age += 1
     self.position += self.config.force * action.clamp(-1, 1)
     distance = self.position.norm(dim=1)
     terminated = distance > 3
-    valid = torch.ones(self.num_envs, dtype=torch.bool)
-    if self.config.fail_every:
-      valid[0] = self.step_count % self.config.fail_every != 0
+    valid = self.position[:, 0] < self.config.finite_below
     terminated &= valid
     truncated = (self.age >= self.max_episode_steps) & ~terminated & valid
     final = self._observe()
@@ -78,10 +74,10 @@ class Task:
     return {"nonfinite": torch.zeros((), dtype=torch.int64)}
 
   def state_dict(self) -> dict[str, Any]:
-    state = {name: getattr(self, name).clone() for name in ("position", "age", "step_count")}
+    state = {name: getattr(self, name).clone() for name in ("position", "age")}
     return state | {"random": self.random.state_dict()}
 
   def load_state_dict(self, state: dict[str, Any]) -> None:
-    for name in ("position", "age", "step_count"):
+    for name in ("position", "age"):
       getattr(self, name).copy_(state[name])
     self.random.load_state_dict(state["random"])

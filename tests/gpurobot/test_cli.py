@@ -1,0 +1,77 @@
+import re
+import signal
+
+import pytest
+
+import tasks
+from gpurobot import cli
+from gpurobot.config import Config
+from gpurobot.distributed import World
+from tests.gpurobot import toy
+
+TOY = f"task={toy.__file__}"
+
+
+def test_help_prints_every_key_with_its_meaning_and_unit(capsys):
+  with pytest.raises(SystemExit) as end:
+    cli.parse([TOY, "--help"], tasks.load, World())
+  assert not end.value.code
+  text = capsys.readouterr().out
+  for line in (
+    r"num_envs=64 +environments over all ranks",
+    r"ppo.hidden=\[16,16\] +units of each hidden layer",
+    r"max_seconds=null +stop after so long a training \[s\]",
+    r"env.force=0.5 +distance of one step at full action \[m\]",
+    r"ppo.symlog=true +squash",
+  ):
+    assert re.search(line, text), line
+
+
+@pytest.mark.parametrize(("words", "message"), [
+  (["task=antt"], "unknown task 'antt'; nearest: ant"),
+  (["task=nothing.py"], "there is no task file 'nothing.py'"),
+  ([TOY, "num_envs=x"], "num_envs=x is not a whole number"),
+  ([TOY, "num_env=1"], "unknown key 'num_env'; the nearest is 'num_envs'"),
+  ([TOY, "device=gpu"], "device=gpu is not one of auto, cpu, cuda, cuda:<index>; the nearest is 'cpu'"),
+  ([TOY, "resume=nowhere"], "no checkpoint at 'nowhere'"),
+  ([TOY, "checkpoint=nowhere"], "no checkpoint at 'nowhere'"),
+  ([TOY, "num_envs=30", "ppo.minibatches=32", "ppo.horizon=8"], "num_envs=30 cannot be shared by 1 rank(s) and 32 "
+   "minibatches of horizon 8; the nearest is 32"),
+])  # fmt: skip
+def test_bad_input_ends_with_one_line_and_status_2(words, message, capsys):
+  with pytest.raises(SystemExit) as end:
+    cli.parse(words, tasks.load, World())
+  assert end.value.code == 2
+  out, error = capsys.readouterr()
+  assert out == ""
+  assert error.startswith(f"error: {message}")
+  assert error.count("\n") == 1
+
+
+def test_ranks_that_cannot_share_are_told_once(capsys):
+  for rank in range(2):
+    with pytest.raises(SystemExit):
+      cli.parse([TOY, "num_envs=65"], tasks.load, World(rank, 2, rank, 2))
+  assert capsys.readouterr().err.count("the nearest is 64\n") == 1
+
+
+def test_good_input_gives_settings_and_task():
+  settings, task = cli.parse([TOY, "num_envs=32", "env.force=1"], tasks.load, World())
+  assert isinstance(settings, Config)
+  assert settings.num_envs == 32
+  assert settings.env == task.Config(force=1.0)
+
+
+def test_the_first_signal_asks_and_the_second_ends():
+  before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+  try:
+    for number in (signal.SIGTERM, signal.SIGINT):
+      interrupt = cli.Interrupt()
+      assert not interrupt.requested
+      signal.raise_signal(number)
+      assert interrupt.requested
+    with pytest.raises(KeyboardInterrupt):
+      signal.raise_signal(signal.SIGINT)
+  finally:
+    signal.signal(signal.SIGINT, before[0])
+    signal.signal(signal.SIGTERM, before[1])

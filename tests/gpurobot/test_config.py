@@ -1,0 +1,111 @@
+import dataclasses
+
+import pytest
+
+from gpurobot.config import (
+  PPO,
+  Activation,
+  Config,
+  ConfigError,
+  Precision,
+  assign,
+  block,
+  defaults,
+  leaves,
+  nearest,
+  pairs,
+  share,
+  to_dict,
+)
+from tests.gpurobot import toy
+
+
+def parse(*words: str) -> Config:
+  config = defaults(toy)
+  return assign(config, pairs(list(words), leaves(config)))
+
+
+def test_texts_become_typed_values():
+  config = parse(
+    "num_envs=128", "max_steps=1e6", "max_seconds=3", "run_dir=2024", "ppo.precision=bf16", "ppo.symlog=false",
+    "ppo.hidden=[8,4]", "ppo.activation=tanh", "ppo.learning_rate=1e-3", "env.force=2", "resume=null", "seed=7",
+  )  # fmt: skip
+  assert (config.num_envs, config.max_steps, config.max_seconds, config.run_dir) == (128, 1000000, 3.0, "2024")
+  ppo = config.ppo
+  assert (ppo.precision, ppo.symlog, ppo.hidden) == (Precision.bf16, False, [8, 4])
+  assert (ppo.activation, ppo.learning_rate) == (Activation.tanh, 1e-3)
+  assert (config.env.force, type(config.env.force), config.resume, config.seed) == (2.0, float, None, 7)
+
+
+def test_a_task_overrides_the_trainers_defaults_and_words_override_both():
+  assert parse().num_envs == 64
+  assert parse().ppo.hidden == [16, 16]
+  assert parse("num_envs=8", "ppo.hidden=[4]").ppo.hidden == [4]
+  assert PPO().hidden == [256, 128, 64]
+
+
+def test_instances_share_no_defaults():
+  first, second = Config(), Config()
+  first.ppo.hidden.append(1)
+  assert second.ppo.hidden == [256, 128, 64]
+
+
+@pytest.mark.parametrize(("word", "message"), [
+  ("num_env=8", "unknown key 'num_env'; the nearest is 'num_envs'"),
+  ("ppo.learnin_rate=1", "unknown key 'ppo.learnin_rate'; the nearest is 'ppo.learning_rate'"),
+  ("env.forse=1", "unknown key 'env.forse'; the nearest is 'env.force'"),
+  ("Seed=1", "unknown key 'Seed'; the nearest is 'seed'"),
+  ("ppo=1", "unknown key 'ppo'; the nearest is 'ppo.clip'"),
+  ("--num_envs=1", "unknown key '--num_envs'; the nearest is 'num_envs'"),
+  ("num_envs", "'num_envs' has no value; write num_envs=<value>"),
+  ("num_envs=many", "num_envs=many is not a whole number"),
+  ("num_envs=1.5", "num_envs=1.5 is not a whole number"),
+  ("max_steps=soon", "max_steps=soon is not a whole number"),
+  ("ppo.gamma=high", "ppo.gamma=high is not a number"),
+  ("ppo.symlog=flase", "ppo.symlog=flase is not true or false; the nearest is 'false'"),
+  ("ppo.precision=fp32", "ppo.precision=fp32 is not one of auto, float32, bf16, float64; the nearest is 'float32'"),
+  ("ppo.hidden=[a]", "ppo.hidden=[a] is not a list, each element a whole number"),
+  ("ppo.hidden=[", "ppo.hidden=[ is not a list, each element a whole number"),
+  ("seed=${num_envs", "seed=${num_envs is not a whole number"),
+  ("num_envs=0", "num_envs=0 is out of range; the nearest is 1"),
+  ("ppo.hidden=[8,0]", "ppo.hidden=[8, 0] is out of range; the nearest is 1"),
+  ("ppo.gamma=1.5", "ppo.gamma=1.5 is out of range; the nearest is 1"),
+])  # fmt: skip
+def test_a_mistake_is_one_line_that_names_it(word, message):
+  with pytest.raises(ConfigError) as error:
+    parse(word)
+  assert str(error.value) == message
+
+
+def test_every_leaf_has_a_meaning():
+  missing = [key for key, leaf in leaves(Config()).items() if not leaf.metadata.get("help")]
+  assert missing == []
+
+
+def test_settings_survive_as_plain_values():
+  config = parse("ppo.precision=bf16", "env.force=3", "max_seconds=2.5")
+  plain = to_dict(config)
+  assert plain["ppo.precision"] == "bf16"
+  assert {type(value) for value in plain.values()} <= {int, float, str, bool, list, type(None)}
+  assert assign(defaults(toy), plain) == config
+
+
+@pytest.mark.parametrize(("horizon", "minibatches", "expected"), [(16, 2, 1), (16, 32, 2), (24, 4, 1), (5, 4, 4)])
+def test_blocks_fill_every_minibatch_evenly(horizon, minibatches, expected):
+  assert block(PPO(horizon=horizon, minibatches=minibatches)) == expected
+
+
+def test_environments_are_shared_evenly_or_not_at_all():
+  config = dataclasses.replace(Config(), num_envs=4096)
+  assert [share(config, ranks) for ranks in (1, 2, 4)] == [4096, 2048, 1024]
+  config.ppo.minibatches, config.ppo.horizon, config.num_envs = 32, 16, 30
+  assert share(config, 1) == 30
+  with pytest.raises(ConfigError, match=r"^num_envs=30 cannot be shared by 4 rank.*; the nearest is 32$"):
+    share(config, 4)
+  config.num_envs = 1
+  with pytest.raises(ConfigError, match="the nearest is 2$"):
+    share(config, 1)
+
+
+def test_nearest_word():
+  assert nearest("ANT", ["cartpole", "ant", "humanoid"]) == "ant"

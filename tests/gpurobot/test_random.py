@@ -1,0 +1,118 @@
+import math
+
+import pytest
+import torch
+
+from gpurobot.random import Random, make_key, squares
+
+WORD = 2**64 - 1
+
+
+def squares_reference(counter: int, key: int) -> int:
+  """Follow the published text in Python's unbounded integers."""
+
+  def rotate(x: int) -> int:
+    return ((x >> 32) | (x << 32)) & WORD
+
+  x = y = counter * key & WORD
+  z = y + key & WORD
+  x = rotate(x * x + y & WORD)
+  x = rotate(x * x + z & WORD)
+  x = rotate(x * x + y & WORD)
+  return (x * x + z & WORD) >> 32
+
+
+def test_squares_wraps_as_unsigned_arithmetic():
+  counters = torch.tensor([0, 1, 2, 12345, 2**40 + 7, 2**62 + 3, -1, -(2**63)])
+  for key in (0x548C9DECBCE65297, -0x1234567890ABCDEF, make_key(3, "a")):
+    expected = [squares_reference(c & WORD, key & WORD) for c in counters.tolist()]
+    assert squares(counters, key).tolist() == expected
+
+
+def draws(random: Random, steps: int) -> torch.Tensor:
+  kept = []
+  for _ in range(steps):
+    random.advance()
+    kept.append(random.uniform("x", (8,)))
+  return torch.stack(kept)  # [steps, envs, 8]
+
+
+def test_uniform_numbers_are_uniform():
+  x = draws(Random(0, 512), 32).flatten().double()
+  counts = torch.histc(x, 256, 0, 1)
+  expected = len(x) / 256
+  chi2 = float(((counts - expected) ** 2 / expected).sum())
+  assert abs(chi2 - 255) < 5 * math.sqrt(2 * 255)
+  assert 0 <= x.min() <= x.max() < 1
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_neighbours_in_step_environment_and_component_are_uncorrelated(dim):
+  x = draws(Random(1, 512), 32).double() - 0.5
+  n = x.shape[dim]
+  product = x.narrow(dim, 0, n - 1) * x.narrow(dim, 1, n - 1)
+  assert abs(float(product.mean())) < 4 / 12 / math.sqrt(product.numel())
+
+
+def test_pairs_of_purposes_and_seeds_are_independent():
+  a, b = Random(0, 4096), Random(1, 4096)
+  rows = [a.uniform("x", (16,)), a.uniform("y", (16,)), b.uniform("x", (16,))]
+  correlation = torch.corrcoef(torch.stack([row.flatten() for row in rows]).double())
+  assert float((correlation - torch.eye(3)).abs().max()) < 4 / math.sqrt(4096 * 16)
+
+
+def test_every_bit_is_balanced():
+  bits = Random(2, 4096).bits("x", (16,)).flatten()
+  ones = torch.stack([(bits >> i & 1).sum() for i in range(32)]).double() / len(bits)
+  assert float((ones - 0.5).abs().max()) < 4.5 * 0.5 / math.sqrt(len(bits))
+
+
+def test_normal_numbers_have_the_moments_and_tails_of_a_normal_distribution():
+  x = Random(0, 4096).normal("x", (63,)).double()
+  assert x.shape == (4096, 63)
+  n = x.numel()
+  for power, moment, variance in ((1, 0, 1), (2, 1, 2), (3, 0, 15), (4, 3, 96)):
+    assert abs(float((x**power).mean()) - moment) < 4 * math.sqrt(variance / n)
+  inside = float((x.abs() < 1.959964).double().mean())
+  assert abs(inside - 0.95) < 4 * math.sqrt(0.95 * 0.05 / n)
+  assert float((x[:, 0] * x[:, 32]).mean()) < 4 / 64  # the two numbers of a pair
+
+
+def test_uniform_keeps_to_its_range():
+  x = Random(0, 1000).uniform("x", (3,), -2.0, 5.0)
+  assert x.shape == (1000, 3)
+  assert float(x.min()) >= -2
+  assert float(x.max()) < 5
+  assert Random(0, 7).uniform("x", ()).shape == (7,)
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_ranks_draw_what_one_rank_draws(ranks):
+  whole = draws(Random(5, 64), 3)
+  parts = [draws(Random(5, 64 // ranks, rank * 64 // ranks), 3) for rank in range(ranks)]
+  assert torch.equal(torch.cat(parts, 1), whole)
+
+
+def test_a_step_repeats_itself_and_the_next_differs():
+  random = Random(0, 16)
+  assert torch.equal(random.uniform("x", (4,)), random.uniform("x", (4,)))
+  before = random.uniform("x", (4,))
+  random.advance()
+  assert not torch.isin(random.uniform("x", (4,)), before).any()
+
+
+def test_resume_continues_the_streams():
+  first = Random(0, 16)
+  draws(first, 5)
+  state = first.state_dict()
+  expected = draws(first, 2)
+  second = Random(0, 16)
+  second.load_state_dict(state)
+  assert torch.equal(draws(second, 2), expected)
+
+
+def test_limits_of_the_counter_are_checked():
+  with pytest.raises(ValueError, match="at most 4096"):
+    Random(0, 2).uniform("x", (4097,))
+  with pytest.raises(ValueError, match="environment indices"):
+    Random(0, 2, 2**24 - 1)
