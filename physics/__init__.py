@@ -1,4 +1,4 @@
-"""The engine: MuJoCo's physics, traced per model into one fused Warp kernel that steps thousands of environments."""
+"""The engine: MuJoCo's physics, traced per model into one fused Warp kernel for thousands of environments."""
 
 from physics.layout import DEFAULT_OUTPUTS
 from physics.model import Model, UnsupportedModel, load_model

@@ -1,9 +1,10 @@
-"""Compacted lists in group-local memory: what a lane group found (contacts) is packed, then loops visit only that.
+"""Compacted lists in group-local memory: what a lane group found is packed, and loops visit only that.
 
-A `GroupList` holds entries shared by the group: pushed once if any lane needs them, in a fixed order, with room for
-every candidate, so that it never overflows. A `LaneList` fills its slots lane by lane: slot 3 of one environment and slot 3
-of its neighbour are unrelated contacts. Its capacity is fixed and what does not fit is counted per lane.
-A field that every push gives the same constant is not stored: reading it gives the constant.
+A `GroupList` holds entries shared by the group: pushed once if any lane needs them, in a fixed order, with
+room for every candidate, so that it never overflows. A `LaneList` fills its slots lane by lane: slot 3 of one
+environment and slot 3 of its neighbour are unrelated contacts. Its capacity is fixed and what does not fit is
+counted per lane. A field that every push gives the same constant is not stored: reading it gives the
+constant.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from physics.trace import Array, Index, Program, Scalar, Value, Word
+from physics.statement import Value
+from physics.trace import Array, Index, Program, Scalar, Truth, Word
 
 
 class Entry:
@@ -40,7 +42,14 @@ class CompactList:
   def __init__(self, program: Program, capacity: int) -> None:
     self.program, self.capacity = program, capacity
     self.fields: dict[str, Array] = {}
-    self.constants: dict[str, float | int | None] = {}
+    self.constants: dict[str, Any] = {}
+    self.size = program.array(1, Index, "n")
+
+  @contextmanager
+  def each(self) -> Iterator[Entry]:
+    """Loop over the entries; a slot that is empty in a lane reads as zeros there."""
+    with self.program.loop(self.size[0]) as i:
+      yield Entry(self, i)
 
   def field(self, name: str, kind: type[Value]) -> Array:
     """Return a field's array, declared at its first use."""
@@ -56,11 +65,11 @@ class CompactList:
 
 
 class GroupList(CompactList):
-  """Entries shared by the lane group; `push` inside a guard decides whether an entry exists."""
+  """Entries shared by the lane group; a `push` inside a guard decides whether an entry exists."""
 
   def __init__(self, program: Program, capacity: int) -> None:
     super().__init__(program, capacity)
-    self.size = program.variable(0, Index)
+    self.size[0] = 0
 
   def push(self, values: Mapping[str, object]) -> None:
     """Append an entry; integer constants are shared by the group, floats are one per lane."""
@@ -71,12 +80,6 @@ class GroupList(CompactList):
       self.field(name, kind)[end] = value
     self.size[0] = end + 1
 
-  @contextmanager
-  def each(self) -> Iterator[Entry]:
-    """Loop over the entries."""
-    with self.program.loop(self.size[0]) as i:
-      yield Entry(self, i)
-
 
 class LaneList(CompactList):
   """Slots filled lane by lane; `dropped[0]` counts per lane what found no slot."""
@@ -84,7 +87,6 @@ class LaneList(CompactList):
   def __init__(self, program: Program, capacity: int) -> None:
     super().__init__(program, capacity)
     self.name = program.name("lanes")
-    self.size = program.array(1, Index, "n")
     self.dropped = program.variable(0.0)
 
   @property
@@ -97,7 +99,7 @@ class LaneList(CompactList):
     self.size[0] = 0
     self.program.statement("clear", args=(self,))
 
-  def push(self, mask: Value, values: Mapping[str, object]) -> None:
+  def push(self, mask: Truth, values: Mapping[str, object]) -> None:
     """Append the values to the lanes where the mask holds; an `Index` or int goes to a `Word` field."""
     self._note(values)
     for name, value in values.items():
@@ -105,9 +107,3 @@ class LaneList(CompactList):
     for array in self.arrays:
       array.version += 1
     self.program.statement("push", args=(self, mask, tuple(values), tuple(values.values())))
-
-  @contextmanager
-  def each(self) -> Iterator[Entry]:
-    """Loop over the slots that any lane has filled; a slot empty in a lane reads as zeros there."""
-    with self.program.loop(self.size[0]) as i:
-      yield Entry(self, i)

@@ -1,7 +1,7 @@
 """MuJoCo's soft constraints: impedance, reference acceleration, and the rows that belong to joints.
 
-A row with residual r = J qacc - aref costs 1/2 D r^2 where it acts (manual, chapter Computation, section Constraint model).
-Constants are prepared in float64 here; what depends on the state is traced.
+A row with residual r = J qacc - aref costs 1/2 D r^2 where it acts (manual, chapter Computation, section
+Constraint model). Constants are prepared in float64 here; what depends on the state is traced.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from physics.kinematics import BALL, FREE
-from physics.model import ContactPair, Model
+from physics.model import ContactPair, Floats, Model
 from physics.spatial import Quaternion, dot
 from physics.trace import Array, Mask, Number, Program, absolute, maximum, minimum, power, where
 
@@ -51,7 +51,7 @@ class Law:
     return self.damping * velocity + self.stiffness * (impedance * position)
 
 
-def law(model: Model, solref: Sequence[float], solimp: Sequence[float], margin: float) -> Law:
+def law(model: Model, solref: Floats, solimp: Floats, margin: float) -> Law:
   """Prepare a constraint's constants from MuJoCo's parameters."""
   d0, dmax, width, midpoint, exponent = (float(x) for x in solimp)
   d0, dmax = np.clip((d0, dmax), 1e-4, 0.9999).tolist()
@@ -69,10 +69,10 @@ def law(model: Model, solref: Sequence[float], solimp: Sequence[float], margin: 
 
 
 def contact_law(model: Model, pair: ContactPair) -> dict[str, float]:
-  """Return the constants of a geom pair's contacts: its law, friction, and the weight that turns impedance into D.
+  """Return the constants of a geom pair's contacts: law, friction, and the weight that makes impedance D.
 
-  D = weight * impedance / (1 - impedance) for each of the four edges of the friction pyramid. A frictionless contact is a
-  pyramid of width zero whose four equal edges share its D.
+  D = weight * impedance / (1 - impedance) for each of the four edges of the friction pyramid. A frictionless
+  contact is a pyramid of width zero whose four equal edges share its D.
   """
   b1, b2 = (int(model.geom_bodyid[g]) for g in (pair.geom1, pair.geom2))
   inverse_mass = float(model.body_invweight0[b1, 0] + model.body_invweight0[b2, 0])
@@ -128,7 +128,7 @@ class JointRows:
     return force
 
   def slopes(self, step: Number, _unsolved: Mask) -> tuple[Number, Number]:
-    """Return the cost's first and second derivative along the direction, a step away from the noted residuals."""
+    """Return the cost's first and second derivative along the direction, a step from the noted residuals."""
     first: Number = 0.0
     second: Number = 0.0
     for i, row in enumerate(self.rows):
@@ -226,7 +226,7 @@ def edge_forces(D: Number, residuals: Sequence[Number]) -> tuple[Number, Number,
 
 
 def edge_counts(residuals: Sequence[Number]) -> tuple[Number, ...]:
-  """Return the entries (nn, n1, n2, 11, 22) of the pyramid's Hessian over D: small integers, by which edges act."""
+  """Return the entries (nn, n1, n2, 11, 22) of the pyramid's Hessian over D, counts of the edges that act."""
   acts = [where(r < 0.0, 1.0, 0.0) for r in edge_residuals(*residuals)]
   one, two = acts[0] + acts[1], acts[2] + acts[3]
   return one + two, acts[0] - acts[1], acts[2] - acts[3], one, two

@@ -1,7 +1,8 @@
 """Contacts as the solver sees them: residuals, forces, curvature.
 
-A contact has three basis directions: its normal and two tangents scaled by friction. With a = J qacc - aref along them, the four
-edges of the friction pyramid have residuals a0 +- a1 and a0 +- a2 and equal D (manual, chapter Computation, section Contact).
+A contact has three basis directions: its normal and two tangents scaled by friction. With a = J qacc - aref
+along them, the four edges of the friction pyramid have residuals a0 +- a1 and a0 +- a2 and equal D (manual,
+chapter Computation, section Contact).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from physics.dynamics import TreeFactor, project
 from physics.kinematics import Poses, propagate
 from physics.model import Model
 from physics.spatial import NO_FORCE, ZERO, Force, Matrix, Motion, Stiffness, Vector, cross, dot, symmetric
-from physics.trace import Array, Index, Mask, Number, Program, has_bit, sqrt, where
+from physics.trace import Array, Index, Mask, Number, Program, Truth, has_bit, sqrt, where
 
 LAW_FIELDS = tuple(Law.__dataclass_fields__)
 BIASES = ("u0", "u1", "u2")  # -aref along the basis
@@ -46,7 +47,7 @@ def _note(entry: Entry, names: Sequence[str], values: Sequence[Number]) -> None:
 
 
 class Residuals:
-  """The part of the solver's view that all contacts share: a list whose entries carry residuals and their rates."""
+  """What all contacts share: a list whose entries carry residuals and their rates."""
 
   program: Program
   found: CompactList
@@ -85,8 +86,8 @@ class Residuals:
 class WorldContacts(Residuals):
   """Contacts of moving bodies with the world.
 
-  Their curvature is summed per body as a 6 x 6 stiffness and composed up the tree like inertia: there are no Jacobian rows,
-  and the Hessian keeps the sparsity of M.
+  Their curvature is summed per body as a 6 x 6 stiffness and composed up the tree like inertia: there are no
+  Jacobian rows, and the Hessian keeps the sparsity of M.
   """
 
   def __init__(self, model: Model, p: Poses, bodies: list[int], found: GroupList) -> None:
@@ -145,7 +146,7 @@ class WorldContacts(Residuals):
           H[i, j] = H[i, j] + force.power(self.p.cdof[j])
 
   def body_forces(self, body_force: Array, index: dict[int, int]) -> None:
-    """Add each contact's force about its tree origin to its geom's body: `body_force` has six rows per entry of `index`."""
+    """Add each contact's force about its tree origin to its geom's body: six rows per entry of `index`."""
     with self.found.each() as entry:
       at = (
         self.program.table([index.get(body, 0) for body in range(self.model.nbody)], entry["geom_body"]) * 6
@@ -209,7 +210,8 @@ class Factors:
 class MovingContacts(Residuals):
   """Contacts between moving bodies: Jacobian rows over the degrees of freedom that any such contact moves.
 
-  They would fill in the sparsity of M, so their Hessian V V^T enters the Newton step as a low-rank correction (Woodbury).
+  They would fill in the sparsity of M, so their Hessian V V^T enters the Newton step as a low-rank correction
+  (Woodbury).
   """
 
   def __init__(self, model: Model, p: Poses, moving: MovingPairs, found: LaneList) -> None:
@@ -279,7 +281,7 @@ class MovingContacts(Residuals):
     return z.read()
 
   def body_forces(self, body_force: Array, index: dict[int, int]) -> None:
-    """Add each contact's force about its tree origin to the bodies that own its geoms, with opposite signs."""
+    """Add each contact's force about the tree origins to the two bodies that own its geoms."""
     base = common_origin(self.model, self.p, self.moving)
     with self.found.each() as entry:
       force = ZERO
@@ -357,7 +359,7 @@ class MovingContacts(Residuals):
         y[i] = y[i] - S[k * size + i] * y[k]
       y[i] = y[i] * S[i * size + i]
 
-  def _bit(self, entry: Entry, name: str, order: tuple[int, ...], body: int) -> object:
+  def _bit(self, entry: Entry, name: str, order: tuple[int, ...], body: int) -> Truth:
     position = order.index(body)
     return has_bit(entry[f"{name}{position // WORD_BITS}"], position % WORD_BITS)
 

@@ -1,17 +1,30 @@
-"""The equations of motion M qacc + bias = force: composite bodies, Newton-Euler, factorisation along the tree."""
+"""The equations of motion M qacc + bias = force: composite bodies, Newton-Euler, tree factorisation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from physics.kinematics import Poses
 from physics.model import Model
-from physics.spatial import NO_FORCE, Force, Inertia, Matrix, Motion, Quaternion, Vector, cross_force, vector
+from physics.spatial import (
+  NO_FORCE,
+  Force,
+  Inertia,
+  Matrix,
+  Motion,
+  Quaternion,
+  Vector,
+  constant,
+  cross_force,
+  vector,
+)
 from physics.trace import Number
 
 
 class TreeMatrix:
-  """A symmetric matrix with the sparsity of M: entry (i, j) exists where dof j is dof i or an ancestor of it."""
+  """A symmetric matrix with the sparsity of M: entry (i, j) exists where dof j is i or an ancestor of i."""
 
   def __init__(self, model: Model, entries: dict[tuple[int, int], Number] | None = None) -> None:
     self.model, self.n = model, model.nv
@@ -49,7 +62,8 @@ class TreeMatrix:
 
   def factor(self) -> TreeFactor:
     """Return M = L^T D L; L has the sparsity of M, without fill-in (Featherstone 2008, section 6.5)."""
-    L, inverse = self.copy(), [0.0] * self.n
+    L = self.copy()
+    inverse: list[Number] = [0.0] * self.n
     for k in reversed(range(self.n)):
       inverse[k] = 1.0 / L[k, k]
       for i in self.ancestors(k):
@@ -136,7 +150,7 @@ def project(model: Model, p: Poses, forces: Sequence[Force]) -> list[Number]:
 def bias_forces(
   model: Model, p: Poses, inertias: list[Inertia], velocity: list[Motion], acceleration: list[Motion]
 ) -> list[Number]:
-  """Return gravity, Coriolis and centrifugal joint forces [nv] (recursive Newton-Euler; MuJoCo's `qfrc_bias`)."""
+  """Return gravity, Coriolis and centrifugal forces [nv] (recursive Newton-Euler; MuJoCo's `qfrc_bias`)."""
   forces = [NO_FORCE]
   for inertia, v, a in zip(inertias[1:], velocity[1:], acceleration[1:], strict=True):
     forces.append(inertia @ a + cross_force(v, inertia @ v))
@@ -145,16 +159,10 @@ def bias_forces(
 
 def tree_centers(model: Model, composite: list[Inertia]) -> dict[int, Vector]:
   """Return for every root body the centre of mass of its tree, relative to the tree origin [m]."""
-  roots = {int(root) for body, root in enumerate(model.body_rootid) if body > 0}
-  return {
-    root: composite[root].moment * (1.0 / max(float(composite[root].mass), 1e-15)) for root in sorted(roots)
-  }
+  roots = sorted({int(root) for body, root in enumerate(model.body_rootid) if body > 0})
+  return {root: composite[root].moment * (1.0 / max(constant(composite[root].mass), 1e-15)) for root in roots}
 
 
 def _is_isotropic(local: Matrix) -> bool:
-  scale = max(abs(float(local[i][i])) for i in range(3))
-  return all(
-    abs(float(local[i][j]) - float(local[0][0]) * (i == j)) <= 1e-8 * scale
-    for i in range(3)
-    for j in range(3)
-  )
+  values = np.array([[constant(x) for x in row] for row in local])
+  return np.allclose(values, values[0, 0] * np.eye(3), rtol=0.0, atol=1e-8 * np.abs(values).max())

@@ -7,12 +7,13 @@ byte for byte, so that Warp's kernel cache finds it again in the next process.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from physics.compact import LaneList
-from physics.trace import Array, Index, Mask, Program, Scalar, Statement, Value, Word, walk
+from physics.statement import Statement, Value, walk
+from physics.trace import Array, Index, Mask, Program, Scalar, Word
 
 _CTYPE = {Scalar: "T", Mask: "M", Word: "W", Index: "int"}
 _INFIX = {
@@ -136,7 +137,7 @@ class _Native:
         yield from self.block(statement.body, indent + "  ")
         yield indent + "}"
 
-  def value(self, arg: object) -> str:
+  def value(self, arg: Any) -> str:
     if isinstance(arg, Value):
       return arg.name
     if isinstance(arg, bool):
@@ -224,7 +225,7 @@ class _Native:
 class _Numpy:
   """Python text of a program: every value an array over environments, group memory a list of such arrays."""
 
-  OPS = {
+  OPS: ClassVar[dict[str, str]] = {
     "min": "np.minimum", "max": "np.maximum", "sqrt": "np.sqrt", "abs": "np.abs", "sin": "np.sin", "cos": "np.cos",
     "atan2": "np.arctan2", "pow": "np.power", "where": "np.where",
     "and": "np.logical_and", "or": "np.logical_or", "not": "np.logical_not",
@@ -252,7 +253,7 @@ class _Numpy:
         yield from self.block(statement.body, indent + "  ")
         yield indent + "  pass"
 
-  def value(self, arg: object) -> str:
+  def value(self, arg: Any) -> str:
     if isinstance(arg, Value):
       return arg.name
     return repr(arg) if isinstance(arg, bool | int) else repr(float(arg))
@@ -336,7 +337,7 @@ def _real(value: object) -> object:
   return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _float(value: object) -> str:
+def _float(value: float) -> str:
   """Return the shortest float32 literal: fixed text for a fixed value."""
   return (
     f"{np.float32(value)!s}f"

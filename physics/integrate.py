@@ -12,8 +12,8 @@ from physics.trace import Number, cos, sin, sqrt, where
 def integrate_velocity(model: Model, M: TreeMatrix, qvel: list[Number], qacc: list[Number]) -> list[Number]:
   """Return the velocity [nv] after one time step.
 
-  With joint damping B the step solves (M + h B) dv = h M qacc: the damping force is taken at the end of the step
-  (MuJoCo's Euler integrator, manual chapter Computation, section Numerical integration).
+  With joint damping B the step solves (M + h B) dv = h M qacc: the damping force is taken at the end of the
+  step (MuJoCo's Euler integrator, manual chapter Computation, section Numerical integration).
   """
   h = model.timestep
   if model.eulerdamp and model.dof_damping.any():

@@ -1,5 +1,7 @@
 """Compile a traced step with Warp."""
 
+from typing import Any
+
 import warp as wp
 
 from physics.emit import native_source
@@ -24,19 +26,20 @@ def lanes_on(device: str) -> int:
 
 
 def build_kernel(program: Program, device: str) -> wp.Kernel:
-  """Return the kernel of a traced step for "cpu" or "cuda": compiled at its first launch, then loaded from the cache.
+  """Return the kernel of a traced step for "cpu" or "cuda", compiled at its first launch, then cached.
 
-  Arguments: first, the first lane group of the launch; substeps, stride, integrate and the arrays state and control as
-  `trace_step` declares them. Works without a GPU too: the kernel is then there to be compiled ahead of time.
+  Arguments: first, the first lane group of the launch; substeps, stride, integrate and the arrays state and
+  control as `trace_step` declares them. Works without a GPU too: the kernel is then there to be compiled
+  ahead of time.
   """
-  memory = wp.array2d(dtype=wp.float32)
+  memory: Any = wp.array2d(dtype=wp.float32)
 
-  def native_step(env: int, substeps: int, stride: int, integrate: int, state: memory, control: memory): ...
+  def native_step(env: int, substeps: int, stride: int, integrate: int, state: memory, control: memory): ...  # type: ignore  # noqa: ANN202, PGH003 (Warp's own types)
 
   native = wp.func_native(native_source(program, lanes_on(device)))(native_step)
 
-  def step(first: int, substeps: int, stride: int, integrate: int, state: memory, control: memory):
-    native(wp.tid() + first, substeps, stride, integrate, state, control)
+  def step(first: int, substeps: int, stride: int, integrate: int, state: memory, control: memory):  # type: ignore  # noqa: ANN202, PGH003
+    native(first + wp.tid(), substeps, stride, integrate, state, control)
 
   options = {"enable_backward": False, "max_unroll": 0, "cpu_compiler_flags": CPU_FLAGS, "fast_math": True}
   if device.startswith("cuda"):

@@ -1,7 +1,8 @@
 """Where bodies are: poses, joint axes and velocities, each tree about its own root.
 
-Positions are relative to the origin of the body's tree, which is wherever its root body is at this instant. The state of a
-robot a kilometre from the world's origin then computes to the same relative precision as one that stands on it.
+Positions are relative to the origin of the body's tree, which is wherever its root body is at this instant.
+The state of a robot a kilometre from the world's origin then computes to the same relative precision as one
+that stands on it.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def poses(model: Model, qpos: list[Number]) -> Poses:
 def _move_joints(
   model: Model, body: int, qpos: list[Number], position: Vector, quaternion: Quaternion
 ) -> tuple[Vector, Quaternion, list[tuple[int, Vector, Vector]]]:
-  """Apply a body's joints in order; return its pose and (SLIDE or HINGE, axis, anchor) of every degree of freedom."""
+  """Apply a body's joints in order; return its pose and every dof's kind (SLIDE, HINGE), axis and anchor."""
   axes: list[tuple[int, Vector, Vector]] = []
   first = int(model.body_jntadr[body])
   for joint in range(first, first + int(model.body_jntnum[body])):
@@ -98,7 +99,7 @@ def _move_joints(
 
 
 def dof_groups(model: Model, body: int) -> list[range]:
-  """Return a body's degrees of freedom, grouped as they move together: a ball's three, a free joint's three and three."""
+  """Return a body's dofs as they move together: a ball's three, a free joint's three and three."""
   groups = []
   first = int(model.body_jntadr[body])
   for joint in range(first, first + int(model.body_jntnum[body])):
@@ -119,7 +120,7 @@ def joint_motion(p: Poses, dofs: range, qvel: list[Number]) -> Motion:
 
 
 def propagate(model: Model, p: Poses, x: list[Number]) -> list[Motion]:
-  """Return S x of every body: the velocity (or the acceleration without bias) that joint rates [nv] give it."""
+  """Return S x of every body: the velocity, or acceleration without bias, that joint rates [nv] give it."""
   motion = [STILL]
   for body in range(1, model.nbody):
     total = motion[model.body_parentid[body]]

@@ -36,7 +36,7 @@ def _spring_offset(model: Model, joint: int, qpos: list[Number]) -> list[Number]
 
 
 def _rotation_between(qpos: list[Number], reference: list[float], at: int) -> Vector:
-  """Return the rotation vector [rad] from the reference orientation to the present one, in the reference's axes."""
+  """Return the rotation vector [rad] from the reference orientation to the present one, in its axes."""
   turn = Quaternion.constant(reference[at : at + 4]).conjugate * Quaternion.normalize(qpos[at : at + 4])
   axis, angle = turn.rotation_vector()
   return axis * angle

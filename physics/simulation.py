@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -21,9 +22,9 @@ SLICES_PER_THREAD = 4  # more slices than threads: environments with many contac
 class Simulation:
   """`num_envs` environments of a model on one device.
 
-  Fields are torch views `[num_envs, ...]` on memory laid out `[field, env]`, float32 (counters int32), with MuJoCo's names,
-  shapes and conventions; write them in place. Derived fields (all but qpos, qvel, ctrl and qacc_warmstart) are those at the
-  start of the last substep.
+  Fields are torch views `[num_envs, ...]` on memory laid out `[field, env]`, float32 (counters int32), with
+  MuJoCo's names, shapes and conventions; write them in place. Derived fields (all but qpos, qvel, ctrl and
+  qacc_warmstart) are those at the start of the last substep.
 
   Args:
     model: from `load_model`.
@@ -31,8 +32,8 @@ class Simulation:
     device: "cpu" or a CUDA device.
     threads: CPU threads; None: every core that this process may use. Results do not depend on it.
     outputs: derived fields to compute, see `layout.field_shapes`.
-    moving_capacity: contacts between moving bodies that one environment can hold; more are dropped and counted in
-      `overflow`.
+    moving_capacity: contacts between moving bodies that one environment can hold; more are dropped and
+    counted in `overflow`.
   """
 
   def __init__(
@@ -82,7 +83,7 @@ class Simulation:
     self.ctrl[:] = ctrl[:, -1]
 
   def forward(self, mask: torch.Tensor | None = None) -> None:
-    """Compute derived fields for the present state where `mask` [num_envs] holds (None: everywhere); no time passes."""
+    """Compute derived fields of the present state where `mask` [num_envs] holds (None: everywhere)."""
     selected = self._memory[self.layout.blocks["mask"].start]
     if mask is not None:
       selected.zero_()
@@ -126,13 +127,13 @@ class Simulation:
     return [
       wp.launch(
         self._kernel,
-        int(end - first),
-        inputs=[int(first), 0, 0, 0, memory, control],
+        end - first,
+        inputs=[first, 0, 0, 0, memory, control],
         device=device,
         block_dim=CUDA_BLOCK if self.device.type == "cuda" else 1,
         record_cmd=True,
       )
-      for first, end in zip(bounds, bounds[1:], strict=False)
+      for first, end in pairwise(bounds.tolist())
     ]
 
   def _launch(self, launches: list[wp.Launch], substeps: int, stride: int, integrate: int) -> None:

@@ -1,8 +1,9 @@
 """Newton's method for the constrained acceleration, with exact line search and warm start.
 
-qacc minimises 1/2 (x - qacc_smooth)^T M (x - qacc_smooth) + sum of the constraints' costs: convex and piecewise quadratic, so
-that a full Newton step with the right active set ends the search (manual, chapter Computation, section Solver algorithms).
-M x and the constraints' residuals move along with x: an iteration applies M and the Jacobian once, to its step.
+qacc minimises 1/2 (x - qacc_smooth)^T M (x - qacc_smooth) + sum of the constraints' costs: convex and
+piecewise quadratic, so that a full Newton step with the right active set ends the search (manual, chapter
+Computation, section Solver algorithms). M x and the constraints' residuals move along with x: an iteration
+applies M and the Jacobian once, to its step.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Problem:
     return force
 
   def slopes(self, step: Number, unsolved: Mask) -> tuple[Number, Number]:
-    """Return first and second derivative of the constraints' cost along the direction, a step from the noted residuals."""
+    """Return first and second derivative of the constraints' cost, a step along the direction."""
     first: Number = 0.0
     second: Number = 0.0
     for constraint in self.constraints:

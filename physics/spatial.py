@@ -1,7 +1,7 @@
 """Vectors, quaternions and spatial (6D) algebra on traced scalars.
 
-Spatial quantities are angular part first and taken about the reference point of the body's tree, in world axes
-(Featherstone 2008, chapter 2). Everything is immutable; components are `Scalar`s or Python floats.
+Spatial quantities are angular part first and taken about the reference point of the body's tree, in world
+axes (Featherstone 2008, chapter 2). Everything is immutable; components are `Scalar`s or Python floats.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from operator import add
 
 import numpy as np
 
-from physics.trace import Number, Truth, atan2, cos, sin, sqrt, where
+from physics.trace import Number, Scalar, Truth, atan2, cos, sin, sqrt, where
 
 
 def total(terms: Iterable[Number]) -> Number:
@@ -22,11 +22,12 @@ def total(terms: Iterable[Number]) -> Number:
 
 
 class Vector(tuple[Number, Number, Number]):
-  """Three components."""
+  """Three components, made as `Vector(x, y, z)`."""
 
   __slots__ = ()
 
   def __new__(cls, x: Number, y: Number, z: Number) -> Vector:
+    """Make a vector of its components."""
     return super().__new__(cls, (x, y, z))
 
   def __add__(self, other: Vector) -> Vector:  # type: ignore[override]
@@ -41,20 +42,22 @@ class Vector(tuple[Number, Number, Number]):
   def __mul__(self, factor: Number) -> Vector:  # type: ignore[override]
     return Vector(*(a * factor for a in self))
 
-  __rmul__ = __mul__
-
-  def normalized(self, tiny: float = 1e-15) -> Vector:
-    """Return the unit vector; a vector shorter than `tiny` stays finite."""
-    return self * (1.0 / sqrt(dot(self, self) + tiny * tiny))
-
 
 ZERO = Vector(0.0, 0.0, 0.0)
 AXES = (Vector(1.0, 0.0, 0.0), Vector(0.0, 1.0, 0.0), Vector(0.0, 0.0, 1.0))
 
 
-def vector(values: Sequence[float] | np.ndarray) -> Vector:
-  """Make a constant vector; rounding residue of the model compiler (below 1e-12) becomes zero, so that it folds."""
-  return Vector(*(0.0 if abs(v) < 1e-12 else float(v) for v in values))
+def vector(values: Sequence[Number] | np.ndarray) -> Vector:
+  """Make a constant vector; rounding residue of the compiler (below 1e-12) becomes zero, so that it folds."""
+  constants = [constant(value) for value in values]
+  return Vector(*(0.0 if abs(c) < 1e-12 else c for c in constants))
+
+
+def constant(value: Number) -> float:
+  """Return a value that is known while tracing as a float."""
+  if isinstance(value, Scalar):
+    raise TypeError(f"{value.name} depends on the state")
+  return float(value)
 
 
 def select(mask: Truth, a: Vector, b: Vector) -> Vector:
@@ -78,6 +81,7 @@ class Matrix(tuple[Vector, Vector, Vector]):
   __slots__ = ()
 
   def __new__(cls, x: Vector, y: Vector, z: Vector) -> Matrix:
+    """Make a matrix of its rows."""
     return super().__new__(cls, (x, y, z))
 
   @property
@@ -233,7 +237,7 @@ def symmetric(xx: Number, yy: Number, zz: Number, xy: Number, xz: Number, yz: Nu
 
 @dataclass(frozen=True)
 class Inertia:
-  """A spatial inertia about the reference point: mass [kg], first moment [kg m], rotational inertia [kg m^2]."""
+  """A spatial inertia about the reference: mass [kg], first moment [kg m], rotational inertia [kg m^2]."""
 
   mass: Number
   moment: Vector

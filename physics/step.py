@@ -25,7 +25,7 @@ from physics.model import Model
 from physics.passive import passive_forces
 from physics.solver import Problem, solve
 from physics.spatial import ZERO, Force, Inertia, Motion, Vector, cross
-from physics.trace import Array, Index, Mask, Number, Program
+from physics.trace import Array, Mask, Number, Program
 
 MOVING_CAPACITY = 16  # contacts between moving bodies that one environment can hold
 
@@ -74,16 +74,18 @@ class Contacts:
 def trace_step(model: Model, layout: Layout, moving_capacity: int = MOVING_CAPACITY) -> Program:
   """Trace `substeps` time steps in one program.
 
-  Parameters: substeps; stride, the rows from one substep's controls to the next one's (0: held); integrate (0: the state
-  stays, derived quantities are computed). Arrays: state `[layout.rows, env]`, control `[row, env]`.
+  Parameters: substeps; stride, the rows from one substep's controls to the next one's (0: held); integrate
+  (0: the state stays, derived quantities are computed). Arrays: state `[layout.rows, env]`, control `[row,
+  env]`.
   """
   program = Program()
   substeps, stride, integrate = (program.parameter(name) for name in ("substeps", "stride", "integrate"))
   selected = program.read_memory("state", layout.blocks["mask"].start) > 0.5
-  memory = Memory(*(_load_state(program, layout, name) for name in STATE), program.variable(0.0))
+  qpos, qvel, qacc = (_load_state(program, layout, name) for name in STATE)
+  memory = Memory(qpos, qvel, qacc, program.variable(0.0))
   with program.loop(substeps) as substep:
     program.break_if_none(selected)
-    ctrl = [program.read_memory("control", substep * stride + i) for i in range(model.nu)]
+    ctrl: list[Number] = [program.read_memory("control", substep * stride + i) for i in range(model.nu)]
     smooth = smooth_dynamics(model, memory.qpos.read(), memory.qvel.read(), ctrl)
     contacts = detect_contacts(program, model, smooth, memory, moving_capacity)
     iterations = accelerate(program, model, smooth, contacts, memory)
@@ -197,26 +199,26 @@ class Outputs:
         self.program.write_memory("state", start + i, value, self.selected, integer=name in COUNTERS)
 
   def _velocities(self, smooth: Smooth) -> list[Number]:
-    """Return angular and linear velocity of every body, the latter at its tree's centre of mass (MuJoCo's `cvel`)."""
+    """Return every body's angular velocity and linear one at its tree's centre of mass (MuJoCo's `cvel`)."""
     centers = self._centers(smooth)
     return [x for body, v in enumerate(smooth.velocity) for x in (*v.angular, *v.at(centers[body]))]
 
   def _contact_forces(self, smooth: Smooth, contacts: Contacts) -> list[Number]:
-    """Return torque and force of all contacts on every body, about its tree's centre of mass (MuJoCo's `cfrc_ext`)."""
+    """Return contact torque and force on every body, at its tree's centre of mass (MuJoCo's `cfrc_ext`)."""
     owners = {int(self.model.geom_bodyid[g]) for pair in self.model.pairs for g in (pair.geom1, pair.geom2)}
     index = {body: i for i, body in enumerate(sorted(b for b in owners if self.model.body_treeid[b] >= 0))}
     sums = self.program.array(6 * len(index))
     sums.fill([0.0] * len(sums))
     for kind in contacts.kinds:
       kind.body_forces(sums, index)
-    centers, result = self._centers(smooth), [0.0] * (6 * self.model.nbody)
+    centers, result = self._centers(smooth), list[Number]([0.0]) * (6 * self.model.nbody)
     for body, i in index.items():
       force = Force(Vector(*sums.read(6 * i, 3)), Vector(*sums.read(6 * i + 3, 3)))
       result[6 * body : 6 * body + 6] = [*(force.torque - cross(centers[body], force.force)), *force.force]
     return result
 
   def _centers(self, smooth: Smooth) -> list[Vector]:
-    """Return for every body the centre of mass of its tree, relative to the tree origin; zero for static bodies."""
+    """Return the centre of mass of every body's tree, relative to the tree origin; zero for static bodies."""
     centers = tree_centers(self.model, smooth.composite)
     moves = self.model.body_treeid >= 0
     return [centers[int(root)] if moves[body] else ZERO for body, root in enumerate(self.model.body_rootid)]

@@ -1,9 +1,10 @@
-"""The tracer: ordinary Python arithmetic on `Scalar`s records a straight-line program with loops and guarded blocks.
+"""The tracer: Python arithmetic on `Scalar`s records a straight-line program with loops and guarded blocks.
 
-A program runs for one *lane group*: a fixed number of environments side by side, one per lane (16 on a CPU core, 1 in a
-CUDA thread, all of them in the NumPy oracle). `Scalar`, `Mask` and `Word` hold one value per lane; `Index` holds one
-integer for the whole group and steers loops and addresses. Model constants are Python floats: they fold while tracing
-(`0 * x`, `1 * x`, `x + 0`), equal expressions are shared, and what nobody reads is dropped by `Program.finish`.
+A program runs for one *lane group*: a fixed number of environments side by side, one per lane (16 on a CPU
+core, 1 in a CUDA thread, all of them in the NumPy oracle). `Scalar`, `Mask` and `Word` hold one value per
+lane; `Index` holds one integer for the whole group and steers loops and addresses. Model constants are Python
+floats: they fold while tracing (`0 * x`, `1 * x`, `x + 0`), equal expressions are shared, and what nobody
+reads is dropped by `Program.finish`.
 """
 
 from __future__ import annotations
@@ -11,34 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Union
+from typing import Any, Union
 
-Number = Union["Scalar", float]  # noqa: UP007 (the forward reference)
-Truth = Union["Mask", bool]  # noqa: UP007
-Integer = Union["Index", int]  # noqa: UP007
+from physics.statement import Statement, Value, prune, walk
 
-
-@dataclass
-class Statement:
-  """One recorded line: `kind` says how to emit it, `result` what it defines, `args` what it reads."""
-
-  kind: str
-  op: str = ""
-  result: Value | None = None
-  args: tuple[object, ...] = ()
-  body: list[Statement] = field(default_factory=list)
-
-
-class Value:
-  """A name in the traced program."""
-
-  __slots__ = ("name", "program")
-  __array_ufunc__ = None  # numpy scalars leave the operator to us
-
-  def __init__(self, program: Program, name: str) -> None:
-    self.program = program
-    self.name = name
+Number = Union["Scalar", float]
+Truth = Union["Mask", bool]
+Integer = Union["Index", int]
 
 
 class Scalar(Value):
@@ -154,7 +134,7 @@ class Array:
   def __len__(self) -> int:
     return self.size
 
-  def __getitem__(self, index: Integer) -> object:
+  def __getitem__(self, index: Integer) -> Any:
     return self.program.load(self, index)
 
   def __setitem__(self, index: Integer, value: object) -> None:
@@ -165,7 +145,7 @@ class Array:
     for i, value in enumerate(values):
       self[i] = value
 
-  def read(self, start: Integer = 0, count: int | None = None) -> list:
+  def read(self, start: Integer = 0, count: int | None = None) -> list[Any]:
     """Return `count` consecutive values (default: all)."""
     return [self[start + i] for i in range(self.size if count is None else count)]
 
@@ -189,7 +169,7 @@ class Program:
     self._counter += 1
     return f"{prefix}{self._counter}"
 
-  def op(self, op: str, kind: type[Value], *args: object) -> Value:
+  def op(self, op: str, kind: type[Value], *args: object) -> Any:
     """Record (or share) an operation and return its result."""
     return self._define("op", op, kind, args, (op, *map(_key, args)))
 
@@ -210,7 +190,7 @@ class Program:
     variable[0] = value
     return variable
 
-  def table(self, values: Sequence[float] | Sequence[int], index: Integer) -> object:
+  def table(self, values: Sequence[float] | Sequence[int], index: Integer) -> Any:
     """Read a constant table: floats give a `Scalar`, integers an `Index`; an all-equal table folds away."""
     integral = all(isinstance(v, int) for v in values)
     entries = tuple(int(v) for v in values) if integral else tuple(float(v) for v in values)
@@ -221,7 +201,7 @@ class Program:
     name = self.tables.setdefault((integral, entries), f"table{len(self.tables)}")
     return self._define("table", name, Index if integral else Scalar, (index,), (name, _key(index)))
 
-  def load(self, array: Array, index: Integer) -> Value:
+  def load(self, array: Array, index: Integer) -> Any:
     """Read group-local memory."""
     return self._define(
       "load", array.name, array.kind, (index,), ("load", array.name, array.version, _key(index))
@@ -241,7 +221,7 @@ class Program:
   def write_memory(
     self, memory: str, row: Integer, value: Number, where: Truth = True, integer: bool = False
   ) -> None:
-    """Write one row of an argument array where the mask holds, as float or (`integer`) as the bits of an int32."""
+    """Write a row of an argument array where the mask holds: a float, or (`integer`) the bits of an int32."""
     self.statement("write", memory, args=(row, value, where, integer))
 
   # -- blocks
@@ -274,12 +254,12 @@ class Program:
     with self._block(Statement("when_less", args=(a, b))):
       yield
 
-  def break_if_none(self, mask: Mask) -> None:
+  def break_if_none(self, mask: Truth) -> None:
     """Leave the innermost loop if the mask holds in no lane."""
     self.statement("break_if_none", args=(mask,))
 
   def statement(
-    self, kind: str, op: str = "", result: Value | None = None, args: tuple[object, ...] = ()
+    self, kind: str, op: str = "", result: Value | None = None, args: tuple[Any, ...] = ()
   ) -> None:
     """Record a statement in the current block."""
     self._blocks[-1].append(Statement(kind, op, result, args))
@@ -287,13 +267,9 @@ class Program:
   # -- the end
 
   def finish(self) -> Program:
-    """Drop what nobody reads: stores to arrays that are never loaded, then values without a use. Return self."""
-    loaded: set[str] = set()
-    while (now := {s.op for s in walk(self.body) if s.kind == "load"} | _sizes(self.body)) != loaded:
-      loaded = now
-      _drop(self.body, lambda s: s.kind == "store" and s.op not in now)  # noqa: B023 (used at once)
-      _drop_unused(self.body, set())
-    self.arrays = [array for array in self.arrays if array.name in loaded]
+    """Drop what nobody reads; return self."""
+    read = prune(self.body)
+    self.arrays = [array for array in self.arrays if array.name in read]
     return self
 
   def count_operations(self) -> int:
@@ -410,41 +386,3 @@ def _is(value: object, constant: float) -> bool:
 
 def _key(arg: object) -> object:
   return arg.name if isinstance(arg, Value) else (type(arg).__name__, repr(arg))
-
-
-def walk(body: list[Statement]) -> Iterator[Statement]:
-  """Yield all statements, those of inner blocks included, in order."""
-  for statement in body:
-    yield statement
-    yield from walk(statement.body)
-
-
-def _sizes(body: list[Statement]) -> set[str]:
-  """Return the arrays that pushes onto lane lists read and write in any case."""
-  return {array.name for s in walk(body) if s.kind == "push" for array in (s.args[0].size, s.args[0].dropped)}
-
-
-def _drop(body: list[Statement], unwanted: Callable[[Statement], bool]) -> None:
-  for statement in body:
-    _drop(statement.body, unwanted)
-  body[:] = [statement for statement in body if not unwanted(statement)]
-
-
-def _drop_unused(body: list[Statement], used: set[str]) -> None:
-  """Remove definitions that no later statement reads (definitions have no side effects), last statement first."""
-  kept = []
-  for statement in reversed(body):
-    _drop_unused(statement.body, used)
-    if statement.kind in ("op", "load", "table", "read") and statement.result.name not in used:
-      continue
-    used.update(_names_read(statement.args))
-    kept.append(statement)
-  body[:] = reversed(kept)
-
-
-def _names_read(args: Sequence[object]) -> Iterator[str]:
-  for arg in args:
-    if isinstance(arg, Value):
-      yield arg.name
-    elif isinstance(arg, tuple | list):
-      yield from _names_read(arg)

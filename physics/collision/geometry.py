@@ -47,7 +47,7 @@ def geom_bound(model: Model, geom: int) -> float:
 
 
 def tangents(normal: Vector, hint: Vector) -> tuple[Vector, Vector]:
-  """Return two directions orthogonal to a unit normal, the first nearest to `hint`; x if the hint is the normal."""
+  """Return two directions orthogonal to a unit normal, the first nearest to `hint` (x if they agree)."""
   flat = hint - normal * dot(normal, hint)
   square = dot(flat, flat)
   vanishes = square < 1e-30
@@ -63,14 +63,14 @@ def default_hint(normal: Vector) -> Vector:
 
 @dataclass(frozen=True)
 class Touch:
-  """A possible contact: the lanes that have it, and distance [m], normal and point, computed where they are needed."""
+  """A possible contact: the lanes that have it, and what computes its distance [m], normal and point."""
 
   active: Truth
   resolve: Callable[[], tuple[Number, Vector, Vector]]
 
 
 def touch(one: Segment, two: Segment, at: tuple[Number, Number], margin: Number, counts: Truth) -> Touch:
-  """Return the contact of the spheres at parameters in [-1, 1] along two segments; its normal points from one to two."""
+  """Return the contact, normal from one to two, of the spheres at points in [-1, 1] of two segments."""
   point1, point2 = one.center + one.half_axis * at[0], two.center + two.half_axis * at[1]
   between, radii = point2 - point1, one.radius + two.radius
   square, reach = dot(between, between), radii + margin
@@ -87,8 +87,8 @@ def touch(one: Segment, two: Segment, at: tuple[Number, Number], margin: Number,
 class SegmentPair:
   """Two segments and where they are closest.
 
-  `inverses` are one over the squared lengths of the half axes, one for a sphere; `margin` [m] is the distance at which
-  contact begins.
+  `inverses` are one over the squared lengths of the half axes, one for a sphere; `margin` [m] is the distance
+  at which contact begins.
   """
 
   def __init__(self, one: Segment, two: Segment, inverses: tuple[Number, Number], margin: Number) -> None:
@@ -99,7 +99,7 @@ class SegmentPair:
     self.u, self.v = -dot(one.half_axis, separation), dot(two.half_axis, separation)
 
   def nearest(self, can_be_parallel: bool) -> tuple[Touch, Truth]:
-    """Return the contact at the closest points and the lanes in which the capsules are parallel: there it is none."""
+    """Return the contact at the closest points, and the lanes with parallel capsules, which lack it."""
     is_sphere = where(self.a < 1e-12, 1.0, 0.0), where(self.c < 1e-12, 1.0, 0.0)
     a, c = self.a + is_sphere[0], self.c + is_sphere[1]
     determinant = a * c - self.b * self.b
@@ -109,7 +109,7 @@ class SegmentPair:
     return touch(self.one, self.two, (self._first(t), t), self.margin, negate(parallel)), parallel
 
   def at_ends(self, parallel: Truth) -> Iterator[Touch]:
-    """Yield the contacts at the ends of parallel capsules: four candidates, of which the first two that touch count."""
+    """Yield the contacts at the ends of parallel capsules: of four candidates the first two that touch."""
     taken: Number = 0.0
     for at in ((1.0, None), (-1.0, None), (None, 1.0), (None, -1.0)):
       s = self._first(at[1]) if at[0] is None else at[0]

@@ -1,7 +1,8 @@
 """Contacts of moving spheres and capsules with each other.
 
-All pairs go through one loop over a table: a bounding-sphere test picks those that are near in any lane, one block finds
-their contacts (a sphere is a capsule of length zero), each lane packs its own into its slots. Code does not grow with pairs.
+All pairs go through one loop over a table: a bounding-sphere test picks those that are near in any lane, one
+block finds their contacts (a sphere is a capsule of length zero), each lane packs its own into its slots.
+Code does not grow with pairs.
 """
 
 from __future__ import annotations
@@ -71,10 +72,11 @@ def words(numbers: set[int], order: tuple[int, ...]) -> list[int]:
 def find_moving_contacts(
   program: Program, model: Model, p: Poses, moving: MovingPairs, capacity: int
 ) -> LaneList:
-  """Return the contacts between moving bodies: at most `capacity` per environment, what is more is counted as dropped.
+  """Return the contacts between moving bodies, `capacity` per environment; more are counted as dropped.
 
-  Fields: point (relative to the origin of the first pair's tree) and normal (from geom1 to geom2), distance, the constants
-  of `contact_law`, and words of bits: gains/loses (bodies that move with geom2's / geom1's side alone), owner2/owner1.
+  Fields: point (relative to the origin of the first pair's tree) and normal (from geom1 to geom2), distance,
+  the constants of `contact_law`, and words of bits: gains/loses (bodies that move with geom2's / geom1's side
+  alone), owner2/owner1.
   """
   segments = _Segments(program, model, p, moving)
   near = _near_pairs(program, model, moving, segments)

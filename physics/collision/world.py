@@ -1,7 +1,7 @@
 """Contacts of moving spheres and capsules with what stands still: planes, and fixed spheres and capsules.
 
-Every candidate is unrolled: a bounding test, then, if any lane is near, an entry in the group's list. The list has room
-for all candidates.
+Every candidate is unrolled: a bounding test, then, if any lane is near, an entry in the group's list. The
+list has room for all candidates.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def world_pairs(model: Model) -> list[ContactPair]:
 
 
 def find_world_contacts(program: Program, model: Model, p: Poses, bodies: list[int]) -> GroupList:
-  """Return the list of contacts with the world; `bodies` are the welded bodies that an entry's `body` indexes.
+  """Return the contacts with the world; `bodies` are the welded bodies that an entry's `body` indexes.
 
-  Fields: body, geom_body, point and normal (relative to the tree origin, world axes), hint, distance, and the constants
-  of `contact_law`, the weight zero in lanes without this contact.
+  Fields: body, geom_body, point and normal (relative to the tree origin, world axes), hint, distance, and the
+  constants of `contact_law`, the weight zero in lanes without this contact.
   """
   pairs = world_pairs(model)
   found = GroupList(program, sum(_most_contacts(model, pair) for pair in pairs))
@@ -94,8 +94,8 @@ def _plane_contacts(model: Model, p: Poses, pair: ContactPair, geoms: tuple[int,
   """Test a sphere, or both ends of a capsule, against a plane; a capsule's axis leads its tangents."""
   plane, moving = geoms
   body = int(model.geom_bodyid[plane])
-  normal = vector([float(x) for x in p.rotation[body] @ geom_axis(model, plane)])
-  level = dot(normal, [float(x) for x in p.relative(body, vector(model.geom_pos[plane]))])
+  normal = vector(p.rotation[body] @ geom_axis(model, plane))
+  level = dot(normal, p.relative(body, vector(model.geom_pos[plane])))
   segment = geom_segment(model, p, moving)
   height = dot(normal, p.origin[model.geom_bodyid[moving]])
   is_capsule = model.geom_type[moving] == CAPSULE
@@ -114,7 +114,7 @@ def _plane_touch(distance: Number, normal: Vector, point: Vector) -> tuple[Numbe
 def _fixed_contacts(
   program: Program, model: Model, p: Poses, pair: ContactPair, geoms: tuple[int, int], push: Push
 ) -> None:
-  """Test a moving sphere or capsule against one that stands still, relative to the moving one's tree origin."""
+  """Test a moving sphere or capsule against a still one, relative to the moving one's tree origin."""
   still, moving = (geom_segment(model, p, geom) for geom in geoms)
   still = Segment(still.center - p.origin[model.geom_bodyid[geoms[1]]], still.half_axis, still.radius)
   separation = still.center - moving.center
