@@ -39,7 +39,7 @@ def build_kernel(program: Program, device: str) -> wp.Kernel:
   native = wp.func_native(native_source(program, lanes_on(device)))(native_step)
 
   def step(first: int, substeps: int, stride: int, integrate: int, state: memory, control: memory):  # type: ignore  # noqa: ANN202, PGH003
-    native(first + wp.tid(), substeps, stride, integrate, state, control)
+    native(wp.tid() + first, substeps, stride, integrate, state, control)  # type: ignore[operator]
 
   options = {"enable_backward": False, "max_unroll": 0, "cpu_compiler_flags": CPU_FLAGS, "fast_math": True}
   if device.startswith("cuda"):
