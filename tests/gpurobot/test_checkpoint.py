@@ -47,10 +47,12 @@ def test_the_data_are_on_disk_before_the_name(tmp_path, monkeypatch):
 def test_what_is_no_checkpoint_is_named(tmp_path):
   (tmp_path / "run").mkdir()
   checkpoint.write(tmp_path / "run", {})
-  with pytest.raises(CheckpointError, match=r"no checkpoint at '.*runn'; the nearest is '.*run/checkpoint.pt'$"):
+  with pytest.raises(
+    CheckpointError, match=r"no checkpoint at '.*runn'; the nearest is '.*run/checkpoint.pt'$"
+  ):
     checkpoint.find(tmp_path / "runn")
   (tmp_path / "bad.pt").write_bytes(b"no zip")
-  with pytest.raises(CheckpointError, match="bad.pt' is not a readable checkpoint"):
+  with pytest.raises(CheckpointError, match=r"bad\.pt' is not a readable checkpoint"):
     checkpoint.read(tmp_path / "bad.pt")
   torch.save({"format": 0}, tmp_path / "old.pt")
   with pytest.raises(CheckpointError, match="is not a checkpoint of format 1"):

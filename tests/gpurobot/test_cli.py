@@ -35,8 +35,8 @@ def test_help_prints_every_key_with_its_meaning_and_unit(capsys):
   ([TOY, "device=gpu"], "device=gpu is not one of auto, cpu, cuda, cuda:<index>; the nearest is 'cpu'"),
   ([TOY, "resume=nowhere"], "no checkpoint at 'nowhere'"),
   ([TOY, "checkpoint=nowhere"], "no checkpoint at 'nowhere'"),
-  ([TOY, "num_envs=30", "ppo.minibatches=32", "ppo.horizon=8"], "num_envs=30 cannot be shared by 1 rank(s) and 32 "
-   "minibatches of horizon 8; the nearest is 32"),
+  ([TOY, "num_envs=30", "ppo.minibatches=32"],
+   "num_envs=30 cannot be shared by 1 rank(s) and 32 minibatches of horizon 8; the nearest is 32"),
 ])  # fmt: skip
 def test_bad_input_ends_with_one_line_and_status_2(words, message, capsys):
   with pytest.raises(SystemExit) as end:

@@ -27,10 +27,16 @@ def parse(*words: str) -> Config:
 
 def test_texts_become_typed_values():
   config = parse(
-    "num_envs=128", "max_steps=1e6", "max_seconds=3", "run_dir=2024", "ppo.precision=bf16", "ppo.symlog=false",
-    "ppo.hidden=[8,4]", "ppo.activation=tanh", "ppo.learning_rate=1e-3", "env.force=2", "resume=null", "seed=7",
+    "num_envs=128", "max_steps=1e6", "max_seconds=3", "run_dir=2024", "ppo.precision=bf16",
+    "ppo.symlog=false", "ppo.hidden=[8,4]", "ppo.activation=tanh", "ppo.learning_rate=1e-3", "env.force=2",
+    "resume=null", "seed=7",
   )  # fmt: skip
-  assert (config.num_envs, config.max_steps, config.max_seconds, config.run_dir) == (128, 1000000, 3.0, "2024")
+  assert (config.num_envs, config.max_steps, config.max_seconds, config.run_dir) == (
+    128,
+    1000000,
+    3.0,
+    "2024",
+  )
   ppo = config.ppo
   assert (ppo.precision, ppo.symlog, ppo.hidden) == (Precision.bf16, False, [8, 4])
   assert (ppo.activation, ppo.learning_rate) == (Activation.tanh, 1e-3)
@@ -63,7 +69,8 @@ def test_instances_share_no_defaults():
   ("max_steps=soon", "max_steps=soon is not a whole number"),
   ("ppo.gamma=high", "ppo.gamma=high is not a number"),
   ("ppo.symlog=flase", "ppo.symlog=flase is not true or false; the nearest is 'false'"),
-  ("ppo.precision=fp32", "ppo.precision=fp32 is not one of auto, float32, bf16, float64; the nearest is 'float32'"),
+  ("ppo.precision=fp32",
+   "ppo.precision=fp32 is not one of auto, float32, bf16, float64; the nearest is 'float32'"),
   ("ppo.hidden=[a]", "ppo.hidden=[a] is not a list, each element a whole number"),
   ("ppo.hidden=[", "ppo.hidden=[ is not a list, each element a whole number"),
   ("seed=${num_envs", "seed=${num_envs is not a whole number"),
@@ -90,7 +97,9 @@ def test_settings_survive_as_plain_values():
   assert assign(defaults(toy), plain) == config
 
 
-@pytest.mark.parametrize(("horizon", "minibatches", "expected"), [(16, 2, 1), (16, 32, 2), (24, 4, 1), (5, 4, 4)])
+@pytest.mark.parametrize(
+  ("horizon", "minibatches", "expected"), [(16, 2, 1), (16, 32, 2), (24, 4, 1), (5, 4, 4)]
+)
 def test_blocks_fill_every_minibatch_evenly(horizon, minibatches, expected):
   assert block(PPO(horizon=horizon, minibatches=minibatches)) == expected
 
@@ -103,7 +112,7 @@ def test_environments_are_shared_evenly_or_not_at_all():
   with pytest.raises(ConfigError, match=r"^num_envs=30 cannot be shared by 4 rank.*; the nearest is 32$"):
     share(config, 4)
   config.num_envs = 1
-  with pytest.raises(ConfigError, match="the nearest is 2$"):
+  with pytest.raises(ConfigError, match=r"the nearest is 2$"):
     share(config, 1)
 
 

@@ -22,7 +22,9 @@ def test_distribution_agrees_with_torch():
   action = own.sample(torch.randn(10, 3, dtype=torch.float64))
   torch.testing.assert_close(own.log_prob(action), theirs.log_prob(action), rtol=1e-13, atol=1e-13)
   torch.testing.assert_close(own.entropy().expand(10), theirs.entropy(), rtol=1e-13, atol=1e-13)
-  torch.testing.assert_close(own.divergence(other), kl_divergence(theirs, other_theirs), rtol=1e-12, atol=1e-12)
+  torch.testing.assert_close(
+    own.divergence(other), kl_divergence(theirs, other_theirs), rtol=1e-12, atol=1e-12
+  )
 
 
 def test_samples_follow_the_noise():

@@ -148,7 +148,9 @@ def test_returns_are_those_of_the_shaped_reward():
   raw = -one.rollout.samples["obs", "policy"][1:].norm(dim=-1)  # moments are 0 and 1: observations are raw
   going_on = ~(one.rollout.samples["terminated"] | one.rollout.samples["truncated"])[:-1]
   expected = -torch.log1p(0.5 * raw.abs())
-  torch.testing.assert_close(one.rollout.samples["reward"][:-1][going_on], expected[going_on], rtol=1e-6, atol=1e-7)
+  torch.testing.assert_close(
+    one.rollout.samples["reward"][:-1][going_on], expected[going_on], rtol=1e-6, atol=1e-7
+  )
 
 
 def test_a_failing_simulation_leaves_no_trace():

@@ -15,7 +15,7 @@ def rollout(horizon: int, num_envs: int, limit: int = 1000) -> Rollout:
 
 
 def test_advantages_by_hand():
-  """Four environments with the same rewards and values; at step 1 nothing, an end, a time limit, a failure."""
+  """Four environments with the same numbers; at step 1 nothing, an end, a time limit, a failure."""
   r = rollout(4, 4)
   r.samples["reward"][:] = torch.tensor([1.0, 2.0, 3.0, 4.0])[:, None]
   r.samples["valid"][:] = True
@@ -105,5 +105,7 @@ def test_ranks_draw_the_same_minibatches():
 def test_every_order_is_equally_likely():
   shuffle = Shuffle(3, 1, 1, Random(0, 6000))
   order = (shuffle.draw().view(6000, 3) // 6000).tolist()
-  counts = torch.tensor([order.count(p) for p in ([0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0])])
+  counts = torch.tensor(
+    [order.count(p) for p in ([0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0])]
+  )
   assert float(((counts - 1000) ** 2 / 1000).sum()) < 20.5  # chi-square, 5 degrees of freedom, 1 in 1000

@@ -1,12 +1,18 @@
-"""A task without physics: points that are pushed towards the origin of a plane. Its own module is a task for tests."""
+"""A task without physics, for tests: points in a plane are pushed towards the origin."""
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from tensordict import TensorDict
 
-PPO = {"hidden": [16, 16], "horizon": 8, "precision": "float32", "learning_rate": 1e-3, "reference_minibatch": 256}
+PPO = {
+  "hidden": [16, 16],
+  "horizon": 8,
+  "precision": "float32",
+  "learning_rate": 1e-3,
+  "reference_minibatch": 256,
+}
 TRAIN = {"num_envs": 64}
 
 
@@ -15,17 +21,22 @@ class Config:
   """Settings of the toy."""
 
   episode_steps: int = dataclasses.field(default=20, metadata={"help": "steps until the time limit"})
-  force: float = dataclasses.field(default=0.5, metadata={"help": "distance of one step at full action", "unit": "m"})
-  finite_below: float = dataclasses.field(default=9.0, metadata={"help": "x that is not finite any more", "unit": "m"})
+  force: float = dataclasses.field(
+    default=0.5, metadata={"help": "distance of one step at full action", "unit": "m"}
+  )
+  finite_below: float = dataclasses.field(
+    default=9.0, metadata={"help": "x that is not finite any more", "unit": "m"}
+  )
 
 
 class Task:
   """Positions [num_envs, 2] move by the action; the reward is minus the distance from the origin."""
 
   num_actions = 2
-  obs_dims = {"policy": 2, "critic": 3}
+  obs_dims: ClassVar = {"policy": 2, "critic": 3}
 
   def __init__(self, config, num_envs, device="cpu", *, random, training=True, simulation=None):
+    assert simulation is None, "there is nothing to simulate"
     self.config, self.num_envs, self.device, self.random = config, num_envs, torch.device(device), random
     self.max_episode_steps = config.episode_steps
     self.position = torch.zeros(num_envs, 2, device=device)
@@ -33,10 +44,15 @@ class Task:
     self.training = training
 
   def _observe(self) -> dict[str, torch.Tensor]:
-    return {"policy": self.position.clone(), "critic": torch.cat([self.position, self.age[:, None].float()], 1)}
+    return {
+      "policy": self.position.clone(),
+      "critic": torch.cat([self.position, self.age[:, None].float()], 1),
+    }
 
   def _reset(self, mask: torch.Tensor) -> None:
-    self.position.copy_(torch.where(mask[:, None], self.random.uniform("start", (2,), -1.0, 1.0), self.position))
+    self.position.copy_(
+      torch.where(mask[:, None], self.random.uniform("start", (2,), -1.0, 1.0), self.position)
+    )
     self.age.masked_fill_(mask, 0)
 
   def reset(self) -> TensorDict:

@@ -1,0 +1,159 @@
+"""The whole program on the toy task: files of a run, resuming, signals, ranks."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+import train
+from gpurobot import checkpoint
+from tests.gpurobot import toy
+
+ROOT = Path(__file__).parents[1]
+TOY = f"task={toy.__file__}"
+
+
+@pytest.fixture(autouse=True)
+def keep_signal_handlers():
+  before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+  yield
+  for number, handler in before.items():
+    signal.signal(number, handler)
+
+
+def run(folder: Path, *words: str) -> dict:
+  train.main([TOY, f"run_dir={folder}", "log_every=1", *words])
+  return checkpoint.read(folder)["learner"]
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+  with (folder / "metrics.csv").open() as file:
+    return list(csv.DictReader(file))
+
+
+def same(a: dict, b: dict) -> bool:
+  return all(torch.equal(a[name], b[name]) for name in a)
+
+
+def test_a_run_leaves_its_record(tmp_path, capsys):
+  run(tmp_path, "max_iterations=4", "log_every=2", "seed=3")
+  summary = json.loads((tmp_path / "summary.json").read_text())
+  assert (summary["iterations"], summary["steps"], summary["seed"]) == (4, 4 * 64 * 8, 3)
+  found = rows(tmp_path)
+  assert [row["iteration"] for row in found] == ["2", "4"]
+  assert float(found[-1]["return"]) == summary["return"] < 0
+  assert summary["steps_per_second"] == pytest.approx(summary["steps"] / summary["seconds"])
+  shares = [float(found[-1][f"time/{part}"]) for part in ("physics", "policy", "update")]
+  assert 0.5 < sum(shares) <= 1
+  assert float(found[-1]["reward/distance"]) < 0 < float(found[-1]["speed"])
+  lines = capsys.readouterr().out.splitlines()
+  heading = next(i for i, line in enumerate(lines) if "steps/s" in line)
+  for word in ("iter", "physics", "policy", "update", "return", "length", "KL", "entropy", "v loss", "rate"):
+    assert word in lines[heading]
+  assert len(lines[heading + 1]) == len(lines[heading])
+  board = EventAccumulator(str(tmp_path)).Reload()
+  assert [event.step for event in board.Scalars("return")] == [1024, 2048]
+  assert board.Scalars("kl")[-1].value == pytest.approx(float(found[-1]["kl"]), rel=1e-6)
+  assert b"ppo.gamma=0.99" in board.Tensors("config/text_summary")[0].tensor_proto.string_val[0]
+
+
+@pytest.mark.parametrize("limit", ["max_steps=1025", "max_seconds=0.01", "max_iterations=0"])
+def test_limits_end_a_run(tmp_path, limit):
+  state = run(tmp_path, limit)
+  assert state["iteration"] == {"max_steps=1025": 3, "max_seconds=0.01": 1, "max_iterations=0": 0}[limit]
+
+
+def test_a_resumed_run_repeats_the_uninterrupted_one(tmp_path):
+  whole = run(tmp_path / "whole", "max_iterations=6")
+  run(tmp_path / "parts", "max_iterations=3")
+  train.main([f"resume={tmp_path / 'parts'}", "max_iterations=6"])
+  parts = checkpoint.read(tmp_path / "parts")["learner"]
+  assert same(whole["network"], parts["network"])
+  assert same(whole["ranks"][0]["env"]["random"], parts["ranks"][0]["env"]["random"])
+  columns = [name for name in rows(tmp_path / "whole")[0] if "second" not in name and "time" not in name]
+  table = [[[row[c] for c in columns] for row in rows(tmp_path / name)] for name in ("whole", "parts")]
+  assert table[0] == table[1]
+
+
+def test_a_resumed_run_forgets_what_came_after_its_checkpoint(tmp_path):
+  run(tmp_path, "max_iterations=3")
+  saved = (tmp_path / checkpoint.NAME).read_bytes()
+  train.main([f"resume={tmp_path}", "max_iterations=5"])
+  (tmp_path / checkpoint.NAME).write_bytes(saved)
+  train.main([f"resume={tmp_path}", "max_iterations=4"])
+  assert [row["iteration"] for row in rows(tmp_path)] == ["1", "2", "3", "4"]
+
+
+def test_a_checkpoint_can_start_another_run(tmp_path):
+  first = run(tmp_path / "a", "max_iterations=2")
+  second = run(tmp_path / "b", "max_iterations=0", f"checkpoint={tmp_path / 'a' / checkpoint.NAME}")
+  assert same(first["network"], second["network"])
+  assert second["iteration"] == 0
+
+
+def test_checkpoints_are_written_on_the_way(tmp_path, monkeypatch):
+  written = []
+  write = checkpoint.write
+  monkeypatch.setattr(checkpoint, "write", lambda *content: (written.append(1), write(*content)))
+  run(tmp_path, "max_iterations=3", "checkpoint_seconds=0")
+  assert len(written) == 4
+
+
+def wait_for(path: Path, process: subprocess.Popen) -> None:
+  while not path.exists():
+    assert process.poll() is None, "ended too early"
+    time.sleep(0.05)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_and_ends_cleanly(tmp_path, number):
+  command = [sys.executable, "train.py", TOY, f"run_dir={tmp_path}", "log_every=1"]
+  with subprocess.Popen(
+    command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+  ) as process:
+    wait_for(tmp_path / "metrics.csv", process)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+  assert process.returncode == 0, errors
+  assert "Traceback" not in errors
+  summary = json.loads((tmp_path / "summary.json").read_text())
+  assert checkpoint.read(tmp_path)["learner"]["iteration"] == summary["iterations"] > 0
+
+
+def test_bad_input_has_no_traceback(tmp_path):
+  done = subprocess.run(
+    [sys.executable, "train.py", "num_env=3"], cwd=ROOT, capture_output=True, text=True, check=False
+  )
+  assert done.returncode == 2
+  assert done.stderr.splitlines()[-1] == "error: unknown key 'num_env'; the nearest is 'num_envs'"
+  assert "Traceback" not in done.stderr
+
+
+def torchrun(folder: Path, *words: str) -> dict:
+  command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", "train.py"]
+  environment = os.environ | {"OMP_NUM_THREADS": "1"}
+  command += [TOY, f"run_dir={folder}", *words]
+  subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True, timeout=120)
+  return checkpoint.read(folder)["learner"]
+
+
+@pytest.mark.parametrize(("precision", "iterations", "bound"), [("float64", 4, 1e-9), ("float32", 1, 1e-5)])
+def test_two_ranks_compute_what_one_computes(tmp_path, precision, iterations, bound):
+  words = [f"ppo.precision={precision}", f"max_iterations={iterations}", "env.finite_below=1.2"]
+  one, two = run(tmp_path / "one", *words), torchrun(tmp_path / "two", *words)
+  assert len(two["ranks"]) == 2
+  assert {len(rank["obs"]["policy"]) for rank in two["ranks"]} == {32}
+  for name, weights in one["network"].items():
+    torch.testing.assert_close(two["network"][name], weights, rtol=0, atol=bound)
+  own, other = (state["observations"]["policy"] for state in (one, two))
+  torch.testing.assert_close(other["mean"], own["mean"], rtol=0, atol=bound)
+  assert torch.equal(other["count"], own["count"])
+  assert float(own["count"]) < iterations * 64 * 8  # the ranks had unequally many valid samples
