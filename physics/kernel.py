@@ -1,5 +1,6 @@
 """Compile a traced step with Warp."""
 
+import os
 from typing import Any
 
 import warp as wp
@@ -16,8 +17,18 @@ CPU_FLAGS = (
 )
 CUDA_BLOCK = 32  # threads; larger blocks leave multiprocessors idle at a few thousand environments
 
-wp.config.log_level = wp.LOG_ERROR  # the console belongs to the caller, and a missing GPU is no news to it
-wp.init()
+
+def start_warp() -> None:
+  """Initialise Warp, silently: its library tells every CPU machine on stderr that it has no GPU."""
+  wp.config.log_level = wp.LOG_ERROR
+  stderr, sink = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+  try:
+    os.dup2(sink, 2)
+    wp.init()
+  finally:
+    os.dup2(stderr, 2)
+    os.close(stderr)
+    os.close(sink)
 
 
 def lanes_on(device: str) -> int:
@@ -32,6 +43,7 @@ def build_kernel(program: Program, device: str) -> wp.Kernel:
   control as `trace_step` declares them. Works without a GPU too: the kernel is then there to be compiled
   ahead of time.
   """
+  start_warp()
   memory: Any = wp.array2d(dtype=wp.float32)
 
   def native_step(env: int, substeps: int, stride: int, integrate: int, state: memory, control: memory): ...  # type: ignore  # noqa: ANN202, PGH003 (Warp's own types)
