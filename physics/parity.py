@@ -214,10 +214,10 @@ def _lower_onto_planes(model: Model, data: mujoco.MjData, random: np.random.Gene
 
 def reference(model: Model, states: States) -> Dynamics:
   """Compute the dynamics of `states` in MuJoCo C."""
-  return _dynamics(_converging(model.mj), states)
+  return _dynamics(converging(model.mj), states)
 
 
-def _converging(mj: mujoco.MjModel) -> mujoco.MjModel:
+def converging(mj: mujoco.MjModel) -> mujoco.MjModel:
   """Return a copy of the model whose solver starts cold and stops only when float64 has no better answer."""
   mj = copy.copy(mj)
   mj.opt.tolerance, mj.opt.ls_tolerance = 1e-14, 1e-8
@@ -255,7 +255,7 @@ def one_ulp_effect(model: Model, states: States, draws: int = 16, seed: int = 0)
   names = [field.name for field in dataclasses.fields(Dynamics)]
   effects = []
   for _ in range(draws):
-    mj = _converging(model.mj)
+    mj = converging(model.mj)
     _move_constants(mj, random)
     moved = States(*(_moved(getattr(states, part), random) for part in ("qpos", "qvel", "ctrl")))
     found = _dynamics(mj, moved)

@@ -42,6 +42,11 @@ class Case:
   name: str
   model: Model
 
+  @property
+  def is_robot(self) -> bool:
+    """Return whether the model is one to train on, rather than difficult on purpose."""
+    return "/" in self.name and not self.name.endswith("humanoid")
+
   @functools.cached_property
   def states(self) -> States:
     return random_states(self.model, NUM_STATES)

@@ -1,5 +1,7 @@
 """The engine against MuJoCo C: in float64 without compilation, then as a float32 kernel; and the means."""
 
+import dataclasses
+
 import mujoco
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from physics.model import load_model
 from physics.parity import (
   MujocoSimulation,
   States,
+  converging,
   full_mass_matrix,
   one_ulp_effect,
   random_states,
@@ -57,13 +60,14 @@ def test_traced_step_is_mujocos(case, oracle):
 
 def test_traced_contact_forces_and_poses_are_mujocos(case, oracle):
   memory = oracle(integrate=0)
-  expected = MujocoSimulation(case.model, NUM_STATES, outputs=("xpos", "xquat", "cfrc_ext"))
-  expected.model.mj.opt.tolerance = 1e-14
+  model = dataclasses.replace(case.model, mj=converging(case.model.mj))
+  expected = MujocoSimulation(model, NUM_STATES, outputs=("xpos", "xquat", "cfrc_ext"))
   for name in ("qpos", "qvel", "ctrl"):
     getattr(expected, name)[:] = torch.from_numpy(getattr(case.states, name))
   expected.forward()
+  moving = case.model.body_treeid >= 0  # forces on what stands still are not computed
   for name in ("xpos", "xquat", "cfrc_ext"):
-    error = relative_error(case.field(memory, name), getattr(expected, name).numpy())
+    error = relative_error(case.field(memory, name)[:, moving], getattr(expected, name).numpy()[:, moving])
     assert error.max() < EXACT, f"{name} of states {np.flatnonzero(error > EXACT)}: {error.max():.1e}"
 
 
@@ -76,19 +80,28 @@ def test_kernel_agrees_within_rounding(case):
       name
     )
   for name in ("qacc_smooth", "qacc"):
-    error = relative_error(getattr(simulation, name).numpy(), getattr(case.expected, name))
-    bound = np.maximum(LOOSE, 3 * getattr(case.rounding, name))
-    assert (error < bound).all(), f"{name} of states {np.flatnonzero(error >= bound)}: {error.max():.1e}"
-    assert np.quantile(error, 0.95) < LOOSE, f"{name}: {np.quantile(error, [0.5, 0.9, 0.95])}"
+    assert_within_rounding(case, simulation, name)
 
 
 def test_kernel_step_agrees_within_rounding(case):
   simulation = case.start()
   simulation.step()
   for name in ("qpos", "qvel"):
-    error = relative_error(getattr(simulation, name).numpy(), getattr(case.expected, name))
-    bound = np.maximum(LOOSE, 3 * getattr(case.rounding, name))
-    assert (error < bound).all(), f"{name} of states {np.flatnonzero(error >= bound)}: {error.max():.1e}"
+    assert_within_rounding(case, simulation, name)
+
+
+def assert_within_rounding(case, simulation, name):
+  """Bound every state by three times what one ulp does to MuJoCo, and 95 % of the states by LOOSE.
+
+  Models that are difficult on purpose (stiff, or deep in contact at the end of long chains) get twice that,
+  and 95 % of their states may be as far off as one ulp brings those of MuJoCo.
+  """
+  error = relative_error(getattr(simulation, name).numpy(), getattr(case.expected, name))
+  rounding = getattr(case.rounding, name)
+  slack, typical = (1, LOOSE) if case.is_robot else (2, max(LOOSE, np.quantile(rounding, 0.95)))
+  bound = slack * np.maximum(LOOSE, 3 * rounding)
+  assert (error < bound).all(), f"{name} of states {np.flatnonzero(error >= bound)}: {error.max():.1e}"
+  assert np.quantile(error, 0.95) < typical, f"{name}: {np.quantile(error, [0.5, 0.9, 0.95])}"
 
 
 def ant():
