@@ -1,0 +1,40 @@
+"""Pieces of the engine on numbers: traced functions in float64, MuJoCo's answer at one state."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from physics.emit import numpy_function
+from physics.model import Floats, Model
+from physics.trace import Number, Program
+
+
+def evaluate(function: Callable[..., Iterable[Number]], *inputs: Any) -> Floats:
+  """Trace function(program, *scalars) and return its results [result, env] for the inputs, each [env]."""
+  program, rows = Program(), np.array(inputs, dtype=float)
+  results = list(function(program, *(program.read_memory("inputs", i) for i in range(len(rows)))))
+  for i, result in enumerate(results):
+    program.write_memory("outputs", i, result)
+  outputs = np.full((len(results), rows.shape[1]), np.nan)
+  numpy_function(program.finish())(inputs=rows, outputs=outputs)
+  return outputs
+
+
+def mujoco_at(model: Model, qpos: Any, qvel: Any = None, ctrl: Any = None) -> mujoco.MjData:
+  """Return MuJoCo's data after `mj_forward` in a state, velocities and controls zero if not given."""
+  data = mujoco.MjData(model.mj)
+  data.qpos[:] = qpos
+  data.qvel[:] = 0.0 if qvel is None else qvel
+  data.ctrl[:] = 0.0 if ctrl is None else ctrl
+  mujoco.mj_forward(model.mj, data)
+  return data
+
+
+def dense(matrix: Any) -> Floats:
+  """Return a tree matrix of numbers [nv, nv], both triangles."""
+  full = np.zeros((matrix.n, matrix.n))
+  for (i, j), value in matrix.entries.items():
+    full[i, j] = full[j, i] = value
+  return full
