@@ -1,4 +1,4 @@
-"""One program, run three ways: NumPy in float64, 16 lanes of a CPU core, one lane; and the text it becomes."""
+"""One program run three ways: NumPy in float64, 16 lanes of a CPU core, one lane; and the text it becomes."""
 
 import hashlib
 import os

@@ -1,0 +1,132 @@
+"""Equations of motion on plain numbers: the tree matrix against NumPy, forces and inertia against MuJoCo."""
+
+import numpy as np
+import pytest
+
+from physics.dynamics import (
+  TreeMatrix,
+  bias_forces,
+  body_inertias,
+  composite_inertias,
+  mass_matrix,
+  project,
+  tree_centers,
+)
+from physics.kinematics import poses, propagate, velocities
+from physics.parity import full_mass_matrix, random_states
+from physics.spatial import Force, Vector
+from tests.physics.conftest import load
+from tests.physics.oracle import dense, mujoco_at
+
+
+@pytest.fixture
+def random():
+  return np.random.default_rng(0)
+
+
+@pytest.fixture
+def factors(random):
+  """Return L (unit diagonal) and D of a tree with branches, and the matrix that they make."""
+  model = load("self_contact")
+  L, D, M = np.eye(model.nv), random.uniform(0.5, 2, model.nv), TreeMatrix(model)
+  for i in range(model.nv):
+    for j in M.ancestors(i):
+      L[i, j] = random.normal()
+  full = L.T @ np.diag(D) @ L
+  for i in range(model.nv):
+    for j in (i, *M.ancestors(i)):
+      M[i, j] = float(full[i, j])
+  return L, D, M
+
+
+def test_the_tree_has_the_sparsity_of_its_factors(factors):
+  L, D, M = factors
+  assert np.count_nonzero(dense(M) == 0.0) > 0
+  np.testing.assert_allclose(dense(M), L.T @ np.diag(D) @ L, atol=1e-12)
+
+
+def test_ancestors_come_nearest_first():
+  M = TreeMatrix(load("self_contact"))
+  assert list(M.ancestors(7)) == [6, 5, 4, 3, 2, 1, 0]
+  assert list(M.ancestors(8)) == [5, 4, 3, 2, 1, 0]
+  assert list(M.ancestors(0)) == []
+
+
+def test_factors_are_recovered(factors):
+  L, D, M = factors
+  factor = M.factor()
+  np.testing.assert_allclose(1 / np.array(factor.inverse), D, rtol=1e-9)
+  found = np.array([[factor.L.entries.get((i, j), 0.0) for j in range(M.n)] for i in range(M.n)])
+  np.testing.assert_allclose(np.tril(found, -1), np.tril(L, -1), atol=1e-9)
+
+
+def test_product_and_solution(factors, random):
+  L, D, M = factors
+  x = random.normal(size=M.n).tolist()
+  np.testing.assert_allclose(M @ x, dense(M) @ x, rtol=1e-10)
+  factor = M.factor()
+  np.testing.assert_allclose(factor.solve(x), np.linalg.solve(dense(M), x), rtol=1e-8)
+  half = factor.half_solve(x)
+  np.testing.assert_allclose(half, np.linalg.solve(L.T, x), rtol=1e-9)
+  np.testing.assert_allclose(factor.finish_solve(half), np.linalg.solve(np.diag(D) @ L, half), rtol=1e-9)
+
+
+def test_adding_a_diagonal_leaves_the_matrix_alone(factors):
+  _, _, M = factors
+  before = dense(M)
+  added = M.add_diagonal([float(i) for i in range(M.n)])
+  np.testing.assert_allclose(dense(added), before + np.diag(np.arange(M.n)), rtol=1e-15)
+  M.factor()
+  np.testing.assert_array_equal(dense(M), before)
+
+
+@pytest.fixture(scope="module", params=["self_contact", "springs", "gymnasium/ant", "free_bodies"])
+def case(request):
+  """Return a model, a state in motion, its poses and MuJoCo's data."""
+  model = load(request.param)
+  states = random_states(model, 1, seed=1)
+  data = mujoco_at(model, states.qpos[0], states.qvel[0])
+  return model, states.qvel[0].tolist(), poses(model, states.qpos[0].tolist()), data
+
+
+def test_mass_matrix_is_mujocos(case):
+  model, _, p, data = case
+  M = mass_matrix(model, composite_inertias(model, body_inertias(model, p)), p.cdof)
+  np.testing.assert_allclose(dense(M), full_mass_matrix(model.mj, data), atol=1e-10)
+
+
+def test_bias_forces_are_mujocos(case):
+  model, qvel, p, data = case
+  found = bias_forces(model, p, body_inertias(model, p), *velocities(model, p, qvel))
+  np.testing.assert_allclose(found, data.qfrc_bias, atol=1e-9)
+
+
+def test_tree_centers_are_mujocos(case):
+  model, _, p, data = case
+  centers = tree_centers(model, composite_inertias(model, body_inertias(model, p)))
+  roots = [body for body in range(1, model.nbody) if model.body_rootid[body] == body]
+  assert sorted(centers) == roots
+  for root in roots:
+    if model.body_treeid[root] >= 0:
+      np.testing.assert_allclose(p.origin[root] + centers[root], data.subtree_com[root], atol=1e-12)
+
+
+def test_projected_forces_do_the_work_of_the_bodies_forces(case, random):
+  model, _, p, _ = case
+  forces = [
+    Force(Vector(*random.normal(size=3).tolist()), Vector(*random.normal(size=3).tolist()))
+    for _ in range(model.nbody)
+  ]
+  rates = random.normal(size=model.nv).tolist()
+  work = sum(force.power(motion) for force, motion in zip(forces, propagate(model, p, rates), strict=True))
+  assert np.dot(project(model, p, forces), rates) == pytest.approx(work, rel=1e-10)
+
+
+def test_kinetic_energy_is_that_of_the_bodies(case):
+  model, qvel, p, _ = case
+  inertias = body_inertias(model, p)
+  M = mass_matrix(model, composite_inertias(model, inertias), p.cdof)
+  moving = zip(inertias, propagate(model, p, qvel), strict=True)
+  bodies = sum((inertia @ motion).power(motion) for inertia, motion in moving)
+  armature = np.dot(model.dof_armature, np.square(qvel))
+  assert np.dot(M @ qvel, qvel) == pytest.approx(bodies + armature, rel=1e-10)

@@ -1,0 +1,51 @@
+"""Rows of the state memory."""
+
+import mujoco
+import pytest
+
+from physics.layout import COUNTERS, DEFAULT_OUTPUTS, STATE, Block, Layout, field_shapes
+from tests.physics.conftest import load
+
+
+@pytest.fixture(scope="module")
+def model():
+  return load("ball_limit")
+
+
+def test_blocks_fill_the_memory_in_order_state_first(model):
+  layout = Layout(model, ("qM", *DEFAULT_OUTPUTS))
+  assert list(layout.blocks) == [*STATE, "mask", "qM", *DEFAULT_OUTPUTS]
+  row = 0
+  for block in layout.blocks.values():
+    assert block.start == row
+    row += block.rows
+  assert layout.rows == row
+  assert layout.state_rows == model.nq + 2 * model.nv
+  assert layout.blocks["mask"].rows == 1
+
+
+def test_a_scalar_field_has_one_row():
+  assert (Block(3, ()).rows, Block(3, (2, 5)).rows) == (1, 10)
+
+
+def test_shapes_are_mujocos(model):
+  data = mujoco.MjData(model.mj)
+  for name, shape in field_shapes(model).items():
+    if name in COUNTERS:
+      assert shape == ()
+    elif hasattr(data, name) and name != "qM":  # MuJoCo's is packed
+      assert getattr(data, name).shape == shape, name
+  assert field_shapes(model)["qM"] == (model.nv, model.nv)
+
+
+@pytest.mark.parametrize("name", ["qfrc_bais", "qpos", "mask_"])
+def test_refuses_what_is_no_output(model, name):
+  with pytest.raises(ValueError, match=f"no output '{name}'; outputs are: xpos, xquat"):
+    Layout(model, (name,))
+
+
+def test_contains_names(model):
+  layout = Layout(model, ("xpos",))
+  assert "xpos" in layout
+  assert "qpos" in layout
+  assert "xquat" not in layout
