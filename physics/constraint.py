@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from physics.kinematics import BALL, FREE
+from physics.low_rank import LowRank
 from physics.model import ContactPair, Floats, Model
 from physics.spatial import Quaternion, dot
-from physics.trace import Array, Mask, Number, Program, absolute, maximum, minimum, power, where
+from physics.trace import Array, Mask, Number, Program, absolute, maximum, minimum, power, sqrt, where
 
 TINY = 1e-15  # mjMINVAL
 
@@ -137,14 +138,27 @@ class JointRows:
       second = second + self._stiffness(row, r) * (rate * rate)
     return first, second
 
-  def add_hessian(self, H: dict[tuple[int, int], Number]) -> None:
-    """Add J^T D J of the rows that act at the noted residuals."""
+  @property
+  def rank(self) -> int:
+    """Number of rows that couple degrees of freedom: limits of ball joints."""
+    return sum(len(row.jacobian) > 1 for row in self.rows)
+
+  def diagonal(self) -> list[Number]:
+    """Return the diagonal [nv] that rows of one degree of freedom add to the Hessian."""
+    diagonal: list[Number] = [0.0] * self.nv
     for i, row in enumerate(self.rows):
-      stiffness = self._stiffness(row, self.residual[i])
-      dofs = sorted(row.jacobian)
-      for a in dofs:
-        for b in dofs[: dofs.index(a) + 1]:
-          H[a, b] = H[a, b] + stiffness * (row.jacobian[a] * row.jacobian[b])
+      if len(row.jacobian) == 1:
+        ((dof, coefficient),) = row.jacobian.items()
+        stiffness = self._stiffness(row, self.residual[i])
+        diagonal[dof] = diagonal[dof] + stiffness * (coefficient * coefficient)
+    return diagonal
+
+  def push_hessian(self, correction: LowRank) -> None:
+    """Push the columns V of the Hessian V V^T of the other rows."""
+    for i, row in enumerate(self.rows):
+      if len(row.jacobian) > 1:
+        root = sqrt(self._stiffness(row, self.residual[i]))
+        correction.push({dof: root * coefficient for dof, coefficient in row.jacobian.items()})
 
   @staticmethod
   def _along(row: Row, x: Sequence[Number]) -> Number:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from physics.collision.geometry import default_hint, tangents
 from physics.collision.moving import WORD_BITS, MovingPairs, common_origin
 from physics.compact import CompactList, Entry, GroupList, LaneList
 from physics.constraint import Law, edge_counts, edge_forces, edge_slopes
-from physics.dynamics import TreeFactor, project
+from physics.dynamics import project
 from physics.kinematics import Poses, propagate
+from physics.low_rank import LowRank
 from physics.model import Model
 from physics.spatial import NO_FORCE, ZERO, Force, Matrix, Motion, Stiffness, Vector, cross, dot, symmetric
 from physics.trace import Array, Index, Mask, Number, Program, Truth, has_bit, sqrt, where
@@ -127,23 +127,13 @@ class WorldContacts(Residuals):
     forces = {body: Force(Vector(*s[:3]), Vector(*s[3:])) for body, s in self._sums(6)}
     return project(self.model, self.p, [forces.get(body, NO_FORCE) for body in range(self.model.nbody)])
 
-  def add_hessian(self, H: dict[tuple[int, int], Number], unsolved: Mask) -> None:
-    """Add J^T D J of the edges that act at the noted residuals."""
+  def stiffness(self, unsolved: Mask) -> dict[int, Stiffness]:
+    """Return by body the curvature of the cost in its acceleration, at the noted residuals."""
     self._clear(21)
     with self.acting(unsolved) as entry:
-      stiffness = Stiffness.at(Vector(*entry.vector("point")), self._stiffness(entry))
-      self._accumulate(entry, stiffness.components)
-    composite = {body: Stiffness.of(s) for body, s in self._sums(21)}
-    for body in reversed(range(1, self.model.nbody)):
-      parent = int(self.model.body_parentid[body])
-      if body in composite and self.model.body_treeid[parent] >= 0:
-        composite[parent] = composite[parent] + composite[body] if parent in composite else composite[body]
-    for i in range(self.model.nv):
-      body = int(self.model.dof_bodyid[i])
-      if body in composite:
-        force = composite[body] @ self.p.cdof[i]
-        for j in [j for a, j in H if a == i]:
-          H[i, j] = H[i, j] + force.power(self.p.cdof[j])
+      at_point = Stiffness.at(Vector(*entry.vector("point")), self._point_stiffness(entry))
+      self._accumulate(entry, at_point.components)
+    return {body: Stiffness.of(values) for body, values in self._sums(21)}
 
   def body_forces(self, body_force: Array, index: dict[int, int]) -> None:
     """Add each contact's force about its tree origin to its geom's body: six rows per entry of `index`."""
@@ -169,7 +159,7 @@ class WorldContacts(Residuals):
       force = force + axis * f
     return Force.at(Vector(*entry.vector("point")), force)
 
-  def _stiffness(self, entry: Entry) -> Matrix:
+  def _point_stiffness(self, entry: Entry) -> Matrix:
     """Return the 3 x 3 Hessian of a contact's cost in the acceleration of its point."""
     nn, n1, n2, one, two = (entry["D"] * count for count in edge_counts(_read(entry, NOTES)))
     e0, e1, e2 = self._basis(entry)
@@ -198,20 +188,10 @@ class WorldContacts(Residuals):
     return [(body, self.sums.read(width * i, width)) for i, body in enumerate(self.bodies)]
 
 
-@dataclass(frozen=True)
-class Factors:
-  """Work space of the low-rank correction: W = L^-T V, the matrix I + W^T D^-1 W, the right-hand side."""
-
-  half: Array
-  matrix: Array
-  right: Array
-
-
 class MovingContacts(Residuals):
   """Contacts between moving bodies: Jacobian rows over the degrees of freedom that any such contact moves.
 
-  They would fill in the sparsity of M, so their Hessian V V^T enters the Newton step as a low-rank correction
-  (Woodbury).
+  They couple branches of the tree, so their Hessian enters the Newton step as a low-rank correction.
   """
 
   def __init__(self, model: Model, p: Poses, moving: MovingPairs, found: LaneList) -> None:
@@ -220,8 +200,7 @@ class MovingContacts(Residuals):
     self.dofs = [dof for dof in range(model.nv) if int(model.dof_bodyid[dof]) in moving.bodies]
     self.axes = 3 if moving.friction else 1
     self.rows: Array = self.program.array(found.capacity * self.axes * len(self.dofs))
-    rank = found.capacity * self.axes
-    self.work = Factors(*(self.program.array(n) for n in (rank * model.nv, rank * rank, rank)))
+    self.rank = found.capacity * self.axes  # columns of the Hessian's root at the most
 
   def prepare(self, qvel: list[Number]) -> None:
     """Set each contact's Jacobian rows, D and reference terms."""
@@ -265,20 +244,11 @@ class MovingContacts(Residuals):
       result[dof] = force[k]
     return result
 
-  def correct(self, factor: TreeFactor, half_solved: list[Number], unsolved: Mask) -> list[Number]:
-    """Return the half solution z = L^-T b corrected for V V^T: z - W (I + W^T D^-1 W)^-1 W^T D^-1 z."""
-    z = self.program.array(self.model.nv)
-    z.fill(half_solved)
-    rank = self.program.variable(0, Index)
+  def push_hessian(self, correction: LowRank, unsolved: Mask) -> None:
+    """Push the columns V of the Hessian V V^T of the edges that act at the noted residuals."""
     with self.acting(unsolved) as entry:
-      columns = self._hessian_root(entry)
-      for column in columns:
-        self._append(factor, half_solved, column, rank)
-    self._solve_small(rank[0])
-    with self.program.loop(rank[0]) as i:
-      for k in range(self.model.nv):
-        z[k] = z[k] - self.work.right[i] * self.work.half[i * self.model.nv + k]
-    return z.read()
+      for column in self._hessian_root(entry):
+        correction.push(dict(zip(self.dofs, column, strict=True)))
 
   def body_forces(self, body_force: Array, index: dict[int, int]) -> None:
     """Add each contact's force about the tree origins to the two bodies that own its geoms."""
@@ -321,43 +291,6 @@ class MovingContacts(Residuals):
     first = [scale * (diagonal[0] * a + l10 * b + l20 * c) for a, b, c in zip(j0, j1, j2, strict=True)]
     second = [scale * (diagonal[1] * b + l21 * c) for b, c in zip(j1, j2, strict=True)]
     return [first, second, [scale * diagonal[2] * c for c in j2]]
-
-  def _append(self, factor: TreeFactor, z: list[Number], column: list[Number], rank: Array) -> None:
-    """Half-solve one column of V and extend the small system by it."""
-    dense: list[Number] = [0.0] * self.model.nv
-    for dof, value in zip(self.dofs, column, strict=True):
-      dense[dof] = value
-    w = factor.half_solve(dense)
-    scaled = [a * inverse for a, inverse in zip(w, factor.inverse, strict=True)]
-    work, row, nv, size = self.work, rank[0], self.model.nv, len(self.work.right)
-    for k in range(nv):
-      work.half[row * nv + k] = w[k]
-    work.right[row] = dot(scaled, z)
-    with self.program.loop(row + 1) as other:
-      work.matrix[row * size + other] = dot(scaled, work.half.read(other * nv, nv))
-    rank[0] = row + 1
-
-  def _solve_small(self, rank: Index) -> None:
-    """Solve (I + S) y = right in place by Cholesky; the diagonal of the factor is kept inverted."""
-    S, y, size = self.work.matrix, self.work.right, len(self.work.right)
-    total, loop = self.program.variable(0.0), self.program.loop
-    with loop(rank) as i:
-      with loop(i) as j:
-        total[0] = S[i * size + j]
-        with loop(j) as k:
-          total[0] = total[0] - S[i * size + k] * S[j * size + k]
-        S[i * size + j] = total[0] * S[j * size + j]
-        y[i] = y[i] - S[i * size + j] * y[j]
-      total[0] = S[i * size + i] + 1.0
-      with loop(i) as k:
-        total[0] = total[0] - S[i * size + k] * S[i * size + k]
-      S[i * size + i] = 1.0 / sqrt(total[0])
-      y[i] = y[i] * S[i * size + i]
-    with loop(rank) as done:
-      i = rank - done - 1
-      with loop(rank, i + 1) as k:
-        y[i] = y[i] - S[k * size + i] * y[k]
-      y[i] = y[i] * S[i * size + i]
 
   def _bit(self, entry: Entry, name: str, order: tuple[int, ...], body: int) -> Truth:
     position = order.index(body)

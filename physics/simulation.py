@@ -98,7 +98,7 @@ class Simulation:
     controls = self._controls[:, : self.num_envs]
     keep = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device) if mask is None else ~mask
     state.copy_(torch.where(keep, state, self._start))
-    controls.mul_(keep)
+    controls.masked_fill_(~keep, 0.0)
 
   def get_state(self) -> torch.Tensor:
     """Return a copy [rows, num_envs] of everything that the future depends on."""

@@ -8,25 +8,39 @@ applies M and the Jacobian once, to its step.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from physics.articulated import factor_articulated
 from physics.constraint import JointRows
 from physics.contact import MovingContacts, WorldContacts
 from physics.dynamics import TreeMatrix
-from physics.spatial import dot
+from physics.kinematics import Poses
+from physics.low_rank import LowRank
+from physics.model import Model
+from physics.spatial import Inertia, dot
 from physics.trace import Array, Mask, Number, Program, absolute, maximum, where
 
-TOLERANCE = (
-  3e-5  # gradient at which the search ends, relative to the forces in balance: float32 resolves no more
-)
+TOLERANCE = 1e-5  # gradient at which the search ends, relative to the forces in balance
+STEP_TOLERANCE = 1e-6  # step that ends it, relative to qacc: float32 resolves no more
 LINE_TOLERANCE = 0.3  # slope along a step at which the line search ends, relative to the slope at its start
 LINE_ITERATIONS = 8
+
+
+@dataclass(frozen=True)
+class Bodies:
+  """What the Newton step takes from the bodies: M without its matrix."""
+
+  model: Model
+  poses: Poses
+  inertias: dict[int, Inertia]  # by welded body
 
 
 @dataclass(frozen=True)
 class Problem:
   """What is minimised: inertia, applied joint forces, constraints (absent kinds are None)."""
 
+  body: Bodies
   M: TreeMatrix
   force: list[Number]
   joints: JointRows
@@ -53,12 +67,16 @@ class Problem:
     for constraint in self.constraints:
       constraint.move(step, unsolved)
 
-  def constraint_force(self, unsolved: Mask) -> list[Number]:
-    """Return J^T f [nv] at the noted residuals."""
-    force: list[Number] = [0.0] * self.M.n
+  def gradient(self, inertial: list[Number], unsolved: Mask) -> list[Number]:
+    """Return M x - force - J^T f [nv] at the noted residuals."""
+    gradient = [a - f for a, f in zip(inertial, self.force, strict=True)]
     for constraint in self.constraints:
-      force = [a + b for a, b in zip(force, constraint.force(unsolved), strict=True)]
-    return force
+      gradient = [g - f for g, f in zip(gradient, constraint.force(unsolved), strict=True)]
+    return gradient
+
+  def size(self, force: Sequence[Number]) -> Number:
+    """Return the squared size of joint forces, each divided by the inertia that it meets at qpos0."""
+    return dot([f * f for f in force], [float(w) for w in self.body.model.dof_invweight0])
 
   def slopes(self, step: Number, unsolved: Mask) -> tuple[Number, Number]:
     """Return first and second derivative of the constraints' cost, a step along the direction."""
@@ -69,16 +87,20 @@ class Problem:
       first, second = first + more[0], second + more[1]
     return first, second
 
-  def newton_step(self, gradient: list[Number], unsolved: Mask) -> list[Number]:
+  def newton_step(self, program: Program, gradient: list[Number], unsolved: Mask) -> list[Number]:
     """Return -H^-1 gradient at the noted residuals."""
-    H = self.M.copy()
-    self.joints.add_hessian(H.entries)
-    if self.world:
-      self.world.add_hessian(H.entries, unsolved)
-    factor = H.factor()
+    model = self.body.model
+    diagonal = [float(a) + d for a, d in zip(model.dof_armature, self.joints.diagonal(), strict=True)]
+    stiffness = self.world.stiffness(unsolved) if self.world else {}
+    factor = factor_articulated(model, self.body.poses, self.body.inertias, stiffness, diagonal)
     half = factor.half_solve([-g for g in gradient])
-    if self.moving:
-      half = self.moving.correct(factor, half, unsolved)
+    rank = self.joints.rank + (self.moving.rank if self.moving else 0)
+    if rank:
+      correction = LowRank(program, factor, half, rank)
+      self.joints.push_hessian(correction)
+      if self.moving:
+        self.moving.push_hessian(correction, unsolved)
+      half = correction.corrected()
     return factor.finish_solve(half)
 
 
@@ -92,27 +114,23 @@ def solve(program: Program, problem: Problem, x: Array, iterations: int) -> Arra
   unsolved, count = program.variable(True, Mask), program.variable(0.0)
   problem.start(x.read())
   with program.loop(iterations):
-    gradient, scale = _gradient(problem, inertial.read(), unsolved[0])
-    unsolved[0] = unsolved[0] & (dot(gradient, gradient) > TOLERANCE**2 * scale)
+    gradient = problem.gradient(inertial.read(), unsolved[0])
+    scale = problem.size(inertial.read()) + problem.size(problem.force)
+    unsolved[0] = unsolved[0] & (problem.size(gradient) > TOLERANCE**2 * scale)
     active = unsolved[0]
     program.break_if_none(active)
     count[0] = count[0] + where(active, 1.0, 0.0)
-    direction = problem.newton_step(gradient, active)
+    direction = problem.newton_step(program, gradient, active)
     problem.aim(direction, active)
     change = problem.M @ direction
     slope = dot([a - f for a, f in zip(inertial.read(), problem.force, strict=True)], direction)
     step = _line_search(program, problem, (dot(gradient, direction), slope, dot(change, direction)), active)
     problem.move(step, active)
+    change_of_x, size = dot(direction, direction), dot(x.read(), x.read())
+    unsolved[0] = active & (change_of_x > STEP_TOLERANCE**2 * size)
     x.fill([where(active, a + step * d, a) for a, d in zip(x.read(), direction, strict=True)])
     inertial.fill([where(active, a + step * d, a) for a, d in zip(inertial.read(), change, strict=True)])
   return count
-
-
-def _gradient(problem: Problem, inertial: list[Number], unsolved: Mask) -> tuple[list[Number], Number]:
-  """Return the gradient and the squared size of the forces that it is the small difference of."""
-  constraint = problem.constraint_force(unsolved)
-  gradient = [a - f - c for a, f, c in zip(inertial, problem.force, constraint, strict=True)]
-  return gradient, dot(inertial, inertial) + dot(problem.force, problem.force)
 
 
 def _line_search(

@@ -201,6 +201,9 @@ class Force:
   def __add__(self, other: Force) -> Force:
     return Force(self.torque + other.torque, self.force + other.force)
 
+  def __mul__(self, factor: Number) -> Force:
+    return Force(self.torque * factor, self.force * factor)
+
   @staticmethod
   def at(point: Vector, force: Vector) -> Force:
     """Return a force that acts at a point given relative to the reference."""
@@ -255,6 +258,12 @@ class Inertia:
       motion.linear * self.mass - cross(self.moment, motion.angular),
     )
 
+  def as_stiffness(self) -> Stiffness:
+    """Return the same 6 x 6 matrix, without its structure."""
+    m, (x, y, z) = self.mass, self.moment
+    coupling = Matrix(Vector(0.0, -z, y), Vector(z, 0.0, -x), Vector(-y, x, 0.0))
+    return Stiffness(self.rotational, coupling, symmetric(m, m, m, 0.0, 0.0, 0.0))
+
   @staticmethod
   def of_body(mass: float, center: Vector, rotational: Matrix) -> Inertia:
     """Return a body's inertia about the reference from the one about its centre of mass (parallel axes)."""
@@ -292,14 +301,28 @@ class Stiffness:
     """Its 21 independent numbers."""
     return (*_six(self.angular), *(x for row in self.coupling for x in row), *_six(self.linear))
 
+  @staticmethod
+  def outer(a: Force, b: Force) -> Stiffness:
+    """Return the product a b^T of parallel forces."""
+    coupling = [x * y for x in a.torque for y in b.force]
+    angular, linear = (_six_products(x, y) for x, y in ((a.torque, b.torque), (a.force, b.force)))
+    return Stiffness.of([*angular, *coupling, *linear])
+
   def __add__(self, other: Stiffness) -> Stiffness:
     return Stiffness.of([a + b for a, b in zip(self.components, other.components, strict=True)])
+
+  def __sub__(self, other: Stiffness) -> Stiffness:
+    return Stiffness.of([a - b for a, b in zip(self.components, other.components, strict=True)])
 
   def __matmul__(self, motion: Motion) -> Force:
     return Force(
       self.angular @ motion.angular + self.coupling @ motion.linear,
       self.coupling.transposed @ motion.angular + self.linear @ motion.linear,
     )
+
+
+def _six_products(a: Vector, b: Vector) -> list[Number]:
+  return [a[i] * b[j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
 
 
 def _six(m: Matrix) -> tuple[Number, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from physics.actuation import actuator_forces
+from physics.articulated import welded_inertias
 from physics.collision.moving import find_moving_contacts, moving_pairs
 from physics.collision.world import find_world_contacts, world_pairs
 from physics.constraint import JointRows, joint_rows
@@ -23,7 +24,7 @@ from physics.kinematics import Poses, poses, velocities
 from physics.layout import COUNTERS, STATE, Layout
 from physics.model import Model
 from physics.passive import passive_forces
-from physics.solver import Problem, solve
+from physics.solver import Bodies, Problem, solve
 from physics.spatial import ZERO, Force, Inertia, Motion, Vector, cross
 from physics.trace import Array, Mask, Number, Program
 
@@ -45,6 +46,7 @@ class Smooth:
   """What one state gives before constraints."""
 
   poses: Poses
+  inertias: list[Inertia]
   composite: list[Inertia]
   velocity: list[Motion]
   M: TreeMatrix
@@ -116,7 +118,7 @@ def smooth_dynamics(model: Model, qpos: list[Number], qvel: list[Number], ctrl: 
   M = mass_matrix(model, composite, p.cdof)
   bias = bias_forces(model, p, inertias, velocity, acceleration)
   passive = passive_forces(model, qpos, qvel)
-  return Smooth(p, composite, velocity, M, bias, passive, actuator_forces(model, qpos, qvel, ctrl))
+  return Smooth(p, inertias, composite, velocity, M, bias, passive, actuator_forces(model, qpos, qvel, ctrl))
 
 
 def detect_contacts(
@@ -145,9 +147,9 @@ def accelerate(program: Program, model: Model, smooth: Smooth, contacts: Contact
     return program.variable(0.0)
   if not model.warmstart_enabled:
     memory.qacc.fill([0.0] * model.nv)
-  problem = Problem(
-    smooth.M, smooth.force, JointRows(program, model.nv, rows), contacts.world, contacts.moving
-  )
+  bodies = Bodies(model, smooth.poses, welded_inertias(model, smooth.inertias))
+  joints = JointRows(program, model.nv, rows)
+  problem = Problem(bodies, smooth.M, smooth.force, joints, contacts.world, contacts.moving)
   return solve(program, problem, memory.qacc, model.iterations)
 
 

@@ -13,6 +13,8 @@ from physics.spatial import AXES, ZERO, Quaternion, Vector, cross, dot, select, 
 from physics.trace import Number, Truth, absolute, clip, maximum, negate, sqrt, where
 
 PLANE, SPHERE, CAPSULE = 0, 2, 3  # mjtGeom
+PARALLEL = 1e-4  # angle [rad] below which capsules count as parallel, as in MuJoCo
+COINCIDENT = 1e-6  # distance [m] below which points count as one
 
 
 @dataclass(frozen=True)
@@ -77,11 +79,21 @@ def touch(one: Segment, two: Segment, at: tuple[Number, Number], margin: Number,
 
   def resolve() -> tuple[Number, Vector, Vector]:
     length = sqrt(maximum(square, 1e-30))
-    normal = between * (1.0 / length)
+    normal = select(square < COINCIDENT**2, _across(one, two), between * (1.0 / length))
     distance = length - radii
     return distance, normal, point1 + normal * (one.radius + 0.5 * distance)
 
   return Touch((square < reach * reach) & counts, resolve)
+
+
+def _across(one: Segment, two: Segment) -> Vector:
+  """Return the normal where points coincide, as axes that cross: across both, x if they are parallel.
+
+  MuJoCo does so below 1e-15 m; float32 cannot tell points 1e-6 m apart from coinciding ones.
+  """
+  across = cross(one.half_axis, two.half_axis)
+  square = dot(across, across)
+  return select(square < 1e-20, AXES[0], across * (1.0 / sqrt(maximum(square, 1e-20))))
 
 
 class SegmentPair:
@@ -100,11 +112,11 @@ class SegmentPair:
 
   def nearest(self, can_be_parallel: bool) -> tuple[Touch, Truth]:
     """Return the contact at the closest points, and the lanes with parallel capsules, which lack it."""
-    is_sphere = where(self.a < 1e-12, 1.0, 0.0), where(self.c < 1e-12, 1.0, 0.0)
-    a, c = self.a + is_sphere[0], self.c + is_sphere[1]
-    determinant = a * c - self.b * self.b
-    parallel = absolute(determinant) < 1e-15 if can_be_parallel else False
-    s = clip((c * self.u - self.b * self.v) / where(parallel, 1.0, determinant), -1.0, 1.0)
+    across = cross(self.one.half_axis, self.two.half_axis)
+    square = dot(across, across)  # a c - b b, without the cancellation where axes are near parallel
+    parallel = (square < PARALLEL**2 * self.a * self.c) if can_be_parallel else False
+    separation = self.one.center - self.two.center
+    s = clip(dot(cross(self.two.half_axis, separation), across) / maximum(square, 1e-30), -1.0, 1.0)
     t = self._second(s)
     return touch(self.one, self.two, (self._first(t), t), self.margin, negate(parallel)), parallel
 
