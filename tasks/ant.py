@@ -1,7 +1,8 @@
 """Ant: a light four-legged robot runs towards a target far ahead.
 
 Observation, reward and termination follow IsaacGymEnvs 1.5.1 (`isaacgymenvs/tasks/ant.py`,
-`isaacgymenvs/cfg/task/Ant.yaml`).
+`isaacgymenvs/cfg/task/Ant.yaml`), but for three things: angles lie in (-pi, pi], the bearing of the target is
+taken on the floor (there its atan2 gets z in place of y), and the feet's contact is MuJoCo's, in world axes.
 """
 
 from dataclasses import dataclass
