@@ -54,7 +54,8 @@ def peer_speed(peer: cases.TrainingPeer, settings: config.Config) -> float:
   """Run one iteration of Stable-Baselines3 with this project's network, epochs and batch; return steps/s."""
   ppo = settings.ppo
   samples = settings.num_envs * ppo.horizon
-  workers = make_vec_env(peer.environment, peer.workers, vec_env_cls=SubprocVecEnv)
+  unseen = {"render_mode": None}
+  workers = make_vec_env(peer.environment, peer.workers, vec_env_cls=SubprocVecEnv, env_kwargs=unseen)
   learner = PPO(
     "MlpPolicy",
     workers,
