@@ -1,0 +1,199 @@
+"""Laws and joint rows on plain numbers against MuJoCo's rows; the friction pyramid against brute force."""
+
+import mujoco
+import numpy as np
+import pytest
+
+from physics.constraint import (
+  JointRows,
+  Row,
+  contact_law,
+  edge_counts,
+  edge_forces,
+  edge_residuals,
+  edge_slopes,
+  joint_rows,
+  law,
+)
+from physics.model import load_model
+from physics.parity import random_states
+from tests.physics.conftest import load
+from tests.physics.oracle import evaluate, mujoco_at
+
+EDGES = np.array([[1, 1, 0], [1, -1, 0], [1, 0, 1], [1, 0, -1]])
+
+SOLIMPS = {
+  "default": "0.9 0.95 0.001 0.5 2",
+  "linear": "0.2 0.9 0.05 0.7 1",
+  "cubic": "0.6 0.95 0.03 0.3 3",
+  "real power": "0.3 0.99 0.04 0.6 2.5",
+  "falling": "0.9 0.4 0.02 0.5 2",
+  "no width": "0.5 0.9 0 0.5 2",
+  "constant": "0.8 0.8 0.01 0.5 2",
+  "clipped": "-1 1.5 0.02 0 0.5",
+}
+SOLREFS = {"soft": "0.05 0.7", "stiffer than the step": "0.0001 1", "direct": "-300 -20"}
+
+
+def hinge(solimp="0.9 0.95 0.001 0.5 2", solref="0.02 1", flag="", **joint):
+  attributes = " ".join(f'{name}="{value}"' for name, value in joint.items())
+  return load_model(f"""<mujoco><option><flag {flag}/></option><compiler angle="radian"/><worldbody><body>
+    <joint range="-0.5 0.5" solimplimit="{solimp}" solreflimit="{solref}" {attributes}/><geom size="1"/>
+  </body></worldbody></mujoco>""")
+
+
+@pytest.mark.parametrize("solimp", SOLIMPS)
+@pytest.mark.parametrize("solref", SOLREFS)
+def test_laws_are_mujocos(solimp, solref):
+  model = hinge(SOLIMPS[solimp], SOLREFS[solref])
+  limit = law(model, model.jnt_solref[0], model.jnt_solimp[0], 0.0)
+  for depth in (1e-6, 3e-4, 0.004, 0.012, 0.021, 0.035, 0.2):
+    data = mujoco_at(model, 0.5 + depth)
+    stiffness, damping, impedance, _ = data.efc_KBIP.reshape(-1, 4)[0]
+    assert limit.impedance(-depth) == pytest.approx(impedance, rel=1e-9)
+    assert limit.stiffness * impedance == pytest.approx(stiffness * impedance, rel=1e-12)
+    assert limit.damping == pytest.approx(damping, rel=1e-12)
+
+
+def test_without_refsafe_the_time_constant_is_taken_as_it_is():
+  model = hinge(solref="0.0001 1", flag='refsafe="disable"')
+  limit = law(model, model.jnt_solref[0], model.jnt_solimp[0], 0.0)
+  assert limit.damping == pytest.approx(2 / (0.95 * 0.0001))
+
+
+@pytest.mark.parametrize("name", ["ball_limit", "friction_loss", "direct_solref", "gymnasium/humanoid"])
+def test_joint_rows_are_mujocos(name):
+  """Rows that act, in order: Jacobian, D and reference acceleration."""
+  model = load(name)
+  states, kinds = (
+    random_states(model, 24),
+    (mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF, mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT),
+  )
+  compared = 0
+  for qpos, qvel in zip(states.qpos, states.qvel, strict=True):
+    data = mujoco_at(model, qpos, qvel)
+    expected = np.flatnonzero(np.isin(data.efc_type, kinds))
+    found = [row for row in joint_rows(model, qpos.tolist(), qvel.tolist()) if row.D > 0]
+    assert len(found) == len(expected)
+    for row, index in zip(found, expected, strict=True):
+      np.testing.assert_allclose(jacobian(row, model.nv), efc_jacobian(model, data)[index], atol=1e-9)
+      np.testing.assert_allclose(row.D, data.efc_D[index], rtol=1e-8)
+      assert -row.bias == pytest.approx(data.efc_aref[index], rel=1e-8, abs=1e-9)
+      if row.loss is not None:
+        assert row.loss == data.efc_frictionloss[index]
+      compared += 1
+  assert compared > 5
+
+
+def jacobian(row, nv):
+  dense = np.zeros(nv)
+  dense[list(row.jacobian)] = list(row.jacobian.values())
+  return dense
+
+
+def efc_jacobian(model, data):
+  full = np.zeros((data.nefc, model.nv))
+  if mujoco.mj_isSparse(model.mj):
+    mujoco.mju_sparse2dense(full, data.efc_J, data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind)
+    return full
+  return data.efc_J.reshape(data.nefc, model.nv)
+
+
+def test_narrow_ranges_have_both_limits():
+  wide, narrow = hinge(margin="0.1"), hinge(margin="0.6")
+  assert [len(joint_rows(model, [0.2], [0.0])) for model in (wide, narrow)] == [1, 2]
+  below, above = joint_rows(narrow, [0.2], [0.0])
+  assert (below.jacobian, above.jacobian) == ({0: 1.0}, {0: -1.0})
+
+
+@pytest.mark.parametrize("flag", ["limit", "frictionloss"])
+def test_flags_disable_rows(flag):
+  both = hinge(frictionloss="1")
+  one = hinge(frictionloss="1", flag=f'{flag}="disable"')
+  assert len(joint_rows(both, [0.6], [0.0])) == 2
+  (row,) = joint_rows(one, [0.6], [0.0])
+  assert (row.loss is None) == (flag == "frictionloss")
+
+
+@pytest.mark.parametrize("name", ["impedance", "margins", "self_contact"])
+def test_contact_constants_are_mujocos(name):
+  """Each edge's D and the law's K and B of every contact of every pair."""
+  model = load(name)
+  pairs = {(pair.geom1, pair.geom2): pair for pair in model.pairs}
+  states, condims = random_states(model, 24), set()
+  for qpos in states.qpos:
+    data = mujoco_at(model, qpos)
+    for contact in data.contact:
+      if contact.efc_address < 0:
+        continue
+      pair, row = pairs[tuple(contact.geom.tolist())], int(contact.efc_address)
+      constants, (stiffness, damping, d, _) = contact_law(model, pair), data.efc_KBIP.reshape(-1, 4)[row]
+      edges = 4 if contact.dim == 1 else 1  # a frictionless contact's D is that of four edges together
+      assert edges * constants["weight"] * d / (1 - d) == pytest.approx(data.efc_D[row], rel=1e-8)
+      assert (constants["stiffness"], constants["damping"]) == pytest.approx((stiffness, damping), rel=1e-10)
+      condims.add(int(contact.dim))
+  assert 3 in condims
+
+
+@pytest.fixture
+def random():
+  return np.random.default_rng(0)
+
+
+def test_edges_are_those_of_the_pyramid(random):
+  for a in random.normal(size=(20, 3)):
+    residuals = EDGES @ a
+    np.testing.assert_allclose(edge_residuals(*a.tolist()), residuals, atol=1e-15)
+    np.testing.assert_allclose(
+      edge_forces(2.5, a.tolist()), EDGES.T @ (2.5 * np.maximum(-residuals, 0)), atol=1e-14
+    )
+    hessian = EDGES.T @ np.diag(residuals < 0) @ EDGES
+    assert hessian[1, 2] == 0
+    expected = [hessian[i, j] for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (2, 2))]
+    np.testing.assert_array_equal(edge_counts(a.tolist()), expected)
+
+
+def test_edge_slopes_are_derivatives_of_the_cost(random):
+  for a, b in random.normal(size=(20, 2, 3)):
+    residuals, rates = EDGES @ a, EDGES @ b
+    first, second = edge_slopes(2.5, a.tolist(), b.tolist())
+    assert first == pytest.approx(2.5 * np.minimum(residuals, 0) @ rates, rel=1e-12, abs=1e-14)
+    assert second == pytest.approx(2.5 * (residuals < 0) @ rates**2, rel=1e-12)
+
+
+ROWS = [
+  Row({0: 1.0}, 2.0, 0.3, loss=0.5),
+  Row({1: -1.0}, 3.0, -0.2),
+  Row({0: 0.6, 2: -0.8}, 0.7, 0.1),
+]
+J, D, BIAS = (
+  np.array([[1, 0, 0], [0, -1, 0], [0.6, 0, -0.8]]),
+  np.array([2, 3, 0.7]),
+  np.array([0.3, -0.2, 0.1]),
+)
+
+
+def row_cost(x):
+  """Return the cost of ROWS at x [3]: half D r^2 below zero, Huber's for friction loss."""
+  r = J @ x + BIAS
+  huber = 0.5 * D[0] * r[0] ** 2 if abs(D[0] * r[0]) < 0.5 else 0.5 * abs(r[0]) - 0.125 / D[0]
+  return huber + 0.5 * D[1:] @ np.minimum(r[1:], 0) ** 2
+
+
+def test_joint_rows_force_and_slopes_are_derivatives_of_their_cost(random):
+  def traced(program, *numbers):
+    rows, unsolved = JointRows(program, 3, ROWS), numbers[0] < np.inf
+    rows.start(numbers[:3])
+    rows.aim(numbers[3:], unsolved)
+    rows.move(0.25, unsolved)
+    return [*rows.force(unsolved), *rows.slopes(0.5, unsolved)]
+
+  x, direction = random.normal(size=(2, 3, 40))
+  found = evaluate(traced, *x, *direction).T
+  h = 1e-5
+  for env, (at, along) in enumerate(zip((x + 0.25 * direction).T, direction.T, strict=True)):
+    gradient = [(row_cost(at + h * e) - row_cost(at - h * e)) / (2 * h) for e in np.eye(3)]
+    np.testing.assert_allclose(found[env, :3], np.negative(gradient), atol=1e-4)
+    before, there, after = (row_cost(at + (0.5 + t) * along) for t in (-h, 0, h))
+    assert found[env, 3] == pytest.approx((after - before) / (2 * h), abs=1e-4)
+    assert found[env, 4] == pytest.approx((after - 2 * there + before) / h**2, abs=1e-3)
