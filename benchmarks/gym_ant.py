@@ -21,7 +21,8 @@ class Ant(gymnasium.Env[Array, Array]):
   observation_space = Box(-np.inf, np.inf, (60,))
   action_space = Box(-1.0, 1.0, (8,))
 
-  def __init__(self) -> None:
+  def __init__(self, render_mode: None = None) -> None:
+    self.render_mode = render_mode  # there is nothing to see
     self.config = ant.Config()
     self.model = model = mujoco.MjModel.from_xml_path(str(ant.Task.robot))
     self.data = mujoco.MjData(model)
