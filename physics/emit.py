@@ -49,7 +49,8 @@ auto cos_ = [](T x) -> T { return wp::cos(x); };
 auto atan2_ = [](T y, T x) -> T { return wp::atan2(y, x); };
 auto pow_ = [](T x, T y) -> T { return wp::pow(x, y); };
 auto lane_ = [](T& x, int) -> float& { return x; };
-auto on_ = [](M m, int) -> bool { return m; };
+auto lanes_ = [](M m) -> unsigned { return m ? 1u : 0u; };
+auto lowest_ = [](unsigned) -> int { return 0; };
 auto word_ = [](W& w, int) -> int& { return w; };
 """
 
@@ -88,7 +89,9 @@ auto cos_ = [&](T x) -> T {{ return turn_(x, 1); }};
 auto atan2_ = [](T y, T x) -> T {{ T r; for (int l = 0; l < {lanes}; ++l) r[l] = wp::atan2((float)y[l], (float)x[l]); return r; }};
 auto pow_ = [](T x, T y) -> T {{ T r; for (int l = 0; l < {lanes}; ++l) r[l] = wp::pow((float)x[l], (float)y[l]); return r; }};
 auto lane_ = [](T& x, int l) -> float& {{ return ((float*)&x)[l]; }};
-auto on_ = [](const M& m, int l) -> bool {{ return ((const int*)&m)[l] != 0; }};
+typedef bool B __attribute__((ext_vector_type({lanes})));
+auto lanes_ = [](M m) -> unsigned {{ B b = __builtin_convertvector(m, B); unsigned bits = 0; __builtin_memcpy(&bits, &b, sizeof(b)); return bits; }};
+auto lowest_ = [](unsigned bits) -> int {{ return __builtin_ctz(bits); }};
 auto word_ = [](W& w, int l) -> int& {{ return ((int*)&w)[l]; }};
 """
 
@@ -206,7 +209,8 @@ class _Native:
       if array.kind is Scalar:
         yield f"T {lanes.name}_{i} = {self.value(_real(value))};"
     size, dropped = lanes.size.name, lanes.dropped.name
-    yield f"for (int l = 0; l < LANES; ++l) if (on_({mask.name}, l)) {{"
+    yield f"for (unsigned left = lanes_({mask.name}); left; left &= left - 1) {{"
+    yield "  const int l = lowest_(left);"
     yield f"  const int slot = {lanes.name}[l];"
     yield f"  if (slot >= {lanes.capacity}) {{ lane_({dropped}[0], l) += 1.0f; continue; }}"
     yield f"  if (slot == {size}[0]) {{ ++{size}[0];"
