@@ -52,7 +52,8 @@ def report(curve: cases.Curve, runs: list[Rows]) -> None:
   for seed, rows in zip(curve.seeds, runs, strict=True):
     for _, level in curve.levels:
       line(f"curve.{curve.task}.seed{seed}.seconds_to_{level:g}", reached(rows, level))
-    line(f"curve.{curve.task}.seed{seed}.return", rows[-1]["return"])
+    known = [row["return"] for row in rows if np.isfinite(row["return"])]
+    line(f"curve.{curve.task}.seed{seed}.return", known[-1])
     line(f"curve.{curve.task}.seed{seed}.steps_per_second", rows[-1]["steps"] / rows[-1]["seconds"])
 
 
