@@ -210,7 +210,8 @@ def test_counts_contacts_that_do_not_fit():
   assert (tight.contact_count + tight.overflow).equal(roomy.contact_count)
   fits = tight.overflow == 0
   assert 0 < fits.sum() < 64
-  np.testing.assert_array_equal(tight.qacc[fits], roomy.qacc[fits])
+  # two kernels: the compiler rounds differently in each
+  np.testing.assert_allclose(tight.qacc[fits], roomy.qacc[fits], rtol=1e-5, atol=1e-3)
   steps = started(model, 64, moving_capacity=1)
   steps.step(3)
   once = started(model, 64, moving_capacity=1)
