@@ -1,11 +1,12 @@
 """Pieces of the engine on numbers: traced functions in float64, MuJoCo's answer at one state."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import mujoco
 import numpy as np
 
+from physics.compact import CompactList, Entry
 from physics.emit import numpy_function
 from physics.model import Floats, Model
 from physics.trace import Number, Program
@@ -38,3 +39,23 @@ def dense(matrix: Any) -> Floats:
   for (i, j), value in matrix.entries.items():
     full[i, j] = full[j, i] = value
   return full
+
+
+def collect(
+  program: Program, found: CompactList, describe: Callable[[Entry], Sequence[Number]], width: int
+) -> list[Number]:
+  """Return the `width` numbers that `describe` makes of each entry, slot after slot; zero where unused."""
+  slots = program.array(width * found.capacity)
+  slots.fill([0.0] * len(slots))
+  with found.each() as entry:
+    for k, value in enumerate(describe(entry)):
+      slots[entry.index * width + k] = value
+  return slots.read()
+
+
+def assert_same_rows(found: Floats, expected: Floats, tolerance: float = 1e-9) -> None:
+  """Assert that two tables [n, k] hold the same rows, in any order."""
+  assert len(found) == len(expected)
+  if len(found):
+    distance = np.abs(found[:, None] - expected[None]).max(axis=2)
+    assert max(distance.min(axis=0).max(), distance.min(axis=1).max()) < tolerance

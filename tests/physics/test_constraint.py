@@ -182,7 +182,7 @@ def row_cost(x):
 
 def test_joint_rows_force_and_slopes_are_derivatives_of_their_cost(random):
   def traced(program, *numbers):
-    rows, unsolved = JointRows(program, 3, ROWS), numbers[0] < np.inf
+    rows, unsolved = JointRows(program, 3, ROWS), numbers[0] < 1e9
     rows.start(numbers[:3])
     rows.aim(numbers[3:], unsolved)
     rows.move(0.25, unsolved)
