@@ -1,6 +1,5 @@
 """Data-parallel PPO over TensorDict: the trainer, which knows no task and no physics engine."""
 
-import os
+from gpurobot import process
 
-# Torch's idle OpenMP threads would spin on the cores that physics needs. Read once, when torch is loaded.
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+process.limit_spinning()

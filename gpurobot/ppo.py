@@ -8,6 +8,7 @@ import torch
 from tensordict import TensorDict, TensorDictBase
 from torch import Tensor
 
+from gpurobot import process
 from gpurobot.checkpoint import plain
 from gpurobot.config import PPO, Config, ConfigError, Schedule, block
 from gpurobot.distributed import World
@@ -75,6 +76,7 @@ class Learner:
     ppo, device = config.ppo, env.device
     self.env, self.ppo, self.world = env, ppo, world
     self.clock = Clock(device)
+    process.keep_memory()
     torch.manual_seed(config.seed)
     self.precision = resolve(ppo.precision, device)
     self.network = ActorCritic(env.obs_dims, env.num_actions, ppo, self.precision).to(device)

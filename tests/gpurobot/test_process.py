@@ -1,0 +1,35 @@
+import subprocess
+import sys
+
+import pytest
+
+MEASURE = """
+import pathlib
+import torch
+from gpurobot import process
+{call}
+def resident():
+  return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * 4096
+kept = [torch.ones(4 * 2**20) for _ in range(8)]
+before = resident()
+del kept
+print(before - resident())
+"""
+
+
+def returned_memory(call: str) -> int:
+  """Return the bytes that leave the process with eight freed tensors of 16 MiB."""
+  command = [sys.executable, "-c", MEASURE.format(call=call)]
+  return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only glibc has the setting")
+def test_freed_memory_stays():
+  assert returned_memory("process.keep_memory()") < 2**20 < 64 * 2**20 < returned_memory("")
+
+
+def test_openmp_threads_spin_briefly_unless_the_user_says_otherwise():
+  read = "import os, gpurobot; print(os.environ['GOMP_SPINCOUNT'])"
+  for own, expected in (({}, "1000"), ({"GOMP_SPINCOUNT": "7"}, "7")):
+    done = subprocess.run([sys.executable, "-c", read], env=own, check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == expected
