@@ -29,7 +29,7 @@ from physics.trace import (
   sqrt,
   where,
 )
-from tests.physics.conftest import load
+from tests.physics.conftest import ROOT, load
 
 ENVS = 48  # three lane groups
 INPUTS = 6
@@ -186,6 +186,7 @@ def digest():
 def test_source_is_the_same_in_every_process():
   again = subprocess.run(
     [sys.executable, "-c", SOURCE],
+    cwd=ROOT,
     env=os.environ | {"PYTHONHASHSEED": "1234"},
     capture_output=True,
     text=True,
