@@ -1,6 +1,7 @@
 # make train [key=value ...]   train on what this machine has; every key=value goes to train.py
 # make test                    lint, format check, type check and the test suite
 # make bench                   every benchmark, as `name: value` lines
+# make results                 bench, learning curves and transfer into docs: 45 minutes on an idle machine
 # make lint                    lint, format check and type check alone
 # The first call of each builds .venv with the versions of constraints.txt; later ones reuse it.
 
@@ -9,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 KEYS = $(filter-out PYTHON=%,$(MAKEOVERRIDES))
 
-.PHONY: train test bench lint
+.PHONY: train test bench results lint
 
 train: $(VENV)/.installed
 	$(BIN)/python train.py $(KEYS)
@@ -19,6 +20,12 @@ test: lint
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks
+
+results: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks > docs/results/bench.txt
+	$(BIN)/python -m benchmarks.curves > docs/results/curves.txt
+	$(BIN)/python -m benchmarks.transfer > docs/results/transfer.txt
+	$(BIN)/python -m benchmarks.table
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check

@@ -4,6 +4,7 @@
 """
 
 import csv
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,8 +26,9 @@ Rows = list[dict[str, float]]
 def train(curve: cases.Curve, seed: int) -> Rows:
   """Train one seed for the curve's seconds and return the rows of its metrics.csv."""
   folder = ROOT / "runs" / "curves" / curve.task / str(seed)
+  shutil.rmtree(folder, ignore_errors=True)
   words = [f"task={curve.task}", f"seed={seed}", f"max_seconds={curve.seconds}", f"run_dir={folder}"]
-  subprocess.run([sys.executable, "train.py", *words], cwd=ROOT, check=True)
+  subprocess.run([sys.executable, "train.py", *words], cwd=ROOT, check=True, stdout=sys.stderr)
   with (folder / "metrics.csv").open() as file:
     rows = [{"seed": seed, **row} for row in csv.DictReader(file)]
   return [{name: float(row[name]) for name in COLUMNS} for row in rows]

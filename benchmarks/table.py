@@ -1,10 +1,10 @@
-"""The tables of README.md and docs/benchmarks.md, made of the lines in docs/results/*.txt.
+"""The tables of README.md and docs/benchmarks.md, made of the lines in docs/results/*.txt: what was measured.
 
-`python -m benchmarks.table` rewrites each between its two marks, `<!-- NAME -->` and `<!-- end of NAME -->`.
+`python -m benchmarks.table` rewrites each block between its two marks, `<!-- NAME -->` and `<!-- end of NAME -->`.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -66,7 +66,7 @@ RESULT_ROWS = (
     "Ant's speed here / in MuJoCo C",
     ("transfer.own.forward_speed", "transfer.mujoco.forward_speed"),
     "within 5 %",
-    "python -m benchmarks.transfer ...",
+    "python -m benchmarks.transfer",
     " m/s",
   ),
 )
@@ -78,62 +78,76 @@ def read() -> dict[str, float]:
   return {name: float(value) for name, value in (line.split(": ") for line in lines)}
 
 
-def results(figures: Figures) -> list[list[str]]:
-  """Return what was measured, beside its goal and command."""
+def results(figures: Figures) -> str:
+  """Return quantities beside their goals and commands."""
   table = [["", "measured", "goal", "command"]]
   for row in RESULT_ROWS:
-    values = " / ".join(_text(figures[name]) for name in row.figures)
-    table.append([row.what, values + row.unit, row.goal, f"`{row.command}`"])
-  return table
+    if figures.keys() >= {*row.figures}:
+      values = " / ".join(_text(figures[name]) for name in row.figures)
+      table.append([row.what, values + row.unit, row.goal, f"`{row.command}`"])
+  return _markdown(table)
 
 
-def physics(figures: Figures) -> list[list[str]]:
+def physics(figures: Figures) -> str:
   """Return the speeds of both engines in each case."""
-  columns = ("gpurobot", "mujoco", "ratio", "fraction_of_peak")
-  table = [["case, threads", "gpurobot [substeps/s]", "MuJoCo C [substeps/s]", "ratio", "fraction of peak"]]
-  for case in cases.PHYSICS:
-    for threads in cases.THREADS:
-      values = [figures[f"physics.{case.name}.threads{threads}.{column}"] for column in columns]
-      table.append([f"{case.name}, {threads}", *map(_text, values)])
-  return table
+  columns = {
+    "gpurobot": "gpurobot [substeps/s]",
+    "mujoco": "MuJoCo C [substeps/s]",
+    "ratio": "ratio",
+    "fraction_of_peak": "fraction of peak",
+  }
+  rows = {f"{case.name}.threads{n}": f"{case.name}, {n}" for case in cases.PHYSICS for n in cases.THREADS}
+  return _grid(figures, "physics", {"": "case, threads", **columns}, rows)
 
 
-def cuda(figures: Figures) -> list[list[str]]:
+def curves(_figures: Figures) -> str:
+  """Return the drawn learning curves."""
+  drawn = [curve.task for curve in cases.CURVES if (ROOT / "docs" / "curves" / f"{curve.task}.png").exists()]
+  return "\n".join(f"![{task}](curves/{task}.png)" for task in drawn)
+
+
+def cuda(figures: Figures) -> str:
   """Return the resources of the GPU kernels."""
   columns = ("registers", "stack_bytes", "instructions", "local_loads", "local_stores", "build_seconds")
-  header = ["kernel for sm_90", *(column.replace("_", " ") for column in columns)]
-  rows = (
-    [robot, *(_text(figures[f"cuda.{robot}.{column}"]) for column in columns)] for robot in cases.ROBOTS
-  )
-  return [header, *rows]
+  heads = {"": "kernel for sm_90", **{column: column.replace("_", " ") for column in columns}}
+  return _grid(figures, "cuda", heads, {robot: robot for robot in cases.ROBOTS})
 
 
-TABLES: dict[str, tuple[str, Callable[[Figures], list[list[str]]]]] = {
+def _grid(figures: Figures, prefix: str, columns: dict[str, str], rows: dict[str, str]) -> str:
+  """Return the figures `<prefix>.<row>.<column>` under the columns' heads, beside the rows'."""
+  table = [list(columns.values())]
+  for row, head in rows.items():
+    names = [f"{prefix}.{row}.{column}" for column in columns if column]
+    if figures.keys() >= {*names}:
+      table.append([head, *(_text(figures[name]) for name in names)])
+  return _markdown(table)
+
+
+def _markdown(table: list[list[str]]) -> str:
+  header, *rows = (f"| {' | '.join(row)} |" for row in table)
+  return "\n".join([header, "|" + "---|" * len(table[0]), *rows])
+
+
+def _text(value: float) -> str:
+  return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+BLOCKS: dict[str, tuple[str, Callable[[Figures], str]]] = {
   "results": ("README.md", results),
   "physics": ("docs/benchmarks.md", physics),
   "cuda": ("docs/benchmarks.md", cuda),
+  "curves": ("docs/benchmarks.md", curves),
 }
-
-
-def fill(text: str, name: str, table: Sequence[Sequence[str]]) -> str:
-  """Return a page with a table between its marks."""
-  header, *rows = (f"| {' | '.join(row)} |" for row in table)
-  lines = "\n".join([header, "|" + "---|" * len(table[0]), *rows])
-  marks = re.compile(rf"(?<=<!-- {name} -->\n).*?(?=<!-- end of {name} -->)", re.DOTALL)
-  return marks.sub(lambda _: lines + "\n", text)
 
 
 def pages() -> dict[Path, str]:
   """Return the pages as they ought to be."""
   figures = read()
-  texts = {ROOT / page: (ROOT / page).read_text() for page, _ in TABLES.values()}
-  for name, (page, table) in TABLES.items():
-    texts[ROOT / page] = fill(texts[ROOT / page], name, table(figures))
+  texts = {ROOT / page: (ROOT / page).read_text() for page, _ in BLOCKS.values()}
+  for name, (page, block) in BLOCKS.items():
+    marks = re.compile(rf"(?<=<!-- {name} -->\n).*?(?=<!-- end of {name} -->)", re.DOTALL)
+    texts[ROOT / page] = marks.sub(f"{block(figures)}\n", texts[ROOT / page])
   return texts
-
-
-def _text(value: float) -> str:
-  return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Speed of the trained Ant here and in MuJoCo C: `python -m benchmarks.transfer checkpoint=<run folder>`."""
+"""Speed of a trained Ant here and in MuJoCo C: `python -m benchmarks.transfer [checkpoint=<run folder>]`."""
 
 import subprocess
 import sys
@@ -8,6 +8,7 @@ from benchmarks.report import line
 
 ROOT = Path(__file__).parents[1]
 EPISODES = 100
+CURVE = "checkpoint=runs/curves/ant/0"  # what benchmarks.curves has trained
 
 
 def evaluate(checkpoint: str, engine: str) -> dict[str, float]:
@@ -18,7 +19,7 @@ def evaluate(checkpoint: str, engine: str) -> dict[str, float]:
   return {name: float(value) for name, value in (row.split(": ") for row in done.stdout.splitlines())}
 
 
-def run(checkpoint: str) -> None:
+def run(checkpoint: str = CURVE) -> None:
   """Print return and forward speed [m/s] in both engines, and the speeds' relative difference."""
   found = {engine: evaluate(checkpoint, engine) for engine in ("own", "mujoco")}
   for engine, values in found.items():

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from benchmarks import table
 from gpurobot.config import Config, leaves
 
 ROOT = Path(__file__).parents[1]
@@ -33,6 +34,11 @@ def test_physics_page_shows_a_program_that_runs(monkeypatch) -> None:
   monkeypatch.chdir(ROOT)
   (program,) = python_blocks(PAGES[Path("docs/physics.md")])
   exec(program, {})
+
+
+def test_tables_show_the_figures_that_were_measured() -> None:
+  for path, page in table.pages().items():
+    assert path.read_text() == page, f"python -m benchmarks.table rewrites {path.name}"
 
 
 def test_links_lead_to_files() -> None:
