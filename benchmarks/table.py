@@ -1,6 +1,6 @@
 """The tables of README.md and docs/benchmarks.md, made of the lines in docs/results/*.txt: what was measured.
 
-`python -m benchmarks.table` rewrites each block between its two marks, `<!-- NAME -->` and `<!-- end of NAME -->`.
+`python -m benchmarks.table` rewrites each between its marks, `<!-- NAME -->` and `<!-- end of NAME -->`.
 """
 
 import re
