@@ -20,13 +20,10 @@ def main(argv: list[str]) -> None:
   env = task.Task(settings.env, num_envs, device, random=random, training=True)
   learner = Learner(env, settings, world)
 
-  seconds = 0.0
-  if settings.resume:
-    saved = checkpoint.read(settings.resume, device)
-    learner.load_state_dict(saved["learner"])
-    seconds = saved["seconds"]
-  elif settings.checkpoint:
-    learner.load_policy(checkpoint.read(settings.checkpoint, device)["learner"])
+  try:
+    seconds = checkpoint.restore(settings, learner)
+  except checkpoint.CheckpointError as error:
+    cli.fail(str(error), world)
 
   name = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{settings.seed}"
   folder = Path(world.same(settings.run_dir or f"runs/{Path(settings.task).stem}/{name}"))

@@ -87,6 +87,25 @@ def plain(value: Any) -> Any:
   return value
 
 
+def restore(config: Config, learner: "Learner") -> float:
+  """Put the learner where config.resume or config.checkpoint says; return the seconds of training before.
+
+  Raises CheckpointError where the checkpoint is of another network, task or number of environments or ranks.
+  """
+  place = config.resume or config.checkpoint
+  if place is None:
+    return 0.0
+  saved = read(place, learner.env.device)
+  try:
+    if config.resume:
+      learner.load_state_dict(saved["learner"])
+      return saved["seconds"]
+    learner.load_policy(saved["learner"])
+  except (KeyError, RuntimeError, ValueError) as error:  # torch tells of shapes in several lines
+    raise CheckpointError(f"'{place}' does not fit this training: {' '.join(str(error).split())}") from error
+  return 0.0
+
+
 class Saver:
   """Writes the checkpoint of a run every `checkpoint_seconds`, at the main rank; every rank takes part."""
 

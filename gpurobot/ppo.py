@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gpurobot import process
 from gpurobot.checkpoint import plain
-from gpurobot.config import PPO, Config, ConfigError, Schedule, block
+from gpurobot.config import PPO, Config, Schedule, block
 from gpurobot.distributed import World
 from gpurobot.env import VecEnv
 from gpurobot.log import Clock
@@ -162,9 +162,7 @@ class Learner:
     """Improve the policy and value on the rollout, then let the moments move on."""
     batch, old_log_std = self._batch()
     for epoch in range(self.ppo.epochs):
-      divergence = torch.zeros(
-        2, dtype=self.sums.dtype, device=self.sums.device
-      )  # sum and weight over minibatches
+      divergence = self.sums.new_zeros(2)  # sum and weight over minibatches
       for index, rows in enumerate(self.shuffle.draw()):
         sums = self._descend(batch[rows], old_log_std)
         self.sums += sums
@@ -258,11 +256,9 @@ class Learner:
     }
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    """Continue a training with identical numbers; raise ConfigError where it had another number of ranks."""
+    """Continue a training with identical numbers; raise ValueError where it had another number of ranks."""
     if len(state["ranks"]) != self.world.size:
-      raise ConfigError(
-        f"the checkpoint to resume is of {len(state['ranks'])} rank(s), not {self.world.size}"
-      )
+      raise ValueError(f"it is of {len(state['ranks'])} rank(s), not {self.world.size}")
     self.load_policy(state)
     self.iteration = state["iteration"]
     self.rate.copy_(state["rate"])

@@ -65,10 +65,11 @@ def test_a_run_leaves_its_record(tmp_path, capsys):
   assert b"ppo.gamma=0.99" in board.Tensors("config/text_summary")[0].tensor_proto.string_val[0]
 
 
-@pytest.mark.parametrize("limit", ["max_steps=1025", "max_seconds=0.01", "max_iterations=0"])
-def test_limits_end_a_run(tmp_path, limit):
-  state = run(tmp_path, limit)
-  assert state["iteration"] == {"max_steps=1025": 3, "max_seconds=0.01": 1, "max_iterations=0": 0}[limit]
+@pytest.mark.parametrize(
+  ("limit", "iterations"), [("max_steps=1025", 3), ("max_iterations=2", 2), ("max_seconds=0", 0)]
+)
+def test_limits_end_a_run(tmp_path, limit, iterations):
+  assert run(tmp_path, limit)["iteration"] == iterations
 
 
 def test_a_resumed_run_repeats_the_uninterrupted_one(tmp_path):
@@ -97,6 +98,17 @@ def test_a_checkpoint_can_start_another_run(tmp_path):
   second = run(tmp_path / "b", "max_iterations=0", f"checkpoint={tmp_path / 'a' / checkpoint.NAME}")
   assert same(first["network"], second["network"])
   assert second["iteration"] == 0
+
+
+@pytest.mark.parametrize("word", ["ppo.hidden=[8]", "num_envs=32"])
+def test_a_checkpoint_that_does_not_fit_ends_with_one_line_and_status_2(tmp_path, capsys, word):
+  run(tmp_path, "max_iterations=0")
+  with pytest.raises(SystemExit) as end:
+    train.main([f"resume={tmp_path}", word])
+  assert end.value.code == 2
+  error = capsys.readouterr().err
+  assert error.startswith(f"error: '{tmp_path}' does not fit this training: ")
+  assert error.count("\n") == 1
 
 
 def test_checkpoints_are_written_on_the_way(tmp_path, monkeypatch):

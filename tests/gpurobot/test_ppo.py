@@ -182,6 +182,13 @@ def test_training_improves_the_return():
   assert float(one.report()["return"]) > 0.5 * first  # returns are negative
 
 
+def test_another_number_of_ranks_does_not_fit():
+  state = learner().state_dict()
+  state["ranks"] = [state["ranks"][0]] * 2
+  with pytest.raises(ValueError, match=r"^it is of 2 rank\(s\), not 1$"):
+    learner().load_state_dict(state)
+
+
 def test_a_restored_learner_goes_on_with_the_same_numbers():
   one = iterate(learner(), 2)
   state = plain(one.state_dict())
