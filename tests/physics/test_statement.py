@@ -40,6 +40,14 @@ def test_prune_drops_an_array_that_only_feeds_a_dropped_one():
   assert body == []
 
 
+def test_prune_enters_blocks():
+  a, b, i = values("abi")
+  loop = [Statement("store", "sum", args=(0, a)), Statement("op", "neg", b, (a,))]
+  body = [Statement("read", "memory", a, (0,)), Statement("for", result=i, args=(0, 9), body=loop)]
+  assert prune(body) == set()
+  assert [statement.kind for statement in walk(body)] == ["for"]
+
+
 def test_prune_keeps_what_a_block_uses_from_outside_and_later_iterations_read():
   a, b, c, i = values("abci")
   loop = [
@@ -57,7 +65,8 @@ def test_prune_looks_into_nested_arguments_and_keeps_a_lists_counters():
     size, dropped = Array(Program(), "size", 1, Index), Array(Program(), "dropped", 1, Scalar)
 
   a, b, mask = values(("a", "b", "mask"))
-  body = [Statement("read", "memory", value, (0,)) for value in (a, b, mask)]
-  body.append(Statement("push", args=(Lanes(), mask, ("x",), (a,))))
-  assert prune(body) == {"size", "dropped"}
-  assert [statement.result for statement in body] == [a, mask, None]
+  body = [Statement("read", "memory", value, (0,)) for value in (a, mask)]
+  push = Statement("push", args=(Lanes(), mask, ("x",), (a,)))
+  body += [push, Statement("load", "x", b, (0,)), Statement("write", "memory", args=(0, b))]
+  assert prune(body) == {"size", "dropped", "x"}
+  assert [statement.kind for statement in body] == ["read", "read", "push", "load", "write"]

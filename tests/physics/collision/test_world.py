@@ -78,6 +78,32 @@ def test_what_never_moves():
   assert len(model.pairs) == 8
 
 
+@pytest.mark.parametrize("shape", ['type="sphere" size="0.1"', 'type="plane" size="1 1 1" pos="0 0 0.1"'])
+def test_contacts_begin_at_the_margin(shape):
+  model = load_model(f"""<mujoco><worldbody><geom {shape} margin="0.05"/>
+    <body><freejoint/><geom size="0.1"/></body></worldbody></mujoco>""")
+  states = random_states(model, 3)
+  states.qpos[:] = model.qpos0
+  states.qpos[:, 2] = 0.15, 0.24, 0.26
+  contacts = find(model, states)
+  assert [len(found) for found in contacts] == [1, 1, 0]
+  assert [found[0, 1] for found in contacts[:2]] == pytest.approx([-0.05, 0.04])
+
+
+def test_a_group_has_room_for_every_candidate_of_one_pair():
+  """Capsules cross in one lane, and lie along each other with different ends in the others."""
+  model = load_model("""<mujoco><worldbody><geom type="capsule" size="0.1 0.3"/>
+    <body><freejoint/><geom type="capsule" size="0.1 0.3"/></body></worldbody></mujoco>""")
+  states = random_states(model, 3)
+  states.qpos[:] = model.qpos0
+  states.qpos[:, 0], states.qpos[:, 2] = 0.19, (0.0, 0.3, -0.3)
+  states.qpos[0, 3:] = [0.8, 0.6, 0, 0]
+  contacts = find(model, states)
+  assert [len(found) for found in contacts] == [1, 2, 2]
+  for qpos, found in zip(states.qpos, contacts, strict=True):
+    assert_same_rows(found, expect(model, qpos))
+
+
 def test_parallel_capsules_find_room_for_all_their_contacts():
   """A capsule lies along a fixed one, a plane is far below: two contacts, at the ends of the overlap."""
   model = load_model(SCENE)
