@@ -99,7 +99,7 @@ def test_rotation_about_an_axis(random):
 def test_normalisation():
   assert Quaternion.normalize([0.0, 0.0, 0.0, 0.0]).components == (1.0, 0.0, 0.0, 0.0)
   np.testing.assert_allclose(Quaternion.normalize([0.0, 3.0, 0.0, 4.0]).components, [0, 0.6, 0, 0.8])
-  np.testing.assert_allclose(Quaternion.normalize([2e-14, 0.0, 0.0, 0.0]).components, [1, 0, 0, 0])
+  np.testing.assert_allclose(Quaternion.normalize([0.0, 2e-14, 0.0, 0.0]).components, [0, 1, 0, 0])
   assert Quaternion.constant(np.array([1 + 1e-13, 1e-13, 0, 0])).components == (1.0, 0.0, 0.0, 0.0)
 
 

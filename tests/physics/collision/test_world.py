@@ -82,12 +82,12 @@ def test_what_never_moves():
 def test_contacts_begin_at_the_margin(shape):
   model = load_model(f"""<mujoco><worldbody><geom {shape} margin="0.05"/>
     <body><freejoint/><geom size="0.1"/></body></worldbody></mujoco>""")
-  states = random_states(model, 3)
+  states = random_states(model, 2)
   states.qpos[:] = model.qpos0
-  states.qpos[:, 2] = 0.15, 0.24, 0.26
+  states.qpos[:, 2] = 0.24, 0.26
   contacts = find(model, states)
-  assert [len(found) for found in contacts] == [1, 1, 0]
-  assert [found[0, 1] for found in contacts[:2]] == pytest.approx([-0.05, 0.04])
+  assert [len(found) for found in contacts] == [1, 0]
+  assert contacts[0][0, 1] == pytest.approx(0.04)
 
 
 def test_a_group_has_room_for_every_candidate_of_one_pair():
