@@ -21,7 +21,6 @@ ARCHITECTURE = 90  # H100, H200
 
 def compile_cubin(model: physics.Model, folder: str | Path) -> Path:
   """Compile the step of a model for a GPU and return the CUBIN; the folder must be empty."""
-  wp.init()
   program = trace_step(model, Layout(model, physics.DEFAULT_OUTPUTS))
   module = build_kernel(program, "cuda").module
   wp.compile_aot_module(module, arch=ARCHITECTURE, module_dir=str(folder), use_ptx=False, strip_hash=True)
