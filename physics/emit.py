@@ -42,7 +42,6 @@ auto or_ = [](M a, M b) -> M { return a || b; };
 auto not_ = [](M a) -> M { return !a; };
 auto bit_ = [](W w, int k) -> M { return (w >> k) & 1; };
 auto sqrt_ = [](T x) -> T { return wp::sqrt(x); };
-auto rint_ = [](T x) -> T { return wp::rint(x); };
 auto abs_ = [](T x) -> T { return wp::abs(x); };
 auto sin_ = [](T x) -> T { return wp::sin(x); };
 auto cos_ = [](T x) -> T { return wp::cos(x); };
@@ -119,7 +118,7 @@ def numpy_function(program: Program) -> Callable[..., None]:
   """Compile the program for float64 NumPy: called as f(parameters..., **arrays [row, env]), all envs one lane group."""
   writer = _Numpy(program)
   source = "\n".join(writer.lines())
-  namespace: dict[str, Any] = {"np": np}
+  namespace: dict[str, Any] = {"np": np, "inf": np.inf}
   exec(compile(source, "<traced program>", "exec"), namespace)
   return namespace["run"]
 
@@ -212,6 +211,7 @@ class _Native:
       for n, v in zip(names, values, strict=True)
       if _is_read(self.program, lanes.fields[n])
     ]
+    yield "{"
     for i, (array, value) in enumerate(stored):
       if array.kind is Scalar:
         yield f"T {lanes.name}_{i} = {self.value(_real(value))};"
@@ -230,7 +230,7 @@ class _Native:
       else:
         yield f"  word_({array.name}[slot], l) = {self.value(value)};"
     yield f"  {lanes.name}[l] = slot + 1;"
-    yield "}"
+    yield "} }"
 
 
 class _Numpy:
@@ -349,9 +349,7 @@ def _real(value: object) -> object:
 
 
 def _float(value: float) -> str:
-  """Return the shortest float32 literal: fixed text for a fixed value."""
-  return (
-    f"{np.float32(value)!s}f"
-    if "." in str(np.float32(value)) or "e" in str(np.float32(value))
-    else f"{np.float32(value)!s}.0f"
-  )
+  """Return the shortest literal of a float32, fixed text for a fixed value; what is beyond its range is clipped."""
+  largest = np.finfo(np.float32).max
+  text = str(np.clip(np.float64(value), -largest, largest).astype(np.float32))
+  return f"{text}f" if "." in text or "e" in text else f"{text}.0f"

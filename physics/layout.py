@@ -30,10 +30,11 @@ class Layout:
 
   def __init__(self, model: Model, outputs: tuple[str, ...] = DEFAULT_OUTPUTS) -> None:
     shapes = field_shapes(model)
-    unknown = [name for name in outputs if name not in shapes or name in STATE]
-    if unknown:
-      known = ", ".join(name for name in shapes if name not in (*STATE, "mask"))
-      raise ValueError(f"no output {unknown[0]!r}; outputs are: {known}")
+    known = [name for name in shapes if name not in (*STATE, "mask")]
+    for name in outputs:
+      if name not in known or outputs.count(name) > 1:
+        fault = "is named twice" if name in known else f"is unknown; outputs are: {', '.join(known)}"
+        raise ValueError(f"output {name!r} {fault}")
     self.blocks: dict[str, Block] = {}
     self.rows = 0
     for name in (*STATE, "mask", *outputs):

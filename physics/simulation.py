@@ -36,6 +36,20 @@ class Simulation:
     counted in `overflow`.
   """
 
+  # State and input, float32:
+  qpos: torch.Tensor  # [num_envs, nq]
+  qvel: torch.Tensor  # [num_envs, nv]
+  qacc_warmstart: torch.Tensor  # [num_envs, nv] where the solver starts
+  ctrl: torch.Tensor  # [num_envs, nu]
+  # Default outputs:
+  qacc: torch.Tensor  # [num_envs, nv]
+  xpos: torch.Tensor  # [num_envs, nbody, 3]
+  xquat: torch.Tensor  # [num_envs, nbody, 4]
+  cfrc_ext: torch.Tensor  # [num_envs, nbody, 6] of contacts, on bodies that move; zero for static ones
+  contact_count: torch.Tensor  # [num_envs] int32
+  overflow: torch.Tensor  # [num_envs] int32, contacts dropped in the last step, summed over its substeps
+  solver_niter: torch.Tensor  # [num_envs] int32
+
   def __init__(
     self,
     model: Model,

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from numbers import Integral
 from typing import Any, Union
 
 from physics.statement import Statement, Value, prune, walk
@@ -192,7 +193,7 @@ class Program:
 
   def table(self, values: Sequence[float] | Sequence[int], index: Integer) -> Any:
     """Read a constant table: floats give a `Scalar`, integers an `Index`; an all-equal table folds away."""
-    integral = all(isinstance(v, int) for v in values)
+    integral = all(isinstance(v, Integral) for v in values)
     entries = tuple(int(v) for v in values) if integral else tuple(float(v) for v in values)
     if isinstance(index, int):
       return entries[index]

@@ -121,14 +121,11 @@ class SegmentPair:
     return touch(self.one, self.two, (self._first(t), t), self.margin, negate(parallel)), parallel
 
   def at_ends(self, parallel: Truth) -> Iterator[Touch]:
-    """Yield the contacts at the ends of parallel capsules: of four candidates the first two that touch."""
-    taken: Number = 0.0
-    for at in ((1.0, None), (-1.0, None), (None, 1.0), (None, -1.0)):
-      s = self._first(at[1]) if at[0] is None else at[0]
-      t = self._second(at[0]) if at[1] is None else at[1]
-      found = touch(self.one, self.two, (s, t), self.margin, parallel & (taken < 1.5))
-      taken = taken + where(found.active, 1.0, 0.0)
-      yield found
+    """Yield the contacts of parallel capsules: at the two ends of where they lie side by side."""
+    for end in (-1.0, 1.0):
+      s = self._first(end)
+      t = where(absolute(s) < 1.0, end, self._second(s))
+      yield touch(self.one, self.two, (s, t), self.margin, parallel)
 
   def _first(self, t: Number) -> Number:
     return clip((self.u - self.b * t) * self.inverses[0], -1.0, 1.0)

@@ -70,7 +70,7 @@ def _welded(model: Model, geom: int) -> int:
 def _most_contacts(model: Model, pair: ContactPair) -> int:
   types = {int(model.geom_type[geom]) for geom in (pair.geom1, pair.geom2)}
   if types == {CAPSULE}:
-    return 5
+    return 3
   return 2 if types == {PLANE, CAPSULE} else 1
 
 
@@ -115,16 +115,32 @@ def _fixed_contacts(
   program: Program, model: Model, p: Poses, pair: ContactPair, geoms: tuple[int, int], push: Push
 ) -> None:
   """Test a moving sphere or capsule against a still one, relative to the moving one's tree origin."""
-  still, moving = (geom_segment(model, p, geom) for geom in geoms)
-  still = Segment(still.center - p.origin[model.geom_bodyid[geoms[1]]], still.half_axis, still.radius)
-  separation = still.center - moving.center
+  still, moving = geoms
+  segments = {geom: geom_segment(model, p, geom) for geom in geoms}
+  fixed = segments[still]
+  origin = p.origin[model.geom_bodyid[moving]]
+  segments[still] = Segment(fixed.center - origin, fixed.half_axis, fixed.radius)
+  one, two = segments[pair.geom1], segments[pair.geom2]
+  separation = one.center - two.center
   reach = sum(geom_bound(model, geom) for geom in geoms) + pair.margin
   with program.when_any(dot(separation, separation) < reach * reach):
-    inverses = (inverse_square(model, geoms[0]), inverse_square(model, geoms[1]))
-    segments = SegmentPair(still, moving, inverses, pair.margin)
-    nearest, parallel = segments.nearest(all(model.geom_type[geom] == CAPSULE for geom in geoms))
-    push(nearest, None)
+    inverses = (inverse_square(model, pair.geom1), inverse_square(model, pair.geom2))
+    both = SegmentPair(one, two, inverses, pair.margin)
+    nearest, parallel = both.nearest(all(model.geom_type[geom] == CAPSULE for geom in geoms))
+    push(_towards(nearest, pair.geom2 == moving), None)
     if parallel is not False:
       with program.when_any(parallel):
-        for touch in segments.at_ends(parallel):
-          push(touch, None)
+        for touch in both.at_ends(parallel):
+          push(_towards(touch, pair.geom2 == moving), None)
+
+
+def _towards(touch: Touch, moving_is_second: bool) -> Touch:
+  """Return the contact with its normal towards the moving geom."""
+  if moving_is_second:
+    return touch
+
+  def resolve() -> tuple[Number, Vector, Vector]:
+    distance, normal, point = touch.resolve()
+    return distance, -normal, point
+
+  return Touch(touch.active, resolve)

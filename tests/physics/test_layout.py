@@ -38,10 +38,15 @@ def test_shapes_are_mujocos(model):
   assert field_shapes(model)["qM"] == (model.nv, model.nv)
 
 
-@pytest.mark.parametrize("name", ["qfrc_bais", "qpos", "mask_"])
+@pytest.mark.parametrize("name", ["qfrc_bais", "qpos", "mask"])
 def test_refuses_what_is_no_output(model, name):
-  with pytest.raises(ValueError, match=f"no output '{name}'; outputs are: xpos, xquat"):
+  with pytest.raises(ValueError, match=f"output '{name}' is unknown; outputs are: xpos, xquat"):
     Layout(model, (name,))
+
+
+def test_refuses_an_output_named_twice(model):
+  with pytest.raises(ValueError, match="output 'xpos' is named twice"):
+    Layout(model, ("xpos", "qacc", "xpos"))
 
 
 def test_contains_names(model):

@@ -63,6 +63,9 @@ def mujoco_contacts(model, qpos):
 
 
 CAPSULE_CASES = {
+  "side by side": (state((0.2, 0, 0)), 2),
+  "side by side, tilted": (state((0.1, 0.1, 0.1), TILTED, TILTED), 2),
+  "antiparallel": (state((0.15, 0, 0.1), UPRIGHT, (0, 1, 0, 0)), 2),
   "side by side, shifted": (state((0.2, 0, 0.5)), 2),
   "head to tail": (state((0, 0, 0.85)), 2),
   "within the margin": (state((0.28, 0, 0)), 2),
