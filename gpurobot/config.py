@@ -88,7 +88,7 @@ class PPO:
   normalize_obs: bool = option(True, "observations to zero mean and unit variance")
   hidden: list[int] = option([256, 128, 64], "units of each hidden layer", low=1)
   shared: bool = option(True, "one trunk for actor and critic where both see the same observation")
-  activation: Activation = option(Activation.elu, "nonlinearity of the hidden layers")
+  activation: Activation = option(Activation.silu, "nonlinearity of the hidden layers")
   log_std_init: float = option(0.0, "log standard deviation of the actions at the start")
   log_std_min: float = option(-3.0, "its floor")
   precision: Precision = option(Precision.auto, "arithmetic of the hidden layers")

@@ -31,7 +31,7 @@ class Gaussian:
 
   def log_prob(self, action: Tensor) -> Tensor:
     """Return the log density of actions [nat], [...]."""
-    squares = ((action - self.mean) * (-self.log_std).exp()).square().sum(-1)
+    squares = (action - self.mean).square() @ (-2 * self.log_std).exp()
     return -0.5 * squares - self.log_std.sum() - 0.5 * math.log(2 * math.pi) * action.shape[-1]
 
   def entropy(self) -> Tensor:
@@ -42,7 +42,7 @@ class Gaussian:
     """Return the Kullback-Leibler divergence KL(self || other) [nat], [...]."""
     inverse = (-2 * other.log_std).exp()
     spread = (2 * self.log_std).exp() * inverse - 1 + 2 * (other.log_std - self.log_std)
-    return 0.5 * ((self.mean - other.mean).square() * inverse).sum(-1) + 0.5 * spread.sum()
+    return 0.5 * ((self.mean - other.mean).square() @ inverse + spread.sum())
 
 
 def resolve(precision: Precision, device: torch.device) -> Precision:

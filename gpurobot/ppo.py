@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from tensordict import TensorDict, TensorDictBase
 from torch import Tensor
+from torch.nn import functional
 
 from gpurobot import process
 from gpurobot.checkpoint import plain
@@ -44,7 +45,7 @@ def loss(
   policy_loss = -torch.minimum(ratio * batch["advantage"], near * batch["advantage"])
   clipped = batch["value"] + (value - batch["value"]).clamp(-ppo.value_clip, ppo.value_clip)
   value_loss = 0.5 * torch.maximum((value - batch["return_"]).square(), (clipped - batch["return_"]).square())
-  bounds_loss = (policy.mean.abs() - ACTION_BOUND).clamp(min=0).square().sum(-1)
+  bounds_loss = functional.softshrink(policy.mean, ACTION_BOUND).square().sum(-1)
   objective = policy_loss + ppo.critic_coef * value_loss + ppo.bounds_coef * bounds_loss
   objective = objective - ppo.entropy_coef * policy.entropy()
   with torch.no_grad():
