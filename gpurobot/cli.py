@@ -6,7 +6,18 @@ from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
 from gpurobot import checkpoint
-from gpurobot.config import Config, ConfigError, Load, assign, defaults, leaves, pairs, share, to_dict
+from gpurobot.config import (
+  Config,
+  ConfigError,
+  Load,
+  assign,
+  defaults,
+  leaves,
+  pairs,
+  share,
+  to_dict,
+  without_limits,
+)
 from gpurobot.distributed import World
 
 USAGE = """usage: {program} [key=value ...]
@@ -36,7 +47,7 @@ def _parse(argv: list[str], load: Load, world: World) -> tuple[Config, ModuleTyp
       "run_dir": str(checkpoint.find(early["resume"]).parent)
     }
   module = _load_task(load, early.get("task") or saved.get("task", Config().task))
-  config = assign(defaults(module), saved)
+  config = assign(defaults(module, early), without_limits(saved, early))
   if len(words) < len(argv):
     print(describe(config, "python train.py"))
     raise SystemExit(0)

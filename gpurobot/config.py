@@ -8,12 +8,14 @@ import dataclasses
 import difflib
 import math
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum, StrEnum
 from types import ModuleType
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
+
+LIMITS = ("max_iterations", "max_steps", "max_seconds")  # what ends a training
 
 
 class ConfigError(ValueError):
@@ -157,12 +159,21 @@ def pairs(words: list[str], keys: typing.Iterable[str]) -> dict[str, str]:
   return split
 
 
-def defaults(module: ModuleType) -> Config:
-  """Return the settings of a task before any argument: the trainer's, then the task's `TRAIN` and `PPO`."""
+def defaults(module: ModuleType, given: Collection[str] = ()) -> Config:
+  """Return the settings of a task before any argument: the trainer's, then the task's `TRAIN` and `PPO`.
+
+  Where one of LIMITS is among the given keys the task's own do not count.
+  """
   config = Config(env=module.Config())
-  overrides = dict(getattr(module, "TRAIN", {}))
+  overrides = without_limits(getattr(module, "TRAIN", {}), given)
   overrides |= {f"ppo.{key}": value for key, value in getattr(module, "PPO", {}).items()}
   return assign(config, overrides)
+
+
+def without_limits(values: Mapping[str, Any], given: Collection[str]) -> dict[str, Any]:
+  """Return values by key, without any of LIMITS if one of these is given in their place."""
+  replaced = any(key in LIMITS for key in given)
+  return {key: value for key, value in values.items() if not (replaced and key in LIMITS)}
 
 
 C = typing.TypeVar("C")

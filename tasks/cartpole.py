@@ -12,7 +12,7 @@ from torch import Tensor
 from tasks import base, reward
 from tasks.base import option
 
-TRAIN: dict[str, object] = {"num_envs": 512}
+TRAIN: dict[str, object] = {"num_envs": 512, "max_steps": 2_000_000}
 PPO: dict[str, object] = {
   "hidden": [32, 32],
   "epochs": 8,

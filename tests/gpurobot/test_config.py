@@ -1,4 +1,5 @@
 import dataclasses
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,6 +17,7 @@ from gpurobot.config import (
   pairs,
   share,
   to_dict,
+  without_limits,
 )
 from tests.gpurobot import toy
 
@@ -118,3 +120,13 @@ def test_environments_are_shared_evenly_or_not_at_all():
 
 def test_nearest_word():
   assert nearest("ANT", ["cartpole", "ant", "humanoid"]) == "ant"
+
+
+@pytest.mark.parametrize("given", ["max_steps", "max_seconds", "max_iterations"])
+def test_a_given_limit_replaces_the_tasks_own(given):
+  module = SimpleNamespace(Config=toy.Config, TRAIN={"num_envs": 64, "max_steps": 1000})
+  assert defaults(module).max_steps == 1000
+  config = defaults(module, {given: "5"})
+  assert config.max_steps is None
+  assert config.num_envs == 64
+  assert without_limits({"max_seconds": 9, "seed": 1}, {given}) == {"seed": 1}

@@ -232,4 +232,6 @@ def test_infinite_and_huge_limits_compile():
   simulation = Simulation(model, 1)
   simulation.ctrl[:] = 5.0
   simulation.step(10)
-  assert simulation.qvel.abs().max() < 0.5  # friction, soft as it is, holds it: the motor alone would reach 2.5
+  assert (
+    simulation.qvel.abs().max() < 0.5
+  )  # friction, soft as it is, holds it: the motor alone would reach 2.5
