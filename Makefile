@@ -1,7 +1,7 @@
 # make train [key=value ...]   train on what this machine has; every key=value goes to train.py
 # make test                    lint, format check, type check and the test suite
 # make bench                   every benchmark, as `name: value` lines
-# make results                 bench, learning curves and transfer into docs: 45 minutes on an idle machine
+# make results                 bench, learning curves and transfer into docs: 30 minutes on an idle machine
 # make lint                    lint, format check and type check alone
 # The first call of each builds .venv with the versions of constraints.txt; later ones reuse it.
 

@@ -15,6 +15,7 @@ def main(argv: list[str]) -> None:
   """Wire task and trainer, then iterate until a limit is reached or a signal asks for an end."""
   world = distributed.start()
   settings, task = cli.parse(argv, tasks.load, world)
+  world.use_threads(settings.threads)
   device, num_envs = world.device(settings.device), config.share(settings, world.size)
   random = Random(settings.seed, num_envs, world.rank * num_envs, device)
   env = task.Task(settings.env, num_envs, device, random=random, training=True)

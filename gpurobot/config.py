@@ -104,6 +104,7 @@ class Config:
   num_envs: int = option(4096, "environments over all ranks", low=1, high=2**24)
   seed: int = option(0, "of every random number", low=0)
   device: str = option("auto", "cpu, cuda, cuda:<index>, or auto: cuda where there is one")
+  threads: int | None = option(None, "CPU threads of each rank; null: every core, shared by the ranks", low=1)
   max_iterations: int | None = option(None, "stop after so many updates", low=0)
   max_steps: int | None = option(None, "stop after so many environment steps over all ranks", low=0)
   max_seconds: float | None = option(None, "stop after so long a training", "s", low=0)

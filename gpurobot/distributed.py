@@ -45,6 +45,10 @@ class World:
       )
     return torch.device("cuda", index)
 
+  def use_threads(self, threads: int | None) -> None:
+    """Let this rank's torch and physics use so many CPU threads; None: the cores, shared by the ranks."""
+    torch.set_num_threads(threads or max(1, len(os.sched_getaffinity(0)) // self.local_size))
+
   def sum_(self, tensor: Tensor) -> Tensor:
     """Replace a tensor by its sum over all ranks."""
     if self.size > 1:
@@ -97,5 +101,4 @@ def start() -> World:
   if world.size > 1:
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     dist.init_process_group(backend, rank=world.rank, world_size=world.size)
-    torch.set_num_threads(max(1, len(os.sched_getaffinity(0)) // world.local_size))  # torchrun would allow 1
   return world

@@ -7,10 +7,10 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # mallopt's names for its parameters
 
 
 def limit_spinning() -> None:
-  """Let idle OpenMP threads sleep after a fraction of a millisecond; torch reads this once, when it is loaded.
+  """Let idle OpenMP threads sleep after a fraction of a millisecond; torch reads this when it is loaded.
 
-  By default they spin for many, on the cores that the physics' threads or other programs wait for: where other
-  programs kept all cores busy, an update took ten times as long. On idle cores the limit costs 7 %.
+  By default they spin for many, on the cores that the physics' threads or other programs wait for: where
+  other programs kept all cores busy, an update took ten times as long. On idle cores the limit costs 7 %.
   """
   os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
