@@ -160,7 +160,11 @@ def measure(case: cases.PhysicsCase, name: str, threads: int) -> None:
 
 
 def run() -> None:
-  """Print speeds in substeps/s, ratios, and the checks of each case."""
+  """Print speeds in substeps/s, ratios, and the checks of each case.
+
+  Torch gets one thread: its idle ones would spin on the core that the engine's second thread needs.
+  """
+  torch.set_num_threads(1)
   for case in cases.PHYSICS:
     name = f"physics.{case.name}"
     for threads in cases.THREADS:

@@ -21,6 +21,7 @@ import tasks
 from benchmarks import cases
 from benchmarks.report import line
 from gpurobot import config
+from gpurobot.network import ACTIVATIONS
 
 ROOT = Path(__file__).parents[1]
 
@@ -28,10 +29,10 @@ ROOT = Path(__file__).parents[1]
 class Trunk(BaseFeaturesExtractor):
   """The hidden layers that actor and critic share, as in this project's network."""
 
-  def __init__(self, space: gymnasium.spaces.Box, hidden: list[int]) -> None:
-    super().__init__(space, hidden[-1])
-    widths = [space.shape[0], *hidden]
-    layers = [(nn.Linear(i, o), nn.ELU()) for i, o in itertools.pairwise(widths)]
+  def __init__(self, space: gymnasium.spaces.Box, ppo: config.PPO) -> None:
+    super().__init__(space, ppo.hidden[-1])
+    widths = [space.shape[0], *ppo.hidden]
+    layers = [(nn.Linear(i, o), ACTIVATIONS[ppo.activation]()) for i, o in itertools.pairwise(widths)]
     self.layers = nn.Sequential(*(module for pair in layers for module in pair))
 
   def forward(self, observation: Tensor) -> Tensor:
@@ -64,7 +65,7 @@ def peer_speed(peer: cases.TrainingPeer, settings: config.Config) -> float:
     n_epochs=ppo.epochs,
     policy_kwargs={
       "features_extractor_class": Trunk,
-      "features_extractor_kwargs": {"hidden": list(ppo.hidden)},
+      "features_extractor_kwargs": {"ppo": ppo},
       "net_arch": [],
     },
     device="cpu",

@@ -46,8 +46,11 @@ class World:
     return torch.device("cuda", index)
 
   def use_threads(self, threads: int | None) -> None:
-    """Let this rank's torch and physics use so many CPU threads; None: the cores, shared by the ranks."""
-    torch.set_num_threads(threads or max(1, len(os.sched_getaffinity(0)) // self.local_size))
+    """Let this rank's torch and physics use so many CPU threads; None: its share of the cores."""
+    if threads is None and self.size > 1:  # torchrun would allow one; alone, torch's own choice is right
+      threads = max(1, len(os.sched_getaffinity(0)) // self.local_size)
+    if threads is not None:
+      torch.set_num_threads(threads)
 
   def sum_(self, tensor: Tensor) -> Tensor:
     """Replace a tensor by its sum over all ranks."""

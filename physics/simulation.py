@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
@@ -75,8 +76,8 @@ class Simulation:
       setattr(self, name, self._view(name))
     self.ctrl = self._controls[: model.nu, :num_envs].T
     self.threads = (threads or len(os.sched_getaffinity(0))) if self.device.type == "cpu" else 1
-    self._pool = ThreadPoolExecutor(self.threads) if self.threads > 1 else None
-    self._launches = self._record(self._controls)
+    self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
+    self._recorded: dict[tuple[int, int, int], list[wp.Launch]] = {}  # launches by their parameters
 
   def step(self, substeps: int = 1, ctrl: torch.Tensor | None = None) -> None:
     """Advance all environments by `substeps` time steps in one launch.
@@ -86,14 +87,14 @@ class Simulation:
       ctrl: [num_envs, substeps, nu] one control per substep; None: `self.ctrl` is held.
     """
     if ctrl is None:
-      self._launch(self._launches, substeps, 0, 1)
+      self._launch((substeps, 0, 1))
       return
     nu = self.model.nu
     if ctrl.shape != (self.num_envs, substeps, nu):
       raise ValueError(f"ctrl has shape {tuple(ctrl.shape)}, expected {(self.num_envs, substeps, nu)}")
     controls = torch.zeros(substeps * nu, self._memory.shape[1], device=self.device)
     controls[:, : self.num_envs] = ctrl.reshape(self.num_envs, -1).T
-    self._launch(self._record(controls), substeps, nu, 1)
+    self._run(self._record(controls, (substeps, nu, 1)))
     self.ctrl[:] = ctrl[:, -1]
 
   def forward(self, mask: torch.Tensor | None = None) -> None:
@@ -102,7 +103,7 @@ class Simulation:
     if mask is not None:
       selected.zero_()
       selected[: self.num_envs] = mask
-    self._launch(self._launches, 1, 0, 0)
+    self._launch((1, 0, 0))
     if mask is not None:
       selected.fill_(1.0)
 
@@ -132,8 +133,8 @@ class Simulation:
       rows = self._memory.view(torch.int32)[block.start : block.start + 1, : self.num_envs].T
     return rows.unflatten(1, block.shape) if block.shape else rows[:, 0]
 
-  def _record(self, controls: torch.Tensor) -> list[wp.Launch]:
-    """Record one launch per slice of lane groups."""
+  def _record(self, controls: torch.Tensor, parameters: tuple[int, int, int]) -> list[wp.Launch]:
+    """Record one launch per slice of lane groups; parameters are substeps, stride and integrate."""
     memory, control = wp.from_torch(self._memory), wp.from_torch(controls)
     device = wp.device_from_torch(self.device)
     slices = min(self._groups, self.threads * SLICES_PER_THREAD) if self.threads > 1 else 1
@@ -142,7 +143,7 @@ class Simulation:
       wp.launch(
         self._kernel,
         end - first,
-        inputs=[first, 0, 0, 0, memory, control],
+        inputs=[first, *parameters, memory, control],
         device=device,
         block_dim=CUDA_BLOCK if self.device.type == "cuda" else 1,
         record_cmd=True,
@@ -150,12 +151,21 @@ class Simulation:
       for first, end in pairwise(bounds.tolist())
     ]
 
-  def _launch(self, launches: list[wp.Launch], substeps: int, stride: int, integrate: int) -> None:
-    for launch in launches:
-      for index, value in enumerate((substeps, stride, integrate), start=1):
-        launch.set_param_at_index(index, value)
-    if self._pool:
-      list(self._pool.map(wp.Launch.launch, launches))
-    else:
-      for launch in launches:
-        launch.launch()
+  def _launch(self, parameters: tuple[int, int, int]) -> None:
+    """Launch the kernel on the simulation's own controls."""
+    if parameters not in self._recorded:
+      self._recorded[parameters] = self._record(self._controls, parameters)
+    self._run(self._recorded[parameters])
+
+  def _run(self, launches: list[wp.Launch]) -> None:
+    """Run the slices, each thread taking the next one when it has done its last."""
+    slices = iter(launches)
+    others = [self._pool.submit(_drain, slices) for _ in range(self.threads - 1)] if self._pool else []
+    _drain(slices)
+    for other in others:
+      other.result()
+
+
+def _drain(slices: Iterator[wp.Launch]) -> None:
+  for launch in slices:
+    launch.launch()
