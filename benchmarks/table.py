@@ -44,7 +44,13 @@ RESULT_ROWS = (
   _physics("Humanoid in a heap on the floor", "humanoid_heap", 14),
   Row("Ant's kernels built", ("kernel.ant.build_seconds",), "<= 10 s", "make bench", " s"),
   Row("Ant's kernels loaded from the cache", ("kernel.ant.load_seconds",), "< 1 s", "make bench", " s"),
-  Row("Training Ant: network 256-128-64, 4 epochs of 2 minibatches", ("training.ant.gpurobot",), ">= 80,000 steps/s", "make bench", " steps/s"),
+  Row(
+    "Training Ant: network 256-128-64, 4 epochs of 2 minibatches",
+    ("training.ant.gpurobot",),
+    ">= 80,000 steps/s",
+    "make bench",
+    " steps/s",
+  ),
   Row(
     "beside Stable-Baselines3, same model",
     ("training.same_model.ratio",),
