@@ -96,11 +96,7 @@ class Model:
   timestep: float  # [s]
   gravity: Floats  # [3] [m/s^2]
   iterations: int
-  ls_iterations: int
-  tolerance: float
-  ls_tolerance: float
   impratio: float
-  meaninertia: float  # mean diagonal of M at qpos0; scales the solver's tolerance
 
   qpos0: Floats
   qpos_spring: Floats
@@ -119,7 +115,6 @@ class Model:
   body_iquat: Floats
   body_mass: Floats
   body_inertia: Floats
-  body_subtreemass: Floats
   body_invweight0: Floats
 
   jnt_type: Ints
@@ -240,7 +235,6 @@ def _fields(mj: mujoco.MjModel) -> dict[str, Any]:
   affine_gain = mj.actuator_gaintype == mjtGain.mjGAIN_AFFINE
   affine_bias = mj.actuator_biastype == mjtBias.mjBIAS_AFFINE
   return values | {
-    "meaninertia": float(mj.stat.meaninertia),
     "actuator_trnid": _plain(mj.actuator_trnid[:, 0]),
     "actuator_gainprm": mj.actuator_gainprm[:, :3]
     * np.stack([affine_gain | True, affine_gain, affine_gain], 1),

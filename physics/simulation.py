@@ -159,13 +159,17 @@ class Simulation:
 
   def _run(self, launches: list[wp.Launch]) -> None:
     """Run the slices, each thread taking the next one when it has done its last."""
+    # On a GPU the launch takes its place in torch's stream, behind what wrote the views.
+    stream = wp.stream_from_torch(self.device) if self.device.type == "cuda" else None
     slices = iter(launches)
-    others = [self._pool.submit(_drain, slices) for _ in range(self.threads - 1)] if self._pool else []
-    _drain(slices)
+    others = (
+      [self._pool.submit(_drain, slices, stream) for _ in range(self.threads - 1)] if self._pool else []
+    )
+    _drain(slices, stream)
     for other in others:
       other.result()
 
 
-def _drain(slices: Iterator[wp.Launch]) -> None:
+def _drain(slices: Iterator[wp.Launch], stream: wp.Stream | None) -> None:
   for launch in slices:
-    launch.launch()
+    launch.launch(stream)
