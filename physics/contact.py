@@ -86,8 +86,7 @@ class Residuals:
 class WorldContacts(Residuals):
   """Contacts of moving bodies with the world.
 
-  Their curvature is summed per body as a 6 x 6 stiffness and composed up the tree like inertia: there are no
-  Jacobian rows, and the Hessian keeps the sparsity of M.
+  Their curvature is summed per body as a 6 x 6 stiffness that acts like inertia: there are no Jacobian rows.
   """
 
   def __init__(self, model: Model, p: Poses, bodies: list[int], found: GroupList) -> None:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from physics.compact import LaneList
-from physics.statement import Statement, Value, walk
+from physics.statement import BLOCKS, Statement, Value, walk
 from physics.trace import Array, Index, Mask, Program, Scalar, Word
 
 _CTYPE = {Scalar: "T", Mask: "M", Word: "W", Index: "int"}
@@ -123,11 +123,32 @@ def numpy_function(program: Program) -> Callable[..., None]:
   return namespace["run"]
 
 
-class _Native:
-  """C++ text of a program."""
+class _Writer:
+  """Text of a program: a method `emit_<kind>` for each kind of statement, and the line that closes a block."""
+
+  closing: str
 
   def __init__(self, program: Program) -> None:
     self.program = program
+
+  def block(self, body: list[Statement], indent: str) -> Iterator[str]:
+    for statement in body:
+      yield from (indent + line for line in getattr(self, "emit_" + statement.kind)(statement))
+      if statement.kind in BLOCKS:
+        yield from self.block(statement.body, indent + "  ")
+        yield indent + self.closing
+
+  def stored(self, push: Statement) -> list[tuple[Array, Any]]:
+    """Return the fields that a push onto a lane list has to write, those that are read, with their values."""
+    lanes, _, names, values = push.args
+    fields = [(lanes.fields[name], value) for name, value in zip(names, values, strict=True)]
+    return [(array, value) for array, value in fields if _is_read(self.program, array)]
+
+
+class _Native(_Writer):
+  """C++ text of a program."""
+
+  closing = "}"
 
   def lines(self) -> Iterator[str]:
     for (integral, entries), name in self.program.tables.items():
@@ -139,13 +160,6 @@ class _Native:
       yield f"int {lanes.name}[LANES];"
     yield from self.block(self.program.body, "")
 
-  def block(self, body: list[Statement], indent: str) -> Iterator[str]:
-    for statement in body:
-      yield from (indent + line for line in getattr(self, "emit_" + statement.kind)(statement))
-      if statement.kind in ("for", "when_any", "when_equal", "when_less"):
-        yield from self.block(statement.body, indent + "  ")
-        yield indent + "}"
-
   def value(self, arg: Any) -> str:
     if isinstance(arg, Value):
       return arg.name
@@ -154,10 +168,8 @@ class _Native:
     return str(arg) if isinstance(arg, int) else f"F({_float(arg)})"
 
   def emit_op(self, s: Statement) -> Iterator[str]:
-    a = [
-      self.value(float(x) if isinstance(x, int) and s.op not in ("bit", "iadd", "isub", "imul") else x)
-      for x in s.args
-    ]
+    integral = s.op in ("bit", "iadd", "isub", "imul")
+    a = [self.value(x if integral else _real(x)) for x in s.args]
     if s.op in _INFIX:
       text = f"{a[0]} {_INFIX[s.op]} {a[1]}"
     else:
@@ -176,7 +188,7 @@ class _Native:
 
   def emit_store(self, s: Statement) -> Iterator[str]:
     index, value, kind = s.args
-    yield f"{s.op}[{self.value(index)}] = {self.value(float(value) if kind is Scalar and isinstance(value, int) else value)};"
+    yield f"{s.op}[{self.value(index)}] = {self.value(_real(value) if kind is Scalar else value)};"
 
   def emit_read(self, s: Statement) -> Iterator[str]:
     yield f"const T {s.result.name} = read_({s.op}, {self.value(s.args[0])});"
@@ -205,12 +217,8 @@ class _Native:
     yield f"for (int l = 0; l < LANES; ++l) {s.args[0].name}[l] = 0;"
 
   def emit_push(self, s: Statement) -> Iterator[str]:
-    lanes, mask, names, values = s.args
-    stored = [
-      (lanes.fields[n], v)
-      for n, v in zip(names, values, strict=True)
-      if _is_read(self.program, lanes.fields[n])
-    ]
+    lanes, mask, *_ = s.args
+    stored = self.stored(s)
     yield "{"
     for i, (array, value) in enumerate(stored):
       if array.kind is Scalar:
@@ -233,17 +241,15 @@ class _Native:
     yield "} }"
 
 
-class _Numpy:
+class _Numpy(_Writer):
   """Python text of a program: every value an array over environments, group memory a list of such arrays."""
 
+  closing = "  pass"
   OPS: ClassVar[dict[str, str]] = {
     "min": "np.minimum", "max": "np.maximum", "sqrt": "np.sqrt", "abs": "np.abs", "sin": "np.sin", "cos": "np.cos",
     "atan2": "np.arctan2", "pow": "np.power", "where": "np.where",
     "and": "np.logical_and", "or": "np.logical_or", "not": "np.logical_not",
   }  # fmt: skip
-
-  def __init__(self, program: Program) -> None:
-    self.program = program
 
   def lines(self) -> Iterator[str]:
     memories = sorted({s.op for s in walk(self.program.body) if s.kind in ("read", "write")})
@@ -256,13 +262,6 @@ class _Numpy:
     for lanes in _lane_lists(self.program):
       yield f"  {lanes.name} = np.zeros(full.shape, int)"
     yield from self.block(self.program.body, "  ")
-
-  def block(self, body: list[Statement], indent: str) -> Iterator[str]:
-    for statement in body:
-      yield from (indent + line for line in getattr(self, "emit_" + statement.kind)(statement))
-      if statement.kind in ("for", "when_any", "when_equal", "when_less"):
-        yield from self.block(statement.body, indent + "  ")
-        yield indent + "  pass"
 
   def value(self, arg: Any) -> str:
     if isinstance(arg, Value):
@@ -322,16 +321,14 @@ class _Numpy:
         yield f"{array.name} = [full] * {array.size}"
 
   def emit_push(self, s: Statement) -> Iterator[str]:
-    lanes, mask, names, values = s.args
+    lanes, mask, *_ = s.args
     count, size, dropped = lanes.name, lanes.size.name, lanes.dropped.name
     yield f"fits = {mask.name} & ({count} < {lanes.capacity})"
     yield f"{dropped}[0] = {dropped}[0] + ({mask.name} & ~fits)"
     yield f"for slot in range({lanes.capacity} if np.any(fits) else 0):"
     yield f"  here = fits & ({count} == slot)"
-    for name, value in zip(names, values, strict=True):
-      array = lanes.fields[name]
-      if _is_read(self.program, array):
-        yield f"  {array.name}[slot] = np.where(here, {self.value(value)}, {array.name}[slot])"
+    for array, value in self.stored(s):
+      yield f"  {array.name}[slot] = np.where(here, {self.value(value)}, {array.name}[slot])"
     yield f"{count} = {count} + fits"
     yield f"{size}[0] = int({count}.max())"
 

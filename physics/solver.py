@@ -40,7 +40,7 @@ class Bodies:
 class Problem:
   """What is minimised: inertia, applied joint forces, constraints (absent kinds are None)."""
 
-  body: Bodies
+  bodies: Bodies
   M: TreeMatrix
   force: list[Number]
   joints: JointRows
@@ -76,7 +76,7 @@ class Problem:
 
   def size(self, force: Sequence[Number]) -> Number:
     """Return the squared size of joint forces, each divided by the inertia that it meets at qpos0."""
-    return dot([f * f for f in force], [float(w) for w in self.body.model.dof_invweight0])
+    return dot([f * f for f in force], [float(w) for w in self.bodies.model.dof_invweight0])
 
   def slopes(self, step: Number, unsolved: Mask) -> tuple[Number, Number]:
     """Return first and second derivative of the constraints' cost, a step along the direction."""
@@ -89,10 +89,10 @@ class Problem:
 
   def newton_step(self, program: Program, gradient: list[Number], unsolved: Mask) -> list[Number]:
     """Return -H^-1 gradient at the noted residuals."""
-    model = self.body.model
+    model = self.bodies.model
     diagonal = [float(a) + d for a, d in zip(model.dof_armature, self.joints.diagonal(), strict=True)]
     stiffness = self.world.stiffness(unsolved) if self.world else {}
-    factor = factor_articulated(model, self.body.poses, self.body.inertias, stiffness, diagonal)
+    factor = factor_articulated(model, self.bodies.poses, self.bodies.inertias, stiffness, diagonal)
     half = factor.half_solve([-g for g in gradient])
     rank = self.joints.rank + (self.moving.rank if self.moving else 0)
     if rank:

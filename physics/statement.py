@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
   from physics.trace import Program
 
+BLOCKS = ("for", "when_any", "when_equal", "when_less")  # statements with a body
 DEFINITIONS = ("op", "load", "table", "read")  # statements without side effects
 
 
