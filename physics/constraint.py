@@ -13,7 +13,8 @@ import numpy as np
 
 from physics.kinematics import BALL, FREE
 from physics.low_rank import LowRank
-from physics.model import ContactPair, Floats, Model
+from physics.model import Floats, Model
+from physics.pairs import ContactPair
 from physics.spatial import Quaternion, dot
 from physics.trace import Array, Mask, Number, Program, absolute, maximum, minimum, power, sqrt, where
 

@@ -20,7 +20,7 @@ from physics.spatial import (
   cross_force,
   vector,
 )
-from physics.trace import Number
+from physics.trace import Number, number
 
 
 class TreeMatrix:
@@ -112,7 +112,7 @@ def body_inertias(model: Model, p: Poses) -> list[Inertia]:
     local = axes.times(Matrix(*(row * m for row, m in zip(axes.transposed, moments, strict=True))))
     rotation = p.rotation[body]
     rotated = local if _is_isotropic(local) else rotation.times(local).times(rotation.transposed)
-    inertias.append(Inertia.of_body(float(model.body_mass[body]), center, rotated))
+    inertias.append(Inertia.of_body(number(model.body_mass[body]), center, rotated))
   return inertias
 
 
@@ -131,7 +131,7 @@ def mass_matrix(model: Model, composite: list[Inertia], cdof: list[Motion]) -> T
   M = TreeMatrix(model)
   for i in range(model.nv):
     force = composite[model.dof_bodyid[i]] @ cdof[i]
-    M[i, i] = force.power(cdof[i]) + float(model.dof_armature[i])
+    M[i, i] = force.power(cdof[i]) + number(model.dof_armature[i])
     for j in M.ancestors(i):
       M[i, j] = force.power(cdof[j])
   return M

@@ -6,7 +6,7 @@ from physics.dynamics import TreeMatrix
 from physics.kinematics import BALL, FREE
 from physics.model import Model
 from physics.spatial import Quaternion, Vector, dot
-from physics.trace import Number, cos, sin, sqrt, where
+from physics.trace import Number, cos, number, sin, sqrt, where
 
 
 def integrate_velocity(model: Model, M: TreeMatrix, qvel: list[Number], qacc: list[Number]) -> list[Number]:
@@ -17,7 +17,7 @@ def integrate_velocity(model: Model, M: TreeMatrix, qvel: list[Number], qacc: li
   """
   h = model.timestep
   if model.eulerdamp and model.dof_damping.any():
-    damped = M.add_diagonal([h * float(damping) for damping in model.dof_damping])
+    damped = M.add_diagonal([h * number(damping) for damping in model.dof_damping])
     qacc = damped.factor().solve(M @ qacc)
   return [v + h * a for v, a in zip(qvel, qacc, strict=True)]
 

@@ -19,7 +19,7 @@ from physics.kinematics import Poses
 from physics.low_rank import LowRank
 from physics.model import Model
 from physics.spatial import Inertia, dot
-from physics.trace import Array, Mask, Number, Program, absolute, maximum, where
+from physics.trace import Array, Mask, Number, Program, absolute, maximum, number, where
 
 TOLERANCE = 1e-5  # gradient at which the search ends, relative to the forces in balance
 STEP_TOLERANCE = 1e-6  # step that ends it, relative to qacc: float32 resolves no more
@@ -76,7 +76,7 @@ class Problem:
 
   def size(self, force: Sequence[Number]) -> Number:
     """Return the squared size of joint forces, each divided by the inertia that it meets at qpos0."""
-    return dot([f * f for f in force], [float(w) for w in self.bodies.model.dof_invweight0])
+    return dot([f * f for f in force], [number(w) for w in self.bodies.model.dof_invweight0])
 
   def slopes(self, step: Number, unsolved: Mask) -> tuple[Number, Number]:
     """Return first and second derivative of the constraints' cost, a step along the direction."""
@@ -90,7 +90,7 @@ class Problem:
   def newton_step(self, program: Program, gradient: list[Number], unsolved: Mask) -> list[Number]:
     """Return -H^-1 gradient at the noted residuals."""
     model = self.bodies.model
-    diagonal = [float(a) + d for a, d in zip(model.dof_armature, self.joints.diagonal(), strict=True)]
+    diagonal = [number(a) + d for a, d in zip(model.dof_armature, self.joints.diagonal(), strict=True)]
     stiffness = self.world.stiffness(unsolved) if self.world else {}
     factor = factor_articulated(model, self.bodies.poses, self.bodies.inertias, stiffness, diagonal)
     half = factor.half_solve([-g for g in gradient])

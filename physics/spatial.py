@@ -13,7 +13,7 @@ from operator import add
 
 import numpy as np
 
-from physics.trace import Number, Scalar, Truth, atan2, cos, sin, sqrt, where
+from physics.trace import Number, Scalar, Truth, atan2, cos, number, sin, sqrt, where
 
 
 def total(terms: Iterable[Number]) -> Number:
@@ -48,9 +48,12 @@ AXES = (Vector(1.0, 0.0, 0.0), Vector(0.0, 1.0, 0.0), Vector(0.0, 0.0, 1.0))
 
 
 def vector(values: Sequence[Number] | np.ndarray) -> Vector:
-  """Make a constant vector; rounding residue of the compiler (below 1e-12) becomes zero, so that it folds."""
-  constants = [constant(value) for value in values]
-  return Vector(*(0.0 if abs(c) < 1e-12 else c for c in constants))
+  """Make a vector of the model's numbers; rounding residue (below 1e-12) becomes zero, so that it folds."""
+  return Vector(*(_clean(number(value)) for value in values))
+
+
+def _clean(value: Number) -> Number:
+  return 0.0 if isinstance(value, float) and abs(value) < 1e-12 else value
 
 
 def constant(value: Number) -> float:
@@ -110,9 +113,10 @@ class Quaternion:
   v: Vector
 
   @staticmethod
-  def constant(values: Sequence[float] | np.ndarray) -> Quaternion:
-    """Make a constant rotation."""
-    return Quaternion(1.0 if abs(values[0] - 1) < 1e-12 else float(values[0]), vector(values[1:]))
+  def constant(values: Sequence[Number] | np.ndarray) -> Quaternion:
+    """Make a rotation of the model's numbers."""
+    w = number(values[0])
+    return Quaternion(1.0 if isinstance(w, float) and abs(w - 1) < 1e-12 else w, vector(values[1:]))
 
   @staticmethod
   def about(axis: Vector, angle: Number) -> Quaternion:
@@ -265,7 +269,7 @@ class Inertia:
     return Stiffness(self.rotational, coupling, symmetric(m, m, m, 0.0, 0.0, 0.0))
 
   @staticmethod
-  def of_body(mass: float, center: Vector, rotational: Matrix) -> Inertia:
+  def of_body(mass: Number, center: Vector, rotational: Matrix) -> Inertia:
     """Return a body's inertia about the reference from the one about its centre of mass (parallel axes)."""
     h = center * mass
     xx, yy, zz = (a * b for a, b in zip(h, center, strict=True))

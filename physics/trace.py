@@ -305,6 +305,11 @@ class Program:
 # -- functions on traced or constant values
 
 
+def number(value: Any) -> Number:
+  """Return a number of the model as it enters the program: a float, or what is traced of a varied field."""
+  return value if isinstance(value, Scalar) else float(value)
+
+
 def where(mask: Truth, a: Number, b: Number) -> Number:
   """Return `a` where the mask holds, else `b`."""
   if isinstance(mask, bool):
@@ -334,7 +339,7 @@ def maximum(a: Number, b: Number) -> Number:
   return _call("max", max, a, b)
 
 
-def clip(x: Number, low: float, high: float) -> Number:
+def clip(x: Number, low: Number, high: Number) -> Number:
   """Return the value limited to an interval."""
   return minimum(maximum(x, low), high)
 

@@ -31,7 +31,7 @@ IMPORTS = {
   r"tasks/__init__\.py": {"tasks"},
   r"tasks/base\.py": {*TASK, "numpy", "physics", "tensordict"},
   r"tasks/.*": TASK,
-  r"physics/model\.py": {"mujoco", "numpy", "physics"},
+  r"physics/(load|support)\.py": {"mujoco", "numpy", "physics"},
   r"physics/parity\.py": {"mujoco", "numpy", "physics", "torch"},
   r"physics/simulation\.py": {"numpy", "physics", "torch", "warp"},
   r"physics/.*": {"numpy", "physics", "warp"},

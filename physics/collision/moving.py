@@ -22,7 +22,8 @@ from physics.collision.world import is_still
 from physics.compact import GroupList, LaneList
 from physics.constraint import contact_law
 from physics.kinematics import Poses
-from physics.model import ContactPair, Model
+from physics.model import Model
+from physics.pairs import ContactPair
 from physics.spatial import Vector, dot
 from physics.trace import Array, Index, Program, where
 

@@ -24,7 +24,8 @@ from physics.collision.geometry import (
 from physics.compact import GroupList
 from physics.constraint import contact_law
 from physics.kinematics import Poses
-from physics.model import ContactPair, Model
+from physics.model import Model
+from physics.pairs import ContactPair
 from physics.spatial import Vector, dot, vector
 from physics.trace import Number, Program, where
 

@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from physics.layout import Layout
-from physics.model import Model, load_model
+from physics.load import load_model
+from physics.model import Model
 from physics.parity import Dynamics, States, one_ulp_effect, random_states, reference
 from physics.simulation import Simulation
 

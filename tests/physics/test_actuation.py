@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from physics.actuation import actuator_forces
-from physics.model import load_model
+from physics.load import load_model
 from physics.parity import random_states
 from tests.physics.conftest import load
 from tests.physics.oracle import mujoco_at

@@ -15,7 +15,7 @@ from physics.constraint import (
   joint_rows,
   law,
 )
-from physics.model import load_model
+from physics.load import load_model
 from physics.parity import random_states
 from tests.physics.conftest import load
 from tests.physics.oracle import evaluate, mujoco_at

@@ -7,7 +7,9 @@ import mujoco
 import numpy as np
 import pytest
 
-from physics.model import Model, UnsupportedModel, load_model
+from physics.load import load_model
+from physics.model import Model
+from physics.support import UnsupportedModel
 
 ARM = """
 <mujoco>

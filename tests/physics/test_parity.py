@@ -9,7 +9,7 @@ import torch
 
 from physics import solver
 from physics.emit import numpy_function
-from physics.model import load_model
+from physics.load import load_model
 from physics.parity import (
   MujocoSimulation,
   States,

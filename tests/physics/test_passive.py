@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from physics.model import load_model
+from physics.load import load_model
 from physics.parity import random_states
 from physics.passive import passive_forces
 from tests.physics.conftest import load

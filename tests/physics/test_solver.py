@@ -10,7 +10,7 @@ from physics.articulated import welded_inertias
 from physics.constraint import JointRows, Row
 from physics.dynamics import body_inertias, composite_inertias, mass_matrix
 from physics.kinematics import poses
-from physics.model import load_model
+from physics.load import load_model
 from physics.solver import Bodies, Problem, solve
 from tests.physics.oracle import dense, evaluate
 

@@ -16,7 +16,7 @@ from physics.collision.geometry import (
   touch,
 )
 from physics.kinematics import poses
-from physics.model import load_model
+from physics.load import load_model
 from physics.spatial import ZERO, Quaternion, Vector, cross, dot
 from tests.physics.conftest import load
 from tests.physics.oracle import assert_same_rows, mujoco_at

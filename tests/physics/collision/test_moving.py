@@ -6,7 +6,7 @@ import pytest
 from physics.collision.moving import common_origin, find_moving_contacts, moving_pairs, words
 from physics.collision.world import is_still
 from physics.kinematics import poses
-from physics.model import load_model
+from physics.load import load_model
 from physics.parity import random_states
 from physics.trace import has_bit, where
 from tests.physics.conftest import load

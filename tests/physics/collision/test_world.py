@@ -6,7 +6,7 @@ import pytest
 from physics.collision.geometry import tangents
 from physics.collision.world import find_world_contacts, is_still, world_pairs
 from physics.kinematics import poses
-from physics.model import load_model
+from physics.load import load_model
 from physics.parity import random_states
 from physics.spatial import Vector
 from tests.physics.conftest import load

@@ -1,0 +1,152 @@
+"""What the engine does not compute, named before anything runs: one line with the element and the feature."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import mujoco
+import numpy as np
+from mujoco import (
+  mjtBias,
+  mjtCone,
+  mjtDisableBit,
+  mjtDyn,
+  mjtEnableBit,
+  mjtGain,
+  mjtGeom,
+  mjtIntegrator,
+  mjtObj,
+  mjtTrn,
+)
+
+from physics.model import Floats
+from physics.pairs import ContactPair
+
+SHAPES = (mjtGeom.mjGEOM_PLANE, mjtGeom.mjGEOM_SPHERE, mjtGeom.mjGEOM_CAPSULE)
+ACTUATOR_TYPES = {
+  "trntype": (mjtTrn, (mjtTrn.mjTRN_JOINT,)),
+  "dyntype": (mjtDyn, (mjtDyn.mjDYN_NONE,)),
+  "gaintype": (mjtGain, (mjtGain.mjGAIN_FIXED, mjtGain.mjGAIN_AFFINE)),
+  "biastype": (mjtBias, (mjtBias.mjBIAS_NONE, mjtBias.mjBIAS_AFFINE)),
+}
+# Enable flags that change the motion; energy, fwdinv and invdiscrete do not.
+REFUSED_FLAGS = (
+  mjtEnableBit.mjENBL_OVERRIDE,
+  mjtEnableBit.mjENBL_SLEEP,
+  mjtEnableBit.mjENBL_DIAGEXACT,
+  mjtEnableBit.mjENBL_IPC,
+  mjtEnableBit.mjENBL_SPECULATIVE,
+)
+MUST_BE_ZERO = {  # field: (kind of element, feature that a number other than zero asks for)
+  "jnt_stiffnesspoly": ("joint", "nonlinear stiffness"),
+  "jnt_springyield": ("joint", "springyield (a plastic spring)"),
+  "dof_dampingpoly": ("joint", "nonlinear damping"),
+  "body_gravcomp": ("body", "gravcomp"),
+  "geom_adhesion": ("geom", "adhesion"),
+  "pair_adhesion": ("pair", "adhesion"),
+  "geom_surfacevel": ("geom", "surfacevel"),
+  "tendon_limited": ("tendon", "a tendon's limit"),
+  "tendon_stiffness": ("tendon", "a tendon's stiffness"),
+  "tendon_stiffnesspoly": ("tendon", "a tendon's stiffness"),
+  "tendon_damping": ("tendon", "a tendon's damping"),
+  "tendon_dampingpoly": ("tendon", "a tendon's damping"),
+  "tendon_frictionloss": ("tendon", "a tendon's frictionloss"),
+  "tendon_armature": ("tendon", "a tendon's armature"),
+  "actuator_armature": ("actuator", "an actuator's armature"),
+  "actuator_damping": ("actuator", "an actuator's damping"),
+  "actuator_dampingpoly": ("actuator", "an actuator's damping"),
+  "actuator_delay": ("actuator", "delay"),
+  "actuator_history": ("actuator", "a history buffer"),
+}
+
+
+class UnsupportedModel(ValueError):
+  """A model asks for what this engine does not compute; the message names the element and the feature."""
+
+
+def disabled(mj: mujoco.MjModel, *bits: mjtDisableBit) -> bool:
+  """Return whether any of these disable flags is set."""
+  return any(mj.opt.disableflags & bit for bit in bits)
+
+
+def unsupported(mj: mujoco.MjModel, pairs: tuple[ContactPair, ...]) -> Iterator[tuple[str, str]]:
+  """Yield (element, feature) for all that the engine lacks."""
+  yield from _unsupported_elements(mj)
+  yield from _unsupported_contacts(mj, pairs)
+
+
+def label(mj: mujoco.MjModel, kind: str, index: int) -> str:
+  """Return how messages name an element: its name, or its number if it has none."""
+  name = mujoco.mj_id2name(mj, getattr(mjtObj, f"mjOBJ_{kind.upper()}"), index)
+  return f"{kind} {name!r}" if name else f"{kind} {index}"
+
+
+def _unsupported_elements(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
+  """Yield (element, feature) for all that the engine lacks, contacts excepted."""
+  yield from _unsupported_options(mj)
+  constrained = not disabled(mj, mjtDisableBit.mjDSBL_CONSTRAINT, mjtDisableBit.mjDSBL_EQUALITY)
+  for kind, count in (("flex", mj.nflex), ("plugin", mj.nplugin), ("equality", mj.neq if constrained else 0)):
+    if count:
+      yield label(mj, kind, 0), f"a model with {kind} elements"
+  for field, (kind, feature) in MUST_BE_ZERO.items():
+    for i, value in enumerate(getattr(mj, field)):
+      if np.any(value):
+        yield label(mj, kind, mj.dof_jntid[i] if field.startswith("dof_") else i), feature
+  for i in np.flatnonzero(mj.body_mocapid >= 0).tolist():
+    yield label(mj, "body", i), "mocap"
+  for i in np.flatnonzero(mj.jnt_limited).tolist():
+    if _mixes_formats(mj.jnt_solref[i]):
+      yield label(mj, "joint", i), "solreflimit of mixed signs"
+  for i in np.flatnonzero(mj.dof_frictionloss).tolist():
+    if _mixes_formats(mj.dof_solref[i]):
+      yield label(mj, "joint", mj.dof_jntid[i]), "solreffriction of mixed signs"
+  yield from _unsupported_actuators(mj)
+
+
+def _unsupported_options(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
+  option = mj.opt
+  if option.integrator != mjtIntegrator.mjINT_EULER:
+    name = enum_name(mjtIntegrator(option.integrator))
+    yield "option", f"integrator {name} (which load_model(..., integrator='Euler') replaces)"
+  if option.cone != mjtCone.mjCONE_PYRAMIDAL:
+    yield "option", "the elliptic cone"
+  if option.noslip_iterations:
+    yield "option", "the noslip solver"
+  if option.density or option.viscosity:
+    yield "option", "a fluid (density, viscosity)"
+  if any(option.disableactuator >> group & 1 for group in mj.actuator_group):
+    yield "option", "actuatorgroupdisable"
+  for flag in REFUSED_FLAGS:
+    if option.enableflags & flag:
+      yield "option", f"flag {enum_name(flag)}"
+
+
+def _unsupported_actuators(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
+  for i in range(mj.nactuator):
+    for field, (kind, supported) in ACTUATOR_TYPES.items():
+      value = int(getattr(mj, f"actuator_{field}")[i])
+      if value not in supported:
+        yield label(mj, "actuator", i), f"{field} {enum_name(kind(value))}"
+    if mj.actuator_ctrlnum[i] != 1:
+      yield label(mj, "actuator", i), f"an actuator with {mj.actuator_ctrlnum[i]} controls"
+
+
+def _unsupported_contacts(mj: mujoco.MjModel, pairs: tuple[ContactPair, ...]) -> Iterator[tuple[str, str]]:
+  for pair in pairs:
+    names = [label(mj, "geom", geom) for geom in (pair.geom1, pair.geom2)]
+    for geom, name in zip((pair.geom1, pair.geom2), names, strict=True):
+      if int(mj.geom_type[geom]) not in SHAPES:
+        yield name, f"collision of a {enum_name(mjtGeom(mj.geom_type[geom]))}"
+    if pair.condim not in (1, 3):
+      yield " against ".join(names), f"condim {pair.condim}"
+    if _mixes_formats(pair.solref):
+      yield " against ".join(names), "solref of mixed signs"
+
+
+def _mixes_formats(solref: Floats) -> bool:
+  """Return whether only one number is negated stiffness or damping, so that MuJoCo would use its default."""
+  return bool((solref[0] > 0) != (solref[1] > 0))
+
+
+def enum_name(member: Any) -> str:
+  """Return how MJCF calls an enumeration's member: mjTRN_SITE is 'site'."""
+  return str(member.name).split("_", 1)[1].lower()
