@@ -310,6 +310,11 @@ def number(value: Any) -> Number:
   return value if isinstance(value, Scalar) else float(value)
 
 
+def is_zero(value: Any) -> bool:
+  """Return whether a number of the model is known to be zero; what is traced never is."""
+  return not isinstance(value, Scalar) and float(value) == 0.0
+
+
 def where(mask: Truth, a: Number, b: Number) -> Number:
   """Return `a` where the mask holds, else `b`."""
   if isinstance(mask, bool):

@@ -9,12 +9,21 @@ import numpy as np
 
 from physics.kinematics import Poses
 from physics.model import Model
-from physics.spatial import AXES, ZERO, Quaternion, Vector, cross, dot, select, vector
+from physics.spatial import AXES, ZERO, Matrix, Quaternion, Vector, cross, dot, select, vector
 from physics.trace import Number, Truth, absolute, clip, maximum, negate, sqrt, where
 
 PLANE, SPHERE, CAPSULE = 0, 2, 3  # mjtGeom
 PARALLEL = 1e-4  # angle [rad] below which capsules count as parallel, as in MuJoCo
 COINCIDENT = 1e-6  # distance [m] below which points count as one
+
+
+@dataclass(frozen=True)
+class Shape:
+  """A geom: centre, relative to a reference that both geoms of a pair share; axes; MuJoCo's sizes."""
+
+  position: Vector
+  rotation: Matrix  # geom to world: columns are the geom's axes
+  size: tuple[Number, Number, Number]
 
 
 @dataclass(frozen=True)
