@@ -32,7 +32,7 @@ IMPORTS = {
   r"tasks/base\.py": {*TASK, "numpy", "physics", "tensordict"},
   r"tasks/.*": TASK,
   r"physics/(load|support)\.py": {"mujoco", "numpy", "physics"},
-  r"physics/parity\.py": {"mujoco", "numpy", "physics", "torch"},
+  r"physics/parity/.*": {"mujoco", "numpy", "physics", "torch"},
   r"physics/simulation\.py": {"numpy", "physics", "torch", "warp"},
   r"physics/.*": {"numpy", "physics", "warp"},
 }

@@ -1,0 +1,174 @@
+"""Two engines behind the names of `Simulation`: MuJoCo C, and the traced program without compilation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import mujoco
+import numpy as np
+import torch
+from mujoco import mjtState
+
+from physics import solver
+from physics.emit import numpy_function
+from physics.layout import Layout
+from physics.model import Floats, Model
+from physics.step import trace_step
+
+DERIVED = ("qacc", "xpos", "xquat", "cfrc_ext")
+# All that MuJoCo's future depends on and this engine knows of, in the order in which mj_getState packs it.
+STATE = {
+  "time": mjtState.mjSTATE_TIME,
+  "qpos": mjtState.mjSTATE_QPOS,
+  "qvel": mjtState.mjSTATE_QVEL,
+  "act": mjtState.mjSTATE_ACT,
+  "history": mjtState.mjSTATE_HISTORY,
+  "qacc_warmstart": mjtState.mjSTATE_WARMSTART,
+  "ctrl": mjtState.mjSTATE_CTRL,
+  "mocap_pos": mjtState.mjSTATE_MOCAP_POS,
+  "mocap_quat": mjtState.mjSTATE_MOCAP_QUAT,
+}
+SIGNATURE = sum(part.value for part in STATE.values())
+
+
+class MujocoSimulation:
+  """MuJoCo C stepping `num_envs` environments one by one, in float64, behind the names of `Simulation`.
+
+  Fields are tensors [num_envs, ...] on the CPU, written in place and never rebound; `outputs` names derived
+  ones. MuJoCo by itself resets an environment whose state is not finite.
+  """
+
+  def __init__(self, model: Model, num_envs: int, outputs: Sequence[str] = DERIVED) -> None:
+    self.model, self.num_envs = model, num_envs
+    self.device, self.threads = torch.device("cpu"), 1
+    self._data = mujoco.MjData(model.mj)
+    self._start = np.empty(mujoco.mj_stateSize(model.mj, SIGNATURE))
+    mujoco.mj_getState(model.mj, self._data, self._start, SIGNATURE)
+    self._state = np.tile(self._start, (num_envs, 1))
+    views = torch.from_numpy(self._state).split(
+      [mujoco.mj_stateSize(model.mj, part.value) for part in STATE.values()], dim=1
+    )
+    for name, view in zip(STATE, views, strict=True):
+      setattr(self, name, view.unflatten(1, np.shape(getattr(self._data, name)) or (1,)))
+    self._outputs = {name: np.zeros((num_envs, *self._read(name).shape)) for name in outputs}
+    for name, array in self._outputs.items():
+      setattr(self, name, torch.from_numpy(array))
+    self.contact_count = torch.zeros(num_envs, dtype=torch.int32)
+    self.overflow = torch.zeros(num_envs, dtype=torch.int32)  # stays 0: MuJoCo's lists grow
+    self.solver_niter = torch.zeros(num_envs, dtype=torch.int32)
+
+  def step(self, substeps: int = 1, ctrl: torch.Tensor | None = None) -> None:
+    """Advance by `substeps` time steps; `ctrl` [num_envs, substeps, nu] gives each its own control."""
+    for env in range(self.num_envs):
+      self._load(env)
+      for substep in range(substeps):
+        if ctrl is not None:
+          self._data.ctrl[:] = ctrl[env, substep].numpy()
+        mujoco.mj_step(self.model.mj, self._data)
+      mujoco.mj_getState(self.model.mj, self._data, self._state[env], SIGNATURE)
+      self._store(env)
+
+  def forward(self, mask: torch.Tensor | None = None) -> None:
+    """Compute derived quantities of the present state where `mask` [num_envs] holds (default: everywhere)."""
+    for env in self._selected(mask):
+      self._load(env)
+      mujoco.mj_forward(self.model.mj, self._data)
+      self._store(env)
+
+  def reset(self, mask: torch.Tensor | None = None) -> None:
+    """Set the model's defaults where `mask` [num_envs] holds (default: everywhere)."""
+    self._state[self._selected(mask)] = self._start
+
+  def get_state(self) -> torch.Tensor:
+    """Return a copy [num_envs, size] of all that the future depends on."""
+    return torch.from_numpy(self._state.copy())
+
+  def set_state(self, state: torch.Tensor) -> None:
+    """Restore what `get_state` returned."""
+    self._state[:] = state.numpy()
+
+  def _selected(self, mask: torch.Tensor | None) -> list[int]:
+    return list(range(self.num_envs)) if mask is None else torch.nonzero(mask).flatten().tolist()
+
+  def _load(self, env: int) -> None:
+    mujoco.mj_setState(self.model.mj, self._data, self._state[env], SIGNATURE)
+
+  def _store(self, env: int) -> None:
+    mujoco.mj_rnePostConstraint(self.model.mj, self._data)
+    for name, array in self._outputs.items():
+      array[env] = self._read(name)
+    self.contact_count[env] = int((self._data.contact.exclude == 0).sum())
+    self.solver_niter[env] = int(self._data.solver_niter.max())
+
+  def _read(self, name: str) -> Floats:
+    return read_field(self.model.mj, self._data, name)
+
+
+def read_field(mj: mujoco.MjModel, data: mujoco.MjData, name: str) -> Floats:
+  """Return a field of MuJoCo's data; `qM` is the mass matrix [nv, nv] with both triangles."""
+  return full_mass_matrix(mj, data) if name == "qM" else getattr(data, name)
+
+
+def full_mass_matrix(mj: mujoco.MjModel, data: mujoco.MjData) -> Floats:
+  """Return M [nv, nv], both triangles."""
+  M = np.zeros((mj.nv, mj.nv))
+  mujoco.mj_fullM(mj, data, M)
+  return M
+
+
+class NumpySimulation:
+  """The traced program run by NumPy: in float64 it shows its mathematics, in float32 its rounding.
+
+  Fields are tensors [num_envs, ...] on the CPU, of the precision that `dtype` says, counters included.
+  """
+
+  qpos: torch.Tensor  # [num_envs, nq]
+  ctrl: torch.Tensor  # [num_envs, nu]
+  overflow: torch.Tensor  # [num_envs]
+
+  def __init__(
+    self, model: Model, num_envs: int, outputs: Sequence[str] = DERIVED, dtype: type[np.floating] = np.float64
+  ) -> None:
+    self.model, self.num_envs = model, num_envs
+    self.layout = Layout(model, tuple(outputs))
+    with _solver_tolerance(1e-13 if dtype == np.float64 else solver.TOLERANCE):
+      self._run = numpy_function(trace_step(model, self.layout))
+    self._memory = np.zeros((self.layout.rows, num_envs), dtype)
+    self._controls = np.zeros((max(1, model.nu), num_envs), dtype)
+    self.ctrl = torch.from_numpy(self._controls[: model.nu].T)
+    for name, block in self.layout.blocks.items():
+      rows = torch.from_numpy(self._memory[block.start : block.start + block.rows].T)
+      setattr(self, name, rows.unflatten(1, block.shape) if block.shape else rows[:, 0])
+    self.reset()
+
+  def step(self, substeps: int = 1) -> None:
+    """Advance by `substeps` time steps."""
+    self._evaluate(substeps, 1)
+
+  def forward(self) -> None:
+    """Compute derived quantities of the present state."""
+    self._evaluate(1, 0)
+
+  def reset(self) -> None:
+    """Set the model's defaults."""
+    self._memory[:] = 0.0
+    self._memory[self.layout.blocks["mask"].start] = 1.0
+    self._controls[:] = 0.0
+    data = mujoco.MjData(self.model.mj)
+    for name, block in self.layout.blocks.items():
+      if name in STATE:
+        self._memory[block.start : block.start + block.rows] = np.reshape(getattr(data, name), (-1, 1))
+
+  def _evaluate(self, substeps: int, integrate: int) -> None:
+    arrays = {"state": self._memory} | ({"control": self._controls} if self.model.nu else {})
+    with np.errstate(all="ignore"):
+      self._run(substeps, 0, integrate, **arrays)
+
+
+@contextmanager
+def _solver_tolerance(tolerance: float) -> Iterator[None]:
+  """Trace with another tolerance of the solver; its own is what float32 resolves."""
+  before, solver.TOLERANCE = solver.TOLERANCE, tolerance
+  yield
+  solver.TOLERANCE = before

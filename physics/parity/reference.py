@@ -1,0 +1,116 @@
+"""What MuJoCo C makes of states, and what rounding alone may change in that."""
+
+import copy
+import dataclasses
+
+import mujoco
+import numpy as np
+from mujoco import mjtDisableBit
+
+from physics.model import Floats, Model
+from physics.parity.engines import read_field
+from physics.parity.states import States
+
+MIXED = ("friction", "solref", "solimp", "margin")  # `Model` holds them per pair, MuJoCo per geom and <pair>
+
+
+@dataclasses.dataclass(frozen=True)
+class Dynamics:
+  """What MuJoCo C makes of states, its solver run to convergence; MuJoCo's names, in the pipeline's order."""
+
+  xpos: Floats  # [num_states, nbody, 3]
+  xquat: Floats  # [num_states, nbody, 4]
+  qM: Floats  # noqa: N815 (MuJoCo's name) [num_states, nv, nv]
+  qfrc_bias: Floats  # [num_states, nv]
+  qfrc_passive: Floats  # [num_states, nv]
+  qfrc_actuator: Floats  # [num_states, nv]
+  qacc_smooth: Floats  # [num_states, nv]
+  qacc: Floats  # [num_states, nv]
+  cfrc_ext: Floats  # [num_states, nbody, 6]
+  sensordata: Floats  # [num_states, nsensordata]
+  qpos: Floats  # [num_states, nq] a time step later
+  qvel: Floats  # [num_states, nv] a time step later
+  act: Floats  # [num_states, na] a time step later
+
+
+STAGES = tuple(field.name for field in dataclasses.fields(Dynamics))[:-3]
+STEP = ("qpos", "qvel", "act")
+
+
+def reference(model: Model, states: States) -> Dynamics:
+  """Compute the dynamics of `states` in MuJoCo C."""
+  return _dynamics(converging(model.mj), states)
+
+
+def converging(mj: mujoco.MjModel) -> mujoco.MjModel:
+  """Return a copy of the model whose solver starts cold and stops only when float64 has no better answer."""
+  mj = copy.copy(mj)
+  mj.opt.tolerance, mj.opt.ls_tolerance = 1e-14, 1e-8
+  mj.opt.iterations, mj.opt.ls_iterations = 200, 200
+  mj.opt.disableflags |= mjtDisableBit.mjDSBL_WARMSTART
+  return mj
+
+
+def _dynamics(mj: mujoco.MjModel, states: States) -> Dynamics:
+  data = mujoco.MjData(mj)
+  rows: dict[str, list[Floats]] = {name: [] for name in (*STAGES, *STEP)}
+  for index in range(len(states)):
+    mujoco.mj_resetData(mj, data)
+    states.load(index, data)
+    mujoco.mj_forward(mj, data)
+    mujoco.mj_rnePostConstraint(mj, data)
+    for name in STAGES:
+      rows[name].append(read_field(mj, data, name).copy())
+    mujoco.mj_step(mj, data)
+    for name in STEP:
+      rows[name].append(getattr(data, name).copy())
+  return Dynamics(**{name: np.stack(values) for name, values in rows.items()})
+
+
+def relative_error(values: Floats, expected: Floats) -> Floats:
+  """Return per state the largest deviation, relative to the larger of 1 and the largest expected value."""
+  values, expected = (array.reshape(len(array), -1) for array in (values, expected))
+  deviation = np.abs(values - expected).max(axis=1, initial=0.0)
+  return deviation / np.maximum(1.0, np.abs(expected).max(axis=1, initial=0.0))
+
+
+def one_ulp_effect(model: Model, states: States, draws: int = 16, seed: int = 0) -> Dynamics:
+  """Return per state the largest relative error that rounding to float32 can explain, by field.
+
+  Each draw moves every number of the model and of the states by one unit in the last place of float32, up or
+  down, and lets MuJoCo C compute in float64. The result's fields have shape [num_states].
+  """
+  random = np.random.default_rng(seed)
+  expected = reference(model, states)
+  effects = []
+  for _ in range(draws):
+    found = _dynamics(perturbed(model.mj, random), perturbed_states(states, random))
+    effects.append(
+      [relative_error(getattr(found, name), getattr(expected, name)) for name in (*STAGES, *STEP)]
+    )
+  return Dynamics(*np.max(effects, axis=0))
+
+
+def perturbed(mj: mujoco.MjModel, random: np.random.Generator) -> mujoco.MjModel:
+  """Return a converging copy with every number that `Model` holds moved by one float32 unit."""
+  mj = converging(mj)
+  names = [field.name for field in dataclasses.fields(Model)]
+  names += [f"{element}_{parameter}" for element in ("geom", "pair") for parameter in MIXED]
+  for name in names:
+    values = getattr(mj, name, None)
+    if isinstance(values, np.ndarray) and values.dtype == np.float64:
+      values[:] = _moved(values, random)
+  mj.opt.gravity = _moved(mj.opt.gravity, random)
+  return mj
+
+
+def perturbed_states(states: States, random: np.random.Generator) -> States:
+  """Return the states with every number moved by one float32 unit, time and history excepted."""
+  moved = {name: _moved(values, random) for name, values in states.parts() if name not in ("time", "history")}
+  return dataclasses.replace(states, **moved)
+
+
+def _moved(values: Floats, random: np.random.Generator) -> Floats:
+  """Move each number by one float32 unit in the last place, up or down; zeros stay."""
+  ulp = np.spacing(np.abs(values).astype(np.float32)).astype(np.float64)
+  return values + ulp * random.choice([-1.0, 1.0], size=values.shape) * (values != 0)

@@ -1,0 +1,174 @@
+"""States to compare engines on: drawn at random, or recorded along MuJoCo's trajectories."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import mujoco
+import numpy as np
+import torch
+from mujoco import mjtGeom, mjtJoint
+
+from physics.model import Floats, Model
+
+FASTEST = 100.0  # [m/s, rad/s] a state beyond it says more about its own numbers than about an engine
+
+
+@dataclasses.dataclass(frozen=True)
+class States:
+  """States and controls of a model, one per row; all numbers of float32, history and time excepted.
+
+  What is None is at the model's start.
+  """
+
+  qpos: Floats  # [num_states, nq]
+  qvel: Floats  # [num_states, nv]
+  ctrl: Floats  # [num_states, nu]
+  act: Floats | None = None  # [num_states, na]
+  mocap_pos: Floats | None = None  # [num_states, nmocap, 3]
+  mocap_quat: Floats | None = None  # [num_states, nmocap, 4]
+  qacc_warmstart: Floats | None = None  # [num_states, nv]
+  history: Floats | None = None  # [num_states, nhistory]
+  time: Floats | None = None  # [num_states, 1]
+
+  def __len__(self) -> int:
+    return len(self.qpos)
+
+  def parts(self) -> Iterator[tuple[str, Floats]]:
+    """Yield name and values of all that is given."""
+    for field in dataclasses.fields(self):
+      values = getattr(self, field.name)
+      if values is not None and values.size:
+        yield field.name, values
+
+  def write_to(self, simulation: Any) -> None:
+    """Set a simulation, reset before, to these states; time only where the simulation keeps one."""
+    for name, values in self.parts():
+      if name != "time" or hasattr(simulation, name):
+        getattr(simulation, name)[:] = torch.from_numpy(values)
+
+  def load(self, index: int, data: mujoco.MjData) -> None:
+    """Set MuJoCo's data, reset before, to one of them."""
+    for name, values in self.parts():
+      if name == "time":
+        data.time = values[index, 0]
+      else:
+        getattr(data, name)[:] = values[index]
+
+  @staticmethod
+  def of(rows: list[dict[str, Floats]]) -> "States":
+    """Collect what `_snapshot` returned."""
+    fields = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+    exact = ("history", "time")
+    return States(**{n: v if n in exact else v.astype(np.float32).astype(float) for n, v in fields.items()})
+
+
+def random_states(model: Model, count: int, seed: int = 0) -> States:
+  """Return a mixture of states: in the air, on the ground, in self-contact, beyond limits, in motion.
+
+  Half come out of rollouts of up to a second with random controls; half of the others have their free bodies
+  lowered onto the nearest plane. Limited joints reach a tenth of their range beyond their limits.
+  """
+  random = np.random.default_rng(seed)
+  mj, data, rows = model.mj, mujoco.MjData(model.mj), []
+  for index in range(count):
+    mujoco.mj_resetData(mj, data)
+    _randomize(model, data, random)
+    if index % 4 == 1:
+      _lower_onto_planes(model, data, random)
+    row = _snapshot(data)
+    if index % 4 in (2, 3):
+      mujoco.mj_step(mj, data, int(random.uniform(0, 1) / mj.opt.timestep))
+      data.qacc_warmstart[:] = 0.0
+      if _is_tame(data):
+        row = _snapshot(data)
+    rows.append(row)
+  return States.of(rows)
+
+
+def recorded_states(model: Model, trajectories: int, steps: int, seed: int = 0) -> States:
+  """Return the states before each step of MuJoCo's trajectories under random controls, with warm starts."""
+  random = np.random.default_rng(seed)
+  mj, data, rows = model.mj, mujoco.MjData(model.mj), []
+  for _ in range(trajectories):
+    mujoco.mj_resetData(mj, data)
+    _randomize(model, data, random)
+    for step in range(steps):
+      if step % 10 == 0:
+        data.ctrl[:] = _random_controls(model, random)
+      if _is_tame(data):
+        rows.append(_snapshot(data))
+      mujoco.mj_step(mj, data)
+  return States.of(rows)
+
+
+def _snapshot(data: mujoco.MjData) -> dict[str, Floats]:
+  return {field.name: np.array(getattr(data, field.name), ndmin=1) for field in dataclasses.fields(States)}
+
+
+def _is_tame(data: mujoco.MjData) -> bool:
+  values = (data.qpos, data.qvel, data.act, data.qacc_warmstart)
+  return all(np.isfinite(v).all() for v in values) and bool(np.abs(data.qvel).max(initial=0) < FASTEST)
+
+
+def _randomize(model: Model, data: mujoco.MjData, random: np.random.Generator) -> None:
+  """Draw pose, velocity, activations, controls and the poses of mocap bodies."""
+  data.qpos[:] = _random_pose(model, random)
+  data.qvel[:] = random.normal(size=model.nv)
+  data.ctrl[:] = _random_controls(model, random)
+  data.act[:] = random.uniform(-0.5, 0.5, size=data.act.shape)
+  data.mocap_pos[:] += 0.05 * random.normal(size=data.mocap_pos.shape)
+  for quaternion in data.mocap_quat:
+    mujoco.mju_mulQuat(quaternion, quaternion.copy(), _random_rotation(random, 0.3))
+
+
+def _random_pose(model: Model, random: np.random.Generator) -> Floats:
+  qpos = model.qpos0.copy()
+  for joint in range(model.njnt):
+    at, kind = model.jnt_qposadr[joint], mjtJoint(model.jnt_type[joint])
+    low, high = model.jnt_range[joint]
+    if kind in (mjtJoint.mjJNT_HINGE, mjtJoint.mjJNT_SLIDE):
+      if model.jnt_limited[joint]:
+        qpos[at] = random.uniform(low - 0.1 * (high - low), high + 0.1 * (high - low))
+      else:
+        qpos[at] += 0.5 * random.normal()
+      continue
+    if kind == mjtJoint.mjJNT_FREE:
+      qpos[at : at + 3] += 0.2 * random.normal(size=3)
+      at += 3
+    limit = high if model.jnt_limited[joint] else np.pi / 1.1
+    qpos[at : at + 4] = _random_rotation(random, 1.1 * limit)
+  return qpos
+
+
+def _random_rotation(random: np.random.Generator, limit: float) -> Floats:
+  """Return the quaternion of a turn by up to `limit` [rad] about any axis."""
+  axis, angle = random.normal(size=3), random.uniform(0, limit)
+  return np.array([np.cos(angle / 2), *(np.sin(angle / 2) * axis / np.linalg.norm(axis))])
+
+
+def _random_controls(model: Model, random: np.random.Generator) -> Floats:
+  """Return controls within their ranges, and a fifth beyond, so that clamping is seen."""
+  limited = model.actuator_ctrllimited[:, None]
+  low, high = np.where(limited, model.actuator_ctrlrange, np.array([-1.0, 1.0])).T
+  return (low + high) / 2 + random.uniform(-0.6, 0.6, size=model.nu) * (high - low)
+
+
+def _lower_onto_planes(model: Model, data: mujoco.MjData, random: np.random.Generator) -> None:
+  """Move each free body along the normal of the nearest plane until its tree touches, 2 cm deep at most."""
+  mujoco.mj_kinematics(model.mj, data)
+  planes = [geom for geom in range(model.ngeom) if model.geom_type[geom] == mjtGeom.mjGEOM_PLANE.value]
+  free = [joint for joint in range(model.njnt) if model.jnt_type[joint] == mjtJoint.mjJNT_FREE.value]
+  for joint in free if planes else ():
+    tree = model.body_treeid[model.jnt_bodyid[joint]]
+    geoms = [geom for geom in range(model.ngeom) if model.body_treeid[model.geom_bodyid[geom]] == tree]
+    heights = [
+      (mujoco.mj_geomDistance(model.mj, data, plane, geom, 100.0, None), plane)
+      for plane in planes
+      for geom in geoms
+    ]
+    height, plane = min(heights)
+    at = model.jnt_qposadr[joint]
+    data.qpos[at : at + 3] -= (height + random.uniform(-0.005, 0.02)) * data.geom_xmat[plane].reshape(3, 3)[
+      :, 2
+    ]
