@@ -193,6 +193,8 @@ class MovingContacts(Residuals):
   They couple branches of the tree, so their Hessian enters the Newton step as a low-rank correction.
   """
 
+  found: LaneList
+
   def __init__(self, model: Model, p: Poses, moving: MovingPairs, found: LaneList) -> None:
     self.model, self.p, self.moving, self.found = model, p, moving, found
     self.program = found.program

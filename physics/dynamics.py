@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -45,11 +45,12 @@ class TreeMatrix:
     """Return a matrix of its own with the same entries."""
     return TreeMatrix(self.model, dict(self.entries))
 
-  def add_diagonal(self, values: Sequence[Number]) -> TreeMatrix:
-    """Return the matrix plus a diagonal one."""
+  def add(self, values: Mapping[tuple[int, int], Number]) -> TreeMatrix:
+    """Return the matrix plus a symmetric one of entries (i, j), i >= j; those off the tree are left out."""
     result = self.copy()
-    for i, value in enumerate(values):
-      result[i, i] = result[i, i] + value
+    for at, value in values.items():
+      if at in result.entries:
+        result[at] = result[at] + value
     return result
 
   def __matmul__(self, x: Sequence[Number]) -> list[Number]:

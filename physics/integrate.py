@@ -1,25 +1,184 @@
-"""Time integration: semi-implicit Euler with implicit joint damping."""
+"""Time integration: Euler and implicitfast, with damping at the end of the step, and Runge-Kutta.
+
+Source: MuJoCo's manual, chapter Computation, section Numerical integration.
+"""
 
 from __future__ import annotations
 
-from physics.dynamics import TreeMatrix
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from physics.forward import Evaluation
 from physics.kinematics import BALL, FREE
 from physics.model import Model
-from physics.spatial import Quaternion, Vector, dot
-from physics.trace import Number, cos, number, sin, sqrt, where
+from physics.spatial import Quaternion, Vector, cross, dot
+from physics.state import Memory
+from physics.trace import Index, Number, Program, cos, is_zero, number, sin, sqrt, where
+
+Parts = Mapping[str, list[Number]]  # of the state, or of its rate of change; "qpos" changes at a rate [nv]
+STAGES = 4  # of Runge-Kutta's method
+STEP_TO_NEXT = (0.5, 0.5, 1.0, 0.0)  # of a stage's rate, in time steps, from the start to the next stage
+WEIGHT = (1 / 6, 1 / 3, 1 / 3, 1 / 6)  # of a stage's rate in the step
 
 
-def integrate_velocity(model: Model, M: TreeMatrix, qvel: list[Number], qacc: list[Number]) -> list[Number]:
-  """Return the velocity [nv] after one time step.
+class OneStage:
+  """Euler's method and implicitfast: one evaluation per time step."""
 
-  With joint damping B the step solves (M + h B) dv = h M qacc: the damping force is taken at the end of the
-  step (MuJoCo's Euler integrator, manual chapter Computation, section Numerical integration).
+  def __init__(self, model: Model, memory: Memory) -> None:
+    self.model, self.memory = model, memory
+
+  @contextmanager
+  def stages(self, _integrate: Index) -> Iterator[None]:
+    """Run the block for the state of each evaluation: once."""
+    yield
+
+  @contextmanager
+  def last(self) -> Iterator[None]:
+    """Run the block in the last evaluation of the time step."""
+    yield
+
+  def advance(self, evaluation: Evaluation) -> None:
+    """Move the state one time step on."""
+    model, state = self.model, evaluation.smooth.state
+    qacc = implicit_acceleration(model, evaluation)
+    qvel = [v + model.timestep * a for v, a in zip(state.qvel, qacc, strict=True)]
+    start = {"qpos": state.qpos, "qvel": state.qvel}
+    self.memory.fill(moved(model, start, {"qpos": qvel, "qvel": qacc}))
+
+
+class RungeKutta:
+  """Runge-Kutta's method of fourth order: a loop over four evaluations."""
+
+  def __init__(self, program: Program, model: Model, memory: Memory) -> None:
+    self.program, self.model, self.memory = program, model, memory
+    self.start = {name: program.array(len(memory[name])) for name in ("qpos", "qvel")}
+    self.rate = {name: program.array(model.nv) for name in self.start}  # weighted sum over the stages
+    self.change = program.array(model.nv)  # from the start of the time step to the present stage
+
+  @contextmanager
+  def stages(self, integrate: Index) -> Iterator[None]:
+    """Run the block for the state of each evaluation: all stages, the first alone if time does not pass."""
+    for name, array in self.start.items():
+      array.fill(self.memory[name].read())
+      self.rate[name].fill([0.0] * self.model.nv)
+    self.change.fill([0.0] * self.model.nv)
+    self.count = integrate * (STAGES - 1) + 1
+    with self.program.loop(self.count) as self.stage:
+      yield
+
+  @contextmanager
+  def last(self) -> Iterator[None]:
+    """Run the block in the last evaluation of the time step."""
+    with self.program.when_equal(self.stage + 1, self.count):
+      yield
+
+  def advance(self, evaluation: Evaluation) -> None:
+    """Move the state to the next stage, after the last one to the end of the time step."""
+    weight, ahead, end = (
+      self.program.table(values, self.stage) for values in (WEIGHT, STEP_TO_NEXT, (0.0, 0.0, 0.0, 1.0))
+    )
+    qvel = evaluation.smooth.state.qvel
+    rates = {"qpos": rates_of_turns(self.model, self.change.read(), qvel), "qvel": evaluation.qacc}
+    for name, rate in rates.items():
+      self.rate[name].fill([s + weight * r for s, r in zip(self.rate[name].read(), rate, strict=True)])
+      rates[name] = [ahead * r + end * s for r, s in zip(rate, self.rate[name].read(), strict=True)]
+    self.change.fill([self.model.timestep * rate for rate in rates["qpos"]])
+    start = {name: array.read() for name, array in self.start.items()}
+    self.memory.fill(moved(self.model, start, rates))
+
+
+def rates_of_turns(model: Model, change: list[Number], qvel: list[Number]) -> list[Number]:
+  """Return joint velocities [nv], angular ones of ball and free joints as rates of the rotation vector.
+
+  A body that has turned by u and rotates at w, both in body axes, changes u at the rate w + u x w / 2 +
+  c u x (u x w), c = 1/12 + |u|^2/720 + ... (inverse of the exponential's derivative; Munthe-Kaas 1999).
   """
-  h = model.timestep
-  if model.eulerdamp and model.dof_damping.any():
-    damped = M.add_diagonal([h * number(damping) for damping in model.dof_damping])
+  rates = list(qvel)
+  for joint in range(model.njnt):
+    dof, kind = int(model.jnt_dofadr[joint]), model.jnt_type[joint]
+    if kind in (FREE, BALL):
+      dof += 3 if kind == FREE else 0
+      u, w = Vector(*change[dof : dof + 3]), Vector(*qvel[dof : dof + 3])
+      square, turned = dot(u, u), cross(u, w)
+      c = 1 / 12 + square * (1 / 720 + square * (1 / 30240))
+      rates[dof : dof + 3] = w + turned * 0.5 + cross(u, turned) * c
+  return rates
+
+
+def moved(model: Model, start: Parts, rates: Parts) -> Parts:
+  """Return the state after one time step at constant rates."""
+  qvel = [v + model.timestep * a for v, a in zip(start["qvel"], rates["qvel"], strict=True)]
+  return {"qpos": integrate_position(model, start["qpos"], rates["qpos"]), "qvel": qvel}
+
+
+def implicit_acceleration(model: Model, evaluation: Evaluation) -> list[Number]:
+  """Return the acceleration [nv] with damping forces taken at the end of the time step.
+
+  With damping B, the negated derivative of the forces by velocity, the step solves (M + h B) a = M qacc.
+  Euler's B is that of the joints, unless the file disables it; implicitfast's is that of all smooth forces.
+  """
+  M, qacc = evaluation.smooth.M, evaluation.qacc
+  fast = model.integrator == "implicitfast"
+  damping = evaluation.smooth.damping if fast else _joint_damping(model)
+  if damping:
+    damped = M.add({at: model.timestep * value for at, value in damping.items()})
     qacc = damped.factor().solve(M @ qacc)
-  return [v + h * a for v, a in zip(qvel, qacc, strict=True)]
+  if fast:
+    for joint in range(model.njnt):
+      if _is_free_body(model, joint):
+        dof = int(model.jnt_dofadr[joint])
+        qacc[dof : dof + 6] = _free_body_acceleration(model, evaluation, joint)
+  return qacc
+
+
+def _joint_damping(model: Model) -> dict[tuple[int, int], Number]:
+  if not model.eulerdamp:
+    return {}
+  return {(i, i): number(b) for i, b in enumerate(model.dof_damping) if not is_zero(b)}
+
+
+def _is_free_body(model: Model, joint: int) -> bool:
+  """Return whether a joint is the only one of its tree, and free."""
+  tree = model.body_treeid[model.jnt_bodyid[joint]]
+  return bool(model.jnt_type[joint] == FREE and (model.body_treeid[model.dof_bodyid] == tree).sum() == 6)
+
+
+def _free_body_acceleration(model: Model, evaluation: Evaluation, joint: int) -> list[Number]:
+  """Return the acceleration [6] of a lone free body, gyroscopic forces taken at the end of the time step too.
+
+  With inertia J and first moment m about the body's origin, which is the tree's, the bias is the force
+  w x (w x m) and the torque w x J w; what they gain by dw makes the matrix unsymmetric.
+  """
+  smooth, h = evaluation.smooth, model.timestep
+  body, first = int(model.jnt_bodyid[joint]), int(model.jnt_dofadr[joint])
+  inertia, axes = smooth.composite[body], smooth.poses.rotation[body].transposed
+  w = smooth.velocity[body].angular
+  A = [[smooth.M[first + max(i, j), first + min(i, j)] for j in range(6)] for i in range(6)]
+  force = [dot(row, evaluation.qacc[first : first + 6]) for row in A]
+  for (i, j), value in smooth.damping.items():
+    if first <= j <= i < first + 6:
+      A[i - first][j - first] = A[i - first][j - first] + h * value
+      A[j - first][i - first] = A[i - first][j - first]
+  for k, axis in enumerate(axes):
+    turned = cross(axis, cross(w, inertia.moment)) + cross(w, cross(axis, inertia.moment))
+    torque = cross(axis, inertia.rotational @ w) + cross(w, inertia.rotational @ axis)
+    for row, gain in enumerate((*turned, *(axes @ torque))):
+      A[row][3 + k] = A[row][3 + k] + h * gain
+  return solve_small(A, force)
+
+
+def solve_small(A: list[list[Number]], b: list[Number]) -> list[Number]:
+  """Return A^-1 b by elimination without pivoting: A [n, n] is nearly symmetric and positive definite."""
+  A, x, n = [list(row) for row in A], list(b), len(b)
+  for k in range(n):
+    inverse = 1.0 / A[k][k]
+    for i in range(k + 1, n):
+      factor = A[i][k] * inverse
+      A[i][k + 1 :] = [a - factor * c for a, c in zip(A[i][k + 1 :], A[k][k + 1 :], strict=True)]
+      x[i] = x[i] - factor * x[k]
+  for k in reversed(range(n)):
+    x[k] = (x[k] - dot(A[k][k + 1 :], x[k + 1 :])) / A[k][k]
+  return x
 
 
 def integrate_position(model: Model, qpos: list[Number], qvel: list[Number]) -> list[Number]:

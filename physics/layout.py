@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from physics.model import Model
 
-STATE = ("qpos", "qvel", "qacc_warmstart")  # everything that the future depends on, controls aside
+# Everything that the future depends on, controls aside.
+STATE = ("qpos", "qvel", "act", "mocap_pos", "mocap_quat", "qacc_warmstart")
 DEFAULT_OUTPUTS = ("qacc", "xpos", "xquat", "cfrc_ext", "contact_count", "overflow", "solver_niter")
 COUNTERS = ("contact_count", "overflow", "solver_niter")  # rows that hold the bits of an int32
 
@@ -56,6 +57,9 @@ def field_shapes(model: Model) -> dict[str, tuple[int, ...]]:
   shapes: dict[str, tuple[int, ...]] = {
     "qpos": (model.nq,),
     "qvel": (nv,),
+    "act": (model.na,),
+    "mocap_pos": (model.nmocap, 3),
+    "mocap_quat": (model.nmocap, 4),
     "qacc_warmstart": (nv,),
     "mask": (),
   }

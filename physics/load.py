@@ -19,16 +19,23 @@ from physics.support import UnsupportedModel, disabled, enum_name, label, unsupp
 Source: TypeAlias = str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel
 
 
-def load_model(source: Source, *, integrator: Literal["Euler"] | None = None) -> Model:
+INTEGRATORS = {
+  "Euler": mjtIntegrator.mjINT_EULER,
+  "RK4": mjtIntegrator.mjINT_RK4,
+  "implicitfast": mjtIntegrator.mjINT_IMPLICITFAST,
+}
+
+
+def load_model(source: Source, *, integrator: Literal["Euler", "RK4", "implicitfast"] | None = None) -> Model:
   """Compile `source` (path, XML text, MjSpec or MjModel) and read it; the argument is left as it was.
 
-  `integrator="Euler"` replaces the integrator that the file asks for. Another solver than Newton is replaced,
+  `integrator` replaces the one that the file asks for. Another solver than Newton is replaced,
   with a warning, since all solvers of MuJoCo share their solution. Sensors are left out, with a warning.
   Raises UnsupportedModel for what the engine lacks, ValueError for what MuJoCo's compiler refuses.
   """
   mj = _compile(source)
   if integrator is not None:
-    mj.opt.integrator = mjtIntegrator.mjINT_EULER
+    mj.opt.integrator = INTEGRATORS[integrator]
   pairs = _pairs(mj)
   for element, feature in unsupported(mj, pairs):
     raise UnsupportedModel(f"{element}: {feature} is not supported")
@@ -61,9 +68,13 @@ def _fields(mj: mujoco.MjModel) -> dict[str, Any]:
   """Read the fields of `Model` that MuJoCo stores, names included."""
   names = [field.name for field in dataclasses.fields(Model)]
   values = {n: _plain(getattr(part, n)) for part in (mj, mj.opt) for n in names if hasattr(part, n)}
+  mocap = np.argsort(np.where(mj.body_mocapid < 0, mj.nbody, mj.body_mocapid))[: mj.nmocap]
   affine_gain = mj.actuator_gaintype == mjtGain.mjGAIN_AFFINE
   affine_bias = mj.actuator_biastype == mjtBias.mjBIAS_AFFINE
   return values | {
+    "integrator": next(name for name, value in INTEGRATORS.items() if value == mj.opt.integrator),
+    "mocap_pos0": mj.body_pos[mocap],
+    "mocap_quat0": mj.body_quat[mocap],
     "actuator_trnid": _plain(mj.actuator_trnid[:, 0]),
     "actuator_gainprm": mj.actuator_gainprm[:, :3]
     * np.stack([affine_gain | True, affine_gain, affine_gain], 1),

@@ -2,7 +2,7 @@
 
 import dataclasses
 import difflib
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,17 +25,22 @@ class Model:
   nq: int
   nv: int
   nu: int
+  na: int
+  nmocap: int
   nbody: int
   njnt: int
   ngeom: int
 
   timestep: float  # [s]
+  integrator: Literal["Euler", "RK4", "implicitfast"]
   gravity: Floats  # [3] [m/s^2]
   iterations: int
   impratio: float
 
   qpos0: Floats
   qpos_spring: Floats
+  mocap_pos0: Floats  # [nmocap, 3]
+  mocap_quat0: Floats  # [nmocap, 4]
 
   body_parentid: Ints
   body_rootid: Ints

@@ -12,8 +12,8 @@ import torch
 import warp as wp
 
 from physics.kernel import CUDA_BLOCK, build_kernel, lanes_on
-from physics.layout import COUNTERS, DEFAULT_OUTPUTS, Layout
-from physics.model import Model
+from physics.layout import COUNTERS, DEFAULT_OUTPUTS, STATE, Layout, field_shapes
+from physics.model import Floats, Model
 from physics.step import MOVING_CAPACITY, trace_step
 from physics.trace import Program
 
@@ -24,8 +24,8 @@ class Simulation:
   """`num_envs` environments of a model on one device.
 
   Fields are torch views `[num_envs, ...]` on memory laid out `[field, env]`, float32 (counters int32), with
-  MuJoCo's names, shapes and conventions; write them in place. Derived fields (all but qpos, qvel, ctrl and
-  qacc_warmstart) are those at the start of the last substep.
+  MuJoCo's names, shapes and conventions; write them in place. Derived fields (all but state and input) are
+  those at the start of the last substep.
 
   Args:
     model: from `load_model`.
@@ -40,6 +40,9 @@ class Simulation:
   # State and input, float32:
   qpos: torch.Tensor  # [num_envs, nq]
   qvel: torch.Tensor  # [num_envs, nv]
+  act: torch.Tensor  # [num_envs, na] activations
+  mocap_pos: torch.Tensor  # [num_envs, nmocap, 3]
+  mocap_quat: torch.Tensor  # [num_envs, nmocap, 4]
   qacc_warmstart: torch.Tensor  # [num_envs, nv] where the solver starts
   ctrl: torch.Tensor  # [num_envs, nu]
   # Default outputs:
@@ -68,8 +71,7 @@ class Simulation:
     self._groups = -(-num_envs // self._lanes)
     self._memory = torch.zeros(self.layout.rows, self._groups * self._lanes, device=self.device)
     self._controls = torch.zeros(max(1, model.nu), self._groups * self._lanes, device=self.device)
-    start = np.concatenate([model.qpos0, np.zeros(2 * model.nv)])
-    self._start = torch.tensor(start, dtype=torch.float32, device=self.device)[:, None]
+    self._start = torch.tensor(start_values(model), dtype=torch.float32, device=self.device)[:, None]
     self._memory[: self.layout.state_rows] = self._start
     self._memory[self.layout.blocks["mask"].start] = 1.0
     for name in self.layout.blocks:
@@ -168,6 +170,13 @@ class Simulation:
     _drain(slices, stream)
     for other in others:
       other.result()
+
+
+def start_values(model: Model) -> Floats:
+  """Return the state [state_rows] that a reset brings: the model's defaults."""
+  defaults = {"qpos": model.qpos0, "mocap_pos": model.mocap_pos0, "mocap_quat": model.mocap_quat0}
+  shapes = field_shapes(model)
+  return np.concatenate([defaults.get(name, np.zeros(shapes[name])).ravel() for name in STATE])
 
 
 def _drain(slices: Iterator[wp.Launch], stream: wp.Stream | None) -> None:

@@ -21,6 +21,7 @@ from mujoco import (
 from physics.model import Floats
 from physics.pairs import ContactPair
 
+INTEGRATORS = (mjtIntegrator.mjINT_EULER, mjtIntegrator.mjINT_RK4, mjtIntegrator.mjINT_IMPLICITFAST)
 SHAPES = (mjtGeom.mjGEOM_PLANE, mjtGeom.mjGEOM_SPHERE, mjtGeom.mjGEOM_CAPSULE)
 ACTUATOR_TYPES = {
   "trntype": (mjtTrn, (mjtTrn.mjTRN_JOINT,)),
@@ -104,9 +105,9 @@ def _unsupported_elements(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
 
 def _unsupported_options(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
   option = mj.opt
-  if option.integrator != mjtIntegrator.mjINT_EULER:
+  if option.integrator not in INTEGRATORS:
     name = enum_name(mjtIntegrator(option.integrator))
-    yield "option", f"integrator {name} (which load_model(..., integrator='Euler') replaces)"
+    yield "option", f"integrator {name} (which load_model(..., integrator='implicitfast') replaces)"
   if option.cone != mjtCone.mjCONE_PYRAMIDAL:
     yield "option", "the elliptic cone"
   if option.noslip_iterations:

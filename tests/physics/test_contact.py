@@ -5,10 +5,12 @@ import numpy as np
 import pytest
 
 from physics.collision.world import is_still
+from physics.forward import detect_contacts
 from physics.kinematics import propagate
 from physics.parity import random_states
+from physics.smooth import smooth_dynamics
 from physics.spatial import dot, total
-from physics.step import Memory, detect_contacts, smooth_dynamics
+from physics.state import State
 from tests.physics.conftest import load
 from tests.physics.oracle import evaluate, mujoco_at
 
@@ -36,12 +38,8 @@ def trace_contacts(model):
   def traced(program, *numbers):
     ends = np.cumsum([model.nq, model.nv, model.nv])
     qpos, qvel, x, direction = (numbers[a:b] for a, b in zip([0, *ends], [*ends, None], strict=True))
-    arrays = [program.array(len(values)) for values in (qpos, qvel)]
-    for array, values in zip(arrays, (qpos, qvel), strict=True):
-      array.fill(values)
-    smooth = smooth_dynamics(model, qpos, qvel, [0.0] * model.nu)
-    memory = Memory(*arrays, program.array(1), program.variable(0.0))
-    contacts, everywhere = detect_contacts(program, model, smooth, memory, 16), qpos[0] < 1e9
+    smooth = smooth_dynamics(model, State(qpos, qvel, [], [], [], [0.0] * model.nu))
+    contacts, everywhere = detect_contacts(program, model, smooth, 16), qpos[0] < 1e9
     results = []
     for kind in contacts.kinds:
       kind.start(x)

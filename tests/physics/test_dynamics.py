@@ -74,7 +74,7 @@ def test_product_and_solution(factors, random):
 def test_adding_a_diagonal_leaves_the_matrix_alone(factors):
   _, _, M = factors
   before = dense(M)
-  added = M.add_diagonal([float(i) for i in range(M.n)])
+  added = M.add({(i, i): float(i) for i in range(M.n)})
   np.testing.assert_allclose(dense(added), before + np.diag(np.arange(M.n)), rtol=1e-15)
   M.factor()
   np.testing.assert_array_equal(dense(M), before)

@@ -6,11 +6,15 @@ import mujoco
 import numpy as np
 import pytest
 
-from physics.dynamics import TreeMatrix
-from physics.integrate import integrate_position, integrate_velocity
-from physics.parity import full_mass_matrix, random_states
-from tests.physics.conftest import load
-from tests.physics.oracle import dense, mujoco_at
+from physics import solver
+from physics.emit import numpy_function
+from physics.integrate import integrate_position
+from physics.layout import Layout
+from physics.load import load_model
+from physics.parity import converging, random_states
+from physics.step import trace_step
+from tests.physics.conftest import CASES, load
+from tests.physics.oracle import mujoco_at
 
 
 @pytest.mark.parametrize("name", ["springs", "free_bodies", "ball_limit", "gymnasium/hopper"])
@@ -50,28 +54,36 @@ def test_spinning_a_full_turn_comes_back():
   assert abs(np.dot(half, qpos[at : at + 4])) < 1e-12
 
 
-def mass_matrix(model, data):
-  full, M = full_mass_matrix(model.mj, data), TreeMatrix(model)
-  for i in range(model.nv):
-    for j in (i, *M.ancestors(i)):
-      M[i, j] = float(full[i, j])
-  return M
+def one_step(model, qpos, qvel, ctrl):
+  """Return (qpos, qvel) after one time step of the traced program in float64."""
+  layout = Layout(model, ())
+  memory = np.zeros((layout.rows, 1))
+  for name, value in (("qpos", qpos), ("qvel", qvel), ("mask", [1.0])):
+    start = layout.blocks[name].start
+    memory[start : start + len(value), 0] = value
+  controls = {"control": np.array(ctrl)[:, None]} if model.nu else {}
+  numpy_function(trace_step(model, layout))(1, 0, 1, state=memory, **controls)
+  return memory[: model.nq, 0], memory[model.nq : model.nq + model.nv, 0]
 
 
-@pytest.mark.parametrize("damped", [True, False])
-def test_damping_is_implicit(damped):
-  model = dataclasses.replace(load("springs"), eulerdamp=damped)
+@pytest.mark.parametrize("integrator", ["Euler", "RK4", "implicitfast"])
+@pytest.mark.parametrize("name", ["springs", "free_bodies", "gymnasium/hopper"])
+def test_a_step_is_mujocos(name, integrator, monkeypatch):
+  monkeypatch.setattr(solver, "TOLERANCE", 1e-13)
+  model = load_model(CASES[name], integrator=integrator)
+  mj, states = converging(model.mj), random_states(model, 3)
+  for qpos, qvel, ctrl in zip(states.qpos, states.qvel, states.ctrl, strict=True):
+    data = mujoco.MjData(mj)
+    data.qpos[:], data.qvel[:], data.ctrl[:] = qpos, qvel, ctrl
+    mujoco.mj_step(mj, data)
+    for found, expected in zip(one_step(model, qpos, qvel, ctrl), (data.qpos, data.qvel), strict=True):
+      np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_without_eulerdamp_damping_is_explicit():
+  model = dataclasses.replace(load("springs"), eulerdamp=False)
   assert model.dof_damping.any()
-  states, random = random_states(model, 1), np.random.default_rng(0)
-  M, qacc = mass_matrix(model, mujoco_at(model, states.qpos[0])), 10 * random.normal(size=model.nv)
-  B = np.diag(model.dof_damping) * damped
-  expected = states.qvel[0] + model.timestep * np.linalg.solve(dense(M) + model.timestep * B, dense(M) @ qacc)
-  found = integrate_velocity(model, M, states.qvel[0].tolist(), qacc.tolist())
-  np.testing.assert_allclose(found, expected, rtol=1e-9)
-
-
-def test_without_damping_velocity_grows_by_the_acceleration():
-  model = load("margins")
-  assert not model.dof_damping.any()
-  found = integrate_velocity(model, TreeMatrix(model), [1.0] * model.nv, [2.0] * model.nv)
-  assert found == [1.0 + model.timestep * 2.0] * model.nv
+  states = random_states(model, 1)
+  data = mujoco_at(model, states.qpos[0], states.qvel[0])
+  _, qvel = one_step(model, states.qpos[0], states.qvel[0], states.ctrl[0])
+  np.testing.assert_allclose(qvel, states.qvel[0] + model.timestep * data.qacc, rtol=1e-6, atol=1e-6)

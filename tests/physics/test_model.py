@@ -37,8 +37,7 @@ def arm(**parts):
 
 TENDON = '<tendon><fixed name="cord" {}><joint joint="shoulder" coef="1"/></fixed></tendon>'
 REFUSED = {
-  "rk4": (arm(option='integrator="RK4"'), "option", "integrator rk4"),
-  "implicit": (arm(option='integrator="implicitfast"'), "option", "integrator implicitfast"),
+  "implicit": (arm(option='integrator="implicit"'), "option", "integrator implicit"),
   "discrete": (arm(option='integrator="discrete"'), "option", "integrator discrete"),
   "elliptic": (arm(option='cone="elliptic"'), "option", "elliptic cone"),
   "noslip": (arm(option='noslip_iterations="3"'), "option", "noslip"),

@@ -1,0 +1,86 @@
+"""Forward dynamics of one state, in MuJoCo's order: smooth part, contacts, constrained acceleration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from physics.articulated import welded_inertias
+from physics.collision.moving import find_moving_contacts, moving_pairs
+from physics.collision.world import find_world_contacts, world_pairs
+from physics.constraint import JointRows, joint_rows
+from physics.contact import MovingContacts, WorldContacts
+from physics.model import Model
+from physics.smooth import Smooth, smooth_dynamics
+from physics.solver import Bodies, Problem, solve
+from physics.state import State
+from physics.trace import Array, Number, Program
+
+
+@dataclass(frozen=True)
+class Contacts:
+  """Contacts found in one state; None where the model has no such pairs."""
+
+  world: WorldContacts | None
+  moving: MovingContacts | None
+
+  @property
+  def dropped(self) -> Number:
+    """Contacts that found no slot, per lane."""
+    return self.moving.found.dropped[0] if self.moving else 0.0
+
+  @property
+  def kinds(self) -> list[WorldContacts | MovingContacts]:
+    """Those that exist."""
+    return [kind for kind in (self.world, self.moving) if kind]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+  """One state, evaluated: what integrators, outputs and sensors read."""
+
+  smooth: Smooth
+  contacts: Contacts
+  joints: JointRows
+  qacc: list[Number]
+  iterations: Array  # of the solver, per lane
+
+
+def forward(program: Program, model: Model, state: State, qacc: Array, capacity: int) -> Evaluation:
+  """Evaluate a state; `qacc` [nv] is where the solver starts, and holds the result.
+
+  `capacity` is the number of contacts between moving bodies that an environment can hold.
+  """
+  smooth = smooth_dynamics(model, state)
+  contacts = detect_contacts(program, model, smooth, capacity)
+  joints = JointRows(program, model.nv, joint_rows(model, state.qpos, state.qvel))
+  iterations = _accelerate(program, model, smooth, contacts, joints, qacc)
+  return Evaluation(smooth, contacts, joints, qacc.read(), iterations)
+
+
+def detect_contacts(program: Program, model: Model, smooth: Smooth, capacity: int) -> Contacts:
+  """Find contacts and prepare their rows."""
+  p, world, moving = smooth.poses, None, None
+  if pairs := world_pairs(model):
+    geoms = {geom for pair in pairs for geom in (pair.geom1, pair.geom2)}
+    bodies = sorted({int(model.body_weldid[model.geom_bodyid[geom]]) for geom in geoms} - {0})
+    world = WorldContacts(model, p, bodies, find_world_contacts(program, model, p, bodies))
+    world.prepare(smooth.velocity)
+  if (selected := moving_pairs(model)).pairs:
+    found = find_moving_contacts(program, model, p, selected, capacity)
+    moving = MovingContacts(model, p, selected, found)
+    moving.prepare(smooth.state.qvel)
+  return Contacts(world, moving)
+
+
+def _accelerate(
+  program: Program, model: Model, smooth: Smooth, contacts: Contacts, joints: JointRows, qacc: Array
+) -> Array:
+  """Set qacc to the constrained acceleration; return the solver's iterations per lane."""
+  if not joints.rows and not contacts.kinds:
+    qacc.fill(smooth.M.factor().solve(smooth.force))
+    return program.variable(0.0)
+  if not model.warmstart_enabled:
+    qacc.fill([0.0] * model.nv)
+  bodies = Bodies(model, smooth.poses, welded_inertias(model, smooth.inertias))
+  problem = Problem(bodies, smooth.M, smooth.force, joints, contacts.world, contacts.moving)
+  return solve(program, problem, qacc, model.iterations)

@@ -1,0 +1,58 @@
+"""The smooth part of the dynamics: all that a state gives before constraints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from physics.actuation import actuator_forces
+from physics.dynamics import TreeMatrix, bias_forces, body_inertias, composite_inertias, mass_matrix
+from physics.kinematics import Poses, poses, velocities
+from physics.model import Model
+from physics.passive import passive_forces
+from physics.spatial import Inertia, Motion
+from physics.state import State
+from physics.trace import Number, number
+
+
+@dataclass(frozen=True)
+class Smooth:
+  """What one state gives before constraints; joint forces and matrices as MuJoCo names and signs them."""
+
+  state: State
+  poses: Poses
+  inertias: list[Inertia]  # by body, about its tree origin
+  composite: list[Inertia]  # the same, of the body and all below it
+  velocity: list[Motion]  # by body
+  acceleration: list[Motion]  # by body: gravity and velocity products, joint accelerations zero
+  M: TreeMatrix
+  bias: list[Number]
+  passive: list[Number]
+  actuator: list[Number]
+
+  damping: dict[tuple[int, int], Number]  # negated derivative of passive and actuator forces by velocity
+
+  @property
+  def force(self) -> list[Number]:
+    """Joint forces [nv] without those of constraints: M qacc_smooth."""
+    return [p + a - b for p, a, b in zip(self.passive, self.actuator, self.bias, strict=True)]
+
+
+def smooth_dynamics(model: Model, state: State) -> Smooth:
+  """Compute poses, velocities, inertia and all forces but those of constraints."""
+  p = poses(model, state.qpos)
+  velocity, acceleration = velocities(model, p, state.qvel)
+  inertias = body_inertias(model, p)
+  composite = composite_inertias(model, inertias)
+  return Smooth(
+    state=state,
+    poses=p,
+    inertias=inertias,
+    composite=composite,
+    velocity=velocity,
+    acceleration=acceleration,
+    M=mass_matrix(model, composite, p.cdof),
+    bias=bias_forces(model, p, inertias, velocity, acceleration),
+    passive=passive_forces(model, state.qpos, state.qvel),
+    actuator=actuator_forces(model, state.qpos, state.qvel, state.ctrl),
+    damping={(i, i): number(b) for i, b in enumerate(model.dof_damping)},
+  )
