@@ -1,4 +1,4 @@
-"""Write a traced program out as code: C++ for Warp (lanes on a CPU, scalar on CUDA) and NumPy in float64.
+"""Write a traced program out as code: C++ for Warp (lanes on a CPU, scalar on CUDA) and NumPy.
 
 The C++ body goes into one `wp.func_native`, called by a kernel of a few parameters. The text depends on the program alone,
 byte for byte, so that Warp's kernel cache finds it again in the next process.
@@ -45,6 +45,8 @@ auto sqrt_ = [](T x) -> T { return wp::sqrt(x); };
 auto abs_ = [](T x) -> T { return wp::abs(x); };
 auto sin_ = [](T x) -> T { return wp::sin(x); };
 auto cos_ = [](T x) -> T { return wp::cos(x); };
+auto exp_ = [](T x) -> T { return wp::exp(x); };
+auto floor_ = [](T x) -> T { return wp::floor(x); };
 auto atan2_ = [](T y, T x) -> T { return wp::atan2(y, x); };
 auto pow_ = [](T x, T y) -> T { return wp::pow(x, y); };
 auto lane_ = [](T& x, int) -> float& { return x; };
@@ -82,6 +84,7 @@ auto not_ = [](M a) -> M {{ return ~a; }};
 auto bit_ = [](W w, int k) -> M {{ return (w & W(1 << k)) != W(0); }};
 auto sqrt_ = [](T x) -> T {{ return __builtin_elementwise_sqrt(x); }};
 auto abs_ = [](T x) -> T {{ return __builtin_elementwise_abs(x); }};
+auto floor_ = [](T x) -> T {{ return __builtin_elementwise_floor(x); }};
 auto quadrant_ = [](T x) -> T {{ return __builtin_elementwise_roundeven(x * T(0.636619772f)); }};
 auto reduced_ = [](T x, T k) -> T {{ return ((x - T(1.5703125f) * k) - T(4.837512969970703e-4f) * k) - T(7.549789948768648e-8f) * k; }};
 auto sinp_ = [](T r) -> T {{ T z = r * r; return ((T(-1.9515295891e-4f) * z + T(8.3321608736e-3f)) * z + T(-1.6666654611e-1f)) * z * r + r; }};
@@ -93,6 +96,7 @@ auto turn_ = [&](T x, int quarter) -> T {{
 auto sin_ = [&](T x) -> T {{ return turn_(x, 0); }};
 auto cos_ = [&](T x) -> T {{ return turn_(x, 1); }};
 auto atan2_ = [](T y, T x) -> T {{ T r; for (int l = 0; l < {lanes}; ++l) r[l] = wp::atan2((float)y[l], (float)x[l]); return r; }};
+auto exp_ = [](T x) -> T {{ T r; for (int l = 0; l < {lanes}; ++l) r[l] = wp::exp((float)x[l]); return r; }};
 auto pow_ = [](T x, T y) -> T {{ T r; for (int l = 0; l < {lanes}; ++l) r[l] = wp::pow((float)x[l], (float)y[l]); return r; }};
 auto lane_ = [](T& x, int l) -> float& {{ return ((float*)&x)[l]; }};
 typedef bool B __attribute__((ext_vector_type({lanes})));
@@ -115,7 +119,10 @@ def native_source(program: Program, lanes: int) -> str:
 
 
 def numpy_function(program: Program) -> Callable[..., None]:
-  """Compile the program for float64 NumPy: called as f(parameters..., **arrays [row, env]), all envs one lane group."""
+  """Compile the program for NumPy: called as f(parameters..., **arrays [row, env]), all envs one lane group.
+
+  It computes in the precision of the arrays.
+  """
   writer = _Numpy(program)
   source = "\n".join(writer.lines())
   namespace: dict[str, Any] = {"np": np, "inf": np.inf}
@@ -247,14 +254,14 @@ class _Numpy(_Writer):
   closing = "  pass"
   OPS: ClassVar[dict[str, str]] = {
     "min": "np.minimum", "max": "np.maximum", "sqrt": "np.sqrt", "abs": "np.abs", "sin": "np.sin", "cos": "np.cos",
-    "atan2": "np.arctan2", "pow": "np.power", "where": "np.where",
+    "exp": "np.exp", "floor": "np.floor", "atan2": "np.arctan2", "pow": "np.power", "where": "np.where",
     "and": "np.logical_and", "or": "np.logical_or", "not": "np.logical_not",
   }  # fmt: skip
 
   def lines(self) -> Iterator[str]:
     memories = sorted({s.op for s in walk(self.program.body) if s.kind in ("read", "write")})
     yield f"def run({', '.join([*self.program.parameters, *memories])}):"
-    yield f"  full = np.zeros({memories[-1]}.shape[1])"
+    yield f"  full = np.zeros_like({memories[-1]}[0])"
     for (_, entries), name in self.program.tables.items():
       yield f"  {name} = {list(entries)!r}"
     for array in self.program.arrays:

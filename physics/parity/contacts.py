@@ -1,0 +1,123 @@
+"""Contact points of both engines, compared per pair of bodies in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from physics.collision.moving import WORD_BITS, common_origin
+from physics.compact import Entry
+from physics.contact import MovingContacts, WorldContacts
+from physics.emit import numpy_function
+from physics.forward import detect_contacts
+from physics.layout import Layout
+from physics.model import Floats, Model
+from physics.parity.states import States
+from physics.smooth import smooth_dynamics
+from physics.spatial import Vector
+from physics.state import Memory
+from physics.step import MOVING_CAPACITY
+from physics.trace import Number, Program, has_bit, where
+
+# A contact is a row: first and second body (a still one is 0), distance and margin [m], point [m], normal.
+BODIES, DISTANCE, MARGIN, POINT, NORMAL = slice(0, 2), 2, 3, slice(4, 7), slice(7, 10)
+WIDTH = 10
+
+
+def mujoco_contacts(mj: mujoco.MjModel, states: States) -> list[Floats]:
+  """Return the contacts [n, 10] that MuJoCo C finds in each state; the normal points to the second body."""
+  data, result = mujoco.MjData(mj), []
+  for index in range(len(states)):
+    mujoco.mj_resetData(mj, data)
+    states.load(index, data)
+    mujoco.mj_forward(mj, data)
+    found = [_mujoco_row(mj, contact) for contact in data.contact if contact.exclude == 0]
+    result.append(np.array(found).reshape(-1, WIDTH))
+  return result
+
+
+def _mujoco_row(mj: mujoco.MjModel, contact: Any) -> Floats:
+  bodies = mj.geom_bodyid[contact.geom]
+  bodies = np.where(mj.body_weldid[bodies] == 0, 0, bodies)
+  normal = contact.frame[:3]
+  if bodies[1] == 0:
+    bodies, normal = bodies[::-1], -normal
+  return np.array([*bodies, contact.dist, contact.includemargin, *contact.pos, *normal])
+
+
+def traced_contacts(model: Model, states: States, dtype: type[np.floating] = np.float64) -> list[Floats]:
+  """Return the contacts [n, 10] that the traced program, run by NumPy, finds in each state."""
+  program, layout = Program(), Layout(model, ())
+  memory = Memory(program, layout)
+  smooth = smooth_dynamics(model, memory.state([0.0] * model.nu))
+  contacts = detect_contacts(program, model, smooth, MOVING_CAPACITY)
+  starts = [0, *np.cumsum([WIDTH * (kind.found.capacity) for kind in contacts.kinds]).tolist()]
+  for start, kind in zip(starts, contacts.kinds, strict=False):
+    describe = _describe_world if isinstance(kind, WorldContacts) else _describe_moving
+    with kind.found.each() as entry:
+      exists = entry["weight"] > 0.0
+      for k, value in enumerate(describe(kind, entry)):  # type: ignore[operator]
+        program.write_memory("contacts", entry.index * WIDTH + (start + k), value, exists)
+  rows = np.full((max(1, starts[-1]), len(states)), np.nan, dtype)
+  state = np.zeros((layout.rows, len(states)), dtype)
+  for name, values in states.parts():
+    if name in layout:
+      block = layout.blocks[name]
+      state[block.start : block.start + block.rows] = values.reshape(len(states), -1).T
+  if contacts.kinds:
+    with np.errstate(all="ignore"):
+      numpy_function(program.finish())(state=state, contacts=rows)
+  slots = rows.T.reshape(len(states), -1, WIDTH) if contacts.kinds else np.zeros((len(states), 0, WIDTH))
+  return [slot[~np.isnan(slot[:, 0])].astype(float) for slot in slots]
+
+
+def _describe_world(kind: WorldContacts, entry: Entry) -> list[Number]:
+  program, p = kind.program, kind.p
+  origins = program.array(3 * len(kind.bodies))
+  origins.fill([x for body in kind.bodies for x in p.origin[body]])
+  point = Vector(*entry.vector("point")) + Vector(*origins.read(entry["body"] * 3, 3))
+  body = program.table([float(b) for b in range(kind.model.nbody)], entry["geom_body"])
+  return [0.0, body, entry["distance"], entry["margin"], *point, *entry.vector("normal")]
+
+
+def _describe_moving(kind: MovingContacts, entry: Entry) -> list[Number]:
+  point = Vector(*entry.vector("point")) + common_origin(kind.model, kind.p, kind.moving)
+  bodies = [_owner(kind, entry, name) for name in ("owner1", "owner2")]
+  return [*bodies, entry["distance"], entry["margin"], *point, *entry.vector("normal")]
+
+
+def _owner(kind: MovingContacts, entry: Entry, name: str) -> Number:
+  owner: Number = 0.0
+  for position, body in enumerate(kind.moving.owners):
+    owns = has_bit(entry[f"{name}{position // WORD_BITS}"], position % WORD_BITS)
+    owner = owner + where(owns, float(body), 0.0)
+  return owner
+
+
+def contact_errors(found: Sequence[Floats], expected: Sequence[Floats], grazing: float) -> Floats:
+  """Return per state the largest errors [3, num_states] of distance [m], position [m] and normal.
+
+  Each contact is compared with the nearest one of its pair of bodies. Infinite where one has no partner,
+  unless its distance is within `grazing` [m] of the margin, where rounding decides whether it exists.
+  """
+  return np.array([_state_errors(a, b, grazing) for a, b in zip(found, expected, strict=True)]).T
+
+
+def _state_errors(found: Floats, expected: Floats, grazing: float) -> Floats:
+  gap = np.abs(found[:, None] - expected[None])
+  distance, position, normal = gap[..., DISTANCE], gap[..., POINT].max(-1), gap[..., NORMAL].max(-1)
+  cost = np.where((gap[..., BODIES] > 0).any(-1), np.inf, position + distance)
+  worst = np.zeros(3)
+  left, right = set(range(len(found))), set(range(len(expected)))
+  while np.isfinite(cost).any():
+    i, j = np.unravel_index(np.argmin(cost), cost.shape)
+    worst = np.maximum(worst, [distance[i, j], position[i, j], normal[i, j]])
+    cost[i], cost[:, j] = np.inf, np.inf
+    left.remove(int(i))
+    right.remove(int(j))
+  lonely = np.concatenate([found[sorted(left)], expected[sorted(right)]])
+  grazes = np.abs(lonely[:, DISTANCE] - lonely[:, MARGIN]) <= grazing
+  return worst if grazes.all() else np.full(3, np.inf)
