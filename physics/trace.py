@@ -374,6 +374,16 @@ def atan2(y: Number, x: Number) -> Number:
   return _call("atan2", math.atan2, y, x)
 
 
+def exp(x: Number) -> Number:
+  """Return e to the power x; a call per lane, for rare use."""
+  return _call("exp", math.exp, x)
+
+
+def floor(x: Number) -> Number:
+  """Return the greatest whole number that is not above x."""
+  return _call("floor", lambda value: float(math.floor(value)), x)
+
+
 def power(x: Number, exponent: Number) -> Number:
   """Return x to a power >= 1; small constant integers multiply, others are a call per lane."""
   if isinstance(exponent, Scalar) or exponent != int(exponent) or exponent > 8:

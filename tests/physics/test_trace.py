@@ -71,6 +71,8 @@ def test_functions_of_plain_numbers_are_pythons():
     ("sqrt", (2.0,)),
     ("sin", (0.7,)),
     ("cos", (0.7,)),
+    ("exp", (0.7,)),
+    ("floor", (-0.7,)),
     ("atan2", (-1.0, -2.0)),
   ):
     assert getattr(trace, name)(*args) == getattr(math, name)(*args)
