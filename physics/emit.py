@@ -47,10 +47,9 @@ auto sin_ = [](T x) -> T { return wp::sin(x); };
 auto cos_ = [](T x) -> T { return wp::cos(x); };
 auto exp_ = [](T x) -> T { return wp::exp(x); };
 auto floor_ = [](T x) -> T { return wp::floor(x); };
-auto exp_ = [](T x) -> T { return wp::exp(x); };
-auto floor_ = [](T x) -> T { return wp::floor(x); };
 auto atan2_ = [](T y, T x) -> T { return wp::atan2(y, x); };
 auto pow_ = [](T x, T y) -> T { return wp::pow(x, y); };
+auto gather_ = [](const float* table, int size, T x) -> T { int i = (int)x; return table[i < 0 ? 0 : i < size ? i : size - 1]; };
 auto lane_ = [](T& x, int) -> float& { return x; };
 auto lanes_ = [](M m) -> unsigned { return m ? 1u : 0u; };
 auto lowest_ = [](unsigned) -> int { return 0; };
@@ -87,7 +86,6 @@ auto bit_ = [](W w, int k) -> M {{ return (w & W(1 << k)) != W(0); }};
 auto sqrt_ = [](T x) -> T {{ return __builtin_elementwise_sqrt(x); }};
 auto abs_ = [](T x) -> T {{ return __builtin_elementwise_abs(x); }};
 auto floor_ = [](T x) -> T {{ return __builtin_elementwise_floor(x); }};
-auto floor_ = [](T x) -> T {{ return __builtin_elementwise_floor(x); }};
 auto quadrant_ = [](T x) -> T {{ return __builtin_elementwise_roundeven(x * T(0.636619772f)); }};
 auto reduced_ = [](T x, T k) -> T {{ return ((x - T(1.5703125f) * k) - T(4.837512969970703e-4f) * k) - T(7.549789948768648e-8f) * k; }};
 auto sinp_ = [](T r) -> T {{ T z = r * r; return ((T(-1.9515295891e-4f) * z + T(8.3321608736e-3f)) * z + T(-1.6666654611e-1f)) * z * r + r; }};
@@ -100,8 +98,10 @@ auto sin_ = [&](T x) -> T {{ return turn_(x, 0); }};
 auto cos_ = [&](T x) -> T {{ return turn_(x, 1); }};
 auto atan2_ = [](T y, T x) -> T {{ T r; for (int l = 0; l < {lanes}; ++l) r[l] = wp::atan2((float)y[l], (float)x[l]); return r; }};
 auto exp_ = [](T x) -> T {{ T r; for (int l = 0; l < {lanes}; ++l) r[l] = wp::exp((float)x[l]); return r; }};
-auto exp_ = [](T x) -> T {{ T r; for (int l = 0; l < {lanes}; ++l) r[l] = wp::exp((float)x[l]); return r; }};
 auto pow_ = [](T x, T y) -> T {{ T r; for (int l = 0; l < {lanes}; ++l) r[l] = wp::pow((float)x[l], (float)y[l]); return r; }};
+auto gather_ = [](const float* table, int size, T x) -> T {{
+  M i = __builtin_elementwise_min(__builtin_elementwise_max(__builtin_convertvector(x, M), M(0)), M(size - 1));
+  T r; for (int l = 0; l < {lanes}; ++l) r[l] = table[i[l]]; return r; }};
 auto lane_ = [](T& x, int l) -> float& {{ return ((float*)&x)[l]; }};
 typedef bool B __attribute__((ext_vector_type({lanes})));
 auto lanes_ = [](M m) -> unsigned {{ B b = __builtin_convertvector(m, B); unsigned bits = 0; __builtin_memcpy(&bits, &b, sizeof(b)); return bits; }};
@@ -197,6 +197,10 @@ class _Native(_Writer):
     else:
       yield f"const T {s.result.name} = F({entry});"
 
+  def emit_gather(self, s: Statement) -> Iterator[str]:
+    index, size = s.args
+    yield f"const T {s.result.name} = gather_({s.op}, {size}, {self.value(index)});"
+
   def emit_store(self, s: Statement) -> Iterator[str]:
     index, value, kind = s.args
     yield f"{s.op}[{self.value(index)}] = {self.value(_real(value) if kind is Scalar else value)};"
@@ -266,8 +270,8 @@ class _Numpy(_Writer):
     memories = sorted({s.op for s in walk(self.program.body) if s.kind in ("read", "write")})
     yield f"def run({', '.join([*self.program.parameters, *memories])}):"
     yield f"  full = np.zeros_like({memories[-1]}[0])"
-    for (_, entries), name in self.program.tables.items():
-      yield f"  {name} = {list(entries)!r}"
+    for (integral, entries), name in self.program.tables.items():
+      yield f"  {name} = {list(entries)!r}" if integral else f"  {name} = np.array({list(entries)!r})"
     for array in self.program.arrays:
       yield f"  {array.name} = [{'0' if array.kind is Index else 'full'}] * {array.size}"
     for lanes in _lane_lists(self.program):
@@ -293,6 +297,10 @@ class _Numpy(_Writer):
     yield f"{s.result.name} = {s.op}[{self.value(s.args[0])}]"
 
   emit_table = emit_load
+
+  def emit_gather(self, s: Statement) -> Iterator[str]:
+    index, size = s.args
+    yield f"{s.result.name} = {s.op}[np.clip(np.nan_to_num({self.value(index)}), 0, {size - 1}).astype(int)]"
 
   def emit_store(self, s: Statement) -> Iterator[str]:
     index, value, kind = s.args

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
   from physics.trace import Program
 
 BLOCKS = ("for", "when_any", "when_equal", "when_less")  # statements with a body
-DEFINITIONS = ("op", "load", "table", "read")  # statements without side effects
+DEFINITIONS = ("op", "load", "table", "gather", "read")  # statements without side effects
 
 
 class Value:

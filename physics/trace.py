@@ -191,15 +191,21 @@ class Program:
     variable[0] = value
     return variable
 
-  def table(self, values: Sequence[float] | Sequence[int], index: Integer) -> Any:
-    """Read a constant table: floats give a `Scalar`, integers an `Index`; an all-equal table folds away."""
-    integral = all(isinstance(v, Integral) for v in values)
+  def table(self, values: Sequence[float] | Sequence[int], index: Integer | Number) -> Any:
+    """Read a constant table; an all-equal table folds away.
+
+    At an int or `Index`, floats give a `Scalar` and integers an `Index`. At a float or `Scalar` that holds a
+    whole number every lane reads an entry of its own, the nearest end where there is none.
+    """
+    integral = all(isinstance(v, Integral) for v in values) and not isinstance(index, Scalar | float)
     entries = tuple(int(v) for v in values) if integral else tuple(float(v) for v in values)
-    if isinstance(index, int):
-      return entries[index]
+    if not isinstance(index, Value):
+      return entries[int(index)]
     if len(set(entries)) == 1:
       return entries[0]
     name = self.tables.setdefault((integral, entries), f"table{len(self.tables)}")
+    if isinstance(index, Scalar):
+      return self._define("gather", name, Scalar, (index, len(entries)), ("gather", name, _key(index)))
     return self._define("table", name, Index if integral else Scalar, (index,), (name, _key(index)))
 
   def load(self, array: Array, index: Integer) -> Any:
@@ -382,6 +388,11 @@ def exp(x: Number) -> Number:
 def floor(x: Number) -> Number:
   """Return the greatest whole number that is not above x."""
   return _call("floor", lambda value: float(math.floor(value)), x)
+
+
+def square(x: Number) -> Number:
+  """Return x^2."""
+  return x * x
 
 
 def power(x: Number, exponent: Number) -> Number:

@@ -66,7 +66,7 @@ def arithmetic(program, x):
 
 
 def iterate(program, x, count):
-  """Halve until small, in a loop that lanes leave at different times; sum a table in nested loops."""
+  """Halve until small, in a loop that lanes leave at different times; read tables by group and by lane."""
   value, rounds, total = program.variable(x), program.variable(0.0), program.variable(0.0)
   with program.loop(20):
     program.break_if_none(absolute(value[0]) > 0.3)
@@ -80,7 +80,7 @@ def iterate(program, x, count):
       total[0] = total[0] + program.table([0.5, 1.25, -2.0], i) * x
     with program.when_equal(program.table([3, 1, 2], i), j), program.when_any(masks[0]):
       total[0] = where(masks[0], total[0] * 1.5, total[0])
-  return [value[0], rounds[0], total[0]]
+  return [value[0], rounds[0], total[0], program.table([2.0, -1.0, 0.5, 3.0], floor(6.0 * x))]
 
 
 def compact(program, x):

@@ -193,6 +193,22 @@ def test_tables_fold_where_nothing_depends_on_the_index(program, x):
   assert len(program.tables) == 2
 
 
+def test_every_lane_reads_a_table_at_its_own_entry():
+  entries = [2, 7, 1, 8]
+
+  def traced(program, x):
+    return [program.table(entries, x), program.table(entries, 3.0 + 0.0 * x), program.table([5, 5], x)]
+
+  nearest = np.clip(np.round(X), 0, 3).astype(int)
+  expected = [np.array(entries)[nearest], 8 + 0 * X, 5 + 0 * X]
+  np.testing.assert_array_equal(evaluate(traced, np.round(X)), expected)
+
+
+def test_a_lane_that_is_not_a_number_reads_the_first_entry():
+  found = evaluate(lambda program, x: [program.table([2.0, 7.0], x)], [np.nan, 1.0])
+  np.testing.assert_array_equal(found, [[2, 7]])
+
+
 def test_a_loop_breaks_where_the_mask_holds_in_no_lane():
   def traced(program, x):
     value, rounds = program.variable(x), program.variable(0.0)
