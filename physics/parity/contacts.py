@@ -56,10 +56,10 @@ def traced_contacts(model: Model, states: States, dtype: type[np.floating] = np.
   contacts = detect_contacts(program, model, smooth, MOVING_CAPACITY)
   starts = [0, *np.cumsum([WIDTH * (kind.found.capacity) for kind in contacts.kinds]).tolist()]
   for start, kind in zip(starts, contacts.kinds, strict=False):
-    describe = _describe_world if isinstance(kind, WorldContacts) else _describe_moving
     with kind.found.each() as entry:
+      row = _describe_world(kind, entry) if isinstance(kind, WorldContacts) else _describe_moving(kind, entry)
       exists = entry["weight"] > 0.0
-      for k, value in enumerate(describe(kind, entry)):  # type: ignore[operator]
+      for k, value in enumerate(row):
         program.write_memory("contacts", entry.index * WIDTH + (start + k), value, exists)
   rows = np.full((max(1, starts[-1]), len(states)), np.nan, dtype)
   state = np.zeros((layout.rows, len(states)), dtype)

@@ -36,18 +36,26 @@ class MujocoSimulation:
   """MuJoCo C stepping `num_envs` environments one by one, in float64, behind the names of `Simulation`.
 
   Fields are tensors [num_envs, ...] on the CPU, written in place and never rebound; `outputs` names derived
-  ones. MuJoCo by itself resets an environment whose state is not finite.
+  ones. MuJoCo by itself resets an environment whose state is not finite. `mj` replaces the compiled model
+  that `model` carries.
   """
 
-  def __init__(self, model: Model, num_envs: int, outputs: Sequence[str] = DERIVED) -> None:
+  def __init__(
+    self,
+    model: Model,
+    num_envs: int,
+    outputs: Sequence[str] = DERIVED,
+    mj: mujoco.MjModel | None = None,
+  ) -> None:
     self.model, self.num_envs = model, num_envs
     self.device, self.threads = torch.device("cpu"), 1
-    self._data = mujoco.MjData(model.mj)
-    self._start = np.empty(mujoco.mj_stateSize(model.mj, SIGNATURE))
-    mujoco.mj_getState(model.mj, self._data, self._start, SIGNATURE)
+    self._mj = mj or model.mj
+    self._data = mujoco.MjData(self._mj)
+    self._start = np.empty(mujoco.mj_stateSize(self._mj, SIGNATURE))
+    mujoco.mj_getState(self._mj, self._data, self._start, SIGNATURE)
     self._state = np.tile(self._start, (num_envs, 1))
     views = torch.from_numpy(self._state).split(
-      [mujoco.mj_stateSize(model.mj, part.value) for part in STATE.values()], dim=1
+      [mujoco.mj_stateSize(self._mj, part.value) for part in STATE.values()], dim=1
     )
     for name, view in zip(STATE, views, strict=True):
       setattr(self, name, view.unflatten(1, np.shape(getattr(self._data, name)) or (1,)))
@@ -65,15 +73,15 @@ class MujocoSimulation:
       for substep in range(substeps):
         if ctrl is not None:
           self._data.ctrl[:] = ctrl[env, substep].numpy()
-        mujoco.mj_step(self.model.mj, self._data)
-      mujoco.mj_getState(self.model.mj, self._data, self._state[env], SIGNATURE)
+        mujoco.mj_step(self._mj, self._data)
+      mujoco.mj_getState(self._mj, self._data, self._state[env], SIGNATURE)
       self._store(env)
 
   def forward(self, mask: torch.Tensor | None = None) -> None:
     """Compute derived quantities of the present state where `mask` [num_envs] holds (default: everywhere)."""
     for env in self._selected(mask):
       self._load(env)
-      mujoco.mj_forward(self.model.mj, self._data)
+      mujoco.mj_forward(self._mj, self._data)
       self._store(env)
 
   def reset(self, mask: torch.Tensor | None = None) -> None:
@@ -92,17 +100,17 @@ class MujocoSimulation:
     return list(range(self.num_envs)) if mask is None else torch.nonzero(mask).flatten().tolist()
 
   def _load(self, env: int) -> None:
-    mujoco.mj_setState(self.model.mj, self._data, self._state[env], SIGNATURE)
+    mujoco.mj_setState(self._mj, self._data, self._state[env], SIGNATURE)
 
   def _store(self, env: int) -> None:
-    mujoco.mj_rnePostConstraint(self.model.mj, self._data)
+    mujoco.mj_rnePostConstraint(self._mj, self._data)
     for name, array in self._outputs.items():
       array[env] = self._read(name)
     self.contact_count[env] = int((self._data.contact.exclude == 0).sum())
     self.solver_niter[env] = int(self._data.solver_niter.max())
 
   def _read(self, name: str) -> Floats:
-    return read_field(self.model.mj, self._data, name)
+    return read_field(self._mj, self._data, name)
 
 
 def read_field(mj: mujoco.MjModel, data: mujoco.MjData, name: str) -> Floats:

@@ -11,6 +11,7 @@ from mujoco import mjtGeom, mjtJoint
 
 from physics.model import Floats, Model
 
+HOLD = 10  # steps for which a random control is held
 FASTEST = 100.0  # [m/s, rad/s] a state beyond it says more about its own numbers than about an engine
 
 
@@ -70,7 +71,8 @@ def random_states(model: Model, count: int, seed: int = 0) -> States:
   lowered onto the nearest plane. Limited joints reach a tenth of their range beyond their limits.
   """
   random = np.random.default_rng(seed)
-  mj, data, rows = model.mj, mujoco.MjData(model.mj), []
+  mj, data = model.mj, mujoco.MjData(model.mj)
+  rows: list[dict[str, Floats]] = []
   for index in range(count):
     mujoco.mj_resetData(mj, data)
     _randomize(model, data, random)
@@ -86,18 +88,23 @@ def random_states(model: Model, count: int, seed: int = 0) -> States:
   return States.of(rows)
 
 
-def recorded_states(model: Model, trajectories: int, steps: int, seed: int = 0) -> States:
-  """Return the states before each step of MuJoCo's trajectories under random controls, with warm starts."""
+def recorded_states(model: Model, count: int, steps: int = 64, seed: int = 0) -> States:
+  """Return the states, warm starts included, before each step of MuJoCo's trajectories under random controls.
+
+  A trajectory ends after `steps` steps, or where it grows wild.
+  """
   random = np.random.default_rng(seed)
-  mj, data, rows = model.mj, mujoco.MjData(model.mj), []
-  for _ in range(trajectories):
+  mj, data = model.mj, mujoco.MjData(model.mj)
+  rows: list[dict[str, Floats]] = []
+  while len(rows) < count:
     mujoco.mj_resetData(mj, data)
     _randomize(model, data, random)
-    for step in range(steps):
-      if step % 10 == 0:
-        data.ctrl[:] = _random_controls(model, random)
-      if _is_tame(data):
-        rows.append(_snapshot(data))
+    for step in range(min(steps, count - len(rows))):
+      if not _is_tame(data):
+        break
+      if step % HOLD == 0:
+        data.ctrl[:] = random_controls(model, random)
+      rows.append(_snapshot(data))
       mujoco.mj_step(mj, data)
   return States.of(rows)
 
@@ -115,7 +122,7 @@ def _randomize(model: Model, data: mujoco.MjData, random: np.random.Generator) -
   """Draw pose, velocity, activations, controls and the poses of mocap bodies."""
   data.qpos[:] = _random_pose(model, random)
   data.qvel[:] = random.normal(size=model.nv)
-  data.ctrl[:] = _random_controls(model, random)
+  data.ctrl[:] = random_controls(model, random)
   data.act[:] = random.uniform(-0.5, 0.5, size=data.act.shape)
   data.mocap_pos[:] += 0.05 * random.normal(size=data.mocap_pos.shape)
   for quaternion in data.mocap_quat:
@@ -147,7 +154,7 @@ def _random_rotation(random: np.random.Generator, limit: float) -> Floats:
   return np.array([np.cos(angle / 2), *(np.sin(angle / 2) * axis / np.linalg.norm(axis))])
 
 
-def _random_controls(model: Model, random: np.random.Generator) -> Floats:
+def random_controls(model: Model, random: np.random.Generator) -> Floats:
   """Return controls within their ranges, and a fifth beyond, so that clamping is seen."""
   limited = model.actuator_ctrllimited[:, None]
   low, high = np.where(limited, model.actuator_ctrlrange, np.array([-1.0, 1.0])).T

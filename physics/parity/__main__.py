@@ -1,0 +1,85 @@
+"""Compare the engine with MuJoCo C on any model and print a table: `python -m physics.parity robot.xml`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from physics.load import load_model
+from physics.model import Model
+from physics.parity.compare import DOUBLE, SINGLE, Finding, Precision, Trial, outputs
+from physics.parity.engines import NumpySimulation
+from physics.parity.rollout import rollout
+from physics.parity.states import random_states, recorded_states
+from physics.simulation import Simulation
+
+ROW = "  {:<22}{:>10}{:>10}{:>10}  {}"
+EXPLANATION = """Errors are relative to the larger of 1 and the reference's magnitude, of contacts in metres.
+"worst" is the error nearest to its bound, or farthest beyond; "allowed" is that bound."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+  """Print the table; return 0 where all agrees, 1 where something does not, 2 without a model to compare."""
+  parser = argparse.ArgumentParser("python -m physics.parity", description=__doc__)
+  parser.add_argument("model", help="MJCF or URDF file")
+  parser.add_argument("--states", type=int, default=256, help="how many states to compare at (default: 256)")
+  parser.add_argument("--seed", type=int, default=0, help="seed of states and controls (default: 0)")
+  options = parser.parse_args(arguments)
+  try:
+    model = _load(options.model)
+  except (OSError, ValueError) as error:
+    print("error:", " ".join(str(error).split()), file=sys.stderr)
+    return 2
+  findings = []
+  for line in compare(model, options.states, options.seed):
+    if isinstance(line, Finding):
+      findings.append(line)
+    print(_row(line) if isinstance(line, Finding) else line)
+  failed = [finding.quantity for finding in findings if not finding.holds]
+  print(f"\n{EXPLANATION}\n")
+  print(f"does not agree with MuJoCo C: {', '.join(failed)}" if failed else "agrees with MuJoCo C")
+  return 1 if failed else 0
+
+
+def compare(model: Model, count: int, seed: int) -> Iterator[Finding | str]:
+  """Yield a heading for each kind of arithmetic, then its findings on the three levels."""
+  random = Trial(model, random_states(model, count, seed))
+  recorded = Trial(model, recorded_states(model, count, seed=seed))
+  names = outputs(model)
+  yield ROW.format("float64, uncompiled", "median", "worst", "allowed", "").rstrip()
+  exact = NumpySimulation(model, count, names)
+  yield from _levels(random, recorded, exact, DOUBLE)
+  yield "\n" + ROW.format("float32 kernel", "median", "worst", "allowed", "").rstrip()
+  kernel = Simulation(model, count, outputs=names)
+  yield from _levels(random, recorded, kernel, SINGLE)
+  yield rollout(model, kernel, seed)
+
+
+def _levels(random: Trial, recorded: Trial, simulation: Any, precision: Precision) -> Iterator[Finding]:
+  yield from random.contacts(precision)
+  yield from random.stages(simulation, precision)
+  yield from recorded.step(simulation, precision)
+
+
+def _load(path: str) -> Model:
+  with warnings.catch_warnings(record=True) as notes:
+    warnings.simplefilter("always")
+    model = load_model(path)
+  for note in notes:
+    print(f"note: {note.message}")
+  return model
+
+
+def _row(finding: Finding) -> str:
+  i, verdict = finding.worst, "" if finding.holds else "<- too large"
+  numbers = (np.median(finding.error), finding.error[i], finding.bound[i])
+  return ROW.format(finding.quantity, *(f"{number:.1e}" for number in numbers), verdict).rstrip()
+
+
+if __name__ == "__main__":
+  sys.exit(main())

@@ -1,0 +1,164 @@
+"""Agreement with MuJoCo C on three levels: stages from equal states, single steps, open-loop rollouts.
+
+The levels are those of MuJoCo's own guide (`mujoco/doc/skills/parity`). A deviation counts against a bound
+per state, which is wider where moving state and constants by one unit in the last place of float32 already
+moves MuJoCo C by more.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from physics.layout import field_shapes
+from physics.model import Floats, Model
+from physics.parity.contacts import contact_errors, mujoco_contacts, traced_contacts
+from physics.parity.reference import (
+  STAGES,
+  STEP,
+  Dynamics,
+  one_ulp_effect,
+  perturbed,
+  perturbed_states,
+  reference,
+  relative_error,
+)
+from physics.parity.states import States
+
+SMOOTH = ("xpos", "xquat", "qM", "qfrc_bias", "qfrc_passive", "qfrc_actuator", "qacc_smooth")
+COUNTERS = ("contact_count", "overflow", "solver_niter")
+
+
+@dataclasses.dataclass(frozen=True)
+class Precision:
+  """Bounds of one kind of arithmetic, relative to the larger of 1 and the reference's magnitude."""
+
+  dtype: type[np.floating]
+  smooth: float  # what no constraint enters
+  constrained: float  # what constraints enter, every state
+  median: float  # the same, the median over the states
+  distance: float  # of contacts [m]
+  position: float  # of contacts [m]
+  rounding: float  # times what one float32 ulp changes in MuJoCo C
+
+
+DOUBLE = Precision(np.float64, 1e-9, 1e-9, 1e-9, 1e-9, 1e-9, rounding=1e-7)
+SINGLE = Precision(np.float32, 1e-5, 1e-4, 1e-6, 1e-5, 1e-4, rounding=3.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+  """One quantity compared: errors and what they may be, one per state (or per time of a rollout)."""
+
+  quantity: str
+  error: Floats
+  bound: Floats
+  median: float = np.inf  # what the median error may be
+
+  @property
+  def worst(self) -> int:
+    """The state nearest to its bound, or farthest beyond."""
+    ratio = np.where(np.isfinite(self.error), self.error / np.maximum(self.bound, 1e-300), np.inf)
+    return int(np.argmax(np.where(np.isinf(self.bound), 0.0, ratio)))
+
+  @property
+  def holds(self) -> bool:
+    """Whether every error and the median are within their bounds; what is not finite never is."""
+    return bool((self.error <= self.bound).all() and np.median(self.error) <= self.median)
+
+  def __str__(self) -> str:
+    i, median = self.worst, float(np.median(self.error))
+    worst = f"{self.error[i]:.1e} in state {i}, allowed {self.bound[i]:.1e}"
+    return f"{self.quantity}: {worst}; median {median:.1e}, allowed {self.median:.1e}"
+
+
+def outputs(model: Model) -> tuple[str, ...]:
+  """Return what a simulation has to compute to be compared."""
+  shapes = field_shapes(model)
+  return tuple(name for name in (*STAGES, *COUNTERS) if name in shapes)
+
+
+class Trial:
+  """A model at states, what MuJoCo makes of them, and what one ulp changes in that."""
+
+  def __init__(self, model: Model, states: States) -> None:
+    self.model, self.states = model, states
+
+  @cached_property
+  def expected(self) -> Dynamics:
+    """MuJoCo's answers."""
+    return reference(self.model, self.states)
+
+  @cached_property
+  def rounding(self) -> Dynamics:
+    """What one ulp changes in them, per state."""
+    return one_ulp_effect(self.model, self.states)
+
+  def stages(self, simulation: Any, precision: Precision) -> list[Finding]:
+    """Compare every stage of the pipeline, all from the same states, as many as there are environments."""
+    self._start(simulation)
+    simulation.forward()
+    moving = self.model.body_treeid >= 0  # forces on what stands still are not computed
+    findings = []
+    for name in STAGES:
+      if name in simulation.layout and getattr(self.expected, name)[0].size:
+        found, expected = _numbers(simulation, name), getattr(self.expected, name)
+        if name == "cfrc_ext":
+          found, expected = found[:, moving], expected[:, moving]
+        findings.append(self._finding(name, relative_error(found, expected), precision))
+    dropped = _numbers(simulation, "overflow")
+    return [*findings, Finding("overflow", dropped, np.zeros(len(dropped)))]
+
+  def step(self, simulation: Any, precision: Precision) -> list[Finding]:
+    """Compare the state after one step from each of the states."""
+    self._start(simulation)
+    simulation.step()
+    findings = []
+    for name in STEP:
+      if getattr(self.expected, name)[0].size:
+        error = relative_error(_numbers(simulation, name), getattr(self.expected, name))
+        findings.append(self._finding(name, error, precision, f"next {name}"))
+    return findings
+
+  def contacts(self, precision: Precision) -> list[Finding]:
+    """Compare the points of contact."""
+    if not self.model.pairs:
+      return []
+    expected = mujoco_contacts(self.model.mj, self.states)
+    found = traced_contacts(self.model, self.states, precision.dtype)
+    error = contact_errors(found, expected, precision.distance)
+    rounding = precision.rounding * self._contact_rounding(expected)
+    return [
+      Finding(f"contact {name}", error[i], np.maximum(bound, rounding[i]))
+      for i, (name, bound) in enumerate((("distance", precision.distance), ("position", precision.position)))
+    ]
+
+  def _contact_rounding(self, expected: list[Floats], draws: int = 8) -> Floats:
+    random = np.random.default_rng(0)
+    effects = [
+      contact_errors(
+        mujoco_contacts(perturbed(self.model.mj, random), perturbed_states(self.states, random)),
+        expected,
+        0.0,
+      )
+      for _ in range(draws)
+    ]
+    return np.nan_to_num(np.max(effects, axis=0), posinf=np.inf)
+
+  def _start(self, simulation: Any) -> None:
+    simulation.reset()
+    self.states.write_to(simulation)
+
+  def _finding(self, name: str, error: Floats, precision: Precision, quantity: str = "") -> Finding:
+    is_smooth = name in SMOOTH
+    least = precision.smooth if is_smooth else precision.constrained
+    rounding = precision.rounding * getattr(self.rounding, name)
+    median = max(least if is_smooth else precision.median, float(np.median(rounding)))
+    return Finding(quantity or name, error, np.maximum(least, rounding), median)
+
+
+def _numbers(simulation: Any, name: str) -> Floats:
+  return getattr(simulation, name).double().numpy()

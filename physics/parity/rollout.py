@@ -1,0 +1,76 @@
+"""Open-loop rollouts beside MuJoCo C, whose own sensitivity to float32 tells how far they may part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from physics.model import Floats, Model
+from physics.parity.compare import Finding
+from physics.parity.engines import MujocoSimulation
+from physics.parity.reference import converging, perturbed, perturbed_states, relative_error
+from physics.parity.states import HOLD, random_controls, random_states
+
+STEPS = 100
+ENVIRONMENTS = 16  # that are compared; the simulation may have more
+SHADOWS = 6  # perturbed runs of MuJoCo C
+FACTOR = 3.0  # by which our divergence may exceed the widest of them
+FLOOR = 1e-5
+
+
+def rollout(model: Model, simulation: Any, seed: int = 0) -> Finding:
+  """Compare a float32 simulation of at least 16 environments with MuJoCo C, from random states, open loop.
+
+  Shadow runs of MuJoCo C, states and constants moved by one float32 unit and states rounded to float32 after
+  every step, part from the reference too. The finding is, per time, the median over the environments of the
+  greatest divergence up to then, bounded by `FACTOR` times that of the widest shadow.
+  """
+  random = np.random.default_rng(seed)
+  states = random_states(model, ENVIRONMENTS, seed)
+  controls = [
+    np.stack([random_controls(model, random) for _ in range(ENVIRONMENTS)]) for _ in range(STEPS // HOLD)
+  ]
+  simulation.reset()
+  states.write_to(_First(simulation))
+  reference = MujocoSimulation(model, ENVIRONMENTS, mj=converging(model.mj))
+  states.write_to(reference)
+  expected = _run(reference, controls)
+  divergence = _divergence(_run(_First(simulation), controls), expected)
+  spread = np.zeros_like(divergence)
+  for _ in range(SHADOWS):
+    shadow = MujocoSimulation(model, ENVIRONMENTS, mj=perturbed(model.mj, random))
+    perturbed_states(states, random).write_to(shadow)
+    spread = np.maximum(spread, _divergence(_run(shadow, controls, rounded=True), expected))
+  return Finding("rollout qpos", np.median(divergence, axis=1), FACTOR * np.median(spread, axis=1) + FLOOR)
+
+
+class _First:
+  """The first environments of a simulation that may have more."""
+
+  def __init__(self, simulation: Any) -> None:
+    self._simulation = simulation
+
+  def __getattr__(self, name: str) -> Any:
+    value = getattr(self._simulation, name)
+    return value[:ENVIRONMENTS] if isinstance(value, torch.Tensor) else value
+
+
+def _run(simulation: Any, controls: list[Floats], rounded: bool = False) -> Floats:
+  """Return the positions [steps, environments, nq] of a rollout."""
+  trace = []
+  for control in controls:
+    simulation.ctrl[:] = torch.from_numpy(control.astype(np.float32))
+    for _ in range(HOLD):
+      simulation.step()
+      trace.append(simulation.qpos.double().numpy().copy())
+      for state in (simulation.qpos, simulation.qvel) if rounded else ():
+        state[:] = state.float()
+  return np.stack(trace)
+
+
+def _divergence(found: Floats, expected: Floats) -> Floats:
+  """Return the greatest relative deviation up to each time [steps, environments]."""
+  error = np.stack([relative_error(a, b) for a, b in zip(found, expected, strict=True)])
+  return np.maximum.accumulate(np.nan_to_num(error, nan=np.inf))
