@@ -89,6 +89,7 @@ class Model:
   geom_quat: Floats
   geom_size: Floats
   geom_rbound: Floats
+  geom_dataid: Ints
 
   actuator_trnid: Ints  # [nu] joint that the actuator drives
   actuator_gear: Floats  # [nu, 6] moment arms: 1 of a scalar, 3 of a ball, 6 of a free joint

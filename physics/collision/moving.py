@@ -1,31 +1,21 @@
-"""Contacts of moving spheres and capsules with each other.
-
-All pairs go through one loop over a table: a bounding-sphere test picks those that are near in any lane, one
-block finds their contacts (a sphere is a capsule of length zero), each lane packs its own into its slots.
-Code does not grow with pairs.
-"""
+"""Contacts of moving bodies with each other: each lane packs its own into its slots."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from physics.collision.geometry import (
-  CAPSULE,
-  Segment,
-  SegmentPair,
-  Touch,
-  geom_bound,
-  geom_segment,
-  inverse_square,
-)
+from physics.collision.family import Shapes, families, touches
+from physics.collision.geometry import geom_shape
 from physics.collision.world import is_still
-from physics.compact import GroupList, LaneList
+from physics.column import Column
+from physics.compact import LaneList
 from physics.constraint import contact_law
 from physics.kinematics import Poses
 from physics.model import Model
 from physics.pairs import ContactPair
-from physics.spatial import Vector, dot
-from physics.trace import Array, Index, Program, where
+from physics.spatial import Vector
+from physics.trace import Program, where
 
 WORD_BITS = 31
 
@@ -79,91 +69,46 @@ def find_moving_contacts(
   the constants of `contact_law`, and words of bits: gains/loses (bodies that move with geom2's / geom1's side
   alone), owner2/owner1.
   """
-  segments = _Segments(program, model, p, moving)
-  near = _near_pairs(program, model, moving, segments)
+  base = common_origin(model, p, moving)
+  shapes = Shapes(
+    program,
+    {geom: geom_shape(model, p, geom, base - p.origin[model.geom_bodyid[geom]]) for geom in moving.geoms},
+  )
   found = LaneList(program, capacity)
   found.clear()
-  with near.each() as entry:
-    table = _Tables(program, model, moving, entry["pair"])
-    pair = SegmentPair(
-      segments.at(table.geom1), segments.at(table.geom2), table.inverses, table.fields["margin"]
-    )
-
-    def push(touch: Touch) -> None:
+  for family in families(model, moving.pairs):
+    fields = _fields(program, model, moving, family.pairs)
+    sides = (shapes.side([q.geom1 for q in family.pairs]), shapes.side([q.geom2 for q in family.pairs]))
+    for pair, touch in touches(program, model, family, *sides):
       with program.when_any(touch.active):
         distance, normal, point = touch.resolve()
-        values: dict[str, object] = {"distance": distance}
+        values = {"distance": distance} | {name: column[pair] for name, column in fields.items()}
         for name, value in (("point", point), ("normal", normal)):
           values |= {f"{name}.{axis}": component for axis, component in zip("xyz", value, strict=True)}
         # a weight of its own for each lane: it is zero in lanes whose slot is empty
-        weight = where(touch.active, table.fields["weight"], 0.0)
-        found.push(touch.active, values | table.fields | {"weight": weight})
-
-    nearest, parallel = pair.nearest(table.can_be_parallel)
-    push(nearest)
-    if parallel is not False:
-      with program.when_any(parallel):
-        for touch in pair.at_ends(parallel):
-          push(touch)
+        found.push(touch.active, values | {"weight": where(touch.active, values["weight"], 0.0)})
   return found
 
 
-class _Segments:
-  """The segments of all geoms in group memory, relative to one common origin, to be read by index."""
-
-  def __init__(self, program: Program, model: Model, p: Poses, moving: MovingPairs) -> None:
-    self.memory: Array = program.array(7 * len(moving.geoms))
-    base = common_origin(model, p, moving)
-    for i, geom in enumerate(moving.geoms):
-      segment = geom_segment(model, p, geom)
-      center = segment.center + (p.origin[model.geom_bodyid[geom]] - base)
-      for k, value in enumerate((*center, *segment.half_axis, segment.radius)):
-        self.memory[7 * i + k] = value
-
-  def at(self, index: Index | int) -> Segment:
-    x = self.memory.read(index * 7, 7)
-    return Segment(Vector(*x[0:3]), Vector(*x[3:6]), x[6])
+def _fields(
+  program: Program, model: Model, moving: MovingPairs, pairs: Sequence[ContactPair]
+) -> dict[str, Column]:
+  """Return what is known of pairs before their contacts: law, and the bits of whom they push and own."""
+  laws = [contact_law(model, q) for q in pairs]
+  fields = {name: Column(program, [law[name] for law in laws]) for name in laws[0]}
+  sides = [(_path(model, q.geom1), _path(model, q.geom2)) for q in pairs]
+  owners = [({int(model.geom_bodyid[q.geom1])}, {int(model.geom_bodyid[q.geom2])}) for q in pairs]
+  for name, masks in (
+    ("loses", [words(a - b, moving.bodies) for a, b in sides]),
+    ("gains", [words(b - a, moving.bodies) for a, b in sides]),
+    ("owner1", [words(a, moving.owners) for a, _ in owners]),
+    ("owner2", [words(b, moving.owners) for _, b in owners]),
+  ):
+    for i, bits in enumerate(zip(*masks, strict=True)):
+      fields[f"{name}{i}"] = Column(program, bits)
+  return fields
 
 
 def common_origin(model: Model, p: Poses, moving: MovingPairs) -> Vector:
   """Return the tree origin that points of moving contacts are relative to."""
   return p.origin[model.geom_bodyid[moving.geoms[0]]]
-
-
-def _near_pairs(program: Program, model: Model, moving: MovingPairs, segments: _Segments) -> GroupList:
-  near = GroupList(program, len(moving.pairs))
-  reach = [geom_bound(model, q.geom1) + geom_bound(model, q.geom2) + q.margin for q in moving.pairs]
-  with program.loop(len(moving.pairs)) as pair:
-    one = segments.at(program.table([moving.geoms.index(q.geom1) for q in moving.pairs], pair))
-    two = segments.at(program.table([moving.geoms.index(q.geom2) for q in moving.pairs], pair))
-    separation = one.center - two.center
-    with program.when_any(dot(separation, separation) < program.table([r * r for r in reach], pair)):
-      near.push({"pair": pair})
-  return near
-
-
-class _Tables:
-  """What is known of each pair in advance, read at a pair's index."""
-
-  def __init__(self, program: Program, model: Model, moving: MovingPairs, pair: Index) -> None:
-    pairs = moving.pairs
-    self.geom1 = program.table([moving.geoms.index(q.geom1) for q in pairs], pair)
-    self.geom2 = program.table([moving.geoms.index(q.geom2) for q in pairs], pair)
-    is_capsule = {geom: model.geom_type[geom] == CAPSULE for geom in moving.geoms}
-    self.can_be_parallel = any(is_capsule[q.geom1] and is_capsule[q.geom2] for q in pairs)
-    self.inverses = (
-      program.table([inverse_square(model, q.geom1) for q in pairs], pair),
-      program.table([inverse_square(model, q.geom2) for q in pairs], pair),
-    )
-    laws = [contact_law(model, q) for q in pairs]
-    self.fields = {name: program.table([law[name] for law in laws], pair) for name in laws[0]}
-    sides = [(_path(model, q.geom1), _path(model, q.geom2)) for q in pairs]
-    owners = [({int(model.geom_bodyid[q.geom1])}, {int(model.geom_bodyid[q.geom2])}) for q in pairs]
-    self._bits(program, pair, "loses", [words(a - b, moving.bodies) for a, b in sides])
-    self._bits(program, pair, "gains", [words(b - a, moving.bodies) for a, b in sides])
-    self._bits(program, pair, "owner1", [words(a, moving.owners) for a, _ in owners])
-    self._bits(program, pair, "owner2", [words(b, moving.owners) for _, b in owners])
-
-  def _bits(self, program: Program, pair: Index, name: str, masks: list[list[int]]) -> None:
-    for i in range(len(masks[0])):
-      self.fields[f"{name}{i}"] = program.table([mask[i] for mask in masks], pair)

@@ -1,0 +1,107 @@
+"""Families: pairs of geoms that one narrow phase serves, run through one loop over tables.
+
+Code does not grow with the number of pairs. Pairs whose narrow phase costs no more than a bounding test are
+unrolled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from physics.collision.geometry import PLANE, Shape, Touch, geom_bound
+from physics.collision.narrow import Narrow, asset, narrow_phase
+from physics.column import Column
+from physics.model import Model
+from physics.pairs import ContactPair
+from physics.spatial import dot
+from physics.trace import Integer, Number, Program, Truth, number
+
+
+@dataclass(frozen=True)
+class Family:
+  """Pairs of geoms, what finds their contacts, and the assets of all first and all second geoms."""
+
+  narrow: Narrow
+  pairs: tuple[ContactPair, ...]
+  assets: tuple[Any, Any]
+
+
+def families(model: Model, pairs: Sequence[ContactPair]) -> list[Family]:
+  """Sort pairs by narrow phase and assets."""
+  members: dict[Hashable, list[ContactPair]] = {}
+  for pair in pairs:
+    ids = (int(model.geom_dataid[geom]) for geom in (pair.geom1, pair.geom2))
+    members.setdefault((narrow_phase(model, pair).find, *ids), []).append(pair)
+  return [
+    Family(
+      narrow_phase(model, group[0]),
+      tuple(group),
+      (asset(model, group[0].geom1), asset(model, group[0].geom2)),
+    )
+    for group in members.values()
+  ]
+
+
+class Shapes:
+  """Shapes under keys, to be read inside loops over pairs."""
+
+  def __init__(self, program: Program, shapes: Mapping[Any, Shape]) -> None:
+    self.keys = list(shapes)
+    self.columns = [Column(program, x) for x in zip(*(s.numbers for s in shapes.values()), strict=True)]
+
+  def side(self, keys: Sequence[Any]) -> Side:
+    """Return the shapes that one side of a family's pairs has, by the pairs' keys."""
+    return Side(self.columns, [self.keys.index(key) for key in keys])
+
+
+@dataclass(frozen=True)
+class Side:
+  """The shapes of one side of a family's pairs."""
+
+  columns: list[Column]
+  order: list[int]
+
+  def at(self, pair: Integer) -> Shape:
+    """Return the shape in a pair, without its asset."""
+    return Shape.of([column.chosen(self.order, pair) for column in self.columns])
+
+
+def touches(
+  program: Program, model: Model, family: Family, one: Side, two: Side
+) -> Iterator[tuple[Integer, Touch]]:
+  """Yield possible contacts of a family's pairs with the pair's number, inside the loop over the pairs."""
+  pairs, find = family.pairs, family.narrow.find
+  margins = Column(program, [number(pair.margin) for pair in pairs])
+  reaches = Column(program, [_reach(model, pair) for pair in pairs])
+  above_plane = model.geom_type[pairs[0].geom1] == PLANE
+  for i in _each(program, len(pairs), unrolled=family.narrow.cheap):
+    near = family.narrow.cheap or _is_near(one.at(i), two.at(i), reaches[i], above_plane)
+    with program.when_any(near):
+      first, second = (
+        replace(side.at(i), asset=a) for side, a in zip((one, two), family.assets, strict=True)
+      )
+      for touch in find(program, first, second, margins[i]):
+        yield i, touch
+
+
+def _each(program: Program, count: int, unrolled: bool) -> Iterator[Integer]:
+  if unrolled or count == 1:
+    yield from range(count)
+  else:
+    with program.loop(count) as i:
+      yield i
+
+
+def _reach(model: Model, pair: ContactPair) -> Number:
+  """Return the distance [m] of the second geom's centre, from the first's or a plane, where contact ends."""
+  first = 0.0 if model.geom_type[pair.geom1] == PLANE else geom_bound(model, pair.geom1)
+  return first + geom_bound(model, pair.geom2) + number(pair.margin)
+
+
+def _is_near(one: Shape, two: Shape, reach: Number, above_plane: bool) -> Truth:
+  separation = two.position - one.position
+  if above_plane:
+    return dot(one.rotation.column(2), separation) < reach
+  return dot(separation, separation) < reach * reach

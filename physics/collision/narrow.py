@@ -1,0 +1,49 @@
+"""Which function finds the contacts of which two shapes: the place where a new pair of shapes goes.
+
+A narrow phase takes the program, two shapes in the order of their types, relative to one reference, and the
+margin [m] below whose distance contact begins. It yields possible contacts, their normals from the first
+shape to the second. It may yield inside loops and guarded blocks: a contact is used where it is yielded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from physics.collision.geometry import CAPSULE, PLANE, SPHERE, Shape, Touch
+from physics.collision.plane import plane_capsule, plane_sphere
+from physics.collision.segment import segments
+from physics.model import Model
+from physics.pairs import ContactPair
+from physics.trace import Number, Program
+
+
+@dataclass(frozen=True)
+class Narrow:
+  """A narrow phase, how many contacts it yields at most, and whether it is as cheap as a bounding test."""
+
+  find: Callable[[Program, Shape, Shape, Number], Iterator[Touch]]
+  most: int
+  cheap: bool = False
+
+
+NARROW: dict[tuple[int, int], Narrow] = {
+  (PLANE, SPHERE): Narrow(plane_sphere, 1, cheap=True),
+  (PLANE, CAPSULE): Narrow(plane_capsule, 2, cheap=True),
+  (SPHERE, SPHERE): Narrow(segments, 1),
+  (SPHERE, CAPSULE): Narrow(segments, 1),
+  (CAPSULE, CAPSULE): Narrow(segments, 2),
+}
+ASSETS: dict[int, Callable[[Model, int], Any]] = {}
+
+
+def narrow_phase(model: Model, pair: ContactPair) -> Narrow:
+  """Return what finds a pair's contacts; KeyError if nothing does."""
+  return NARROW[int(model.geom_type[pair.geom1]), int(model.geom_type[pair.geom2])]
+
+
+def asset(model: Model, geom: int) -> Any:
+  """Return what a geom's sizes do not tell of its shape: a mesh's hull; None of most."""
+  make = ASSETS.get(int(model.geom_type[geom]))
+  return make(model, geom) if make else None

@@ -1,0 +1,102 @@
+"""Spheres and capsules among themselves: a sphere is a capsule of length zero."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from physics.collision.geometry import Shape, Touch
+from physics.spatial import AXES, Vector, cross, dot, select
+from physics.trace import Number, Program, Truth, absolute, clip, maximum, sqrt, where
+
+PARALLEL = 1e-4  # angle [rad] below which capsules count as parallel, as in MuJoCo
+COINCIDENT = 1e-6  # distance [m] below which points count as one
+
+
+@dataclass(frozen=True)
+class Segment:
+  """A sphere or capsule: centre, half axis (zero for a sphere), radius."""
+
+  center: Vector
+  half_axis: Vector
+  radius: Number
+
+  @staticmethod
+  def of(shape: Shape) -> Segment:
+    """Return what a sphere or capsule is; MuJoCo's second size of a sphere is zero."""
+    return Segment(shape.position, shape.rotation.column(2) * shape.size[1], shape.size[0])
+
+
+def segments(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch]:
+  """Yield the contact of spheres or capsules at their closest points; two of parallel capsules."""
+  pair = SegmentPair(Segment.of(one), Segment.of(two), margin)
+  yield pair.first()
+  if pair.parallel is not False:
+    with program.when_any(pair.parallel):
+      yield pair.last()
+
+
+def touch(one: Segment, two: Segment, at: tuple[Number, Number], margin: Number) -> Touch:
+  """Return the contact, normal from one to two, of the spheres at points in [-1, 1] of two segments."""
+  point1, point2 = one.center + one.half_axis * at[0], two.center + two.half_axis * at[1]
+  between, radii = point2 - point1, one.radius + two.radius
+  square, reach = dot(between, between), radii + margin
+
+  def resolve() -> tuple[Number, Vector, Vector]:
+    length = sqrt(maximum(square, 1e-30))
+    normal = select(square < COINCIDENT**2, _across(one, two), between * (1.0 / length))
+    distance = length - radii
+    return distance, normal, point1 + normal * (one.radius + 0.5 * distance)
+
+  return Touch(square < reach * reach, resolve)
+
+
+def _across(one: Segment, two: Segment) -> Vector:
+  """Return the normal where points coincide, as axes that cross: across both, x if they are parallel.
+
+  MuJoCo does so below 1e-15 m; float32 cannot tell points 1e-6 m apart from coinciding ones.
+  """
+  across = cross(one.half_axis, two.half_axis)
+  square = dot(across, across)
+  return select(square < 1e-20, AXES[0], across * (1.0 / sqrt(maximum(square, 1e-20))))
+
+
+class SegmentPair:
+  """Two segments and where they are closest; `margin` [m] is the distance at which contact begins."""
+
+  def __init__(self, one: Segment, two: Segment, margin: Number) -> None:
+    self.one, self.two, self.margin = one, two, margin
+    separation = one.center - two.center
+    a, c = (dot(s.half_axis, s.half_axis) for s in (one, two))
+    self.inverses = (1.0 / maximum(a, 1e-20), 1.0 / maximum(c, 1e-20))
+    self.b = -dot(one.half_axis, two.half_axis)
+    self.u, self.v = -dot(one.half_axis, separation), dot(two.half_axis, separation)
+    self.across = cross(one.half_axis, two.half_axis)
+    self.square = dot(self.across, self.across)  # a c - b b, without the cancellation where axes align
+    self.parallel: Truth = self.square < PARALLEL**2 * (a * c)
+
+  def first(self) -> Touch:
+    """Return the contact at the closest points; of parallel capsules, at one end of where they overlap."""
+    separation = self.one.center - self.two.center
+    along = dot(cross(self.two.half_axis, separation), self.across)
+    t = self._second(clip(along / maximum(self.square, 1e-30), -1.0, 1.0))
+    s = self._first(t)
+    if self.parallel is not False:
+      end_s, end_t = self._at_end(-1.0)
+      s, t = where(self.parallel, end_s, s), where(self.parallel, end_t, t)
+    return touch(self.one, self.two, (s, t), self.margin)
+
+  def last(self) -> Touch:
+    """Return the contact of parallel capsules at the other end."""
+    ends = touch(self.one, self.two, self._at_end(1.0), self.margin)
+    return Touch(ends.active & self.parallel, ends.resolve)
+
+  def _at_end(self, end: float) -> tuple[Number, Number]:
+    s = self._first(end)
+    return s, where(absolute(s) < 1.0, end, self._second(s))
+
+  def _first(self, t: Number) -> Number:
+    return clip((self.u - self.b * t) * self.inverses[0], -1.0, 1.0)
+
+  def _second(self, s: Number) -> Number:
+    return clip((self.v - self.b * s) * self.inverses[1], -1.0, 1.0)
