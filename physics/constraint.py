@@ -6,19 +6,37 @@ Constraint model). Constants are prepared in float64 here; what depends on the s
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-
+from physics.cone import Cone, Elliptic, Pyramid
 from physics.kinematics import BALL, FREE
 from physics.low_rank import LowRank
-from physics.model import Floats, Model
-from physics.pairs import ContactPair
+from physics.model import Model
+from physics.pairs import MAX_IMPEDANCE, MIN_IMPEDANCE, ContactPair
 from physics.spatial import Quaternion, dot
-from physics.trace import Array, Mask, Number, Program, absolute, maximum, minimum, power, sqrt, where
+from physics.trace import (
+  Array,
+  Mask,
+  Number,
+  Program,
+  absolute,
+  clip,
+  is_zero,
+  maximum,
+  minimum,
+  number,
+  power,
+  sqrt,
+  square,
+  where,
+)
 
 TINY = 1e-15  # mjMINVAL
+ROW_SCALES = ("friction", "aspect", "spin", "roll", "cross_roll")
 
 
 @dataclass(frozen=True)
@@ -53,37 +71,79 @@ class Law:
     return self.damping * velocity + self.stiffness * (impedance * position)
 
 
-def law(model: Model, solref: Floats, solimp: Floats, margin: float) -> Law:
+def law(model: Model, solref: Any, solimp: Any, margin: Number) -> Law:
   """Prepare a constraint's constants from MuJoCo's parameters."""
-  d0, dmax, width, midpoint, exponent = (float(x) for x in solimp)
-  d0, dmax = np.clip((d0, dmax), 1e-4, 0.9999).tolist()
-  midpoint, exponent = float(np.clip(midpoint, 1e-4, 0.9999)), max(1.0, exponent)
-  time, ratio = (float(x) for x in solref)
-  if time > 0:
-    time = max(time, 2 * model.timestep) if model.refsafe else time
-    stiffness, damping = 1 / max(TINY, (dmax * time * ratio) ** 2), 2 / max(TINY, dmax * time)
-  else:
-    stiffness, damping = -time / max(TINY, dmax**2), -ratio / max(TINY, dmax)
-  if width <= TINY or d0 == dmax:
-    d0, dmax, width = 0.5 * (d0 + dmax), 0.5 * (d0 + dmax), 1.0
-  low, high = midpoint ** (1 - exponent), (1 - midpoint) ** (1 - exponent)
-  return Law(stiffness, damping, d0, dmax - d0, 1 / width, midpoint, exponent, low, high, float(margin))
+  d0, dmax, width, midpoint, exponent = (number(x) for x in solimp)
+  d0, dmax, midpoint = (clip(x, MIN_IMPEDANCE, MAX_IMPEDANCE) for x in (d0, dmax, midpoint))
+  exponent = maximum(exponent, 1.0)
+  stiffness, damping = reference_constants(model, solref, dmax)
+  flat = (width <= TINY) | (absolute(dmax - d0) <= TINY)
+  mean = 0.5 * (d0 + dmax)
+  low, high = (1.0 / power(x, exponent - 1.0) for x in (midpoint, 1.0 - midpoint))
+  return Law(
+    stiffness=stiffness,
+    damping=damping,
+    d0=where(flat, mean, d0),
+    rise=where(flat, 0.0, dmax - d0),
+    per_width=where(flat, 1.0, 1.0 / maximum(width, TINY)),
+    midpoint=midpoint,
+    power=exponent,
+    low=low,
+    high=high,
+    margin=number(margin),
+  )
 
 
-def contact_law(model: Model, pair: ContactPair) -> dict[str, float]:
-  """Return the constants of a geom pair's contacts: law, friction, and the weight that makes impedance D.
+def reference_constants(model: Model, solref: Any, dmax: Number) -> tuple[Number, Number]:
+  """Return stiffness K and damping B of the reference acceleration, from either format of solref."""
+  time, ratio = (number(x) for x in solref)
+  standard = time > 0.0
+  bounded = maximum(time, 2 * model.timestep) if model.refsafe else time
+  stiffness = where(
+    standard, 1.0 / maximum(square(dmax * bounded * ratio), TINY), -time / maximum(square(dmax), TINY)
+  )
+  damping = where(standard, 2.0 / maximum(dmax * bounded, TINY), -ratio / maximum(dmax, TINY))
+  return stiffness, damping
 
-  D = weight * impedance / (1 - impedance) for each of the four edges of the friction pyramid. A frictionless
-  contact is a pyramid of width zero whose four equal edges share its D.
+
+@functools.lru_cache(maxsize=8)
+def contact_cone(model: Model, still: bool) -> Cone:
+  """Return the cone of contacts with still geoms, or of those between moving ones."""
+  dims = [pair.condim for pair in model.pairs if has_still_geom(model, pair) == still]
+  dim = max(dims, default=1)
+  return Elliptic(dim) if model.elliptic and dim > 1 else Pyramid(dim)
+
+
+def has_still_geom(model: Model, pair: ContactPair) -> bool:
+  """Return whether one geom of a pair never moves."""
+  return bool((model.body_weldid[model.geom_bodyid[[pair.geom1, pair.geom2]]] == 0).any())
+
+
+def contact_law(model: Model, pair: ContactPair) -> dict[str, Number]:
+  """Return the constants of a geom pair's contacts.
+
+  The law; the scales of the rows: `friction` of the first tangent, `aspect` of the second over the first,
+  `spin` [m], `roll` and `cross_roll` over those of the tangents [m]; what the cone needs; and the weight that
+  makes the normal's, or every edge's, D = weight * impedance / (1 - impedance).
   """
+  cone = contact_cone(model, has_still_geom(model, pair))
   b1, b2 = (int(model.geom_bodyid[g]) for g in (pair.geom1, pair.geom2))
-  inverse_mass = float(model.body_invweight0[b1, 0] + model.body_invweight0[b2, 0])
-  fields = vars(law(model, pair.solref, pair.solimp, pair.margin)).copy()
-  if pair.condim == 1:
-    return fields | {"friction": 0.0, "aspect": 1.0, "weight": 1 / max(TINY, 4 * inverse_mass)}
-  mu, mu2 = float(pair.friction[0]), float(pair.friction[1])
-  row = 2 * mu * mu / model.impratio * inverse_mass * (1 + mu * mu)
-  return fields | {"friction": mu, "aspect": mu2 / mu, "weight": 1 / max(TINY, row)}
+  inverse_mass = number(model.body_invweight0[b1, 0]) + number(model.body_invweight0[b2, 0])
+  fields: dict[str, Number] = vars(law(model, pair.solref, pair.solimp, pair.margin)).copy()
+  mu = [number(x) for x in pair.friction]
+  ratio = model.impratio / square(mu[0])
+  fields |= cone.constants(pair.condim, ratio)
+  if isinstance(cone, Elliptic):
+    dmax = number(pair.solimp[1])
+    of_its_own = any(not is_zero(x) for x in pair.solreffriction)
+    friction_solref = pair.solreffriction if of_its_own else pair.solref
+    fields["friction_damping"] = reference_constants(model, friction_solref, dmax)[1]
+  softness = cone.softness(pair.condim, ratio, mu[0])
+  fields["weight"] = 1.0 / maximum(softness * inverse_mass, TINY)
+  scales = (mu[0], mu[1] / mu[0], mu[2], mu[3] / mu[0], mu[4] / mu[1])
+  for k, (name, scale) in enumerate(zip(ROW_SCALES, scales, strict=True)):
+    fields[name] = scale if k < pair.condim - 1 else 0.0
+  return fields
 
 
 @dataclass(frozen=True)
@@ -93,11 +153,11 @@ class Row:
   jacobian: dict[int, Number]
   D: Number  # zero where the row does not act
   bias: Number  # -aref
-  loss: float | None = None  # friction loss: the greatest force [N, N m]; None: a one-sided row
+  loss: Number | None = None  # greatest force [N, N m] of friction, infinite of an equality; None: one-sided
 
 
 class JointRows:
-  """Joint limits and friction loss: few, known in advance, unrolled."""
+  """Equalities, limits and friction loss: few, known in advance, unrolled."""
 
   def __init__(self, program: Program, nv: int, rows: list[Row]) -> None:
     self.nv, self.rows = nv, rows
@@ -141,7 +201,7 @@ class JointRows:
 
   @property
   def rank(self) -> int:
-    """Number of rows that couple degrees of freedom: limits of ball joints."""
+    """Number of rows that couple degrees of freedom: limits of ball joints, equalities, tendons."""
     return sum(len(row.jacobian) > 1 for row in self.rows)
 
   def diagonal(self) -> list[Number]:
@@ -170,23 +230,31 @@ class JointRows:
     force = -(row.D * r)
     if row.loss is None:
       return maximum(force, 0.0)
+    if _is_equality(row):
+      return force
     return minimum(maximum(force, -row.loss), row.loss)
 
   @staticmethod
   def _stiffness(row: Row, r: Number) -> Number:
+    if _is_equality(row):
+      return row.D
     acts = r < 0.0 if row.loss is None else absolute(row.D * r) < row.loss
     return where(acts, row.D, 0.0)
+
+
+def _is_equality(row: Row) -> bool:
+  return isinstance(row.loss, float) and math.isinf(row.loss)
 
 
 def joint_rows(model: Model, qpos: list[Number], qvel: list[Number]) -> list[Row]:
   """Return the rows of friction loss and of joint limits, in MuJoCo's order."""
   rows = []
   for dof in range(model.nv):
-    loss = float(model.dof_frictionloss[dof])
-    if loss > 0 and model.frictionloss_enabled:
+    loss = number(model.dof_frictionloss[dof])
+    if model.frictionloss_enabled and not is_zero(loss):
       friction = law(model, model.dof_solref[dof], model.dof_solimp[dof], 0.0)
       d = friction.impedance(0.0)
-      D = d / (1 - d) / max(TINY, float(model.dof_invweight0[dof]))
+      D = d / (1.0 - d) / maximum(number(model.dof_invweight0[dof]), TINY)
       rows.append(Row({dof: 1.0}, D, friction.damping * qvel[dof], loss))
   for joint in range(model.njnt):
     if model.jnt_limited[joint] and model.limit_enabled:
@@ -196,7 +264,7 @@ def joint_rows(model: Model, qpos: list[Number], qvel: list[Number]) -> list[Row
 
 def _limit_rows(model: Model, joint: int, qpos: list[Number], qvel: list[Number]) -> list[Row]:
   at, dof, kind = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint]), model.jnt_type[joint]
-  low, high = (float(x) for x in model.jnt_range[joint])
+  low, high = (number(x) for x in model.jnt_range[joint])
   if kind == FREE:
     return []
   if kind == BALL:
@@ -204,11 +272,12 @@ def _limit_rows(model: Model, joint: int, qpos: list[Number], qvel: list[Number]
     sign = where(angle < 0.0, 1.0, -1.0)
     return [
       _limit_row(
-        model, joint, {dof + k: axis[k] * sign for k in range(3)}, max(low, high) - absolute(angle), qvel
+        model, joint, {dof + k: axis[k] * sign for k in range(3)}, maximum(low, high) - absolute(angle), qvel
       )
     ]
   below, above = qpos[at] - low, high - qpos[at]
-  if high - low <= 2 * float(model.jnt_margin[joint]):
+  both_can_act = high - low <= 2.0 * number(model.jnt_margin[joint])
+  if both_can_act is not False:
     return [
       _limit_row(model, joint, {dof: 1.0}, below, qvel),
       _limit_row(model, joint, {dof: -1.0}, above, qvel),
@@ -220,38 +289,10 @@ def _limit_rows(model: Model, joint: int, qpos: list[Number], qvel: list[Number]
 def _limit_row(
   model: Model, joint: int, jacobian: dict[int, Number], distance: Number, qvel: list[Number]
 ) -> Row:
-  limit = law(model, model.jnt_solref[joint], model.jnt_solimp[joint], float(model.jnt_margin[joint]))
+  limit = law(model, model.jnt_solref[joint], model.jnt_solimp[joint], number(model.jnt_margin[joint]))
   position = distance - limit.margin
   d = limit.impedance(position)
-  weight = 1 / max(TINY, float(model.dof_invweight0[model.jnt_dofadr[joint]]))
+  weight = 1.0 / maximum(number(model.dof_invweight0[model.jnt_dofadr[joint]]), TINY)
   velocity = dot(jacobian.values(), [qvel[dof] for dof in jacobian])
   D = where(position < 0.0, weight * d / (1.0 - d), 0.0)
   return Row(jacobian, D, limit.reference(position, velocity, d))
-
-
-def edge_residuals(normal: Number, first: Number, second: Number) -> tuple[Number, ...]:
-  """Return the residuals of the pyramid's four edges from those along normal and friction-scaled tangents."""
-  return (normal + first, normal - first, normal + second, normal - second)
-
-
-def edge_forces(D: Number, residuals: Sequence[Number]) -> tuple[Number, Number, Number]:
-  """Return the force along normal and tangents that the edges with negative residual exert."""
-  f = [D * maximum(-r, 0.0) for r in edge_residuals(*residuals)]
-  return (f[0] + f[1]) + (f[2] + f[3]), f[0] - f[1], f[2] - f[3]
-
-
-def edge_counts(residuals: Sequence[Number]) -> tuple[Number, ...]:
-  """Return the entries (nn, n1, n2, 11, 22) of the pyramid's Hessian over D, counts of the edges that act."""
-  acts = [where(r < 0.0, 1.0, 0.0) for r in edge_residuals(*residuals)]
-  one, two = acts[0] + acts[1], acts[2] + acts[3]
-  return one + two, acts[0] - acts[1], acts[2] - acts[3], one, two
-
-
-def edge_slopes(D: Number, residuals: Sequence[Number], rates: Sequence[Number]) -> tuple[Number, Number]:
-  """Return first and second derivative of the pyramid's cost along a direction."""
-  first: Number = 0.0
-  second: Number = 0.0
-  for r, rate in zip(edge_residuals(*residuals), edge_residuals(*rates), strict=True):
-    first = first + minimum(r, 0.0) * rate
-    second = second + where(r < 0.0, rate * rate, 0.0)
-  return D * first, D * second

@@ -1,40 +1,61 @@
-"""Contacts as the solver sees them: residuals, forces, curvature.
-
-A contact has three basis directions: its normal and two tangents scaled by friction. With a = J qacc - aref
-along them, the four edges of the friction pyramid have residuals a0 +- a1 and a0 +- a2 and equal D (manual,
-chapter Computation, section Contact).
-"""
+"""Contacts as the solver sees them: rows, residuals, forces, curvature. What they cost is in cone.py."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from physics.collision.geometry import default_hint, tangents
 from physics.collision.moving import WORD_BITS, MovingPairs, common_origin
 from physics.compact import CompactList, Entry, GroupList, LaneList
-from physics.constraint import Law, edge_counts, edge_forces, edge_slopes
+from physics.cone import Cone
+from physics.constraint import Law, contact_cone
 from physics.dynamics import project
 from physics.kinematics import Poses, propagate
 from physics.low_rank import LowRank
 from physics.model import Model
-from physics.spatial import NO_FORCE, ZERO, Force, Matrix, Motion, Stiffness, Vector, cross, dot, symmetric
+from physics.spatial import FLAT, NO_FORCE, ZERO, Force, Matrix, Motion, Stiffness, Vector, cross, dot
 from physics.trace import Array, Index, Mask, Number, Program, Truth, has_bit, sqrt, where
 
 LAW_FIELDS = tuple(Law.__dataclass_fields__)
-BIASES = ("u0", "u1", "u2")  # -aref along the basis
-NOTES = ("a0", "a1", "a2")  # residuals along the basis at the present qacc
-RATES = ("b0", "b1", "b2")  # their rates along the direction of the line search
 
 
-def prepare_entry(entry: Entry, basis_velocity: Sequence[Number]) -> None:
-  """Set D and the reference terms from distance and the velocity along the basis."""
-  law = Law(*(entry[name] for name in LAW_FIELDS))
-  position = entry["distance"] - law.margin
-  d = law.impedance(position)
-  entry["D"] = entry["weight"] * d / (1.0 - d)
-  entry["u0"] = law.reference(position, basis_velocity[0], d)
-  entry["u1"], entry["u2"] = law.damping * basis_velocity[1], law.damping * basis_velocity[2]
+def _names(prefix: str, dim: int) -> list[str]:
+  return [f"{prefix}{k}" for k in range(dim)]
+
+
+@dataclass(frozen=True)
+class Rows:
+  """A contact's rows at its point: forces along `linear`, torques about `angular`, scaled by friction."""
+
+  linear: list[Vector]  # normal and tangents
+  angular: list[Vector]  # spin and rolling
+
+  @staticmethod
+  def of(contact: Entry, first: Vector, dim: int) -> Rows:
+    """Return the `dim` rows of a contact whose first tangent is `first`, scaled by its friction."""
+    normal = Vector(*contact.vector("normal"))
+    if dim == 1:
+      return Rows([normal], [])
+    second = cross(normal, first) * contact["aspect"]
+    angular = [normal * contact["spin"]] if dim > 3 else []
+    if dim > 4:
+      angular += [first * contact["roll"], second * contact["cross_roll"]]
+    return Rows([normal, first, second], angular)
+
+  def along(self, motion: Motion) -> list[Number]:
+    """Return the motion of the contact's point along every row."""
+    return [dot(v, motion.linear) for v in self.linear] + [dot(w, motion.angular) for w in self.angular]
+
+  def force(self, values: Sequence[Number]) -> Force:
+    """Return the force at the contact's point, and the torque, of one value per row."""
+    force, torque = ZERO, ZERO
+    for axis, value in zip(self.linear, values, strict=False):
+      force = force + axis * value
+    for axis, value in zip(self.angular, values[len(self.linear) :], strict=True):
+      torque = torque + axis * value
+    return Force(torque, force)
 
 
 def _read(entry: Entry, names: Sequence[str]) -> list[Number]:
@@ -47,25 +68,49 @@ def _note(entry: Entry, names: Sequence[str], values: Sequence[Number]) -> None:
 
 
 class Residuals:
-  """What all contacts share: a list whose entries carry residuals and their rates."""
+  """What all contacts share: a list whose entries carry residuals and their rates.
+
+  Fields of an entry: u0, u1, ..., -aref along the rows; a0, ..., residuals at the present qacc; b0, ...,
+  their rates along the direction of the line search.
+  """
 
   program: Program
   found: CompactList
+  cone: Cone
+
+  def prepare_entry(self, entry: Entry, velocity: Sequence[Number]) -> None:
+    """Set D and the reference terms from distance and the velocity along the rows."""
+    law = Law(*(entry[name] for name in LAW_FIELDS))
+    position = entry["distance"] - law.margin
+    d = law.impedance(position)
+    entry["D"] = entry["weight"] * d / (1.0 - d)
+    damping = entry[self.cone.friction_damping] if self.cone.dim > 1 else 0.0
+    reference = [law.reference(position, velocity[0], d), *(damping * v for v in velocity[1:])]
+    _note(entry, _names("u", self.cone.dim), reference)
+
+  def start_entry(self, entry: Entry, along: Sequence[Number]) -> None:
+    """Note the residuals at an acceleration along the rows."""
+    biases = _read(entry, _names("u", self.cone.dim))
+    _note(entry, _names("a", self.cone.dim), [a + u for a, u in zip(along, biases, strict=True)])
+
+  def aim_entry(self, entry: Entry, along: Sequence[Number]) -> None:
+    """Note the rates of the residuals along the line search's direction."""
+    _note(entry, _names("b", self.cone.dim), along)
+
+  def residuals(self, entry: Entry) -> list[Number]:
+    """Read the residuals."""
+    return _read(entry, _names("a", self.cone.dim))
 
   def move(self, step: Number, unsolved: Mask) -> None:
     """Move the residuals by a step along the direction."""
     with self.acting(unsolved) as entry:
-      _note(
-        entry, NOTES, [a + step * b for a, b in zip(_read(entry, NOTES), _read(entry, RATES), strict=True)]
-      )
+      _note(entry, _names("a", self.cone.dim), self._ahead(entry, step)[0])
 
   def slopes(self, step: Number, unsolved: Mask) -> tuple[Number, Number]:
     """Return first and second derivative of the cost along the direction, a step from the noted residuals."""
     first, second = self.program.variable(0.0), self.program.variable(0.0)
     with self.acting(unsolved) as entry:
-      rates = _read(entry, RATES)
-      residuals = [a + step * b for a, b in zip(_read(entry, NOTES), rates, strict=True)]
-      slope, curvature = edge_slopes(entry["D"], residuals, rates)
+      slope, curvature = self.cone.slopes(entry, *self._ahead(entry, step))
       first[0], second[0] = first[0] + slope, second[0] + curvature
     return first[0], second[0]
 
@@ -82,6 +127,11 @@ class Residuals:
     with self.found.each() as entry, self.program.when_any((entry["D"] > 0.0) & unsolved):
       yield entry
 
+  def _ahead(self, entry: Entry, step: Number) -> tuple[list[Number], list[Number]]:
+    """Return the residuals a step ahead, and their rates."""
+    rates = _read(entry, _names("b", self.cone.dim))
+    return [a + step * b for a, b in zip(self.residuals(entry), rates, strict=True)], rates
+
 
 class WorldContacts(Residuals):
   """Contacts of moving bodies with the world.
@@ -91,7 +141,7 @@ class WorldContacts(Residuals):
 
   def __init__(self, model: Model, p: Poses, bodies: list[int], found: GroupList) -> None:
     self.model, self.p, self.bodies, self.found = model, p, bodies, found
-    self.program = found.program
+    self.program, self.cone = found.program, contact_cone(model, still=True)
     self.motion: Array = self.program.array(6 * len(bodies))
     self.sums: Array = self.program.array(21 * len(bodies))
 
@@ -99,24 +149,22 @@ class WorldContacts(Residuals):
     """Set each contact's basis, D and reference terms."""
     self._store_motion(velocity)
     with self.found.each() as entry:
-      normal = Vector(*entry.vector("normal"))
-      first, _ = tangents(normal, Vector(*entry.vector("hint")))
-      _note(entry, ["first.x", "first.y", "first.z"], first * entry["friction"])
-      prepare_entry(entry, self._along_basis(entry))
+      if self.cone.dim > 1:
+        first, _ = tangents(Vector(*entry.vector("normal")), Vector(*entry.vector("hint")))
+        _note(entry, ["first.x", "first.y", "first.z"], first * entry["friction"])
+      self.prepare_entry(entry, self._along_rows(entry))
 
   def start(self, x: list[Number]) -> None:
     """Note the residuals at qacc = x."""
     self._store_motion(propagate(self.model, self.p, x))
     with self.found.each() as entry:
-      _note(
-        entry, NOTES, [a + u for a, u in zip(self._along_basis(entry), _read(entry, BIASES), strict=True)]
-      )
+      self.start_entry(entry, self._along_rows(entry))
 
   def aim(self, direction: list[Number], unsolved: Mask) -> None:
     """Note the rates of the residuals along a direction."""
     self._store_motion(propagate(self.model, self.p, direction))
     with self.acting(unsolved) as entry:
-      _note(entry, RATES, self._along_basis(entry))
+      self.aim_entry(entry, self._along_rows(entry))
 
   def force(self, unsolved: Mask) -> list[Number]:
     """Return the contact forces J^T f [nv] at the noted residuals."""
@@ -130,8 +178,7 @@ class WorldContacts(Residuals):
     """Return by body the curvature of the cost in its acceleration, at the noted residuals."""
     self._clear(21)
     with self.acting(unsolved) as entry:
-      at_point = Stiffness.at(Vector(*entry.vector("point")), self._point_stiffness(entry))
-      self._accumulate(entry, at_point.components)
+      self._accumulate(entry, self._stiffness(entry).components)
     return {body: Stiffness.of(values) for body, values in self._sums(21)}
 
   def body_forces(self, body_force: Array, index: dict[int, int]) -> None:
@@ -143,31 +190,24 @@ class WorldContacts(Residuals):
       for k, value in enumerate(self._force(entry).components):
         body_force[at + k] = body_force[at + k] + value
 
-  def _basis(self, entry: Entry) -> tuple[Vector, Vector, Vector]:
-    normal, first = Vector(*entry.vector("normal")), Vector(*entry.vector("first"))
-    return normal, first, cross(normal, first) * entry["aspect"]
+  def _rows(self, entry: Entry) -> Rows:
+    first = Vector(*entry.vector("first")) if self.cone.dim > 1 else ZERO
+    return Rows.of(entry, first, self.cone.dim)
 
-  def _along_basis(self, entry: Entry) -> list[Number]:
+  def _along_rows(self, entry: Entry) -> list[Number]:
     motion = self.motion.read(entry["body"] * 6, 6)
-    at_point = Motion(Vector(*motion[:3]), Vector(*motion[3:])).at(Vector(*entry.vector("point")))
-    return [dot(axis, at_point) for axis in self._basis(entry)]
+    body = Motion(Vector(*motion[:3]), Vector(*motion[3:]))
+    return self._rows(entry).along(Motion(body.angular, body.at(Vector(*entry.vector("point")))))
 
   def _force(self, entry: Entry) -> Force:
-    force = ZERO
-    for axis, f in zip(self._basis(entry), edge_forces(entry["D"], _read(entry, NOTES)), strict=True):
-      force = force + axis * f
-    return Force.at(Vector(*entry.vector("point")), force)
+    at_point = self._rows(entry).force(self.cone.force(entry, self.residuals(entry)))
+    return at_point.moved(Vector(*entry.vector("point")))
 
-  def _point_stiffness(self, entry: Entry) -> Matrix:
-    """Return the 3 x 3 Hessian of a contact's cost in the acceleration of its point."""
-    nn, n1, n2, one, two = (entry["D"] * count for count in edge_counts(_read(entry, NOTES)))
-    e0, e1, e2 = self._basis(entry)
-    c0, c1, c2 = e0 * nn + e1 * n1 + e2 * n2, e0 * n1 + e1 * one, e0 * n2 + e2 * two
-    six = [
-      c0[i] * e0[j] + c1[i] * e1[j] + c2[i] * e2[j]
-      for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
-    ]
-    return symmetric(*six)
+  def _stiffness(self, entry: Entry) -> Stiffness:
+    """Return the Hessian of a contact's cost in the acceleration of its body, about the tree origin."""
+    rows, hessian = self._rows(entry), self.cone.hessian(entry, self.residuals(entry))
+    scaled = {at: entry["D"] * value for at, value in hessian.items()}
+    return Stiffness.at(Vector(*entry.vector("point")), *_blocks(rows, scaled))
 
   def _store_motion(self, motion: list[Motion]) -> None:
     for i, body in enumerate(self.bodies):
@@ -197,47 +237,44 @@ class MovingContacts(Residuals):
 
   def __init__(self, model: Model, p: Poses, moving: MovingPairs, found: LaneList) -> None:
     self.model, self.p, self.moving, self.found = model, p, moving, found
-    self.program = found.program
+    self.program, self.cone = found.program, contact_cone(model, still=False)
     self.dofs = [dof for dof in range(model.nv) if int(model.dof_bodyid[dof]) in moving.bodies]
-    self.axes = 3 if moving.friction else 1
-    self.rows: Array = self.program.array(found.capacity * self.axes * len(self.dofs))
-    self.rank = found.capacity * self.axes  # columns of the Hessian's root at the most
+    self.rows: Array = self.program.array(found.capacity * self.cone.dim * len(self.dofs))
+    self.rank = found.capacity * self.cone.dim  # columns of the Hessian's root at the most
 
   def prepare(self, qvel: list[Number]) -> None:
     """Set each contact's Jacobian rows, D and reference terms."""
     base = common_origin(self.model, self.p, self.moving)
     with self.found.each() as entry:
-      basis, point = self._basis(entry), Vector(*entry.vector("point"))
+      rows, point = self._rows(entry), Vector(*entry.vector("point"))
       for k, dof in enumerate(self.dofs):
         body = int(self.model.dof_bodyid[dof])
-        at_point = self.p.cdof[dof].at(point + (base - self.p.origin[body]))
+        cdof = self.p.cdof[dof]
+        at_point = Motion(cdof.angular, cdof.at(point + (base - self.p.origin[body])))
         sign = (
           self._bit(entry, "gains", self.moving.bodies, body),
           self._bit(entry, "loses", self.moving.bodies, body),
         )
-        for axis, direction in enumerate(basis):
-          along = dot(direction, at_point)
+        for axis, along in enumerate(rows.along(at_point)):
           self.rows[self._row(entry, axis) + k] = where(sign[0], along, where(sign[1], -along, 0.0))
-      prepare_entry(entry, self._along_rows(entry, qvel))
+      self.prepare_entry(entry, self._along(entry, qvel))
 
   def start(self, x: list[Number]) -> None:
     """Note the residuals at qacc = x."""
     with self.found.each() as entry:
-      _note(
-        entry, NOTES, [a + u for a, u in zip(self._along_rows(entry, x), _read(entry, BIASES), strict=True)]
-      )
+      self.start_entry(entry, self._along(entry, x))
 
   def aim(self, direction: list[Number], unsolved: Mask) -> None:
     """Note the rates of the residuals along a direction."""
     with self.acting(unsolved) as entry:
-      _note(entry, RATES, self._along_rows(entry, direction))
+      self.aim_entry(entry, self._along(entry, direction))
 
   def force(self, unsolved: Mask) -> list[Number]:
     """Return the contact forces J^T f [nv] at the noted residuals."""
     force = self.program.array(len(self.dofs))
     force.fill([0.0] * len(self.dofs))
     with self.acting(unsolved) as entry:
-      for axis, f in zip(range(self.axes), edge_forces(entry["D"], _read(entry, NOTES)), strict=False):
+      for axis, f in enumerate(self.cone.force(entry, self.residuals(entry))):
         for k, value in enumerate(self._read_row(entry, axis)):
           force[k] = force[k] + value * f
     result: list[Number] = [0.0] * self.model.nv
@@ -248,67 +285,59 @@ class MovingContacts(Residuals):
   def push_hessian(self, correction: LowRank, unsolved: Mask) -> None:
     """Push the columns V of the Hessian V V^T of the edges that act at the noted residuals."""
     with self.acting(unsolved) as entry:
-      for column in self._hessian_root(entry):
-        correction.push(dict(zip(self.dofs, column, strict=True)))
+      rows, scale = [self._read_row(entry, axis) for axis in range(self.cone.dim)], sqrt(entry["D"])
+      for column in self.cone.root(entry, self.residuals(entry)):
+        sums = [dot(column, values) for values in zip(*rows, strict=True)]
+        correction.push({dof: scale * value for dof, value in zip(self.dofs, sums, strict=True)})
 
   def body_forces(self, body_force: Array, index: dict[int, int]) -> None:
     """Add each contact's force about the tree origins to the two bodies that own its geoms."""
     base = common_origin(self.model, self.p, self.moving)
     with self.found.each() as entry:
-      force = ZERO
-      for axis, f in zip(self._basis(entry), edge_forces(entry["D"], _read(entry, NOTES)), strict=False):
-        force = force + axis * f
+      at_point = self._rows(entry).force(self.cone.force(entry, self.residuals(entry)))
       for body in (b for b in self.moving.owners if b in index):
-        at_body = Force.at(Vector(*entry.vector("point")) + (base - self.p.origin[body]), force)
+        at_body = at_point.moved(Vector(*entry.vector("point")) + (base - self.p.origin[body]))
         to, back = (self._bit(entry, name, self.moving.owners, body) for name in ("owner2", "owner1"))
         for k, value in enumerate(at_body.components):
           at = 6 * index[body] + k
           body_force[at] = body_force[at] + where(to, value, where(back, -value, 0.0))
 
-  def _basis(self, entry: Entry) -> tuple[Vector, ...]:
-    normal = Vector(*entry.vector("normal"))
-    if self.axes == 1:
-      return (normal,)
-    first, second = tangents(normal, default_hint(normal))
-    return normal, first * entry["friction"], second * (entry["friction"] * entry["aspect"])
-
-  def _hessian_root(self, entry: Entry) -> list[list[Number]]:
-    """Return columns V [dofs] with V V^T = J^T D J: the Cholesky factor of the edge counts, times sqrt(D).
-
-    The counts are small integers, so that a pivot below 1/100 is a rounding residue of zero.
-    """
-    nn, n1, n2, one, two = edge_counts(_read(entry, NOTES))
-    scale = sqrt(entry["D"])
-    if self.axes == 1:
-      factor = scale * sqrt(nn)
-      return [[factor * row for row in self._read_row(entry, 0)]]
-    per0 = _inverse_root(nn)
-    l10, l20 = n1 * per0, n2 * per0
-    per1 = _inverse_root(one - l10 * l10)
-    l21 = -(l20 * l10) * per1
-    left = two - l20 * l20 - l21 * l21
-    diagonal = (nn * per0, (one - l10 * l10) * per1, left * _inverse_root(left))
-    j0, j1, j2 = (self._read_row(entry, axis) for axis in range(3))
-    first = [scale * (diagonal[0] * a + l10 * b + l20 * c) for a, b, c in zip(j0, j1, j2, strict=True)]
-    second = [scale * (diagonal[1] * b + l21 * c) for b, c in zip(j1, j2, strict=True)]
-    return [first, second, [scale * diagonal[2] * c for c in j2]]
+  def _rows(self, entry: Entry) -> Rows:
+    first = ZERO
+    if self.cone.dim > 1:
+      normal = Vector(*entry.vector("normal"))
+      first = tangents(normal, default_hint(normal))[0] * entry["friction"]
+    return Rows.of(entry, first, self.cone.dim)
 
   def _bit(self, entry: Entry, name: str, order: tuple[int, ...], body: int) -> Truth:
     position = order.index(body)
     return has_bit(entry[f"{name}{position // WORD_BITS}"], position % WORD_BITS)
 
-  def _along_rows(self, entry: Entry, x: list[Number]) -> list[Number]:
-    along = [dot(self._read_row(entry, axis), [x[dof] for dof in self.dofs]) for axis in range(self.axes)]
-    return along + [0.0] * (3 - self.axes)
+  def _along(self, entry: Entry, x: list[Number]) -> list[Number]:
+    return [dot(self._read_row(entry, axis), [x[dof] for dof in self.dofs]) for axis in range(self.cone.dim)]
 
   def _row(self, entry: Entry, axis: int) -> Index:
-    return entry.index * (self.axes * len(self.dofs)) + axis * len(self.dofs)
+    return entry.index * (self.cone.dim * len(self.dofs)) + axis * len(self.dofs)
 
   def _read_row(self, entry: Entry, axis: int) -> list[Number]:
     return self.rows.read(self._row(entry, axis), len(self.dofs))
 
 
-def _inverse_root(pivot: Number) -> Number:
-  """Return 1 / sqrt of a pivot, zero for a vanishing one."""
-  vanishes = pivot < 0.01
-  return where(vanishes, 0.0, 1.0 / sqrt(where(vanishes, 1.0, pivot)))
+def _blocks(rows: Rows, hessian: Mapping[tuple[int, int], Number]) -> tuple[Matrix, Matrix, Matrix]:
+  """Return sum h[k, l] r_k r_l^T as blocks: linear, coupling (angular to linear), angular."""
+
+  def block(left: list[Vector], right: list[Vector], at: tuple[int, int]) -> Matrix:
+    total = FLAT
+    for k, a in enumerate(left, start=at[0]):
+      weighted = ZERO
+      for m, b in enumerate(right, start=at[1]):
+        weighted = weighted + b * hessian.get((min(k, m), max(k, m)), 0.0)
+      total = total + Matrix(*(weighted * x for x in a))
+    return total
+
+  n = len(rows.linear)
+  return (
+    block(rows.linear, rows.linear, (0, 0)),
+    block(rows.angular, rows.linear, (n, 0)),
+    block(rows.angular, rows.angular, (n, n)),
+  )

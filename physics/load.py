@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import mujoco
 import numpy as np
-from mujoco import mjtBias, mjtDisableBit, mjtGain, mjtIntegrator, mjtSolver
+from mujoco import mjtBias, mjtCone, mjtDisableBit, mjtGain, mjtIntegrator, mjtSolver
 
 from physics.model import Model
 from physics.pairs import ContactPair, contact_pairs
@@ -73,6 +73,7 @@ def _fields(mj: mujoco.MjModel) -> dict[str, Any]:
   affine_bias = mj.actuator_biastype == mjtBias.mjBIAS_AFFINE
   return values | {
     "integrator": next(name for name, value in INTEGRATORS.items() if value == mj.opt.integrator),
+    "elliptic": mj.opt.cone == mjtCone.mjCONE_ELLIPTIC,
     "mocap_pos0": mj.body_pos[mocap],
     "mocap_quat0": mj.body_quat[mocap],
     "actuator_trnid": _plain(mj.actuator_trnid[:, 0]),

@@ -36,6 +36,7 @@ class Model:
   gravity: Floats  # [3] [m/s^2]
   iterations: int
   impratio: float
+  elliptic: bool  # friction cones are elliptic, not pyramids
 
   qpos0: Floats
   qpos_spring: Floats

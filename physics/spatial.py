@@ -96,6 +96,9 @@ class Matrix(tuple[Vector, Vector, Vector]):
     """Return a column."""
     return Vector(self[0][i], self[1][i], self[2][i])
 
+  def __add__(self, other: Matrix) -> Matrix:  # type: ignore[override]
+    return Matrix(*(a + b for a, b in zip(self, other, strict=True)))
+
   def __matmul__(self, other: Vector) -> Vector:
     return Vector(*(dot(row, other) for row in self))
 
@@ -103,6 +106,9 @@ class Matrix(tuple[Vector, Vector, Vector]):
     """Return the matrix product."""
     columns = other.transposed
     return Matrix(*(Vector(*(dot(row, column) for column in columns)) for row in self))
+
+
+FLAT = Matrix(ZERO, ZERO, ZERO)
 
 
 @dataclass(frozen=True)
@@ -213,6 +219,10 @@ class Force:
     """Return a force that acts at a point given relative to the reference."""
     return Force(cross(point, force), force)
 
+  def moved(self, point: Vector) -> Force:
+    """Return a force given about a point, which is relative to the reference, about the reference."""
+    return Force(self.torque + cross(point, self.force), self.force)
+
   def power(self, motion: Motion) -> Number:
     """Return the scalar product with a motion."""
     return dot(self.torque, motion.angular) + dot(self.force, motion.linear)
@@ -287,12 +297,13 @@ class Stiffness:
   linear: Matrix
 
   @staticmethod
-  def at(point: Vector, linear: Matrix) -> Stiffness:
-    """Return the stiffness about the reference of a 3 x 3 stiffness that acts at a point."""
+  def at(point: Vector, linear: Matrix, coupling: Matrix = FLAT, angular: Matrix = FLAT) -> Stiffness:
+    """Return the stiffness about the reference of one about a point, given relative to the reference."""
     columns = linear.transposed
-    coupling = Matrix(*(cross(point, columns[i]) for i in range(3))).transposed
-    angular = Matrix(*(cross(point, coupling[i]) for i in range(3)))
-    return Stiffness(angular, coupling, linear)
+    moved = Matrix(*(cross(point, columns[i]) for i in range(3))).transposed
+    turned = Matrix(*(cross(point, moved[i]) for i in range(3)))
+    twisted = Matrix(*(cross(point, coupling[i]) for i in range(3)))
+    return Stiffness(angular + turned + twisted + twisted.transposed, coupling + moved, linear)
 
   @staticmethod
   def of(values: Sequence[Number]) -> Stiffness:

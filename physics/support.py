@@ -7,7 +7,6 @@ import mujoco
 import numpy as np
 from mujoco import (
   mjtBias,
-  mjtCone,
   mjtDisableBit,
   mjtDyn,
   mjtEnableBit,
@@ -108,8 +107,6 @@ def _unsupported_options(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
   if option.integrator not in INTEGRATORS:
     name = enum_name(mjtIntegrator(option.integrator))
     yield "option", f"integrator {name} (which load_model(..., integrator='implicitfast') replaces)"
-  if option.cone != mjtCone.mjCONE_PYRAMIDAL:
-    yield "option", "the elliptic cone"
   if option.noslip_iterations:
     yield "option", "the noslip solver"
   if option.density or option.viscosity:
@@ -137,8 +134,6 @@ def _unsupported_contacts(mj: mujoco.MjModel, pairs: tuple[ContactPair, ...]) ->
     for geom, name in zip((pair.geom1, pair.geom2), names, strict=True):
       if int(mj.geom_type[geom]) not in SHAPES:
         yield name, f"collision of a {enum_name(mjtGeom(mj.geom_type[geom]))}"
-    if pair.condim not in (1, 3):
-      yield " against ".join(names), f"condim {pair.condim}"
     if _mixes_formats(pair.solref):
       yield " against ".join(names), "solref of mixed signs"
 

@@ -65,7 +65,7 @@ def mujoco_answer(model, data, x, direction, world):
   rows, count = [], 0
   for contact in data.contact:
     if contact.efc_address >= 0 and any(is_still(model, geom) for geom in contact.geom) == world:
-      rows += range(contact.efc_address, contact.efc_address + (1 if contact.dim == 1 else 4))
+      rows += range(contact.efc_address, contact.efc_address + max(1, 2 * contact.dim - 2))
       count += 1
   J = np.zeros((data.nefc, model.nv))
   if mujoco.mj_isSparse(model.mj):

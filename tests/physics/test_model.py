@@ -39,7 +39,6 @@ TENDON = '<tendon><fixed name="cord" {}><joint joint="shoulder" coef="1"/></fixe
 REFUSED = {
   "implicit": (arm(option='integrator="implicit"'), "option", "integrator implicit"),
   "discrete": (arm(option='integrator="discrete"'), "option", "integrator discrete"),
-  "elliptic": (arm(option='cone="elliptic"'), "option", "elliptic cone"),
   "noslip": (arm(option='noslip_iterations="3"'), "option", "noslip"),
   "density": (arm(option='density="1.2"'), "option", "fluid"),
   "viscosity": (arm(option='viscosity="0.1"'), "option", "fluid"),
@@ -58,7 +57,6 @@ REFUSED = {
   "adhesion": (arm(geom='adhesion="1"'), "geom 'rod'", "adhesion"),
   "surface": (arm(floor='surfacevel="1 0 0 0 0 0"'), "geom 'floor'", "surfacevel"),
   "box": (arm(shape="box"), "geom 'rod'", "collision of a box"),
-  "condim": (arm(geom='condim="4"'), "geom 'floor' against geom 'rod'", "condim 4"),
   "solref": (arm(geom='solref="0.02 -3"'), "geom 'floor' against geom 'rod'", "solref of mixed signs"),
   "weld": (
     arm(extra='<equality><weld name="glue" body1="upper"/></equality>'),
