@@ -1,6 +1,7 @@
 """What is measured: models, settings and goals. Nothing here runs."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 SUBSTEPS = 5  # physics steps in a control step, as in Gymnasium's environments
 THREADS = (1, 2)
@@ -8,13 +9,38 @@ PARITY_STATES = 64  # states of the benchmarked run compared with MuJoCo C
 
 
 @dataclass(frozen=True)
+class Robot:
+  """A model to measure: a file, the integrator in its place, the ground in the place of its floor."""
+
+  file: str  # under gymnasium/ (its folder of MuJoCo assets) or assets/ (this project's)
+  integrator: Literal["Euler"] | None = None  # None: what the file asks for
+  rough: bool = False  # a height field in the place of the plane called floor
+
+
+ROBOTS = {
+  "ant": Robot("gymnasium/ant.xml", integrator="Euler"),
+  "half_cheetah": Robot("gymnasium/half_cheetah.xml"),
+  "hopper": Robot("gymnasium/hopper.xml", integrator="Euler"),
+  "humanoid": Robot("gymnasium/humanoid.xml", integrator="Euler"),
+  "ant_rk4": Robot("gymnasium/ant.xml"),
+  "humanoid_rk4": Robot("gymnasium/humanoid.xml"),
+  "quadruped": Robot("assets/quadruped/robot.xml", rough=True),
+  "arm": Robot("assets/arm/table.xml"),
+  "hand": Robot("assets/hand/robot.xml"),
+}
+KERNELS = {"ant": 10, "humanoid": 15, "hand": 30}  # goals for building them [s]
+MEMORY = {"humanoid": 16384}  # goals for an environment's memory [bytes]
+
+
+@dataclass(frozen=True)
 class PhysicsCase:
-  """One model in one situation, stepped under random controls; Euler and Newton whatever the file asks."""
+  """One model in one situation, stepped under random controls with Newton's solver whatever the file asks."""
 
   name: str
-  robot: str  # file of Gymnasium's folder of MuJoCo assets
-  warm: int  # control steps from the model's default pose to the situation that is timed
+  robot: str  # in ROBOTS
+  warm: int  # control steps from the model's home to the situation that is timed
   goal: float  # times MuJoCo's speed at equal threads
+  spread: float = 1.0  # of the controls about those of home, in halves of their ranges
   num_envs: int = 4096
   peer_envs: int = 512  # MuJoCo's time per environment does not depend on their number
   steps: int = 20  # control steps in one measurement
@@ -23,10 +49,15 @@ class PhysicsCase:
 
 PHYSICS = (
   PhysicsCase("ant", "ant", warm=60, goal=28),
-  PhysicsCase("half_cheetah", "half_cheetah", warm=60, goal=15),
+  PhysicsCase("half_cheetah", "half_cheetah", warm=60, goal=20),
   PhysicsCase("hopper", "hopper", warm=60, goal=15),
-  PhysicsCase("humanoid_standing", "humanoid", warm=0, goal=14, num_envs=2048),
-  PhysicsCase("humanoid_heap", "humanoid", warm=80, goal=14, num_envs=2048),
+  PhysicsCase("humanoid_standing", "humanoid", warm=0, goal=16, num_envs=2048),
+  PhysicsCase("humanoid_heap", "humanoid", warm=80, goal=16, num_envs=2048),
+  PhysicsCase("ant_rk4", "ant_rk4", warm=60, goal=28),
+  PhysicsCase("humanoid_rk4", "humanoid_rk4", warm=80, goal=16, num_envs=2048),
+  PhysicsCase("quadruped_on_rough_ground", "quadruped", warm=40, goal=10, spread=0.15, num_envs=2048),
+  PhysicsCase("arm_and_cube_on_table", "arm", warm=40, goal=10, spread=0.25, num_envs=2048),
+  PhysicsCase("hand_holding_cube", "hand", warm=40, goal=8, spread=0.5, num_envs=2048),
 )
 
 
@@ -44,7 +75,6 @@ TRAINING = (
   TrainingPeer("same_model", "benchmarks.gym_ant:benchmarks/Ant-v0", goal=20),
   TrainingPeer("stock_ant", "Ant-v5", goal=30),
 )
-ROBOTS = ("ant", "half_cheetah", "hopper", "humanoid")  # whose GPU kernels are measured
 TRAINING_SECONDS = 20.0  # of each of two measurements of this project's trainer, before and after the peers
 
 

@@ -1,4 +1,4 @@
-"""The robots' GPU kernels, compiled for sm_90 without a GPU: registers, stack, instructions, spills."""
+"""The robots' GPU kernels, compiled for sm_90 without a GPU: registers, stack, instructions, bytes moved."""
 
 import re
 import subprocess
@@ -10,13 +10,14 @@ from pathlib import Path
 import warp as wp
 
 import physics
-from benchmarks import cases, engine
+from benchmarks import cases, models
 from benchmarks.report import line
 from physics.kernel import build_kernel
 from physics.layout import Layout
 from physics.step import trace_step
 
 ARCHITECTURE = 90  # H100, H200
+ACCESS = re.compile(r"\s(LD|ST)(L|G)((?:\.\w+)*)\s")  # load or store of local or global memory, modifiers
 
 
 def compile_cubin(model: physics.Model, folder: str | Path) -> Path:
@@ -35,17 +36,30 @@ def tool(name: str) -> str:
 
 
 def resources(cubin: Path) -> dict[str, int]:
-  """Return registers and stack bytes of a thread, and the numbers of instructions and of spilling ones."""
+  """Return registers and stack bytes of a thread, the number of instructions, and the bytes that they move.
+
+  Each instruction counts once, however often its loop runs: the bytes are those of a launch of one substep
+  in which every loop passes once and every guarded block is entered.
+  """
   usage = subprocess.run([tool("cuobjdump"), "-res-usage", cubin], check=True, capture_output=True, text=True)
   code = subprocess.run([tool("nvdisasm"), "-c", cubin], check=True, capture_output=True, text=True).stdout
   found = dict(re.findall(r"(REG|STACK):(\d+)", usage.stdout + usage.stderr))
+  moved = {"L": 0, "G": 0}
+  for _, space, modifiers in ACCESS.findall(code):
+    moved[space] += width(modifiers)
   return {
     "registers": int(found["REG"]),
     "stack_bytes": int(found["STACK"]),
     "instructions": len(re.findall(r"^\s*/\*[0-9a-f]{4,5}\*/\s", code, re.MULTILINE)),
-    "local_loads": len(re.findall(r"\sLDL", code)),
-    "local_stores": len(re.findall(r"\sSTL", code)),
+    "local_bytes": moved["L"],
+    "global_bytes": moved["G"],
   }
+
+
+def width(modifiers: str) -> int:
+  """Return the bytes that a load or store with these modifiers moves per thread."""
+  bits = re.search(r"\.[US]?(8|16|64|128)\b", modifiers)
+  return int(bits[1]) // 8 if bits else 4
 
 
 def run() -> None:
@@ -53,7 +67,7 @@ def run() -> None:
   for robot in cases.ROBOTS:
     with tempfile.TemporaryDirectory() as folder:
       begin = time.perf_counter()
-      cubin = compile_cubin(engine.load(robot), folder)
+      cubin = compile_cubin(models.load(robot), folder)
       line(f"cuda.{robot}.build_seconds", time.perf_counter() - begin)
       for name, value in resources(cubin).items():
         line(f"cuda.{robot}.{name}", value)

@@ -1,14 +1,11 @@
 """Physics steps per second beside MuJoCo C (`mujoco.batch.Batch`): same states, controls and threads."""
 
-import functools
 import statistics
 import time
 import timeit
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
-import gymnasium
 import numpy as np
 import torch
 from mujoco.batch import Batch
@@ -16,19 +13,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 import physics
-from benchmarks import cases
+from benchmarks import cases, models
 from benchmarks.report import line
 from physics import parity
-from physics.kinematics import FREE
+from physics.kinematics import HINGE, SLIDE
 
 Array = NDArray[np.float64]
-ASSETS = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
-
-
-@functools.cache
-def load(robot: str) -> physics.Model:
-  """Return Gymnasium's model of a robot, with Euler and Newton whatever the file asks."""
-  return physics.load_model(ASSETS / f"{robot}.xml", integrator="Euler")
+SHIFT = 0.1  # [rad, m] of a joint's start at most, but no more than a twentieth of its range
 
 
 class Situation(NamedTuple):
@@ -41,21 +32,40 @@ class Situation(NamedTuple):
   controls: Tensor  # [steps, num_envs, nu]
 
 
-def random_controls(model: physics.Model, steps: int, num_envs: int, seed: int) -> Tensor:
-  """Return controls [steps, num_envs, nu], uniform over each actuator's range."""
+def home(model: physics.Model) -> tuple[Array, Array]:
+  """Return pose [nq] and controls [nu] of the first keyframe, or default pose and middle controls."""
+  if model.mj.nkey:
+    return model.mj.key_qpos[0], model.mj.key_ctrl[0]
+  return model.qpos0, model.actuator_ctrlrange.mean(axis=1)
+
+
+def random_controls(model: physics.Model, case: cases.PhysicsCase, steps: int, seed: int) -> Tensor:
+  """Return controls [steps, num_envs, nu], uniform about those of home, within each actuator's range."""
   low, high = torch.tensor(model.actuator_ctrlrange, dtype=torch.float32).T
+  middle = torch.tensor(home(model)[1], dtype=torch.float32)
   generator = torch.Generator().manual_seed(seed)
-  return low + (high - low) * torch.rand(steps, num_envs, model.nu, generator=generator)
+  unit = 2 * torch.rand(steps, case.num_envs, model.nu, generator=generator) - 1
+  return (middle + case.spread * (high - low) / 2 * unit).clamp(low, high)
+
+
+def shifts(model: physics.Model) -> Tensor:
+  """Return how far each number of a start pose [nq] may be from home."""
+  result = torch.zeros(model.nq)
+  for joint in np.flatnonzero(np.isin(model.jnt_type, (HINGE, SLIDE))):
+    low, high = model.jnt_range[joint]
+    within = (high - low) / 20 if model.jnt_limited[joint] else np.inf
+    result[model.jnt_qposadr[joint]] = min(SHIFT, within)
+  return result
 
 
 def situation(case: cases.PhysicsCase, sim: physics.Simulation) -> Situation:
-  """Bring every environment from near the default pose into the situation of the case."""
+  """Bring every environment from near home into the situation of the case."""
   generator = torch.Generator().manual_seed(0)
-  joints = slice(7, None) if sim.model.jnt_type[0] == FREE else slice(None)
   sim.reset()
-  sim.qpos[:, joints] += 0.2 * torch.rand(sim.qpos[:, joints].shape, generator=generator) - 0.1
+  sim.qpos.copy_(torch.from_numpy(home(sim.model)[0]))
+  sim.qpos += shifts(sim.model) * (2 * torch.rand(sim.qpos.shape, generator=generator) - 1)
   sim.qvel.copy_(0.1 * torch.randn(sim.qvel.shape, generator=generator))
-  for ctrl in random_controls(sim.model, case.warm, case.num_envs, seed=1):
+  for ctrl in random_controls(sim.model, case, case.warm, seed=1):
     sim.ctrl.copy_(ctrl)
     sim.step(cases.SUBSTEPS)
   return Situation(
@@ -63,7 +73,7 @@ def situation(case: cases.PhysicsCase, sim: physics.Simulation) -> Situation:
     qpos=sim.qpos.double().numpy(),
     qvel=sim.qvel.double().numpy(),
     qacc_warmstart=sim.qacc_warmstart.double().numpy(),
-    controls=random_controls(sim.model, case.steps, case.num_envs, seed=2),
+    controls=random_controls(sim.model, case, case.steps, seed=2),
   )
 
 
@@ -121,7 +131,7 @@ def check(sim: physics.Simulation, start: Situation) -> dict[str, float]:
     "solver_iterations_worst": int(iterations.max()),
     "parity_within_1e-4": float((error <= 1e-4).mean()),
     "parity_worst_over_bound": float((error / np.maximum(1e-4, 3 * rounding)).max()),
-    "height_mean": float(sim.xpos[:, 1, 2].mean()),
+    "contacts": float(sim.contact_count.double().mean()),
   }
 
 
@@ -147,7 +157,7 @@ def measure(case: cases.PhysicsCase, name: str, threads: int) -> None:
 
   The fraction of the peak counts each operation of the traced program once, however often its loops run.
   """
-  sim = physics.Simulation(load(case.robot), case.num_envs, threads=threads)
+  sim = physics.Simulation(models.load(case.robot), case.num_envs, threads=threads)
   start = situation(case, sim)
   own, peer = own_run(sim, start), peer_run(Batch(sim.model.mj, case.peer_envs, nthread=threads), start)
   own(), peer()
@@ -170,7 +180,7 @@ def run() -> None:
     for threads in cases.THREADS:
       measure(case, f"{name}.threads{threads}", threads)
     line(f"{name}.goal", case.goal)
-    sim = physics.Simulation(load(case.robot), case.num_envs)
+    sim = physics.Simulation(models.load(case.robot), case.num_envs)
     line(f"{name}.operations", sim.program.count_operations())
     found = check(sim, situation(case, sim))
     for what, value in found.items():

@@ -1,36 +1,40 @@
-"""Seconds until the first step of Ant: kernels built into an empty cache, then loaded by the next process."""
+"""Seconds until a robot's first step: kernels built into an empty cache, then loaded by the next process."""
 
 import os
 import subprocess
 import sys
 import tempfile
 
+from benchmarks import cases
 from benchmarks.report import line
 
 PROGRAM = """
-import time
-import physics, tasks.ant
+import sys, time
+import physics
+from benchmarks import models
 start = time.perf_counter()
-sim = physics.Simulation(physics.load_model(tasks.ant.Task.robot), num_envs=64)
+sim = physics.Simulation(models.load(sys.argv[1]), num_envs=64)
 sim.step()
 sim.forward()
 print(time.perf_counter() - start)
 """
 
 
-def seconds(cache: str) -> float:
+def seconds(robot: str, cache: str) -> float:
   """Return how long a new process takes from the model to the first step, with kernels kept in `cache`."""
   environment = {**os.environ, "WARP_CACHE_PATH": cache}
-  command = [sys.executable, "-c", PROGRAM]
+  command = [sys.executable, "-c", PROGRAM, robot]
   done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
   return float(done.stdout.split()[-1])
 
 
 def run() -> None:
   """Print the seconds with an empty cache and with a filled one."""
-  with tempfile.TemporaryDirectory() as cache:
-    line("kernel.ant.build_seconds", seconds(cache))
-    line("kernel.ant.load_seconds", seconds(cache))
+  for robot, goal in cases.KERNELS.items():
+    with tempfile.TemporaryDirectory() as cache:
+      line(f"kernel.{robot}.build_seconds", seconds(robot, cache))
+      line(f"kernel.{robot}.load_seconds", seconds(robot, cache))
+    line(f"kernel.{robot}.goal", goal)
 
 
 if __name__ == "__main__":

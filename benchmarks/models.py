@@ -1,0 +1,54 @@
+"""The models that are measured, by their names in `cases.ROBOTS`."""
+
+import functools
+from pathlib import Path
+
+import gymnasium
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+import physics
+from benchmarks import cases
+
+FOLDERS = {
+  "gymnasium": Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets",
+  "assets": Path(__file__).parents[1] / "assets",
+}
+CELLS, CELL = 64, 0.1  # cells along each side of rough ground, their width [m]
+ROUGHNESS = 0.1  # between its lowest and highest point [m]
+
+
+@functools.cache
+def load(robot: str) -> physics.Model:
+  """Return a robot's model."""
+  chosen = cases.ROBOTS[robot]
+  folder, name = chosen.file.split("/", maxsplit=1)
+  path = FOLDERS[folder] / name
+  return physics.load_model(rough_ground(path) if chosen.rough else path, integrator=chosen.integrator)
+
+
+def rough_ground(path: Path) -> mujoco.MjSpec:
+  """Return the model in a file, with a height field, highest at z = 0, in the place of its floor."""
+  spec = mujoco.MjSpec.from_file(str(path))
+  heights, side = elevation(), CELLS * CELL / 2
+  spec.add_hfield(
+    name="rough",
+    nrow=CELLS + 1,
+    ncol=CELLS + 1,
+    size=[side, side, ROUGHNESS, ROUGHNESS],
+    userdata=heights.ravel(),
+  )
+  floor = spec.geom("floor")
+  floor.type, floor.hfieldname, floor.pos = mujoco.mjtGeom.mjGEOM_HFIELD, "rough", [0, 0, -ROUGHNESS]
+  return spec
+
+
+def elevation(seed: int = 0) -> NDArray[np.float64]:
+  """Return heights [CELLS + 1, CELLS + 1] from 0 to 1: random at every second point, linear between."""
+  coarse = np.arange(CELLS // 2 + 1)
+  fine = np.arange(CELLS + 1) / 2
+  heights = np.random.default_rng(seed).uniform(size=(len(coarse), len(coarse)))
+  for _ in range(2):
+    heights = np.stack([np.interp(fine, coarse, row) for row in heights]).T
+  return (heights - heights.min()) / (heights.max() - heights.min())

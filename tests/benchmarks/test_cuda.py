@@ -1,0 +1,27 @@
+"""Bytes of an instruction are read off its name."""
+
+import pytest
+
+from benchmarks import cuda
+
+
+@pytest.mark.parametrize(
+  ("instruction", "space", "size"),
+  [
+    ("        LDL R12, [R1+0x10] ;", "L", 4),
+    ("        STL.64 [R1+0x8], R4 ;", "L", 8),
+    ("   @!P0 STL.128 [R1], R4 ;", "L", 16),
+    ("        LDG.E R2, desc[UR4][R2.64] ;", "G", 4),
+    ("        LDG.E.64.CONSTANT R2, desc[UR4][R2.64] ;", "G", 8),
+    ("        STG.E.U8 desc[UR4][R2.64], R5 ;", "G", 1),
+    ("        LDG.E.S16 R2, desc[UR4][R2.64] ;", "G", 2),
+  ],
+)
+def test_accesses_and_their_widths(instruction: str, space: str, size: int) -> None:
+  ((_, found, modifiers),) = cuda.ACCESS.findall(instruction)
+  assert (found, cuda.width(modifiers)) == (space, size)
+
+
+@pytest.mark.parametrize("instruction", ["LDC.64 R2, c[0x0][0x210] ;", "LDS R4, [R2] ;", "FADD R1, R2, R3 ;"])
+def test_other_instructions_move_nothing_that_counts(instruction: str) -> None:
+  assert not cuda.ACCESS.findall(f"        {instruction}")

@@ -1,0 +1,56 @@
+"""The benchmarks' models: every file is there, and a robot stands on the rough ground that is made for it."""
+
+import mujoco
+import numpy as np
+import pytest
+
+from benchmarks import cases, models
+
+FEET = ("FR_foot", "FL_foot", "RR_foot", "RL_foot")
+
+
+@pytest.fixture(scope="module")
+def rough() -> mujoco.MjModel:
+  return models.rough_ground(models.FOLDERS["assets"] / "quadruped" / "robot.xml").compile()
+
+
+@pytest.mark.parametrize("robot", cases.ROBOTS.values(), ids=cases.ROBOTS)
+def test_every_robot_has_a_file(robot: cases.Robot) -> None:
+  folder, name = robot.file.split("/", maxsplit=1)
+  assert (models.FOLDERS[folder] / name).is_file()
+
+
+def test_every_case_measures_a_known_robot() -> None:
+  assert {case.robot for case in cases.PHYSICS} | {*cases.KERNELS, *cases.MEMORY} <= {*cases.ROBOTS}
+
+
+def test_elevation_is_linear_between_its_random_points() -> None:
+  heights = models.elevation()
+  assert heights.shape == (models.CELLS + 1, models.CELLS + 1)
+  assert (heights.min(), heights.max()) == (0, 1)
+  np.testing.assert_allclose(heights[1::2], (heights[:-2:2] + heights[2::2]) / 2)
+  np.testing.assert_allclose(heights[:, 1::2], (heights[:, :-2:2] + heights[:, 2::2]) / 2)
+  np.testing.assert_array_equal(heights, models.elevation())
+  assert np.abs(heights - models.elevation(seed=1)).max() > 0.5
+
+
+def test_rough_ground_reaches_from_its_depth_to_zero(rough: mujoco.MjModel) -> None:
+  data = mujoco.MjData(rough)
+  mujoco.mj_forward(rough, data)
+  spots = np.random.default_rng(0).uniform(-3, 3, (2000, 2))
+  down, geom = np.array([0.0, 0.0, -1.0]), np.zeros(1, np.int32)
+  group = np.array([1, 0, 0, 0, 0, 0], np.uint8)
+  above = [np.array([x, y, 2.0]) for x, y in spots if max(abs(x), abs(y)) > 0.5]  # beside the robot
+  heights = [2 - mujoco.mj_ray(rough, data, p, down, group, 1, -1, geom, None) for p in above]
+  assert min(heights) == pytest.approx(-models.ROUGHNESS, abs=0.02)
+  assert max(heights) == pytest.approx(0, abs=0.02)
+
+
+def test_quadruped_stands_on_rough_ground_with_its_feet_alone(rough: mujoco.MjModel) -> None:
+  data = mujoco.MjData(rough)
+  mujoco.mj_resetDataKeyframe(rough, data, rough.key("home").id)
+  mujoco.mj_step(rough, data, round(5 / rough.opt.timestep))
+  touched = {rough.geom(geom).name for pair in data.contact.geom for geom in pair}
+  assert touched == {"floor", *FEET}
+  assert data.qpos[2] > 0.15
+  assert np.abs(data.qvel).max() < 0.1
