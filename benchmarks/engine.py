@@ -62,7 +62,7 @@ def situation(case: cases.PhysicsCase, sim: physics.Simulation) -> Situation:
   """Bring every environment from near home into the situation of the case."""
   generator = torch.Generator().manual_seed(0)
   sim.reset()
-  sim.qpos.copy_(torch.from_numpy(home(sim.model)[0]))
+  sim.qpos[:] = torch.tensor(home(sim.model)[0])
   sim.qpos += shifts(sim.model) * (2 * torch.rand(sim.qpos.shape, generator=generator) - 1)
   sim.qvel.copy_(0.1 * torch.randn(sim.qvel.shape, generator=generator))
   for ctrl in random_controls(sim.model, case, case.warm, seed=1):
