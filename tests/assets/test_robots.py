@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 ASSETS = Path(__file__).parents[2] / "assets"
-SCENES = ("quadruped/robot.xml", "arm/robot.xml", "arm/table.xml", "hand/robot.xml")
+STEADY = ("quadruped/robot.xml", "arm/robot.xml", "arm/table.xml", "hand/robot.xml")
+SCENES = (*STEADY, "biped/robot.xml")
 
 
 def at_home(scene: str) -> tuple[mujoco.MjModel, mujoco.MjData]:
@@ -22,7 +23,7 @@ def run(model: mujoco.MjModel, data: mujoco.MjData, seconds: float) -> None:
   assert not data.warning.number.any()
 
 
-@pytest.mark.parametrize("folder", ["ant", "arm", "cartpole", "hand", "quadruped"])
+@pytest.mark.parametrize("folder", ["ant", "arm", "biped", "cartpole", "hand", "quadruped"])
 def test_every_robot_says_where_its_figures_are_from(folder: str) -> None:
   text = (ASSETS / folder / "SOURCE.md").read_text()
   assert "| figure | value | source |" in text
@@ -42,7 +43,7 @@ def test_home_is_a_state_that_the_robot_can_be_in(scene: str) -> None:
   assert data.contact.dist.min(initial=0.0) > -1e-3
 
 
-@pytest.mark.parametrize("scene", SCENES)
+@pytest.mark.parametrize("scene", STEADY)
 def test_stays_at_home_for_ten_seconds(scene: str) -> None:
   model, data = at_home(scene)
   home = data.qpos.copy()
@@ -74,16 +75,37 @@ def test_quadruped_has_the_published_mass_and_the_order_of_its_motors() -> None:
   assert [model.joint(i + 1).name for i in range(model.nu)] == names
 
 
-def test_quadruped_is_its_own_mirror_image() -> None:
-  model, _ = at_home("quadruped/robot.xml")
-  mirror = np.array([1, -1, 1])
-  for part in ("hip", "thigh", "calf"):
-    for right, left in (("FR", "FL"), ("RR", "RL")):
-      one, two = model.body(f"{right}_{part}"), model.body(f"{left}_{part}")
-      np.testing.assert_allclose(one.pos, mirror * two.pos)
-      np.testing.assert_allclose(one.inertia, two.inertia)
-      centre = one.ipos if part == "calf" else mirror * one.ipos  # one figure serves all calves
-      np.testing.assert_allclose(centre, two.ipos)
+def mirrored(model: mujoco.MjModel, body: str) -> np.ndarray:
+  """Return position, centre of mass and principal inertias of a body's mirror image."""
+  found = model.body(body)
+  return np.concatenate([[1, -1, 1] * found.pos, [1, -1, 1] * found.ipos, found.inertia])
+
+
+@pytest.mark.parametrize(
+  ("scene", "right", "left", "parts"),
+  [
+    ("quadruped/robot.xml", "FR", "FL", ("hip", "thigh")),  # one figure serves all calves
+    ("quadruped/robot.xml", "RR", "RL", ("hip", "thigh")),
+    ("biped/robot.xml", "right", "left", ("hip_pitch", "hip_roll", "hip_yaw", "knee", "ankle_roll")),
+  ],
+)
+def test_legs_are_mirror_images(scene: str, right: str, left: str, parts: tuple[str, ...]) -> None:
+  model, _ = at_home(scene)
+  for part in parts:
+    other = model.body(f"{left}_{part}")
+    expected = np.concatenate([other.pos, other.ipos, other.inertia])
+    np.testing.assert_allclose(mirrored(model, f"{right}_{part}"), expected, atol=1e-12)
+
+
+def test_biped_falls_and_lies_still() -> None:
+  model, data = at_home("biped/robot.xml")
+  assert model.body_mass.sum() == pytest.approx(32.1, abs=0.05)
+  run(model, data, 0.2)
+  feet = sum(data.sensor(f"{side}_foot").data[0] for side in ("left", "right"))
+  assert feet == pytest.approx(9.81 * model.body_mass.sum(), rel=0.05)
+  run(model, data, 10)
+  assert data.qpos[2] < 0.3
+  assert np.abs(data.qvel).max() < 1e-3
 
 
 def test_quadruped_feels_its_weight_in_its_feet() -> None:
