@@ -28,7 +28,7 @@ from physics.parity.reference import (
 )
 from physics.parity.states import States
 
-SMOOTH = ("xpos", "xquat", "qM", "qfrc_bias", "qfrc_passive", "qfrc_actuator", "qacc_smooth")
+SMOOTH = ("xpos", "xquat", "qM", "qfrc_bias", "qfrc_passive", "qfrc_actuator")
 COUNTERS = ("contact_count", "overflow", "solver_niter")
 
 
@@ -37,9 +37,9 @@ class Precision:
   """Bounds of one kind of arithmetic, relative to the larger of 1 and the reference's magnitude."""
 
   dtype: type[np.floating]
-  smooth: float  # what no constraint enters
-  constrained: float  # what constraints enter, every state
-  median: float  # the same, the median over the states
+  smooth: float  # poses, inertia and forces that no constraint enters
+  solved: float  # accelerations, constraint forces and what comes of them
+  median: float  # of those, the median over the states
   distance: float  # of contacts [m]
   position: float  # of contacts [m]
   rounding: float  # times what one float32 ulp changes in MuJoCo C
@@ -61,8 +61,8 @@ class Finding:
   @property
   def worst(self) -> int:
     """The state nearest to its bound, or farthest beyond."""
-    ratio = np.where(np.isfinite(self.error), self.error / np.maximum(self.bound, 1e-300), np.inf)
-    return int(np.argmax(np.where(np.isinf(self.bound), 0.0, ratio)))
+    error = np.where(np.isinf(self.bound), 0.0, self.error)
+    return int(np.argmax(np.nan_to_num(error, nan=np.inf) / np.maximum(self.bound, 1e-300)))
 
   @property
   def holds(self) -> bool:
@@ -154,7 +154,7 @@ class Trial:
 
   def _finding(self, name: str, error: Floats, precision: Precision, quantity: str = "") -> Finding:
     is_smooth = name in SMOOTH
-    least = precision.smooth if is_smooth else precision.constrained
+    least = precision.smooth if is_smooth else precision.solved
     rounding = precision.rounding * getattr(self.rounding, name)
     median = max(least if is_smooth else precision.median, float(np.median(rounding)))
     return Finding(quantity or name, error, np.maximum(least, rounding), median)

@@ -92,8 +92,13 @@ def one_ulp_effect(model: Model, states: States, draws: int = 16, seed: int = 0)
 
 
 def perturbed(mj: mujoco.MjModel, random: np.random.Generator) -> mujoco.MjModel:
-  """Return a converging copy with every number that `Model` holds moved by one float32 unit."""
+  """Return a converging copy with every number that `Model` holds moved by one float32 unit.
+
+  A body's inertia moves by a unit of its inertia about the root of its tree, the size at which spatial
+  algebra adds inertias.
+  """
   mj = converging(mj)
+  about_root = _inertia_about_root(mj)
   names = [field.name for field in dataclasses.fields(Model)]
   names += [f"{element}_{parameter}" for element in ("geom", "pair") for parameter in MIXED]
   for name in names:
@@ -101,7 +106,16 @@ def perturbed(mj: mujoco.MjModel, random: np.random.Generator) -> mujoco.MjModel
     if isinstance(values, np.ndarray) and values.dtype == np.float64:
       values[:] = _moved(values, random)
   mj.opt.gravity = _moved(mj.opt.gravity, random)
+  mj.body_inertia += _moved(about_root, random) - about_root
   return mj
+
+
+def _inertia_about_root(mj: mujoco.MjModel) -> Floats:
+  """Return by body the moments of inertia [nbody, 3] about its root body's position at qpos0, axes aside."""
+  data = mujoco.MjData(mj)
+  mujoco.mj_kinematics(mj, data)
+  distance = np.linalg.norm(data.xipos - data.xpos[mj.body_rootid], axis=1)
+  return (mj.body_mass * distance**2)[:, None] + mj.body_inertia
 
 
 def perturbed_states(states: States, random: np.random.Generator) -> States:

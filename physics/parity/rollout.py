@@ -17,7 +17,7 @@ STEPS = 100
 ENVIRONMENTS = 16  # that are compared; the simulation may have more
 SHADOWS = 6  # perturbed runs of MuJoCo C
 FACTOR = 3.0  # by which our divergence may exceed the widest of them
-FLOOR = 1e-5
+FLOOR = 1e-6
 
 
 def rollout(model: Model, simulation: Any, seed: int = 0) -> Finding:

@@ -1,0 +1,58 @@
+"""The comparison finds what is wrong, names it, and lets rounding pass."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from physics.parity import NumpySimulation, random_states
+from physics.parity.compare import DOUBLE, SINGLE, Finding, Trial, outputs
+from tests.physics.conftest import load
+
+
+@pytest.fixture(scope="module")
+def model():
+  return load("self_contact")
+
+
+@pytest.fixture(scope="module")
+def trial(model):
+  return Trial(model, random_states(model, 16))
+
+
+def failed(findings):
+  return [finding.quantity for finding in findings if not finding.holds]
+
+
+def test_rounding_passes_where_it_should(model, trial):
+  single = NumpySimulation(model, 16, outputs(model), np.float32)
+  assert failed(trial.contacts(SINGLE) + trial.stages(single, SINGLE) + trial.step(single, SINGLE)) == []
+  assert "qfrc_bias" in failed(trial.stages(single, DOUBLE))
+  strict = dataclasses.replace(SINGLE, position=1e-9, rounding=0.0)
+  assert failed(trial.contacts(strict)) == ["contact position"]
+
+
+def test_names_the_first_stage_that_is_wrong(model, trial):
+  heavier = dataclasses.replace(model, gravity=model.gravity * (1 + 1e-4))
+  found = failed(trial.stages(NumpySimulation(heavier, 16, outputs(model)), DOUBLE))
+  assert found[0] == "qfrc_bias"
+  assert "qacc" in found
+  assert "qM" not in found
+  looser = dataclasses.replace(model, jnt_range=model.jnt_range * 1.01)
+  assert failed(trial.stages(NumpySimulation(looser, 16, outputs(model)), DOUBLE)) == ["qacc", "cfrc_ext"]
+
+
+def test_finds_a_wrong_step(model, trial):
+  longer = dataclasses.replace(model, timestep=model.timestep * 1.001)
+  assert failed(trial.step(NumpySimulation(longer, 16, outputs(model)), SINGLE)) == ["next qpos", "next qvel"]
+
+
+def test_finding_holds_for_every_state_and_the_median():
+  bound = np.array([1.0, 1.0, 2.0])
+  assert Finding("x", np.array([0.5, 1.0, 1.9]), bound).holds
+  assert not Finding("x", np.array([0.5, 1.1, 1.9]), bound).holds
+  assert not Finding("x", np.array([0.5, np.nan, 1.9]), bound).holds
+  assert not Finding("x", np.array([0.5, 0.6, 0.1]), bound, median=0.4).holds
+  assert Finding("x", np.array([0.5, 1.1, 1.9]), bound).worst == 1
+  assert Finding("x", np.array([0.5, np.nan, 9.9]), bound).worst == 1
+  assert Finding("x", np.array([np.inf, 0.5, 0.1]), np.array([np.inf, 1.0, 1.0])).worst == 1

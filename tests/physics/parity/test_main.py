@@ -1,0 +1,46 @@
+"""`python -m physics.parity`: the table, and what the exit code says."""
+
+import dataclasses
+
+from physics.parity import __main__ as program
+from tests.physics.conftest import CASES
+
+SLIDER = """<mujoco><worldbody><body><joint type="slide" range="-1 1"/><geom size="0.1"/></body></worldbody>
+  </mujoco>"""
+
+
+def run(capsys, *arguments):
+  code = program.main([*arguments, "--states", "32"])
+  return code, *capsys.readouterr()
+
+
+def test_prints_a_table_and_agrees(tmp_path, capsys):
+  path = tmp_path / "slider.xml"
+  path.write_text(SLIDER)
+  code, printed, complaints = run(capsys, str(path))
+  assert (code, complaints) == (0, "")
+  assert "float64, uncompiled" in printed
+  assert "float32 kernel" in printed
+  assert printed.splitlines()[-1] == "agrees with MuJoCo C"
+
+
+def test_disagreement_is_named_and_told_by_the_exit_code(monkeypatch, capsys):
+  load = program.load_model
+  monkeypatch.setattr(program, "load_model", lambda path: dataclasses.replace(load(path), timestep=0.01))
+  code, printed, _ = run(capsys, str(CASES["springs"]))
+  assert code == 1
+  last = printed.splitlines()[-1]
+  assert last.startswith("does not agree with MuJoCo C: next q")
+  assert "qM" not in last
+  assert "<- too large" in printed
+
+
+def test_what_cannot_be_compared_is_told_in_one_line(tmp_path, capsys):
+  path = tmp_path / "bad.xml"
+  for text in ("<mujoco><wrong/></mujoco>", '<mujoco><option noslip_iterations="2"/></mujoco>'):
+    path.write_text(text)
+    code, printed, complaints = run(capsys, str(path))
+    assert (code, printed) == (2, "")
+    assert complaints.startswith("error: ")
+    assert complaints.count("\n") == 1
+  assert run(capsys, str(tmp_path / "none.xml"))[2].startswith("error: no model file")

@@ -1,0 +1,53 @@
+"""States to compare on: a mixture, all numbers of float32, and those of trajectories."""
+
+import mujoco
+import numpy as np
+import torch
+
+from physics.load import load_model
+from physics.parity import MujocoSimulation, random_states, recorded_states
+from tests.physics.conftest import GYMNASIUM, load
+
+
+def ant():
+  return load_model(GYMNASIUM / "ant.xml", integrator="Euler")
+
+
+def test_states_are_a_mixture_of_float32_numbers():
+  model = ant()
+  states = random_states(model, 64)
+  again = random_states(model, 64)
+  simulation = MujocoSimulation(model, 64)
+  for name in ("qpos", "qvel", "ctrl"):
+    values = getattr(states, name)
+    np.testing.assert_array_equal(values, values.astype(np.float32))
+    np.testing.assert_array_equal(values, getattr(again, name))
+    getattr(simulation, name)[:] = torch.from_numpy(values)
+  simulation.forward()
+  assert 0.2 < (simulation.contact_count > 0).double().mean() < 0.9
+  beyond = (states.qpos[:, 7:] < model.jnt_range[1:, 0]) | (states.qpos[:, 7:] > model.jnt_range[1:, 1])
+  assert 0.2 < beyond.any(axis=1).mean() < 0.95
+  assert len(np.unique(states.qpos[:, 2])) == len(states) == 64
+
+
+def test_recorded_states_follow_each_other():
+  model = load("self_contact")
+  states = recorded_states(model, 40, steps=20)
+  data = mujoco.MjData(model.mj)
+  assert len(states) == 40
+  for index in [i for i in range(39) if i % 20 != 19]:
+    states.load(index, data)
+    mujoco.mj_step(model.mj, data)
+    np.testing.assert_allclose(data.qpos, states.qpos[index + 1], atol=1e-6)
+    np.testing.assert_allclose(data.qacc_warmstart, states.qacc_warmstart[index + 1], rtol=1e-2, atol=1e-2)
+  assert np.abs(states.qpos[20] - states.qpos[19]).max() > 0.01
+
+
+def test_states_that_cannot_be_rolled_out_stay_where_they_were_drawn():
+  """A pendulum that gains energy runs away at once: its states are those before the rollout."""
+  model = load_model("""<mujoco><worldbody>
+    <body><joint name="j" axis="0 1 0"/><geom size="0.1" pos="0 0 1"/></body></worldbody>
+    <actuator><velocity joint="j" kv="-1000"/></actuator></mujoco>""")
+  states = random_states(model, 16)
+  assert np.isfinite(states.qvel).all()
+  assert np.abs(states.qvel).max() < 10
