@@ -39,19 +39,33 @@ class Poses:
     return self.position[body] + self.rotation[body] @ local
 
 
-def poses(model: Model, qpos: list[Number]) -> Poses:
-  """Return the poses for joint positions [nq] (MuJoCo's `mj_kinematics`, `mj_comPos`)."""
+@dataclass(frozen=True)
+class Mocap:
+  """Where mocap bodies are put from outside; they stand still as far as velocities are concerned."""
+
+  position: list[Number]  # [3 nmocap] [m]
+  quaternion: list[Number]  # [4 nmocap], of any length
+
+  def pose(self, index: int) -> tuple[Vector, Quaternion]:
+    """Return position and rotation of a mocap body by its number among them."""
+    turn = Quaternion.normalize(self.quaternion[4 * index : 4 * index + 4])
+    return Vector(*self.position[3 * index : 3 * index + 3]), turn
+
+
+def poses(model: Model, qpos: list[Number], mocap: Mocap | None = None) -> Poses:
+  """Return the poses for joint positions [nq] (MuJoCo's `mj_kinematics`, `mj_comPos`).
+
+  Mocap bodies are where `mocap` says, or (None) where the model has them.
+  """
   p = Poses([ZERO], [ZERO], [Quaternion.constant((1, 0, 0, 0))], [Matrix(*AXES)], [])
   for body in range(1, model.nbody):
-    parent = int(model.body_parentid[body])
+    parent, driven = int(model.body_parentid[body]), int(model.body_mocapid[body])
     is_root = model.body_treeid[body] >= 0 and model.body_treeid[parent] < 0
-    start = (
-      p.world(parent, vector(model.body_pos[body]))
-      if is_root
-      else p.relative(parent, vector(model.body_pos[body]))
-    )
-    quaternion = p.quaternion[parent] * Quaternion.constant(model.body_quat[body])
-    position, quaternion, axes = _move_joints(model, body, qpos, start, quaternion)
+    local, turn = vector(model.body_pos[body]), Quaternion.constant(model.body_quat[body])
+    if mocap and driven >= 0:
+      local, turn = mocap.pose(driven)
+    start = p.world(parent, local) if is_root else p.relative(parent, local)
+    position, quaternion, axes = _move_joints(model, body, qpos, start, p.quaternion[parent] * turn)
     if is_root:
       axes = [(kind, axis, anchor - position) for kind, axis, anchor in axes]
       p.origin.append(position)
@@ -96,6 +110,24 @@ def _move_joints(
       axes.append((HINGE, quaternion.matrix() @ local, anchor))
     position = anchor - quaternion.matrix() @ pivot
   return position, quaternion, axes
+
+
+def dofs_above(model: Model, body: int) -> list[int]:
+  """Return the degrees of freedom that move a body, from the root on."""
+  dofs: list[int] = []
+  while body > 0:
+    first = int(model.body_dofadr[body])
+    dofs = [*range(first, first + int(model.body_dofnum[body])), *dofs]
+    body = int(model.body_parentid[body])
+  return dofs
+
+
+def point_jacobian(model: Model, p: Poses, body: int, point: Vector) -> dict[int, Vector]:
+  """Return the velocity of a point of a body at unit velocity of each dof that moves it (`mj_jac`).
+
+  `point` is relative to the origin of the body's tree. The rotation's is `p.cdof[dof].angular`.
+  """
+  return {dof: p.cdof[dof].at(point) for dof in dofs_above(model, body)}
 
 
 def dof_groups(model: Model, body: int) -> list[range]:

@@ -74,6 +74,7 @@ def _fields(mj: mujoco.MjModel) -> dict[str, Any]:
   return values | {
     "integrator": next(name for name, value in INTEGRATORS.items() if value == mj.opt.integrator),
     "elliptic": mj.opt.cone == mjtCone.mjCONE_ELLIPTIC,
+    "body_weldid": np.where(mj.body_treeid < 0, 0, mj.body_weldid).astype(np.int64),
     "mocap_pos0": mj.body_pos[mocap],
     "mocap_quat0": mj.body_quat[mocap],
     "actuator_trnid": _plain(mj.actuator_trnid[:, 0]),

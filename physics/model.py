@@ -45,7 +45,8 @@ class Model:
 
   body_parentid: Ints
   body_rootid: Ints
-  body_weldid: Ints
+  body_weldid: Ints  # body with the joints that move this one; 0 of what no joint moves, mocap bodies too
+  body_mocapid: Ints  # number among the mocap bodies, -1 of others
   body_treeid: Ints
   body_jntnum: Ints
   body_jntadr: Ints
@@ -91,6 +92,12 @@ class Model:
   geom_size: Floats
   geom_rbound: Floats
   geom_dataid: Ints
+
+  hfield_size: Floats  # [nhfield, 4] half sides along x and y, elevation of data 1, depth below 0 [m]
+  hfield_nrow: Ints
+  hfield_ncol: Ints
+  hfield_adr: Ints
+  hfield_data: Floats  # [nhfielddata] elevations of all height fields, 0 to 1
 
   actuator_trnid: Ints  # [nu] joint that the actuator drives
   actuator_gear: Floats  # [nu, 6] moment arms: 1 of a scalar, 3 of a ball, 6 of a free joint

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from physics.actuation import actuator_forces
 from physics.dynamics import TreeMatrix, bias_forces, body_inertias, composite_inertias, mass_matrix
-from physics.kinematics import Poses, poses, velocities
+from physics.kinematics import Mocap, Poses, poses, velocities
 from physics.model import Model
 from physics.passive import passive_forces
 from physics.spatial import Inertia, Motion
@@ -39,7 +39,7 @@ class Smooth:
 
 def smooth_dynamics(model: Model, state: State) -> Smooth:
   """Compute poses, velocities, inertia and all forces but those of constraints."""
-  p = poses(model, state.qpos)
+  p = poses(model, state.qpos, Mocap(state.mocap_pos, state.mocap_quat))
   velocity, acceleration = velocities(model, p, state.qvel)
   inertias = body_inertias(model, p)
   composite = composite_inertias(model, inertias)

@@ -91,8 +91,6 @@ def _unsupported_elements(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
     for i, value in enumerate(getattr(mj, field)):
       if np.any(value):
         yield label(mj, kind, mj.dof_jntid[i] if field.startswith("dof_") else i), feature
-  for i in np.flatnonzero(mj.body_mocapid >= 0).tolist():
-    yield label(mj, "body", i), "mocap"
   for i in np.flatnonzero(mj.jnt_limited).tolist():
     if _mixes_formats(mj.jnt_solref[i]):
       yield label(mj, "joint", i), "solreflimit of mixed signs"

@@ -4,7 +4,17 @@ import mujoco
 import numpy as np
 import pytest
 
-from physics.kinematics import Poses, dof_groups, joint_motion, poses, propagate, velocities
+from physics.kinematics import (
+  Mocap,
+  Poses,
+  dof_groups,
+  joint_motion,
+  point_jacobian,
+  poses,
+  propagate,
+  velocities,
+)
+from physics.load import load_model
 from physics.parity import random_states
 from physics.spatial import Vector
 from tests.physics.conftest import load
@@ -118,3 +128,36 @@ def test_dofs_that_move_together():
   p = poses(free, free.qpos0.tolist())
   motion = joint_motion(p, range(3, 6), [0.0] * 3 + [1.0, 2.0, 3.0] + [0.0] * (free.nv - 6))
   np.testing.assert_allclose(motion.components, [1, 2, 3, 0, 0, 0], atol=1e-15)
+
+
+def test_point_jacobians_are_mujocos(model, cases):
+  local = (0.1, -0.2, 0.3)
+  for _, _, p, data in cases:
+    for body in range(model.nbody):
+      found, linear, angular = np.zeros((2, 3, model.nv)), np.zeros((3, model.nv)), np.zeros((3, model.nv))
+      for dof, column in point_jacobian(model, p, body, p.relative(body, Vector(*local))).items():
+        found[:, :, dof] = column, p.cdof[dof].angular
+      point = np.array(p.world(body, Vector(*local)))
+      mujoco.mj_jac(model.mj, data, linear, angular, point, body)
+      np.testing.assert_allclose(found, (linear, angular), atol=1e-12)
+
+
+def test_mocap_bodies_are_where_they_are_put():
+  model = load_model("""<mujoco><worldbody>
+    <body mocap="true" pos="3 2 1"><geom size="1"/>
+      <body pos="0 1 0" quat="1 1 0 0"><geom size="1"/></body>
+      <body pos="1 0 0"><joint axis="0 0 1"/><geom size="1" pos="0 0 1"/></body>
+    </body>
+    <body mocap="true" euler="30 0 0"><geom size="1"/></body>
+  </worldbody></mujoco>""")
+  at, turn = [1.0, -2.0, 0.5, 4.0, 5.0, 6.0], [0.5, -1.0, 0.25, 2.0, 1.0, 0.0, 3.0, 0.0]
+  data = mujoco.MjData(model.mj)
+  for given in (None, Mocap(at, turn)):
+    if given:
+      data.mocap_pos[:], data.mocap_quat[:] = np.reshape(at, (2, 3)), np.reshape(turn, (2, 4))
+    data.qpos[:] = 0.7
+    mujoco.mj_forward(model.mj, data)
+    p = poses(model, [0.7], given)
+    for body in range(1, model.nbody):
+      np.testing.assert_allclose(p.world(body), data.xpos[body], atol=1e-12)
+      np.testing.assert_allclose(p.rotation[body], data.xmat[body].reshape(3, 3), atol=1e-12)

@@ -53,7 +53,6 @@ REFUSED = {
   "limit": (arm(joint='range="-9 9" solreflimit="0.02 -1"'), "joint 'shoulder'", "solreflimit"),
   "friction": (arm(joint='frictionloss="1" solreffriction="-9 1"'), "joint 'shoulder'", "solreffriction"),
   "gravcomp": (arm(body='gravcomp="1"'), "body 'upper'", "gravcomp"),
-  "mocap": (arm(extra='<worldbody><body name="hand" mocap="true"/></worldbody>'), "body 'hand'", "mocap"),
   "adhesion": (arm(geom='adhesion="1"'), "geom 'rod'", "adhesion"),
   "surface": (arm(floor='surfacevel="1 0 0 0 0 0"'), "geom 'floor'", "surfacevel"),
   "box": (arm(shape="box"), "geom 'rod'", "collision of a box"),
