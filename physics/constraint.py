@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from physics.cone import Cone, Elliptic, Pyramid
 from physics.kinematics import BALL, FREE
-from physics.low_rank import LowRank
 from physics.model import Model
 from physics.pairs import MAX_IMPEDANCE, MIN_IMPEDANCE, ContactPair
 from physics.spatial import Quaternion, dot
@@ -146,6 +145,13 @@ def contact_law(model: Model, pair: ContactPair) -> dict[str, Number]:
   return fields
 
 
+class HessianSum(Protocol):
+  """What collects the part of the Newton step's Hessian that couples degrees of freedom."""
+
+  def push(self, columns: Sequence[Mapping[int, Number]]) -> None:
+    """Add V V^T for columns V given by degree of freedom."""
+
+
 @dataclass(frozen=True)
 class Row:
   """One constraint on the degrees of freedom of a joint."""
@@ -201,8 +207,8 @@ class JointRows:
 
   @property
   def rank(self) -> int:
-    """Number of rows that couple degrees of freedom: limits of ball joints, equalities, tendons."""
-    return sum(len(row.jacobian) > 1 for row in self.rows)
+    """Number of rows that couple degrees of freedom."""
+    return len(self.coupled())
 
   def diagonal(self) -> list[Number]:
     """Return the diagonal [nv] that rows of one degree of freedom add to the Hessian."""
@@ -214,12 +220,16 @@ class JointRows:
         diagonal[dof] = diagonal[dof] + stiffness * (coefficient * coefficient)
     return diagonal
 
-  def push_hessian(self, correction: LowRank) -> None:
-    """Push the columns V of the Hessian V V^T of the other rows."""
+  def coupled(self) -> list[Row]:
+    """Return the rows that couple degrees of freedom: limits of ball joints, equalities, tendons."""
+    return [row for row in self.rows if len(row.jacobian) > 1]
+
+  def push_hessian(self, to: HessianSum) -> None:
+    """Push the columns V of the Hessian V V^T of the rows that couple degrees of freedom."""
     for i, row in enumerate(self.rows):
       if len(row.jacobian) > 1:
         root = sqrt(self._stiffness(row, self.residual[i]))
-        correction.push({dof: root * coefficient for dof, coefficient in row.jacobian.items()})
+        to.push([{dof: root * coefficient for dof, coefficient in row.jacobian.items()}])
 
   @staticmethod
   def _along(row: Row, x: Sequence[Number]) -> Number:

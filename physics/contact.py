@@ -10,10 +10,9 @@ from physics.collision.geometry import default_hint, tangents
 from physics.collision.moving import WORD_BITS, MovingPairs, common_origin
 from physics.compact import CompactList, Entry, GroupList, LaneList
 from physics.cone import Cone
-from physics.constraint import Law, contact_cone
+from physics.constraint import HessianSum, Law, contact_cone
 from physics.dynamics import project
 from physics.kinematics import Poses, propagate
-from physics.low_rank import LowRank
 from physics.model import Model
 from physics.spatial import FLAT, NO_FORCE, ZERO, Force, Matrix, Motion, Stiffness, Vector, cross, dot
 from physics.trace import Array, Index, Mask, Number, Program, Truth, has_bit, sqrt, where
@@ -282,13 +281,15 @@ class MovingContacts(Residuals):
       result[dof] = force[k]
     return result
 
-  def push_hessian(self, correction: LowRank, unsolved: Mask) -> None:
+  def push_hessian(self, to: HessianSum, unsolved: Mask) -> None:
     """Push the columns V of the Hessian V V^T of the edges that act at the noted residuals."""
     with self.acting(unsolved) as entry:
       rows, scale = [self._read_row(entry, axis) for axis in range(self.cone.dim)], sqrt(entry["D"])
+      columns = []
       for column in self.cone.root(entry, self.residuals(entry)):
         sums = [dot(column, values) for values in zip(*rows, strict=True)]
-        correction.push({dof: scale * value for dof, value in zip(self.dofs, sums, strict=True)})
+        columns.append({dof: scale * value for dof, value in zip(self.dofs, sums, strict=True)})
+      to.push(columns)
 
   def body_forces(self, body_force: Array, index: dict[int, int]) -> None:
     """Add each contact's force about the tree origins to the two bodies that own its geoms."""

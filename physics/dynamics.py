@@ -1,13 +1,14 @@
-"""The equations of motion M qacc + bias = force: composite bodies, Newton-Euler, tree factorisation."""
+"""The equations of motion M qacc + bias = force: composite bodies, Newton-Euler."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from physics.kinematics import Poses
 from physics.model import Model
+from physics.sparse import SparseMatrix
 from physics.spatial import (
   NO_FORCE,
   Force,
@@ -15,6 +16,7 @@ from physics.spatial import (
   Matrix,
   Motion,
   Quaternion,
+  Stiffness,
   Vector,
   constant,
   cross_force,
@@ -23,84 +25,10 @@ from physics.spatial import (
 from physics.trace import Number, number
 
 
-class TreeMatrix:
-  """A symmetric matrix with the sparsity of M: entry (i, j) exists where dof j is i or an ancestor of i."""
-
-  def __init__(self, model: Model, entries: dict[tuple[int, int], Number] | None = None) -> None:
-    self.model, self.n = model, model.nv
-    self.entries = entries if entries is not None else {}
-
-  def ancestors(self, i: int) -> Iterator[int]:
-    """Yield the dofs above dof i, nearest first."""
-    while (i := int(self.model.dof_parentid[i])) >= 0:
-      yield i
-
-  def __getitem__(self, at: tuple[int, int]) -> Number:
-    return self.entries[at]
-
-  def __setitem__(self, at: tuple[int, int], value: Number) -> None:
-    self.entries[at] = value
-
-  def copy(self) -> TreeMatrix:
-    """Return a matrix of its own with the same entries."""
-    return TreeMatrix(self.model, dict(self.entries))
-
-  def add(self, values: Mapping[tuple[int, int], Number]) -> TreeMatrix:
-    """Return the matrix plus a symmetric one of entries (i, j), i >= j; those off the tree are left out."""
-    result = self.copy()
-    for at, value in values.items():
-      if at in result.entries:
-        result[at] = result[at] + value
-    return result
-
-  def __matmul__(self, x: Sequence[Number]) -> list[Number]:
-    y = [self[i, i] * x[i] for i in range(self.n)]
-    for i in range(self.n):
-      for j in self.ancestors(i):
-        y[i] = y[i] + self[i, j] * x[j]
-        y[j] = y[j] + self[i, j] * x[i]
-    return y
-
-  def factor(self) -> TreeFactor:
-    """Return M = L^T D L; L has the sparsity of M, without fill-in (Featherstone 2008, section 6.5)."""
-    L = self.copy()
-    inverse: list[Number] = [0.0] * self.n
-    for k in reversed(range(self.n)):
-      inverse[k] = 1.0 / L[k, k]
-      for i in self.ancestors(k):
-        factor = L[k, i] * inverse[k]
-        L[i, i] = L[i, i] - factor * L[k, i]
-        for j in self.ancestors(i):
-          L[i, j] = L[i, j] - factor * L[k, j]
-        L[k, i] = factor
-    return TreeFactor(L, inverse)
-
-
-class TreeFactor:
-  """The factors L (unit diagonal) and 1 / D of a tree matrix."""
-
-  def __init__(self, L: TreeMatrix, inverse: list[Number]) -> None:
-    self.L, self.inverse = L, inverse
-
-  def half_solve(self, x: Sequence[Number]) -> list[Number]:
-    """Return L^-T x."""
-    x = list(x)
-    for i in reversed(range(self.L.n)):
-      for j in self.L.ancestors(i):
-        x[j] = x[j] - self.L[i, j] * x[i]
-    return x
-
-  def finish_solve(self, x: Sequence[Number]) -> list[Number]:
-    """Return L^-1 D^-1 x: what is left of the solution after `half_solve`."""
-    x = [value * inverse for value, inverse in zip(x, self.inverse, strict=True)]
-    for i in range(self.L.n):
-      for j in self.L.ancestors(i):
-        x[i] = x[i] - self.L[i, j] * x[j]
-    return x
-
-  def solve(self, x: Sequence[Number]) -> list[Number]:
-    """Return M^-1 x."""
-    return self.finish_solve(self.half_solve(x))
+def ancestors(model: Model, dof: int) -> Iterator[int]:
+  """Yield the dofs above a dof, nearest first."""
+  while (dof := int(model.dof_parentid[dof])) >= 0:
+    yield dof
 
 
 def body_inertias(model: Model, p: Poses) -> list[Inertia]:
@@ -127,15 +55,23 @@ def composite_inertias(model: Model, inertias: list[Inertia]) -> list[Inertia]:
   return composite
 
 
-def mass_matrix(model: Model, composite: list[Inertia], cdof: list[Motion]) -> TreeMatrix:
+def mass_matrix(model: Model, composite: Sequence[Inertia], cdof: list[Motion]) -> SparseMatrix:
   """Return M [kg m^2, kg m, kg]: M[i, j] for j an ancestor of dof i (Featherstone 2008, table 6.2)."""
-  M = TreeMatrix(model)
+  M = joint_space(model, composite, cdof)
+  return M.add({(i, i): number(armature) for i, armature in enumerate(model.dof_armature)})
+
+
+def joint_space(
+  model: Model, composite: Sequence[Inertia | Stiffness | None], cdof: list[Motion]
+) -> SparseMatrix:
+  """Return S^T C S for one matrix C per body, the sum over it and all below it; None vanishes."""
+  result = SparseMatrix(model.nv)
   for i in range(model.nv):
-    force = composite[model.dof_bodyid[i]] @ cdof[i]
-    M[i, i] = force.power(cdof[i]) + number(model.dof_armature[i])
-    for j in M.ancestors(i):
-      M[i, j] = force.power(cdof[j])
-  return M
+    matrix = composite[model.dof_bodyid[i]]
+    force = matrix @ cdof[i] if matrix else NO_FORCE
+    for j in (i, *ancestors(model, i)):
+      result[i, j] = force.power(cdof[j])
+  return result
 
 
 def project(model: Model, p: Poses, forces: Sequence[Force]) -> list[Number]:

@@ -115,13 +115,14 @@ def implicit_acceleration(model: Model, evaluation: Evaluation) -> list[Number]:
   """Return the acceleration [nv] with damping forces taken at the end of the time step.
 
   With damping B, the negated derivative of the forces by velocity, the step solves (M + h B) a = M qacc.
-  Euler's B is that of the joints, unless the file disables it; implicitfast's is that of all smooth forces.
+  Euler's B is that of the joints, unless the file disables it; implicitfast's is that of all smooth forces,
+  without what M does not couple.
   """
   M, qacc = evaluation.smooth.M, evaluation.qacc
   fast = model.integrator == "implicitfast"
   damping = evaluation.smooth.damping if fast else _joint_damping(model)
   if damping:
-    damped = M.add({at: model.timestep * value for at, value in damping.items()})
+    damped = M.add({at: model.timestep * b for at, b in damping.items() if at in M.entries})
     qacc = damped.factor().solve(M @ qacc)
   if fast:
     for joint in range(model.njnt):

@@ -22,8 +22,12 @@ class LowRank:
     self.matrix = program.array(capacity * capacity)  # W^T D^-1 W, lower triangle; then its factor
     self.right = program.array(capacity)  # W^T D^-1 z; then the solution
 
-  def push(self, column: Mapping[int, Number]) -> None:
-    """Append a column of V, given by degree of freedom."""
+  def push(self, columns: Sequence[Mapping[int, Number]]) -> None:
+    """Append columns of V, given by degree of freedom."""
+    for column in columns:
+      self._push(column)
+
+  def _push(self, column: Mapping[int, Number]) -> None:
     n, rank = len(self.z), self.rank[0]
     w = self.factor.half_solve([column.get(dof, 0.0) for dof in range(n)])
     scaled = [a * inverse for a, inverse in zip(w, self.factor.inverse, strict=True)]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from physics.actuation import actuator_forces
-from physics.dynamics import TreeMatrix, bias_forces, body_inertias, composite_inertias, mass_matrix
+from physics.dynamics import bias_forces, body_inertias, composite_inertias, mass_matrix
 from physics.kinematics import Mocap, Poses, poses, velocities
 from physics.model import Model
 from physics.passive import passive_forces
+from physics.sparse import SparseMatrix
 from physics.spatial import Inertia, Motion
 from physics.state import State
 from physics.trace import Number, number
@@ -24,7 +25,7 @@ class Smooth:
   composite: list[Inertia]  # the same, of the body and all below it
   velocity: list[Motion]  # by body
   acceleration: list[Motion]  # by body: gravity and velocity products, joint accelerations zero
-  M: TreeMatrix
+  M: SparseMatrix
   bias: list[Number]
   passive: list[Number]
   actuator: list[Number]

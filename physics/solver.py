@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from physics.articulated import factor_articulated
+from physics.assembled import MOST_DOFS, Couplings, factor_assembled, pairs_among
 from physics.constraint import JointRows
 from physics.contact import MovingContacts, WorldContacts
-from physics.dynamics import TreeMatrix
 from physics.kinematics import Poses
 from physics.low_rank import LowRank
 from physics.model import Model
+from physics.sparse import At, SparseMatrix
 from physics.spatial import Inertia, dot
 from physics.trace import Array, Mask, Number, Program, absolute, maximum, number, where
 
@@ -41,7 +42,7 @@ class Problem:
   """What is minimised: inertia, applied joint forces, constraints (absent kinds are None)."""
 
   bodies: Bodies
-  M: TreeMatrix
+  M: SparseMatrix
   force: list[Number]
   joints: JointRows
   world: WorldContacts | None
@@ -89,19 +90,41 @@ class Problem:
 
   def newton_step(self, program: Program, gradient: list[Number], unsolved: Mask) -> list[Number]:
     """Return -H^-1 gradient at the noted residuals."""
-    model = self.bodies.model
-    diagonal = [number(a) + d for a, d in zip(model.dof_armature, self.joints.diagonal(), strict=True)]
-    stiffness = self.world.stiffness(unsolved) if self.world else {}
+    model, force = self.bodies.model, [-g for g in gradient]
+    diagonal, stiffness = self.joints.diagonal(), self.world.stiffness(unsolved) if self.world else {}
+    if self.is_assembled:
+      couplings = Couplings(program, self._coupled())
+      self._push_hessian(couplings, unsolved)
+      others = (couplings.entries(), {(i, i): d for i, d in enumerate(diagonal)})
+      return factor_assembled(model, self.bodies.poses, self.M, stiffness, others).solve(force)
+    diagonal = [number(a) + d for a, d in zip(model.dof_armature, diagonal, strict=True)]
     factor = factor_articulated(model, self.bodies.poses, self.bodies.inertias, stiffness, diagonal)
-    half = factor.half_solve([-g for g in gradient])
-    rank = self.joints.rank + (self.moving.rank if self.moving else 0)
-    if rank:
-      correction = LowRank(program, factor, half, rank)
-      self.joints.push_hessian(correction)
-      if self.moving:
-        self.moving.push_hessian(correction, unsolved)
+    half = factor.half_solve(force)
+    if self.rank:
+      correction = LowRank(program, factor, half, self.rank)
+      self._push_hessian(correction, unsolved)
       half = correction.corrected()
     return factor.finish_solve(half)
+
+  @property
+  def rank(self) -> int:
+    """Most columns that couple degrees of freedom beyond the tree."""
+    return self.joints.rank + (self.moving.rank if self.moving else 0)
+
+  @property
+  def is_assembled(self) -> bool:
+    """Whether the Newton step assembles a matrix: where its size is less than the rank of a correction."""
+    return self.M.n < self.rank and self.M.n <= MOST_DOFS
+
+  def _push_hessian(self, to: LowRank | Couplings, unsolved: Mask) -> None:
+    self.joints.push_hessian(to)
+    if self.moving:
+      self.moving.push_hessian(to, unsolved)
+
+  def _coupled(self) -> set[At]:
+    """Return the entries of the Hessian that `_push_hessian` may touch."""
+    dofs = [list(row.jacobian) for row in self.joints.coupled()]
+    return set().union(*map(pairs_among, [*dofs, *([self.moving.dofs] if self.moving else [])]))
 
 
 def solve(program: Program, problem: Problem, x: Array, iterations: int) -> Array:

@@ -24,9 +24,10 @@ class SquaredLength:
   def __init__(self, program, x):
     self.sum, self.x = program.variable(0.0), x
 
-  def push(self, column):
-    along = dot(column.values(), [self.x[dof] for dof in column])
-    self.sum[0] = self.sum[0] + along * along
+  def push(self, columns):
+    for column in columns:
+      along = dot(column.values(), [self.x[dof] for dof in column])
+      self.sum[0] = self.sum[0] + along * along
 
 
 def trace_contacts(model):

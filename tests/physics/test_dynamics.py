@@ -1,10 +1,10 @@
-"""Equations of motion on plain numbers: the tree matrix against NumPy, forces and inertia against MuJoCo."""
+"""Equations of motion on plain numbers against MuJoCo."""
 
 import numpy as np
 import pytest
 
 from physics.dynamics import (
-  TreeMatrix,
+  ancestors,
   bias_forces,
   body_inertias,
   composite_inertias,
@@ -24,60 +24,11 @@ def random():
   return np.random.default_rng(0)
 
 
-@pytest.fixture
-def factors(random):
-  """Return L (unit diagonal) and D of a tree with branches, and the matrix that they make."""
-  model = load("self_contact")
-  L, D, M = np.eye(model.nv), random.uniform(0.5, 2, model.nv), TreeMatrix(model)
-  for i in range(model.nv):
-    for j in M.ancestors(i):
-      L[i, j] = random.normal()
-  full = L.T @ np.diag(D) @ L
-  for i in range(model.nv):
-    for j in (i, *M.ancestors(i)):
-      M[i, j] = float(full[i, j])
-  return L, D, M
-
-
-def test_the_tree_has_the_sparsity_of_its_factors(factors):
-  L, D, M = factors
-  assert np.count_nonzero(dense(M) == 0.0) > 0
-  np.testing.assert_allclose(dense(M), L.T @ np.diag(D) @ L, atol=1e-12)
-
-
 def test_ancestors_come_nearest_first():
-  M = TreeMatrix(load("self_contact"))
-  assert list(M.ancestors(7)) == [6, 5, 4, 3, 2, 1, 0]
-  assert list(M.ancestors(8)) == [5, 4, 3, 2, 1, 0]
-  assert list(M.ancestors(0)) == []
-
-
-def test_factors_are_recovered(factors):
-  L, D, M = factors
-  factor = M.factor()
-  np.testing.assert_allclose(1 / np.array(factor.inverse), D, rtol=1e-9)
-  found = np.array([[factor.L.entries.get((i, j), 0.0) for j in range(M.n)] for i in range(M.n)])
-  np.testing.assert_allclose(np.tril(found, -1), np.tril(L, -1), atol=1e-9)
-
-
-def test_product_and_solution(factors, random):
-  L, D, M = factors
-  x = random.normal(size=M.n).tolist()
-  np.testing.assert_allclose(M @ x, dense(M) @ x, rtol=1e-10)
-  factor = M.factor()
-  np.testing.assert_allclose(factor.solve(x), np.linalg.solve(dense(M), x), rtol=1e-8)
-  half = factor.half_solve(x)
-  np.testing.assert_allclose(half, np.linalg.solve(L.T, x), rtol=1e-9)
-  np.testing.assert_allclose(factor.finish_solve(half), np.linalg.solve(np.diag(D) @ L, half), rtol=1e-9)
-
-
-def test_adding_a_diagonal_leaves_the_matrix_alone(factors):
-  _, _, M = factors
-  before = dense(M)
-  added = M.add({(i, i): float(i) for i in range(M.n)})
-  np.testing.assert_allclose(dense(added), before + np.diag(np.arange(M.n)), rtol=1e-15)
-  M.factor()
-  np.testing.assert_array_equal(dense(M), before)
+  model = load("self_contact")
+  assert list(ancestors(model, 7)) == [6, 5, 4, 3, 2, 1, 0]
+  assert list(ancestors(model, 8)) == [5, 4, 3, 2, 1, 0]
+  assert list(ancestors(model, 0)) == []
 
 
 @pytest.fixture(scope="module", params=["self_contact", "springs", "gymnasium/ant", "free_bodies"])

@@ -34,7 +34,7 @@ def test_columns_are_added_to_the_matrix(system, columns):
     correction = LowRank(program, factor, factor.half_solve(b), COLUMNS)
     for i in range(columns):
       values = numbers[n + i * n : n + (i + 1) * n]
-      correction.push({dof: values[dof] for dof in dofs})
+      correction.push([{dof: values[dof] for dof in dofs}])
     return factor.finish_solve(correction.corrected())
 
   numbers = np.random.default_rng(0).normal(size=(n * (1 + COLUMNS), ENVS))
@@ -54,7 +54,7 @@ def test_columns_that_no_lane_needs_are_skipped_and_zero_ones_change_nothing(sys
     correction = LowRank(program, factor, factor.half_solve(b), COLUMNS)
     for threshold in (100.0, 0.0):
       with program.when_any(scale > threshold):
-        correction.push({3: scale, 7: 2.0 * scale})
+        correction.push([{3: scale, 7: 2.0 * scale}])
     return factor.finish_solve(correction.corrected())
 
   scale = np.array([0.0, 1.0, 3.0])
