@@ -1,0 +1,153 @@
+"""Height fields with spheres, capsules and boxes, against MuJoCo's contacts."""
+
+import mujoco
+import numpy as np
+import pytest
+
+from physics.collision.geometry import Shape
+from physics.collision.hfield import HeightField, hfield_box, hfield_capsule, hfield_sphere
+from physics.trace import absolute, where
+from tests.physics.oracle import assert_same_rows, evaluate
+
+SLOTS = 16
+SHAPES = {"sphere": hfield_sphere, "capsule": hfield_capsule, "box": hfield_box}
+ROWS, COLUMNS = 7, 6
+
+
+def compiled(geom, margin=0.0, seed=0, pose="", size="1 1.2 0.3 0.2"):
+  """Return MuJoCo's model of a geom over random elevations, its contacts exact to rounding."""
+  elevation = " ".join(f"{x:.4f}" for x in np.random.default_rng(seed).uniform(size=ROWS * COLUMNS))
+  return mujoco.MjModel.from_xml_string(f"""<mujoco>
+    <option ccd_tolerance="1e-12" ccd_iterations="500"/>
+    <asset><hfield name="h" nrow="{ROWS}" ncol="{COLUMNS}" size="{size}" elevation="{elevation}"/></asset>
+    <worldbody><geom type="hfield" hfield="h" {pose}/>
+      <body><freejoint/><geom {geom} margin="{margin}"/></body></worldbody></mujoco>""")
+
+
+def poses(model, qpos):
+  """Return position, rotation and size of both geoms [2, 15, state], and MuJoCo's contacts in each state."""
+  data, shapes, contacts = mujoco.MjData(model), [], []
+  for q in qpos:
+    data.qpos[:] = q
+    mujoco.mj_forward(model, data)
+    shapes.append([np.r_[data.geom_xpos[g], data.geom_xmat[g], model.geom_size[g]] for g in range(2)])
+    rows = [(contact.dist, *contact.frame[:3], *contact.pos) for contact in data.contact]
+    contacts.append(np.array(rows).reshape(-1, 7))
+  return np.array(shapes).transpose(1, 2, 0), contacts
+
+
+def found(model, kind, shapes):
+  """Return for every state the contacts found [n, 7]: distance, normal, point."""
+  field, (margin,) = HeightField.of(model, 0), {float(model.geom_margin.sum())}
+
+  def traced(program, *numbers):
+    one = Shape.of(numbers[:15])
+    one = Shape(one.position, one.rotation, one.size, field)
+    table, count = program.array(8 * SLOTS), program.variable(0.0)
+    table.fill([0.0] * len(table))
+    for slot, touch in enumerate(SHAPES[kind](program, one, Shape.of(numbers[15:]), margin)):
+      assert slot == 0, "yielded once, inside a loop"
+      distance, normal, point = touch.resolve()
+      with program.loop(SLOTS) as i:
+        here = touch.active & (absolute(count[0] - program.table([float(k) for k in range(SLOTS)], i)) < 0.5)
+        for k, value in enumerate((1.0, distance, *normal, *point)):
+          table[i * 8 + k] = where(here, value, table[i * 8 + k])
+      count[0] = count[0] + where(touch.active, 1.0, 0.0)
+    return table.read()
+
+  rows = evaluate(traced, *shapes[0], *shapes[1]).T.reshape(-1, SLOTS, 8)
+  return [state[state[:, 0] > 0, 1:] for state in rows]
+
+
+def random_poses(count, seed=1, low=-0.25, high=0.5):
+  random = np.random.default_rng(seed)
+  place = random.uniform((-1.2, -1.4, low), (1.2, 1.4, high), (count, 3))
+  return np.hstack([place, random.normal(size=(count, 4))])
+
+
+GEOMS = {"sphere": "0.1", "capsule": "0.05 0.2", "box": "0.1 0.15 0.05"}
+
+
+def geom(kind, size=None):
+  return f'type="{kind}" size="{size or GEOMS[kind]}"'
+
+
+# A box without any margin has no true depths in MuJoCo, see the module. The normals of a capsule whose core
+# overlaps are as rough as the polytope that found them.
+@pytest.mark.parametrize(
+  ("kind", "margin", "tolerance"),
+  [("sphere", 0, 1e-6), ("sphere", 0.02, 1e-6), ("capsule", 0, 2e-3), ("box", 1e-7, 1e-8)],
+)
+def test_contacts_are_mujocos(kind, margin, tolerance):
+  model = compiled(geom(kind), margin)
+  shapes, expected = poses(model, random_poses(200))
+  for here, there in zip(found(model, kind, shapes), expected, strict=True):
+    assert_same_rows(here, there, tolerance)
+    assert_same_rows(here[:, :1], there[:, :1], 1e-6)
+  assert sum(len(rows) > 1 for rows in expected) > 40
+
+
+@pytest.mark.parametrize("kind", ["sphere", "capsule"])
+def test_shallow_contacts_are_exact(kind):
+  """Cores do not reach into the prisms, so that nothing depends on MuJoCo's tolerance."""
+  model = compiled(geom(kind))
+  shapes, expected = poses(model, random_poses(400, low=0.1))
+  pairs = list(zip(found(model, kind, shapes), expected, strict=True))
+  shallow = [
+    (here, there) for here, there in pairs if len(there) and there[:, 0].min() > -model.geom_size[1, 0]
+  ]
+  assert len(shallow) > 30
+  for here, there in shallow:
+    assert_same_rows(here, there)
+
+
+@pytest.mark.parametrize(
+  ("kind", "size"), [("sphere", "0.04"), ("capsule", "0.03 0.05"), ("box", "0.04 0.05 0.03")]
+)
+def test_a_height_field_may_be_anywhere(kind, size):
+  """Cells are shorter than the geoms, the field is turned and away from the origin."""
+  model = compiled(geom(kind, size), 1e-7, pose='pos="3 -2 1" euler="40 -30 70"', size="0.2 0.3 0.1 0.05")
+  data = mujoco.MjData(model)
+  mujoco.mj_forward(model, data)
+  qpos = random_poses(100)
+  qpos[:, :3] = data.geom_xpos[0] + (qpos[:, :3] * [0.2, 0.25, 0.2]) @ data.geom_xmat[0].reshape(3, 3).T
+  shapes, expected = poses(model, qpos)
+  for here, there in zip(found(model, kind, shapes), expected, strict=True):
+    assert_same_rows(here, there, 1e-6)
+  assert sum(len(rows) > 2 for rows in expected) > 20
+
+
+def test_what_lies_on_flat_ground_is_pushed_up():
+  model = compiled(geom("sphere"))
+  model.hfield_data[:] = 0.5
+  qpos = random_poses(20)
+  qpos[:, :2] *= 0.5
+  qpos[:, 2] = 0.15 + 0.1 - 1e-4
+  shapes, _ = poses(model, qpos)
+  for here in found(model, "sphere", shapes):
+    deepest = here[here[:, 0].argmin()]
+    np.testing.assert_allclose(deepest[:4], [-1e-4, 0, 0, 1], atol=1e-9)
+
+
+def test_what_is_beside_above_or_not_a_number_touches_nothing():
+  model = compiled(geom("capsule"))
+  qpos = np.array([[0, 0, 0.6], [1.3, 0, 0], [0, -1.5, 0], [0, 0, -0.5], [np.nan, 0, 0]])
+  qpos = np.hstack([qpos, np.tile([1.0, 0, 0, 0], (5, 1))])
+  shapes, expected = poses(model, qpos[:4])
+  assert not any(map(len, expected))
+  shapes = np.concatenate([shapes, shapes[..., :1]], axis=2)
+  shapes[1, 0, 4] = np.nan
+  assert not any(map(len, found(model, "capsule", shapes)))
+
+
+def test_elevations_of_the_second_field_of_a_model():
+  model = mujoco.MjModel.from_xml_string("""<mujoco><asset>
+    <hfield name="a" nrow="2" ncol="3" size="1 1 1 1" elevation="0 1 0 0 0 1"/>
+    <hfield name="b" nrow="3" ncol="2" size="4 1 0.5 0.25" elevation="0 2 1 4 0 0"/></asset>
+    <worldbody><geom type="hfield" hfield="b"/></worldbody></mujoco>""")
+  field = HeightField.of(model, 0)
+  assert (field.rows, field.columns, field.half, field.base) == (3, 2, (4.0, 1.0), -0.25)
+  assert field.spacing == (8.0, 1.0)
+  np.testing.assert_array_equal(np.reshape(field.heights, (3, 2)), model.hfield_data[6:].reshape(3, 2) * 0.5)
+  heights = evaluate(lambda program, row, column: [field.height(program, row, column)], [0, 1, 2], [1, 0, 1])
+  np.testing.assert_allclose(heights[0], np.reshape(field.heights, (3, 2))[[0, 1, 2], [1, 0, 1]])
