@@ -76,7 +76,7 @@ def geom(kind, size=None):
 # overlaps are as rough as the polytope that found them.
 @pytest.mark.parametrize(
   ("kind", "margin", "tolerance"),
-  [("sphere", 0, 1e-6), ("sphere", 0.02, 1e-6), ("capsule", 0, 2e-3), ("box", 1e-7, 1e-8)],
+  [("sphere", 0, 1e-6), ("sphere", 0.02, 1e-6), ("capsule", 0, 5e-3), ("box", 1e-7, 1e-8)],
 )
 def test_contacts_are_mujocos(kind, margin, tolerance):
   model = compiled(geom(kind), margin)
