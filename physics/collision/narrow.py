@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from physics.collision.geometry import CAPSULE, PLANE, SPHERE, Shape, Touch
+from physics.collision.geometry import BOX, CAPSULE, HFIELD, PLANE, SPHERE, Shape, Touch
+from physics.collision.hfield import MOST, HeightField, hfield_box, hfield_capsule, hfield_sphere
 from physics.collision.plane import plane_capsule, plane_sphere
 from physics.collision.segment import segments
 from physics.model import Model
@@ -31,11 +32,14 @@ class Narrow:
 NARROW: dict[tuple[int, int], Narrow] = {
   (PLANE, SPHERE): Narrow(plane_sphere, 1, cheap=True),
   (PLANE, CAPSULE): Narrow(plane_capsule, 2, cheap=True),
+  (HFIELD, SPHERE): Narrow(hfield_sphere, MOST[SPHERE]),
+  (HFIELD, CAPSULE): Narrow(hfield_capsule, MOST[CAPSULE]),
+  (HFIELD, BOX): Narrow(hfield_box, MOST[BOX]),
   (SPHERE, SPHERE): Narrow(segments, 1),
   (SPHERE, CAPSULE): Narrow(segments, 1),
   (CAPSULE, CAPSULE): Narrow(segments, 2),
 }
-ASSETS: dict[int, Callable[[Model, int], Any]] = {}
+ASSETS: dict[int, Callable[[Model, int], Any]] = {HFIELD: HeightField.of}
 
 
 def narrow_phase(model: Model, pair: ContactPair) -> Narrow:
