@@ -82,16 +82,26 @@ class GroupList(CompactList):
 
 
 class LaneList(CompactList):
-  """Slots filled lane by lane; `dropped[0]` counts per lane what found no slot."""
+  """Slots filled lane by lane; `dropped[0]` counts per lane what found no slot.
 
-  def __init__(self, program: Program, capacity: int) -> None:
+  Where all slots are taken, the entry of the greatest value of the field `order` gives way; without an order
+  the last one does.
+  """
+
+  def __init__(self, program: Program, capacity: int, order: str | None = None) -> None:
     super().__init__(program, capacity)
+    self.order = self.field(order, Scalar) if order else None
     self.name = program.name("lanes")
     self.dropped = program.variable(0.0)
 
   @property
+  def needed(self) -> list[Array]:
+    """The arrays that a push uses whether or not somebody reads them."""
+    return [self.size, self.dropped, *([self.order] if self.order else [])]
+
+  @property
   def arrays(self) -> list[Array]:
-    """Every array that a push touches."""
+    """Every array that a push changes."""
     return [*self.fields.values(), self.size, self.dropped]
 
   def clear(self) -> None:

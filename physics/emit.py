@@ -241,8 +241,17 @@ class _Native(_Writer):
     size, dropped = lanes.size.name, lanes.dropped.name
     yield f"for (unsigned left = lanes_({mask.name}); left; left &= left - 1) {{"
     yield "  const int l = lowest_(left);"
-    yield f"  const int slot = {lanes.name}[l];"
-    yield f"  if (slot >= {lanes.capacity}) {{ lane_({dropped}[0], l) += 1.0f; continue; }}"
+    yield f"  int slot = {lanes.name}[l];"
+    yield f"  if (slot == {lanes.capacity}) {{ lane_({dropped}[0], l) += 1.0f;"
+    if lanes.order:
+      order = lanes.order.name
+      new = next(i for i, (array, _) in enumerate(stored) if array is lanes.order)
+      yield f"    slot = 0; for (int s = 1; s < {lanes.capacity}; ++s)"
+      yield f"      if (lane_({order}[s], l) > lane_({order}[slot], l)) slot = s;"
+      yield f"    if (!(lane_({lanes.name}_{new}, l) < lane_({order}[slot], l))) continue;"
+    else:
+      yield "    continue;"
+    yield "  }"
     yield f"  if (slot == {size}[0]) {{ ++{size}[0];"
     for array in (a for a in lanes.fields.values() if _is_read(self.program, a)):
       yield f"    {array.name}[slot] = {'F(0.0f)' if array.kind is Scalar else 'W(0)'};"
@@ -252,7 +261,7 @@ class _Native(_Writer):
         yield f"  lane_({array.name}[slot], l) = lane_({lanes.name}_{i}, l);"
       else:
         yield f"  word_({array.name}[slot], l) = {self.value(value)};"
-    yield f"  {lanes.name}[l] = slot + 1;"
+    yield f"  if (slot == {lanes.name}[l]) ++{lanes.name}[l];"
     yield "} }"
 
 
@@ -341,15 +350,20 @@ class _Numpy(_Writer):
 
   def emit_push(self, s: Statement) -> Iterator[str]:
     lanes, mask, *_ = s.args
-    count, size, dropped = lanes.name, lanes.size.name, lanes.dropped.name
-    yield f"fits = {mask.name} & ({count} < {lanes.capacity})"
-    yield f"{dropped}[0] = {dropped}[0] + ({mask.name} & ~fits)"
-    yield f"for slot in range({lanes.capacity} if np.any(fits) else 0):"
-    yield f"  here = fits & ({count} == slot)"
-    for array, value in self.stored(s):
+    count, dropped, capacity, stored = lanes.name, lanes.dropped.name, lanes.capacity, self.stored(s)
+    yield f"over = {mask.name} & ({count} == {capacity})"
+    yield f"{dropped}[0] = {dropped}[0] + over"
+    yield f"fits, place = {mask.name} & ~over, {count}"
+    if lanes.order:
+      value = next(self.value(value) for array, value in stored if array is lanes.order)
+      yield f"taken = np.stack(np.broadcast_arrays(*{lanes.order.name}))"
+      yield f"fits, place = fits | over & ({value} < taken.max(0)), np.where(over, taken.argmax(0), place)"
+    yield f"for slot in range({capacity} if np.any(fits) else 0):"
+    yield "  here = fits & (place == slot)"
+    for array, value in stored:
       yield f"  {array.name}[slot] = np.where(here, {self.value(value)}, {array.name}[slot])"
-    yield f"{count} = {count} + fits"
-    yield f"{size}[0] = int({count}.max())"
+    yield f"{count} = {count} + (fits & ~over)"
+    yield f"{lanes.size.name}[0] = int({count}.max())"
 
 
 def _lane_lists(program: Program) -> list[LaneList]:

@@ -56,7 +56,7 @@ def _arrays_read(body: list[Statement]) -> set[str]:
   """Return the arrays that are loaded, and those that a push onto a lane list uses in any case."""
   loaded = {s.op for s in walk(body) if s.kind == "load"}
   pushes = [s.args[0] for s in walk(body) if s.kind == "push"]
-  return loaded | {array.name for lanes in pushes for array in (lanes.size, lanes.dropped)}
+  return loaded | {array.name for lanes in pushes for array in lanes.needed}
 
 
 def _drop_stores(body: list[Statement], read: set[str]) -> None:

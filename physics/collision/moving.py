@@ -74,7 +74,7 @@ def find_moving_contacts(
     program,
     {geom: geom_shape(model, p, geom, base - p.origin[model.geom_bodyid[geom]]) for geom in moving.geoms},
   )
-  found = LaneList(program, capacity)
+  found = LaneList(program, capacity, order="distance")
   found.clear()
   for family in families(model, moving.pairs):
     fields = _fields(program, model, moving, family.pairs)

@@ -135,6 +135,24 @@ def test_what_finds_no_slot_is_counted():
   np.testing.assert_array_equal(evaluate(traced, X).T, expected)
 
 
+@pytest.mark.parametrize("numbers", [(3, 1, 2, 0), (0, 1, 2, 3), (2, 3, 1, 5), (5, 4, 3, 2)])
+def test_the_greatest_gives_way_where_an_order_is_given(numbers):
+  def traced(program, x):
+    found = LaneList(program, 2, order="depth")
+    found.clear()
+    for i, number in enumerate(numbers):
+      same = {"bits": i, "kind": 7, "present": 1.0}
+      found.push(x > 0.5, same | {"depth": x * float(number), "value": x * float(i)})
+    return contents(program, found)
+
+  found = evaluate(traced, X).T
+  kept = sorted(range(4), key=lambda i: (numbers[i], i))[:2]
+  assert not found[0].any()
+  for env, x in enumerate(X[1:], start=1):
+    assert sorted(found[env, [0, 4]]) == sorted(x * i for i in kept)
+    assert found[env, -1] == 2
+
+
 def test_clear_empties_the_slots():
   def traced(program, x):
     found = lane_list(program, x, 3)

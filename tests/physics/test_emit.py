@@ -85,11 +85,14 @@ def iterate(program, x, count):
 
 def compact(program, x):
   """Fill both kinds of list and read them back."""
-  group, lanes = GroupList(program, 3), LaneList(program, 2)
+  group, lanes, ordered = GroupList(program, 3), LaneList(program, 2), LaneList(program, 1, order="value")
   lanes.clear()
+  ordered.clear()
   for i, value in enumerate(x[:3]):
     with program.when_any(value > 0.5):
       group.push({"number": i, "value": where(value > 0.5, value, 0.0), "same": 2.0})
+    with program.when_any(value > -9.0):
+      ordered.push(value > -9.0, {"value": value})
     with program.when_any(value < 0.5):
       lanes.push(value < 0.5, {"value": value, "bits": 1 << i, "two": 2.0 * i})
   sums = program.array(4)
@@ -100,7 +103,9 @@ def compact(program, x):
     weight = program.table([1.0, 3.0], entry.index)
     bits = where(has_bit(entry["bits"], 0), 1.0, 0.0) + where(has_bit(entry["bits"], 2), 4.0, 0.0)
     sums[3] = sums[3] + weight * (entry["value"] + bits + entry["two"])
-  return [*sums.read(), lanes.dropped[0]]
+  with ordered.each() as entry:
+    sums[0] = sums[0] + entry["value"]
+  return [*sums.read(), lanes.dropped[0], ordered.dropped[0]]
 
 
 def whole_language():

@@ -62,7 +62,7 @@ def test_prune_keeps_what_a_block_uses_from_outside_and_later_iterations_read():
 
 def test_prune_looks_into_nested_arguments_and_keeps_a_lists_counters():
   class Lanes:
-    size, dropped = Array(Program(), "size", 1, Index), Array(Program(), "dropped", 1, Scalar)
+    needed = (Array(Program(), "size", 1, Index), Array(Program(), "dropped", 1, Scalar))
 
   a, b, mask = values(("a", "b", "mask"))
   body = [Statement("read", "memory", value, (0,)) for value in (a, mask)]
