@@ -15,15 +15,21 @@ from benchmarks.report import line
 from physics.kernel import build_kernel
 from physics.layout import Layout
 from physics.step import trace_step
+from physics.trace import Program
 
 ARCHITECTURE = 90  # H100, H200
-ACCESS = re.compile(r"\s(LD|ST)(L|G)((?:\.\w+)*)\s")  # load or store of local or global memory, modifiers
+WORD = 4  # bytes of a number, and of what a load or store moves unless its name says otherwise
+ACCESS = re.compile(r"\s(?:LD|ST)(L|G|)((?:\.\w+)*)\s")  # load or store: local, global or either; modifiers
+
+
+def trace(model: physics.Model) -> Program:
+  """Return the traced step of a model with the default outputs."""
+  return trace_step(model, Layout(model, physics.DEFAULT_OUTPUTS))
 
 
 def compile_cubin(model: physics.Model, folder: str | Path) -> Path:
   """Compile the step of a model for a GPU and return the CUBIN; the folder must be empty."""
-  program = trace_step(model, Layout(model, physics.DEFAULT_OUTPUTS))
-  module = build_kernel(program, "cuda").module
+  module = build_kernel(trace(model), "cuda").module
   wp.compile_aot_module(module, arch=ARCHITECTURE, module_dir=str(folder), use_ptx=False, strip_hash=True)
   (cubin,) = Path(folder).glob("*.cubin")
   return cubin
@@ -45,8 +51,8 @@ def resources(cubin: Path) -> dict[str, int]:
   code = subprocess.run([tool("nvdisasm"), "-c", cubin], check=True, capture_output=True, text=True).stdout
   found = dict(re.findall(r"(REG|STACK):(\d+)", usage.stdout + usage.stderr))
   moved = {"L": 0, "G": 0}
-  for _, space, modifiers in ACCESS.findall(code):
-    moved[space] += width(modifiers)
+  for space, modifiers in ACCESS.findall(code):
+    moved[space or "G"] += width(modifiers)  # generic: not its own stack
   return {
     "registers": int(found["REG"]),
     "stack_bytes": int(found["STACK"]),
@@ -59,11 +65,11 @@ def resources(cubin: Path) -> dict[str, int]:
 def width(modifiers: str) -> int:
   """Return the bytes that a load or store with these modifiers moves per thread."""
   bits = re.search(r"\.[US]?(8|16|64|128)\b", modifiers)
-  return int(bits[1]) // 8 if bits else 4
+  return int(bits[1]) // 8 if bits else WORD
 
 
 def run() -> None:
-  """Print the resources of every robot's kernel."""
+  """Print the resources of every robot's kernel, and how much of its stack the program's arrays are."""
   for robot in cases.ROBOTS:
     with tempfile.TemporaryDirectory() as folder:
       begin = time.perf_counter()
@@ -71,6 +77,7 @@ def run() -> None:
       line(f"cuda.{robot}.build_seconds", time.perf_counter() - begin)
       for name, value in resources(cubin).items():
         line(f"cuda.{robot}.{name}", value)
+    line(f"cuda.{robot}.array_bytes", WORD * sum(map(len, trace(models.load(robot)).arrays)))
 
 
 if __name__ == "__main__":

@@ -127,7 +127,15 @@ def curves(_figures: Figures) -> str:
 
 def cuda(figures: Figures) -> str:
   """Return the resources of the GPU kernels."""
-  columns = ("registers", "stack_bytes", "instructions", "local_bytes", "global_bytes", "build_seconds")
+  columns = (
+    "registers",
+    "stack_bytes",
+    "array_bytes",
+    "instructions",
+    "local_bytes",
+    "global_bytes",
+    "build_seconds",
+  )
   heads = {"": "kernel for sm_90", **{column: column.replace("_", " ") for column in columns}}
   return _grid(figures, "cuda", heads, {robot: robot for robot in cases.ROBOTS})
 

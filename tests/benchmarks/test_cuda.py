@@ -15,10 +15,11 @@ from benchmarks import cuda
     ("        LDG.E.64.CONSTANT R2, desc[UR4][R2.64] ;", "G", 8),
     ("        STG.E.U8 desc[UR4][R2.64], R5 ;", "G", 1),
     ("        LDG.E.S16 R2, desc[UR4][R2.64] ;", "G", 2),
+    ("        ST.E.64 desc[UR4][R2.64], R6 ;", "", 8),
   ],
 )
 def test_accesses_and_their_widths(instruction: str, space: str, size: int) -> None:
-  ((_, found, modifiers),) = cuda.ACCESS.findall(instruction)
+  ((found, modifiers),) = cuda.ACCESS.findall(instruction)
   assert (found, cuda.width(modifiers)) == (space, size)
 
 
