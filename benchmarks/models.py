@@ -41,6 +41,7 @@ def rough_ground(path: Path) -> mujoco.MjSpec:
   )
   floor = spec.geom("floor")
   floor.type, floor.hfieldname, floor.pos = mujoco.mjtGeom.mjGEOM_HFIELD, "rough", [0, 0, -ROUGHNESS]
+  floor.contype = 1  # what touches planes alone has another bit
   return spec
 
 
