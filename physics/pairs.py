@@ -36,13 +36,14 @@ def contact_pairs(mj: Any, *, filter_parent: bool, min_time_constant: float) -> 
   """Return every pair of geoms of a compiled MjModel that can collide, in the order of geom ids.
 
   Explicit pairs bring their own parameters and pass all filters but one: geoms welded to each other, or both
-  to the world, never push each other. `min_time_constant` [s] is the lower bound of refsafe, 0 for none.
+  to bodies without degrees of freedom, never push each other. `min_time_constant` [s] is the lower bound of
+  refsafe, 0 for none.
   """
   pairs = []
   explicit = {(mj.pair_geom1[i], mj.pair_geom2[i]): i for i in range(mj.npair)}
   for geoms in itertools.combinations(range(mj.ngeom), 2):
     weld1, weld2 = mj.body_weldid[mj.geom_bodyid[list(geoms)]]
-    if weld1 == weld2:
+    if weld1 == weld2 or not mj.body_dofnum[[weld1, weld2]].any():
       continue
     geom1, geom2 = sorted(geoms, key=lambda geom: mj.geom_type[geom])
     index = explicit.get((geom1, geom2), explicit.get((geom2, geom1)))

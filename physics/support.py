@@ -17,11 +17,11 @@ from mujoco import (
   mjtTrn,
 )
 
+from physics.collision.narrow import NARROW
 from physics.model import Floats
 from physics.pairs import ContactPair
 
 INTEGRATORS = (mjtIntegrator.mjINT_EULER, mjtIntegrator.mjINT_RK4, mjtIntegrator.mjINT_IMPLICITFAST)
-SHAPES = (mjtGeom.mjGEOM_PLANE, mjtGeom.mjGEOM_SPHERE, mjtGeom.mjGEOM_CAPSULE)
 ACTUATOR_TYPES = {
   "trntype": (mjtTrn, (mjtTrn.mjTRN_JOINT,)),
   "dyntype": (mjtDyn, (mjtDyn.mjDYN_NONE,)),
@@ -129,9 +129,9 @@ def _unsupported_actuators(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
 def _unsupported_contacts(mj: mujoco.MjModel, pairs: tuple[ContactPair, ...]) -> Iterator[tuple[str, str]]:
   for pair in pairs:
     names = [label(mj, "geom", geom) for geom in (pair.geom1, pair.geom2)]
-    for geom, name in zip((pair.geom1, pair.geom2), names, strict=True):
-      if int(mj.geom_type[geom]) not in SHAPES:
-        yield name, f"collision of a {enum_name(mjtGeom(mj.geom_type[geom]))}"
+    types = [int(mj.geom_type[geom]) for geom in (pair.geom1, pair.geom2)]
+    if tuple(types) not in NARROW:
+      yield " against ".join(names), f"collision of {' and '.join(enum_name(mjtGeom(t)) for t in types)}"
     if _mixes_formats(pair.solref):
       yield " against ".join(names), "solref of mixed signs"
 

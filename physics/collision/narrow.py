@@ -11,9 +11,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from physics.collision.geometry import BOX, CAPSULE, HFIELD, PLANE, SPHERE, Shape, Touch
+from physics.collision.geometry import (
+  BOX,
+  CAPSULE,
+  CYLINDER,
+  ELLIPSOID,
+  HFIELD,
+  MESH,
+  PLANE,
+  SPHERE,
+  Shape,
+  Touch,
+)
 from physics.collision.hfield import MOST, HeightField, hfield_box, hfield_capsule, hfield_sphere
-from physics.collision.plane import plane_capsule, plane_sphere
+from physics.collision.mesh import Hull, plane_mesh
+from physics.collision.plane import plane_box, plane_capsule, plane_cylinder, plane_ellipsoid, plane_sphere
 from physics.collision.segment import segments
 from physics.model import Model
 from physics.pairs import ContactPair
@@ -32,6 +44,10 @@ class Narrow:
 NARROW: dict[tuple[int, int], Narrow] = {
   (PLANE, SPHERE): Narrow(plane_sphere, 1, cheap=True),
   (PLANE, CAPSULE): Narrow(plane_capsule, 2, cheap=True),
+  (PLANE, ELLIPSOID): Narrow(plane_ellipsoid, 1),
+  (PLANE, CYLINDER): Narrow(plane_cylinder, 4),
+  (PLANE, BOX): Narrow(plane_box, 4),
+  (PLANE, MESH): Narrow(plane_mesh, 4),
   (HFIELD, SPHERE): Narrow(hfield_sphere, MOST[SPHERE]),
   (HFIELD, CAPSULE): Narrow(hfield_capsule, MOST[CAPSULE]),
   (HFIELD, BOX): Narrow(hfield_box, MOST[BOX]),
@@ -39,7 +55,7 @@ NARROW: dict[tuple[int, int], Narrow] = {
   (SPHERE, CAPSULE): Narrow(segments, 1),
   (CAPSULE, CAPSULE): Narrow(segments, 2),
 }
-ASSETS: dict[int, Callable[[Model, int], Any]] = {HFIELD: HeightField.of}
+ASSETS: dict[int, Callable[[Model, int], Any]] = {HFIELD: HeightField.of, MESH: Hull.of}
 
 
 def narrow_phase(model: Model, pair: ContactPair) -> Narrow:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from physics.collision.geometry import Shape, Touch
-from physics.spatial import Vector, dot
-from physics.trace import Number, Program
+from physics.spatial import Vector, cross, dot, select
+from physics.trace import Number, Program, absolute, maximum, negate, sqrt, where
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,13 @@ class Plane:
 
     return Touch(distance < self.margin, resolve, hint)
 
+  def touches(self, program: Program, points: Sequence[Vector]) -> Iterator[Touch]:
+    """Yield the contacts of points, in a loop: the code of one."""
+    memory = program.array(3 * len(points))
+    memory.fill([x for point in points for x in point])
+    with program.loop(len(points)) as i:
+      yield self.touch(Vector(*memory.read(3 * i, 3)))
+
 
 def plane_sphere(_program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch]:
   """Yield the contact of a plane and a sphere."""
@@ -48,3 +56,54 @@ def plane_capsule(_program: Program, one: Shape, two: Shape, margin: Number) -> 
   half = axis * two.size[1]
   for end in (two.position + half, two.position - half):
     yield plane.touch(end, two.size[0], hint=axis)
+
+
+def plane_ellipsoid(_program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch]:
+  """Yield the contact of an ellipsoid's lowest point."""
+  plane = Plane.of(one, margin)
+  scaled = [x * size for x, size in zip(two.rotation.transposed @ plane.normal, two.size, strict=True)]
+  height = sqrt(maximum(dot(scaled, scaled), 1e-30))  # of the centre above the lowest point
+  lowest = Vector(*(-x * size / height for x, size in zip(scaled, two.size, strict=True)))
+  yield plane.touch(two.position + two.rotation @ lowest)
+
+
+def plane_cylinder(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch]:
+  """Yield the contacts of a cylinder: the lowest points of both rims, and two more of the lower rim.
+
+  The latter make a triangle with the lowest point, for a cylinder that stands. The rim of one that stands
+  upright begins at the cylinder's own x axis.
+  """
+  plane, rotation = Plane.of(one, margin), two.rotation
+  x, y, z = rotation.transposed @ plane.normal
+  axis = rotation.column(2) * where(z > 0.0, -two.size[1], two.size[1])
+  square = x * x + y * y
+  upright = square < 1e-30
+  scale = two.size[0] / sqrt(maximum(square, 1e-30))
+  out = rotation @ Vector(where(upright, two.size[0], -x * scale), where(upright, 0.0, -y * scale), 0.0)
+  across = cross(out, rotation.column(2)) * math.sqrt(0.75)
+  rim, inner = two.position + axis, out * -0.5
+  yield from plane.touches(
+    program, (rim + out, two.position - axis + out, rim + inner + across, rim + inner - across)
+  )
+
+
+def plane_box(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch]:
+  """Yield the contacts of a box's four lower corners.
+
+  From the lowest corner two others lie at the ends of the edges that rise least. The fourth is diagonally
+  opposite to the lowest, on that face, or at the end of the steepest edge, whichever is lower.
+  """
+  plane = Plane.of(one, margin)
+  edges = [two.rotation.column(k) * (2.0 * two.size[k]) for k in range(3)]
+  rises = [dot(plane.normal, edge) for edge in edges]
+  edges = [edge * where(rise < 0.0, -1.0, 1.0) for edge, rise in zip(edges, rises, strict=True)]
+  x, y, z = (absolute(rise) for rise in rises)
+  x_is_steepest = (x > y) & (x > z)
+  z_is_steepest = negate(x_is_steepest) & (z > y)
+  first, second = select(x_is_steepest, edges[1], edges[0]), select(z_is_steepest, edges[1], edges[2])
+  diagonal = edges[0] + edges[1] + edges[2]
+  steepest = diagonal - first - second
+  on_face = dot(plane.normal, first + second) < dot(plane.normal, steepest)
+  lowest = two.position - diagonal * 0.5
+  last = select(on_face, first + second, steepest)
+  yield from plane.touches(program, (lowest, lowest + first, lowest + second, lowest + last))

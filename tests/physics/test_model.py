@@ -55,7 +55,11 @@ REFUSED = {
   "gravcomp": (arm(body='gravcomp="1"'), "body 'upper'", "gravcomp"),
   "adhesion": (arm(geom='adhesion="1"'), "geom 'rod'", "adhesion"),
   "surface": (arm(floor='surfacevel="1 0 0 0 0 0"'), "geom 'floor'", "surfacevel"),
-  "box": (arm(shape="box"), "geom 'rod'", "collision of a box"),
+  "shapes": (
+    arm(shape="ellipsoid", extra='<worldbody><geom name="ball" size="0.1"/></worldbody>'),
+    "geom 'ball' against geom 'rod'",
+    "collision of sphere and ellipsoid",
+  ),
   "solref": (arm(geom='solref="0.02 -3"'), "geom 'floor' against geom 'rod'", "solref of mixed signs"),
   "weld": (
     arm(extra='<equality><weld name="glue" body1="upper"/></equality>'),

@@ -1,0 +1,46 @@
+"""Contacts of whole scenes with the world, as the engine and as MuJoCo find them."""
+
+import numpy as np
+
+from physics.collision.geometry import tangents
+from physics.collision.world import find_world_contacts, is_still
+from physics.kinematics import poses
+from physics.spatial import Vector
+from tests.physics.oracle import collect, evaluate, mujoco_at
+
+WIDTH = 12  # weight, geom's body, distance, normal, point, first tangent
+
+
+def found_contacts(model, qpos):
+  """Return for every state [state, nq] the contacts found: body, distance, normal, point, first tangent."""
+
+  def traced(program, *qpos):
+    p = poses(model, list(qpos))
+    found = find_world_contacts(program, model, p, list(range(model.nbody)))
+
+    def describe(entry):
+      normal, body = Vector(*entry.vector("normal")), entry["geom_body"]
+      origins = [program.array(model.nbody) for _ in range(3)]
+      for axis, array in enumerate(origins):
+        array.fill([origin[axis] for origin in p.origin])
+      point = [x + array[body] for x, array in zip(entry.vector("point"), origins, strict=True)]
+      first, _ = tangents(normal, Vector(*entry.vector("hint")))
+      number = program.table([float(b) for b in range(model.nbody)], body)
+      return [entry["weight"], number, entry["distance"], *normal, *point, *first]
+
+    return collect(program, found, describe, WIDTH)
+
+  table = evaluate(traced, *np.asarray(qpos).T).T.reshape(len(qpos), -1, WIDTH)
+  return [rows[rows[:, 0] > 0, 1:] for rows in table]
+
+
+def mujoco_contacts(model, qpos):
+  """Return MuJoCo's contacts with the world that push, their normals turned towards the moving body."""
+  rows = []
+  for contact in mujoco_at(model, qpos).contact:
+    still = [is_still(model, geom) for geom in contact.geom]
+    if any(still) and contact.efc_address >= 0:
+      moving = contact.geom[still.index(False)]
+      normal = contact.frame[:3] * (1 if still[0] else -1)
+      rows.append([model.geom_bodyid[moving], contact.dist, *normal, *contact.pos, *contact.frame[3:6]])
+  return np.array(rows).reshape(-1, WIDTH - 1)
