@@ -52,6 +52,8 @@ def geom_shape(model: Model, p: Poses, geom: int, origin: Vector) -> Shape:
   local = Quaternion.constant(model.geom_quat[geom]).matrix()
   rotation = p.rotation[body].times(Matrix(*(vector(row) for row in local)))
   x, y, z = (number(size) for size in model.geom_size[geom])
+  if model.geom_type[geom] == SPHERE:
+    y, z = 0.0, 0.0  # the file may give more sizes, which MuJoCo keeps and nobody uses
   return Shape(position, rotation, (x, y, z))
 
 

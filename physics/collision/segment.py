@@ -23,7 +23,7 @@ class Segment:
 
   @staticmethod
   def of(shape: Shape) -> Segment:
-    """Return what a sphere or capsule is; MuJoCo's second size of a sphere is zero."""
+    """Return what a sphere or capsule is; the second size of a sphere is zero."""
     return Segment(shape.position, shape.rotation.column(2) * shape.size[1], shape.size[0])
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from physics.layout import field_shapes
-from physics.model import Floats, Model
+from physics.model import Bools, Floats, Model
 from physics.parity.contacts import contact_errors, mujoco_contacts, traced_contacts
 from physics.parity.reference import (
   STAGES,
@@ -57,6 +57,10 @@ class Finding:
   error: Floats
   bound: Floats
   median: float = np.inf  # what the median error may be
+
+  def at(self, states: Bools) -> Finding:
+    """Return the finding restricted to some of the states [num_states]."""
+    return dataclasses.replace(self, error=self.error[states], bound=self.bound[states])
 
   @property
   def worst(self) -> int:

@@ -1,0 +1,184 @@
+"""Random models: what to build is drawn by hypothesis, which can shrink it; the numbers come from seeds.
+
+A model is a forest of up to 30 bodies with any joints, shapes and options that the engine supports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+JOINTS = ((), ("hinge",), ("slide",), ("ball",), ("hinge", "hinge"), ("slide", "hinge"), ("slide", "ball"))
+ROOT_JOINTS = (*JOINTS, ("free",), ("free",), ("slide", "slide", "hinge"))
+SHAPES = ("sphere", "capsule")
+STATIC_SHAPES = ("none", "plane", "plane", "tilted plane", "sphere", "capsule")
+ACTUATORS = ("motor", "position", "velocity", "general")
+JOINT_FEATURES = ("limit", "spring", "damping", "armature", "frictionloss", "reference", "offset", "solref")
+GEOM_FEATURES = ("friction", "margin", "solref", "solimp", "priority", "condim", "second geom", "silent")
+FLAGS = ("eulerdamp", "refsafe", "filterparent", "gravity", "spring", "damper", "frictionloss", "limit")
+
+
+class Numbers:
+  """Random numbers as attribute text."""
+
+  def __init__(self, seed: int) -> None:
+    self.random = np.random.default_rng(seed)
+
+  def uniform(self, low: float, high: float, count: int = 1) -> str:
+    return " ".join(f"{x:.5g}" for x in self.random.uniform(low, high, count))
+
+  def normal(self, scale: float, count: int = 3) -> str:
+    return " ".join(f"{x:.5g}" for x in self.random.normal(0, scale, count))
+
+  def one_of(self, *options: str) -> str:
+    return options[self.random.integers(len(options))]
+
+
+def solref(numbers: Numbers) -> str:
+  time = f"{numbers.uniform(0.01, 0.1)} {numbers.uniform(0.3, 1.5)}"
+  return numbers.one_of(time, f"-{numbers.uniform(100, 3000)} -{numbers.uniform(5, 100)}")
+
+
+def solimp(numbers: Numbers) -> str:
+  power = numbers.one_of("1", "2", "3", numbers.uniform(1, 4))
+  low, high, width = numbers.uniform(0.1, 0.9), numbers.uniform(0.5, 0.99), numbers.uniform(0.001, 0.1)
+  return f"{low} {high} {width} {numbers.uniform(0.1, 0.9)} {power}"
+
+
+JOINT_ATTRIBUTES: dict[str, Callable[[Numbers], str]] = {
+  "spring": lambda n: f'stiffness="{n.uniform(1, 50)}"',
+  "damping": lambda n: f'damping="{n.uniform(0.01, 2)}"',
+  "armature": lambda n: f'armature="{n.uniform(0.001, 0.5)}"',
+  "frictionloss": lambda n: f'frictionloss="{n.uniform(0.01, 2)}"',
+  "offset": lambda n: f'pos="{n.normal(0.05)}"',
+  "solref": lambda n: f'solreflimit="{solref(n)}" solimpfriction="{solimp(n)}" margin="{n.uniform(0, 0.05)}"',
+}
+GEOM_ATTRIBUTES: dict[str, Callable[[Numbers], str]] = {
+  "friction": lambda n: f'friction="{n.uniform(0.05, 2)} {n.uniform(0.001, 0.1)} {n.uniform(1e-4, 0.01)}"',
+  "margin": lambda n: f'margin="{n.uniform(0, 0.05)}" gap="{n.one_of("0", n.uniform(0, 0.02))}"',
+  "solref": lambda n: f'solref="{solref(n)}" solmix="{n.uniform(0.1, 3)}"',
+  "solimp": lambda n: f'solimp="{solimp(n)}"',
+  "priority": lambda n: f'priority="{n.one_of("1", "2")}"',
+  "condim": lambda n: f'condim="{n.one_of("1", "3", "4", "6")}"',
+  "silent": lambda n: 'contype="0" conaffinity="0"',
+}
+
+
+def joint(kind: str, name: str, features: set[str], numbers: Numbers) -> str:
+  """Return a joint element; a free joint has no limit and no axis."""
+  parts = [f'<joint name="{name}" type="{kind}"']
+  if kind in ("hinge", "slide"):
+    parts.append(f'axis="{numbers.normal(1)}"')
+  if "limit" in features and kind != "free":
+    low, high = numbers.uniform(-0.6, -0.1), numbers.uniform(0.2, 0.8)
+    parts.append(f'range="{0 if kind == "ball" else low} {high}"')
+  if "reference" in features and kind in ("hinge", "slide"):
+    parts.append(f'ref="{numbers.uniform(-0.3, 0.3)}" springref="{numbers.uniform(-0.5, 0.5)}"')
+  unfit = {"offset", "solref"} if kind == "free" else set()
+  parts += [make(numbers) for feature, make in JOINT_ATTRIBUTES.items() if feature in features - unfit]
+  return " ".join(parts) + "/>"
+
+
+def geom(shape: str, features: set[str], numbers: Numbers, position: str = "0 0 0") -> str:
+  """Return a geom element of some 10 cm."""
+  size = numbers.uniform(0.04, 0.12, 3)
+  if shape.endswith("plane"):
+    tilt = numbers.normal(0.2, 2) if shape == "tilted plane" else "0 0"
+    pose = f'type="plane" size="0 0 1" zaxis="{tilt} 1" pos="0 0 -0.5"'
+  else:
+    pose = f'type="{shape}" size="{size}" pos="{position}" quat="{numbers.normal(1, 4)}"'
+  attributes = [make(numbers) for feature, make in GEOM_ATTRIBUTES.items() if feature in features]
+  return f"<geom {pose} {' '.join(attributes)}/>"
+
+
+def subset(options: tuple[str, ...], most: int) -> st.SearchStrategy[set[str]]:
+  return st.sets(st.sampled_from(options), max_size=most)
+
+
+@st.composite
+def body(draw: st.DrawFn, index: int) -> dict[str, Any]:
+  """Draw what a body consists of: its parent (-1: the world), joints, shape, features, seed of its numbers."""
+  parent = draw(st.integers(-1, index - 1))
+  return {
+    "parent": parent,
+    "joints": draw(st.sampled_from(ROOT_JOINTS if parent < 0 else JOINTS)),
+    "shape": draw(st.sampled_from(SHAPES)),
+    "joint features": draw(subset(JOINT_FEATURES, 4)),
+    "geom features": draw(subset(GEOM_FEATURES, 3)),
+    "seed": draw(st.integers(0, 2**16)),
+  }
+
+
+@st.composite
+def models(draw: st.DrawFn, most_bodies: int = 30) -> str:
+  """Draw a model, as MJCF text."""
+  count = draw(st.integers(1, most_bodies))
+  bodies = [draw(body(index)) for index in range(count)]
+  statics = draw(st.lists(st.sampled_from(STATIC_SHAPES), max_size=3))
+  features = draw(subset(GEOM_FEATURES, 3))
+  names = [f"j{i}.{k}" for i, part in enumerate(bodies) for k in range(len(part["joints"]))]
+  numbers = Numbers(draw(st.integers(0, 2**16)))
+  world = "\n".join(
+    geom(shape, features, numbers, numbers.normal(0.3)) for shape in statics if shape != "none"
+  )
+  roots = "\n".join(_nested(bodies, i) for i, part in enumerate(bodies) if part["parent"] < 0)
+  return f"""<mujoco>
+  <compiler angle="radian"/>
+  {draw(options())}
+  <worldbody>
+{world}
+{roots}
+  </worldbody>
+  {draw(actuators(names)) if names else ""}
+</mujoco>"""
+
+
+def _nested(bodies: list[dict[str, Any]], index: int) -> str:
+  """Return a body element with all below it."""
+  part = bodies[index]
+  numbers = Numbers(part["seed"])
+  root = part["parent"] < 0
+  position = numbers.normal(0.5 if root else 0.15)
+  lines = [f'<body name="b{index}" pos="{position}" quat="{numbers.normal(1, 4)}">']
+  lines += [
+    joint(kind, f"j{index}.{k}", part["joint features"], numbers) for k, kind in enumerate(part["joints"])
+  ]
+  lines.append(geom(part["shape"], part["geom features"], numbers, numbers.normal(0.05)))
+  if "second geom" in part["geom features"]:
+    lines.append(geom(numbers.one_of(*SHAPES), set(), numbers, numbers.normal(0.1)))
+  children = [i for i, other in enumerate(bodies) if other["parent"] == index]
+  return "\n".join([*lines, *(_nested(bodies, child) for child in children), "</body>"])
+
+
+@st.composite
+def options(draw: st.DrawFn) -> str:
+  """Draw the option element."""
+  numbers = Numbers(draw(st.integers(0, 2**16)))
+  disabled = " ".join(f'{flag}="disable"' for flag in sorted(draw(subset(FLAGS, 2))))
+  integrator = draw(st.sampled_from(("Euler", "implicitfast", "RK4")))
+  cone = draw(st.sampled_from(("pyramidal", "elliptic")))
+  step = draw(st.sampled_from(("0.001", "0.002", "0.005")))
+  return f"""<option timestep="{step}" integrator="{integrator}" cone="{cone}" impratio="{numbers.uniform(0.5, 5)}"
+    gravity="{numbers.uniform(-1, 1, 2)} -9.81"><flag {disabled}/></option>"""
+
+
+@st.composite
+def actuators(draw: st.DrawFn, joints: list[str]) -> str:
+  """Draw an actuator element for up to six of the joints."""
+  lines = []
+  for name in draw(st.lists(st.sampled_from(joints), max_size=6)):
+    numbers = Numbers(draw(st.integers(0, 2**16)))
+    kind = draw(st.sampled_from(ACTUATORS))
+    own = {
+      "motor": "",
+      "position": f'kp="{numbers.uniform(1, 50)}" kv="{numbers.uniform(0, 3)}"',
+      "velocity": f'kv="{numbers.uniform(0.1, 5)}"',
+      "general": f'gaintype="affine" gainprm="{numbers.uniform(-1, 1, 3)}" biastype="affine" '
+      f'biasprm="{numbers.uniform(-1, 1, 3)}"',
+    }[kind]
+    limits = numbers.one_of("", 'ctrlrange="-0.5 0.8"', f'forcerange="-{numbers.uniform(0.5, 3)} 2"')
+    lines.append(f'<{kind} joint="{name}" gear="{numbers.normal(1, 6)}" {own} {limits}/>')
+  return "<actuator>\n" + "\n".join(lines) + "\n</actuator>"
