@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from physics.forward import Evaluation
 from physics.kinematics import BALL, FREE
 from physics.model import Model
+from physics.passive import damper_slopes
 from physics.spatial import Quaternion, Vector, cross, dot
 from physics.state import Memory
-from physics.trace import Index, Number, Program, cos, is_zero, number, sin, sqrt, where
+from physics.trace import Index, Number, Program, cos, is_zero, sin, sqrt, where
 
 Parts = Mapping[str, list[Number]]  # of the state, or of its rate of change; "qpos" changes at a rate [nv]
 STAGES = 4  # of Runge-Kutta's method
@@ -120,7 +121,7 @@ def implicit_acceleration(model: Model, evaluation: Evaluation) -> list[Number]:
   """
   M, qacc = evaluation.smooth.M, evaluation.qacc
   fast = model.integrator == "implicitfast"
-  damping = evaluation.smooth.damping if fast else _joint_damping(model)
+  damping = evaluation.smooth.damping if fast else _joint_damping(model, evaluation.smooth.state.qvel)
   if damping:
     damped = M.add({at: model.timestep * b for at, b in damping.items() if at in M.entries})
     qacc = damped.factor().solve(M @ qacc)
@@ -132,10 +133,10 @@ def implicit_acceleration(model: Model, evaluation: Evaluation) -> list[Number]:
   return qacc
 
 
-def _joint_damping(model: Model) -> dict[tuple[int, int], Number]:
+def _joint_damping(model: Model, qvel: list[Number]) -> dict[tuple[int, int], Number]:
   if not model.eulerdamp:
     return {}
-  return {(i, i): number(b) for i, b in enumerate(model.dof_damping) if not is_zero(b)}
+  return {(i, i): b for i, b in enumerate(damper_slopes(model, qvel)) if not is_zero(b)}
 
 
 def _is_free_body(model: Model, joint: int) -> bool:

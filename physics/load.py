@@ -43,7 +43,7 @@ def load_model(source: Source, *, integrator: Literal["Euler", "RK4", "implicitf
   mj.opt.solver = mjtSolver.mjSOL_NEWTON
   values = _fields(mj) | _flags(mj)
   for name in _switched_off(mj):
-    values[name] = np.zeros_like(values[name])
+    values[name] = np.zeros_like(values[name]) if isinstance(values[name], np.ndarray) else 0.0
   for value in values.values():
     if isinstance(value, np.ndarray):
       value.setflags(write=False)
@@ -84,6 +84,7 @@ def _fields(mj: mujoco.MjModel) -> dict[str, Any]:
     "body_names": tuple(mj.body(i).name for i in range(mj.nbody)),
     "joint_names": tuple(mj.joint(i).name for i in range(mj.njnt)),
     "geom_names": tuple(mj.geom(i).name for i in range(mj.ngeom)),
+    "tendon_names": tuple(mj.tendon(i).name for i in range(mj.ntendon)),
     "actuator_names": tuple(mj.actuator(i).name for i in range(mj.nu)),
   }
 
@@ -117,9 +118,11 @@ def _switched_off(mj: mujoco.MjModel) -> Iterator[str]:
   if disabled(mj, mjtDisableBit.mjDSBL_GRAVITY):
     yield "gravity"
   if disabled(mj, mjtDisableBit.mjDSBL_SPRING):
-    yield "jnt_stiffness"
+    yield from ("jnt_stiffness", "jnt_stiffnesspoly", "tendon_stiffness", "tendon_stiffnesspoly")
   if disabled(mj, mjtDisableBit.mjDSBL_DAMPER):
-    yield "dof_damping"
+    yield from ("dof_damping", "dof_dampingpoly", "tendon_damping", "tendon_dampingpoly")
+    if disabled(mj, mjtDisableBit.mjDSBL_SPRING):
+      yield from ("body_gravcomp", "density", "viscosity")
   if disabled(mj, mjtDisableBit.mjDSBL_CLAMPCTRL):
     yield "actuator_ctrllimited"
   if disabled(mj, mjtDisableBit.mjDSBL_ACTUATION):

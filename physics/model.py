@@ -30,10 +30,14 @@ class Model:
   nbody: int
   njnt: int
   ngeom: int
+  ntendon: int
 
   timestep: float  # [s]
   integrator: Literal["Euler", "RK4", "implicitfast"]
   gravity: Floats  # [3] [m/s^2]
+  density: float  # of the fluid around [kg/m^3]
+  viscosity: float  # of the fluid around [Pa s]
+  wind: Floats  # [3] velocity of the fluid around [m/s]
   iterations: int
   impratio: float
   elliptic: bool  # friction cones are elliptic, not pyramids
@@ -59,6 +63,7 @@ class Model:
   body_mass: Floats
   body_inertia: Floats
   body_invweight0: Floats
+  body_gravcomp: Floats
 
   jnt_type: Ints
   jnt_qposadr: Ints
@@ -67,6 +72,7 @@ class Model:
   jnt_pos: Floats
   jnt_axis: Floats
   jnt_stiffness: Floats
+  jnt_stiffnesspoly: Floats  # [njnt, 2] stiffness grows by (x, x^2) . poly
   jnt_limited: Bools
   jnt_range: Floats
   jnt_margin: Floats
@@ -74,12 +80,14 @@ class Model:
   jnt_solimp: Floats
   jnt_actfrclimited: Bools
   jnt_actfrcrange: Floats
+  jnt_actgravcomp: Bools
 
   dof_bodyid: Ints
   dof_jntid: Ints
   dof_parentid: Ints
   dof_armature: Floats
   dof_damping: Floats
+  dof_dampingpoly: Floats  # [nv, 2] damping grows by (|v|, v^2) . poly
   dof_frictionloss: Floats
   dof_invweight0: Floats
   dof_solref: Floats
@@ -92,6 +100,26 @@ class Model:
   geom_size: Floats
   geom_rbound: Floats
   geom_dataid: Ints
+
+  tendon_adr: Ints
+  tendon_num: Ints
+  tendon_limited: Bools
+  tendon_range: Floats
+  tendon_margin: Floats
+  tendon_solref_lim: Floats
+  tendon_solimp_lim: Floats
+  tendon_solref_fri: Floats
+  tendon_solimp_fri: Floats
+  tendon_frictionloss: Floats
+  tendon_stiffness: Floats
+  tendon_stiffnesspoly: Floats
+  tendon_damping: Floats
+  tendon_dampingpoly: Floats
+  tendon_lengthspring: Floats  # [ntendon, 2] between these lengths the spring is slack
+  tendon_length0: Floats
+  tendon_invweight0: Floats
+  wrap_objid: Ints  # joints that tendons are made of
+  wrap_prm: Floats  # and their weights
 
   hfield_size: Floats  # [nhfield, 4] half sides along x and y, elevation of data 1, depth below 0 [m]
   hfield_nrow: Ints
@@ -111,6 +139,7 @@ class Model:
   body_names: tuple[str, ...]
   joint_names: tuple[str, ...]
   geom_names: tuple[str, ...]
+  tendon_names: tuple[str, ...]
   actuator_names: tuple[str, ...]
 
   eulerdamp: bool  # joint damping enters the velocity update implicitly

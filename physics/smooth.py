@@ -12,7 +12,8 @@ from physics.passive import passive_forces
 from physics.sparse import SparseMatrix
 from physics.spatial import Inertia, Motion
 from physics.state import State
-from physics.trace import Number, number
+from physics.tendon import Tendons, tendons
+from physics.trace import Number
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Smooth:
   composite: list[Inertia]  # the same, of the body and all below it
   velocity: list[Motion]  # by body
   acceleration: list[Motion]  # by body: gravity and velocity products, joint accelerations zero
+  tendons: Tendons
   M: SparseMatrix
   bias: list[Number]
   passive: list[Number]
@@ -44,6 +46,8 @@ def smooth_dynamics(model: Model, state: State) -> Smooth:
   velocity, acceleration = velocities(model, p, state.qvel)
   inertias = body_inertias(model, p)
   composite = composite_inertias(model, inertias)
+  cords = tendons(model, state)
+  passive = passive_forces(model, state, p, velocity, cords)
   return Smooth(
     state=state,
     poses=p,
@@ -51,9 +55,10 @@ def smooth_dynamics(model: Model, state: State) -> Smooth:
     composite=composite,
     velocity=velocity,
     acceleration=acceleration,
+    tendons=cords,
     M=mass_matrix(model, composite, p.cdof),
     bias=bias_forces(model, p, inertias, velocity, acceleration),
-    passive=passive_forces(model, state.qpos, state.qvel),
+    passive=passive.force,
     actuator=actuator_forces(model, state.qpos, state.qvel, state.ctrl),
-    damping={(i, i): number(b) for i, b in enumerate(model.dof_damping)},
+    damping=passive.damping,
   )

@@ -15,6 +15,7 @@ from mujoco import (
   mjtIntegrator,
   mjtObj,
   mjtTrn,
+  mjtWrap,
 )
 
 from physics.collision.narrow import NARROW
@@ -37,25 +38,22 @@ REFUSED_FLAGS = (
   mjtEnableBit.mjENBL_SPECULATIVE,
 )
 MUST_BE_ZERO = {  # field: (kind of element, feature that a number other than zero asks for)
-  "jnt_stiffnesspoly": ("joint", "nonlinear stiffness"),
   "jnt_springyield": ("joint", "springyield (a plastic spring)"),
-  "dof_dampingpoly": ("joint", "nonlinear damping"),
-  "body_gravcomp": ("body", "gravcomp"),
   "geom_adhesion": ("geom", "adhesion"),
   "pair_adhesion": ("pair", "adhesion"),
   "geom_surfacevel": ("geom", "surfacevel"),
-  "tendon_limited": ("tendon", "a tendon's limit"),
-  "tendon_stiffness": ("tendon", "a tendon's stiffness"),
-  "tendon_stiffnesspoly": ("tendon", "a tendon's stiffness"),
-  "tendon_damping": ("tendon", "a tendon's damping"),
-  "tendon_dampingpoly": ("tendon", "a tendon's damping"),
-  "tendon_frictionloss": ("tendon", "a tendon's frictionloss"),
   "tendon_armature": ("tendon", "a tendon's armature"),
   "actuator_armature": ("actuator", "an actuator's armature"),
   "actuator_damping": ("actuator", "an actuator's damping"),
   "actuator_dampingpoly": ("actuator", "an actuator's damping"),
   "actuator_delay": ("actuator", "delay"),
   "actuator_history": ("actuator", "a history buffer"),
+}
+SOLREFS = {  # field: (kind of element, field that says where it is used, name in MJCF)
+  "jnt_solref": ("joint", "jnt_limited", "solreflimit"),
+  "dof_solref": ("joint", "dof_frictionloss", "solreffriction"),
+  "tendon_solref_lim": ("tendon", "tendon_limited", "solreflimit"),
+  "tendon_solref_fri": ("tendon", "tendon_frictionloss", "solreffriction"),
 }
 
 
@@ -91,12 +89,13 @@ def _unsupported_elements(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
     for i, value in enumerate(getattr(mj, field)):
       if np.any(value):
         yield label(mj, kind, mj.dof_jntid[i] if field.startswith("dof_") else i), feature
-  for i in np.flatnonzero(mj.jnt_limited).tolist():
-    if _mixes_formats(mj.jnt_solref[i]):
-      yield label(mj, "joint", i), "solreflimit of mixed signs"
-  for i in np.flatnonzero(mj.dof_frictionloss).tolist():
-    if _mixes_formats(mj.dof_solref[i]):
-      yield label(mj, "joint", mj.dof_jntid[i]), "solreffriction of mixed signs"
+  for field, (kind, used, feature) in SOLREFS.items():
+    for i in np.flatnonzero(getattr(mj, used)).tolist():
+      if _mixes_formats(getattr(mj, field)[i]):
+        yield label(mj, kind, mj.dof_jntid[i] if field.startswith("dof_") else i), f"{feature} of mixed signs"
+  for i in range(mj.ntendon):
+    if mj.wrap_type[mj.tendon_adr[i]] != mjtWrap.mjWRAP_JOINT:
+      yield label(mj, "tendon", i), "a spatial tendon"
   yield from _unsupported_actuators(mj)
 
 
@@ -105,10 +104,11 @@ def _unsupported_options(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
   if option.integrator not in INTEGRATORS:
     name = enum_name(mjtIntegrator(option.integrator))
     yield "option", f"integrator {name} (which load_model(..., integrator='implicitfast') replaces)"
+  if option.density or option.viscosity:
+    for i in np.flatnonzero(mj.geom_fluid[:, 0]).tolist():
+      yield label(mj, "geom", i), "fluidshape ellipsoid"
   if option.noslip_iterations:
     yield "option", "the noslip solver"
-  if option.density or option.viscosity:
-    yield "option", "a fluid (density, viscosity)"
   if any(option.disableactuator >> group & 1 for group in mj.actuator_group):
     yield "option", "actuatorgroupdisable"
   for flag in REFUSED_FLAGS:

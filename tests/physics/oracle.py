@@ -1,5 +1,6 @@
 """Pieces of the engine on numbers: traced functions in float64, MuJoCo's answer at one state."""
 
+import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -9,6 +10,8 @@ import numpy as np
 from physics.compact import CompactList, Entry
 from physics.emit import numpy_function
 from physics.model import Floats, Model
+from physics.smooth import Smooth, smooth_dynamics
+from physics.state import State
 from physics.trace import Number, Program
 
 
@@ -31,6 +34,17 @@ def mujoco_at(model: Model, qpos: Any, qvel: Any = None, ctrl: Any = None) -> mu
   data.ctrl[:] = 0.0 if ctrl is None else ctrl
   mujoco.mj_forward(model.mj, data)
   return data
+
+
+def state_of(data: mujoco.MjData) -> State:
+  """Return MuJoCo's state on plain numbers."""
+  names = [field.name for field in dataclasses.fields(State)]
+  return State(**{name: getattr(data, name).ravel().tolist() for name in names})
+
+
+def smooth_of(model: Model, data: mujoco.MjData) -> Smooth:
+  """Return the smooth dynamics on plain numbers in MuJoCo's state."""
+  return smooth_dynamics(model, state_of(data))
 
 
 def dense(matrix: Any) -> Floats:
