@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 
 import numpy as np
 
@@ -19,8 +18,8 @@ from physics.collision.geometry import BOX, CAPSULE, SPHERE, Shape, Touch
 from physics.collision.prism import Prism, Solid, meet
 from physics.compact import LaneList
 from physics.model import Model
-from physics.spatial import AXES, Vector, dot
-from physics.trace import Number, Program, Truth, absolute, floor, maximum, minimum, negate, where
+from physics.spatial import AXES, Vector
+from physics.trace import Number, Program, Truth, absolute, floor, maximum, minimum, where
 
 MOST = {
   SPHERE: 8,
@@ -105,7 +104,7 @@ def _mirrored(vectors: tuple[Vector, ...], side: Number) -> tuple[Vector, ...]:
 
 
 def _near_prisms(program: Program, field: HeightField, solid: Solid, margin: Number, most: int) -> LaneList:
-  """List lane by lane the prisms that neither top nor slanted wall separates from a solid.
+  """List lane by lane the prisms that may touch a solid.
 
   Fields: side, the heights corner, along_u, along_v, and u, v: the solid's centre in its coordinates.
   """
@@ -129,20 +128,11 @@ def _near_prisms(program: Program, field: HeightField, solid: Solid, margin: Num
         ):
           prism = Prism(dx, dy, field.base, heights)
           seen = Solid(Vector(*place, z), _mirrored(solid.half_axes, side), solid.radius)
-          found = inside & negate(_is_apart(prism, seen, margin))
+          found = inside & prism.may_touch(seen, margin)
           with program.when_any(found):
             values = dict(zip(("corner", "along_u", "along_v"), heights, strict=True))
             near.push(found, {"side": side, "u": place[0], "v": place[1]} | values)
   return near
-
-
-def _is_apart(prism: Prism, solid: Solid, margin: Number) -> Truth:
-  """Return whether the top or the slanted wall has a solid more than the margin before it."""
-  top, slant = (
-    dot(normal, solid.center) - solid.extent(normal) - offset > margin
-    for normal, offset in islice(prism.faces, 2)
-  )
-  return top | slant
 
 
 def _cells(

@@ -8,17 +8,18 @@ heights.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
-from operator import add
+from operator import add, or_
 
-from physics.spatial import AXES, Vector, cross, dot, select, total
+from physics.spatial import AXES, ZERO, Vector, cross, dot, select, total
 from physics.trace import Array, Number, Program, Truth, absolute, clip, maximum, minimum, negate, sqrt, where
 
 INSIDE = 1e-6  # distance [m] to the prism below which a core counts as inside, as in MuJoCo
 TIE = 1e-5  # relative difference that rounding can make
 SHARP = 1e-4  # angle [rad] below which an axis and an edge count as parallel
+LEVEL = 1e-9  # slope of a segment [m] along a normal below which it never crosses the face
 NEVER = 1e10  # more than any overlap or squared distance
 
 
@@ -77,14 +78,14 @@ class Prism:
       yield v[a], v[b] - v[a]
 
   @property
-  def faces(self) -> Iterator[tuple[Vector, Number]]:
-    """Outward normal and offset from the origin: top, slanted wall, underside, the other two walls."""
+  def faces(self) -> Iterator[Face]:
+    """Top, underside, and three walls, the slanted one first."""
     rise_u, rise_v = self.slopes
     steepness = 1.0 / sqrt(1.0 + rise_u * rise_u + rise_v * rise_v)
     yield Vector(-rise_u * steepness, -rise_v * steepness, steepness), self.heights[0] * steepness
+    yield -AXES[2], -self.base
     slant = math.hypot(self.width, self.depth)
     yield Vector(self.depth / slant, self.width / slant, 0.0), self.width * self.depth / slant
-    yield -AXES[2], -self.base
     yield -AXES[0], 0.0
     yield -AXES[1], 0.0
 
@@ -128,17 +129,50 @@ class Prism:
 
   def contains_part(self, center: Vector, half_axis: Vector) -> Truth:
     """Return whether a segment passes through the inside."""
-    enters: Number = -1.0
-    leaves: Number = 1.0
-    outside: Truth = False
-    for normal, offset in self.faces:
-      room, along = offset - dot(normal, center), dot(normal, half_axis)
-      level = absolute(along) < 1e-9
-      t = room / where(level, 1.0, along)
-      outside = outside | (level & (room < 0.0))
-      enters = where(along < -1e-9, maximum(enters, t), enters)
-      leaves = where(along > 1e-9, minimum(leaves, t), leaves)
-    return (enters < leaves) & negate(outside)
+    enters, leaves = _clipped(self.faces, center, half_axis)
+    return enters < leaves
+
+  def may_touch(self, solid: Solid, margin: Number) -> Truth:
+    """Return False only where a solid is surely beyond the margin: a few quick tests."""
+    top, _, *walls = self.faces
+    if len(solid.half_axes) == 3:
+      apart = [_before(face, solid) > margin for face in (top, walls[0])]
+      apart += [self._is_before_box_face(solid, axis, margin) for axis in solid.half_axes]
+      return negate(reduce(or_, apart))
+    reach, axis = solid.radius + margin, next(iter(solid.half_axes), ZERO)
+    enters, leaves = _clipped([(normal, offset + reach) for normal, offset in walls], solid.center, axis)
+    normal, offset = top
+    slope = dot(normal, axis)
+    lowest = dot(normal, solid.center) + minimum(enters * slope, leaves * slope) - offset
+    return (enters <= leaves) & (lowest <= reach)
+
+  def _is_before_box_face(self, box: Solid, axis: Vector, margin: Number) -> Truth:
+    square, middle = dot(axis, axis), dot(axis, box.center)
+    most, least = self.highest(axis)[1], -self.highest(-axis)[1]
+    room = square + margin * sqrt(square)
+    return (middle - room > most) | (middle + room < least)
+
+
+Face = tuple[Vector, Number]  # outward unit normal, offset from the origin
+
+
+def _before(face: Face, solid: Solid) -> Number:
+  """Return how far all of a solid is before a face."""
+  normal, offset = face
+  return dot(normal, solid.center) - solid.extent(normal) - offset
+
+
+def _clipped(faces: Iterable[Face], center: Vector, half_axis: Vector) -> tuple[Number, Number]:
+  """Return where in [-1, 1] a segment enters and leaves what all faces bound; if nowhere, in wrong order."""
+  enters: Number = -1.0
+  leaves: Number = 1.0
+  for normal, offset in faces:
+    room, along = offset - dot(normal, center), dot(normal, half_axis)
+    level = absolute(along) < LEVEL
+    t = room / where(level, 1.0, along)
+    enters = maximum(enters, where(along < -LEVEL, t, where(level & (room < 0.0), 2.0, -1.0)))
+    leaves = minimum(leaves, where(along > LEVEL, t, 1.0))
+  return enters, leaves
 
 
 class Best:

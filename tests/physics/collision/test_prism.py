@@ -5,9 +5,11 @@ import pytest
 
 from physics.collision.prism import Best, Prism, Solid, closest_on_lines, meet
 from physics.spatial import Vector, dot
+from physics.trace import where
 from tests.physics.oracle import evaluate
 
 PRISM = Prism(0.5, 0.3, -0.2, (0.1, 0.4, -0.1))
+AXES = (Vector(0.1, 0.05, 0.0), Vector(-0.04, 0.08, 0.02), Vector(0.01, -0.02, 0.09))
 RANDOM = np.random.default_rng(0)
 
 
@@ -76,11 +78,10 @@ def test_closest_points_of_two_segments():
 
 def test_the_overlap_of_a_box_ends_after_the_least_translation():
   """Moved out by its depth a box touches no more; a little less, and it still does."""
-  axes = (Vector(0.1, 0.05, 0.0), Vector(-0.04, 0.08, 0.02), Vector(0.01, -0.02, 0.09))
   centers = RANDOM.uniform((0, 0, -0.2), (0.4, 0.3, 0.3), size=(60, 3))
 
   def traced(program, x, y, z):
-    distance, normal, point = meet(program, PRISM, Solid(Vector(x, y, z), axes, 0.0))
+    distance, normal, point = meet(program, PRISM, Solid(Vector(x, y, z), AXES, 0.0))
     return [distance, *normal, *point]
 
   distance, *rest = evaluate(traced, *centers.T)
@@ -102,3 +103,17 @@ def test_only_what_is_clearly_less_is_kept():
     return [value, one[0], two[2]]
 
   np.testing.assert_array_equal(evaluate(traced, [1.0, -1.0]), [[1, -3]] * 3)
+
+
+@pytest.mark.parametrize(("count", "radius", "margin"), [(0, 0.1, 0.0), (1, 0.05, 0.02), (3, 0.0, 0.0)])
+def test_quick_tests_keep_what_touches_and_drop_most_of_the_rest(count, radius, margin):
+  def traced(program, x, y, z):
+    solid = Solid(Vector(x, y, z), AXES[:count], radius)
+    distance, *_ = meet(program, PRISM, solid)
+    return [distance, where(PRISM.may_touch(solid, margin), 1.0, 0.0)]
+
+  near = RANDOM.uniform((-0.3, -0.3, -0.3), (0.8, 0.6, 0.6), size=(400, 3))
+  distance, kept = evaluate(traced, *near.T)
+  assert kept[distance < margin].all()
+  assert (distance < margin).sum() > 40
+  assert kept[distance >= margin].mean() < 0.25
