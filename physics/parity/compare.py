@@ -45,7 +45,7 @@ class Precision:
   rounding: float  # times what one float32 ulp changes in MuJoCo C
 
 
-DOUBLE = Precision(np.float64, 1e-9, 1e-9, 1e-9, 1e-9, 1e-9, rounding=1e-7)
+DOUBLE = Precision(np.float64, 1e-9, 1e-9, 1e-9, 1e-9, 1e-9, rounding=1e-6)
 SINGLE = Precision(np.float32, 1e-5, 1e-4, 1e-6, 1e-5, 1e-4, rounding=3.0)
 
 

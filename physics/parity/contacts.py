@@ -19,7 +19,6 @@ from physics.parity.states import States
 from physics.smooth import smooth_dynamics
 from physics.spatial import Vector
 from physics.state import Memory
-from physics.step import MOVING_CAPACITY
 from physics.trace import Number, Program, has_bit, where
 
 # A contact is a row: first and second body (a still one is 0), distance and margin [m], point [m], normal.
@@ -53,7 +52,7 @@ def traced_contacts(model: Model, states: States, dtype: type[np.floating] = np.
   program, layout = Program(), Layout(model, ())
   memory = Memory(program, layout)
   smooth = smooth_dynamics(model, memory.state([0.0] * model.nu))
-  contacts = detect_contacts(program, model, smooth, MOVING_CAPACITY)
+  contacts = detect_contacts(program, model, smooth)
   starts = [0, *np.cumsum([WIDTH * (kind.found.capacity) for kind in contacts.kinds]).tolist()]
   for start, kind in zip(starts, contacts.kinds, strict=False):
     with kind.found.each() as entry:
