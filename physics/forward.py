@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from physics.articulated import welded_inertias
-from physics.collision.moving import find_moving_contacts, moving_pairs
-from physics.collision.world import find_world_contacts, world_pairs
+from physics.collision.moving import find_moving_contacts, moving_capacity, moving_pairs
+from physics.collision.world import find_world_contacts, pushed_bodies, world_pairs
 from physics.constraint import JointRows, joint_rows
 from physics.contact import MovingContacts, WorldContacts
 from physics.model import Model
@@ -45,10 +45,13 @@ class Evaluation:
   iterations: Array  # of the solver, per lane
 
 
-def forward(program: Program, model: Model, state: State, qacc: Array, capacity: int) -> Evaluation:
+def forward(
+  program: Program, model: Model, state: State, qacc: Array, capacity: int | None = None
+) -> Evaluation:
   """Evaluate a state; `qacc` [nv] is where the solver starts, and holds the result.
 
-  `capacity` is the number of contacts between moving bodies that an environment can hold.
+  `capacity` is the number of contacts between moving bodies that an environment can hold; None: derived from
+  the model.
   """
   smooth = smooth_dynamics(model, state)
   contacts = detect_contacts(program, model, smooth, capacity)
@@ -57,16 +60,16 @@ def forward(program: Program, model: Model, state: State, qacc: Array, capacity:
   return Evaluation(smooth, contacts, joints, qacc.read(), iterations)
 
 
-def detect_contacts(program: Program, model: Model, smooth: Smooth, capacity: int) -> Contacts:
+def detect_contacts(program: Program, model: Model, smooth: Smooth, capacity: int | None = None) -> Contacts:
   """Find contacts and prepare their rows."""
   p, world, moving = smooth.poses, None, None
-  if pairs := world_pairs(model):
-    geoms = {geom for pair in pairs for geom in (pair.geom1, pair.geom2)}
-    bodies = sorted({int(model.body_weldid[model.geom_bodyid[geom]]) for geom in geoms} - {0})
+  if world_pairs(model):
+    bodies = pushed_bodies(model)
     world = WorldContacts(model, p, bodies, find_world_contacts(program, model, p, bodies))
     world.prepare(smooth.velocity)
   if (selected := moving_pairs(model)).pairs:
-    found = find_moving_contacts(program, model, p, selected, capacity)
+    slots = moving_capacity(model, selected) if capacity is None else capacity
+    found = find_moving_contacts(program, model, p, selected, slots)
     moving = MovingContacts(model, p, selected, found)
     moving.prepare(smooth.state.qvel)
   return Contacts(world, moving)

@@ -14,7 +14,7 @@ import warp as wp
 from physics.kernel import CUDA_BLOCK, build_kernel, lanes_on
 from physics.layout import COUNTERS, DEFAULT_OUTPUTS, STATE, Layout, field_shapes
 from physics.model import Floats, Model
-from physics.step import MOVING_CAPACITY, trace_step
+from physics.step import trace_step
 from physics.trace import Program
 
 SLICES_PER_THREAD = 4  # more slices than threads: environments with many contacts do not hold the others up
@@ -33,8 +33,8 @@ class Simulation:
     device: "cpu" or a CUDA device.
     threads: CPU threads; None: every core that this process may use. Results do not depend on it.
     outputs: derived fields to compute, see `layout.field_shapes`.
-    moving_capacity: contacts between moving bodies that one environment can hold; more are dropped and
-    counted in `overflow`.
+    moving_capacity: contacts between moving bodies that one environment can hold, None: derived from the
+    model; more are counted in `overflow`, and the shallowest dropped.
   """
 
   # State and input, float32:
@@ -61,7 +61,7 @@ class Simulation:
     device: str | torch.device = "cpu",
     threads: int | None = None,
     outputs: tuple[str, ...] = DEFAULT_OUTPUTS,
-    moving_capacity: int = MOVING_CAPACITY,
+    moving_capacity: int | None = None,
   ) -> None:
     self.model, self.num_envs, self.device = model, num_envs, torch.device(device)
     self.layout = Layout(model, tuple(outputs))

@@ -10,10 +10,8 @@ from physics.outputs import Outputs
 from physics.state import Memory
 from physics.trace import Number, Program
 
-MOVING_CAPACITY = 16  # contacts between moving bodies that one environment can hold
 
-
-def trace_step(model: Model, layout: Layout, moving_capacity: int = MOVING_CAPACITY) -> Program:
+def trace_step(model: Model, layout: Layout, moving_capacity: int | None = None) -> Program:
   """Trace `substeps` time steps in one program.
 
   Parameters: substeps; stride, the rows from one substep's controls to the next one's (0: held); integrate

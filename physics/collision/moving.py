@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from physics.collision.family import Shapes, families, touches
 from physics.collision.geometry import geom_shape
+from physics.collision.narrow import narrow_phase
 from physics.collision.world import is_still
 from physics.column import Column
 from physics.compact import LaneList
@@ -18,6 +19,7 @@ from physics.spatial import Vector
 from physics.trace import Program, where
 
 WORD_BITS = 31
+USUAL, BOUND = 16, 64  # contacts between moving bodies: room that is given to all, and to none more
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,21 @@ def moving_pairs(model: Model) -> MovingPairs:
   owners = tuple(sorted({int(model.geom_bodyid[geom]) for geom in geoms}))
   friction = any(pair.condim > 1 for pair in pairs)
   return MovingPairs(pairs, geoms, tuple(sorted(set().union(*paths))), owners, friction)
+
+
+def moving_capacity(model: Model, moving: MovingPairs) -> int:
+  """Return how many contacts between moving bodies an environment can hold.
+
+  If every geom had as many contacts as with the richest of its partners, there would be half their sum, for a
+  contact has two geoms. That, or `USUAL` where it is less, but never more than all pairs can have together,
+  or than `BOUND`, for the memory of scenes with many free bodies.
+  """
+  most = dict.fromkeys(moving.geoms, 0)
+  for pair in moving.pairs:
+    for geom in (pair.geom1, pair.geom2):
+      most[geom] = max(most[geom], narrow_phase(model, pair).most)
+  everything = sum(narrow_phase(model, pair).most for pair in moving.pairs)
+  return min(everything, max(USUAL, sum(most.values()) // 2), BOUND)
 
 
 def _path(model: Model, geom: int) -> set[int]:

@@ -30,6 +30,12 @@ def world_pairs(model: Model) -> list[ContactPair]:
   return [pair for pair in model.pairs if is_still(model, pair.geom1) or is_still(model, pair.geom2)]
 
 
+def pushed_bodies(model: Model) -> list[int]:
+  """Return the bodies that contacts with the world push, of those that are welded together the first."""
+  movers = {_roles(model, pair)[1] for pair in world_pairs(model)}
+  return sorted({int(model.body_weldid[model.geom_bodyid[geom]]) for geom in movers})
+
+
 def find_world_contacts(program: Program, model: Model, p: Poses, bodies: list[int]) -> GroupList:
   """Return the contacts with the world; `bodies` are the welded bodies that an entry's `body` indexes.
 

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from physics.collision.moving import common_origin, find_moving_contacts, moving_pairs, words
+from physics.collision.moving import (
+  common_origin,
+  find_moving_contacts,
+  moving_capacity,
+  moving_pairs,
+  words,
+)
 from physics.collision.world import is_still
 from physics.kinematics import poses
 from physics.load import load_model
@@ -133,3 +139,23 @@ def test_sets_become_words_of_31_bits():
   order = tuple(range(100, 140))
   assert words({100, 130, 131, 139}, order) == [1 | 1 << 30, 1 | 1 << 8]
   assert words(set(), order) == [0, 0]
+
+
+def free_bodies(count, geom):
+  body = f"<body><freejoint/><geom {geom}/></body>"
+  return load_model(f"<mujoco><worldbody>{body * count}</worldbody></mujoco>")
+
+
+@pytest.mark.parametrize(
+  ("count", "geom", "capacity"),
+  [
+    (2, 'size="0.1"', 1),  # as many as there are pairs
+    (4, 'type="capsule" size="0.1 0.2"', 12),  # as many as all pairs can have
+    (10, 'size="0.1"', 16),  # what all have
+    (40, 'size="0.1"', 20),  # every geom in touch with one other
+    (80, 'type="capsule" size="0.1 0.2"', 64),  # the bound
+  ],
+)
+def test_capacity_follows_from_the_model(count, geom, capacity):
+  model = free_bodies(count, geom)
+  assert moving_capacity(model, moving_pairs(model)) == capacity
