@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from physics.collision.box import capsule_box, sphere_box
+from physics.collision.box_box import box_box
 from physics.collision.geometry import (
   BOX,
   CAPSULE,
@@ -53,7 +55,10 @@ NARROW: dict[tuple[int, int], Narrow] = {
   (HFIELD, BOX): Narrow(hfield_box, MOST[BOX]),
   (SPHERE, SPHERE): Narrow(segments, 1),
   (SPHERE, CAPSULE): Narrow(segments, 1),
+  (SPHERE, BOX): Narrow(sphere_box, 1),
   (CAPSULE, CAPSULE): Narrow(segments, 2),
+  (CAPSULE, BOX): Narrow(capsule_box, 2),
+  (BOX, BOX): Narrow(box_box, 8),
 }
 ASSETS: dict[int, Callable[[Model, int], Any]] = {HFIELD: HeightField.of, MESH: Hull.of}
 

@@ -1,0 +1,82 @@
+"""Boxes among themselves, against MuJoCo's contacts."""
+
+import numpy as np
+import pytest
+
+from physics.load import load_model
+from tests.physics.collision.scene import found_contacts, mujoco_contacts
+from tests.physics.oracle import assert_same_rows
+
+SIZES = [("0.3 0.2 0.1", "0.1 0.2 0.3"), ("0.2 0.2 0.2", "0.2 0.2 0.2"), ("0.3 0.3 0.02", "0.05 0.3 0.1")]
+
+
+def scene(sizes, margin=0.0, euler="0 0 0"):
+  """Return a model of a box that stands still and a free one."""
+  return load_model(f"""<mujoco><worldbody>
+    <geom type="box" size="{sizes[0]}" euler="{euler}" margin="{margin}"/>
+    <body><freejoint/><geom type="box" size="{sizes[1]}" margin="{margin}"/></body></worldbody></mujoco>""")
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("margin", [0, 0.03])
+def test_contacts_are_mujocos(sizes, margin):
+  model, random, counts = scene(sizes, margin, "20 30 -40"), np.random.default_rng(0), []
+  qpos = np.hstack([random.normal(scale=0.25, size=(500, 3)), random.normal(size=(500, 4))])
+  for state, found in zip(qpos, found_contacts(model, qpos), strict=True):
+    expected = mujoco_contacts(model, state)
+    assert_same_rows(found, expected)
+    counts.append(len(expected))
+  assert (np.bincount(counts)[:6] > 2).all()
+
+
+TURNED, TIPPED = (np.cos(0.4), 0, 0, np.sin(0.4)), (np.cos(np.pi / 8), np.sin(np.pi / 8), 0, 0)
+CASES = {  # place, rotation, margin, and how many contacts
+  "flush": ((0, 0, 0.199), (1, 0, 0, 0), 0, 4),
+  "flush on one side": ((0.1, 0, 0.199), (1, 0, 0, 0), 0, 4),
+  "shifted": ((0.1, 0.05, 0.199), (1, 0, 0, 0), 0, 4),
+  "turned a quarter": ((0, 0, 0.199), (np.sqrt(0.5), 0, 0, np.sqrt(0.5)), 0, 4),
+  "turned": ((0.02, 0.01, 0.199), TURNED, 0, 8),
+  "turned, overhanging": ((0.25, 0.11, 0.199), TURNED, 0, 6),
+  "over a corner": ((0.45, 0.3, 0.199), (1, 0, 0, 0), 0, 4),
+  "upside down": ((0.05, 0.02, 0.199), (0, 1, 0, 0), 0, 4),
+  "below": ((0.05, 0.02, -0.199), (1, 0, 0, 0), 0, 4),
+  "beside": ((0.599, 0.02, 0.03), (1, 0, 0, 0), 0, 4),
+  "on an edge": ((0.02, 0.01, 0.1 + np.sqrt(0.5) * 0.3 - 0.001), TIPPED, 0, 2),
+  "tilted a little": ((0.02, 0.01, 0.2), (1, 1e-3, 2e-3, 0), 0, 2),
+  "within the margin": ((0.1, 0.05, 0.21), (1, 0, 0, 0), 0.01, 4),
+  "beyond the margin": ((0.1, 0.05, 0.23), (1, 0, 0, 0), 0.01, 0),
+  "one inside the other": ((0.01, 0.02, 0.03), TURNED, 0, 8),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_boxes_at_rest_touch_where_mujocos_do(case):
+  place, turn, margin, count = CASES[case]
+  model, pose = scene(("0.3 0.2 0.1", "0.3 0.2 0.1"), margin), np.array([*place, *turn])
+  expected = mujoco_contacts(model, pose)
+  assert len(expected) == count
+  assert_same_rows(found_contacts(model, [pose])[0], expected)
+
+
+def test_edges_that_cross_touch_once():
+  model = scene(("0.3 0.2 0.1", "0.3 0.2 0.1"), euler="45 0 0")
+  pose = np.array([0.02, 0.01, 2 * np.sqrt(0.5) * 0.3 - 0.01, np.cos(np.pi / 8), 0, np.sin(np.pi / 8), 0])
+  expected = mujoco_contacts(model, pose)
+  assert len(expected) == 1
+  assert_same_rows(found_contacts(model, [pose])[0], expected)
+
+
+@pytest.mark.parametrize("jitter", [1e-10, 1e-8, 1e-7])
+def test_what_rounding_moves_keeps_its_corners(jitter):
+  """Equal boxes upon each other, moved by what float32 cannot tell, touch at their four corners only."""
+  model, random = scene(("0.2 0.2 0.1", "0.2 0.2 0.1")), np.random.default_rng(0)
+  qpos = np.array([0, 0, 0.1999, 1, 0, 0, 0]) + jitter * random.normal(size=(50, 7))
+  corners = np.array([[x, y] for x in (-0.2, 0.2) for y in (-0.2, 0.2)])
+  for found in found_contacts(model, qpos):
+    np.testing.assert_allclose(found[:, 1], -1e-4, atol=10 * jitter)
+    assert_same_rows(found[:, 5:7], corners, 1e-5)
+
+
+def test_what_is_not_a_number_touches_nothing():
+  (found,) = found_contacts(scene(SIZES[0]), [[np.nan, 0, 0, 1, 0, 0, 0]])
+  assert len(found) == 0
