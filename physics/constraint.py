@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from physics.cone import Cone, Elliptic, Pyramid
-from physics.kinematics import BALL, FREE
 from physics.model import Model
 from physics.pairs import MAX_IMPEDANCE, MIN_IMPEDANCE, ContactPair
-from physics.spatial import Quaternion, dot
+from physics.spatial import dot
 from physics.trace import (
   Array,
   Mask,
@@ -160,6 +159,8 @@ class Row:
   D: Number  # zero where the row does not act
   bias: Number  # -aref
   loss: Number | None = None  # greatest force [N, N m] of friction, infinite of an equality; None: one-sided
+  limit: tuple[str, int] | None = None  # "joint" or "tendon" that the row limits, and its number
+  position: Number = 0.0  # of a limit: distance less margin [m, rad]
 
 
 class JointRows:
@@ -190,10 +191,14 @@ class JointRows:
     """Return the constraint forces J^T f [nv] at the noted residuals."""
     force: list[Number] = [0.0] * self.nv
     for i, row in enumerate(self.rows):
-      f = self._force(row, self.residual[i])
+      f = self.row_force(i)
       for dof, coefficient in row.jacobian.items():
         force[dof] = force[dof] + coefficient * f
     return force
+
+  def row_force(self, index: int) -> Number:
+    """Return the force [N, N m] of one row at the noted residuals."""
+    return self._force(self.rows[index], self.residual[index])
 
   def slopes(self, step: Number, _unsolved: Mask) -> tuple[Number, Number]:
     """Return the cost's first and second derivative along the direction, a step from the noted residuals."""
@@ -254,55 +259,3 @@ class JointRows:
 
 def _is_equality(row: Row) -> bool:
   return isinstance(row.loss, float) and math.isinf(row.loss)
-
-
-def joint_rows(model: Model, qpos: list[Number], qvel: list[Number]) -> list[Row]:
-  """Return the rows of friction loss and of joint limits, in MuJoCo's order."""
-  rows = []
-  for dof in range(model.nv):
-    loss = number(model.dof_frictionloss[dof])
-    if model.frictionloss_enabled and not is_zero(loss):
-      friction = law(model, model.dof_solref[dof], model.dof_solimp[dof], 0.0)
-      d = friction.impedance(0.0)
-      D = d / (1.0 - d) / maximum(number(model.dof_invweight0[dof]), TINY)
-      rows.append(Row({dof: 1.0}, D, friction.damping * qvel[dof], loss))
-  for joint in range(model.njnt):
-    if model.jnt_limited[joint] and model.limit_enabled:
-      rows += _limit_rows(model, joint, qpos, qvel)
-  return rows
-
-
-def _limit_rows(model: Model, joint: int, qpos: list[Number], qvel: list[Number]) -> list[Row]:
-  at, dof, kind = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint]), model.jnt_type[joint]
-  low, high = (number(x) for x in model.jnt_range[joint])
-  if kind == FREE:
-    return []
-  if kind == BALL:
-    axis, angle = Quaternion.normalize(qpos[at : at + 4]).rotation_vector()
-    sign = where(angle < 0.0, 1.0, -1.0)
-    return [
-      _limit_row(
-        model, joint, {dof + k: axis[k] * sign for k in range(3)}, maximum(low, high) - absolute(angle), qvel
-      )
-    ]
-  below, above = qpos[at] - low, high - qpos[at]
-  both_can_act = high - low <= 2.0 * number(model.jnt_margin[joint])
-  if both_can_act is not False:
-    return [
-      _limit_row(model, joint, {dof: 1.0}, below, qvel),
-      _limit_row(model, joint, {dof: -1.0}, above, qvel),
-    ]
-  nearer_low = below < above
-  return [_limit_row(model, joint, {dof: where(nearer_low, 1.0, -1.0)}, minimum(below, above), qvel)]
-
-
-def _limit_row(
-  model: Model, joint: int, jacobian: dict[int, Number], distance: Number, qvel: list[Number]
-) -> Row:
-  limit = law(model, model.jnt_solref[joint], model.jnt_solimp[joint], number(model.jnt_margin[joint]))
-  position = distance - limit.margin
-  d = limit.impedance(position)
-  weight = 1.0 / maximum(number(model.dof_invweight0[model.jnt_dofadr[joint]]), TINY)
-  velocity = dot(jacobian.values(), [qvel[dof] for dof in jacobian])
-  D = where(position < 0.0, weight * d / (1.0 - d), 0.0)
-  return Row(jacobian, D, limit.reference(position, velocity, d))

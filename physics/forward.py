@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from physics.articulated import welded_inertias
 from physics.collision.moving import find_moving_contacts, moving_capacity, moving_pairs
 from physics.collision.world import find_world_contacts, pushed_bodies, world_pairs
-from physics.constraint import JointRows, joint_rows
+from physics.constraint import JointRows
 from physics.contact import MovingContacts, WorldContacts
+from physics.equality import equality_rows
 from physics.model import Model
+from physics.rows import friction_rows, limit_rows
 from physics.smooth import Smooth, smooth_dynamics
 from physics.solver import Bodies, Problem, solve
 from physics.state import State
@@ -55,7 +57,8 @@ def forward(
   """
   smooth = smooth_dynamics(model, state)
   contacts = detect_contacts(program, model, smooth, capacity)
-  joints = JointRows(program, model.nv, joint_rows(model, state.qpos, state.qvel))
+  rows = [*equality_rows(model, smooth), *friction_rows(model, smooth), *limit_rows(model, smooth)]
+  joints = JointRows(program, model.nv, rows)
   iterations = _accelerate(program, model, smooth, contacts, joints, qacc)
   return Evaluation(smooth, contacts, joints, qacc.read(), iterations)
 

@@ -99,8 +99,8 @@ def _plain(value: Any) -> Any:
 def _flags(mj: mujoco.MjModel) -> dict[str, bool]:
   """Read the disable flags that stay flags.
 
-  Those that neither this nor `_switched_off` names change no result: equality (there are none), island,
-  midphase, nativeccd, multiccd, sensor, autoreset.
+  Those that neither this nor `_switched_off` names change no result: island, midphase, nativeccd, multiccd,
+  sensor, autoreset.
   """
   bit = mjtDisableBit
   return {
@@ -123,6 +123,8 @@ def _switched_off(mj: mujoco.MjModel) -> Iterator[str]:
     yield from ("dof_damping", "dof_dampingpoly", "tendon_damping", "tendon_dampingpoly")
     if disabled(mj, mjtDisableBit.mjDSBL_SPRING):
       yield from ("body_gravcomp", "density", "viscosity")
+  if disabled(mj, mjtDisableBit.mjDSBL_CONSTRAINT, mjtDisableBit.mjDSBL_EQUALITY):
+    yield "eq_active0"
   if disabled(mj, mjtDisableBit.mjDSBL_CLAMPCTRL):
     yield "actuator_ctrllimited"
   if disabled(mj, mjtDisableBit.mjDSBL_ACTUATION):

@@ -101,6 +101,10 @@ class Model:
   geom_rbound: Floats
   geom_dataid: Ints
 
+  site_bodyid: Ints
+  site_pos: Floats
+  site_quat: Floats
+
   tendon_adr: Ints
   tendon_num: Ints
   tendon_limited: Bools
@@ -120,6 +124,15 @@ class Model:
   tendon_invweight0: Floats
   wrap_objid: Ints  # joints that tendons are made of
   wrap_prm: Floats  # and their weights
+
+  eq_type: Ints
+  eq_objtype: Ints
+  eq_obj1id: Ints
+  eq_obj2id: Ints
+  eq_active0: Bools
+  eq_solref: Floats
+  eq_solimp: Floats
+  eq_data: Floats
 
   hfield_size: Floats  # [nhfield, 4] half sides along x and y, elevation of data 1, depth below 0 [m]
   hfield_nrow: Ints

@@ -10,6 +10,7 @@ from mujoco import (
   mjtDisableBit,
   mjtDyn,
   mjtEnableBit,
+  mjtEq,
   mjtGain,
   mjtGeom,
   mjtIntegrator,
@@ -23,6 +24,7 @@ from physics.model import Floats
 from physics.pairs import ContactPair
 
 INTEGRATORS = (mjtIntegrator.mjINT_EULER, mjtIntegrator.mjINT_RK4, mjtIntegrator.mjINT_IMPLICITFAST)
+EQUALITIES = (mjtEq.mjEQ_CONNECT, mjtEq.mjEQ_WELD, mjtEq.mjEQ_JOINT, mjtEq.mjEQ_TENDON)
 ACTUATOR_TYPES = {
   "trntype": (mjtTrn, (mjtTrn.mjTRN_JOINT,)),
   "dyntype": (mjtDyn, (mjtDyn.mjDYN_NONE,)),
@@ -54,6 +56,7 @@ SOLREFS = {  # field: (kind of element, field that says where it is used, name i
   "dof_solref": ("joint", "dof_frictionloss", "solreffriction"),
   "tendon_solref_lim": ("tendon", "tendon_limited", "solreflimit"),
   "tendon_solref_fri": ("tendon", "tendon_frictionloss", "solreffriction"),
+  "eq_solref": ("equality", "eq_active0", "solref"),
 }
 
 
@@ -81,18 +84,20 @@ def label(mj: mujoco.MjModel, kind: str, index: int) -> str:
 def _unsupported_elements(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
   """Yield (element, feature) for all that the engine lacks, contacts excepted."""
   yield from _unsupported_options(mj)
-  constrained = not disabled(mj, mjtDisableBit.mjDSBL_CONSTRAINT, mjtDisableBit.mjDSBL_EQUALITY)
-  for kind, count in (("flex", mj.nflex), ("plugin", mj.nplugin), ("equality", mj.neq if constrained else 0)):
+  for kind, count in (("flex", mj.nflex), ("plugin", mj.nplugin)):
     if count:
       yield label(mj, kind, 0), f"a model with {kind} elements"
   for field, (kind, feature) in MUST_BE_ZERO.items():
     for i, value in enumerate(getattr(mj, field)):
       if np.any(value):
-        yield label(mj, kind, mj.dof_jntid[i] if field.startswith("dof_") else i), feature
+        yield label(mj, kind, i), feature
   for field, (kind, used, feature) in SOLREFS.items():
     for i in np.flatnonzero(getattr(mj, used)).tolist():
       if _mixes_formats(getattr(mj, field)[i]):
         yield label(mj, kind, mj.dof_jntid[i] if field.startswith("dof_") else i), f"{feature} of mixed signs"
+  for i in range(mj.neq):
+    if int(mj.eq_type[i]) not in EQUALITIES:
+      yield label(mj, "equality", i), f"equality {enum_name(mjtEq(mj.eq_type[i]))}"
   for i in range(mj.ntendon):
     if mj.wrap_type[mj.tendon_adr[i]] != mjtWrap.mjWRAP_JOINT:
       yield label(mj, "tendon", i), "a spatial tendon"

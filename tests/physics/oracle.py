@@ -6,8 +6,10 @@ from typing import Any
 
 import mujoco
 import numpy as np
+from mujoco import mjtConstraint
 
 from physics.compact import CompactList, Entry
+from physics.constraint import Row
 from physics.emit import numpy_function
 from physics.model import Floats, Model
 from physics.smooth import Smooth, smooth_dynamics
@@ -26,12 +28,19 @@ def evaluate(function: Callable[..., Iterable[Number]], *inputs: Any) -> Floats:
   return outputs
 
 
-def mujoco_at(model: Model, qpos: Any, qvel: Any = None, ctrl: Any = None) -> mujoco.MjData:
-  """Return MuJoCo's data after `mj_forward` in a state, velocities and controls zero if not given."""
+def mujoco_at(
+  model: Model, qpos: Any, qvel: Any = None, ctrl: Any = None, mocap: Any = None
+) -> mujoco.MjData:
+  """Return MuJoCo's data after `mj_forward` in a state, velocities and controls zero if not given.
+
+  `mocap` holds positions [nmocap, 3] and quaternions [nmocap, 4], the model's if not given.
+  """
   data = mujoco.MjData(model.mj)
   data.qpos[:] = qpos
   data.qvel[:] = 0.0 if qvel is None else qvel
   data.ctrl[:] = 0.0 if ctrl is None else ctrl
+  if mocap is not None:
+    data.mocap_pos[:], data.mocap_quat[:] = mocap
   mujoco.mj_forward(model.mj, data)
   return data
 
@@ -45,6 +54,27 @@ def state_of(data: mujoco.MjData) -> State:
 def smooth_of(model: Model, data: mujoco.MjData) -> Smooth:
   """Return the smooth dynamics on plain numbers in MuJoCo's state."""
   return smooth_dynamics(model, state_of(data))
+
+
+def constraint_rows(model: Model, data: mujoco.MjData, *kinds: mjtConstraint) -> Floats:
+  """Return MuJoCo's rows of these kinds that have a Jacobian: it [nv], D, reference acceleration."""
+  J = np.zeros((data.nefc, model.nv))
+  if mujoco.mj_isSparse(model.mj):
+    mujoco.mju_sparse2dense(J, data.efc_J, data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind)
+  else:
+    J[:] = data.efc_J.reshape(J.shape)
+  rows = np.column_stack([J, data.efc_D, data.efc_aref])
+  return rows[np.isin(data.efc_type, kinds) & J.any(axis=1)]
+
+
+def acting_rows(model: Model, rows: Iterable[Row]) -> Floats:
+  """Return the rows that act like `constraint_rows`."""
+  acting = [row for row in rows if row.D > 0]
+  table = np.zeros((len(acting), model.nv + 2))
+  for i, row in enumerate(acting):
+    table[i, list(row.jacobian)] = list(row.jacobian.values())
+    table[i, -2:] = row.D, -row.bias
+  return table
 
 
 def dense(matrix: Any) -> Floats:

@@ -62,9 +62,9 @@ REFUSED = {
   ),
   "solref": (arm(geom='solref="0.02 -3"'), "geom 'floor' against geom 'rod'", "solref of mixed signs"),
   "weld": (
-    arm(extra='<equality><weld name="glue" body1="upper"/></equality>'),
+    arm(extra='<equality><weld name="glue" body1="upper" solref="1 -1"/></equality>'),
     "equality 'glue'",
-    "equality",
+    "solref of mixed signs",
   ),
   "spatial": (
     arm(extra='<tendon><spatial name="rope"><site site="fixed"/><site site="tip"/></spatial></tendon>'),

@@ -1,0 +1,191 @@
+"""Equality constraints: points and frames held together, joints and tendons coupled by polynomials.
+
+Source: MuJoCo's manual, chapter Computation, section Constraint model, Equality; XML Reference, equality.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from physics.constraint import Law, Row, law
+from physics.kinematics import dofs_above, point_jacobian
+from physics.model import Model
+from physics.rows import Direction, joint_direction, tendon_direction
+from physics.smooth import Smooth
+from physics.spatial import ZERO, Quaternion, Vector, cross, dot, total, vector
+from physics.trace import Number, is_zero, number, sqrt
+
+CONNECT, WELD, JOINT, TENDON = range(4)  # mjtEq
+BODY = 1  # mjtObj
+
+
+def equality_rows(model: Model, smooth: Smooth) -> Iterator[Row]:
+  """Yield the rows of all equality constraints that are active from the start."""
+  for equality in np.flatnonzero(model.eq_active0).tolist():
+    parameters = law(model, model.eq_solref[equality], model.eq_solimp[equality], 0.0)
+    if model.eq_type[equality] in (CONNECT, WELD):
+      yield from _attachment(model, smooth, equality, parameters)
+    else:
+      along, residual = _coupling(model, smooth, equality)
+      yield _row(parameters, along, residual, residual, 0.0)
+
+
+def _row(parameters: Law, along: Direction, residual: Number, distance: Number, drift: Number) -> Row:
+  """Return a row that drives its residual to zero.
+
+  `distance` is that of the whole constraint, `drift` the residual's second derivative at qacc = 0.
+  """
+  d = parameters.impedance(distance)
+  bias = parameters.reference(residual, along.velocity, d) + drift
+  return Row(along.jacobian, along.resistance(d), bias, math.inf)
+
+
+# -- joints and tendons
+
+
+def _coupling(model: Model, smooth: Smooth, equality: int) -> tuple[Direction, Number]:
+  """Return direction and residual of a position that follows a polynomial of another one, or a constant."""
+  of_joints = model.eq_type[equality] == JOINT
+  one, two = (int(ids[equality]) for ids in (model.eq_obj1id, model.eq_obj2id))
+  c0, c1, c2, c3, c4 = (number(x) for x in model.eq_data[equality, :5])
+  scalar = _joint if of_joints else _tendon
+  along, position = scalar(model, smooth, one)
+  if two < 0:
+    return along, position - c0
+  other, x = scalar(model, smooth, two)
+  slope = c1 + x * (2.0 * c2 + x * (3.0 * c3 + x * (4.0 * c4)))
+  jacobian = dict(along.jacobian)
+  for dof, arm in other.jacobian.items():
+    jacobian[dof] = jacobian.get(dof, 0.0) - slope * arm
+  inverse_inertia = number(along.inverse_inertia) + number(other.inverse_inertia)
+  difference = Direction(jacobian, along.velocity - slope * other.velocity, inverse_inertia)
+  return difference, position - (c0 + x * (c1 + x * (c2 + x * (c3 + x * c4))))
+
+
+def _joint(model: Model, smooth: Smooth, joint: int) -> tuple[Direction, Number]:
+  """Return a joint's direction and its position from the reference."""
+  at = model.jnt_qposadr[joint]
+  return joint_direction(model, smooth, joint), smooth.state.qpos[at] - number(model.qpos0[at])
+
+
+def _tendon(model: Model, smooth: Smooth, tendon: int) -> tuple[Direction, Number]:
+  """Return a tendon's direction and its length from the reference."""
+  length = smooth.tendons.length[tendon] - number(model.tendon_length0[tendon])
+  return tendon_direction(model, smooth, tendon), length
+
+
+# -- bodies
+
+
+@dataclass(frozen=True)
+class Frame:
+  """A frame fixed in a body."""
+
+  body: int
+  point: Vector  # relative to the body's tree origin
+  turn: Quaternion
+
+
+@dataclass(frozen=True)
+class Deviation:
+  """How far one frame is from another, in three coordinates."""
+
+  residual: Vector
+  velocity: Vector
+  drift: Vector  # the residual's second derivative at qacc = 0
+  columns: dict[int, Vector]  # derivative of the velocity by qvel
+  inverse_inertia: Number
+
+
+def _attachment(model: Model, smooth: Smooth, equality: int, parameters: Law) -> Iterator[Row]:
+  """Yield three rows that hold two points together, and for a weld three that hold their frames parallel."""
+  one, two = _frames(model, smooth, equality)
+  deviations = [_translation(model, smooth, one, two)]
+  if model.eq_type[equality] == WELD:
+    scale = number(model.eq_data[equality, 10])
+    deviations.append(_rotation(model, smooth, one, two, scale))
+  distance = sqrt(total(dot(each.residual, each.residual) for each in deviations))
+  for each in deviations:
+    for k in range(3):
+      jacobian = {dof: column[k] for dof, column in each.columns.items() if not is_zero(column[k])}
+      if jacobian:
+        along = Direction(jacobian, each.velocity[k], each.inverse_inertia)
+        yield _row(parameters, along, each.residual[k], distance, each.drift[k])
+
+
+def _frames(model: Model, smooth: Smooth, equality: int) -> tuple[Frame, Frame]:
+  """Return the two frames that coincide where the constraint holds."""
+  p, data = smooth.poses, model.eq_data[equality]
+  ids = (int(model.eq_obj1id[equality]), int(model.eq_obj2id[equality]))
+  if model.eq_objtype[equality] == BODY:
+    first, second = (0, 3) if model.eq_type[equality] == CONNECT else (3, 0)
+    places = [
+      (ids[0], data[first : first + 3], data[6:10]),
+      (ids[1], data[second : second + 3], (1, 0, 0, 0)),
+    ]
+  else:
+    places = [(int(model.site_bodyid[site]), model.site_pos[site], model.site_quat[site]) for site in ids]
+  one, two = (
+    Frame(body, p.relative(body, vector(local)), p.quaternion[body] * Quaternion.constant(turn))
+    for body, local, turn in places
+  )
+  return one, two
+
+
+def _translation(model: Model, smooth: Smooth, one: Frame, two: Frame) -> Deviation:
+  """Return the vector from the second frame's origin to the first's."""
+  velocities, accelerations = [], []
+  for frame in (one, two):
+    motion = smooth.velocity[frame.body]
+    velocity = motion.at(frame.point)
+    velocities.append(velocity)
+    # gravity, which acceleration contains, is the same on both sides
+    spatial = smooth.acceleration[frame.body].at(frame.point)
+    accelerations.append(spatial + cross(motion.angular, velocity))
+  origins = [smooth.poses.origin[frame.body] for frame in (one, two)]
+  return Deviation(
+    residual=(origins[0] - origins[1]) + (one.point - two.point),
+    velocity=velocities[0] - velocities[1],
+    drift=accelerations[0] - accelerations[1],
+    columns=_difference(*(point_jacobian(model, smooth.poses, f.body, f.point) for f in (one, two))),
+    inverse_inertia=_inverse_inertia(model, one, two, 0),
+  )
+
+
+def _rotation(model: Model, smooth: Smooth, one: Frame, two: Frame, scale: Number) -> Deviation:
+  """Return the vector part of the quaternion e from the second frame to the first, times a scale [m].
+
+  At an angular velocity w in the second frame's axes e changes at the rate w e / 2.
+  """
+  error, axes = two.turn.conjugate * one.turn, two.turn.matrix().transposed
+
+  def rate(rotation: Vector) -> Vector:
+    w = axes @ rotation
+    return (w * error.w + cross(w, error.v)) * (0.5 * scale)
+
+  spins = [smooth.velocity[frame.body].angular for frame in (one, two)]
+  spin = spins[0] - spins[1]
+  change = (
+    smooth.acceleration[one.body].angular - smooth.acceleration[two.body].angular - cross(spins[1], spin)
+  )
+  angular = ({dof: smooth.poses.cdof[dof].angular for dof in dofs_above(model, f.body)} for f in (one, two))
+  return Deviation(
+    residual=error.v * scale,
+    velocity=rate(spin),
+    drift=rate(change) - error.v * (0.25 * scale * dot(spin, spin)),
+    columns={dof: rate(column) for dof, column in _difference(*angular).items()},
+    inverse_inertia=_inverse_inertia(model, one, two, 1),
+  )
+
+
+def _difference(one: dict[int, Vector], two: dict[int, Vector]) -> dict[int, Vector]:
+  return {dof: one.get(dof, ZERO) - two.get(dof, ZERO) for dof in sorted({*one, *two})}
+
+
+def _inverse_inertia(model: Model, one: Frame, two: Frame, kind: int) -> Number:
+  """Return the summed inverse inertia of two bodies at qpos0: of translation (0) or rotation (1)."""
+  return number(model.body_invweight0[one.body, kind]) + number(model.body_invweight0[two.body, kind])
