@@ -1,0 +1,90 @@
+"""Every pair of shapes in whole scenes, still and moving, against MuJoCo's contacts."""
+
+import dataclasses
+
+import mujoco
+import numpy as np
+import pytest
+
+from physics.collision.geometry import BOX, CAPSULE, CYLINDER, ELLIPSOID, HFIELD, MESH, PLANE, SPHERE
+from physics.collision.narrow import NARROW, asset, narrow_phase
+from physics.load import load_model
+from physics.parity import random_states
+from physics.parity.contacts import contact_errors, mujoco_contacts, traced_contacts
+
+GEOMS = {
+  PLANE: 'type="plane" size="1 1 1"',
+  HFIELD: 'type="hfield" hfield="ground"',
+  SPHERE: 'type="sphere" size="0.15"',
+  CAPSULE: 'type="capsule" size="0.1 0.2"',
+  ELLIPSOID: 'type="ellipsoid" size="0.1 0.2 0.05"',
+  CYLINDER: 'type="cylinder" size="0.15 0.1"',
+  BOX: 'type="box" size="0.1 0.2 0.15"',
+  MESH: 'type="mesh" mesh="stone"',
+}
+STONE = " ".join(f"{x:.3f}" for x in np.random.default_rng(0).normal(scale=0.1, size=60))
+HILLS = " ".join(f"{x:.2f}" for x in np.random.default_rng(1).uniform(size=30))
+ROLES = {  # which of the two shapes stand still, and which are free
+  "first still": ((0,), (1,)),
+  "second still": ((1,), (0,)),
+  "both free": ((), (0, 1)),
+  "two pairs": ((0,), (1, 1)),
+}
+CASES = [
+  (kinds, role)
+  for kinds in NARROW
+  for role, (_, free) in ROLES.items()
+  if 0 not in free or kinds[0] not in (PLANE, HFIELD)  # those cannot move
+]
+NUM_STATES = 60
+
+
+def scene(still, free):
+  """Return a model in which all geoms collide with the first one, and states in which they are close."""
+  shared, geoms = 'margin="0.01" pos="0.05 0 0" euler="20 -10 30"', []
+  for index, kind in enumerate((*still, *free)):
+    geom = f'<geom {GEOMS[kind]} contype="{int(index == 0)}" {shared}/>'
+    geoms.append(geom if index < len(still) else f"<body><freejoint/>{geom}</body>")
+  model = load_model(f"""<mujoco>
+    <option ccd_tolerance="1e-12" ccd_iterations="500"/>
+    <asset><mesh name="stone" vertex="{STONE}"/>
+      <hfield name="ground" nrow="5" ncol="6" size="1 1.2 0.3 0.2" elevation="{HILLS}"/></asset>
+    <worldbody>{"".join(geoms)}</worldbody></mujoco>""")
+  states, random = random_states(model, NUM_STATES), np.random.default_rng(2)
+  poses = states.qpos.reshape(NUM_STATES, len(free), 7)
+  poses[:, :, :3] = random.normal(scale=0.15, size=(NUM_STATES, len(free), 3))
+  poses[:, :, 3:] = random.normal(size=(NUM_STATES, len(free), 4))
+  return model, states
+
+
+def tolerance(kinds):
+  """Return how far [m] contacts may be from MuJoCo's, which finds those with height fields by iteration."""
+  if kinds[0] != HFIELD:
+    return 1e-9
+  return 2e-2 if kinds[1] == BOX else 1e-6
+
+
+def label(case):
+  (kinds, role) = case
+  return "-".join(mujoco.mjtGeom(kind).name[7:].lower() for kind in kinds) + ", " + role
+
+
+@pytest.mark.parametrize("case", CASES, ids=label)
+def test_contacts_are_mujocos(case):
+  kinds, role = case
+  model, states = scene(*([kinds[k] for k in part] for part in ROLES[role]))
+  found, expected = traced_contacts(model, states), mujoco_contacts(model.mj, states)
+  assert sum(map(len, expected)) > 20
+  distance, position, normal = contact_errors(found, expected, 0.0).max(axis=1)
+  assert max(distance, position) < tolerance(kinds)
+  assert normal < 100 * tolerance(kinds)
+
+
+def test_types_in_their_order_choose_the_narrow_phase():
+  model, _ = scene([SPHERE], [BOX])
+  (pair,) = model.pairs
+  assert narrow_phase(model, pair) is NARROW[SPHERE, BOX]
+  assert narrow_phase(model, pair).most == 1
+  assert asset(model, pair.geom1) is None
+  with pytest.raises(KeyError):
+    narrow_phase(model, dataclasses.replace(pair, geom1=pair.geom2, geom2=pair.geom1))
