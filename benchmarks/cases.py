@@ -29,7 +29,7 @@ ROBOTS = {
   "hand": Robot("assets/hand/robot.xml"),
 }
 KERNELS = {"ant": 10, "humanoid": 15, "hand": 30}  # goals for building them [s]
-MEMORY = {"humanoid": 16384}  # goals for an environment's memory [bytes]
+MEMORY = {"humanoid_heap": 16384}  # goals for an environment's memory [bytes], by case
 
 
 @dataclass(frozen=True)

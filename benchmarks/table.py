@@ -37,6 +37,13 @@ def _kernel(what: str, robot: str) -> Row:
   return Row(f"Kernels of {what} built / loaded from the cache", figures, goal, "make bench", " s")
 
 
+def _memory(what: str, case: str) -> Row:
+  goal = f"< {cases.MEMORY[case]:,} bytes"
+  return Row(
+    f"Memory of an environment of {what}", (f"physics.{case}.bytes_per_env",), goal, "make bench", " bytes"
+  )
+
+
 def _curve(what: str, task: str, level: int, goal: int) -> Row:
   figures = tuple(f"curve.{task}.seed{seed}.seconds_to_{level}" for seed in range(3))
   command = f"python -m benchmarks.curves {task}"
@@ -57,6 +64,7 @@ RESULT_ROWS = (
   _kernel("Ant", "ant"),
   _kernel("Humanoid", "humanoid"),
   _kernel("the hand with its cube", "hand"),
+  _memory("Humanoid", "humanoid_heap"),
   Row(
     "Training Ant: network 256-128-64, 4 epochs of 2 minibatches",
     ("training.ant.gpurobot",),

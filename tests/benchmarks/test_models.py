@@ -21,7 +21,8 @@ def test_every_robot_has_a_file(robot: cases.Robot) -> None:
 
 
 def test_every_case_measures_a_known_robot() -> None:
-  assert {case.robot for case in cases.PHYSICS} | {*cases.KERNELS, *cases.MEMORY} <= {*cases.ROBOTS}
+  assert {case.robot for case in cases.PHYSICS} | {*cases.KERNELS} <= {*cases.ROBOTS}
+  assert {*cases.MEMORY} <= {case.name for case in cases.PHYSICS}
 
 
 def test_elevation_is_linear_between_its_random_points() -> None:
