@@ -277,7 +277,7 @@ class _Numpy(_Writer):
 
   def lines(self) -> Iterator[str]:
     memories = sorted({s.op for s in walk(self.program.body) if s.kind in ("read", "write")})
-    yield f"def run({', '.join([*self.program.parameters, *memories])}):"
+    yield f"def run({', '.join([*self.program.parameters, *memories])}, **_unused):"
     yield f"  full = np.zeros_like({memories[-1]}[0])"
     for (integral, entries), name in self.program.tables.items():
       yield f"  {name} = {list(entries)!r}" if integral else f"  {name} = np.array({list(entries)!r})"

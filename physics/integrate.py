@@ -5,7 +5,7 @@ Source: MuJoCo's manual, chapter Computation, section Numerical integration.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from physics.forward import Evaluation
@@ -25,6 +25,8 @@ WEIGHT = (1 / 6, 1 / 3, 1 / 3, 1 / 6)  # of a stage's rate in the step
 class OneStage:
   """Euler's method and implicitfast: one evaluation per time step."""
 
+  offsets = (0.0,)  # times of the evaluations after the start of the time step [time steps]
+
   def __init__(self, model: Model, memory: Memory) -> None:
     self.model, self.memory = model, memory
 
@@ -38,22 +40,31 @@ class OneStage:
     """Run the block in the last evaluation of the time step."""
     yield
 
+  def choose(self, values: Sequence[float]) -> Number:
+    """Return, of one value per evaluation, that of the present one."""
+    return values[0]
+
   def advance(self, evaluation: Evaluation) -> None:
     """Move the state one time step on."""
-    model, state = self.model, evaluation.smooth.state
+    model, state, actuated = self.model, evaluation.smooth.state, evaluation.smooth.actuated
     qacc = implicit_acceleration(model, evaluation)
     qvel = [v + model.timestep * a for v, a in zip(state.qvel, qacc, strict=True)]
     start = {"qpos": state.qpos, "qvel": state.qvel}
-    self.memory.fill(moved(model, start, {"qpos": qvel, "qvel": qacc}))
+    act = actuated.next_activation(state.act, actuated.act_dot, actuated.length, actuated.velocity)
+    self.memory.fill({**moved(model, start, {"qpos": qvel, "qvel": qacc}), "act": act})
 
 
 class RungeKutta:
   """Runge-Kutta's method of fourth order: a loop over four evaluations."""
 
+  offsets = (0.0, 0.5, 0.5, 1.0)
+
   def __init__(self, program: Program, model: Model, memory: Memory) -> None:
     self.program, self.model, self.memory = program, model, memory
-    self.start = {name: program.array(len(memory[name])) for name in ("qpos", "qvel")}
-    self.rate = {name: program.array(model.nv) for name in self.start}  # weighted sum over the stages
+    self.start = {name: program.array(len(memory[name])) for name in ("qpos", "qvel", "act")}
+    sizes = {"qpos": model.nv, "qvel": model.nv, "act": model.na}
+    self.rate = {name: program.array(size) for name, size in sizes.items()}  # weighted sum over the stages
+    self.lines = [program.array(model.nactuator) for _ in range(2)]  # actuators' first lengths and velocities
     self.change = program.array(model.nv)  # from the start of the time step to the present stage
 
   @contextmanager
@@ -61,11 +72,15 @@ class RungeKutta:
     """Run the block for the state of each evaluation: all stages, the first alone if time does not pass."""
     for name, array in self.start.items():
       array.fill(self.memory[name].read())
-      self.rate[name].fill([0.0] * self.model.nv)
+      self.rate[name].fill([0.0] * len(self.rate[name]))
     self.change.fill([0.0] * self.model.nv)
     self.count = integrate * (STAGES - 1) + 1
     with self.program.loop(self.count) as self.stage:
       yield
+
+  def choose(self, values: Sequence[float]) -> Number:
+    """Return, of one value per evaluation, that of the present one."""
+    return self.program.table(values, self.stage)
 
   @contextmanager
   def last(self) -> Iterator[None]:
@@ -75,17 +90,24 @@ class RungeKutta:
 
   def advance(self, evaluation: Evaluation) -> None:
     """Move the state to the next stage, after the last one to the end of the time step."""
-    weight, ahead, end = (
-      self.program.table(values, self.stage) for values in (WEIGHT, STEP_TO_NEXT, (0.0, 0.0, 0.0, 1.0))
-    )
+    weight, ahead, end = map(self.choose, (WEIGHT, STEP_TO_NEXT, (0.0, 0.0, 0.0, 1.0)))
+    actuated = evaluation.smooth.actuated
     qvel = evaluation.smooth.state.qvel
-    rates = {"qpos": rates_of_turns(self.model, self.change.read(), qvel), "qvel": evaluation.qacc}
+    turns = rates_of_turns(self.model, self.change.read(), qvel)
+    rates = {"qpos": turns, "qvel": evaluation.qacc, "act": actuated.act_dot}
     for name, rate in rates.items():
       self.rate[name].fill([s + weight * r for s, r in zip(self.rate[name].read(), rate, strict=True)])
       rates[name] = [ahead * r + end * s for r, s in zip(rate, self.rate[name].read(), strict=True)]
     self.change.fill([self.model.timestep * rate for rate in rates["qpos"]])
     start = {name: array.read() for name, array in self.start.items()}
-    self.memory.fill(moved(self.model, start, rates))
+    act = [w + self.model.timestep * rate for w, rate in zip(start["act"], rates["act"], strict=True)]
+    self.memory.fill({**moved(self.model, start, rates), "act": act})
+    with self.program.when_equal(self.stage, 0):
+      for array, values in zip(self.lines, (actuated.length, actuated.velocity), strict=True):
+        array.fill(values)
+    with self.last():
+      lines = (array.read() for array in self.lines)
+      self.memory.fill({"act": actuated.next_activation(start["act"], self.rate["act"].read(), *lines)})
 
 
 def rates_of_turns(model: Model, change: list[Number], qvel: list[Number]) -> list[Number]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from physics.delay import past_rows
 from physics.model import Model
 
 # Everything that the future depends on, controls aside.
-STATE = ("qpos", "qvel", "act", "mocap_pos", "mocap_quat", "qacc_warmstart")
+STATE = ("qpos", "qvel", "act", "past_ctrl", "mocap_pos", "mocap_quat", "qacc_warmstart")
 DEFAULT_OUTPUTS = ("qacc", "xpos", "xquat", "cfrc_ext", "contact_count", "overflow", "solver_niter")
 COUNTERS = ("contact_count", "overflow", "solver_niter")  # rows that hold the bits of an int32
 
@@ -58,6 +59,7 @@ def field_shapes(model: Model) -> dict[str, tuple[int, ...]]:
     "qpos": (model.nq,),
     "qvel": (nv,),
     "act": (model.na,),
+    "past_ctrl": (past_rows(model),),
     "mocap_pos": (model.nmocap, 3),
     "mocap_quat": (model.nmocap, 4),
     "qacc_warmstart": (nv,),

@@ -10,9 +10,9 @@ from typing import Any, Literal, TypeAlias
 
 import mujoco
 import numpy as np
-from mujoco import mjtBias, mjtCone, mjtDisableBit, mjtGain, mjtIntegrator, mjtSolver
+from mujoco import mjtBias, mjtCone, mjtDisableBit, mjtDyn, mjtGain, mjtIntegrator, mjtSolver, mjtTrn
 
-from physics.model import Model
+from physics.model import ACTIVATIONS, Floats, Model
 from physics.pairs import ContactPair, contact_pairs
 from physics.support import UnsupportedModel, disabled, enum_name, label, unsupported
 
@@ -69,31 +69,71 @@ def _fields(mj: mujoco.MjModel) -> dict[str, Any]:
   names = [field.name for field in dataclasses.fields(Model)]
   values = {n: _plain(getattr(part, n)) for part in (mj, mj.opt) for n in names if hasattr(part, n)}
   mocap = np.argsort(np.where(mj.body_mocapid < 0, mj.nbody, mj.body_mocapid))[: mj.nmocap]
-  affine_gain = mj.actuator_gaintype == mjtGain.mjGAIN_AFFINE
-  affine_bias = mj.actuator_biastype == mjtBias.mjBIAS_AFFINE
   return values | {
     "integrator": next(name for name, value in INTEGRATORS.items() if value == mj.opt.integrator),
     "elliptic": mj.opt.cone == mjtCone.mjCONE_ELLIPTIC,
     "body_weldid": np.where(mj.body_treeid < 0, 0, mj.body_weldid).astype(np.int64),
     "mocap_pos0": mj.body_pos[mocap],
     "mocap_quat0": mj.body_quat[mocap],
-    "actuator_trnid": _plain(mj.actuator_trnid[:, 0]),
-    "actuator_gainprm": mj.actuator_gainprm[:, :3]
-    * np.stack([affine_gain | True, affine_gain, affine_gain], 1),
-    "actuator_biasprm": mj.actuator_biasprm[:, :3] * affine_bias[:, None],
+    **_actuator_fields(mj),
+    **_added_by_actuators(mj),
     "body_names": tuple(mj.body(i).name for i in range(mj.nbody)),
     "joint_names": tuple(mj.joint(i).name for i in range(mj.njnt)),
     "geom_names": tuple(mj.geom(i).name for i in range(mj.ngeom)),
     "tendon_names": tuple(mj.tendon(i).name for i in range(mj.ntendon)),
-    "actuator_names": tuple(mj.actuator(i).name for i in range(mj.nu)),
+    "actuator_names": tuple(mj.actuator(i).name for i in range(mj.nactuator)),
   }
+
+
+def _actuator_fields(mj: mujoco.MjModel) -> dict[str, Any]:
+  """Derive the facts of actuators that MuJoCo does not store."""
+  in_group = (mj.actuator_group >= 0) & (mj.actuator_group <= 30)
+  disabled_group = mj.opt.disableactuator >> np.clip(mj.actuator_group, 0, 30) & 1
+  servo = (mj.actuator_gaintype == mjtGain.mjGAIN_FIXED) & (mj.actuator_biastype == mjtBias.mjBIAS_AFFINE)
+  servo &= mj.actuator_gainprm[:, 0] == -mj.actuator_biasprm[:, 1]
+  servo &= np.isin(mj.actuator_dyntype, (mjtDyn.mjDYN_NONE, mjtDyn.mjDYN_INTEGRATOR))
+  slots = [_slots(mj, actuator) for actuator in range(mj.nactuator)]
+  return {
+    "actuator_enabled": ~(in_group & (disabled_group == 1)),
+    "actuator_is_servo": servo,
+    "actuator_slots": np.array(slots, np.int64).reshape(mj.nactuator, len(ACTIVATIONS)),
+  }
+
+
+def _slots(mj: mujoco.MjModel, actuator: int) -> list[int]:
+  """Return the places of an actuator's activations, in the order of ACTIVATIONS."""
+  dynprm, gainprm = mj.actuator_dynprm[actuator], mj.actuator_gainprm[actuator]
+  present = [mj.actuator_actnum[actuator] > 0, False, False, False, False, False]
+  if mj.actuator_dyntype[actuator] == mjtDyn.mjDYN_PID:
+    present = [False, dynprm[1] > 0, gainprm[0] > 0, False, False, False]
+  if mj.actuator_dyntype[actuator] == mjtDyn.mjDYN_DCMOTOR:
+    present = [False, dynprm[7] > 0, gainprm[5] > 0, dynprm[2] > 0, dynprm[5] > 0, dynprm[0] > 0]
+  return [sum(present[:k]) if exists else -1 for k, exists in enumerate(present)]
+
+
+def _added_by_actuators(mj: mujoco.MjModel) -> dict[str, Floats]:
+  """Return damping and armature of joints and tendons with what actuators add to them."""
+  parts = ("damping", "dampingpoly", "armature")
+  names = [f"{kind}_{part}" for kind in ("dof", "tendon") for part in parts]
+  fields = {name: getattr(mj, name).copy() for name in names}
+  for actuator, kind in enumerate(map(mjtTrn, mj.actuator_trntype.tolist())):
+    target, gear = mj.actuator_trnid[actuator, 0], mj.actuator_gear[mj.actuator_outadr[actuator], 0]
+    for part in parts:
+      added = gear**2 * getattr(mj, f"actuator_{part}")[actuator]
+      if kind == mjtTrn.mjTRN_TENDON:
+        fields[f"tendon_{part}"][target] += added
+      elif kind in (mjtTrn.mjTRN_JOINT, mjtTrn.mjTRN_JOINTINPARENT):
+        fields[f"dof_{part}"][mj.dof_jntid == target] += added
+  known = {field.name for field in dataclasses.fields(Model)}
+  return {name: value for name, value in fields.items() if name in known}
 
 
 def _plain(value: Any) -> Any:
   """Copy an array of MuJoCo as float64, int64 or bool; pass its scalars on."""
   if not isinstance(value, np.ndarray):
     return value
-  return value.astype(np.int64) if np.issubdtype(value.dtype, np.integer) else value.copy()
+  kinds = ((np.integer, np.int64), (np.floating, np.float64), (np.bool_, np.bool_))
+  return next(value.astype(kind) for family, kind in kinds if np.issubdtype(value.dtype, family))
 
 
 def _flags(mj: mujoco.MjModel) -> dict[str, bool]:
@@ -107,6 +147,7 @@ def _flags(mj: mujoco.MjModel) -> dict[str, bool]:
     "contact_enabled": not disabled(mj, bit.mjDSBL_CONSTRAINT, bit.mjDSBL_CONTACT),
     "limit_enabled": not disabled(mj, bit.mjDSBL_CONSTRAINT, bit.mjDSBL_LIMIT),
     "frictionloss_enabled": not disabled(mj, bit.mjDSBL_CONSTRAINT, bit.mjDSBL_FRICTIONLOSS),
+    "actuation_enabled": not disabled(mj, bit.mjDSBL_ACTUATION),
     "eulerdamp": not disabled(mj, bit.mjDSBL_EULERDAMP),
     "warmstart_enabled": not disabled(mj, bit.mjDSBL_WARMSTART),
     "refsafe": not disabled(mj, bit.mjDSBL_REFSAFE),
@@ -127,8 +168,6 @@ def _switched_off(mj: mujoco.MjModel) -> Iterator[str]:
     yield "eq_active0"
   if disabled(mj, mjtDisableBit.mjDSBL_CLAMPCTRL):
     yield "actuator_ctrllimited"
-  if disabled(mj, mjtDisableBit.mjDSBL_ACTUATION):
-    yield from ("actuator_gainprm", "actuator_biasprm", "actuator_forcelimited", "jnt_actfrclimited")
 
 
 def _pairs(mj: mujoco.MjModel) -> tuple[ContactPair, ...]:

@@ -13,6 +13,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
+ACTIVATIONS = ("filtered", "setpoint", "integral", "temperature", "bristle", "current")  # of an actuator
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Model:
@@ -26,6 +28,7 @@ class Model:
   nv: int
   nu: int
   na: int
+  nactuator: int
   nmocap: int
   nbody: int
   njnt: int
@@ -108,6 +111,8 @@ class Model:
   tendon_adr: Ints
   tendon_num: Ints
   tendon_limited: Bools
+  tendon_actfrclimited: Bools
+  tendon_actfrcrange: Floats
   tendon_range: Floats
   tendon_margin: Floats
   tendon_solref_lim: Floats
@@ -140,12 +145,30 @@ class Model:
   hfield_adr: Ints
   hfield_data: Floats  # [nhfielddata] elevations of all height fields, 0 to 1
 
-  actuator_trnid: Ints  # [nu] joint that the actuator drives
-  actuator_gear: Floats  # [nu, 6] moment arms: 1 of a scalar, 3 of a ball, 6 of a free joint
-  actuator_gainprm: Floats  # [nu, 3] gain = (1, length, velocity) . gainprm
-  actuator_biasprm: Floats  # [nu, 3] bias = (1, length, velocity) . biasprm
-  actuator_ctrllimited: Bools
-  actuator_ctrlrange: Floats
+  actuator_trntype: Ints
+  actuator_trnid: Ints  # [nactuator, 2] joint, tendon or site; site of reference, -1: none
+  actuator_gear: Floats
+  actuator_dyntype: Ints
+  actuator_dynprm: Floats
+  actuator_gaintype: Ints
+  actuator_gainprm: Floats
+  actuator_biastype: Ints
+  actuator_biasprm: Floats
+  actuator_enabled: Bools  # it is in no group that the file disables
+  actuator_is_servo: Bools  # its gain is that of a position error
+  actuator_ctrladr: Ints
+  actuator_ctrlnum: Ints
+  actuator_ctrlspec: Ints
+  actuator_ctrllimited: Bools  # [nu]
+  actuator_ctrlrange: Floats  # [nu, 2]
+  actuator_delay: Floats  # [s]
+  actuator_history: Ints  # [nactuator, 2] number of samples, kind of interpolation
+  actuator_actadr: Ints
+  actuator_actnum: Ints
+  actuator_slots: Ints  # [nactuator, len(ACTIVATIONS)] place among its activations, -1: it has none
+  actuator_actearly: Bools
+  actuator_actlimited: Bools
+  actuator_actrange: Floats
   actuator_forcelimited: Bools
   actuator_forcerange: Floats
 
@@ -155,6 +178,7 @@ class Model:
   tendon_names: tuple[str, ...]
   actuator_names: tuple[str, ...]
 
+  actuation_enabled: bool
   eulerdamp: bool  # joint damping enters the velocity update implicitly
   contact_enabled: bool
   limit_enabled: bool

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from physics.actuation import actuator_forces
+from physics.actuation import Actuated, actuate
 from physics.dynamics import bias_forces, body_inertias, composite_inertias, mass_matrix
 from physics.kinematics import Mocap, Poses, poses, velocities
 from physics.model import Model
-from physics.passive import passive_forces
+from physics.passive import gravity_compensation, passive_forces
 from physics.sparse import SparseMatrix
 from physics.spatial import Inertia, Motion
 from physics.state import State
@@ -30,9 +30,13 @@ class Smooth:
   M: SparseMatrix
   bias: list[Number]
   passive: list[Number]
-  actuator: list[Number]
-
+  actuated: Actuated
   damping: dict[tuple[int, int], Number]  # negated derivative of passive and actuator forces by velocity
+
+  @property
+  def actuator(self) -> list[Number]:
+    """Joint forces [nv] of the actuators."""
+    return self.actuated.qfrc
 
   @property
   def force(self) -> list[Number]:
@@ -48,6 +52,10 @@ def smooth_dynamics(model: Model, state: State) -> Smooth:
   composite = composite_inertias(model, inertias)
   cords = tendons(model, state)
   passive = passive_forces(model, state, p, velocity, cords)
+  actuated = actuate(model, p, cords, state, gravity_compensation(model, p))
+  damping = dict(passive.damping)
+  for at, value in actuated.damping().items():
+    damping[at] = damping.get(at, 0.0) + value
   return Smooth(
     state=state,
     poses=p,
@@ -59,6 +67,6 @@ def smooth_dynamics(model: Model, state: State) -> Smooth:
     M=mass_matrix(model, composite, p.cdof),
     bias=bias_forces(model, p, inertias, velocity, acceleration),
     passive=passive.force,
-    actuator=actuator_forces(model, state.qpos, state.qvel, state.ctrl),
-    damping=passive.damping,
+    actuated=actuated,
+    damping=damping,
   )

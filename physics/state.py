@@ -18,7 +18,7 @@ class State:
   act: list[Number]  # [na]
   mocap_pos: list[Number]  # [3 nmocap]
   mocap_quat: list[Number]  # [4 nmocap]
-  ctrl: list[Number]  # [nu]
+  ctrl: list[Number]  # [nu] that act now
 
 
 class Memory:
@@ -38,8 +38,8 @@ class Memory:
     return self.arrays[name]
 
   def state(self, ctrl: list[Number]) -> State:
-    """Read the state, to be evaluated under these controls."""
-    parts = {name: self[name].read() for name in STATE if name != "qacc_warmstart"}
+    """Read the state, to be evaluated while these controls act."""
+    parts = {name: self[name].read() for name in STATE if name not in ("past_ctrl", "qacc_warmstart")}
     return State(**parts, ctrl=ctrl)
 
   def fill(self, values: Mapping[str, list[Number]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from physics.delay import acting_controls, remember
 from physics.forward import forward
 from physics.integrate import OneStage, RungeKutta
 from physics.layout import Layout
@@ -27,12 +28,15 @@ def trace_step(model: Model, layout: Layout, moving_capacity: int | None = None)
     program.break_if_none(selected)
     ctrl: list[Number] = [program.read_memory("control", substep * stride + i) for i in range(model.nu)]
     with method.stages(integrate):
-      evaluation = forward(program, model, memory.state(ctrl), memory["qacc_warmstart"], moving_capacity)
+      acting = acting_controls(model, memory["past_ctrl"], ctrl, method.offsets, method.choose)
+      evaluation = forward(program, model, memory.state(acting), memory["qacc_warmstart"], moving_capacity)
       memory.dropped[0] = memory.dropped[0] + evaluation.contacts.dropped
       with program.when_equal(substep + 1, substeps), method.last():
         Outputs(program, model, layout, selected).write(evaluation, memory.dropped[0])
       with program.when_less(0, integrate):
         method.advance(evaluation)
+    with program.when_less(0, integrate):
+      remember(program, model, memory["past_ctrl"], ctrl)
   with program.when_less(0, integrate):
     memory.write(selected)
   return program.finish()

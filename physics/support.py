@@ -26,10 +26,10 @@ from physics.pairs import ContactPair
 INTEGRATORS = (mjtIntegrator.mjINT_EULER, mjtIntegrator.mjINT_RK4, mjtIntegrator.mjINT_IMPLICITFAST)
 EQUALITIES = (mjtEq.mjEQ_CONNECT, mjtEq.mjEQ_WELD, mjtEq.mjEQ_JOINT, mjtEq.mjEQ_TENDON)
 ACTUATOR_TYPES = {
-  "trntype": (mjtTrn, (mjtTrn.mjTRN_JOINT,)),
-  "dyntype": (mjtDyn, (mjtDyn.mjDYN_NONE,)),
-  "gaintype": (mjtGain, (mjtGain.mjGAIN_FIXED, mjtGain.mjGAIN_AFFINE)),
-  "biastype": (mjtBias, (mjtBias.mjBIAS_NONE, mjtBias.mjBIAS_AFFINE)),
+  "trntype": (mjtTrn, ("joint", "jointinparent", "tendon", "site")),
+  "dyntype": (mjtDyn, ("none", "integrator", "filter", "filterexact", "pid", "dcmotor")),
+  "gaintype": (mjtGain, ("fixed", "affine", "pid", "dcmotor")),
+  "biastype": (mjtBias, ("none", "affine", "dcmotor")),
 }
 # Enable flags that change the motion; energy, fwdinv and invdiscrete do not.
 REFUSED_FLAGS = (
@@ -45,11 +45,6 @@ MUST_BE_ZERO = {  # field: (kind of element, feature that a number other than ze
   "pair_adhesion": ("pair", "adhesion"),
   "geom_surfacevel": ("geom", "surfacevel"),
   "tendon_armature": ("tendon", "a tendon's armature"),
-  "actuator_armature": ("actuator", "an actuator's armature"),
-  "actuator_damping": ("actuator", "an actuator's damping"),
-  "actuator_dampingpoly": ("actuator", "an actuator's damping"),
-  "actuator_delay": ("actuator", "delay"),
-  "actuator_history": ("actuator", "a history buffer"),
 }
 SOLREFS = {  # field: (kind of element, field that says where it is used, name in MJCF)
   "jnt_solref": ("joint", "jnt_limited", "solreflimit"),
@@ -114,8 +109,6 @@ def _unsupported_options(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
       yield label(mj, "geom", i), "fluidshape ellipsoid"
   if option.noslip_iterations:
     yield "option", "the noslip solver"
-  if any(option.disableactuator >> group & 1 for group in mj.actuator_group):
-    yield "option", "actuatorgroupdisable"
   for flag in REFUSED_FLAGS:
     if option.enableflags & flag:
       yield "option", f"flag {enum_name(flag)}"
@@ -124,11 +117,14 @@ def _unsupported_options(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
 def _unsupported_actuators(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
   for i in range(mj.nactuator):
     for field, (kind, supported) in ACTUATOR_TYPES.items():
-      value = int(getattr(mj, f"actuator_{field}")[i])
-      if value not in supported:
-        yield label(mj, "actuator", i), f"{field} {enum_name(kind(value))}"
-    if mj.actuator_ctrlnum[i] != 1:
-      yield label(mj, "actuator", i), f"an actuator with {mj.actuator_ctrlnum[i]} controls"
+      name = enum_name(kind(int(getattr(mj, f"actuator_{field}")[i])))
+      if name not in supported:
+        yield label(mj, "actuator", i), f"{field} {name}"
+    gain, bias = mjtGain(int(mj.actuator_gaintype[i])), mjtBias(int(mj.actuator_biastype[i]))
+    if (gain == mjtGain.mjGAIN_DCMOTOR) != (bias == mjtBias.mjBIAS_DCMOTOR):
+      yield label(mj, "actuator", i), "dcmotor as gaintype or biastype alone"
+    if mj.actuator_trntype[i] == mjtTrn.mjTRN_TENDON and mj.actuator_armature[i]:
+      yield label(mj, "actuator", i), "armature on a tendon"
 
 
 def _unsupported_contacts(mj: mujoco.MjModel, pairs: tuple[ContactPair, ...]) -> Iterator[tuple[str, str]]:

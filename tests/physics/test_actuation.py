@@ -1,13 +1,21 @@
-"""Actuator forces on plain numbers, against MuJoCo and by hand."""
+"""Actuators together: limits, groups, gravity compensation and damping, against MuJoCo and by hand."""
 
+import mujoco
 import numpy as np
 import pytest
 
-from physics.actuation import actuator_forces
 from physics.load import load_model
 from physics.parity import random_states
 from tests.physics.conftest import load
-from tests.physics.oracle import mujoco_at
+from tests.physics.oracle import mujoco_at, smooth_of
+from tests.physics.rig import assert_actuates_as_mujoco, assert_moves_as_mujoco, machine, moments
+
+PULLS = '<velocity tendon="cord" kv="3"/><motor tendon="cord" gear="2"/><velocity joint="slide" kv="2"/>'
+
+
+def joint_forces(model, qpos, qvel, ctrl):
+  """Return what the actuators do to the joints [nv]."""
+  return smooth_of(model, mujoco_at(model, qpos, qvel, ctrl)).actuated.qfrc
 
 
 @pytest.mark.parametrize("name", ["actuators", "gymnasium/ant"])
@@ -17,8 +25,7 @@ def test_forces_are_mujocos_within_and_beyond_all_limits(name, gain):
   states = random_states(model, 6, seed=int(gain))
   for qpos, qvel, ctrl in zip(states.qpos, states.qvel, gain * states.ctrl, strict=True):
     expected = mujoco_at(model, qpos, qvel, ctrl).qfrc_actuator
-    found = actuator_forces(model, qpos.tolist(), qvel.tolist(), ctrl.tolist())
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(joint_forces(model, qpos, qvel, ctrl), expected, rtol=1e-12, atol=1e-12)
 
 
 def servo(joint="", actuator=""):
@@ -31,7 +38,7 @@ def servo(joint="", actuator=""):
 def test_gain_and_bias_are_affine_in_length_and_velocity():
   length, velocity = 2 * 0.25, 2 * 0.5
   force = (3 + length + 0.5 * velocity) * 0.8 + 1 - 4 * length - 0.25 * velocity
-  assert actuator_forces(servo(), [0.25], [0.5], [0.8]) == [pytest.approx(2 * force)]
+  assert joint_forces(servo(), [0.25], [0.5], [0.8]) == [pytest.approx(2 * force)]
 
 
 @pytest.mark.parametrize(
@@ -45,11 +52,81 @@ def test_gain_and_bias_are_affine_in_length_and_velocity():
   ],
 )
 def test_limits_apply_to_control_then_force_then_joint(joint, actuator, ctrl, force):
-  assert actuator_forces(servo(joint, actuator), [0.0], [0.0], [ctrl]) == [force]
+  assert joint_forces(servo(joint, actuator), [0.0], [0.0], [ctrl]) == [force]
 
 
 def test_actuators_of_one_joint_add_up():
   model = load_model("""<mujoco><worldbody>
     <body><joint name="hinge"/><geom size="1"/></body><body><joint/><geom size="1"/></body></worldbody>
     <actuator><motor joint="hinge" gear="2"/><motor joint="hinge" gear="-3"/></actuator></mujoco>""")
-  assert actuator_forces(model, [0.0, 0.0], [0.0, 0.0], [1.0, 0.5]) == [0.5, 0.0]
+  assert joint_forces(model, [0.0, 0.0], [0.0, 0.0], [1.0, 0.5]) == [0.5, 0.0]
+
+
+@pytest.mark.parametrize("span", ["-0.5 0.25", "-50 50"])
+def test_a_tendon_limits_the_sum_of_forces_on_it(span):
+  model = machine(PULLS, cord=f'actuatorfrcrange="{span}"')
+  assert_actuates_as_mujoco(model, scale=3.0)
+  assert_moves_as_mujoco(model, scale=3.0)
+
+
+@pytest.mark.parametrize("gravity", [{}, {"flag": 'gravity="disable"'}])
+def test_gravity_compensation_through_actuators_counts_towards_the_limit_of_the_joint(gravity):
+  joints = {"slide": 'actuatorgravcomp="true" actuatorfrcrange="-20 20"', "hinge": 'actuatorgravcomp="true"'}
+  assert_actuates_as_mujoco(machine(PULLS, **joints, **gravity), scale=9.0)
+  assert_moves_as_mujoco(machine(PULLS, "implicitfast", **joints, **gravity), scale=9.0)
+
+
+def test_nobody_compensates_without_actuators():
+  model = machine("", slide='actuatorgravcomp="true"')
+  (data,) = moments(model, 1)
+  assert not np.any(data.qfrc_actuator)
+  assert smooth_of(model, data).actuated.qfrc == [0.0] * model.nv
+
+
+def test_disabled_actuators_rest():
+  actuators = """<velocity joint="hinge" kv="3"/><motor joint="slide" group="2" forcerange="1 2"/>
+    <general joint="slide" group="2" dyntype="filterexact" dynprm="0.1" actrange="-0.3 0.3"/>
+    <dcmotor joint="hinge" group="2" resistance="1" motorconst="0.1" lugre="10 0.1 0.1 0.2 0.05"/>"""
+  off = 'actuatorgroupdisable="2"'
+  assert_actuates_as_mujoco(machine(actuators, option=off))
+  for integrator in ("implicitfast", "RK4"):
+    assert_moves_as_mujoco(machine(actuators, integrator, option=off))
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "RK4"])
+def test_without_actuation_nothing_acts_and_activations_stay(integrator):
+  actuators = '<velocity joint="hinge" kv="3"/><general joint="slide" dyntype="filter"/>'
+  parts = {"flag": 'actuation="disable"', "slide": 'actuatorgravcomp="true"'}
+  assert_moves_as_mujoco(machine(actuators, integrator, **parts))
+
+
+@pytest.mark.parametrize("span", ["-0.5 0.5", "-50 50"])
+@pytest.mark.parametrize(
+  ("where", "limit"),
+  [
+    ('joint="slide"', "slide"),
+    ('jointinparent="hinge"', "hinge"),
+    ('tendon="cord"', "cord"),
+    ('tendon="cord"', "slide"),
+    ('site="left" gear="1 2 3 0.1 0.2 0.3"', "slide"),
+  ],
+)
+def test_forces_at_a_limit_of_actuator_joint_or_tendon_do_not_damp(where, limit, span):
+  for own, its in (("", {limit: f'actuatorfrcrange="{span}"'}), (f'forcerange="{span}"', {})):
+    assert_moves_as_mujoco(machine(f'<velocity {where} kv="3" {own}/>', "implicitfast", **its), scale=2.0)
+
+
+def test_damping_is_the_derivative_of_the_joint_forces():
+  model = machine(PULLS + '<position site="left" refsite="right" gear="1 2 3" kp="3" kv="2"/>')
+  (data,) = moments(model, 1)
+  found, step = smooth_of(model, data).actuated.damping(), 1e-6
+  for j in range(model.nv):
+    sides = []
+    for sign in (1, -1):
+      moved = mujoco.MjData(model.mj)
+      moved.qpos[:], moved.qvel[:], moved.ctrl[:] = data.qpos, data.qvel, data.ctrl
+      moved.qvel[j] += sign * step
+      sides.append(np.array(smooth_of(model, moved).actuated.qfrc))
+    slope = (sides[0] - sides[1]) / (2 * step)
+    lower = [found.get((i, j), 0.0) for i in range(j, model.nv)]
+    np.testing.assert_allclose(lower, -slope[j:], atol=1e-7)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from physics.load import load_model
-from physics.model import Model
+from physics.model import ACTIVATIONS, Model
 from physics.support import UnsupportedModel
 
 ARM = """
@@ -44,7 +44,6 @@ REFUSED = {
   "sleep": (arm(flag='sleep="enable"'), "option", "flag sleep"),
   "diagexact": (arm(flag='diagexact="enable"'), "option", "flag diagexact"),
   "speculative": (arm(flag='speculative="enable"'), "option", "flag speculative"),
-  "group": (arm(option='actuatorgroupdisable="0"'), "option", "actuatorgroupdisable"),
   "fluid shape": (
     arm(option='density="1"', geom='fluidshape="ellipsoid"'),
     "geom 'rod'",
@@ -82,31 +81,26 @@ REFUSED = {
     "solreffriction of mixed signs",
   ),
   "tendon armature": (arm(extra=TENDON.format('armature="1"')), "tendon 'cord'", "armature"),
-  "on tendon": (
-    arm(extra=TENDON.format(""), actuator='<motor name="pull" tendon="cord"/>'),
-    "actuator 'pull'",
-    "trntype tendon",
-  ),
-  "on site": (arm(actuator='<motor name="jet" site="tip"/>'), "actuator 'jet'", "trntype site"),
-  "in parent": (
-    arm(actuator='<motor name="in" jointinparent="shoulder"/>'),
-    "actuator 'in'",
-    "trntype jointinparent",
-  ),
-  "filter": (arm(actuator='<general joint="shoulder" dyntype="filter" dynprm="1"/>'), "actuator 1", "filter"),
-  "integrated": (
-    arm(actuator='<intvelocity name="iv" joint="shoulder" actrange="0 1"/>'),
-    "actuator 'iv'",
-    "integrator",
-  ),
   "muscle": (
     arm(actuator='<muscle name="biceps" joint="shoulder" lengthrange="0 1"/>'),
     "actuator 'biceps'",
     "muscle",
   ),
-  "delay": (arm(motor='delay="0.01" nsample="9"'), "actuator 'drive'", "delay"),
-  "motor inertia": (arm(motor='armature="0.01"'), "actuator 'drive'", "armature"),
-  "motor damping": (arm(motor='damping="0.01"'), "actuator 'drive'", "damping"),
+  "crank": (
+    arm(actuator='<motor name="piston" cranksite="tip" slidersite="fixed" cranklength="1"/>'),
+    "actuator 'piston'",
+    "trntype slidercrank",
+  ),
+  "half a motor": (
+    arm(actuator='<general name="half" joint="shoulder" biastype="dcmotor"/>'),
+    "actuator 'half'",
+    "dcmotor as gaintype or biastype alone",
+  ),
+  "rotor on a tendon": (
+    arm(extra=TENDON.format(""), actuator='<motor name="pull" tendon="cord" armature="0.1"/>'),
+    "actuator 'pull'",
+    "armature on a tendon",
+  ),
 }
 
 
@@ -179,7 +173,7 @@ def test_fields_are_mujocos_and_read_only():
       assert value.dtype in (np.float64, np.int64, np.bool_), field.name
       with pytest.raises(ValueError, match="read-only"):
         value[...] = 0
-    if hasattr(model.mj, field.name) and not field.name.startswith("actuator_"):
+    if hasattr(model.mj, field.name):
       np.testing.assert_array_equal(value, getattr(model.mj, field.name), err_msg=field.name)
 
 
@@ -200,7 +194,6 @@ def test_looks_up_names_and_suggests_the_nearest():
     ("spring", "jnt_stiffness"),
     ("damper", "dof_damping"),
     ("clampctrl", "actuator_ctrllimited"),
-    ("actuation", "actuator_gainprm"),
   ],
 )
 def test_folds_disable_flags(flag, field):
@@ -216,6 +209,7 @@ def test_folds_disable_flags(flag, field):
     ("limit", ["limit_enabled"]),
     ("frictionloss", ["frictionloss_enabled"]),
     ("constraint", ["contact_enabled", "limit_enabled", "frictionloss_enabled"]),
+    ("actuation", ["actuation_enabled"]),
     ("eulerdamp", ["eulerdamp"]),
     ("warmstart", ["warmstart_enabled"]),
     ("refsafe", ["refsafe"]),
@@ -224,23 +218,43 @@ def test_folds_disable_flags(flag, field):
 def test_keeps_the_other_flags(flag, fields):
   names = [field.name for field in dataclasses.fields(Model) if field.type is bool]
   off = load_model(arm(flag=f'{flag}="disable"'))
-  assert [name for name in names if not getattr(off, name)] == fields
+  assert [name for name in names if getattr(off, name) != getattr(load_model(arm()), name)] == fields
   assert bool(off.pairs) == off.contact_enabled
 
 
-def test_folds_gain_and_bias_types():
+def test_adds_what_actuators_add_to_joints_and_tendons():
+  model = load_model(
+    arm(
+      joint='damping="1 2" armature="3"',
+      extra=TENDON.format('damping="4"'),
+      motor='damping="0.5" armature="0.25"',
+      actuator='<motor jointinparent="shoulder" damping="1 1 1"/><motor tendon="cord" gear="2" damping="1"/>',
+    )
+  )
+  assert (model.dof_damping.tolist(), model.dof_armature.tolist()) == ([1 + 9 * 0.5 + 1], [3 + 9 * 0.25])
+  assert (model.dof_dampingpoly.tolist(), model.tendon_damping.tolist()) == ([[2 + 1, 1]], [4 + 4])
+
+
+def test_knows_which_actuators_are_off_and_where_activations_are():
   actuators = """
-    <position joint="shoulder" kp="5" kv="2"/> <velocity joint="shoulder" kv="4"/>
-    <general joint="shoulder" gaintype="affine" gainprm="1 2 3" biastype="affine" biasprm="4 5 6"/>
-    <general joint="shoulder" gainprm="1 2 3" biasprm="4 5 6"/>
+    <intvelocity joint="shoulder" group="3"/> <position joint="shoulder" group="31"/>
+    <general joint="shoulder" biastype="affine" biasprm="0 -2"/>
+    <pid joint="shoulder" ki="1" slewmax="1"/> <pid joint="shoulder" ki="1"/>
+    <dcmotor joint="shoulder" resistance="1" motorconst="1" inductance="1" lugre="1 1 1 1 1"/>
   """
-  model = load_model(arm(actuator=actuators))
-  np.testing.assert_array_equal(
-    model.actuator_gainprm, [[1, 0, 0], [5, 0, 0], [4, 0, 0], [1, 2, 3], [1, 0, 0]]
-  )
-  np.testing.assert_array_equal(
-    model.actuator_biasprm, [[0, 0, 0], [0, -5, -2], [0, 0, -4], [4, 5, 6], [0, 0, 0]]
-  )
+  model = load_model(arm(option='actuatorgroupdisable="3"', actuator=actuators))
+  assert np.flatnonzero(~model.actuator_enabled).tolist() == [1]
+  assert np.flatnonzero(model.actuator_is_servo).tolist() == [1, 2]
+  places = [dict(zip(ACTIVATIONS, row, strict=True)) for row in model.actuator_slots.tolist()]
+  assert [{name: k for name, k in place.items() if k >= 0} for place in places] == [
+    {},
+    {"filtered": 0},
+    {},
+    {},
+    {"setpoint": 0, "integral": 1},
+    {"integral": 0},
+    {"bristle": 0, "current": 1},
+  ]
 
 
 def heap(rng):

@@ -1,0 +1,63 @@
+"""Lengths and moment arms of actuators on plain numbers, against MuJoCo's."""
+
+import numpy as np
+import pytest
+
+from tests.physics.oracle import smooth_of
+from tests.physics.rig import machine, moments
+
+GEAR = 'gear="0.5 -1 2 0.3 0.7 -0.4"'
+TRANSMISSIONS = {
+  "slide": f'joint="slide" {GEAR}',
+  "hinge": f'joint="hinge" {GEAR}',
+  "hinge in parent": f'jointinparent="hinge" {GEAR}',
+  "ball": f'joint="ball" {GEAR}',
+  "ball in parent": f'jointinparent="ball" {GEAR}',
+  "free": f'joint="free" {GEAR}',
+  "free in parent": f'jointinparent="free" {GEAR}',
+  "tendon": f'tendon="cord" {GEAR}',
+  "site": f'site="left" {GEAR}',
+  "jet": f'site="jet" {GEAR}',
+  "site of the world": f'site="fixed" {GEAR}',
+  "along another": 'site="left" refsite="right" gear="0.5 -1 2"',
+  "about another": 'site="left" refsite="right" gear="0 0 0 0.3 0.7 -0.4"',
+  "both": f'site="left" refsite="right" {GEAR}',
+  "to the world": f'site="left" refsite="fixed" {GEAR}',
+  "from the world": f'site="fixed" refsite="back" {GEAR}',
+  "on one body": f'site="left" refsite="left" {GEAR}',
+  "between trees": f'site="jet" refsite="right" {GEAR}',
+}
+
+
+@pytest.mark.parametrize("kind", TRANSMISSIONS)
+def test_length_and_moment_are_mujocos(kind):
+  model = machine(f'<motor name="it" {TRANSMISSIONS[kind]}/>')
+  for data in moments(model):
+    (line,) = smooth_of(model, data).actuated.transmissions
+    moment = np.zeros(model.nv)
+    moment[list(line.moment)] = list(line.moment.values())
+    np.testing.assert_allclose(line.length, data.actuator_length[0], rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(moment, data.actuator("it").moment, rtol=1e-12, atol=1e-13)
+    velocity = line.velocity(data.qvel.tolist())
+    np.testing.assert_allclose(velocity, data.actuator_velocity[0], rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+  ("kind", "period"),
+  [
+    ("hinge", 0.0),
+    ("tendon", 0.0),
+    ("jet", 0.0),
+    ("free", 0.0),
+    ("ball", 2 * np.pi * np.sqrt(0.25 + 1 + 4)),
+    ("ball in parent", 2 * np.pi * np.sqrt(0.25 + 1 + 4)),
+    ("about another", 2 * np.pi * np.sqrt(0.09 + 0.49 + 0.16)),
+    ("along another", 0.0),
+    ("both", 0.0),
+  ],
+)
+def test_lengths_that_turn_have_a_period(kind, period):
+  model = machine(f"<motor {TRANSMISSIONS[kind]}/>")
+  (data,) = moments(model, 1)
+  (line,) = smooth_of(model, data).actuated.transmissions
+  assert line.period == pytest.approx(period)
