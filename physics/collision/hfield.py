@@ -49,6 +49,11 @@ class HeightField:
     return HeightField(rows, columns, (x, y), -bottom, tuple(heights.tolist()))
 
   @property
+  def cells(self) -> tuple[int, int]:
+    """Number of cells along x and y."""
+    return self.columns - 1, self.rows - 1
+
+  @property
   def spacing(self) -> tuple[float, float]:
     """Sides of a cell [m]."""
     return 2.0 * self.half[0] / (self.columns - 1), 2.0 * self.half[1] / (self.rows - 1)
