@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from physics.collision.geometry import default_hint, tangents
 from physics.collision.moving import WORD_BITS, MovingPairs, common_origin
+from physics.column import Column
 from physics.compact import CompactList, Entry, GroupList, LaneList
 from physics.cone import Cone
 from physics.constraint import HessianSum, Law, contact_cone
@@ -15,7 +16,7 @@ from physics.dynamics import project
 from physics.kinematics import Poses, propagate
 from physics.model import Model
 from physics.spatial import FLAT, NO_FORCE, ZERO, Force, Matrix, Motion, Stiffness, Vector, cross, dot
-from physics.trace import Array, Index, Mask, Number, Program, Truth, has_bit, sqrt, where
+from physics.trace import Array, Index, Integer, Mask, Number, Program, Truth, has_bit, sqrt, where
 
 LAW_FIELDS = tuple(Law.__dataclass_fields__)
 
@@ -180,14 +181,32 @@ class WorldContacts(Residuals):
       self._accumulate(entry, self._stiffness(entry).components)
     return {body: Stiffness.of(values) for body, values in self._sums(21)}
 
+  def wrench(self, entry: Entry) -> Force:
+    """Return a contact's force on the moving geom, at its point."""
+    return self._rows(entry).force(self.cone.force(entry, self.residuals(entry)))
+
+  def origins(self) -> list[Column]:
+    """Return the world position of the origin that an entry's point is relative to, by its `body`."""
+    return [Column(self.program, [self.p.origin[body][k] for body in self.bodies]) for k in range(3)]
+
   def body_forces(self, body_force: Array, index: dict[int, int]) -> None:
-    """Add each contact's force about its tree origin to its geom's body: six rows per entry of `index`."""
+    """Add each contact's force about the tree origins to the bodies of its geoms.
+
+    `body_force` has six rows per entry of `index`, and six more for the bodies that it lacks.
+    """
+    origins, to_still = self.origins(), any(self.model.body_treeid[body] < 0 for body in index)
     with self.found.each() as entry:
-      at = (
-        self.program.table([index.get(body, 0) for body in range(self.model.nbody)], entry["geom_body"]) * 6
-      )
-      for k, value in enumerate(self._force(entry).components):
-        body_force[at + k] = body_force[at + k] + value
+      self._add(body_force, index, entry["geom_body"], self._force(entry))
+      if to_still:
+        origin = Vector(*(column[entry["body"]] for column in origins))
+        reaction = self.wrench(entry) * -1.0
+        point = origin + Vector(*entry.vector("point"))
+        self._add(body_force, index, entry["still_body"], reaction.moved(point))
+
+  def _add(self, body_force: Array, index: dict[int, int], body: Integer, force: Force) -> None:
+    at = self.program.table([index.get(b, len(index)) for b in range(self.model.nbody)], body) * 6
+    for k, value in enumerate(force.components):
+      body_force[at + k] = body_force[at + k] + value
 
   def _rows(self, entry: Entry) -> Rows:
     first = Vector(*entry.vector("first")) if self.cone.dim > 1 else ZERO
@@ -199,8 +218,7 @@ class WorldContacts(Residuals):
     return self._rows(entry).along(Motion(body.angular, body.at(Vector(*entry.vector("point")))))
 
   def _force(self, entry: Entry) -> Force:
-    at_point = self._rows(entry).force(self.cone.force(entry, self.residuals(entry)))
-    return at_point.moved(Vector(*entry.vector("point")))
+    return self.wrench(entry).moved(Vector(*entry.vector("point")))
 
   def _stiffness(self, entry: Entry) -> Stiffness:
     """Return the Hessian of a contact's cost in the acceleration of its body, about the tree origin."""
@@ -291,13 +309,17 @@ class MovingContacts(Residuals):
         columns.append({dof: scale * value for dof, value in zip(self.dofs, sums, strict=True)})
       to.push(columns)
 
+  def wrench(self, entry: Entry) -> Force:
+    """Return a contact's force on its second geom, at its point."""
+    return self._rows(entry).force(self.cone.force(entry, self.residuals(entry)))
+
   def body_forces(self, body_force: Array, index: dict[int, int]) -> None:
     """Add each contact's force about the tree origins to the two bodies that own its geoms."""
     base = common_origin(self.model, self.p, self.moving)
     with self.found.each() as entry:
-      at_point = self._rows(entry).force(self.cone.force(entry, self.residuals(entry)))
+      wrench = self.wrench(entry)
       for body in (b for b in self.moving.owners if b in index):
-        at_body = at_point.moved(Vector(*entry.vector("point")) + (base - self.p.origin[body]))
+        at_body = wrench.moved(Vector(*entry.vector("point")) + (base - self.p.origin[body]))
         to, back = (self._bit(entry, name, self.moving.owners, body) for name in ("owner2", "owner1"))
         for k, value in enumerate(at_body.components):
           at = 6 * index[body] + k

@@ -17,7 +17,6 @@ from physics.spatial import (
   Motion,
   Quaternion,
   Stiffness,
-  Vector,
   constant,
   cross_force,
   vector,
@@ -94,12 +93,6 @@ def bias_forces(
   return project(model, p, forces)
 
 
-def tree_centers(model: Model, composite: list[Inertia]) -> dict[int, Vector]:
-  """Return for every root body the centre of mass of its tree, relative to the tree origin [m]."""
-  roots = sorted({int(root) for body, root in enumerate(model.body_rootid) if body > 0})
-  return {root: composite[root].moment * (1.0 / max(constant(composite[root].mass), 1e-15)) for root in roots}
-
-
 def _is_isotropic(local: Matrix) -> bool:
   values = np.array([[constant(x) for x in row] for row in local])
-  return np.allclose(values, values[0, 0] * np.eye(3), rtol=0.0, atol=1e-8 * np.abs(values).max())
+  return np.allclose(values, values[0, 0] * np.eye(3), rtol=0.0, atol=1e-12 * np.abs(values).max())

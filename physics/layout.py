@@ -37,6 +37,7 @@ class Layout:
       if name not in known or outputs.count(name) > 1:
         fault = "is named twice" if name in known else f"is unknown; outputs are: {', '.join(known)}"
         raise ValueError(f"output {name!r} {fault}")
+    self.outputs = outputs
     self.blocks: dict[str, Block] = {}
     self.rows = 0
     for name in (*STATE, "mask", *outputs):
@@ -52,10 +53,15 @@ class Layout:
     return self.blocks["mask"].start
 
 
+def default_outputs(model: Model) -> tuple[str, ...]:
+  """Return what a simulation computes if nothing is said: sensors where the model has some."""
+  return DEFAULT_OUTPUTS + (("sensordata",) if model.nsensor else ())
+
+
 def field_shapes(model: Model) -> dict[str, tuple[int, ...]]:
   """Return the shape of every field per environment, by MuJoCo's name."""
   nv, nbody = model.nv, model.nbody
-  shapes: dict[str, tuple[int, ...]] = {
+  state: dict[str, tuple[int, ...]] = {
     "qpos": (model.nq,),
     "qvel": (nv,),
     "act": (model.na,),
@@ -65,17 +71,21 @@ def field_shapes(model: Model) -> dict[str, tuple[int, ...]]:
     "qacc_warmstart": (nv,),
     "mask": (),
   }
-  shapes |= {
-    "xpos": (nbody, 3),
-    "xquat": (nbody, 4),
-    "cvel": (nbody, 6),
-    "cfrc_ext": (nbody, 6),
-    "qM": (nv, nv),
-  }
+  frames = {"x": nbody, "xi": nbody, "geom_x": model.ngeom, "site_x": model.nsite}
+  bodies = {"cvel": 6, "cacc": 6, "cinert": 10, "cfrc_ext": 6, "cfrc_int": 6}
+  subtrees = ("com", "linvel", "angmom")
   forces = ("bias", "passive", "actuator", "smooth", "constraint")
   return (
-    shapes
+    state
+    | {f"{frame}pos": (count, 3) for frame, count in frames.items()}
+    | {f"{frame}mat": (count, 9) for frame, count in frames.items()}
+    | {"xquat": (nbody, 4), "qM": (nv, nv)}
+    | {name: (nbody, width) for name, width in bodies.items()}
+    | {f"subtree_{name}": (nbody, 3) for name in subtrees}
     | {"qacc": (nv,), "qacc_smooth": (nv,)}
     | {f"qfrc_{f}": (nv,) for f in forces}
+    | {f"actuator_{name}": (model.nactuator,) for name in ("length", "velocity", "force")}
+    | {f"ten_{name}": (model.ntendon,) for name in ("length", "velocity")}
+    | {"energy": (2,), "sensordata": (model.nsensordata,)}
     | dict.fromkeys(COUNTERS, ())
   )

@@ -14,7 +14,7 @@ from mujoco import mjtBias, mjtCone, mjtDisableBit, mjtDyn, mjtGain, mjtIntegrat
 
 from physics.model import ACTIVATIONS, Floats, Model
 from physics.pairs import ContactPair, contact_pairs
-from physics.support import UnsupportedModel, disabled, enum_name, label, unsupported
+from physics.support import UnsupportedModel, disabled, enum_name, label, unsupported, unsupported_sensors
 
 Source: TypeAlias = str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel
 
@@ -29,8 +29,8 @@ INTEGRATORS = {
 def load_model(source: Source, *, integrator: Literal["Euler", "RK4", "implicitfast"] | None = None) -> Model:
   """Compile `source` (path, XML text, MjSpec or MjModel) and read it; the argument is left as it was.
 
-  `integrator` replaces the one that the file asks for. Another solver than Newton is replaced,
-  with a warning, since all solvers of MuJoCo share their solution. Sensors are left out, with a warning.
+  `integrator` replaces the one that the file asks for. Another solver than Newton is replaced, with a
+  warning, since all solvers of MuJoCo share their solution. A warning names sensors that stay zero.
   Raises UnsupportedModel for what the engine lacks, ValueError for what MuJoCo's compiler refuses.
   """
   mj = _compile(source)
@@ -82,6 +82,8 @@ def _fields(mj: mujoco.MjModel) -> dict[str, Any]:
     "geom_names": tuple(mj.geom(i).name for i in range(mj.ngeom)),
     "tendon_names": tuple(mj.tendon(i).name for i in range(mj.ntendon)),
     "actuator_names": tuple(mj.actuator(i).name for i in range(mj.nactuator)),
+    "sensor_names": tuple(mj.sensor(i).name for i in range(mj.nsensor)),
+    "sensor_supported": np.array([not lacking for lacking in unsupported_sensors(mj)], dtype=bool),
   }
 
 
@@ -140,7 +142,7 @@ def _flags(mj: mujoco.MjModel) -> dict[str, bool]:
   """Read the disable flags that stay flags.
 
   Those that neither this nor `_switched_off` names change no result: island, midphase, nativeccd, multiccd,
-  sensor, autoreset.
+  autoreset.
   """
   bit = mjtDisableBit
   return {
@@ -168,6 +170,8 @@ def _switched_off(mj: mujoco.MjModel) -> Iterator[str]:
     yield "eq_active0"
   if disabled(mj, mjtDisableBit.mjDSBL_CLAMPCTRL):
     yield "actuator_ctrllimited"
+  if disabled(mj, mjtDisableBit.mjDSBL_SENSOR):
+    yield "sensor_supported"
 
 
 def _pairs(mj: mujoco.MjModel) -> tuple[ContactPair, ...]:
@@ -185,6 +189,6 @@ def _warn(mj: mujoco.MjModel) -> None:
   if mj.opt.solver != mjtSolver.mjSOL_NEWTON:
     asked = enum_name(mjtSolver(mj.opt.solver)).upper()
     warnings.warn(f"the file asks for the {asked} solver: Newton finds the same solution", stacklevel=3)
-  if mj.nsensor:
-    names = ", ".join(label(mj, "sensor", i) for i in range(mj.nsensor))
-    warnings.warn(f"sensors are not computed: {names}", stacklevel=3)
+  for sensor, feature in enumerate(unsupported_sensors(mj)):
+    if feature:
+      warnings.warn(f"{label(mj, 'sensor', sensor)} stays zero: {feature} is not supported", stacklevel=3)

@@ -33,11 +33,15 @@ class Model:
   nbody: int
   njnt: int
   ngeom: int
+  nsite: int
+  nsensor: int
+  nsensordata: int
   ntendon: int
 
   timestep: float  # [s]
   integrator: Literal["Euler", "RK4", "implicitfast"]
   gravity: Floats  # [3] [m/s^2]
+  magnetic: Floats  # [3] what magnetometers measure
   density: float  # of the fluid around [kg/m^3]
   viscosity: float  # of the fluid around [Pa s]
   wind: Floats  # [3] velocity of the fluid around [m/s]
@@ -107,6 +111,8 @@ class Model:
   site_bodyid: Ints
   site_pos: Floats
   site_quat: Floats
+  site_type: Ints
+  site_size: Floats
 
   tendon_adr: Ints
   tendon_num: Ints
@@ -172,11 +178,28 @@ class Model:
   actuator_forcelimited: Bools
   actuator_forcerange: Floats
 
+  cam_bodyid: Ints
+  cam_pos: Floats
+  cam_quat: Floats
+
+  sensor_type: Ints
+  sensor_datatype: Ints
+  sensor_objtype: Ints
+  sensor_objid: Ints
+  sensor_reftype: Ints
+  sensor_refid: Ints
+  sensor_intprm: Ints
+  sensor_dim: Ints
+  sensor_adr: Ints
+  sensor_cutoff: Floats
+  sensor_supported: Bools  # where sensordata is computed; the others stay zero
+
   body_names: tuple[str, ...]
   joint_names: tuple[str, ...]
   geom_names: tuple[str, ...]
   tendon_names: tuple[str, ...]
   actuator_names: tuple[str, ...]
+  sensor_names: tuple[str, ...]
 
   actuation_enabled: bool
   eulerdamp: bool  # joint damping enters the velocity update implicitly
@@ -204,6 +227,12 @@ class Model:
   def actuator_id(self, name: str) -> int:
     """Return the id of the actuator called `name`; KeyError names the nearest."""
     return _find(self.actuator_names, "actuator", name)
+
+  def sensor_slice(self, name: str) -> slice:
+    """Return where sensordata has the numbers of the sensor called `name`; KeyError names the nearest."""
+    sensor = _find(self.sensor_names, "sensor", name)
+    start = int(self.sensor_adr[sensor])
+    return slice(start, start + int(self.sensor_dim[sensor]))
 
 
 def _find(names: tuple[str, ...], kind: str, name: str) -> int:

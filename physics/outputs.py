@@ -1,16 +1,20 @@
-"""Derived quantities: what a simulation reports of the state that it evaluated."""
+"""Derived quantities as MuJoCo reports them: what a simulation writes of the state that it evaluated."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import chain
 
-from physics.dynamics import tree_centers
-from physics.forward import Contacts, Evaluation
+from physics.derived import Derived
+from physics.forward import Evaluation
+from physics.frame import BODY, GEOM, SITE, XBODY, frame
 from physics.layout import COUNTERS, Layout
 from physics.model import Model
-from physics.smooth import Smooth
-from physics.spatial import ZERO, Force, Vector, cross
+from physics.sensor import sensordata
+from physics.spatial import Motion
 from physics.trace import Mask, Number, Program
+
+Values = Callable[[Derived], Iterable[Number]]
 
 
 class Outputs:
@@ -21,60 +25,97 @@ class Outputs:
 
   def write(self, evaluation: Evaluation, dropped: Number) -> None:
     """Write all of them; `dropped` counts the contacts that found no slot."""
-    smooth, contacts, qacc = evaluation.smooth, evaluation.contacts, evaluation.qacc
-    p = smooth.poses
-    bodies = range(self.model.nbody)
-    self._put("qacc", qacc)
-    self._put("xpos", (x for body in bodies for x in p.world(body)))
-    self._put("xquat", (x for body in bodies for x in p.quaternion[body].components))
-    self._put("qfrc_bias", smooth.bias)
-    self._put("qfrc_passive", smooth.passive)
-    self._put("qfrc_actuator", smooth.actuator)
-    self._put("qfrc_smooth", smooth.force)
-    if "qM" in self.layout:
-      entries = smooth.M.entries
-      full = [entries.get((max(i, j), min(i, j)), 0.0) for i in range(smooth.M.n) for j in range(smooth.M.n)]
-      self._put("qM", full)
-    if "qacc_smooth" in self.layout:
-      self._put("qacc_smooth", smooth.M.factor().solve(smooth.force))
-    if "qfrc_constraint" in self.layout:
-      self._put("qfrc_constraint", (a - f for a, f in zip(smooth.M @ qacc, smooth.force, strict=True)))
-    if "cvel" in self.layout:
-      self._put("cvel", self._velocities(smooth))
-    if "cfrc_ext" in self.layout:
-      self._put("cfrc_ext", self._contact_forces(smooth, contacts))
-    counts = [kind.count() for kind in contacts.kinds]
-    self._put("contact_count", [sum(counts[1:], counts[0]) if counts else 0.0])
-    self._put("overflow", [dropped])
-    self._put("solver_niter", [evaluation.iterations[0]])
-
-  def _put(self, name: str, values: Iterable[Number]) -> None:
-    if name in self.layout:
+    derived = Derived(self.program, self.model, evaluation)
+    values = VALUES | {"overflow": lambda _: [dropped]}
+    for name in self.layout.outputs:
       start = self.layout.blocks[name].start
-      for i, value in enumerate(values):
+      for i, value in enumerate(values[name](derived)):
         self.program.write_memory("state", start + i, value, self.selected, integer=name in COUNTERS)
 
-  def _velocities(self, smooth: Smooth) -> list[Number]:
-    """Return every body's angular velocity and linear one at its tree's centre of mass (MuJoCo's `cvel`)."""
-    centers = self._centers(smooth)
-    return [x for body, v in enumerate(smooth.velocity) for x in (*v.angular, *v.at(centers[body]))]
 
-  def _contact_forces(self, smooth: Smooth, contacts: Contacts) -> list[Number]:
-    """Return contact torque and force on every body, at its tree's centre of mass (MuJoCo's `cfrc_ext`)."""
-    owners = {int(self.model.geom_bodyid[g]) for pair in self.model.pairs for g in (pair.geom1, pair.geom2)}
-    index = {body: i for i, body in enumerate(sorted(b for b in owners if self.model.body_treeid[b] >= 0))}
-    sums = self.program.array(6 * len(index))
-    sums.fill([0.0] * len(sums))
-    for kind in contacts.kinds:
-      kind.body_forces(sums, index)
-    centers, result = self._centers(smooth), list[Number]([0.0]) * (6 * self.model.nbody)
-    for body, i in index.items():
-      force = Force(Vector(*sums.read(6 * i, 3)), Vector(*sums.read(6 * i + 3, 3)))
-      result[6 * body : 6 * body + 6] = [*(force.torque - cross(centers[body], force.force)), *force.force]
-    return result
+def _positions(kind: int, field: str) -> Values:
+  """Return the world positions of the frames of all elements of a kind; `field` holds one entry for each."""
 
-  def _centers(self, smooth: Smooth) -> list[Vector]:
-    """Return the centre of mass of every body's tree, relative to the tree origin; zero for static bodies."""
-    centers = tree_centers(self.model, smooth.composite)
-    moves = self.model.body_treeid >= 0
-    return [centers[int(root)] if moves[body] else ZERO for body, root in enumerate(self.model.body_rootid)]
+  def values(derived: Derived) -> Iterable[Number]:
+    count = getattr(derived.model, field)
+    return chain.from_iterable(frame(derived.model, derived.poses, kind, i).world for i in range(count))
+
+  return values
+
+
+def _rotations(kind: int, field: str) -> Values:
+  """Return the rotation matrices of the frames of all elements of a kind, row by row."""
+
+  def values(derived: Derived) -> Iterable[Number]:
+    frames = (frame(derived.model, derived.poses, kind, i) for i in range(getattr(derived.model, field)))
+    return (x for each in frames for row in each.rotation for x in row)
+
+  return values
+
+
+def _mass_matrix(derived: Derived) -> Iterable[Number]:
+  entries, n = derived.smooth.M.entries, derived.model.nv
+  return (entries.get((max(i, j), min(i, j)), 0.0) for i in range(n) for j in range(n))
+
+
+def _constraint_forces(derived: Derived) -> Iterable[Number]:
+  inertial = derived.smooth.M @ derived.qacc
+  return (a - f for a, f in zip(inertial, derived.smooth.force, strict=True))
+
+
+def _contact_count(derived: Derived) -> Iterable[Number]:
+  counts = [kind.count() for kind in derived.evaluation.contacts.kinds]
+  return [sum(counts[1:], counts[0]) if counts else 0.0]
+
+
+def _about_centers(motions: Iterable[Motion], derived: Derived) -> Iterable[Number]:
+  """Return motions of all bodies with the linear part at MuJoCo's reference."""
+  moves = zip(motions, derived.centers, strict=True)
+  return (x for motion, center in moves for x in (*motion.angular, *motion.at(center)))
+
+
+def _inertias(derived: Derived) -> Iterable[Number]:
+  """Return inertias about MuJoCo's reference: xx, yy, zz, xy, xz, yz, first moment, mass."""
+  for inertia, center in zip(derived.smooth.inertias, derived.centers, strict=True):
+    moved = inertia.about(center)
+    yield from (*moved.six, *moved.moment, moved.mass)
+
+
+VALUES: dict[str, Values] = {
+  "xpos": _positions(XBODY, "nbody"),
+  "xmat": _rotations(XBODY, "nbody"),
+  "xquat": lambda d: chain.from_iterable(turn.components for turn in d.poses.quaternion),
+  "xipos": _positions(BODY, "nbody"),
+  "ximat": _rotations(BODY, "nbody"),
+  "geom_xpos": _positions(GEOM, "ngeom"),
+  "geom_xmat": _rotations(GEOM, "ngeom"),
+  "site_xpos": _positions(SITE, "nsite"),
+  "site_xmat": _rotations(SITE, "nsite"),
+  "subtree_com": lambda d: (x for body, c in enumerate(d.subtree_centers) for x in d.poses.origin[body] + c),
+  "subtree_linvel": lambda d: chain.from_iterable(velocity for velocity, _ in d.subtree_momenta),
+  "subtree_angmom": lambda d: chain.from_iterable(momentum for _, momentum in d.subtree_momenta),
+  "cinert": _inertias,
+  "cvel": lambda d: _about_centers(d.smooth.velocity, d),
+  "cacc": lambda d: _about_centers(d.accelerations, d),
+  "cfrc_ext": lambda d: (
+    x for f, c in zip(d.external_forces, d.centers, strict=True) for x in f.moved(-c).components
+  ),
+  "cfrc_int": lambda d: chain.from_iterable(f.components for f in d.internal_forces),
+  "qM": _mass_matrix,
+  "qacc": lambda d: d.qacc,
+  "qacc_smooth": lambda d: d.smooth.M.factor().solve(d.smooth.force),
+  "qfrc_bias": lambda d: d.smooth.bias,
+  "qfrc_passive": lambda d: d.smooth.passive,
+  "qfrc_actuator": lambda d: d.smooth.actuator,
+  "qfrc_smooth": lambda d: d.smooth.force,
+  "qfrc_constraint": _constraint_forces,
+  "actuator_length": lambda d: d.smooth.actuated.length,
+  "actuator_velocity": lambda d: d.smooth.actuated.velocity,
+  "actuator_force": lambda d: d.smooth.actuated.force,
+  "ten_length": lambda d: d.smooth.tendons.length,
+  "ten_velocity": lambda d: d.smooth.tendons.velocity,
+  "energy": lambda d: [d.potential_energy, d.kinetic_energy],
+  "sensordata": sensordata,
+  "contact_count": _contact_count,
+  "solver_niter": lambda d: [d.evaluation.iterations[0]],
+}

@@ -46,6 +46,19 @@ def passive_forces(model: Model, state: State, p: Poses, velocity: list[Motion],
   return Passive(force, _damping(model, p, state.qvel, tendons, drag))
 
 
+def spring_energy(model: Model, qpos: list[Number], tendons: Tendons) -> Number:
+  """Return the energy [J] of the springs of joints and tendons."""
+  energy: Number = 0.0
+  for joint in range(model.njnt):
+    stiffness, higher = model.jnt_stiffness[joint], model.jnt_stiffnesspoly[joint]
+    if not _is_absent(stiffness, higher):
+      for offset in _spring_offsets(model, joint, qpos):
+        energy = energy + _energy(stiffness, higher, _size(offset))
+  for tendon, stiffness in enumerate(model.tendon_stiffness):
+    energy = energy + _energy(stiffness, model.tendon_stiffnesspoly[tendon], _stretch(model, tendons, tendon))
+  return energy
+
+
 def gravity_compensation(model: Model, p: Poses) -> list[Number]:
   """Return the joint forces [nv] that carry the compensated part of the weight (`qfrc_gravcomp`)."""
   lifts = {}
@@ -67,6 +80,19 @@ def _polynomial(linear: Any, higher: Sequence[Any], x: Number) -> Number:
   return number(linear) + x * (number(higher[0]) + x * number(higher[1]))
 
 
+def _energy(linear: Any, higher: Sequence[Any], x: Number) -> Number:
+  """Return the integral of x times `_polynomial` from zero to x."""
+  return x * x * (0.5 * number(linear) + x * (number(higher[0]) / 3.0 + x * (0.25 * number(higher[1]))))
+
+
+def _is_absent(linear: Any, higher: Sequence[Any]) -> bool:
+  return is_zero(linear) and all(is_zero(x) for x in higher)
+
+
+def _size(offset: Sequence[Number]) -> Number:
+  return offset[0] if len(offset) == 1 else sqrt(dot(offset, offset))
+
+
 def _slope(linear: Any, higher: Sequence[Any], x: Number) -> Number:
   """Return the derivative of x times `_polynomial` at x >= 0."""
   return number(linear) + x * (2.0 * number(higher[0]) + x * (3.0 * number(higher[1])))
@@ -77,12 +103,11 @@ def _springs(model: Model, qpos: list[Number]) -> list[Number]:
   force: list[Number] = [0.0] * model.nv
   for joint in range(model.njnt):
     stiffness, higher = model.jnt_stiffness[joint], model.jnt_stiffnesspoly[joint]
-    if is_zero(stiffness) and all(is_zero(x) for x in higher):
+    if _is_absent(stiffness, higher):
       continue
     dof = int(model.jnt_dofadr[joint])
     for offset in _spring_offsets(model, joint, qpos):
-      size = offset[0] if len(offset) == 1 else sqrt(dot(offset, offset))
-      k = _polynomial(stiffness, higher, size)
+      k = _polynomial(stiffness, higher, _size(offset))
       force[dof : dof + len(offset)] = [-(k * x) for x in offset]
       dof += len(offset)
   return force
@@ -96,12 +121,17 @@ def _dampers(model: Model, qvel: list[Number]) -> list[Number]:
 
 def _tendon_force(model: Model, tendons: Tendons, tendon: int) -> Number:
   """Return the force of a tendon's spring, slack within its range at rest, and of its damper."""
-  low, high = (number(x) for x in model.tendon_lengthspring[tendon])
-  length, velocity = tendons.length[tendon], tendons.velocity[tendon]
-  stretch = maximum(length - high, 0.0) + minimum(length - low, 0.0)
+  stretch, velocity = _stretch(model, tendons, tendon), tendons.velocity[tendon]
   k = _polynomial(model.tendon_stiffness[tendon], model.tendon_stiffnesspoly[tendon], stretch)
   b = _polynomial(model.tendon_damping[tendon], model.tendon_dampingpoly[tendon], absolute(velocity))
   return -(k * stretch) - b * velocity
+
+
+def _stretch(model: Model, tendons: Tendons, tendon: int) -> Number:
+  """Return by how much a tendon is longer, or (negative) shorter, than where its spring is slack."""
+  low, high = (number(x) for x in model.tendon_lengthspring[tendon])
+  length = tendons.length[tendon]
+  return maximum(length - high, 0.0) + minimum(length - low, 0.0)
 
 
 def _damping(

@@ -12,7 +12,7 @@ import torch
 import warp as wp
 
 from physics.kernel import CUDA_BLOCK, build_kernel, lanes_on
-from physics.layout import COUNTERS, DEFAULT_OUTPUTS, STATE, Layout, field_shapes
+from physics.layout import COUNTERS, STATE, Layout, default_outputs, field_shapes
 from physics.model import Floats, Model
 from physics.step import trace_step
 from physics.trace import Program
@@ -32,7 +32,7 @@ class Simulation:
     num_envs: number of environments.
     device: "cpu" or a CUDA device.
     threads: CPU threads; None: every core that this process may use. Results do not depend on it.
-    outputs: derived fields to compute, see `layout.field_shapes`.
+    outputs: derived fields to compute, see `layout.field_shapes`; None: `layout.default_outputs`.
     moving_capacity: contacts between moving bodies that one environment can hold, None: derived from the
     model; more are counted in `overflow`, and the shallowest dropped.
   """
@@ -49,7 +49,8 @@ class Simulation:
   qacc: torch.Tensor  # [num_envs, nv]
   xpos: torch.Tensor  # [num_envs, nbody, 3]
   xquat: torch.Tensor  # [num_envs, nbody, 4]
-  cfrc_ext: torch.Tensor  # [num_envs, nbody, 6] of contacts, on bodies that move; zero for static ones
+  cfrc_ext: torch.Tensor  # [num_envs, nbody, 6] of contacts; zero for the world
+  sensordata: torch.Tensor  # [num_envs, nsensordata] if the model has sensors
   contact_count: torch.Tensor  # [num_envs] int32
   overflow: torch.Tensor  # [num_envs] int32, contacts dropped in the last step, summed over its substeps
   solver_niter: torch.Tensor  # [num_envs] int32
@@ -60,11 +61,11 @@ class Simulation:
     num_envs: int,
     device: str | torch.device = "cpu",
     threads: int | None = None,
-    outputs: tuple[str, ...] = DEFAULT_OUTPUTS,
+    outputs: tuple[str, ...] | None = None,
     moving_capacity: int | None = None,
   ) -> None:
     self.model, self.num_envs, self.device = model, num_envs, torch.device(device)
-    self.layout = Layout(model, tuple(outputs))
+    self.layout = Layout(model, default_outputs(model) if outputs is None else tuple(outputs))
     self.program: Program = trace_step(model, self.layout, moving_capacity)
     self._kernel = build_kernel(self.program, self.device.type)
     self._lanes = lanes_on(self.device.type)

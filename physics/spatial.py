@@ -272,6 +272,21 @@ class Inertia:
       motion.linear * self.mass - cross(self.moment, motion.angular),
     )
 
+  @property
+  def six(self) -> tuple[Number, ...]:
+    """Entries xx, yy, zz, xy, xz, yz of the rotational inertia."""
+    return _six(self.rotational)
+
+  def about(self, point: Vector) -> Inertia:
+    """Return the inertia about another point, given relative to the reference (parallel axes)."""
+    moment, (x, y, z) = self.moment - point * self.mass, point
+    u, v, w = self.moment + moment
+    xx, yy, zz = x * u, y * v, z * w
+    xy, xz, yz = (x * v + y * u) * 0.5, (x * w + z * u) * 0.5, (y * w + z * v) * 0.5
+    shift = (-(yy + zz), -(xx + zz), -(xx + yy), xy, xz, yz)
+    six = (a + b for a, b in zip(self.six, shift, strict=True))
+    return Inertia(self.mass, moment, symmetric(*six))
+
   def as_stiffness(self) -> Stiffness:
     """Return the same 6 x 6 matrix, without its structure."""
     m, (x, y, z) = self.mass, self.moment

@@ -7,6 +7,7 @@ import mujoco
 import numpy as np
 from mujoco import (
   mjtBias,
+  mjtCamLight,
   mjtDisableBit,
   mjtDyn,
   mjtEnableBit,
@@ -15,6 +16,7 @@ from mujoco import (
   mjtGeom,
   mjtIntegrator,
   mjtObj,
+  mjtSensor,
   mjtTrn,
   mjtWrap,
 )
@@ -22,6 +24,7 @@ from mujoco import (
 from physics.collision.narrow import NARROW
 from physics.model import Floats
 from physics.pairs import ContactPair
+from physics.sensor import READINGS
 
 INTEGRATORS = (mjtIntegrator.mjINT_EULER, mjtIntegrator.mjINT_RK4, mjtIntegrator.mjINT_IMPLICITFAST)
 EQUALITIES = (mjtEq.mjEQ_CONNECT, mjtEq.mjEQ_WELD, mjtEq.mjEQ_JOINT, mjtEq.mjEQ_TENDON)
@@ -97,6 +100,25 @@ def _unsupported_elements(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
     if mj.wrap_type[mj.tendon_adr[i]] != mjtWrap.mjWRAP_JOINT:
       yield label(mj, "tendon", i), "a spatial tendon"
   yield from _unsupported_actuators(mj)
+
+
+def unsupported_sensors(mj: mujoco.MjModel) -> list[str]:
+  """Return for each sensor what the engine lacks to compute it, or an empty text."""
+  return [_missing_of_sensor(mj, i) for i in range(mj.nsensor)]
+
+
+def _missing_of_sensor(mj: mujoco.MjModel, sensor: int) -> str:
+  kind = int(mj.sensor_type[sensor])
+  if kind not in READINGS:
+    return enum_name(mjtSensor(kind))
+  if mj.sensor_history[sensor].any():
+    return "delay or interval"
+  for part in ("obj", "ref"):
+    camera = int(getattr(mj, f"sensor_{part}id")[sensor])
+    is_camera = getattr(mj, f"sensor_{part}type")[sensor] == mjtObj.mjOBJ_CAMERA
+    if is_camera and mj.cam_mode[camera] != mjtCamLight.mjCAMLIGHT_FIXED:
+      return "a camera that is not fixed"
+  return ""
 
 
 def _unsupported_options(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:

@@ -82,9 +82,9 @@ def find_moving_contacts(
 ) -> LaneList:
   """Return the contacts between moving bodies, `capacity` per environment; more are counted as dropped.
 
-  Fields: point (relative to the origin of the first pair's tree) and normal (from geom1 to geom2), distance,
-  the constants of `contact_law`, and words of bits: gains/loses (bodies that move with geom2's / geom1's side
-  alone), owner2/owner1.
+  Fields: geom1, geom2, point (relative to the origin of the first pair's tree) and normal (from geom1 to
+  geom2), distance, the constants of `contact_law`, and words of bits: gains/loses (bodies that move with
+  geom2's / geom1's side alone), owner2/owner1.
   """
   base = common_origin(model, p, moving)
   shapes = Shapes(
@@ -96,7 +96,7 @@ def find_moving_contacts(
   for family in families(model, moving.pairs):
     fields = _fields(program, model, moving, family.pairs)
     sides = (shapes.side([q.geom1 for q in family.pairs]), shapes.side([q.geom2 for q in family.pairs]))
-    for pair, touch in touches(program, model, family, *sides):
+    for pair, touch in touches(program, model, family, sides, found.dropped):
       with program.when_any(touch.active):
         distance, normal, point = touch.resolve()
         values = {"distance": distance} | {name: column[pair] for name, column in fields.items()}
@@ -110,9 +110,11 @@ def find_moving_contacts(
 def _fields(
   program: Program, model: Model, moving: MovingPairs, pairs: Sequence[ContactPair]
 ) -> dict[str, Column]:
-  """Return what is known of pairs before their contacts: law, and the bits of whom they push and own."""
+  """Return what is known of pairs before their contacts: geoms, law, bits of whom they push and own."""
   laws = [contact_law(model, q) for q in pairs]
   fields = {name: Column(program, [law[name] for law in laws]) for name in laws[0]}
+  fields["geom1"] = Column(program, [float(q.geom1) for q in pairs])
+  fields["geom2"] = Column(program, [float(q.geom2) for q in pairs])
   sides = [(_path(model, q.geom1), _path(model, q.geom2)) for q in pairs]
   owners = [({int(model.geom_bodyid[q.geom1])}, {int(model.geom_bodyid[q.geom2])}) for q in pairs]
   for name, masks in (

@@ -39,8 +39,9 @@ def pushed_bodies(model: Model) -> list[int]:
 def find_world_contacts(program: Program, model: Model, p: Poses, bodies: list[int]) -> GroupList:
   """Return the contacts with the world; `bodies` are the welded bodies that an entry's `body` indexes.
 
-  Fields: body, geom_body, point (relative to the tree origin) and normal (towards the moving geom), hint,
-  distance, and the constants of `contact_law`, the weight zero in lanes without this contact.
+  Fields: body, geom_body, still_body, geom1, geom2, point (relative to the tree origin) and normal (towards
+  the moving geom), hint, distance, and the constants of `contact_law`, the weight zero in lanes without this
+  contact.
   """
   pairs = world_pairs(model)
   found = GroupList(program, sum(narrow_phase(model, pair).most for pair in pairs))
@@ -74,7 +75,7 @@ class _Search:
     moving = self.moving.side([mover for _, mover in roles])
     push = self._pusher(family, owners, 1.0 if still_first else -1.0)
     sides = (still, moving) if still_first else (moving, still)
-    for pair, touch in touches(self.program, model, family, *sides):
+    for pair, touch in touches(self.program, model, family, sides, self.found.dropped):
       push(pair, touch)
 
   def _pusher(self, family: Family, owners: list[int], sign: float) -> Callable[[Integer, Touch], None]:
@@ -82,6 +83,10 @@ class _Search:
     columns = {name: Column(program, [law[name] for law in laws]) for name in laws[0]}
     columns["body"] = Column(program, [self.bodies.index(int(self.model.body_weldid[o])) for o in owners])
     columns["geom_body"] = Column(program, owners)
+    stills = [_roles(self.model, pair)[0] for pair in family.pairs]
+    columns["still_body"] = Column(program, [int(self.model.geom_bodyid[geom]) for geom in stills])
+    columns["geom1"] = Column(program, [pair.geom1 for pair in family.pairs])
+    columns["geom2"] = Column(program, [pair.geom2 for pair in family.pairs])
 
     def push(pair: Integer, touch: Touch) -> None:
       with program.when_any(touch.active):

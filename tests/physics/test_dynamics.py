@@ -10,7 +10,6 @@ from physics.dynamics import (
   composite_inertias,
   mass_matrix,
   project,
-  tree_centers,
 )
 from physics.kinematics import poses, propagate, velocities
 from physics.parity import full_mass_matrix, random_states
@@ -50,16 +49,6 @@ def test_bias_forces_are_mujocos(case):
   model, qvel, p, data = case
   found = bias_forces(model, p, body_inertias(model, p), *velocities(model, p, qvel))
   np.testing.assert_allclose(found, data.qfrc_bias, atol=1e-9)
-
-
-def test_tree_centers_are_mujocos(case):
-  model, _, p, data = case
-  centers = tree_centers(model, composite_inertias(model, body_inertias(model, p)))
-  roots = [body for body in range(1, model.nbody) if model.body_rootid[body] == body]
-  assert sorted(centers) == roots
-  for root in roots:
-    if model.body_treeid[root] >= 0:
-      np.testing.assert_allclose(p.origin[root] + centers[root], data.subtree_com[root], atol=1e-12)
 
 
 def test_projected_forces_do_the_work_of_the_bodies_forces(case, random):

@@ -40,7 +40,7 @@ def test_shapes_are_mujocos(model):
 
 @pytest.mark.parametrize("name", ["qfrc_bais", "qpos", "mask"])
 def test_refuses_what_is_no_output(model, name):
-  with pytest.raises(ValueError, match=f"output '{name}' is unknown; outputs are: xpos, xquat"):
+  with pytest.raises(ValueError, match=f"output '{name}' is unknown; outputs are: xpos, xipos"):
     Layout(model, (name,))
 
 

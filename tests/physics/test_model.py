@@ -135,13 +135,13 @@ def test_accepts_what_changes_no_motion(xml):
 
 
 def test_warns_of_solver_and_sensors():
-  sensor = '<sensor><jointpos name="angle" joint="shoulder"/></sensor>'
+  sensor = '<sensor><jointpos joint="shoulder"/><user name="mood" dim="2"/></sensor>'
   with warnings.catch_warnings(record=True) as record:
     warnings.simplefilter("always")
     load_model(arm(option='solver="PGS"', extra=sensor))
   assert [str(warning.message) for warning in record] == [
     "the file asks for the PGS solver: Newton finds the same solution",
-    "sensors are not computed: sensor 'angle'",
+    "sensor 'mood' stays zero: user is not supported",
   ]
 
 

@@ -1,0 +1,125 @@
+"""What follows from an evaluated state: accelerations, momenta and forces of bodies, each computed on demand.
+
+MuJoCo gives spatial quantities of bodies about the centre of mass of the tree that they belong to. Here they
+are about the origin of the tree, as everywhere in the engine, and move to the centre where they are reported.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from physics.equality import attachment_forces
+from physics.forward import Evaluation
+from physics.kinematics import propagate
+from physics.model import Model
+from physics.passive import spring_energy
+from physics.spatial import NO_FORCE, Force, Motion, Vector, cross_force, dot, vector
+from physics.trace import Number, Program, is_zero, maximum
+
+TINY = 1e-15  # [kg] a subtree of less mass is massless
+
+
+class Derived:
+  """Quantities of one evaluated state; lists are by body."""
+
+  def __init__(self, program: Program, model: Model, evaluation: Evaluation) -> None:
+    self.program, self.model, self.evaluation = program, model, evaluation
+    self.smooth, self.qacc = evaluation.smooth, evaluation.qacc
+    self.state, self.poses = self.smooth.state, self.smooth.poses
+
+  @cached_property
+  def accelerations(self) -> list[Motion]:
+    """Accelerations about the tree origins, gravity included: that of the world is upwards."""
+    joints = propagate(self.model, self.poses, self.qacc)
+    return [bias + joint for bias, joint in zip(self.smooth.acceleration, joints, strict=True)]
+
+  @cached_property
+  def _subtree_mass_moment(self) -> tuple[list[Number], list[Vector]]:
+    """Mass [kg] and first moment [kg m], relative to the tree origin, of each body and all below it."""
+    mass = [inertia.mass for inertia in self.smooth.inertias]
+    moment = [inertia.moment for inertia in self.smooth.inertias]
+    for body in reversed(range(1, self.model.nbody)):
+      parent = self.model.body_parentid[body]
+      mass[parent] = mass[parent] + mass[body]
+      moment[parent] = moment[parent] + (moment[body] + self._shift(body) * mass[body])
+    return mass, moment
+
+  @cached_property
+  def subtree_centers(self) -> list[Vector]:
+    """Centre of mass [m] of each body and all below it, relative to the tree origin."""
+    centers = []
+    for body, (mass, moment) in enumerate(zip(*self._subtree_mass_moment, strict=True)):
+      if is_zero(mass):
+        centers.append(self.poses.relative(body, vector(self.model.body_ipos[body])))
+      else:
+        centers.append(moment * (1.0 / maximum(mass, TINY)))
+    return centers
+
+  @cached_property
+  def centers(self) -> list[Vector]:
+    """MuJoCo's reference of each body's spatial quantities: the centre of mass of all below its root body."""
+    p, roots = self.poses, self.model.body_rootid
+    return [self.subtree_centers[root] + (p.origin[root] - p.origin[body]) for body, root in enumerate(roots)]
+
+  @cached_property
+  def subtree_momenta(self) -> list[tuple[Vector, Vector]]:
+    """Velocity [m/s] of `subtree_centers`, and angular momentum [kg m^2/s] about them."""
+    momenta = [inertia @ v for inertia, v in zip(self.smooth.inertias, self.smooth.velocity, strict=True)]
+    for body in reversed(range(1, self.model.nbody)):
+      parent = self.model.body_parentid[body]
+      momenta[parent] = momenta[parent] + momenta[body].moved(self._shift(body))
+    masses, _ = self._subtree_mass_moment
+    return [
+      (momentum.force * (1.0 / maximum(mass, TINY)), momentum.moved(-center).torque)
+      for momentum, mass, center in zip(momenta, masses, self.subtree_centers, strict=True)
+    ]
+
+  @cached_property
+  def external_forces(self) -> list[Force]:
+    """Forces of contacts, of connect and of weld constraints, about the tree origins; none on the world."""
+    model, kinds = self.model, self.evaluation.contacts.kinds
+    owners = {int(model.geom_bodyid[geom]) for pair in model.pairs for geom in (pair.geom1, pair.geom2)}
+    index = {body: i for i, body in enumerate(sorted(owners - {0}))}
+    sums = self.program.array(6 * (len(index) + 1))
+    sums.fill([0.0] * len(sums))
+    for kind in kinds:
+      kind.body_forces(sums, index)
+    forces = [NO_FORCE] * model.nbody
+    for body, i in index.items():
+      forces[body] = Force(Vector(*sums.read(6 * i, 3)), Vector(*sums.read(6 * i + 3, 3)))
+    for body, force in attachment_forces(model, self.smooth, self.evaluation.joints):
+      forces[body] = forces[body] + force
+    forces[0] = NO_FORCE
+    return forces
+
+  @cached_property
+  def internal_forces(self) -> list[Force]:
+    """Forces with which parents hold each body and all below it, about `centers` (MuJoCo's `cfrc_int`).
+
+    As in MuJoCo the entry of the world adds forces of several trees, each about its own centre.
+    """
+    forces, smooth = [NO_FORCE], self.smooth
+    for body in range(1, self.model.nbody):
+      inertia, v, a = smooth.inertias[body], smooth.velocity[body], self.accelerations[body]
+      net = inertia @ a + cross_force(v, inertia @ v) + self.external_forces[body] * -1.0
+      forces.append(net.moved(-self.centers[body]))
+    for body in reversed(range(1, self.model.nbody)):
+      parent = self.model.body_parentid[body]
+      forces[parent] = forces[parent] + forces[body]
+    return forces
+
+  @cached_property
+  def kinetic_energy(self) -> Number:
+    """Kinetic energy [J]."""
+    return 0.5 * dot(self.smooth.M @ self.state.qvel, self.state.qvel)
+
+  @cached_property
+  def potential_energy(self) -> Number:
+    """Energy [J] of weight and springs."""
+    _, moment = self._subtree_mass_moment
+    springs = spring_energy(self.model, self.state.qpos, self.smooth.tendons)
+    return springs - dot(vector(self.model.gravity), moment[0])
+
+  def _shift(self, body: int) -> Vector:
+    """Return the vector from the origin of the tree of a body's parent to that of its own."""
+    return self.poses.origin[body] - self.poses.origin[self.model.body_parentid[body]]

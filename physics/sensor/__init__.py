@@ -1,0 +1,44 @@
+"""Sensors: what `sensordata` holds, by MuJoCo's definitions; noise is not added, as MuJoCo does not either.
+
+Source: MuJoCo's XML Reference, section sensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from physics.derived import Derived
+from physics.model import Model
+from physics.sensor.contact import CONTACT_READINGS
+from physics.sensor.frame import FRAME_READINGS
+from physics.sensor.joint import JOINT_READINGS
+from physics.sensor.kinds import POSITIVE, REAL, Kind, Reading, Sensor
+from physics.sensor.subtree import SUBTREE_READINGS
+from physics.sensor.touch import TOUCH_READINGS
+from physics.trace import Number, is_zero, maximum, minimum, number
+
+READINGS: dict[Kind, Reading] = (
+  JOINT_READINGS | FRAME_READINGS | SUBTREE_READINGS | TOUCH_READINGS | CONTACT_READINGS
+)
+UNLIMITED = (Kind.CONTACT,)  # sensors that ignore their cutoff
+
+
+def sensordata(derived: Derived) -> list[Number]:
+  """Return what all sensors measure [nsensordata]; zeros of those that the engine does not compute."""
+  model = derived.model
+  data: list[Number] = [0.0] * model.nsensordata
+  for i in range(model.nsensor):
+    if model.sensor_supported[i]:
+      sensor, at = Sensor.of(model, i), int(model.sensor_adr[i])
+      values = READINGS[sensor.kind](derived, sensor)
+      data[at : at + sensor.size] = _limited(model, i, sensor.kind, values)
+  return data
+
+
+def _limited(model: Model, index: int, kind: Kind, values: Sequence[Number]) -> Sequence[Number]:
+  """Return the values within the sensor's cutoff."""
+  cutoff, datatype = model.sensor_cutoff[index], model.sensor_datatype[index]
+  if is_zero(cutoff) or datatype not in (REAL, POSITIVE) or kind in UNLIMITED:
+    return values
+  below = [minimum(value, number(cutoff)) for value in values]
+  return below if datatype == POSITIVE else [maximum(value, -number(cutoff)) for value in below]

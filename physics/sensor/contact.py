@@ -1,0 +1,226 @@
+"""Contact sensors: which contacts match, and what is reported of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from physics.collision.geometry import default_hint, tangents
+from physics.collision.moving import common_origin
+from physics.contact import MovingContacts, WorldContacts
+from physics.derived import Derived
+from physics.frame import BODY, GEOM, SITE, XBODY, frame
+from physics.model import Model
+from physics.sensor.frame import is_inside
+from physics.sensor.kinds import Kind, Reading, Sensor
+from physics.spatial import ZERO, Force, Vector, cross, dot
+from physics.trace import Integer, Number, Truth, maximum, negate, sqrt, where
+
+FOUND, FORCE, TORQUE, DISTANCE, POSITION, NORMAL, TANGENT = range(7)  # mjtConDataField
+SIZES = (1, 3, 3, 1, 3, 3, 3)
+FIRST, NEAREST, STRONGEST, NET = range(4)  # how contacts are reduced to the sensor's slots
+EMPTY = 1e30  # rank of an empty slot
+TINY = 1e-15  # force [N]
+
+
+@dataclass(frozen=True)
+class Contact:
+  """One contact, inside the loop over its list, as MuJoCo describes contacts."""
+
+  exists: Truth
+  geoms: tuple[Integer | Number, Integer | Number]
+  distance: Number  # [m]
+  point: Vector  # [m] relative to the origin asked for
+  normal: Vector  # from the first geom to the second
+  tangent: Vector
+  force: Force  # on the second geom, at the point
+
+  def in_frame(self, vector: Vector) -> list[Number]:
+    """Return a vector's components along normal and tangents."""
+    axes = (self.normal, self.tangent, cross(self.normal, self.tangent))
+    return [dot(axis, vector) for axis in axes]
+
+
+def contact_origin(derived: Derived) -> Vector:
+  """Return the world position that sums over contacts are taken about: a tree's, which is near them."""
+  moving = np.flatnonzero(derived.model.body_treeid >= 0)
+  return derived.poses.origin[moving[0]] if len(moving) else ZERO
+
+
+def each_contact(derived: Derived, origin: Vector) -> Iterator[Contact]:
+  """Yield the loops over all contacts; points are relative to a world position."""
+  contacts = derived.evaluation.contacts
+  if contacts.world:
+    yield from _with_still_geoms(contacts.world, origin)
+  if contacts.moving:
+    yield from _between_moving_geoms(contacts.moving, origin)
+
+
+def _with_still_geoms(contacts: WorldContacts, origin: Vector) -> Iterator[Contact]:
+  model = contacts.model
+  still = model.body_treeid[model.geom_bodyid] < 0
+  origins = contacts.origins()
+  with contacts.found.each() as entry:
+    sign = contacts.program.table(np.where(still, 1.0, -1.0).tolist(), entry["geom1"])
+    outwards = Vector(*entry.vector("normal"))
+    reference = Vector(*(column[entry["body"]] for column in origins))
+    yield Contact(
+      exists=entry["weight"] > 0.0,
+      geoms=(entry["geom1"], entry["geom2"]),
+      distance=entry["distance"],
+      point=Vector(*entry.vector("point")) + (reference - origin),
+      normal=outwards * sign,
+      tangent=tangents(outwards, Vector(*entry.vector("hint")))[0],
+      force=contacts.wrench(entry) * sign,
+    )
+
+
+def _between_moving_geoms(contacts: MovingContacts, origin: Vector) -> Iterator[Contact]:
+  reference = common_origin(contacts.model, contacts.p, contacts.moving)
+  with contacts.found.each() as entry:
+    normal = Vector(*entry.vector("normal"))
+    yield Contact(
+      exists=entry["weight"] > 0.0,
+      geoms=(entry["geom1"], entry["geom2"]),
+      distance=entry["distance"],
+      point=Vector(*entry.vector("point")) + (reference - origin),
+      normal=normal,
+      tangent=tangents(normal, default_hint(normal))[0],
+      force=contacts.wrench(entry),
+    )
+
+
+class Match:
+  """Which contacts a sensor sees, and which way round."""
+
+  def __init__(self, derived: Derived, sensor: Sensor, origin: Vector) -> None:
+    self.program, self.sensor = derived.program, sensor
+    self.members = [_members(sensor.model, *side) for side in (sensor.target, sensor.reference)]
+    self.zone = frame(sensor.model, derived.poses, *sensor.target) if sensor.target[0] == SITE else None
+    self.zone_center = self.zone.position + (self.zone.origin - origin) if self.zone else ZERO
+
+  def of(self, contact: Contact) -> tuple[Truth, Truth]:
+    """Return whether a contact matches, and whether its normal has to turn round."""
+    (one1, one2), (two1, two2) = (
+      [self.program.table(members, geom) > 0.5 for geom in contact.geoms] for members in self.members
+    )
+    straight, crossed = one1 & two2, one2 & two1
+    matches = contact.exists & (straight | crossed)
+    if self.zone:
+      local = self.zone.rotation.transposed @ (contact.point - self.zone_center)
+      matches = matches & is_inside(self.sensor.model, self.sensor.id, local)
+    return matches, negate(straight)
+
+
+def _members(model: Model, kind: int, index: int) -> list[float]:
+  """Return for each geom whether it belongs to one side of a sensor: 1 or 0."""
+  bodies = model.geom_bodyid
+  if kind == GEOM:
+    belongs = np.arange(model.ngeom) == index
+  elif kind == BODY:
+    belongs = bodies == index
+  elif kind == XBODY:
+    belongs = np.array([_is_below(model, int(body), index) for body in bodies])
+  else:
+    belongs = np.ones(model.ngeom)
+  return belongs.astype(float).tolist()
+
+
+def _is_below(model: Model, body: int, ancestor: int) -> bool:
+  while body > ancestor:
+    body = int(model.body_parentid[body])
+  return body == ancestor
+
+
+def _fields(sensor: Sensor) -> list[int]:
+  """Return what a contact sensor reports, in order."""
+  return [field for field in range(len(SIZES)) if sensor.options[0] >> field & 1]
+
+
+def _contacts(derived: Derived, sensor: Sensor) -> Sequence[Number]:
+  """Return what a contact sensor reports, slot after slot."""
+  origin = contact_origin(derived)
+  match = Match(derived, sensor, origin)
+  return _net(derived, match, origin) if sensor.options[1] == NET else _ranked(derived, match, origin)
+
+
+def _ranked(derived: Derived, match: Match, origin: Vector) -> list[Number]:
+  """Fill the slots with the contacts of least rank, each lane its own, by insertion."""
+  program, sensor = derived.program, match.sensor
+  fields = [field for field in _fields(sensor) if field != FOUND]
+  width = 1 + sum(SIZES[field] for field in fields)  # rank and report
+  slots = program.array(width * (sensor.size // sum(SIZES[field] for field in _fields(sensor))))
+  slots.fill([EMPTY if i % width == 0 else 0.0 for i in range(len(slots))])
+  found, carried = program.variable(0.0), program.array(width)
+  for contact in each_contact(derived, origin):
+    matches, flips = match.of(contact)
+    if matches is False:
+      continue
+    with program.when_any(matches):
+      rank = {NEAREST: contact.distance, STRONGEST: -dot(contact.force.force, contact.force.force)}
+      report = _report(contact, flips, fields, origin)
+      carried.fill([where(matches, rank.get(sensor.options[1], found[0]), EMPTY), *report])
+      found[0] = found[0] + where(matches, 1.0, 0.0)
+      with program.loop(len(slots) // width) as slot:
+        at = slot * width
+        before, after = carried.read(), slots.read(at, width)
+        first = before[0] < after[0]
+        for k, (one, other) in enumerate(zip(before, after, strict=True)):
+          slots[at + k], carried[k] = where(first, one, other), where(first, other, one)
+  result: list[Number] = []
+  for start in range(0, len(slots), width):
+    if FOUND in _fields(sensor):
+      result.append(where(slots[start] < EMPTY, found[0], 0.0))
+    result += slots.read(start + 1, width - 1)
+  return result
+
+
+def _report(contact: Contact, flips: Truth, fields: Sequence[int], origin: Vector) -> list[Number]:
+  """Return a contact's fields; where it turns round, so do normal and first tangent."""
+  sign = where(flips, -1.0, 1.0)
+  force, torque = (contact.in_frame(part) for part in (contact.force.force, contact.force.torque))
+  values: dict[int, Sequence[Number]] = {
+    FORCE: (*force[:2], force[2] * sign),
+    TORQUE: (*torque[:2], torque[2] * sign),
+    DISTANCE: (contact.distance,),
+    POSITION: origin + contact.point,
+    NORMAL: contact.normal * sign,
+    TANGENT: contact.tangent * sign,
+  }
+  return [value for field in fields for value in values[field]]
+
+
+def _net(derived: Derived, match: Match, origin: Vector) -> list[Number]:
+  """Return the sum of the forces that match, in world axes, about the mean of their points by force."""
+  program = derived.program
+  sums = program.array(11)  # contacts, weights, weighted points, force and torque about the origin
+  sums.fill([0.0] * len(sums))
+  for contact in each_contact(derived, origin):
+    matches, flips = match.of(contact)
+    if matches is False:
+      continue
+    with program.when_any(matches):
+      sign = where(matches, where(flips, -1.0, 1.0), 0.0)
+      force = contact.force * sign
+      weight = sqrt(dot(force.force, force.force))
+      about = force.moved(contact.point)
+      added = (where(matches, 1.0, 0.0), weight, *(contact.point * weight), *about.force, *about.torque)
+      sums.fill([a + b for a, b in zip(sums.read(), added, strict=True)])
+  found, weight, *rest = sums.read()
+  point, some = Vector(*rest[:3]) * (1.0 / maximum(weight, TINY)), where(found > 0.0, 1.0, 0.0)
+  net = Force(Vector(*rest[6:]), Vector(*rest[3:6])).moved(-point)
+  values: dict[int, Sequence[Number]] = {
+    FOUND: (found,),
+    FORCE: net.force,
+    TORQUE: net.torque,
+    DISTANCE: (0.0,),
+    POSITION: (origin + point) * where(weight > 0.0, 1.0, 0.0),
+    NORMAL: (some, 0.0, 0.0),
+    TANGENT: (0.0, some, 0.0),
+  }
+  return [value for field in _fields(match.sensor) for value in values[field]]
+
+
+CONTACT_READINGS: dict[Kind, Reading] = {Kind.CONTACT: _contacts}

@@ -1,0 +1,96 @@
+"""What a sensor measures of what: its record in the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from physics.derived import Derived
+from physics.frame import Frame, frame
+from physics.model import Model
+from physics.trace import Number
+
+
+class Kind(IntEnum):
+  """The sensors that the engine computes (mjtSensor)."""
+
+  TOUCH = 0
+  ACCELEROMETER = 1
+  VELOCIMETER = 2
+  GYRO = 3
+  FORCE = 4
+  TORQUE = 5
+  MAGNETOMETER = 6
+  JOINTPOS = 9
+  JOINTVEL = 10
+  TENDONPOS = 11
+  TENDONVEL = 12
+  ACTUATORPOS = 13
+  ACTUATORVEL = 14
+  ACTUATORFRC = 15
+  JOINTACTFRC = 16
+  TENDONACTFRC = 17
+  BALLQUAT = 18
+  BALLANGVEL = 19
+  JOINTLIMITPOS = 20
+  JOINTLIMITVEL = 21
+  JOINTLIMITFRC = 22
+  TENDONLIMITPOS = 23
+  TENDONLIMITVEL = 24
+  TENDONLIMITFRC = 25
+  FRAMEPOS = 26
+  FRAMEQUAT = 27
+  FRAMEXAXIS = 28
+  FRAMEYAXIS = 29
+  FRAMEZAXIS = 30
+  FRAMELINVEL = 31
+  FRAMEANGVEL = 32
+  FRAMELINACC = 33
+  FRAMEANGACC = 34
+  SUBTREECOM = 35
+  SUBTREELINVEL = 36
+  SUBTREEANGMOM = 37
+  INSIDESITE = 38
+  CONTACT = 42
+  E_POTENTIAL = 43
+  E_KINETIC = 44
+
+
+REAL, POSITIVE = range(2)  # mjtDataType that a cutoff limits on both sides, above
+
+
+@dataclass(frozen=True)
+class Sensor:
+  """One sensor of a model."""
+
+  model: Model
+  kind: Kind
+  target: tuple[int, int]  # what it is attached to: type (mjtObj) and number of the element
+  reference: tuple[int, int]  # in what it measures, or a second target; number -1: the world, or none
+  size: int  # how many numbers it gives
+  options: tuple[int, ...]  # of contact sensors: the data, how contacts are reduced
+
+  @staticmethod
+  def of(model: Model, index: int) -> Sensor:
+    """Read a sensor's record."""
+    fields = ("objtype", "objid", "reftype", "refid", "dim", "type")
+    objtype, objid, reftype, refid, size, kind = (int(getattr(model, f"sensor_{f}")[index]) for f in fields)
+    options = tuple(model.sensor_intprm[index].tolist())
+    return Sensor(model, Kind(kind), (objtype, objid), (reftype, refid), size, options)
+
+  @property
+  def id(self) -> int:
+    """Number of the element that the sensor is attached to."""
+    return self.target[1]
+
+  def frame(self, derived: Derived) -> Frame:
+    """Return the frame that the sensor is attached to."""
+    return frame(self.model, derived.poses, *self.target)
+
+  def reference_frame(self, derived: Derived) -> Frame | None:
+    """Return the frame in which the sensor measures; None: the world's."""
+    return frame(self.model, derived.poses, *self.reference) if self.reference[1] >= 0 else None
+
+
+Reading = Callable[[Derived, Sensor], Sequence[Number]]

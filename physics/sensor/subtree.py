@@ -1,0 +1,20 @@
+"""Sensors of a body with all below it, and of the whole model: momenta and energy."""
+
+from __future__ import annotations
+
+from physics.derived import Derived
+from physics.sensor.kinds import Kind, Reading, Sensor
+from physics.spatial import Vector
+
+
+def _center(derived: Derived, sensor: Sensor) -> Vector:
+  return derived.poses.origin[sensor.id] + derived.subtree_centers[sensor.id]
+
+
+SUBTREE_READINGS: dict[Kind, Reading] = {
+  Kind.SUBTREECOM: _center,
+  Kind.SUBTREELINVEL: lambda derived, sensor: derived.subtree_momenta[sensor.id][0],
+  Kind.SUBTREEANGMOM: lambda derived, sensor: derived.subtree_momenta[sensor.id][1],
+  Kind.E_POTENTIAL: lambda derived, _: [derived.potential_energy],
+  Kind.E_KINETIC: lambda derived, _: [derived.kinetic_energy],
+}
