@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from mujoco import mjtGeom, mjtJoint
 
+from physics.delay import delayed_controls
 from physics.model import Floats, Model
 
 HOLD = 10  # steps for which a random control is held
@@ -43,10 +44,12 @@ class States:
         yield field.name, values
 
   def write_to(self, simulation: Any) -> None:
-    """Set a simulation, reset before, to these states; time only where the simulation keeps one."""
+    """Set a simulation, reset before, to these states; only MuJoCo's keeps time and times of the history."""
     for name, values in self.parts():
-      if name != "time" or hasattr(simulation, name):
+      if hasattr(simulation, name):
         getattr(simulation, name)[:] = torch.from_numpy(values)
+      elif name == "history":
+        simulation.past_ctrl[:] = torch.from_numpy(past_controls(simulation.model, values))
 
   def load(self, index: int, data: mujoco.MjData) -> None:
     """Set MuJoCo's data, reset before, to one of them."""
@@ -62,6 +65,21 @@ class States:
     fields = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
     exact = ("history", "time")
     return States(**{n: v if n in exact else v.astype(np.float32).astype(float) for n, v in fields.items()})
+
+
+def past_controls(model: Model, history: Floats) -> Floats:
+  """Return the delayed controls [num_states, rows], oldest first, in MuJoCo's ring buffers [num_states, n].
+
+  A buffer holds a number of the user, the place of the newest sample, the samples' times, the samples.
+  """
+  columns: list[Floats] = []
+  for control, actuator in delayed_controls(model).items():
+    count, width = int(model.actuator_history[actuator, 0]), int(model.actuator_ctrlnum[actuator])
+    first = int(model.mj.actuator_historyadr[actuator])
+    samples = first + 2 + count + (control - int(model.actuator_ctrladr[actuator]))
+    order = (history[:, [first + 1]].astype(int) + 1 + np.arange(count)) % count
+    columns.append(np.take_along_axis(history, samples + width * order, axis=1))
+  return np.concatenate(columns, axis=1)
 
 
 def random_states(model: Model, count: int, seed: int = 0) -> States:

@@ -4,8 +4,9 @@ import mujoco
 import numpy as np
 import torch
 
+from physics.delay import delayed_controls
 from physics.load import load_model
-from physics.parity import MujocoSimulation, random_states, recorded_states
+from physics.parity import MujocoSimulation, NumpySimulation, random_states, recorded_states
 from tests.physics.conftest import GYMNASIUM, load
 
 
@@ -41,6 +42,19 @@ def test_recorded_states_follow_each_other():
     np.testing.assert_allclose(data.qpos, states.qpos[index + 1], atol=1e-6)
     np.testing.assert_allclose(data.qacc_warmstart, states.qacc_warmstart[index + 1], rtol=1e-2, atol=1e-2)
   assert np.abs(states.qpos[20] - states.qpos[19]).max() > 0.01
+
+
+def test_controls_that_act_later_go_along():
+  model = load("drives")
+  states, simulation = recorded_states(model, 20, steps=20), NumpySimulation(model, 20)
+  states.write_to(simulation)
+  row = 0
+  for control, actuator in delayed_controls(model).items():
+    count = model.actuator_history[actuator, 0]
+    given = [states.ctrl[k - count : k, control] for k in range(count, 20)]
+    np.testing.assert_allclose(simulation.past_ctrl[count:, row : row + count], given, rtol=1e-6)
+    row += count
+  assert row == simulation.past_ctrl.shape[1] == 14
 
 
 def test_states_that_cannot_be_rolled_out_stay_where_they_were_drawn():
