@@ -109,7 +109,7 @@ def contact_cone(model: Model, still: bool) -> Cone:
   """Return the cone of contacts with still geoms, or of those between moving ones."""
   dims = [pair.condim for pair in model.pairs if has_still_geom(model, pair) == still]
   dim = max(dims, default=1)
-  return Elliptic(dim) if model.elliptic and dim > 1 else Pyramid(dim)
+  return Elliptic(dim) if model.cone == "elliptic" and dim > 1 else Pyramid(dim)
 
 
 def has_still_geom(model: Model, pair: ContactPair) -> bool:
@@ -124,6 +124,8 @@ def contact_law(model: Model, pair: ContactPair) -> dict[str, Number]:
   `spin` [m], `roll` and `cross_roll` over those of the tangents [m]; what the cone needs; and the weight that
   makes the normal's, or every edge's, D = weight * impedance / (1 - impedance).
   """
+  if pair.law is not None:
+    return dict(pair.law)
   cone = contact_cone(model, has_still_geom(model, pair))
   b1, b2 = (int(model.geom_bodyid[g]) for g in (pair.geom1, pair.geom2))
   inverse_mass = number(model.body_invweight0[b1, 0]) + number(model.body_invweight0[b2, 0])

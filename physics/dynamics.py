@@ -17,11 +17,10 @@ from physics.spatial import (
   Motion,
   Quaternion,
   Stiffness,
-  constant,
   cross_force,
   vector,
 )
-from physics.trace import Number, number
+from physics.trace import Number, Scalar, maximum, number
 
 
 def ancestors(model: Model, dof: int) -> Iterator[int]:
@@ -94,5 +93,8 @@ def bias_forces(
 
 
 def _is_isotropic(local: Matrix) -> bool:
-  values = np.array([[constant(x) for x in row] for row in local])
+  """Return whether an inertia is known to be the same about all axes."""
+  if any(isinstance(x, Scalar) for row in local for x in row):
+    return False
+  values = np.array(local, float)
   return np.allclose(values, values[0, 0] * np.eye(3), rtol=0.0, atol=1e-12 * np.abs(values).max())

@@ -39,19 +39,19 @@ def lanes_on(device: str) -> int:
 def build_kernel(program: Program, device: str) -> wp.Kernel:
   """Return the kernel of a traced step for "cpu" or "cuda", compiled at its first launch, then cached.
 
-  Arguments: first, the first lane group of the launch; substeps, stride, integrate and the arrays state and
-  control as `trace_step` declares them. Works without a GPU too: the kernel is then there to be compiled
-  ahead of time.
+  Arguments: first, the first lane group of the launch; substeps, stride, integrate and the arrays state,
+  control and parameters as `trace_step` declares them. Works without a GPU too: the kernel is then there to
+  be compiled ahead of time.
   """
   start_warp()
-  memory: Any = wp.array2d(dtype=wp.float32)
+  x: Any = wp.array2d(dtype=wp.float32)
 
-  def native_step(env: int, substeps: int, stride: int, integrate: int, state: memory, control: memory): ...  # type: ignore  # noqa: ANN202, PGH003 (Warp's own types)
+  def body(env: int, substeps: int, stride: int, integrate: int, state: x, control: x, parameters: x): ...  # type: ignore  # noqa: ANN202, PGH003, PLR0913, PLR0917 (Warp's own types)
 
-  native = wp.func_native(native_source(program, lanes_on(device)))(native_step)
+  native = wp.func_native(native_source(program, lanes_on(device)))(body)
 
-  def step(first: int, substeps: int, stride: int, integrate: int, state: memory, control: memory):  # type: ignore  # noqa: ANN202, PGH003
-    native(wp.tid() + first, substeps, stride, integrate, state, control)  # type: ignore[operator]
+  def step(first: int, substeps: int, stride: int, integrate: int, state: x, control: x, parameters: x):  # type: ignore  # noqa: ANN202, PGH003, PLR0913, PLR0917
+    native(wp.tid() + first, substeps, stride, integrate, state, control, parameters)  # type: ignore[operator]
 
   options = {"enable_backward": False, "max_unroll": 0, "cpu_compiler_flags": CPU_FLAGS, "fast_math": True}
   if device.startswith("cuda"):

@@ -4,7 +4,7 @@ import copy
 import dataclasses
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -15,6 +15,7 @@ from mujoco import mjtBias, mjtCone, mjtDisableBit, mjtDyn, mjtGain, mjtIntegrat
 from physics.model import ACTIVATIONS, Floats, Model
 from physics.pairs import ContactPair, contact_pairs
 from physics.support import UnsupportedModel, disabled, enum_name, label, unsupported, unsupported_sensors
+from physics.variable import check_varied
 
 Source: TypeAlias = str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel
 
@@ -26,12 +27,19 @@ INTEGRATORS = {
 }
 
 
-def load_model(source: Source, *, integrator: Literal["Euler", "RK4", "implicitfast"] | None = None) -> Model:
+def load_model(
+  source: Source,
+  *,
+  integrator: Literal["Euler", "RK4", "implicitfast"] | None = None,
+  vary: Sequence[str] = (),
+) -> Model:
   """Compile `source` (path, XML text, MjSpec or MjModel) and read it; the argument is left as it was.
 
-  `integrator` replaces the one that the file asks for. Another solver than Newton is replaced, with a
-  warning, since all solvers of MuJoCo share their solution. A warning names sensors that stay zero.
-  Raises UnsupportedModel for what the engine lacks, ValueError for what MuJoCo's compiler refuses.
+  `integrator` replaces the one that the file asks for. `vary` names the fields of which every environment
+  of a simulation has its own (`variable.VARIABLE`). Another solver than Newton is replaced, with a warning,
+  since all solvers of MuJoCo share their solution. A warning names sensors that stay zero. Raises
+  UnsupportedModel for what the engine lacks, ValueError for what MuJoCo's compiler refuses and for fields that
+  cannot vary.
   """
   mj = _compile(source)
   if integrator is not None:
@@ -47,7 +55,7 @@ def load_model(source: Source, *, integrator: Literal["Euler", "RK4", "implicitf
   for value in values.values():
     if isinstance(value, np.ndarray):
       value.setflags(write=False)
-  return Model(**values, pairs=pairs, mj=mj)
+  return Model(**values, varied=check_varied(vary), pairs=pairs, mj=mj)
 
 
 def _compile(source: Source) -> mujoco.MjModel:
@@ -71,7 +79,7 @@ def _fields(mj: mujoco.MjModel) -> dict[str, Any]:
   mocap = np.argsort(np.where(mj.body_mocapid < 0, mj.nbody, mj.body_mocapid))[: mj.nmocap]
   return values | {
     "integrator": next(name for name, value in INTEGRATORS.items() if value == mj.opt.integrator),
-    "elliptic": mj.opt.cone == mjtCone.mjCONE_ELLIPTIC,
+    "cone": enum_name(mjtCone(mj.opt.cone)),
     "body_weldid": np.where(mj.body_treeid < 0, 0, mj.body_weldid).astype(np.int64),
     "mocap_pos0": mj.body_pos[mocap],
     "mocap_quat0": mj.body_quat[mocap],
@@ -177,11 +185,7 @@ def _switched_off(mj: mujoco.MjModel) -> Iterator[str]:
 def _pairs(mj: mujoco.MjModel) -> tuple[ContactPair, ...]:
   if disabled(mj, mjtDisableBit.mjDSBL_CONSTRAINT, mjtDisableBit.mjDSBL_CONTACT):
     return ()
-  return contact_pairs(
-    mj,
-    filter_parent=not disabled(mj, mjtDisableBit.mjDSBL_FILTERPARENT),
-    min_time_constant=0.0 if disabled(mj, mjtDisableBit.mjDSBL_REFSAFE) else 2 * mj.opt.timestep,
-  )
+  return contact_pairs(mj, filter_parent=not disabled(mj, mjtDisableBit.mjDSBL_FILTERPARENT))
 
 
 def _warn(mj: mujoco.MjModel) -> None:

@@ -47,7 +47,7 @@ class Model:
   wind: Floats  # [3] velocity of the fluid around [m/s]
   iterations: int
   impratio: float
-  elliptic: bool  # friction cones are elliptic, not pyramids
+  cone: Literal["pyramidal", "elliptic"]  # of friction
 
   qpos0: Floats
   qpos_spring: Floats
@@ -71,6 +71,7 @@ class Model:
   body_inertia: Floats
   body_invweight0: Floats
   body_gravcomp: Floats
+  body_simple: Ints  # 2: its joints are slides along the axes of its inertia
 
   jnt_type: Ints
   jnt_qposadr: Ints
@@ -106,6 +107,16 @@ class Model:
   geom_quat: Floats
   geom_size: Floats
   geom_rbound: Floats
+  geom_priority: Ints
+  geom_solmix: Floats
+  geom_friction: Floats
+  geom_solref: Floats
+  geom_solimp: Floats
+
+  pair_friction: Floats
+  pair_solref: Floats
+  pair_solreffriction: Floats
+  pair_solimp: Floats
   geom_dataid: Ints
 
   site_bodyid: Ints
@@ -209,6 +220,7 @@ class Model:
   warmstart_enabled: bool
   refsafe: bool  # time constants of constraints are at least two time steps
 
+  varied: tuple[str, ...]  # fields of which every environment has its own
   pairs: tuple[ContactPair, ...]  # all geom pairs that can collide
   mj: Any  # mujoco.MjModel, the compiled model itself: for parity tests and people
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 
 import numpy as np
 import torch
 import warp as wp
 
-from physics.kernel import CUDA_BLOCK, build_kernel, lanes_on
+from physics.kernel import lanes_on
+from physics.launcher import Launcher, Parameters
 from physics.layout import COUNTERS, STATE, Layout, default_outputs, field_shapes
 from physics.model import Floats, Model
 from physics.step import trace_step
 from physics.trace import Program
-
-SLICES_PER_THREAD = 4  # more slices than threads: environments with many contacts do not hold the others up
+from physics.vary import Variation
 
 
 class Simulation:
@@ -25,7 +23,8 @@ class Simulation:
 
   Fields are torch views `[num_envs, ...]` on memory laid out `[field, env]`, float32 (counters int32), with
   MuJoCo's names, shapes and conventions; write them in place. Derived fields (all but state and input) are
-  those at the start of the last substep.
+  those at the start of the last substep. The fields that the model varies are views too; what follows from
+  them follows when the next step begins. A reset leaves them as they are.
 
   Args:
     model: from `load_model`.
@@ -66,21 +65,32 @@ class Simulation:
   ) -> None:
     self.model, self.num_envs, self.device = model, num_envs, torch.device(device)
     self.layout = Layout(model, default_outputs(model) if outputs is None else tuple(outputs))
-    self.program: Program = trace_step(model, self.layout, moving_capacity)
-    self._kernel = build_kernel(self.program, self.device.type)
-    self._lanes = lanes_on(self.device.type)
-    self._groups = -(-num_envs // self._lanes)
-    self._memory = torch.zeros(self.layout.rows, self._groups * self._lanes, device=self.device)
-    self._controls = torch.zeros(max(1, model.nu), self._groups * self._lanes, device=self.device)
+    self.variation = Variation(model)
+    self.program: Program = trace_step(model, self.layout, moving_capacity, self.variation)
+    lanes = lanes_on(self.device.type)
+    groups = -(-num_envs // lanes)
+    self._memory, self._controls, self._parameters = (
+      torch.zeros(rows, groups * lanes, device=self.device)
+      for rows in (self.layout.rows, max(1, model.nu), max(1, self.variation.rows))
+    )
     self._start = torch.tensor(start_values(model), dtype=torch.float32, device=self.device)[:, None]
     self._memory[: self.layout.state_rows] = self._start
     self._memory[self.layout.blocks["mask"].start] = 1.0
     for name in self.layout.blocks:
       setattr(self, name, self._view(name))
+    for name in model.varied:
+      block = self.variation.blocks[name]
+      rows = self._parameters[block.start : block.start + block.rows]
+      rows.copy_(torch.tensor(getattr(model, name), device=self.device).reshape(-1, 1).expand_as(rows))
+      setattr(self, name, rows[:, :num_envs].T.unflatten(1, block.shape))
     self.ctrl = self._controls[: model.nu, :num_envs].T
     self.threads = (threads or len(os.sched_getaffinity(0))) if self.device.type == "cpu" else 1
-    self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
-    self._recorded: dict[tuple[int, int, int], list[wp.Launch]] = {}  # launches by their parameters
+    pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
+    self._step = Launcher(self.program, self.device, groups, pool, self.threads)
+    program = self.variation.program
+    self._derive = Launcher(program, self.device, groups, pool, self.threads) if program else None
+    self._derived_at = -1  # version of the parameters that the derived ones follow from
+    self._recorded: dict[Parameters, list[wp.Launch]] = {}
 
   def step(self, substeps: int = 1, ctrl: torch.Tensor | None = None) -> None:
     """Advance all environments by `substeps` time steps in one launch.
@@ -97,7 +107,7 @@ class Simulation:
       raise ValueError(f"ctrl has shape {tuple(ctrl.shape)}, expected {(self.num_envs, substeps, nu)}")
     controls = torch.zeros(substeps * nu, self._memory.shape[1], device=self.device)
     controls[:, : self.num_envs] = ctrl.reshape(self.num_envs, -1).T
-    self._run(self._record(controls, (substeps, nu, 1)))
+    self._run(self._step.record((substeps, nu, 1), [self._memory, controls, self._parameters]))
     self.ctrl[:] = ctrl[:, -1]
 
   def forward(self, mask: torch.Tensor | None = None) -> None:
@@ -120,14 +130,17 @@ class Simulation:
 
   def get_state(self) -> torch.Tensor:
     """Return a copy [rows, num_envs] of everything that the future depends on."""
-    state = self._memory[: self.layout.state_rows, : self.num_envs]
-    return torch.cat([state, self._controls[:, : self.num_envs]])
+    return torch.cat([rows[:, : self.num_envs] for rows in self._everything()])
 
   def set_state(self, state: torch.Tensor) -> None:
     """Restore what `get_state` returned."""
-    rows = self.layout.state_rows
-    self._memory[:rows, : self.num_envs] = state[:rows]
-    self._controls[:, : self.num_envs] = state[rows:]
+    parts = self._everything()
+    for rows, saved in zip(parts, state.split([len(rows) for rows in parts]), strict=True):
+      rows[:, : self.num_envs] = saved
+
+  def _everything(self) -> list[torch.Tensor]:
+    varied = sum(self.variation.blocks[name].rows for name in self.model.varied)
+    return [self._memory[: self.layout.state_rows], self._controls, self._parameters[:varied]]
 
   def _view(self, name: str) -> torch.Tensor:
     block = self.layout.blocks[name]
@@ -136,41 +149,19 @@ class Simulation:
       rows = self._memory.view(torch.int32)[block.start : block.start + 1, : self.num_envs].T
     return rows.unflatten(1, block.shape) if block.shape else rows[:, 0]
 
-  def _record(self, controls: torch.Tensor, parameters: tuple[int, int, int]) -> list[wp.Launch]:
-    """Record one launch per slice of lane groups; parameters are substeps, stride and integrate."""
-    memory, control = wp.from_torch(self._memory), wp.from_torch(controls)
-    device = wp.device_from_torch(self.device)
-    slices = min(self._groups, self.threads * SLICES_PER_THREAD) if self.threads > 1 else 1
-    bounds = np.linspace(0, self._groups, slices + 1).astype(int)
-    return [
-      wp.launch(
-        self._kernel,
-        end - first,
-        inputs=[first, *parameters, memory, control],
-        device=device,
-        block_dim=CUDA_BLOCK if self.device.type == "cuda" else 1,
-        record_cmd=True,
-      )
-      for first, end in pairwise(bounds.tolist())
-    ]
-
-  def _launch(self, parameters: tuple[int, int, int]) -> None:
+  def _launch(self, parameters: Parameters) -> None:
     """Launch the kernel on the simulation's own controls."""
     if parameters not in self._recorded:
-      self._recorded[parameters] = self._record(self._controls, parameters)
+      arrays = [self._memory, self._controls, self._parameters]
+      self._recorded[parameters] = self._step.record(parameters, arrays)
     self._run(self._recorded[parameters])
 
   def _run(self, launches: list[wp.Launch]) -> None:
-    """Run the slices, each thread taking the next one when it has done its last."""
-    # On a GPU the launch takes its place in torch's stream, behind what wrote the views.
-    stream = wp.stream_from_torch(self.device) if self.device.type == "cuda" else None
-    slices = iter(launches)
-    others = (
-      [self._pool.submit(_drain, slices, stream) for _ in range(self.threads - 1)] if self._pool else []
-    )
-    _drain(slices, stream)
-    for other in others:
-      other.result()
+    """Run a step's launches, after what follows from parameters that were written since the last time."""
+    if self._derive and self._parameters._version != self._derived_at:
+      self._derive.run(self._derive.record((0, 0, 0), [self._memory, self._controls, self._parameters]))
+      self._derived_at = self._parameters._version
+    self._step.run(launches)
 
 
 def start_values(model: Model) -> Floats:
@@ -178,8 +169,3 @@ def start_values(model: Model) -> Floats:
   defaults = {"qpos": model.qpos0, "mocap_pos": model.mocap_pos0, "mocap_quat": model.mocap_quat0}
   shapes = field_shapes(model)
   return np.concatenate([defaults.get(name, np.zeros(shapes[name])).ravel() for name in STATE])
-
-
-def _drain(slices: Iterator[wp.Launch], stream: wp.Stream | None) -> None:
-  for launch in slices:
-    launch.launch(stream)

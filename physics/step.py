@@ -10,16 +10,21 @@ from physics.model import Model
 from physics.outputs import Outputs
 from physics.state import Memory
 from physics.trace import Number, Program
+from physics.vary import Variation
 
 
-def trace_step(model: Model, layout: Layout, moving_capacity: int | None = None) -> Program:
+def trace_step(
+  model: Model, layout: Layout, moving_capacity: int | None = None, variation: Variation | None = None
+) -> Program:
   """Trace `substeps` time steps in one program.
 
   Parameters: substeps; stride, the rows from one substep's controls to the next one's (0: held); integrate
   (0: the state stays, derived quantities are computed). Arrays: state `[layout.rows, env]`, control `[row,
-  env]`.
+  env]`, parameters `[variation.rows, env]` of a model with varied fields.
   """
   program = Program()
+  if variation:
+    model = variation.model_in(program)
   substeps, stride, integrate = (program.parameter(name) for name in ("substeps", "stride", "integrate"))
   selected = program.read_memory("state", layout.blocks["mask"].start) > 0.5
   memory = Memory(program, layout)

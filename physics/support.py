@@ -22,7 +22,6 @@ from mujoco import (
 )
 
 from physics.collision.narrow import NARROW
-from physics.model import Floats
 from physics.pairs import ContactPair
 from physics.sensor import READINGS
 
@@ -159,7 +158,7 @@ def _unsupported_contacts(mj: mujoco.MjModel, pairs: tuple[ContactPair, ...]) ->
       yield " against ".join(names), "solref of mixed signs"
 
 
-def _mixes_formats(solref: Floats) -> bool:
+def _mixes_formats(solref: Any) -> bool:
   """Return whether only one number is negated stiffness or damping, so that MuJoCo would use its default."""
   return bool((solref[0] > 0) != (solref[1] > 0))
 

@@ -24,17 +24,17 @@ class Tendons:
 
 def tendons(model: Model, state: State) -> Tendons:
   """Return lengths, velocities and moment arms (MuJoCo's `ten_length`, `ten_velocity`, `ten_J`)."""
-  result = Tendons([], [], [])
-  for tendon in range(model.ntendon):
-    first = int(model.tendon_adr[tendon])
-    length: Number = 0.0
-    jacobian: dict[int, Number] = {}
-    for part in range(first, first + int(model.tendon_num[tendon])):
-      joint, coefficient = int(model.wrap_objid[part]), number(model.wrap_prm[part])
-      dof = int(model.jnt_dofadr[joint])
-      length = length + coefficient * state.qpos[model.jnt_qposadr[joint]]
-      jacobian[dof] = coefficient
-    result.length.append(length)
-    result.velocity.append(dot(jacobian.values(), [state.qvel[dof] for dof in jacobian]))
-    result.jacobian.append(jacobian)
-  return result
+  jacobian = [tendon_jacobian(model, tendon) for tendon in range(model.ntendon)]
+  positions = [state.qpos[model.jnt_qposadr[joint]] for joint in model.dof_jntid]
+  length, velocity = (
+    [dot(row.values(), [values[dof] for dof in row]) for row in jacobian]
+    for values in (positions, state.qvel)
+  )
+  return Tendons(length, velocity, jacobian)
+
+
+def tendon_jacobian(model: Model, tendon: int) -> dict[int, Number]:
+  """Return a tendon's moment arms by degree of freedom: they do not depend on the pose."""
+  first = int(model.tendon_adr[tendon])
+  parts = range(first, first + int(model.tendon_num[tendon]))
+  return {int(model.jnt_dofadr[model.wrap_objid[part]]): number(model.wrap_prm[part]) for part in parts}

@@ -13,116 +13,10 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral
-from typing import Any, Union
+from typing import Any
 
 from physics.statement import Statement, Value, prune, walk
-
-Number = Union["Scalar", float]
-Truth = Union["Mask", bool]
-Integer = Union["Index", int]
-
-
-class Scalar(Value):
-  """A float per lane."""
-
-  __slots__ = ()
-
-  def __add__(self, other: Number) -> Number:
-    return self if _is(other, 0.0) else self.program.op("add", Scalar, self, other)
-
-  def __radd__(self, other: float) -> Number:
-    return self + other
-
-  def __sub__(self, other: Number) -> Number:
-    if other is self:
-      return 0.0
-    return self if _is(other, 0.0) else self.program.op("sub", Scalar, self, other)
-
-  def __rsub__(self, other: float) -> Number:
-    return -self if _is(other, 0.0) else self.program.op("sub", Scalar, other, self)
-
-  def __mul__(self, other: Number) -> Number:
-    if _is(other, 0.0):
-      return 0.0
-    if _is(other, 1.0):
-      return self
-    return -self if _is(other, -1.0) else self.program.op("mul", Scalar, self, other)
-
-  def __rmul__(self, other: float) -> Number:
-    return self * other
-
-  def __truediv__(self, other: Number) -> Number:
-    return self.program.op("div", Scalar, self, other) if isinstance(other, Scalar) else self * (1.0 / other)
-
-  def __rtruediv__(self, other: float) -> Number:
-    return 0.0 if _is(other, 0.0) else self.program.op("div", Scalar, other, self)
-
-  def __neg__(self) -> Scalar:
-    return self.program.op("neg", Scalar, self)
-
-  def __lt__(self, other: Number) -> Mask:
-    return self.program.op("lt", Mask, self, other)
-
-  def __gt__(self, other: Number) -> Mask:
-    return self.program.op("lt", Mask, other, self)
-
-  def __le__(self, other: Number) -> Mask:
-    return self.program.op("le", Mask, self, other)
-
-  def __ge__(self, other: Number) -> Mask:
-    return self.program.op("le", Mask, other, self)
-
-
-class Mask(Value):
-  """A truth value per lane."""
-
-  __slots__ = ()
-
-  def __and__(self, other: Truth) -> Truth:
-    if isinstance(other, bool):
-      return self if other else False
-    return self.program.op("and", Mask, self, other)
-
-  __rand__ = __and__
-
-  def __or__(self, other: Truth) -> Truth:
-    if isinstance(other, bool):
-      return True if other else self
-    return self.program.op("or", Mask, self, other)
-
-  __ror__ = __or__
-
-  def __invert__(self) -> Mask:
-    return self.program.op("not", Mask, self)
-
-
-class Word(Value):
-  """Thirty-one bits per lane."""
-
-  __slots__ = ()
-
-  def bit(self, position: int) -> Mask:
-    """Return whether the bit is set."""
-    return self.program.op("bit", Mask, self, position)
-
-
-class Index(Value):
-  """An integer shared by the lane group."""
-
-  __slots__ = ()
-
-  def __add__(self, other: Integer) -> Index:
-    return self if isinstance(other, int) and other == 0 else self.program.op("iadd", Index, self, other)
-
-  __radd__ = __add__
-
-  def __sub__(self, other: Integer) -> Index:
-    return self.program.op("isub", Index, self, other)
-
-  def __mul__(self, other: Integer) -> Index:
-    return self if isinstance(other, int) and other == 1 else self.program.op("imul", Index, self, other)
-
-  __rmul__ = __mul__
+from physics.value import Index, Integer, Number, Parameter, Scalar, Truth, Word
 
 
 class Array:
@@ -223,6 +117,13 @@ class Program:
     """Read this group's floats of one row of an argument array `[row, env]`."""
     result = Scalar(self, self.name())
     self.statement("read", memory, result, (row,))
+    return result
+
+  def read_parameter(self, row: int) -> Parameter:
+    """Read a row of the array `parameters`."""
+    result = Parameter(self, self.name())
+    result.row = row
+    self.statement("read", "parameters", result, (row,))
     return result
 
   def write_memory(
@@ -410,10 +311,6 @@ def _call(op: str, fold: Callable[..., float], *args: Number) -> Number:
     if isinstance(arg, Scalar):
       return arg.program.op(op, Scalar, *args)
   return fold(*args)
-
-
-def _is(value: object, constant: float) -> bool:
-  return not isinstance(value, Value) and value == constant
 
 
 def _key(arg: object) -> object:

@@ -130,7 +130,7 @@ def run_native(program, rows, inputs, lanes, monkeypatch):
   control = wp.array(inputs, dtype=wp.float32, device="cpu")
   groups = ENVS // lanes
   for first, count in ((0, groups // 3), (groups // 3, groups - groups // 3)):
-    arguments = [first, *PARAMETERS.values(), state, control]
+    arguments = [first, *PARAMETERS.values(), state, control, control]
     wp.launch(step, count, inputs=arguments, device="cpu", block_dim=1)
   return state.numpy()
 

@@ -1,14 +1,10 @@
 """Random models against MuJoCo C."""
 
-import os
-
-import numpy as np
-import pytest
 from hypothesis import HealthCheck, event, given, settings
 
 from physics.load import load_model
 from physics.parity import NumpySimulation, random_states
-from physics.parity.compare import DOUBLE, SINGLE, Trial, outputs
+from physics.parity.compare import DOUBLE, Trial, outputs
 from physics.simulation import Simulation
 from tests.physics.mjcf import models
 

@@ -33,9 +33,9 @@ def square():
 def launch(program, first=0, groups=1):
   kernel = build_kernel(program, "cpu")
   state = np.tile(np.arange(4.0, dtype=np.float32), (2, groups * CPU_LANES // 4))
-  memory, control = (wp.array(x, dtype=wp.float32, device="cpu") for x in (state, state[:1]))
-  wp.launch(kernel, groups - first, inputs=[first, 1, 0, 0, memory, control], device="cpu", block_dim=1)
-  return memory.numpy()[1]
+  memory = [wp.array(x, dtype=wp.float32, device="cpu") for x in (state, state[:1], state[:1])]
+  wp.launch(kernel, groups - first, inputs=[first, 1, 0, 0, *memory], device="cpu", block_dim=1)
+  return memory[0].numpy()[1]
 
 
 @pytest.mark.parametrize(("device", "lanes"), [("cpu", CPU_LANES), ("cuda", 1), ("cuda:1", 1)])

@@ -305,16 +305,17 @@ def test_pairs_are_mujocos_contacts(seed):
     np.testing.assert_array_equal(pair.solreffriction, contact.solreffriction)
     np.testing.assert_allclose(
       data.efc_KBIP[contact.efc_address][:3],
-      (*stiffness_and_damping(pair), smooth_step(abs(contact.dist - pair.margin), pair.solimp)),
+      (*stiffness_and_damping(model, pair), smooth_step(abs(contact.dist - pair.margin), pair.solimp)),
       rtol=1e-12,
     )
 
 
-def stiffness_and_damping(pair):
+def stiffness_and_damping(model, pair):
   """Return K, B of the reference acceleration (MuJoCo's modeling chapter, "Reference")."""
   dmax = pair.solimp[1]
   if pair.solref[0] > 0:
-    return 1 / (dmax * pair.solref[0] * pair.solref[1]) ** 2, 2 / (dmax * pair.solref[0])
+    time = max(pair.solref[0], 2 * model.timestep) if model.refsafe else pair.solref[0]
+    return 1 / (dmax * time * pair.solref[1]) ** 2, 2 / (dmax * time)
   return -pair.solref[0] / dmax**2, -pair.solref[1] / dmax
 
 

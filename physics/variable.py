@@ -1,0 +1,26 @@
+"""Which fields of a model may differ between environments."""
+
+import difflib
+from collections.abc import Sequence
+
+INERTIAL = ("body_mass", "body_inertia", "body_ipos", "body_iquat", "dof_armature", "tendon_armature")
+OF_PAIRS = ("friction", "solref", "solimp")
+VARIABLE = (
+  *INERTIAL,
+  "gravity",
+  *(f"geom_{name}" for name in ("size", *OF_PAIRS)),
+  *(f"pair_{name}" for name in OF_PAIRS),
+  *(f"jnt_{name}" for name in ("stiffness", "range", "solref", "solimp")),
+  *(f"dof_{name}" for name in ("damping", "frictionloss", "solref", "solimp")),
+  *(f"actuator_{name}" for name in ("gainprm", "biasprm", "ctrlrange", "forcerange")),
+  *(f"eq_{name}" for name in ("data", "solref", "solimp")),
+)
+
+
+def check_varied(names: Sequence[str]) -> tuple[str, ...]:
+  """Return the names of fields to vary; ValueError names one that cannot be."""
+  for name in names:
+    if name not in VARIABLE:
+      near = difflib.get_close_matches(name, VARIABLE, n=1, cutoff=0.0)[0]
+      raise ValueError(f"vary: {name!r} cannot vary; the nearest that can is {near!r}")
+  return tuple(dict.fromkeys(names))

@@ -1,0 +1,97 @@
+"""Numbers of the model that differ between environments, and what follows from them.
+
+A varied field is a block of parameters `[row, env]` that the user writes. What the compiler would derive from
+it, inverse weights and constants of contacts, is computed by a program of its own into further blocks. The
+step reads both in place of the model's constants.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from physics.constraint import contact_law
+from physics.inverse_weight import inverse_weights
+from physics.layout import Block
+from physics.model import Model
+from physics.pairs import pair_parameters
+from physics.trace import Program, Scalar
+from physics.variable import INERTIAL, OF_PAIRS
+
+WEIGHTS = ("body_invweight0", "dof_invweight0", "tendon_invweight0")
+LAWS = "contact_laws"
+
+
+class Variation:
+  """The parameters of a model with varied fields, and the program that derives some from others.
+
+  Attributes:
+    blocks: rows of the parameter memory by field: the varied ones, then the derived ones.
+    rows: their number.
+    program: computes the derived blocks of the array `parameters` from the varied ones; None without any.
+  """
+
+  def __init__(self, model: Model) -> None:
+    self.model = model
+    self.blocks: dict[str, Block] = {}
+    self.rows = 0
+    for name in model.varied:
+      self._reserve(name, getattr(model, name).shape)
+    self.law_fields: list[str] = []
+    program = self._derive()
+    self.program = program if len(self.blocks) > len(model.varied) else None
+
+  def model_in(self, program: Program) -> Model:
+    """Return the model with the parameters, as read in a program, in place of its constants."""
+    fields = {name: self._read(program, name) for name in self.blocks if name != LAWS}
+    model = dataclasses.replace(self.model, **fields)
+    if LAWS not in self.blocks:
+      return model
+    laws, pairs = self._read(program, LAWS), []
+    for pair, row in zip(model.pairs, laws, strict=True):
+      law, own = contact_law(self.model, pair), dict(zip(self.law_fields, row, strict=True))
+      pairs.append(dataclasses.replace(pair, law={name: own.get(name, value) for name, value in law.items()}))
+    return dataclasses.replace(model, pairs=tuple(pairs))
+
+  def _reserve(self, name: str, shape: tuple[int, ...]) -> None:
+    self.blocks[name] = Block(self.rows, shape)
+    self.rows += self.blocks[name].rows
+
+  def _read(self, program: Program, name: str) -> Any:
+    block = self.blocks[name]
+    numbers = np.empty(block.rows, object)
+    numbers[:] = [program.read_parameter(block.start + i) for i in range(block.rows)]
+    return numbers.reshape(block.shape)
+
+  def _derive(self) -> Program:
+    """Trace the derived fields, reserving their blocks; return the program."""
+    program = Program()
+    varied = set(self.model.varied)
+    model = dataclasses.replace(self.model, **{name: self._read(program, name) for name in varied})
+    if varied & set(INERTIAL):
+      weights = {name: getattr(self.model, name).shape for name in WEIGHTS}
+      model = dataclasses.replace(model, **inverse_weights(model))
+      for name, shape in weights.items():
+        self._reserve(name, shape)
+        self._write(program, name, getattr(model, name).ravel())
+    if varied & {*INERTIAL, *(f"{kind}_{name}" for kind in ("geom", "pair") for name in OF_PAIRS)}:
+      self._derive_laws(program, model)
+    return program.finish()
+
+  def _derive_laws(self, program: Program, model: Model) -> None:
+    pairs = [
+      dataclasses.replace(q, **pair_parameters(model, (q.geom1, q.geom2), q.explicit)) for q in model.pairs
+    ]
+    laws = [contact_law(model, pair) for pair in pairs]
+    varied = {name for law in laws for name, value in law.items() if isinstance(value, Scalar)}
+    self.law_fields = sorted(varied)
+    if self.law_fields:
+      self._reserve(LAWS, (len(laws), len(self.law_fields)))
+      self._write(program, LAWS, [law.get(name, 0.0) for law in laws for name in self.law_fields])
+
+  def _write(self, program: Program, name: str, values: Sequence[Any]) -> None:
+    for i, value in enumerate(values):
+      program.write_memory("parameters", self.blocks[name].start + i, value)
