@@ -16,7 +16,7 @@ from numbers import Integral
 from typing import Any
 
 from physics.statement import Statement, Value, prune, walk
-from physics.value import Index, Integer, Number, Parameter, Scalar, Truth, Word
+from physics.value import Index, Integer, Mask, Number, Parameter, Scalar, Truth, Word  # noqa: F401 (one vocabulary)
 
 
 class Array:
