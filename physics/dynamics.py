@@ -20,7 +20,7 @@ from physics.spatial import (
   cross_force,
   vector,
 )
-from physics.trace import Number, Scalar, maximum, number
+from physics.trace import Number, Scalar, number
 
 
 def ancestors(model: Model, dof: int) -> Iterator[int]:

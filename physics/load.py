@@ -38,8 +38,8 @@ def load_model(
   `integrator` replaces the one that the file asks for. `vary` names the fields of which every environment
   of a simulation has its own (`variable.VARIABLE`). Another solver than Newton is replaced, with a warning,
   since all solvers of MuJoCo share their solution. A warning names sensors that stay zero. Raises
-  UnsupportedModel for what the engine lacks, ValueError for what MuJoCo's compiler refuses and for fields that
-  cannot vary.
+  UnsupportedModel for what the engine lacks, ValueError for what MuJoCo's compiler refuses and for fields
+  that cannot vary.
   """
   mj = _compile(source)
   if integrator is not None:
