@@ -6,7 +6,7 @@ byte for byte, so that Warp's kernel cache finds it again in the next process.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -163,7 +163,7 @@ class _Native(_Writer):
 
   def lines(self) -> Iterator[str]:
     for (integral, entries), name in self.program.tables.items():
-      text = ", ".join(str(v) if integral else _float(v) for v in entries)
+      text = ", ".join(map(str, entries) if integral else _floats(entries))
       yield f"static const {'int' if integral else 'float'} {name}[{len(entries)}] = {{{text}}};"
     for array in self.program.arrays:
       yield f"{_CTYPE[array.kind]} {array.name}[{array.size}];"
@@ -379,7 +379,11 @@ def _real(value: object) -> object:
 
 
 def _float(value: float) -> str:
-  """Return the shortest literal of a float32, fixed text for a fixed value; what is beyond its range is clipped."""
+  return _floats([value])[0]
+
+
+def _floats(values: Sequence[float]) -> list[str]:
+  """Return the shortest literals of float32s, fixed text for fixed values; what is beyond their range is clipped."""
   largest = np.finfo(np.float32).max
-  text = str(np.clip(np.float64(value), -largest, largest).astype(np.float32))
-  return f"{text}f" if "." in text or "e" in text else f"{text}.0f"
+  texts = map(str, np.clip(np.array(values, float), -largest, largest).astype(np.float32))
+  return [f"{text}f" if "." in text or "e" in text else f"{text}.0f" for text in texts]
