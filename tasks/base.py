@@ -164,8 +164,10 @@ class Task:
     return self._pick([self.model.body_id(name) for name in bodies])
 
   def ctrl_of(self, *actuators: str) -> slice | Tensor:
-    """Return the columns of `ctrl` of the named actuators: a slice if evenly spaced."""
-    return self._pick([self.model.actuator_id(name) for name in actuators])
+    """Return the columns of `ctrl` of the named actuators, in order: a slice if evenly spaced."""
+    owner = np.repeat(np.arange(self.model.nactuator), self.model.actuator_ctrlnum)
+    ids = map(self.model.actuator_id, actuators)
+    return self._pick([control for actuator in ids for control in np.flatnonzero(owner == actuator).tolist()])
 
   # ---- what a trainer uses ----
 
@@ -271,8 +273,9 @@ class Task:
 
   @functools.cached_property
   def _control_range(self) -> tuple[Tensor, Tensor]:
-    """The middle and half width of each actuator's control range [nu]; ValueError where one has none."""
-    for name, limited in zip(self.model.actuator_names, self.model.actuator_ctrllimited, strict=True):
+    """The middle and half width of each control's range [nu]; ValueError where one has none."""
+    names = np.repeat(self.model.actuator_names, self.model.actuator_ctrlnum)
+    for name, limited in zip(names, self.model.actuator_ctrllimited, strict=True):
       if not limited:
         raise ValueError(f"actuator '{name}' has no ctrlrange for the actions: give it one, or write control")
     low, high = self.constant(self.model.actuator_ctrlrange).unbind(-1)

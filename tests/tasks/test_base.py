@@ -225,6 +225,16 @@ def test_names_are_found_and_neighbours_are_views():
     task.qpos_of("bal")
 
 
+def test_an_actuator_may_have_several_controls():
+  class Servo(Sliding):
+    robot = ROBOT.replace("<actuator>", '<actuator><pid name="servo" joint="y" posrange="-1 1"/>')
+
+  task = sliding(kind=Servo)
+  assert [task.ctrl_of(name) for name in ("servo", "lift")] == [slice(0, 2, 1), slice(3, 4, 1)]
+  with pytest.raises(ValueError, match="servo"):
+    task.step(torch.zeros(4, 4))
+
+
 def test_a_reward_and_its_weight_need_each_other():
   @dataclasses.dataclass
   class Misspelt(Config):
