@@ -6,6 +6,13 @@ import pytest
 
 from benchmarks import cases, models
 
+EXPECTED = {
+  "ant_rk4": "RK4",
+  "humanoid_rk4": "RK4",
+  "quadruped": "implicitfast",
+  "arm": "implicitfast",
+  "hand": "implicitfast",
+}
 FEET = ("FR_foot", "FL_foot", "RR_foot", "RL_foot")
 
 
@@ -18,6 +25,12 @@ def rough() -> mujoco.MjModel:
 def test_every_robot_has_a_file(robot: cases.Robot) -> None:
   folder, name = robot.file.split("/", maxsplit=1)
   assert (models.FOLDERS[folder] / name).is_file()
+
+
+@pytest.mark.filterwarnings("ignore:the file asks for the PGS solver")
+@pytest.mark.parametrize("robot", cases.ROBOTS)
+def test_every_robot_loads_with_the_integrator_of_its_case(robot: str) -> None:
+  assert models.load(robot).integrator == EXPECTED.get(robot, "Euler")
 
 
 def test_every_case_measures_a_known_robot() -> None:
