@@ -1,7 +1,7 @@
 """Compacted lists in group-local memory: what a lane group found is packed, and loops visit only that.
 
 A `GroupList` holds entries shared by the group: pushed once if any lane needs them, in a fixed order, with
-room for every candidate, so that it never overflows. A `LaneList` fills its slots lane by lane: slot 3 of one
+room for every candidate that is pushed. A `LaneList` fills its slots lane by lane: slot 3 of one
 environment and slot 3 of its neighbour are unrelated contacts. Its capacity is fixed and what does not fit is
 counted per lane. A field that every push gives the same constant is not stored: reading it gives the
 constant.
@@ -37,13 +37,17 @@ class Entry:
 
 
 class CompactList:
-  """What both lists share: one array per field, constants kept apart."""
+  """What both lists share: one array per field, constants kept apart.
+
+  `dropped[0]` counts per lane what found no room, in the list or on the way to it.
+  """
 
   def __init__(self, program: Program, capacity: int) -> None:
     self.program, self.capacity = program, capacity
     self.fields: dict[str, Array] = {}
     self.constants: dict[str, Any] = {}
     self.size = program.array(1, Index, "n")
+    self.dropped = program.variable(0.0)
 
   @contextmanager
   def each(self) -> Iterator[Entry]:
@@ -82,7 +86,7 @@ class GroupList(CompactList):
 
 
 class LaneList(CompactList):
-  """Slots filled lane by lane; `dropped[0]` counts per lane what found no slot.
+  """Slots filled lane by lane; what finds none is counted as dropped.
 
   Where all slots are taken, the entry of the greatest value of the field `order` gives way; without an order
   the last one does.
@@ -92,7 +96,6 @@ class LaneList(CompactList):
     super().__init__(program, capacity)
     self.order = self.field(order, Scalar) if order else None
     self.name = program.name("lanes")
-    self.dropped = program.variable(0.0)
 
   @property
   def needed(self) -> list[Array]:

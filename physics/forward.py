@@ -14,6 +14,7 @@ from physics.model import Model
 from physics.rows import friction_rows, limit_rows
 from physics.smooth import Smooth, smooth_dynamics
 from physics.solver import Bodies, Problem, solve
+from physics.spatial import total
 from physics.state import State
 from physics.trace import Array, Number, Program
 
@@ -28,7 +29,7 @@ class Contacts:
   @property
   def dropped(self) -> Number:
     """Contacts that found no slot, per lane."""
-    return self.moving.found.dropped[0] if self.moving else 0.0
+    return total(kind.found.dropped[0] for kind in self.kinds)
 
   @property
   def kinds(self) -> list[WorldContacts | MovingContacts]:

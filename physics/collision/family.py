@@ -10,13 +10,13 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from physics.collision.geometry import PLANE, Shape, Touch, geom_bound
+from physics.collision.geometry import PLANE, Lost, Shape, Touch, geom_bound
 from physics.collision.narrow import Narrow, asset, narrow_phase
 from physics.column import Column
 from physics.model import Model
 from physics.pairs import ContactPair
 from physics.spatial import dot
-from physics.trace import Integer, Number, Program, Truth, number
+from physics.trace import Array, Integer, Number, Program, Truth, number
 
 
 @dataclass(frozen=True)
@@ -69,21 +69,25 @@ class Side:
 
 
 def touches(
-  program: Program, model: Model, family: Family, one: Side, two: Side
+  program: Program, model: Model, family: Family, sides: tuple[Side, Side], dropped: Array
 ) -> Iterator[tuple[Integer, Touch]]:
-  """Yield possible contacts of a family's pairs with the pair's number, inside the loop over the pairs."""
+  """Yield possible contacts of a family's pairs with the pair's number, inside the loop over the pairs.
+
+  What a narrow phase loses is added to `dropped[0]`.
+  """
   pairs, find = family.pairs, family.narrow.find
   margins = Column(program, [number(pair.margin) for pair in pairs])
   reaches = Column(program, [_reach(model, pair) for pair in pairs])
   above_plane = model.geom_type[pairs[0].geom1] == PLANE
   for i in _each(program, len(pairs), unrolled=family.narrow.cheap):
-    near = family.narrow.cheap or _is_near(one.at(i), two.at(i), reaches[i], above_plane)
+    near = family.narrow.cheap or _is_near(sides[0].at(i), sides[1].at(i), reaches[i], above_plane)
     with program.when_any(near):
-      first, second = (
-        replace(side.at(i), asset=a) for side, a in zip((one, two), family.assets, strict=True)
-      )
-      for touch in find(program, first, second, margins[i]):
-        yield i, touch
+      one, two = (replace(side.at(i), asset=a) for side, a in zip(sides, family.assets, strict=True))
+      for found in find(program, one, two, margins[i]):
+        if isinstance(found, Lost):
+          dropped[0] = dropped[0] + found.count
+        else:
+          yield i, found
 
 
 def _each(program: Program, count: int, unrolled: bool) -> Iterator[Integer]:

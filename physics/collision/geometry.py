@@ -45,6 +45,13 @@ class Touch:
   hint: Vector | None = None  # what the first tangent is nearest to; None: the normal's own
 
 
+@dataclass(frozen=True)
+class Lost:
+  """Possible contacts, per lane, for which a narrow phase had no room."""
+
+  count: Number
+
+
 def geom_shape(model: Model, p: Poses, geom: int, origin: Vector) -> Shape:
   """Return a geom relative to a point, itself given relative to the origin of the geom's tree."""
   body = int(model.geom_bodyid[geom])

@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from physics.collision.geometry import BOX, CAPSULE, SPHERE, Shape, Touch
+from physics.collision.geometry import BOX, CAPSULE, SPHERE, Lost, Shape, Touch
 from physics.collision.prism import Prism, Solid, meet
 from physics.compact import LaneList
 from physics.model import Model
@@ -63,30 +63,31 @@ class HeightField:
     return program.table(self.heights, row * float(self.columns) + column)
 
 
-def hfield_sphere(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch]:
+def hfield_sphere(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch | Lost]:
   """Yield the contacts of a height field and a sphere."""
   yield from _touches(program, one, Solid(two.position, (), two.size[0]), margin, MOST[SPHERE])
 
 
-def hfield_capsule(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch]:
+def hfield_capsule(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch | Lost]:
   """Yield the contacts of a height field and a capsule."""
   axis = two.rotation.column(2) * two.size[1]
   yield from _touches(program, one, Solid(two.position, (axis,), two.size[0]), margin, MOST[CAPSULE])
 
 
-def hfield_box(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch]:
+def hfield_box(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch | Lost]:
   """Yield the contacts of a height field and a box."""
   axes = tuple(two.rotation.column(i) * two.size[i] for i in range(3))
   yield from _touches(program, one, Solid(two.position, axes, 0.0), margin, MOST[BOX])
 
 
-def _touches(program: Program, one: Shape, solid: Solid, margin: Number, most: int) -> Iterator[Touch]:
+def _touches(program: Program, one: Shape, solid: Solid, margin: Number, most: int) -> Iterator[Touch | Lost]:
   """Yield the contact with each prism that is near, one after the other in each lane."""
   field: HeightField = one.asset
   inverse = one.rotation.transposed
   axes = tuple(inverse @ axis for axis in solid.half_axes)
   local = Solid(inverse @ (solid.center - one.position), axes, solid.radius)
-  with _near_prisms(program, field, local, margin, most).each() as entry:
+  near = _near_prisms(program, field, local, margin, most)
+  with near.each() as entry:
     exists = absolute(entry["side"]) > 0.5  # zero in lanes without a prism in this slot
     side = where(exists, entry["side"], 1.0)
     prism = Prism(*field.spacing, field.base, (entry["corner"], entry["along_u"], entry["along_v"]))
@@ -97,6 +98,7 @@ def _touches(program: Program, one: Shape, solid: Solid, margin: Number, most: i
     normal, away = (one.rotation @ x for x in _mirrored((normal, away), side))
     touch = partial(_known, distance, normal, solid.center + away)
     yield Touch(exists & (distance < margin), touch)
+  yield Lost(near.dropped[0])
 
 
 def _known(distance: Number, normal: Vector, point: Vector) -> tuple[Number, Vector, Vector]:

@@ -2,7 +2,8 @@
 
 A narrow phase takes the program, two shapes in the order of their types, relative to one reference, and the
 margin [m] below whose distance contact begins. It yields possible contacts, their normals from the first
-shape to the second. It may yield inside loops and guarded blocks: a contact is used where it is yielded.
+shape to the second. It may yield inside loops and guarded blocks: a contact is used where it is yielded. Last
+it may yield how many contacts it lost for want of room.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from physics.collision.geometry import (
   MESH,
   PLANE,
   SPHERE,
+  Lost,
   Shape,
   Touch,
 )
@@ -38,7 +40,7 @@ from physics.trace import Number, Program
 class Narrow:
   """A narrow phase, how many contacts it yields at most, and whether it is as cheap as a bounding test."""
 
-  find: Callable[[Program, Shape, Shape, Number], Iterator[Touch]]
+  find: Callable[[Program, Shape, Shape, Number], Iterator[Touch | Lost]]
   most: int
   cheap: bool = False
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from physics.collision.family import Family, Shapes, families, touches
-from physics.collision.geometry import Touch, geom_shape
+from physics.collision.geometry import Lost, Touch, geom_shape
 from physics.collision.narrow import Narrow
 from physics.kinematics import poses
 from physics.load import load_model
@@ -48,14 +48,19 @@ def find(_program, _one, _two, margin):
   yield Touch(True, lambda: (0.0, ZERO, ZERO))
 
 
-def look(program, model, qpos, cheap=False):
-  """Yield the pairs of a model that the narrow phase above looks at."""
+def find_and_lose(_program, _one, _two, _margin):
+  yield Touch(True, lambda: (0.0, ZERO, ZERO))
+  yield Lost(2.0)
+
+
+def look(program, model, qpos, narrow, dropped):
+  """Yield the pairs of a model that a narrow phase looks at."""
   p = poses(model, qpos)
   origins = [p.origin[body] for body in model.geom_bodyid]
   shapes = Shapes(program, {g: geom_shape(model, p, g, -origin) for g, origin in enumerate(origins)})
-  sides = [shapes.side([getattr(pair, name) for pair in model.pairs]) for name in ("geom1", "geom2")]
-  family = Family(Narrow(find, 1, cheap), model.pairs, (None, None))
-  for pair, _ in touches(program, model, family, *sides):
+  sides = tuple(shapes.side([getattr(pair, name) for pair in model.pairs]) for name in ("geom1", "geom2"))
+  family = Family(narrow, model.pairs, (None, None))
+  for pair, _ in touches(program, model, family, sides, dropped):
     yield pair
 
 
@@ -65,7 +70,7 @@ def looked_at(model, qpos):
   def traced(program, *qpos):
     seen = program.array(len(model.pairs))
     seen.fill([0.0] * len(seen))
-    for pair in look(program, model, list(qpos)):
+    for pair in look(program, model, list(qpos), Narrow(find, 1), program.variable(0.0)):
       seen[pair] = 1.0
     return seen.read()
 
@@ -86,7 +91,19 @@ def test_centres_within_reach_are_looked_at():
 
 def test_all_cheap_pairs_are_looked_at_without_a_loop():
   model, qpos = balls([(0, 0, 0), (0, 1.2, 0), (0.1, 2.5, 0)])
-  assert list(look(Program(), model, qpos.tolist(), cheap=True)) == [0, 1, 2]
+  assert list(look(Program(), model, qpos.tolist(), Narrow(find, 1, cheap=True), None)) == [0, 1, 2]
+
+
+def test_what_is_lost_is_counted():
+  model, qpos = balls([(0, 0, 0), (0, 1.2, 0), (0, 2.3, 0)])
+
+  def traced(program, *qpos):
+    dropped = program.variable(1.0)
+    for _ in look(program, model, list(qpos), Narrow(find_and_lose, 1), dropped):
+      pass
+    return [dropped[0]]
+
+  assert evaluate(traced, *qpos[:, None]).item() == 1 + 2 * 2
 
 
 def test_a_single_pair_needs_no_loop():
