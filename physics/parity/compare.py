@@ -144,7 +144,7 @@ class Trial:
     random = np.random.default_rng(0)
     effects = [
       contact_errors(
-        mujoco_contacts(perturbed(self.model.mj, random), perturbed_states(self.states, random)),
+        mujoco_contacts(perturbed(self.model.mj, random), perturbed_states(self.model, self.states, random)),
         expected,
         0.0,
       )

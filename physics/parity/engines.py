@@ -140,7 +140,7 @@ class NumpySimulation:
   ) -> None:
     self.model, self.num_envs = model, num_envs
     self.layout = Layout(model, tuple(outputs))
-    with _solver_tolerance(1e-13 if dtype == np.float64 else solver.TOLERANCE):
+    with _converging(dtype):
       self._run = numpy_function(trace_step(model, self.layout))
     self._memory = np.zeros((self.layout.rows, num_envs), dtype)
     self._controls = np.zeros((max(1, model.nu), num_envs), dtype)
@@ -175,8 +175,12 @@ class NumpySimulation:
 
 
 @contextmanager
-def _solver_tolerance(tolerance: float) -> Iterator[None]:
-  """Trace with another tolerance of the solver; its own is what float32 resolves."""
-  before, solver.TOLERANCE = solver.TOLERANCE, tolerance
+def _converging(dtype: type[np.floating]) -> Iterator[None]:
+  """Trace a solver that stops where float64 resolves no more; its own tolerances are those of float32."""
+  names = ("TOLERANCE", "STEP_TOLERANCE") if dtype == np.float64 else ()
+  before = {name: getattr(solver, name) for name in names}
+  for name in names:
+    setattr(solver, name, 1e-13)
   yield
-  solver.TOLERANCE = before
+  for name, tolerance in before.items():
+    setattr(solver, name, tolerance)

@@ -7,6 +7,7 @@ import mujoco
 import numpy as np
 from mujoco import mjtDisableBit
 
+from physics.kinematics import BALL, FREE
 from physics.model import Floats, Model
 from physics.parity.engines import read_field
 from physics.parity.states import States
@@ -45,7 +46,10 @@ def reference(model: Model, states: States) -> Dynamics:
 def converging(mj: mujoco.MjModel) -> mujoco.MjModel:
   """Return a copy of the model whose solver starts cold and stops only when float64 has no better answer."""
   mj = copy.copy(mj)
-  mj.opt.tolerance, mj.opt.ls_tolerance = 1e-14, 1e-8
+  mj.opt.tolerance, mj.opt.ls_tolerance = (
+    0.0,
+    1e-8,
+  )  # a positive one ends the search before its gradient vanishes
   mj.opt.iterations, mj.opt.ls_iterations = 200, 200
   mj.opt.disableflags |= mjtDisableBit.mjDSBL_WARMSTART
   return mj
@@ -84,7 +88,7 @@ def one_ulp_effect(model: Model, states: States, draws: int = 16, seed: int = 0)
   expected = reference(model, states)
   effects = []
   for _ in range(draws):
-    found = _dynamics(perturbed(model.mj, random), perturbed_states(states, random))
+    found = _dynamics(perturbed(model.mj, random), perturbed_states(model, states, random))
     effects.append(
       [relative_error(getattr(found, name), getattr(expected, name)) for name in (*STAGES, *STEP)]
     )
@@ -104,7 +108,7 @@ def perturbed(mj: mujoco.MjModel, random: np.random.Generator) -> mujoco.MjModel
   for name in names:
     values = getattr(mj, name, None)
     if isinstance(values, np.ndarray) and values.dtype == np.float64:
-      values[:] = _moved(values, random)
+      values[:] = _turned(values, random) if name.endswith("quat") else _moved(values, random)
   mj.opt.gravity = _moved(mj.opt.gravity, random)
   mj.body_inertia += _moved(about_root, random) - about_root
   return mj
@@ -118,10 +122,26 @@ def _inertia_about_root(mj: mujoco.MjModel) -> Floats:
   return (mj.body_mass * distance**2)[:, None] + mj.body_inertia
 
 
-def perturbed_states(states: States, random: np.random.Generator) -> States:
+def perturbed_states(model: Model, states: States, random: np.random.Generator) -> States:
   """Return the states with every number moved by one float32 unit, time and history excepted."""
   moved = {name: _moved(values, random) for name, values in states.parts() if name not in ("time", "history")}
+  for joint in range(model.njnt):
+    start = {FREE: 3, BALL: 0}.get(int(model.jnt_type[joint]))
+    if start is not None:
+      at = int(model.jnt_qposadr[joint]) + start
+      moved["qpos"][:, at : at + 4] = _turned(states.qpos[:, at : at + 4], random)
+  if states.mocap_quat is not None:
+    moved["mocap_quat"] = _turned(states.mocap_quat, random)
   return dataclasses.replace(states, **moved)
+
+
+def _turned(quaternions: Floats, random: np.random.Generator) -> Floats:
+  """Move the components [..., 4] of rotations by a unit of 1, which is how finely float32 turns things.
+
+  Rotations by nothing, and by half a turn about an axis, stay: they are exact.
+  """
+  moves = random.choice([-1.0, 1.0], size=quaternions.shape) * np.finfo(np.float32).eps
+  return quaternions + moves * (np.abs(quaternions) < 1).all(axis=-1, keepdims=True)
 
 
 def _moved(values: Floats, random: np.random.Generator) -> Floats:

@@ -41,7 +41,7 @@ def rollout(model: Model, simulation: Any, seed: int = 0) -> Finding:
   spread = np.zeros_like(divergence)
   for _ in range(SHADOWS):
     shadow = MujocoSimulation(model, ENVIRONMENTS, mj=perturbed(model.mj, random))
-    perturbed_states(states, random).write_to(shadow)
+    perturbed_states(model, states, random).write_to(shadow)
     spread = np.maximum(spread, _divergence(_run(shadow, controls, rounded=True), expected))
   return Finding("rollout qpos", np.median(divergence, axis=1), FACTOR * np.median(spread, axis=1) + FLOOR)
 

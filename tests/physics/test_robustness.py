@@ -72,8 +72,8 @@ def test_vanishing_masses_and_inertias_stay_finite(joint, inertial):
 def test_a_massless_link_is_as_in_mujoco():
   xml = world(
     """<body><joint axis="0 1 0"/><geom size="0.1" pos="0.1 0 0"/><body pos="0.2 0 0">
-    <geom size="0.1" mass="0"/><body pos="0.2 0 0"><joint axis="0 1 0"/><geom size="0.1" pos="0.1 0 0"/></body>
-    </body></body>"""
+    <geom size="0.1" mass="0"/>
+    <body pos="0.2 0 0"><joint axis="0 1 0"/><geom size="0.1" pos="0.1 0 0"/></body></body></body>"""
   )
   sim, data = stepped(xml), mujoco.MjData(load_model(xml).mj)
   mujoco.mj_step(load_model(xml).mj, data, 50)
