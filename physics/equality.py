@@ -8,30 +8,63 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from physics.constraint import Law, Row, law
+from physics.constraint import JointRows, Law, Row, law
 from physics.kinematics import dofs_above, point_jacobian
 from physics.model import Model
 from physics.rows import Direction, joint_direction, tendon_direction
 from physics.smooth import Smooth
-from physics.spatial import ZERO, Quaternion, Vector, cross, dot, total, vector
+from physics.spatial import ZERO, Force, Quaternion, Vector, cross, dot, total, vector
 from physics.trace import Number, is_zero, number, sqrt
 
 CONNECT, WELD, JOINT, TENDON = range(4)  # mjtEq
+ROWS_OF_ATTACHMENT = {CONNECT: 3, WELD: 6}
 BODY = 1  # mjtObj
 
 
 def equality_rows(model: Model, smooth: Smooth) -> Iterator[Row]:
   """Yield the rows of all equality constraints that are active from the start."""
-  for equality in np.flatnonzero(model.eq_active0).tolist():
+  for equality in _active(model):
     parameters = law(model, model.eq_solref[equality], model.eq_solimp[equality], 0.0)
-    if model.eq_type[equality] in (CONNECT, WELD):
+    if model.eq_type[equality] in ROWS_OF_ATTACHMENT:
       yield from _attachment(model, smooth, equality, parameters)
     else:
       along, residual = _coupling(model, smooth, equality)
       yield _row(parameters, along, residual, residual, 0.0)
+
+
+def attachment_forces(model: Model, smooth: Smooth, rows: JointRows) -> Iterator[tuple[int, Force]]:
+  """Yield body and force, about the body's tree origin, of connect and weld constraints.
+
+  `rows` begin with those of `equality_rows`.
+  """
+  first = 0
+  for equality in _active(model):
+    count = ROWS_OF_ATTACHMENT.get(int(model.eq_type[equality]), 1)
+    if count > 1:
+      one, two = _frames(model, smooth, equality)
+      f = [rows.row_force(first + k) for k in range(count)]
+      torque = ZERO
+      if count == 6:
+        turn = Misalignment(one.turn, two.turn, number(model.eq_data[equality, 10]))
+        torque = turn.torque(Vector(*f[3:]))
+      force = Force(torque, Vector(*f[:3]))
+      yield one.body, force.moved(one.point)
+      yield two.body, force.moved(two.point) * -1.0
+    first += count
+
+
+def _active(model: Model) -> list[int]:
+  """Return the constraints that have rows: those between bodies that never move have none."""
+  return [
+    equality
+    for equality in np.flatnonzero(model.eq_active0).tolist()
+    if int(model.eq_type[equality]) not in ROWS_OF_ATTACHMENT
+    or any(model.body_weldid[body] for body, *_ in _places(model, equality))
+  ]
 
 
 def _row(parameters: Law, along: Direction, residual: Number, distance: Number, drift: Number) -> Row:
@@ -101,6 +134,33 @@ class Deviation:
   inverse_inertia: Number
 
 
+@dataclass(frozen=True)
+class Misalignment:
+  """The vector part of the quaternion e from a second frame to a first one, times a scale [m].
+
+  At an angular velocity w in the second frame's axes e changes at the rate w e / 2.
+  """
+
+  one: Quaternion
+  two: Quaternion
+  scale: Number
+
+  @property
+  def error(self) -> Quaternion:
+    """The quaternion e."""
+    return self.two.conjugate * self.one
+
+  def rate(self, spin: Vector) -> Vector:
+    """Return how it changes at an angular velocity of the first frame against the second."""
+    w = self.two.matrix().transposed @ spin
+    return (w * self.error.w + cross(w, self.error.v)) * (0.5 * self.scale)
+
+  def torque(self, force: Vector) -> Vector:
+    """Return the torque on the first frame of a force on it: the transpose of `rate`."""
+    turned = force * self.error.w + cross(self.error.v, force)
+    return self.two.matrix() @ (turned * (0.5 * self.scale))
+
+
 def _attachment(model: Model, smooth: Smooth, equality: int, parameters: Law) -> Iterator[Row]:
   """Yield three rows that hold two points together, and for a weld three that hold their frames parallel."""
   one, two = _frames(model, smooth, equality)
@@ -112,28 +172,27 @@ def _attachment(model: Model, smooth: Smooth, equality: int, parameters: Law) ->
   for each in deviations:
     for k in range(3):
       jacobian = {dof: column[k] for dof, column in each.columns.items() if not is_zero(column[k])}
-      if jacobian:
-        along = Direction(jacobian, each.velocity[k], each.inverse_inertia)
-        yield _row(parameters, along, each.residual[k], distance, each.drift[k])
+      along = Direction(jacobian, each.velocity[k], each.inverse_inertia)
+      yield _row(parameters, along, each.residual[k], distance, each.drift[k])
 
 
 def _frames(model: Model, smooth: Smooth, equality: int) -> tuple[Frame, Frame]:
   """Return the two frames that coincide where the constraint holds."""
-  p, data = smooth.poses, model.eq_data[equality]
-  ids = (int(model.eq_obj1id[equality]), int(model.eq_obj2id[equality]))
-  if model.eq_objtype[equality] == BODY:
-    first, second = (0, 3) if model.eq_type[equality] == CONNECT else (3, 0)
-    places = [
-      (ids[0], data[first : first + 3], data[6:10]),
-      (ids[1], data[second : second + 3], (1, 0, 0, 0)),
-    ]
-  else:
-    places = [(int(model.site_bodyid[site]), model.site_pos[site], model.site_quat[site]) for site in ids]
+  p = smooth.poses
   one, two = (
     Frame(body, p.relative(body, vector(local)), p.quaternion[body] * Quaternion.constant(turn))
-    for body, local, turn in places
+    for body, local, turn in _places(model, equality)
   )
   return one, two
+
+
+def _places(model: Model, equality: int) -> list[tuple[int, Any, Any]]:
+  """Return body, local position and local quaternion of the two frames."""
+  ids, data = (int(model.eq_obj1id[equality]), int(model.eq_obj2id[equality])), model.eq_data[equality]
+  if model.eq_objtype[equality] != BODY:
+    return [(int(model.site_bodyid[site]), model.site_pos[site], model.site_quat[site]) for site in ids]
+  first, second = (data[:3], data[3:6]) if model.eq_type[equality] == CONNECT else (data[3:6], data[:3])
+  return [(ids[0], first, data[6:10]), (ids[1], second, (1.0, 0.0, 0.0, 0.0))]
 
 
 def _translation(model: Model, smooth: Smooth, one: Frame, two: Frame) -> Deviation:
@@ -157,27 +216,18 @@ def _translation(model: Model, smooth: Smooth, one: Frame, two: Frame) -> Deviat
 
 
 def _rotation(model: Model, smooth: Smooth, one: Frame, two: Frame, scale: Number) -> Deviation:
-  """Return the vector part of the quaternion e from the second frame to the first, times a scale [m].
-
-  At an angular velocity w in the second frame's axes e changes at the rate w e / 2.
-  """
-  error, axes = two.turn.conjugate * one.turn, two.turn.matrix().transposed
-
-  def rate(rotation: Vector) -> Vector:
-    w = axes @ rotation
-    return (w * error.w + cross(w, error.v)) * (0.5 * scale)
-
+  """Return the misalignment of the first frame against the second."""
+  turn = Misalignment(one.turn, two.turn, scale)
   spins = [smooth.velocity[frame.body].angular for frame in (one, two)]
+  changes = [smooth.acceleration[frame.body].angular for frame in (one, two)]
   spin = spins[0] - spins[1]
-  change = (
-    smooth.acceleration[one.body].angular - smooth.acceleration[two.body].angular - cross(spins[1], spin)
-  )
   angular = ({dof: smooth.poses.cdof[dof].angular for dof in dofs_above(model, f.body)} for f in (one, two))
   return Deviation(
-    residual=error.v * scale,
-    velocity=rate(spin),
-    drift=rate(change) - error.v * (0.25 * scale * dot(spin, spin)),
-    columns={dof: rate(column) for dof, column in _difference(*angular).items()},
+    residual=turn.error.v * scale,
+    velocity=turn.rate(spin),
+    drift=turn.rate(changes[0] - changes[1] - cross(spins[1], spin))
+    - turn.error.v * (0.25 * scale * dot(spin, spin)),
+    columns={dof: turn.rate(column) for dof, column in _difference(*angular).items()},
     inverse_inertia=_inverse_inertia(model, one, two, 1),
   )
 

@@ -57,14 +57,14 @@ def smooth_of(model: Model, data: mujoco.MjData) -> Smooth:
 
 
 def constraint_rows(model: Model, data: mujoco.MjData, *kinds: mjtConstraint) -> Floats:
-  """Return MuJoCo's rows of these kinds that have a Jacobian: it [nv], D, reference acceleration."""
+  """Return MuJoCo's rows of these kinds: Jacobian [nv], D, reference acceleration."""
   J = np.zeros((data.nefc, model.nv))
   if mujoco.mj_isSparse(model.mj):
     mujoco.mju_sparse2dense(J, data.efc_J, data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind)
   else:
     J[:] = data.efc_J.reshape(J.shape)
   rows = np.column_stack([J, data.efc_D, data.efc_aref])
-  return rows[np.isin(data.efc_type, kinds) & J.any(axis=1)]
+  return rows[np.isin(data.efc_type, kinds)]
 
 
 def acting_rows(model: Model, rows: Iterable[Row]) -> Floats:

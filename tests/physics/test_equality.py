@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from mujoco import mjtConstraint
 
-from physics.equality import equality_rows
+from physics.equality import CONNECT, WELD, attachment_forces, equality_rows
 from physics.load import load_model
 from physics.parity import random_states
 from tests.physics.conftest import CASES, load
@@ -39,4 +39,20 @@ def test_bodies_that_never_move_have_no_rows():
     <body name="b"><joint/><geom size="1"/></body></worldbody>
     <equality><weld body1="a"/><connect body1="a" body2="b" anchor="1 0 0"/></equality></mujoco>""")
   rows = list(equality_rows(model, smooth_of(model, mujoco_at(model, [0.3]))))
-  assert [list(row.jacobian) for row in rows] == [[0], [0]]
+  assert [list(row.jacobian) for row in rows] == [[0], [0], []]
+
+
+def test_forces_on_bodies_have_the_power_of_the_rows():
+  class Forces:
+    def row_force(self, index):
+      return forces[index]
+
+  model = load("equalities")
+  states = random_states(model, 3)
+  for qpos, qvel in zip(states.qpos, states.qvel, strict=True):
+    data = mujoco_at(model, qpos, qvel)
+    smooth = smooth_of(model, data)
+    forces = np.random.default_rng(0).normal(size=data.nefc)
+    of_bodies = np.isin(model.eq_type[data.efc_id], (CONNECT, WELD))
+    power = sum(f.power(smooth.velocity[body]) for body, f in attachment_forces(model, smooth, Forces()))
+    assert power == pytest.approx(forces[of_bodies] @ data.efc_vel[of_bodies], rel=1e-9)
