@@ -111,11 +111,11 @@ def _mirrored(vectors: tuple[Vector, ...], side: Number) -> tuple[Vector, ...]:
 
 
 def _near_prisms(program: Program, field: HeightField, solid: Solid, margin: Number, most: int) -> LaneList:
-  """List lane by lane the prisms that may touch a solid.
+  """List lane by lane the prisms that may touch a solid, those of the least bounds on the distance.
 
-  Fields: side, the heights corner, along_u, along_v, and u, v: the solid's centre in its coordinates.
+  Fields: bound, side, the heights corner, along_u, along_v, and u, v: the solid's centre in its coordinates.
   """
-  near = LaneList(program, most)
+  near = LaneList(program, most, order="bound")
   near.clear()
   dx, dy = field.spacing
   x, y, z = solid.center
@@ -135,10 +135,11 @@ def _near_prisms(program: Program, field: HeightField, solid: Solid, margin: Num
         ):
           prism = Prism(dx, dy, field.base, heights)
           seen = Solid(Vector(*place, z), _mirrored(solid.half_axes, side), solid.radius)
-          found = inside & prism.may_touch(seen, margin)
+          bound = prism.quick_distance(seen, margin)
+          found = inside & (bound < margin)
           with program.when_any(found):
             values = dict(zip(("corner", "along_u", "along_v"), heights, strict=True))
-            near.push(found, {"side": side, "u": place[0], "v": place[1]} | values)
+            near.push(found, {"bound": bound, "side": side, "u": place[0], "v": place[1]} | values)
   return near
 
 

@@ -11,10 +11,10 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
-from operator import add, or_
+from operator import add
 
 from physics.spatial import AXES, ZERO, Vector, cross, dot, select, total
-from physics.trace import Array, Number, Program, Truth, absolute, clip, maximum, minimum, negate, sqrt, where
+from physics.trace import Array, Number, Program, Truth, absolute, clip, maximum, minimum, sqrt, where
 
 INSIDE = 1e-6  # distance [m] to the prism below which a core counts as inside, as in MuJoCo
 TIE = 1e-5  # relative difference that rounding can make
@@ -132,25 +132,25 @@ class Prism:
     enters, leaves = _clipped(self.faces, center, half_axis)
     return enters < leaves
 
-  def may_touch(self, solid: Solid, margin: Number) -> Truth:
-    """Return False only where a solid is surely beyond the margin: a few quick tests."""
+  def quick_distance(self, solid: Solid, reach: Number) -> Number:
+    """Return a lower bound of a solid's distance by quick tests, `NEVER` if they show it beyond `reach`."""
     top, _, *walls = self.faces
     if len(solid.half_axes) == 3:
-      apart = [_before(face, solid) > margin for face in (top, walls[0])]
-      apart += [self._is_before_box_face(solid, axis, margin) for axis in solid.half_axes]
-      return negate(reduce(or_, apart))
-    reach, axis = solid.radius + margin, next(iter(solid.half_axes), ZERO)
-    enters, leaves = _clipped([(normal, offset + reach) for normal, offset in walls], solid.center, axis)
+      gaps = [_before(face, solid) for face in (top, walls[0])]
+      return reduce(maximum, gaps + [self._before_box_faces(solid, axis) for axis in solid.half_axes])
+    room, axis = solid.radius + reach, next(iter(solid.half_axes), ZERO)
+    enters, leaves = _clipped([(normal, offset + room) for normal, offset in walls], solid.center, axis)
     normal, offset = top
     slope = dot(normal, axis)
     lowest = dot(normal, solid.center) + minimum(enters * slope, leaves * slope) - offset
-    return (enters <= leaves) & (lowest <= reach)
+    return where(enters <= leaves, lowest - solid.radius, NEVER)
 
-  def _is_before_box_face(self, box: Solid, axis: Vector, margin: Number) -> Truth:
-    square, middle = dot(axis, axis), dot(axis, box.center)
-    most, least = self.highest(axis)[1], -self.highest(-axis)[1]
-    room = square + margin * sqrt(square)
-    return (middle - room > most) | (middle + room < least)
+  def _before_box_faces(self, box: Solid, axis: Vector) -> Number:
+    """Return how far all of the prism is before the nearer of two faces of a box."""
+    length = sqrt(dot(axis, axis))
+    normal = axis * (1.0 / length)
+    middle = dot(normal, box.center)
+    return maximum(middle - self.highest(normal)[1], -self.highest(-normal)[1] - middle) - length
 
 
 Face = tuple[Vector, Number]  # outward unit normal, offset from the origin

@@ -5,7 +5,6 @@ import pytest
 
 from physics.collision.prism import Best, Prism, Solid, closest_on_lines, meet
 from physics.spatial import Vector, dot
-from physics.trace import where
 from tests.physics.oracle import evaluate
 
 PRISM = Prism(0.5, 0.3, -0.2, (0.1, 0.4, -0.1))
@@ -105,15 +104,16 @@ def test_only_what_is_clearly_less_is_kept():
   np.testing.assert_array_equal(evaluate(traced, [1.0, -1.0]), [[1, -3]] * 3)
 
 
-@pytest.mark.parametrize(("count", "radius", "margin"), [(0, 0.1, 0.0), (1, 0.05, 0.02), (3, 0.0, 0.0)])
-def test_quick_tests_keep_what_touches_and_drop_most_of_the_rest(count, radius, margin):
+@pytest.mark.parametrize(("count", "radius", "reach"), [(0, 0.1, 0.0), (1, 0.05, 0.02), (3, 0.0, 0.0)])
+def test_quick_tests_keep_what_touches_and_drop_most_of_the_rest(count, radius, reach):
   def traced(program, x, y, z):
     solid = Solid(Vector(x, y, z), AXES[:count], radius)
     distance, *_ = meet(program, PRISM, solid)
-    return [distance, where(PRISM.may_touch(solid, margin), 1.0, 0.0)]
+    return [distance, PRISM.quick_distance(solid, reach)]
 
   near = RANDOM.uniform((-0.3, -0.3, -0.3), (0.8, 0.6, 0.6), size=(400, 3))
-  distance, kept = evaluate(traced, *near.T)
-  assert kept[distance < margin].all()
-  assert (distance < margin).sum() > 40
-  assert kept[distance >= margin].mean() < 0.25
+  distance, bound = evaluate(traced, *near.T)
+  touches = distance < reach
+  assert (bound[touches] <= distance[touches] + 1e-5).all()
+  assert touches.sum() > 40
+  assert (bound[~touches] < reach).mean() < 0.25
