@@ -32,9 +32,8 @@ def _physics(what: str, name: str) -> Row:
 
 
 def _kernel(what: str, robot: str) -> Row:
-  figures = (f"kernel.{robot}.build_seconds", f"kernel.{robot}.load_seconds")
-  goal = f"<= {cases.KERNELS[robot]} / 1 s"
-  return Row(f"Kernels of {what} built / loaded from the cache", figures, goal, "make bench", " s")
+  goal = f"<= {cases.KERNELS[robot]} s"
+  return Row(f"Kernels of {what} built", (f"kernel.{robot}.build_seconds",), goal, "make bench", " s")
 
 
 def _memory(what: str, case: str) -> Row:
@@ -62,6 +61,7 @@ RESULT_ROWS = (
   _physics("an arm with a gripper and a cube on a table", "arm_and_cube_on_table"),
   _physics("a 16-joint hand holding a cube", "hand_holding_cube"),
   _kernel("Ant", "ant"),
+  Row("Kernels of Ant loaded from the cache", ("kernel.ant.load_seconds",), "< 1 s", "make bench", " s"),
   _kernel("Humanoid", "humanoid"),
   _kernel("the hand with its cube", "hand"),
   _memory("Humanoid", "humanoid_heap"),
