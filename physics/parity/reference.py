@@ -46,10 +46,7 @@ def reference(model: Model, states: States) -> Dynamics:
 def converging(mj: mujoco.MjModel) -> mujoco.MjModel:
   """Return a copy of the model whose solver starts cold and stops only when float64 has no better answer."""
   mj = copy.copy(mj)
-  mj.opt.tolerance, mj.opt.ls_tolerance = (
-    0.0,
-    1e-8,
-  )  # a positive one ends the search before its gradient vanishes
+  mj.opt.tolerance, mj.opt.ls_tolerance = 1e-300, 1e-8  # it goes on as long as the cost sinks at all
   mj.opt.iterations, mj.opt.ls_iterations = 200, 200
   mj.opt.disableflags |= mjtDisableBit.mjDSBL_WARMSTART
   return mj
