@@ -9,12 +9,12 @@ constant.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from physics.statement import Value
-from physics.trace import Array, Index, Program, Scalar, Truth, Word
+from physics.trace import Array, Index, Number, Program, Scalar, Truth, Word
 
 
 class Entry:
@@ -34,6 +34,11 @@ class Entry:
   def vector(self, field: str) -> list:
     """Read the three components of a vector field."""
     return [self[f"{field}.{axis}"] for axis in "xyz"]
+
+
+def vector_fields(**vectors: Sequence[Number]) -> dict[str, Number]:
+  """Return the components of vector fields as `Entry.vector` reads them."""
+  return {f"{name}.{axis}": x for name, v in vectors.items() for axis, x in zip("xyz", v, strict=True)}
 
 
 class CompactList:

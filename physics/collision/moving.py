@@ -10,7 +10,7 @@ from physics.collision.geometry import geom_shape
 from physics.collision.narrow import narrow_phase
 from physics.collision.world import is_still
 from physics.column import Column
-from physics.compact import LaneList
+from physics.compact import LaneList, vector_fields
 from physics.constraint import contact_law
 from physics.kinematics import Poses
 from physics.model import Model
@@ -99,11 +99,10 @@ def find_moving_contacts(
     for pair, touch in touches(program, model, family, sides, found.dropped):
       with program.when_any(touch.active):
         distance, normal, point = touch.resolve()
-        values = {"distance": distance} | {name: column[pair] for name, column in fields.items()}
-        for name, value in (("point", point), ("normal", normal)):
-          values |= {f"{name}.{axis}": component for axis, component in zip("xyz", value, strict=True)}
+        values = {name: column[pair] for name, column in fields.items()} | {"distance": distance}
         # a weight of its own for each lane: it is zero in lanes whose slot is empty
-        found.push(touch.active, values | {"weight": where(touch.active, values["weight"], 0.0)})
+        values["weight"] = where(touch.active, values["weight"], 0.0)
+        found.push(touch.active, values | vector_fields(point=point, normal=normal))
   return found
 
 

@@ -11,7 +11,7 @@ from physics.collision.family import Family, Shapes, families, touches
 from physics.collision.geometry import Touch, default_hint, geom_shape
 from physics.collision.narrow import narrow_phase
 from physics.column import Column
-from physics.compact import GroupList
+from physics.compact import GroupList, vector_fields
 from physics.constraint import contact_law
 from physics.kinematics import Poses
 from physics.model import Model
@@ -92,14 +92,10 @@ class _Search:
       with program.when_any(touch.active):
         distance, normal, point = touch.resolve()
         normal = normal * sign
-        entry = {"distance": distance} | {name: column[pair] for name, column in columns.items()}
-        for name, value in (
-          ("point", point),
-          ("normal", normal),
-          ("hint", touch.hint or default_hint(normal)),
-        ):
-          entry |= {f"{name}.{axis}": component for axis, component in zip("xyz", value, strict=True)}
-        self.found.push(entry | {"weight": where(touch.active, entry["weight"], 0.0)})
+        entry = {name: column[pair] for name, column in columns.items()} | {"distance": distance}
+        entry["weight"] = where(touch.active, entry["weight"], 0.0)
+        hint = touch.hint or default_hint(normal)
+        self.found.push(entry | vector_fields(point=point, normal=normal, hint=hint))
 
     return push
 

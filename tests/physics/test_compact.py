@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from physics.compact import GroupList, LaneList
+from physics.compact import GroupList, LaneList, vector_fields
 from physics.trace import Index, Mask, Program, Scalar, Word, has_bit, where
 from tests.physics.oracle import evaluate
 
@@ -55,7 +55,7 @@ def test_a_field_is_no_constant_where_one_entry_differs(group_list, traced_first
 
 def test_a_written_field_is_no_constant(group_list):
   found, x = group_list
-  found.push({"value": 0.5, "point.x": 1.0, "point.y": 2.0, "point.z": x})
+  found.push({"value": 0.5} | vector_fields(point=(1.0, 2.0, x), other=(0.0, 0.0, 0.0)))
   with found.each() as entry:
     assert entry["value"] == 0.5
     entry["value"] = 0.25
