@@ -40,6 +40,7 @@ class Simulation:
   qpos: torch.Tensor  # [num_envs, nq]
   qvel: torch.Tensor  # [num_envs, nv]
   act: torch.Tensor  # [num_envs, na] activations
+  past_ctrl: torch.Tensor  # [num_envs, rows] delayed controls, actuator by actuator, the oldest sample first
   mocap_pos: torch.Tensor  # [num_envs, nmocap, 3]
   mocap_quat: torch.Tensor  # [num_envs, nmocap, 4]
   qacc_warmstart: torch.Tensor  # [num_envs, nv] where the solver starts
