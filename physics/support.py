@@ -24,6 +24,8 @@ from mujoco import (
 from physics.collision.narrow import NARROW
 from physics.pairs import ContactPair
 from physics.sensor import READINGS
+from physics.sensor.distance import DISTANCES, MEASURED, RAY_FIELDS, kinds_of, measured_pairs
+from physics.sensor.kinds import Kind
 
 INTEGRATORS = (mjtIntegrator.mjINT_EULER, mjtIntegrator.mjINT_RK4, mjtIntegrator.mjINT_IMPLICITFAST)
 EQUALITIES = (mjtEq.mjEQ_CONNECT, mjtEq.mjEQ_WELD, mjtEq.mjEQ_JOINT, mjtEq.mjEQ_TENDON)
@@ -108,14 +110,22 @@ def unsupported_sensors(mj: mujoco.MjModel) -> list[str]:
 
 def _missing_of_sensor(mj: mujoco.MjModel, sensor: int) -> str:
   kind = int(mj.sensor_type[sensor])
+  sides = [
+    (int(getattr(mj, f"sensor_{side}type")[sensor]), int(getattr(mj, f"sensor_{side}id")[sensor]))
+    for side in ("obj", "ref")
+  ]
   if kind not in READINGS:
     return enum_name(mjtSensor(kind))
   if mj.sensor_history[sensor].any():
     return "delay or interval"
-  for part in ("obj", "ref"):
-    camera = int(getattr(mj, f"sensor_{part}id")[sensor])
-    is_camera = getattr(mj, f"sensor_{part}type")[sensor] == mjtObj.mjOBJ_CAMERA
-    if is_camera and mj.cam_mode[camera] != mjtCamLight.mjCAMLIGHT_FIXED:
+  if kind == Kind.RANGEFINDER and (
+    sides[0][0] == mjtObj.mjOBJ_CAMERA or mj.sensor_intprm[sensor, 0] & ~RAY_FIELDS
+  ):
+    return "a camera's image or a normal"
+  if kind in DISTANCES and any(kinds_of(mj, pair) not in MEASURED for pair in measured_pairs(mj, *sides)):
+    return "the distance of such shapes"
+  for kind_of_side, index in sides:
+    if kind_of_side == mjtObj.mjOBJ_CAMERA and mj.cam_mode[index] != mjtCamLight.mjCAMLIGHT_FIXED:
       return "a camera that is not fixed"
   return ""
 

@@ -72,7 +72,7 @@ def past_controls(model: Model, history: Floats) -> Floats:
 
   A buffer holds a number of the user, the place of the newest sample, the samples' times, the samples.
   """
-  columns: list[Floats] = []
+  columns = [np.empty((len(history), 0))]
   for control, actuator in delayed_controls(model).items():
     count, width = int(model.actuator_history[actuator, 0]), int(model.actuator_ctrlnum[actuator])
     first = int(model.mj.actuator_historyadr[actuator])

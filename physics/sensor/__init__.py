@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from physics.derived import Derived
-from physics.model import Model
 from physics.sensor.contact import CONTACT_READINGS
+from physics.sensor.distance import DISTANCE_READINGS
 from physics.sensor.frame import FRAME_READINGS
 from physics.sensor.joint import JOINT_READINGS
 from physics.sensor.kinds import POSITIVE, REAL, Kind, Reading, Sensor
 from physics.sensor.subtree import SUBTREE_READINGS
 from physics.sensor.touch import TOUCH_READINGS
-from physics.trace import Number, is_zero, maximum, minimum, number
+from physics.trace import Number, is_zero, maximum, minimum
 
 READINGS: dict[Kind, Reading] = (
-  JOINT_READINGS | FRAME_READINGS | SUBTREE_READINGS | TOUCH_READINGS | CONTACT_READINGS
+  JOINT_READINGS | FRAME_READINGS | SUBTREE_READINGS | DISTANCE_READINGS | TOUCH_READINGS | CONTACT_READINGS
 )
-UNLIMITED = (Kind.CONTACT,)  # sensors that ignore their cutoff
+UNLIMITED = (Kind.CONTACT, Kind.GEOMFROMTO)  # sensors whose numbers a cutoff does not limit
 
 
 def sensordata(derived: Derived) -> list[Number]:
@@ -31,14 +31,13 @@ def sensordata(derived: Derived) -> list[Number]:
     if model.sensor_supported[i]:
       sensor, at = Sensor.of(model, i), int(model.sensor_adr[i])
       values = READINGS[sensor.kind](derived, sensor)
-      data[at : at + sensor.size] = _limited(model, i, sensor.kind, values)
+      data[at : at + sensor.size] = _limited(sensor, int(model.sensor_datatype[i]), values)
   return data
 
 
-def _limited(model: Model, index: int, kind: Kind, values: Sequence[Number]) -> Sequence[Number]:
+def _limited(sensor: Sensor, datatype: int, values: Sequence[Number]) -> Sequence[Number]:
   """Return the values within the sensor's cutoff."""
-  cutoff, datatype = model.sensor_cutoff[index], model.sensor_datatype[index]
-  if is_zero(cutoff) or datatype not in (REAL, POSITIVE) or kind in UNLIMITED:
+  if is_zero(sensor.cutoff) or datatype not in (REAL, POSITIVE) or sensor.kind in UNLIMITED:
     return values
-  below = [minimum(value, number(cutoff)) for value in values]
-  return below if datatype == POSITIVE else [maximum(value, -number(cutoff)) for value in below]
+  below = [minimum(value, sensor.cutoff) for value in values]
+  return below if datatype == POSITIVE else [maximum(value, -sensor.cutoff) for value in below]

@@ -9,7 +9,7 @@ from enum import IntEnum
 from physics.derived import Derived
 from physics.frame import Frame, frame
 from physics.model import Model
-from physics.trace import Number
+from physics.trace import Number, number
 
 
 class Kind(IntEnum):
@@ -22,6 +22,7 @@ class Kind(IntEnum):
   FORCE = 4
   TORQUE = 5
   MAGNETOMETER = 6
+  RANGEFINDER = 7
   JOINTPOS = 9
   JOINTVEL = 10
   TENDONPOS = 11
@@ -52,6 +53,9 @@ class Kind(IntEnum):
   SUBTREELINVEL = 36
   SUBTREEANGMOM = 37
   INSIDESITE = 38
+  GEOMDIST = 39
+  GEOMNORMAL = 40
+  GEOMFROMTO = 41
   CONTACT = 42
   E_POTENTIAL = 43
   E_KINETIC = 44
@@ -69,7 +73,8 @@ class Sensor:
   target: tuple[int, int]  # what it is attached to: type (mjtObj) and number of the element
   reference: tuple[int, int]  # in what it measures, or a second target; number -1: the world, or none
   size: int  # how many numbers it gives
-  options: tuple[int, ...]  # of contact sensors: the data, how contacts are reduced
+  options: tuple[int, ...]  # what a ray or a contact reports, as bits; how contacts are reduced
+  cutoff: Number
 
   @staticmethod
   def of(model: Model, index: int) -> Sensor:
@@ -77,7 +82,8 @@ class Sensor:
     fields = ("objtype", "objid", "reftype", "refid", "dim", "type")
     objtype, objid, reftype, refid, size, kind = (int(getattr(model, f"sensor_{f}")[index]) for f in fields)
     options = tuple(model.sensor_intprm[index].tolist())
-    return Sensor(model, Kind(kind), (objtype, objid), (reftype, refid), size, options)
+    cutoff = number(model.sensor_cutoff[index])
+    return Sensor(model, Kind(kind), (objtype, objid), (reftype, refid), size, options, cutoff)
 
   @property
   def id(self) -> int:

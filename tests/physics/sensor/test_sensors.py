@@ -1,42 +1,28 @@
-"""Sensors of a whole model against MuJoCo's, in float64 without compilation."""
+"""Sensors of a whole model against MuJoCo's, in states in motion and in contact."""
 
-import mujoco
+import warnings
+
 import numpy as np
 import pytest
 from mujoco import mjtSensor
 
-from physics.parity import NumpySimulation, random_states
-from physics.parity.reference import converging
+from physics.load import load_model
+from physics.parity import random_states
 from physics.sensor import READINGS
 from physics.sensor.kinds import Kind
-from tests.physics.conftest import load
-
-COUNT = 48
-
-
-def measured(model, states):
-  """Return sensordata [num_states, nsensordata] of the engine, and of MuJoCo."""
-  simulation = NumpySimulation(model, len(states), ("sensordata",))
-  states.write_to(simulation)
-  simulation.forward()
-  mj = converging(model.mj)
-  data, expected = mujoco.MjData(mj), []
-  for i in range(len(states)):
-    mujoco.mj_resetData(mj, data)
-    states.load(i, data)
-    mujoco.mj_forward(mj, data)
-    expected.append(data.sensordata.copy())
-  return simulation.sensordata.numpy(), np.array(expected)
+from tests.physics.conftest import CASES, load
+from tests.physics.reports import assert_equal, reports
 
 
 @pytest.fixture(scope="module")
 def case():
   model = load("sensors")
-  return model, *measured(model, random_states(model, COUNT))
+  return model, *reports(model, random_states(model, 48), ["sensordata"])["sensordata"]
 
 
-def test_every_kind_of_sensor_is_compared(case):
-  assert set(case[0].sensor_type.tolist()) == set(READINGS)
+def numbers(model, sensor):
+  start = model.sensor_adr[sensor]
+  return slice(start, start + model.sensor_dim[sensor])
 
 
 def test_kinds_are_mujocos():
@@ -44,15 +30,65 @@ def test_kinds_are_mujocos():
     assert mjtSensor(kind).name == f"mjSENS_{kind.name}"
 
 
+def test_every_kind_is_compared(case):
+  assert set(case[0].sensor_type.tolist()) == set(READINGS) == set(Kind)
+
+
 def test_sensors_are_mujocos(case):
   model, found, expected = case
   for sensor in range(model.nsensor):
-    at, label = slice_of(model, sensor), f"{sensor}: {Kind(model.sensor_type[sensor]).name}"
+    at, label = numbers(model, sensor), f"{sensor}: {Kind(model.sensor_type[sensor]).name}"
     assert np.abs(expected[:, at]).max() > 0, f"{label} measures nothing in these states"
-    scale = max(1.0, np.abs(expected[:, at]).max())
-    np.testing.assert_allclose(found[:, at], expected[:, at], atol=1e-9 * scale, err_msg=label)
+    assert_equal(found[:, at], expected[:, at], label)
 
 
-def slice_of(model, sensor):
-  start = model.sensor_adr[sensor]
-  return slice(start, start + model.sensor_dim[sensor])
+def test_cutoffs_limit_what_they_should(case):
+  model, found, _ = case
+  limited = np.flatnonzero(model.sensor_cutoff > 0)
+  assert len(limited) > 5
+  for sensor in limited.tolist():
+    at_cutoff = np.isclose(np.abs(found[:, numbers(model, sensor)]), model.sensor_cutoff[sensor])
+    if model.sensor_type[sensor] not in (Kind.GEOMFROMTO, Kind.GEOMNORMAL):
+      assert at_cutoff.any(), f"{sensor}: {Kind(model.sensor_type[sensor]).name}"
+
+
+def test_disabled_sensors_are_zero():
+  text = CASES["sensors"].read_text().replace("<option", '<option><flag sensor="disable"/></option><option')
+  model = load_model(text)
+  found, expected = reports(model, random_states(model, 4), ["sensordata"])["sensordata"]
+  assert not expected.any()
+  assert not found.any()
+
+
+UNSUPPORTED = {
+  "user": '<user dim="2"/>',
+  "camprojection": '<camprojection site="site" camera="fixed"/>',
+  "delay or interval": '<jointpos joint="hinge" delay="0.01" nsample="3"/>',
+  "a camera's image or a normal": '<rangefinder site="site" data="dist normal"/>',
+  "a camera that is not fixed": '<framepos objtype="camera" objname="tracking"/>',
+  "the distance of such shapes": '<distance geom1="box" geom2="other" cutoff="1"/>',
+}
+
+
+@pytest.mark.parametrize("feature", UNSUPPORTED)
+def test_what_is_not_computed_is_named_and_zero(feature):
+  xml = f"""<mujoco><worldbody>
+    <camera name="fixed" resolution="2 2"/>
+    <body><joint name="hinge"/><geom name="box" type="box" size="1 1 1" contype="0"/><site name="site"/>
+      <camera name="tracking" mode="track"/></body>
+    <body pos="5 0 0"><geom name="other" type="box" size="1 1 1" contype="0" conaffinity="0"/></body>
+  </worldbody><sensor>{UNSUPPORTED[feature]}<jointpos joint="hinge"/></sensor></mujoco>"""
+  with pytest.warns(UserWarning, match=f"sensor 0 stays zero: {feature} is not supported"):
+    model = load_model(xml)
+  with warnings.catch_warnings():
+    warnings.simplefilter("error")
+    found, expected = reports(model, random_states(model, 2), ["sensordata"])["sensordata"]
+  assert not found[:, :-1].any()
+  np.testing.assert_allclose(found[:, -1], expected[:, -1])
+
+
+def test_names_give_places():
+  model = load("sensors")
+  assert model.sensor_slice("gyro") == numbers(model, model.sensor_names.index("gyro"))
+  with pytest.raises(KeyError, match="no sensor 'giro'; the nearest is 'gyro'"):
+    model.sensor_slice("giro")

@@ -1,0 +1,117 @@
+"""Sensors of distance: rays from sites, and the nearest points of two geoms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from physics.collision.geometry import (
+  BOX,
+  CAPSULE,
+  CYLINDER,
+  ELLIPSOID,
+  PLANE,
+  SPHERE,
+  Shape,
+  Touch,
+  geom_shape,
+)
+from physics.collision.narrow import NARROW
+from physics.derived import Derived
+from physics.frame import BODY
+from physics.scene import Scene, visible_geoms
+from physics.sensor.kinds import Kind, Reading, Sensor
+from physics.spatial import Vector, dot
+from physics.trace import Number, sqrt, where
+
+DISTANCE, DIRECTION, ORIGIN, POINT, _, DEPTH = range(6)  # mjtRayDataField; what is left out is the normal
+RAY_FIELDS = sum(1 << field for field in (DISTANCE, DIRECTION, ORIGIN, POINT, DEPTH))
+# Types of geoms, the lesser first, whose narrow phase finds their distance beyond contact too.
+MEASURED = {
+  *((PLANE, kind) for kind in (SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX)),
+  *((SPHERE, kind) for kind in (SPHERE, CAPSULE, BOX)),
+  (CAPSULE, CAPSULE),
+  (CAPSULE, BOX),
+}
+DISTANCES = (Kind.GEOMDIST, Kind.GEOMNORMAL, Kind.GEOMFROMTO)
+TINY = 1e-12  # distance [m] without direction
+
+
+def _range(derived: Derived, sensor: Sensor) -> Sequence[Number]:
+  """Return what a ray along a site's z axis meets."""
+  site, p = sensor.frame(derived), derived.poses
+  axis = site.rotation.column(2)
+  geoms = visible_geoms(sensor.model, exclude=site.body)
+  distance = Scene(derived.program, sensor.model, p, geoms, site.origin).distance(site.position, axis)
+  meets = distance >= 0.0
+  values: dict[int, Sequence[Number]] = {
+    DISTANCE: (distance,),
+    DIRECTION: axis * where(meets, 1.0, 0.0),
+    ORIGIN: site.world,
+    POINT: (site.world + axis * distance) * where(meets, 1.0, 0.0),
+    DEPTH: (distance,),
+  }
+  return [value for field in values if sensor.options[0] >> field & 1 for value in values[field]]
+
+
+def measured_pairs(model: Any, *sides: tuple[int, int]) -> list[tuple[int, int]]:
+  """Return the pairs of geoms between two sides, geoms or bodies by type and number, in MuJoCo's order."""
+  ones, others = (
+    np.flatnonzero(model.geom_bodyid == index).tolist() if kind == BODY else [index] for kind, index in sides
+  )
+  return [(one, other) for one in ones for other in others]
+
+
+def kinds_of(model: Any, pair: tuple[int, int]) -> tuple[int, int]:
+  """Return the types of two geoms, the lesser first."""
+  one, two = sorted(int(model.geom_type[geom]) for geom in pair)
+  return one, two
+
+
+def _nearest(derived: Derived, sensor: Sensor) -> tuple[Number, Vector, Vector]:
+  """Return the least distance of all pairs, the cutoff at most, and the two nearest points.
+
+  The points are zero where nothing is nearer than the cutoff.
+  """
+  program, nearest = derived.program, derived.program.array(7)
+  nearest.fill([sensor.cutoff, *[0.0] * 6])
+  for pair in measured_pairs(sensor.model, sensor.target, sensor.reference):
+    first, second = sorted(pair, key=lambda geom: sensor.model.geom_type[geom])
+    origin = derived.poses.origin[sensor.model.geom_bodyid[first]]
+    one, two = (_shape(derived, geom, origin) for geom in (first, second))
+    for touch in NARROW[kinds_of(sensor.model, pair)].find(program, one, two, sensor.cutoff):
+      if isinstance(touch, Touch):
+        with program.when_any(touch.active):
+          distance, normal, point = touch.resolve()
+          half = normal * (0.5 * distance)
+          ends = [origin + point - half, origin + point + half]
+          values = [distance, *(x for end in (ends if first == pair[0] else ends[::-1]) for x in end)]
+          nearer = touch.active & (distance < nearest[0])
+          nearest.fill([where(nearer, x, y) for x, y in zip(values, nearest.read(), strict=True)])
+  distance, *points = nearest.read()
+  return distance, Vector(*points[:3]), Vector(*points[3:])
+
+
+def _shape(derived: Derived, geom: int, origin: Vector) -> Shape:
+  """Return a geom relative to a world position."""
+  body = int(derived.model.geom_bodyid[geom])
+  return geom_shape(derived.model, derived.poses, geom, origin - derived.poses.origin[body])
+
+
+def _direction(derived: Derived, sensor: Sensor) -> Sequence[Number]:
+  """Return the unit vector from the first nearest point to the second."""
+  _, start, end = _nearest(derived, sensor)
+  between = end - start
+  square = dot(between, between)
+  vanishes = square < TINY**2
+  return between * where(vanishes, 0.0, 1.0 / sqrt(where(vanishes, 1.0, square)))
+
+
+DISTANCE_READINGS: dict[Kind, Reading] = {
+  Kind.RANGEFINDER: _range,
+  Kind.GEOMDIST: lambda derived, sensor: [_nearest(derived, sensor)[0]],
+  Kind.GEOMNORMAL: _direction,
+  Kind.GEOMFROMTO: lambda derived, sensor: [x for end in _nearest(derived, sensor)[1:] for x in end],
+}

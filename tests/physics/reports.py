@@ -1,0 +1,43 @@
+"""What the engine reports of states, in float64 without compilation, beside what MuJoCo reports."""
+
+from collections.abc import Iterable
+
+import mujoco
+import numpy as np
+
+from physics.model import Floats, Model
+from physics.parity import NumpySimulation
+from physics.parity.engines import read_field
+from physics.parity.reference import converging
+from physics.parity.states import States
+
+
+def reports(model: Model, states: States, names: Iterable[str]) -> dict[str, tuple[Floats, Floats]]:
+  """Return by name what the engine and what MuJoCo report of states, each [num_states, ...]."""
+  names = tuple(names)
+  simulation = NumpySimulation(model, len(states), names)
+  states.write_to(simulation)
+  simulation.forward()
+  mj = converging(model.mj)
+  data = mujoco.MjData(mj)
+  expected: dict[str, list[Floats]] = {name: [] for name in names}
+  for i in range(len(states)):
+    mujoco.mj_resetData(mj, data)
+    states.load(i, data)
+    mujoco.mj_forward(mj, data)
+    for complete in (
+      mujoco.mj_rnePostConstraint,
+      mujoco.mj_subtreeVel,
+      mujoco.mj_energyPos,
+      mujoco.mj_energyVel,
+    ):
+      complete(mj, data)
+    for name, values in expected.items():
+      values.append(np.array(read_field(mj, data, name)))
+  return {name: (getattr(simulation, name).numpy(), np.array(values)) for name, values in expected.items()}
+
+
+def assert_equal(found: Floats, expected: Floats, label: str) -> None:
+  """Assert agreement to 1e-9 of the largest expected value, or of 1."""
+  scale = max(1.0, np.abs(expected).max(initial=0.0))
+  np.testing.assert_allclose(found, expected, atol=1e-9 * scale, rtol=0, err_msg=label)

@@ -1,0 +1,54 @@
+"""Distances between all pairs of shapes that the engine measures, and rays, against MuJoCo's."""
+
+import numpy as np
+import pytest
+
+from physics.load import load_model
+from physics.parity.states import States
+from physics.sensor.distance import MEASURED
+from tests.physics.reports import assert_equal, reports
+
+NAMES = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box")
+STATES = 24
+
+
+def scattered(model, spread):
+  """Return states with the first body at random poses."""
+  random = np.random.default_rng(0)
+  qpos = np.tile(model.qpos0, (STATES, 1))
+  qpos[:, :3] += random.uniform(-spread, spread, size=(STATES, 3))
+  qpos[:, 3:7] = random.normal(size=(STATES, 4))
+  return States(qpos, np.zeros((STATES, model.nv)), np.zeros((STATES, 0)))
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("kinds", sorted(MEASURED), ids=lambda kinds: "-".join(NAMES[k] for k in kinds))
+def test_distances_are_mujocos(kinds, swapped):
+  still, moving = (f'type="{NAMES[kind]}" size="0.2 0.3 0.25"' for kind in kinds)
+  one, two = ("moving", "still") if swapped else ("still", "moving")
+  sensors = [
+    f'<{kind} geom1="{one}" geom2="{two}" cutoff="{cutoff}"/>'
+    for kind in ("distance", "normal", "fromto")
+    for cutoff in (1.2, 0.3)
+  ]
+  model = load_model(f"""<mujoco><worldbody>
+    <geom name="still" {still} pos="0.1 0.2 0.3" euler="10 20 30"/>
+    <body><freejoint/><geom name="moving" {moving}/></body>
+  </worldbody><sensor>{"".join(sensors)}</sensor></mujoco>""")
+  found, expected = reports(model, scattered(model, 0.8), ["sensordata"])["sensordata"]
+  assert (expected[:, 0] < 1.2).sum() > 3
+  assert_equal(found, expected, "distance, normal, segment")
+
+
+def test_rays_are_mujocos():
+  model = load_model("""<mujoco><worldbody>
+    <geom type="plane" size="0 0 1" pos="0 0 -1"/>
+    <body><freejoint/><geom size="0.2"/><site name="eye" pos="0.1 0 0" euler="20 0 0"/></body>
+    <body pos="0 0 1"><joint/><geom type="box" size="1 0.5 0.1"/></body>
+  </worldbody><sensor>
+    <rangefinder site="eye"/><rangefinder site="eye" data="dist dir origin point depth" cutoff="0.5"/>
+    <rangefinder site="eye" data="depth"/>
+  </sensor></mujoco>""")
+  found, expected = reports(model, scattered(model, 0.3), ["sensordata"])["sensordata"]
+  assert 3 < (expected[:, 0] > 0).sum() < STATES
+  assert_equal(found, expected, "rays")

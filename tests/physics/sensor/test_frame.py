@@ -1,0 +1,35 @@
+"""Whether points are inside sites of every shape; frames of every kind are compared in test_sensors.py."""
+
+import numpy as np
+import pytest
+
+from physics.load import load_model
+from physics.parity.states import States
+from tests.physics.reports import reports
+
+SHAPES = ("sphere", "capsule", "ellipsoid", "cylinder", "box")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_points_inside_a_site_are_mujocos(shape):
+  model = load_model(f"""<mujoco><worldbody>
+    <site name="zone" type="{shape}" size="0.5 0.7 0.3" pos="1 2 3" euler="20 50 70"/>
+    <body name="point" pos="1 2 3"><freejoint/><geom size="0.1"/></body>
+  </worldbody><sensor><insidesite objtype="xbody" objname="point" site="zone"/></sensor></mujoco>""")
+  random = np.random.default_rng(0)
+  qpos = np.tile(model.qpos0, (200, 1))
+  qpos[:, :3] += random.uniform(-0.8, 0.8, size=(200, 3))
+  states = States(qpos, np.zeros((200, 6)), np.zeros((200, 0)))
+  found, expected = reports(model, states, ["sensordata"])["sensordata"]
+  assert 10 < expected.sum() < 190
+  np.testing.assert_array_equal(found, expected)
+
+
+def test_what_stands_still_feels_its_weight():
+  model = load_model("""<mujoco><worldbody>
+    <body euler="90 0 0"><geom size="0.1" mass="2"/><site name="site"/></body>
+  </worldbody><sensor><accelerometer site="site"/><force site="site"/></sensor></mujoco>""")
+  states = States(np.zeros((1, 0)), np.zeros((1, 0)), np.zeros((1, 0)))
+  found, expected = reports(model, states, ["sensordata"])["sensordata"]
+  np.testing.assert_allclose(found[0], [0, 9.81, 0, 0, 19.62, 0], atol=1e-12)
+  np.testing.assert_allclose(found, expected, atol=1e-12)
