@@ -25,7 +25,7 @@ class Hull:
   first_corner: list[int]  # [vertex] the corners of a vertex follow each other
   corner_count: list[int]  # [vertex]
   normals: Floats  # [corner, 3] outward normal of the face
-  rings: Floats  # [corner, RING, 3] vertices of the face from the corner on [m]; zero where there are less
+  rings: Floats  # [corner, RING, 3] vertices of the face from the corner on [m], then points far above
 
   @staticmethod
   def of(model: Model, geom: int) -> Hull:
@@ -38,7 +38,8 @@ class Hull:
     for ring, normal in faces:
       for k, vertex in enumerate(ring):
         widest = _widest(points[[*ring[k:], *ring[:k]]])
-        padded = np.concatenate([widest, np.zeros((RING - len(widest), 3))])
+        opposite = np.tile(-normal * np.ptp(points[used], axis=0).max(), (RING - len(widest), 1))
+        padded = np.concatenate([widest, opposite])
         corners[used.index(vertex)].append((normal, padded))
     counts = [len(group) for group in corners]
     normals, rings = (
