@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import torch
@@ -138,6 +140,16 @@ class Simulation:
     parts = self._everything()
     for rows, saved in zip(parts, state.split([len(rows) for rows in parts]), strict=True):
       rows[:, : self.num_envs] = saved
+
+  def attach(self, program: Program, rows: int) -> tuple[Callable[[], None], torch.Tensor]:
+    """Return what launches another program on the present state, and what it writes [rows, num_envs].
+
+    The program has the parameters and arrays of `step.trace_step`; it writes the array `control`.
+    """
+    launcher = Launcher(program, self.device, self._step.groups, self._step.pool, self.threads)
+    results = torch.zeros(rows, self._memory.shape[1], device=self.device)
+    launches = launcher.record((1, 0, 0), [self._memory, results, self._parameters])
+    return partial(launcher.run, launches), results[:, : self.num_envs]
 
   def _everything(self) -> list[torch.Tensor]:
     varied = sum(self.variation.blocks[name].rows for name in self.model.varied)

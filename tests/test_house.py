@@ -33,7 +33,7 @@ IMPORTS = {
   r"tasks/.*": TASK,
   r"physics/(load|support)\.py": {"mujoco", "numpy", "physics"},
   r"physics/parity/.*": {"mujoco", "numpy", "physics", "torch"},
-  r"physics/(launcher|simulation)\.py": {"numpy", "physics", "torch", "warp"},
+  r"physics/(launcher|raycaster|simulation)\.py": {"numpy", "physics", "torch", "warp"},
   r"physics/.*": {"numpy", "physics", "warp"},
 }
 

@@ -1,0 +1,116 @@
+"""Lidars and height scans: many rays from one body, cast in all environments by a kernel of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+
+from physics.kinematics import Mocap, Poses, poses
+from physics.layout import Layout
+from physics.model import Floats, Model
+from physics.scene import Scene, visible_geoms
+from physics.simulation import Simulation
+from physics.spatial import AXES, Matrix, Vector
+from physics.state import Memory
+from physics.trace import Program, maximum, sqrt
+from physics.vary import Variation
+
+Frame = Literal["body", "yaw", "world"]
+
+
+@dataclass(frozen=True, eq=False)
+class Rays:
+  """Rays about a body: where they start and where they go, and which geoms they can meet.
+
+  Rays turn with the body in frame "body", with its heading about the world's z in frame "yaw", and not at all
+  in frame "world".
+  """
+
+  body: int
+  frame: Frame
+  origins: Floats  # [n, 3] from the body's position, along the frame's axes [m]
+  directions: Floats  # [n, 3] of any length, along the frame's axes
+  geoms: Sequence[int]
+
+  def turn(self, p: Poses) -> Matrix:
+    """Return the frame's axes in the world."""
+    if self.frame == "world":
+      return Matrix(*AXES)
+    if self.frame == "body":
+      return p.rotation[self.body]
+    x, y, _ = p.rotation[self.body].column(0)
+    scale = 1.0 / sqrt(maximum(x * x + y * y, 1e-12))
+    x, y = x * scale, y * scale
+    return Matrix(Vector(x, -y, 0.0), Vector(y, x, 0.0), AXES[2])
+
+
+def trace_rays(model: Model, layout: Layout, rays: Rays, variation: Variation | None = None) -> Program:
+  """Trace the casting of rays in one program, with the parameters and arrays of `step.trace_step`.
+
+  It reads the state and writes distances to the rows of `control`: in lengths of the directions, -1 for
+  nothing.
+  """
+  program = Program()
+  if variation:
+    model = variation.model_in(program)
+  for name in ("substeps", "stride", "integrate"):
+    program.parameter(name)
+  state = Memory(program, layout).state([])
+  p = poses(model, state.qpos, Mocap(state.mocap_pos, state.mocap_quat))
+  scene = Scene(program, model, p, rays.geoms, p.origin[rays.body])
+  turn = rays.turn(p)
+  with program.loop(len(rays.origins)) as i:
+    origin, direction = (
+      turn @ Vector(*(program.table(column, i) for column in table.T.tolist()))
+      for table in (rays.origins, rays.directions)
+    )
+    program.write_memory("control", i, scene.distance(p.position[rays.body] + origin, direction))
+  return program.finish()
+
+
+class RayCaster:
+  """Casts rays in every environment of a simulation, by the rules of MuJoCo's `mj_ray`.
+
+  Args:
+    simulation: whose present state counts.
+    body: name of the body that the rays start from; "world" stands still.
+    origins: [num_rays, 3] from the body's position [m].
+    directions: [num_rays, 3], or [3] for all.
+    frame: along whose axes these are: the "body"'s; its "yaw", heading, about the world's z; the "world"'s.
+    groups: geom groups that rays meet; None: all.
+    static: whether rays meet geoms that never move.
+    own: whether rays meet the geoms of the body that they start from.
+  """
+
+  distance: torch.Tensor  # [num_envs, num_rays] in lengths of the directions, -1 for nothing
+
+  def __init__(  # noqa: PLR0913 (keywords)
+    self,
+    simulation: Simulation,
+    body: str,
+    origins: Sequence[Sequence[float]] | Floats,
+    directions: Sequence[Sequence[float]] | Sequence[float] | Floats,
+    *,
+    frame: Frame = "body",
+    groups: Sequence[int] | None = None,
+    static: bool = True,
+    own: bool = False,
+  ) -> None:
+    model = simulation.model
+    index = model.body_id(body)
+    starts = np.array(origins, float)
+    ways = np.broadcast_to(np.array(directions, float), starts.shape)
+    geoms = visible_geoms(model, groups, static, exclude=-1 if own else index)
+    rays = Rays(index, frame, starts, ways, geoms)
+    self._program = trace_rays(model, simulation.layout, rays, simulation.variation)
+    self._launch, results = simulation.attach(self._program, len(starts))
+    self.distance = results.T
+
+  def cast(self) -> torch.Tensor:
+    """Cast the rays in the present state; return `distance`, which the next cast overwrites."""
+    self._launch()
+    return self.distance
