@@ -40,7 +40,7 @@ def mujoco_contacts(mj: mujoco.MjModel, states: States) -> list[Floats]:
 
 def _mujoco_row(mj: mujoco.MjModel, contact: Any) -> Floats:
   bodies = mj.geom_bodyid[contact.geom]
-  bodies = np.where(mj.body_weldid[bodies] == 0, 0, bodies)
+  bodies = np.where(mj.body_treeid[bodies] < 0, 0, bodies)
   normal = contact.frame[:3]
   if bodies[1] == 0:
     bodies, normal = bodies[::-1], -normal
