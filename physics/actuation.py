@@ -149,7 +149,7 @@ def _limited_forces(model: Model, drives: list[Drive]) -> list[Number]:
 
 
 def _limited_by_tendons(model: Model, force: list[Number]) -> list[Number]:
-  """Scale the forces on each tendon so that their sum stays in the tendon's range."""
+  """Scale the forces on each tendon so that their sum stays in the tendon's range, which contains zero."""
   force = list(force)
   for tendon in range(len(model.tendon_actfrclimited)):
     if model.tendon_actfrclimited[tendon]:

@@ -16,12 +16,8 @@ from physics.trace import Number, clip, floor, is_zero, maximum, minimum, number
 
 NO_DYNAMICS, INTEGRATOR, FILTER, FILTER_EXACT = range(4)  # mjtDyn
 FIXED, AFFINE = range(2)  # mjtGain
-INPUTS = (POSITION, VELOCITY, FEEDFORWARD, VOLTAGE) = (
-  1,
-  2,
-  4,
-  8,
-)  # mjtCtrlInput, in the order of the controls
+POSITION, VELOCITY, FEEDFORWARD, VOLTAGE = 1, 2, 4, 8  # mjtCtrlInput
+INPUTS = (POSITION, VELOCITY, FEEDFORWARD, VOLTAGE)  # in the order of an actuator's controls
 TINY = 1e-15  # the least denominator
 
 
@@ -118,10 +114,8 @@ class Servo(Drive):
     """Integrate the control, or follow it with a time constant."""
     if self.kind == NO_DYNAMICS:
       return {}
-    ctrl = self.signals.ctrl[0]
-    return {
-      "filtered": ctrl if self.kind == INTEGRATOR else (ctrl - self.signals.act[0]) / self._time_constant
-    }
+    ctrl, act = self.signals.ctrl[0], self.signals.act[0]
+    return {"filtered": ctrl if self.kind == INTEGRATOR else (ctrl - act) / self._time_constant}
 
   def force(self) -> Number:
     """Return gain times input plus bias; a position setpoint on a circle is the turn nearest the length."""

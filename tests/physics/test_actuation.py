@@ -62,7 +62,7 @@ def test_actuators_of_one_joint_add_up():
   assert joint_forces(model, [0.0, 0.0], [0.0, 0.0], [1.0, 0.5]) == [0.5, 0.0]
 
 
-@pytest.mark.parametrize("span", ["-0.5 0.25", "-50 50"])
+@pytest.mark.parametrize("span", ["-0.5 0.25", "0 0.5", "-50 50"])
 def test_a_tendon_limits_the_sum_of_forces_on_it(span):
   model = machine(PULLS, cord=f'actuatorfrcrange="{span}"')
   assert_actuates_as_mujoco(model, scale=3.0)
