@@ -4,7 +4,16 @@ from physics.layout import DEFAULT_OUTPUTS
 from physics.load import load_model
 from physics.model import Model
 from physics.raycaster import RayCaster
+from physics.scene import visible_geoms
 from physics.simulation import Simulation
 from physics.support import UnsupportedModel
 
-__all__ = ["DEFAULT_OUTPUTS", "Model", "RayCaster", "Simulation", "UnsupportedModel", "load_model"]
+__all__ = [
+  "DEFAULT_OUTPUTS",
+  "Model",
+  "RayCaster",
+  "Simulation",
+  "UnsupportedModel",
+  "load_model",
+  "visible_geoms",
+]

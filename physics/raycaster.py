@@ -81,30 +81,24 @@ class RayCaster:
     origins: [num_rays, 3] from the body's position [m].
     directions: [num_rays, 3], or [3] for all.
     frame: along whose axes these are: the "body"'s; its "yaw", heading, about the world's z; the "world"'s.
-    groups: geom groups that rays meet; None: all.
-    static: whether rays meet geoms that never move.
-    own: whether rays meet the geoms of the body that they start from.
+    geoms: what rays can meet, see `visible_geoms`; None: every visible geom of another body.
   """
 
   distance: torch.Tensor  # [num_envs, num_rays] in lengths of the directions, -1 for nothing
 
-  def __init__(  # noqa: PLR0913 (keywords)
+  def __init__(
     self,
     simulation: Simulation,
     body: str,
     origins: Sequence[Sequence[float]] | Floats,
     directions: Sequence[Sequence[float]] | Sequence[float] | Floats,
-    *,
     frame: Frame = "body",
-    groups: Sequence[int] | None = None,
-    static: bool = True,
-    own: bool = False,
+    geoms: Sequence[int] | None = None,
   ) -> None:
-    model = simulation.model
-    index = model.body_id(body)
+    model, index = simulation.model, simulation.model.body_id(body)
     starts = np.array(origins, float)
     ways = np.broadcast_to(np.array(directions, float), starts.shape)
-    geoms = visible_geoms(model, groups, static, exclude=-1 if own else index)
+    geoms = visible_geoms(model, exclude=index) if geoms is None else geoms
     rays = Rays(index, frame, starts, ways, geoms)
     self._program = trace_rays(model, simulation.layout, rays, simulation.variation)
     self._launch, results = simulation.attach(self._program, len(starts))

@@ -70,7 +70,9 @@ def test_a_caster_measures_the_ground_in_every_environment():
   model = physics.load_model(ROVER)
   simulation = physics.Simulation(model, 20, threads=1, outputs=())
   grid = [[x, y, 0.0] for x in (-0.5, 0.0, 0.5) for y in (-0.3, 0.3)]
-  caster = RayCaster(simulation, "rover", grid, [0, 0, -2], frame="yaw", groups=(0,))
+  caster = RayCaster(
+    simulation, "rover", grid, [0, 0, -2], frame="yaw", geoms=visible_geoms(model, groups=(0,), exclude=1)
+  )
   data, geom = mujoco.MjData(model.mj), np.zeros(1, np.int32)
   for shift in (0.0, 0.4):
     simulation.qpos[:, 0] = torch.linspace(-1.5, 1, 20) + shift
@@ -90,11 +92,11 @@ def test_what_rays_can_meet_is_a_choice():
   model = physics.load_model(ROVER)
   simulation = physics.Simulation(model, 1, threads=1, outputs=())
   simulation.qpos[:, 2] = 3.0
-  down = {"origins": [[0, 0, 0]], "directions": [[0, 0, -1]]}
+  down = {"body": "rover", "origins": [[0, 0, 0]], "directions": [[0, 0, -1]]}
   cast = {
-    name: RayCaster(simulation, "rover", **down, **choice).cast().item()
-    for name, choice in (("ground", {}), ("own", {"own": True}), ("none", {"static": False}))
+    name: RayCaster(simulation, **down, geoms=geoms).cast().item()
+    for name, geoms in (("all", None), ("own", [2]), ("ground", [0]), ("none", []))
   }
   assert cast["own"] == pytest.approx(0.1)
-  assert cast["ground"] > 2.4
+  assert cast["all"] == cast["ground"] > 2.4
   assert cast["none"] == -1
