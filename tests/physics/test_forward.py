@@ -1,6 +1,5 @@
 """Whole models of unusual build in float64, against MuJoCo: what the engine's pieces make together."""
 
-import numpy as np
 import pytest
 
 from physics.load import load_model
@@ -25,7 +24,8 @@ MODELS = {
     </body></worldbody>""",
   "trees on a mocap body and in mid-air": """<worldbody>
       <body mocap="true" pos="0 0 1"><geom type="box" size="0.5 0.5 0.1"/>
-        <body pos="0 0 -0.2"><joint axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.05"/></body>
+        <body pos="0 0 -0.2"><joint axis="0 1 0"/>
+          <geom type="capsule" size="0.05 0.1" pos="0 0 -0.2"/></body>
       </body>
       <body pos="0 0.2 1.18"><freejoint/><geom size="0.1"/></body>
       <body pos="2 0 0"><joint type="slide"/><geom size="0.1"/></body>

@@ -145,26 +145,6 @@ def test_warns_of_solver_and_sensors():
   ]
 
 
-def test_reads_every_kind_of_source(tmp_path):
-  path = tmp_path / "arm.xml"
-  path.write_text(arm())
-  sources = (arm(), path, str(path), mujoco.MjSpec.from_string(arm()), mujoco.MjModel.from_xml_string(arm()))
-  for source in sources:
-    assert load_model(source).joint_names == ("shoulder",)
-  with pytest.raises(FileNotFoundError, match=r"absent\.xml"):
-    load_model(tmp_path / "absent.xml")
-
-
-def test_leaves_the_callers_model_alone():
-  mj = mujoco.MjModel.from_xml_string(arm(option='integrator="RK4" solver="CG"'))
-  with pytest.warns(UserWarning, match="CG"):
-    model = load_model(mj, integrator="Euler")
-  assert mj.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4
-  assert mj.opt.solver == mujoco.mjtSolver.mjSOL_CG
-  assert model.mj.opt.integrator == mujoco.mjtIntegrator.mjINT_EULER
-  assert model.mj.opt.solver == mujoco.mjtSolver.mjSOL_NEWTON
-
-
 def test_fields_are_mujocos_and_read_only():
   model = load_model(arm())
   for field in dataclasses.fields(Model):

@@ -1,0 +1,116 @@
+"""Loading: every kind of source gives the same model; the source stays as it was."""
+
+import dataclasses
+
+import mujoco
+import numpy as np
+import pytest
+
+from physics.load import load_model
+from physics.model import Model
+from physics.parity import NumpySimulation, random_states
+from physics.parity.compare import DOUBLE, Trial, outputs
+from physics.support import UnsupportedModel
+
+MJCF = """<mujoco><worldbody>
+  <body name="arm" pos="0 0 1"><joint name="hinge" axis="0 1 0" damping="0.1"/><geom size="0.1"/></body>
+</worldbody></mujoco>"""
+URDF = """<?xml version="1.0"?>
+<robot name="pendulum">
+  <mujoco><compiler fusestatic="false" discardvisual="false"/></mujoco>
+  <link name="base"/>
+  <link name="rod">
+    <inertial><origin xyz="0 0 -0.2" rpy="0.1 0.2 0.3"/><mass value="2"/>
+      <inertia ixx="0.05" iyy="0.04" izz="0.02" ixy="0.001" ixz="0.002" iyz="0.003"/></inertial>
+    <visual><geometry><box size="0.1 0.1 0.4"/></geometry></visual>
+    <collision><origin xyz="0 0 -0.4"/><geometry><sphere radius="0.05"/></geometry></collision>
+  </link>
+  <link name="slider">
+    <inertial><mass value="0.5"/>
+      <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>
+    <collision><geometry><cylinder radius="0.1" length="0.2"/></geometry></collision>
+  </link>
+  <joint name="swing" type="revolute">
+    <parent link="base"/><child link="rod"/><origin xyz="0 0 1"/><axis xyz="0 1 0"/>
+    <limit lower="-0.5" upper="0.5" effort="10" velocity="5"/><dynamics damping="0.2" friction="0.1"/>
+  </joint>
+  <joint name="slide" type="prismatic">
+    <parent link="rod"/><child link="slider"/><origin xyz="0 0.3 -0.4"/><axis xyz="0 0 1"/>
+    <limit lower="-0.1" upper="0.3" effort="10" velocity="5"/>
+  </joint>
+</robot>"""
+
+
+def assert_same(one, other):
+  for field in dataclasses.fields(Model):
+    if field.name not in ("mj", "pairs"):
+      np.testing.assert_array_equal(getattr(one, field.name), getattr(other, field.name), err_msg=field.name)
+
+
+def test_every_kind_of_source_gives_the_same_model(tmp_path):
+  path = tmp_path / "arm.xml"
+  path.write_text(MJCF)
+  expected = load_model(MJCF)
+  assert expected.joint_names == ("hinge",)
+  for source in (path, str(path), mujoco.MjSpec.from_string(MJCF), mujoco.MjModel.from_xml_string(MJCF)):
+    assert_same(load_model(source), expected)
+
+
+def test_files_may_refer_to_others_beside_them(tmp_path):
+  (tmp_path / "parts").mkdir()
+  (tmp_path / "parts/arm.xml").write_text(MJCF)
+  (tmp_path / "scene.xml").write_text('<mujoco><include file="parts/arm.xml"/></mujoco>')
+  assert_same(load_model(tmp_path / "scene.xml"), load_model(MJCF))
+
+
+def test_absent_files_are_named(tmp_path):
+  with pytest.raises(FileNotFoundError, match=r"absent\.xml"):
+    load_model(tmp_path / "absent.xml")
+
+
+@pytest.mark.parametrize("as_file", [False, True])
+def test_urdf_is_what_mujocos_compiler_makes_of_it(tmp_path, as_file):
+  path = tmp_path / "pendulum.urdf"
+  path.write_text(URDF)
+  model = load_model(path if as_file else URDF)
+  assert model.joint_names == ("swing", "slide")
+  assert model.body_mass.tolist()[-2:] == [2.0, 0.5]
+  np.testing.assert_array_equal(model.jnt_range, [[-0.5, 0.5], [-0.1, 0.3]])
+  assert (model.dof_damping[0], model.dof_frictionloss[0]) == (0.2, 0.1)
+  trial, simulation = Trial(model, random_states(model, 8)), NumpySimulation(model, 8, outputs(model))
+  findings = trial.stages(simulation, DOUBLE) + trial.step(simulation, DOUBLE)
+  assert [str(finding) for finding in findings if not finding.holds] == []
+
+
+def test_a_spec_can_be_edited_before_and_after():
+  spec = mujoco.MjSpec.from_string(MJCF)
+  spec.body("arm").add_body(name="hand", pos=[0, 0, 0.5]).add_geom(size=[0.1, 0, 0])
+  before = load_model(spec)
+  spec.body("arm").add_body(name="foot").add_geom(size=[0.1, 0, 0])
+  assert before.body_names == ("world", "arm", "hand")
+  assert load_model(spec).nbody == before.nbody + 1
+
+
+def test_leaves_the_callers_model_alone():
+  mj = mujoco.MjModel.from_xml_string(MJCF)
+  mj.opt.integrator, mj.opt.solver = mujoco.mjtIntegrator.mjINT_RK4, mujoco.mjtSolver.mjSOL_CG
+  with pytest.warns(UserWarning, match="CG"):
+    model = load_model(mj, integrator="Euler")
+  assert mj.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4
+  assert mj.opt.solver == mujoco.mjtSolver.mjSOL_CG
+  assert model.mj.opt.integrator == mujoco.mjtIntegrator.mjINT_EULER
+  assert model.mj.opt.solver == mujoco.mjtSolver.mjSOL_NEWTON
+
+
+def test_later_changes_of_the_callers_model_do_not_reach_in():
+  mj = mujoco.MjModel.from_xml_string(MJCF)
+  model = load_model(mj)
+  mass = model.body_mass[1]
+  mj.body_mass[1] *= 2
+  assert model.body_mass[1] == model.mj.body_mass[1] == mass
+
+
+def test_faults_of_a_file_are_the_compilers(tmp_path):
+  with pytest.raises(ValueError, match="unrecognized"):
+    load_model("<mujoco><nonsense/></mujoco>")
+  assert issubclass(UnsupportedModel, ValueError)
