@@ -21,7 +21,8 @@ class Model:
   """The facts of a compiled model that the engine uses: MuJoCo's names, shapes, order and units.
 
   Arrays are read-only. Disable flags of the file are folded into the numbers where they can be (no gravity is
-  `gravity == 0`, no springs is `jnt_stiffness == 0`, ...); the rest are the flags at the end.
+  `gravity == 0`, no springs is `jnt_stiffness == 0`, ...); the rest are the flags at the end. Damping and
+  armature of joints and tendons include what actuators add to them.
   """
 
   nq: int
