@@ -14,6 +14,7 @@ from typing import Any
 
 from physics.collision.box import capsule_box, sphere_box
 from physics.collision.box_box import box_box
+from physics.collision.cylinder import capsule_cylinder, sphere_cylinder
 from physics.collision.geometry import (
   BOX,
   CAPSULE,
@@ -57,8 +58,10 @@ NARROW: dict[tuple[int, int], Narrow] = {
   (HFIELD, BOX): Narrow(hfield_box, MOST[BOX]),
   (SPHERE, SPHERE): Narrow(segments, 1),
   (SPHERE, CAPSULE): Narrow(segments, 1),
+  (SPHERE, CYLINDER): Narrow(sphere_cylinder, 1),
   (SPHERE, BOX): Narrow(sphere_box, 1),
   (CAPSULE, CAPSULE): Narrow(segments, 2),
+  (CAPSULE, CYLINDER): Narrow(capsule_cylinder, 2),
   (CAPSULE, BOX): Narrow(capsule_box, 2),
   (BOX, BOX): Narrow(box_box, 8),
 }

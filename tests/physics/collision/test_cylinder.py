@@ -1,0 +1,105 @@
+"""Cylinders with spheres and capsules, against MuJoCo's contacts."""
+
+import numpy as np
+import pytest
+
+from physics.load import load_model
+from tests.physics.collision.scene import found_contacts, mujoco_contacts
+from tests.physics.oracle import assert_same_rows
+
+RADIUS, HALF = 0.3, 0.2
+CAPSULES = {"capsule": "0.1 0.4", "short capsule": "0.1 0.05", "thin capsule": "0.01 0.4"}
+
+
+def scene(geom, margin=0.0, euler="20 30 -40"):
+  """Return a model of a free geom and a cylinder that stands still; MuJoCo's tolerance is next to nothing."""
+  return load_model(f"""<mujoco><option ccd_tolerance="1e-12" ccd_iterations="1000"/><worldbody>
+    <geom type="cylinder" size="{RADIUS} {HALF}" euler="{euler}" margin="{margin}"/>
+    <body><freejoint/><geom {geom} margin="{margin}"/></body></worldbody></mujoco>""")
+
+
+def random_poses(count, spread, seed=0):
+  random = np.random.default_rng(seed)
+  return np.hstack([random.normal(scale=spread, size=(count, 3)), random.normal(size=(count, 4))])
+
+
+@pytest.mark.parametrize("margin", [0, 0.02])
+def test_spheres_touch_where_mujocos_do(margin):
+  model, qpos, counts = scene('size="0.1"', margin), random_poses(400, 0.25), []
+  for state, found in zip(qpos, found_contacts(model, qpos), strict=True):
+    expected = mujoco_contacts(model, state)
+    assert_same_rows(found, expected)
+    counts.append(len(expected))
+  assert 100 < sum(counts) < 300
+
+
+@pytest.mark.parametrize("shape", CAPSULES)
+@pytest.mark.parametrize("margin", [0, 0.02])
+@pytest.mark.parametrize("spread", [0.2, 0.4])
+def test_capsules_touch_where_mujocos_do(shape, margin, spread):
+  """Normals that MuJoCo iterates towards, and the points along them, are not exact; distances are."""
+  model, qpos = scene(f'type="capsule" size="{CAPSULES[shape]}"', margin), random_poses(300, spread)
+  number = 0
+  for state, found in zip(qpos, found_contacts(model, qpos), strict=True):
+    expected = mujoco_contacts(model, state)
+    assert_same_rows(found, expected, 1e-4)
+    assert_same_rows(found[:, 1:2], expected[:, 1:2], 1e-6)
+    number += len(expected)
+  assert number > 60
+
+
+def lying_poses(count):
+  """Return poses of capsules near the caps, almost parallel to them."""
+  random = np.random.default_rng(0)
+  turn, tilt = random.uniform(0, np.pi, count), 0.5 * (np.pi / 2 + random.uniform(-0.1, 0.1, count))
+  rotation = np.column_stack(
+    [np.cos(tilt), -np.sin(turn) * np.sin(tilt), np.cos(turn) * np.sin(tilt), 0 * turn]
+  )
+  place = random.uniform((-0.6, -0.6, 0.22), (0.6, 0.6, 0.32), (count, 3))
+  return np.hstack([place * [[1, 1, side] for side in random.choice([-1, 1], count)], rotation])
+
+
+@pytest.mark.parametrize("size", ["0.1 0.4", "0.1 0.1"])
+@pytest.mark.parametrize("margin", [0, 0.02])
+def test_capsules_lie_on_caps_as_mujocos_do(size, margin):
+  model, qpos, counts = scene(f'type="capsule" size="{size}"', margin, "0 0 0"), lying_poses(400), []
+  for state, found in zip(qpos, found_contacts(model, qpos), strict=True):
+    expected = mujoco_contacts(model, state)
+    assert_same_rows(found, expected, 1e-4)
+    assert_same_rows(found[:, 1:2], expected[:, 1:2], 1e-6)
+    counts.append(len(expected))
+  assert min(np.bincount(counts)) > 30
+
+
+CASES = {  # pose of an upright scene, and how many contacts
+  "stands on the cap": ((0.05, 0.02, 0.69, 1, 0, 0, 0), 1),
+  "stands upside down below": ((0.05, 0.02, -0.69, 0, 1, 0, 0), 1),
+  "leans on the rim": ((0.42, 0.03, 0.2, 0.95, 0, 0.3, 0), 1),
+  "ends at the mantle": ((0.79, 0.03, 0.05, 0.5**0.5, 0, 0.5**0.5, 0), 1),
+  "crosses the mantle": ((0.39, 0.03, 0.05, 0.5**0.5, 0.5**0.5, 0, 0), 1),
+  "pierces": ((0.05, 0.02, 0.1, 0.95, 0, 0.3, 0), 1),
+  "beyond reach": ((0.45, 0.02, 0.1, 1, 0, 0, 0), 0),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_capsules_at_rest_touch_where_mujocos_do(case):
+  model, (pose, count) = scene('type="capsule" size="0.1 0.4"', euler="0 0 0"), CASES[case]
+  expected = mujoco_contacts(model, np.array(pose))
+  assert len(expected) == count
+  assert_same_rows(found_contacts(model, [pose])[0], expected, 2e-5)
+
+
+def test_a_capsule_along_the_mantle_touches_in_the_middle_of_where_they_overlap():
+  """MuJoCo touches anywhere there."""
+  model = scene('type="capsule" size="0.1 0.4"', euler="0 0 0")
+  pose = np.array([0.39, 0, 0.3, 1, 0, 0, 0])
+  (found,) = found_contacts(model, [pose])
+  assert_same_rows(found[:, 1:5], mujoco_contacts(model, pose)[:, 1:5])
+  np.testing.assert_allclose(found[0, 5:8], [0.295, 0, 0.05], atol=1e-6)
+
+
+def test_what_is_not_a_number_touches_nothing():
+  for geom in ('size="0.1"', 'type="capsule" size="0.1 0.4"'):
+    (found,) = found_contacts(scene(geom), [[np.nan, 0, 0, 1, 0, 0, 0]])
+    assert len(found) == 0
