@@ -20,10 +20,14 @@ TINY = 1e-15  # [kg] a subtree of less mass is massless
 
 
 class Derived:
-  """Quantities of one evaluated state; lists are by body."""
+  """Quantities of one evaluated state; lists are by body.
 
-  def __init__(self, program: Program, model: Model, evaluation: Evaluation) -> None:
-    self.program, self.model, self.evaluation = program, model, evaluation
+  `dropped` counts the contacts that have found no slot since the launch began. What is asked for first inside
+  a block can be used there only.
+  """
+
+  def __init__(self, program: Program, model: Model, evaluation: Evaluation, dropped: Number) -> None:
+    self.program, self.model, self.evaluation, self.dropped = program, model, evaluation, dropped
     self.smooth, self.qacc = evaluation.smooth, evaluation.qacc
     self.state, self.poses = self.smooth.state, self.smooth.poses
 

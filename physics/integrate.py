@@ -17,6 +17,7 @@ from physics.state import Memory
 from physics.trace import Index, Number, Program, cos, is_zero, sin, sqrt, where
 
 Parts = Mapping[str, list[Number]]  # of the state, or of its rate of change; "qpos" changes at a rate [nv]
+AT_START = ("sensordata",)  # outputs of the first of several evaluations
 STAGES = 4  # of Runge-Kutta's method
 STEP_TO_NEXT = (0.5, 0.5, 1.0, 0.0)  # of a stage's rate, in time steps, from the start to the next stage
 WEIGHT = (1 / 6, 1 / 3, 1 / 3, 1 / 6)  # of a stage's rate in the step
@@ -35,10 +36,9 @@ class OneStage:
     """Run the block for the state of each evaluation: once."""
     yield
 
-  @contextmanager
-  def last(self) -> Iterator[None]:
-    """Run the block in the last evaluation of the time step."""
-    yield
+  def moments(self, names: list[str]) -> Iterator[list[str]]:
+    """Yield which outputs are due, in blocks for the evaluations that they report: all, of the only one."""
+    yield names
 
   def choose(self, values: Sequence[float]) -> Number:
     """Return, of one value per evaluation, that of the present one."""
@@ -82,8 +82,18 @@ class RungeKutta:
     """Return, of one value per evaluation, that of the present one."""
     return self.program.table(values, self.stage)
 
+  def moments(self, names: list[str]) -> Iterator[list[str]]:
+    """Yield which outputs are due, in blocks for the evaluations that they report.
+
+    As in MuJoCo sensors measure the start of the time step, the others belong to the last evaluation.
+    """
+    with self.program.when_equal(self.stage, 0):
+      yield [name for name in names if name in AT_START]
+    with self._last():
+      yield [name for name in names if name not in AT_START]
+
   @contextmanager
-  def last(self) -> Iterator[None]:
+  def _last(self) -> Iterator[None]:
     """Run the block in the last evaluation of the time step."""
     with self.program.when_equal(self.stage + 1, self.count):
       yield
@@ -105,7 +115,7 @@ class RungeKutta:
     with self.program.when_equal(self.stage, 0):
       for array, values in zip(self.lines, (actuated.length, actuated.velocity), strict=True):
         array.fill(values)
-    with self.last():
+    with self._last():
       lines = (array.read() for array in self.lines)
       self.memory.fill({"act": actuated.next_activation(start["act"], self.rate["act"].read(), *lines)})
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from physics.delay import past_rows
 from physics.model import Model
+from physics.reduction import LAST, REDUCTIONS
 
 # Everything that the future depends on, controls aside.
 STATE = ("qpos", "qvel", "act", "past_ctrl", "mocap_pos", "mocap_quat", "qacc_warmstart")
 DEFAULT_OUTPUTS = ("qacc", "xpos", "xquat", "cfrc_ext", "contact_count", "overflow", "solver_niter")
 COUNTERS = ("contact_count", "overflow", "solver_niter")  # rows that hold the bits of an int32
+
+Outputs: TypeAlias = Sequence[str] | Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -28,16 +33,23 @@ class Block:
 
 
 class Layout:
-  """The fields of one simulation, in memory order: state, mask, outputs."""
+  """The fields of one simulation, in memory order: state, mask, outputs.
 
-  def __init__(self, model: Model, outputs: tuple[str, ...] = DEFAULT_OUTPUTS) -> None:
+  `outputs` are names, or names with what becomes of the values of a launch's time steps: "last" (what names
+  alone mean), "mean", "max".
+  """
+
+  def __init__(self, model: Model, outputs: Outputs = DEFAULT_OUTPUTS) -> None:
     shapes = field_shapes(model)
     known = [name for name in shapes if name not in (*STATE, "mask")]
     for name in outputs:
-      if name not in known or outputs.count(name) > 1:
+      if name not in known or list(outputs).count(name) > 1:
         fault = "is named twice" if name in known else f"is unknown; outputs are: {', '.join(known)}"
         raise ValueError(f"output {name!r} {fault}")
-    self.outputs = outputs
+    self.outputs = dict(outputs) if isinstance(outputs, Mapping) else dict.fromkeys(outputs, LAST)
+    for name, reduction in self.outputs.items():
+      if reduction not in (LAST, *REDUCTIONS):
+        raise ValueError(f"output {name!r}: {reduction!r} is none of {', '.join((LAST, *REDUCTIONS))}")
     self.blocks: dict[str, Block] = {}
     self.rows = 0
     for name in (*STATE, "mask", *outputs):

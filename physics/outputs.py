@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 
 from physics.derived import Derived
-from physics.forward import Evaluation
 from physics.frame import BODY, GEOM, SITE, XBODY, frame
 from physics.layout import COUNTERS, Layout
-from physics.model import Model
+from physics.reduction import REDUCTIONS
 from physics.sensor import sensordata
 from physics.spatial import Motion
 from physics.trace import Mask, Number, Program
@@ -20,16 +19,26 @@ Values = Callable[[Derived], Iterable[Number]]
 class Outputs:
   """Writes the derived quantities that the layout has rows for, in the selected lanes."""
 
-  def __init__(self, program: Program, model: Model, layout: Layout, selected: Mask) -> None:
-    self.program, self.model, self.layout, self.selected = program, model, layout, selected
+  def __init__(self, program: Program, layout: Layout, selected: Mask) -> None:
+    self.program, self.layout, self.selected = program, layout, selected
+    self.reductions = {
+      name: REDUCTIONS[reduction](program, layout.blocks[name].rows)
+      for name, reduction in layout.outputs.items()
+      if reduction in REDUCTIONS
+    }
 
-  def write(self, evaluation: Evaluation, dropped: Number) -> None:
-    """Write all of them; `dropped` counts the contacts that found no slot."""
-    derived = Derived(self.program, self.model, evaluation)
-    values = VALUES | {"overflow": lambda _: [dropped]}
-    for name in self.layout.outputs:
+  def gather(self, names: Sequence[str], derived: Derived) -> None:
+    """Take in what is asked for of every time step."""
+    for name in names:
+      if name in self.reductions:
+        self.reductions[name].add(list(VALUES[name](derived)))
+
+  def write(self, names: Sequence[str], derived: Derived) -> None:
+    """Write the named quantities, in the last time step."""
+    for name in names:
+      values = self.reductions[name].result() if name in self.reductions else VALUES[name](derived)
       start = self.layout.blocks[name].start
-      for i, value in enumerate(values[name](derived)):
+      for i, value in enumerate(values):
         self.program.write_memory("state", start + i, value, self.selected, integer=name in COUNTERS)
 
 
@@ -117,5 +126,6 @@ VALUES: dict[str, Values] = {
   "energy": lambda d: [d.potential_energy, d.kinetic_energy],
   "sensordata": sensordata,
   "contact_count": _contact_count,
+  "overflow": lambda d: [d.dropped],
   "solver_niter": lambda d: [d.evaluation.iterations[0]],
 }

@@ -13,7 +13,7 @@ import warp as wp
 
 from physics.kernel import lanes_on
 from physics.launcher import Launcher, Parameters
-from physics.layout import COUNTERS, STATE, Layout, default_outputs, field_shapes
+from physics.layout import COUNTERS, STATE, Layout, Outputs, default_outputs, field_shapes
 from physics.model import Floats, Model
 from physics.step import trace_step
 from physics.trace import Program
@@ -33,7 +33,8 @@ class Simulation:
     num_envs: number of environments.
     device: "cpu" or a CUDA device.
     threads: CPU threads; None: every core that this process may use. Results do not depend on it.
-    outputs: derived fields to compute, see `layout.field_shapes`; None: `layout.default_outputs`.
+    outputs: derived fields to compute, see `layout.field_shapes`; None: `layout.default_outputs`. A mapping
+    says what becomes of a field's values in the time steps of one `step`: "last", "mean" or "max".
     moving_capacity: contacts between moving bodies that one environment can hold, None: derived from the
     model; more are counted in `overflow`, and the shallowest dropped.
   """
@@ -63,11 +64,11 @@ class Simulation:
     num_envs: int,
     device: str | torch.device = "cpu",
     threads: int | None = None,
-    outputs: tuple[str, ...] | None = None,
+    outputs: Outputs | None = None,
     moving_capacity: int | None = None,
   ) -> None:
     self.model, self.num_envs, self.device = model, num_envs, torch.device(device)
-    self.layout = Layout(model, default_outputs(model) if outputs is None else tuple(outputs))
+    self.layout = Layout(model, default_outputs(model) if outputs is None else outputs)
     self.variation = Variation(model)
     self.program: Program = trace_step(model, self.layout, moving_capacity, self.variation)
     lanes = lanes_on(self.device.type)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from physics.delay import acting_controls, remember
+from physics.derived import Derived
 from physics.forward import forward
 from physics.integrate import OneStage, RungeKutta
 from physics.layout import Layout
@@ -27,7 +28,7 @@ def trace_step(
     model = variation.model_in(program)
   substeps, stride, integrate = (program.parameter(name) for name in ("substeps", "stride", "integrate"))
   selected = program.read_memory("state", layout.blocks["mask"].start) > 0.5
-  memory = Memory(program, layout)
+  memory, outputs = Memory(program, layout), Outputs(program, layout, selected)
   method = RungeKutta(program, model, memory) if model.integrator == "RK4" else OneStage(model, memory)
   with program.loop(substeps) as substep:
     program.break_if_none(selected)
@@ -36,8 +37,11 @@ def trace_step(
       acting = acting_controls(model, memory["past_ctrl"], ctrl, method.offsets, method.choose)
       evaluation = forward(program, model, memory.state(acting), memory["qacc_warmstart"], moving_capacity)
       memory.dropped[0] = memory.dropped[0] + evaluation.contacts.dropped
-      with program.when_equal(substep + 1, substeps), method.last():
-        Outputs(program, model, layout, selected).write(evaluation, memory.dropped[0])
+      for names in method.moments(list(layout.outputs)):
+        derived = Derived(program, model, evaluation, memory.dropped[0])
+        outputs.gather(names, derived)
+        with program.when_equal(substep + 1, substeps):
+          outputs.write(names, derived)
       with program.when_less(0, integrate):
         method.advance(evaluation)
     with program.when_less(0, integrate):

@@ -12,7 +12,7 @@ from mujoco import mjtState
 
 from physics import solver
 from physics.emit import numpy_function
-from physics.layout import Layout
+from physics.layout import Layout, Outputs
 from physics.model import Floats, Model
 from physics.step import trace_step
 
@@ -136,10 +136,10 @@ class NumpySimulation:
   overflow: torch.Tensor  # [num_envs]
 
   def __init__(
-    self, model: Model, num_envs: int, outputs: Sequence[str] = DERIVED, dtype: type[np.floating] = np.float64
+    self, model: Model, num_envs: int, outputs: Outputs = DERIVED, dtype: type[np.floating] = np.float64
   ) -> None:
     self.model, self.num_envs = model, num_envs
-    self.layout = Layout(model, tuple(outputs))
+    self.layout = Layout(model, outputs)
     with _converging(dtype):
       self._run = numpy_function(trace_step(model, self.layout))
     self._memory = np.zeros((self.layout.rows, num_envs), dtype)

@@ -2,12 +2,14 @@
 
 import warnings
 
+import mujoco
 import numpy as np
 import pytest
 from mujoco import mjtSensor
 
 from physics.load import load_model
-from physics.parity import random_states
+from physics.parity import NumpySimulation, random_states
+from physics.parity.reference import converging
 from physics.sensor import READINGS
 from physics.sensor.kinds import Kind
 from tests.physics.conftest import CASES, load
@@ -92,3 +94,20 @@ def test_names_give_places():
   assert model.sensor_slice("gyro") == numbers(model, model.sensor_names.index("gyro"))
   with pytest.raises(KeyError, match="no sensor 'giro'; the nearest is 'gyro'"):
     model.sensor_slice("giro")
+
+
+def test_under_runge_kutta_sensors_measure_the_start_of_the_step():
+  text = CASES["sensors"].read_text().replace("<option", '<option integrator="RK4"/><option')
+  model = load_model(text)
+  states = random_states(model, 4)
+  simulation = NumpySimulation(model, 4, ("sensordata", "xpos"))
+  states.write_to(simulation)
+  simulation.step()
+  mj = converging(model.mj)
+  data = mujoco.MjData(mj)
+  for i in range(4):
+    mujoco.mj_resetData(mj, data)
+    states.load(i, data)
+    mujoco.mj_step(mj, data)
+    assert_equal(simulation.sensordata[i].numpy(), data.sensordata, "sensordata")
+    assert_equal(simulation.xpos[i].numpy(), data.xpos, "xpos")
