@@ -12,6 +12,7 @@ from physics.model import Floats, Model
 from physics.parity.engines import read_field
 from physics.parity.states import States
 
+Precision = type[np.floating]
 MIXED = ("friction", "solref", "solimp", "margin")  # `Model` holds them per pair, MuJoCo per geom and <pair>
 
 
@@ -47,7 +48,7 @@ def converging(mj: mujoco.MjModel) -> mujoco.MjModel:
   """Return a copy of the model whose solver starts cold and stops only when float64 has no better answer."""
   mj = copy.copy(mj)
   mj.opt.tolerance, mj.opt.ls_tolerance = 1e-300, 1e-8  # it goes on as long as the cost sinks at all
-  mj.opt.iterations, mj.opt.ls_iterations = 200, 200
+  mj.opt.iterations, mj.opt.ls_iterations = 40, 100
   mj.opt.disableflags |= mjtDisableBit.mjDSBL_WARMSTART
   return mj
 
@@ -75,25 +76,29 @@ def relative_error(values: Floats, expected: Floats) -> Floats:
   return deviation / np.maximum(1.0, np.abs(expected).max(axis=1, initial=0.0))
 
 
-def one_ulp_effect(model: Model, states: States, draws: int = 16, seed: int = 0) -> Dynamics:
-  """Return per state the largest relative error that rounding to float32 can explain, by field.
+def one_ulp_effect(
+  model: Model, states: States, dtype: Precision = np.float32, draws: int = 16, seed: int = 0
+) -> Dynamics:
+  """Return per state the largest relative error that rounding to a precision can explain, by field.
 
-  Each draw moves every number of the model and of the states by one unit in the last place of float32, up or
-  down, and lets MuJoCo C compute in float64. The result's fields have shape [num_states].
+  Each draw moves every number of the model and of the states by one unit in the last place, up or down, and
+  lets MuJoCo C compute in float64. The result's fields have shape [num_states].
   """
   random = np.random.default_rng(seed)
   expected = reference(model, states)
   effects = []
   for _ in range(draws):
-    found = _dynamics(perturbed(model.mj, random), perturbed_states(model, states, random))
+    found = _dynamics(perturbed(model.mj, random, dtype), perturbed_states(model, states, random, dtype))
     effects.append(
       [relative_error(getattr(found, name), getattr(expected, name)) for name in (*STAGES, *STEP)]
     )
   return Dynamics(*np.max(effects, axis=0))
 
 
-def perturbed(mj: mujoco.MjModel, random: np.random.Generator) -> mujoco.MjModel:
-  """Return a converging copy with every number that `Model` holds moved by one float32 unit.
+def perturbed(
+  mj: mujoco.MjModel, random: np.random.Generator, dtype: Precision = np.float32
+) -> mujoco.MjModel:
+  """Return a converging copy with every number that `Model` holds moved by a unit in the last place.
 
   A body's inertia moves by a unit of its inertia about the root of its tree, the size at which spatial
   algebra adds inertias.
@@ -105,9 +110,10 @@ def perturbed(mj: mujoco.MjModel, random: np.random.Generator) -> mujoco.MjModel
   for name in names:
     values = getattr(mj, name, None)
     if isinstance(values, np.ndarray) and values.dtype == np.float64:
-      values[:] = _turned(values, random) if name.endswith("quat") else _moved(values, random)
-  mj.opt.gravity = _moved(mj.opt.gravity, random)
-  mj.body_inertia += _moved(about_root, random) - about_root
+      move = _turned if name.endswith("quat") else _moved
+      values[:] = move(values, random, dtype)
+  mj.opt.gravity = _moved(mj.opt.gravity, random, dtype)
+  mj.body_inertia += _moved(about_root, random, dtype) - about_root
   return mj
 
 
@@ -119,29 +125,32 @@ def _inertia_about_root(mj: mujoco.MjModel) -> Floats:
   return (mj.body_mass * distance**2)[:, None] + mj.body_inertia
 
 
-def perturbed_states(model: Model, states: States, random: np.random.Generator) -> States:
-  """Return the states with every number moved by one float32 unit, time and history excepted."""
-  moved = {name: _moved(values, random) for name, values in states.parts() if name not in ("time", "history")}
+def perturbed_states(
+  model: Model, states: States, random: np.random.Generator, dtype: Precision = np.float32
+) -> States:
+  """Return the states with every number moved by a unit in the last place, time and history excepted."""
+  parts = [(name, values) for name, values in states.parts() if name not in ("time", "history")]
+  moved = {name: _moved(values, random, dtype) for name, values in parts}
   for joint in range(model.njnt):
     start = {FREE: 3, BALL: 0}.get(int(model.jnt_type[joint]))
     if start is not None:
       at = int(model.jnt_qposadr[joint]) + start
-      moved["qpos"][:, at : at + 4] = _turned(states.qpos[:, at : at + 4], random)
-  if states.mocap_quat is not None:
-    moved["mocap_quat"] = _turned(states.mocap_quat, random)
+      moved["qpos"][:, at : at + 4] = _turned(states.qpos[:, at : at + 4], random, dtype)
+  if "mocap_quat" in moved:
+    moved["mocap_quat"] = _turned(moved["mocap_quat"], random, dtype)
   return dataclasses.replace(states, **moved)
 
 
-def _turned(quaternions: Floats, random: np.random.Generator) -> Floats:
-  """Move the components [..., 4] of rotations by a unit of 1, which is how finely float32 turns things.
+def _turned(quaternions: Floats, random: np.random.Generator, dtype: Precision) -> Floats:
+  """Move the components [..., 4] of rotations by a unit of 1, which is how finely a precision turns things.
 
   Rotations by nothing, and by half a turn about an axis, stay: they are exact.
   """
-  moves = random.choice([-1.0, 1.0], size=quaternions.shape) * np.finfo(np.float32).eps
+  moves = random.choice([-1.0, 1.0], size=quaternions.shape) * float(np.finfo(dtype).eps)
   return quaternions + moves * (np.abs(quaternions) < 1).all(axis=-1, keepdims=True)
 
 
-def _moved(values: Floats, random: np.random.Generator) -> Floats:
-  """Move each number by one float32 unit in the last place, up or down; zeros stay."""
-  ulp = np.spacing(np.abs(values).astype(np.float32)).astype(np.float64)
+def _moved(values: Floats, random: np.random.Generator, dtype: Precision) -> Floats:
+  """Move each number by one unit in the last place, up or down; zeros stay."""
+  ulp = np.spacing(np.abs(values).astype(dtype)).astype(np.float64)
   return values + ulp * random.choice([-1.0, 1.0], size=values.shape) * (values != 0)
