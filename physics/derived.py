@@ -14,6 +14,7 @@ from physics.kinematics import propagate
 from physics.model import Model
 from physics.passive import spring_energy
 from physics.spatial import NO_FORCE, Force, Motion, Vector, cross_force, dot, vector
+from physics.state import Memory
 from physics.trace import Number, Program, is_zero, maximum
 
 TINY = 1e-15  # [kg] a subtree of less mass is massless
@@ -22,12 +23,11 @@ TINY = 1e-15  # [kg] a subtree of less mass is massless
 class Derived:
   """Quantities of one evaluated state; lists are by body.
 
-  `dropped` counts the contacts that have found no slot since the launch began. What is asked for first inside
-  a block can be used there only.
+  `memory` has counted since the launch began. What is asked for first inside a block can be used there only.
   """
 
-  def __init__(self, program: Program, model: Model, evaluation: Evaluation, dropped: Number) -> None:
-    self.program, self.model, self.evaluation, self.dropped = program, model, evaluation, dropped
+  def __init__(self, program: Program, model: Model, evaluation: Evaluation, memory: Memory) -> None:
+    self.program, self.model, self.evaluation, self.memory = program, model, evaluation, memory
     self.smooth, self.qacc = evaluation.smooth, evaluation.qacc
     self.state, self.poses = self.smooth.state, self.smooth.poses
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from physics.articulated import welded_inertias
@@ -15,8 +16,8 @@ from physics.rows import friction_rows, limit_rows
 from physics.smooth import Smooth, smooth_dynamics
 from physics.solver import Bodies, Problem, solve
 from physics.spatial import total
-from physics.state import State
-from physics.trace import Array, Number, Program
+from physics.state import State, is_sane
+from physics.trace import Array, Number, Program, where
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,8 @@ def forward(
   rows = [*equality_rows(model, smooth), *friction_rows(model, smooth), *limit_rows(model, smooth)]
   joints = JointRows(program, model.nv, rows)
   iterations = _accelerate(program, model, smooth, contacts, joints, qacc)
+  # the solver ends at once where its gradient is nan: nothing may go on as if nothing had happened
+  qacc.fill([where(is_sane(smooth.force), a, math.inf) for a in qacc.read()])
   return Evaluation(smooth, contacts, joints, qacc.read(), iterations)
 
 
@@ -86,8 +89,8 @@ def _accelerate(
   if not joints.rows and not contacts.kinds:
     qacc.fill(smooth.M.factor().solve(smooth.force))
     return program.variable(0.0)
-  if not model.warmstart_enabled:
-    qacc.fill([0.0] * model.nv)
+  sane = is_sane(qacc.read()) if model.warmstart_enabled else False
+  qacc.fill([where(sane, a, 0.0) for a in qacc.read()])
   bodies = Bodies(model, smooth.poses, welded_inertias(model, smooth.inertias))
   problem = Problem(bodies, smooth.M, smooth.force, joints, contacts.world, contacts.moving)
   return solve(program, problem, qacc, model.iterations)

@@ -13,8 +13,9 @@ from physics.reduction import LAST, REDUCTIONS
 
 # Everything that the future depends on, controls aside.
 STATE = ("qpos", "qvel", "act", "past_ctrl", "mocap_pos", "mocap_quat", "qacc_warmstart")
-DEFAULT_OUTPUTS = ("qacc", "xpos", "xquat", "cfrc_ext", "contact_count", "overflow", "solver_niter")
-COUNTERS = ("contact_count", "overflow", "solver_niter")  # rows that hold the bits of an int32
+# Rows that hold the bits of an int32.
+COUNTERS = ("contact_count", "overflow", "solver_niter", "diverged")
+DEFAULT_OUTPUTS = ("qacc", "xpos", "xquat", "cfrc_ext", *COUNTERS)
 
 Outputs: TypeAlias = Sequence[str] | Mapping[str, str]
 

@@ -126,6 +126,7 @@ VALUES: dict[str, Values] = {
   "energy": lambda d: [d.potential_energy, d.kinetic_energy],
   "sensordata": sensordata,
   "contact_count": _contact_count,
-  "overflow": lambda d: [d.dropped],
+  "overflow": lambda d: [d.memory.dropped[0]],
+  "diverged": lambda d: [d.memory.diverged[0]],
   "solver_niter": lambda d: [d.evaluation.iterations[0]],
 }

@@ -57,6 +57,7 @@ class Simulation:
   contact_count: torch.Tensor  # [num_envs] int32
   overflow: torch.Tensor  # [num_envs] int32, contacts dropped in the last step, summed over its substeps
   solver_niter: torch.Tensor  # [num_envs] int32
+  diverged: torch.Tensor  # [num_envs] int32, substeps of the last step without finite, sane accelerations
 
   def __init__(
     self,

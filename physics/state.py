@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from physics.layout import STATE, Layout
-from physics.trace import Array, Mask, Number, Program
+from physics.spatial import total
+from physics.trace import Array, Mask, Number, Program, Truth, absolute, where
+
+LARGEST = 1e10  # mjMAXVAL: an acceleration beyond it makes MuJoCo warn of an unstable simulation
 
 
 @dataclass(frozen=True)
@@ -22,11 +25,14 @@ class State:
 
 
 class Memory:
-  """The state in group memory, arrays by name; `dropped[0]` counts the contacts without a slot."""
+  """The state in group memory, arrays by name.
+
+  `dropped[0]` counts contacts without a slot, `diverged[0]` time steps whose accelerations are not sane.
+  """
 
   def __init__(self, program: Program, layout: Layout) -> None:
     self.program, self.layout = program, layout
-    self.dropped = program.variable(0.0)
+    self.dropped, self.diverged = program.variable(0.0), program.variable(0.0)
     self.arrays: dict[str, Array] = {}
     for name in STATE:
       block = layout.blocks[name]
@@ -36,6 +42,11 @@ class Memory:
 
   def __getitem__(self, name: str) -> Array:
     return self.arrays[name]
+
+  def count(self, dropped: Number, qacc: list[Number]) -> None:
+    """Count contacts without a slot, and accelerations [nv] that are not finite or too large."""
+    self.dropped[0] = self.dropped[0] + dropped
+    self.diverged[0] = self.diverged[0] + where(is_sane(qacc), 0.0, 1.0)
 
   def state(self, ctrl: list[Number]) -> State:
     """Read the state, to be evaluated while these controls act."""
@@ -52,3 +63,8 @@ class Memory:
     for name, array in self.arrays.items():
       for i, value in enumerate(array.read()):
         self.program.write_memory("state", self.layout.blocks[name].start + i, value, selected)
+
+
+def is_sane(values: list[Number]) -> Truth:
+  """Return whether accelerations or forces [nv] are finite and within reason."""
+  return total(absolute(x) for x in values) < LARGEST  # false for nan

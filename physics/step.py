@@ -36,9 +36,9 @@ def trace_step(
     with method.stages(integrate):
       acting = acting_controls(model, memory["past_ctrl"], ctrl, method.offsets, method.choose)
       evaluation = forward(program, model, memory.state(acting), memory["qacc_warmstart"], moving_capacity)
-      memory.dropped[0] = memory.dropped[0] + evaluation.contacts.dropped
+      memory.count(evaluation.contacts.dropped, evaluation.qacc)
       for names in method.moments(list(layout.outputs)):
-        derived = Derived(program, model, evaluation, memory.dropped[0])
+        derived = Derived(program, model, evaluation, memory)
         outputs.gather(names, derived)
         with program.when_equal(substep + 1, substeps):
           outputs.write(names, derived)

@@ -252,8 +252,8 @@ def maximum(a: Number, b: Number) -> Number:
 
 
 def clip(x: Number, low: Number, high: Number) -> Number:
-  """Return the value limited to an interval."""
-  return minimum(maximum(x, low), high)
+  """Return the value limited to an interval; nan stays nan, which depends on the order of the arguments."""
+  return minimum(high, maximum(low, x))
 
 
 def absolute(x: Number) -> Number:

@@ -64,6 +64,7 @@ class MujocoSimulation:
       setattr(self, name, torch.from_numpy(array))
     self.contact_count = torch.zeros(num_envs, dtype=torch.int32)
     self.overflow = torch.zeros(num_envs, dtype=torch.int32)  # stays 0: MuJoCo's lists grow
+    self.diverged = torch.zeros(num_envs, dtype=torch.int32)  # stays 0: MuJoCo resets what diverges
     self.solver_niter = torch.zeros(num_envs, dtype=torch.int32)
 
   def step(self, substeps: int = 1, ctrl: torch.Tensor | None = None) -> None:

@@ -14,7 +14,7 @@ COMPARED = sorted(set(VALUES) - set(COUNTERS))
 
 def test_every_field_has_values():
   shapes = field_shapes(load("sensors"))
-  assert set(VALUES) | {"overflow"} == set(shapes) - {*STATE, "mask"}
+  assert set(VALUES) == set(shapes) - {*STATE, "mask"}
 
 
 @pytest.mark.parametrize("name", ["sensors", "equalities", "static_shapes", "free_bodies", "tendons"])

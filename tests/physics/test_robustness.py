@@ -1,5 +1,7 @@
 """Models and states at the edge: no crash, no hang, finite or told, and nobody else's environment."""
 
+import math
+
 import mujoco
 import numpy as np
 import pytest
@@ -130,6 +132,9 @@ def test_what_is_not_finite_stays_in_its_environment_and_is_seen(field, poison):
   others = torch.arange(32) != 7
   for name in ("qpos", "qvel", "qacc", "xpos", "cfrc_ext", "contact_count"):
     assert getattr(sick, name)[others].equal(getattr(clean, name)[others]), name
+  is_clipped, is_mended = field == "ctrl" and not math.isnan(poison), field == "qacc_warmstart"
+  assert (sick.diverged[7] > 0) == (not is_clipped and not is_mended)
+  assert not sick.diverged[others].any()
   sick.reset(~others)
   clean.reset(~others)
   for sim in (clean, sick):
