@@ -30,7 +30,7 @@ GROUPS = {
   "friction loss": ["dof_frictionloss", "dof_solref"],
   "actuators": ["actuator_gainprm", "actuator_biasprm", "actuator_ctrlrange", "actuator_forcerange"],
 }
-MODELS = ("gymnasium/humanoid", "actuators", "friction_loss", "springs")
+MODELS = ("gymnasium/humanoid", "actuators", "friction_loss", "springs", "sensors")
 
 
 def mujoco_field(mj, name):
@@ -76,7 +76,7 @@ def test_every_environment_is_mujocos_model_with_its_numbers(name, group, monkey
   variation, parameters, models = varied(model)
   if variation.program:
     numpy_function(variation.program)(parameters=parameters)
-  states, layout = moving_states(models), Layout(model, ("qacc",))
+  states, layout = moving_states(models), Layout(model, ("qacc", "sensordata"))
   memory = np.zeros((layout.rows, ENVS))
   memory[: layout.state_rows] = start_values(model)[:, None]
   memory[layout.blocks["mask"].start] = 1.0
@@ -89,10 +89,12 @@ def test_every_environment_is_mujocos_model_with_its_numbers(name, group, monkey
   used = {"parameters": parameters} if "parameters" in inspect.signature(run).parameters else {}
   with np.errstate(all="ignore"):
     run(1, 0, 0, state=memory, **inputs, **used)
-  start = layout.blocks["qacc"].start
-  for env, data in enumerate(states):
-    scale = max(1.0, np.abs(data.qacc).max())
-    np.testing.assert_allclose(memory[start : start + model.nv, env] / scale, data.qacc / scale, atol=1e-9)
+  for field in layout.outputs:
+    block = layout.blocks[field]
+    for env, data in enumerate(states):
+      found, expected = memory[block.start : block.start + block.rows, env], getattr(data, field)
+      scale = max(1.0, np.abs(expected).max(initial=0.0))
+      np.testing.assert_allclose(found / scale, expected / scale, atol=1e-9)
 
 
 @pytest.fixture(scope="module")
