@@ -11,7 +11,7 @@ from physics.kinematics import BALL, FREE
 from physics.model import Model
 from physics.smooth import Smooth
 from physics.spatial import Quaternion, dot
-from physics.trace import Number, absolute, is_zero, maximum, minimum, number, where
+from physics.trace import Number, Scalar, absolute, is_zero, maximum, minimum, number, where
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,11 @@ class Direction:
   owner: tuple[str, int] | None = None  # "joint" or "tendon", and its number
 
   def resistance(self, impedance: Number) -> Number:
-    """Return D of a row with this impedance."""
-    return impedance * (1.0 / maximum(number(self.inverse_inertia), TINY)) / (1.0 - impedance)
+    """Return D of a row with this impedance: 1 / TINY at most, as where nothing can move."""
+    inverse_inertia = number(self.inverse_inertia)
+    if not isinstance(inverse_inertia, Scalar) and inverse_inertia <= TINY:
+      return 1.0 / TINY
+    return impedance * (1.0 / maximum(inverse_inertia, TINY)) / (1.0 - impedance)
 
 
 def friction_rows(model: Model, smooth: Smooth) -> Iterator[Row]:
