@@ -13,9 +13,18 @@ from hypothesis import strategies as st
 
 JOINTS = ((), ("hinge",), ("slide",), ("ball",), ("hinge", "hinge"), ("slide", "hinge"), ("slide", "ball"))
 ROOT_JOINTS = (*JOINTS, ("free",), ("free",), ("slide", "slide", "hinge"))
-SHAPES = ("sphere", "capsule")
-STATIC_SHAPES = ("none", "plane", "plane", "tilted plane", "sphere", "capsule")
-ACTUATORS = ("motor", "position", "velocity", "general")
+SHAPES = ("sphere", "capsule", "box", "cylinder", "ellipsoid")
+STATIC_SHAPES = ("none", "plane", "plane", "tilted plane", "sphere", "capsule", "box")
+# contype and conaffinity: planes meet all, spheres, capsules and boxes each other, cylinders the round ones.
+MASKS = {
+  "plane": (5, 1),
+  "sphere": (3, 1),
+  "capsule": (3, 1),
+  "box": (1, 1),
+  "cylinder": (0, 6),
+  "ellipsoid": (0, 4),
+}
+ACTUATORS = ("motor", "position", "velocity", "general", "intvelocity", "pid", "dcmotor")
 JOINT_FEATURES = ("limit", "spring", "damping", "armature", "frictionloss", "reference", "offset", "solref")
 GEOM_FEATURES = ("friction", "margin", "solref", "solimp", "priority", "condim", "second geom", "silent")
 FLAGS = ("eulerdamp", "refsafe", "filterparent", "gravity", "spring", "damper", "frictionloss", "limit")
@@ -63,7 +72,6 @@ GEOM_ATTRIBUTES: dict[str, Callable[[Numbers], str]] = {
   "solimp": lambda n: f'solimp="{solimp(n)}"',
   "priority": lambda n: f'priority="{n.one_of("1", "2")}"',
   "condim": lambda n: f'condim="{n.one_of("1", "3", "4", "6")}"',
-  "silent": lambda n: 'contype="0" conaffinity="0"',
 }
 
 
@@ -87,11 +95,12 @@ def geom(shape: str, features: set[str], numbers: Numbers, position: str = "0 0 
   size = numbers.uniform(0.04, 0.12, 3)
   if shape.endswith("plane"):
     tilt = numbers.normal(0.2, 2) if shape == "tilted plane" else "0 0"
-    pose = f'type="plane" size="0 0 1" zaxis="{tilt} 1" pos="0 0 -0.5"'
+    shape, pose = "plane", f'type="plane" size="0 0 1" zaxis="{tilt} 1" pos="0 0 -0.5"'
   else:
     pose = f'type="{shape}" size="{size}" pos="{position}" quat="{numbers.normal(1, 4)}"'
   attributes = [make(numbers) for feature, make in GEOM_ATTRIBUTES.items() if feature in features]
-  return f"<geom {pose} {' '.join(attributes)}/>"
+  contype, conaffinity = (0, 0) if "silent" in features else MASKS[shape]
+  return f'<geom {pose} contype="{contype}" conaffinity="{conaffinity}" {" ".join(attributes)}/>'
 
 
 def subset(options: tuple[str, ...], most: int) -> st.SearchStrategy[set[str]]:
@@ -100,7 +109,7 @@ def subset(options: tuple[str, ...], most: int) -> st.SearchStrategy[set[str]]:
 
 @st.composite
 def body(draw: st.DrawFn, index: int) -> dict[str, Any]:
-  """Draw what a body consists of: its parent (-1: the world), joints, shape, features, seed of its numbers."""
+  """Draw what a body consists of: parent (-1: the world), joints, shape, features, seed of its numbers."""
   parent = draw(st.integers(-1, index - 1))
   return {
     "parent": parent,
@@ -108,6 +117,7 @@ def body(draw: st.DrawFn, index: int) -> dict[str, Any]:
     "shape": draw(st.sampled_from(SHAPES)),
     "joint features": draw(subset(JOINT_FEATURES, 4)),
     "geom features": draw(subset(GEOM_FEATURES, 3)),
+    "gravcomp": draw(st.sampled_from(("", "", "", 'gravcomp="1"', 'gravcomp="0.4"'))),
     "seed": draw(st.integers(0, 2**16)),
   }
 
@@ -120,6 +130,12 @@ def models(draw: st.DrawFn, most_bodies: int = 30) -> str:
   statics = draw(st.lists(st.sampled_from(STATIC_SHAPES), max_size=3))
   features = draw(subset(GEOM_FEATURES, 3))
   names = [f"j{i}.{k}" for i, part in enumerate(bodies) for k in range(len(part["joints"]))]
+  scalars = [
+    f"j{i}.{k}"
+    for i, part in enumerate(bodies)
+    for k, kind in enumerate(part["joints"])
+    if kind in ("hinge", "slide")
+  ]
   numbers = Numbers(draw(st.integers(0, 2**16)))
   world = "\n".join(
     geom(shape, features, numbers, numbers.normal(0.3)) for shape in statics if shape != "none"
@@ -133,6 +149,8 @@ def models(draw: st.DrawFn, most_bodies: int = 30) -> str:
 {roots}
   </worldbody>
   {draw(actuators(names)) if names else ""}
+  {draw(tendons(scalars)) if scalars else ""}
+  {draw(equalities(count, scalars))}
 </mujoco>"""
 
 
@@ -142,7 +160,7 @@ def _nested(bodies: list[dict[str, Any]], index: int) -> str:
   numbers = Numbers(part["seed"])
   root = part["parent"] < 0
   position = numbers.normal(0.5 if root else 0.15)
-  lines = [f'<body name="b{index}" pos="{position}" quat="{numbers.normal(1, 4)}">']
+  lines = [f'<body name="b{index}" pos="{position}" quat="{numbers.normal(1, 4)}" {part["gravcomp"]}>']
   lines += [
     joint(kind, f"j{index}.{k}", part["joint features"], numbers) for k, kind in enumerate(part["joints"])
   ]
@@ -161,8 +179,9 @@ def options(draw: st.DrawFn) -> str:
   integrator = draw(st.sampled_from(("Euler", "implicitfast", "RK4")))
   cone = draw(st.sampled_from(("pyramidal", "elliptic")))
   step = draw(st.sampled_from(("0.001", "0.002", "0.005")))
-  return f"""<option timestep="{step}" integrator="{integrator}" cone="{cone}" impratio="{numbers.uniform(0.5, 5)}"
-    gravity="{numbers.uniform(-1, 1, 2)} -9.81"><flag {disabled}/></option>"""
+  fluid = draw(st.sampled_from(("", "", 'density="1000" viscosity="0.1" wind="0.5 0 -0.2"')))
+  return f"""<option timestep="{step}" integrator="{integrator}" cone="{cone}"
+    impratio="{numbers.uniform(0.5, 5)}" gravity="{numbers.uniform(-1, 1, 2)} -9.81" {fluid}><flag {disabled}/></option>"""
 
 
 @st.composite
@@ -177,8 +196,63 @@ def actuators(draw: st.DrawFn, joints: list[str]) -> str:
       "position": f'kp="{numbers.uniform(1, 50)}" kv="{numbers.uniform(0, 3)}"',
       "velocity": f'kv="{numbers.uniform(0.1, 5)}"',
       "general": f'gaintype="affine" gainprm="{numbers.uniform(-1, 1, 3)}" biastype="affine" '
-      f'biasprm="{numbers.uniform(-1, 1, 3)}"',
+      f'biasprm="{numbers.uniform(-1, 1, 3)}" '
+      + numbers.one_of("", 'dyntype="filterexact" dynprm="0.02"', 'dyntype="filter" dynprm="0.1"'),
+      "intvelocity": f'kp="{numbers.uniform(1, 20)}" ' + numbers.one_of("", 'actrange="-0.5 0.5"'),
+      "pid": f'kp="{numbers.uniform(1, 20)}" kv="0.5" '
+      + numbers.one_of('input="vel ff"', 'ki="3" imax="0.1" slewmax="2"', 'delay="0.0075" nsample="9"'),
+      "dcmotor": f'resistance="2" motorconst="{numbers.uniform(0.1, 1)}" '
+      + numbers.one_of("", 'inductance="0.01"', 'input="pos" controller="1 2 0.1 0 0 5"', 'cogging="1 2 3"'),
     }[kind]
-    limits = numbers.one_of("", 'ctrlrange="-0.5 0.8"', f'forcerange="-{numbers.uniform(0.5, 3)} 2"')
-    lines.append(f'<{kind} joint="{name}" gear="{numbers.normal(1, 6)}" {own} {limits}/>')
+    limits = ["", 'ctrlrange="-0.5 0.8"', f'forcerange="-{numbers.uniform(0.5, 3)} 2"']
+    limit = numbers.one_of(*limits[: 2 if kind == "dcmotor" else 3])
+    target = numbers.one_of("joint", "jointinparent")
+    lines.append(f'<{kind} {target}="{name}" gear="{numbers.normal(1, 6)}" {own} {limit}/>')
   return "<actuator>\n" + "\n".join(lines) + "\n</actuator>"
+
+
+TENDON_ATTRIBUTES: dict[str, Callable[[Numbers], str]] = {
+  "spring": lambda n: f'stiffness="{n.uniform(1, 50)}" springlength="{n.one_of("0.1", "-0.1 0.2")}"',
+  "damping": lambda n: f'damping="{n.uniform(0.01, 2)}"',
+  "frictionloss": lambda n: f'frictionloss="{n.uniform(0.01, 2)}" solreffriction="{solref(n)}"',
+  "limit": lambda n: f'range="{n.uniform(-0.5, -0.1)} {n.uniform(0.1, 0.5)}" margin="{n.uniform(0, 0.05)}"',
+}
+
+
+@st.composite
+def tendons(draw: st.DrawFn, joints: list[str]) -> str:
+  """Draw a tendon element: up to two fixed tendons over some of the hinges and slides."""
+  lines = []
+  for index in range(draw(st.integers(0, 2))):
+    over = draw(st.lists(st.sampled_from(joints), min_size=1, max_size=3, unique=True))
+    features = draw(subset(tuple(TENDON_ATTRIBUTES), 3))
+    numbers = Numbers(draw(st.integers(0, 2**16)))
+    attributes = " ".join(make(numbers) for name, make in TENDON_ATTRIBUTES.items() if name in features)
+    path = "".join(f'<joint joint="{name}" coef="{numbers.normal(1, 1)}"/>' for name in over)
+    lines.append(f'<fixed name="t{index}" {attributes}>{path}</fixed>')
+  return "<tendon>\n" + "\n".join(lines) + "\n</tendon>"
+
+
+@st.composite
+def equalities(draw: st.DrawFn, bodies: int, joints: list[str]) -> str:
+  """Draw an equality element: up to two of connect, weld and joint."""
+  lines = []
+  for _ in range(draw(st.integers(0, 2))):
+    kind = draw(st.sampled_from(("connect", "weld", "joint")))
+    numbers = Numbers(draw(st.integers(0, 2**16)))
+    pair = draw(
+      st.lists(st.sampled_from(joints if kind == "joint" else range(bodies)), max_size=2, unique=True)
+    )
+    if not pair:
+      continue
+    part = "joint" if kind == "joint" else "body"
+    names = " ".join(
+      f'{part}{i}="{name if kind == "joint" else f"b{name}"}"' for i, name in enumerate(pair, 1)
+    )
+    own = {
+      "connect": f'anchor="{numbers.normal(0.1)}"',
+      "weld": f'torquescale="{numbers.uniform(0.2, 2)}"',
+      "joint": f'polycoef="{numbers.normal(0.3, 5)}"',
+    }[kind]
+    lines.append(f'<{kind} {names} {own} solref="{solref(numbers)}" solimp="{solimp(numbers)}"/>')
+  return "<equality>\n" + "\n".join(lines) + "\n</equality>"
