@@ -21,12 +21,9 @@ from physics.model import Model
 from physics.spatial import AXES, Vector
 from physics.trace import Number, Program, Truth, absolute, floor, maximum, minimum, where
 
-MOST = {
-  SPHERE: 8,
-  CAPSULE: 16,
-  BOX: 16,
-}  # contacts of one geom with a height field; a sphere smaller than a cell
-# touches at most the eight prisms about a grid point
+# Prisms that one geom may be near: a sphere smaller than a cell, the eight about a grid point; limbs and trunk of
+# a robot that tumbles over cells half as wide as its trunk, no more than these.
+MOST = {SPHERE: 8, CAPSULE: 16, BOX: 24}
 
 
 @dataclass(frozen=True)
