@@ -21,8 +21,8 @@ from physics.model import Model
 from physics.spatial import AXES, Vector
 from physics.trace import Number, Program, Truth, absolute, floor, maximum, minimum, where
 
-# Prisms that one geom may be near: a sphere smaller than a cell, the eight about a grid point; limbs and trunk of
-# a robot that tumbles over cells half as wide as its trunk, no more than these.
+# Prisms that one geom may be near: a sphere smaller than a cell, the eight about a grid point; limbs and
+# trunk of a robot that tumbles over cells half as wide as its trunk, no more than these.
 MOST = {SPHERE: 8, CAPSULE: 16, BOX: 24}
 
 
