@@ -1,4 +1,4 @@
-"""Touch sensors: the sum of normal forces whose lines run through a site's shape."""
+"""Touch sensors: the sum of the normal forces on a body that are felt within a site's shape."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from physics.trace import Number, maximum, number, where
 
 
 def _touch(derived: Derived, sensor: Sensor) -> Sequence[Number]:
-  """Return the sum [N] of the normal forces on the site's body whose rays into the body meet the site."""
+  """Return the sum [N] of the normal forces on the site's body whose contacts see the site.
+
+  A contact sees it that lies within, or from whose point the normal out of the body meets it.
+  """
   model, origin, zone = sensor.model, contact_origin(derived), sensor.frame(derived)
   center, inverse = zone.position + (zone.origin - origin), zone.rotation.transposed
   x, y, z = (number(size) for size in model.site_size[sensor.id])
@@ -29,8 +32,8 @@ def _touch(derived: Derived, sensor: Sensor) -> Sequence[Number]:
       continue
     with derived.program.when_any(contact.exists & concerns):
       force = maximum(dot(contact.normal, contact.force.force), 0.0)
-      inwards = inverse @ (contact.normal * where(two, -1.0, 1.0))
-      distance = meet(derived.program, shape, inverse @ (contact.point - center), inwards)
+      outwards = inverse @ (contact.normal * where(two, -1.0, 1.0))
+      distance = meet(derived.program, shape, inverse @ (contact.point - center), outwards)
       meets = contact.exists & concerns & (distance < NONE)
       pressure[0] = pressure[0] + where(meets, force, 0.0)
   return [pressure[0]]

@@ -1,0 +1,56 @@
+"""Laws that forces and momenta of bodies obey; that they are MuJoCo's is tested in test_outputs.py."""
+
+import numpy as np
+import pytest
+
+from physics.load import load_model
+from physics.parity import NumpySimulation, random_states
+from physics.parity.states import States
+from tests.physics.conftest import load
+from tests.physics.reports import assert_equal, reports
+
+
+@pytest.fixture(scope="module")
+def simulation():
+  model = load("sensors")
+  simulation = NumpySimulation(model, 24, ("cfrc_int", "cfrc_ext", "cacc"))
+  random_states(model, 24).write_to(simulation)
+  simulation.forward()
+  return simulation
+
+
+def test_nothing_holds_a_free_body(simulation):
+  free = [simulation.model.body_names.index(name) for name in ("base", "ball")]
+  scale = np.abs(simulation.cfrc_ext.numpy()).max()
+  np.testing.assert_allclose(simulation.cfrc_int.numpy()[:, free] / scale, 0.0, atol=1e-12)
+
+
+def test_contacts_push_both_sides_alike():
+  model = load_model("""<mujoco><worldbody>
+    <body name="table" pos="3 2 1"><geom type="plane" size="1 1 1"/></body>
+    <body name="ball" pos="3 2 1.19"><freejoint/><geom size="0.2"/>
+      <body pos="0.3 0 0"><joint/><geom size="0.2"/></body>
+    </body>
+    <body name="other" pos="3 2.35 1.3"><freejoint/><geom size="0.2"/></body>
+  </worldbody></mujoco>""")
+  states = States(model.qpos0[None].copy(), np.ones((1, model.nv)), np.zeros((1, 0)))
+  found, expected = reports(model, states, ["cfrc_ext"])["cfrc_ext"]
+  assert_equal(found, expected, "cfrc_ext")
+  assert (np.abs(found[0, 1:, 5]) > 1.0).all()
+  np.testing.assert_allclose(found[0, :, 3:].sum(axis=0), 0.0, atol=1e-9 * np.abs(found).max())
+
+
+def test_the_world_accelerates_against_gravity(simulation):
+  np.testing.assert_array_equal(simulation.cacc.numpy()[:, 0], np.tile([0, 0, 0, 0, 0, 9.81], (24, 1)))
+
+
+def test_bodies_without_mass_are_where_they_are():
+  model = load_model("""<mujoco><worldbody>
+    <body name="empty" pos="1 2 3"/>
+    <body name="stand" pos="4 5 6">
+      <body pos="1 0 0"><joint axis="0 1 0"/><geom size="0.1" pos="0.3 0 0"/></body>
+    </body>
+  </worldbody></mujoco>""")
+  names = ("subtree_com", "subtree_linvel", "subtree_angmom", "cinert", "cvel", "cfrc_int")
+  for name, (found, expected) in reports(model, random_states(model, 4), names).items():
+    assert_equal(found, expected, name)
