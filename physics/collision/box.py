@@ -27,6 +27,7 @@ from physics.trace import (
 
 FAR = 1e10  # more than any squared distance [m^2]
 TINY = 1e-15  # less than any half axis [m]
+LEVEL = 1e-6  # sine of the angle [rad] with a face below which rounding hides it
 ALIGNED = 1e-15  # [m^4] below which the squared area between an edge and the segment counts as zero
 # The four edges along an axis, by the sides of the box they lie on, in the order of MuJoCo's corners.
 SIDES = {0: ("-+-+", "--++"), 1: ("--++", "-+-+"), 2: ("-+-+", "--++")}
@@ -169,7 +170,7 @@ class _Nearest:
     s, point, free = self.best[1], Vector(*self.best.read(2, 3)), self.best.read(5, 3)
     freedom, reach = total(free), [absolute(a) for a in self.half_axis]
     sign = [where(a > 0.0, 1.0, -1.0) for a in self.half_axis]
-    inwards = [where(p > 0.0, -a, a) for p, a in zip(point, sign, strict=True)]
+    inwards = self._inwards(point, free, sign)
     balance = total((1.0 - f) * i for f, i in zip(free, inwards, strict=True))
     is_face = freedom > 1.5
     direction = where(
@@ -181,6 +182,18 @@ class _Nearest:
       over = where(is_face, where(stretch > 0.0, free[k], 0.0), maximum(free[k], inwards[k] * direction))
       step = where(over > 0.5, minimum(step, stretch), step)
     return s + direction * step, (freedom < 2.5) & (is_face | (absolute(balance) < 1.5))
+
+  def _inwards(self, point: Vector, free: list[Number], sign: list[Number]) -> list[Number]:
+    """Return for each axis whether the segment leads inwards from a point of the box, 1, or outwards, -1.
+
+    Where rounding would decide, a segment that lies on the box has to be followed: it counts as outwards if
+    it is inwards along other axes.
+    """
+    flat = LEVEL * sqrt(dot(self.half_axis, self.half_axis))
+    steep = [where(absolute(a) > flat, 1.0, 0.0) for a in self.half_axis]
+    inwards = [where(p > 0.0, -a, a) for p, a in zip(point, sign, strict=True)]
+    lead = total(s * (1.0 - f) * i for s, f, i in zip(steep, free, inwards, strict=True))
+    return [where(s > 0.5, i, where(lead > 0.0, -1.0, 1.0)) for s, i in zip(steep, inwards, strict=True)]
 
   def _over_edge(self, free: list[Number], inwards: list[Number]) -> Number:
     """Return the direction in which the segment is inwards along the steeper axis across the edge."""

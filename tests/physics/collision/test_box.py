@@ -58,7 +58,6 @@ CAPSULE_CASES = {  # pose, and how many contacts
   "lies askew": ((0.02, 0.01, 0.19, 0.92, -0.39, 0.92, 0.39), 2),
   "lies on an edge": ((0.02, 0.22, 0.19, *LYING), 2),
   "stands on the face": ((0.05, 0.02, 0.39, 1, 0, 0, 0), 1),
-  "stands beside": ((0.39, 0.05, 0.02, 1, 0, 0, 0), 1),
   "leans on an edge": ((0.38, 0.05, 0.15, 0.95, 0, 0.3, 0), 1),
   "leans on a corner": ((0.36, 0.24, 0.15, 0.95, 0.2, 0.3, 0), 1),
   "nearly lies on the face": ((0.02, 0.01, 0.19, *np.add(LYING, (0, 0, 1e-5, 0))), 2),
@@ -76,6 +75,20 @@ def test_capsules_at_rest_touch_where_mujocos_do(case):
   expected = mujoco_contacts(model, np.array(pose))
   assert len(expected) == count
   assert_same_rows(found_contacts(model, [pose])[0], expected)
+
+
+BAR = 'type="capsule" size="0.1 0.5"'
+
+
+@pytest.mark.parametrize("tilt", [0, 1e-9, -1e-9, 1e-7, -1e-7])
+@pytest.mark.parametrize("side", [0.01, 0.19, 0.22])
+def test_a_bar_across_a_box_touches_at_both_sides(tilt, side):
+  """Also where rounding decides whether MuJoCo finds one contact or both."""
+  model = load_model(UPRIGHT_SCENE.format(BAR))
+  (found,) = found_contacts(model, [[0.02, side, 0.18, *np.add(LYING, (tilt, 0, -tilt, 0))]])
+  assert len(found) == 2
+  expected = mujoco_contacts(model, np.array([0.02, side, 0.18, *np.add(LYING, (1e-5, 0, -1e-5, 0))]))
+  assert_same_rows(found[:, 1:8], expected[:, 1:8], 1e-4)
 
 
 @pytest.mark.parametrize(
