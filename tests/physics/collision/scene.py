@@ -1,5 +1,7 @@
 """Contacts of whole scenes with the world, as the engine and as MuJoCo find them."""
 
+import dataclasses
+
 import numpy as np
 
 from physics.collision.geometry import tangents
@@ -11,12 +13,17 @@ from tests.physics.oracle import collect, evaluate, mujoco_at
 WIDTH = 12  # weight, geom's body, distance, normal, point, first tangent
 
 
-def found_contacts(model, qpos):
-  """Return for every state [state, nq] the contacts found: body, distance, normal, point, first tangent."""
+def found_contacts(model, qpos, sizes=None):
+  """Return for every state [state, nq] the contacts found: body, distance, normal, point, first tangent.
 
-  def traced(program, *qpos):
-    p = poses(model, list(qpos))
-    found = find_world_contacts(program, model, p, list(range(model.nbody)))
+  Every state may have `sizes` [state, ngeom, 3] of the geoms of its own.
+  """
+
+  def traced(program, *numbers):
+    p = poses(model, list(numbers[: model.nq]))
+    own = np.array(numbers[model.nq :], object).reshape(-1, 3) if sizes is not None else model.geom_size
+    varied = dataclasses.replace(model, geom_size=own)
+    found = find_world_contacts(program, varied, p, list(range(model.nbody)))
 
     def describe(entry):
       normal, body = Vector(*entry.vector("normal")), entry["geom_body"]
@@ -30,7 +37,8 @@ def found_contacts(model, qpos):
 
     return collect(program, found, describe, WIDTH)
 
-  table = evaluate(traced, *np.asarray(qpos).T).T.reshape(len(qpos), -1, WIDTH)
+  numbers = np.hstack([qpos, *([] if sizes is None else [sizes.reshape(len(qpos), -1)])])
+  table = evaluate(traced, *numbers.T).T.reshape(len(qpos), -1, WIDTH)
   return [rows[rows[:, 0] > 0, 1:] for rows in table]
 
 

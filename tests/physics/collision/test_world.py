@@ -1,5 +1,6 @@
 """Contacts with what stands still, against MuJoCo's."""
 
+import numpy as np
 import pytest
 
 from physics.collision.world import is_still, pushed_bodies, world_pairs
@@ -50,6 +51,31 @@ def test_a_mocap_body_stands_still():
   (found,) = found_contacts(model, model.qpos0[None])
   assert len(found) == 3
   assert_same_rows(found, mujoco_contacts(model, model.qpos0))
+
+
+CROWD = """<mujoco><option ccd_tolerance="1e-12" ccd_iterations="500"><flag midphase="disable"/></option><worldbody>
+  <geom type="plane" size="1 1 1"/><geom type="box" size="0.3 0.2 0.1" contype="2"/>
+  <geom type="capsule" size="0.1 0.3" contype="4" euler="50 20 0"/>
+  {}</worldbody></mujoco>"""
+MOVERS = {"sphere": 7, "capsule": 7, "ellipsoid": 1, "cylinder": 5, "box": 7}  # and what they collide with
+
+
+@pytest.mark.parametrize("kind", MOVERS)
+def test_sizes_may_differ_between_environments(kind):
+  geom = f'<geom type="{kind}" size="0.1 0.15 0.2" conaffinity="{MOVERS[kind]}" contype="0"/>'
+  body = f"<body><freejoint/>{geom}</body>"
+  model, random = load_model(CROWD.format(2 * body)), np.random.default_rng(0)
+  place = random.normal(scale=0.2, size=(40, 2, 3))
+  qpos = np.concatenate([place, random.normal(size=(40, 2, 4))], axis=2).reshape(40, -1)
+  sizes = model.geom_size * random.uniform(0.5, 1.5, (40, model.ngeom, 3))
+  count = 0
+  for state, size, found in zip(qpos, sizes, found_contacts(model, qpos, sizes), strict=True):
+    model.mj.geom_size[:] = size
+    model.mj.geom_rbound[1:] = 2.0
+    expected = mujoco_contacts(model, state)
+    assert_same_rows(found, expected)
+    count += len(expected)
+  assert count > 40
 
 
 @pytest.mark.parametrize("shape", ['type="sphere" size="0.1"', 'type="plane" size="1 1 1" pos="0 0 0.1"'])
