@@ -31,7 +31,7 @@ RAY_FIELDS = sum(1 << field for field in (DISTANCE, DIRECTION, ORIGIN, POINT, DE
 # Types of geoms, the lesser first, whose narrow phase finds their distance beyond contact too.
 MEASURED = {
   *((PLANE, kind) for kind in (SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX)),
-  *((SPHERE, kind) for kind in (SPHERE, CAPSULE, BOX)),
+  *((SPHERE, kind) for kind in (SPHERE, CAPSULE, CYLINDER, BOX)),
   (CAPSULE, CAPSULE),
   (CAPSULE, BOX),
 }

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from physics.collision.geometry import CAPSULE, CYLINDER, ELLIPSOID, SPHERE
 from physics.derived import Derived
-from physics.frame import Frame
+from physics.frame import BODY, Frame, frame
 from physics.model import Model
 from physics.sensor.kinds import Kind, Reading, Sensor
 from physics.spatial import Force, Motion, Vector, cross, dot, vector
-from physics.trace import Number, Truth, absolute, clip, number, where
+from physics.trace import Number, Truth, absolute, clip, is_zero, number, where
 
 
 def velocity(derived: Derived, at: Frame) -> Motion:
@@ -79,9 +80,13 @@ def _relative_velocity(derived: Derived, sensor: Sensor) -> Motion:
 
 
 def _inside_site(derived: Derived, sensor: Sensor) -> Sequence[Number]:
-  at, site = sensor.frame(derived), sensor.reference_frame(derived)
-  assert site
-  inside = is_inside(sensor.model, sensor.reference[1], site.rotation.transposed @ at.offset(site))
+  (kind, index), model, at = sensor.target, sensor.model, sensor.frame(derived)
+  site = frame(model, derived.poses, *sensor.reference)
+  if kind == BODY and is_zero(
+    model.body_mass[index]
+  ):  # a body without mass counts as where those below it are
+    at = replace(at, position=derived.subtree_centers[index])
+  inside = is_inside(model, sensor.reference[1], site.rotation.transposed @ at.offset(site))
   return [where(inside, 1.0, 0.0)]
 
 

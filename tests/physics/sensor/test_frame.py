@@ -33,3 +33,19 @@ def test_what_stands_still_feels_its_weight():
   found, expected = reports(model, states, ["sensordata"])["sensordata"]
   np.testing.assert_allclose(found[0], [0, 9.81, 0, 0, 19.62, 0], atol=1e-12)
   np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_a_body_without_mass_is_where_those_below_it_are():
+  model = load_model("""<mujoco><worldbody>
+    <site name="there" size="0.1" pos="1 0 0"/><site name="here" size="0.1"/>
+    <body name="empty">
+      <body pos="1 0 0"><joint/><geom size="0.1"/></body><body pos="1 0 0"><geom size="0.1"/></body>
+    </body>
+  </worldbody><sensor>
+    <insidesite objtype="body" objname="empty" site="there"/>
+    <insidesite objtype="body" objname="empty" site="here"/>
+  </sensor></mujoco>""")
+  states = States(np.zeros((1, 1)), np.zeros((1, 1)), np.zeros((1, 0)))
+  found, expected = reports(model, states, ["sensordata"])["sensordata"]
+  np.testing.assert_array_equal(expected[0], [1, 0])
+  np.testing.assert_array_equal(found, expected)

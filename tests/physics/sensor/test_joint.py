@@ -26,7 +26,8 @@ def test_of_two_limits_that_act_the_lower_is_measured():
 def test_limits_that_do_not_act_measure_nothing(flag, position):
   model = load_model(f"""<mujoco><option><flag limit="{flag}"/></option><worldbody><body>
     <joint name="hinge" range="-10 10"/><geom size="0.1"/>
-  </body></worldbody><sensor><jointlimitpos joint="hinge"/><jointlimitfrc joint="hinge"/></sensor></mujoco>""")
+  </body></worldbody>
+  <sensor><jointlimitpos joint="hinge"/><jointlimitfrc joint="hinge"/></sensor></mujoco>""")
   states = States(np.array([[position]]), np.ones((1, 1)), np.zeros((1, 0)))
   found, expected = reports(model, states, ["sensordata"])["sensordata"]
   assert not expected.any()
