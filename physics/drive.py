@@ -115,7 +115,9 @@ class Servo(Drive):
     if self.kind == NO_DYNAMICS:
       return {}
     ctrl, act = self.signals.ctrl[0], self.signals.act[0]
-    return {"filtered": ctrl if self.kind == INTEGRATOR else (ctrl - act) / self._time_constant}
+    if self.kind == INTEGRATOR:
+      return {"filtered": ctrl}
+    return {"filtered": (nearest_turn(ctrl, act, self._period) - act) / self._time_constant}
 
   def force(self) -> Number:
     """Return gain times input plus bias; a position setpoint on a circle is the turn nearest the length."""
@@ -129,14 +131,12 @@ class Servo(Drive):
     return slope + self.gainprm[2] * self._input if self._is_affine else slope
 
   def advance(self, act: list[Number], act_dot: list[Number]) -> list[Number]:
-    """Return the activation a time step later: exactly filtered, or a setpoint moved to the nearest turn."""
+    """Return the activation a time step later, exactly filtered if asked; a setpoint is near the length."""
     if self.kind == FILTER_EXACT:
       decay = 1.0 - math.exp(-self.model.timestep / self._time_constant)
       act_dot = [rate * (self._time_constant * decay / self.model.timestep) for rate in act_dot]
     later = super().advance(act, act_dot)
-    if self.kind == INTEGRATOR:
-      return [nearest_turn(a, self.signals.length, self._period) for a in later]
-    return later
+    return [nearest_turn(a, self.signals.length, self._period) for a in later]
 
   @property
   def kind(self) -> int:

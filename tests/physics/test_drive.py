@@ -24,6 +24,9 @@ DRIVES = {
   "slow position": '<position joint="hinge" kp="3" timeconst="0.1"/>',
   "cylinder": '<cylinder joint="slide" timeconst="0.2" area="3" bias="1 2 -3"/>',
   "servo on a circle": '<position joint="ball" gear="0.1 0.2 0.3" kp="4" kv="0.1"/>',
+  "filtered servo on a circle": '<position joint="ball" gear="0.1 0.2 0.3" kp="4" timeconst="0.05"/>',
+  "early servo on a circle": """<general joint="ball" gear="0.4" dyntype="filter" dynprm="0.05"
+    actearly="true" gainprm="4" biastype="affine" biasprm="0 -4 -0.1" actrange="-1 1"/>""",
   "integrating servo on a circle": '<intvelocity site="left" refsite="right" gear="0 0 0 0.1 0.2 0" kp="3"/>',
   "servo that is none": '<general joint="ball" gear="0.1" gainprm="2" biastype="affine" biasprm="0 -3 0"/>',
   "pid": f"<pid {PID}/>",
