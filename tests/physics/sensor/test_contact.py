@@ -5,7 +5,7 @@ import pytest
 
 from physics.load import load_model
 from physics.parity.states import States
-from tests.physics.reports import reports
+from tests.physics.reports import assert_equal, reports
 
 BALLS = """<mujoco><worldbody>
     <geom name="floor" type="plane" size="5 5 1"/>
@@ -52,3 +52,30 @@ def test_what_can_never_touch_measures_nothing(reduce):
   found, expected = data(f'<contact geom1="a" geom2="a" reduce="{reduce}" data="found force normal"/>')
   assert not found.any()
   assert not expected.any()
+
+
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+@pytest.mark.parametrize("condim", [1, 3, 4, 6])
+def test_forces_and_frames_of_contacts_are_mujocos(cone, condim):
+  everything = 'data="found force torque dist pos normal tangent"'
+  model = load_model(f"""<mujoco><option cone="{cone}" impratio="2"/>
+    <default><geom condim="{condim}" friction="0.7 0.02 0.01"/></default>
+    <worldbody>
+      <geom type="plane" size="5 5 1" euler="3 2 0"/>
+      <body pos="0 0 0.18"><freejoint/><geom size="0.2"/></body>
+      <body pos="0 0.36 0.18" euler="85 0 20"><freejoint/>
+        <geom name="capsule" type="capsule" size="0.2 0.3"/></body>
+      <body pos="1 0 0.19"><freejoint/><geom name="box" type="box" size="0.3 0.2 0.2"/></body>
+      <body pos="1 0 0.58"><freejoint/><geom name="on_box" size="0.2"/></body>
+    </worldbody><sensor>
+      <contact geom1="capsule" num="4" reduce="mindist" {everything}/>
+      <contact geom2="box" num="6" reduce="mindist" {everything}/>
+      <contact geom1="box" geom2="on_box" {everything}/>
+      <contact geom1="on_box" geom2="box" {everything}/>
+      <contact geom1="box" reduce="netforce" {everything}/>
+    </sensor></mujoco>""")
+  qvel = np.random.default_rng(0).normal(size=(8, model.nv))
+  states = States(np.tile(model.qpos0, (8, 1)), qvel, np.zeros((8, 0)))
+  found, expected = reports(model, states, ["sensordata"])["sensordata"]
+  assert np.abs(expected).max(axis=0).astype(bool).sum() > 40
+  assert_equal(found, expected, "contacts")
