@@ -125,7 +125,8 @@ def _near_prisms(program: Program, field: HeightField, solid: Solid, margin: Num
       )
       inside = under & (z - reach_z < maximum(maximum(h00, h01), maximum(h10, h11)))
       with program.when_any(inside):
-        u, v = x + field.half[0] - column * dx, y + field.half[1] - row * dy  # from the cell's first corner
+        # from the cell's first corner, found first: the sum of place and half width would lose digits
+        u, v = x - (column * dx - field.half[0]), y - (row * dy - field.half[1])
         for side, heights, place in (
           (1.0, (h10, h11, h00), (u, dy - v)),
           (-1.0, (h01, h00, h11), (dx - u, v)),
