@@ -3,7 +3,7 @@
 import mujoco
 import pytest
 
-from physics.layout import COUNTERS, DEFAULT_OUTPUTS, STATE, Block, Layout, field_shapes
+from physics.layout import COUNTERS, DEFAULT_OUTPUTS, STATE, Block, Layout, default_outputs, field_shapes
 from tests.physics.conftest import load
 
 
@@ -54,3 +54,14 @@ def test_contains_names(model):
   assert "xpos" in layout
   assert "qpos" in layout
   assert "xquat" not in layout
+
+
+def test_sensors_are_computed_where_there_are_some(model):
+  assert default_outputs(model) == DEFAULT_OUTPUTS
+  assert default_outputs(load("sensors")) == (*DEFAULT_OUTPUTS, "sensordata")
+
+
+def test_outputs_may_say_how_time_steps_are_reduced(model):
+  outputs = {"xpos": "last", "cfrc_ext": "mean"}
+  assert Layout(model, outputs).outputs == outputs
+  assert Layout(model, ("xpos",)).outputs == {"xpos": "last"}
