@@ -142,11 +142,6 @@ def acceptable(model: physics.Model, found: dict[str, float]) -> bool:
   return found["overflow"] == 0 and converged and agrees
 
 
-def bytes_per_env(sim: physics.Simulation) -> int:
-  """Return the memory of one environment: state, outputs, controls."""
-  return sum(getattr(sim, name)[0].nbytes for name in (*sim.layout.blocks, "ctrl"))
-
-
 def peak(threads: int) -> float:
   """Return the float32 operations per second of a matrix product: what the processor can do at most."""
   before = torch.get_num_threads()
@@ -187,7 +182,7 @@ def run() -> None:
     line(f"{name}.goal", case.goal)
     sim = physics.Simulation(models.load(case.robot), case.num_envs)
     line(f"{name}.operations", sim.program.count_operations())
-    line(f"{name}.bytes_per_env", bytes_per_env(sim))
+    line(f"{name}.bytes_per_env", sim.bytes_per_env)
     found = check(sim, situation(case, sim))
     for what, value in found.items():
       line(f"{name}.{what}", value)

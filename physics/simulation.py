@@ -97,6 +97,15 @@ class Simulation:
     self._derived_at = -1  # version of the parameters that the derived ones follow from
     self._recorded: dict[Parameters, list[wp.Launch]] = {}
 
+  def __repr__(self) -> str:
+    where = f"{self.threads} threads" if self.device.type == "cpu" else str(self.device)
+    return f"Simulation({self.num_envs} environments of {self.bytes_per_env:,} bytes each, {where})"
+
+  @property
+  def bytes_per_env(self) -> int:
+    """Memory of one environment [bytes]: state, outputs, controls, parameters."""
+    return sum(len(rows) * rows.element_size() for rows in (self._memory, self._controls, self._parameters))
+
   def step(self, substeps: int = 1, ctrl: torch.Tensor | None = None) -> None:
     """Advance all environments by `substeps` time steps in one launch.
 

@@ -60,13 +60,6 @@ def test_an_honest_run_is_acceptable_and_a_wrong_one_is_not(sim: physics.Simulat
     assert not engine.acceptable(sim.model, found | fault)
 
 
-def test_memory_of_an_environment_counts_state_outputs_and_controls(sim: physics.Simulation) -> None:
-  numbers = (
-    sim.get_state().shape[0] + 1 + sum(getattr(sim, name)[0].numel() for name in physics.DEFAULT_OUTPUTS)
-  )
-  assert engine.bytes_per_env(sim) == 4 * numbers  # the one is the mask
-
-
 def test_peak_is_a_speed_of_this_machine() -> None:
   before = torch.get_num_threads()
   assert 1e8 < engine.peak(1) < 1e14

@@ -235,3 +235,13 @@ def test_infinite_and_huge_limits_compile():
   assert (
     simulation.qvel.abs().max() < 0.5
   )  # friction, soft as it is, holds it: the motor alone would reach 2.5
+
+
+def test_it_says_how_large_an_environment_is():
+  model = load("springs")
+  sim = Simulation(model, 3, threads=2, outputs=("qacc",))
+  rows = (
+    model.nq + 2 * model.nv + model.nv + 1 + max(1, model.nu) + 1
+  )  # state, qacc, mask, controls, parameters
+  assert sim.bytes_per_env == 4 * rows
+  assert repr(sim) == f"Simulation(3 environments of {4 * rows} bytes each, 2 threads)"
