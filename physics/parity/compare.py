@@ -20,6 +20,7 @@ from physics.parity.reference import (
   STAGES,
   STEP,
   Dynamics,
+  converging,
   one_ulp_effect,
   perturbed,
   perturbed_states,
@@ -133,7 +134,7 @@ class Trial:
     """Compare the points of contact."""
     if not self.model.pairs:
       return []
-    expected = mujoco_contacts(self.model.mj, self.states)
+    expected = mujoco_contacts(converging(self.model.mj), self.states)
     found = traced_contacts(self.model, self.states, precision.dtype)
     error = contact_errors(found, expected, precision.distance)
     rounding = precision.rounding * self._contact_rounding(expected, precision.dtype)

@@ -45,9 +45,13 @@ def reference(model: Model, states: States) -> Dynamics:
 
 
 def converging(mj: mujoco.MjModel) -> mujoco.MjModel:
-  """Return a copy of the model whose solver starts cold and stops only when float64 has no better answer."""
+  """Return a copy of the model whose searches, for accelerations and for contacts, end where float64 does.
+
+  The solver starts cold.
+  """
   mj = copy.copy(mj)
   mj.opt.tolerance, mj.opt.ls_tolerance = 1e-300, 1e-8  # it goes on as long as the cost sinks at all
+  mj.opt.ccd_tolerance, mj.opt.ccd_iterations = 1e-14, 200
   mj.opt.iterations, mj.opt.ls_iterations = 40, 100
   mj.opt.disableflags |= mjtDisableBit.mjDSBL_WARMSTART
   return mj

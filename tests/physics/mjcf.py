@@ -15,11 +15,12 @@ JOINTS = ((), ("hinge",), ("slide",), ("ball",), ("hinge", "hinge"), ("slide", "
 ROOT_JOINTS = (*JOINTS, ("free",), ("free",), ("slide", "slide", "hinge"))
 SHAPES = ("sphere", "capsule", "box", "cylinder", "ellipsoid")
 STATIC_SHAPES = ("none", "plane", "plane", "tilted plane", "sphere", "capsule", "box")
-# contype and conaffinity: planes meet all, spheres, capsules and boxes each other, cylinders the round ones.
+# contype and conaffinity: planes meet all, spheres, capsules and boxes each other, cylinders spheres. What
+# MuJoCo finds by iteration, capsules with cylinders, has no digits to compare in float64.
 MASKS = {
   "plane": (5, 1),
   "sphere": (3, 1),
-  "capsule": (3, 1),
+  "capsule": (1, 1),
   "box": (1, 1),
   "cylinder": (0, 6),
   "ellipsoid": (0, 4),
@@ -181,7 +182,8 @@ def options(draw: st.DrawFn) -> str:
   step = draw(st.sampled_from(("0.001", "0.002", "0.005")))
   fluid = draw(st.sampled_from(("", "", 'density="1000" viscosity="0.1" wind="0.5 0 -0.2"')))
   return f"""<option timestep="{step}" integrator="{integrator}" cone="{cone}"
-    impratio="{numbers.uniform(0.5, 5)}" gravity="{numbers.uniform(-1, 1, 2)} -9.81" {fluid}><flag {disabled}/></option>"""
+    impratio="{numbers.uniform(0.5, 5)}" gravity="{numbers.uniform(-1, 1, 2)} -9.81" {fluid}>
+    <flag {disabled}/></option>"""
 
 
 @st.composite
