@@ -149,6 +149,16 @@ def test_inertia_is_that_of_particles(random, draw):
   np.testing.assert_allclose(six(twice), 2 * six(momentum), rtol=1e-12)
 
 
+def test_inertia_about_another_point_is_that_of_the_body_there(draw):
+  center, point = draw(), draw()
+  rotational = symmetric(2.0, 3.0, 4.0, 0.1, 0.2, 0.3)
+  found = Inertia.of_body(5.0, center, rotational).about(point)
+  expected = Inertia.of_body(5.0, center - point, rotational)
+  np.testing.assert_allclose(found.six, expected.six, atol=1e-12)
+  np.testing.assert_allclose(found.moment, expected.moment, atol=1e-12)
+  assert found.mass == expected.mass
+
+
 def test_stiffness_acts_at_its_point(random, draw):
   root = random.normal(size=(3, 3))
   linear, point, motion = matrix_of(root @ root.T), draw(), Motion(draw(), draw())
