@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from physics.drive import Drive, Pid, Servo, Signals
+from physics.drive import AFFINE, DC_MOTOR, FIXED, PID, Drive, Pid, Servo, Signals
 from physics.kinematics import Poses
 from physics.model import Floats, Model
 from physics.motor import Motor
@@ -17,7 +17,7 @@ from physics.tendon import Tendons
 from physics.trace import Number, Truth, absolute, clip, is_zero, number, where
 from physics.transmission import IN_PARENT, JOINT, TENDON, Transmission, transmission
 
-DRIVES: dict[int, type[Drive]] = {0: Servo, 1: Servo, 3: Motor, 5: Pid}  # by mjtGain
+DRIVES: dict[int, type[Drive]] = {FIXED: Servo, AFFINE: Servo, DC_MOTOR: Motor, PID: Pid}
 ROUNDING = 1e-6  # of a limit: a sum of forces so near to it is at it
 
 

@@ -15,7 +15,7 @@ from physics.spatial import dot
 from physics.trace import Number, clip, floor, is_zero, maximum, minimum, number, where
 
 NO_DYNAMICS, INTEGRATOR, FILTER, FILTER_EXACT = range(4)  # mjtDyn
-FIXED, AFFINE = range(2)  # mjtGain
+FIXED, AFFINE, _, DC_MOTOR, _, PID = range(6)  # mjtGain
 POSITION, VELOCITY, FEEDFORWARD, VOLTAGE = 1, 2, 4, 8  # mjtCtrlInput
 INPUTS = (POSITION, VELOCITY, FEEDFORWARD, VOLTAGE)  # in the order of an actuator's controls
 TINY = 1e-15  # the least denominator
@@ -112,10 +112,10 @@ class Servo(Drive):
 
   def rates(self) -> dict[str, Number]:
     """Integrate the control, or follow it with a time constant."""
-    if self.kind == NO_DYNAMICS:
+    if self._kind == NO_DYNAMICS:
       return {}
     ctrl, act = self.signals.ctrl[0], self.signals.act[0]
-    if self.kind == INTEGRATOR:
+    if self._kind == INTEGRATOR:
       return {"filtered": ctrl}
     return {"filtered": (nearest_turn(ctrl, act, self._period) - act) / self._time_constant}
 
@@ -132,20 +132,19 @@ class Servo(Drive):
 
   def advance(self, act: list[Number], act_dot: list[Number]) -> list[Number]:
     """Return the activation a time step later, exactly filtered if asked; a setpoint is near the length."""
-    if self.kind == FILTER_EXACT:
+    if self._kind == FILTER_EXACT:
       decay = 1.0 - math.exp(-self.model.timestep / self._time_constant)
       act_dot = [rate * (self._time_constant * decay / self.model.timestep) for rate in act_dot]
     later = super().advance(act, act_dot)
     return [nearest_turn(a, self.signals.length, self._period) for a in later]
 
   @property
-  def kind(self) -> int:
-    """Dynamics of the activation."""
+  def _kind(self) -> int:
     return int(self.model.actuator_dyntype[self.actuator])
 
   @property
   def _input(self) -> Number:
-    return self.signals.ctrl[0] if self.kind == NO_DYNAMICS else self.acting("filtered")
+    return self.signals.ctrl[0] if self._kind == NO_DYNAMICS else self.acting("filtered")
 
   @property
   def _time_constant(self) -> float:
