@@ -13,6 +13,7 @@ import numpy as np
 from mujoco import mjtBias, mjtCone, mjtDisableBit, mjtDyn, mjtGain, mjtIntegrator, mjtSolver, mjtTrn
 
 from physics.model import ACTIVATIONS, Floats, Model
+from physics.motor import Dynamics, Winding
 from physics.pairs import ContactPair, contact_pairs
 from physics.support import UnsupportedModel, disabled, enum_name, label, unsupported, unsupported_sensors
 from physics.variable import check_varied
@@ -112,11 +113,14 @@ def _actuator_fields(mj: mujoco.MjModel) -> dict[str, Any]:
 def _slots(mj: mujoco.MjModel, actuator: int) -> list[int]:
   """Return the places of an actuator's activations, in the order of ACTIVATIONS."""
   dynprm, gainprm = mj.actuator_dynprm[actuator], mj.actuator_gainprm[actuator]
-  present = [mj.actuator_actnum[actuator] > 0, False, False, False, False, False]
+  sources = {"filtered": mj.actuator_actnum[actuator]}  # what is positive where the activation exists
   if mj.actuator_dyntype[actuator] == mjtDyn.mjDYN_PID:
-    present = [False, dynprm[1] > 0, gainprm[0] > 0, False, False, False]
+    sources = {"setpoint": dynprm[1], "integral": gainprm[0]}
   if mj.actuator_dyntype[actuator] == mjtDyn.mjDYN_DCMOTOR:
-    present = [False, dynprm[7] > 0, gainprm[5] > 0, dynprm[2] > 0, dynprm[5] > 0, dynprm[0] > 0]
+    dynamics, winding = Dynamics(*dynprm[:9]), Winding(*gainprm[:8])
+    sources = {"setpoint": dynamics.slew_rate, "integral": winding.ki, "bristle": dynamics.stiffness}
+    sources |= {"temperature": dynamics.thermal_resistance, "current": dynamics.electric_time}
+  present = [sources.get(name, 0.0) > 0.0 for name in ACTIVATIONS]
   return [sum(present[:k]) if exists else -1 for k, exists in enumerate(present)]
 
 
