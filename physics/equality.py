@@ -8,12 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from physics.constraint import JointRows, Law, Row, law
-from physics.kinematics import dofs_above, point_jacobian
+from physics.kinematics import dofs_above, point_jacobian, poses
 from physics.model import Model
 from physics.rows import Direction, joint_direction, tendon_direction
 from physics.smooth import Smooth
@@ -23,6 +22,7 @@ from physics.trace import Number, is_zero, number, sqrt
 CONNECT, WELD, JOINT, TENDON = range(4)  # mjtEq
 ROWS_OF_ATTACHMENT = {CONNECT: 3, WELD: 6}
 BODY = 1  # mjtObj
+UNTURNED = Quaternion.constant((1.0, 0.0, 0.0, 0.0))
 
 
 def equality_rows(model: Model, smooth: Smooth) -> Iterator[Row]:
@@ -180,19 +180,40 @@ def _frames(model: Model, smooth: Smooth, equality: int) -> tuple[Frame, Frame]:
   """Return the two frames that coincide where the constraint holds."""
   p = smooth.poses
   one, two = (
-    Frame(body, p.relative(body, vector(local)), p.quaternion[body] * Quaternion.constant(turn))
+    Frame(body, p.relative(body, local), p.quaternion[body] * turn)
     for body, local, turn in _places(model, equality)
   )
   return one, two
 
 
-def _places(model: Model, equality: int) -> list[tuple[int, Any, Any]]:
-  """Return body, local position and local quaternion of the two frames."""
-  ids, data = (int(model.eq_obj1id[equality]), int(model.eq_obj2id[equality])), model.eq_data[equality]
+def _places(model: Model, equality: int) -> list[tuple[int, Vector, Quaternion]]:
+  """Return body, local position and local rotation of the two frames.
+
+  Where eq_data varies, what the compiler derives from an anchor follows it.
+  """
+  one, two = int(model.eq_obj1id[equality]), int(model.eq_obj2id[equality])
   if model.eq_objtype[equality] != BODY:
-    return [(int(model.site_bodyid[site]), model.site_pos[site], model.site_quat[site]) for site in ids]
-  first, second = (data[:3], data[3:6]) if model.eq_type[equality] == CONNECT else (data[3:6], data[:3])
-  return [(ids[0], first, data[6:10]), (ids[1], second, (1.0, 0.0, 0.0, 0.0))]
+    bodies, turns = model.site_bodyid, model.site_quat
+    return [(int(bodies[i]), vector(model.site_pos[i]), Quaternion.constant(turns[i])) for i in (one, two)]
+  data, follows = model.eq_data[equality], "eq_data" in model.varied
+  given, other, turn = vector(data[:3]), vector(data[3:6]), Quaternion.constant(data[6:10])
+  if model.eq_type[equality] == CONNECT:
+    if follows:
+      position, turn = _pose_at_start(model, one, two)
+      other = position + turn.matrix() @ given
+    return [(one, given, UNTURNED), (two, other, UNTURNED)]
+  if follows and model.eq_keeps_pose[equality]:
+    position, turn = _pose_at_start(model, two, one)
+    other = position + turn.matrix() @ given
+  return [(one, other, turn), (two, given, UNTURNED)]
+
+
+def _pose_at_start(model: Model, body: int, frame: int) -> tuple[Vector, Quaternion]:
+  """Return a body's pose in another's frame at qpos0, like `mj_setConst`."""
+  p = poses(model, [number(x) for x in model.qpos0])
+  inverse = p.quaternion[frame].conjugate
+  position = inverse.matrix() @ (p.world(body) - p.world(frame))
+  return vector(position), Quaternion.constant((inverse * p.quaternion[body]).components)
 
 
 def _translation(model: Model, smooth: Smooth, one: Frame, two: Frame) -> Deviation:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from physics.kinematics import Poses
 from physics.model import Model
 from physics.spatial import Force, Matrix, Motion, Quaternion, Vector, total, vector
-from physics.trace import Number, absolute, is_zero, maximum, number, sqrt, square
+from physics.trace import Number, absolute, is_zero, maximum, number, sqrt, square, where
 
 TINY = 1e-15  # mjMINVAL
 
@@ -64,11 +64,15 @@ def drags(model: Model, p: Poses, velocity: list[Motion]) -> Iterator[Drag]:
 
 
 def _coefficients(model: Model, body: int) -> tuple[list[Number], list[Number]]:
-  """Return b and c [6]: Stokes' drag on a sphere of the box's mean size, quadratic drag on its faces."""
-  moments = [number(x) for x in model.body_inertia[body]]
-  per_mass = 6.0 / maximum(number(model.body_mass[body]), TINY)
+  """Return b and c [6]: Stokes' drag on a sphere of the box's mean size, quadratic drag on its faces.
+
+  A body whose mass varies and is zero feels none.
+  """
+  moments, mass = [number(x) for x in model.body_inertia[body]], number(model.body_mass[body])
+  per_mass, present = 6.0 / maximum(mass, TINY), where(mass < TINY, 0.0, 1.0)
   sides = [sqrt(maximum(total(moments) - 2.0 * moment, TINY) * per_mass) for moment in moments]
-  mean, viscosity, density = total(sides) / 3.0, number(model.viscosity), number(model.density)
+  viscosity, density = present * number(model.viscosity), present * number(model.density)
+  mean = total(sides) / 3.0
   viscous = [math.pi * mean * mean * mean * viscosity] * 3 + [3.0 * math.pi * mean * viscosity] * 3
   inertial = []
   for weight in (

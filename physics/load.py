@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import mujoco
 import numpy as np
-from mujoco import mjtBias, mjtCone, mjtDisableBit, mjtDyn, mjtGain, mjtIntegrator, mjtSolver, mjtTrn
+from mujoco import mjtBias, mjtCone, mjtDisableBit, mjtDyn, mjtEq, mjtGain, mjtIntegrator, mjtSolver, mjtTrn
 
 from physics.model import ACTIVATIONS, Floats, Model
 from physics.motor import Dynamics, Winding
@@ -82,6 +82,7 @@ def _fields(mj: mujoco.MjModel) -> dict[str, Any]:
     "integrator": next(name for name, value in INTEGRATORS.items() if value == mj.opt.integrator),
     "cone": enum_name(mjtCone(mj.opt.cone)),
     "body_weldid": np.where(mj.body_treeid < 0, 0, mj.body_weldid).astype(np.int64),
+    "eq_keeps_pose": (mj.eq_type == mjtEq.mjEQ_WELD) & (mj.eq_data[:, 11] != 0),
     "mocap_pos0": mj.body_pos[mocap],
     "mocap_quat0": mj.body_quat[mocap],
     **_actuator_fields(mj),

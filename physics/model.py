@@ -153,6 +153,7 @@ class Model:
   eq_obj1id: Ints
   eq_obj2id: Ints
   eq_active0: Bools
+  eq_keeps_pose: Bools  # a weld that keeps the bodies' relative pose at qpos0
   eq_solref: Floats
   eq_solimp: Floats
   eq_data: Floats
