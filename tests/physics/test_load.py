@@ -1,16 +1,18 @@
-"""Loading: every kind of source gives the same model; the source stays as it was."""
+"""Loading: every kind of source gives the same model and stays as it was; what is read, and what is said."""
 
 import dataclasses
+import warnings
 
 import mujoco
 import numpy as np
 import pytest
 
 from physics.load import load_model
-from physics.model import Model
+from physics.model import ACTIVATIONS, Model
 from physics.parity import NumpySimulation, random_states
 from physics.parity.compare import DOUBLE, Trial, outputs
 from physics.support import UnsupportedModel
+from tests.physics.arm import TENDON, arm
 
 MJCF = """<mujoco><worldbody>
   <body name="arm" pos="0 0 1"><joint name="hinge" axis="0 1 0" damping="0.1"/><geom size="0.1"/></body>
@@ -114,3 +116,96 @@ def test_faults_of_a_file_are_the_compilers(tmp_path):
   with pytest.raises(ValueError, match="unrecognized"):
     load_model("<mujoco><nonsense/></mujoco>")
   assert issubclass(UnsupportedModel, ValueError)
+
+
+def test_warns_of_solver_and_sensors():
+  sensor = '<sensor><jointpos joint="shoulder"/><user name="mood" dim="2"/></sensor>'
+  with warnings.catch_warnings(record=True) as record:
+    warnings.simplefilter("always")
+    load_model(arm(option='solver="PGS"', extra=sensor))
+  assert [str(warning.message) for warning in record] == [
+    "the file asks for the PGS solver: Newton finds the same solution",
+    "sensor 'mood' stays zero: user is not supported",
+  ]
+
+
+def test_fields_are_mujocos_and_read_only():
+  model = load_model(arm())
+  for field in dataclasses.fields(Model):
+    value = getattr(model, field.name)
+    if isinstance(value, np.ndarray):
+      assert value.dtype in (np.float64, np.int64, np.bool_), field.name
+      with pytest.raises(ValueError, match="read-only"):
+        value[...] = 0
+    if hasattr(model.mj, field.name):
+      np.testing.assert_array_equal(value, getattr(model.mj, field.name), err_msg=field.name)
+
+
+@pytest.mark.parametrize(
+  ("flag", "field"),
+  [
+    ("gravity", "gravity"),
+    ("spring", "jnt_stiffness"),
+    ("damper", "dof_damping"),
+    ("clampctrl", "actuator_ctrllimited"),
+  ],
+)
+def test_folds_disable_flags(flag, field):
+  joint = 'stiffness="2" damping="3"'
+  assert getattr(load_model(arm(joint=joint)), field).any()
+  assert not getattr(load_model(arm(joint=joint, flag=f'{flag}="disable"')), field).any()
+
+
+@pytest.mark.parametrize(
+  ("flag", "fields"),
+  [
+    ("contact", ["contact_enabled"]),
+    ("limit", ["limit_enabled"]),
+    ("frictionloss", ["frictionloss_enabled"]),
+    ("constraint", ["contact_enabled", "limit_enabled", "frictionloss_enabled"]),
+    ("actuation", ["actuation_enabled"]),
+    ("eulerdamp", ["eulerdamp"]),
+    ("warmstart", ["warmstart_enabled"]),
+    ("refsafe", ["refsafe"]),
+  ],
+)
+def test_keeps_the_other_flags(flag, fields):
+  names = [field.name for field in dataclasses.fields(Model) if field.type is bool]
+  off = load_model(arm(flag=f'{flag}="disable"'))
+  assert [name for name in names if getattr(off, name) != getattr(load_model(arm()), name)] == fields
+  assert bool(off.pairs) == off.contact_enabled
+
+
+def test_adds_what_actuators_add_to_joints_and_tendons():
+  model = load_model(
+    arm(
+      joint='damping="1 2" armature="3"',
+      extra=TENDON.format('damping="4"'),
+      motor='damping="0.5" armature="0.25"',
+      actuator='<motor jointinparent="shoulder" damping="1 1 1"/><motor tendon="cord" gear="2" damping="1"/>',
+    )
+  )
+  assert (model.dof_damping.tolist(), model.dof_armature.tolist()) == ([1 + 9 * 0.5 + 1], [3 + 9 * 0.25])
+  assert (model.dof_dampingpoly.tolist(), model.tendon_damping.tolist()) == ([[2 + 1, 1]], [4 + 4])
+
+
+def test_knows_which_actuators_are_off_and_where_activations_are():
+  actuators = """
+    <intvelocity joint="shoulder" group="3"/> <position joint="shoulder" group="31"/>
+    <general joint="shoulder" biastype="affine" biasprm="0 -2"/>
+    <pid joint="shoulder" ki="1" slewmax="1"/> <pid joint="shoulder" ki="1"/>
+    <dcmotor joint="shoulder" resistance="1" motorconst="1" inductance="1" lugre="1 1 1 1 1"/>
+  """
+  model = load_model(arm(option='actuatorgroupdisable="3"', actuator=actuators))
+  assert np.flatnonzero(~model.actuator_enabled).tolist() == [1]
+  assert np.flatnonzero(model.actuator_is_servo).tolist() == [1, 2]
+  places = [dict(zip(ACTIVATIONS, row, strict=True)) for row in model.actuator_slots.tolist()]
+  assert [{name: k for name, k in place.items() if k >= 0} for place in places] == [
+    {},
+    {"filtered": 0},
+    {},
+    {},
+    {"setpoint": 0, "integral": 1},
+    {"integral": 0},
+    {"bristle": 0, "current": 1},
+  ]

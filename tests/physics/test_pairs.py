@@ -1,0 +1,92 @@
+"""Pairs of geoms that can collide, and their parameters, against MuJoCo's own contacts."""
+
+import mujoco
+import numpy as np
+import pytest
+
+from physics.load import load_model
+from tests.physics.arm import arm
+
+
+def heap(rng):
+  """Return a model whose geoms all overlap: every pair that can collide is in contact at qpos0."""
+
+  def numbers(low, high, count):
+    return " ".join(f"{x:.6f}" for x in rng.uniform(low, high, count))
+
+  def geom(name):
+    direct = f"-{numbers(10, 100, 1)} -{numbers(1, 9, 1)}"
+    solref = ("0.001 1", numbers(0.005, 0.1, 2), direct)[rng.integers(3)]
+    solimp = " ".join(
+      numbers(low, high, 1) for low, high in ((-0.1, 1), (0.5, 1.1), (0, 0.1), (0, 1), (0.5, 3))
+    )
+    shape = ('type="sphere" size="1"', 'type="capsule" size="1 0.4"')[rng.integers(2)]
+    return f"""<geom name="{name}" {shape} pos="{numbers(-0.2, 0.2, 3)}" contype="{rng.integers(4)}"
+      conaffinity="{rng.integers(4)}" condim="{rng.choice([1, 3])}" friction="{numbers(0, 2, 3)}"
+      solref="{solref}" solmix="{rng.choice([0, 0, 1, 2.5])}" priority="{rng.integers(2)}" solimp="{solimp}"
+      margin="{numbers(0, 0.1, 1)}" gap="{numbers(0, 0.1, 1)}"/>"""
+
+  def body(name, inside=""):
+    joint = ("<freejoint/>" if name in "ab" else "<joint/>") if name != "e" else ""
+    return f'<body name="{name}">{joint}{geom(name + "1")}{geom(name + "2")}{inside}</body>'
+
+  tree = body("a", body("c", body("e", body("d")))) + body("b") + geom("ground")
+  floor = '<geom name="floor" type="plane" size="1 1 1" solmix="0" condim="1" margin="0.3"/>'
+  pairs = f"""<pair geom1="d1" geom2="c2" condim="1" margin="0.1" gap="0.2"/>
+    <pair geom1="a1" geom2="b1" friction="{numbers(0, 1, 5)}" solref="-100 -10" solimp="0.5 2 0.01 0.3 4"/>
+    <pair geom1="ground" geom2="b2" solref="0.001 0.5"/> <exclude body1="a" body2="b"/>"""
+  disabled = " ".join(f'{flag}="disable"' for flag in ("filterparent", "refsafe") if rng.random() < 0.3)
+  return f"""<mujoco><option timestep="0.01"><flag {disabled}/></option><worldbody>{floor}{tree}</worldbody>
+    <contact>{pairs}</contact></mujoco>"""
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_pairs_are_mujocos_contacts(seed):
+  model = load_model(heap(np.random.default_rng(seed)))
+  data = mujoco.MjData(model.mj)
+  mujoco.mj_forward(model.mj, data)
+  contacts = {tuple(contact.geom.tolist()): contact for contact in data.contact}
+  assert {(pair.geom1, pair.geom2) for pair in model.pairs} == set(contacts)
+  assert len(model.pairs) > 5
+  for pair in model.pairs:
+    contact = contacts[pair.geom1, pair.geom2]
+    assert pair.condim == contact.dim
+    assert pair.margin == pytest.approx(contact.includemargin, abs=1e-15)
+    np.testing.assert_allclose(pair.friction, contact.friction, rtol=1e-14)
+    np.testing.assert_array_equal(pair.solreffriction, contact.solreffriction)
+    np.testing.assert_allclose(
+      data.efc_KBIP[contact.efc_address][:3],
+      (*stiffness_and_damping(model, pair), smooth_step(abs(contact.dist - pair.margin), pair.solimp)),
+      rtol=1e-12,
+    )
+
+
+def stiffness_and_damping(model, pair):
+  """Return K, B of the reference acceleration (MuJoCo's modeling chapter, "Reference")."""
+  dmax = pair.solimp[1]
+  if pair.solref[0] > 0:
+    time = max(pair.solref[0], 2 * model.timestep) if model.refsafe else pair.solref[0]
+    return 1 / (dmax * time * pair.solref[1]) ** 2, 2 / (dmax * time)
+  return -pair.solref[0] / dmax**2, -pair.solref[1] / dmax
+
+
+def smooth_step(distance, solimp):
+  """Return the impedance at `distance` [m] (MuJoCo's modeling chapter, "Impedance")."""
+  d0, dmax, width, midpoint, power = solimp
+  x = min(distance / width, 1) if width > 0 else 1
+  low, high = x**power / midpoint ** (power - 1), 1 - (1 - x) ** power / (1 - midpoint) ** (power - 1)
+  return d0 + (low if x <= midpoint else high) * (dmax - d0)
+
+
+@pytest.mark.parametrize("explicit", [False, True])
+def test_margin_and_gap_are_mujocos(explicit):
+  pair = '<contact><pair geom1="rod" geom2="floor" margin="0.25" gap="0.125"/></contact>'
+  geoms = {"floor": 'margin="0.25" gap="0.5"', "geom": 'margin="0.125" gap="0.25"'}
+  model = load_model(arm(extra=pair) if explicit else arm(**geoms))
+  margin, gap = (0.25, 0.125) if explicit else (0.375, 0.75)
+  assert [(pair.margin, pair.gap) for pair in model.pairs] == [(margin, gap)]
+  data = mujoco.MjData(model.mj)
+  for distance, detected, pushed in ((margin, 1, 1), (margin + gap, 1, 0), (margin + gap + 0.01, 0, 0)):
+    model.mj.body_pos[1, 2] = 0.2 - 1e-9 + distance
+    mujoco.mj_forward(model.mj, data)
+    assert (data.ncon > 0, data.nefc > 0) == (detected, pushed)

@@ -1,0 +1,106 @@
+"""What is refused, and how; what is taken although it says more than the motion needs."""
+
+import warnings
+
+import pytest
+
+from physics.load import load_model
+from physics.support import UnsupportedModel
+from tests.physics.arm import TENDON, arm
+
+REFUSED = {
+  "implicit": (arm(option='integrator="implicit"'), "option", "integrator implicit"),
+  "discrete": (arm(option='integrator="discrete"'), "option", "integrator discrete"),
+  "noslip": (arm(option='noslip_iterations="3"'), "option", "noslip"),
+  "override": (arm(flag='override="enable"'), "option", "flag override"),
+  "sleep": (arm(flag='sleep="enable"'), "option", "flag sleep"),
+  "diagexact": (arm(flag='diagexact="enable"'), "option", "flag diagexact"),
+  "speculative": (arm(flag='speculative="enable"'), "option", "flag speculative"),
+  "fluid shape": (
+    arm(option='density="1"', geom='fluidshape="ellipsoid"'),
+    "geom 'rod'",
+    "fluidshape ellipsoid",
+  ),
+  "yield": (arm(joint='stiffness="1" springyield="0.1"'), "joint 'shoulder'", "springyield"),
+  "limit": (arm(joint='range="-9 9" solreflimit="0.02 -1"'), "joint 'shoulder'", "solreflimit"),
+  "friction": (arm(joint='frictionloss="1" solreffriction="-9 1"'), "joint 'shoulder'", "solreffriction"),
+  "adhesion": (arm(geom='adhesion="1"'), "geom 'rod'", "adhesion"),
+  "surface": (arm(floor='surfacevel="1 0 0 0 0 0"'), "geom 'floor'", "surfacevel"),
+  "shapes": (
+    arm(shape="ellipsoid", extra='<worldbody><geom name="ball" size="0.1"/></worldbody>'),
+    "geom 'ball' against geom 'rod'",
+    "collision of sphere and ellipsoid",
+  ),
+  "solref": (arm(geom='solref="0.02 -3"'), "geom 'floor' against geom 'rod'", "solref of mixed signs"),
+  "weld": (
+    arm(extra='<equality><weld name="glue" body1="upper" solref="1 -1"/></equality>'),
+    "equality 'glue'",
+    "solref of mixed signs",
+  ),
+  "spatial": (
+    arm(extra='<tendon><spatial name="rope"><site site="fixed"/><site site="tip"/></spatial></tendon>'),
+    "tendon 'rope'",
+    "a spatial tendon",
+  ),
+  "tendon limit": (
+    arm(extra=TENDON.format('range="0 1" solreflimit="1 -1"')),
+    "tendon 'cord'",
+    "solreflimit of mixed signs",
+  ),
+  "tendon friction": (
+    arm(extra=TENDON.format('frictionloss="1" solreffriction="1 -1"')),
+    "tendon 'cord'",
+    "solreffriction of mixed signs",
+  ),
+  "tendon armature": (arm(extra=TENDON.format('armature="1"')), "tendon 'cord'", "armature"),
+  "muscle": (
+    arm(actuator='<muscle name="biceps" joint="shoulder" lengthrange="0 1"/>'),
+    "actuator 'biceps'",
+    "muscle",
+  ),
+  "crank": (
+    arm(actuator='<motor name="piston" cranksite="tip" slidersite="fixed" cranklength="1"/>'),
+    "actuator 'piston'",
+    "trntype slidercrank",
+  ),
+  "half a motor": (
+    arm(actuator='<general name="half" joint="shoulder" biastype="dcmotor"/>'),
+    "actuator 'half'",
+    "dcmotor as gaintype or biastype alone",
+  ),
+  "rotor on a tendon": (
+    arm(extra=TENDON.format(""), actuator='<motor name="pull" tendon="cord" armature="0.1"/>'),
+    "actuator 'pull'",
+    "armature on a tendon",
+  ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refuses_in_one_line_that_names_element_and_feature(case):
+  xml, element, feature = REFUSED[case]
+  with pytest.raises(UnsupportedModel) as error:
+    load_model(xml)
+  message = str(error.value)
+  assert message.startswith(f"{element}: ")
+  assert feature in message
+  assert message.endswith(" is not supported")
+  assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+  "xml",
+  [
+    arm(shape="box", geom='contype="0" conaffinity="0"'),
+    arm(geom='condim="6"', floor='priority="1"'),
+    arm(extra=TENDON.format("")),
+    arm(extra='<equality><weld body1="upper"/></equality>', flag='equality="disable"'),
+    arm(flag='energy="enable" island="disable" midphase="disable" multiccd="disable"'),
+    arm(flag='contact="disable"', geom='condim="4"'),
+  ],
+  ids=["unseen box", "outranked condim", "idle tendon", "disabled weld", "harmless flags", "no contacts"],
+)
+def test_accepts_what_changes_no_motion(xml):
+  with warnings.catch_warnings():
+    warnings.simplefilter("error")
+    assert load_model(xml).nv == 1
