@@ -22,7 +22,7 @@ from physics.sparse import At, SparseMatrix
 from physics.spatial import Inertia, dot
 from physics.trace import Array, Mask, Number, Program, absolute, maximum, number, where
 
-TOLERANCE = 1e-5  # gradient at which the search ends, relative to the forces in balance
+TOLERANCE = 2e-6  # gradient at which the search ends, relative to the forces in balance
 STEP_TOLERANCE = 1e-6  # step that ends it, relative to qacc: float32 resolves no more
 LINE_TOLERANCE = 0.3  # slope along a step at which the line search ends, relative to the slope at its start
 LINE_ITERATIONS = 8
