@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from physics.collision.geometry import Shape, Touch
 from physics.compact import LaneList
-from physics.spatial import Matrix, Vector, cross, dot, total
+from physics.spatial import Matrix, Vector, cross, dot
 from physics.trace import (
   Mask,
   Number,
@@ -45,12 +45,11 @@ Axis = tuple[Truth, Truth]  # whether it is the first and whether it is the seco
 
 def box_box(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch]:
   """Yield the contacts of two boxes."""
-  slack = SLACK * total((*one.size, *two.size))
   gap, number = _widest_face(one, two)
-  with program.when_any(gap <= margin + slack):
+  with program.when_any(gap < margin):
     edges = _Edges(program, one, two)
     edges.search(gap)
-    touching = maximum(gap, edges.widest) <= margin + slack
+    touching = edges.gap < margin
     with program.when_any(touching):
       face = _Face.of(one, two, number)
       is_edge = edges.surpass(gap, face.normal)
@@ -111,7 +110,7 @@ class _Edges:
   def __init__(self, program: Program, one: Shape, two: Shape) -> None:
     self.program, self.one, self.two = program, one, two
     self.between = two.position - one.position
-    self.state = program.array(4)  # the widest gap [m]; gap and axes of the edges that do better than faces
+    self.state = program.array(3)  # gap [m] and axes of the edges that do better than faces
 
   def search(self, face_gap: Number) -> None:
     """Measure the gaps of all pairs of edges."""
@@ -121,7 +120,7 @@ class _Edges:
     center.fill(one.rotation.transposed @ self.between)
     size1.fill(one.size)
     size2.fill(two.size)
-    self.state.fill([face_gap, face_gap, -1.0, -1.0])
+    self.state.fill([face_gap, -1.0, -1.0])
     with program.loop(len(EDGES)) as pair:
       i1, i2 = (program.table([(a + k) % 3 for a, _ in EDGES], pair) for k in (1, 2))
       j, j1, j2 = (program.table([(b + k) % 3 for _, b in EDGES], pair) for k in range(3))
@@ -132,22 +131,20 @@ class _Edges:
       seen = [absolute(x * turned[i1 * 3 + k] + y * turned[i2 * 3 + k]) for k in (j1, j2)]
       radii = dot((absolute(x), absolute(y), *seen), (size1[i1], size1[i2], size2[j1], size2[j2]))
       gap = absolute(x * center[i1] + y * center[i2]) - radii
-      gap = where(square > PARALLEL, gap, -1e10)
-      widest, best, *axes = self.state.read()
-      better = (gap - EDGE_BIAS * absolute(gap) > best) & (gap > face_gap)
+      better = (square > PARALLEL) & (gap - EDGE_BIAS * absolute(gap) > self.gap)
       numbers = (program.table([float(edge[k]) for edge in EDGES], pair) for k in range(2))
-      kept = [where(better, new, old) for new, old in zip((gap, *numbers), (best, *axes), strict=True)]
-      self.state.fill([maximum(widest, gap), *kept])
+      kept = [where(better, new, old) for new, old in zip((gap, *numbers), self.state.read(), strict=True)]
+      self.state.fill(kept)
 
   @property
-  def widest(self) -> Number:
-    """The widest gap [m], at least that of faces."""
+  def gap(self) -> Number:
+    """The widest gap [m], that of faces if no edges do better."""
     return self.state[0]
 
   @property
   def axes(self) -> tuple[Axis, Axis]:
     """The axes along which the best edges run."""
-    return _axis(self.state[2]), _axis(self.state[3])
+    return _axis(self.state[1]), _axis(self.state[2])
 
   def directions(self) -> tuple[Vector, Vector, Vector]:
     """Return the directions of the best edges, and the one across both, from the first box to the second."""
@@ -162,8 +159,8 @@ class _Edges:
   def surpass(self, face_gap: Number, face_normal: Vector) -> Truth:
     """Return whether edges decide: those that stand for the face must be clearly further apart than it."""
     _, _, across = self.directions()
-    clear = self.state[1] >= face_gap + ALIKE_GAIN * absolute(face_gap)
-    return (self.state[2] > -0.5) & (clear | (absolute(dot(across, face_normal)) <= ALIKE))
+    clear = self.gap >= face_gap + ALIKE_GAIN * absolute(face_gap)
+    return (self.state[1] > -0.5) & (clear | (absolute(dot(across, face_normal)) <= ALIKE))
 
   def contact(self) -> tuple[Number, Vector, Vector]:
     """Return distance, normal and point where the best edges, of limited length, are nearest."""
@@ -245,10 +242,10 @@ class _Patch:
       start, way = face.facing + u * at_u + v * at_v, u * way_u + v * way_v
       enter, leave = self._within(start, way)
       self._add(counts & (enter <= leave), start + way * enter)
-      self._add(counts & (enter <= leave) & (leave < 1.0), start + way * leave)
+      self._add(counts & (enter <= leave), start + way * leave)
       x, y = at_u * face.half[0] - face.facing[0], at_v * face.half[1] - face.facing[1]
       a, b = (x * v[1] - y * v[0]) / area, (u[0] * y - u[1] * x) / area
-      inside = maximum(absolute(a), absolute(b)) <= 1.0 + SLACK
+      inside = maximum(absolute(a), absolute(b)) <= 1.0
       self._add(counts & inside, face.facing + u * a + v * b)
 
   def _within(self, start: Vector, way: Vector) -> tuple[Number, Number]:

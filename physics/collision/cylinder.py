@@ -54,7 +54,7 @@ class _Cylinder:
     by_side, by_cap = (
       where(at_rim, e / slant, where(beside < above, f, 1.0 - f)) for e, f in ((beside, 0.0), (above, 1.0))
     )
-    x, y = (where(across > TINY, c / across, unit) for c, unit in ((x, 1.0), (y, 0.0)))
+    x, y = (where(across > TINY, c / across, unit) for c, unit in ((x, -1.0), (y, 0.0)))
     direction = Vector(-x * by_side, -y * by_side, where(z > 0.0, -by_cap, by_cap))
     return where(at_rim, slant, maximum(beside, above)), direction
 

@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
+from physics.collision.box_box import box_box
+from physics.collision.geometry import Shape
 from physics.load import load_model
+from physics.trace import where
 from tests.physics.collision.scene import found_contacts, mujoco_contacts
-from tests.physics.oracle import assert_same_rows
+from tests.physics.oracle import assert_same_rows, evaluate
 
 SIZES = [("0.3 0.2 0.1", "0.1 0.2 0.3"), ("0.2 0.2 0.2", "0.2 0.2 0.2"), ("0.3 0.3 0.02", "0.05 0.3 0.1")]
 
@@ -75,6 +78,25 @@ def test_what_rounding_moves_keeps_its_corners(jitter):
   for found in found_contacts(model, qpos):
     np.testing.assert_allclose(found[:, 1], -1e-4, atol=10 * jitter)
     assert_same_rows(found[:, 5:7], corners, 1e-5)
+
+
+@pytest.mark.parametrize("half", [0.2, 0.1])
+def test_no_corner_is_lost_to_rounding(half):
+  """Boxes that are flush with each other, turned in thousands of ways, touch at all four corners."""
+  random, count = np.random.default_rng(0), 4000
+  matrices = np.linalg.qr(random.normal(size=(count, 3, 3)))[0]
+  first = random.normal(size=(count, 3))
+  second = first + matrices @ [0, 0.2 - half, 0.199]
+  numbers = [np.hstack([x, matrices.reshape(count, 9)]).T for x in (first, second)]
+
+  def traced(program, *numbers):
+    counted = program.variable(0.0)
+    one, two = Shape.of([*numbers[:12], 0.2, 0.2, 0.1]), Shape.of([*numbers[12:], 0.2, half, 0.1])
+    for touch in box_box(program, one, two, 0.0):
+      counted[0] = counted[0] + where(touch.active, 1.0, 0.0)
+    return [counted[0]]
+
+  np.testing.assert_array_equal(evaluate(traced, *numbers[0], *numbers[1]), 4)
 
 
 def test_what_is_not_a_number_touches_nothing():

@@ -99,6 +99,22 @@ def test_a_capsule_along_the_mantle_touches_in_the_middle_of_where_they_overlap(
   np.testing.assert_allclose(found[0, 5:8], [0.295, 0, 0.05], atol=1e-6)
 
 
+def test_a_capsule_inside_along_the_axis_touches_in_the_middle_of_what_is_inside():
+  """MuJoCo touches anywhere there."""
+  model = scene('type="capsule" size="0.1 0.4"', euler="0 0 0")
+  pose = np.array([0.25, 0, 0.3, 1, 0, 0, 0])
+  (found,) = found_contacts(model, [pose])
+  assert_same_rows(found[:, 1:5], mujoco_contacts(model, pose)[:, 1:5], 1e-6)
+  np.testing.assert_allclose(found[0, 5:8], [0.225, 0, 0.05], atol=1e-6)
+
+
+def test_a_sphere_on_the_axis_is_pushed_along_x():
+  model, pose = scene('size="0.1"', euler="0 0 0"), np.array([0, 0, 0, 1, 0, 0, 0])
+  model.mj.geom_size[0, :2] = 0.1, 0.5
+  model = load_model(model.mj)
+  assert_same_rows(found_contacts(model, [pose])[0], mujoco_contacts(model, pose))
+
+
 def test_what_is_not_a_number_touches_nothing():
   for geom in ('size="0.1"', 'type="capsule" size="0.1 0.4"'):
     (found,) = found_contacts(scene(geom), [[np.nan, 0, 0, 1, 0, 0, 0]])
