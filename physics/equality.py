@@ -58,12 +58,12 @@ def attachment_forces(model: Model, smooth: Smooth, rows: JointRows) -> Iterator
 
 
 def _active(model: Model) -> list[int]:
-  """Return the constraints that have rows: those between bodies that never move apart have none."""
+  """Return the constraints that have rows: those between bodies that no joint moves have none."""
   return [
     equality
     for equality in np.flatnonzero(model.eq_active0).tolist()
     if int(model.eq_type[equality]) not in ROWS_OF_ATTACHMENT
-    or len({int(model.body_weldid[body]) for body, *_ in _places(model, equality)}) == 2
+    or any(model.body_weldid[body] for body, *_ in _places(model, equality))
   ]
 
 
