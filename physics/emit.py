@@ -101,7 +101,11 @@ auto exp_ = [](T x) -> T {{ T r; for (int l = 0; l < {lanes}; ++l) r[l] = wp::ex
 auto pow_ = [](T x, T y) -> T {{ T r; for (int l = 0; l < {lanes}; ++l) r[l] = wp::pow((float)x[l], (float)y[l]); return r; }};
 auto gather_ = [](const float* table, int size, T x) -> T {{
   M i = __builtin_elementwise_min(__builtin_elementwise_max(__builtin_convertvector(x, M), M(0)), M(size - 1));
+#if defined(__AVX512F__) && {lanes} == 16  // one instruction, which clang does not find by itself
+  return __builtin_ia32_gathersiv16sf(T(0.0f), table, i, -1, 4); }};
+#else
   T r; for (int l = 0; l < {lanes}; ++l) r[l] = table[i[l]]; return r; }};
+#endif
 auto lane_ = [](T& x, int l) -> float& {{ return ((float*)&x)[l]; }};
 typedef bool B __attribute__((ext_vector_type({lanes})));
 auto lanes_ = [](M m) -> unsigned {{ B b = __builtin_convertvector(m, B); unsigned bits = 0; __builtin_memcpy(&bits, &b, sizeof(b)); return bits; }};
