@@ -20,7 +20,8 @@ from physics.spatial import (
   cross_force,
   vector,
 )
-from physics.trace import Number, Scalar, number
+from physics.tendon import tendon_jacobian
+from physics.trace import Number, Scalar, is_zero, number
 
 
 def ancestors(model: Model, dof: int) -> Iterator[int]:
@@ -54,9 +55,22 @@ def composite_inertias(model: Model, inertias: list[Inertia]) -> list[Inertia]:
 
 
 def mass_matrix(model: Model, composite: Sequence[Inertia], cdof: list[Motion]) -> SparseMatrix:
-  """Return M [kg m^2, kg m, kg]: M[i, j] for j an ancestor of dof i (Featherstone 2008, table 6.2)."""
+  """Return M [kg m^2, kg m, kg]: M[i, j] for j an ancestor of dof i (Featherstone 2008, table 6.2).
+
+  Like MuJoCo's, it leaves out what a tendon's armature couples across branches.
+  """
   M = joint_space(model, composite, cdof)
-  return M.add({(i, i): number(armature) for i, armature in enumerate(model.dof_armature)})
+  M = M.add({(i, i): number(armature) for i, armature in enumerate(model.dof_armature)})
+  for tendon in inert_tendons(model):
+    armature, arms = number(model.tendon_armature[tendon]), tendon_jacobian(model, tendon)
+    pairs = ((i, j) for i in arms for j in arms if (i, j) in M.entries)
+    M = M.add({(i, j): armature * arms[i] * arms[j] for i, j in pairs})
+  return M
+
+
+def inert_tendons(model: Model) -> list[int]:
+  """Return the tendons with armature."""
+  return [tendon for tendon, armature in enumerate(model.tendon_armature) if not is_zero(armature)]
 
 
 def joint_space(

@@ -138,6 +138,7 @@ class Model:
   tendon_solref_fri: Floats
   tendon_solimp_fri: Floats
   tendon_frictionloss: Floats
+  tendon_armature: Floats
   tendon_stiffness: Floats
   tendon_stiffnesspoly: Floats
   tendon_damping: Floats

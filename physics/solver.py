@@ -15,6 +15,7 @@ from physics.articulated import factor_articulated
 from physics.assembled import MOST_DOFS, Couplings, factor_assembled, pairs_among
 from physics.constraint import JointRows
 from physics.contact import MovingContacts, WorldContacts
+from physics.dynamics import inert_tendons
 from physics.kinematics import Poses
 from physics.low_rank import LowRank
 from physics.model import Model
@@ -113,8 +114,11 @@ class Problem:
 
   @property
   def is_assembled(self) -> bool:
-    """Whether the Newton step assembles a matrix: where its size is less than the rank of a correction."""
-    return self.M.n < self.rank and self.M.n <= MOST_DOFS
+    """Whether the Newton step assembles a matrix.
+
+    It does where its size is less than the rank of a correction, and where M is more than bodies and joints.
+    """
+    return bool(inert_tendons(self.bodies.model)) or self.rank > self.M.n <= MOST_DOFS
 
   def _push_hessian(self, to: LowRank | Couplings, unsolved: Mask) -> None:
     self.joints.push_hessian(to)

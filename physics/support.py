@@ -48,7 +48,6 @@ MUST_BE_ZERO = {  # field: (kind of element, feature that a number other than ze
   "geom_adhesion": ("geom", "adhesion"),
   "pair_adhesion": ("pair", "adhesion"),
   "geom_surfacevel": ("geom", "surfacevel"),
-  "tendon_armature": ("tendon", "a tendon's armature"),
 }
 SOLREFS = {  # field: (kind of element, field that says where it is used, name in MJCF)
   "jnt_solref": ("joint", "jnt_limited", "solreflimit"),
@@ -154,8 +153,6 @@ def _unsupported_actuators(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
     gain, bias = mjtGain(int(mj.actuator_gaintype[i])), mjtBias(int(mj.actuator_biastype[i]))
     if (gain == mjtGain.mjGAIN_DCMOTOR) != (bias == mjtBias.mjBIAS_DCMOTOR):
       yield label(mj, "actuator", i), "dcmotor as gaintype or biastype alone"
-    if mj.actuator_trntype[i] == mjtTrn.mjTRN_TENDON and mj.actuator_armature[i]:
-      yield label(mj, "actuator", i), "armature on a tendon"
 
 
 def _unsupported_contacts(mj: mujoco.MjModel, pairs: tuple[ContactPair, ...]) -> Iterator[tuple[str, str]]:

@@ -182,11 +182,13 @@ def test_adds_what_actuators_add_to_joints_and_tendons():
       joint='damping="1 2" armature="3"',
       extra=TENDON.format('damping="4"'),
       motor='damping="0.5" armature="0.25"',
-      actuator='<motor jointinparent="shoulder" damping="1 1 1"/><motor tendon="cord" gear="2" damping="1"/>',
+      actuator="""<motor jointinparent="shoulder" damping="1 1 1"/>
+        <motor tendon="cord" gear="2" damping="1" armature="0.5"/>""",
     )
   )
   assert (model.dof_damping.tolist(), model.dof_armature.tolist()) == ([1 + 9 * 0.5 + 1], [3 + 9 * 0.25])
   assert (model.dof_dampingpoly.tolist(), model.tendon_damping.tolist()) == ([[2 + 1, 1]], [4 + 4])
+  assert model.tendon_armature.tolist() == [4 * 0.5]
 
 
 def test_knows_which_actuators_are_off_and_where_activations_are():

@@ -52,7 +52,6 @@ REFUSED = {
     "tendon 'cord'",
     "solreffriction of mixed signs",
   ),
-  "tendon armature": (arm(extra=TENDON.format('armature="1"')), "tendon 'cord'", "armature"),
   "muscle": (
     arm(actuator='<muscle name="biceps" joint="shoulder" lengthrange="0 1"/>'),
     "actuator 'biceps'",
@@ -67,11 +66,6 @@ REFUSED = {
     arm(actuator='<general name="half" joint="shoulder" biastype="dcmotor"/>'),
     "actuator 'half'",
     "dcmotor as gaintype or biastype alone",
-  ),
-  "rotor on a tendon": (
-    arm(extra=TENDON.format(""), actuator='<motor name="pull" tendon="cord" armature="0.1"/>'),
-    "actuator 'pull'",
-    "armature on a tendon",
   ),
 }
 

@@ -21,7 +21,7 @@ from tests.physics.conftest import CASES
 ENVS = 6
 GROUPS = {
   "gravity": ["gravity"],
-  "inertia": ["body_mass", "body_inertia", "body_ipos", "dof_armature"],
+  "inertia": ["body_mass", "body_inertia", "body_ipos", "dof_armature", "tendon_armature"],
   "friction": ["geom_friction"],
   "sizes": ["geom_size"],
   "softness": ["geom_solref", "geom_solimp"],
