@@ -179,7 +179,7 @@ class _Nearest:
     step = 1.0 - direction * s
     for k in range(3):
       stretch = (self.size[k] - direction * sign[k] * point[k]) / maximum(reach[k], TINY)
-      over = where(is_face, where(stretch > 0.0, free[k], 0.0), maximum(free[k], inwards[k] * direction))
+      over = where(is_face, free[k], maximum(free[k], inwards[k] * direction))
       step = where(over > 0.5, minimum(step, stretch), step)
     return s + direction * step, (freedom < 2.5) & (is_face | (absolute(balance) < 1.5))
 

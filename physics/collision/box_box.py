@@ -40,7 +40,7 @@ EDGES = [(i, j) for i in range(3) for j in range(3)]
 CORNERS = ((1.0, -1.0, -1.0, 1.0), (1.0, 1.0, -1.0, -1.0))
 WAYS = ((-2.0, 0.0, 2.0, 0.0), (0.0, -2.0, 0.0, 2.0))
 
-Axis = tuple[Truth, Truth]  # whether it is the first and whether it is the second of three
+Axis = tuple[Truth, Truth]  # whether it is the first of three and, if not, whether it is the second
 
 
 def box_box(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch]:
@@ -62,7 +62,7 @@ def box_box(program: Program, one: Shape, two: Shape, margin: Number) -> Iterato
 
 
 def _axis(number: Number) -> Axis:
-  return number < 0.5, absolute(number - 1.0) < 0.5
+  return number < 0.5, number < 1.5
 
 
 def _pick(axis: Axis, x: Number, y: Number, z: Number) -> Number:
@@ -182,9 +182,7 @@ def _edge_middle(box: Shape, axis: Axis, direction: Vector) -> Vector:
   """Return the middle, from the box's centre, of the edge along an axis that is furthest in a direction."""
   local = box.rotation.transposed @ direction
   x, y, z = (where(c < 0.0, -half, half) for c, half in zip(local, box.size, strict=True))
-  return box.rotation @ Vector(
-    where(axis[0], 0.0, x), where(axis[1], 0.0, y), where(axis[0] | axis[1], z, 0.0)
-  )
+  return box.rotation @ Vector(_pick(axis, 0.0, x, x), _pick(axis, y, 0.0, y), _pick(axis, z, z, 0.0))
 
 
 @dataclass(frozen=True)
@@ -209,8 +207,7 @@ class _Face:
     normal = normal * where(dot(normal, between) < 0.0, -1.0, 1.0)
     frame = Matrix(side1, side2, normal)
     x, y, z = (absolute(dot(normal, axis)) for axis in other.rotation.transposed)
-    is_x = (y <= x) & (z <= x)
-    facing = _last((is_x, negate(is_x) & (z <= y)), other)
+    facing = _last(((y <= x) & (z <= x), z <= y), other)
     u, v, w = frame.times(facing.rotation).transposed
     middle = frame @ between + w * where(w[2] > 0.0, -facing.size[2], facing.size[2])
     middle = Vector(middle[0], middle[1], middle[2] - box.size[2])

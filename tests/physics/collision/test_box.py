@@ -77,6 +77,18 @@ def test_capsules_at_rest_touch_where_mujocos_do(case):
   assert_same_rows(found_contacts(model, [pose])[0], expected)
 
 
+@pytest.mark.parametrize(
+  "pose", [(-0.37, -0.22, 0.4, -0.5, 0.1, -1.5, 0.7), (-0.32, 0.41, 0.21, -0.4, 0.6, 0.3, -0.6)]
+)
+def test_a_capsule_whose_end_is_nearest_to_a_corner_touches_where_mujocos_does(pose):
+  """An edge counts as its end if it is limited after the capsule is."""
+  model = load_model(f"""<mujoco><worldbody><geom {BOX}/>
+    <body><freejoint/><geom {SHAPES["short capsule"]}/></body></worldbody></mujoco>""")
+  expected = mujoco_contacts(model, np.array(pose))
+  assert len(expected) > 0
+  assert_same_rows(found_contacts(model, [pose])[0], expected)
+
+
 BAR = 'type="capsule" size="0.1 0.5"'
 
 
