@@ -155,7 +155,7 @@ class HessianSum(Protocol):
 
 @dataclass(frozen=True)
 class Row:
-  """One constraint on the degrees of freedom of a joint."""
+  """One scalar constraint: its residual is J qacc - aref."""
 
   jacobian: dict[int, Number]
   D: Number  # zero where the row does not act

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from physics.kinematics import Poses
 from physics.model import Model
 from physics.spatial import Force, Matrix, Motion, Quaternion, Vector, total, vector
-from physics.trace import Number, absolute, is_zero, maximum, number, sqrt, square, where
+from physics.trace import Number, absolute, is_zero, maximum, number, power, sqrt, where
 
 TINY = 1e-15  # mjMINVAL
 
@@ -70,14 +70,10 @@ def _coefficients(model: Model, body: int) -> tuple[list[Number], list[Number]]:
   """
   moments, mass = [number(x) for x in model.body_inertia[body]], number(model.body_mass[body])
   per_mass, present = 6.0 / maximum(mass, TINY), where(mass < TINY, 0.0, 1.0)
-  sides = [sqrt(maximum(total(moments) - 2.0 * moment, TINY) * per_mass) for moment in moments]
+  x, y, z = (sqrt(maximum(total(moments) - 2.0 * moment, TINY) * per_mass) for moment in moments)
   viscosity, density = present * number(model.viscosity), present * number(model.density)
-  mean = total(sides) / 3.0
+  mean, axes = (x + y + z) / 3.0, ((x, y, z), (y, z, x), (z, x, y))
   viscous = [math.pi * mean * mean * mean * viscosity] * 3 + [3.0 * math.pi * mean * viscosity] * 3
-  inertial = []
-  for weight in (
-    lambda a, b, c: a * (square(square(b)) + square(square(c))) / 64.0,
-    lambda _, b, c: 0.5 * b * c,
-  ):
-    inertial += [density * weight(sides[k], sides[k - 2], sides[k - 1]) for k in range(3)]
-  return viscous, inertial
+  turning = [density * a * (power(b, 4) + power(c, 4)) / 64.0 for a, b, c in axes]
+  pressing = [0.5 * density * b * c for _, b, c in axes]
+  return viscous, turning + pressing
