@@ -15,6 +15,7 @@ import numpy as np
 
 from physics.layout import field_shapes
 from physics.model import Bools, Floats, Model
+from physics.parity.conditioning import SOLVED, acceleration_rounding
 from physics.parity.contacts import contact_errors, mujoco_contacts, traced_contacts
 from physics.parity.reference import (
   STAGES,
@@ -44,6 +45,7 @@ class Precision:
   distance: float  # of contacts [m]
   position: float  # of contacts [m]
   rounding: float  # times what one unit in the last place changes in MuJoCo C
+  solving: float = 0.0  # times what rounding may do to accelerations at worst, see `conditioning`
 
 
 DOUBLE = Precision(np.float64, 1e-9, 1e-9, 1e-9, 1e-9, 1e-9, rounding=30.0)
@@ -159,6 +161,9 @@ class Trial:
   def _finding(self, name: str, error: Floats, precision: Precision, quantity: str = "") -> Finding:
     least = precision.smooth if name in SMOOTH else precision.solved
     rounding = precision.rounding * getattr(self.rounding(precision.dtype), name)
+    if precision.solving and name in SOLVED:
+      worst = acceleration_rounding(converging(self.model.mj), self.states, precision.dtype)
+      rounding = np.maximum(rounding, precision.solving * worst[name])
     typical = precision.smooth if name in (*SMOOTH, "qacc_smooth") else precision.median
     median = max(typical, float(np.median(rounding)))
     return Finding(quantity or name, error, np.maximum(least, rounding), median)

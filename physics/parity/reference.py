@@ -104,8 +104,8 @@ def perturbed(
 ) -> mujoco.MjModel:
   """Return a converging copy with every number that `Model` holds moved by a unit in the last place.
 
-  A body's inertia moves by a unit of its inertia about the root of its tree, the size at which spatial
-  algebra adds inertias.
+  A body's inertia moves by a unit of what it is, with all that the body carries, about the root of its tree:
+  the size at which spatial algebra adds inertias.
   """
   mj = converging(mj)
   about_root = _inertia_about_root(mj)
@@ -122,11 +122,17 @@ def perturbed(
 
 
 def _inertia_about_root(mj: mujoco.MjModel) -> Floats:
-  """Return by body the moments of inertia [nbody, 3] about its root body's position at qpos0, axes aside."""
+  """Return the moments of inertia [nbody, 3] of bodies with all they carry, about the root body at qpos0.
+
+  Axes are ignored: it is a matter of size.
+  """
   data = mujoco.MjData(mj)
   mujoco.mj_kinematics(mj, data)
   distance = np.linalg.norm(data.xipos - data.xpos[mj.body_rootid], axis=1)
-  return (mj.body_mass * distance**2)[:, None] + mj.body_inertia
+  inertia = (mj.body_mass * distance**2)[:, None] + mj.body_inertia
+  for body in reversed(range(1, mj.nbody)):
+    inertia[mj.body_parentid[body]] += inertia[body]
+  return inertia
 
 
 def perturbed_states(
