@@ -7,7 +7,7 @@ from physics.ray import NONE, TINY, ray_box, ray_box_faces
 from physics.spatial import Vector
 from physics.trace import Mask, Number, Program, Truth, absolute, clip, floor, maximum, minimum, where
 
-SLACK = 0.01  # room above and below the elevations, by their range, so that rounding loses no hit
+SLACK = 0.01  # room above and below the elevations, by the field's height, so that rounding loses no hit
 
 
 def ray_height_field(program: Program, field: HeightField, origin: Vector, direction: Vector) -> Number:
@@ -45,8 +45,9 @@ class _March:
 
   def __init__(self, program: Program, field: HeightField, origin: Vector, direction: Vector) -> None:
     self.program, self.field, self.origin, self.direction = program, field, origin, direction
-    room = SLACK * max(field.heights) + 1e-6
-    begin, self.end, passes = _slab(origin[2], direction[2], -room, max(field.heights) + room)
+    top = max(field.heights)
+    room = SLACK * (top - field.base)
+    begin, self.end, passes = _slab(origin[2], direction[2], -room, top + room)
     for i, half in enumerate(field.half):
       first, last, within = _slab(origin[i], direction[i], -half, half)
       begin, self.end, passes = maximum(begin, first), minimum(self.end, last), passes & within

@@ -57,3 +57,10 @@ def test_a_ray_grazes_flat_ground_and_meets_a_wall():
   found, wanted = meet(origin, direction, step)
   np.testing.assert_allclose(found, wanted, atol=1e-12)
   assert found[0] == pytest.approx(2 - 0.16 + 0.16)
+
+
+def test_a_field_without_elevations_is_met_at_zero():
+  place = np.random.default_rng(0).uniform((-0.9, -0.7, 1), (0.9, 0.7, 30), (100, 3))
+  found, wanted = meet(place, np.tile([0.1, -0.05, -2.0], (100, 1)), " ".join("0" * 30))
+  np.testing.assert_allclose(found, wanted, atol=1e-12)
+  assert (found > 0).any()
