@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
-from physics.spatial import AXES, ZERO, Vector, cross, dot, select, total
+from physics.spatial import AXES, Vector, cross, dot, select, total
 from physics.trace import Array, Number, Program, Truth, absolute, clip, maximum, minimum, sqrt, where
 
 INSIDE = 1e-6  # distance [m] to the prism below which a core counts as inside, as in MuJoCo
@@ -133,12 +133,19 @@ class Prism:
     return enters < leaves
 
   def quick_distance(self, solid: Solid, reach: Number) -> Number:
-    """Return a lower bound of a solid's distance by quick tests, `NEVER` if they show it beyond `reach`."""
+    """Return a lower bound of a solid's distance by quick tests, `NEVER` if they show it beyond `reach`.
+
+    That of a sphere is exact while its centre is outside: feet are spheres, and a false alarm in one lane
+    would part the contacts of others in the list that the solver goes through.
+    """
     top, _, *walls = self.faces
+    if not solid.half_axes:
+      square, _, _, inside = _sphere_distance(self, solid)
+      return where(inside, -NEVER, sqrt(square) - solid.radius)
     if len(solid.half_axes) == 3:
       gaps = [_before(face, solid) for face in (top, walls[0])]
       return reduce(maximum, gaps + [self._before_box_faces(solid, axis) for axis in solid.half_axes])
-    room, axis = solid.radius + reach, next(iter(solid.half_axes), ZERO)
+    room, (axis,) = solid.radius + reach, solid.half_axes
     enters, leaves = _clipped([(normal, offset + room) for normal, offset in walls], solid.center, axis)
     normal, offset = top
     slope = dot(normal, axis)
@@ -222,10 +229,7 @@ def meet(program: Program, prism: Prism, solid: Solid) -> tuple[Number, Vector, 
 def _core_distance(program: Program, prism: Prism, solid: Solid) -> tuple[Number, Vector, Vector, Truth]:
   """Return squared distance from prism to core, closest point, the way from there, whether they intersect."""
   if not solid.half_axes:
-    foot = prism.closest(solid.center)
-    between = solid.center - foot
-    square = dot(between, between)
-    return square, foot, between, square < INSIDE * INSIDE
+    return _sphere_distance(prism, solid)
   (axis,) = solid.half_axes
   best = Best(program)
   for end in (solid.center + axis, solid.center - axis):
@@ -237,6 +241,13 @@ def _core_distance(program: Program, prism: Prism, solid: Solid) -> tuple[Number
     best.offer(dot(between, between), foot, between)
   square, foot, between = best.result
   return square, foot, between, (square < INSIDE * INSIDE) | prism.contains_part(solid.center, axis)
+
+
+def _sphere_distance(prism: Prism, sphere: Solid) -> tuple[Number, Vector, Vector, Truth]:
+  foot = prism.closest(sphere.center)
+  between = sphere.center - foot
+  square = dot(between, between)
+  return square, foot, between, square < INSIDE * INSIDE
 
 
 def each_edge(program: Program, prism: Prism) -> Iterator[tuple[Vector, Vector]]:
