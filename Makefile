@@ -1,5 +1,6 @@
 # make train [key=value ...]   train on what this machine has; every key=value goes to train.py
 # make test                    lint, format check, type check and the test suite
+# make fuzz                    500 random models against MuJoCo C: half an hour
 # make bench                   every benchmark, as `name: value` lines
 # make results                 bench, learning curves and transfer into docs: 30 minutes on an idle machine
 # make lint                    lint, format check and type check alone
@@ -10,13 +11,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 KEYS = $(filter-out PYTHON=%,$(MAKEOVERRIDES))
 
-.PHONY: train test bench results lint
+.PHONY: train test fuzz bench results lint
 
 train: $(VENV)/.installed
 	$(BIN)/python train.py $(KEYS)
 
 test: lint
 	$(BIN)/python -m pytest -n 2
+
+fuzz: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n 2 -m slow tests/physics/test_fuzz.py
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks

@@ -240,7 +240,7 @@ def equalities(draw: st.DrawFn, bodies: int, joints: list[str]) -> str:
   """Draw an equality element: up to two of connect, weld and joint."""
   lines = []
   for _ in range(draw(st.integers(0, 2))):
-    kind = draw(st.sampled_from(("connect", "weld", "joint")))
+    kind = draw(st.sampled_from(("connect", "weld", "joint") if joints else ("connect", "weld")))
     numbers = Numbers(draw(st.integers(0, 2**16)))
     pair = draw(
       st.lists(st.sampled_from(joints if kind == "joint" else range(bodies)), max_size=2, unique=True)
