@@ -27,6 +27,11 @@ def stepped(xml, steps=50, num_envs=1, **state):
   return sim
 
 
+def assert_finite_or_told(sim):
+  finite = sim.qpos.isfinite().all(1) & sim.qvel.isfinite().all(1)
+  assert (finite | (sim.diverged > 0)).all()
+
+
 @pytest.mark.parametrize(
   "content",
   [
@@ -71,6 +76,11 @@ def test_vanishing_masses_and_inertias_stay_finite(joint, inertial):
   assert stepped(body(joint, inertial)).qpos.isfinite().all()
 
 
+@pytest.mark.parametrize("joint", JOINTS)
+def test_inertia_that_float32_cannot_tell_from_zero_is_finite_or_told(joint):
+  assert_finite_or_told(stepped(body(joint, 'mass="1" diaginertia="1 1 1e-14"'), steps=1))
+
+
 def test_a_massless_link_is_as_in_mujoco():
   xml = world(
     """<body><joint axis="0 1 0"/><geom size="0.1" pos="0.1 0 0"/><body pos="0.2 0 0">
@@ -109,6 +119,7 @@ def test_joint_speeds_of_ten_thousand_stay_where_they_are(name):
   wild.qvel[::2] = 1e4 * torch.sign(wild.qvel[::2])
   for sim in (calm, wild):
     sim.step(20)
+  assert_finite_or_told(wild)
   assert wild.qpos[1::2].equal(calm.qpos[1::2])
   assert wild.qvel[1::2].equal(calm.qvel[1::2])
   wild.reset()
@@ -129,6 +140,7 @@ def test_what_is_not_finite_stays_in_its_environment_and_is_seen(field, poison):
   getattr(sick, field)[7, -1] = poison
   for sim in (clean, sick):
     sim.step(4)
+  assert_finite_or_told(sick)
   others = torch.arange(32) != 7
   for name in ("qpos", "qvel", "qacc", "xpos", "cfrc_ext", "contact_count"):
     assert getattr(sick, name)[others].equal(getattr(clean, name)[others]), name
