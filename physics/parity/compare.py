@@ -139,10 +139,17 @@ class Trial:
     expected = mujoco_contacts(converging(self.model.mj), self.states)
     found = traced_contacts(self.model, self.states, precision.dtype)
     error = contact_errors(found, expected, precision.distance)
+    bounds = (precision.distance, precision.position)
+    findings = [
+      Finding(f"contact {name}", values, np.full(len(values), bound))
+      for name, values, bound in zip(("distance", "position"), error, bounds, strict=False)
+    ]
+    if all(finding.holds for finding in findings):
+      return findings
     rounding = precision.rounding * self._contact_rounding(expected, precision.dtype)
     return [
-      Finding(f"contact {name}", error[i], np.maximum(bound, rounding[i]))
-      for i, (name, bound) in enumerate((("distance", precision.distance), ("position", precision.position)))
+      dataclasses.replace(finding, bound=np.maximum(finding.bound, rounding[i]))
+      for i, finding in enumerate(findings)
     ]
 
   def _contact_rounding(self, expected: list[Floats], dtype: type[np.floating], draws: int = 8) -> Floats:
@@ -160,13 +167,16 @@ class Trial:
 
   def _finding(self, name: str, error: Floats, precision: Precision, quantity: str = "") -> Finding:
     least = precision.smooth if name in SMOOTH else precision.solved
+    typical = precision.smooth if name in (*SMOOTH, "qacc_smooth") else precision.median
+    finding = Finding(quantity or name, error, np.full(len(error), least), typical)
+    if finding.holds:
+      return finding  # what rounding may explain takes long to find out
     rounding = precision.rounding * getattr(self.rounding(precision.dtype), name)
     if precision.solving and name in SOLVED:
       worst = acceleration_rounding(converging(self.model.mj), self.states, precision.dtype)
       rounding = np.maximum(rounding, precision.solving * worst[name])
-    typical = precision.smooth if name in (*SMOOTH, "qacc_smooth") else precision.median
     median = max(typical, float(np.median(rounding)))
-    return Finding(quantity or name, error, np.maximum(least, rounding), median)
+    return dataclasses.replace(finding, bound=np.maximum(least, rounding), median=median)
 
 
 def _numbers(simulation: Any, name: str) -> Floats:

@@ -6,8 +6,8 @@ from physics.parity.compare import DOUBLE, SINGLE
 from physics.parity.rollout import rollout
 
 # In one of its states the axes of two capsules pass at 0.1 mm: what rounding leaves of their normal is worth
-# nine units of the position, where three do elsewhere.
-ROUGHER = {"gymnasium/humanoid": 9.0}
+# thirty units of the position, where three do elsewhere.
+ROUGHER = {"gymnasium/humanoid": 30.0}
 
 
 def assert_holds(findings):
