@@ -17,7 +17,7 @@ train: $(VENV)/.installed
 	$(BIN)/python train.py $(KEYS)
 
 test: lint
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 fuzz: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n 2 -m slow tests/physics/test_fuzz.py

@@ -133,5 +133,5 @@ def test_make_train_passes_every_key_on() -> None:
 
 
 def test_make_test_checks_all() -> None:
-  assert dry_run("test")[1:] == ["-m", "pytest", "-n", "2"]
+  assert dry_run("test")[1:] == ["-m", "pytest", "-n", "2", "--dist", "loadgroup"]
   assert dry_run("lint")[-1].endswith("mypy")

@@ -1,6 +1,7 @@
 """The models that the engine is compared on, with states and MuJoCo's answers, made once per module."""
 
 import functools
+import os
 import warnings
 from pathlib import Path
 
@@ -33,7 +34,7 @@ CASES = {
   **{f"assets/{path.parent.name}": path for path in sorted(ROOT.glob("assets/*/robot.xml"))},
   **{path.stem: path for path in sorted(ROOT.glob("tests/models/*.xml"))},
 }
-NUM_STATES = 256
+NUM_STATES = int(os.environ.get("PARITY_STATES", "96"))
 
 
 def load(name: str) -> Model:
@@ -68,6 +69,9 @@ class Case:
     return Simulation(self.model, NUM_STATES, threads=1, outputs=outputs(self.model))
 
 
-@pytest.fixture(scope="module", params=CASES)
+# One process makes the states and the kernel of a case, and all its tests.
+@pytest.fixture(
+  scope="module", params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in CASES]
+)
 def case(request):
   return Case(request.param)
