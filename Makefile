@@ -2,7 +2,7 @@
 # make test                    lint, format check, type check and the test suite
 # make fuzz                    500 random models against MuJoCo C: half an hour
 # make bench                   every benchmark, as `name: value` lines
-# make results                 bench, learning curves and transfer into docs: 30 minutes on an idle machine
+# make results                 bench, learning curves and transfer into docs: 35 minutes on an idle machine
 # make lint                    lint, format check and type check alone
 # The first call of each builds .venv with the versions of constraints.txt; later ones reuse it.
 
