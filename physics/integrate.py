@@ -14,7 +14,7 @@ from physics.model import Model
 from physics.passive import damper_slopes
 from physics.spatial import Quaternion, Vector, cross, dot
 from physics.state import Memory
-from physics.trace import Index, Number, Program, cos, is_zero, sin, sqrt, where
+from physics.trace import Index, Number, Program, absolute, cos, is_zero, sin, sqrt, where
 
 Parts = Mapping[str, list[Number]]  # of the state, or of its rate of change; "qpos" changes at a rate [nv]
 AT_START = ("sensordata",)  # outputs of the first of several evaluations
@@ -124,7 +124,8 @@ def rates_of_turns(model: Model, change: list[Number], qvel: list[Number]) -> li
   """Return joint velocities [nv], angular ones of ball and free joints as rates of the rotation vector.
 
   A body that has turned by u and rotates at w, both in body axes, changes u at the rate w + u x w / 2 +
-  c u x (u x w), c = 1/12 + |u|^2/720 + ... (inverse of the exponential's derivative; Munthe-Kaas 1999).
+  c u x (u x w), c = (1 - |u|/2 cot |u|/2) / |u|^2: the inverse of the exponential's derivative (Munthe-Kaas
+  1999).
   """
   rates = list(qvel)
   for joint in range(model.njnt):
@@ -132,10 +133,21 @@ def rates_of_turns(model: Model, change: list[Number], qvel: list[Number]) -> li
     if kind in (FREE, BALL):
       dof += 3 if kind == FREE else 0
       u, w = Vector(*change[dof : dof + 3]), Vector(*qvel[dof : dof + 3])
-      square, turned = dot(u, u), cross(u, w)
-      c = 1 / 12 + square * (1 / 720 + square * (1 / 30240))
-      rates[dof : dof + 3] = w + turned * 0.5 + cross(u, turned) * c
+      turned = cross(u, w)
+      rates[dof : dof + 3] = w + turned * 0.5 + cross(u, turned) * _bend(dot(u, u))
   return rates
+
+
+def _bend(square: Number) -> Number:
+  """Return (1 - x cot x) / (4 x^2), x = |u|/2, given |u|^2; a series where that would cancel."""
+  small = square < 0.25
+  series: Number = 0.0
+  for term in (691 / 1307674368000, 1 / 47900160, 1 / 1209600, 1 / 30240, 1 / 720, 1 / 12):
+    series = series * square + term
+  angle = sqrt(where(small, 1.0, square))
+  sine = sin(angle * 0.5)
+  sine = where(absolute(sine) < 1e-6, 1e-6, sine)  # a full turn in one stage: no answer, but a finite one
+  return where(small, series, (1.0 - angle * 0.5 * cos(angle * 0.5) / sine) / (angle * angle))
 
 
 def moved(model: Model, start: Parts, rates: Parts) -> Parts:

@@ -87,3 +87,16 @@ def test_without_eulerdamp_damping_is_explicit():
   data = mujoco_at(model, states.qpos[0], states.qvel[0])
   _, qvel = one_step(model, states.qpos[0], states.qvel[0], states.ctrl[0])
   np.testing.assert_allclose(qvel, states.qvel[0] + model.timestep * data.qacc, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("speed", [10.0, 60.0, 150.0, 250.0])
+def test_runge_kutta_turns_fast_bodies_as_mujoco_does(speed):
+  """Up to 2.5 rad in a time step."""
+  model = load_model("""<mujoco><option timestep="0.01" integrator="RK4"/><worldbody><body><freejoint/>
+    <geom type="box" size="0.1 0.2 0.3"/></body></worldbody></mujoco>""")
+  qvel = np.array([0.0, 0.0, 0.0, 0.6, -0.5, 0.4]) * speed
+  data = mujoco.MjData(model.mj)
+  data.qvel[:] = qvel
+  mujoco.mj_step(model.mj, data)
+  found, _ = one_step(model, model.qpos0, qvel, [])
+  np.testing.assert_allclose(found, data.qpos, atol=1e-12)
