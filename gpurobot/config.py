@@ -46,6 +46,45 @@ class Schedule(StrEnum):
   constant = "constant"
 
 
+class Scaling(StrEnum):
+  """How the learning rate follows the size of the minibatch."""
+
+  none = "none"
+  sqrt = "sqrt"
+  linear = "linear"
+
+
+class RewardTransform(StrEnum):
+  """What is learned from in the place of the raw reward."""
+
+  symlog = "symlog"
+  scale = "scale"
+  none = "none"
+
+
+class Critic(StrEnum):
+  """What the critic predicts: a number, or a distribution over bins."""
+
+  scalar = "scalar"
+  twohot = "twohot"
+
+
+class Memory(StrEnum):
+  """What the network remembers of an episode."""
+
+  none = "none"
+  lstm = "lstm"
+  gru = "gru"
+
+
+class Switch(StrEnum):
+  """Something for which the device decides unless told."""
+
+  auto = "auto"
+  on = "on"
+  off = "off"
+
+
 class Activation(StrEnum):
   """The nonlinearity of the hidden layers."""
 
@@ -66,11 +105,15 @@ class PPO:
   gae_lambda: float = option(0.95, "decay of generalised advantage estimation", low=0, high=1)
   clip: float = option(0.2, "range of the probability ratio around 1", low=0)
   value_clip: float = option(0.2, "range of the value around the rollout's, in normalised units", low=0)
-  learning_rate: float = option(
-    3e-4, "at the reference minibatch; scaled by sqrt(minibatch / reference_minibatch)", low=0
+  lr: float = option(3e-4, "learning rate at the reference minibatch", low=0)
+  lr_min: float = option(1e-6, "lower limit of the adaptive rate at the reference minibatch", low=0)
+  lr_max: float = option(1e-2, "upper limit of the adaptive rate at the reference minibatch", low=0)
+  lr_scaling: Scaling = option(
+    Scaling.sqrt,
+    "factor on lr, lr_min, lr_max: a power of minibatch / reference_minibatch; none, sqrt, linear",
   )
   reference_minibatch: int = option(
-    32768, "samples over all ranks for which learning_rate and its limits are meant", low=1
+    32768, "samples over all ranks for which lr and its limits are meant", low=1
   )
   schedule: Schedule = option(Schedule.adaptive, "adaptive: the KL divergence steers the rate; constant")
   kl_target: float = option(
@@ -79,20 +122,34 @@ class PPO:
     "nat",
     low=0,
   )
-  learning_rate_min: float = option(1e-6, "lower limit of the adaptive rate at the reference minibatch")
-  learning_rate_max: float = option(1e-2, "upper limit of the adaptive rate at the reference minibatch")
   max_grad_norm: float = option(1.0, "length to which longer gradients are shortened", low=0)
-  critic_coef: float = option(2.0, "weight of the value loss")
+  critic_coef: float = option(2.0, "weight of the value loss", low=0)
   entropy_coef: float = option(0.0, "weight of the entropy bonus")
-  bounds_coef: float = option(1e-4, "weight of the penalty on action means beyond +-1.1")
+  entropy_coef_final: float | None = option(None, "its weight after entropy_steps; null: it stays")
+  entropy_steps: int = option(10_000_000, "environment steps in which it gets there, linearly", low=1)
+  bounds_coef: float = option(1e-4, "weight of the penalty on action means beyond +-1.1", low=0)
+  mirror_coef: float = option(
+    0.0, "weight of the loss for acting otherwise in a mirror, where a task has one", low=0
+  )
+  reward_transform: RewardTransform = option(
+    RewardTransform.symlog, "of the task's reward r: symlog(reward_scale r), scale: reward_scale r, none: r"
+  )
   reward_scale: float = option(1.0, "factor on the task's reward")
-  symlog: bool = option(True, "squash the scaled reward by sign(r) log(1 + |r|)")
   normalize_obs: bool = option(True, "observations to zero mean and unit variance")
   hidden: list[int] = option([256, 128, 64], "units of each hidden layer", low=1)
-  shared: bool = option(True, "one trunk for actor and critic where both see the same observation")
+  layer_norm: bool = option(False, "normalise each hidden layer before its nonlinearity")
   activation: Activation = option(Activation.silu, "nonlinearity of the hidden layers")
+  shared: bool = option(True, "one trunk for actor and critic where both see the same observation")
+  recurrent: Memory = option(Memory.none, "memory before the hidden layers: none, lstm, gru")
+  recurrent_units: int = option(256, "units of the memory", low=1)
+  sequence: int | None = option(None, "steps of back-propagation through time; null: the horizon", low=1)
+  squash: bool = option(False, "actions through tanh; otherwise the environment clips them")
+  state_std: bool = option(False, "a standard deviation that depends on the observation")
   log_std_init: float = option(0.0, "log standard deviation of the actions at the start")
   log_std_min: float = option(-3.0, "its floor")
+  critic: Critic = option(
+    Critic.scalar, "what the critic predicts: the value, or twohot: a distribution over bins"
+  )
   precision: Precision = option(Precision.auto, "arithmetic of the hidden layers")
 
 
@@ -113,6 +170,12 @@ class Config:
   resume: str | None = option(None, "run folder or .pt file to continue, with identical numbers")
   checkpoint_seconds: float = option(120.0, "time between checkpoints", "s")
   log_every: int = option(10, "iterations between log lines", low=1)
+  profile: bool = option(False, "write a trace and a table of where an iteration goes into the run folder")
+  tf32: bool = option(
+    False, "on CUDA: float32 matrix products with 10 bits of mantissa, several times faster"
+  )
+  compile: Switch = option(Switch.auto, "torch.compile for network and loss; auto: on CUDA")
+  graphs: Switch = option(Switch.auto, "CUDA graphs around rollout and update; auto: where there is CUDA")
   ppo: PPO = dataclasses.field(default_factory=PPO)
   env: Any = option(None, "the task's own Config")
 
@@ -251,8 +314,22 @@ def share(config: Config, ranks: int) -> int:
 
 
 def block(ppo: PPO) -> int:
-  """Return the fewest environments whose rollouts fill every minibatch with equally many samples."""
-  return ppo.minibatches // math.gcd(ppo.minibatches, ppo.horizon)
+  """Return the fewest environments whose sequences fill every minibatch with equally many."""
+  sequences = ppo.horizon // sequence_length(ppo)
+  return ppo.minibatches // math.gcd(ppo.minibatches, sequences)
+
+
+def sequence_length(ppo: PPO) -> int:
+  """Return the steps that stay together in a minibatch: 1 without memory; ConfigError at a misfit."""
+  if ppo.recurrent is Memory.none:
+    return 1
+  length = ppo.sequence or ppo.horizon
+  if ppo.horizon % length:
+    near = min((n for n in range(1, ppo.horizon + 1) if ppo.horizon % n == 0), key=lambda n: abs(n - length))
+    raise ConfigError(
+      f"ppo.sequence={length} does not divide ppo.horizon={ppo.horizon}; the nearest is {near}"
+    )
+  return length
 
 
 Load = Callable[[str], ModuleType]  # task name -> module with Config and Task

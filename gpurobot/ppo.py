@@ -1,6 +1,5 @@
 """Proximal policy optimisation (Schulman et al. 2017, arXiv 1707.06347): collect, loss, update."""
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +10,7 @@ from torch.nn import functional
 
 from gpurobot import process
 from gpurobot.checkpoint import plain
-from gpurobot.config import PPO, Config, Schedule, block
+from gpurobot.config import PPO, Config, RewardTransform, Scaling, Schedule, block
 from gpurobot.distributed import World
 from gpurobot.env import VecEnv
 from gpurobot.log import Clock
@@ -55,6 +54,14 @@ def loss(
   return objective @ batch["weight"], parts @ batch["weight"]
 
 
+def transform(reward: Tensor, ppo: PPO) -> Tensor:
+  """Return what is learned from in the place of raw rewards."""
+  if ppo.reward_transform is RewardTransform.none:
+    return reward
+  scaled = reward * ppo.reward_scale
+  return symlog(scaled) if ppo.reward_transform is RewardTransform.symlog else scaled
+
+
 def adapt(rate: Tensor, kl: Tensor, target: float, limits: tuple[float, float]) -> Tensor:
   """Return the learning rate, moved by a factor of 1.5 where the divergence leaves [target / 2, 2 target]."""
   factor = torch.where(kl > 2 * target, 1 / 1.5, torch.where(kl < 0.5 * target, 1.5, 1.0))
@@ -66,7 +73,8 @@ def rate_scale(ppo: PPO, num_envs: int) -> float:
 
   Adam's noise per step stays the same under the square root (Malladi et al. 2022, arXiv 2205.10287).
   """
-  return math.sqrt(num_envs * ppo.horizon / ppo.minibatches / ppo.reference_minibatch)
+  times = num_envs * ppo.horizon / ppo.minibatches / ppo.reference_minibatch
+  return times ** {Scaling.none: 0, Scaling.sqrt: 0.5, Scaling.linear: 1}[ppo.lr_scaling]
 
 
 class Learner:
@@ -84,8 +92,8 @@ class Learner:
     self.memory = FlatMemory(self.network, len(SUMS))
     world.broadcast_(self.memory.weights.data)
     self.scale = rate_scale(ppo, config.num_envs)
-    self.rate = torch.full((), ppo.learning_rate * self.scale, device=device)
-    self.rate_limits = (ppo.learning_rate_min * self.scale, ppo.learning_rate_max * self.scale)
+    self.rate = torch.full((), ppo.lr * self.scale, device=device)
+    self.rate_limits = (ppo.lr_min * self.scale, ppo.lr_max * self.scale)
     self.optimizer = torch.optim.Adam([self.memory.weights], lr=self.rate, eps=1e-8, fused=True)
     dtype = self.network.dtype
     dtypes = (dtype, self.network.input_dtype)
@@ -118,7 +126,7 @@ class Learner:
       f"network {sizes} {ppo.activation} {'shared' if network.shared else 'separate'}, {self.precision}; "
       f"horizon {ppo.horizon}, {ppo.epochs} epochs of {ppo.minibatches} minibatches of "
       f"{self.num_envs * ppo.horizon // ppo.minibatches} samples; "
-      f"learning rate {ppo.learning_rate:g} x {self.scale:.3g}"
+      f"learning rate {ppo.lr:g} x {self.scale:.3g}"
     )
 
   @torch.no_grad()
@@ -134,8 +142,7 @@ class Learner:
       self.clock.mark("policy")
       step = self.env.step(action.float())
       self.clock.mark("physics")
-      shaped = step["reward"] * self.ppo.reward_scale
-      shaped = symlog(shaped) if self.ppo.symlog else shaped
+      shaped = transform(step["reward"], self.ppo)
       sample["obs"].update_(obs)
       for name, entry in (
         ("action", action),

@@ -19,7 +19,7 @@ PPO: dict[str, object] = {
   "epochs": 8,
   "minibatches": 1,
   "reference_minibatch": 8192,
-  "learning_rate_max": 0.002,  # at 0.01 the policy learns to jitter and keeps to it: 482 of 500, not 497
+  "lr_max": 0.002,  # at 0.01 the policy learns to jitter and keeps to it: 482 of 500, not 497
   "critic_coef": 4.0,
   "reward_scale": 0.1,
 }

@@ -22,7 +22,7 @@ def test_help_prints_every_key_with_its_meaning_and_unit(capsys):
     r"ppo.hidden=\[16,16\] +units of each hidden layer",
     r"max_seconds=null +stop after so long a training \[s\]",
     r"env.force=0.5 +distance of one step at full action \[m\]",
-    r"ppo.symlog=true +squash",
+    r"ppo.layer_norm=false +normalise",
   ):
     assert re.search(line, text), line
 

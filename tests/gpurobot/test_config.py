@@ -30,7 +30,7 @@ def parse(*words: str) -> Config:
 def test_texts_become_typed_values():
   config = parse(
     "num_envs=128", "max_steps=1e6", "max_seconds=3", "run_dir=2024", "ppo.precision=bf16",
-    "ppo.symlog=false", "ppo.hidden=[8,4]", "ppo.activation=tanh", "ppo.learning_rate=1e-3", "env.force=2",
+    "ppo.layer_norm=true", "ppo.hidden=[8,4]", "ppo.activation=tanh", "ppo.lr=1e-3", "env.force=2",
     "resume=null", "seed=7",
   )  # fmt: skip
   assert (config.num_envs, config.max_steps, config.max_seconds, config.run_dir) == (
@@ -40,8 +40,8 @@ def test_texts_become_typed_values():
     "2024",
   )
   ppo = config.ppo
-  assert (ppo.precision, ppo.symlog, ppo.hidden) == (Precision.bf16, False, [8, 4])
-  assert (ppo.activation, ppo.learning_rate) == (Activation.tanh, 1e-3)
+  assert (ppo.precision, ppo.layer_norm, ppo.hidden) == (Precision.bf16, True, [8, 4])
+  assert (ppo.activation, ppo.lr) == (Activation.tanh, 1e-3)
   assert (config.env.force, type(config.env.force), config.resume, config.seed) == (2.0, float, None, 7)
 
 
@@ -60,17 +60,17 @@ def test_instances_share_no_defaults():
 
 @pytest.mark.parametrize(("word", "message"), [
   ("num_env=8", "unknown key 'num_env'; the nearest is 'num_envs'"),
-  ("ppo.learnin_rate=1", "unknown key 'ppo.learnin_rate'; the nearest is 'ppo.learning_rate'"),
+  ("ppo.minibatch=1", "unknown key 'ppo.minibatch'; the nearest is 'ppo.minibatches'"),
   ("env.forse=1", "unknown key 'env.forse'; the nearest is 'env.force'"),
   ("Seed=1", "unknown key 'Seed'; the nearest is 'seed'"),
-  ("ppo=1", "unknown key 'ppo'; the nearest is 'ppo.clip'"),
+  ("ppo=1", "unknown key 'ppo'; the nearest is 'ppo.lr'"),
   ("--num_envs=1", "unknown key '--num_envs'; the nearest is 'num_envs'"),
   ("num_envs", "'num_envs' has no value; write num_envs=<value>"),
   ("num_envs=many", "num_envs=many is not a whole number"),
   ("num_envs=1.5", "num_envs=1.5 is not a whole number"),
   ("max_steps=soon", "max_steps=soon is not a whole number"),
   ("ppo.gamma=high", "ppo.gamma=high is not a number"),
-  ("ppo.symlog=flase", "ppo.symlog=flase is not true or false; the nearest is 'false'"),
+  ("ppo.layer_norm=flase", "ppo.layer_norm=flase is not true or false; the nearest is 'false'"),
   ("ppo.precision=fp32",
    "ppo.precision=fp32 is not one of auto, float32, bf16, float64; the nearest is 'float32'"),
   ("ppo.hidden=[a]", "ppo.hidden=[a] is not a list, each element a whole number"),

@@ -143,7 +143,7 @@ def test_moments_stay_frozen_during_rollout_and_update():
 
 
 def test_returns_are_those_of_the_shaped_reward():
-  one = learner(**{"ppo.reward_scale": 0.5, "ppo.symlog": "true"})
+  one = learner(**{"ppo.reward_scale": 0.5, "ppo.reward_transform": "symlog"})
   one.collect()
   raw = -one.rollout.samples["obs", "policy"][1:].norm(dim=-1)  # moments are 0 and 1: observations are raw
   going_on = ~(one.rollout.samples["terminated"] | one.rollout.samples["truncated"])[:-1]

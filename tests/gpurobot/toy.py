@@ -10,7 +10,7 @@ PPO = {
   "hidden": [16, 16],
   "horizon": 8,
   "precision": "float32",
-  "learning_rate": 1e-3,
+  "lr": 1e-3,
   "reference_minibatch": 256,
 }
 TRAIN = {"num_envs": 64}
