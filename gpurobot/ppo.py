@@ -10,10 +10,10 @@ from torch.nn import functional
 
 from gpurobot import process
 from gpurobot.checkpoint import plain
+from gpurobot.clock import Clock
 from gpurobot.config import PPO, Config, RewardTransform, Scaling, Schedule, block
 from gpurobot.distributed import World
 from gpurobot.env import VecEnv
-from gpurobot.log import Clock
 from gpurobot.network import ActorCritic, FlatMemory, Gaussian, resolve
 from gpurobot.normalize import Moments, Observations, symlog
 from gpurobot.random import Random
