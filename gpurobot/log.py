@@ -15,12 +15,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from torch.utils.tensorboard import SummaryWriter
 
+from gpurobot.clock import shares
 from gpurobot.config import Config, to_dict
 
 if TYPE_CHECKING:
   from gpurobot.ppo import Learner
 
-PARTS = ("physics", "policy", "update")  # of an iteration's time; physics includes the task
+PARTS = ("physics", "policy", "storage", "update")  # of an iteration's time; physics includes the task
 COLUMNS = (  # key, heading, format
   ("iteration", "iter", "6d"),
   ("steps", "steps", "12,d"),
@@ -50,6 +51,7 @@ class Log:
     self.reached: dict[str, float] = {}  # level of the mean return -> seconds of training
     self._lines = 0
     self._last = (learner.steps, seconds)
+    self._clock = learner.clock.seconds()
     if self.main:
       self._open()
 
@@ -112,14 +114,14 @@ class Log:
     """Read the statistics from the device and write them everywhere; every rank calls."""
     report = self.learner.report()
     numbers = torch.stack([value.detach().double().squeeze() for value in report.values()]).tolist()
-    times = self.learner.clock.take()
+    times = self._times()
     if not self.main:
       return
     steps, seconds = self.learner.steps, self.seconds
     spent = seconds - self._last[1]
     row = {"iteration": self.learner.iteration, "steps": steps, "seconds": seconds}
     row["steps_per_second"] = (steps - self._last[0]) / spent
-    row |= {f"time/{part}": times.get(part, 0.0) / spent for part in PARTS}
+    row |= {f"time/{part}": share for part, share in times.items()}
     row |= dict(zip(report, numbers, strict=True))
     self._last, self.last_row = (steps, seconds), row
     self._note_return(row["return"], seconds)
@@ -128,6 +130,12 @@ class Log:
     for key, value in row.items():
       if math.isfinite(value):
         self.board.add_scalar(key, value, steps)
+
+  def _times(self) -> dict[str, float]:
+    """Return the share of each part in the time since the last call."""
+    seconds = self.learner.clock.seconds()
+    found, self._clock = shares(self._clock, seconds), seconds
+    return {part: sum(found[piece] for piece in found if piece.partition("/")[0] == part) for part in PARTS}
 
   def _note_return(self, value: float, seconds: float) -> None:
     """Note when the mean return first came to each level of one digit (..., 900, 1000, 2000, ...)."""

@@ -132,16 +132,16 @@ class Learner:
   @torch.no_grad()
   def collect(self) -> None:
     """Fill the rollout with the present policy's actions; moments and weights stay as they are."""
-    self.clock.mark("other")
     self.rollout.restart()
     for sample in self.rollout.samples.unbind(0):
+      self.clock.begin("policy")
       obs = self.observations(self.obs)
       policy, value = self.network(obs)
       self.random.advance()
       action = policy.sample(self.random.normal("ppo.action", (self.env.num_actions,)))
-      self.clock.mark("policy")
+      self.clock.begin("physics")
       step = self.env.step(action.float())
-      self.clock.mark("physics")
+      self.clock.begin("storage")
       shaped = transform(step["reward"], self.ppo)
       sample["obs"].update_(obs)
       for name, entry in (
@@ -155,7 +155,6 @@ class Learner:
         sample[name].copy_(entry)
       self._count(step)
       self.obs = step["obs"]
-    self.clock.mark("policy")
 
   def _count(self, step: TensorDictBase) -> None:
     """Add a step to the moments and statistics, and keep the final observations of time limits."""
@@ -168,6 +167,7 @@ class Learner:
 
   def update(self) -> None:
     """Improve the policy and value on the rollout, then let the moments move on."""
+    self.clock.begin("update")
     batch, old_log_std = self._batch()
     for epoch in range(self.ppo.epochs):
       divergence = self.sums.new_zeros(2)  # sum and weight over minibatches
@@ -182,7 +182,7 @@ class Learner:
     self.observations.merge(self.world)
     self.value_moments.merge(self.world)
     self.iteration += 1
-    self.clock.mark("update")
+    self.clock.begin("other")
 
   @torch.no_grad()
   def _batch(self) -> tuple[TensorDict, Tensor]:
@@ -212,16 +212,21 @@ class Learner:
 
   def _descend(self, batch: TensorDictBase, old_log_std: Tensor) -> Tensor:
     """Take one optimiser step on this rank's part of a minibatch; return `loss`'s sums over all ranks."""
-    memory = self.memory
+    memory, begin = self.memory, self.clock.begin
+    begin("update/forward")
     memory.reduced.zero_()
     objective, sums = loss(self.network(batch["obs"]), batch, old_log_std, self.ppo)
+    begin("update/backward")
     objective.backward()
     memory.extra.copy_(sums)
+    begin("update/reduce")
     self.world.sum_(memory.reduced)  # gradient and weight in one: invalid samples may be unequally many
+    begin("update/optimiser")
     gradient = memory.gradient.div_(memory.extra[SUMS.index("weight")].clamp(min=1))
     gradient.mul_((self.ppo.max_grad_norm / (gradient.norm() + 1e-6)).clamp(max=1))
     self.optimizer.step()
     self.network.project()
+    begin("update")
     return memory.extra
 
   def report(self) -> dict[str, Tensor]:

@@ -3,17 +3,45 @@ import time
 import pytest
 import torch
 
-from gpurobot.clock import Clock
+from gpurobot.clock import Clock, shares
 
 
-def test_the_clock_books_every_moment_once():
-  clock = Clock(torch.device("cpu"))
+def test_every_moment_goes_to_the_part_that_began_last():
   start = time.perf_counter()
-  for part in ("a", "b", "a"):
-    time.sleep(0.01)
-    clock.mark(part)
-  passed = time.perf_counter() - start
-  seconds = clock.take()
-  assert seconds["a"] > seconds["b"] >= 0.01
-  assert sum(seconds.values()) == pytest.approx(passed, abs=1e-3)
-  assert clock.take() == {}
+  clock = Clock(torch.device("cpu"))
+  for part, pause in (("a", 0.02), ("b", 0.01), ("a", 0.02)):
+    clock.begin(part)
+    time.sleep(pause)
+  seconds = clock.seconds()
+  assert sum(seconds.values()) == pytest.approx(time.perf_counter() - start, abs=1e-3)
+  assert seconds["a"] >= 0.04
+  assert 0.01 <= seconds["b"] < seconds["a"]
+
+
+def test_the_time_between_two_readings_goes_to_the_present_part():
+  clock = Clock(torch.device("cpu"))
+  clock.begin("a")
+  first = clock.seconds()
+  time.sleep(0.01)
+  second = clock.seconds()
+  assert second["a"] - first["a"] >= 0.01
+  assert second["other"] == first["other"]
+
+
+def test_shares_are_of_the_time_between_two_readings():
+  assert shares({"a": 5.0}, {"a": 6.0, "b": 3.0}) == {"a": 0.25, "b": 0.75}
+
+
+def test_a_profiler_sees_the_parts_as_ranges_one_after_the_other():
+  clock = Clock(torch.device("cpu"))
+  with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
+    clock.begin("unseen")
+    clock.ranges = True
+    for part in ("a", "b"):
+      clock.begin(part)
+      torch.ones(3)
+    clock.ranges = False
+    clock.begin("unseen")
+  found = [event for event in profiler.events() if event.is_user_annotation]
+  assert [event.name for event in found] == ["a", "b"]
+  assert found[0].time_range.end <= found[1].time_range.start
