@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gpurobot.config import PPO
+from gpurobot.config import PPO, ConfigError
 from gpurobot.layers import linear
 from gpurobot.random import Random
 
@@ -118,12 +118,13 @@ class Squashed(Gaussian):
     """Return the differential entropy of the squashed actions [nat], [...].
 
     The mean of the slope's logarithm is a sum over evenly spaced nodes, which converges exponentially
-    (Trefethen and Weideman 2014): the error is below 1e-6 up to a standard deviation of 2.
+    (Trefethen and Weideman 2014): its error is below 1e-5 for standard deviations up to 1, 1e-3 up to 2.
     """
-    nodes = torch.linspace(-6, 6, 33, dtype=self.mean.dtype, device=self.mean.device)
+    nodes = torch.linspace(-4.8, 4.8, 17, dtype=self.mean.dtype, device=self.mean.device)
     weights = (-0.5 * nodes.square()).softmax(0)
-    slopes = _log_slope(self.mean.unsqueeze(-1) + self.log_std.exp().unsqueeze(-1) * nodes)
-    return super().entropy() + (slopes @ weights).sum(-1)
+    spread = -2 * self.log_std.exp().unsqueeze(-1)
+    soft = functional.softplus(torch.addcmul(-2 * self.mean.unsqueeze(-1), spread, nodes)) @ weights
+    return super().entropy() + 2 * (math.log(2) - self.mean - soft).sum(-1)
 
   def bounds(self) -> Tensor:
     """Return 0: no mean is out of bounds."""
@@ -208,7 +209,7 @@ class GaussianHead(ActionHead):
   old_log_std: Tensor
 
   def __init__(self, width: int, num_actions: int, ppo: PPO) -> None:
-    """Build the head; raise ValueError where log_std cannot start where it should."""
+    """Build the head; raise ConfigError where log_std cannot start where it should."""
     super().__init__()
     self.kind = Squashed if ppo.squash else Gaussian
     self.state_std, self.log_std_min = ppo.state_std, ppo.log_std_min
@@ -216,7 +217,7 @@ class GaussianHead(ActionHead):
     self.output = linear(width, self.num_parameters, QUIET)
     above = ppo.log_std_init - ppo.log_std_min
     if above < 0 or (self.state_std and above == 0):
-      raise ValueError(
+      raise ConfigError(
         f"ppo.log_std_init={ppo.log_std_init:g} must lie above ppo.log_std_min={ppo.log_std_min:g}"
       )
     if self.state_std:

@@ -11,7 +11,7 @@ from torch.distributions import (
   kl_divergence,
 )
 
-from gpurobot.config import PPO
+from gpurobot.config import PPO, ConfigError
 from gpurobot.distribution import Gaussian, GaussianHead, MultiDiscrete, Squashed, action_head
 from gpurobot.random import Random
 
@@ -71,7 +71,7 @@ def test_the_squashed_density_is_finite_far_out():
   assert torch.isfinite(policy.mean.grad).all()
 
 
-@pytest.mark.parametrize(("std", "bound"), [(0.05, 1e-9), (1.0, 1e-8), (2.0, 2e-5)])
+@pytest.mark.parametrize(("std", "bound"), [(0.05, 1e-7), (1.0, 1e-5), (2.0, 1e-3)])
 def test_the_squashed_entropy_is_the_integral_of_its_density(std, bound):
   log_std = torch.tensor([math.log(std)], dtype=torch.float64)
   for mean in (0.0, 0.7, 3.0):
@@ -159,20 +159,19 @@ def test_a_head_rebuilds_the_distribution_of_the_rollout(settings, choices, kind
     for parameter in own.parameters():
       parameter.add_(torch.randn_like(parameter))
     after = own(FEATURES)
-  close(own.old(kept).entropy(), expected, 1e-6)
-  assert float(own.old(kept).divergence(after).min()) > 0.1
+    close(own.old(kept).entropy(), expected, 1e-6)
+    assert float(own.old(kept).divergence(after).min()) > 0.1
   own.remember()
   close(own.old(after.parameters).divergence(after), torch.zeros(6), 1e-6)
 
 
+@torch.no_grad()
 @pytest.mark.parametrize(("settings", "choices", "kind"), HEADS)
 def test_the_first_policy_is_all_noise(settings, choices, kind):
   first = head(settings, choices)(FEATURES)
   if kind is MultiDiscrete:
-    assert (
-      float((torch.cat(first.log_p, -1).exp() - 1 / torch.tensor([4.0] * 4 + [2] * 2 + [5] * 5)).abs().max())
-      < 0.02
-    )
+    for size, log_p in zip(SIZES, first.log_p, strict=True):
+      close(log_p, torch.full((6, size), -math.log(size)), 0.1)
   else:
     assert float(first.mean.abs().max()) < 0.1
     assert float((first.log_std + 0.5).abs().max()) < 0.1
@@ -184,13 +183,13 @@ def test_the_floor_of_the_standard_deviation(state_std):
   (own.output.bias if state_std else own.log_std).data[-A:] = -8.0
   own.project()
   log_std = own(FEATURES).log_std
-  assert float(log_std.min()) == pytest.approx(-2.0, abs=5e-3)
+  close(log_std.detach(), torch.full_like(log_std, -2.0), 5e-3)
   log_std.sum().backward()
   assert ((own.output.bias if state_std else own.log_std).grad[-A:] > 0).all()  # it can rise again
 
 
 def test_a_start_below_the_floor_is_told():
-  with pytest.raises(ValueError, match=r"^ppo.log_std_init=-4 must lie above ppo.log_std_min=-3$"):
+  with pytest.raises(ConfigError, match=r"^ppo.log_std_init=-4 must lie above ppo.log_std_min=-3$"):
     GaussianHead(8, A, PPO(log_std_init=-4.0))
 
 
