@@ -23,13 +23,17 @@ SHIPPED = [path for path in SOURCES if path.split("/")[0] in {*PACKAGES, "train.
 
 TRAINER = {"gpurobot", "omegaconf", "rich", "tensordict", "torch"}
 TASK = {"tasks.base", "tasks.quat", "tasks.randomize", "tasks.reward", "tasks.terrain", "torch"}
+PARTS = {"tasks.event", "tasks.names", "tasks.observation"}  # of tasks/base.py alone
 # What a file may import beside the standard library; the first pattern that matches its path counts.
 IMPORTS = {
   r"train\.py": {"gpurobot", "tasks", "torch"},
-  r"gpurobot/(doctor|evaluate|export|play|record|replay)\.py": {*TRAINER, *PACKAGES, "gymnasium", "numpy"},
+  r"gpurobot/(doctor|evaluate|export|play|record|replay|sweep)\.py": {*TRAINER, *PACKAGES, "gymnasium", "numpy"},
   r"gpurobot/.*": TRAINER,
   r"tasks/__init__\.py": {"tasks"},
-  r"tasks/base\.py": {*TASK, "numpy", "physics", "tensordict"},
+  r"tasks/base\.py": {*TASK, *PARTS, "numpy", "physics", "tensordict"},
+  r"tasks/event\.py": {"tasks.observation", "torch"},
+  r"tasks/names\.py": {"numpy", "torch"},
+  r"tasks/observation\.py": {"tasks.names", "torch"},
   r"tasks/.*": TASK,
   r"physics/(load|support)\.py": {"mujoco", "numpy", "physics"},
   r"physics/parity/.*": {"mujoco", "numpy", "physics", "torch"},

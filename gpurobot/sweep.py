@@ -1,0 +1,267 @@
+"""Train seeds and settings, and compare them: python -m gpurobot.sweep task=ant seed=0,1,2 ppo.lr=1e-4,3e-4.
+
+Every key of train.py takes one value or several, separated by commas (a list in brackets is one value). Each
+combination is one run of train.py in a folder of its own; called again, the sweep goes on where it ended.
+"""
+
+import csv
+import dataclasses
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+import tasks
+from gpurobot import checkpoint, cli
+from gpurobot.config import LIMITS, Config, ConfigError, assign, leaves, option, pairs, to_dict
+from gpurobot.distributed import World
+
+PROGRAM = Path(__file__).resolve().parents[1] / "train.py"
+OUTPUT = "output.txt"  # what a run printed, in its folder
+PLACES = ("run_dir", "threads")  # settings that do not make it another run
+RESAMPLES = 10_000  # of the bootstrap
+FIGURES = ("return", "return_low", "return_high", "steps_per_second", "seconds_to_level")
+COLUMNS = ("setting", "runs", "missing", *FIGURES)  # of results.csv
+HELP = """
+and every key of train.py with one value or several: seed=0,1,2 ppo.hidden=[64,64],[256,128]
+"""
+Numbers = NDArray[np.float64]
+POLL = 0.1  # time between looks at the running processes [s]
+
+
+@dataclasses.dataclass
+class Sweep:
+  """Settings of a sweep."""
+
+  folder: str = option("runs/sweep/<task>", "where the results are written, and each run has its folder")
+  jobs: int = option(1, "runs side by side; they share the cores", low=1)
+  level: float | None = option(None, "mean return; the time until a run first reaches it is reported")
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+  """One training: the words of the keys that vary, but for the seed; all words; what they mean."""
+
+  setting: tuple[str, ...]
+  words: tuple[str, ...]
+  config: Config
+
+  @property
+  def name(self) -> str:
+    """What tells this run from the others."""
+    return " ".join([*self.setting, f"seed={self.config.seed}"])
+
+  @property
+  def folder(self) -> Path:
+    """Where its record is."""
+    return Path(str(self.config.run_dir))
+
+  def is_finished(self) -> bool:
+    """Tell whether it has reached one of its limits: one that was interrupted left a summary, too."""
+    path = self.folder / "summary.json"
+    if not path.exists():
+      return False
+    summary = json.loads(path.read_text())
+    reached = [(summary[limit.removeprefix("max_")], getattr(self.config, limit)) for limit in LIMITS]
+    return any(end is not None and now >= end for now, end in reached)
+
+  def command(self) -> list[str]:
+    """Return the command that starts it, or continues it from its checkpoint."""
+    resume = [f"resume={self.folder}"] if (self.folder / checkpoint.NAME).exists() else []
+    return [sys.executable, str(PROGRAM), *resume, *self.words]
+
+  def result(self, level: float | None) -> dict[str, Any]:
+    """Return the figures of a finished run."""
+    summary = json.loads((self.folder / "summary.json").read_text())
+    figures = {name: summary[name] for name in ("seed", "return", "steps", "seconds", "steps_per_second")}
+    return figures | {"seconds_to_level": self._seconds_to(level)}
+
+  def _seconds_to(self, level: float | None) -> float | None:
+    """Return the seconds of training until the mean return first came to a level; None if it never did."""
+    if level is None:
+      return None
+    with (self.folder / "metrics.csv").open(newline="") as file:
+      return next(
+        (float(row["seconds"]) for row in csv.DictReader(file) if float(row["return"]) >= level), None
+      )
+
+
+def alternatives(text: str) -> list[str]:
+  """Return the values of a comma list, each once; commas within brackets do not separate."""
+  return list(dict.fromkeys(re.split(r",(?![^\[]*\])", text)))
+
+
+def plan(argv: list[str]) -> tuple[Sweep, list[Run]]:
+  """Return the sweep's settings and its runs; raise ConfigError where a word is wrong.
+
+  A combination that train.py would refuse ends the program as it would end train.py.
+  """
+  given = dict(word.partition("=")[::2] for word in argv)
+  names = alternatives(given.get("task", Config().task))
+  known = [leaves(cli.parse([f"task={name}"], tasks.load, World())[0]) for name in names]
+  own = leaves(Sweep())
+  values = pairs(argv, dict.fromkeys(itertools.chain(own, *known)))
+  settings = assign(Sweep(), {key: value for key, value in values.items() if key in own})
+  settings.folder = settings.folder.replace("<task>", ",".join(Path(name).stem for name in names))
+  if {"run_dir", "resume"} & set(values):
+    raise ConfigError("run_dir and resume are the sweep's to choose; write folder=<folder of the sweep>")
+  grid = {key: alternatives(value) for key, value in values.items() if key not in own}
+  grid.setdefault("seed", [str(Config().seed)])
+  return settings, [make_run(grid, chosen, settings) for chosen in itertools.product(*grid.values())]
+
+
+def make_run(grid: dict[str, list[str]], chosen: Iterable[str], settings: Sweep) -> Run:
+  """Return the run that has the chosen value of each key; raise ConfigError if it has no end or no folder."""
+  words = {key: f"{key}={value}" for key, value in zip(grid, chosen, strict=True)}
+  setting = tuple(word for key, word in words.items() if len(grid[key]) > 1 and key != "seed")
+  parts = [",".join(setting), words["seed"]] if setting else [words["seed"]]
+  folder = Path(settings.folder, *(re.sub(r"[^\w.,=+\[\]-]", "_", part) for part in parts))
+  words["run_dir"] = f"run_dir={folder}"
+  config, _ = cli.parse([*words.values()], tasks.load, World())
+  check(config, folder)
+  if settings.jobs > 1 and "threads" not in words:
+    share = max(1, len(os.sched_getaffinity(0)) // settings.jobs)
+    words["threads"] = f"threads={min(share, config.threads or share)}"
+  return Run(setting, tuple(words.values()), config)
+
+
+def check(config: Config, folder: Path) -> None:
+  """Raise ConfigError if a run would never end, or if its folder holds another one."""
+  if all(getattr(config, limit) is None for limit in LIMITS):
+    raise ConfigError(f"the runs of a sweep need an end: set one of {', '.join(LIMITS)}")
+  path = folder / "config.json"
+  if path.exists():
+    there, wanted = json.loads(path.read_text()), to_dict(config)
+    other = [key for key in {**there, **wanted} if there.get(key) != wanted.get(key) and key not in PLACES]
+    if other:
+      raise ConfigError(f"'{folder}' holds a run with another {', '.join(other)}; choose another folder=")
+
+
+def execute(runs: list[Run], jobs: int, say: Callable[[str], None]) -> None:
+  """Run all, so many side by side, and say how each ended; an interrupt ends them and starts no more."""
+  interrupt = cli.Interrupt()
+  waiting, active = list(runs), list[tuple[Run, subprocess.Popen[bytes]]]()
+  while active or (waiting and not interrupt.requested):
+    while waiting and len(active) < jobs and not interrupt.requested:
+      run = waiting.pop(0)
+      active.append((run, start(run)))
+    time.sleep(POLL)
+    for run, process in active:
+      if interrupt.requested:
+        process.terminate()  # it saves a checkpoint first
+      if process.poll() is not None:
+        say(f"{run.name}: {ending(run, process.returncode)}")
+    active = [(run, process) for run, process in active if process.returncode is None]
+
+
+def start(run: Run) -> subprocess.Popen[bytes]:
+  """Start a run as a process that writes into its folder."""
+  run.folder.mkdir(parents=True, exist_ok=True)
+  with (run.folder / OUTPUT).open("ab") as file:
+    return subprocess.Popen(run.command(), stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT)
+
+
+def ending(run: Run, status: int) -> str:
+  """Say how the process of a run ended."""
+  if status:
+    *_, last = ["no output", *(run.folder / OUTPUT).read_text().splitlines()]
+    return f"failed with status {status}: {last}"
+  if not run.is_finished():
+    return "interrupted; the same command continues it"
+  figures = run.result(level=None)
+  return f"return {figures['return']}, {figures['steps']:,} steps in {figures['seconds']:.1f} s"
+
+
+def interquartile_mean(values: Numbers) -> Numbers:
+  """Return the mean over the last axis of what is left without the lowest and the highest quarter of it."""
+  count = values.shape[-1]
+  return np.sort(values, axis=-1)[..., count // 4 : count - count // 4].mean(axis=-1)
+
+
+def bootstrap(values: Numbers) -> tuple[float, float]:
+  """Return the 95 % interval of the interquartile mean (Agarwal et al. 2021, arXiv 2108.13264)."""
+  drawn = np.random.default_rng(0).integers(len(values), size=(RESAMPLES, len(values)))
+  low, high = np.percentile(interquartile_mean(values[drawn]), [2.5, 97.5])
+  return float(low), float(high)
+
+
+def compare(runs: list[Run], level: float | None) -> list[dict[str, Any]]:
+  """Return the figures of each setting over its seeds, which are a stratum: resampled among themselves."""
+  groups: dict[str, list[Run]] = {}
+  for run in runs:
+    groups.setdefault(" ".join(run.setting) or f"task={run.config.task}", []).append(run)
+  rows = []
+  for setting, group in groups.items():
+    results = [run.result(level) for run in group if run.is_finished()]
+    results = [result for result in results if result["return"] is not None]  # no episode ended
+    row = {"setting": setting, "runs": len(results), "missing": len(group) - len(results)}
+    rows.append(row | (summarize(results) if results else dict.fromkeys(FIGURES)) | {"results": results})
+  return rows
+
+
+def summarize(results: list[dict[str, Any]]) -> dict[str, float | None]:
+  """Return FIGURES of some runs; the time is None where a run of the middle half never reached the level."""
+  returns, speeds = (
+    np.array([result[name] for result in results]) for name in ("return", "steps_per_second")
+  )
+  times = np.array([result["seconds_to_level"] for result in results], dtype=float)
+  time_ = float(interquartile_mean(np.nan_to_num(times, nan=np.inf)))
+  centre = float(interquartile_mean(returns)), *bootstrap(returns)
+  return dict(
+    zip(FIGURES, (*centre, float(speeds.mean()), time_ if np.isfinite(time_) else None), strict=True)
+  )
+
+
+def report(rows: list[dict[str, Any]], folder: Path, console: Console) -> None:
+  """Write results.csv (a row for each setting) and results.json (every run, too), and print a table."""
+  folder.mkdir(parents=True, exist_ok=True)
+  (folder / "results.json").write_text(json.dumps(rows, indent=2) + "\n")
+  with (folder / "results.csv").open("w", newline="") as file:
+    writer = csv.DictWriter(file, COLUMNS, extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(rows)
+  table = Table("setting", title="interquartile means over seeds, 95 % intervals")
+  for heading in ("runs", "return", "interval", "steps/s", "s to level"):
+    table.add_column(heading, justify="right")
+  for row in rows:
+    center, low, high, speed, seconds = ("-" if row[n] is None else f"{row[n]:,.6g}" for n in FIGURES)
+    runs = f"{row['runs']} of {row['runs'] + row['missing']}"
+    table.add_row(row["setting"], runs, center, f"{low} ... {high}", speed, seconds)
+  console.print(table)
+
+
+def main(argv: list[str]) -> None:
+  """Run what is not finished yet, then compare all; status 1 where a run failed."""
+  if {"--help", "-h"} & set(argv):
+    print(cli.describe(Sweep(), "python -m gpurobot.sweep") + HELP)
+    return
+  try:
+    settings, runs = plan(argv)
+  except ConfigError as error:
+    cli.fail(str(error), World())
+  console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160)
+  pending = [run for run in runs if not run.is_finished()]
+
+  def say(text: str) -> None:
+    console.print(text, soft_wrap=True)
+
+  say(f"{len(runs)} runs in {settings.folder}, {len(runs) - len(pending)} of them finished before")
+  execute(pending, settings.jobs, say)
+  report(compare(runs, settings.level), Path(settings.folder), console)
+  if not all(run.is_finished() for run in runs):
+    raise SystemExit(1)
+
+
+if __name__ == "__main__":
+  main(sys.argv[1:])
