@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 _FOLDER = Path(__file__).parent
-_SHARED = {"__init__", "base", "quat", "reward"}  # what tasks are built from
+_SHARED = {"__init__", "base", "event", "names", "observation", "quat", "reward"}  # what tasks are built from
 
 
 class UnknownTask(ValueError):

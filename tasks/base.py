@@ -1,10 +1,9 @@
 """What every task shares: the step of a batch of environments, named rewards and observations, resets."""
 
 import dataclasses
-import difflib
 import functools
-import itertools
 import math
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,6 +13,9 @@ from tensordict import TensorDict
 from torch import Tensor
 
 import physics
+from tasks.event import Event
+from tasks.names import Names, nearest, settings
+from tasks.observation import Observations, Reflection
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
@@ -30,7 +32,11 @@ def option(default: Any, meaning: str, unit: str = "", low: float = -math.inf, h
 
 @dataclasses.dataclass
 class Config:
-  """Settings of a task. A field `reward_x` is the weight of the reward term `x`."""
+  """Settings of a task. What a field is for may follow from its name.
+
+  `reward_x` is the weight of the reward term `x`; `noise_x` the largest error of the block `x` that the
+  policy observes, in training alone; `history_x` how many observations of the group `x` lie side by side.
+  """
 
   episode_steps: int = option(1000, "control steps until the time limit", low=1)
   substeps: int = option(4, "physics steps in a control step", low=1)
@@ -52,7 +58,7 @@ class Random(Protocol):
     """Continue from `state`."""
 
 
-class Task:
+class Task(Names):
   """A batch of environments of one task.
 
   A task names its `robot` and writes `reward` and `observe`, and those of the other methods that it needs.
@@ -61,6 +67,8 @@ class Task:
   """
 
   robot: Path | str  # MJCF file or text
+  vary: tuple[str, ...] = ()  # fields of which every environment has its own, see physics/variable.py
+  choices: tuple[int, ...] = ()  # of each action, how many; empty: numbers in [-1, 1], one per control
 
   def __init__(
     self,
@@ -77,9 +85,8 @@ class Task:
     `simulation` is any object with the contract of `physics.Simulation`; None makes one, on torch's threads.
     """
     if simulation is None:
-      simulation = physics.Simulation(
-        physics.load_model(self.robot), num_envs, device, torch.get_num_threads()
-      )
+      model = physics.load_model(self.robot, vary=self.vary)
+      simulation = physics.Simulation(model, num_envs, device, torch.get_num_threads())
     self.config = config
     self.num_envs = num_envs
     self.device = torch.device(device)
@@ -87,18 +94,26 @@ class Task:
     self.training = training
     self.sim = simulation
     self.model = simulation.model
-    self.num_actions: int = self.model.nu
+    self.num_actions: int = len(self.choices) or self.model.nu
     self.max_episode_steps = config.episode_steps
     self.dt: float = config.substeps * self.model.timestep  # control step [s]
     self._made: list[Tensor] = []
-    self.action = self.buffer(self.num_actions)  # of the present step, in [-1, 1]
+    self._made_to_last: list[Tensor] = []
+    self._events: dict[str, Event] = {}
+    kind = torch.int64 if self.choices else torch.float32
+    self.action = self.buffer(self.num_actions, dtype=kind)  # of the present step: in [-1, 1], or choices
     self.episode_steps = self.buffer(dtype=torch.int64)  # control steps since the episode's start
     self._overflow = torch.zeros((), dtype=torch.int64, device=self.device)
     self._nonfinite = torch.zeros((), dtype=torch.int64, device=self.device)
     self.setup()
-    self._buffers = self._find_buffers()
+    self._buffers, self._lasting = self._named(self._made), self._named(self._made_to_last)
+    varied = {name: getattr(self.sim, name) for name in self.model.varied}
+    self._targets = {"qpos": self.sim.qpos, "qvel": self.sim.qvel} | varied | self._buffers  # of candidates
     self._weights = self._reward_weights()
-    self.obs_dims = {group: obs.shape[1] for group, obs in self._observe().items()}
+    self._observations = Observations(self.observe(), config, noisy=training)
+    self.obs_dims = self._observations.dims
+    symmetry = self.symmetry()
+    self.mirror = self._observations.mirror(symmetry, self.num_actions) if symmetry else None
 
   # ---- what a task writes ----
 
@@ -106,17 +121,18 @@ class Task:
     """Look names up, make constants and buffers."""
 
   def initial_state(self) -> dict[str, Tensor]:
-    """Return candidates [num_envs, ...] for the start of an episode, by name: `qpos`, `qvel` or a buffer.
+    """Return candidates [num_envs, ...] for the start of an episode, by name.
 
-    Base keeps them where an episode ended. What is not named starts at the model's default, a buffer at zero.
-    The final state is still visible.
+    Names are `qpos`, `qvel`, buffers and the fields of `vary`; base keeps the candidates where an episode
+    ended. What is not named starts at the model's default, a buffer at zero; varied fields and lasting
+    buffers stay as they are. The final state is still visible.
     """
     return {}
 
   def control(self) -> None:
-    """Write `sim.ctrl` from `action`. The default maps [-1, 1] onto each actuator's control range."""
-    middle, half = self._control_range
-    self.sim.ctrl.copy_(torch.addcmul(middle, half, self.action))
+    """Write `sim.ctrl` from `action`. The default maps [-1, 1], or the choices, onto each control's range."""
+    offset, scale = self._control_range
+    self.sim.ctrl.copy_(torch.addcmul(offset, scale, self.action.to(torch.float32)))
 
   def update(self) -> None:
     """Advance the task's buffers, once per step after the physics."""
@@ -129,6 +145,10 @@ class Task:
     """Return where the episode failed or succeeded [num_envs] bool: nowhere by default. Time is base's."""
     return torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
 
+  def success(self) -> Tensor | None:
+    """Return where an episode that ends now has succeeded [num_envs] bool; None: success has no meaning."""
+    return None
+
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Return named blocks [num_envs] or [num_envs, n] per group: `policy`, maybe `critic`. Change nothing."""
     raise NotImplementedError
@@ -137,72 +157,83 @@ class Task:
     """Return further quantities [num_envs] to log."""
     return {}
 
+  def symmetry(self) -> Mapping[str, Reflection]:
+    """Return what becomes of `action` and each block of `policy` in the mirror, or nothing without symmetry.
+
+    It is a list of signs, or (index, signs) where numbers change places: x[i] becomes signs[i] * x[index[i]].
+    """
+    return {}
+
   # ---- what setup uses ----
 
-  def buffer(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+  def buffer(self, *shape: int, dtype: torch.dtype = torch.float32, lasting: bool = False) -> Tensor:
     """Return zeros [num_envs, *shape], to be kept as an attribute and written in place.
 
-    A buffer is zeroed where an episode ends, unless `initial_state` names it, and is part of a checkpoint.
+    A buffer is zeroed where an episode ends, unless it is lasting or `initial_state` names it. It is part of
+    a checkpoint.
     """
     self._made.append(torch.zeros(*shape, self.num_envs, dtype=dtype, device=self.device).movedim(-1, 0))
+    if lasting:
+      self._made_to_last.append(self._made[-1])
     return self._made[-1]
+
+  def every(self, low: float, high: float, act: Callable[[], dict[str, Tensor]]) -> None:
+    """Let `act` happen to each environment at intervals drawn from [low, high) s.
+
+    It returns candidates [num_envs, ...] by name, as `initial_state` does; base keeps them where it happens:
+    after the rewards of a step, before its observation.
+    """
+    if not 0 < low <= high:
+      raise ValueError(f"'{act.__name__}' happens every {low:g} to {high:g} s: write 0 < low <= high")
+    left = torch.zeros(self.num_envs, device=self.device)
+    self._events[act.__name__] = Event(act, (low, high), self.random.uniform, left)
 
   def constant(self, values: Any) -> Tensor:
     """Return numbers as a float32 tensor on the device."""
     return torch.tensor(np.asarray(values), dtype=torch.float32, device=self.device)
 
-  def qpos_of(self, *joints: str) -> slice | Tensor:
-    """Return the columns of `qpos` of the named joints: a slice, which makes a view, if evenly spaced."""
-    return self._columns(joints, self.model.jnt_qposadr, (7, 4, 1, 1))
-
-  def qvel_of(self, *joints: str) -> slice | Tensor:
-    """Return the columns of `qvel` of the named joints: a slice, which makes a view, if evenly spaced."""
-    return self._columns(joints, self.model.jnt_dofadr, (6, 3, 1, 1))
-
-  def body_of(self, *bodies: str) -> slice | Tensor:
-    """Return the rows of `xpos`, `xquat`, `cfrc_ext` of the named bodies: a slice if evenly spaced."""
-    return self._pick([self.model.body_id(name) for name in bodies])
-
-  def ctrl_of(self, *actuators: str) -> slice | Tensor:
-    """Return the columns of `ctrl` of the named actuators, in order: a slice if evenly spaced."""
-    owner = np.repeat(np.arange(self.model.nactuator), self.model.actuator_ctrlnum)
-    ids = map(self.model.actuator_id, actuators)
-    return self._pick([control for actuator in ids for control in np.flatnonzero(owner == actuator).tolist()])
-
   # ---- what a trainer uses ----
 
   def reset(self) -> TensorDict:
     """Start every episode anew and return the observation groups [num_envs]."""
-    self.random.advance()
-    self._reset(torch.ones(self.num_envs, dtype=torch.bool, device=self.device))
+    self._advance()
+    everywhere = torch.ones(self.num_envs, dtype=torch.bool, device=self.device)
+    self._reset(everywhere, everywhere)
     if self.training:
       phase = self.random.uniform("phase", ()) * self.max_episode_steps
       self.episode_steps.copy_(phase)
-    return TensorDict(self._observe(), batch_size=[self.num_envs])
+    return TensorDict(self._observations.restart(self.observe(), everywhere), batch_size=[self.num_envs])
 
   def step(self, action: Tensor) -> TensorDict:
-    """Apply `action` [num_envs, num_actions], clipped to [-1, 1], for one control step; reset what has ended.
+    """Apply `action` [num_envs, num_actions] for one control step; reset what has ended.
 
-    The result [num_envs] holds obs, final_obs, reward, terminated, truncated, valid, reward_terms, metrics.
-    Where `valid` is false the simulation diverged: reward is zero, final_obs is the obs after the reset.
+    It is clipped to [-1, 1]; where there are `choices` it holds their numbers, int64. The result [num_envs]
+    holds obs, final_obs, reward, terminated, truncated, valid, reward_terms, metrics and, of a task that
+    knows it, success: whether an episode that ended with this step succeeded. Where `valid` is false the
+    simulation diverged: reward is zero, final_obs is the obs after the reset.
     """
-    self.random.advance()
-    self.action.copy_(action.clamp(-1.0, 1.0))
+    self._advance()
+    self.action.copy_(action if self.choices else action.clamp(-1.0, 1.0))
     self.control()
     self.sim.step(self.config.substeps)
     self.episode_steps += 1
     self.update()
     terms = {name: self._weights[name] * term.to(torch.float32) for name, term in self.reward().items()}
     reward = torch.stack(list(terms.values())).sum(0)
-    final_obs = self._observe()
+    terminated, success = self.terminated(), self.success()
+    metrics = {name: value.to(torch.float32, copy=True) for name, value in self.metrics().items()}
+    for name, event in self._events.items():
+      self._keep(name, event.act(), event.due(self.dt))
+    final_obs = self._observations.push(self.observe())
     valid = self._finite(reward, final_obs)
-    terminated = self.terminated() & valid
+    terminated = terminated & valid
     truncated = (self.episode_steps >= self.max_episode_steps) & ~terminated & valid
-    metrics = {name: value.to(torch.float32).where(valid, 0.0) for name, value in self.metrics().items()}
     self._overflow += self.sim.overflow.sum()
     self._nonfinite += (~valid).sum()
-    self._reset(terminated | truncated | ~valid)
-    obs = self._observe()
+    ended = terminated | truncated
+    outcome = {} if success is None else {"success": success & ended}
+    self._reset(ended | ~valid, valid)
+    obs = self._observations.restart(self.observe(), ended | ~valid)
     result = {
       "obs": obs,
       "final_obs": {group: torch.where(valid.unsqueeze(1), final_obs[group], obs[group]) for group in obs},
@@ -211,7 +242,8 @@ class Task:
       "truncated": truncated,
       "valid": valid,
       "reward_terms": {name: term.where(valid, 0.0) for name, term in terms.items()},
-      "metrics": metrics,
+      "metrics": {name: value.where(valid, 0.0) for name, value in metrics.items()},
+      **outcome,
     }
     return TensorDict(result, batch_size=[self.num_envs])
 
@@ -223,7 +255,7 @@ class Task:
     """Return everything that the future of these environments depends on."""
     return {
       "simulation": self.sim.get_state().clone(),
-      "buffers": {name: buffer.clone() for name, buffer in self._buffers.items()},
+      "memory": {name: memory.clone() for name, memory in self._memory().items()},
       "counters": {name: count.clone() for name, count in self.counters().items()},
       "random": self.random.state_dict(),
     }
@@ -231,88 +263,82 @@ class Task:
   def load_state_dict(self, state: dict[str, Any]) -> None:
     """Continue exactly from `state`, which the same task with the same number of environments returned."""
     self.sim.set_state(state["simulation"])
-    for name, buffer in self._buffers.items():
-      buffer.copy_(state["buffers"][name])
+    for name, memory in self._memory().items():
+      memory.copy_(state["memory"][name])
     for name, count in self.counters().items():
       count.copy_(state["counters"][name])
     self.random.load_state_dict(state["random"])
 
   # ---- inside ----
 
-  def _observe(self) -> dict[str, Tensor]:
-    """Return each observation group as one float32 tensor [num_envs, d], its blocks side by side."""
-    return {
-      group: torch.cat(
-        [block.reshape(self.num_envs, -1).to(torch.float32) for block in blocks.values()], dim=1
-      )
-      for group, blocks in self.observe().items()
-    }
+  def _memory(self) -> dict[str, Tensor]:
+    """Return all that is remembered from step to step outside of the simulation, by name."""
+    events = {f"left until {name}": event.left for name, event in self._events.items()}
+    history = {f"past {group}": past for group, past in self._observations.history.items()}
+    return {**self._buffers, **events, **history}
+
+  def _advance(self) -> None:
+    """Begin a step: move to its random numbers, draw its noise."""
+    self.random.advance()
+    self._observations.draw(self.random.uniform)
 
   def _finite(self, reward: Tensor, obs: dict[str, Tensor]) -> Tensor:
     """Return where the transition is finite and sane [num_envs] bool (a comparison with nan is false)."""
     parts = [self.sim.qpos, self.sim.qvel, *obs.values()]
     return torch.stack([reward.abs(), *(part.abs().sum(1) for part in parts)]).sum(0) < DIVERGED
 
-  def _reset(self, ended: Tensor) -> None:
-    """Start a new episode where `ended` [num_envs] is true."""
+  def _reset(self, ended: Tensor, valid: Tensor) -> None:
+    """Start a new episode where `ended` [num_envs] is true; lasting buffers learn only from valid ones."""
     candidates = self.initial_state()
     self.sim.reset(ended)
-    targets = {"qpos": self.sim.qpos, "qvel": self.sim.qvel} | self._buffers
-    for name in candidates:
-      if name not in targets:
-        raise ValueError(f"initial_state names '{name}', {_nearest(name, targets)}")
-    for name, target in targets.items():
-      if name in self._buffers and getattr(self, name) is not target:
+    for name, buffer in self._buffers.items():
+      if getattr(self, name) is not buffer:
         raise RuntimeError(f"buffer '{name}' was rebound; write it in place: self.{name}.copy_(...)")
-      mask = ended.view(-1, *[1] * (target.ndim - 1))
-      if name in candidates:
-        target.copy_(torch.where(mask, candidates[name].to(target.dtype), target))
-      elif name in self._buffers:
-        target.masked_fill_(mask, 0)
+      if name not in candidates and name not in self._lasting:
+        buffer.masked_fill_(_like(ended, buffer), 0)
+    lasting = {name: candidates.pop(name) for name in self._lasting if name in candidates}
+    self._keep("initial_state", candidates, ended)
+    self._keep("initial_state", lasting, ended & valid)
+    for event in self._events.values():
+      event.restart(ended)
     self.sim.forward(ended)
+
+  def _keep(self, source: str, candidates: dict[str, Tensor], where: Tensor) -> None:
+    """Write candidates into what they name where `where` [num_envs] is true."""
+    for name, candidate in candidates.items():
+      if name not in self._targets:
+        raise ValueError(f"{source} names '{name}', {nearest(name, self._targets)}")
+      target = self._targets[name]
+      target.copy_(torch.where(_like(where, target), candidate.to(target.dtype), target))
 
   @functools.cached_property
   def _control_range(self) -> tuple[Tensor, Tensor]:
-    """The middle and half width of each control's range [nu]; ValueError where one has none."""
+    """The offset and factor from each action to its control [nu]; ValueError where a control has no range."""
     names = np.repeat(self.model.actuator_names, self.model.actuator_ctrlnum)
     for name, limited in zip(names, self.model.actuator_ctrllimited, strict=True):
       if not limited:
         raise ValueError(f"actuator '{name}' has no ctrlrange for the actions: give it one, or write control")
+    if self.num_actions != self.model.nu:
+      raise ValueError(f"{self.num_actions} actions for {self.model.nu} controls: write control")
     low, high = self.constant(self.model.actuator_ctrlrange).unbind(-1)
+    if self.choices:
+      return low, (high - low) / (self.constant(self.choices) - 1).clamp(min=1)
     return (low + high) / 2, (high - low) / 2
 
-  def _find_buffers(self) -> dict[str, Tensor]:
-    """Return the attributes that `buffer` made."""
-    return {name: value for name, value in vars(self).items() if any(value is made for made in self._made)}
+  def _named(self, made: list[Tensor]) -> dict[str, Tensor]:
+    """Return buffers by the names of the attributes that hold them."""
+    return {name: value for name, value in vars(self).items() if any(value is one for one in made)}
 
   def _reward_weights(self) -> dict[str, float]:
     """Return the weight of each reward term: the Config field `reward_<term>`."""
-    prefix = "reward_"
-    names = [field.name for field in dataclasses.fields(self.config) if field.name.startswith(prefix)]
-    terms = [prefix + term for term in self.reward()]
-    for name in sorted({*names} ^ {*terms}):
-      lacking, known = (
-        ("reward() has no such term", terms) if name in names else ("Config has no such field", names)
-      )
-      raise ValueError(f"{name}: {lacking}, {_nearest(name, known)}")
-    return {name.removeprefix(prefix): getattr(self.config, name) for name in names}
-
-  def _columns(self, joints: tuple[str, ...], address: np.ndarray, widths: tuple[int, ...]) -> slice | Tensor:
-    """Return the columns of `joints` from each one's first and the widths of free, ball, slide and hinge."""
-    columns: list[int] = []
-    for joint in map(self.model.joint_id, joints):
-      columns += range(address[joint], address[joint] + widths[self.model.jnt_type[joint]])
-    return self._pick(columns)
-
-  def _pick(self, index: list[int]) -> slice | Tensor:
-    """Return `index` as a slice if it is evenly spaced upwards, else as a tensor."""
-    steps = {b - a for a, b in itertools.pairwise(index)} or {1}
-    if len(steps) == 1 and min(steps) > 0:
-      return slice(index[0], index[-1] + 1, min(steps))
-    return torch.as_tensor(index, device=self.device)
+    weights, terms = settings(self.config, "reward_"), self.reward()
+    for name in sorted({*weights} ^ {*terms}):
+      lacking = "reward() has no such term" if name in weights else "Config has no such field"
+      others = [f"reward_{other}" for other in (terms if name in weights else weights)]
+      raise ValueError(f"reward_{name}: {lacking}, {nearest(f'reward_{name}', others)}")
+    return weights
 
 
-def _nearest(name: str, known: Any) -> str:
-  """Say which of the known names is meant."""
-  near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.0)
-  return f"nearest: '{near[0]}'" if near else "there is none"
+def _like(mask: Tensor, tensor: Tensor) -> Tensor:
+  """Return a mask [num_envs] that broadcasts to a tensor [num_envs, ...]."""
+  return mask.view(-1, *[1] * (tensor.ndim - 1))

@@ -5,6 +5,7 @@ Observation, reward and limits follow IsaacGymEnvs 1.5.1 (`isaacgymenvs/tasks/ca
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -34,6 +35,7 @@ class Config(base.Config):
   rail_limit: float = option(3.0, "distance of the cart from the middle that ends an episode", "m", low=0)
   start_position: float = option(0.1, "largest offset at the start of an episode", "m, rad", low=0)
   start_velocity: float = option(0.25, "largest speed at the start of an episode", "m/s, rad/s", low=0)
+  see_velocity: bool = option(True, "show the velocities; without them the policy needs a memory")
   reward_upright: float = option(1.0, "weight of one per step")
   reward_angle: float = option(-1.0, "weight of the squared pole angle", "1/rad^2")
   reward_cart_speed: float = option(-0.01, "weight of the cart's speed", "s/m")
@@ -73,5 +75,12 @@ class Task(base.Task):
     return (cart.abs() > self.config.rail_limit) | (angle.abs() > math.pi / 2)
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Show the cart's and the pole's positions and velocities."""
-    return {"policy": {"position": self.sim.qpos, "velocity": self.sim.qvel}}
+    """Show the cart's and the pole's positions and, unless they are hidden, velocities."""
+    blocks = {"position": self.sim.qpos}
+    if self.config.see_velocity:
+      blocks["velocity"] = self.sim.qvel
+    return {"policy": blocks}
+
+  def symmetry(self) -> Mapping[str, base.Reflection]:
+    """Left and right are alike."""
+    return {name: [-1, -1] for name in self.observe()["policy"]} | {"action": [-1]}

@@ -34,9 +34,7 @@ def task(make_task):
 
 
 def block(task, name):
-  widths = list(BLOCKS.values())
-  start = sum(widths[: list(BLOCKS).index(name)])
-  return task._observe()["policy"][:, start : start + BLOCKS[name]]
+  return task.observe()["policy"][name].reshape(2, -1)
 
 
 def turn(task, axis, angle):

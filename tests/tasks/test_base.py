@@ -96,8 +96,8 @@ def test_the_order_of_a_step():
     "control",
     "update",
     "reward",
-    "observe",
     "terminated",
+    "observe",
     "initial_state",
     "observe",
   ]

@@ -30,7 +30,11 @@ def test_the_robot_is_the_published_one(task):
 
 def test_the_observation_is_position_and_velocity(task):
   place(task, [[1.0, 0.5]] * 3, [[-2.0, 3.0]] * 3)
-  assert task._observe()["policy"].tolist() == [[1.0, 0.5, -2.0, 3.0]] * 3
+  blocks = task.observe()["policy"]
+  assert {name: block.tolist() for name, block in blocks.items()} == {
+    "position": [[1.0, 0.5]] * 3,
+    "velocity": [[-2.0, 3.0]] * 3,
+  }
 
 
 def test_reward_and_failure_by_hand(task):

@@ -1,0 +1,63 @@
+"""Names: a robot's joints, bodies and actuators as columns, settings by prefix, the word that was meant."""
+
+import dataclasses
+import difflib
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import torch
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+  """Say which of the known names is meant."""
+  near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.0)
+  return f"nearest: '{near[0]}'" if near else "there is none"
+
+
+def settings(config: Any, prefix: str) -> dict[str, Any]:
+  """Return the fields of a Config whose names start with `prefix`, by the rest of their names."""
+  names = [field.name for field in dataclasses.fields(config) if field.name.startswith(prefix)]
+  return {name.removeprefix(prefix): getattr(config, name) for name in names}
+
+
+class Names:
+  """Finds the parts of `model` by name: a slice, which makes a view, where they are evenly spaced."""
+
+  model: Any
+  device: torch.device
+
+  def qpos_of(self, *joints: str) -> slice | torch.Tensor:
+    """Return the columns of `qpos` of the named joints."""
+    return self._columns(joints, self.model.jnt_qposadr, (7, 4, 1, 1))
+
+  def qvel_of(self, *joints: str) -> slice | torch.Tensor:
+    """Return the columns of `qvel` of the named joints."""
+    return self._columns(joints, self.model.jnt_dofadr, (6, 3, 1, 1))
+
+  def body_of(self, *bodies: str) -> slice | torch.Tensor:
+    """Return the rows of `xpos`, `xquat`, `cfrc_ext`, `body_mass` of the named bodies."""
+    return self._pick([self.model.body_id(name) for name in bodies])
+
+  def ctrl_of(self, *actuators: str) -> slice | torch.Tensor:
+    """Return the columns of `ctrl` of the named actuators, in order."""
+    owner = np.repeat(np.arange(self.model.nactuator), self.model.actuator_ctrlnum)
+    ids = map(self.model.actuator_id, actuators)
+    return self._pick([control for actuator in ids for control in np.flatnonzero(owner == actuator).tolist()])
+
+  def _columns(
+    self, joints: tuple[str, ...], address: np.ndarray, widths: tuple[int, ...]
+  ) -> slice | torch.Tensor:
+    """Return the columns of `joints` from each one's first and the widths of free, ball, slide and hinge."""
+    columns: list[int] = []
+    for joint in map(self.model.joint_id, joints):
+      columns += range(address[joint], address[joint] + widths[self.model.jnt_type[joint]])
+    return self._pick(columns)
+
+  def _pick(self, index: list[int]) -> slice | torch.Tensor:
+    """Return `index` as a slice if it is evenly spaced upwards, else as a tensor."""
+    steps = {b - a for a, b in itertools.pairwise(index)} or {1}
+    if len(steps) == 1 and min(steps) > 0:
+      return slice(index[0], index[-1] + 1, min(steps))
+    return torch.as_tensor(index, device=self.device)
