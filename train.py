@@ -14,7 +14,7 @@ from gpurobot.random import Random
 def main(argv: list[str]) -> None:
   """Wire task and trainer, then iterate until a limit is reached or a signal asks for an end."""
   world = distributed.start()
-  settings, task = cli.parse(argv, tasks.load, world)
+  settings, task = cli.parse(argv + checkpoint.words(world.recall()), tasks.load, world)
   world.use_threads(settings.threads)
   device, num_envs = world.device(settings.device), config.share(settings, world.size)
   random = Random(settings.seed, num_envs, world.rank * num_envs, device)
@@ -28,15 +28,19 @@ def main(argv: list[str]) -> None:
 
   name = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{settings.seed}"
   folder = Path(world.same(settings.run_dir or f"runs/{Path(settings.task).stem}/{name}"))
+  world.remember(str(folder))
   interrupt, saver = cli.Interrupt(), checkpoint.Saver(settings, learner, folder)
   log = Log(settings, learner, folder, seconds)
-  while not any(world.agree(log.finished, interrupt.requested)):
+  while True:
+    end, due = world.agree(log.finished or interrupt.requested, saver.due)
+    if end or due:
+      saver.save(log.seconds)
+    if end:
+      break
     learner.collect()
     learner.update()
     log.step()
-    saver.step(log.seconds)
   log.close()
-  saver.save(log.seconds)
   world.close()
 
 

@@ -83,8 +83,15 @@ def plain(value: Any) -> Any:
   if isinstance(value, list | tuple):
     return [plain(item) for item in value]
   if isinstance(value, torch.Tensor):
-    return value.detach().clone()  # without the memory that a view is part of
+    return value.detach().to("cpu", copy=True)  # without the memory that a view is part of
   return value
+
+
+def words(folder: str | None) -> list[str]:
+  """Return the words with which a run that torchrun restarts goes on in its folder, if it had one yet."""
+  if folder is None:
+    return []
+  return [f"resume={folder}" if (Path(folder) / NAME).is_file() else f"run_dir={folder}"]
 
 
 def restore(config: Config, learner: "Learner") -> float:
@@ -107,20 +114,19 @@ def restore(config: Config, learner: "Learner") -> float:
 
 
 class Saver:
-  """Writes the checkpoint of a run every `checkpoint_seconds`, at the main rank; every rank takes part."""
+  """Writes the checkpoint of a run at the main rank; every rank takes part."""
 
   def __init__(self, config: Config, learner: "Learner", folder: Path) -> None:
     self.config, self.learner, self.folder = config, learner, folder
     self._last = time.monotonic()
 
-  def step(self, seconds: float) -> None:
-    """Save if it is time to, `seconds` of training after the start."""
-    due = self.learner.world.main and time.monotonic() - self._last >= self.config.checkpoint_seconds
-    if any(self.learner.world.agree(due)):
-      self.save(seconds)
+  @property
+  def due(self) -> bool:
+    """Tell whether `checkpoint_seconds` have passed since the last one (by the clock of this rank)."""
+    return time.monotonic() - self._last >= self.config.checkpoint_seconds
 
   def save(self, seconds: float) -> None:
-    """Save now."""
+    """Save now, `seconds` of training after the start."""
     state = self.learner.state_dict()
     if self.learner.world.main:
       write(self.folder, {"config": to_dict(self.config), "learner": state, "seconds": seconds})

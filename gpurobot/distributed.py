@@ -1,8 +1,12 @@
 """The only place that knows torch.distributed: sums and agreements over ranks, the identity when alone."""
 
 import os
-from dataclasses import dataclass
-from typing import Any
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
@@ -10,15 +14,23 @@ from torch import Tensor
 
 from gpurobot.config import ConfigError, nearest
 
+PATIENCE = timedelta(minutes=10)  # that a rank waits in a collective for one that hangs
+GRACE = 5.0  # that ranks have to show, after a failed collective, that they are left [s]
 
-@dataclass(frozen=True)
+
+@dataclass
 class World:
-  """The ranks of one training; every rank calls the same methods in the same order."""
+  """The ranks of one training; every rank calls the same methods in the same order.
+
+  Where a rank dies or hangs, the collectives of the others fail: they name it and exit with status 1.
+  """
 
   rank: int = 0  # among all ranks
   size: int = 1
   local_rank: int = 0  # on this machine
   local_size: int = 1
+  store: dist.Store = field(default_factory=dist.HashStore, compare=False, repr=False)  # notes to each other
+  collectives: int = field(default=0, compare=False)  # so far
 
   @property
   def main(self) -> bool:
@@ -54,36 +66,97 @@ class World:
 
   def sum_(self, tensor: Tensor) -> Tensor:
     """Replace a tensor by its sum over all ranks."""
+    self._run(dist.all_reduce, tensor)
+    return tensor
+
+  def sum_all_(self, tensors: Sequence[Tensor]) -> None:
+    """Replace tensors of one type by their sums over all ranks, in one collective."""
     if self.size > 1:
-      dist.all_reduce(tensor)
+      total = self.sum_(torch.cat([tensor.flatten() for tensor in tensors]))
+      for tensor, part in zip(tensors, total.split([tensor.numel() for tensor in tensors]), strict=True):
+        tensor.copy_(part.view_as(tensor))
+
+  def max_(self, tensor: Tensor) -> Tensor:
+    """Replace a tensor by its largest values over all ranks."""
+    self._run(dist.all_reduce, tensor, op=dist.ReduceOp.MAX)
     return tensor
 
   def broadcast_(self, tensor: Tensor) -> Tensor:
     """Replace a tensor by the main rank's."""
-    if self.size > 1:
-      dist.broadcast(tensor, src=0)
+    self._run(dist.broadcast, tensor, src=0)
     return tensor
 
   def same(self, value: Any) -> Any:
     """Return the main rank's value of a small object."""
     box = [value]
-    if self.size > 1:
-      dist.broadcast_object_list(box, src=0)
+    self._run(dist.broadcast_object_list, box, src=0)
     return box[0]
 
   def agree(self, *flags: bool) -> list[bool]:
-    """Tell for each flag whether it is set on any rank."""
+    """Tell for each flag whether it is set on any rank: one collective for all of them."""
     if self.size == 1:
       return list(flags)
     return self.sum_(torch.tensor(flags, dtype=torch.int32)).bool().tolist()
 
   def gather(self, value: Any) -> list[Any]:
     """Return every rank's value, in the order of the ranks."""
-    if self.size == 1:
-      return [value]
-    values: list[Any] = [None] * self.size
-    dist.all_gather_object(values, value)
+    values = [value] * self.size
+    self._run(dist.all_gather_object, values, value)
     return values
+
+  def _run(self, collective: Callable[..., Any], *arguments: Any, **options: Any) -> None:
+    """Run a collective and count it, unless this rank is alone."""
+    if self.size == 1:
+      return
+    self.collectives += 1
+    try:
+      collective(*arguments, **options)
+      return
+    except RuntimeError as error:
+      failure = error.with_traceback(None)  # its frames would keep the group of ranks alive
+    self._give_up(failure)
+
+  def _give_up(self, error: RuntimeError) -> NoReturn:
+    """Exit after a failed collective; the first of the ranks that are left names those that are not.
+
+    Leaving the group closes the connections to this rank, so that whoever waits for it comes here too.
+    """
+    dist.destroy_process_group()
+    left = self._roll_call()
+    gone = [str(rank) for rank in range(self.size) if rank not in left]
+    if not gone:
+      raise error
+    if self.rank != min(left):
+      raise SystemExit(1)
+    raise SystemExit(
+      f"error: of {self.size} ranks, rank {' and rank '.join(gone)} died or hangs; what it printed last may "
+      "say why, and torchrun --max-restarts=<n> would continue from the last checkpoint"
+    )
+
+  def _roll_call(self) -> list[int]:
+    """Return the ranks that show up within GRACE, or all as soon as they have."""
+    store = dist.PrefixStore("left", self.store)
+    end = time.monotonic() + GRACE
+    left: list[int] = []
+    try:
+      store.set(str(self.rank), "")
+      while len(left) < self.size and time.monotonic() < end:
+        time.sleep(0.1)
+        left = [rank for rank in range(self.size) if store.check([str(rank)])]
+    except RuntimeError:  # whoever kept the store is gone: the main rank, or torchrun on its machine
+      left = [rank for rank in range(self.size) if rank in (left or [self.rank]) and rank != 0]
+    return left
+
+  def recall(self) -> str | None:
+    """Return what `remember` has kept in an earlier attempt of this launch of torchrun, if anything."""
+    note = _note()
+    return self.same(note.read_text() if self.main and note and note.exists() else None)
+
+  def remember(self, text: str) -> None:
+    """Keep a text for the attempts after this one: torchrun --max-restarts starts the ranks anew."""
+    note = _note()
+    if self.main and note:
+      note.write_text(text)
 
   def close(self) -> None:
     """Leave the group of ranks."""
@@ -95,13 +168,20 @@ def start() -> World:
   """Join the ranks that torchrun started (gloo between CPUs, NCCL between GPUs), or be the only one."""
   if "WORLD_SIZE" not in os.environ:
     return World()
-  world = World(
-    int(os.environ["RANK"]),
-    int(os.environ["WORLD_SIZE"]),
-    int(os.environ["LOCAL_RANK"]),
-    int(os.environ["LOCAL_WORLD_SIZE"]),
+  rank, size, local_rank, local_size = (
+    int(os.environ[name]) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
   )
+  world = World(rank, size, local_rank, local_size)
   if world.size > 1:
+    store, *_ = next(dist.rendezvous("env://", timeout=PATIENCE))
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    world.store = dist.PrefixStore(f"attempt {attempt}", store)  # torchrun may keep the store over restarts
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-    dist.init_process_group(backend, rank=world.rank, world_size=world.size)
+    dist.init_process_group(backend, store=world.store, rank=rank, world_size=size, timeout=PATIENCE)
   return world
+
+
+def _note() -> Path | None:
+  """Return the file of `World.remember`: in torchrun's folder of logs, which lasts from launch to end."""
+  errors = os.environ.get("TORCHELASTIC_ERROR_FILE", os.devnull)  # <folder>/attempt_<n>/<rank>/error.json
+  return None if errors == os.devnull else Path(errors).parents[2] / "gpurobot.txt"
