@@ -1,8 +1,8 @@
 """Counter-based random numbers on tensors: the same for any number of ranks, any split, and after a resume.
 
-Each number is a hash of (seed, purpose) as key and (step, global environment index, component) as counter, by
-"Squares" with four rounds (Widynski 2020, arXiv 2004.06278). Only torch integer operations on the device:
-safe inside a captured graph.
+Every environment and step has a seed of its own, a hash of (seed, step, global environment index). From there
+each purpose draws a short stretch of SplitMix64 (Steele, Lea and Flood 2014), beginning at a place of its
+own. Only torch integer operations on the device: safe inside a captured graph.
 """
 
 import hashlib
@@ -11,33 +11,35 @@ import math
 import torch
 from torch import Tensor
 
-COMPONENT_BITS = 12  # numbers per environment, step and purpose: up to 4096
 ENV_BITS = 24  # environments: up to 16.7 million
-_WORD = 0xFFFFFFFF
 
 
-def squares(counter: Tensor, key: int) -> Tensor:
-  """Return 32 random bits, 0 ... 2^32 - 1, for each counter [int64, any shape]; products wrap at 64 bits."""
-  y = counter * key
-  z = y + key
-  x = _rotate(torch.addcmul(y, y, y))
-  x = _rotate(torch.addcmul(z, x, x))
-  x = _rotate(torch.addcmul(y, x, x))
-  return torch.addcmul(z, x, x, out=x).bitwise_right_shift_(32).bitwise_and_(_WORD)
+def _signed(word: int) -> int:
+  """Return a 64-bit word as the signed number that torch knows."""
+  return word - 2**64 if word >= 2**63 else word
 
 
-def _rotate(x: Tensor) -> Tensor:
-  """Return the 64-bit words with their halves exchanged; x is overwritten."""
-  low = x << 32
-  return (
-    x.bitwise_right_shift_(32).bitwise_and_(_WORD).bitwise_or_(low)
-  )  # the shift carries the sign: mask it off
+GAMMA = _signed(0x9E3779B97F4A7C15)  # the step from one number of a stream to the next
+_ROUNDS = ((30, _signed(0xBF58476D1CE4E5B9)), (27, _signed(0x94D049BB133111EB)))
+_LAST_SHIFT = 31
+
+
+def mix(z: Tensor) -> Tensor:
+  """Return 64-bit words [int64, any shape], scrambled one to one (SplitMix64's hash); z is overwritten."""
+  for shift, factor in _ROUNDS:
+    z.bitwise_xor_(_shifted(z, shift)).mul_(factor)
+  return z.bitwise_xor_(_shifted(z, _LAST_SHIFT))
+
+
+def _shifted(z: Tensor, bits: int) -> Tensor:
+  """Return the words shifted right; torch's shift carries the sign: mask it off."""
+  return (z >> bits).bitwise_and_(2 ** (64 - bits) - 1)
 
 
 def make_key(seed: int, purpose: str) -> int:
-  """Return the odd 64-bit key, as a signed number, of a seed and purpose."""
+  """Return the 64-bit key, as a signed number, of a seed and purpose."""
   digest = hashlib.blake2b(f"{seed}:{purpose}".encode(), digest_size=8).digest()
-  return int.from_bytes(digest, "little", signed=True) | 1
+  return int.from_bytes(digest, "little", signed=True)
 
 
 class Random:
@@ -53,39 +55,44 @@ class Random:
       raise ValueError(f"environment indices must lie in 0 ... {2**ENV_BITS}")
     self.seed, self.num_envs = seed, num_envs
     self.step = torch.zeros((), dtype=torch.int64, device=device)
-    self._env = torch.arange(env_offset, env_offset + num_envs, dtype=torch.int64, device=device)[:, None]
-    self._counters: dict[int, Tensor] = {}  # count -> [num_envs, count]: the counters at step 0
+    env = torch.arange(env_offset, env_offset + num_envs, dtype=torch.int64, device=device)[:, None]
+    self._first = env * GAMMA + make_key(seed, "")  # [num_envs, 1] what step 0 hashes
+    self._seeds = mix(self._first.clone())  # [num_envs, 1] of the present step
+    self._places: dict[tuple[str, int], Tensor] = {}  # purpose, words -> [words]: where it draws
 
   def bits(self, purpose: str, shape: tuple[int, ...]) -> Tensor:
-    """Return 32 random bits per number, int64 [num_envs, *shape]."""
+    """Return 32 random bits per number, int32 [num_envs, *shape]."""
     count = math.prod(shape)
-    if count > 2**COMPONENT_BITS:
-      raise ValueError(f"at most {2**COMPONENT_BITS} numbers per environment and purpose, not {count}")
-    if count not in self._counters:
-      components = torch.arange(count, dtype=torch.int64, device=self._env.device)
-      self._counters[count] = (self._env << COMPONENT_BITS) + components
-    counter = self._counters[count] + (self.step << (ENV_BITS + COMPONENT_BITS))
-    return squares(counter, make_key(self.seed, purpose)).view(-1, *shape)
+    words = (count + 1) // 2
+    if (purpose, words) not in self._places:
+      place = torch.arange(1, words + 1, dtype=torch.int64, device=self.step.device) * GAMMA
+      self._places[purpose, words] = place + make_key(self.seed, purpose)
+    numbers = mix(self._seeds + self._places[purpose, words]).view(torch.int32)
+    return numbers[:, :count].view(-1, *shape)
 
   def uniform(self, purpose: str, shape: tuple[int, ...], low: float = 0.0, high: float = 1.0) -> Tensor:
     """Return float32 numbers in [low, high), [num_envs, *shape]."""
-    unit = (self.bits(purpose, shape) >> 8).float() * 2.0**-24  # 24 bits: exact in float32, never 1
-    return unit.mul_(high - low).add_(low)
+    unit = (self.bits(purpose, shape) >> 8).float()  # 24 bits and the sign: exact in float32
+    return unit.mul_((high - low) * 2.0**-24).add_((low + high) / 2)
 
   def normal(self, purpose: str, shape: tuple[int, ...]) -> Tensor:
     """Return float32 standard normal numbers, [num_envs, *shape] (Box and Muller 1958)."""
     count = math.prod(shape)
     pairs = (count + 1) // 2
-    radius, angle = (
-      (self.bits(purpose, (2, pairs)) + 1).float().mul_(2.0**-32).unbind(1)
-    )  # in (0, 1]: log is finite
-    radius, angle = (-2.0 * radius.log()).sqrt_(), angle * (2 * math.pi)
-    both = torch.cat([radius * angle.cos(), radius * angle.sin()], dim=1)
-    return both[:, :count].reshape(-1, *shape)
+    first, second = self.bits(purpose, (2, pairs)).unbind(1)
+    unit = first.bitwise_and(2**31 - 1).float().add_(1).mul_(2.0**-31)  # in (0, 1]: its logarithm is finite
+    radius, angle = unit.log_().mul_(-2).sqrt_(), second.float().mul_(math.pi * 2.0**-31)
+    both = torch.stack([angle.cos().mul_(radius), angle.sin().mul_(radius)], dim=1)
+    return both.flatten(1)[:, :count].view(-1, *shape)
 
   def advance(self) -> None:
     """Move to the next step."""
     self.step += 1
+    self._seed()
+
+  def _seed(self) -> None:
+    """Hash the seeds of the present step, one counter for each step and environment."""
+    self._seeds.copy_(mix(self._first + (self.step << ENV_BITS) * GAMMA))
 
   def state_dict(self) -> dict[str, Tensor]:
     """Return the step counter; seed and indices come from the configuration."""
@@ -94,3 +101,4 @@ class Random:
   def load_state_dict(self, state: dict[str, Tensor]) -> None:
     """Continue the streams at a saved step."""
     self.step.copy_(state["step"])
+    self._seed()

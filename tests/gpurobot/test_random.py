@@ -3,30 +3,20 @@ import math
 import pytest
 import torch
 
-from gpurobot.random import Random, make_key, squares
-
-WORD = 2**64 - 1
+from gpurobot.random import GAMMA, Random, mix
 
 
-def squares_reference(counter: int, key: int) -> int:
-  """Follow the published text in Python's unbounded integers."""
-
-  def rotate(x: int) -> int:
-    return ((x >> 32) | (x << 32)) & WORD
-
-  x = y = counter * key & WORD
-  z = y + key & WORD
-  x = rotate(x * x + y & WORD)
-  x = rotate(x * x + z & WORD)
-  x = rotate(x * x + y & WORD)
-  return (x * x + z & WORD) >> 32
-
-
-def test_squares_wraps_as_unsigned_arithmetic():
-  counters = torch.tensor([0, 1, 2, 12345, 2**40 + 7, 2**62 + 3, -1, -(2**63)])
-  for key in (0x548C9DECBCE65297, -0x1234567890ABCDEF, make_key(3, "a")):
-    expected = [squares_reference(c & WORD, key & WORD) for c in counters.tolist()]
-    assert squares(counters, key).tolist() == expected
+def test_a_stream_is_the_published_generator():
+  """The first outputs of SplitMix64 seeded with 1234567."""
+  published = [
+    6457827717110365317,
+    3203168211198807973,
+    9817491932198370423,
+    4593380528125082431,
+    16408922859458223821,
+  ]
+  words = mix(1234567 + torch.arange(1, 6) * GAMMA)
+  assert [word % 2**64 for word in words.tolist()] == published
 
 
 def draws(random: Random, steps: int) -> torch.Tensor:
@@ -67,6 +57,27 @@ def test_every_bit_is_balanced():
   assert float((ones - 0.5).abs().max()) < 4.5 * 0.5 / math.sqrt(len(bits))
 
 
+def bit_differences(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+  """Return how often each of 32 bits differs."""
+  return torch.stack([((a ^ b) >> i & 1).double().mean() for i in range(32)])
+
+
+@pytest.mark.parametrize("power", range(20))
+def test_a_step_of_any_power_of_two_flips_every_bit_half_the_time(power):
+  random, other = Random(3, 4096), Random(3, 4096)
+  other.load_state_dict({"step": torch.tensor(2**power)})
+  a, b = random.bits("x", (16,)), other.bits("x", (16,))
+  bound = 4.5 * 0.5 / math.sqrt(a.numel())
+  assert float((bit_differences(a, b) - 0.5).abs().max()) < bound
+
+
+@pytest.mark.parametrize("power", range(12))
+def test_an_environment_any_power_of_two_away_flips_every_bit_half_the_time(power):
+  a, b = Random(4, 4096).bits("x", (16,)), Random(4, 4096, 2**power).bits("x", (16,))
+  bound = 4.5 * 0.5 / math.sqrt(a.numel())
+  assert float((bit_differences(a, b) - 0.5).abs().max()) < bound
+
+
 def test_normal_numbers_have_the_moments_and_tails_of_a_normal_distribution():
   x = Random(0, 4096).normal("x", (63,)).double()
   assert x.shape == (4096, 63)
@@ -76,6 +87,13 @@ def test_normal_numbers_have_the_moments_and_tails_of_a_normal_distribution():
   inside = float((x.abs() < 1.959964).double().mean())
   assert abs(inside - 0.95) < 4 * math.sqrt(0.95 * 0.05 / n)
   assert float((x[:, 0] * x[:, 32]).mean()) < 4 / 64  # the two numbers of a pair
+
+
+def test_an_odd_count_of_any_shape_starts_the_longer_stream():
+  random = Random(0, 10)
+  assert torch.equal(random.uniform("x", (3, 5)).flatten(1), random.uniform("x", (16,))[:, :15])
+  assert random.normal("x", (3, 5)).shape == (10, 3, 5)
+  assert random.normal("x", ()).shape == (10,)
 
 
 def test_uniform_keeps_to_its_range():
@@ -111,8 +129,6 @@ def test_resume_continues_the_streams():
   assert torch.equal(draws(second, 2), expected)
 
 
-def test_limits_of_the_counter_are_checked():
-  with pytest.raises(ValueError, match="at most 4096"):
-    Random(0, 2).uniform("x", (4097,))
+def test_the_number_of_environments_is_limited():
   with pytest.raises(ValueError, match="environment indices"):
     Random(0, 2, 2**24 - 1)
