@@ -28,6 +28,7 @@ PARTS = {"tasks.event", "tasks.names", "tasks.observation"}  # of tasks/base.py 
 IMPORTS = {
   r"train\.py": {"gpurobot", "tasks", "torch"},
   r"gpurobot/(doctor|evaluate|export|play|record|replay|sweep)\.py": {*TRAINER, *PACKAGES, "gymnasium", "numpy"},
+  r"gpurobot/board\.py": {*TRAINER, "tensorboard"},
   r"gpurobot/.*": TRAINER,
   r"tasks/__init__\.py": {"tasks"},
   r"tasks/base\.py": {*TASK, *PARTS, "numpy", "physics", "tensordict"},
