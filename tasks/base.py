@@ -112,8 +112,7 @@ class Task(Names):
     self._weights = self._reward_weights()
     self._observations = Observations(self.observe(), config, noisy=training)
     self.obs_dims = self._observations.dims
-    symmetry = self.symmetry()
-    self.mirror = self._observations.mirror(symmetry, self.num_actions) if symmetry else None
+    self.mirror = self._make_mirror()
 
   # ---- what a task writes ----
 
@@ -183,10 +182,13 @@ class Task(Names):
     It returns candidates [num_envs, ...] by name, as `initial_state` does; base keeps them where it happens:
     after the rewards of a step, before its observation.
     """
+    name = act.__name__
+    if name in self._events:
+      raise ValueError(f"there are two events '{name}': give each a name of its own")
     if not 0 < low <= high:
-      raise ValueError(f"'{act.__name__}' happens every {low:g} to {high:g} s: write 0 < low <= high")
+      raise ValueError(f"event '{name}' happens every {low:g} to {high:g} s: write 0 < low <= high")
     left = torch.zeros(self.num_envs, device=self.device)
-    self._events[act.__name__] = Event(act, (low, high), self.random.uniform, left)
+    self._events[name] = Event(act, (low, high), self.random.uniform, left)
 
   def constant(self, values: Any) -> Tensor:
     """Return numbers as a float32 tensor on the device."""
@@ -223,7 +225,7 @@ class Task(Names):
     terminated, success = self.terminated(), self.success()
     metrics = {name: value.to(torch.float32, copy=True) for name, value in self.metrics().items()}
     for name, event in self._events.items():
-      self._keep(name, event.act(), event.due(self.dt))
+      self._happen(name, event)
     final_obs = self._observations.push(self.observe())
     valid = self._finite(reward, final_obs)
     terminated = terminated & valid
@@ -288,28 +290,38 @@ class Task(Names):
     return torch.stack([reward.abs(), *(part.abs().sum(1) for part in parts)]).sum(0) < DIVERGED
 
   def _reset(self, ended: Tensor, valid: Tensor) -> None:
-    """Start a new episode where `ended` [num_envs] is true; lasting buffers learn only from valid ones."""
-    candidates = self.initial_state()
+    """Start a new episode where `ended` [num_envs] is true; a lasting buffer learns only from valid ones."""
+    learns = ended & valid
+    # Taken before anything is written: candidates may be views of what the reset changes.
+    starts = {
+      name: self._choose("initial_state", name, candidate, learns if name in self._lasting else ended)
+      for name, candidate in self.initial_state().items()
+    }
     self.sim.reset(ended)
     for name, buffer in self._buffers.items():
       if getattr(self, name) is not buffer:
         raise RuntimeError(f"buffer '{name}' was rebound; write it in place: self.{name}.copy_(...)")
-      if name not in candidates and name not in self._lasting:
+      if name not in starts and name not in self._lasting:
         buffer.masked_fill_(_like(ended, buffer), 0)
-    lasting = {name: candidates.pop(name) for name in self._lasting if name in candidates}
-    self._keep("initial_state", candidates, ended)
-    self._keep("initial_state", lasting, ended & valid)
+    for name, start in starts.items():
+      self._targets[name].copy_(start)
     for event in self._events.values():
       event.restart(ended)
     self.sim.forward(ended)
 
-  def _keep(self, source: str, candidates: dict[str, Tensor], where: Tensor) -> None:
-    """Write candidates into what they name where `where` [num_envs] is true."""
-    for name, candidate in candidates.items():
-      if name not in self._targets:
-        raise ValueError(f"{source} names '{name}', {nearest(name, self._targets)}")
-      target = self._targets[name]
-      target.copy_(torch.where(_like(where, target), candidate.to(target.dtype), target))
+  def _happen(self, name: str, event: Event) -> None:
+    """Let an event happen where its time has come."""
+    due = event.due(self.dt)
+    changes = {key: self._choose(name, key, candidate, due) for key, candidate in event.act().items()}
+    for key, change in changes.items():
+      self._targets[key].copy_(change)
+
+  def _choose(self, source: str, name: str, candidate: Tensor, where: Tensor) -> Tensor:
+    """Return the candidate for what it names where `where` [num_envs] is true, else what is there."""
+    if name not in self._targets:
+      raise ValueError(f"{source} names '{name}', {nearest(name, self._targets)}")
+    target = self._targets[name]
+    return torch.where(_like(where, target), candidate.to(target.dtype), target)
 
   @functools.cached_property
   def _control_range(self) -> tuple[Tensor, Tensor]:
@@ -328,6 +340,13 @@ class Task(Names):
   def _named(self, made: list[Tensor]) -> dict[str, Tensor]:
     """Return buffers by the names of the attributes that hold them."""
     return {name: value for name, value in vars(self).items() if any(value is one for one in made)}
+
+  def _make_mirror(self) -> dict[str, tuple[Tensor, Tensor]] | None:
+    """Return (index, sign) of `policy` and `action`, or None without symmetry."""
+    symmetry = self.symmetry()
+    if symmetry and self.choices:
+      raise ValueError("symmetry() is of actions in [-1, 1]; this task has choices")
+    return self._observations.mirror(symmetry, self.num_actions) if symmetry else None
 
   def _reward_weights(self) -> dict[str, float]:
     """Return the weight of each reward term: the Config field `reward_<term>`."""

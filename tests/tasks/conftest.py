@@ -1,6 +1,7 @@
 """Environments for the tests of tasks, small and without a random initial phase unless asked for."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,17 +11,18 @@ from gpurobot.random import Random
 from tasks import base
 
 MakeTask = Callable[..., base.Task]
+SHAKEN = Path(__file__).with_name("shaken_cartpole.py")  # with all that a task may have
 
 
-@pytest.fixture(params=tasks.available())
+@pytest.fixture(params=[*tasks.available(), str(SHAKEN)], ids=lambda name: Path(name).stem)
 def name(request: pytest.FixtureRequest) -> str:
-  """Every task of the folder."""
+  """Every task of the folder, and one that has all that a task may have."""
   return request.param
 
 
 @pytest.fixture
 def make_task() -> MakeTask:
-  """Return a function that builds a task of the folder; further keywords are fields of its Config."""
+  """Return a function that builds a task by name; further keywords are fields of its Config."""
 
   def make(name: str, num_envs: int = 8, *, seed: int = 0, offset: int = 0, training: bool = False, **fields):
     module = tasks.load(name)

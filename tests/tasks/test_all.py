@@ -1,4 +1,4 @@
-"""What every task of the folder keeps: the trainer's contract, and nothing that reads the device."""
+"""What every task keeps: the trainer's contract, and nothing that reads the device."""
 
 import dataclasses
 import io
@@ -24,6 +24,8 @@ class Unreal:
       setattr(self, name, torch.zeros(self.num_envs, size))
     for name, size in {"xpos": 3, "xquat": 4, "cfrc_ext": 6}.items():
       setattr(self, name, torch.zeros(self.num_envs, self.model.nbody, size))
+    for name in self.model.varied:
+      setattr(self, name, torch.zeros(self.num_envs, *getattr(self.model, name).shape))
     self.overflow = torch.zeros(self.num_envs, dtype=torch.int32)
 
   def step(self, substeps):

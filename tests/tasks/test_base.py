@@ -5,88 +5,7 @@ import dataclasses
 import pytest
 import torch
 
-from gpurobot.random import Random
-from tasks import base
-
-ROBOT = """
-<mujoco>
-  <option timestep="0.01" integrator="Euler" gravity="0 0 0"/>
-  <worldbody>
-    <body name="ball">
-      <joint name="ball" type="ball"/>
-      <geom type="sphere" size="0.1" mass="1"/>
-    </body>
-    <body name="block">
-      <joint name="x" type="slide" axis="1 0 0"/>
-      <joint name="y" type="slide" axis="0 1 0"/>
-      <joint name="z" type="slide" axis="0 0 1"/>
-      <geom type="sphere" size="0.1" mass="1" contype="0" conaffinity="0"/>
-    </body>
-  </worldbody>
-  <actuator>
-    <motor name="push" joint="x" ctrllimited="true" ctrlrange="-2 4"/>
-    <motor name="lift" joint="z" ctrllimited="true" ctrlrange="0 1"/>
-  </actuator>
-</mujoco>
-"""
-
-
-@dataclasses.dataclass
-class Config(base.Config):
-  episode_steps: int = 5
-  substeps: int = 2
-  reward_speed: float = 2.0
-  reward_effort: float = -0.5
-
-
-class Sliding(base.Task):
-  """A block on three slides; it starts at x = 10 and ends where its y exceeds 1."""
-
-  robot = ROBOT
-
-  def setup(self):
-    self.x, self.y = self.qpos_of("x").start, self.qpos_of("y").start
-    self.travelled = self.buffer()
-    self.best = self.buffer(2)
-    self.calls = []
-
-  def initial_state(self):
-    self.calls.append("initial_state")
-    self.final_x = self.sim.qpos[:, self.x].clone()
-    qpos = self.constant(self.model.qpos0).repeat(self.num_envs, 1)
-    qpos[:, self.x] = 10.0
-    return {"qpos": qpos, "best": torch.ones(self.num_envs, 2)}
-
-  def control(self):
-    self.calls.append("control")
-    super().control()
-
-  def update(self):
-    self.calls.append("update")
-    self.travelled += 1.0
-
-  def reward(self):
-    self.calls.append("reward")
-    return {"speed": self.sim.qvel[:, self.qvel_of("x").start], "effort": self.action.square().sum(1)}
-
-  def terminated(self):
-    self.calls.append("terminated")
-    return self.sim.qpos[:, self.y] > 1.0
-
-  def observe(self):
-    self.calls.append("observe")
-    x = self.sim.qpos[:, self.x]
-    return {"policy": {"x": x, "travelled": self.travelled}, "critic": {"best": self.best, "x": x}}
-
-  def metrics(self):
-    return {"x": self.sim.qpos[:, self.x]}
-
-
-def sliding(num_envs=4, *, training=False, kind=Sliding, config=None):
-  task = kind(config or Config(), num_envs, random=Random(0, num_envs), training=training)
-  task.reset()
-  task.calls.clear()
-  return task
+from tests.tasks.sliding import ROBOT, Config, Sliding, sliding
 
 
 def test_the_order_of_a_step():
@@ -213,26 +132,12 @@ def test_dropped_contacts_are_counted():
   assert task.counters()["overflow"].item() == 6
 
 
-def test_names_are_found_and_neighbours_are_views():
-  task = sliding()
-  assert task.qpos_of("ball", "x") == slice(0, 5, 1)
-  assert task.qvel_of("ball") == slice(0, 3, 1)
-  assert task.qvel_of("x", "z") == slice(3, 6, 2)
-  assert task.qpos_of("z", "x").tolist() == [6, 4]
-  assert task.body_of("block") == slice(2, 3, 1)
-  assert task.ctrl_of("push", "lift") == slice(0, 2, 1)
-  with pytest.raises(KeyError, match="ball"):
-    task.qpos_of("bal")
-
-
-def test_an_actuator_may_have_several_controls():
+def test_an_actuator_with_several_controls_needs_a_range_for_each():
   class Servo(Sliding):
     robot = ROBOT.replace("<actuator>", '<actuator><pid name="servo" joint="y" posrange="-1 1"/>')
 
-  task = sliding(kind=Servo)
-  assert [task.ctrl_of(name) for name in ("servo", "lift")] == [slice(0, 2, 1), slice(3, 4, 1)]
   with pytest.raises(ValueError, match="servo"):
-    task.step(torch.zeros(4, 4))
+    sliding(kind=Servo).step(torch.zeros(4, 4))
 
 
 def test_a_reward_and_its_weight_need_each_other():
@@ -275,3 +180,106 @@ def test_an_actuator_without_a_range_needs_a_control_of_its_own():
 
   with pytest.raises(ValueError, match="lift"):
     sliding(kind=Unlimited).step(torch.zeros(4, 2))
+
+
+def test_candidates_may_be_views_of_what_the_reset_changes():
+  class Remembering(Sliding):
+    def setup(self):
+      super().setup()
+      self.end, self.before_last = self.buffer(), self.buffer()
+
+    def initial_state(self):
+      return {
+        "before_last": self.end,
+        "end": self.sim.qpos[:, self.x],
+        "qpos": super().initial_state()["qpos"],
+      }
+
+  task = sliding(kind=Remembering)
+  ends = []
+  for _ in range(10):
+    x = task.step(torch.ones(4, 2))["metrics", "x"]
+    ends += [x.tolist()] if task.episode_steps[0] == 0 else []
+  assert [task.before_last.tolist(), task.end.tolist()] == ends
+
+
+class Levelled(Sliding):
+  """Each end of an episode raises a level that lasts."""
+
+  def setup(self):
+    super().setup()
+    self.level = self.buffer(lasting=True)
+    self.mark = self.buffer(lasting=True)
+
+  def initial_state(self):
+    return super().initial_state() | {"level": self.level + 1.0}
+
+
+def test_a_lasting_buffer_survives_resets_and_learns_from_initial_state():
+  task = sliding(kind=Levelled)
+  assert task.level.tolist() == [1.0] * 4
+  task.mark.fill_(7.0)
+  task.sim.qpos[2, task.y] = 1.5
+  task.step(torch.zeros(4, 2))
+  assert task.level.tolist() == [1.0, 1.0, 2.0, 1.0]
+  assert task.mark.tolist() == [7.0] * 4
+
+
+def test_a_lasting_buffer_learns_nothing_from_an_environment_that_diverged():
+  task = sliding(kind=Levelled)
+  task.sim.qvel[1, task.qvel_of("x")] = torch.nan
+  task.step(torch.zeros(4, 2))
+  assert task.level.tolist() == [1.0] * 4
+
+
+class Choosing(Sliding):
+  choices = (3, 2)
+
+
+def test_choices_are_spread_over_the_control_ranges():
+  task = sliding(3, kind=Choosing)
+  task.step(torch.tensor([[0, 0], [1, 1], [2, 0]]))
+  assert task.action.dtype == torch.int64
+  assert task.sim.ctrl.tolist() == [[-2.0, 0.0], [1.0, 1.0], [4.0, 0.0]]
+
+
+def test_choices_that_are_not_one_per_control_need_a_control_of_their_own():
+  class Few(Sliding):
+    choices = (3,)
+
+  with pytest.raises(ValueError, match="1 actions for 2 controls"):
+    sliding(kind=Few).step(torch.zeros(4, 1, dtype=torch.int64))
+
+
+def test_choices_have_no_mirror():
+  class Mirrored(Choosing):
+    def symmetry(self):
+      return {"x": [-1], "travelled": [1], "action": [1, 1]}
+
+  with pytest.raises(ValueError, match="choices"):
+    sliding(kind=Mirrored)
+
+
+def test_a_task_without_symmetry_has_no_mirror_and_one_without_aim_no_success():
+  task = sliding()
+  assert task.mirror is None
+  assert "success" not in task.step(torch.zeros(4, 2))
+
+
+def test_success_is_told_of_ended_episodes_as_they_ended():
+  class Aiming(Sliding):
+    def setup(self):
+      super().setup()
+      self.arrived = self.buffer(dtype=torch.bool)
+
+    def update(self):
+      super().update()
+      self.arrived.copy_(self.sim.qpos[:, self.x] > 10.0)
+
+    def success(self):
+      return self.arrived
+
+  task = sliding(kind=Aiming)
+  task.sim.qpos[:2, task.y] = 1.5
+  task.sim.qpos[1, task.x] = 0.0
+  assert task.step(torch.ones(4, 2))["success"].tolist() == [True, False, False, False]
