@@ -2,6 +2,7 @@
 
 import time
 from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -65,7 +66,7 @@ class Clock:
     self._seconds[part] = self._seconds.get(part, 0.0) + passed
 
 
-def shares(before: dict[str, float], after: dict[str, float]) -> dict[str, float]:
+def shares(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
   """Return the share of each part in the time between two readings of a clock; they add up to 1."""
   spent = {part: seconds - before.get(part, 0.0) for part, seconds in after.items()}
   total = sum(spent.values())
