@@ -112,7 +112,7 @@ class Task(Names):
     self._weights = self._reward_weights()
     self._observations = Observations(self.observe(), config, noisy=training)
     self.obs_dims = self._observations.dims
-    self.mirror = self._make_mirror()
+    self.mirror: Mapping[str, tuple[Tensor, Tensor]] | None = self._make_mirror()
 
   # ---- what a task writes ----
 

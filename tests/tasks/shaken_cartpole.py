@@ -37,19 +37,25 @@ class Task(cartpole.Task):
     self.pole = self.body_of("pole")
     self.mass = self.constant(self.model.body_mass)  # [nbody] [kg]
     self.inertia = self.constant(self.model.body_inertia)  # [nbody, 3] [kg m^2]
-    self.level = self.buffer(lasting=True)  # of difficulty, 0 ... 1
+    self.heavier = self.buffer()  # deviation of the pole's mass, as a fraction of it [num_envs]
+    self.level = self.buffer(lasting=True)  # of difficulty, 0 ... 1 [num_envs]
     self.every(self.config.kick_seconds_min, self.config.kick_seconds_max, self.kick)
 
   def initial_state(self) -> dict[str, Tensor]:
-    """Draw a new pole; move the level by how the episode went."""
-    deviation = self.config.pole_mass
-    factor = torch.ones(self.num_envs, self.model.nbody, device=self.device)
-    factor[:, self.pole] += self.random.uniform("pole mass", (1,), -deviation, deviation)
+    """Move the level by how the episode went; in training, draw a new pole."""
     change = torch.where(self.success(), self.config.level_step, -self.config.level_step)
-    return super().initial_state() | {
+    start = super().initial_state() | {"level": (self.level + change).clamp(0.0, 1.0)}
+    return start | self.draw_pole() if self.training else start
+
+  def draw_pole(self) -> dict[str, Tensor]:
+    """Return poles lighter and heavier than the robot file's, but of its shape."""
+    heavier = self.random.uniform("pole mass", (), -self.config.pole_mass, self.config.pole_mass)
+    factor = torch.ones(self.num_envs, self.model.nbody, device=self.device)
+    factor[:, self.pole] += heavier.unsqueeze(1)
+    return {
+      "heavier": heavier,
       "body_mass": self.mass * factor,
       "body_inertia": self.inertia * factor.unsqueeze(2),
-      "level": (self.level + change).clamp(0.0, 1.0),
     }
 
   def kick(self) -> dict[str, Tensor]:
@@ -65,10 +71,8 @@ class Task(cartpole.Task):
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Show the critic all there is."""
-    shown = super().observe()
-    return shown | {
-      "critic": {**shown["policy"], "level": self.level, "mass": self.sim.body_mass[:, self.pole]}
-    }
+    seen = super().observe()["policy"]
+    return {"policy": seen, "critic": {**seen, "level": self.level, "heavier": self.heavier}}
 
   def metrics(self) -> dict[str, Tensor]:
     """Log the level."""

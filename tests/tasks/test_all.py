@@ -8,6 +8,7 @@ import torch
 from torch._subclasses.fake_tensor import DynamicOutputShapeException, FakeTensorMode
 
 import tasks
+from gpurobot.env import VecEnv
 from gpurobot.random import Random
 
 
@@ -67,6 +68,7 @@ def test_a_task_that_reads_its_environments_is_caught(make_task):
 
 def test_a_step_has_the_contract_of_the_trainer(name, make_task, actions):
   task = make_task(name)
+  assert isinstance(task, VecEnv)
   obs = task.reset()
   step = task.step(actions(task, 1)[0])
   for group, width in task.obs_dims.items():

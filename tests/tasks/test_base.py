@@ -232,6 +232,27 @@ def test_a_lasting_buffer_learns_nothing_from_an_environment_that_diverged():
   assert task.level.tolist() == [1.0] * 4
 
 
+def test_a_field_that_setup_varies_stays_so_through_resets_and_in_checkpoints():
+  class Falling(Sliding):
+    vary = ("gravity",)
+
+    def setup(self):
+      super().setup()
+      self.sim.gravity[:, 2] = self.random.uniform("gravity", (), -11.0, -9.0)
+
+  task, other = (sliding(kind=Falling) for _ in range(2))
+  drawn = task.sim.gravity.clone()
+  assert len(drawn[:, 2].unique()) == 4
+  task.step(torch.tensor([0.0, -1.0]).expand(4, 2))
+  torch.testing.assert_close(task.sim.qvel[:, task.qvel_of("z")], task.dt * drawn[:, 2:])
+  for _ in range(6):
+    task.step(torch.zeros(4, 2))
+  assert task.sim.gravity.equal(drawn)
+  other.sim.gravity.zero_()
+  other.load_state_dict(task.state_dict())
+  assert other.sim.gravity.equal(drawn)
+
+
 class Choosing(Sliding):
   choices = (3, 2)
 

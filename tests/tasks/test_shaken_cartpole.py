@@ -10,17 +10,20 @@ from gpurobot import config
 from gpurobot.distributed import World
 from gpurobot.ppo import Learner
 from gpurobot.random import Random
+from physics import load_model
+from physics.parity import MujocoSimulation
 from tests.tasks import shaken_cartpole
 from tests.tasks.conftest import SHAKEN
 
 
 @pytest.fixture
 def shaken(make_task):
-  """Return a function that builds the example, reset."""
+  """Return a function that builds the example for training, every episode at its start."""
 
-  def make(num_envs=64, **settings):
-    task = make_task(str(SHAKEN), num_envs, **settings)
+  def make(num_envs=64, training=True, **settings):
+    task = make_task(str(SHAKEN), num_envs, training=training, **settings)
     task.reset()
+    task.episode_steps.zero_()
     return task
 
   return make
@@ -91,7 +94,7 @@ def test_kicks_come_at_intervals_and_grow_with_the_level(shaken):
 
 
 def test_the_policy_sees_noise_and_the_past_and_the_critic_the_truth(shaken):
-  task = shaken(1024, training=True, episode_steps=100_000)
+  task = shaken(1024)
   seen = [task.step(torch.zeros(1024, 1))["obs"] for _ in range(2)]
   error = seen[-1]["policy"][:, -4:-2] - task.sim.qpos
   assert error.abs().max() <= 0.01 + 1e-6
@@ -101,9 +104,19 @@ def test_the_policy_sees_noise_and_the_past_and_the_critic_the_truth(shaken):
   assert seen[-1]["critic"][:, :4].equal(torch.cat([task.sim.qpos, task.sim.qvel], 1))
 
 
-def test_without_training_there_is_no_noise(shaken):
+def test_without_training_there_is_no_noise_and_the_pole_is_the_robot_files(shaken):
   task = shaken(training=False)
   assert task.step(torch.zeros(64, 1))["obs", "policy"][:, -4:-2].equal(task.sim.qpos)
+  assert poles(task).unique().tolist() == [1.0]
+
+
+def test_it_is_evaluated_on_mujoco_which_varies_nothing():
+  simulation = MujocoSimulation(load_model(shaken_cartpole.Task.robot), 4)
+  config = shaken_cartpole.Config(kick_speed=0.0)
+  task = shaken_cartpole.Task(config, 4, random=Random(0, 4), training=False, simulation=simulation)
+  task.reset()
+  for _ in range(30):
+    assert not task.step(balance(task).float())["terminated"].any()
 
 
 def test_it_trains():
