@@ -12,6 +12,7 @@ CERTAIN = 0.02  # of its first entropy is left to a policy of choices that has m
 NOISE = math.e  # standard deviation of actions in [-1, 1] that is noise alone
 KL_EXPLODED, KL_STILL = 10.0, 0.1  # times the target; ant and cartpole keep to 0.17 ... 1.4
 DIVERGED = 1e-5  # share of environment steps
+FAULTY = 0.05  # value loss: a critic that errs by less than a third of the returns' spread has explained them
 
 
 class Row(dict[str, float]):
@@ -51,7 +52,7 @@ SIGNS = (
     "{row[overflow]:.0f} contacts found no room and were dropped; simulate with a larger moving_capacity",
   ),
   Sign(
-    lambda row: row["explained_variance"] < 0,
+    lambda row: row["explained_variance"] < 0 and row["value_loss"] > FAULTY,
     "the critic explains nothing of the returns (explained variance {row[explained_variance]:.2g}); lower "
     "ppo.gamma, raise ppo.critic_coef, or let a critic group see what the reward depends on",
     patience=50,

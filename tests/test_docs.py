@@ -5,6 +5,7 @@ from pathlib import Path
 
 from benchmarks import table
 from gpurobot.config import Config, leaves
+from gpurobot.metrics import METRICS
 
 ROOT = Path(__file__).parents[1]
 PAGES = {
@@ -28,6 +29,11 @@ def test_training_page_lists_every_key_with_its_meaning() -> None:
     rows.append(f"| `{key}` | {leaf.metadata['help']}{unit} |".replace("|x|", "\\|x\\|"))
   page = PAGES[Path("docs/training.md")].splitlines()
   assert [line for line in page if line.startswith("| `")] == rows
+
+
+def test_metrics_page_lists_every_metric() -> None:
+  rows = [f"| `{column}` | {tag} | {description} |" for column, tag, description in METRICS]
+  assert [line for line in PAGES[Path("docs/metrics.md")].splitlines() if line.startswith("| `")] == rows
 
 
 def test_physics_page_shows_programs_that_run(monkeypatch) -> None:

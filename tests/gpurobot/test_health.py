@@ -63,7 +63,7 @@ def test_what_is_wrong_at_once_is_told_once_with_cause_and_setting(row, cause, s
 @pytest.mark.parametrize(
   ("row", "cause", "iterations"),
   [
-    ({"explained_variance": -0.1}, "the critic explains nothing", 50),
+    ({"explained_variance": -0.1, "value_loss": 0.4}, "the critic explains nothing", 50),
     ({"learning_rate": LIMITS[0]}, "the learning rate is at its lower limit", 20),
     ({"learning_rate": LIMITS[1], "kl": 0.0007}, "the learning rate is at its upper limit", 50),
   ],
@@ -94,6 +94,10 @@ def test_a_constant_learning_rate_may_be_anywhere():
   assert watch(*[{"learning_rate": LIMITS[0]}] * 10, schedule=Schedule.constant) == []
 
 
+def test_a_critic_that_errs_little_has_nothing_left_to_explain():
+  assert watch(*[{"explained_variance": -0.1, "value_loss": 0.001}] * 10) == []
+
+
 def test_one_environment_that_diverges_among_very_many_is_healthy():
   assert watch({"nonfinite": 1.0}, every=100) == []
   assert len(watch({"nonfinite": 2.0}, every=100)) == 1
@@ -101,7 +105,7 @@ def test_one_environment_that_diverges_among_very_many_is_healthy():
 
 def test_a_resumed_run_is_watched_from_where_it_begins():
   health = Health(PPO(), LIMITS)
-  row = HEALTHY | {"explained_variance": -0.1, "steps": 1e9}
+  row = HEALTHY | {"explained_variance": -0.1, "value_loss": 0.4, "steps": 1e9}
   found = [health.check(row | {"iteration": iteration}) for iteration in (1000, 1049, 1050)]
   assert [len(warnings) for warnings in found] == [0, 0, 1]
 
