@@ -4,16 +4,18 @@ The environment is a table of random numbers. Prints `name: value` lines: enviro
 policy, update and both, and the floating-point operations per step that the network needs at least.
 """
 
+import itertools
 import math
 import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from gpurobot.config import Config, assign, leaves, pairs
+from gpurobot.config import PPO, Config, assign, leaves, pairs
 from gpurobot.distributed import World
 from gpurobot.ppo import Learner
 
@@ -26,6 +28,8 @@ class Table:
 
   max_episode_steps = 1000
   num_actions = ACTIONS
+  choices: tuple[int, ...] = ()
+  mirror: Mapping[str, tuple[Tensor, Tensor]] | None = None
   obs_dims = {"policy": OBS}  # noqa: RUF012
 
   def __init__(self, num_envs: int, device: torch.device) -> None:
@@ -57,10 +61,15 @@ class Table:
     """Keep the table."""
 
 
-def multiplications(hidden: list[int]) -> int:
-  """Return the multiplications of one sample's way through a network with a shared trunk."""
-  sizes = [OBS, *hidden]
-  return sum(a * b for a, b in zip(sizes, hidden, strict=False)) + hidden[-1] * (ACTIONS + 1)
+def floor(ppo: PPO, obs: int, actions: int) -> int:
+  """Return the floating-point operations that training needs for each step: one policy, and the epochs.
+
+  The network has a shared trunk; additions of biases, nonlinearities and the loss are not counted.
+  """
+  sizes = [obs, *ppo.hidden]
+  forward = 2 * (sum(a * b for a, b in itertools.pairwise(sizes)) + sizes[-1] * (actions + 1))
+  backward = 2 * forward - 2 * obs * ppo.hidden[0]  # no gradient of the observation
+  return forward + ppo.epochs * (forward + backward)
 
 
 def main(argv: list[str]) -> None:
@@ -78,16 +87,14 @@ def main(argv: list[str]) -> None:
         torch.cuda.synchronize()
       best[name] = min(best[name], time.perf_counter() - start)
   samples, ppo = config.num_envs * config.ppo.horizon, config.ppo
-  forward = 2 * multiplications(ppo.hidden)
-  backward = 2 * forward - 2 * OBS * ppo.hidden[0]  # no gradient of the observation
-  floor = forward + ppo.epochs * (forward + backward)  # per step: one policy, and the epochs
+  flop = floor(ppo, OBS, ACTIONS)
   print(f"update.settings: {learner.describe()}")
   for name, seconds in best.items():
     print(f"update.{name}_steps_per_second: {samples / seconds:.0f}")
   total = sum(best.values())
   print(f"update.steps_per_second: {samples / total:.0f}")
-  print(f"update.floor_kflop_per_step: {floor / 1e3:.0f}")
-  print(f"update.gflop_per_second: {floor * samples / total / 1e9:.0f}")
+  print(f"update.floor_kflop_per_step: {flop / 1e3:.0f}")
+  print(f"update.gflop_per_second: {flop * samples / total / 1e9:.0f}")
 
 
 if __name__ == "__main__":

@@ -258,14 +258,18 @@ def assign(config: C, values: Mapping[str, Any]) -> C:
 def _set(schema: DictConfig, key: str, value: Any, kind: Any) -> None:
   """Set one key of a structured config from a text (read as YAML) or an object."""
   try:
-    parsed = (
-      OmegaConf.select(OmegaConf.from_dotlist([f"x={value}"]), "x") if isinstance(value, str) else value
-    )
+    parsed = value
+    if isinstance(value, str) and not _is_enum(kind):  # YAML would take on and off for true and false
+      parsed = OmegaConf.select(OmegaConf.from_dotlist([f"x={value}"]), "x")
     if isinstance(parsed, float) and parsed.is_integer() and int in (kind, *typing.get_args(kind)):
       parsed = int(parsed)  # max_steps=1e6
     OmegaConf.update(schema, key, parsed)
   except Exception as error:  # OmegaConf and the YAML reader raise many kinds
     raise ConfigError(f"{key}={value} is not {_expected(kind, str(value))}") from error
+
+
+def _is_enum(kind: Any) -> bool:
+  return isinstance(kind, type) and issubclass(kind, Enum)
 
 
 def _check_range(key: str, value: Any, metadata: Mapping[str, Any]) -> None:
@@ -277,7 +281,7 @@ def _check_range(key: str, value: Any, metadata: Mapping[str, Any]) -> None:
 
 def _expected(kind: Any, text: str) -> str:
   """Say what a field of this type accepts, the word nearest to the given text first."""
-  if isinstance(kind, type) and issubclass(kind, Enum):
+  if _is_enum(kind):
     names = [member.name for member in kind]
     return f"one of {', '.join(names)}; the nearest is '{nearest(text, names)}'"
   if kind is bool:

@@ -1,5 +1,6 @@
 """The contract between trainer and environments: tensors in, TensorDict out, nothing read by the host."""
 
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -14,16 +15,23 @@ class VecEnv(Protocol):
   num_envs: int
   device: torch.device
   num_actions: int
-  obs_dims: dict[
-    str, int
-  ]  # width of each observation group: "policy", and "critic" where the critic sees more
+  choices: tuple[int, ...]  # empty where actions are continuous; else how many each action chooses between
+  obs_dims: dict[str, int]  # width of each observation group: "policy", and "critic" where it sees more
   max_episode_steps: int
+  # How "policy" and "action" look in a mirror: sign * x[..., index], as (index, sign) [width] each; None
+  # where the robot has no plane of symmetry.
+  mirror: Mapping[str, tuple[Tensor, Tensor]] | None
+
+  # Set by the trainer, for environments to call: what its time goes to from now on, "physics" or "task".
+  begin_part: Callable[[str], None]
 
   def reset(self) -> TensorDict:
     """Start new episodes everywhere; return the observation groups, float32 [num_envs, width] each."""
 
   def step(self, action: Tensor) -> TensorDict:
-    """Step with actions [num_envs, num_actions], clipped to [-1, 1]; return entries for each environment.
+    """Step with actions [num_envs, num_actions]; return entries for each environment.
+
+    Continuous actions are float32, clipped to [-1, 1]; choices are int64, the number of each one.
 
     obs: after the reset of finished environments, the input to the next action.
     final_obs: before the reset; the same as obs where nothing ended.
@@ -31,7 +39,8 @@ class VecEnv(Protocol):
     terminated: bool, the task ended. truncated: bool, the time limit ended it and nothing else; an
       environment is truncated at most once in any max_episode_steps steps.
     valid: bool, False where the transition was not finite: it has no weight, and its environment was reset.
-    metrics: quantities to log, by name (optional).
+    metrics: quantities to log, by name (may be empty).
+    success: bool, the episode ended with this step and had reached its aim (only where a task has one).
     """
 
   def counters(self) -> dict[str, Tensor]:

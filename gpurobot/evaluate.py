@@ -57,9 +57,9 @@ def run(env: VecEnv, policy: Policy, rounds: int) -> Result:
   current = torch.zeros(2, env.num_envs, dtype=torch.float64, device=env.device)  # return, length
   finished = torch.zeros(env.num_envs, dtype=torch.int64, device=env.device)
   results = torch.zeros(rounds, 2, env.num_envs, dtype=torch.float64, device=env.device)
-  obs = env.reset()
+  obs, ended = env.reset(), torch.ones_like(finished, dtype=torch.bool)
   while bool((finished < rounds).any()):
-    step = env.step(policy(obs))
+    step = env.step(policy(obs, ended))
     counted = finished < rounds
     current[0] += step["reward"]
     current[1] += 1
@@ -89,7 +89,7 @@ def evaluate(settings: Evaluation) -> Result:
     simulation = MujocoSimulation(load_model(module.Task.robot), num_envs)
   random = Random(settings.seed, num_envs, 0, device)
   env = module.Task(config.env, num_envs, device, random=random, training=False, simulation=simulation)
-  return run(env, Policy(saved["learner"], config.ppo, device), -(-settings.episodes // num_envs))
+  return run(env, Policy(saved["learner"], config.ppo, num_envs, device), -(-settings.episodes // num_envs))
 
 
 def main(argv: list[str]) -> None:

@@ -1,13 +1,16 @@
-"""Actor and critic networks, the actions' distribution, and the flat memory of weights and gradients."""
+"""Actor and critic networks: memory, hidden layers, heads."""
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from gpurobot.config import PPO, Activation, Precision
+from gpurobot.config import PPO, Activation, Memory, Precision
+from gpurobot.distribution import Distribution, action_head
+from gpurobot.layers import linear
+from gpurobot.value import Value, value_head
 
 ACTIVATIONS: dict[Activation, Callable[[], nn.Module]] = {
   Activation.elu: lambda: nn.ELU(inplace=True),
@@ -15,34 +18,7 @@ ACTIVATIONS: dict[Activation, Callable[[], nn.Module]] = {
   Activation.silu: nn.SiLU,
   Activation.tanh: nn.Tanh,
 }
-ALIGNMENT = 16  # numbers: each weight matrix starts on a cache line of the flat memory
-
-
-@dataclass(frozen=True)
-class Gaussian:
-  """Independent normal distributions of the actions: mean [..., num_actions], log_std [num_actions]."""
-
-  mean: Tensor
-  log_std: Tensor
-
-  def sample(self, noise: Tensor) -> Tensor:
-    """Return actions from standard normal noise."""
-    return self.mean + self.log_std.exp() * noise
-
-  def log_prob(self, action: Tensor) -> Tensor:
-    """Return the log density of actions [nat], [...]."""
-    squares = (action - self.mean).square() @ (-2 * self.log_std).exp()
-    return -0.5 * squares - self.log_std.sum() - 0.5 * math.log(2 * math.pi) * action.shape[-1]
-
-  def entropy(self) -> Tensor:
-    """Return the differential entropy [nat], a scalar: it does not depend on the mean."""
-    return self.log_std.sum() + 0.5 * (1 + math.log(2 * math.pi)) * self.log_std.numel()
-
-  def divergence(self, other: "Gaussian") -> Tensor:
-    """Return the Kullback-Leibler divergence KL(self || other) [nat], [...]."""
-    inverse = (-2 * other.log_std).exp()
-    spread = (2 * self.log_std).exp() * inverse - 1 + 2 * (other.log_std - self.log_std)
-    return 0.5 * ((self.mean - other.mean).square() @ inverse + spread.sum())
+Obs = Mapping[str, Tensor]
 
 
 def resolve(precision: Precision, device: torch.device) -> Precision:
@@ -54,87 +30,120 @@ def resolve(precision: Precision, device: torch.device) -> Precision:
   return Precision.bf16 if torch.cpu.get_capabilities().get("amx_bf16", False) else Precision.float32
 
 
-class Core(nn.Sequential):
-  """Hidden layers: [..., width] to [..., hidden[-1]]."""
+class Recall(nn.Module):
+  """A memory of the episode so far: an LSTM (Hochreiter and Schmidhuber 1997) or GRU (Cho et al. 2014) cell.
 
-  def __init__(self, width: int, hidden: list[int], activation: Activation) -> None:
+  Its state is one tensor [n, state_width]; the first `units` numbers of it are the output.
+  """
+
+  def __init__(self, kind: Memory, width: int, units: int) -> None:
+    super().__init__()
+    self.units = units
+    self.cell = nn.LSTMCell(width, units) if kind is Memory.lstm else nn.GRUCell(width, units)
+    self.state_width = 2 * units if kind is Memory.lstm else units
+    for name, parameter in self.cell.named_parameters():
+      nn.init.orthogonal_(parameter) if name.startswith("weight") else nn.init.zeros_(parameter)
+    if (
+      kind is Memory.lstm
+    ):  # gates input, forget, cell, output: it starts by keeping (Jozefowicz et al. 2015)
+      nn.init.ones_(self.cell.bias_ih.data[units : 2 * units])
+
+  def forward(self, x: Tensor, state: Tensor, restart: Tensor) -> tuple[Tensor, Tensor]:
+    """Return outputs [steps, n, units] for inputs [steps, n, width], and the state after the last step.
+
+    state [n, state_width] is the state before the first step. Where restart [steps, n] is true an episode
+    starts with the step: what was before is forgotten.
+    """
+    outputs: list[Tensor] = []
+    for step, fresh in zip(x.unbind(0), restart.unbind(0), strict=True):
+      state = state.masked_fill(fresh.unsqueeze(-1), 0)
+      if isinstance(self.cell, nn.LSTMCell):
+        hidden, inner = state.chunk(2, dim=-1)
+        state = torch.cat(self.cell(step, (hidden, inner)), dim=-1)
+      else:
+        state = self.cell(step, state)
+      outputs.append(state[:, : self.units])
+    return torch.stack(outputs), state
+
+
+class Trunk(nn.Module):
+  """Memory, where there is one, in full precision, and hidden layers: one observation group to features."""
+
+  def __init__(self, width: int, ppo: PPO) -> None:
+    super().__init__()
+    self.recall = None if ppo.recurrent is Memory.none else Recall(ppo.recurrent, width, ppo.recurrent_units)
+    self.state_width = 0 if self.recall is None else self.recall.state_width
+    width = width if self.recall is None else self.recall.units
     layers: list[nn.Module] = []
-    for units in hidden:
-      layers += [_linear(width, units, gain=math.sqrt(2)), ACTIVATIONS[activation]()]
+    for units in ppo.hidden:
+      norm = [nn.LayerNorm(units)] if ppo.layer_norm else []
+      layers += [linear(width, units, gain=math.sqrt(2)), *norm, ACTIVATIONS[ppo.activation]()]
       width = units
-    super().__init__(*layers)
+    self.layers = nn.Sequential(*layers)
     self.width = width
 
+  def forward(self, x: Tensor, state: Tensor, restart: Tensor) -> tuple[Tensor, Tensor]:
+    """Return features [steps, n, hidden[-1]] and the state after the last step; see Recall."""
+    rounded = x.dtype is torch.bfloat16
+    if self.recall is not None:
+      x, state = self.recall(x.to(state.dtype), state, restart)
+    with torch.autocast(x.device.type, torch.bfloat16, enabled=rounded):
+      return self.layers(x).to(state.dtype), state
 
-def _linear(inputs: int, outputs: int, gain: float) -> nn.Linear:
-  """Return a layer with orthogonal weights and no bias at the start (Saxe et al. 2013)."""
-  layer = nn.Linear(inputs, outputs)
-  nn.init.orthogonal_(layer.weight, gain)
-  nn.init.zeros_(layer.bias)
-  return layer
+
+class Output(NamedTuple):
+  """What the network says of observations [steps, n]."""
+
+  policy: Distribution  # of the actions
+  value: Value  # in normalised units
+  state: Tensor  # [n, state_width] after the last step
 
 
 class ActorCritic(nn.Module):
-  """Hidden layers (one trunk, or one each) in the chosen precision below linear heads in float32 or float64.
+  """Trunks (one, or one each for actor and critic) below heads in float32 or float64.
 
-  Inputs are normalised observation groups in `input_dtype`: "policy" for the actor, "critic" (where the
-  environment has it) for the critic. The value is in normalised units.
+  Observations are normalised groups [steps, n, width] in `input_dtype`: "policy" for the actor, "critic"
+  (where the environment has it) for the critic. With a memory the steps are consecutive ones of n
+  environments, state [n, state_width] is from before the first, and restart [steps, n] marks where an episode
+  starts; without one the steps are independent, and state_width is 0.
   """
 
-  def __init__(self, obs_dims: Mapping[str, int], num_actions: int, ppo: PPO, precision: Precision) -> None:
+  def __init__(
+    self,
+    obs_dims: Mapping[str, int],
+    num_actions: int,
+    choices: tuple[int, ...],
+    ppo: PPO,
+    precision: Precision,
+  ) -> None:
     super().__init__()
     self.critic_group = "critic" if "critic" in obs_dims else "policy"
     self.shared = ppo.shared and self.critic_group == "policy"
-    self.actor = Core(obs_dims["policy"], ppo.hidden, ppo.activation)
-    self.critic = self.actor if self.shared else Core(obs_dims[self.critic_group], ppo.hidden, ppo.activation)
-    self.mean = _linear(self.actor.width, num_actions, gain=0.01)  # small: the first policy is all noise
-    self.value = _linear(self.critic.width, 1, gain=1.0)
-    self.log_std = nn.Parameter(torch.full((num_actions,), ppo.log_std_init))
-    self.log_std_min = ppo.log_std_min
+    self.actor = Trunk(obs_dims["policy"], ppo)
+    self.critic = self.actor if self.shared else Trunk(obs_dims[self.critic_group], ppo)
+    self.head = action_head(self.actor.width, num_actions, choices, ppo)
+    self.value = value_head(self.critic.width, ppo)
+    self.widths = [self.actor.state_width, 0 if self.shared else self.critic.state_width]
+    self.state_width = sum(self.widths)
     self.dtype = torch.float64 if precision is Precision.float64 else torch.float32  # of weights and outputs
     self.input_dtype = torch.bfloat16 if precision is Precision.bf16 else self.dtype
     self.to(self.dtype)
 
-  def forward(self, obs: Mapping[str, Tensor]) -> tuple[Gaussian, Tensor]:
-    """Return the distribution of the actions [n, num_actions] and the value [n]."""
-    hidden = self._run(self.actor, obs["policy"])
-    latent = hidden if self.shared else self._run(self.critic, obs[self.critic_group])
-    return Gaussian(self.mean(hidden), self.log_std), self.value(latent).squeeze(-1)
+  def forward(self, obs: Obs, state: Tensor, restart: Tensor) -> Output:
+    """Return the distribution of the actions, the values, and the state after the last step."""
+    own, others = state.split(self.widths, dim=-1)
+    features, own = self.actor(obs["policy"], own, restart)
+    if self.shared:
+      return Output(self.head(features), self.value(features), own)
+    latent, others = self.critic(obs[self.critic_group], others, restart)
+    return Output(self.head(features), self.value(latent), torch.cat([own, others], dim=-1))
 
-  def act(self, obs: Mapping[str, Tensor]) -> Tensor:
-    """Return the mean action [n, num_actions]."""
-    return self.mean(self._run(self.actor, obs["policy"]))
+  def act(self, obs: Obs, state: Tensor, restart: Tensor) -> tuple[Distribution, Tensor]:
+    """Return the distribution of the actions, and the actor's part of the state after the last step."""
+    features, state = self.actor(obs["policy"], state[:, : self.widths[0]], restart)
+    return self.head(features), state
 
-  def evaluate(self, obs: Mapping[str, Tensor]) -> Tensor:
-    """Return the value [n]."""
-    return self.value(self._run(self.critic, obs[self.critic_group])).squeeze(-1)
-
-  def _run(self, core: Core, x: Tensor) -> Tensor:
-    with torch.autocast(x.device.type, torch.bfloat16, enabled=self.input_dtype is torch.bfloat16):
-      return core(x).to(self.dtype)
-
-  @torch.no_grad()
-  def project(self) -> None:
-    """Keep the standard deviation at or above its floor; gradients still flow at the floor."""
-    self.log_std.clamp_(min=self.log_std_min)
-
-
-class FlatMemory:
-  """One buffer for all weights of a module, and one for all gradients with room for sums behind them.
-
-  One all-reduce then serves gradients and statistics, and the optimiser sees a single tensor.
-  """
-
-  def __init__(self, module: nn.Module, extra: int) -> None:
-    parameters = list(module.parameters())
-    sizes = [-(-p.numel() // ALIGNMENT) * ALIGNMENT for p in parameters]
-    self.weights = nn.Parameter(parameters[0].new_zeros(sum(sizes)))
-    self.reduced = torch.zeros_like(
-      self.weights.new_empty(sum(sizes) + extra)
-    )  # gradient, then the extra sums
-    self.gradient, self.extra = self.reduced.split([sum(sizes), extra])
-    self.weights.grad = self.gradient
-    pieces = zip(parameters, self.weights.data.split(sizes), self.gradient.split(sizes), strict=True)
-    for parameter, weight, gradient in pieces:
-      parameter.data = weight[: parameter.numel()].view_as(parameter).copy_(parameter.data)
-      parameter.grad = gradient[: parameter.numel()].view_as(parameter)
+  def evaluate(self, obs: Obs, state: Tensor, restart: Tensor) -> Tensor:
+    """Return the values [steps, n], the state left as it is."""
+    others = state[:, self.state_width - self.critic.state_width :]
+    return self.value(self.critic(obs[self.critic_group], others, restart)[0]).value

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from gpurobot.distributed import World
-
 EPSILON = 1e-5  # added to the variance
 BOUND = 5.0  # of normalised observations, in standard deviations
 
@@ -19,16 +17,17 @@ def symlog(x: Tensor) -> Tensor:
 class Moments:
   """Mean and variance of `width` quantities over all samples merged so far.
 
-  `accumulate` collects samples aside; only `merge` changes what `normalize` and `denormalize` use, so the
-  moments stay frozen during a rollout and its update. Before the first merge they are 0 and 1.
+  `accumulate` collects samples aside, in `pending`; once that is summed over the ranks, `merge` adds it. Only
+  then changes what `normalize` and `denormalize` use: the moments stay frozen during a rollout and its
+  update. Before the first merge they are 0 and 1.
   """
 
   def __init__(self, width: int, device: torch.device, dtype: torch.dtype = torch.float32) -> None:
     self.count = torch.zeros(1, dtype=torch.float64, device=device)
     self.mean = self.count.new_zeros(width)
     self.m2 = self.count.new_zeros(width)  # sum of squared deviations from the mean
-    # Of this rank since the last merge: count, sum and sum of squares of (sample - mean).
-    self._new = self.count.new_zeros(1 + 2 * width)
+    # Since the last merge: count, sum and sum of squares of (sample - mean).
+    self.pending = self.count.new_zeros(1 + 2 * width)
     self._shift = torch.zeros(width, dtype=dtype, device=device)
     self._scale = torch.ones(width, dtype=dtype, device=device)
 
@@ -36,6 +35,11 @@ class Moments:
   def variance(self) -> Tensor:
     """The population variance [width], 1 before the first merge."""
     return torch.where(self.count > 0, self.m2 / self.count.clamp(min=1), torch.ones_like(self.m2))
+
+  @property
+  def unit(self) -> tuple[Tensor, Tensor]:
+    """Shift and scale [width] of the normalised quantities."""
+    return self._shift, self._scale
 
   def normalize(self, x: Tensor) -> Tensor:
     """Return (x - mean) / std of samples [..., width]."""
@@ -50,18 +54,22 @@ class Moments:
     # Deviations from the frozen mean are small numbers: their squares sum without cancellation.
     deviation = x.to(torch.float64) - self.mean
     weight = weight.to(torch.float64)
-    self._new += torch.cat([weight.sum(0, keepdim=True), weight @ deviation, weight @ deviation.square()])
+    self.pending += torch.cat([weight.sum(0, keepdim=True), weight @ deviation, weight @ deviation.square()])
 
-  def merge(self, world: World) -> None:
-    """Add what all ranks have collected, exactly for any split of it (Chan, Golub and LeVeque 1979)."""
+  def forget(self) -> None:
+    """Drop what is pending."""
+    self.pending.zero_()
+
+  def merge(self) -> None:
+    """Add what is pending, exactly for any split of it (Chan, Golub and LeVeque 1979)."""
     width = self.mean.numel()
-    n, first, second = world.sum_(self._new).split([1, width, width])
+    n, first, second = self.pending.split([1, width, width])
     delta = first / n.clamp(min=1)
     total = (self.count + n).clamp(min=1)
     self.m2 += second - first * delta + delta.square() * (self.count * n / total)
     self.mean += delta * (n / total)
     self.count += n
-    self._new.zero_()
+    self.forget()
     self._refresh()
 
   def _refresh(self) -> None:
@@ -107,10 +115,25 @@ class Observations:
     for group, moments in self.moments.items():
       moments.accumulate(obs[group], weight)
 
-  def merge(self, world: World) -> None:
-    """Add what all ranks have collected."""
+  def merge(self) -> None:
+    """Add what is pending."""
     for moments in self.moments.values():
-      moments.merge(world)
+      moments.merge()
+
+  def clipped(self, x: Tensor) -> Tensor:
+    """Return the share of prepared observations that lie at the bound, a scalar."""
+    return (x.abs() >= BOUND).to(torch.float32).mean()
+
+  def reflect(self, x: Tensor, index: Tensor, sign: Tensor) -> Tensor:
+    """Return prepared observations of the group "policy" [..., width] as their mirror image is prepared.
+
+    The image of raw observations is sign * raw[..., index].
+    """
+    if not self.enabled:
+      return x[..., index] * sign.to(x.dtype)
+    moments = self.moments["policy"]
+    image = moments.denormalize(x.to(self.dtypes[0]))[..., index] * sign
+    return moments.normalize(image).clamp_(-BOUND, BOUND).to(x.dtype)
 
   def state_dict(self) -> dict[str, dict[str, Tensor]]:
     """Return the moments of each group."""

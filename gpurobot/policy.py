@@ -12,18 +12,26 @@ from gpurobot.normalize import Observations
 
 
 class Policy:
-  """The deterministic policy of a checkpoint: the mean action."""
+  """The policy of a checkpoint without noise, with a memory of `num_envs` environments if it has one."""
 
-  def __init__(self, saved: Mapping[str, Any], ppo: PPO, device: torch.device) -> None:
+  def __init__(self, saved: Mapping[str, Any], ppo: PPO, num_envs: int, device: torch.device) -> None:
     """Rebuild network and moments from the "learner" part of a checkpoint."""
     precision = resolve(ppo.precision, device)
-    self.network = ActorCritic(saved["obs_dims"], saved["num_actions"], ppo, precision).to(device)
+    dims = saved["obs_dims"]
+    self.network = ActorCritic(dims, saved["num_actions"], tuple(saved["choices"]), ppo, precision).to(device)
     self.network.load_state_dict(saved["network"])
     dtypes = (self.network.dtype, self.network.input_dtype)
-    self.observations = Observations(saved["obs_dims"], device, dtypes, ppo.normalize_obs)
+    self.observations = Observations(dims, device, dtypes, ppo.normalize_obs)
     self.observations.load_state_dict(saved["observations"])
+    self._state = torch.zeros(num_envs, self.network.state_width, dtype=self.network.dtype, device=device)
 
   @torch.no_grad()
-  def __call__(self, obs: Mapping[str, Tensor]) -> Tensor:
-    """Return actions [num_envs, num_actions], float32, for observation groups."""
-    return self.network.act(self.observations(obs)).float()
+  def __call__(self, obs: Mapping[str, Tensor], restart: Tensor) -> Tensor:
+    """Return actions [num_envs, num_actions], float32 or int64, for observation groups.
+
+    restart [num_envs] bool: where an episode starts with these observations.
+    """
+    batch = {group: x.unsqueeze(0) for group, x in self.observations(obs).items()}
+    policy, state = self.network.act(batch, self._state, restart.unsqueeze(0))
+    self._state[:, : state.shape[1]] = state
+    return policy.action(policy.mode()).squeeze(0)

@@ -1,10 +1,11 @@
-"""The samples of one iteration: [horizon, num_envs] storage, advantages, minibatches, episode statistics."""
+"""The samples of one iteration: [horizon, num_envs] storage, advantages, minibatches."""
 
 import torch
 from tensordict import TensorDict, TensorDictBase
 from torch import Tensor
 
 from gpurobot.env import VecEnv
+from gpurobot.network import ActorCritic
 from gpurobot.random import Random
 
 
@@ -27,52 +28,75 @@ def gae(
   return advantage
 
 
+KEPT = ("obs", "restart", "action", "policy", "log_prob", "value", "advantage", "return_", "weight")
+
+
 class Rollout:
   """Storage for the samples of one iteration, allocated once.
 
-  `samples` [horizon, num_envs] holds obs (normalised, in the network's input type), action, mean, log_prob,
-  value (in normalised units), reward (shaped), terminated, truncated and valid.
+  `samples` [horizon, num_envs] holds of the rollout: obs (normalised, in the network's input type), restart
+  (an episode starts with the step), action (a sample of the policy), policy (the parameters of its
+  distribution), log_prob, value (in normalised units), reward (transformed), terminated, truncated and valid;
+  and of what follows: advantage, return_ and weight. Each environment has `sequences` of `sequence` steps
+  that stay together in a minibatch.
   """
 
-  def __init__(self, env: VecEnv, horizon: int, dtype: torch.dtype, input_dtype: torch.dtype) -> None:
-    shape, device = (horizon, env.num_envs), env.device
-    self.horizon = horizon
-
-    def zeros(*width: int, kind: torch.dtype = dtype) -> Tensor:
-      return torch.zeros(*shape, *width, dtype=kind, device=device)
-
+  def __init__(self, env: VecEnv, network: ActorCritic, horizon: int, sequence: int) -> None:
+    """Allocate the storage; the length of a sequence divides the horizon."""
+    self.shape, self.sequence, self.sequences = (horizon, env.num_envs), sequence, horizon // sequence
+    self.device, dtype, head = env.device, network.dtype, network.head
+    numbers = ("log_prob", "value", "reward", "advantage", "return_", "weight")
+    flags = ("restart", "terminated", "truncated", "valid")
     self.samples = TensorDict(
       {
-        "obs": {group: zeros(width, kind=input_dtype) for group, width in env.obs_dims.items()},
-        "action": zeros(env.num_actions),
-        "mean": zeros(env.num_actions),
-        **{name: zeros() for name in ("log_prob", "value", "reward")},
-        **{name: zeros(kind=torch.bool) for name in ("terminated", "truncated", "valid")},
+        "obs": {group: self._zeros(width, kind=network.input_dtype) for group, width in env.obs_dims.items()},
+        "action": self._zeros(env.num_actions, kind=head.sample_dtype or dtype),
+        "policy": self._zeros(head.num_parameters, kind=dtype),
+        **{name: self._zeros(kind=dtype) for name in numbers},
+        **{name: self._zeros(kind=torch.bool) for name in flags},
       },
-      batch_size=shape,
+      batch_size=self.shape,
+    )
+    self._flat = self.samples.select(*KEPT).reshape(-1)  # the same memory
+    self._steps = torch.arange(sequence, device=env.device).unsqueeze(1) * env.num_envs
+    # The network's state before each sequence, [sequences, num_envs, state_width].
+    self.states = torch.zeros(
+      self.sequences, env.num_envs, network.state_width, dtype=dtype, device=env.device
     )
     # One environment's time limits are at least max_episode_steps apart: so many can fall into one rollout.
     slots = -(-horizon // env.max_episode_steps)
-    # Raw, at the time limits of this rollout in their order; what no time limit wrote is never used.
+    # Of the time limits of this rollout in their order: the final observations, raw, and the network's state
+    # before them. What no time limit wrote is never used.
     self.final_obs: dict[str, Tensor] = {
-      group: torch.zeros(slots, env.num_envs, width, device=device) for group, width in env.obs_dims.items()
+      group: torch.zeros(slots, env.num_envs, width, device=env.device)
+      for group, width in env.obs_dims.items()
     }
-    self._used = torch.zeros(env.num_envs, dtype=torch.int64, device=device)  # slots filled
+    self.final_state = self.states.new_zeros(slots, *self.states.shape[1:])
+    self._used = torch.zeros(env.num_envs, dtype=torch.int64, device=env.device)  # slots filled
+
+  def _zeros(self, *width: int, kind: torch.dtype) -> Tensor:
+    return torch.zeros(*self.shape, *width, dtype=kind, device=self.device)
 
   def restart(self) -> None:
     """Begin a new iteration."""
     self._used.zero_()
 
-  def keep_final(self, final_obs: TensorDictBase, truncated: Tensor) -> None:
-    """Keep the final observations where the time limit [num_envs] struck."""
-    for group, kept in self.final_obs.items():
-      for slot, obs in enumerate(kept.unbind(0)):
-        here = (truncated & (self._used == slot)).unsqueeze(-1)
-        torch.where(here, final_obs[group], obs, out=obs)
+  def keep_state(self, t: int, state: Tensor) -> None:
+    """Keep the network's state [num_envs, state_width] before step t, where a sequence starts with it."""
+    if t % self.sequence == 0:
+      self.states[t // self.sequence].copy_(state)
+
+  def keep_final(self, final_obs: TensorDictBase, state: Tensor, truncated: Tensor) -> None:
+    """Keep final observations and the network's state before them where the time limit struck [num_envs]."""
+    for slot, kept_state in enumerate(self.final_state):
+      here = (truncated & (self._used == slot)).unsqueeze(-1)
+      for group, kept in self.final_obs.items():
+        torch.where(here, final_obs[group], kept[slot], out=kept[slot])
+      torch.where(here, state, kept_state, out=kept_state)
     self._used += truncated
 
   def advantages(self, value: Tensor, last: Tensor, final: Tensor, decay: tuple[float, float]) -> Tensor:
-    """Return the advantages [horizon, num_envs], all values in the unit of the shaped reward.
+    """Return the advantages [horizon, num_envs], all values in the unit of the transformed reward.
 
     value [horizon, num_envs]: of each step's observation. last [num_envs]: of the observation after the last
     step. final [slots, num_envs]: of the kept final observations.
@@ -84,74 +108,37 @@ class Rollout:
     done = terminated | truncated
     return gae(self.samples["reward"], value, next_value, done, self.samples["valid"], decay)
 
+  def minibatch(self, rows: Tensor) -> tuple[TensorDictBase, Tensor]:
+    """Return samples [sequence, n], and the states before them, by the rows [n] that `Shuffle` drew.
 
-class Episodes:
-  """Raw returns and lengths: of running episodes, and summed over those that ended since the last `take`."""
-
-  def __init__(self, num_envs: int, device: torch.device) -> None:
-    self.running = torch.zeros(2, num_envs, device=device)  # return, length [steps]
-    self._sums = torch.zeros(
-      3, dtype=torch.float64, device=device
-    )  # return, length, number of ended episodes
-
-  def add(self, reward: Tensor, ended: Tensor, valid: Tensor) -> None:
-    """Count one step of each environment; an episode that ends with an invalid step is dropped."""
-    self.running[0] += torch.where(valid, reward, 0)
-    self.running[1] += 1
-    counted = (ended & valid).to(torch.float64)
-    self._sums[:2] += self.running.to(torch.float64) @ counted
-    self._sums[2] += counted.sum()
-    self.running.masked_fill_(ended | ~valid, 0)
-
-  def take(self) -> Tensor:
-    """Return the sums of return and length and the number of ended episodes [3], and start again."""
-    sums = self._sums.clone()
-    self._sums.zero_()
-    return sums
-
-
-class Means:
-  """Means of named quantities [num_envs] over all steps since the last `take`; the first step names them."""
-
-  def __init__(self, device: torch.device) -> None:
-    self.names: list[str] = []
-    self._sums = torch.zeros(1, dtype=torch.float64, device=device)  # weight, then one sum for each name
-
-  def add(self, values: dict[str, Tensor], weight: Tensor) -> None:
-    """Count one step of each environment, weight [num_envs] bool."""
-    if list(values) != self.names:
-      self.names = list(values)
-      self._sums = self._sums.new_zeros(1 + len(values))
-    rows = torch.stack([torch.ones_like(weight, dtype=torch.float32), *values.values()])
-    self._sums += torch.where(weight, rows, 0).sum(1)
-
-  def take(self) -> Tensor:
-    """Return the sum of weights and the sum of each quantity [1 + len(names)], and start again."""
-    sums = self._sums.clone()
-    self._sums.zero_()
-    return sums
+    Row r is sequence r // num_envs of environment r % num_envs.
+    """
+    num_envs = self.shape[1]
+    first = rows + rows // num_envs * ((self.sequence - 1) * num_envs)  # row of the flattened storage
+    return self._flat[first + self._steps], self.states.flatten(0, 1)[rows]
 
 
 class Shuffle:
-  """Draws minibatches: the same for any number of ranks, equally many samples of every rank in each.
+  """Draws minibatches: the same for any number of ranks, equally many sequences of every rank in each.
 
-  A block is the fewest environments whose samples fill all minibatches evenly; a permutation within each
-  block deals its samples out to the minibatches. Random numbers are keyed by the block's global index.
+  A block is the fewest environments whose sequences fill all minibatches evenly; a permutation within each
+  block deals its sequences out to the minibatches. Random numbers are keyed by the block's global index.
   """
 
-  def __init__(self, horizon: int, minibatches: int, block: int, random: Random) -> None:
-    """Deal out horizon * block samples of each of random's blocks."""
-    self.minibatches, self.random = minibatches, random
+  def __init__(self, sequences: int, minibatches: int, block: int, random: Random) -> None:
+    """Deal out the sequences of each environment in each of random's blocks of environments."""
+    self.random = random
     blocks, device = random.num_envs, random.step.device
-    t = torch.arange(horizon, device=device)
+    sequence = torch.arange(sequences, device=device)
     env = torch.arange(blocks * block, device=device).view(blocks, 1, block)
-    self._samples = (t[:, None] * (blocks * block) + env).flatten(
-      1
-    )  # [blocks, horizon * block]: rows of the storage
+    self._rows = (sequence[:, None] * (blocks * block) + env).flatten(1)  # [blocks, sequences * block]
+    # Of the present epoch: the rows of each minibatch [minibatches, n]; see Rollout.minibatch.
+    self.minibatches = self._rows.new_zeros(minibatches, self._rows.numel() // minibatches)
 
-  def draw(self) -> Tensor:
-    """Return each minibatch's samples, as rows of the flattened storage [minibatches, n], drawn anew."""
+  def draw(self) -> None:
+    """Draw new minibatches."""
     self.random.advance()
-    count = self._samples.shape[1]
+    count = self._rows.shape[1]
     order = self.random.bits("ppo.shuffle", (count,)).argsort(dim=1, stable=True)
-    return self._samples.gather(1, order).unflatten(1, (self.minibatches, -1)).transpose(0, 1).flatten(1)
+    dealt = self._rows.gather(1, order).unflatten(1, (len(self.minibatches), -1))
+    self.minibatches.copy_(dealt.transpose(0, 1).flatten(1))

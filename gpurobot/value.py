@@ -1,5 +1,6 @@
-"""What a critic says about the return: a number, or a distribution over bins; normalised units throughout."""
+"""What a critic says about the return: a number in normalised units, or a distribution over bins."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,8 +11,8 @@ from gpurobot.config import PPO, Critic
 from gpurobot.layers import linear
 from gpurobot.normalize import symlog
 
-BINS = 61  # an odd number: one bin is 0
-REACH = 3.0  # symlog of the outermost bins, which lie at +-19 standard deviations
+BINS = 127  # an odd number: one bin is 0
+REACH = 10.0  # symlog of the outermost bins: transformed rewards do not sum up to 22,025
 
 
 class Value(Protocol):
@@ -46,8 +47,9 @@ class TwohotValue:
 
   @property
   def value(self) -> Tensor:
-    """The expectation [...]."""
-    return self.logits.softmax(-1) @ self.bins
+    """The expectation [...], of each bin and its opposite together: large ones cancel exactly."""
+    p, middle = self.logits.softmax(-1), BINS // 2
+    return (p[..., middle + 1 :] - p[..., :middle].flip(-1)) @ self.bins[middle + 1 :]
 
   def loss(self, return_: Tensor, old_value: Tensor, clip: float) -> Tensor:  # noqa: ARG002 (nothing to clip)
     """Return the cross entropy [nat], [...], with the two bins beside the return.
@@ -69,6 +71,16 @@ class ScalarHead(nn.Module):
     super().__init__()
     self.output = linear(width, 1, gain=1.0)
 
+  @torch.no_grad()
+  def preserve(self, old: Sequence[Tensor], new: Sequence[Tensor]) -> None:
+    """Say the same values as before in a new unit, each given as (shift, scale) of the normalised values.
+
+    Otherwise every value would jump when the moments of the returns move on, the returns, which build on the
+    values, would follow, and the moments them (van Hasselt et al. 2016, arXiv 1602.07714).
+    """
+    self.output.bias.mul_(old[1]).add_(old[0]).sub_(new[0]).div_(new[1])
+    self.output.weight.mul_(old[1]).div_(new[1])
+
   def forward(self, features: Tensor) -> ScalarValue:
     """Return the value."""
     return ScalarValue(self.output(features).squeeze(-1))
@@ -77,7 +89,7 @@ class ScalarHead(nn.Module):
 class TwohotHead(nn.Module):
   """The last layer of a critic: features [..., width] to a TwohotValue, 0 at the start.
 
-  The bins are evenly spaced in symlog: fine around 0, and far beyond what normalised returns reach.
+  The bins are evenly spaced in symlog, fine around 0 and wide far off: returns need no normalisation.
   """
 
   bins: Tensor

@@ -31,7 +31,7 @@ class Counting:
 
 @pytest.mark.parametrize("rounds", [1, 4])
 def test_short_episodes_count_no_more_than_long_ones(rounds):
-  result = evaluate.run(Counting(), lambda _: torch.zeros(3, 1), rounds)
+  result = evaluate.run(Counting(), lambda *_: torch.zeros(3, 1), rounds)
   assert sorted(result.returns.tolist()) == sorted([1.0, 2.0, 3.0] * rounds)
   assert result.lengths.tolist() == result.returns.tolist()
   assert result.metrics["index"] == pytest.approx((0 * 1 + 1 * 2 + 2 * 3) / 6)
@@ -67,7 +67,7 @@ def test_the_policy_is_better_without_noise(trained, capsys):
   found = lines(capsys)
   random = Random(1, 100)
   env = toy.Task(toy.Config(), 100, random=random, training=False)
-  noise = evaluate.run(env, lambda _: torch.randn(100, 2), 1)
+  noise = evaluate.run(env, lambda *_: torch.randn(100, 2), 1)
   assert found["return"] - found["return_interval_95"] > float(noise.returns.mean())
 
 

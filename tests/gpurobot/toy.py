@@ -33,6 +33,8 @@ class Task:
   """Positions [num_envs, 2] move by the action; the reward is minus the distance from the origin."""
 
   num_actions = 2
+  choices = ()
+  mirror = None
   obs_dims: ClassVar = {"policy": 2, "critic": 3}
 
   def __init__(self, config, num_envs, device="cpu", *, random, training=True, simulation=None):
@@ -42,6 +44,7 @@ class Task:
     self.position = torch.zeros(num_envs, 2, device=device)
     self.age = torch.zeros(num_envs, dtype=torch.int64, device=device)
     self.training = training
+    self.begin_part = lambda _part: None
 
   def _observe(self) -> dict[str, torch.Tensor]:
     return {
