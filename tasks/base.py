@@ -97,6 +97,7 @@ class Task(Names):
     self.num_actions: int = len(self.choices) or self.model.nu
     self.max_episode_steps = config.episode_steps
     self.dt: float = config.substeps * self.model.timestep  # control step [s]
+    self.begin_part: Callable[[str], None] = lambda _part: None  # what time goes to from now on
     self._made: list[Tensor] = []
     self._made_to_last: list[Tensor] = []
     self._events: dict[str, Event] = {}
@@ -217,7 +218,9 @@ class Task(Names):
     self._advance()
     self.action.copy_(action if self.choices else action.clamp(-1.0, 1.0))
     self.control()
+    self.begin_part("physics")
     self.sim.step(self.config.substeps)
+    self.begin_part("task")
     self.episode_steps += 1
     self.update()
     terms = {name: self._weights[name] * term.to(torch.float32) for name, term in self.reward().items()}
@@ -307,7 +310,9 @@ class Task(Names):
       self._targets[name].copy_(start)
     for event in self._events.values():
       event.restart(ended)
+    self.begin_part("physics")
     self.sim.forward(ended)
+    self.begin_part("task")
 
   def _happen(self, name: str, event: Event) -> None:
     """Let an event happen where its time has come."""
