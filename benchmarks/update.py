@@ -8,7 +8,7 @@ import itertools
 import math
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -34,6 +34,7 @@ class Table:
 
   def __init__(self, num_envs: int, device: torch.device) -> None:
     self.num_envs, self.device = num_envs, device
+    self.begin_part: Callable[[str], None] = lambda _part: None
     flag = torch.zeros(num_envs, dtype=torch.bool, device=device)
     obs = {"policy": torch.randn(num_envs, OBS, device=device)}
     reward = torch.randn(num_envs, device=device)

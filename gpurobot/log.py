@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from torch.utils.tensorboard import SummaryWriter
 
-from gpurobot.clock import shares
+from gpurobot.board import Board
 from gpurobot.config import Config, to_dict
+from gpurobot.health import Health
+from gpurobot.profile import ITERATIONS, Profile
+from gpurobot.usage import Usage
 
 if TYPE_CHECKING:
   from gpurobot.ppo import Learner
 
-PARTS = ("physics", "policy", "storage", "update")  # of an iteration's time; physics includes the task
+PARTS = ("physics", "policy", "update")  # of an iteration's time, in the console
 COLUMNS = (  # key, heading, format
   ("iteration", "iter", "6d"),
   ("steps", "steps", "12,d"),
@@ -49,9 +51,12 @@ class Log:
     self.last_row: dict[str, float] = {}
     self.last_return: float | None = None  # mean over the episodes of the last interval in which any ended
     self.reached: dict[str, float] = {}  # level of the mean return -> seconds of training
+    self.warnings: list[str] = []
+    self._health = Health(config.ppo, learner.optimizer.limits)
+    self._usage = Usage(learner.env.device)
+    self._profile = Profile(learner, folder) if config.profile and self.main else None
     self._lines = 0
-    self._last = (learner.steps, seconds)
-    self._clock = learner.clock.seconds()
+    self._last = self._counts()
     if self.main:
       self._open()
 
@@ -59,11 +64,11 @@ class Log:
     self.folder.mkdir(parents=True, exist_ok=True)
     self._forget_later_rows()
     plain = to_dict(self.config)
-    self.board = SummaryWriter(self.folder, purge_step=self.learner.steps)
-    self.board.add_text("config", "\n".join(f"    {key}={value}" for key, value in plain.items()))
+    self._board = Board(self.folder, self.learner.steps)
+    self._board.write_text("config", [f"{key}={value}" for key, value in plain.items()], self.learner.steps)
     (self.folder / "config.json").write_text(json.dumps(plain, indent=2) + "\n")
     self.console = Console(highlight=False)
-    self.console.print(self.learner.describe())
+    self.console.print(self.learner.describe(), soft_wrap=True)
     bar = (BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn(), TimeRemainingColumn())
     self.progress = Progress(TextColumn(f"{self.config.task}"), *bar, console=self.console, transient=True)
     self.progress.disable = not self.console.is_terminal
@@ -109,33 +114,56 @@ class Log:
       self.progress.update(self.bar, completed=done)
     if self.learner.iteration % self.config.log_every == 0:
       self.write()
+    table = self._profile and self._profile.step()
+    if table:
+      self.console.print(table, soft_wrap=True)
 
   def write(self) -> None:
     """Read the statistics from the device and write them everywhere; every rank calls."""
     report = self.learner.report()
     numbers = torch.stack([value.detach().double().squeeze() for value in report.values()]).tolist()
-    times = self._times()
+    speed, usage = self._speed(), self._usage.read()
     if not self.main:
       return
     steps, seconds = self.learner.steps, self.seconds
-    spent = seconds - self._last[1]
     row = {"iteration": self.learner.iteration, "steps": steps, "seconds": seconds}
-    row["steps_per_second"] = (steps - self._last[0]) / spent
-    row |= {f"time/{part}": share for part, share in times.items()}
-    row |= dict(zip(report, numbers, strict=True))
-    self._last, self.last_row = (steps, seconds), row
+    row |= speed | dict(zip(report, numbers, strict=True)) | usage
+    self.last_row = row
     self._note_return(row["return"], seconds)
     self._write_line(row)
     self._append(row)
-    for key, value in row.items():
-      if math.isfinite(value):
-        self.board.add_scalar(key, value, steps)
+    self._board.write(row, steps)
+    self._warn(self._health.check(row))
 
-  def _times(self) -> dict[str, float]:
-    """Return the share of each part in the time since the last call."""
-    seconds = self.learner.clock.seconds()
-    found, self._clock = shares(self._clock, seconds), seconds
-    return {part: sum(found[piece] for piece in found if piece.partition("/")[0] == part) for part in PARTS}
+  def _counts(self) -> dict[str, float]:
+    """Return what grows: steps, seconds, iterations, collectives, seconds of each part by its name."""
+    learner = self.learner
+    counts = {"steps": learner.steps, "seconds": self.seconds, "iterations": learner.iteration}
+    counts["collectives"] = learner.world.collectives
+    for piece, seconds in learner.clock.seconds().items():
+      part = piece.partition("/")[0]
+      counts[part] = counts.get(part, 0.0) + seconds
+    return counts
+
+  def _speed(self) -> dict[str, float]:
+    """Return the environment steps per second, and how the time divides, since the last call."""
+    counts, before = self._counts(), self._last
+    self._last = counts
+    parts = {name: count - before.get(name, 0.0) for name, count in counts.items()}
+    steps, seconds, iterations, collectives = (
+      parts.pop(name) for name in ("steps", "seconds", "iterations", "collectives")
+    )
+    speed = {"steps_per_second": steps / seconds, "collectives": collectives / max(iterations, 1)}
+    for part, spent in parts.items():
+      speed[f"time/{part}"] = spent / seconds
+      speed[f"steps_per_second/{part}"] = steps / max(spent, 1e-9)
+    return speed
+
+  def _warn(self, warnings: list[str]) -> None:
+    """Print warnings, and keep them for the summary."""
+    self.warnings += warnings
+    for warning in warnings:
+      self.console.print(f"warning: {warning}", style="yellow", soft_wrap=True)
 
   def _note_return(self, value: float, seconds: float) -> None:
     """Note when the mean return first came to each level of one digit (..., 900, 1000, 2000, ...)."""
@@ -155,13 +183,17 @@ class Log:
       heads = [f"{head:>{width}}" for (_, head, _), width in zip(COLUMNS, widths, strict=True)]
       self.console.print(" ".join(heads), style="bold", soft_wrap=True)
     self._lines += 1
-    self.console.print(" ".join(format(row[key], spec) for key, _, spec in COLUMNS), soft_wrap=True)
+    self.console.print(
+      " ".join(format(row.get(key, math.nan), spec) for key, _, spec in COLUMNS), soft_wrap=True
+    )
 
   def _append(self, row: dict[str, Any]) -> None:
-    """Add a row to metrics.csv."""
-    with (self.folder / "metrics.csv").open("a", newline="") as file:
-      writer = csv.DictWriter(file, list(row))
-      if file.tell() == 0:
+    """Add a row to metrics.csv, whose first row names the columns, in an earlier part of the run too."""
+    with (self.folder / "metrics.csv").open("a+", newline="") as file:
+      file.seek(0)
+      columns = next(csv.reader(file), None)
+      writer = csv.DictWriter(file, columns or list(row), restval="nan", extrasaction="ignore")
+      if columns is None:
         writer.writeheader()
       writer.writerow(row)
 
@@ -171,8 +203,10 @@ class Log:
       self.write()
     if not self.main:
       return
+    if self._profile and not self._profile.done:
+      self._warn([f"profile=true looks at {ITERATIONS} iterations: the run ended before"])
     self.progress.stop()
-    self.board.close()
+    self._board.close()
     row, seconds = self.last_row, self.seconds
     summary = {
       **{key: getattr(self.config, key) for key in ("task", "seed", "num_envs")},
@@ -183,6 +217,7 @@ class Log:
       "return": self.last_return,
       "length": row.get("length"),
       "reached_seconds": self.reached,
+      "warnings": self.warnings,
       "training": self.learner.describe(),
     }
     (self.folder / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")

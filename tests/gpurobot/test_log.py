@@ -1,3 +1,11 @@
+import csv
+import json
+import math
+
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from gpurobot import metrics
 from gpurobot.config import assign, defaults
 from gpurobot.distributed import World
 from gpurobot.log import Log
@@ -47,3 +55,66 @@ def test_a_rank_that_is_not_the_main_one_writes_nothing(tmp_path, monkeypatch, c
   log.close()
   assert not (tmp_path / "run").exists()
   assert capsys.readouterr().out == ""
+
+
+def iterate(log: Log, times: int) -> None:
+  for _ in range(times):
+    log.learner.collect()
+    log.learner.update()
+    log.step()
+
+
+def rows(folder) -> list[dict[str, str]]:
+  with (folder / "metrics.csv").open() as file:
+    return list(csv.DictReader(file))
+
+
+def test_every_column_is_described(tmp_path):
+  log = make_log(tmp_path, log_every=1)
+  iterate(log, 1)
+  log.close()
+  unknown = [column for column in log.last_row if metrics.find(column).tag.startswith("task/")]
+  assert unknown == ["speed"]  # the toy's own
+  board = EventAccumulator(str(tmp_path)).Reload()
+  finite = [column for column, value in log.last_row.items() if math.isfinite(value)]
+  assert set(board.Tags()["scalars"]) == {metrics.find(column).tag for column in finite}
+
+
+def test_the_parts_of_the_time_add_up(tmp_path):
+  log = make_log(tmp_path, log_every=2)
+  iterate(log, 4)
+  row = log.last_row
+  parts = [column for column in row if column.startswith("time/")]
+  assert {"time/task", "time/policy", "time/storage", "time/update"} <= set(parts)
+  assert sum(row[part] for part in parts) == pytest.approx(1, abs=0.02)
+  for part in parts:
+    speed = row[part.replace("time", "steps_per_second")]
+    assert speed * row[part] == pytest.approx(row["steps_per_second"])
+  log.close()
+
+
+def test_a_warning_is_printed_and_kept(tmp_path, capsys):
+  log = make_log(tmp_path, log_every=1, **{"ppo.kl_target": 1e-9})
+  iterate(log, 3)
+  log.close()
+  found = [line for line in capsys.readouterr().out.splitlines() if line.startswith("warning: ")]
+  assert len(found) == 1
+  assert "the policy jumps" in found[0]
+  assert json.loads((tmp_path / "summary.json").read_text())["warnings"] == [
+    found[0].removeprefix("warning: ")
+  ]
+
+
+def test_a_profile_that_the_run_was_too_short_for_is_told(tmp_path, capsys):
+  log = make_log(tmp_path, profile=True)
+  iterate(log, 2)
+  log.close()
+  assert "warning: profile=true looks at 10 iterations: the run ended before" in capsys.readouterr().out
+
+
+def test_rows_keep_the_columns_with_which_the_file_begins(tmp_path):
+  log = make_log(tmp_path)
+  log._append({"iteration": 1, "old": 2.0})
+  log._append({"new": 5.0, "iteration": 2})
+  assert rows(tmp_path) == [{"iteration": "1", "old": "2.0"}, {"iteration": "2", "old": "nan"}]
+  log.close()

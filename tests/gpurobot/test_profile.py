@@ -48,7 +48,7 @@ def test_every_part_of_an_iteration_has_its_share(profiled):
   folder, _ = profiled
   rows = [line.split() for line in (folder / "profile.txt").read_text().split("\n\n")[0].splitlines()]
   shares = {row[0]: float(row[-1].removesuffix("%")) for row in rows}
-  parts = ("physics", "policy", "storage", "update", "other")
+  parts = ("task", "policy", "storage", "update", "other")
   assert sum(shares[part] for part in parts) == pytest.approx(100, abs=0.3)
   assert sum(shares[piece] for piece in ("forward", "backward", "optimizer")) > 0.5 * shares["update"] > 10
 
@@ -57,5 +57,5 @@ def test_the_trace_shows_parts_and_operators(profiled):
   folder, _ = profiled
   events = json.loads((folder / "trace.json").read_text())["traceEvents"]
   names = [event.get("name") for event in events if event.get("ph") == "X"]
-  assert {"policy", "physics", "storage", "update/backward", "aten::addmm"} <= set(names)
-  assert names.count("physics") == 2 * 8
+  assert {"policy", "task", "storage", "update/backward", "aten::addmm"} <= set(names)
+  assert names.count("task") == 2 * 8
