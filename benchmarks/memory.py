@@ -1,0 +1,67 @@
+"""Memory of a long training: python -m benchmarks.memory [key=value ...] for `train.py`.
+
+10,000 iterations of a small Cartpole, every part of the program in them: log, TensorBoard, checkpoints.
+Prints `name: value` lines: the resident memory [MB] after a tenth of the iterations and at the end, growth.
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+import train
+from benchmarks.report import line
+from gpurobot.log import Log
+
+ITERATIONS = 10_000
+SMALL = ["task=cartpole", "num_envs=16", "ppo.horizon=2", "ppo.epochs=1", "log_every=10"]
+MEGA = 1e6
+
+
+def resident() -> float:
+  """Return the memory of this process that is in use [MB]."""
+  pages = int(Path("/proc/self/statm").read_text().split()[1])
+  return pages * os.sysconf("SC_PAGE_SIZE") / MEGA
+
+
+@contextmanager
+def watched() -> Iterator[list[float]]:
+  """Collect the resident memory [MB] after each iteration of a training."""
+  samples: list[float] = []
+
+  class WatchedLog(Log):
+    def step(self) -> None:
+      super().step()
+      samples.append(resident())
+
+  with mock.patch.object(train, "Log", WatchedLog):
+    yield samples
+
+
+def measure(words: list[str]) -> list[float]:
+  """Train by the words; return the resident memory [MB] after each iteration."""
+  with tempfile.TemporaryDirectory() as folder, watched() as samples:
+    train.main([*words, f"run_dir={folder}/run"])
+  return samples
+
+
+def growth(samples: list[float]) -> float:
+  """Return the mean over the last tenth of the samples less that over the second: the first warms up."""
+  tenth = len(samples) // 10
+  return (sum(samples[-tenth:]) - sum(samples[tenth : 2 * tenth])) / tenth
+
+
+def main(argv: list[str]) -> None:
+  """Measure and report."""
+  samples = measure([*SMALL, f"max_iterations={ITERATIONS}", "checkpoint_seconds=5", *argv])
+  line("memory.iterations", len(samples))
+  line("memory.start_mb", samples[len(samples) // 10])
+  line("memory.end_mb", samples[-1])
+  line("memory.growth_mb", growth(samples))
+
+
+if __name__ == "__main__":
+  main(sys.argv[1:])

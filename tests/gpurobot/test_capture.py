@@ -1,0 +1,134 @@
+"""An iteration is fit for a CUDA graph: it reads nothing, and recorded operations repeat it bit by bit."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch.utils._pytree import tree_leaves
+
+from gpurobot import ppo
+from gpurobot.config import assign, defaults
+from gpurobot.distributed import World
+from gpurobot.random import Random
+from tasks import ant, cartpole
+from tests.gpurobot import toy
+from tests.gpurobot.tape import DeviceRead, Tape, TapedGraph, no_reads
+from tests.tasks import shaken_cartpole
+
+ITERATIONS = 4
+
+
+class Switched(cartpole.Task):
+  choices = (3,)  # left, nothing, right
+
+  def symmetry(self):
+    return {}
+
+
+SMALL = {"num_envs": 32, "ppo.horizon": 4, "ppo.hidden": [32], "ppo.epochs": 2, "ppo.minibatches": 2}
+SMALL |= {"env.episode_steps": 10}
+CASES = {
+  "ant": (ant, {}),
+  "ant in bf16": (ant, {"ppo.precision": "bf16"}),
+  "ant, squashed and twohot": (ant, {"ppo.squash": True, "ppo.state_std": True, "ppo.critic": "twohot"}),
+  "cartpole, gru": (cartpole, {"env.see_velocity": False, "ppo.recurrent": "gru"}),
+  "cartpole, lstm": (cartpole, {"ppo.recurrent": "lstm", "ppo.sequence": 2}),
+  "cartpole, mirrored": (cartpole, {"ppo.mirror_coef": 0.5}),
+  "cartpole, shaken": (shaken_cartpole, {"env.kick_seconds_min": 0.02, "env.kick_seconds_max": 0.1}),
+  "cartpole, switched": (SimpleNamespace(Config=cartpole.Config, Task=Switched), {}),
+  "toy, invalid steps": (toy, {"env.finite_below": 1.2}),
+  "toy in float64": (toy, {"ppo.precision": "float64", "ppo.layer_norm": True}),
+  "toy, schedules": (
+    toy,
+    {
+      "ppo.entropy_coef": 0.1,
+      "ppo.entropy_coef_final": 0.0,
+      "ppo.entropy_steps": 2000,
+      "ppo.schedule": "constant",
+    },
+  ),
+}
+every_case = pytest.mark.parametrize(("module", "settings"), CASES.values(), ids=CASES)
+
+
+def make_learner(module, settings: dict[str, object]) -> ppo.Learner:
+  config = assign(defaults(module), SMALL | settings)
+  random = Random(config.seed, config.num_envs)
+  return ppo.Learner(module.Task(config.env, config.num_envs, random=random), config, World())
+
+
+def train(learner: ppo.Learner, iterations: int) -> None:
+  for _ in range(iterations):
+    learner.collect()
+    learner.update()
+
+
+@every_case
+def test_an_iteration_reads_nothing(module, settings):
+  learner = make_learner(module, settings)
+  train(learner, 1)
+  with no_reads():
+    train(learner, 1)
+
+
+def tensors(state: object) -> list[torch.Tensor]:
+  return [leaf.clone() for leaf in tree_leaves(state) if isinstance(leaf, torch.Tensor)]
+
+
+@every_case
+def test_recorded_operations_train_as_python_does(monkeypatch, module, settings):
+  """No number that Python keeps may differ between iterations, and no memory may move."""
+  called = make_learner(module, settings)
+  start = tensors(called.state_dict())
+  train(called, ITERATIONS)
+  graphs: list[TapedGraph] = []
+  monkeypatch.setattr(ppo, "Graph", lambda *words: graphs.append(TapedGraph(*words)) or graphs[-1])
+  taped = make_learner(module, settings)
+  train(taped, ITERATIONS)
+  assert min(graph.calls for graph in graphs if graph.calls) >= ITERATIONS
+  found, expected = (tensors([learner.state_dict(), learner.report()]) for learner in (taped, called))
+  torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
+  moved = [not torch.equal(old, new) for old, new in zip(start, expected, strict=False)]
+  assert sum(moved) > len(start) / 2
+
+
+@pytest.mark.parametrize(
+  "read",
+  [
+    lambda x: x.sum().item(),
+    lambda x: bool(x.any()),
+    lambda x: x.tolist(),
+    lambda x: x.cpu(),
+    lambda x: x.numpy(),
+    lambda x: x[x > 0],
+    lambda x: x.nonzero(),
+    lambda x: x.masked_select(x > 0),
+    lambda x: x.unique(),
+    lambda x: x.new_tensor([1.0, 2.0]),
+    lambda x: x[[0, 1]],
+    lambda x: torch.equal(x, x),
+  ],
+)
+def test_a_read_is_seen(read: Callable[[torch.Tensor], object]):
+  x = torch.ones(3)
+  with no_reads():
+    x[torch.zeros(2, dtype=torch.int64)] *= 2.0
+    with pytest.raises(DeviceRead):
+      read(x)
+
+
+def test_a_tape_shows_what_python_keeps():
+  """A number that Python counts, and memory that is replaced, stay as they were when they were recorded."""
+  count, x, y = 1.0, torch.zeros(2), torch.zeros(2)
+
+  def iteration() -> None:
+    nonlocal count, y
+    x.add_(count)
+    count += 1
+    y = y + x
+
+  with (tape := Tape()):
+    iteration()
+  tape.replay()
+  assert (x[0], y[0]) == (2, 2)  # not 3 and 4
