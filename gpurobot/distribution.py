@@ -50,6 +50,9 @@ class Distribution(Protocol):
   def bounds(self) -> Tensor:
     """Return the squared distance of means beyond +-BOUND, summed over the actions, [...] or a scalar."""
 
+  def spread(self) -> Tensor:
+    """Return the standard deviation, before any squashing, mean over all: a scalar; nan for choices."""
+
 
 def _dot(x: Tensor, weight: Tensor) -> Tensor:
   """Return the sum of x [..., A] * weight [A] or [..., A] over the last dimension."""
@@ -98,6 +101,10 @@ class Gaussian:
   def bounds(self) -> Tensor:
     """Return the squared distance of means beyond +-BOUND, summed over the actions [...]."""
     return functional.softshrink(self.mean, BOUND).square().sum(-1)
+
+  def spread(self) -> Tensor:
+    """Return the standard deviation, mean over all."""
+    return self.log_std.exp().mean()
 
 
 class Squashed(Gaussian):
@@ -177,6 +184,10 @@ class MultiDiscrete:
   def bounds(self) -> Tensor:
     """Return 0: choices have no bounds."""
     return self.parameters.new_zeros(())
+
+  def spread(self) -> Tensor:
+    """Return nan: choices have no standard deviation."""
+    return self.parameters.new_full((), math.nan)
 
 
 class ActionHead(nn.Module):

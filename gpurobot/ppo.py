@@ -113,6 +113,7 @@ class Learner:
 
   def collect(self) -> None:
     """Fill the rollout with the present policy's actions; moments and weights stay as they are."""
+    self.clock.begin("rollout")
     self._run(self._collect)
 
   @torch.no_grad()
@@ -160,6 +161,7 @@ class Learner:
       self._run(self.shuffle.draw)
       self._divergence.zero_()
       for index, rows in enumerate(self.shuffle.minibatches):
+        self.clock.begin("update/minibatch")
         self._rows.copy_(rows)
         self._run(self._differentiate)
         self.clock.begin("update/all-reduce")
@@ -215,13 +217,13 @@ class Learner:
       {
         "explained_variance": 1 - variance / spread,
         "value/mean": self.value_moments.denormalize(self.rollout.samples["value"]).mean(),
+        "action/std": self.network.head.old(self.rollout.samples["policy"]).spread(),
         "obs/clipped": self.observations.clipped(self.rollout.samples["obs", "policy"]),
       }
     )
 
   def _differentiate(self) -> None:
     """Find the gradient of this rank's part of a minibatch."""
-    self.clock.begin("update/gather")
     batch, state = self.rollout.minibatch(self._rows)
     self.optimizer.clear()
     self.clock.begin("update/forward")

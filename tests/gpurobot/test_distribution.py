@@ -46,6 +46,7 @@ def test_gaussian_agrees_with_torch(state_std):
   close(own.entropy(), theirs.entropy())
   close(own.divergence(other), kl_divergence(theirs, other_theirs))
   assert torch.equal(own.action(sample), sample.float())
+  close(own.spread(), theirs.stddev.mean())
 
 
 @pytest.mark.parametrize("state_std", [False, True])
