@@ -18,12 +18,11 @@ def main(argv: list[str]) -> None:
   world.use_threads(settings.threads)
   device, num_envs = world.device(settings.device), config.share(settings, world.size)
   random = Random(settings.seed, num_envs, world.rank * num_envs, device)
-  env = task.Task(settings.env, num_envs, device, random=random, training=True)
-  learner = Learner(env, settings, world)
-
   try:
+    env = task.Task(settings.env, num_envs, device, random=random, training=True)
+    learner = Learner(env, settings, world)
     seconds = checkpoint.restore(settings, learner)
-  except checkpoint.CheckpointError as error:
+  except ValueError as error:  # a mistake in task, robot, settings or checkpoint
     cli.fail(str(error), world)
 
   name = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{settings.seed}"

@@ -38,7 +38,8 @@ class Optimizer:
     self.scale = rate_scale(ppo, num_envs)
     self.limits = (ppo.lr_min * self.scale, ppo.lr_max * self.scale)
     self.rate = torch.full((), ppo.lr * self.scale, device=self.weights.device)
-    self._adam = torch.optim.Adam([self.weights], lr=self.rate, eps=1e-8, fused=True)
+    capturable = self.weights.is_cuda  # by a graph
+    self._adam = torch.optim.Adam([self.weights], lr=self.rate, eps=1e-8, fused=True, capturable=capturable)
     # Where it is 1 the fused step leaves all as it is; torch's own GradScaler asks for that in this way too.
     self._found_inf = torch.zeros((), device=self.weights.device)
     vars(self._adam)["found_inf"] = self._found_inf
