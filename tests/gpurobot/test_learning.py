@@ -1,0 +1,210 @@
+"""Small problems whose best return is known, learned through the whole trainer with margins no seed crosses.
+
+Each test says what ten seeds, 0 ... 9, reached.
+"""
+
+import math
+
+import pytest
+import torch
+from tensordict import TensorDict
+
+import tasks
+from gpurobot import evaluate
+from gpurobot.config import PPO, Config, Critic, Memory, RewardTransform, assign, defaults
+from gpurobot.distributed import World
+from gpurobot.policy import Policy
+from gpurobot.ppo import Learner
+from gpurobot.random import Random
+
+CPU = torch.device("cpu")
+
+
+class Env:
+  """What the environments here share as a VecEnv: one observation group, and nothing to save."""
+
+  device, choices, mirror = CPU, (), None
+
+  def __init__(self, num_envs: int, width: int, num_actions: int):
+    self.num_envs, self.num_actions, self.obs_dims = num_envs, num_actions, {"policy": width}
+    self.random = Random(1, num_envs)
+
+  def entries(self, **values):
+    no = torch.zeros(self.num_envs, dtype=torch.bool)
+    flags = {"terminated": no, "truncated": no, "valid": ~no}
+    return TensorDict(flags | values | {"reward_terms": {}, "metrics": {}}, [self.num_envs])
+
+  def counters(self):
+    return {}
+
+  def state_dict(self):
+    return {}
+
+
+class Bandit(Env):
+  """One step an episode: the best action is the observation, or the choice with the highest score in it."""
+
+  max_episode_steps = 1
+
+  def __init__(self, num_envs: int, choices: tuple[int, ...] = ()):
+    super().__init__(num_envs, sum(choices) or 2, len(choices) or 2)
+    self.choices = choices
+
+  def reset(self):
+    self.random.advance()
+    self.shown = self.random.uniform("shown", (self.obs_dims["policy"],), -0.8, 0.8)
+    return TensorDict({"policy": self.shown}, [self.num_envs])
+
+  def step(self, action):
+    if self.choices:
+      best = torch.stack([scores.argmax(1) for scores in self.shown.split(self.choices, 1)], 1)
+      reward = (action == best).float().mean(1)
+    else:
+      reward = -(action.clamp(-1, 1) - self.shown).square().sum(1)
+    final = {"policy": self.shown}
+    ended = torch.ones(self.num_envs, dtype=torch.bool)
+    return self.entries(obs=self.reset(), final_obs=final, reward=reward, terminated=ended)
+
+
+class Pendulum(Env):
+  """Swing a rod up and hold it, as Gymnasium's Pendulum-v1; episodes end by their time limit alone."""
+
+  max_episode_steps = 200
+
+  def __init__(self, num_envs: int, training: bool):
+    super().__init__(num_envs, 3, 1)
+    self.age = self.random.uniform("phase", (), 0, self.max_episode_steps).long() * training
+
+  def observe(self):
+    obs = torch.stack([self.angle.cos(), self.angle.sin(), self.speed], 1)
+    return TensorDict({"policy": obs}, [self.num_envs])
+
+  def reset(self):
+    self.angle, self.speed = self.random.uniform("start", (2,), -1.0, 1.0).unbind(1)
+    self.angle = math.pi * self.angle
+    return self.observe()
+
+  def step(self, action):
+    self.random.advance()
+    torque = 2 * action[:, 0].clamp(-1, 1)
+    upright = torch.remainder(self.angle + math.pi, 2 * math.pi) - math.pi
+    reward = -(upright.square() + 0.1 * self.speed.square() + 0.001 * torque.square())
+    self.speed = (self.speed + 0.05 * (15 * self.angle.sin() + 3 * torque)).clamp(-8, 8)
+    self.angle = self.angle + 0.05 * self.speed
+    self.age += 1
+    truncated = self.age >= self.max_episode_steps
+    final, angle, speed = self.observe(), self.angle, self.speed
+    self.reset()
+    self.angle, self.speed = self.angle.where(truncated, angle), self.speed.where(truncated, speed)
+    self.age.masked_fill_(truncated, 0)
+    return self.entries(obs=self.observe(), final_obs=final, reward=reward, truncated=truncated)
+
+
+class Recall(Env):
+  """Say at the end of an episode of three steps what only its first observation showed."""
+
+  max_episode_steps = 3
+
+  def __init__(self, num_envs: int):
+    super().__init__(num_envs, 2, 1)
+    self.age = torch.zeros(num_envs, dtype=torch.int64)
+
+  def observe(self):
+    first, last = self.age == 0, self.age == self.max_episode_steps - 1
+    return TensorDict({"policy": torch.stack([self.cue * first, last.float()], 1)}, [self.num_envs])
+
+  def reset(self):
+    self.cue = self.random.uniform("cue", (), -0.8, 0.8)
+    return self.observe()
+
+  def step(self, action):
+    self.random.advance()
+    self.age += 1
+    ended = self.age == self.max_episode_steps
+    reward = -(action[:, 0].clamp(-1, 1) - self.cue).square() * ended
+    final, cue = self.observe(), self.cue
+    self.reset()
+    self.cue = self.cue.where(ended, cue)
+    self.age.masked_fill_(ended, 0)
+    return self.entries(obs=self.observe(), final_obs=final, reward=reward, terminated=ended)
+
+
+def train(env, config, iterations):
+  learner = Learner(env, config, World())
+  for _ in range(iterations):
+    learner.collect()
+    learner.update()
+  return learner
+
+
+def mean_return(learner, env):
+  """Return the mean return of one episode in each environment, of the policy without noise."""
+  policy = Policy(learner.state_dict(), learner.ppo, env.num_envs, CPU)
+  return float(evaluate.run(env, policy, rounds=1).returns.mean())
+
+
+def bandit(seed, choices=(), **settings):
+  ppo = PPO(hidden=[32, 32], horizon=4, lr=1e-3, reference_minibatch=512, **settings)
+  learner = train(Bandit(256, choices), Config(num_envs=256, seed=seed, ppo=ppo), 60)
+  return mean_return(learner, Bandit(1024, choices))
+
+
+def pendulum(seed, squash):
+  ppo = PPO(hidden=[64, 64], horizon=32, minibatches=4, lr=1e-3, reference_minibatch=2048, squash=squash)
+  ppo.gamma, ppo.gae_lambda, ppo.kl_target = 0.95, 0.9, 0.01
+  ppo.reward_transform, ppo.reward_scale = RewardTransform.scale, 0.1
+  learner = train(Pendulum(256, training=True), Config(num_envs=256, seed=seed, ppo=ppo), 40)
+  return mean_return(learner, Pendulum(256, training=False))
+
+
+def recall(seed, memory):
+  ppo = PPO(hidden=[32], recurrent=memory, recurrent_units=32, lr=1e-3, reference_minibatch=1536)
+  ppo.horizon = 12
+  learner = train(Recall(256), Config(num_envs=256, seed=seed, ppo=ppo), 40)
+  return mean_return(learner, Recall(1024))
+
+
+def cartpole(seed):
+  module = tasks.load("cartpole")
+  config = assign(defaults(module), {"seed": seed, "num_envs": 256})
+
+  def make(num_envs, training):
+    random = Random(seed, num_envs)
+    return module.Task(config.env, num_envs, CPU, random=random, training=training)
+
+  return mean_return(train(make(256, training=True), config, 60), make(128, training=False))
+
+
+@pytest.mark.parametrize("settings", [
+  {}, {"state_std": True}, {"squash": True}, {"squash": True, "state_std": True, "entropy_coef": 1e-4},
+  {"critic": Critic.twohot},
+])  # fmt: skip
+def test_a_bandit_of_continuous_actions(settings):
+  """Action 0 gives -0.43, the best 0."""
+  assert bandit(0, **settings) > -0.02
+
+
+def test_a_bandit_of_choices():
+  """Chance gives 0.42, the best 1."""
+  assert bandit(0, (3, 2)) > 0.9
+
+
+@pytest.mark.parametrize("squash", [False, True])
+def test_a_pendulum_swings_up(squash):
+  """Hanging gives -1200, the best about -150."""
+  assert pendulum(0, squash) > -400
+
+
+@pytest.mark.parametrize("memory", [Memory.gru, Memory.lstm])
+def test_a_memory_recalls(memory):
+  """The best without a memory gives -0.21."""
+  assert recall(0, memory) > -0.02
+
+
+def test_nothing_is_recalled_without_a_memory():
+  assert recall(0, Memory.none) < -0.15
+
+
+def test_cartpole_balances():
+  """The best return is 500."""
+  assert cartpole(0) > 400
