@@ -51,6 +51,7 @@ class Task(base.Task):
     self.feet = self.body_of(*(f"{leg}_foot" for leg in LEGS))
     limits = self.constant(self.model.jnt_range)[[self.model.joint_id(name) for name in joints]]
     self.low, self.high = limits.unbind(1)  # joint ranges [8] [rad]
+    self.middle, self.half = (self.low + self.high) / 2, (self.high - self.low) / 2  # [8] [rad]
     self.home = self.constant(self.model.qpos0)  # [nq]
     self.target = self.constant([self.config.target_distance, 0.0])  # on the floor [m]
     self.before = self.buffer(2)  # the torso on the floor before the action [num_envs, 2] [m]
@@ -58,11 +59,11 @@ class Task(base.Task):
   def initial_state(self) -> dict[str, Tensor]:
     """Start in the home pose, its joints moved a little, within their ranges."""
     offset, speed = self.config.start_angle, self.config.start_velocity
-    qpos = self.home.repeat(self.num_envs, 1)
-    qvel = qpos.new_zeros(self.num_envs, self.model.nv)
-    angles = qpos[:, self.angles] + self.random.uniform("start angles", (8,), -offset, offset)
-    qpos[:, self.angles] = angles.clamp(self.low, self.high)
-    qvel[:, self.speeds] = self.random.uniform("start speeds", (8,), -speed, speed)
+    random = self.random.uniform("start", (2, 8), -1.0, 1.0)
+    qpos = torch.empty_like(self.sim.qpos).copy_(self.home)
+    qvel = torch.zeros_like(self.sim.qvel)
+    qpos[:, self.angles] = (qpos[:, self.angles] + offset * random[:, 0]).clamp(self.low, self.high)
+    qvel[:, self.speeds] = speed * random[:, 1]
     return {"qpos": qpos, "qvel": qvel}
 
   def control(self) -> None:
@@ -135,4 +136,4 @@ class Task(base.Task):
 
   def joint_fraction(self) -> Tensor:
     """Return where each joint is in its range [N, 8]: -1 at the lower limit, 1 at the upper."""
-    return (2 * self.sim.qpos[:, self.angles] - self.high - self.low) / (self.high - self.low)
+    return (self.sim.qpos[:, self.angles] - self.middle) / self.half
