@@ -79,6 +79,7 @@ def signs(ppo: PPO, limits: tuple[float, float]) -> list[Sign]:
       lambda row: row["kl"] > KL_EXPLODED * kl,
       f"the policy jumps: its KL divergence is {{row[kl]:.2g}}, the target {kl:g}; lower ppo.lr, ppo.lr_max "
       "or ppo.epochs",
+      patience=5,  # once in hundreds of iterations a healthy policy jumps too
     ),
     Sign(
       lambda row: adaptive and row["learning_rate"] <= 1.001 * limits[0],

@@ -41,7 +41,6 @@ def test_a_healthy_run_is_not_commented():
 @pytest.mark.parametrize(
   ("row", "cause", "setting"),
   [
-    ({"kl": 0.081}, "the policy jumps: its KL divergence is 0.081, the target 0.008", "ppo.lr"),
     (
       {"kl": math.nan, "value_loss": math.inf},
       "numbers are not finite (KL nan, value loss inf)",
@@ -64,6 +63,7 @@ def test_what_is_wrong_at_once_is_told_once_with_cause_and_setting(row, cause, s
   ("row", "cause", "iterations"),
   [
     ({"explained_variance": -0.1, "value_loss": 0.4}, "the critic explains nothing", 50),
+    ({"kl": 0.081}, "the policy jumps: its KL divergence is 0.081, the target 0.008; lower ppo.lr", 5),
     ({"learning_rate": LIMITS[0]}, "the learning rate is at its lower limit", 20),
     ({"learning_rate": LIMITS[1], "kl": 0.0007}, "the learning rate is at its upper limit", 50),
   ],
