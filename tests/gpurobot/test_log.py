@@ -94,7 +94,7 @@ def test_the_parts_of_the_time_add_up(tmp_path):
 
 
 def test_a_warning_is_printed_and_kept(tmp_path, capsys):
-  log = make_log(tmp_path, log_every=5, **{"ppo.kl_target": 1e-9})
+  log = make_log(tmp_path, log_every=5, **{"ppo.kl_target": 1e-9, "ppo.schedule": "constant"})
   iterate(log, 10)
   log.close()
   found = [line for line in capsys.readouterr().out.splitlines() if line.startswith("warning: ")]
