@@ -1,0 +1,158 @@
+"""What implementations of PPO are known to get wrong, where the test of no single file would notice.
+
+Each test runs whole iterations and looks at what they leave.
+"""
+
+import pytest
+import torch
+
+from gpurobot.distributed import World
+from gpurobot.objective import SUMS, adapt
+from gpurobot.ppo import Learner
+from tests.gpurobot.test_ppo import iterate, learner
+
+
+def record_steps(one: Learner) -> list:
+  """Return a list to which each step of the environment adds what it has returned."""
+  step, steps = one.env.step, []
+  one.env.step = lambda action: steps.append(step(action)) or steps[-1]
+  return steps
+
+
+def record_minibatches(one: Learner) -> list[tuple[dict[str, float], float]]:
+  """Return a list to which each optimiser step adds `loss`'s sums and the rate it takes."""
+  step, found = one.optimizer.step, []
+
+  def record():
+    found.append((dict(zip(SUMS, one.optimizer.sums.tolist(), strict=True)), float(one.optimizer.rate)))
+    step()
+
+  one.optimizer.step = record
+  return found
+
+
+def test_a_row_is_of_one_episode():
+  """Observation, action and reward belong together where an episode ends too; the next row is of the next."""
+  one = learner(**{"env.episode_steps": 3, "ppo.reward_transform": "none"})
+  steps = record_steps(one)
+  one.collect()
+  samples = one.rollout.samples  # the moments are 0 and 1 as yet: observations are raw
+  position = samples["obs", "policy"]
+  reached = position + one.env.config.force * samples["action"].clamp(-1, 1)
+  final = torch.stack([step["final_obs", "policy"] for step in steps]).double()
+  torch.testing.assert_close(final, reached, rtol=0, atol=1e-6)
+  torch.testing.assert_close(samples["reward"], -reached.norm(dim=-1), rtol=0, atol=1e-6)
+  ended = samples["truncated"] | samples["terminated"]
+  assert torch.equal((position[1:] == final[:-1]).all(-1), ~ended[:-1])
+  assert torch.equal(samples["restart"][1:], ended[:-1])
+
+
+def test_nothing_moves_between_rollout_and_first_minibatch():
+  """Neither observation moments nor the policy: its ratios are 1, and only then do they leave 1."""
+  one = iterate(learner(), 3)
+  found = record_minibatches(one)
+  iterate(one, 1)
+  (first, _), (second, _) = found[:2]
+  assert abs(first["kl"]) < 1e-12
+  assert first["clipped"] == 0
+  assert second["kl"] > 1e-6
+
+
+def test_the_rate_moves_once_an_epoch_by_the_mean_divergence():
+  """Not by that of a single minibatch, nor by the very first, which is 0; the target knows no scale."""
+  one = iterate(learner(**{"ppo.reference_minibatch": 32, "ppo.kl_target": 1e-3}), 1)
+  assert one.optimizer.scale == 2
+  found = record_minibatches(one)
+  rates = []
+  for _ in range(6):
+    start = len(found)
+    iterate(one, 1)
+    for epoch in range(start, len(found), one.ppo.minibatches):
+      parts = [sums for sums, _ in found[epoch : epoch + one.ppo.minibatches]]
+      assert len({rate for _, rate in found[epoch : epoch + one.ppo.minibatches]}) == 1
+      counted = parts[epoch == start :]
+      kl = sum(sums["kl"] for sums in counted) / sum(sums["weight"] for sums in counted)
+      rate = torch.tensor(found[epoch][1])
+      rates.append(float(adapt(rate, torch.tensor(kl), 1e-3, one.optimizer.limits)))
+  after = [rate for _, rate in found[one.ppo.minibatches :: one.ppo.minibatches]] + [
+    float(one.optimizer.rate)
+  ]
+  assert after == pytest.approx(rates, rel=1e-6)
+  assert len(set(rates)) > 2
+
+
+@pytest.mark.parametrize("recurrent", ["none", "gru"])
+def test_the_scale_of_rewards_changes_nothing(recurrent):
+  """Values, their clip and their loss are normalised, and advantages standardised.
+
+  The moments of the returns are put where long training would bring them.
+  """
+  weights = []
+  for scale in (1e3, 1e5):
+    words = {"ppo.reward_transform": "scale", "ppo.reward_scale": scale, "ppo.recurrent": recurrent}
+    one = learner(**words, **{"env.episode_steps": 5})
+    moments = {"count": 1e12, "mean": -3 * scale, "m2": 1e12 * scale**2}
+    one.value_moments.load_state_dict({name: torch.tensor([value]) for name, value in moments.items()})
+    weights.append(iterate(one, 3).optimizer.weights.data.clone())
+  torch.testing.assert_close(*weights, rtol=0, atol=1e-7)
+
+
+def test_the_weights_start_by_the_seed_alone():
+  torch.manual_seed(1)
+  one = learner()
+  torch.rand(100)
+  other, third = learner(), learner(seed=1)
+  assert torch.equal(one.optimizer.weights, other.optimizer.weights)
+  assert not torch.equal(one.optimizer.weights, third.optimizer.weights)
+
+
+@pytest.mark.parametrize("recurrent", ["gru", "lstm"])
+def test_an_update_leaves_the_memory_of_the_episodes_alone(recurrent):
+  """Bootstraps and minibatches run the network too."""
+  one = iterate(learner(**{"ppo.recurrent": recurrent, "env.episode_steps": 5}), 1)
+  one.collect()
+  before = one.state.clone()
+  one.update()
+  assert torch.equal(one.state, before)
+  assert (before != 0).any()
+
+
+def test_rounding_of_products_is_a_setting():
+  found = []
+  for tf32 in (True, False):
+    learner(tf32=tf32)
+    found.append(torch.get_float32_matmul_precision())
+  assert found == ["high", "highest"]
+
+
+def test_the_return_told_is_the_raw_one():
+  """Neither scaled nor squashed, and of whole episodes across rollouts."""
+  words = {"ppo.reward_transform": "symlog", "ppo.reward_scale": 0.01}
+  one = learner(**words)
+  steps = record_steps(one)
+  iterate(one, 6)
+  ended, sums, running = 0, torch.zeros(2, dtype=torch.float64), torch.zeros(2, 32)
+  for step in steps:
+    running += torch.stack([step["reward"], torch.ones(32)])
+    over = step["terminated"] | step["truncated"]
+    sums += running[:, over].sum(1)
+    ended += int(over.sum())
+    running[:, over] = 0
+  told = one.report()
+  assert ended == float(told["episodes"]) > 32
+  assert [float(told["return"]), float(told["length"])] == pytest.approx((sums / ended).tolist(), rel=1e-5)
+
+
+def test_collectives_do_not_depend_on_the_data(monkeypatch):
+  """A rank whose samples are all invalid takes part in as many as the others."""
+  counts = []
+  for limit in (9.0, -9.0):  # every transition is finite; none is
+    world = World(size=2)
+    monkeypatch.setattr(torch.distributed, "all_reduce", lambda *_, **__: None)
+    monkeypatch.setattr(torch.distributed, "broadcast", lambda *_, **__: None)
+    one = learner(world, **{"env.finite_below": limit})
+    iterate(one, 2)
+    one.report()
+    counts.append(world.collectives)
+    assert all(torch.isfinite(parameter).all() for parameter in one.network.parameters())
+  assert counts[0] == counts[1] > 0
