@@ -82,7 +82,7 @@ def signs(ppo: PPO, limits: tuple[float, float]) -> list[Sign]:
       patience=5,  # once in hundreds of iterations a healthy policy jumps too
     ),
     Sign(
-      lambda row: adaptive and row["learning_rate"] <= 1.001 * limits[0],
+      lambda row: adaptive and row["learning_rate"] <= 1.001 * limits[0] and row["kl"] > 2 * kl,
       "the learning rate is at its lower limit and the policy still moves too far; lower ppo.epochs or "
       "ppo.lr_min, or raise ppo.kl_target or num_envs",
       patience=20,

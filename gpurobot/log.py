@@ -122,12 +122,11 @@ class Log:
     """Read the statistics from the device and write them everywhere; every rank calls."""
     report = self.learner.report()
     numbers = torch.stack([value.detach().double().squeeze() for value in report.values()]).tolist()
-    speed, usage = self._speed(), self._usage.read()
     if not self.main:
       return
     steps, seconds = self.learner.steps, self.seconds
     row = {"iteration": self.learner.iteration, "steps": steps, "seconds": seconds}
-    row |= speed | dict(zip(report, numbers, strict=True)) | usage
+    row |= self._speed() | dict(zip(report, numbers, strict=True)) | self._usage.read()
     self.last_row = row
     self._note_return(row["return"], seconds)
     self._write_line(row)

@@ -32,6 +32,34 @@ def test_shares_are_of_the_time_between_two_readings():
   assert shares({"a": 5.0}, {"a": 6.0, "b": 3.0}) == {"a": 0.25, "b": 0.75}
 
 
+@pytest.mark.gpu
+def test_on_a_gpu_the_work_counts_and_not_its_launch():
+  clock = Clock(torch.device("cuda"))
+  x = torch.ones(4096, 4096, device="cuda")
+  clock.begin("products")
+  for _ in range(50):
+    torch.mm(x, x)
+  clock.begin("rest")
+  seconds = clock.seconds()
+  assert seconds["products"] > 1e-3 > seconds["rest"]
+
+
+@pytest.mark.gpu
+def test_the_replay_of_a_graph_goes_to_the_part_begun_before():
+  clock = Clock(torch.device("cuda"))
+  x = torch.ones(1024, 1024, device="cuda")
+  torch.mm(x, x)
+  graph = torch.cuda.CUDAGraph()
+  with torch.cuda.graph(graph):
+    clock.begin("captured")
+    torch.mm(x, x)
+  clock.begin("replayed")
+  graph.replay()
+  seconds = clock.seconds()
+  assert seconds["replayed"] > 0
+  assert "captured" not in seconds
+
+
 def test_a_profiler_sees_the_parts_as_ranges_one_after_the_other():
   clock = Clock(torch.device("cpu"))
   with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
