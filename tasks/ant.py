@@ -5,6 +5,7 @@ Observation, reward and termination follow IsaacGymEnvs 1.5.1 (`isaacgymenvs/tas
 taken on the floor (there its atan2 gets z in place of y), and the feet's contact is MuJoCo's, in world axes.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -121,6 +122,21 @@ class Task(base.Task):
   def metrics(self) -> dict[str, Tensor]:
     """Log the torso's speed along x [m/s]."""
     return {"forward_speed": self.sim.qvel[:, 0]}
+
+  def symmetry(self) -> Mapping[str, base.Reflection]:
+    """Exchange the legs at the left and the right; hips turn the other way, ankles the same."""
+    true, axial = [1, -1, 1], [-1, 1, -1]  # a velocity or force; an angular velocity or torque
+    joints = [6, 7, 4, 5, 2, 3, 0, 1], [-1, 1] * 4
+    signs = {"height": [1], "yaw": [-1], "roll": [-1], "bearing": [-1], "up": [1], "heading": [1]}
+    return {
+      **signs,
+      "velocity": true,
+      "angular_velocity": axial,
+      "angles": joints,
+      "speeds": joints,
+      "feet": ([*range(18, 24), *range(12, 18), *range(6, 12), *range(6)], (axial + true) * 4),
+      "action": joints,
+    }
 
   def attitude(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return how the torso is turned: rotation [N, 3, 3], up, heading, bearing [N].

@@ -35,7 +35,10 @@ class Config(base.Config):
   rail_limit: float = option(3.0, "distance of the cart from the middle that ends an episode", "m", low=0)
   start_position: float = option(0.1, "largest offset at the start of an episode", "m, rad", low=0)
   start_velocity: float = option(0.25, "largest speed at the start of an episode", "m/s, rad/s", low=0)
-  see_velocity: bool = option(True, "show the velocities; without them the policy needs a memory")
+  see_velocity: bool = option(
+    True, "show the velocities; without them the policy needs a memory or a history"
+  )
+  history_policy: int = option(1, "observations that the policy sees side by side", low=1)
   reward_upright: float = option(1.0, "weight of one per step")
   reward_angle: float = option(-1.0, "weight of the squared pole angle", "1/rad^2")
   reward_cart_speed: float = option(-0.01, "weight of the cart's speed", "s/m")

@@ -163,6 +163,24 @@ def test_episodes_start_near_home_within_the_joint_ranges(make_task):
   assert task.sim.qpos[:, 2].tolist() == pytest.approx([0.44] * 64)
 
 
+def test_a_mirrored_ant_moves_as_the_mirror_shows(make_task, actions):
+  task, twin = make_task("ant"), make_task("ant")
+  (index, sign), (action_index, action_sign) = task.mirror["policy"], task.mirror["action"]
+  task.reset(), twin.reset()
+  for action in actions(task, 30):
+    for view, base_signs, joints in (
+      ("qpos", [1, -1, 1, 1, -1, 1, -1], task.angles),
+      ("qvel", [1, -1, 1, -1, 1, -1], task.speeds),
+    ):
+      ours, theirs = getattr(task.sim, view), getattr(twin.sim, view)
+      theirs[:, : len(base_signs)] = torch.tensor(base_signs) * ours[:, : len(base_signs)]
+      theirs[:, joints] = action_sign * ours[:, joints][:, action_index]
+    step, mirrored = task.step(action), twin.step(action_sign * action[:, action_index])
+    expected = sign * step["final_obs", "policy"][:, index]
+    torch.testing.assert_close(mirrored["final_obs", "policy"], expected, rtol=1e-3, atol=1e-3)
+  assert step["obs", "policy"][:, task.obs_dims["policy"] - 32 : -8].abs().max() > 0.1  # feet have touched
+
+
 def test_the_same_task_runs_on_mujoco_and_agrees(make_task, actions):
   module = tasks.load("ant")
   ours = make_task("ant", num_envs=4)
