@@ -1,0 +1,43 @@
+"""Ranks as processes of their own, without torchrun: forked from one process that has torch, hence quick."""
+
+import multiprocessing
+import os
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload(["train", "tests.gpurobot.toy", "tasks.ant", "tasks.cartpole"])
+
+
+def launch(size: int, output: Path, work: Callable[..., Any], *args: Any, limit: float = 100.0) -> list[int]:
+  """Do work(*args) on every rank; return their exit statuses, minus the signal of one that was killed.
+
+  What the ranks print goes to the file `output`. Those that are left after `limit` seconds are killed.
+  """
+  with socket.create_server(("127.0.0.1", 0)) as probe:
+    port = probe.getsockname()[1]
+  output.write_text("")
+  ranks = [_FORKS.Process(target=_run, args=(rank, size, port, output, work, args)) for rank in range(size)]
+  for process in ranks:
+    process.start()
+  end = time.monotonic() + limit
+  for process in ranks:
+    process.join(max(0.0, end - time.monotonic()))
+  for process in ranks:
+    process.kill()
+    process.join()
+  return [int(process.exitcode or 0) for process in ranks]
+
+
+def _run(rank: int, size: int, port: int, output: Path, work: Callable[..., Any], args: tuple) -> None:
+  """Be one rank, as torchrun would start it."""
+  named = {"RANK": rank, "WORLD_SIZE": size, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": size}
+  named |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+  os.environ.update({name: str(value) for name, value in named.items()})
+  with output.open("a") as file:
+    os.dup2(file.fileno(), 1)
+    os.dup2(file.fileno(), 2)
+  work(*args)

@@ -1,0 +1,188 @@
+"""Training on several ranks: the numbers of one rank, and no number less where a rule of that is broken."""
+
+import csv
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+import train
+from gpurobot import checkpoint
+from gpurobot.distributed import World
+from gpurobot.optimizer import Optimizer
+from gpurobot.ppo import Learner
+from gpurobot.random import Random
+from tests.gpurobot import toy
+from tests.ranks import launch
+
+TOLD = ("return", "length", "episodes", "kl", "clipped", "policy_loss", "entropy", "learning_rate")
+TOY = (f"task={toy.__file__}", "env.finite_below=1.2")  # some samples are invalid, not equally many anywhere
+# Of fewer than 32 environments on a rank torch sums rows in another order, and the robots part ways in time.
+ANT = ("task=ant", "num_envs=128", "ppo.reference_minibatch=512", "env.episode_steps=40")
+HIDDEN = ("task=cartpole", "num_envs=128", "env.see_velocity=false", "env.episode_steps=40")
+MEMORY = (*HIDDEN, "ppo.recurrent=gru", "ppo.recurrent_units=16", "ppo.minibatches=2", "ppo.sequence=8")
+
+
+def work(words: list[str], breakage: Callable[[], None] | None) -> None:
+  """Train as one of the ranks."""
+  if breakage:
+    breakage()
+  train.main(words)
+
+
+def training(folder: Path, size: int, words: tuple[str, ...], breakage: Callable | None = None) -> dict:
+  """Return all numbers of a training that must not depend on the ranks: weights, moments, what was told."""
+  words = [*words, f"run_dir={folder}", "log_every=1", "threads=1"]
+  output = folder.with_suffix(".txt")
+  assert launch(size, output, work, words, breakage) == [0] * size, output.read_text()
+  state = checkpoint.read(folder)["learner"]
+  assert len(state["ranks"]) == size
+  numbers = dict(state["network"])
+  for name, moments in {**state["observations"], "value": state["value_moments"]}.items():
+    numbers |= {f"{name} {part}": tensor for part, tensor in moments.items()}
+  with (folder / "metrics.csv").open() as file:
+    rows = list(csv.DictReader(file))
+  told = {name: [float(row[name]) for row in rows] for name in TOLD}
+  return numbers | {name: torch.tensor(column, dtype=torch.float64) for name, column in told.items()}
+
+
+def difference(one: dict[str, Tensor], many: dict[str, Tensor]) -> float:
+  """Return the largest difference of all numbers, of large ones relative to them."""
+  assert one.keys() == many.keys()
+  differences = [
+    ((many[name] - value).abs() / value.abs().clamp(min=1)).nan_to_num().max() for name, value in one.items()
+  ]
+  return float(torch.stack([found.double() for found in differences]).max())
+
+
+@pytest.mark.parametrize("task", [ANT, MEMORY], ids=["ant", "memory"])
+def test_ranks_compute_what_one_computes(tmp_path, task):
+  exact = (*task, "ppo.precision=float64", "max_iterations=5")
+  short = (*task, "ppo.precision=float32", "max_iterations=1")
+  for words, bound in ((exact, 1e-9), (short, 1e-5)):
+    one = training(tmp_path / f"one {bound}", 1, words)
+    for size in (2, 4):
+      assert difference(one, training(tmp_path / f"{size} {bound}", size, words)) < bound
+    if words is exact:
+      assert len(one["learning_rate"].unique()) > 1  # there were decisions
+
+
+def replace(method: Callable, other: Callable) -> None:
+  """Put `other(method, *args)` in the place of a method of a class."""
+  owner = getattr(sys.modules[method.__module__], method.__qualname__.split(".")[0])
+  setattr(owner, method.__name__, lambda *args, **options: other(method, *args, **options))
+
+
+def own_start() -> None:
+  """Every rank starts with weights of its own."""
+  replace(World.broadcast_, lambda _method, _world, tensor: tensor)
+  seed = torch.manual_seed
+  torch.manual_seed = lambda number: seed(number + int(os.environ["RANK"]))
+
+
+def local_environments() -> None:
+  """The environments' random numbers are keyed by their index on the rank, not by the global one."""
+  train.Random = lambda seed, num_envs, _offset, device: Random(seed, num_envs, 0, device)
+
+
+def _change_learner(change: Callable[[Learner], None]) -> None:
+  """Change every learner that is built."""
+
+  def build(method: Callable, learner: Learner, *args: object) -> None:
+    method(learner, *args)
+    change(learner)
+
+  replace(Learner.__init__, build)
+
+
+def local_noise() -> None:
+  """The noise of the actions is keyed by the environment's index on the rank."""
+
+  def change(learner: Learner) -> None:
+    learner.random = Random(learner.random.seed, learner.env.num_envs)
+
+  _change_learner(change)
+
+
+def local_minibatches() -> None:
+  """Minibatches are dealt from a rank's whole share, not from blocks of environments."""
+
+  def change(learner: Learner) -> None:
+    shuffle = learner.shuffle
+    shuffle._rows = shuffle._rows.view(1, -1)
+    shuffle.random = Random(shuffle.random.seed, 1, learner.world.rank)
+
+  _change_learner(change)
+
+
+def clip_before_sum() -> None:
+  """The gradient is clipped on each rank, then summed."""
+
+  def reduce(method: Callable, optimizer: Optimizer) -> None:
+    norm = (optimizer.gradient / optimizer.sums[0]).norm()
+    optimizer.gradient.mul_((optimizer.max_norm / norm).clamp(max=1))
+    method(optimizer)
+
+  replace(Optimizer.reduce, reduce)
+
+
+def mean_of_means() -> None:
+  """The gradient is the mean of the ranks' means, though they have unequally many valid samples."""
+
+  def reduce(method: Callable, optimizer: Optimizer) -> None:
+    optimizer.gradient.div_(optimizer.sums[0])
+    method(optimizer)
+    optimizer.gradient.mul_(optimizer.sums[0] / optimizer.world.size)
+
+  replace(Optimizer.reduce, reduce)
+
+
+def local_divergence() -> None:
+  """The learning rate follows the divergence on the own rank."""
+
+  def reduce(method: Callable, optimizer: Optimizer) -> None:
+    mean = optimizer.sums[1] / optimizer.sums[0]
+    method(optimizer)
+    optimizer.sums[1] = mean * optimizer.sums[0]
+
+  replace(Optimizer.reduce, reduce)
+
+
+def _sum_all_but(chosen: Callable[[int, int], bool]) -> None:
+  """Leave out of `World.sum_all_` the tensors whose (place, number of elements of the first) is chosen."""
+
+  def sum_all_(method: Callable, world: World, tensors: list[Tensor]) -> None:
+    first = tensors[0].numel()
+    method(world, [tensor for place, tensor in enumerate(tensors) if not chosen(place, first)])
+
+  replace(World.sum_all_, sum_all_)
+
+
+def local_advantages() -> None:
+  """Advantages are standardised with the rank's own moments."""
+  _sum_all_but(lambda place, first: first == 3 and place == 0)
+
+
+def local_moments() -> None:
+  """Every rank keeps its own moments of observations and returns."""
+  _sum_all_but(lambda place, first: first == 3 and place > 0)
+
+
+def local_statistics() -> None:
+  """The main rank tells of its own episodes."""
+  _sum_all_but(lambda place, first: first == 4 and place == 0)
+
+
+BREAKAGES = (own_start, local_environments, local_noise, local_minibatches, clip_before_sum, mean_of_means)
+BREAKAGES = (*BREAKAGES, local_divergence, local_advantages, local_moments, local_statistics)
+
+
+@pytest.mark.parametrize("breakage", [None, *BREAKAGES], ids=lambda found: getattr(found, "__name__", "none"))
+def test_every_rule_is_needed(tmp_path, breakage):
+  words = (*TOY, "ppo.precision=float64", "max_iterations=5", "ppo.max_grad_norm=0.1")
+  one, two = (training(tmp_path / str(size), size, words, breakage) for size in (1, 2))
+  assert (difference(one, two) < 1e-9) == (breakage is None)
