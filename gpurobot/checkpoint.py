@@ -14,7 +14,7 @@ if TYPE_CHECKING:
   from gpurobot.ppo import Learner
 
 NAME = "checkpoint.pt"
-FORMAT = 1
+FORMAT = 2
 
 
 class CheckpointError(ValueError):

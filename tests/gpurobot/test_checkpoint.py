@@ -54,6 +54,6 @@ def test_what_is_no_checkpoint_is_named(tmp_path):
   (tmp_path / "bad.pt").write_bytes(b"no zip")
   with pytest.raises(CheckpointError, match=r"bad\.pt' is not a readable checkpoint"):
     checkpoint.read(tmp_path / "bad.pt")
-  torch.save({"format": 0}, tmp_path / "old.pt")
-  with pytest.raises(CheckpointError, match="is not a checkpoint of format 1"):
+  torch.save({"format": 1}, tmp_path / "old.pt")
+  with pytest.raises(CheckpointError, match="is not a checkpoint of format 2"):
     checkpoint.read(tmp_path / "old.pt")
