@@ -129,8 +129,8 @@ class Squashed(Gaussian):
     """
     nodes = torch.linspace(-4.8, 4.8, 17, dtype=self.mean.dtype, device=self.mean.device)
     weights = (-0.5 * nodes.square()).softmax(0)
-    spread = -2 * self.log_std.exp().unsqueeze(-1)
-    soft = functional.softplus(torch.addcmul(-2 * self.mean.unsqueeze(-1), spread, nodes)) @ weights
+    mean, std = self.mean.unsqueeze(-1), self.log_std.exp().unsqueeze(-1)
+    soft = functional.softplus(torch.addcmul(-2 * mean, -2 * std, nodes)) @ weights  # mean of softplus(-2 u)
     return super().entropy() + 2 * (math.log(2) - self.mean - soft).sum(-1)
 
   def bounds(self) -> Tensor:

@@ -125,11 +125,13 @@ def test_samples_depend_on_the_environment_alone():
   assert torch.equal(whole[4:], MultiDiscrete(logits(0)[4:], SIZES).sample(Random(0, N - 4, 4)))
 
 
-def test_bounds_by_hand():
+def test_bounds_and_spread_by_hand():
   mean = torch.tensor([[1.6, -2.1, 0.3], [1.1, -1.0, 0.0]])
   close(Gaussian(mean, torch.zeros(3)).bounds(), torch.tensor([0.25 + 1.0, 0.0]), 1e-6)
-  assert float(Squashed(mean, torch.zeros(3)).bounds()) == 0
-  assert float(MultiDiscrete(mean, (3,)).bounds()) == 0
+  close(Gaussian(mean, mean).spread(), mean.exp().mean(), 1e-6)
+  squashed, discrete = Squashed(mean, torch.zeros(3)), MultiDiscrete(mean, (3,))
+  assert [float(squashed.bounds()), float(discrete.bounds()), float(squashed.spread())] == [0, 0, 1]
+  assert math.isnan(float(discrete.spread()))
 
 
 HEADS = [

@@ -14,14 +14,10 @@ def twohot(logits: torch.Tensor) -> TwohotValue:
 
 
 def test_the_scalar_loss_by_hand():
+  """Where that is worse a value counts as 0.2, which is as far as it may move from 0."""
   value = ScalarValue(torch.tensor([1.0, 1.0, 1.0, 0.1]))
   loss = value.loss(torch.tensor([2.0, 0.0, 1.0, 1.0]), torch.zeros(4), 0.2)
-  expected = [
-    0.5 * 1.8**2,
-    0.5 * 1.0,
-    0.5 * 0.8**2,
-    0.5 * 0.9**2,
-  ]  # the value counts as 0.2 where that is worse
+  expected = [0.5 * 1.8**2, 0.5 * 1.0**2, 0.5 * 0.8**2, 0.5 * 0.9**2]
   assert loss.tolist() == pytest.approx(expected, rel=1e-6)
 
 
