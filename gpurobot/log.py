@@ -23,13 +23,13 @@ from gpurobot.usage import Usage
 if TYPE_CHECKING:
   from gpurobot.ppo import Learner
 
-PARTS = ("physics", "policy", "update")  # of an iteration's time, in the console
+PARTS = ("physics", "task", "policy", "update")  # of an iteration's time, in the console
 COLUMNS = (  # key, heading, format
   ("iteration", "iter", "6d"),
   ("steps", "steps", "12,d"),
   ("seconds", "time s", "7.1f"),
   ("steps_per_second", "steps/s", "10,.0f"),
-  *((f"time/{part}", part, "8.0%") for part in PARTS),
+  *((f"time/{part}", part, "7.0%") for part in PARTS),
   ("return", "return", "9.2f"),
   ("length", "length", "7.1f"),
   ("kl", "KL", "8.4f"),
@@ -183,7 +183,7 @@ class Log:
       self.console.print(" ".join(heads), style="bold", soft_wrap=True)
     self._lines += 1
     self.console.print(
-      " ".join(format(row.get(key, math.nan), spec) for key, _, spec in COLUMNS), soft_wrap=True
+      " ".join(format(row.get(key, 0), spec) for key, _, spec in COLUMNS), soft_wrap=True
     )
 
   def _append(self, row: dict[str, Any]) -> None:
