@@ -29,7 +29,7 @@ from gpurobot.distributed import World
 
 PROGRAM = Path(__file__).resolve().parents[1] / "train.py"
 OUTPUT = "output.txt"  # what a run printed, in its folder
-PLACES = ("run_dir", "threads")  # settings that do not make it another run
+PLACES = ("run_dir", "resume", "threads")  # settings that do not make it another run
 RESAMPLES = 10_000  # of the bootstrap
 FIGURES = ("return", "return_low", "return_high", "steps_per_second", "seconds_to_level")
 COLUMNS = ("setting", "runs", "missing", *FIGURES)  # of results.csv
@@ -150,18 +150,20 @@ def check(config: Config, folder: Path) -> None:
 
 def execute(runs: list[Run], jobs: int, say: Callable[[str], None]) -> None:
   """Run all, so many side by side, and say how each ended; an interrupt ends them and starts no more."""
-  interrupt = cli.Interrupt()
+  interrupt, interrupted = cli.Interrupt(), False
   waiting, active = list(runs), list[tuple[Run, subprocess.Popen[bytes]]]()
-  while active or (waiting and not interrupt.requested):
-    while waiting and len(active) < jobs and not interrupt.requested:
+  while active or (waiting and not interrupted):
+    while waiting and len(active) < jobs and not interrupted:
       run = waiting.pop(0)
       active.append((run, start(run)))
     time.sleep(POLL)
-    for run, process in active:
-      if interrupt.requested:
+    if interrupt.requested and not interrupted:
+      interrupted = True
+      for _, process in active:
         process.terminate()  # it saves a checkpoint first
+    for run, process in active:
       if process.poll() is not None:
-        say(f"{run.name}: {ending(run, process.returncode)}")
+        say(f"{run.name}: {'interrupted' if interrupted else ending(run, process.returncode)}")
     active = [(run, process) for run, process in active if process.returncode is None]
 
 
@@ -174,11 +176,9 @@ def start(run: Run) -> subprocess.Popen[bytes]:
 
 def ending(run: Run, status: int) -> str:
   """Say how the process of a run ended."""
-  if status:
+  if not run.is_finished():
     *_, last = ["no output", *(run.folder / OUTPUT).read_text().splitlines()]
     return f"failed with status {status}: {last}"
-  if not run.is_finished():
-    return "interrupted; the same command continues it"
   figures = run.result(level=None)
   return f"return {figures['return']}, {figures['steps']:,} steps in {figures['seconds']:.1f} s"
 
@@ -212,15 +212,17 @@ def compare(runs: list[Run], level: float | None) -> list[dict[str, Any]]:
 
 def summarize(results: list[dict[str, Any]]) -> dict[str, float | None]:
   """Return FIGURES of some runs; the time is None where a run of the middle half never reached the level."""
-  returns, speeds = (
-    np.array([result[name] for result in results]) for name in ("return", "steps_per_second")
-  )
-  times = np.array([result["seconds_to_level"] for result in results], dtype=float)
-  time_ = float(interquartile_mean(np.nan_to_num(times, nan=np.inf)))
-  centre = float(interquartile_mean(returns)), *bootstrap(returns)
-  return dict(
-    zip(FIGURES, (*centre, float(speeds.mean()), time_ if np.isfinite(time_) else None), strict=True)
-  )
+  columns = ("return", "steps_per_second", "seconds_to_level")
+  returns, speeds, times = (np.array([run[name] for run in results], dtype=np.float64) for name in columns)
+  low, high = bootstrap(returns)
+  seconds = float(interquartile_mean(np.nan_to_num(times, nan=np.inf)))
+  return {
+    "return": float(interquartile_mean(returns)),
+    "return_low": low,
+    "return_high": high,
+    "steps_per_second": float(speeds.mean()),
+    "seconds_to_level": seconds if np.isfinite(seconds) else None,
+  }
 
 
 def report(rows: list[dict[str, Any]], folder: Path, console: Console) -> None:
@@ -235,9 +237,9 @@ def report(rows: list[dict[str, Any]], folder: Path, console: Console) -> None:
   for heading in ("runs", "return", "interval", "steps/s", "s to level"):
     table.add_column(heading, justify="right")
   for row in rows:
-    center, low, high, speed, seconds = ("-" if row[n] is None else f"{row[n]:,.6g}" for n in FIGURES)
+    middle, low, high, speed, seconds = ("-" if row[n] is None else f"{row[n]:,.6g}" for n in FIGURES)
     runs = f"{row['runs']} of {row['runs'] + row['missing']}"
-    table.add_row(row["setting"], runs, center, f"{low} ... {high}", speed, seconds)
+    table.add_row(row["setting"], runs, middle, f"{low} ... {high}", speed, seconds)
   console.print(table)
 
 

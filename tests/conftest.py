@@ -1,6 +1,8 @@
 """What every test shares: one torch thread, the checkout's own kernel cache, GPU tests only with a GPU."""
 
 import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 # Both are read once, on import of torch and warp; a test's own subprocesses inherit them. pytest-xdist
@@ -18,3 +20,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
   for item in items:
     if item.get_closest_marker("gpu"):
       item.add_marker(pytest.mark.skip(reason="needs a CUDA device"))
+
+
+@pytest.fixture
+def keep_signal_handlers() -> Iterator[None]:
+  """Give the signals back that a program takes over."""
+  before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+  yield
+  for number, handler in before.items():
+    signal.signal(number, handler)

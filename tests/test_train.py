@@ -20,14 +20,7 @@ from tests.gpurobot import toy
 
 ROOT = Path(__file__).parents[1]
 TOY = f"task={toy.__file__}"
-
-
-@pytest.fixture(autouse=True)
-def keep_signal_handlers():
-  before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-  yield
-  for number, handler in before.items():
-    signal.signal(number, handler)
+pytestmark = pytest.mark.usefixtures("keep_signal_handlers")
 
 
 def run(folder: Path, *words: str) -> dict:

@@ -1,5 +1,3 @@
-import signal
-
 import pytest
 
 from benchmarks import memory
@@ -7,14 +5,7 @@ from tests.gpurobot import toy
 
 ITERATIONS = 100
 LEAK = 1024 * 4 * 8 * ITERATIONS / 1e6  # of 1024 numbers in each of 8 steps [MB]
-
-
-@pytest.fixture(autouse=True)
-def keep_signal_handlers():
-  before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-  yield
-  for number, handler in before.items():
-    signal.signal(number, handler)
+pytestmark = pytest.mark.usefixtures("keep_signal_handlers")
 
 
 def grow(task: str) -> float:
