@@ -27,7 +27,12 @@ PARTS = {"tasks.event", "tasks.names", "tasks.observation"}  # of tasks/base.py 
 # What a file may import beside the standard library; the first pattern that matches its path counts.
 IMPORTS = {
   r"train\.py": {"gpurobot", "tasks", "torch"},
-  r"gpurobot/(doctor|evaluate|export|play|record|replay|sweep)\.py": {*TRAINER, *PACKAGES, "gymnasium", "numpy"},
+  r"gpurobot/(doctor|evaluate|export|play|record|replay|sweep)\.py": {
+    *TRAINER,
+    *PACKAGES,
+    "gymnasium",
+    "numpy",
+  },
   r"gpurobot/board\.py": {*TRAINER, "tensorboard"},
   r"gpurobot/.*": TRAINER,
   r"tasks/__init__\.py": {"tasks"},
