@@ -13,9 +13,10 @@ def test_every_moment_goes_to_the_part_that_began_last():
     clock.begin(part)
     time.sleep(pause)
   seconds = clock.seconds()
-  assert sum(seconds.values()) == pytest.approx(time.perf_counter() - start, abs=1e-3)
+  assert set(seconds) == {"other", "a", "b"}
   assert seconds["a"] >= 0.04
-  assert 0.01 <= seconds["b"] < seconds["a"]
+  assert seconds["b"] >= 0.01
+  assert sum(seconds.values()) <= time.perf_counter() - start
 
 
 def test_the_time_between_two_readings_goes_to_the_present_part():

@@ -24,7 +24,7 @@ def test_utilisation_is_the_share_of_the_cores_that_works(monkeypatch):
   busy = 0.1 / (time.monotonic() - start) / 2
   assert usage.read()["utilisation"] == pytest.approx(busy, rel=0.2)
   time.sleep(0.1)
-  assert usage.read()["utilisation"] < 0.2 * busy
+  assert usage.read()["utilisation"] < 0.5 * busy
 
 
 @pytest.mark.gpu
