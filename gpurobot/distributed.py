@@ -134,7 +134,7 @@ class World:
     )
 
   def _roll_call(self) -> list[int]:
-    """Return the ranks that show up within GRACE, or all as soon as they have."""
+    """Return the ranks that show up within GRACE, or all as soon as they have done so."""
     store = dist.PrefixStore("left", self.store)
     end = time.monotonic() + GRACE
     left: list[int] = []
@@ -143,8 +143,8 @@ class World:
       while len(left) < self.size and time.monotonic() < end:
         time.sleep(0.1)
         left = [rank for rank in range(self.size) if store.check([str(rank)])]
-    except RuntimeError:  # whoever kept the store is gone: the main rank, or torchrun on its machine
-      left = [rank for rank in range(self.size) if rank in (left or [self.rank]) and rank != 0]
+    except RuntimeError:  # who kept the store is gone: the main rank, or torchrun on its machine
+      left = list(range(1, self.size))
     return left
 
   def recall(self) -> str | None:

@@ -2,11 +2,12 @@
 
 import multiprocessing
 import os
-import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from torch.distributed import TCPStore
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["train", "tests.gpurobot.toy", "tasks.ant", "tasks.cartpole"])
@@ -17,10 +18,11 @@ def launch(size: int, output: Path, work: Callable[..., Any], *args: Any, limit:
 
   What the ranks print goes to the file `output`. Those that are left after `limit` seconds are killed.
   """
-  with socket.create_server(("127.0.0.1", 0)) as probe:
-    port = probe.getsockname()[1]
+  store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)  # as torchrun keeps it for them
   output.write_text("")
-  ranks = [_FORKS.Process(target=_run, args=(rank, size, port, output, work, args)) for rank in range(size)]
+  ranks = [
+    _FORKS.Process(target=_run, args=(rank, size, store.port, output, work, args)) for rank in range(size)
+  ]
   for process in ranks:
     process.start()
   end = time.monotonic() + limit
@@ -35,7 +37,7 @@ def launch(size: int, output: Path, work: Callable[..., Any], *args: Any, limit:
 def _run(rank: int, size: int, port: int, output: Path, work: Callable[..., Any], args: tuple) -> None:
   """Be one rank, as torchrun would start it."""
   named = {"RANK": rank, "WORLD_SIZE": size, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": size}
-  named |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+  named |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "TORCHELASTIC_USE_AGENT_STORE": True}
   os.environ.update({name: str(value) for name, value in named.items()})
   with output.open("a") as file:
     os.dup2(file.fileno(), 1)
