@@ -1,7 +1,9 @@
-"""Training on several ranks: the numbers of one rank, and no number less where a rule of that is broken."""
+"""Training on several ranks: the numbers of one, for which every rule is needed; torchrun and restarts."""
 
 import csv
 import os
+import socket
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +21,7 @@ from gpurobot.random import Random
 from tests.gpurobot import toy
 from tests.ranks import launch
 
+ROOT = Path(__file__).parents[1]
 TOLD = ("return", "length", "episodes", "kl", "clipped", "policy_loss", "entropy", "learning_rate")
 TOY = (f"task={toy.__file__}", "env.finite_below=1.2")  # some samples are invalid, not equally many anywhere
 # Of fewer than 32 environments on a rank torch sums rows in another order, and the robots part ways in time.
@@ -35,19 +38,24 @@ def work(words: list[str], breakage: Callable[[], None] | None) -> None:
 
 
 def training(folder: Path, size: int, words: tuple[str, ...], breakage: Callable | None = None) -> dict:
-  """Return all numbers of a training that must not depend on the ranks: weights, moments, what was told."""
+  """Return the numbers of a training on `size` ranks."""
   words = [*words, f"run_dir={folder}", "log_every=1", "threads=1"]
   output = folder.with_suffix(".txt")
   assert launch(size, output, work, words, breakage) == [0] * size, output.read_text()
+  return numbers(folder, size)
+
+
+def numbers(folder: Path, size: int) -> dict[str, Tensor]:
+  """Return all that must not depend on the ranks: weights, moments, and what was told of each iteration."""
   state = checkpoint.read(folder)["learner"]
   assert len(state["ranks"]) == size
-  numbers = dict(state["network"])
+  found = dict(state["network"])
   for name, moments in {**state["observations"], "value": state["value_moments"]}.items():
-    numbers |= {f"{name} {part}": tensor for part, tensor in moments.items()}
+    found |= {f"{name} {part}": tensor for part, tensor in moments.items()}
   with (folder / "metrics.csv").open() as file:
     rows = list(csv.DictReader(file))
   told = {name: [float(row[name]) for row in rows] for name in TOLD}
-  return numbers | {name: torch.tensor(column, dtype=torch.float64) for name, column in told.items()}
+  return found | {name: torch.tensor(column, dtype=torch.float64) for name, column in told.items()}
 
 
 def difference(one: dict[str, Tensor], many: dict[str, Tensor]) -> float:
@@ -186,3 +194,65 @@ def test_every_rule_is_needed(tmp_path, breakage):
   words = (*TOY, "ppo.precision=float64", "max_iterations=5", "ppo.max_grad_norm=0.1")
   one, two = (training(tmp_path / str(size), size, words, breakage) for size in (1, 2))
   assert (difference(one, two) < 1e-9) == (breakage is None)
+
+
+def torchrun(options: list[str], words: list[str], folder: Path) -> subprocess.Popen:
+  """Start train.py under torchrun in a folder; its errors go to a file there."""
+  command = [sys.executable, "-m", "torch.distributed.run", *options, str(ROOT / "train.py"), *words]
+  environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+  with (folder / f"errors{len(list(folder.iterdir()))}.txt").open("w") as errors:
+    return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=errors)
+
+
+MORTAL = """
+import os, signal
+from gpurobot import checkpoint, distributed
+from tests.gpurobot import toy
+from tests.gpurobot.toy import Config, PPO, TRAIN
+
+distributed.GRACE = 1.0
+attempt = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+if attempt == 0:
+  checkpoint.Saver.due = False
+
+class Task(toy.Task):
+  def step(self, action):
+    if os.environ["RANK"] == "1" and int(self.random.step) == (10, 30, None)[attempt]:
+      os.kill(os.getpid(), signal.SIGKILL)
+    return super().step(action)
+"""
+
+
+def test_torchrun_goes_on_where_a_rank_was_killed(tmp_path):
+  """First before there is a checkpoint, then in the fourth iteration after some."""
+  (tmp_path / "mortal.py").write_text(MORTAL)
+  words = ["task=mortal.py", "max_iterations=6", "checkpoint_seconds=0", "log_every=1"]
+  job = torchrun(["--standalone", "--nproc_per_node=2", "--max-restarts=2"], words, tmp_path)
+  assert job.wait(timeout=120) == 0
+  errors = (tmp_path / "errors1.txt").read_text().splitlines()
+  errors = [line.partition(";")[0] for line in errors if line.startswith("error:")]
+  assert errors == ["error: of 2 ranks, rank 1 died or hangs"] * 2
+  (folder,) = (tmp_path / "runs" / "mortal").iterdir()
+  whole = training(tmp_path / "whole", 2, (f"task={toy.__file__}", "max_iterations=6"))
+  assert difference(whole, numbers(folder, 2)) == 0
+
+
+def test_two_torchruns_are_one_training(tmp_path):
+  with socket.create_server(("127.0.0.1", 0)) as probe:
+    port = probe.getsockname()[1]
+  meeting = ["--rdzv_backend=c10d", f"--rdzv_endpoint=127.0.0.1:{port}", "--rdzv_id=7"]
+  words = [*TOY, "max_iterations=2", "log_every=1", "run_dir=run"]
+  jobs = [torchrun(["--nnodes=2", "--nproc_per_node=1", *meeting], words, tmp_path) for _ in range(2)]
+  assert [job.wait(timeout=120) for job in jobs] == [0, 0]
+  together = training(tmp_path / "together", 2, (*TOY, "max_iterations=2"))
+  assert difference(together, numbers(tmp_path / "run", 2)) == 0
+
+
+def test_bad_input_is_told_once_by_all_ranks(tmp_path):
+  job = torchrun(["--standalone", "--nproc_per_node=2"], ["num_envs=65", TOY[0]], tmp_path)
+  assert job.wait(timeout=120) == 1
+  errors = (tmp_path / "errors0.txt").read_text()
+  own, _, of_torchrun = errors.partition("Traceback")
+  assert own.count("error: ") == 1
+  assert "\nerror: num_envs=65 cannot be shared by 2 rank(s) and 2 minibatches" in f"\n{own}"
+  assert 'train.py", line' not in of_torchrun

@@ -1,8 +1,7 @@
-"""The whole program on the toy task: files of a run, resuming, signals, ranks."""
+"""The whole program on the toy task: files of a run, resuming, signals."""
 
 import csv
 import json
-import os
 import re
 import signal
 import subprocess
@@ -140,25 +139,3 @@ def test_bad_input_has_no_traceback(tmp_path):
   assert done.returncode == 2
   assert done.stderr.splitlines()[-1] == "error: unknown key 'num_env'; the nearest is 'num_envs'"
   assert "Traceback" not in done.stderr
-
-
-def torchrun(folder: Path, *words: str) -> dict:
-  command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", "train.py"]
-  environment = os.environ | {"OMP_NUM_THREADS": "1"}
-  command += [TOY, f"run_dir={folder}", *words]
-  subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True, timeout=120)
-  return checkpoint.read(folder)["learner"]
-
-
-@pytest.mark.parametrize(("precision", "iterations", "bound"), [("float64", 4, 1e-9), ("float32", 1, 1e-5)])
-def test_two_ranks_compute_what_one_computes(tmp_path, precision, iterations, bound):
-  words = [f"ppo.precision={precision}", f"max_iterations={iterations}", "env.finite_below=1.2"]
-  one, two = run(tmp_path / "one", *words), torchrun(tmp_path / "two", *words)
-  assert len(two["ranks"]) == 2
-  assert {len(rank["obs"]["policy"]) for rank in two["ranks"]} == {32}
-  for name, weights in one["network"].items():
-    torch.testing.assert_close(two["network"][name], weights, rtol=0, atol=bound)
-  own, other = (state["observations"]["policy"] for state in (one, two))
-  torch.testing.assert_close(other["mean"], own["mean"], rtol=0, atol=bound)
-  assert torch.equal(other["count"], own["count"])
-  assert float(own["count"]) < iterations * 64 * 8  # the ranks had unequally many valid samples
