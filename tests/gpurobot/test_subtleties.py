@@ -6,6 +6,7 @@ Each test runs whole iterations and looks at what they leave.
 import pytest
 import torch
 
+from gpurobot import ppo
 from gpurobot.distributed import World
 from gpurobot.objective import SUMS, adapt
 from gpurobot.ppo import Learner
@@ -58,27 +59,28 @@ def test_nothing_moves_between_rollout_and_first_minibatch():
   assert second["kl"] > 1e-6
 
 
-def test_the_rate_moves_once_an_epoch_by_the_mean_divergence():
-  """Not by that of a single minibatch, nor by the very first, which is 0; the target knows no scale."""
-  one = iterate(learner(**{"ppo.reference_minibatch": 32, "ppo.kl_target": 1e-3}), 1)
+def test_the_rate_moves_once_an_epoch_by_the_mean_divergence(monkeypatch):
+  """Not by that of single minibatches, nor by the very first, which is 0; the target knows no scale."""
+  one = learner(**{"ppo.reference_minibatch": 32, "ppo.kl_target": 1e-3})
   assert one.optimizer.scale == 2
-  found = record_minibatches(one)
-  rates = []
-  for _ in range(6):
-    start = len(found)
-    iterate(one, 1)
-    for epoch in range(start, len(found), one.ppo.minibatches):
-      parts = [sums for sums, _ in found[epoch : epoch + one.ppo.minibatches]]
-      assert len({rate for _, rate in found[epoch : epoch + one.ppo.minibatches]}) == 1
-      counted = parts[epoch == start :]
-      kl = sum(sums["kl"] for sums in counted) / sum(sums["weight"] for sums in counted)
-      rate = torch.tensor(found[epoch][1])
-      rates.append(float(adapt(rate, torch.tensor(kl), 1e-3, one.optimizer.limits)))
-  after = [rate for _, rate in found[one.ppo.minibatches :: one.ppo.minibatches]] + [
-    float(one.optimizer.rate)
-  ]
-  assert after == pytest.approx(rates, rel=1e-6)
-  assert len(set(rates)) > 2
+  found, moves = record_minibatches(one), []
+
+  def record(rate, kl, target, limits):
+    moves.append((float(kl), target))
+    return adapt(rate, kl, target, limits)
+
+  monkeypatch.setattr(ppo, "adapt", record)
+  iterate(one, 2)
+  count = one.ppo.minibatches
+  epochs = [found[start : start + count] for start in range(0, len(found), count)]
+  for index, epoch in enumerate(epochs):
+    first = int(index % one.ppo.epochs == 0)  # there the policy is still the rollout's
+    parts = [sums for sums, _ in epoch[first:]]
+    kl = sum(sums["kl"] for sums in parts) / sum(sums["weight"] for sums in parts)
+    assert moves[index] == pytest.approx((kl, 1e-3), rel=1e-12)
+  rates = [[rate for _, rate in epoch] for epoch in epochs]
+  assert all(len(set(rate)) == 1 for rate in rates)
+  assert len({rate[0] for rate in rates}) > 2
 
 
 @pytest.mark.parametrize("recurrent", ["none", "gru"])
