@@ -1,8 +1,10 @@
 """An iteration is fit for a CUDA graph: it reads nothing, and recorded operations repeat it bit by bit."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 import torch
@@ -53,10 +55,10 @@ CASES = {
 every_case = pytest.mark.parametrize(("module", "settings"), CASES.values(), ids=CASES)
 
 
-def make_learner(module, settings: dict[str, object]) -> ppo.Learner:
+def make_learner(module, settings: dict[str, object], device: str = "cpu") -> ppo.Learner:
   config = assign(defaults(module), SMALL | settings)
-  random = Random(config.seed, config.num_envs)
-  return ppo.Learner(module.Task(config.env, config.num_envs, random=random), config, World())
+  random = Random(config.seed, config.num_envs, 0, device)
+  return ppo.Learner(module.Task(config.env, config.num_envs, device, random=random), config, World())
 
 
 def tensors(state: object) -> list[torch.Tensor]:
@@ -96,6 +98,26 @@ def test_recorded_operations_train_as_python_does(monkeypatch, module, settings)
   found, expected = (tensors(learner.state_dict()) for learner in (taped, called))
   same(found, expected)
   assert not any(map(torch.equal, start, called.network.parameters()))
+
+
+@pytest.mark.parametrize(
+  "settings",
+  [
+    {},
+    {"ppo.recurrent": "gru", "ppo.layer_norm": True},
+    {"ppo.recurrent": "lstm", "ppo.sequence": 2},
+    {"ppo.squash": True, "ppo.state_std": True, "ppo.critic": "twohot"},
+  ],
+)
+def test_an_iteration_stays_on_its_device(monkeypatch, settings):
+  """On the device "meta" tensors have no numbers to read, and none goes together with one of the CPU.
+
+  What torch has not for that device is left out: Adam, and the choice of bf16.
+  """
+  monkeypatch.setattr(torch.optim, "Adam", mock.MagicMock())
+  monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())
+  learner = make_learner(toy, settings, "meta")
+  assert {tensor.device.type for tensor in train(learner, 2)} == {"meta"}
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ class Task:
     self.age.masked_fill_(mask, 0)
 
   def reset(self) -> TensorDict:
-    self._reset(torch.ones(self.num_envs, dtype=torch.bool))
+    self._reset(torch.ones(self.num_envs, dtype=torch.bool, device=self.device))
     if self.training:
       self.age.copy_(self.random.uniform("phase", (), 0, self.max_episode_steps))
     return TensorDict(self._observe(), batch_size=[self.num_envs])
@@ -90,7 +90,7 @@ class Task:
     )
 
   def counters(self) -> dict[str, torch.Tensor]:
-    return {"nonfinite": torch.zeros((), dtype=torch.int64)}
+    return {"nonfinite": torch.zeros((), dtype=torch.int64, device=self.device)}
 
   def state_dict(self) -> dict[str, Any]:
     state = {name: getattr(self, name).clone() for name in ("position", "age")}
