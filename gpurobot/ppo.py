@@ -7,7 +7,7 @@ import torch
 from tensordict import TensorDict, TensorDictBase
 from torch import Tensor
 
-from gpurobot import process
+from gpurobot import process, threads
 from gpurobot.checkpoint import plain
 from gpurobot.clock import Clock
 from gpurobot.config import Config, ConfigError, Memory, Schedule, Switch, block, sequence_length
@@ -70,6 +70,7 @@ class Learner:
     self.shuffle = Shuffle(self.rollout.sequences, ppo.minibatches, block(ppo), dealer)
     self.statistics = Statistics(env.num_envs, device)
     self.iteration = 0
+    self._threads = torch.get_num_threads()  # of large operations
     # Where each environment stands: what it shows, what the network remembers, whether an episode starts.
     self.obs: TensorDictBase = env.reset().clone()
     self.state = torch.zeros(env.num_envs, self.network.state_width, dtype=dtype, device=device)
@@ -97,10 +98,10 @@ class Learner:
     ppo, env = self.ppo, self.env
     sizes = "-".join(map(str, (env.obs_dims["policy"], *ppo.hidden, sum(env.choices) or env.num_actions)))
     memory = "" if ppo.recurrent is Memory.none else f"{ppo.recurrent} {ppo.recurrent_units}, "
-    threads = f" with {torch.get_num_threads()} thread(s)" if env.device.type == "cpu" else ""
+    cores = f" with {torch.get_num_threads()} thread(s)" if env.device.type == "cpu" else ""
     minibatch = self.num_envs * ppo.horizon // ppo.minibatches
     return (
-      f"{self.num_envs} environments on {self.world.size} {env.device.type} rank(s){threads}; "
+      f"{self.num_envs} environments on {self.world.size} {env.device.type} rank(s){cores}; "
       f"network {memory}{sizes} {ppo.activation} {'shared' if self.network.shared else 'separate'}, "
       f"{self.precision}; horizon {ppo.horizon}, {ppo.epochs} epochs of {ppo.minibatches} minibatches of "
       f"{minibatch} samples; learning rate {ppo.lr:g} x {self.optimizer.scale:.3g} "
@@ -114,7 +115,8 @@ class Learner:
   def collect(self) -> None:
     """Fill the rollout with the present policy's actions; moments and weights stay as they are."""
     self.clock.begin("rollout")
-    self._run(self._collect)
+    with threads.use(threads.enough(self.env.num_envs)):
+      self._run(self._collect)
 
   @torch.no_grad()
   def _collect(self) -> None:
@@ -124,7 +126,8 @@ class Learner:
       self.clock.begin("policy")
       obs = self.observations(self.obs)
       batch = {group: x.unsqueeze(0) for group, x in obs.items()}
-      policy, value, state = self._act(batch, self.state, self.restart.unsqueeze(0))
+      with threads.use(self._threads):
+        policy, value, state = self._act(batch, self.state, self.restart.unsqueeze(0))
       self.random.advance()
       action = policy.sample(self.random)
       self.clock.begin("task")

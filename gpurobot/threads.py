@@ -1,0 +1,28 @@
+"""How many CPU threads torch uses for a stretch of work."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+ENVS_PER_THREAD = 8192  # from which on an operation on all environments is worth another thread
+
+
+def enough(num_envs: int) -> int:
+  """Return the threads that pay for operations on so many environments, of those that torch may use.
+
+  Below, the operation is over before another thread has woken: with 4,096 environments Ant's own code takes
+  3 ms per step on one thread and 5 ms on two.
+  """
+  return min(max(1, num_envs // ENVS_PER_THREAD), torch.get_num_threads())
+
+
+@contextmanager
+def use(count: int) -> Iterator[None]:
+  """Let torch use `count` threads within the block."""
+  before = torch.get_num_threads()
+  torch.set_num_threads(count)
+  try:
+    yield
+  finally:
+    torch.set_num_threads(before)
