@@ -52,9 +52,10 @@ class Moments:
   def accumulate(self, x: Tensor, weight: Tensor) -> None:
     """Collect finite samples x [n, width] with weights [n] of 0 or 1 for the next merge."""
     # Deviations from the frozen mean are small numbers: their squares sum without cancellation.
-    deviation = x.to(torch.float64) - self.mean
+    deviation = x.to(torch.float64, copy=True).sub_(self.mean)
     weight = weight.to(torch.float64)
-    self.pending += torch.cat([weight.sum(0, keepdim=True), weight @ deviation, weight @ deviation.square()])
+    first = weight @ deviation
+    self.pending += torch.cat([weight.sum(0, keepdim=True), first, weight @ deviation.square_()])
 
   def forget(self) -> None:
     """Drop what is pending."""
