@@ -182,9 +182,7 @@ class Log:
       heads = [f"{head:>{width}}" for (_, head, _), width in zip(COLUMNS, widths, strict=True)]
       self.console.print(" ".join(heads), style="bold", soft_wrap=True)
     self._lines += 1
-    self.console.print(
-      " ".join(format(row.get(key, 0), spec) for key, _, spec in COLUMNS), soft_wrap=True
-    )
+    self.console.print(" ".join(format(row.get(key, 0), spec) for key, _, spec in COLUMNS), soft_wrap=True)
 
   def _append(self, row: dict[str, Any]) -> None:
     """Add a row to metrics.csv, whose first row names the columns, in an earlier part of the run too."""
