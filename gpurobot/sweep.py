@@ -180,7 +180,12 @@ def ending(run: Run, status: int) -> str:
     *_, last = ["no output", *(run.folder / OUTPUT).read_text().splitlines()]
     return f"failed with status {status}: {last}"
   figures = run.result(level=None)
-  return f"return {figures['return']}, {figures['steps']:,} steps in {figures['seconds']:.1f} s"
+  return f"return {show(figures['return'])}, {figures['steps']:,} steps in {show(figures['seconds'])} s"
+
+
+def show(value: float | None) -> str:
+  """Return a figure as people read it."""
+  return "-" if value is None else f"{value:,.5g}"
 
 
 def interquartile_mean(values: Numbers) -> Numbers:
@@ -237,7 +242,7 @@ def report(rows: list[dict[str, Any]], folder: Path, console: Console) -> None:
   for heading in ("runs", "return", "interval", "steps/s", "s to level"):
     table.add_column(heading, justify="right")
   for row in rows:
-    middle, low, high, speed, seconds = ("-" if row[n] is None else f"{row[n]:,.6g}" for n in FIGURES)
+    middle, low, high, speed, seconds = (show(row[name]) for name in FIGURES)
     runs = f"{row['runs']} of {row['runs'] + row['missing']}"
     table.add_row(row["setting"], runs, middle, f"{low} ... {high}", speed, seconds)
   console.print(table)
