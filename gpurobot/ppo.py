@@ -124,8 +124,8 @@ class Learner:
     self.network.head.remember()
     for t, sample in enumerate(self.rollout.samples.unbind(0)):
       self.clock.begin("policy")
-      obs = self.observations(self.obs)
-      batch = {group: x.unsqueeze(0) for group, x in obs.items()}
+      sample["obs"].update_(self.observations(self.obs))
+      batch = {group: x.unsqueeze(0) for group, x in sample["obs"].items()}
       with threads.use(self._threads):
         policy, value, state = self._act(batch, self.state, self.restart.unsqueeze(0))
       self.random.advance()
@@ -137,7 +137,6 @@ class Learner:
       self.rollout.keep_final(step["final_obs"], state, step["truncated"])
       self.observations.accumulate(self.obs, step["valid"])
       self.statistics.add_step(self.obs["policy"], step)
-      sample["obs"].update_(obs)
       for name, entry in (
         ("restart", self.restart),
         ("action", action.squeeze(0)),

@@ -68,7 +68,7 @@ class Rollout:
     # Of the time limits of this rollout in their order: the final observations, raw, and the network's state
     # before them. What no time limit wrote is never used.
     self.final_obs: dict[str, Tensor] = {
-      group: torch.zeros(slots, env.num_envs, width, device=env.device)
+      group: torch.zeros(slots, width, env.num_envs, device=env.device).mT  # as tasks have them in memory
       for group, width in env.obs_dims.items()
     }
     self.final_state = self.states.new_zeros(slots, *self.states.shape[1:])

@@ -65,8 +65,8 @@ class Extremes:
   def add(self, *tensors: Tensor) -> None:
     """Look at one tensor each; what is not a number is passed over."""
     for extreme, tensor in zip(self.values, tensors, strict=True):
-      low, high = torch.aminmax(tensor)
-      torch.fmax(extreme, torch.stack([-low, high]).to(extreme.dtype), out=extreme)
+      both = torch.stack([-tensor.amin(), tensor.amax()])
+      torch.fmax(extreme, both.to(extreme.dtype), out=extreme)
 
   def restart(self) -> None:
     """Begin anew."""
