@@ -1,9 +1,9 @@
-"""Run every benchmark, or those named: `python -m benchmarks [kernel] [cuda] [engine] [training]`."""
+"""Run every benchmark, or those named: `python -m benchmarks [kernel] [cuda] [engine] [training] [scaling]`."""
 
 import importlib
 import sys
 
-RUNNERS = ("kernel", "cuda", "engine", "training")
+RUNNERS = ("kernel", "cuda", "engine", "training", "scaling")
 
 if __name__ == "__main__":
   for name in sys.argv[1:] or RUNNERS:

@@ -1,0 +1,55 @@
+"""Weak scaling of training Ant: two ranks of one thread, twice the environments, against one rank.
+
+`python -m benchmarks scaling` prints `name: value` lines. The two are measured in turns, each rank on a core
+of its own; other programs on these cores make the figures worthless.
+"""
+
+import csv
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import train
+from benchmarks.report import line
+
+ENVS = 2048  # of each rank
+ITERATIONS = 40  # of each run
+TURNS = 3
+GOAL = 1.85  # times the speed of one rank
+
+
+def speed(ranks: int) -> float:
+  """Train on so many ranks; return environment steps/s, the median over the log's lines after the first."""
+  with tempfile.TemporaryDirectory() as folder:
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={ranks}"]
+    command += ["-m", "benchmarks.scaling", "task=ant", "threads=1", f"num_envs={ENVS * ranks}"]
+    command += [f"max_iterations={ITERATIONS}", "log_every=5", f"run_dir={folder}/run"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
+    with Path(folder, "run", "metrics.csv").open() as file:
+      return statistics.median([float(row["steps_per_second"]) for row in csv.DictReader(file)][1:])
+
+
+def run() -> None:
+  """Print both speeds, in environment steps/s, and their ratio: medians over the turns."""
+  turns = [(speed(1), speed(2)) for _ in range(TURNS)]
+  one, two = (statistics.median(speeds) for speeds in zip(*turns, strict=True))
+  line("scaling.num_envs_of_each_rank", ENVS)
+  line("scaling.one_rank", one)
+  line("scaling.two_ranks", two)
+  line("scaling.ratio", statistics.median(two / one for one, two in turns))
+  line("scaling.goal", GOAL)
+
+
+def be_rank(words: list[str]) -> None:
+  """Train as one of torchrun's ranks, on the core of its number."""
+  cores = sorted(os.sched_getaffinity(0))
+  os.sched_setaffinity(0, {cores[int(os.environ["LOCAL_RANK"])]})
+  train.main(words)
+
+
+if __name__ == "__main__":
+  be_rank(sys.argv[1:])
