@@ -1,4 +1,4 @@
-"""Run every benchmark, or those named: `python -m benchmarks [kernel] [cuda] [engine] [training] [scaling]`."""
+"""Run every benchmark, or those named, such as `python -m benchmarks kernel training`."""
 
 import importlib
 import sys
