@@ -1,6 +1,6 @@
 """Small problems whose best return is known, learned through the whole trainer with margins no seed crosses.
 
-Each test says what ten seeds, 0 ... 9, reached.
+Each test says what the seeds 0 ... 9 reached.
 """
 
 import math
@@ -145,7 +145,7 @@ def mean_return(learner, env):
 
 def bandit(seed, choices=(), **settings):
   ppo = PPO(hidden=[32, 32], horizon=4, lr=1e-3, reference_minibatch=512, **settings)
-  learner = train(Bandit(256, choices), Config(num_envs=256, seed=seed, ppo=ppo), 60)
+  learner = train(Bandit(256, choices), Config(num_envs=256, seed=seed, ppo=ppo), 40)
   return mean_return(learner, Bandit(1024, choices))
 
 
@@ -160,7 +160,7 @@ def pendulum(seed, squash):
 def recall(seed, memory):
   ppo = PPO(hidden=[32], recurrent=memory, recurrent_units=32, lr=1e-3, reference_minibatch=1536)
   ppo.horizon = 12
-  learner = train(Recall(256), Config(num_envs=256, seed=seed, ppo=ppo), 40)
+  learner = train(Recall(256), Config(num_envs=256, seed=seed, ppo=ppo), 30)
   return mean_return(learner, Recall(1024))
 
 
@@ -180,31 +180,32 @@ def cartpole(seed):
   {"critic": Critic.twohot},
 ])  # fmt: skip
 def test_a_bandit_of_continuous_actions(settings):
-  """Action 0 gives -0.43, the best 0."""
-  assert bandit(0, **settings) > -0.02
+  """Action 0 gives -0.43, the best 0; reached: -0.0022 at worst, twohot -0.0098."""
+  assert bandit(0, **settings) > -0.05
 
 
 def test_a_bandit_of_choices():
-  """Chance gives 0.42, the best 1."""
+  """Chance gives 0.42, the best 1; reached: 0.975 ... 0.986."""
   assert bandit(0, (3, 2)) > 0.9
 
 
 @pytest.mark.parametrize("squash", [False, True])
 def test_a_pendulum_swings_up(squash):
-  """Hanging gives -1200, the best about -150."""
+  """Hanging gives -1200, the best about -150; reached: -212 ... -156, squashed -169 ... -160."""
   assert pendulum(0, squash) > -400
 
 
 @pytest.mark.parametrize("memory", [Memory.gru, Memory.lstm])
 def test_a_memory_recalls(memory):
-  """The best without a memory gives -0.21."""
+  """The best without a memory gives -0.21; reached: -0.0020 at worst."""
   assert recall(0, memory) > -0.02
 
 
 def test_nothing_is_recalled_without_a_memory():
+  """Reached: -0.220 ... -0.218."""
   assert recall(0, Memory.none) < -0.15
 
 
 def test_cartpole_balances():
-  """The best return is 500."""
+  """The best return is 500; reached: 476 ... 499."""
   assert cartpole(0) > 400
