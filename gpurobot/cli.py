@@ -2,6 +2,7 @@
 
 import signal
 import sys
+import time
 from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
@@ -96,14 +97,20 @@ def fail(message: str, world: World) -> NoReturn:
 
 
 class Interrupt:
-  """Remembers that Ctrl-C or SIGTERM asked for an end; a second Ctrl-C ends at once."""
+  """Remembers that Ctrl-C or SIGTERM asked for an end; a Ctrl-C a second later or more ends at once.
+
+  Sooner it is the same one: torchrun passes on what the terminal has sent to all.
+  """
 
   def __init__(self) -> None:
     self.requested = False
+    self._since = 0.0  # the first request [s]
     for number in (signal.SIGINT, signal.SIGTERM):
       signal.signal(number, self._request)
 
   def _request(self, number: int, _frame: FrameType | None) -> None:
-    self.requested = True
-    if number == signal.SIGINT:
-      signal.signal(number, signal.default_int_handler)
+    now = time.monotonic()
+    if not self.requested:
+      self.requested, self._since = True, now
+    elif number == signal.SIGINT and now - self._since >= 1:
+      raise KeyboardInterrupt
