@@ -67,6 +67,7 @@ def test_a_wrong_name_is_answered_in_one_line(wrong: str, words: list[str]):
 def test_an_error_inside_a_task_file_is_its_own_and_leaves_nothing_behind(tmp_path: Path):
   file = tmp_path / "broken.py"
   file.write_text("import no_such_package\n")
+  before = set(sys.modules)
   with pytest.raises(ModuleNotFoundError, match="no_such_package"):
     tasks.load(str(file))
-  assert not [module for module in sys.modules if module.endswith("broken")]
+  assert not set(sys.modules) - before
