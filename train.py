@@ -14,9 +14,9 @@ from gpurobot.random import Random
 def main(argv: list[str]) -> None:
   """Wire task and trainer, then iterate until a limit is reached or a signal asks for an end."""
   world = distributed.start()
-  settings, task = cli.parse(argv + checkpoint.words(world.recall()), tasks.load, world)
-  world.use_threads(settings.threads)
+  settings, task = cli.parse(argv + world.same(checkpoint.words(world.recall())), tasks.load, world)
   device, num_envs = world.device(settings.device), config.share(settings, world.size)
+  world.use(device, settings.threads)
   random = Random(settings.seed, num_envs, world.rank * num_envs, device)
   try:
     env = task.Task(settings.env, num_envs, device, random=random, training=True)

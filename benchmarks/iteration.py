@@ -39,8 +39,8 @@ def main(argv: list[str]) -> None:
   """Train for some iterations, the clock told of the network as well."""
   world = World()
   config, task = cli.parse(["task=ant", *argv], tasks.load, world)
-  world.use_threads(config.threads)
   device = world.device(config.device)
+  world.use(device, config.threads)
   env = task.Task(config.env, config.num_envs, device, random=Random(config.seed, config.num_envs))
   learner = Learner(env, config, world)
   clock = learner.clock

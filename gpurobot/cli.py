@@ -90,8 +90,8 @@ def _word(value: Any) -> str:
 
 
 def fail(message: str, world: World) -> NoReturn:
-  """Print one line on standard error, once for all ranks, and exit with status 2."""
-  if world.main:
+  """Print one line on standard error, once for all ranks that fail with it, and exit with status 2."""
+  if world.first(message):
     print(f"error: {message}", file=sys.stderr)
   raise SystemExit(2)
 

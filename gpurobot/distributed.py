@@ -57,8 +57,10 @@ class World:
       )
     return torch.device("cuda", index)
 
-  def use_threads(self, threads: int | None) -> None:
-    """Let this rank's torch and physics use so many CPU threads; None: its share of the cores."""
+  def use(self, device: torch.device, threads: int | None) -> None:
+    """Let this rank's torch and physics use a device and so many CPU threads; None: its share of them."""
+    if device.type == "cuda":
+      torch.cuda.set_device(device)  # where events and graphs are made
     if threads is None and self.size > 1:  # torchrun would allow one; alone, torch's own choice is right
       threads = max(1, len(os.sched_getaffinity(0)) // self.local_size)
     if threads is not None:
@@ -147,13 +149,17 @@ class World:
       left = list(range(1, self.size))
     return left
 
+  def first(self, text: str) -> bool:
+    """Tell whether this rank is the first that wants to say a text."""
+    return self.store.add(f"said {text}", 1) == 1
+
   def recall(self) -> str | None:
-    """Return what `remember` has kept in an earlier attempt of this launch of torchrun, if anything."""
+    """Return, on the main rank, what it kept in an earlier attempt of this launch of torchrun, if any."""
     note = _note()
-    return self.same(note.read_text() if self.main and note and note.exists() else None)
+    return note.read_text() if self.main and note and note.exists() else None
 
   def remember(self, text: str) -> None:
-    """Keep a text for the attempts after this one: torchrun --max-restarts starts the ranks anew."""
+    """Keep the main rank's text for later attempts: torchrun --max-restarts starts the ranks anew."""
     note = _note()
     if self.main and note:
       note.write_text(text)

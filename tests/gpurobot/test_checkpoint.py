@@ -57,3 +57,10 @@ def test_what_is_no_checkpoint_is_named(tmp_path):
   torch.save({"format": 1}, tmp_path / "old.pt")
   with pytest.raises(CheckpointError, match="is not a checkpoint of format 2"):
     checkpoint.read(tmp_path / "old.pt")
+
+
+def test_a_restarted_run_resumes_its_checkpoint_if_it_has_one(tmp_path):
+  assert checkpoint.words(None) == []
+  assert checkpoint.words(str(tmp_path)) == [f"run_dir={tmp_path}"]
+  checkpoint.write(tmp_path, {})
+  assert checkpoint.words(str(tmp_path)) == [f"resume={tmp_path}"]

@@ -50,9 +50,10 @@ def test_bad_input_ends_with_one_line_and_status_2(words, message, capsys):
 
 
 def test_ranks_that_cannot_share_are_told_once(capsys):
+  store = World().store
   for rank in range(2):
     with pytest.raises(SystemExit):
-      cli.parse([TOY, "num_envs=65"], tasks.load, World(rank, 2, rank, 2))
+      cli.parse([TOY, "num_envs=65"], tasks.load, World(rank, 2, rank, 2, store))
   assert capsys.readouterr().err.count("the nearest is 64\n") == 1
 
 

@@ -51,6 +51,17 @@ def test_devices(monkeypatch):
       World().device(wrong)
 
 
+def test_a_rank_uses_its_device_and_its_share_of_the_cores(monkeypatch):
+  used = []
+  monkeypatch.setattr(torch.cuda, "set_device", used.append)
+  monkeypatch.setattr(torch, "set_num_threads", used.append)
+  monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+  World().use(torch.device("cpu"), None)
+  World(1, 4, 1, 2).use(torch.device("cuda:1"), None)
+  World(1, 4, 1, 2).use(torch.device("cpu"), 3)
+  assert used == [torch.device("cuda:1"), 4, 3]
+
+
 def meet() -> None:
   """Try every collective on three ranks."""
   world = distributed.start()
@@ -66,6 +77,7 @@ def meet() -> None:
   assert world.same(f"rank {world.rank}") == "rank 0"
   assert world.gather(world.rank) == [0, 1, 2]
   assert world.collectives == 7
+  assert sum(world.gather(world.first("a"))) == sum(world.gather(world.first("b"))) == 1
   world.close()
 
 
