@@ -148,16 +148,15 @@ class MultiDiscrete:
 
   def __init__(self, logits: Tensor, sizes: Sequence[int]) -> None:
     self.parameters = logits
-    self.log_p = [
-      part.log_softmax(-1) for part in logits.split(list(sizes), -1)
-    ]  # of each choice [..., size]
+    parts = logits.split(list(sizes), -1)
+    self.log_p = [part.log_softmax(-1) for part in parts]  # of each choice [..., sizes[i]]
 
   def sample(self, random: Random) -> Tensor:
-    """Return choices [..., A]: the share of probability that a uniform number has passed."""
-    uniform = random.uniform("ppo.action", (len(self.log_p),)).unbind(-1)
-    pairs = zip(uniform, self.log_p, strict=True)
-    # Without the last, which may round to below 1.
-    return torch.stack([(u.unsqueeze(-1) >= p.exp().cumsum(-1)[..., :-1]).sum(-1) for u, p in pairs], -1)
+    """Return choices [..., A], each the first whose cumulated probability exceeds a uniform number."""
+    uniform = random.uniform("ppo.action", (len(self.log_p),)).unsqueeze(-1).unbind(-2)
+    # Without the last edge, 1, which may round to less.
+    edges = [log_p.exp().cumsum(-1)[..., :-1] for log_p in self.log_p]
+    return torch.stack([(u >= edge).sum(-1) for u, edge in zip(uniform, edges, strict=True)], -1)
 
   def mode(self) -> Tensor:
     """Return the likeliest choices."""
@@ -212,54 +211,60 @@ class ActionHead(nn.Module):
 
 
 class GaussianHead(ActionHead):
-  """Continuous actions, squashed or not; log_std is a weight of its own, or a second output.
-
-  As an output it is log_std_min + softplus(x): it nears its floor, and gradients still flow there.
-  """
+  """Continuous actions, squashed or not; log_std is one weight for each."""
 
   old_log_std: Tensor
 
   def __init__(self, width: int, num_actions: int, ppo: PPO) -> None:
-    """Build the head; raise ConfigError where log_std cannot start where it should."""
     super().__init__()
     self.kind = Squashed if ppo.squash else Gaussian
-    self.state_std, self.log_std_min = ppo.state_std, ppo.log_std_min
-    self.num_parameters = num_actions * (1 + self.state_std)
-    self.output = linear(width, self.num_parameters, QUIET)
-    above = ppo.log_std_init - ppo.log_std_min
-    if above < 0 or (self.state_std and above == 0):
-      raise ConfigError(
-        f"ppo.log_std_init={ppo.log_std_init:g} must lie above ppo.log_std_min={ppo.log_std_min:g}"
-      )
-    if self.state_std:
-      self.start = math.log(math.expm1(above))
-    else:
-      self.log_std = nn.Parameter(torch.full((num_actions,), ppo.log_std_init))
-      self.register_buffer("old_log_std", self.log_std.detach().clone(), persistent=False)
+    self.num_parameters = num_actions
+    self.output = linear(width, num_actions, QUIET)
+    self.log_std = nn.Parameter(torch.full((num_actions,), ppo.log_std_init))
+    self.log_std_min = ppo.log_std_min
+    self.register_buffer("old_log_std", self.log_std.detach().clone(), persistent=False)
 
   def forward(self, features: Tensor) -> Gaussian:
     """Return the distribution of the actions."""
-    output = self.output(features)
-    if not self.state_std:
-      return self.kind(output, self.log_std)
-    mean, spread = output.chunk(2, -1)
-    return self.kind(mean, self.log_std_min + functional.softplus(spread + self.start))
+    return self.kind(self.output(features), self.log_std)
 
   def old(self, parameters: Tensor) -> Gaussian:
     """Return the distribution of a rollout."""
-    return self.kind(*parameters.chunk(2, -1)) if self.state_std else self.kind(parameters, self.old_log_std)
+    return self.kind(parameters, self.old_log_std)
 
   @torch.no_grad()
   def remember(self) -> None:
-    """Note today's log_std, where it is a weight."""
-    if not self.state_std:
-      self.old_log_std.copy_(self.log_std)
+    """Note today's log_std."""
+    self.old_log_std.copy_(self.log_std)
 
   @torch.no_grad()
   def project(self) -> None:
     """Keep log_std at or above its floor; gradients still flow there."""
-    if not self.state_std:
-      self.log_std.clamp_(min=self.log_std_min)
+    self.log_std.clamp_(min=self.log_std_min)
+
+
+class StateGaussianHead(ActionHead):
+  """Continuous actions, squashed or not; log_std depends on the features as the mean does.
+
+  It is log_std_min + softplus(x): it nears its floor, and gradients still flow there.
+  """
+
+  def __init__(self, width: int, num_actions: int, ppo: PPO) -> None:
+    super().__init__()
+    self.kind = Squashed if ppo.squash else Gaussian
+    self.num_parameters = 2 * num_actions
+    self.output = linear(width, 2 * num_actions, QUIET)
+    self.log_std_min = ppo.log_std_min
+    self.start = math.log(math.expm1(ppo.log_std_init - ppo.log_std_min))  # x of log_std_init
+
+  def forward(self, features: Tensor) -> Gaussian:
+    """Return the distribution of the actions."""
+    mean, x = self.output(features).chunk(2, -1)
+    return self.kind(mean, self.log_std_min + functional.softplus(x + self.start))
+
+  def old(self, parameters: Tensor) -> Gaussian:
+    """Return the distribution of a rollout."""
+    return self.kind(*parameters.chunk(2, -1))
 
 
 class DiscreteHead(ActionHead):
@@ -283,5 +288,14 @@ class DiscreteHead(ActionHead):
 
 
 def action_head(width: int, num_actions: int, choices: Sequence[int], ppo: PPO) -> ActionHead:
-  """Return the head for an environment: choices holds the number of choices of each action, or nothing."""
-  return DiscreteHead(width, choices) if choices else GaussianHead(width, num_actions, ppo)
+  """Return the head for an environment: choices holds the number of choices of each action, or nothing.
+
+  Raises ConfigError where log_std would start at or below its floor.
+  """
+  if choices:
+    return DiscreteHead(width, choices)
+  if ppo.log_std_init <= ppo.log_std_min:
+    raise ConfigError(
+      f"ppo.log_std_init={ppo.log_std_init:g} must lie above ppo.log_std_min={ppo.log_std_min:g}"
+    )
+  return (StateGaussianHead if ppo.state_std else GaussianHead)(width, num_actions, ppo)

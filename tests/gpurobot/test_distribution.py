@@ -12,7 +12,7 @@ from torch.distributions import (
 )
 
 from gpurobot.config import PPO, ConfigError
-from gpurobot.distribution import Gaussian, GaussianHead, MultiDiscrete, Squashed, action_head
+from gpurobot.distribution import Gaussian, MultiDiscrete, Squashed, action_head
 from gpurobot.random import Random
 
 N, A, SIZES = 10, 3, (4, 2, 5)
@@ -193,7 +193,7 @@ def test_the_floor_of_the_standard_deviation(state_std):
 
 def test_a_start_below_the_floor_is_told():
   with pytest.raises(ConfigError, match=r"^ppo.log_std_init=-4 must lie above ppo.log_std_min=-3$"):
-    GaussianHead(8, A, PPO(log_std_init=-4.0))
+    action_head(8, A, (), PPO(log_std_init=-4.0))
 
 
 @pytest.mark.parametrize(("settings", "choices", "kind"), HEADS)
