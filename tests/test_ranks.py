@@ -60,12 +60,11 @@ def numbers(folder: Path, size: int) -> dict[str, Tensor]:
 
 
 def difference(one: dict[str, Tensor], many: dict[str, Tensor]) -> float:
-  """Return the largest difference of all numbers, of large ones relative to them."""
+  """Return the largest difference of all numbers, of large ones relative to them; inf where one is nan."""
   assert one.keys() == many.keys()
-  differences = [
-    ((many[name] - value).abs() / value.abs().clamp(min=1)).nan_to_num().max() for name, value in one.items()
-  ]
-  return float(torch.stack([found.double() for found in differences]).max())
+  found = [((many[name] - x).abs() / x.abs().clamp(min=1)).nan_to_num(torch.inf) for name, x in one.items()]
+  same = [many[name].isnan() & x.isnan() for name, x in one.items()]  # no episode ended
+  return max(float(x.masked_fill(nan, 0).max()) for x, nan in zip(found, same, strict=True))
 
 
 @pytest.mark.parametrize("task", [ANT, MEMORY], ids=["ant", "memory"])
