@@ -275,11 +275,11 @@ class Learner:
   def state_dict(self) -> dict[str, Any]:
     """Return all that the future of the training depends on, every rank's part in it; every rank calls."""
     own = {
-      "env": plain(self.env.state_dict()),
-      "obs": plain(self.obs),
-      "state": self.state.clone(),
-      "restart": self.restart.clone(),
-      "episodes": self.statistics.episodes.running.clone(),
+      "env": self.env.state_dict(),
+      "obs": self.obs,
+      "state": self.state,
+      "restart": self.restart,
+      "episodes": self.statistics.episodes.running,
     }
     return {
       "iteration": self.iteration,
@@ -292,7 +292,7 @@ class Learner:
       "optimizer": self.optimizer.state_dict(),
       "random": self.random.state_dict(),
       "shuffle": self.shuffle.random.state_dict(),
-      "ranks": self.world.gather(own),
+      "ranks": self.world.gather(plain(own)),  # off the device: ranks do not share theirs
     }
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
