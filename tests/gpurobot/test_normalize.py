@@ -99,3 +99,10 @@ def test_observations_are_normalised_bounded_and_converted(enabled):
   prepared = observations(far)["policy"]
   assert prepared.dtype == torch.bfloat16
   assert float(prepared[0, 1]) == (BOUND if enabled else float(torch.tensor(1e6).bfloat16()))
+
+
+def test_clipped_observations_are_counted_in_the_last_step():
+  observations = Observations({"policy": 3}, CPU, (torch.float32, torch.float32), True)
+  x = torch.zeros(2, 4, 3)
+  x[0], x[1, 0, 0], x[1, 2, 1] = BOUND, BOUND, -BOUND
+  assert float(observations.clipped(x)) == pytest.approx(2 / 12)
