@@ -33,7 +33,8 @@ def loss(
   policy_loss = -torch.minimum(ratio * batch["advantage"], near * batch["advantage"])
   value_loss = value.loss(batch["return_"], batch["value"], ppo.value_clip)
   bounds_loss = policy.bounds().expand_as(ratio)
-  entropy = policy.entropy().expand_as(ratio)
+  with torch.set_grad_enabled(bool(ppo.entropy_coef or ppo.entropy_coef_final)):  # most of squashing's cost
+    entropy = policy.entropy().expand_as(ratio)
   mirror_loss = torch.zeros_like(ratio)
   if mirrored is not None:
     mirror_loss = (policy.mode() - mirrored).square().sum(-1)

@@ -13,7 +13,7 @@ from gpurobot.objective import SUMS, adapt, entropy_weight, loss, rate_scale, tr
 from gpurobot.value import ScalarValue
 
 ENTROPY = 0.05
-SETTINGS = PPO(bounds_coef=0.5, mirror_coef=0.3, critic_coef=1.7)
+SETTINGS = PPO(entropy_coef=ENTROPY, bounds_coef=0.5, mirror_coef=0.3, critic_coef=1.7)
 
 
 class Case:
