@@ -75,7 +75,7 @@ def write(folder: str | Path, content: dict[str, Any]) -> Path:
 
 
 def plain(value: Any) -> Any:
-  """Return nested dicts, lists, numbers, texts and tensors only: what a weights_only reader accepts."""
+  """Return nested dicts, lists, numbers, texts and tensors on the CPU: what a weights_only reader accepts."""
   if isinstance(value, TensorDictBase):
     value = value.to_dict()
   if isinstance(value, dict):
