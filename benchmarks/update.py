@@ -78,7 +78,9 @@ def main(argv: list[str]) -> None:
   config = Config()
   config = assign(config, pairs(argv, leaves(config)))
   world = World()
-  learner = Learner(Table(config.num_envs, world.device(config.device)), config, world)
+  device = world.device(config.device)
+  world.use(device, config.threads)
+  learner = Learner(Table(config.num_envs, device), config, world)
   best = {"policy": math.inf, "update": math.inf}
   for _ in range(REPEATS):
     for name, work in (("policy", learner.collect), ("update", learner.update)):
