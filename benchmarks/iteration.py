@@ -8,6 +8,7 @@ arithmetic beside that of a large float32 matrix product here.
 
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -35,10 +36,10 @@ def float32_rate() -> float:
   return 2 * SIDE**3 / (time.perf_counter() - start)
 
 
-def main(argv: list[str]) -> None:
+def run(words: Sequence[str] = ()) -> None:
   """Train for some iterations, the clock told of the network as well."""
   world = World()
-  config, task = cli.parse(["task=ant", *argv], tasks.load, world)
+  config, task = cli.parse(["task=ant", *words], tasks.load, world)
   device = world.device(config.device)
   world.use(device, config.threads)
   env = task.Task(config.env, config.num_envs, device, random=Random(config.seed, config.num_envs))
@@ -79,4 +80,4 @@ def main(argv: list[str]) -> None:
 
 
 if __name__ == "__main__":
-  main(sys.argv[1:])
+  run(sys.argv[1:])

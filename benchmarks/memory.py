@@ -7,7 +7,7 @@ Prints `name: value` lines: the resident memory [MB] after a tenth of the iterat
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
@@ -54,9 +54,9 @@ def growth(samples: list[float]) -> float:
   return (sum(samples[-tenth:]) - sum(samples[tenth : 2 * tenth])) / tenth
 
 
-def main(argv: list[str]) -> None:
+def run(words: Sequence[str] = ()) -> None:
   """Measure and report."""
-  samples = measure([*SMALL, f"max_iterations={ITERATIONS}", "checkpoint_seconds=5", *argv])
+  samples = measure([*SMALL, f"max_iterations={ITERATIONS}", "checkpoint_seconds=5", *words])
   line("memory.iterations", len(samples))
   line("memory.start_mb", samples[len(samples) // 10])
   line("memory.end_mb", samples[-1])
@@ -64,4 +64,4 @@ def main(argv: list[str]) -> None:
 
 
 if __name__ == "__main__":
-  main(sys.argv[1:])
+  run(sys.argv[1:])

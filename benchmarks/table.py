@@ -68,10 +68,18 @@ RESULT_ROWS = (
   Row(
     "Training Ant: network 256-128-64, 4 epochs of 2 minibatches",
     ("training.ant.gpurobot",),
-    ">= 80,000 steps/s",
+    ">= 120,000 steps/s",
     "make bench",
     " steps/s",
   ),
+  Row(
+    "of an iteration outside of physics, network and update",
+    ("iteration.overhead_share",),
+    "< 0.15",
+    "make bench",
+  ),
+  Row("two ranks of one thread beside one", ("scaling.ratio",), ">= 1.85 x", "make bench", " x"),
+  Row("Memory that 9,000 iterations add", ("memory.growth_mb",), "flat", "make bench", " MB"),
   Row(
     "beside Stable-Baselines3, same model",
     ("training.same_model.ratio",),
