@@ -75,7 +75,7 @@ class Moments:
 
   def _refresh(self) -> None:
     self._shift.copy_(self.mean)
-    self._scale.copy_((self.variance + EPSILON).sqrt())
+    self._scale.copy_(torch.where(self.count > 0, (self.variance + EPSILON).sqrt(), 1))
 
   def state_dict(self) -> dict[str, Tensor]:
     """Return count, mean and sum of squared deviations."""

@@ -75,6 +75,12 @@ def test_a_merge_of_nothing_changes_nothing():
   assert all(torch.equal(before[name], tensor) for name, tensor in moments.state_dict().items())
 
 
+def test_moments_restored_before_the_first_merge_change_nothing():
+  moments = Moments(3, CPU)
+  moments.load_state_dict(Moments(3, CPU).state_dict())
+  assert torch.equal(moments.normalize(samples()), samples())
+
+
 def test_counts_beyond_float32():
   moments = Moments(1, CPU)
   moments.load_state_dict({"count": torch.tensor([2.0**24]), "mean": torch.zeros(1), "m2": torch.ones(1)})
