@@ -20,6 +20,7 @@ from gpurobot.ppo import Learner
 from gpurobot.random import Random
 from tests.gpurobot import toy
 from tests.ranks import launch
+from tests.tasks import shaken_cartpole
 
 ROOT = Path(__file__).parents[1]
 TOLD = ("return", "length", "episodes", "kl", "clipped", "policy_loss", "entropy", "learning_rate")
@@ -29,6 +30,7 @@ ANT = ("task=ant", "num_envs=128", "ppo.reference_minibatch=512", "env.episode_s
 HIDDEN = ("task=cartpole", "num_envs=128", "env.see_velocity=false", "env.episode_steps=40")
 GRU = ("ppo.recurrent=gru", "ppo.recurrent_units=16", "ppo.sequence=8")
 MEMORY = (*HIDDEN, *GRU, "ppo.minibatches=2", "ppo.reference_minibatch=1024", "ppo.lr_max=0.01")
+SHAKEN = (f"task={shaken_cartpole.__file__}", "num_envs=128", "ppo.minibatches=2", "ppo.lr_max=0.01")
 
 
 def work(words: list[str], breakage: Callable[[], None] | None) -> None:
@@ -67,7 +69,7 @@ def difference(one: dict[str, Tensor], many: dict[str, Tensor]) -> float:
   return max(float(x.masked_fill(nan, 0).max()) for x, nan in zip(found, same, strict=True))
 
 
-@pytest.mark.parametrize("task", [ANT, MEMORY], ids=["ant", "memory"])
+@pytest.mark.parametrize("task", [ANT, MEMORY, SHAKEN], ids=["ant", "memory", "shaken"])
 def test_ranks_compute_what_one_computes(tmp_path, task):
   exact = (*task, "ppo.precision=float64", "max_iterations=5")
   short = (*task, "ppo.precision=float32", "max_iterations=1")

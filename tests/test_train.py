@@ -63,9 +63,10 @@ def test_limits_end_a_run(tmp_path, limit, iterations):
   assert run(tmp_path, limit)["iteration"] == iterations
 
 
-def test_a_resumed_run_repeats_the_uninterrupted_one(tmp_path):
-  whole = run(tmp_path / "whole", "max_iterations=6")
-  run(tmp_path / "parts", "max_iterations=3")
+@pytest.mark.parametrize("words", [(), ("ppo.critic=twohot", "ppo.recurrent=gru", "ppo.state_std=true")])
+def test_a_resumed_run_repeats_the_uninterrupted_one(tmp_path, words):
+  whole = run(tmp_path / "whole", "max_iterations=6", *words)
+  run(tmp_path / "parts", "max_iterations=3", *words)
   train.main([f"resume={tmp_path / 'parts'}", "max_iterations=6"])
   parts = checkpoint.read(tmp_path / "parts")["learner"]
   assert same(whole["network"], parts["network"])
