@@ -11,12 +11,13 @@ from torch.distributed import TCPStore
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["train", "tests.gpurobot.toy", "tasks.ant", "tasks.cartpole"])
+LIMIT = 100.0  # for a launch [s]
 
 
-def launch(size: int, output: Path, work: Callable[..., Any], *args: Any, limit: float = 100.0) -> list[int]:
+def launch(size: int, output: Path, work: Callable[..., Any], *args: Any) -> list[int]:
   """Do work(*args) on every rank; return their exit statuses, minus the signal of one that was killed.
 
-  What the ranks print goes to the file `output`. Those that are left after `limit` seconds are killed.
+  What the ranks print goes to the file `output`. Those that are left after LIMIT are killed.
   """
   store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)  # as torchrun keeps it for them
   output.write_text("")
@@ -25,7 +26,7 @@ def launch(size: int, output: Path, work: Callable[..., Any], *args: Any, limit:
   ]
   for process in ranks:
     process.start()
-  end = time.monotonic() + limit
+  end = time.monotonic() + LIMIT
   for process in ranks:
     process.join(max(0.0, end - time.monotonic()))
   for process in ranks:
