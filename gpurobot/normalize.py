@@ -104,12 +104,16 @@ class Observations:
 
   def __call__(self, obs: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return the groups as the network wants them."""
-    prepared: dict[str, Tensor] = {}
-    for group, moments in self.moments.items():
-      x = obs[group].to(self.dtypes[0])
-      x = moments.normalize(x).clamp_(-BOUND, BOUND) if self.enabled else x
-      prepared[group] = x.to(self.dtypes[1])
-    return prepared
+    return {group: self._prepare(group, obs[group]).to(self.dtypes[1]) for group in self.moments}
+
+  def write(self, obs: Mapping[str, Tensor], places: Mapping[str, Tensor]) -> None:
+    """Write the groups as the network wants them into tensors of its input type."""
+    for group, prepared in self(obs).items():  # rounded as it lies, then copied: at once takes twice as long
+      places[group].copy_(prepared)
+
+  def _prepare(self, group: str, obs: Tensor) -> Tensor:
+    x = obs.to(self.dtypes[0])
+    return self.moments[group].normalize(x).clamp_(-BOUND, BOUND) if self.enabled else x
 
   def accumulate(self, obs: Mapping[str, Tensor], weight: Tensor) -> None:
     """Collect raw observations [n, width] with weights [n] for the next merge."""

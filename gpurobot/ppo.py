@@ -122,9 +122,9 @@ class Learner:
   def _collect(self) -> None:
     self.rollout.restart()
     self.network.head.remember()
-    for t, sample in enumerate(self.rollout.samples.unbind(0)):
+    for t, sample in enumerate(self.rollout.steps):
       self.clock.begin("policy")
-      sample["obs"].update_(self.observations(self.obs))
+      self.observations.write(self.obs, sample["obs"])
       batch = {group: x.unsqueeze(0) for group, x in sample["obs"].items()}
       with threads.use(self._threads):
         policy, value, state = self._act(batch, self.state, self.restart.unsqueeze(0))
@@ -136,7 +136,7 @@ class Learner:
       self.rollout.keep_state(t, self.state)
       self.rollout.keep_final(step["final_obs"], state, step["truncated"])
       self.observations.accumulate(self.obs, step["valid"])
-      self.statistics.add_step(self.obs["policy"], step)
+      self.statistics.add_step(step)
       for name, entry in (
         ("restart", self.restart),
         ("action", action.squeeze(0)),
@@ -216,12 +216,13 @@ class Learner:
     count, first, second = self.value_moments.pending
     spread = (second / count.clamp(min=1) - (first / count.clamp(min=1)).square()).clamp(min=0)
     self.statistics.add_update(
+      self.obs["policy"],
       {
         "explained_variance": 1 - variance / spread,
         "value/mean": self.value_moments.denormalize(self.rollout.samples["value"]).mean(),
         "action/std": self.network.head.old(self.rollout.samples["policy"]).spread(),
         "obs/clipped": self.observations.clipped(self.rollout.samples["obs", "policy"]),
-      }
+      },
     )
 
   def _differentiate(self) -> None:

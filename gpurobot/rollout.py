@@ -1,5 +1,7 @@
 """The samples of one iteration: [horizon, num_envs] storage, advantages, minibatches."""
 
+from typing import Any
+
 import torch
 from tensordict import TensorDict, TensorDictBase
 from torch import Tensor
@@ -57,7 +59,9 @@ class Rollout:
       },
       batch_size=self.shape,
     )
-    self._flat = self.samples.select(*KEPT).reshape(-1)  # the same memory
+    # The same memory: of each step, and of all of them together.
+    self.steps: list[dict[str, Any]] = [step.to_dict() for step in self.samples.unbind(0)]
+    self._flat = self.samples.select(*KEPT).reshape(-1)
     self._steps = torch.arange(sequence, device=env.device).unsqueeze(1) * env.num_envs
     # The network's state before each sequence, [sequences, num_envs, state_width].
     self.states = torch.zeros(

@@ -9,6 +9,8 @@ from torch import Tensor
 from gpurobot.distributed import World
 from gpurobot.objective import SUMS
 
+RANGES = ("obs", "reward")  # whose least and greatest numbers are told
+
 
 class Episodes:
   """Raw returns and lengths: of running episodes, and summed over those ended since the last `restart`."""
@@ -56,17 +58,16 @@ class Means:
 
 
 class Extremes:
-  """The least and the greatest number of some tensors since the last `restart`."""
+  """The least and the greatest number of `count` tensors since the last `restart`."""
 
   def __init__(self, count: int, device: torch.device) -> None:
     self.values = torch.empty(count, 2, device=device)  # of -x and of x: both are maxima
     self.restart()
 
-  def add(self, *tensors: Tensor) -> None:
-    """Look at one tensor each; what is not a number is passed over."""
-    for extreme, tensor in zip(self.values, tensors, strict=True):
-      both = torch.stack([-tensor.amin(), tensor.amax()])
-      torch.fmax(extreme, both.to(extreme.dtype), out=extreme)
+  def add(self, row: int, tensor: Tensor) -> None:
+    """Look at one of the tensors; what is not a number is passed over."""
+    extremes = torch.stack([-tensor.amin(), tensor.amax()]).to(self.values.dtype)
+    torch.fmax(self.values[row], extremes, out=self.values[row])
 
   def restart(self) -> None:
     """Begin anew."""
@@ -79,14 +80,14 @@ class Statistics:
   def __init__(self, num_envs: int, device: torch.device) -> None:
     self.episodes = Episodes(num_envs, device)
     self.step_means, self.update_means = Means(device), Means(device)
-    self.ranges, self.norms = Extremes(2, device), Extremes(1, device)
+    self.ranges, self.norms = Extremes(len(RANGES), device), Extremes(1, device)
     self._loss = torch.zeros(len(SUMS), dtype=torch.float64, device=device)  # over all ranks
     self._norms = torch.zeros(2, dtype=torch.float64, device=device)  # number and sum of the gradients' norms
     self._always = torch.ones(1, dtype=torch.bool, device=device)
     self._has_success = False
 
-  def add_step(self, obs: Tensor, step: TensorDictBase) -> None:
-    """Add one step of each environment, taken from observations of the policy's group."""
+  def add_step(self, step: TensorDictBase) -> None:
+    """Add one step of each environment."""
     valid, reward = step["valid"], step["reward"]
     success = step.get("success", None)
     self._has_success = success is not None
@@ -94,16 +95,20 @@ class Statistics:
     self.episodes.add(reward, ended, valid, torch.zeros_like(ended) if success is None else success)
     terms = {f"reward/{name}": term for name, term in step["reward_terms"].items()}
     self.step_means.add(terms | dict(step["metrics"].items()), valid)
-    self.ranges.add(obs, reward)
+    self.ranges.add(RANGES.index("reward"), reward)
 
   def add_minibatch(self, sums: Tensor, norm: Tensor) -> None:
     """Add `loss`'s sums over all ranks and the gradient's norm, both 0 where the step was skipped."""
     self._loss += sums
     self._norms += torch.stack([(sums[0] > 0).to(norm.dtype), norm])
-    self.norms.add(norm)
+    self.norms.add(0, norm)
 
-  def add_update(self, values: Mapping[str, Tensor]) -> None:
-    """Add scalars of one iteration."""
+  def add_update(self, obs: Tensor, values: Mapping[str, Tensor]) -> None:
+    """Add what the policy's group observes after a rollout, and scalars of one iteration.
+
+    The last observations stand for all: to look at every one would take 1 % of an iteration.
+    """
+    self.ranges.add(RANGES.index("obs"), obs)
     self.update_means.add({name: value.view(1) for name, value in values.items()}, self._always)
 
   def report(self, world: World, counters: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -124,7 +129,7 @@ class Statistics:
       "gradient_norm": self._norms[1] / self._norms[0],
       "gradient_norm_max": self.norms.values[0, 1].clone(),
     }
-    for name, (low, high) in zip(("obs", "reward"), self.ranges.values.clone(), strict=True):
+    for name, (low, high) in zip(RANGES, self.ranges.values.clone(), strict=True):
       values |= {f"{name}/min": -low, f"{name}/max": high}
     values |= self.update_means.means() | self.step_means.means()
     values |= dict(zip(counters, counts, strict=True))

@@ -223,8 +223,9 @@ class Task(Names):
     self.begin_part("task")
     self.episode_steps += 1
     self.update()
-    terms = {name: self._weights[name] * term.to(torch.float32) for name, term in self.reward().items()}
-    reward = torch.stack(list(terms.values())).sum(0)
+    rewards = {name: self._weights[name] * term.to(torch.float32) for name, term in self.reward().items()}
+    terms = torch.stack(list(rewards.values()))
+    reward = terms.sum(0)
     terminated, success = self.terminated(), self.success()
     metrics = {name: value.to(torch.float32, copy=True) for name, value in self.metrics().items()}
     for name, event in self._events.items():
@@ -246,7 +247,7 @@ class Task(Names):
       "terminated": terminated,
       "truncated": truncated,
       "valid": valid,
-      "reward_terms": {name: term.where(valid, 0.0) for name, term in terms.items()},
+      "reward_terms": dict(zip(rewards, terms.where(valid, 0.0).unbind(0), strict=True)),
       "metrics": {name: value.where(valid, 0.0) for name, value in metrics.items()},
       **outcome,
     }
@@ -289,8 +290,9 @@ class Task(Names):
 
   def _finite(self, reward: Tensor, obs: dict[str, Tensor]) -> Tensor:
     """Return where the transition is finite and sane [num_envs] bool (a comparison with nan is false)."""
-    parts = [self.sim.qpos, self.sim.qvel, *obs.values()]
-    return torch.stack([reward.abs(), *(part.abs().sum(1) for part in parts)]).sum(0) < DIVERGED
+    parts = [reward.unsqueeze(1), self.sim.qpos, self.sim.qvel, *obs.values()]
+    # A product with ones is a sum, twice as fast.
+    return torch.stack([part.abs() @ part.new_ones(part.shape[1]) for part in parts]).sum(0) < DIVERGED
 
   def _reset(self, ended: Tensor, valid: Tensor) -> None:
     """Start a new episode where `ended` [num_envs] is true; a lasting buffer learns only from valid ones."""
