@@ -90,5 +90,5 @@ class Curve:
 
 CURVES = (
   Curve("cartpole", seconds=30, levels=((30, 490),)),
-  Curve("ant", seconds=360, levels=((240, 3000), (720, 6000))),
+  Curve("ant", seconds=240, levels=((240, 3000), (720, 6000))),
 )
