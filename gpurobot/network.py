@@ -95,7 +95,7 @@ class Output(NamedTuple):
   """What the network says of observations [steps, n]."""
 
   policy: Distribution  # of the actions
-  value: Value  # in normalised units
+  value: Value  # normalised, or of a two-hot critic in the unit of the transformed reward
   state: Tensor  # [n, state_width] after the last step
 
 
