@@ -18,7 +18,6 @@ from gpurobot.distributed import World
 from gpurobot.env import VecEnv
 from gpurobot.policy import Policy
 from gpurobot.random import Random
-from physics import load_model
 from physics.parity import MujocoSimulation
 
 
@@ -86,7 +85,7 @@ def evaluate(settings: Evaluation) -> Result:
   num_envs = settings.num_envs or settings.episodes
   simulation = None
   if settings.engine is Engine.mujoco:
-    simulation = MujocoSimulation(load_model(module.Task.robot), num_envs)
+    simulation = MujocoSimulation(module.Task.make_model(config.env), num_envs, module.Task.outputs)
   random = Random(settings.seed, num_envs, 0, device)
   env = module.Task(config.env, num_envs, device, random=random, training=False, simulation=simulation)
   return run(env, Policy(saved["learner"], config.ppo, num_envs, device), -(-settings.episodes // num_envs))

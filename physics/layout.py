@@ -37,7 +37,7 @@ class Layout:
   """The fields of one simulation, in memory order: state, mask, outputs.
 
   `outputs` are names, or names with what becomes of the values of a launch's time steps: "last" (what names
-  alone mean), "mean", "max".
+  alone mean), "mean", "max". The counters are always among them: nothing is dropped in silence.
   """
 
   def __init__(self, model: Model, outputs: Outputs = DEFAULT_OUTPUTS) -> None:
@@ -47,13 +47,14 @@ class Layout:
       if name not in known or list(outputs).count(name) > 1:
         fault = "is named twice" if name in known else f"is unknown; outputs are: {', '.join(known)}"
         raise ValueError(f"output {name!r} {fault}")
-    self.outputs = dict(outputs) if isinstance(outputs, Mapping) else dict.fromkeys(outputs, LAST)
+    asked = outputs if isinstance(outputs, Mapping) else dict.fromkeys(outputs, LAST)
+    self.outputs = {**asked, **{name: LAST for name in COUNTERS if name not in asked}}
     for name, reduction in self.outputs.items():
       if reduction not in (LAST, *REDUCTIONS):
         raise ValueError(f"output {name!r}: {reduction!r} is none of {', '.join((LAST, *REDUCTIONS))}")
     self.blocks: dict[str, Block] = {}
     self.rows = 0
-    for name in (*STATE, "mask", *outputs):
+    for name in (*STATE, "mask", *self.outputs):
       self.blocks[name] = Block(self.rows, shapes[name])
       self.rows += self.blocks[name].rows
 

@@ -90,9 +90,11 @@ def _fields(mj: mujoco.MjModel) -> dict[str, Any]:
     "body_names": tuple(mj.body(i).name for i in range(mj.nbody)),
     "joint_names": tuple(mj.joint(i).name for i in range(mj.njnt)),
     "geom_names": tuple(mj.geom(i).name for i in range(mj.ngeom)),
+    "site_names": tuple(mj.site(i).name for i in range(mj.nsite)),
     "tendon_names": tuple(mj.tendon(i).name for i in range(mj.ntendon)),
     "actuator_names": tuple(mj.actuator(i).name for i in range(mj.nactuator)),
     "sensor_names": tuple(mj.sensor(i).name for i in range(mj.nsensor)),
+    "key_names": tuple(mj.key(i).name for i in range(mj.nkey)),
     "sensor_supported": np.array([not lacking for lacking in unsupported_sensors(mj)], dtype=bool),
   }
 

@@ -208,12 +208,17 @@ class Model:
   sensor_cutoff: Floats
   sensor_supported: Bools  # where sensordata is computed; the others stay zero
 
+  key_qpos: Floats  # [nkey, nq] of the key frames
+  key_ctrl: Floats  # [nkey, nu]
+
   body_names: tuple[str, ...]
   joint_names: tuple[str, ...]
   geom_names: tuple[str, ...]
+  site_names: tuple[str, ...]
   tendon_names: tuple[str, ...]
   actuator_names: tuple[str, ...]
   sensor_names: tuple[str, ...]
+  key_names: tuple[str, ...]
 
   actuation_enabled: bool
   eulerdamp: bool  # joint damping enters the velocity update implicitly
@@ -238,6 +243,14 @@ class Model:
   def geom_id(self, name: str) -> int:
     """Return the id of the geom called `name`; KeyError names the nearest."""
     return _find(self.geom_names, "geom", name)
+
+  def site_id(self, name: str) -> int:
+    """Return the id of the site called `name`; KeyError names the nearest."""
+    return _find(self.site_names, "site", name)
+
+  def key_id(self, name: str) -> int:
+    """Return the id of the key frame called `name`; KeyError names the nearest."""
+    return _find(self.key_names, "key frame", name)
 
   def actuator_id(self, name: str) -> int:
     """Return the id of the actuator called `name`; KeyError names the nearest."""

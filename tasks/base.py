@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -68,6 +68,8 @@ class Task(Names):
 
   robot: Path | str  # MJCF file or text
   vary: tuple[str, ...] = ()  # fields of which every environment has its own, see physics/variable.py
+  # Derived quantities to compute, or what becomes of each over a step: last, mean, max. None: physics' choice.
+  outputs: Sequence[str] | Mapping[str, str] | None = None
   choices: tuple[int, ...] = ()  # of each action, how many; empty: numbers in [-1, 1], one per control
 
   def __init__(
@@ -85,8 +87,9 @@ class Task(Names):
     `simulation` is any object with the contract of `physics.Simulation`; None makes one, on torch's threads.
     """
     if simulation is None:
-      model = physics.load_model(self.robot, vary=self.vary)
-      simulation = physics.Simulation(model, num_envs, device, torch.get_num_threads())
+      simulation = physics.Simulation(
+        self.make_model(config), num_envs, device, torch.get_num_threads(), self.outputs
+      )
     self.config = config
     self.num_envs = num_envs
     self.device = torch.device(device)
@@ -115,7 +118,17 @@ class Task(Names):
     self.obs_dims = self._observations.dims
     self.mirror: Mapping[str, tuple[Tensor, Tensor]] | None = self._make_mirror()
 
+  @classmethod
+  def make_model(cls, config: Any) -> physics.Model:
+    """Return the model of the scene that the settings ask for."""
+    return physics.load_model(cls.scene(config), vary=cls.vary)
+
   # ---- what a task writes ----
+
+  @classmethod
+  def scene(cls, config: Any) -> Path | str:  # noqa: ARG003
+    """Return the MJCF file or text of the world: by default the robot's own, whatever the settings."""
+    return cls.robot
 
   def setup(self) -> None:
     """Look names up, make constants and buffers."""
@@ -133,6 +146,10 @@ class Task(Names):
     """Write `sim.ctrl` from `action`. The default maps [-1, 1], or the choices, onto each control's range."""
     offset, scale = self._control_range
     self.sim.ctrl.copy_(torch.addcmul(offset, scale, self.action.to(torch.float32)))
+
+  def simulate(self) -> None:
+    """Let the control step's time pass: by default under constant controls."""
+    self.sim.step(self.config.substeps)
 
   def update(self) -> None:
     """Advance the task's buffers, once per step after the physics."""
@@ -219,7 +236,7 @@ class Task(Names):
     self.action.copy_(action if self.choices else action.clamp(-1.0, 1.0))
     self.control()
     self.begin_part("physics")
-    self.sim.step(self.config.substeps)
+    self.simulate()
     self.begin_part("task")
     self.episode_steps += 1
     self.update()

@@ -40,6 +40,25 @@ class Names:
     """Return the rows of `xpos`, `xquat`, `cfrc_ext`, `body_mass` of the named bodies."""
     return self._pick([self.model.body_id(name) for name in bodies])
 
+  def geom_of(self, *geoms: str) -> slice | torch.Tensor:
+    """Return the rows of `geom_xpos`, `geom_friction` of the named geoms."""
+    return self._pick([self.model.geom_id(name) for name in geoms])
+
+  def site_of(self, *sites: str) -> slice | torch.Tensor:
+    """Return the rows of `site_xpos`, `site_xmat` of the named sites."""
+    return self._pick([self.model.site_id(name) for name in sites])
+
+  def sensor_of(self, *sensors: str) -> slice | torch.Tensor:
+    """Return the columns of `sensordata` of the named sensors, in order."""
+    slices = map(self.model.sensor_slice, sensors)
+    return self._pick([column for part in slices for column in range(part.start, part.stop)])
+
+  def key_of(self, name: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return `qpos` [nq] and `ctrl` [nu] of the named key frame."""
+    key = self.model.key_id(name)
+    qpos, ctrl = self.model.key_qpos[key], self.model.key_ctrl[key]
+    return tuple(torch.tensor(values, dtype=torch.float32, device=self.device) for values in (qpos, ctrl))
+
   def ctrl_of(self, *actuators: str) -> slice | torch.Tensor:
     """Return the columns of `ctrl` of the named actuators, in order."""
     owner = np.repeat(np.arange(self.model.nactuator), self.model.actuator_ctrlnum)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import copy
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import mujoco
@@ -12,8 +13,9 @@ from mujoco import mjtState
 
 from physics import solver
 from physics.emit import numpy_function
-from physics.layout import Layout, Outputs
+from physics.layout import COUNTERS, Layout, Outputs, default_outputs
 from physics.model import Floats, Model
+from physics.reduction import LAST
 from physics.step import trace_step
 
 DERIVED = ("qacc", "xpos", "xquat", "cfrc_ext")
@@ -35,21 +37,23 @@ SIGNATURE = sum(part.value for part in STATE.values())
 class MujocoSimulation:
   """MuJoCo C stepping `num_envs` environments one by one, in float64, behind the names of `Simulation`.
 
-  Fields are tensors [num_envs, ...] on the CPU, written in place and never rebound; `outputs` names derived
-  ones. MuJoCo by itself resets an environment whose state is not finite. `mj` replaces the compiled model
-  that `model` carries.
+  Fields are tensors [num_envs, ...] on the CPU, written in place and never rebound: the state, the fields
+  that vary, and the `outputs`, derived ones. MuJoCo by itself resets an environment whose state is not
+  finite. `mj` replaces the compiled model that `model` carries.
   """
 
   def __init__(
     self,
     model: Model,
     num_envs: int,
-    outputs: Sequence[str] = DERIVED,
+    outputs: Outputs | None = None,
     mj: mujoco.MjModel | None = None,
   ) -> None:
     self.model, self.num_envs = model, num_envs
     self.device, self.threads = torch.device("cpu"), 1
     self._mj = mj or model.mj
+    if model.varied:
+      self._mj = copy.copy(self._mj)  # each environment's numbers are written into it
     self._data = mujoco.MjData(self._mj)
     self._start = np.empty(mujoco.mj_stateSize(self._mj, SIGNATURE))
     mujoco.mj_getState(self._mj, self._data, self._start, SIGNATURE)
@@ -59,8 +63,11 @@ class MujocoSimulation:
     )
     for name, view in zip(STATE, views, strict=True):
       setattr(self, name, view.unflatten(1, np.shape(getattr(self._data, name)) or (1,)))
-    self._outputs = {name: np.zeros((num_envs, *self._read(name).shape)) for name in outputs}
-    for name, array in self._outputs.items():
+    self._varied = {name: np.tile(array, (num_envs, *[1] * array.ndim)) for name, array in self._own()}
+    self._reductions = Layout(model, default_outputs(model) if outputs is None else outputs).outputs
+    derived = [name for name in self._reductions if name not in COUNTERS]
+    self._outputs = {name: np.zeros((num_envs, *self._read(name).shape)) for name in derived}
+    for name, array in (self._varied | self._outputs).items():
       setattr(self, name, torch.from_numpy(array))
     self.contact_count = torch.zeros(num_envs, dtype=torch.int32)
     self.overflow = torch.zeros(num_envs, dtype=torch.int32)  # stays 0: MuJoCo's lists grow
@@ -75,8 +82,9 @@ class MujocoSimulation:
         if ctrl is not None:
           self._data.ctrl[:] = ctrl[env, substep].numpy()
         mujoco.mj_step(self._mj, self._data)
+        if substep == substeps - 1 or {*self._reductions.values()} != {LAST}:
+          self._store(env, substep)
       mujoco.mj_getState(self._mj, self._data, self._state[env], SIGNATURE)
-      self._store(env)
 
   def forward(self, mask: torch.Tensor | None = None) -> None:
     """Compute derived quantities of the present state where `mask` [num_envs] holds (default: everywhere)."""
@@ -100,13 +108,28 @@ class MujocoSimulation:
   def _selected(self, mask: torch.Tensor | None) -> list[int]:
     return list(range(self.num_envs)) if mask is None else torch.nonzero(mask).flatten().tolist()
 
+  def _own(self) -> Iterator[tuple[str, Floats]]:
+    """Yield the numbers of MuJoCo's model that vary, by name."""
+    for name in self.model.varied:
+      yield name, getattr(self._mj.opt if name == "gravity" else self._mj, name)
+
   def _load(self, env: int) -> None:
+    for name, array in self._own():
+      array[:] = self._varied[name][env]
+    if self._varied:
+      mujoco.mj_setConst(self._mj, self._data)
     mujoco.mj_setState(self._mj, self._data, self._state[env], SIGNATURE)
 
-  def _store(self, env: int) -> None:
+  def _store(self, env: int, substep: int = 0) -> None:
+    """Take in the derived quantities of an environment after a time step, the first of which has number 0."""
     mujoco.mj_rnePostConstraint(self._mj, self._data)
     for name, array in self._outputs.items():
-      array[env] = self._read(name)
+      value, reduction = self._read(name), self._reductions[name]
+      if substep and reduction == "max":
+        value = np.maximum(array[env], value)
+      elif substep and reduction == "mean":
+        value = array[env] + (value - array[env]) / (substep + 1)
+      array[env] = value
     self.contact_count[env] = int((self._data.contact.exclude == 0).sum())
     self.solver_niter[env] = int(self._data.solver_niter.max())
 
