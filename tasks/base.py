@@ -68,7 +68,7 @@ class Task(Names):
 
   robot: Path | str  # MJCF file or text
   vary: tuple[str, ...] = ()  # fields of which every environment has its own, see physics/variable.py
-  # Derived quantities to compute, or what becomes of each over a step: last, mean, max. None: physics' choice.
+  # Derived quantities to compute, or what becomes of each over a step: last, mean, max; None: the usual ones.
   outputs: Sequence[str] | Mapping[str, str] | None = None
   choices: tuple[int, ...] = ()  # of each action, how many; empty: numbers in [-1, 1], one per control
 

@@ -56,8 +56,11 @@ class Names:
   def key_of(self, name: str) -> tuple[torch.Tensor, torch.Tensor]:
     """Return `qpos` [nq] and `ctrl` [nu] of the named key frame."""
     key = self.model.key_id(name)
-    qpos, ctrl = self.model.key_qpos[key], self.model.key_ctrl[key]
-    return tuple(torch.tensor(values, dtype=torch.float32, device=self.device) for values in (qpos, ctrl))
+    values = np.concatenate([self.model.key_qpos[key], self.model.key_ctrl[key]])
+    qpos, ctrl = torch.as_tensor(values, dtype=torch.float32, device=self.device).split(
+      [self.model.nq, self.model.nu]
+    )
+    return qpos, ctrl
 
   def ctrl_of(self, *actuators: str) -> slice | torch.Tensor:
     """Return the columns of `ctrl` of the named actuators, in order."""
