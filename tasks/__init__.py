@@ -8,7 +8,17 @@ from pathlib import Path
 from types import ModuleType
 
 _FOLDER = Path(__file__).parent
-_SHARED = {"__init__", "base", "event", "names", "observation", "quat", "reward"}  # what tasks are built from
+_SHARED = {  # what tasks are built from
+  "__init__",
+  "base",
+  "command",
+  "event",
+  "names",
+  "observation",
+  "quat",
+  "randomize",
+  "reward",
+}
 
 
 class UnknownTask(ValueError):

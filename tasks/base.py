@@ -86,17 +86,16 @@ class Task(Names):
 
     `simulation` is any object with the contract of `physics.Simulation`; None makes one, on torch's threads.
     """
-    if simulation is None:
-      simulation = physics.Simulation(
-        self.make_model(config), num_envs, device, torch.get_num_threads(), self.outputs
-      )
     self.config = config
     self.num_envs = num_envs
     self.device = torch.device(device)
     self.random = random
     self.training = training
-    self.sim = simulation
-    self.model = simulation.model
+    threads = torch.get_num_threads()
+    self.sim = simulation or physics.Simulation(
+      self.make_model(config), num_envs, device, threads, self.outputs
+    )
+    self.model = self.sim.model
     self.num_actions: int = len(self.choices) or self.model.nu
     self.max_episode_steps = config.episode_steps
     self.dt: float = config.substeps * self.model.timestep  # control step [s]

@@ -22,7 +22,15 @@ SOURCES = [path for path in TRACKED if path.endswith(".py") and (ROOT / path).ex
 SHIPPED = [path for path in SOURCES if path.split("/")[0] in {*PACKAGES, "train.py"}]
 
 TRAINER = {"gpurobot", "omegaconf", "rich", "tensordict", "torch"}
-TASK = {"tasks.base", "tasks.quat", "tasks.randomize", "tasks.reward", "tasks.terrain", "torch"}
+TASK = {
+  "tasks.base",
+  "tasks.command",
+  "tasks.quat",
+  "tasks.randomize",
+  "tasks.reward",
+  "tasks.terrain",
+  "torch",
+}
 PARTS = {"tasks.event", "tasks.names", "tasks.observation"}  # of tasks/base.py alone
 # What a file may import beside the standard library; the first pattern that matches its path counts.
 IMPORTS = {
@@ -40,6 +48,7 @@ IMPORTS = {
   r"tasks/event\.py": {"tasks.observation", "torch"},
   r"tasks/names\.py": {"numpy", "torch"},
   r"tasks/observation\.py": {"tasks.names", "torch"},
+  r"tasks/randomize\.py": {"tasks.base", "tasks.names", "torch"},
   r"tasks/.*": TASK,
   r"physics/(load|support)\.py": {"mujoco", "numpy", "physics"},
   r"physics/parity/.*": {"mujoco", "numpy", "physics", "torch"},
