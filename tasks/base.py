@@ -96,7 +96,7 @@ class Task(Names):
       self.make_model(config), num_envs, device, threads, self.outputs
     )
     self.model = self.sim.model
-    self.num_actions: int = len(self.choices) or self.model.nu
+    self.num_actions = self.count_actions()
     self.max_episode_steps = config.episode_steps
     self.dt: float = config.substeps * self.model.timestep  # control step [s]
     self.begin_part: Callable[[str], None] = lambda _part: None  # what time goes to from now on
@@ -128,6 +128,10 @@ class Task(Names):
   def scene(cls, config: Any) -> Path | str:  # noqa: ARG003
     """Return the MJCF file or text of the world: by default the robot's own, whatever the settings."""
     return cls.robot
+
+  def count_actions(self) -> int:
+    """Return how many actions there are: by default one for each control, or for each entry of `choices`."""
+    return len(self.choices) or self.model.nu
 
   def setup(self) -> None:
     """Look names up, make constants and buffers."""
