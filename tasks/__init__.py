@@ -13,6 +13,7 @@ _SHARED = {  # what tasks are built from
   "base",
   "command",
   "event",
+  "locomotion",
   "names",
   "observation",
   "quat",

@@ -25,6 +25,7 @@ TRAINER = {"gpurobot", "omegaconf", "rich", "tensordict", "torch"}
 TASK = {
   "tasks.base",
   "tasks.command",
+  "tasks.locomotion",
   "tasks.quat",
   "tasks.randomize",
   "tasks.reward",

@@ -10,6 +10,7 @@ from torch._subclasses.fake_tensor import DynamicOutputShapeException, FakeTenso
 import tasks
 from gpurobot.env import VecEnv
 from gpurobot.random import Random
+from physics.layout import field_shapes
 
 
 @dataclasses.dataclass
@@ -20,16 +21,14 @@ class Unreal:
   num_envs: int
 
   def __post_init__(self):
-    sizes = {"qpos": self.model.nq, "qvel": self.model.nv, "ctrl": self.model.nu, "qacc": self.model.nv}
-    for name, size in sizes.items():
-      setattr(self, name, torch.zeros(self.num_envs, size))
-    for name, size in {"xpos": 3, "xquat": 4, "cfrc_ext": 6}.items():
-      setattr(self, name, torch.zeros(self.num_envs, self.model.nbody, size))
+    for name, shape in field_shapes(self.model).items():
+      setattr(self, name, torch.zeros(self.num_envs, *shape))
+    self.ctrl = torch.zeros(self.num_envs, self.model.nu)
     for name in self.model.varied:
       setattr(self, name, torch.zeros(self.num_envs, *getattr(self.model, name).shape))
     self.overflow = torch.zeros(self.num_envs, dtype=torch.int32)
 
-  def step(self, substeps):
+  def step(self, substeps, ctrl=None):
     """Do nothing."""
 
   def forward(self, mask=None):
