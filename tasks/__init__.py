@@ -10,12 +10,15 @@ from types import ModuleType
 _FOLDER = Path(__file__).parent
 _SHARED = {  # what tasks are built from
   "__init__",
+  "arm",
   "base",
   "command",
+  "config",
   "event",
   "locomotion",
   "names",
   "observation",
+  "osc",
   "quat",
   "randomize",
   "reward",
@@ -28,24 +31,37 @@ class UnknownTask(ValueError):
 
 def available() -> list[str]:
   """Return the names of the tasks of this folder, sorted."""
-  return sorted(path.stem for path in _FOLDER.glob("*.py") if path.stem not in _SHARED)
+  return sorted(_modules())
 
 
 def load(name: str) -> ModuleType:
   """Return the module of a task: it has `Config`, `Task` and, where it overrides trainer settings, `PPO`.
 
-  `name` is a module of this folder, a dotted module path or the path of a `.py` file. Raises UnknownTask.
+  `name` is one of `available`, a dotted module path or the path of a `.py` file. Raises UnknownTask.
   """
   if name.endswith(".py"):
     module = _load_file(Path(name))
-  elif name in available():
-    module = importlib.import_module(f"{__name__}.{name}")
+  elif name in (modules := _modules()):
+    module = importlib.import_module(modules[name])
   else:
     module = _load_dotted(name)
   missing = [part for part in ("Config", "Task") if not hasattr(module, part)]
   if missing:
     raise UnknownTask(f"task '{name}' is a module without {' and '.join(missing)}")
   return module
+
+
+def _modules() -> dict[str, str]:
+  """Return the dotted path of every task by name: gym/half_cheetah.py is called `gym/HalfCheetah-v5`."""
+  own, gym = (
+    [path.stem for path in sorted(folder.glob("*.py")) if path.stem not in _SHARED]
+    for folder in (_FOLDER, _FOLDER / "gym")
+  )
+  modules = {stem: f"{__name__}.{stem}" for stem in own}
+  for stem in gym:
+    name = "".join(word.capitalize() for word in stem.split("_"))
+    modules[f"gym/{name}-v5"] = f"{__name__}.gym.{stem}"
+  return modules
 
 
 def _load_file(path: Path) -> ModuleType:

@@ -23,16 +23,18 @@ SHIPPED = [path for path in SOURCES if path.split("/")[0] in {*PACKAGES, "train.
 
 TRAINER = {"gpurobot", "omegaconf", "rich", "tensordict", "torch"}
 TASK = {
+  "tasks.arm",
   "tasks.base",
   "tasks.command",
   "tasks.locomotion",
+  "tasks.osc",
   "tasks.quat",
   "tasks.randomize",
   "tasks.reward",
   "tasks.terrain",
   "torch",
 }
-PARTS = {"tasks.event", "tasks.names", "tasks.observation"}  # of tasks/base.py alone
+PARTS = {"tasks.config", "tasks.event", "tasks.names", "tasks.observation"}  # of tasks/base.py alone
 # What a file may import beside the standard library; the first pattern that matches its path counts.
 IMPORTS = {
   r"train\.py": {"gpurobot", "tasks", "torch"},
