@@ -62,7 +62,7 @@ class Config(base.Config):
   reward_velocity: float = option(1.0, "weight of following the commanded velocity")
   reward_turn: float = option(0.5, "weight of following the commanded rate of turning")
   reward_vertical: float = option(-1.0, "weight of the squared speed along the trunk's z axis", "s^2/m^2")
-  reward_rocking: float = option(-0.05, "weight of the squared rates of roll and pitch", "s^2/rad^2")
+  reward_rocking: float = option(-0.02, "weight of the squared rates of roll and pitch", "s^2/rad^2")
   reward_tilt: float = option(-1.0, "weight of the squared sine of the tilt")
   reward_effort: float = option(-2e-4, "weight of the summed squared torques", "1/(N m)^2")
   reward_change: float = option(-0.01, "weight of the summed squared change of the action")
@@ -246,4 +246,4 @@ class Task(base.Task):
 
   def force(self, bodies: slice | Tensor) -> Tensor:
     """Return the contact force on bodies [num_envs, bodies] [N]."""
-    return self.sim.cfrc_ext[:, bodies, 3:].norm(dim=2)
+    return self.sim.cfrc_ext[:, bodies, 3:].square().sum(2).sqrt()

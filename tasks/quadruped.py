@@ -10,7 +10,7 @@ from tasks import base, locomotion
 
 LEGS = ("FR", "FL", "RR", "RL")
 TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 50_000_000}
-PPO: dict[str, object] = {"hidden": [128, 64, 32], "horizon": 24, "epochs": 3, "log_std_init": -0.7}
+PPO: dict[str, object] = {"hidden": [128, 64, 32], "horizon": 24, "epochs": 3, "log_std_init": -1.2}
 
 
 @dataclass
