@@ -22,6 +22,7 @@ _SHARED = {  # what tasks are built from
   "quat",
   "randomize",
   "reward",
+  "terrain",
 }
 
 

@@ -1,8 +1,6 @@
 """What every task shares: the step of a batch of environments, named rewards and observations, resets."""
 
-import dataclasses
 import functools
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,10 +11,12 @@ from tensordict import TensorDict
 from torch import Tensor
 
 import physics
+from tasks.config import Config, option
 from tasks.event import Event
 from tasks.names import Names, nearest, settings
 from tasks.observation import Observations, Reflection
 
+__all__ = ["ASSETS", "Config", "Random", "Reflection", "Task", "option"]  # what task files use
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
 # A transition whose magnitudes sum to more than this counts as diverged, like one with nan or inf. No robot
@@ -24,29 +24,14 @@ ASSETS = Path(__file__).resolve().parents[1] / "assets"
 DIVERGED = 1e7
 
 
-def option(default: Any, meaning: str, unit: str = "", low: float = -math.inf, high: float = math.inf) -> Any:
-  """Return a Config field: its default, and the meaning, unit and limits that the command line uses."""
-  metadata = {"help": meaning, "unit": unit, "low": low, "high": high}
-  return dataclasses.field(default=default, metadata=metadata)
-
-
-@dataclasses.dataclass
-class Config:
-  """Settings of a task. What a field is for may follow from its name.
-
-  `reward_x` is the weight of the reward term `x`; `noise_x` the largest error of the block `x` that the
-  policy observes, in training alone; `history_x` how many observations of the group `x` lie side by side.
-  """
-
-  episode_steps: int = option(1000, "control steps until the time limit", low=1)
-  substeps: int = option(4, "physics steps in a control step", low=1)
-
-
 class Random(Protocol):
   """Random numbers per environment, keyed by purpose and by a step counter that lives on the device."""
 
   def uniform(self, purpose: str, shape: tuple[int, ...], low: float = 0.0, high: float = 1.0) -> Tensor:
     """Return numbers [num_envs, *shape] in [low, high)."""
+
+  def normal(self, purpose: str, shape: tuple[int, ...]) -> Tensor:
+    """Return standard normal numbers [num_envs, *shape]."""
 
   def advance(self) -> None:
     """Move the step counter by one."""
@@ -92,17 +77,17 @@ class Task(Names):
     self.random = random
     self.training = training
     threads = torch.get_num_threads()
-    self.sim = simulation or physics.Simulation(
+    self.sim: Any = simulation or physics.Simulation(
       self.make_model(config), num_envs, device, threads, self.outputs
     )
     self.model = self.sim.model
-    self.num_actions = self.count_actions()
+    self.num_actions = len(self.action_names())
     self.max_episode_steps = config.episode_steps
     self.dt: float = config.substeps * self.model.timestep  # control step [s]
     self.begin_part: Callable[[str], None] = lambda _part: None  # what time goes to from now on
     self._made: list[Tensor] = []
     self._made_to_last: list[Tensor] = []
-    self._events: dict[str, Event] = {}
+    self.events: dict[str, Event] = {}
     kind = torch.int64 if self.choices else torch.float32
     self.action = self.buffer(self.num_actions, dtype=kind)  # of the present step: in [-1, 1], or choices
     self.episode_steps = self.buffer(dtype=torch.int64)  # control steps since the episode's start
@@ -112,9 +97,9 @@ class Task(Names):
     self._buffers, self._lasting = self._named(self._made), self._named(self._made_to_last)
     varied = {name: getattr(self.sim, name) for name in self.model.varied}
     self._targets = {"qpos": self.sim.qpos, "qvel": self.sim.qvel} | varied | self._buffers  # of candidates
-    self._weights = self._reward_weights()
-    self._observations = Observations(self.observe(), config, noisy=training)
-    self.obs_dims = self._observations.dims
+    self.reward_weights = self._make_weights()
+    self.observations = Observations(self.observe(), config, noisy=training)
+    self.obs_dims = self.observations.dims
     self.mirror: Mapping[str, tuple[Tensor, Tensor]] | None = self._make_mirror()
 
   @classmethod
@@ -129,9 +114,11 @@ class Task(Names):
     """Return the MJCF file or text of the world: by default the robot's own, whatever the settings."""
     return cls.robot
 
-  def count_actions(self) -> int:
-    """Return how many actions there are: by default one for each control, or for each entry of `choices`."""
-    return len(self.choices) or self.model.nu
+  def action_names(self) -> Sequence[str]:
+    """Return a name for each action: by default the actuator's for each control, or a number per choice."""
+    if self.choices:
+      return [f"choice {index}" for index in range(len(self.choices))]
+    return np.repeat(self.model.actuator_names, self.model.actuator_ctrlnum).tolist()
 
   def setup(self) -> None:
     """Look names up, make constants and buffers."""
@@ -204,12 +191,12 @@ class Task(Names):
     after the rewards of a step, before its observation.
     """
     name = act.__name__
-    if name in self._events:
+    if name in self.events:
       raise ValueError(f"there are two events '{name}': give each a name of its own")
     if not 0 < low <= high:
       raise ValueError(f"event '{name}' happens every {low:g} to {high:g} s: write 0 < low <= high")
     left = torch.zeros(self.num_envs, device=self.device)
-    self._events[name] = Event(act, (low, high), self.random.uniform, left)
+    self.events[name] = Event(act, (low, high), self.random.uniform, left)
 
   def constant(self, values: Any) -> Tensor:
     """Return numbers as a float32 tensor on the device."""
@@ -225,7 +212,7 @@ class Task(Names):
     if self.training:
       phase = self.random.uniform("phase", ()) * self.max_episode_steps
       self.episode_steps.copy_(phase)
-    return TensorDict(self._observations.restart(self.observe(), everywhere), batch_size=[self.num_envs])
+    return TensorDict(self.observations.restart(self.observe(), everywhere), batch_size=[self.num_envs])
 
   def step(self, action: Tensor) -> TensorDict:
     """Apply `action` [num_envs, num_actions] for one control step; reset what has ended.
@@ -243,14 +230,16 @@ class Task(Names):
     self.begin_part("task")
     self.episode_steps += 1
     self.update()
-    rewards = {name: self._weights[name] * term.to(torch.float32) for name, term in self.reward().items()}
+    rewards = {
+      name: self.reward_weights[name] * term.to(torch.float32) for name, term in self.reward().items()
+    }
     terms = torch.stack(list(rewards.values()))
     reward = terms.sum(0)
     terminated, success = self.terminated(), self.success()
     metrics = {name: value.to(torch.float32, copy=True) for name, value in self.metrics().items()}
-    for name, event in self._events.items():
+    for name, event in self.events.items():
       self._happen(name, event)
-    final_obs = self._observations.push(self.observe())
+    final_obs = self.observations.push(self.observe())
     valid = self._finite(reward, final_obs)
     terminated = terminated & valid
     truncated = (self.episode_steps >= self.max_episode_steps) & ~terminated & valid
@@ -259,7 +248,7 @@ class Task(Names):
     ended = terminated | truncated
     outcome = {} if success is None else {"success": success & ended}
     self._reset(ended | ~valid, valid)
-    obs = self._observations.restart(self.observe(), ended | ~valid)
+    obs = self.observations.restart(self.observe(), ended | ~valid)
     result = {
       "obs": obs,
       "final_obs": {group: torch.where(valid.unsqueeze(1), final_obs[group], obs[group]) for group in obs},
@@ -299,14 +288,13 @@ class Task(Names):
 
   def _memory(self) -> dict[str, Tensor]:
     """Return all that is remembered from step to step outside of the simulation, by name."""
-    events = {f"left until {name}": event.left for name, event in self._events.items()}
-    history = {f"past {group}": past for group, past in self._observations.history.items()}
-    return {**self._buffers, **events, **history}
+    events = {f"left until {name}": event.left for name, event in self.events.items()}
+    return {**self._buffers, **events, **self.observations.memory}
 
   def _advance(self) -> None:
     """Begin a step: move to its random numbers, draw its noise."""
     self.random.advance()
-    self._observations.draw(self.random.uniform)
+    self.observations.draw(self.random.uniform)
 
   def _finite(self, reward: Tensor, obs: dict[str, Tensor]) -> Tensor:
     """Return where the transition is finite and sane [num_envs] bool (a comparison with nan is false)."""
@@ -330,7 +318,7 @@ class Task(Names):
         buffer.masked_fill_(_like(ended, buffer), 0)
     for name, start in starts.items():
       self._targets[name].copy_(start)
-    for event in self._events.values():
+    for event in self.events.values():
       event.restart(ended)
     self.begin_part("physics")
     self.sim.forward(ended)
@@ -373,9 +361,9 @@ class Task(Names):
     symmetry = self.symmetry()
     if symmetry and self.choices:
       raise ValueError("symmetry() is of actions in [-1, 1]; this task has choices")
-    return self._observations.mirror(symmetry, self.num_actions) if symmetry else None
+    return self.observations.mirror(symmetry, self.num_actions) if symmetry else None
 
-  def _reward_weights(self) -> dict[str, float]:
+  def _make_weights(self) -> dict[str, float]:
     """Return the weight of each reward term: the Config field `reward_<term>`."""
     weights, terms = settings(self.config, "reward_"), self.reward()
     for name in sorted({*weights} ^ {*terms}):

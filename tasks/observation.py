@@ -18,8 +18,9 @@ Reflection = Sequence[int] | tuple[Sequence[int], Sequence[int]]
 class Observations:
   """Makes one float32 tensor [num_envs, width] per group of the blocks that a task observes.
 
-  A Config field `noise_<block>` is the largest error of a block of the group `policy`; `history_<group>` is
-  how many observations of a group lie side by side, the oldest first.
+  A Config field `noise_<block>` is the largest error of a block of the group `policy`; `delay_<group>` is how
+  many control steps old an observation of a group may be, a whole number drawn for each episode;
+  `history_<group>` is how many observations of a group lie side by side, the oldest first.
   """
 
   def __init__(self, blocks: Blocks, config: Any, *, noisy: bool) -> None:
@@ -34,9 +35,14 @@ class Observations:
     amplitudes = [noise.get(name, 0.0) for name, width in self.widths["policy"].items() for _ in range(width)]
     self._amplitude = torch.tensor(amplitudes, device=self._device) if noisy and any(amplitudes) else None
     self._error: Tensor | None = None  # of the group `policy` in the present step
-    # Of the groups that show past observations: [num_envs, length * width], the oldest first.
-    self.history = {
-      group: torch.zeros(len(first), self.dims[group], device=self._device)
+    num_envs, widths = len(first), {group: sum(named.values()) for group, named in self.widths.items()}
+    self._delays = {
+      group: Delay(num_envs, widths[group], steps, self._device)
+      for group, steps in _chosen(config, "delay_", self.widths).items()
+      if noisy and steps
+    }
+    self._histories = {
+      group: Past(num_envs, widths[group], length, self._device)
       for group, length in self.lengths.items()
       if length > 1
     }
@@ -46,26 +52,32 @@ class Observations:
     """The width of each group, past observations included."""
     return {group: self.lengths[group] * sum(widths.values()) for group, widths in self.widths.items()}
 
+  @property
+  def memory(self) -> dict[str, Tensor]:
+    """What is remembered from step to step, by name."""
+    past = {f"past {group}": history.memory for group, history in self._histories.items()}
+    delayed = {f"delayed {group}": delay.memory for group, delay in self._delays.items()}
+    return past | delayed | {f"age of {group}": delay.age for group, delay in self._delays.items()}
+
   def draw(self, uniform: Uniform) -> None:
-    """Draw the noise of a step: of what is observed before and after its resets."""
+    """Draw the noise of a step, of what is observed before and after its resets, and what resets may need."""
     if self._amplitude is not None:
       self._error = self._amplitude * uniform("observation noise", self._amplitude.shape, -1.0, 1.0)
+    for group, delay in self._delays.items():
+      delay.next_age = uniform(f"delay of {group}", (), 0.0, delay.steps + 1.0).to(torch.int64)
 
   def push(self, blocks: Blocks) -> dict[str, Tensor]:
     """Return the groups with these blocks as the latest observation."""
     groups = self._join(blocks)
-    for group, history in self.history.items():
-      groups[group] = torch.cat([history[:, groups[group].shape[1] :], groups[group]], dim=1)
-      history.copy_(groups[group])
+    for pasts in (self._delays, self._histories):
+      groups |= {group: past.push(groups[group]) for group, past in pasts.items()}
     return groups
 
   def restart(self, blocks: Blocks, ended: Tensor) -> dict[str, Tensor]:
     """Return the groups; where `ended` [num_envs], these blocks are the first observation, and all past."""
     groups = self._join(blocks)
-    for group, history in self.history.items():
-      first = groups[group].repeat(1, self.lengths[group])
-      groups[group] = torch.where(ended.unsqueeze(1), first, history)
-      history.copy_(groups[group])
+    for pasts in (self._delays, self._histories):
+      groups |= {group: past.restart(groups[group], ended) for group, past in pasts.items()}
     return groups
 
   def mirror(self, symmetry: Mapping[str, Reflection], num_actions: int) -> dict[str, tuple[Tensor, Tensor]]:
@@ -101,6 +113,48 @@ class Observations:
   def _tensors(self, reflection: tuple[list[int], list[int]]) -> tuple[Tensor, Tensor]:
     index, sign = (torch.tensor(numbers, device=self._device) for numbers in reflection)
     return index, sign.to(torch.float32)
+
+
+class Past:
+  """The last observations of a group side by side, the oldest first."""
+
+  def __init__(self, num_envs: int, width: int, length: int, device: torch.device) -> None:
+    self.width, self.length = width, length
+    self.memory = torch.zeros(num_envs, length * width, device=device)
+
+  def push(self, obs: Tensor) -> Tensor:
+    """Take in the latest observation [num_envs, width]; return what is shown [num_envs, ...]."""
+    self.memory.copy_(torch.cat([self.memory[:, self.width :], obs], dim=1))
+    return self.shown()
+
+  def restart(self, obs: Tensor, ended: Tensor) -> Tensor:
+    """Make `obs` all past where `ended` [num_envs]; return what is shown."""
+    self.memory.copy_(torch.where(ended.unsqueeze(1), obs.repeat(1, self.length), self.memory))
+    return self.shown()
+
+  def shown(self) -> Tensor:
+    """Return all of them."""
+    return self.memory.clone()
+
+
+class Delay(Past):
+  """An observation of a group some steps ago: how many is drawn for each episode."""
+
+  def __init__(self, num_envs: int, width: int, steps: int, device: torch.device) -> None:
+    super().__init__(num_envs, width, steps + 1, device)
+    self.steps = steps  # the most
+    self.age = torch.zeros(num_envs, dtype=torch.int64, device=device)  # [control steps]
+    self.next_age = self.age
+
+  def restart(self, obs: Tensor, ended: Tensor) -> Tensor:
+    """As `Past.restart`, with new ages."""
+    self.age.copy_(torch.where(ended, self.next_age, self.age))
+    return super().restart(obs, ended)
+
+  def shown(self) -> Tensor:
+    """Return the one of the episode's age."""
+    each = self.memory.unflatten(1, (self.length, self.width))
+    return each.gather(1, (self.steps - self.age).view(-1, 1, 1).expand(-1, 1, self.width)).squeeze(1)
 
 
 def _flat(block: Tensor) -> Tensor:

@@ -121,7 +121,7 @@ def test_reward_by_hand(task):
   task.sim.qpos[:, task.angles] = (task.high + task.low) / 2
   task.sim.qpos[:, 8] = task.high[1]
   task.sim.qvel[:, task.speeds] = -2.0
-  weighted = {name: task._weights[name] * term[0].item() for name, term in task.reward().items()}
+  weighted = {name: task.reward_weights[name] * term[0].item() for name, term in task.reward().items()}
   expected = {
     "progress": 0.05 * 60,
     "alive": 0.5,
@@ -144,7 +144,7 @@ def test_progress_is_exact_far_from_the_start(task):
 
 def test_a_fall_ends_the_episode_at_minus_two(task):
   task.sim.qpos[0, 2], task.sim.qpos[1, 2] = 0.309, 0.5
-  total = sum(task._weights[name] * term for name, term in task.reward().items())
+  total = sum(task.reward_weights[name] * term for name, term in task.reward().items())
   assert task.terminated().tolist() == [True, False]
   assert total[0].item() == -2.0
   assert total[1].item() > 0.0

@@ -39,7 +39,7 @@ def test_the_observation_is_position_and_velocity(task):
 
 def test_reward_and_failure_by_hand(task):
   place(task, [[0.0, 0.5], [3.01, 0.0], [0.0, -1.6]], [[-2.0, 4.0], [0.0, 0.0], [1.0, 1.0]])
-  total = sum(task._weights[name] * term for name, term in task.reward().items())
+  total = sum(task.reward_weights[name] * term for name, term in task.reward().items())
   torch.testing.assert_close(total, torch.tensor([1.0 - 0.25 - 0.02 - 0.02, -2.0, -2.0]))
   assert task.terminated().tolist() == [False, True, True]
 

@@ -141,3 +141,54 @@ def test_a_mirror_lacks_no_block():
   without = {name: reflection for name, reflection in SYMMETRY.items() if name != "speed"}
   with pytest.raises(ValueError, match=r"'speed': symmetry\(\) lacks it"):
     Observations(blocks(0.0), Config(), noisy=False).mirror(without, 3)
+
+
+@dataclasses.dataclass
+class Late:
+  delay_policy: int = 2
+  history_policy: int = 2
+
+
+def late(ages):
+  """Return observations whose ages are drawn to be these, and a function that draws them."""
+  observations = Observations(blocks(0.0), Late(), noisy=True)
+
+  def uniform(purpose, shape, low, high):
+    assert (purpose, shape, low, high) == ("delay of policy", (), 0.0, 3.0)
+    return torch.tensor(ages) + 0.5
+
+  return observations, uniform
+
+
+def test_a_delayed_observation_has_the_age_of_its_episode_and_lies_beside_delayed_ones():
+  observations, uniform = late([2, 0])
+  observations.draw(uniform)
+  assert past(observations.restart(blocks(1.0), EVERYWHERE)) == [1.0, 1.0]
+  shown = [observations.push(blocks(number)) for number in (2.0, 3.0, 4.0)]
+  assert [past(groups) for groups in shown] == [[1.0, 1.0], [1.0, 1.0], [1.0, 2.0]]
+  assert [past(groups, env=1) for groups in shown] == [[11.0, 12.0], [12.0, 13.0], [13.0, 14.0]]
+  assert [groups["critic"][0, 0].item() for groups in shown] == [2.0, 3.0, 4.0]
+
+
+def test_an_age_is_drawn_anew_only_where_an_episode_starts():
+  observations, uniform = late([2, 2])
+  observations.draw(uniform)
+  observations.restart(blocks(1.0), EVERYWHERE)
+  observations.draw(lambda *_: torch.tensor([1.5, 0.5]))
+  observations.restart(blocks(7.0), torch.tensor([True, False]))
+  groups = observations.push(blocks(8.0))
+  assert past(groups) == [7.0, 7.0]
+  assert past(groups, env=1) == [11.0, 11.0]
+  assert past(observations.push(blocks(9.0))) == [7.0, 8.0]
+
+
+def test_all_that_is_remembered_is_named():
+  observations, _ = late([0, 0])
+  shapes = {name: tuple(memory.shape) for name, memory in observations.memory.items()}
+  assert shapes == {"past policy": (2, 6), "delayed policy": (2, 9), "age of policy": (2,)}
+
+
+def test_in_evaluation_nothing_is_late():
+  observations = Observations(blocks(0.0), Late(), noisy=False)
+  observations.restart(blocks(1.0), EVERYWHERE)
+  assert past(observations.push(blocks(2.0))) == [1.0, 2.0]

@@ -94,7 +94,7 @@ def test_kicks_come_at_intervals_and_grow_with_the_level(shaken):
 
 
 def test_the_policy_sees_noise_and_the_past_and_the_critic_the_truth(shaken):
-  task = shaken(1024)
+  task = shaken(1024, delay_policy=0)
   seen, errors = [], []
   for _ in range(2):
     seen.append(task.step(torch.zeros(1024, 1))["obs"])

@@ -1,0 +1,24 @@
+"""Settings of tasks: dataclasses whose fields say what they mean."""
+
+import dataclasses
+import math
+from typing import Any
+
+
+def option(default: Any, meaning: str, unit: str = "", low: float = -math.inf, high: float = math.inf) -> Any:
+  """Return a Config field: its default, and the meaning, unit and limits that the command line uses."""
+  metadata = {"help": meaning, "unit": unit, "low": low, "high": high}
+  return dataclasses.field(default=default, metadata=metadata)
+
+
+@dataclasses.dataclass
+class Config:
+  """Settings of a task. What a field is for may follow from its name.
+
+  `reward_x` is the weight of the reward term `x`; `noise_x` the largest error of the block `x` that the
+  policy observes, and `delay_x` how many steps old an observation of the group `x` may be, in training alone;
+  `history_x` how many observations of the group `x` lie side by side.
+  """
+
+  episode_steps: int = option(1000, "control steps until the time limit", low=1)
+  substeps: int = option(4, "physics steps in a control step", low=1)
