@@ -30,3 +30,29 @@ def to_body(rotation: Tensor, vector: Tensor) -> Tensor:
   """Return `vector` [..., 3], given in the world, in the body frames of `rotation` [..., 3, 3]."""
   x, y, z = vector.unsqueeze(-1).unbind(-2)
   return rotation[..., 0, :] * x + rotation[..., 1, :] * y + rotation[..., 2, :] * z
+
+
+def multiply(a: Tensor, b: Tensor) -> Tensor:
+  """Return the product [..., 4] of `a` and `b` [..., 4]: the rotation `b`, then `a`."""
+  aw, ax, ay, az = a.unbind(-1)
+  bw, bx, by, bz = b.unbind(-1)
+  parts = [
+    aw * bw - ax * bx - ay * by - az * bz,
+    aw * bx + ax * bw + ay * bz - az * by,
+    aw * by - ax * bz + ay * bw + az * bx,
+    aw * bz + ax * by - ay * bx + az * bw,
+  ]
+  return torch.stack(parts).movedim(0, -1)
+
+
+def conjugate(q: Tensor) -> Tensor:
+  """Return the inverse [..., 4] of unit quaternions `q` [..., 4]."""
+  return torch.cat([q[..., :1], -q[..., 1:]], dim=-1)
+
+
+def to_rotation_vector(q: Tensor) -> Tensor:
+  """Return the axis times the angle [..., 3] [rad], at most pi, of unit quaternions `q` [..., 4]."""
+  vector = q[..., 1:]
+  sine = vector.square().sum(-1).sqrt()
+  angle = 2.0 * torch.atan2(sine, q[..., 0].abs())
+  return vector * torch.copysign(angle / sine.clamp(min=1e-8), q[..., 0]).unsqueeze(-1)

@@ -1,5 +1,7 @@
 """Quaternions against rotations known by hand and against torch's own matrix exponential."""
 
+import math
+
 import torch
 
 from tasks import quat
@@ -28,3 +30,21 @@ def test_to_body_undoes_the_rotation():
   body = torch.randn(2, 4, 3, generator=torch.Generator().manual_seed(1))
   world = (rotation @ body.unsqueeze(-1)).squeeze(-1)
   torch.testing.assert_close(quat.to_body(rotation, world), body)
+
+
+def test_a_product_turns_by_its_second_factor_first():
+  a, b = torch.nn.functional.normalize(
+    torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(2)), dim=-1
+  )
+  torch.testing.assert_close(quat.to_matrix(quat.multiply(a, b)), quat.to_matrix(a) @ quat.to_matrix(b))
+  identity = torch.tensor([1.0, 0.0, 0.0, 0.0]).expand(5, 4)
+  torch.testing.assert_close(quat.multiply(quat.conjugate(a), a), identity)
+
+
+def test_the_rotation_vector_is_the_shorter_way():
+  vector = torch.tensor([[0.3, -0.4, 1.2], [1e-5, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, math.pi, 0.0]])
+  half = vector.norm(dim=1, keepdim=True) / 2
+  q = torch.cat([half.cos(), 0.5 * torch.sinc(half / math.pi) * vector], dim=1)
+  torch.testing.assert_close(quat.to_rotation_vector(q).abs(), vector.abs())
+  torch.testing.assert_close(quat.to_rotation_vector(q)[:3], vector[:3])
+  torch.testing.assert_close(quat.to_rotation_vector(-q)[:3], vector[:3])
