@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 ASSETS = Path(__file__).parents[2] / "assets"
-STEADY = ("quadruped/robot.xml", "arm/robot.xml", "arm/table.xml", "hand/robot.xml")
+ARMS = tuple(f"arm/{scene}.xml" for scene in ("robot", "table", "stack", "cabinet", "hole"))
+STEADY = ("quadruped/robot.xml", *ARMS, "hand/robot.xml")
 SCENES = (*STEADY, "biped/robot.xml")
 
 
