@@ -95,8 +95,9 @@ class Task(Names):
     self._nonfinite = torch.zeros((), dtype=torch.int64, device=self.device)
     self.setup()
     self._buffers, self._lasting = self._named(self._made), self._named(self._made_to_last)
-    varied = {name: getattr(self.sim, name) for name in self.model.varied}
-    self._targets = {"qpos": self.sim.qpos, "qvel": self.sim.qvel} | varied | self._buffers  # of candidates
+    mocap = ("mocap_pos", "mocap_quat") if self.model.nmocap else ()
+    names = ("qpos", "qvel", *mocap, *self.model.varied)
+    self._targets = {name: getattr(self.sim, name) for name in names} | self._buffers  # of candidates
     self.reward_weights = self._make_weights()
     self.observations = Observations(self.observe(), config, noisy=training)
     self.obs_dims = self.observations.dims
@@ -126,9 +127,9 @@ class Task(Names):
   def initial_state(self) -> dict[str, Tensor]:
     """Return candidates [num_envs, ...] for the start of an episode, by name.
 
-    Names are `qpos`, `qvel`, buffers and the fields of `vary`; base keeps the candidates where an episode
-    ended. What is not named starts at the model's default, a buffer at zero; varied fields and lasting
-    buffers stay as they are. The final state is still visible.
+    Names are `qpos`, `qvel`, `mocap_pos`, `mocap_quat`, buffers and the fields of `vary`; base keeps the
+    candidates where an episode ended. What is not named starts at the model's default, a buffer at zero;
+    varied fields and lasting buffers stay as they are. The final state is still visible.
     """
     return {}
 
