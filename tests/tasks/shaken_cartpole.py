@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tasks import cartpole
+from tasks import cartpole, randomize
 from tasks.base import option
 
 TRAIN, PPO = cartpole.TRAIN, cartpole.PPO
@@ -34,30 +34,19 @@ class Task(cartpole.Task):
   config: Config
 
   def setup(self) -> None:
-    """Keep what the draws start from, and let kicks happen."""
+    """Let poles differ and kicks happen."""
     self.pole = self.body_of("pole")
     self.mass = self.constant(self.model.body_mass)  # [nbody] [kg]
-    self.inertia = self.constant(self.model.body_inertia)  # [nbody, 3] [kg m^2]
-    self.heavier = self.buffer()  # deviation of the pole's mass, as a fraction of it [num_envs]
+    lightest, heaviest = 1 - self.config.pole_mass, 1 + self.config.pole_mass
+    self.poles = randomize.Randomization(self, {"pole": randomize.mass(lightest, heaviest, self.pole)})
     self.level = self.buffer(lasting=True)  # of difficulty, 0 ... 1 [num_envs]
     self.every(self.config.kick_seconds_min, self.config.kick_seconds_max, self.kick)
 
   def initial_state(self) -> dict[str, Tensor]:
-    """Move the level by how the episode went; in training, draw a new pole."""
+    """Move the level by how the episode went, and draw a new pole."""
     change = torch.where(self.success(), self.config.level_step, -self.config.level_step)
-    start = super().initial_state() | {"level": (self.level + change).clamp(0.0, 1.0)}
-    return start | self.draw_pole() if self.training else start
-
-  def draw_pole(self) -> dict[str, Tensor]:
-    """Return poles lighter and heavier than the robot file's, but of its shape."""
-    heavier = self.random.uniform("pole mass", (), -self.config.pole_mass, self.config.pole_mass)
-    factor = torch.ones(self.num_envs, self.model.nbody, device=self.device)
-    factor[:, self.pole] += heavier.unsqueeze(1)
-    return {
-      "heavier": heavier,
-      "body_mass": self.mass * factor,
-      "body_inertia": self.inertia * factor.unsqueeze(2),
-    }
+    level = (self.level + change).clamp(0.0, 1.0)
+    return super().initial_state() | {"level": level} | self.poles.draw()
 
   def kick(self) -> dict[str, Tensor]:
     """Change the cart's speed at once."""
@@ -73,7 +62,8 @@ class Task(cartpole.Task):
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Show the critic all there is."""
     seen = super().observe()["policy"]
-    return {"policy": seen, "critic": {**seen, "level": self.level, "heavier": self.heavier}}
+    heavier = self.sim.body_mass[:, self.pole] / self.mass[self.pole] - 1
+    return {"policy": seen, "critic": {**seen, "level": self.level, "heavier": heavier}}
 
   def metrics(self) -> dict[str, Tensor]:
     """Log the level."""

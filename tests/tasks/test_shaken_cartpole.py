@@ -10,7 +10,6 @@ from gpurobot import config
 from gpurobot.distributed import World
 from gpurobot.ppo import Learner
 from gpurobot.random import Random
-from physics import load_model
 from physics.parity import MujocoSimulation
 from tests.tasks import shaken_cartpole
 from tests.tasks.conftest import SHAKEN
@@ -114,9 +113,9 @@ def test_without_training_there_is_no_noise_and_the_pole_is_the_robot_files(shak
   assert poles(task).unique().tolist() == [1.0]
 
 
-def test_it_is_evaluated_on_mujoco_which_varies_nothing():
-  simulation = MujocoSimulation(load_model(shaken_cartpole.Task.robot), 4)
+def test_it_is_evaluated_on_mujoco():
   config = shaken_cartpole.Config(kick_speed=0.0)
+  simulation = MujocoSimulation(shaken_cartpole.Task.make_model(config), 4)
   task = shaken_cartpole.Task(config, 4, random=Random(0, 4), training=False, simulation=simulation)
   task.reset()
   for _ in range(30):

@@ -32,6 +32,35 @@ def test_reference_simulation_is_mujoco():
     assert simulation.solver_niter[env] == data.solver_niter[0]
 
 
+def test_reference_simulation_reduces_over_the_time_steps_as_asked():
+  model = ant()
+  outputs = {"xpos": "max", "qacc": "mean", "xquat": "last"}
+  whole, steps = MujocoSimulation(model, 1, outputs), MujocoSimulation(model, 1, list(outputs))
+  seen = {name: [] for name in outputs}
+  whole.step(3)
+  for _ in range(3):
+    steps.step(1)
+    for name in outputs:
+      seen[name].append(getattr(steps, name).clone())
+  torch.testing.assert_close(whole.xpos, torch.stack(seen["xpos"]).amax(0))
+  torch.testing.assert_close(whole.qacc, torch.stack(seen["qacc"]).mean(0))
+  assert whole.xquat.equal(seen["xquat"][-1])
+
+
+def test_reference_simulation_gives_each_environment_the_numbers_that_vary():
+  model = load_model(GYMNASIUM / "ant.xml", integrator="Euler", vary=["body_mass", "body_inertia", "gravity"])
+  simulation = MujocoSimulation(model, 3, outputs=("qfrc_bias",))
+  simulation.body_mass[1] *= 2
+  simulation.body_inertia[1] *= 2
+  simulation.gravity[2] = 0.0
+  simulation.step(1)
+  once, twice, weightless = simulation.qfrc_bias
+  torch.testing.assert_close(twice, 2 * once)
+  assert once.abs().max() > 1
+  assert weightless.abs().max() == 0
+  assert model.mj.opt.gravity[2] == -9.81, "the model itself stays as it was"
+
+
 def test_reference_simulation_holds_the_contract():
   simulation = MujocoSimulation(ant(), 3)
   views = {
