@@ -10,6 +10,8 @@ from types import ModuleType
 _FOLDER = Path(__file__).parent
 _SHARED = {  # what tasks are built from
   "__init__",
+  "__main__",
+  "actuator",
   "arm",
   "base",
   "command",

@@ -6,11 +6,12 @@ The rewards are those of legged_gym (Rudin et al. 2021, arXiv 2109.11978), MuJoC
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from tasks import base, quat, randomize
+from tasks import actuator, base, quat, randomize
 from tasks.base import option
 from tasks.command import VelocityCommands
 
@@ -28,6 +29,11 @@ class Config(base.Config):
   action_delay_spread: float = option(
     0.01, "largest deviation from it, drawn per episode in training", "s", low=0
   )
+  actuator_network: str | None = option(
+    None, "TorchScript file that gives the torques in place of the servos"
+  )
+  actuator_samples: int = option(3, "states of a joint that this network sees", low=1)
+  actuator_interval: int = option(2, "physics steps between them", low=1)
   command_forward: float = option(1.0, "largest commanded speed forward and backward", "m/s", low=0)
   command_sideways: float = option(0.5, "largest commanded speed to either side", "m/s", low=0)
   command_turn: float = option(1.0, "largest commanded rate of turning", "rad/s", low=0)
@@ -39,7 +45,7 @@ class Config(base.Config):
     1.0, "time after a command in which errors do not count in the metrics", "s", low=0
   )
   start_angle: float = option(0.2, "largest offset of a joint at the start of an episode", "rad", low=0)
-  start_velocity: float = option(0.5, "largest speed at the start of an episode", "m/s, rad/s", low=0)
+  start_velocity: float = option(0.5, "largest speed of the trunk at the start", "m/s, rad/s", low=0)
   push_seconds: float = option(10.0, "longest time between pushes; the shortest is half of it", "s", low=0.1)
   push_speed: float = option(
     0.5, "largest change of the trunk's speed by a push, along x and along y", "m/s", low=0
@@ -87,6 +93,11 @@ class Task(base.Task):
   guarded: tuple[str, ...]  # bodies that should not touch anything
   config: Config
 
+  @classmethod
+  def scene(cls, config: Config) -> Path | str:
+    """Take the servos out where a network gives the torques."""
+    return actuator.without_servos(cls.robot) if config.actuator_network else cls.robot
+
   def setup(self) -> None:
     """Look the robot's parts up; in training, build each robot differently and let pushes happen."""
     config = self.config
@@ -104,6 +115,10 @@ class Task(base.Task):
     self.flight = self.buffer(len(self.feet))  # the time in the air that ended with this step, else 0 [s]
     self.errors = self.buffer(2)  # speed [m/s] and turning [rad/s], since the last command settled
     highest = (config.command_forward, config.command_sideways, config.command_turn)
+    if config.actuator_network:
+      network = config.actuator_network, config.actuator_samples, config.actuator_interval
+      self.network = actuator.Network(*network, self.device)
+      self.past = self.buffer(2, self.network.memory, self.num_actions)  # what the network sees of the joints
     self.commands = VelocityCommands(self, highest, config.command_standing)
     self.every(config.command_seconds / 2, config.command_seconds, self.new_command)
     if self.training:
@@ -126,16 +141,13 @@ class Task(base.Task):
   def initial_state(self) -> dict[str, Tensor]:
     """Start near the home pose, in slight motion, with a new command and a new delay."""
     config = self.config
-    random = self.random.uniform("start", (self.num_actions + self.model.nv + 1,), -1.0, 1.0)
-    qpos = self.home.expand(self.num_envs, -1).clone()
-    qpos[:, self.angles] += config.start_angle * random[:, : self.num_actions]
+    random = self.random.uniform("start", (7 + self.num_actions,), -1.0, 1.0)
+    qpos, qvel = self.home.expand(self.num_envs, -1).clone(), torch.zeros_like(self.sim.qvel)
+    qpos[:, self.angles] += config.start_angle * random[:, 7:]
+    qvel[:, :6] = config.start_velocity * random[:, 1:7]
     spread = config.action_delay_spread if self.training else 0.0
-    return {
-      "qpos": qpos,
-      "qvel": config.start_velocity * random[:, self.num_actions : -1],
-      "command": self.commands.draw(),
-      "delay": config.action_delay + spread * random[:, -1],
-    }
+    delay = config.action_delay + spread * random[:, 0]
+    return {"qpos": qpos, "qvel": qvel, "command": self.commands.draw(), "delay": delay}
 
   def new_command(self) -> dict[str, Tensor]:
     """Draw another command."""
@@ -155,11 +167,18 @@ class Task(base.Task):
     self.last_action.copy_(self.action)
 
   def simulate(self) -> None:
-    """Let the control step's time pass; the servos keep the old targets until the action has reached them."""
-    self.sim.step(self.config.substeps, self.targets())
+    """Let the control step's time pass; the motors keep the old targets until the action has reached them."""
+    targets = self.targets()
+    if not self.config.actuator_network:
+      self.sim.step(self.config.substeps, targets)
+      return
+    for target in targets.unbind(1):
+      self.network.remember(self.past, target - self.sim.qpos[:, self.angles], self.sim.qvel[:, self.speeds])
+      self.sim.ctrl.copy_(self.network.torques(self.past))
+      self.sim.step(1)
 
   def targets(self) -> Tensor:
-    """Return joint angles for the servos in each physics step [num_envs, substeps, nu] [rad]."""
+    """Return joint angles for the motors in each physics step [num_envs, substeps, nu] [rad]."""
     late = (self.substep_start < self.delay.unsqueeze(1)).unsqueeze(2)
     action = self.action.unsqueeze(1) - late * self.change.unsqueeze(1)
     return self.stance + self.config.action_scale * action

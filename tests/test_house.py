@@ -23,6 +23,7 @@ SHIPPED = [path for path in SOURCES if path.split("/")[0] in {*PACKAGES, "train.
 
 TRAINER = {"gpurobot", "omegaconf", "rich", "tensordict", "torch"}
 TASK = {
+  "tasks.actuator",
   "tasks.arm",
   "tasks.base",
   "tasks.command",
@@ -47,6 +48,7 @@ IMPORTS = {
   r"gpurobot/board\.py": {*TRAINER, "tensorboard"},
   r"gpurobot/.*": TRAINER,
   r"tasks/__init__\.py": {"tasks"},
+  r"tasks/__main__\.py": {"gpurobot", "tasks"},
   r"tasks/base\.py": {*TASK, *PARTS, "numpy", "physics", "tensordict"},
   r"tasks/event\.py": {"tasks.observation", "torch"},
   r"tasks/names\.py": {"numpy", "torch"},
