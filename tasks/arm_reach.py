@@ -1,0 +1,103 @@
+"""Arm reach: bring the grasp point of a seven-joint arm to a pose, and hold it there.
+
+Goals are positions in a box before the arm, with the fingers pointing down but for a tilt and a turn: all of
+them can be reached.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tasks import arm, quat
+from tasks.base import option
+
+TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 10_000_000}
+PPO: dict[str, object] = {"hidden": [128, 64], "reference_minibatch": 16384}
+
+
+@dataclass
+class Config(arm.Config):
+  """Settings of arm reach; the best return is nearly `episode_steps`."""
+
+  goal_near: float = option(0.35, "smallest distance of a goal before the arm's base", "m")
+  goal_far: float = option(0.6, "largest distance of a goal before the arm's base", "m")
+  goal_side: float = option(0.3, "largest distance of a goal to the side", "m", low=0)
+  goal_low: float = option(0.1, "smallest height of a goal", "m")
+  goal_high: float = option(0.5, "largest height of a goal", "m")
+  goal_tilt: float = option(0.6, "largest angle between the fingers and the vertical", "rad", low=0)
+  goal_turn: float = option(1.2, "largest turn of the hand about the vertical", "rad", low=0)
+  success_distance: float = option(0.02, "largest distance of a success", "m", low=0)
+  success_angle: float = option(0.2, "largest angle of a success", "rad", low=0)
+  reward_distance: float = option(-1.0, "weight of the distance from the goal", "1/m")
+  reward_angle: float = option(-0.2, "weight of the angle from the goal", "1/rad")
+  reward_precise: float = option(1.0, "weight of (1 - tanh(distance / 0.1 m)) (1 - tanh(angle / 0.5 rad))")
+  reward_action: float = option(-0.01, "weight of the summed squared actions")
+
+
+class Task(arm.Task):
+  """Seven joints or six displacements of the grasp point are the action; the gripper rests."""
+
+  grips = False
+  config: Config
+
+  def setup(self) -> None:
+    """Keep the goal, and how far it is."""
+    super().setup()
+    config = self.config
+    self.corner = self.constant([config.goal_near, -config.goal_side, config.goal_low])  # [3] [m]
+    self.far_corner = self.constant([config.goal_far, config.goal_side, config.goal_high])  # [3] [m]
+    self.goal_position = self.buffer(3)  # [m]
+    self.goal_rotation = self.buffer(4)  # quaternion of the hand
+    self.distance = self.buffer()  # between grasp point and goal [m]
+    self.angle = self.buffer()  # between hand and goal [rad]
+
+  def initial_state(self) -> dict[str, Tensor]:
+    """Start near home, with a goal anywhere."""
+    qpos, qvel = self.arm_at_home()
+    place = torch.lerp(self.corner, self.far_corner, self.random.uniform("goal position", (3,)))
+    return {"qpos": qpos, "qvel": qvel, "goal_position": place, "goal_rotation": self.draw_rotation()}
+
+  def draw_rotation(self) -> Tensor:
+    """Return quaternions [N, 4]: fingers down, turned about the vertical, then tilted to any side."""
+    config = self.config
+    side, tilt, turn = self.random.uniform("goal rotation", (3,), -1.0, 1.0).unbind(1)
+    side, tilt, turn = torch.pi * side, config.goal_tilt / 2 * tilt, config.goal_turn / 2 * turn
+    zero = torch.zeros_like(tilt)
+    tilted = [tilt.cos(), tilt.sin() * side.cos(), tilt.sin() * side.sin(), zero]
+    down = [zero, turn.cos(), turn.sin(), zero]  # half a turn about x, then `turn` about z
+    return quat.multiply(torch.stack(tilted, 1), torch.stack(down, 1))
+
+  def update(self) -> None:
+    """Measure the way to the goal."""
+    offset, turn = self.way()
+    self.distance.copy_(offset.square().sum(1).sqrt())
+    self.angle.copy_(turn.square().sum(1).sqrt())
+
+  def reward(self) -> dict[str, Tensor]:
+    """Pay for nearness, more for precision; charge for motion."""
+    return {
+      "distance": self.distance,
+      "angle": self.angle,
+      "precise": (1.0 - (self.distance / 0.1).tanh()) * (1.0 - (self.angle / 0.5).tanh()),
+      "action": self.action.square().sum(1),
+    }
+
+  def success(self) -> Tensor:
+    """Succeed at the goal."""
+    return (self.distance < self.config.success_distance) & (self.angle < self.config.success_angle)
+
+  def observe(self) -> dict[str, dict[str, Tensor]]:
+    """Show the arm and the way to the goal, in world axes."""
+    offset, turn = self.way()
+    return {"policy": {**self.observe_arm(), "offset": offset, "turn": turn}}
+
+  def metrics(self) -> dict[str, Tensor]:
+    """Log the way to the goal [m, rad]."""
+    return {"distance": self.distance, "angle": self.angle}
+
+  def way(self) -> tuple[Tensor, Tensor]:
+    """Return the way to the goal: offset [N, 3] [m] and rotation vector [N, 3] [rad], in world axes."""
+    offset = self.goal_position - self.sim.site_xpos[:, self.point]
+    turn = quat.multiply(self.goal_rotation, quat.conjugate(self.sim.xquat[:, self.hand]))
+    return offset, quat.to_rotation_vector(turn)
