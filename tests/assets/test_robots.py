@@ -24,7 +24,9 @@ def run(model: mujoco.MjModel, data: mujoco.MjData, seconds: float) -> None:
   assert not data.warning.number.any()
 
 
-@pytest.mark.parametrize("folder", ["ant", "arm", "biped", "cartpole", "hand", "quadruped"])
+@pytest.mark.parametrize(
+  "folder", ["ant", "arm", "ball_balance", "biped", "cartpole", "hand", "quadcopter", "quadruped"]
+)
 def test_every_robot_says_where_its_figures_are_from(folder: str) -> None:
   text = (ASSETS / folder / "SOURCE.md").read_text()
   assert "| figure | value | source |" in text

@@ -1,0 +1,145 @@
+"""Quadcopter: a palm-sized drone flies to a target that jumps elsewhere every few seconds, and hovers there.
+
+The reward follows IsaacGymEnvs 1.5.1 (`isaacgymenvs/tasks/quadcopter.py`), with a further term for the last
+decimetre. Its drone steers by swivelling rotors towards one fixed target; this one has four fixed rotors that
+follow their commands with a lag.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from tasks import base, quat
+from tasks.base import option
+
+TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 10_000_000}
+PPO: dict[str, object] = {
+  "hidden": [64, 64],
+  "reference_minibatch": 16384,
+  "log_std_init": -1.0,  # at 0 the drone tumbles before it has seen what its rotors do
+  "reward_scale": 0.25,  # rewards reach 4: scaled, symlog is nearly linear
+}
+
+
+@dataclass
+class Config(base.Config):
+  """Settings of Quadcopter; the best return is nearly four times `episode_steps`."""
+
+  episode_steps: int = option(1200, "control steps until the time limit", low=1)
+  substeps: int = option(2, "physics steps in a control step", low=1)
+  target_seconds: float = option(4.0, "time until the target is elsewhere", "s", low=0.01)
+  room: float = option(1.0, "largest offset of starts and targets from the room's middle", "m", low=0)
+  middle_height: float = option(2.0, "height of the room's middle above the floor", "m", low=0)
+  start_tilt: float = option(0.5, "largest part x, y or z of the start's quaternion, before it is normalised")
+  start_speed: float = option(
+    0.5, "largest speed along and about each axis at the start", "m/s, rad/s", low=0
+  )
+  crash_height: float = option(0.1, "height below which the drone has crashed", "m")
+  lost_distance: float = option(5.0, "distance from the target at which the drone is lost", "m", low=0)
+  success_distance: float = option(0.1, "largest distance from the target of a success", "m", low=0)
+  success_speed: float = option(0.2, "largest speed of a success", "m/s", low=0)
+  reward_near: float = option(1.0, "weight of nearness, 1 / (1 + (distance / 1 m)^2)")
+  reward_precise: float = option(1.0, "weight of precision, 1 / (1 + distance / 0.1 m)")
+  reward_upright: float = option(1.0, "weight of nearness / (1 + tilt^2), tilt = 1 - cosine to the vertical")
+  reward_still: float = option(1.0, "weight of nearness / (1 + (yaw rate / 1 rad/s)^2)")
+  reward_jitter: float = option(-0.2, "weight of the mean squared change of the actions")
+
+
+class Task(base.Task):
+  """Four rotors' thrusts are the action."""
+
+  robot = base.ASSETS / "quadcopter" / "robot.xml"
+  outputs = ()
+  config: Config
+
+  def setup(self) -> None:
+    """Let targets appear."""
+    self.middle = self.constant([0.0, 0.0, self.config.middle_height])  # of the room [m]
+    self.target = self.buffer(3)  # [m]
+    self.before = self.buffer(self.num_actions)  # the action, for the next step
+    self.change = self.buffer()  # mean squared change of the actions [N]
+    seconds = self.config.target_seconds
+    self.every(seconds, seconds, self.new_target)
+
+  def initial_state(self) -> dict[str, Tensor]:
+    """Start tilted and moving, with standing rotors, somewhere in the room."""
+    turn, speed = self.config.start_tilt, self.config.start_speed
+    turned = self.random.uniform("start attitude", (3,), -turn, turn)
+    attitude = normalize(torch.cat([torch.ones_like(turned[:, :1]), turned], 1), dim=1)
+    return {
+      "qpos": torch.cat([self.place("start"), attitude], 1),
+      "qvel": self.random.uniform("start velocity", (6,), -speed, speed),
+      **self.new_target(),
+    }
+
+  def new_target(self) -> dict[str, Tensor]:
+    """Return targets anywhere in the room."""
+    return {"target": self.place("target")}
+
+  def place(self, purpose: str) -> Tensor:
+    """Return points [N, 3] anywhere in the room [m]."""
+    return self.middle + self.random.uniform(purpose, (3,), -self.config.room, self.config.room)
+
+  def update(self) -> None:
+    """Measure the change of the actions."""
+    torch.mean((self.action - self.before).square(), dim=1, out=self.change)
+    self.before.copy_(self.action)
+
+  def reward(self) -> dict[str, Tensor]:
+    """Pay for nearness and, near the target, for an upright drone that does not spin."""
+    distance = self.distance()
+    near = 1 / (1 + distance.square())
+    tilt = 2 * self.sim.qpos[:, 4:6].square().sum(1)  # 1 - cosine of the body's z axis to the vertical
+    return {
+      "near": near,
+      "precise": 1 / (1 + 10 * distance),
+      "upright": near / (1 + tilt.square()),
+      "still": near / (1 + self.sim.qvel[:, 5].square()),
+      "jitter": self.change,
+    }
+
+  def terminated(self) -> Tensor:
+    """Fail on the floor or far off."""
+    crashed = self.sim.qpos[:, 2] < self.config.crash_height
+    return crashed | (self.distance() > self.config.lost_distance)
+
+  def success(self) -> Tensor:
+    """Succeed at the target, slow."""
+    slow = self.sim.qvel[:, :3].norm(dim=1) < self.config.success_speed
+    return slow & (self.distance() < self.config.success_distance)
+
+  def observe(self) -> dict[str, dict[str, Tensor]]:
+    """Show target and motion in the frame of the drone, its attitude, and what the rotors were last told."""
+    rotation = quat.to_matrix(self.sim.qpos[:, 3:7])
+    offset = self.target - self.sim.qpos[:, :3]
+    return {
+      "policy": {
+        "target": quat.to_body(rotation, offset),
+        "rotation": rotation,
+        "velocity": quat.to_body(rotation, self.sim.qvel[:, :3]),
+        "angular_velocity": self.sim.qvel[:, 3:6],
+        "action": self.action,
+      }
+    }
+
+  def metrics(self) -> dict[str, Tensor]:
+    """Log the distance from the target [m]."""
+    return {"distance": self.distance()}
+
+  def symmetry(self) -> Mapping[str, base.Reflection]:
+    """Exchange the rotors at the left and the right; they turn in opposite directions."""
+    true, axial = [1, -1, 1], [-1, 1, -1]  # a velocity or offset; an angular velocity
+    return {
+      "target": true,
+      "rotation": [row * column for row in true for column in true],
+      "velocity": true,
+      "angular_velocity": axial,
+      "action": ([3, 2, 1, 0], [1, 1, 1, 1]),
+    }
+
+  def distance(self) -> Tensor:
+    """Return the distance from the target [N] [m]."""
+    return (self.target - self.sim.qpos[:, :3]).norm(dim=1)
