@@ -3,13 +3,14 @@
 from physics.layout import DEFAULT_OUTPUTS
 from physics.load import load_model
 from physics.model import Model
-from physics.raycaster import RayCaster
+from physics.raycaster import Frame, RayCaster
 from physics.scene import visible_geoms
 from physics.simulation import Simulation
 from physics.support import UnsupportedModel
 
 __all__ = [
   "DEFAULT_OUTPUTS",
+  "Frame",
   "Model",
   "RayCaster",
   "Simulation",

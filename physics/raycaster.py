@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
@@ -13,7 +13,6 @@ from physics.kinematics import Mocap, Poses, poses
 from physics.layout import Layout
 from physics.model import Floats, Model
 from physics.scene import Scene, visible_geoms
-from physics.simulation import Simulation
 from physics.spatial import AXES, Matrix, Vector
 from physics.state import Memory
 from physics.trace import Program, maximum, sqrt
@@ -72,6 +71,15 @@ def trace_rays(model: Model, layout: Layout, rays: Rays, variation: Variation | 
   return program.finish()
 
 
+class Casting(Protocol):
+  """A simulation that rays are cast in."""
+
+  model: Any
+
+  def attach_rays(self, rays: Rays) -> tuple[Callable[[], None], torch.Tensor]:
+    """Return what casts rays in the present state, and where it writes [num_envs, num_rays]."""
+
+
 class RayCaster:
   """Casts rays in every environment of a simulation, by the rules of MuJoCo's `mj_ray`.
 
@@ -88,7 +96,7 @@ class RayCaster:
 
   def __init__(
     self,
-    simulation: Simulation,
+    simulation: Casting,
     body: str,
     origins: Sequence[Sequence[float]] | Floats,
     directions: Sequence[Sequence[float]] | Sequence[float] | Floats,
@@ -99,10 +107,7 @@ class RayCaster:
     starts = np.array(origins, float)
     ways = np.broadcast_to(np.array(directions, float), starts.shape)
     geoms = visible_geoms(model, exclude=index) if geoms is None else geoms
-    rays = Rays(index, frame, starts, ways, geoms)
-    self._program = trace_rays(model, simulation.layout, rays, simulation.variation)
-    self._launch, results = simulation.attach(self._program, len(starts))
-    self.distance = results.T
+    self._launch, self.distance = simulation.attach_rays(Rays(index, frame, starts, ways, geoms))
 
   def cast(self) -> torch.Tensor:
     """Cast the rays in the present state; return `distance`, which the next cast overwrites."""

@@ -15,6 +15,7 @@ from physics.kernel import lanes_on
 from physics.launcher import Launcher, Parameters
 from physics.layout import COUNTERS, STATE, Layout, Outputs, default_outputs, field_shapes
 from physics.model import Floats, Model
+from physics.raycaster import Rays, trace_rays
 from physics.step import trace_step
 from physics.trace import Program
 from physics.vary import Variation
@@ -152,15 +153,13 @@ class Simulation:
     for rows, saved in zip(parts, state.split([len(rows) for rows in parts]), strict=True):
       rows[:, : self.num_envs] = saved
 
-  def attach(self, program: Program, rows: int) -> tuple[Callable[[], None], torch.Tensor]:
-    """Return what launches another program on the present state, and what it writes [rows, num_envs].
-
-    The program has the parameters and arrays of `step.trace_step`; it writes the array `control`.
-    """
+  def attach_rays(self, rays: Rays) -> tuple[Callable[[], None], torch.Tensor]:
+    """Return what casts rays in the present state, and where it writes [num_envs, num_rays]."""
+    program = trace_rays(self.model, self.layout, rays, self.variation)
     launcher = Launcher(program, self.device, self._step.groups, self._step.pool, self.threads)
-    results = torch.zeros(rows, self._memory.shape[1], device=self.device)
+    results = torch.zeros(len(rays.origins), self._memory.shape[1], device=self.device)
     launches = launcher.record((1, 0, 0), [self._memory, results, self._parameters])
-    return partial(launcher.run, launches), results[:, : self.num_envs]
+    return partial(launcher.run, launches), results[:, : self.num_envs].T
 
   def _everything(self) -> list[torch.Tensor]:
     varied = sum(self.variation.blocks[name].rows for name in self.model.varied)

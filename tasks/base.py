@@ -199,6 +199,18 @@ class Task(Names):
     left = torch.zeros(self.num_envs, device=self.device)
     self.events[name] = Event(act, (low, high), self.random.uniform, left)
 
+  def rays(
+    self,
+    body: str,
+    origins: Sequence[Sequence[float]],
+    directions: Sequence[Any],
+    frame: physics.Frame = "body",
+    geoms: Sequence[str] = (),
+  ) -> physics.RayCaster:
+    """Return what casts rays from a body at the named geoms (none: all that are seen), see RayCaster."""
+    chosen = [self.model.geom_id(name) for name in geoms] or None
+    return physics.RayCaster(self.sim, body, origins, directions, frame, chosen)
+
   def constant(self, values: Any) -> Tensor:
     """Return numbers as a float32 tensor on the device."""
     return torch.tensor(np.asarray(values), dtype=torch.float32, device=self.device)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import mujoco
@@ -15,6 +15,8 @@ from physics import solver
 from physics.emit import numpy_function
 from physics.layout import COUNTERS, Layout, Outputs, default_outputs
 from physics.model import Floats, Model
+from physics.parity.rays import cast
+from physics.raycaster import Rays
 from physics.reduction import LAST
 from physics.step import trace_step
 
@@ -104,6 +106,18 @@ class MujocoSimulation:
   def set_state(self, state: torch.Tensor) -> None:
     """Restore what `get_state` returned."""
     self._state[:] = state.numpy()
+
+  def attach_rays(self, rays: Rays) -> tuple[Callable[[], None], torch.Tensor]:
+    """Return what casts rays in the present state, one after the other, and where it writes them."""
+    distance = torch.zeros(self.num_envs, len(rays.origins), dtype=torch.float64)
+
+    def launch() -> None:
+      for env in range(self.num_envs):
+        self._load(env)
+        mujoco.mj_kinematics(self._mj, self._data)
+        distance[env] = torch.from_numpy(cast(self._mj, self._data, rays))
+
+    return launch, distance
 
   def _selected(self, mask: torch.Tensor | None) -> list[int]:
     return list(range(self.num_envs)) if mask is None else torch.nonzero(mask).flatten().tolist()

@@ -28,6 +28,10 @@ class Unreal:
       setattr(self, name, torch.zeros(self.num_envs, *getattr(self.model, name).shape))
     self.overflow = torch.zeros(self.num_envs, dtype=torch.int32)
 
+  def attach_rays(self, rays):
+    """Return what does nothing, and where it would write distances."""
+    return lambda: None, torch.zeros(self.num_envs, len(rays.origins))
+
   def step(self, substeps, ctrl=None):
     """Do nothing."""
 
