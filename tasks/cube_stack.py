@@ -1,0 +1,115 @@
+"""Cube stack: the arm puts one cube on another, larger one, and lets go of it.
+
+Cubes, reward and success follow IsaacGymEnvs 1.5.1 (`isaacgymenvs/tasks/franka_cube_stack.py`,
+`isaacgymenvs/cfg/task/FrankaCubeStack.yaml`), but for two things: an episode goes on when the cube lies where
+it should, and pays for every step that it stays there (ended at once, a policy earns more by holding the cube
+above its place); and a cube that falls off the table ends it.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tasks import arm, base, quat, reward
+from tasks.base import option
+
+CUBES = ("cube_a", "cube_b")  # the one to be moved, the one to put it on
+TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 200_000_000}
+# Rewards are not squeezed by a logarithm: a cube in its place is worth four that are held above it.
+PPO: dict[str, object] = {"reward_transform": "scale", "reward_scale": 0.1}
+
+
+@dataclass
+class Config(arm.Config):
+  """Settings of the cube stack."""
+
+  episode_steps: int = option(125, "control steps until the time limit", low=1)
+  start_spread: float = option(0.15, "largest offset of a cube at the start, along x and y", "m", low=0)
+  start_gap: float = option(0.12, "least distance between the cubes at the start, along y", "m", low=0)
+  start_turn: float = option(0.785, "largest angle by which a cube is turned at the start", "rad", low=0)
+  lift_height: float = option(0.04, "height of the cube above its edge from which it counts as lifted", "m")
+  stack_tolerance: float = option(0.02, "largest distance from its place, aside and upward", "m", low=0)
+  release_distance: float = option(0.04, "least distance of the grasp point from a cube let go", "m", low=0)
+  reward_reach: float = option(0.1, "weight of the fingers' nearness to the cube, or its to its place")
+  reward_lifted: float = option(1.5, "weight of one while the cube is lifted")
+  reward_aligned: float = option(2.0, "weight of the lifted cube's nearness to its place")
+  reward_stacked: float = option(16.0, "reward of a step with the cube in place, instead of all others")
+
+
+class Task(arm.Task):
+  """The arm's joints, or its grasp point, and the gripper are the action."""
+
+  robot = base.ASSETS / "arm" / "stack.xml"
+  config: Config
+
+  def setup(self) -> None:
+    """Find the cubes and where the one belongs on the other."""
+    super().setup()
+    self.cubes = self.qpos_of(*CUBES)
+    halves = self.constant(self.model.geom_size)[self.geom_of(*CUBES), 2]  # [2] [m]
+    self.lifted_at = 2.0 * halves[0] + self.config.lift_height  # height of the centre [m]
+    self.above = self.constant([0.0, 0.0, 1.0]) * halves.sum()  # of the centres in place [3] [m]
+    self.order = self.constant([-1.0, 1.0])
+    self.stacked = self.buffer(dtype=torch.bool)  # whether the cube lies in its place, let go
+
+  def initial_state(self) -> dict[str, Tensor]:
+    """Put the cubes on the table, turned, apart along y in either order."""
+    spread, gap = self.config.start_spread, self.config.start_gap
+    qpos, qvel = self.arm_at_home()
+    x, y, turn = self.random.uniform("cubes", (3, 2), -1.0, 1.0).unbind(1)
+    cubes = qpos[:, self.cubes].unflatten(1, (2, 7))
+    cubes[:, :, 0] += spread * x
+    side = torch.where(y[:, :1] < y[:, 1:], self.order, -self.order)
+    cubes[:, :, 1] = (spread - gap / 2) * y + gap / 2 * side
+    half = self.config.start_turn / 2 * turn
+    cubes[:, :, 3], cubes[:, :, 6] = half.cos(), half.sin()
+    return {"qpos": qpos, "qvel": qvel}
+
+  def update(self) -> None:
+    """Note where the cube lies in its place, let go."""
+    _, to_cube, to_place = self.offsets()
+    within = self.config.stack_tolerance
+    in_place = (to_place[:, :2].norm(dim=1) < within) & (to_place[:, 2].abs() < within)
+    self.stacked.copy_(in_place & (to_cube.norm(dim=1) > self.config.release_distance))
+
+  def reward(self) -> dict[str, Tensor]:
+    """Pay for nearing and lifting the cube, for bringing it to its place, and most for leaving it."""
+    height, to_cube, to_place = self.offsets()
+    lifted = height > self.lifted_at
+    aligned = lifted * (1.0 - (10.0 * to_place.norm(dim=1)).tanh())
+    near = 1.0 - (10.0 * self.finger_distances(to_cube).mean(1)).tanh()
+    terms = {"reach": torch.maximum(near, aligned), "lifted": lifted, "aligned": aligned}
+    return reward.replace(terms, self.stacked, "stacked")
+
+  def terminated(self) -> Tensor:
+    """Fail when a cube has fallen off the table."""
+    return (self.sim.qpos[:, self.cubes].unflatten(1, (2, 7))[:, :, 2] < 0.0).any(1)
+
+  def success(self) -> Tensor:
+    """Succeed with the cube in its place."""
+    return self.stacked
+
+  def observe(self) -> dict[str, dict[str, Tensor]]:
+    """Show the arm, the cube from the grasp point, its axes, and its place from the cube."""
+    _, to_cube, to_place = self.offsets()
+    rotation = quat.to_matrix(self.sim.qpos[:, self.cubes].unflatten(1, (2, 7))[:, 0, 3:])
+    seen = {"to_cube": to_cube, "cube_axes": rotation[:, :, :2], "to_place": to_place}
+    return {"policy": self.observe_arm() | seen}
+
+  def metrics(self) -> dict[str, Tensor]:
+    """Log how far the cube is from its place [m]."""
+    height, _, to_place = self.offsets()
+    return {"place_distance": to_place.norm(dim=1), "lifted": height > self.lifted_at}
+
+  def offsets(self) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the cube's height [N], its offset from the grasp point, and its place's from it [N, 3] [m]."""
+    cube, other = self.sim.qpos[:, self.cubes].unflatten(1, (2, 7))[:, :, :3].unbind(1)
+    return cube[:, 2], cube - self.sim.site_xpos[:, self.point], other + self.above - cube
+
+  def finger_distances(self, to_cube: Tensor) -> Tensor:
+    """Return the cube's distances [N, 3] [m] from the grasp point and both fingertips."""
+    left, right = self.sim.qpos[:, self.fingers].unbind(1)
+    along = torch.stack([torch.zeros_like(left), left, -right], 1)  # where they are on the hand's y axis
+    axis = self.sim.xmat[:, self.hand, 1::3]
+    return (to_cube.unsqueeze(1) - along.unsqueeze(2) * axis.unsqueeze(1)).norm(dim=2)
