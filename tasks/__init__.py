@@ -24,6 +24,7 @@ _SHARED = {  # what tasks are built from
   "quat",
   "randomize",
   "reward",
+  "runner",
   "terrain",
 }
 

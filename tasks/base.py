@@ -300,9 +300,10 @@ class Task(Names):
   # ---- inside ----
 
   def _memory(self) -> dict[str, Tensor]:
-    """Return all that is remembered from step to step outside of the simulation, by name."""
+    """Return all that is remembered from step to step outside of the simulation's state, by name."""
     events = {f"left until {name}": event.left for name, event in self.events.items()}
-    return {**self._buffers, **events, **self.observations.memory}
+    derived = {f"derived {name}": getattr(self.sim, name) for name in self.outputs or ()}  # control may read
+    return {**self._buffers, **events, **derived, **self.observations.memory}
 
   def _advance(self) -> None:
     """Begin a step: move to its random numbers, draw its noise."""

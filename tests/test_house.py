@@ -32,6 +32,7 @@ TASK = {
   "tasks.quat",
   "tasks.randomize",
   "tasks.reward",
+  "tasks.runner",
   "tasks.terrain",
   "torch",
 }

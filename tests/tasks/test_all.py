@@ -90,7 +90,8 @@ def test_numbers_stay_finite_and_rewards_are_the_sum_of_their_terms(name, make_t
     step = task.step(action)
     assert all(obs.isfinite().all() for obs in step["obs"].values())
     torch.testing.assert_close(step["reward"], sum(step["reward_terms"].values()))
-    assert step["reward"].abs().max() < 50.0
+    # Gymnasium pays HumanoidStandup for its height over a time step.
+    assert step["reward"].abs().max() < (500.0 if name == "gym/HumanoidStandup-v5" else 50.0)
   assert task.counters()["nonfinite"].item() == 0
 
 

@@ -1,0 +1,23 @@
+"""HalfCheetah: a planar animal of six motors runs as fast as it can."""
+
+from dataclasses import dataclass
+
+from tasks.base import option
+from tasks.gym import base
+
+
+@dataclass
+class Config(base.Config):
+  """Settings of HalfCheetah; an episode never ends early."""
+
+  substeps: int = option(5, "physics steps in a control step", low=1)
+  reward_forward: float = option(1.0, "weight of the speed along x", "s/m")
+  reward_control: float = option(-0.1, "weight of the summed squared controls")
+
+
+class Task(base.Runner):
+  """Six motors are the action; the observation has 17 numbers."""
+
+  robot = base.ASSETS / "half_cheetah.xml"
+  outputs = ()
+  normal_velocity = True

@@ -1,0 +1,53 @@
+"""Hopper: a planar leg of three motors hops forwards."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tasks.base import option
+from tasks.gym import base
+
+
+@dataclass
+class Config(base.Config):
+  """Settings of Hopper."""
+
+  substeps: int = option(4, "physics steps in a control step", low=1)
+  start_noise: float = option(
+    0.005, "largest offset of positions and velocities at the start of an episode", low=0
+  )
+  height_low: float = option(0.7, "height of the torso below which it has fallen", "m")
+  height_high: float = option(math.inf, "height of the torso above which an episode ends", "m")
+  angle_limit: float = option(0.2, "angle of the torso from which on it has fallen", "rad", low=0)
+  state_limit: float = option(
+    100.0, "size of any joint position or velocity that ends an episode", "m, rad, m/s, rad/s", low=0
+  )
+  reward_forward: float = option(1.0, "weight of the speed along x", "s/m")
+  reward_healthy: float = option(1.0, "weight of one per step that does not end the episode early")
+  reward_control: float = option(-1e-3, "weight of the summed squared controls")
+
+
+class Task(base.Runner):
+  """Three motors are the action; the observation has 11 numbers."""
+
+  robot = base.ASSETS / "hopper.xml"
+  outputs = ()
+  config: Config
+
+  def reward(self) -> dict[str, Tensor]:
+    """Pay for being healthy besides."""
+    return super().reward() | {"healthy": ~self.terminated()}
+
+  def terminated(self) -> Tensor:
+    """Fail when the torso is low or high or leans, or anything moves wildly."""
+    c, (_, height, angle, *_) = self.config, self.sim.qpos.unbind(1)
+    upright = (height > c.height_low) & (height < c.height_high) & (angle.abs() < c.angle_limit)
+    state = torch.cat([self.sim.qpos[:, 2:].T, self.sim.qvel.T])
+    return ~(upright & (state.abs() < c.state_limit).all(0))
+
+  def observe(self) -> dict[str, dict[str, Tensor]]:
+    """Show positions and, within +-10, velocities."""
+    blocks = super().observe()["policy"]
+    return {"policy": blocks | {"velocity": blocks["velocity"].clamp(-10.0, 10.0)}}

@@ -1,0 +1,87 @@
+"""Humanoid: a body of seventeen motors walks forwards without falling."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from tasks.base import option
+from tasks.gym import base
+
+
+@dataclass
+class Config(base.Config):
+  """Settings of Humanoid."""
+
+  substeps: int = option(5, "physics steps in a control step", low=1)
+  start_noise: float = option(
+    0.01, "largest offset of positions and velocities at the start of an episode", low=0
+  )
+  height_low: float = option(1.0, "height of the torso below which an episode ends", "m")
+  height_high: float = option(2.0, "height of the torso above which an episode ends", "m")
+  contact_limit: float = option(
+    2e7, "sum of squared contact forces and torques beyond which they cost no more", "N^2, N^2 m^2", low=0
+  )
+  reward_forward: float = option(1.25, "weight of the centre of mass's speed along x", "s/m")
+  reward_healthy: float = option(5.0, "weight of one per step that does not end the episode early")
+  reward_control: float = option(-0.1, "weight of the summed squared controls")
+  reward_contact: float = option(-5e-7, "weight of the summed squared contact forces and torques")
+
+
+class Body(base.Task):
+  """The humanoid of both tasks: seventeen motors are the action; the observation has 348 numbers."""
+
+  outputs: tuple[str, ...] = ("cfrc_ext", "cinert", "cvel", "qfrc_actuator")
+
+  def setup(self) -> None:
+    """Make room for contact forces: zero before the first step, as Gymnasium has them."""
+    super().setup()
+    self.contact = self.buffer(self.model.nbody - 1, 6)  # torques and forces [num_envs, bodies, 6]
+
+  def update(self) -> None:
+    """Keep the contact forces."""
+    super().update()
+    self.contact.copy_(self.sim.cfrc_ext[:, 1:])
+
+  def observe(self) -> dict[str, dict[str, Tensor]]:
+    """Show positions, velocities, inertias, joint torques and contact forces."""
+    blocks = {
+      "position": self.sim.qpos[:, 2:],
+      "velocity": self.sim.qvel,
+      "inertia": self.sim.cinert[:, 1:],  # about the centre of mass
+      "body_velocity": self.sim.cvel[:, 1:],  # likewise
+      "torque": self.sim.qfrc_actuator[:, 6:],
+      "contact": self.contact,
+    }
+    return {"policy": blocks}
+
+  def squared_contact(self, limit: float) -> Tensor:
+    """Return the sum of squared contact forces and torques, `limit` at most [num_envs] [N^2, N^2 m^2]."""
+    return self.contact.square().sum((1, 2)).clamp(max=limit)
+
+
+class Task(Body, base.Runner):
+  """Walks forwards."""
+
+  robot = base.ASSETS / "humanoid.xml"
+  outputs = (*Body.outputs, "xipos")
+  config: Config
+
+  def setup(self) -> None:
+    """Weigh the bodies."""
+    super().setup()
+    mass = self.constant(self.model.body_mass)
+    self.share = mass / mass.sum()  # of each body in the mass [nbody]
+
+  def place(self) -> Tensor:
+    """Return x of the centre of mass in the last evaluation [num_envs] [m]."""
+    return self.sim.xipos[:, :, 0] @ self.share
+
+  def reward(self) -> dict[str, Tensor]:
+    """Pay for being healthy and charge for contact besides."""
+    contact = self.squared_contact(self.config.contact_limit)
+    return super().reward() | {"healthy": ~self.terminated(), "contact": contact}
+
+  def terminated(self) -> Tensor:
+    """Fail when the torso is low or high."""
+    height = self.sim.qpos[:, 2]
+    return (height <= self.config.height_low) | (height >= self.config.height_high)

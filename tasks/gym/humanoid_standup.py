@@ -1,0 +1,43 @@
+"""HumanoidStandup: the humanoid lies on its back and is paid for the height of its torso."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tasks.base import option
+from tasks.gym import base, humanoid
+
+
+@dataclass
+class Config(base.Config):
+  """Settings of HumanoidStandup; an episode never ends early. Rewards reach 500."""
+
+  substeps: int = option(5, "physics steps in a control step", low=1)
+  start_noise: float = option(
+    0.01, "largest offset of positions and velocities at the start of an episode", low=0
+  )
+  contact_limit: float = option(
+    2e7, "sum of squared contact forces and torques beyond which they cost no more", "N^2, N^2 m^2", low=0
+  )
+  reward_height: float = option(1.0, "weight of the torso's height over the physics' time step", "s/m")
+  reward_alive: float = option(1.0, "weight of one per step")
+  reward_control: float = option(-0.1, "weight of the summed squared controls")
+  reward_contact: float = option(-5e-7, "weight of the summed squared contact forces and torques")
+
+
+class Task(humanoid.Body):
+  """Stands up."""
+
+  robot = base.ASSETS / "humanoidstandup.xml"
+  config: Config
+
+  def reward(self) -> dict[str, Tensor]:
+    """Pay for height; charge for squared controls and contact."""
+    height = self.sim.qpos[:, 2]
+    return {
+      "height": height / self.model.timestep,
+      "alive": torch.ones_like(height),
+      "control": self.sim.ctrl.square().sum(1),
+      "contact": self.squared_contact(self.config.contact_limit),
+    }

@@ -1,0 +1,40 @@
+"""InvertedPendulum: a cart on a rail keeps a pole upright."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from tasks.base import option
+from tasks.gym import base
+
+
+@dataclass
+class Config(base.Config):
+  """Settings of InvertedPendulum."""
+
+  substeps: int = option(2, "physics steps in a control step", low=1)
+  start_noise: float = option(
+    0.01, "largest offset of positions and velocities at the start of an episode", low=0
+  )
+  angle_limit: float = option(0.2, "angle of the pole beyond which an episode ends", "rad", low=0)
+  reward_upright: float = option(1.0, "weight of one per step that does not end the episode early")
+
+
+class Task(base.Task):
+  """The cart's motor is the action; the observation is the state."""
+
+  robot = base.ASSETS / "inverted_pendulum.xml"
+  outputs = ()
+  config: Config
+
+  def reward(self) -> dict[str, Tensor]:
+    """Pay for an upright pole."""
+    return {"upright": ~self.terminated()}
+
+  def terminated(self) -> Tensor:
+    """Fail when the pole leans."""
+    return self.sim.qpos[:, 1].abs() > self.config.angle_limit
+
+  def observe(self) -> dict[str, dict[str, Tensor]]:
+    """Show the state."""
+    return {"policy": {"position": self.sim.qpos, "velocity": self.sim.qvel}}
