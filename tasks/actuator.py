@@ -1,7 +1,7 @@
 """Actuators that the engine lacks: a network, learned from a real motor, gives each joint's torque.
 
 All else is the robot file's business and runs within the physics: servos (`position`, with `forcerange`), PD
-control of a motor whose torque falls with its speed (`dcmotor`, with `controller` and `saturation`), `delay`.
+control of a motor whose torque falls with its speed (`dcmotor` with `nominal` and `controller`), and `delay`.
 """
 
 import warnings
