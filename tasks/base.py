@@ -91,8 +91,7 @@ class Task(Names):
     kind = torch.int64 if self.choices else torch.float32
     self.action = self.buffer(self.num_actions, dtype=kind)  # of the present step: in [-1, 1], or choices
     self.episode_steps = self.buffer(dtype=torch.int64)  # control steps since the episode's start
-    self._overflow = torch.zeros((), dtype=torch.int64, device=self.device)
-    self._nonfinite = torch.zeros((), dtype=torch.int64, device=self.device)
+    self._overflow, self._nonfinite = torch.zeros(2, dtype=torch.int64, device=self.device).unbind()
     self.setup()
     self._buffers, self._lasting = self._named(self._made), self._named(self._made_to_last)
     mocap = ("mocap_pos", "mocap_quat") if self.model.nmocap else ()
