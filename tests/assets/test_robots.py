@@ -160,3 +160,16 @@ def test_hand_keeps_the_cube_while_its_fingers_move() -> None:
     mujoco.mj_step(model, data, 5)
   assert data.body("cube").xpos[2] == pytest.approx(0.544, abs=0.02)
   assert model.nu == 16
+
+
+def test_table_keeps_its_feet_where_they_are_while_its_legs_move() -> None:
+  model = mujoco.MjModel.from_xml_path(str(ASSETS / "ball_balance/robot.xml"))
+  data = mujoco.MjData(model)
+  assert (model.neq, model.nu) == (3, 3)
+  torn = 0.0
+  for speed in np.random.default_rng(0).uniform(-5, 5, (500, 3)):
+    data.ctrl[:] = np.clip(data.ctrl + 0.01 * speed, -0.6, 0.6)
+    mujoco.mj_step(model, data, 2)
+    torn = max(torn, np.abs(data.efc_pos[: 3 * model.neq]).max())  # [m]
+  assert torn < 0.014
+  assert not data.warning.number.any()
