@@ -34,7 +34,7 @@ class Config(base.Config):
 
   episode_steps: int = option(100, "control steps until the time limit", low=1)
   substeps: int = option(8, "physics steps in a control step", low=1)
-  control: Control = option(Control.joint, "joint: actions move the joints' targets; osc: the grasp point")
+  control: Control = option(Control.joint, "what actions move: the joints' targets, the grasp point")
   joint_step: float = option(0.3, "largest distance of a joint's target from where it is", "rad", low=0)
   osc_step: float = option(0.1, "largest distance to which the grasp point is pulled", "m", low=0)
   osc_turn: float = option(0.5, "largest angle about each axis to which it is pulled", "rad", low=0)
@@ -130,12 +130,19 @@ class Task(base.Task):
     anchor = self.sim.xpos[:, self.links].permute(1, 2, 0)
     return osc.jacobian(axis, anchor, self.sim.site_xpos[:, self.point].T)
 
+  def grip_points(self) -> Tensor:
+    """Return where the grasp point and the left and right fingertips are [N, 3, 3] [m]."""
+    point = self.sim.site_xpos[:, self.point]
+    across = self.sim.xmat[:, self.hand, 1::3]  # the direction in which the left finger opens
+    left, right = self.sim.qpos[:, self.fingers].unsqueeze(1).unbind(2)
+    return torch.stack([point, point + left * across, point - right * across], 1)
+
   def observe_arm(self) -> dict[str, Tensor]:
     """Return the blocks that every arm's policy sees."""
     return {
       "angles": self.sim.qpos[:, self.angles],
       "speeds": self.sim.qvel[:, self.speeds],
       "grasp_position": self.sim.site_xpos[:, self.point],
-      "grasp_axes": self.sim.xmat[:, self.hand, :].unflatten(1, (3, 3))[:, :, 1:],
+      "grasp_axes": self.sim.xmat[:, self.hand].unflatten(1, (3, 3))[:, :, 1:],
       "opening": self.sim.qpos[:, self.fingers].sum(1),
     }
