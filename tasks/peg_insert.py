@@ -1,0 +1,136 @@
+"""Peg insert: the arm puts the square peg that it holds into a hole with 2 mm of room on each side.
+
+The rewards are those of Factory in Isaac Lab (`isaaclab_tasks/direct/factory/factory_tasks_cfg.py`; Narang
+et al. 2022, Tang et al. 2024): how near points of the peg are to where they belong, in three widths, and one
+each for a peg that has entered the hole and for one that has arrived at its end. The peg is held by friction:
+it may slip, and is lost where it leaves the fingers.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tasks import arm, base, quat
+from tasks.base import option
+
+TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 100_000_000}
+# Rewards are not squeezed by a logarithm: they are bounded, and those of the last millimetres matter most.
+PPO: dict[str, object] = {"reward_transform": "scale"}
+
+
+@dataclass
+class Config(arm.Config):
+  """Settings of the peg; the reward of a step is at most the sum of the weights."""
+
+  episode_steps: int = option(100, "control steps until the time limit", low=1)
+  start_angle: float = option(0.1, "largest offset of the first and last joint at the start", "rad", low=0)
+  start_slip: float = option(0.003, "largest offset of the peg between the fingers at the start", "m", low=0)
+  hole_spread: float = option(0.1, "largest offset of the hole along x and y", "m", low=0)
+  hole_turn: float = option(0.35, "largest angle by which the hole is turned", "rad", low=0)
+  entered_depth: float = option(0.1, "part of the hole's depth from which the peg has entered", low=0, high=1)
+  arrived_depth: float = option(0.96, "part of the hole's depth from which it has arrived", low=0, high=1)
+  lost_distance: float = option(0.08, "distance of the peg from the grasp point at which it is lost", "m")
+  reward_far: float = option(0.17, "weight of nearness within 0.2 m")
+  reward_near: float = option(0.25, "weight of nearness within 0.02 m")
+  reward_close: float = option(0.5, "weight of nearness within 0.01 m")
+  reward_entered: float = option(1.0, "weight of one while the peg is in the hole")
+  reward_arrived: float = option(1.0, "weight of one while the peg is at the hole's end")
+
+
+class Task(arm.Task):
+  """The arm's joints, or its grasp point, are the action; the gripper stays closed."""
+
+  robot = base.ASSETS / "arm" / "hole.xml"
+  grips = False
+  config: Config
+
+  def setup(self) -> None:
+    """Find the peg, its points, and the size of the hole."""
+    super().setup()
+    self.peg = self.qpos_of("peg")
+    x, _, z = self.model.geom_size[self.model.geom_id("peg")]
+    _, width, height = self.model.geom_size[self.model.geom_id("front_wall")]
+    self.points = self.constant([[-x, 0, -z], [x, 0, -z], [-x, 0, z], [x, 0, z]])  # of the peg [4, 3] [m]
+    self.above = self.constant([0.0, 0.0, z])  # from a peg's end to its middle [3] [m]
+    self.depth = 2.0 * float(height)  # of the hole [m]
+    self.hole = self.constant(self.model.mocap_pos0)  # [1, 3] [m]
+    self.aside = 2.0 * float(width - x)  # farther from the middle no peg's end is in the hole [m]
+    self.end = self.buffer(3)  # of the peg, from that of the hole [N, 3] [m]
+    self.gap = self.buffer()  # mean distance of the peg's points from where they belong [N] [m]
+
+  def initial_state(self) -> dict[str, Tensor]:
+    """Turn the arm about its base and the hand about itself, the peg with them; put the hole somewhere."""
+    config, random = self.config, self.random.uniform("start", (7,), -1.0, 1.0).T
+    qpos = torch.empty_like(self.sim.qpos).copy_(self.home)
+    arm_turn, hand_turn = config.start_angle * random[:2]
+    angles, peg = qpos[:, self.angles], qpos[:, self.peg]
+    angles[:, 0] += arm_turn
+    angles[:, 6] -= hand_turn  # the hand points down
+    turn, slip = arm_turn + hand_turn, config.start_slip * random[2:4]
+    reach = peg[:, 0].clone()
+    peg[:, 0] = reach * arm_turn.cos() + slip[0] * turn.cos()
+    peg[:, 1] = reach * arm_turn.sin() + slip[0] * turn.sin()
+    peg[:, 2] += slip[1]
+    peg[:, 3:] = about_vertical(turn)
+    hole = self.sim.mocap_pos.clone().copy_(self.hole)
+    hole[:, 0, :2] += config.hole_spread * random[4:6].T
+    turned = about_vertical(config.hole_turn * random[6]).unsqueeze(1)
+    return {"qpos": qpos, "qvel": torch.zeros_like(self.sim.qvel), "mocap_pos": hole, "mocap_quat": turned}
+
+  def update(self) -> None:
+    """Note where the peg's end is, and how far the peg is from its place."""
+    offset, turn = self.offsets()
+    self.end.copy_(offset - turn[:, :, 2] * self.above[2])
+    self.gap.copy_((offset.unsqueeze(1) + self.points @ turn.transpose(1, 2)).norm(dim=2).mean(1))
+
+  def reward(self) -> dict[str, Tensor]:
+    """Pay for a peg near its place, in the hole, at its end."""
+    return {
+      "far": nearness(self.gap, 5.0, 4.0),
+      "near": nearness(self.gap, 50.0, 2.0),
+      "close": nearness(self.gap, 100.0, 0.0),
+      "entered": self.is_deep(self.config.entered_depth),
+      "arrived": self.is_deep(self.config.arrived_depth),
+    }
+
+  def terminated(self) -> Tensor:
+    """Fail when the peg has left the fingers."""
+    offset = self.sim.qpos[:, self.peg][:, :3] - self.sim.site_xpos[:, self.point]
+    return offset.norm(dim=1) > self.config.lost_distance
+
+  def success(self) -> Tensor:
+    """Succeed with the peg at the hole's end."""
+    return self.is_deep(self.config.arrived_depth)
+
+  def observe(self) -> dict[str, dict[str, Tensor]]:
+    """Show the arm, the peg from its place, its axes less those of the hole, and how the hole is turned."""
+    offset, turn = self.offsets()
+    seen = {"peg": offset, "peg_axes": turn[:, :, ::2], "hole": self.sim.mocap_quat[:, 0, ::3]}
+    return {"policy": self.observe_arm() | seen}
+
+  def metrics(self) -> dict[str, Tensor]:
+    """Log how far the peg is from its place [m] and whether it is in the hole."""
+    return {"gap": self.gap, "in_hole": self.is_deep(self.config.entered_depth)}
+
+  def offsets(self) -> tuple[Tensor, Tensor]:
+    """Return the peg's position from its place [N, 3] [m], and its axes less those of the hole [N, 3, 3]."""
+    peg = self.sim.qpos[:, self.peg]
+    turns = quat.to_matrix(torch.stack([peg[:, 3:], self.sim.mocap_quat[:, 0]], 1))
+    return peg[:, :3] - self.sim.mocap_pos[:, 0] - self.above, turns[:, 0] - turns[:, 1]
+
+  def is_deep(self, part: float) -> Tensor:
+    """Return where the peg's end is at least so deep in the hole, as a part of its depth [N] bool."""
+    inside = self.end[:, :2].norm(dim=1) < self.aside
+    return inside & (self.end[:, 2] < (1.0 - part) * self.depth)
+
+
+def about_vertical(angle: Tensor) -> Tensor:
+  """Return the quaternions [N, 4] of rotations by `angle` [N] [rad] about the world's z axis."""
+  zero = torch.zeros_like(angle)
+  return torch.stack([(angle / 2).cos(), zero, zero, (angle / 2).sin()], 1)
+
+
+def nearness(distance: Tensor, slope: float, flat: float) -> Tensor:
+  """Return one where `distance` [N] is zero, less the farther by `slope` [1/m]; `flat` widens the top."""
+  return (2.0 + flat) / ((slope * distance).exp() + flat + (-slope * distance).exp())
