@@ -6,8 +6,10 @@ from typing import Any
 
 
 def option(default: Any, meaning: str, unit: str = "", low: float = -math.inf, high: float = math.inf) -> Any:
-  """Return a Config field: its default, and the meaning, unit and limits that the command line uses."""
+  """Return a Config field: its default (a list is copied), meaning, unit and limits for the command line."""
   metadata = {"help": meaning, "unit": unit, "low": low, "high": high}
+  if isinstance(default, list):
+    return dataclasses.field(default_factory=default.copy, metadata=metadata)
   return dataclasses.field(default=default, metadata=metadata)
 
 

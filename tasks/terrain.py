@@ -176,16 +176,16 @@ class Terrain:
     flat = torch.stack([x, y], 2) * cell - self.half
     self.origins = torch.cat([flat, self.heights[y, x].unsqueeze(2)], 2)
 
-  def scene(self, robot: Path, floor: str = "floor") -> str:
-    """Return the MJCF of a robot file with the height field in the place of the plane `floor`.
+  def scene(self, robot: Path | str, floor: str = "floor") -> str:
+    """Return the MJCF of a robot, a file or text, with the height field in the place of the plane `floor`.
 
     The floor keeps its friction and the lowest bit of its contype: what should meet planes alone has another.
     The file must not name further ones (meshes), whose paths would be lost.
     """
-    tree = ET.parse(robot).getroot()
+    tree = ET.fromstring(robot if isinstance(robot, str) else robot.read_text())
     plane = tree.find(f".//geom[@name='{floor}']")
     if plane is None:
-      raise ValueError(f"{robot} has no geom '{floor}' to make uneven: name its ground plane so")
+      raise ValueError(f"the robot has no geom '{floor}' to make uneven: name its ground plane so")
     low, high = float(self.heights.min()), float(self.heights.max())
     x, y = self.half.tolist()
     plane.attrib |= {"type": "hfield", "hfield": "terrain", "pos": f"0 0 {low:.3f}", "contype": "1"}
