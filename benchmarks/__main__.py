@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-RUNNERS = ("kernel", "cuda", "engine", "training", "iteration", "scaling", "memory")
+RUNNERS = ("kernel", "cuda", "engine", "training", "iteration", "scaling", "memory", "gym_parity")
 
 if __name__ == "__main__":
   for name in sys.argv[1:] or RUNNERS:

@@ -79,16 +79,41 @@ TRAINING_SECONDS = 20.0  # of each of two measurements of this project's trainer
 
 
 @dataclass(frozen=True)
+class Goal:
+  """A level that a column of a training's log is to reach, and by when."""
+
+  column: str
+  level: float
+  seconds: float  # of training
+  least: bool = True  # the level is the least that will do; else the most, as of an error
+
+
+@dataclass(frozen=True)
 class Curve:
-  """A learning curve: how long each of its seeds trains, and the mean returns to reach by a time."""
+  """A learning curve: how long each of its seeds trains, and what is to be reached."""
 
   task: str
   seconds: float
-  levels: tuple[tuple[float, float], ...]  # (seconds of training, mean return)
+  goals: tuple[Goal, ...]
   seeds: tuple[int, ...] = (0, 1, 2)
+  engine: str = "mujoco"  # in which the trained policy is looked at, beside its own
+  shown: str = "return"  # what is compared of the two engines
+
+  @property
+  def columns(self) -> tuple[str, ...]:
+    """What is drawn: the return, and what has a level to reach."""
+    return tuple(dict.fromkeys(("return", *(goal.column for goal in self.goals))))
+
+
+def _return(level: float, minutes: float) -> Goal:
+  return Goal("return", level, 60 * minutes)
+
+
+def _success(level: float, minutes: float) -> Goal:
+  return Goal("success", level, 60 * minutes)
 
 
 CURVES = (
-  Curve("cartpole", seconds=30, levels=((30, 490),)),
-  Curve("ant", seconds=240, levels=((240, 3000), (720, 6000))),
+  Curve("cartpole", 30, (_return(490, 0.5),)),
+  Curve("ant", 240, (_return(3000, 4), _return(6000, 12)), shown="forward_speed"),
 )

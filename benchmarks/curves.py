@@ -1,10 +1,15 @@
 """Learning curves over seeds: train, keep the rows in docs/curves/<task>.csv, draw docs/curves/<task>.png.
 
-`python -m benchmarks.curves [task ...]` trains each seed of the named tasks (default: all) one after another.
+`python -m benchmarks.curves task [key=value ...]` trains each seed of a task, one after another;
+`python -m benchmarks.curves task runs=folder,...` keeps runs that are there already.
+`python -m benchmarks.table` then shows what was kept.
 """
 
 import csv
+import math
+import os
 import shutil
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -15,23 +20,48 @@ from matplotlib import pyplot as plt
 from numpy.typing import NDArray
 
 from benchmarks import cases
-from benchmarks.report import line
+from gpurobot import checkpoint
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "curves"
-COLUMNS = ("seed", "iteration", "steps", "seconds", "steps_per_second", "return", "length")
+COLUMNS = ("seed", "threads", "iteration", "steps", "seconds", "steps_per_second", "return", "length")
+# Student's t for a 95 % interval of the mean, by the number of seeds.
+STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}
 Rows = list[dict[str, float]]
 
 
-def train(curve: cases.Curve, seed: int) -> Rows:
-  """Train one seed for the curve's seconds and return the rows of its metrics.csv."""
-  folder = ROOT / "runs" / "curves" / curve.task / str(seed)
-  shutil.rmtree(folder, ignore_errors=True)
-  words = [f"task={curve.task}", f"seed={seed}", f"max_seconds={curve.seconds}", f"run_dir={folder}"]
-  subprocess.run([sys.executable, "train.py", *words], cwd=ROOT, check=True, stdout=sys.stderr)
+def place(task: str) -> Path:
+  """Return the path of a task's curve, without a suffix."""
+  return FOLDER / task.replace("/", "-")
+
+
+def run_folder(task: str, seed: int) -> Path:
+  """Return where a seed is trained."""
+  return ROOT / "runs" / "curves" / task / str(seed)
+
+
+def columns(curve: cases.Curve) -> tuple[str, ...]:
+  """Return what is kept of the log."""
+  return tuple(dict.fromkeys((*COLUMNS, *curve.columns)))
+
+
+def train(curve: cases.Curve, words: list[str]) -> list[Path]:
+  """Train each seed for the curve's seconds and return the run folders."""
+  folders = [run_folder(curve.task, seed) for seed in curve.seeds]
+  for seed, folder in zip(curve.seeds, folders, strict=True):
+    shutil.rmtree(folder, ignore_errors=True)
+    own = [f"task={curve.task}", f"seed={seed}", f"max_seconds={curve.seconds}", f"run_dir={folder}"]
+    subprocess.run([sys.executable, "train.py", *own, *words], cwd=ROOT, check=True, stdout=sys.stderr)
+  return folders
+
+
+def rows_of(curve: cases.Curve, folder: Path) -> Rows:
+  """Return what is kept of a run's metrics.csv."""
+  config = checkpoint.read(folder)["config"]
+  threads = config["threads"] or len(os.sched_getaffinity(0))
   with (folder / "metrics.csv").open() as file:
-    rows = [{"seed": seed, **row} for row in csv.DictReader(file)]
-  return [{name: float(row[name]) for name in COLUMNS} for row in rows]
+    rows = [{"seed": config["seed"], "threads": threads, **row} for row in csv.DictReader(file)]
+  return [{name: float(row[name]) for name in columns(curve)} for row in rows]
 
 
 def write(rows: Rows, path: Path) -> None:
@@ -39,59 +69,87 @@ def write(rows: Rows, path: Path) -> None:
   path.parent.mkdir(parents=True, exist_ok=True)
   with path.open("w", newline="") as file:
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    writer.writerow(rows[0])
     for row in rows:
-      writer.writerow([int(row[name]) if row[name].is_integer() else f"{row[name]:.5g}" for name in COLUMNS])
+      writer.writerow(
+        [int(value) if value.is_integer() else f"{value:.5g}" for value in map(float, row.values())]
+      )
 
 
-def reached(rows: Rows, level: float) -> float:
-  """Return the seconds of training at which the mean return first came to a level; inf if it never did."""
-  return min((row["seconds"] for row in rows if row["return"] >= level), default=np.inf)
+def read(curve: cases.Curve) -> list[Rows]:
+  """Return the kept rows of each seed, none if nothing was kept."""
+  path = place(curve.task).with_suffix(".csv")
+  if not path.exists():
+    return []
+  with path.open() as file:
+    rows = [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
+  seeds = dict.fromkeys(row["seed"] for row in rows)
+  return [[row for row in rows if row["seed"] == seed] for seed in seeds]
 
 
-def report(curve: cases.Curve, runs: list[Rows]) -> None:
-  """Print when each seed reached each level, its last return and its speed."""
-  for seed, rows in zip(curve.seeds, runs, strict=True):
-    for _, level in curve.levels:
-      line(f"curve.{curve.task}.seed{seed}.seconds_to_{level:g}", reached(rows, level))
-    known = [row["return"] for row in rows if np.isfinite(row["return"])]
-    line(f"curve.{curve.task}.seed{seed}.return", known[-1])
-    line(f"curve.{curve.task}.seed{seed}.steps_per_second", rows[-1]["steps"] / rows[-1]["seconds"])
-
-
-def band(runs: list[Rows], seconds: float) -> tuple[NDArray[np.float64], ...]:
-  """Return times [s] on a common grid and the least, mean and largest return of the seeds at each."""
-  times = np.linspace(0, seconds, 200)
-  known = [[(row["seconds"], row["return"]) for row in rows if np.isfinite(row["return"])] for rows in runs]
-  returns = np.stack([np.interp(times, *np.array(pairs).T) for pairs in known])
-  return times, returns.min(axis=0), returns.mean(axis=0), returns.max(axis=0)
-
-
-def draw(curve: cases.Curve, runs: list[Rows], path: Path) -> None:
-  """Draw the mean return over training time, the band of the seeds around it, and the levels to reach."""
-  mpl.use("agg")
-  figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-  times, low, mean, high = band(runs, curve.seconds)
-  axes.fill_between(times, low, high, alpha=0.25, linewidth=0, label=f"range of {len(runs)} seeds")
-  axes.plot(times, mean, label="mean")
-  axes.scatter(
-    *zip(*curve.levels, strict=True), marker="_", s=300, color="black", label="level to reach by then"
+def reached(rows: Rows, goal: cases.Goal) -> float:
+  """Return the seconds of training after which a goal was first met; inf if it never was."""
+  sign = 1 if goal.least else -1
+  return min(
+    (row["seconds"] for row in rows if sign * row[goal.column] >= sign * goal.level), default=math.inf
   )
-  axes.set(title=curve.task, xlabel="training time [s]", ylabel="mean return", xlim=(0, None))
-  axes.grid(alpha=0.3)
-  axes.legend(loc="lower right")
-  figure.savefig(path, dpi=110, metadata={"Software": None})
+
+
+def last(rows: Rows, column: str) -> float:
+  """Return the last known value of a column."""
+  return [row[column] for row in rows if math.isfinite(row[column])][-1]
+
+
+def interval(values: list[float]) -> float:
+  """Return half the 95 % interval of the mean (Student's t); nan of a single value."""
+  if len(values) < 2:
+    return math.nan
+  return STUDENT[len(values)] * statistics.stdev(values) / math.sqrt(len(values))
+
+
+def band(runs: list[Rows], column: str) -> tuple[NDArray[np.float64], ...]:
+  """Return times [s] on a common grid and the least, mean and largest value of the seeds at each."""
+  times = np.linspace(0, max(rows[-1]["seconds"] for rows in runs), 200)
+  known = [[(row["seconds"], row[column]) for row in rows if np.isfinite(row[column])] for rows in runs]
+  values = np.stack([np.interp(times, *np.array(pairs).T) for pairs in known])
+  return times, values.min(axis=0), values.mean(axis=0), values.max(axis=0)
+
+
+def draw(curve: cases.Curve, runs: list[Rows]) -> None:
+  """Draw means over training time, the band of the seeds around them, and the levels to reach."""
+  mpl.use("agg")
+  count = len(curve.columns)
+  figure, panels = plt.subplots(
+    1, count, figsize=(7 if count == 1 else 4.5 * count, 4), layout="constrained", squeeze=False
+  )
+  for axes, column in zip(panels[0], curve.columns, strict=True):
+    times, low, mean, high = band(runs, column)
+    if len(runs) > 1:
+      axes.fill_between(times, low, high, alpha=0.25, linewidth=0, label=f"range of {len(runs)} seeds")
+    axes.plot(times, mean, label="mean" if len(runs) > 1 else "one seed")
+    goals = [(goal.seconds, goal.level) for goal in curve.goals if goal.column == column]
+    if goals:
+      axes.scatter(
+        *zip(*goals, strict=True), marker="_", s=300, color="black", label="level to reach by then"
+      )
+    axes.set(title=curve.task, xlabel="training time [s]", ylabel=column.replace("_", " "), xlim=(0, None))
+    axes.grid(alpha=0.3)
+    axes.legend()
+  figure.savefig(place(curve.task).with_suffix(".png"), dpi=80, metadata={"Software": None})
   plt.close(figure)
 
 
-def run(names: list[str]) -> None:
-  """Train, write and draw the curves of the named tasks."""
-  for curve in cases.CURVES:
-    if not names or curve.task in names:
-      runs = [train(curve, seed) for seed in curve.seeds]
-      write([row for rows in runs for row in rows], FOLDER / f"{curve.task}.csv")
-      draw(curve, runs, FOLDER / f"{curve.task}.png")
-      report(curve, runs)
+def run(words: list[str]) -> None:
+  """Train or take, write and draw the curves of a task."""
+  known = {curve.task: curve for curve in cases.CURVES}
+  if not words or words[0] not in known:
+    sys.exit(f"name a task to train, one of: {', '.join(known)}")
+  curve, settings = known[words[0]], words[1:]
+  given = [word for word in settings if word.startswith("runs=")]
+  folders = [Path(name) for word in given for name in word.removeprefix("runs=").split(",")]
+  runs = [rows_of(curve, folder) for folder in folders or train(curve, settings)]
+  write([row for rows in runs for row in rows], place(curve.task).with_suffix(".csv"))
+  draw(curve, runs)
 
 
 if __name__ == "__main__":

@@ -3,12 +3,14 @@
 `python -m benchmarks.table` rewrites each between its marks, `<!-- NAME -->` and `<!-- end of NAME -->`.
 """
 
+import math
 import re
+import statistics
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import cases
+from benchmarks import cases, curves
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "results"
@@ -43,10 +45,14 @@ def _memory(what: str, case: str) -> Row:
   )
 
 
-def _curve(what: str, task: str, level: int, goal: int) -> Row:
-  figures = tuple(f"curve.{task}.seed{seed}.seconds_to_{level}" for seed in range(3))
+def _curve(what: str, task: str, index: int = 0) -> Row:
+  (curve,) = (curve for curve in cases.CURVES if curve.task == task)
+  goal = curve.goals[index]
+  figures = tuple(f"curve.{task}.{seed}.seconds_to_{goal.level:g}" for seed in curve.seeds)
   command = f"python -m benchmarks.curves {task}"
-  return Row(f"{what} to a mean return of {level:,}, 3 seeds", figures, f"<= {goal} s", command, " s")
+  return Row(
+    f"{what} to a mean return of {goal.level:,}, 3 seeds", figures, f"<= {goal.seconds:g} s", command, " s"
+  )
 
 
 RESULT_ROWS = (
@@ -94,23 +100,28 @@ RESULT_ROWS = (
   ),
   Row("Two ranks of one thread beside one", ("scaling.ratio",), ">= 1.85 x", "make bench", " x"),
   Row("Memory that 9,000 iterations add", ("memory.growth_mb",), "flat", "make bench", " MB"),
-  _curve("Ant", "ant", 3000, 240),
-  _curve("Ant", "ant", 6000, 720),
-  _curve("Cartpole", "cartpole", 490, 30),
+  _curve("Ant", "ant"),
+  _curve("Ant", "ant", index=1),
+  _curve("Cartpole", "cartpole"),
   Row(
     "Ant's speed here / in MuJoCo C",
-    ("transfer.own.forward_speed", "transfer.mujoco.forward_speed"),
+    ("transfer.ant.own.forward_speed", "transfer.ant.mujoco.forward_speed"),
     "within 5 %",
-    "python -m benchmarks.transfer",
+    "python -m benchmarks.transfer ant",
     " m/s",
   ),
 )
 
 
 def read() -> dict[str, float]:
-  """Return all figures in docs/results by name."""
-  lines = (line for path in sorted(RESULTS.glob("*.txt")) for line in path.read_text().splitlines())
-  return {name: float(value) for name, value in (line.split(": ") for line in lines)}
+  """Return all figures in docs/results, and when each seed of a curve met its goals, by name."""
+  lines = (line for path in sorted(RESULTS.rglob("*.txt")) for line in path.read_text().splitlines())
+  figures = {name: float(value) for name, value in (line.split(": ") for line in lines)}
+  for curve in cases.CURVES:
+    for seed, rows in zip(curve.seeds, curves.read(curve), strict=False):
+      for goal in curve.goals:
+        figures[f"curve.{curve.task}.{seed}.seconds_to_{goal.level:g}"] = curves.reached(rows, goal)
+  return figures
 
 
 def results(figures: Figures) -> str:
@@ -135,10 +146,47 @@ def physics(figures: Figures) -> str:
   return _grid(figures, "physics", {"": "case, threads", **columns}, rows)
 
 
-def curves(_figures: Figures) -> str:
-  """Return the drawn learning curves."""
-  drawn = [curve.task for curve in cases.CURVES if (ROOT / "docs" / "curves" / f"{curve.task}.png").exists()]
-  return "\n".join(f"![{task}](curves/{task}.png)" for task in drawn)
+def tasks(figures: Figures) -> str:
+  """Return what each task's training has come to."""
+  table = [
+    ["task", "goal", "reached after", "at the end", "seeds", "steps", "time, threads", "steps/s", "evaluated"]
+  ]
+  for curve in cases.CURVES:
+    runs = curves.read(curve)
+    if runs:
+      table += [_training(curve, runs, goal, figures) for goal in curve.goals]
+  return _markdown(table)
+
+
+def _training(curve: cases.Curve, runs: list[curves.Rows], goal: cases.Goal, figures: Figures) -> list[str]:
+  """Return a row: a goal of a task, when each seed met it, the mean at the end, and what that took."""
+  ends = [curves.last(rows, goal.column) for rows in runs]
+  half = curves.interval(ends)
+  final = [rows[-1] for rows in runs]
+  seconds = statistics.mean(row["seconds"] for row in final)
+  threads = final[0].get("threads", 2)
+  level = f"{'>=' if goal.least else '<='} {_text(goal.level)}"
+  return [
+    f"`{curve.task}`",
+    f"{goal.column.replace('_', ' ')} {level} in {goal.seconds / 60:g} min",
+    " / ".join(_seconds(curves.reached(rows, goal)) for rows in runs),
+    _text(statistics.mean(ends)) + ("" if math.isnan(half) else f" +- {_text(half)}"),
+    str(len(runs)),
+    f"{statistics.mean(row['steps'] for row in final) / 1e6:.3g} M",
+    f"{seconds / 60:.3g} min on {threads:g}",
+    _text(statistics.mean(row["steps"] / row["seconds"] for row in final)),
+    _evaluated(curve, goal, figures),
+  ]
+
+
+def _evaluated(curve: cases.Curve, goal: cases.Goal, figures: Figures) -> str:
+  """Return a goal's figure in an evaluation, here and in the other engine, where there was one."""
+  names = [f"transfer.{curve.task}.{engine}.{goal.column}" for engine in ("own", curve.engine)]
+  return " / ".join(_text(figures[name]) for name in names if name in figures)
+
+
+def _seconds(value: float) -> str:
+  return f"{value:.0f} s" if math.isfinite(value) else "not"
 
 
 def cuda(figures: Figures) -> str:
@@ -179,7 +227,7 @@ BLOCKS: dict[str, tuple[str, Callable[[Figures], str]]] = {
   "results": ("README.md", results),
   "physics": ("docs/benchmarks.md", physics),
   "cuda": ("docs/benchmarks.md", cuda),
-  "curves": ("docs/benchmarks.md", curves),
+  "tasks": ("docs/tasks.md", tasks),
 }
 
 

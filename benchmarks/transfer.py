@@ -1,33 +1,56 @@
-"""Speed of a trained Ant here and in MuJoCo C: `python -m benchmarks.transfer [checkpoint=<run folder>]`."""
+"""Trained policies in two engines: `python -m benchmarks.transfer task ...`.
 
+Each seed that `benchmarks.curves` has trained is evaluated here and in the other engine of its curve, MuJoCo C
+or Gymnasium's own environment; means over the seeds are kept in docs/results/transfer/<task>.txt.
+"""
+
+import contextlib
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks import cases
+from benchmarks.curves import run_folder
 from benchmarks.report import line
 
 ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "docs" / "results" / "transfer"
 EPISODES = 100
-CURVE = "checkpoint=runs/curves/ant/0"  # what benchmarks.curves has trained
 
 
-def evaluate(checkpoint: str, engine: str) -> dict[str, float]:
+def evaluate(checkpoint: Path, engine: str) -> dict[str, float]:
   """Return the figures that `gpurobot.evaluate` prints."""
-  words = [checkpoint, f"episodes={EPISODES}", f"engine={engine}"]
+  words = [f"checkpoint={checkpoint}", f"episodes={EPISODES}", f"engine={engine}"]
   command = [sys.executable, "-m", "gpurobot.evaluate", *words]
   done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
   return {name: float(value) for name, value in (row.split(": ") for row in done.stdout.splitlines())}
 
 
-def run(checkpoint: str = CURVE) -> None:
-  """Print return and forward speed [m/s] in both engines, and the speeds' relative difference."""
-  found = {engine: evaluate(checkpoint, engine) for engine in ("own", "mujoco")}
-  for engine, values in found.items():
-    line(f"transfer.{engine}.return", values["return"])
-    line(f"transfer.{engine}.forward_speed", values["forward_speed"])
-  own, mujoco = (found[engine]["forward_speed"] for engine in ("own", "mujoco"))
-  line("transfer.speed_difference", abs(mujoco / own - 1))
+def compare(curve: cases.Curve) -> None:
+  """Print each figure's mean over the seeds in both engines, and the relative difference of the one shown."""
+  means: dict[str, float] = {}
+  for engine in ("own", curve.engine):
+    found = [evaluate(run_folder(curve.task, seed), engine) for seed in curve.seeds]
+    for figure in found[0]:
+      means[f"{engine}.{figure}"] = sum(each[figure] for each in found) / len(found)
+  for name, mean in means.items():
+    line(f"transfer.{curve.task}.{name}", mean)
+  own, other = (means[f"{engine}.{curve.shown}"] for engine in ("own", curve.engine))
+  line(f"transfer.{curve.task}.difference", abs(other / own - 1))
+
+
+def run(names: Sequence[str]) -> None:
+  """Write the comparison of each named task."""
+  FOLDER.mkdir(parents=True, exist_ok=True)
+  for curve in cases.CURVES:
+    if curve.task in names:
+      with (
+        (FOLDER / f"{curve.task.replace('/', '-')}.txt").open("w") as file,
+        contextlib.redirect_stdout(file),
+      ):
+        compare(curve)
 
 
 if __name__ == "__main__":
-  run(*sys.argv[1:])
+  run(sys.argv[1:])

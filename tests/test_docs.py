@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import tasks
 from benchmarks import table
 from gpurobot.config import Config, leaves
 from gpurobot.metrics import METRICS
@@ -19,7 +20,7 @@ def python_blocks(text: str) -> list[str]:
 
 
 def test_readme_shows_the_example_of_adding_a_task() -> None:
-  assert python_blocks(README) == python_blocks(PAGES[Path("docs/adding-a-task.md")])
+  assert python_blocks(README) == python_blocks(PAGES[Path("docs/new_task.md")])
 
 
 def test_training_page_lists_every_key_with_its_meaning() -> None:
@@ -46,6 +47,11 @@ def test_physics_page_shows_programs_that_run(monkeypatch) -> None:
 def test_tables_show_the_figures_that_were_measured() -> None:
   for path, page in table.pages().items():
     assert path.read_text() == page, f"python -m benchmarks.table rewrites {path.name}"
+
+
+def test_tasks_page_has_every_task() -> None:
+  page = PAGES[Path("docs/tasks.md")]
+  assert sorted(re.findall(r"^### `(.*)`$", page, re.MULTILINE)) == tasks.available()
 
 
 def test_links_lead_to_files() -> None:

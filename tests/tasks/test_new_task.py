@@ -1,4 +1,4 @@
-"""The example of docs/adding-a-task.md is complete, short, and does what it says."""
+"""The example of docs/new_task.md is complete, short, and does what it says."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ import torch
 import tasks
 from gpurobot.random import Random
 
-PAGE = (Path(__file__).parents[2] / "docs" / "adding-a-task.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "new_task.md").read_text()
 EXAMPLE = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL).group(1)
 
 

@@ -1,0 +1,55 @@
+"""Learning curves: when a goal is met, what is kept, and the interval of a mean."""
+
+import math
+
+import pytest
+
+from benchmarks import cases, curves
+
+ROWS = [
+  {"seed": 0, "seconds": 10.0, "return": math.nan, "error": 0.5},
+  {"seed": 0, "seconds": 20.0, "return": 3.0, "error": 0.2},
+  {"seed": 0, "seconds": 30.0, "return": 2.0, "error": 0.3},
+]
+
+
+def test_a_goal_is_met_at_its_level_or_beyond():
+  assert curves.reached(ROWS, cases.Goal("return", 3.0, 60)) == 20
+  assert curves.reached(ROWS, cases.Goal("return", 4.0, 60)) == math.inf
+  assert curves.reached(ROWS, cases.Goal("error", 0.2, 60, least=False)) == 20
+  assert curves.reached(ROWS, cases.Goal("error", 0.1, 60, least=False)) == math.inf
+
+
+def test_the_last_value_is_the_last_that_is_known():
+  assert curves.last(ROWS, "return") == 2.0
+  assert curves.last([*ROWS[:2], {"return": math.nan}], "return") == 3.0
+
+
+def test_interval_of_three_values_by_hand():
+  assert curves.interval([1.0, 2.0, 3.0]) == pytest.approx(4.303 / math.sqrt(3))
+  assert math.isnan(curves.interval([1.0]))
+
+
+def test_what_is_kept_can_be_read_again(tmp_path, monkeypatch):
+  monkeypatch.setattr(curves, "FOLDER", tmp_path)
+  curve = cases.Curve("gym/Ant-v5", 30, (cases.Goal("error", 0.2, 60, least=False),))
+  rows = ROWS + [row | {"seed": 1} for row in ROWS]
+  curves.write(rows, curves.place(curve.task).with_suffix(".csv"))
+  assert (tmp_path / "gym-Ant-v5.csv").exists()
+  runs = curves.read(curve)
+  assert [len(run) for run in runs] == [3, 3]
+  assert runs[1][1:] == rows[4:]
+  curves.draw(curve, runs)
+  assert (tmp_path / "gym-Ant-v5.png").exists()
+
+
+def test_the_band_has_the_seeds_within():
+  other = [row | {"return": row["return"] + 2} for row in ROWS]
+  times, low, mean, high = curves.band([ROWS, other], "return")
+  assert times[-1] == 30
+  assert (low[-1], mean[-1], high[-1]) == (2.0, 3.0, 4.0)
+
+
+def test_a_task_without_a_curve_is_answered_with_those_that_have_one():
+  with pytest.raises(SystemExit, match=r"name a task to train, one of: cartpole, ant"):
+    curves.run(["antt"])
