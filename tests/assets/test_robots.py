@@ -9,7 +9,7 @@ import pytest
 ASSETS = Path(__file__).parents[2] / "assets"
 ARMS = tuple(f"arm/{scene}.xml" for scene in ("robot", "table", "stack", "cabinet", "hole"))
 STEADY = ("quadruped/robot.xml", *ARMS, "hand/robot.xml")
-SCENES = (*STEADY, "biped/robot.xml")
+SCENES = (*STEADY, "biped/robot.xml", "humanoid/robot.xml")
 
 
 def at_home(scene: str) -> tuple[mujoco.MjModel, mujoco.MjData]:
@@ -25,7 +25,7 @@ def run(model: mujoco.MjModel, data: mujoco.MjData, seconds: float) -> None:
 
 
 @pytest.mark.parametrize(
-  "folder", ["ant", "arm", "ball_balance", "biped", "cartpole", "hand", "quadcopter", "quadruped"]
+  "folder", ["ant", "arm", "ball_balance", "biped", "cartpole", "hand", "humanoid", "quadcopter", "quadruped"]
 )
 def test_every_robot_says_where_its_figures_are_from(folder: str) -> None:
   text = (ASSETS / folder / "SOURCE.md").read_text()
@@ -90,14 +90,26 @@ def mirrored(model: mujoco.MjModel, body: str) -> np.ndarray:
     ("quadruped/robot.xml", "FR", "FL", ("hip", "thigh")),  # one figure serves all calves
     ("quadruped/robot.xml", "RR", "RL", ("hip", "thigh")),
     ("biped/robot.xml", "right", "left", ("hip_pitch", "hip_roll", "hip_yaw", "knee", "ankle_roll")),
+    ("biped/robot.xml", "right", "left", ("shoulder_roll", "shoulder_yaw", "elbow", "wrist")),
+    ("humanoid/robot.xml", "right", "left", ("thigh", "shin", "foot", "upper_arm", "lower_arm")),
   ],
 )
-def test_legs_are_mirror_images(scene: str, right: str, left: str, parts: tuple[str, ...]) -> None:
+def test_limbs_are_mirror_images(scene: str, right: str, left: str, parts: tuple[str, ...]) -> None:
   model, _ = at_home(scene)
   for part in parts:
     other = model.body(f"{left}_{part}")
     expected = np.concatenate([other.pos, other.ipos, other.inertia])
     np.testing.assert_allclose(mirrored(model, f"{right}_{part}"), expected, atol=1e-12)
+
+
+def test_biped_has_twenty_three_joints_in_the_order_of_its_actuators() -> None:
+  model, data = at_home("biped/robot.xml")
+  assert model.nu == 23
+  assert [model.joint(i + 1).name for i in range(23)] == [model.actuator(i).name for i in range(23)]
+  mujoco.mj_forward(model, data)
+  left, right = data.geom("left_hand").xpos, data.geom("right_hand").xpos
+  np.testing.assert_allclose(left * [1, -1, 1], right, atol=2e-5)
+  assert 0.6 < left[2] < 0.8  # beside the hips
 
 
 def test_biped_falls_and_lies_still() -> None:
@@ -109,6 +121,34 @@ def test_biped_falls_and_lies_still() -> None:
   run(model, data, 10)
   assert data.qpos[2] < 0.3
   assert np.abs(data.qvel).max() < 1e-3
+
+
+def test_humanoid_has_the_published_mass_and_stands_on_flat_feet() -> None:
+  """The mass is the one that MuJoCo computes for the published file."""
+  model, data = at_home("humanoid/robot.xml")
+  assert model.body_mass.sum() == pytest.approx(40.84, abs=0.01)
+  assert [model.actuator(i).name for i in range(model.nu)] == [model.joint(i + 1).name for i in range(21)]
+  mujoco.mj_forward(model, data)
+  touching = {model.geom(geom).name for pair in data.contact.geom for geom in pair}
+  feet = {f"{side}_foot_{part}" for side in ("left", "right") for part in ("inside", "outside")}
+  assert touching == {"floor"} | feet
+
+
+@pytest.mark.parametrize(
+  ("pose", "parts"),
+  [
+    ({"left_hip_x": 15, "right_hip_x": 15}, ("left_shin", "right_shin")),
+    ({"left_shoulder_x": 15, "left_elbow": -90}, ("left_lower_arm", "pelvis")),
+    ({"left_shoulder_x": 15, "left_elbow": -90}, ("left_lower_arm", "left_thigh")),
+  ],
+)
+def test_humanoid_touches_itself(pose: dict[str, float], parts: tuple[str, str]) -> None:
+  model, data = at_home("humanoid/robot.xml")
+  for joint, angle in pose.items():
+    data.joint(joint).qpos[:] = np.deg2rad(angle)
+  mujoco.mj_forward(model, data)
+  pairs = [{model.body(model.geom_bodyid[geom]).name for geom in pair} for pair in data.contact.geom]
+  assert set(parts) in pairs
 
 
 def test_quadruped_feels_its_weight_in_its_feet() -> None:
