@@ -1,0 +1,169 @@
+"""Hand with a cube: four fingers turn the cube to a target orientation, then to the next, and do not drop it.
+
+The task follows IsaacGymEnvs 1.5.1 (`isaacgymenvs/tasks/allegro_hand.py`) and, in what a turn towards the
+target and a drop are worth, OpenAI et al. 2018 (Learning Dexterous In-Hand Manipulation, arXiv 1808.00177).
+What differs: actions move the joints' targets, the critic feels the fingertips, a new target is a turn of the
+last one about any axis, and rewards are 50 times smaller than those of IsaacGymEnvs.
+"""
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from tasks import base, quat
+from tasks.base import option
+
+TIPS = [f"{finger}_tip" for finger in ("index", "middle", "ring", "thumb")]
+LARGEST_FORCE = 10.0  # of a fingertip, that the critic tells from larger ones [N]
+# The 24 orientations of a cube that look alike, as quaternions of any length; of each and its negative, one.
+ALIKE = [q for q in itertools.product((-1, 0, 1), repeat=4) if sum(map(abs, q)) in {1, 2, 4} and q > (0,) * 4]
+TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 100_000_000}
+PPO: dict[str, object] = {
+  "horizon": 16,
+  "reference_minibatch": 16384,
+  "kl_target": 0.016,
+  "log_std_init": -0.5,
+  "reward_transform": "scale",  # a logarithm would make a success worth a few steps near the target
+}
+
+
+@dataclass
+class Config(base.Config):
+  """Settings of the hand with a cube."""
+
+  episode_steps: int = option(600, "control steps until the time limit", low=1)
+  substeps: int = option(6, "physics steps in a control step", low=1)
+  joint_speed: float = option(6.0, "largest speed of the joints' targets", "rad/s", low=0)
+  turn_min: float = option(0.5, "smallest angle between two targets", "rad", low=0, high=math.pi)
+  turn_max: float = option(math.pi, "largest angle between two targets", "rad", low=0, high=math.pi)
+  success_angle: float = option(0.4, "angle to the target at which it counts as reached", "rad", low=0)
+  start_angle: float = option(0.05, "largest offset of a joint at the start of an episode", "rad", low=0)
+  drop_distance: float = option(
+    0.1, "distance of the cube from where it starts at which it has been dropped", "m", low=0
+  )
+  see_velocity: bool = option(True, "show the policy velocities; without them it needs a memory or a history")
+  history_policy: int = option(1, "observations that the policy sees side by side", low=1)
+  reward_success: float = option(5.0, "weight of reaching a target")
+  reward_progress: float = option(1.0, "weight of the angle gained towards the target", "1/rad")
+  reward_near: float = option(0.02, "weight of 1 / (angle to the target + 0.1 rad)", "rad")
+  reward_offset: float = option(-0.2, "weight of the cube's distance from where it starts", "1/m")
+  reward_action: float = option(-4e-6, "weight of the summed squared actions")
+  reward_dropped: float = option(-5.0, "weight of dropping the cube")
+
+
+class Task(base.Task):
+  """Sixteen joints' targets move by the action; the critic sees fingertips too, and what touches them."""
+
+  robot = base.ASSETS / "hand" / "robot.xml"
+  outputs = {"sensordata": "mean"}  # noqa: RUF012
+  config: Config
+
+  def setup(self) -> None:
+    """Find joints, cube and fingertips."""
+    joints = self.model.actuator_names
+    self.angles, self.speeds = self.qpos_of(*joints), self.qvel_of(*joints)
+    self.cube, self.cube_velocity = self.qpos_of("cube"), self.qvel_of("cube")
+    self.touch, self.tips = self.sensor_of(*TIPS), self.sensor_of(*(f"{tip}_position" for tip in TIPS))
+    self.home, self.home_command = self.key_of("home")  # [nq], [16] [rad]
+    self.cube_start = self.home[self.cube][:3]  # [m]
+    self.low, self.high = self.constant(self.model.actuator_ctrlrange).unbind(1)  # [16] [rad]
+    self.alike = normalize(self.constant(ALIKE), dim=1)  # orientations [24, 4]
+    self.command = self.buffer(self.num_actions)  # where the joints are asked to be [N, 16] [rad]
+    self.target = self.buffer(4)  # orientation asked of the cube
+    self.angle = self.buffer()  # from the cube to its target [N] [rad]
+    self.left = self.buffer()  # that angle at the end of the step, if no new target had come [N] [rad]
+    self.gained = self.buffer()  # how much smaller it became in this step [N] [rad]
+    self.reached = self.buffer(dtype=torch.bool)  # the target, in this step [N]
+    self.successes = self.buffer()  # targets reached in this episode [N]
+
+  def initial_state(self) -> dict[str, Tensor]:
+    """Start with the cube in the fingers, any side up."""
+    offset = self.config.start_angle
+    moved = self.random.uniform("start angles", (self.num_actions,), -offset, offset)
+    command = (self.home_command + moved).clamp(self.low, self.high)
+    side = self.random.uniform("start side", (), 0, len(self.alike)).long().clamp(max=len(self.alike) - 1)
+    orientation = self.alike[side]
+    target = self.turned(orientation)
+    qpos = torch.empty_like(self.sim.qpos).copy_(self.home)
+    qpos[:, self.angles] = command
+    qpos[:, self.cube][:, 3:] = orientation
+    return {"qpos": qpos, "command": command, "target": target, "angle": angle_between(orientation, target)}
+
+  def turned(self, orientation: Tensor) -> Tensor:
+    """Return orientations [N, 4], turned about any axis."""
+    low, high = self.config.turn_min, self.config.turn_max
+    half = self.random.uniform("turn", (1,), low, high) / 2
+    axis = normalize(self.random.normal("axis", (3,)), dim=1)
+    return normalize(quat.multiply(torch.cat([half.cos(), half.sin() * axis], 1), orientation), dim=1)
+
+  def control(self) -> None:
+    """Move the joints' targets."""
+    self.command.add_(self.action, alpha=self.dt * self.config.joint_speed)
+    torch.clamp(self.command, self.low, self.high, out=self.command)
+    self.sim.ctrl.copy_(self.command)
+
+  def update(self) -> None:
+    """See how the cube has turned; a target that it reached gives way to a new one."""
+    orientation = self.sim.qpos[:, self.cube][:, 3:]
+    self.left.copy_(angle_between(orientation, self.target))
+    torch.sub(self.angle, self.left, out=self.gained)
+    torch.lt(self.left, self.config.success_angle, out=self.reached)
+    self.successes += self.reached
+    self.target.copy_(torch.where(self.reached.unsqueeze(1), self.turned(self.target), self.target))
+    self.angle.copy_(torch.where(self.reached, angle_between(orientation, self.target), self.left))
+
+  def reward(self) -> dict[str, Tensor]:
+    """Pay for turning towards the target and reaching it."""
+    return {
+      "success": self.reached,
+      "progress": self.gained,
+      "near": 1 / (self.left + 0.1),
+      "offset": self.offset().norm(dim=1),
+      "action": self.action.square().sum(1),
+      "dropped": self.terminated(),
+    }
+
+  def terminated(self) -> Tensor:
+    """Fail when the cube is no longer in the hand."""
+    return self.offset().norm(dim=1) > self.config.drop_distance
+
+  def observe(self) -> dict[str, dict[str, Tensor]]:
+    """Show joints and their targets, the cube and its turn to the target; the critic feels the fingertips."""
+    orientation = self.sim.qpos[:, self.cube][:, 3:]
+    turn = quat.multiply(self.target, quat.conjugate(orientation))
+    policy = {
+      "angles": self.sim.qpos[:, self.angles],
+      "commands": self.command,
+      "cube": self.offset(),
+      # Two columns of a rotation's matrix say all, without a quaternion's jumps.
+      "orientation": quat.to_matrix(orientation)[:, :, :2],
+      "turn": quat.to_matrix(turn)[:, :, :2],
+    }
+    velocities = {
+      "speeds": self.sim.qvel[:, self.speeds],
+      "cube_velocity": self.sim.qvel[:, self.cube_velocity],
+    }
+    fingertips = {
+      "touch": self.sim.sensordata[:, self.touch].clamp(max=LARGEST_FORCE),  # [N]
+      "tips": self.sim.sensordata[:, self.tips],  # in the world [m]
+    }
+    if self.config.see_velocity:
+      policy |= velocities
+    return {"policy": policy, "critic": policy | velocities | fingertips}
+
+  def metrics(self) -> dict[str, Tensor]:
+    """Log the targets reached so far in the episode, and the angle to the present one [rad]."""
+    return {"consecutive_successes": self.successes, "angle": self.angle}
+
+  def offset(self) -> Tensor:
+    """Return where the cube is from where it starts [N, 3] [m]."""
+    return self.sim.qpos[:, self.cube][:, :3] - self.cube_start
+
+
+def angle_between(a: Tensor, b: Tensor) -> Tensor:
+  """Return the angle [N] [rad] of the turn between orientations [N, 4]; of none it may round to 1e-3."""
+  return 2 * torch.acos((a * b).sum(1).abs().clamp(max=1.0))
