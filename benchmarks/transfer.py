@@ -1,7 +1,7 @@
 """Trained policies in two engines: `python -m benchmarks.transfer task ...`.
 
-Each seed that `benchmarks.curves` has trained is evaluated here and in the other engine of its curve, MuJoCo C
-or Gymnasium's own environment; means over the seeds are kept in docs/results/transfer/<task>.txt.
+Each seed that `benchmarks.curves` has trained is evaluated here and in its curve's other engine, MuJoCo C or
+Gymnasium's own environment; means over the seeds are kept in docs/results/transfer/<task>.txt.
 """
 
 import contextlib

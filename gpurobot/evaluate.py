@@ -46,6 +46,7 @@ class Result:
 
   returns: torch.Tensor  # of each episode [episodes]
   lengths: torch.Tensor  # of each episode [episodes] [steps]
+  success: float  # share of the episodes that reached their aim; nan where the task has none
   metrics: dict[str, float]  # mean over all steps of the episodes
 
 
@@ -53,15 +54,17 @@ class Result:
 def run(env: VecEnv, policy: Policy, rounds: int) -> Result:
   """Return the statistics of the first `rounds` episodes of each environment."""
   sums: dict[str, torch.Tensor] = {}
-  current = torch.zeros(2, env.num_envs, dtype=torch.float64, device=env.device)  # return, length
+  current = torch.zeros(3, env.num_envs, dtype=torch.float64, device=env.device)  # return, length, success
   finished = torch.zeros(env.num_envs, dtype=torch.int64, device=env.device)
-  results = torch.zeros(rounds, 2, env.num_envs, dtype=torch.float64, device=env.device)
+  results = torch.zeros(rounds, 3, env.num_envs, dtype=torch.float64, device=env.device)
+  never = torch.full_like(current[0], math.nan)
   obs, ended = env.reset(), torch.ones_like(finished, dtype=torch.bool)
   while bool((finished < rounds).any()):
     step = env.step(policy(obs, ended))
     counted = finished < rounds
     current[0] += step["reward"]
     current[1] += 1
+    current[2] = step.get("success", default=never)
     for name, value in step["metrics"].items():
       sums[name] = sums.get(name, 0) + (value * counted).sum(dtype=torch.float64)
     ended = step["terminated"] | step["truncated"] | ~step["valid"]
@@ -70,8 +73,13 @@ def run(env: VecEnv, policy: Policy, rounds: int) -> Result:
     finished += ended
     current.masked_fill_(ended, 0)
     obs = step["obs"]
-  returns, lengths = results.transpose(0, 1).flatten(1)
-  return Result(returns, lengths, {name: float(total / lengths.sum()) for name, total in sums.items()})
+  returns, lengths, success = results.transpose(0, 1).flatten(1)
+  return Result(
+    returns,
+    lengths,
+    float(success.mean()),
+    {name: float(total / lengths.sum()) for name, total in sums.items()},
+  )
 
 
 def evaluate(settings: Evaluation) -> Result:
@@ -108,6 +116,8 @@ def main(argv: list[str]) -> None:
   print(f"return: {float(result.returns.mean()):.6g}")
   print(f"return_interval_95: {interval:.3g}")
   print(f"length: {float(result.lengths.mean()):.6g}")
+  if not math.isnan(result.success):
+    print(f"success: {result.success:.6g}")
   for name, value in result.metrics.items():
     print(f"{name}: {value:.6g}")
 

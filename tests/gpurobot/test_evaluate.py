@@ -24,9 +24,11 @@ class Counting:
     ended = self.age > torch.arange(3)
     self.age.masked_fill_(ended, 0)
     flags = {"terminated": ended, "truncated": torch.zeros_like(ended), "valid": torch.ones_like(ended)}
-    metrics = {"index": torch.arange(3.0)}
+    metrics, success = {"index": torch.arange(3.0)}, ended & (torch.arange(3) == 2)
     obs = {"policy": torch.zeros(3, 1)}
-    return TensorDict({"obs": obs, "reward": torch.ones(3), "metrics": metrics, **flags}, [3])
+    return TensorDict(
+      {"obs": obs, "reward": torch.ones(3), "metrics": metrics, "success": success, **flags}, [3]
+    )
 
 
 @pytest.mark.parametrize("rounds", [1, 4])
@@ -34,6 +36,7 @@ def test_short_episodes_count_no_more_than_long_ones(rounds):
   result = evaluate.run(Counting(), lambda *_: torch.zeros(3, 1), rounds)
   assert sorted(result.returns.tolist()) == sorted([1.0, 2.0, 3.0] * rounds)
   assert result.lengths.tolist() == result.returns.tolist()
+  assert result.success == pytest.approx(1 / 3)
   assert result.metrics["index"] == pytest.approx((0 * 1 + 1 * 2 + 2 * 3) / 6)
 
 
@@ -58,6 +61,7 @@ def test_a_run_folder_is_evaluated(trained, capsys):
   assert -8 < found["return"] < 0
   assert 0 < found["return_interval_95"] < 1
   assert found["speed"] > 0
+  assert "success" not in found
   evaluate.main([f"checkpoint={trained}", "episodes=40", "num_envs=16"])
   assert lines(capsys) == found
 
