@@ -52,6 +52,7 @@ class Program:
     self.body: list[Statement] = []
     self.arrays: list[Array] = []
     self.tables: dict[tuple, str] = {}
+    self._tuples: dict[tuple[int, bool], tuple[tuple, tuple[str, float | None]]] = {}
     self.parameters: list[str] = []
     self._blocks = [self.body]
     self._shared: list[dict[tuple, Value]] = [{}]
@@ -92,15 +93,29 @@ class Program:
     whole number every lane reads an entry of its own, the nearest end where there is none.
     """
     integral = all(isinstance(v, Integral) for v in values) and not isinstance(index, Scalar | float)
-    entries = tuple(int(v) for v in values) if integral else tuple(float(v) for v in values)
     if not isinstance(index, Value):
-      return entries[int(index)]
-    if len(set(entries)) == 1:
-      return entries[0]
-    name = self.tables.setdefault((integral, entries), f"table{len(self.tables)}")
+      return int(values[int(index)]) if integral else float(values[int(index)])
+    name, only = self._table_of(values, integral)
+    if only is not None:
+      return only
     if isinstance(index, Scalar):
-      return self._define("gather", name, Scalar, (index, len(entries)), ("gather", name, _key(index)))
+      return self._define("gather", name, Scalar, (index, len(values)), ("gather", name, _key(index)))
     return self._define("table", name, Index if integral else Scalar, (index,), (name, _key(index)))
+
+  def _table_of(self, values: Sequence[float] | Sequence[int], integral: bool) -> tuple[str, float | None]:
+    """Return the name of a constant table, and its only value if all are equal.
+
+    A tuple is looked through once: the elevations of a height field, many and read at many places.
+    """
+    key = id(values), integral
+    if key in self._tuples:
+      return self._tuples[key][1]
+    entries = tuple(int(v) for v in values) if integral else tuple(float(v) for v in values)
+    only = entries[0] if len(set(entries)) == 1 else None
+    name = "" if only is not None else self.tables.setdefault((integral, entries), f"table{len(self.tables)}")
+    if isinstance(values, tuple):
+      self._tuples[key] = values, (name, only)  # kept, so that its id stays its own
+    return name, only
 
   def load(self, array: Array, index: Integer) -> Any:
     """Read group-local memory."""

@@ -114,16 +114,19 @@ def obstacles(tile: Tile) -> Tensor:
   """Put rectangular blocks and pits of different sizes, the later over the earlier."""
   place = tile.cell * torch.arange(tile.points)
   width = tile.cell * (tile.points - 1)
-  heights = torch.zeros(tile.points, tile.points)
+  count = round(OBSTACLE_COUNT * width**2)
+  x, y, side_x, side_y, height = tile.draw(5, count, 1)
   shortest, longest = OBSTACLE_SIDE
-  for _ in range(round(OBSTACLE_COUNT * width**2)):
-    x, y, side_x, side_y, height = tile.draw(5).unbind()
-    within = [
-      (place - width / 2 * (1 + centre)).abs() <= (shortest + (longest - shortest) * (1 + side) / 2) / 2
-      for centre, side in ((x, side_x), (y, side_y))
-    ]
-    heights = torch.where(within[1][:, None] & within[0], tile.at(OBSTACLE) * height, heights)
-  return tile.framed(heights)
+
+  def within(centre: Tensor, side: Tensor) -> Tensor:
+    """Return which points an obstacle covers along an axis [count, points]."""
+    offset = (place - width / 2 * (1 + centre)).abs()
+    return offset <= (shortest + (longest - shortest) * (1 + side) / 2) / 2
+
+  covers = within(y, side_y).unsqueeze(2) & within(x, side_x).unsqueeze(1)  # [count, points, points]
+  last = (covers * torch.arange(1, count + 1).view(-1, 1, 1)).amax(0)  # which one is on top, from 1; 0: none
+  heights = torch.cat([torch.zeros(1), tile.at(OBSTACLE) * height[:, 0]])
+  return tile.framed(heights[last])
 
 
 KINDS: dict[str, Callable[[Tile], Tensor]] = {
