@@ -1,0 +1,73 @@
+"""Cube lift by hand: starts, rewards, and a script that solves it."""
+
+import math
+
+import pytest
+import torch
+
+
+@pytest.fixture
+def task(make_task):
+  task = make_task("cube_lift", num_envs=2)
+  task.reset()
+  return task
+
+
+def test_cubes_lie_on_the_table_where_they_may(make_task):
+  task = make_task("cube_lift", num_envs=256)
+  task.reset()
+  away = task.sim.qpos[:, task.cube_qpos] - task.home[task.cube_qpos]
+  assert (away[:, 0].abs().max() - 0.1).abs() < 0.01
+  assert (away[:, 1].abs().max() - 0.15).abs() < 0.01
+  assert away[:, 2].abs().max() < 1e-6
+  turn = 2.0 * torch.atan2(task.sim.qpos[:, task.cube_qpos][:, 6], task.sim.qpos[:, task.cube_qpos][:, 3])
+  assert 0.7 < turn.abs().max() <= math.pi / 4
+  for _ in range(5):
+    task.step(torch.zeros(256, task.num_actions))
+  assert task.height.abs().max() < 1e-3
+
+
+def test_reward_by_hand(task):
+  task.sim.site_xpos[:, task.point] = torch.tensor([0.5, 0.0, 0.12])
+  task.sim.xmat[:, task.hand] = torch.tensor([1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, -1.0])
+  task.sim.qpos[:, task.fingers] = 0.03
+  task.sim.xpos[:, task.cube] = torch.tensor([[0.5, 0.0, 0.08], [0.5, 0.0, 0.16]])
+  task.action.fill_(0.5)
+  task.update()
+  weighted = {name: task.reward_weights[name] * term for name, term in task.reward().items()}
+  reach = 1.0 - math.tanh((0.04 + 2 * 0.05) / 3 / 0.1)  # the fingertips are 0.03 m from the grasp point
+  assert weighted["reach"].tolist() == pytest.approx([reach, reach], rel=1e-4)
+  assert weighted["lift"].tolist() == pytest.approx([5.0 * 0.055 / 0.15, 5.0 * 0.135 / 0.15], rel=1e-4)
+  assert weighted["lifted"].tolist() == [0.0, 5.0]
+  assert weighted["action"].tolist() == pytest.approx([-0.01 * 7 * 0.25] * 2)
+
+
+def test_a_cube_that_falls_ends_the_episode(task):
+  task.sim.qpos[0, task.cube_qpos] = torch.tensor([0.45, 0.9, 0.0, 1.0, 0.0, 0.0, 0.0])
+  fell = torch.zeros(2, dtype=torch.bool)
+  for _ in range(6):
+    fell |= task.step(torch.zeros(2, task.num_actions))["terminated"]
+  assert fell.tolist() == [True, False]
+
+
+def script(task, step):
+  """Return actions that open above the cube, go down, close and lift."""
+  cube, point = task.sim.xpos[:, task.cube], task.sim.site_xpos[:, task.point]
+  target = cube.clone()
+  if step < 20:
+    target[:, 2] = 0.12
+  elif step >= 50:
+    target[:, 2] = 0.2
+  still = torch.zeros(task.num_envs, 3)
+  gripper = torch.full((task.num_envs, 1), 1.0 if step < 40 else -1.0)
+  return torch.cat([(target - point) / task.config.osc_step, still, gripper], 1)
+
+
+def test_a_script_lifts_nearly_every_cube(make_task):
+  task = make_task("cube_lift", num_envs=64)
+  task.reset()
+  for number in range(task.max_episode_steps):
+    step = task.step(script(task, number))
+  assert step["truncated"].all()
+  assert step["success"].float().mean() > 0.95
+  assert step["reward"].mean() > 10.0
