@@ -11,6 +11,8 @@ from gpurobot.random import Random
 from tasks import base
 
 MakeTask = Callable[..., base.Task]
+# Settings of tasks that are big by themselves.
+SMALL = {"quadruped_rough": {"terrain_levels": 3, "terrain_size": 4.0}}
 SHAKEN = Path(__file__).with_name("shaken_cartpole.py")  # with all that a task may have
 
 
@@ -26,8 +28,8 @@ def make_task() -> MakeTask:
 
   def make(name: str, num_envs: int = 8, *, seed: int = 0, offset: int = 0, training: bool = False, **fields):
     module = tasks.load(name)
-    random = Random(seed, num_envs, offset)
-    return module.Task(module.Config(**fields), num_envs, random=random, training=training)
+    config = module.Config(**{**SMALL.get(name, {}), **fields})
+    return module.Task(config, num_envs, random=Random(seed, num_envs, offset), training=training)
 
   return make
 

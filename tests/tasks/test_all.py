@@ -42,11 +42,10 @@ class Unreal:
     """Do nothing."""
 
 
-def step_unreal(name, kind, model):
-  """Reset and step environments that hold no numbers; return the last step."""
+def step_unreal(kind, real):
+  """Reset and step environments like real ones that hold no numbers; return the last step."""
   with FakeTensorMode():
-    config = tasks.load(name).Config()
-    task = kind(config, 8, random=Random(0, 8), simulation=Unreal(model, 8))
+    task = kind(real.config, 8, random=Random(0, 8), simulation=Unreal(real.model, 8))
     task.reset()
     return task.step(torch.zeros(8, task.num_actions))
 
@@ -54,7 +53,7 @@ def step_unreal(name, kind, model):
 def test_steps_need_no_numbers(name, make_task):
   real = make_task(name)
   expected = real.reset(), real.step(torch.zeros(8, real.num_actions))
-  step = step_unreal(name, tasks.load(name).Task, real.model)
+  step = step_unreal(type(real), real)
   for key in expected[1].keys(include_nested=True, leaves_only=True):
     assert step[key].shape == expected[1][key].shape
     assert step[key].dtype == expected[1][key].dtype
@@ -66,7 +65,7 @@ def test_a_task_that_reads_its_environments_is_caught(make_task):
       return super().terminated() & (self.sim.qpos.nonzero().sum() > 0)
 
   with pytest.raises(DynamicOutputShapeException):
-    step_unreal("cartpole", Reading, make_task("cartpole").model)
+    step_unreal(Reading, make_task("cartpole"))
 
 
 def test_a_step_has_the_contract_of_the_trainer(name, make_task, actions):
