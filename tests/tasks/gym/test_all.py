@@ -1,0 +1,134 @@
+"""Every task of the folder is Gymnasium's environment of its name."""
+
+import functools
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+
+from benchmarks import gym_parity
+from benchmarks.gym_parity import NAMES, NUM_ENVS, VISITS
+from physics.parity import States, relative_error
+
+EPISODES, CLOSE = 16, 20  # how many are followed, and for how many control steps
+HARDEST = 10  # states in which rounding may excuse an error, as physics.parity measures it
+TOUCHING = {"Ant", "HalfCheetah", "Hopper", "Humanoid", "HumanoidStandup", "Pusher", "Walker2d"}
+# Where Gymnasium tells of any state whether it ends an episode: how far positions and speeds are drawn.
+ENDING = {"Ant": (1.0, 1.0), "Hopper": (0.5, 120.0), "Humanoid": (1.0, 1.0), "Walker2d": (1.5, 1.0)}
+
+each_task = pytest.mark.parametrize("name", NAMES)
+pytestmark = pytest.mark.filterwarnings("ignore:the file asks for the PGS solver")
+
+
+@functools.cache
+def make(name):
+  return gym_parity.make_task(name), gym_parity.make_env(name)
+
+
+def short(name):
+  return name.removeprefix("gym/").removesuffix("-v5")
+
+
+def test_there_are_eleven():
+  assert len(NAMES) == 11
+
+
+@each_task
+def test_sizes_and_times_are_gymnasium_s(name):
+  task, env = make(name)
+  assert task.obs_dims == {"policy": env.observation_space.shape[0]}
+  assert task.num_actions == env.action_space.shape[0]
+  assert task.dt == pytest.approx(env.dt)
+  assert task.max_episode_steps == gymnasium.spec(name.removeprefix("gym/")).max_episode_steps
+
+
+@each_task
+def test_a_thousand_states_lead_where_they_lead_in_gymnasium(name):
+  task, env = make(name)
+  states, found = gym_parity.visit(task)
+  assert (task.sim.contact_count.sum() > 0) == (short(name) in TOUCHING)
+  assert len(states) == NUM_ENVS * VISITS == 1000
+  expected = gym_parity.ask(task, env, gym_parity.newton(env.model), states)
+  assert (found.terminated == expected.terminated).all()
+  error = gym_parity.error(found, expected)
+  assert np.median(error) < 1e-5
+  others, hardest = np.split(np.argsort(error), [-HARDEST])
+  assert error[others].max() < 1e-4
+  chosen = States(**{part: values[hardest] for part, values in states.parts()})
+  bound = np.maximum(1e-4, 3.0 * gym_parity.rounding(task, env, chosen))
+  assert (error[hardest] < bound).all()
+
+
+@each_task
+def test_most_whole_episodes_stay_close(name, actions, monkeypatch):
+  """Not all do: a light foot that lands a moment earlier is soon elsewhere."""
+  task, env = make(name)
+  monkeypatch.setattr(env, "model", gym_parity.newton(env.model))
+  start = task.reset()["policy"].double().numpy()
+  qpos, qvel = (view.double().numpy().copy() for view in (task.sim.qpos, task.sim.qvel))
+  draws = actions(task, CLOSE)
+  steps = [task.step(action) for action in draws]
+  shown, controls = [gym_parity.seen(step) for step in steps], gym_parity.controls(task, draws)
+  worst = []
+  for index in range(EPISODES):
+    env.reset()
+    env.set_state(qpos[index], qvel[index])
+    errors = [relative_error(start[[index]], env._get_obs()[None])]
+    for time in range(CLOSE):
+      obs, reward, ended, *_ = env.step(controls[time, index])
+      found, expected = (
+        gym_parity.split(task, row) for row in (shown[time][[index]], np.array([[*obs, reward]]))
+      )
+      errors += [relative_error(found[block], expected[block]) for block in expected]
+      assert ended == steps[time]["terminated"][index]
+      if ended:
+        break
+    worst.append(np.max(errors))
+  assert np.median(worst) < 3e-4
+
+
+@each_task
+def test_episodes_start_as_in_gymnasium(name):
+  """Every coordinate has Gymnasium's distribution: mean, spread, and both ends where it is uniform."""
+  task, env = make(name)
+  ours, theirs = [], []
+  for _ in range(40):
+    task.random.advance()
+    start = task.initial_state()
+    ours.append(torch.cat([start["qpos"], start["qvel"]], dim=1).double().numpy())
+  for _ in range(2000):
+    env.reset()
+    theirs.append(np.concatenate([env.data.qpos, env.data.qvel]))
+  ours, theirs = np.concatenate(ours), np.stack(theirs)
+  spread = theirs.std(0)
+  np.testing.assert_allclose(ours.std(0), spread, rtol=0.08, atol=1e-9)
+  assert (np.abs(ours.mean(0) - theirs.mean(0)) <= 0.12 * spread + 1e-7).all()
+  uniform = np.abs(theirs - theirs.mean(0)).max(0) < 2.5 * spread
+  for end in (np.min, np.max):
+    assert (np.abs(end(ours, 0) - end(theirs, 0)) <= 0.05 * spread + 1e-7)[uniform].all()
+
+
+@pytest.mark.parametrize("short", ENDING)
+def test_an_episode_ends_where_gymnasium_s_robot_is_unhealthy(short):
+  task, env = make(f"gym/{short}-v5")
+  random, (position, speed) = np.random.default_rng(0), ENDING[short]
+  ended = []
+  for _ in range(6):
+    qpos = np.float32(env.init_qpos + random.uniform(-position, position, (NUM_ENVS, task.model.nq)))
+    qvel = np.float32(speed * random.uniform(-1, 1, (NUM_ENVS, task.model.nv)) ** 3)
+    task.sim.qpos[:], task.sim.qvel[:] = torch.from_numpy(qpos), torch.from_numpy(qvel)
+    for state, one in zip(zip(qpos, qvel, strict=True), task.terminated(), strict=True):
+      env.data.qpos[:], env.data.qvel[:] = state
+      assert one == (not env.is_healthy)
+      ended.append(bool(one))
+  assert 20 < sum(ended) < len(ended) - 20
+
+
+@pytest.mark.parametrize(
+  ("short", "limits", "ends"), [("Ant", (0.2, 1.0), False), ("Humanoid", (1, 2), True)]
+)
+def test_at_a_limit_an_ant_is_healthy_and_a_humanoid_is_not(short, limits, ends):
+  task, _ = make(f"gym/{short}-v5")
+  task.sim.qpos[:2, 2] = torch.tensor(limits)
+  assert task.terminated()[:2].tolist() == [ends, ends]
