@@ -24,7 +24,8 @@ PPO: dict[str, object] = {"reward_transform": "scale", "reward_scale": 0.1}
 class Config(arm.Config):
   """Settings of the cube stack."""
 
-  episode_steps: int = option(125, "control steps until the time limit", low=1)
+  episode_steps: int = option(100, "control steps until the time limit", low=1)
+  control: arm.Control = option(arm.Control.osc, "what actions move: the joints' targets, the grasp point")
   start_spread: float = option(0.15, "largest offset of a cube at the start, along x and y", "m", low=0)
   start_gap: float = option(0.12, "least distance between the cubes at the start, along y", "m", low=0)
   start_turn: float = option(0.785, "largest angle by which a cube is turned at the start", "rad", low=0)
@@ -68,23 +69,23 @@ class Task(arm.Task):
 
   def update(self) -> None:
     """Note where the cube lies in its place, let go."""
-    _, to_cube, to_place = self.offsets()
-    within = self.config.stack_tolerance
-    in_place = (to_place[:, :2].norm(dim=1) < within) & (to_place[:, 2].abs() < within)
-    self.stacked.copy_(in_place & (to_cube.norm(dim=1) > self.config.release_distance))
+    points, cube, place = self.positions()
+    aside, upward = (cube - place)[:, :2].norm(dim=1), (cube - place)[:, 2].abs()
+    in_place = (aside < self.config.stack_tolerance) & (upward < self.config.stack_tolerance)
+    self.stacked.copy_(in_place & ((cube - points[:, 0]).norm(dim=1) > self.config.release_distance))
 
   def reward(self) -> dict[str, Tensor]:
     """Pay for nearing and lifting the cube, for bringing it to its place, and most for leaving it."""
-    height, to_cube, to_place = self.offsets()
-    lifted = height > self.lifted_at
-    aligned = lifted * (1.0 - (10.0 * to_place.norm(dim=1)).tanh())
-    near = 1.0 - (10.0 * self.finger_distances(to_cube).mean(1)).tanh()
+    points, cube, place = self.positions()
+    near = 1.0 - (10.0 * (points - cube.unsqueeze(1)).norm(dim=2).mean(1)).tanh()
+    lifted = cube[:, 2] > self.lifted_at
+    aligned = lifted * (1.0 - (10.0 * (cube - place).norm(dim=1)).tanh())
     terms = {"reach": torch.maximum(near, aligned), "lifted": lifted, "aligned": aligned}
     return reward.replace(terms, self.stacked, "stacked")
 
   def terminated(self) -> Tensor:
     """Fail when a cube has fallen off the table."""
-    return (self.sim.qpos[:, self.cubes].unflatten(1, (2, 7))[:, :, 2] < 0.0).any(1)
+    return (self.poses()[:, :, 2] < 0.0).any(1)
 
   def success(self) -> Tensor:
     """Succeed with the cube in its place."""
@@ -92,24 +93,21 @@ class Task(arm.Task):
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Show the arm, the cube from the grasp point, its axes, and its place from the cube."""
-    _, to_cube, to_place = self.offsets()
-    rotation = quat.to_matrix(self.sim.qpos[:, self.cubes].unflatten(1, (2, 7))[:, 0, 3:])
-    seen = {"to_cube": to_cube, "cube_axes": rotation[:, :, :2], "to_place": to_place}
+    points, cube, place = self.positions()
+    axes = quat.to_matrix(self.poses()[:, 0, 3:])[:, :, 1:]
+    seen = {"to_cube": cube - points[:, 0], "cube_axes": axes, "to_place": place - cube}
     return {"policy": self.observe_arm() | seen}
 
   def metrics(self) -> dict[str, Tensor]:
-    """Log how far the cube is from its place [m]."""
-    height, _, to_place = self.offsets()
-    return {"place_distance": to_place.norm(dim=1), "lifted": height > self.lifted_at}
+    """Log whether the cube is lifted, and how far it is from its place [m]."""
+    _, cube, place = self.positions()
+    return {"lifted": cube[:, 2] > self.lifted_at, "place_distance": (cube - place).norm(dim=1)}
 
-  def offsets(self) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the cube's height [N], its offset from the grasp point, and its place's from it [N, 3] [m]."""
-    cube, other = self.sim.qpos[:, self.cubes].unflatten(1, (2, 7))[:, :, :3].unbind(1)
-    return cube[:, 2], cube - self.sim.site_xpos[:, self.point], other + self.above - cube
+  def poses(self) -> Tensor:
+    """Return both cubes' positions and quaternions [N, 2, 7]."""
+    return self.sim.qpos[:, self.cubes].unflatten(1, (2, 7))
 
-  def finger_distances(self, to_cube: Tensor) -> Tensor:
-    """Return the cube's distances [N, 3] [m] from the grasp point and both fingertips."""
-    left, right = self.sim.qpos[:, self.fingers].unbind(1)
-    along = torch.stack([torch.zeros_like(left), left, -right], 1)  # where they are on the hand's y axis
-    axis = self.sim.xmat[:, self.hand, 1::3]
-    return (to_cube.unsqueeze(1) - along.unsqueeze(2) * axis.unsqueeze(1)).norm(dim=2)
+  def positions(self) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the grip's three points [N, 3, 3], the cube, and its place [N, 3] [m]."""
+    cube, other = self.poses()[:, :, :3].unbind(1)
+    return self.grip_points(), cube, other + self.above

@@ -28,7 +28,8 @@ PPO: dict[str, object] = {"reward_transform": "scale", "reward_scale": 0.1}
 class Config(arm.Config):
   """Settings of the drawer."""
 
-  episode_steps: int = option(200, "control steps until the time limit", low=1)
+  episode_steps: int = option(100, "control steps until the time limit", low=1)
+  control: arm.Control = option(arm.Control.osc, "what actions move: the joints' targets, the grasp point")
   open_distance: float = option(0.39, "way of the drawer at which it is open", "m", low=0)
   reward_near: float = option(2.0, "weight of the grasp point's nearness to the handle, 0 to 2")
   reward_turned: float = option(0.5, "weight of the hand's alignment with the drawer, -0.5 to 1")

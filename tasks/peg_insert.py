@@ -24,6 +24,7 @@ class Config(arm.Config):
   """Settings of the peg; the reward of a step is at most the sum of the weights."""
 
   episode_steps: int = option(100, "control steps until the time limit", low=1)
+  control: arm.Control = option(arm.Control.osc, "what actions move: the joints' targets, the grasp point")
   start_angle: float = option(0.1, "largest offset of the first and last joint at the start", "rad", low=0)
   start_slip: float = option(0.003, "largest offset of the peg between the fingers at the start", "m", low=0)
   hole_spread: float = option(0.1, "largest offset of the hole along x and y", "m", low=0)

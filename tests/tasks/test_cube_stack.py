@@ -1,0 +1,123 @@
+"""Cube stack by hand: starts, rewards, and a script that solves it."""
+
+import math
+
+import pytest
+import torch
+
+WAY_UP = 0.19  # height at which the script carries the cube [m]
+
+
+@pytest.fixture
+def task(make_task):
+  task = make_task("cube_stack", num_envs=4)
+  task.reset()
+  return task
+
+
+def put(task, name, positions):
+  """Put a cube somewhere, unturned."""
+  pose = task.sim.qpos[:, task.qpos_of(name)]
+  pose[:, :3], pose[:, 3:] = torch.tensor(positions), torch.tensor([1.0, 0.0, 0.0, 0.0])
+
+
+def hold_at(task, points, opening=0.03):
+  """Put the grasp point somewhere, the hand pointing down."""
+  task.sim.site_xpos[:, task.point] = torch.tensor(points)
+  task.sim.xmat[:, task.hand] = torch.tensor([1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, -1.0])
+  task.sim.qpos[:, task.fingers] = opening
+
+
+def rewards(task):
+  task.update()
+  return {name: (task.reward_weights[name] * term).tolist() for name, term in task.reward().items()}
+
+
+def test_cubes_start_apart_in_either_order_and_stay_where_they_lie(make_task):
+  task = make_task("cube_stack", num_envs=256)
+  task.reset()
+  start = task.poses().clone()
+  apart = start[:, 1, 1] - start[:, 0, 1]
+  assert 0.12 - 1e-6 < apart.abs().min() < 0.13
+  assert 0.4 < (apart > 0).float().mean() < 0.6
+  assert 0.14 < (start[:, :, 0] - 0.458).abs().max() < 0.15 + 1e-6
+  assert 0.14 < start[:, :, 1].abs().max() < 0.15 + 1e-6
+  turn = 2.0 * torch.atan2(start[:, :, 6], start[:, :, 3])
+  assert 0.7 < turn.abs().max() < 0.785 + 1e-6
+  for _ in range(5):
+    task.step(torch.zeros(256, task.num_actions))
+  assert (task.poses() - start).abs().max() < 1e-3
+
+
+def test_reaching_and_lifting_by_hand(task):
+  """A cube on the table, 0.04 m below the grasp point; the same a little too low to count as lifted; lifted ones.
+
+  Cubes are 0.05 and 0.07 m high: the place is 0.06 m above the other's middle. The fingertips are 0.03 m aside.
+  """
+  put(task, "cube_b", [[0.45, 0.1, 0.035]] * 4)
+  cubes = [[0.45, -0.1, 0.025], [0.45, 0.07, 0.089], [0.45, 0.07, 0.135], [0.45, 0.1, 0.295]]
+  put(task, "cube_a", cubes)
+  hold_at(task, [[x, y, z + 0.04] for x, y, z in cubes[:1]] + cubes[1:])
+  near = [
+    1.0 - math.tanh(10.0 * distance / 3) for distance in (0.04 + 2 * 0.05, 2 * 0.03, 2 * 0.03, 2 * 0.03)
+  ]
+  aligned = [0.0, 0.0, 1.0 - math.tanh(10.0 * 0.05), 1.0 - math.tanh(10.0 * 0.2)]
+  found = rewards(task)
+  assert found["reach"] == pytest.approx(
+    [0.1 * max(pair) for pair in zip(near, aligned, strict=True)], rel=1e-4
+  )
+  assert found["lifted"] == [0.0, 0.0, 1.5, 1.5]
+  assert found["aligned"] == pytest.approx([2.0 * part for part in aligned], rel=1e-4)
+  assert found["stacked"] == [0.0] * 4
+
+
+def test_a_cube_in_its_place_let_go_is_all_that_counts(task):
+  """In its place; still held; too far aside; too high."""
+  put(task, "cube_b", [[0.45, 0.1, 0.035]] * 4)
+  put(task, "cube_a", [[0.45, 0.119, 0.095], [0.45, 0.119, 0.095], [0.45, 0.121, 0.095], [0.45, 0.1, 0.116]])
+  hold_at(task, [[0.45, 0.119, 0.136], [0.45, 0.119, 0.134], [0.45, 0.119, 0.197], [0.45, 0.1, 0.197]])
+  found = rewards(task)
+  assert found["stacked"] == [16.0, 0.0, 0.0, 0.0]
+  assert [sum(terms) == 16.0 for terms in zip(*found.values(), strict=True)] == [True, False, False, False]
+  assert task.success().tolist() == [True, False, False, False]
+
+
+def test_a_cube_that_falls_ends_the_episode(task):
+  put(task, "cube_a", [[0.45, -0.1, 0.025], [0.45, -0.9, 0.0], [0.45, -0.1, 0.025], [0.45, -0.1, 0.025]])
+  put(task, "cube_b", [[0.45, 0.1, 0.035], [0.45, 0.1, 0.035], [1.2, 0.1, 0.0], [0.45, 0.1, 0.035]])
+  step = task.step(torch.zeros(4, task.num_actions))
+  assert step["terminated"].tolist() == [False, True, True, False]
+
+
+def script(task, step):
+  """Return actions that take the cube, carry it over its place, put it down and let it go."""
+  points, cube, place = task.positions()
+  over = place.clone()
+  over[:, 2] = WAY_UP
+  rise = torch.tensor([0.0, 0.0, 0.05])
+  offsets = {
+    15: cube + 2.0 * rise - points[:, 0],
+    35: cube - points[:, 0],
+    40: rise.expand_as(cube),
+    65: over - cube,
+    80: place - cube,
+    85: 0.0 * cube,
+    100: rise.expand_as(cube),
+  }
+  turn = torch.zeros_like(cube)
+  if step < 35:
+    angle = 2.0 * torch.atan2(task.poses()[:, 0, 6], task.poses()[:, 0, 3])
+    turn[:, 2] = angle - torch.atan2(task.sim.xmat[:, task.hand, 3], task.sim.xmat[:, task.hand, 0])
+  offset = next(offset for end, offset in offsets.items() if step < end)
+  opening = torch.full_like(cube[:, :1], -1.0 if 28 <= step < 80 else 1.0)
+  return torch.cat([offset / task.config.osc_step, turn / task.config.osc_turn, opening], 1)
+
+
+def test_a_script_stacks_nearly_every_cube(make_task):
+  task = make_task("cube_stack", num_envs=32)
+  task.reset()
+  for number in range(task.max_episode_steps):
+    step = task.step(script(task, number))
+  assert step["truncated"].all()
+  assert step["success"].float().mean() > 0.9
+  assert step["reward"].mean() > 14.0
