@@ -88,6 +88,7 @@ class Task(base.Task):
   vary = ("geom_friction", "body_mass", "body_inertia")
   outputs: Mapping[str, str] = {"sensordata": "mean", "cfrc_ext": "mean", "actuator_force": "last"}
   joints: tuple[str, ...]
+  quiet: tuple[str, ...] = ()  # joints that should stay near home; none: all
   feet: tuple[str, ...]  # touch sensors
   trunk: str  # the body that falls
   guarded: tuple[str, ...]  # bodies that should not touch anything
@@ -105,6 +106,7 @@ class Task(base.Task):
     self.home, self.stance = self.key_of("home")  # [nq], joint angles [nu] [rad]
     self.touch, self.chest = self.sensor_of(*self.feet), self.body_of(self.trunk)
     self.limbs = self.body_of(*self.guarded)
+    self.posed = [self.joints.index(name) for name in self.quiet] or slice(None)
     self.substep_start = self.model.timestep * torch.arange(config.substeps, device=self.device)  # [s]
     self.command = self.buffer(3)  # forward, to the left [m/s], turning to the left [rad/s]
     self.command_age = self.buffer()  # [s]
@@ -201,8 +203,7 @@ class Task(base.Task):
     """Pay for following the command, on feet that step; charge for restless motion and effort."""
     velocity, gravity = self.motion()
     turning, width = self.sim.qvel[:, 3:6], self.config.tracking_width
-    stands = self.command.abs().amax(1) == 0.0
-    bent = self.bend()
+    moves, bent = self.moves(), self.bend()
     return {
       "velocity": (-(velocity[:, :2] - self.command[:, :2]).square().sum(1) / width**2).exp(),
       "turn": (-(turning[:, 2] - self.command[:, 2]).square() / width**2).exp(),
@@ -211,9 +212,9 @@ class Task(base.Task):
       "tilt": gravity[:, :2].square().sum(1),
       "effort": self.sim.actuator_force.square().sum(1),
       "change": self.change.square().sum(1),
-      "pose": bent.square().sum(1),
-      "still": bent.abs().sum(1) * stands,
-      "flight": ((self.flight - self.config.flight_seconds) * (self.flight > 0)).sum(1) * ~stands,
+      "pose": bent[:, self.posed].square().sum(1),
+      "still": bent.abs().sum(1) * ~moves,
+      "flight": ((self.flight - self.config.flight_seconds) * (self.flight > 0)).sum(1) * moves,
       "collision": (self.force(self.limbs) > TOUCHING).sum(1),
       "fallen": self.terminated(),
     }
@@ -258,6 +259,10 @@ class Task(base.Task):
   def bend(self) -> Tensor:
     """Return the joints' angles from the home pose [num_envs, nu] [rad]."""
     return self.sim.qpos[:, self.angles] - self.stance
+
+  def moves(self) -> Tensor:
+    """Return where the robot is told to move [num_envs] bool."""
+    return self.command.any(1)
 
   def contacts(self) -> Tensor:
     """Return which feet stand on something [num_envs, feet] bool."""

@@ -1,0 +1,119 @@
+"""Biped: a humanoid robot with 23 joints walks on flat ground as it is told: forward, sideways, turning.
+
+A clock tells the feet when to stand and when to swing, as Unitree's `unitree_rl_gym` does
+(`legged_gym/envs/g1`, BSD-3-Clause), where the rewards beyond those of `tasks/locomotion.py` are from.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tasks import base, locomotion
+from tasks.base import option
+
+SIDES = ("left", "right")
+LEG = ("hip_pitch", "hip_roll", "hip_yaw", "knee", "ankle_pitch", "ankle_roll")
+ARM = ("shoulder_pitch", "shoulder_roll", "shoulder_yaw", "elbow", "wrist")
+TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 100_000_000}
+PPO: dict[str, object] = {"hidden": [256, 128, 64], "horizon": 24, "epochs": 3, "log_std_init": -1.2}
+
+
+@dataclass
+class Config(locomotion.Config):
+  """Settings of the biped."""
+
+  substeps: int = option(8, "physics steps in a control step", low=1)
+  command_forward: float = option(0.8, "largest commanded speed forward and backward", "m/s", low=0)
+  command_sideways: float = option(0.4, "largest commanded speed to either side", "m/s", low=0)
+  command_turn: float = option(0.8, "largest commanded rate of turning", "rad/s", low=0)
+  start_angle: float = option(0.1, "largest offset of a joint at the start of an episode", "rad", low=0)
+  start_velocity: float = option(0.2, "largest speed of the trunk at the start", "m/s, rad/s", low=0)
+  push_speed: float = option(0.3, "largest change of the speed by a push, along x and along y", "m/s", low=0)
+  step_seconds: float = option(0.8, "time from one step of a foot to its next", "s", low=0.1)
+  stance: float = option(0.55, "share of that time in which the foot stands", low=0, high=1)
+  swing_height: float = option(0.1, "height of a foot's site in the middle of its swing", "m", low=0)
+  fall_height: float = option(0.5, "height of the pelvis below which the robot has fallen", "m")
+  reward_effort: float = option(-1e-5, "weight of the summed squared torques", "1/(N m)^2")
+  reward_pose: float = option(
+    -0.3, "weight of the squared angles of hips (roll, yaw), waist, arms", "1/rad^2"
+  )
+  reward_still: float = option(-0.02, "weight of the summed angles from home while told to stand", "1/rad")
+  reward_flight: float = option(0.0, "weight of a foot's time in the air: the clock asks for steps", "1/s")
+  reward_alive: float = option(0.2, "weight of one per step")
+  reward_gait: float = option(0.2, "weight of the number of feet that stand or swing when they should")
+  reward_swing: float = option(
+    -5.0, "weight of the squared distance of swinging feet from their height", "1/m^2"
+  )
+  reward_slip: float = option(-0.1, "weight of the squared speed of standing feet", "s^2/m^2")
+
+
+class Task(locomotion.Task):
+  """Twenty-three joints; the policy sees 83 numbers."""
+
+  robot = base.ASSETS / "biped" / "robot.xml"
+  outputs: Mapping[str, str] = {**locomotion.Task.outputs, "site_xpos": "last"}
+  joints = (
+    *(f"{side}_{part}" for side in SIDES for part in LEG),
+    "waist",
+    *(f"{side}_{part}" for side in SIDES for part in ARM),
+  )
+  quiet = tuple(name for name in joints if name.endswith(("hip_roll", "hip_yaw", "waist", *ARM)))
+  feet = tuple(f"{side}_foot" for side in SIDES)
+  trunk = "torso"
+  guarded = tuple(f"{side}_{part}" for side in SIDES for part in ("hip_yaw", "knee", "elbow", "wrist"))
+  config: Config
+
+  def setup(self) -> None:
+    """Look the feet up."""
+    self.soles = self.site_of(*self.feet)
+    self.sliding = self.sensor_of(*(f"{foot}_velocity" for foot in self.feet))
+    self.offsets = self.constant([0.0, 0.5])  # of the feet on the clock
+    super().setup()
+
+  def clock(self) -> Tensor:
+    """Return the time in periods of a step [num_envs, 1]."""
+    return (self.episode_steps * (self.dt / self.config.step_seconds)).unsqueeze(1)
+
+  def reward(self) -> dict[str, Tensor]:
+    """Pay for feet that stand and swing in turn, lifted and without slipping; charge for a restless body."""
+    terms = super().reward()
+    stands = self.contacts()
+    swings = ((self.clock() + self.offsets).frac() >= self.config.stance) & self.moves().unsqueeze(1)
+    height = self.sim.site_xpos[:, self.soles, 2]
+    speed = self.sim.sensordata[:, self.sliding].unflatten(1, (2, 3))[:, :, :2]
+    return terms | {
+      "alive": torch.ones_like(terms["tilt"]),
+      "gait": (stands != swings).sum(1),
+      "swing": ((height - self.config.swing_height).square() * swings).sum(1),
+      "slip": (speed.square().sum(2) * stands).sum(1),
+    }
+
+  def terminated(self) -> Tensor:
+    """Fail when the robot lies on its torso, leans too far or kneels."""
+    return super().terminated() | (self.sim.qpos[:, 2] < self.config.fall_height)
+
+  def observe(self) -> dict[str, dict[str, Tensor]]:
+    """Show the clock too."""
+    groups, angle = super().observe(), 2 * math.pi * self.clock()
+    clock = {"clock": torch.cat([angle.sin(), angle.cos()], 1)}
+    return {group: blocks | clock for group, blocks in groups.items()}
+
+  def symmetry(self) -> Mapping[str, base.Reflection]:
+    """Exchange the limbs at the left and the right, half a step later; rolls and yaws turn the other way."""
+    true, axial = [1, -1, 1], [-1, 1, -1]  # a velocity or direction; an angular velocity
+    leg, arm = [1, -1, -1, 1, 1, -1], [1, -1, -1, 1, -1]
+    index = [*range(6, 12), *range(6), 12, *range(18, 23), *range(13, 18)]
+    joints = index, [*leg, *leg, -1, *arm, *arm]
+    return {
+      "velocity": true,
+      "angular_velocity": axial,
+      "gravity": true,
+      "command": [1, -1, -1],
+      "angles": joints,
+      "speeds": joints,
+      "action": joints,
+      "clock": [-1, -1],
+    }
