@@ -16,6 +16,7 @@ from gpurobot import checkpoint, cli
 from gpurobot.config import Config, ConfigError, assign, defaults, leaves, option, pairs
 from gpurobot.distributed import World
 from gpurobot.env import VecEnv
+from gpurobot.gymnasium_env import GymnasiumEnv
 from gpurobot.policy import Policy
 from gpurobot.random import Random
 from physics.parity import MujocoSimulation
@@ -26,6 +27,7 @@ class Engine(StrEnum):
 
   own = "own"
   mujoco = "mujoco"
+  gymnasium = "gymnasium"
 
 
 @dataclasses.dataclass
@@ -34,7 +36,10 @@ class Evaluation:
 
   checkpoint: str | None = option(None, "run folder or .pt file of the policy")
   episodes: int = option(100, "episodes to average over, rounded up to a multiple of num_envs", low=1)
-  engine: Engine = option(Engine.own, "own, or mujoco: MuJoCo C in float64 on the same model")
+  engine: Engine = option(
+    Engine.own,
+    "own; mujoco: MuJoCo C in float64 on the same model; gymnasium: a gym/* task's unmodified environment",
+  )
   num_envs: int | None = option(None, "environments side by side; default: one for each episode", low=1)
   seed: int = option(0, "of the episodes' starts", low=0)
   device: str = option("cpu", "cpu, cuda or cuda:<index>")
@@ -51,7 +56,7 @@ class Result:
 
 
 @torch.no_grad()
-def run(env: VecEnv, policy: Policy, rounds: int) -> Result:
+def run(env: VecEnv | GymnasiumEnv, policy: Policy, rounds: int) -> Result:
   """Return the statistics of the first `rounds` episodes of each environment."""
   sums: dict[str, torch.Tensor] = {}
   current = torch.zeros(3, env.num_envs, dtype=torch.float64, device=env.device)  # return, length, success
@@ -91,12 +96,26 @@ def evaluate(settings: Evaluation) -> Result:
   module = tasks.load(saved["config"]["task"])
   config: Config = assign(defaults(module), saved["config"])
   num_envs = settings.num_envs or settings.episodes
-  simulation = None
+  env = _make_env(settings, config, num_envs, device)
+  policy = Policy(saved["learner"], config.ppo, num_envs, env.device)
+  return run(env, policy, -(-settings.episodes // num_envs))
+
+
+def _make_env(
+  settings: Evaluation, config: Config, num_envs: int, device: torch.device
+) -> VecEnv | GymnasiumEnv:
+  """Return the environments of a run's configuration, in the engine asked for."""
+  if settings.engine is Engine.gymnasium:
+    try:
+      return GymnasiumEnv(config.task, num_envs, settings.seed)
+    except ValueError as error:
+      raise ConfigError(str(error)) from error
+  kind, simulation = tasks.load(config.task).Task, None
   if settings.engine is Engine.mujoco:
-    simulation = MujocoSimulation(module.Task.make_model(config.env), num_envs, module.Task.outputs)
+    simulation = MujocoSimulation(kind.make_model(config.env), num_envs, kind.outputs)
   random = Random(settings.seed, num_envs, 0, device)
-  env = module.Task(config.env, num_envs, device, random=random, training=False, simulation=simulation)
-  return run(env, Policy(saved["learner"], config.ppo, num_envs, device), -(-settings.episodes // num_envs))
+  env: VecEnv = kind(config.env, num_envs, device, random=random, training=False, simulation=simulation)
+  return env
 
 
 def main(argv: list[str]) -> None:

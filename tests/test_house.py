@@ -47,6 +47,7 @@ IMPORTS = {
     "numpy",
   },
   r"gpurobot/board\.py": {*TRAINER, "tensorboard"},
+  r"gpurobot/gymnasium_env\.py": {*TRAINER, "gymnasium", "numpy"},
   r"gpurobot/.*": TRAINER,
   r"tasks/__init__\.py": {"tasks"},
   r"tasks/__main__\.py": {"gpurobot", "tasks"},

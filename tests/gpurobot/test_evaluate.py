@@ -75,10 +75,34 @@ def test_the_policy_is_better_without_noise(trained, capsys):
   assert found["return"] - found["return_interval_95"] > float(noise.returns.mean())
 
 
+def test_a_policy_of_gymnasium_s_task_does_as_well_in_gymnasium_itself(tmp_path, capsys):
+  words = ["task=gym/InvertedPendulum-v5", "num_envs=64", "threads=1", "max_iterations=3"]
+  train.main([*words, f"run_dir={tmp_path}"])
+  found = {}
+  for engine in ("own", "gymnasium"):
+    capsys.readouterr()
+    evaluate.main([f"checkpoint={tmp_path}", "episodes=50", f"engine={engine}"])
+    found[engine] = lines(capsys)
+  own, unmodified = found["own"], found["gymnasium"]
+  assert list(own) == list(unmodified)
+  assert 15 < own["return"] < 1000
+  assert (
+    abs(own["return"] - unmodified["return"]) < own["return_interval_95"] + unmodified["return_interval_95"]
+  )
+
+
+def test_gymnasium_is_for_its_own_tasks(trained, capsys):
+  with pytest.raises(SystemExit):
+    evaluate.main([f"checkpoint={trained}", "engine=gymnasium"])
+  message = capsys.readouterr().err
+  assert message.startswith("error: engine=gymnasium is for policies of the tasks gym/*; this one's is ")
+  assert message.count("\n") == 1
+
+
 @pytest.mark.parametrize(("words", "message"), [
   ([], "checkpoint=<run folder or .pt file> is missing"),
   (["checkpoint=nowhere"], "no checkpoint at 'nowhere'"),
-  (["engine=mujocco"], "engine=mujocco is not one of own, mujoco; the nearest is 'mujoco'"),
+  (["engine=mujocco"], "engine=mujocco is not one of own, mujoco, gymnasium; the nearest is 'mujoco'"),
   (["episode=3"], "unknown key 'episode'; the nearest is 'episodes'"),
 ])  # fmt: skip
 def test_bad_input_ends_with_one_line_and_status_2(words, message, capsys):
