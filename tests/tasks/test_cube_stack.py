@@ -50,22 +50,20 @@ def test_cubes_start_apart_in_either_order_and_stay_where_they_lie(make_task):
 
 
 def test_reaching_and_lifting_by_hand(task):
-  """A cube on the table, 0.04 m below the grasp point; the same a little too low to count as lifted; lifted ones.
+  """A cube on the table, 0.04 m below the grasp point; one just too low to count as lifted; lifted ones.
 
-  Cubes are 0.05 and 0.07 m high: the place is 0.06 m above the other's middle. The fingertips are 0.03 m aside.
+  Cubes are 0.05 and 0.07 m high: the place is 0.06 m above the other's middle. The fingertips are 0.03 m
+  aside.
   """
   put(task, "cube_b", [[0.45, 0.1, 0.035]] * 4)
   cubes = [[0.45, -0.1, 0.025], [0.45, 0.07, 0.089], [0.45, 0.07, 0.135], [0.45, 0.1, 0.295]]
   put(task, "cube_a", cubes)
   hold_at(task, [[x, y, z + 0.04] for x, y, z in cubes[:1]] + cubes[1:])
-  near = [
-    1.0 - math.tanh(10.0 * distance / 3) for distance in (0.04 + 2 * 0.05, 2 * 0.03, 2 * 0.03, 2 * 0.03)
-  ]
+  distances = [(0.04 + 2 * 0.05) / 3, 0.02, 0.02, 0.02]  # the mean of grasp point and fingertips
   aligned = [0.0, 0.0, 1.0 - math.tanh(10.0 * 0.05), 1.0 - math.tanh(10.0 * 0.2)]
+  reach = [max(1.0 - math.tanh(10.0 * d), part) for d, part in zip(distances, aligned, strict=True)]
   found = rewards(task)
-  assert found["reach"] == pytest.approx(
-    [0.1 * max(pair) for pair in zip(near, aligned, strict=True)], rel=1e-4
-  )
+  assert found["reach"] == pytest.approx([0.1 * part for part in reach], rel=1e-4)
   assert found["lifted"] == [0.0, 0.0, 1.5, 1.5]
   assert found["aligned"] == pytest.approx([2.0 * part for part in aligned], rel=1e-4)
   assert found["stacked"] == [0.0] * 4
