@@ -1,0 +1,99 @@
+"""The biped: its clock, its feet and its mirror image."""
+
+import math
+
+import pytest
+import torch
+
+from gpurobot.random import Random
+from tasks import biped
+
+
+@pytest.fixture(scope="module")
+def built():
+  return biped.Task(biped.Config(), 2, random=Random(0, 2), training=False)
+
+
+@pytest.fixture
+def task(built):
+  """Return two environments at the start of an episode, built once: that takes seconds."""
+  built.reset()
+  return built
+
+
+def test_its_joints_are_in_the_order_of_its_actuators(task):
+  assert tuple(task.model.actuator_names) == task.joints
+  assert task.home[7:].equal(task.stance)
+  assert task.obs_dims["policy"] == 3 * 4 + 3 * 23 + 2
+
+
+def test_the_clock_turns_once_in_the_time_of_a_step(task):
+  seen = []
+  for steps in (0, 10, 20, 40):  # of 40 control steps
+    task.episode_steps.fill_(steps)
+    seen.append(task.observe()["policy"]["clock"][0])
+  expected = torch.tensor([[0.0, 1.0], [1.0, 0.0], [0.0, -1.0], [0.0, 1.0]])
+  torch.testing.assert_close(torch.stack(seen), expected, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(
+  ("steps", "loads", "gait"),
+  [
+    (10, (100.0, 0.0), 2),  # at a quarter of its turn the left foot stands, the right one swings
+    (10, (0.0, 100.0), 0),
+    (10, (100.0, 100.0), 1),
+    (30, (0.0, 100.0), 2),
+    (1, (100.0, 100.0), 2),  # within 0.05 of a turn both stand
+  ],
+)
+def test_feet_are_paid_for_standing_and_swinging_by_the_clock(task, steps, loads, gait):
+  task.command.fill_(0.5)
+  task.episode_steps.fill_(steps)
+  task.sim.sensordata[:, task.touch] = torch.tensor(loads)
+  assert task.reward()["gait"].tolist() == [gait, gait]
+  task.command.zero_()  # told to stand, both feet should
+  assert task.reward()["gait"][0].item() == sum(load > 0 for load in loads)
+
+
+def test_rewards_of_the_feet_by_hand(task):
+  task.command.fill_(0.5)
+  task.episode_steps.fill_(10)
+  task.sim.sensordata[:, task.touch] = torch.tensor([100.0, 0.0])
+  task.sim.sensordata[:, task.sliding] = torch.tensor([0.3, 0.4, 1.0, 2.0, 2.0, 2.0])
+  task.sim.site_xpos[:, task.soles, 2] = torch.tensor([0.0, 0.06])
+  terms = task.reward()
+  assert terms["slip"][0].item() == pytest.approx(0.25)  # of the left foot, along the ground
+  assert terms["swing"][0].item() == pytest.approx(0.04**2)  # of the right one
+  assert terms["alive"].tolist() == [1.0, 1.0]
+
+
+def test_only_quiet_joints_count_for_the_pose(task):
+  task.sim.qpos[:, 7:] = task.stance + 0.1
+  assert task.reward()["pose"][0].item() == pytest.approx((2 * 2 + 1 + 2 * 5) * 0.01, rel=1e-4)
+
+
+def test_a_robot_that_kneels_has_fallen(task):
+  assert not task.terminated().any()
+  task.sim.qpos[1, 2] = 0.49
+  assert task.terminated().tolist() == [False, True]
+
+
+def test_a_mirrored_biped_moves_as_the_mirror_shows(task, actions):
+  """Half a turn of the clock later; and but for a torso that is not quite symmetric."""
+  (index, sign), (action_index, action_sign) = task.mirror["policy"], task.mirror["action"]
+  task.command[1] = task.command[0] * torch.tensor([1, -1, -1])
+  task.episode_steps[1] = 20
+  for action in 0.5 * actions(task, 15):
+    for state, trunk, joints in (
+      (task.sim.qpos, [1, -1, 1, 1, -1, 1, -1], task.angles),
+      (task.sim.qvel, [1, -1, 1, -1, 1, -1], task.speeds),
+    ):
+      state[1, : len(trunk)] = torch.tensor(trunk) * state[0, : len(trunk)]
+      state[1, joints] = action_sign * state[0, joints][action_index]
+    action[1] = action_sign * action[0, action_index]
+    step = task.step(action)
+    seen, mirrored = step["final_obs", "policy"]
+    expected = sign * seen[index]
+    assert (mirrored - expected).abs().mean() < 0.02 * expected.abs().mean()
+  torch.testing.assert_close(*step["reward"], rtol=0.02, atol=0.02)
+  assert seen[-2].item() == pytest.approx(math.sin(2 * math.pi * 15 / 40), abs=1e-4)
