@@ -35,7 +35,7 @@ class Config(base.Config):
   episode_steps: int = option(100, "control steps until the time limit", low=1)
   substeps: int = option(8, "physics steps in a control step", low=1)
   control: Control = option(Control.joint, "what actions move: the joints' targets, the grasp point")
-  joint_step: float = option(0.3, "largest distance of a joint's target from where it is", "rad", low=0)
+  joint_step: float = option(0.2, "largest distance of a joint's target from where it is", "rad", low=0)
   osc_step: float = option(0.1, "largest distance to which the grasp point is pulled", "m", low=0)
   osc_turn: float = option(0.5, "largest angle about each axis to which it is pulled", "rad", low=0)
   osc_stiffness: float = option(150.0, "its acceleration per displacement, critically damped", "1/s^2", low=0)
@@ -69,7 +69,7 @@ class Task(base.Task):
   def setup(self) -> None:
     """Find joints, links, controls and the grasp point."""
     config = self.config
-    if config.substeps % config.osc_substeps:
+    if config.control == Control.osc and config.substeps % config.osc_substeps:
       raise ValueError(
         f"osc_substeps={config.osc_substeps} does not divide substeps={config.substeps}: choose a divisor"
       )
