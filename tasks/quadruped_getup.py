@@ -100,7 +100,7 @@ class Task(base.Task):
     torch.sub(self.action, self.last_action, out=self.change)
     self.last_action.copy_(self.action)
     asked = self.sim.qpos[:, self.angles] + self.config.action_scale * self.action
-    waits = (self.waits > 0).unsqueeze(1)
+    waits = (self.waits > self.dt / 2).unsqueeze(1)
     self.sim.ctrl.copy_(torch.where(waits, self.held, asked).clamp(self.low, self.high))
 
   def update(self) -> None:
