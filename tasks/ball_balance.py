@@ -15,16 +15,16 @@ from tasks import base
 from tasks.base import option
 
 TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 4_000_000}
-PPO: dict[str, object] = {"hidden": [64, 64], "reference_minibatch": 8192}
+PPO: dict[str, object] = {"hidden": [64, 64], "reference_minibatch": 8192, "log_std_init": -1.0}
 
 
 @dataclass
 class Config(base.Config):
   """Settings of Ball balance; the best return is nearly `episode_steps`."""
 
-  episode_steps: int = option(500, "control steps until the time limit", low=1)
-  substeps: int = option(2, "physics steps in a control step", low=1)
-  knee_speed: float = option(5.0, "largest speed of the knees' targets", "rad/s", low=0)
+  episode_steps: int = option(250, "control steps until the time limit", low=1)
+  substeps: int = option(4, "physics steps in a control step", low=1)
+  knee_speed: float = option(2.0, "largest speed of the knees' targets", "rad/s", low=0)
   knee_range: float = option(0.6, "largest target of a knee, from the right angle", "rad", low=0)
   start_offset: float = option(0.2, "largest offset of the ball along each side at the start", "m", low=0)
   start_speed: float = option(0.5, "largest speed of the ball along each side at the start", "m/s", low=0)
@@ -34,6 +34,7 @@ class Config(base.Config):
   success_distance: float = option(0.05, "largest distance from the middle of a success", "m", low=0)
   success_speed: float = option(0.1, "largest speed of the ball of a success", "m/s", low=0)
   reward_balance: float = option(1.0, "weight of 1 / (1 + distance / 1 m) / (1 + speed / 1 m/s) of the ball")
+  reward_middle: float = option(1.0, "weight of 1 / (1 + offset / 0.1 m), offset from the middle")
 
 
 class Task(base.Task):
@@ -73,7 +74,7 @@ class Task(base.Task):
     """Pay for a ball that rests in the middle."""
     position, velocity = self.motion()
     distance, speed = (position - self.goal).norm(dim=1), velocity.norm(dim=1)
-    return {"balance": 1 / (1 + distance) / (1 + speed)}
+    return {"balance": 1 / (1 + distance) / (1 + speed), "middle": 1 / (1 + 10 * self.offset())}
 
   def terminated(self) -> Tensor:
     """Fail when the ball is off the table."""

@@ -29,7 +29,7 @@ def test_the_robot_is_the_published_one(task):
   leg = 1000 * math.pi * 0.02**2 * (THIGH + 4 / 3 * 0.02)
   expected = [0.0, 100 * math.pi * 0.5**2 * 0.02, *[leg] * 6, 200 * 4 / 3 * math.pi * 0.1**3]
   assert task.model.body_mass.tolist() == pytest.approx(expected, rel=1e-4)
-  assert (task.dt, task.max_episode_steps) == (pytest.approx(0.01), 500)
+  assert task.dt * task.max_episode_steps == pytest.approx(5.0)  # [s]
   assert len(task.model.pairs) == 1  # ball and table
 
 
@@ -51,6 +51,7 @@ def test_the_observation_is_knees_targets_and_ball(task):
 def test_reward_end_and_success_by_hand(task):
   place(task, (0.3, 0.4, 0.7), (0.0, 0.0, 1.0))
   assert task.reward()["balance"].tolist() == pytest.approx([1 / 1.5 / 2] * 2)
+  assert task.reward()["middle"].tolist() == pytest.approx([1 / 6] * 2)
   assert not task.success().any()
   place(task, (0.0, 0.0, 0.14))
   assert task.terminated().all()
@@ -64,7 +65,7 @@ def test_reward_end_and_success_by_hand(task):
 def test_targets_move_at_the_knees_speed_within_their_range(task):
   action = torch.tensor([1.0, -1.0, 0.5]).expand(2, 3)
   task.step(action)
-  torch.testing.assert_close(task.target[0], torch.tensor([0.05, -0.05, 0.025]))
+  torch.testing.assert_close(task.target[0], torch.tensor([0.04, -0.04, 0.02]))
   for _ in range(20):
     task.step(action)
   torch.testing.assert_close(task.target[0, :2], torch.tensor([0.6, -0.6]))
@@ -73,8 +74,8 @@ def test_targets_move_at_the_knees_speed_within_their_range(task):
 def test_stretching_the_legs_lifts_the_table(task):
   """Each leg's hip is 2 x 0.36 sin(half the knee's angle) above its foot, if all are alike."""
   place(task, (0.0, 0.0, 0.6692))
-  for step in range(150):
-    task.step(torch.full((2, 3), 0.8 if step < 10 else 0.0))
+  for step in range(75):
+    task.step(torch.full((2, 3), 1.0 if step < 10 else 0.0))
   height = 0.02 + 2 * THIGH * math.sin((math.pi / 2 + 0.4) / 2) + 0.03
   assert task.target[0].tolist() == pytest.approx([0.4] * 3)
   assert task.sim.qpos[0, :3].tolist() == pytest.approx([0.0, 0.0, height], abs=5e-3)
@@ -98,13 +99,13 @@ def balance(task):
   wanted = 0.5 * (position + velocity)[:, :2]
   angles = torch.arange(3) * 2 * math.pi / 3  # where the legs are
   knees = wanted @ torch.stack([angles.cos(), angles.sin()])
-  return 0.1 * (knees - task.target) / (task.dt * task.config.knee_speed)
+  return 0.2 * (knees - task.target) / (task.dt * task.config.knee_speed)
 
 
 def test_a_simple_controller_balances_every_ball(make_task):
   task = make_task("ball_balance", num_envs=32)
   task.reset()
-  for _ in range(499):
+  for _ in range(249):
     assert not task.step(balance(task))["terminated"].any()
   step = task.step(balance(task))
   assert step["success"].all()
@@ -114,7 +115,7 @@ def test_a_ball_on_a_table_that_stands_still_rolls_off(make_task):
   task = make_task("ball_balance", num_envs=32, start_drop=0.0)
   task.reset()
   fallen = torch.zeros(32, dtype=torch.bool)
-  for _ in range(300):
+  for _ in range(150):
     fallen |= task.step(torch.zeros(32, 3))["terminated"]
   assert fallen.float().mean() > 0.5
 
