@@ -15,6 +15,7 @@ _SHARED = {  # what tasks are built from
   "arm",
   "base",
   "command",
+  "common",
   "config",
   "event",
   "locomotion",
@@ -26,6 +27,7 @@ _SHARED = {  # what tasks are built from
   "reward",
   "runner",
   "terrain",
+  "walk",
 }
 
 

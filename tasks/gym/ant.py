@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from tasks.base import option
-from tasks.gym import base
+from tasks.gym import common
+
+TRAIN = common.TRAIN | {"max_steps": 30_000_000}
+PPO = common.PPO | {"log_std_init": -1.0}  # large actions cost more than a beginner earns
 
 
 @dataclass
-class Config(base.Config):
+class Config(common.Config):
   """Settings of Ant."""
 
   substeps: int = option(5, "physics steps in a control step", low=1)
@@ -22,10 +25,10 @@ class Config(base.Config):
   reward_contact: float = option(-5e-4, "weight of the summed squared contact forces and torques, cut")
 
 
-class Task(base.Runner):
+class Task(common.Runner):
   """Eight motors are the action; the observation has 105 numbers."""
 
-  robot = base.ASSETS / "ant.xml"
+  robot = common.ASSETS / "ant.xml"
   outputs = ("cfrc_ext", "xpos")
   normal_velocity = True
   unseen = 2

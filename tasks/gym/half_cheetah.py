@@ -3,11 +3,14 @@
 from dataclasses import dataclass
 
 from tasks.base import option
-from tasks.gym import base
+from tasks.gym import common
+
+TRAIN = common.TRAIN | {"max_steps": 20_000_000}
+PPO = common.PPO
 
 
 @dataclass
-class Config(base.Config):
+class Config(common.Config):
   """Settings of HalfCheetah; an episode never ends early."""
 
   substeps: int = option(5, "physics steps in a control step", low=1)
@@ -15,9 +18,9 @@ class Config(base.Config):
   reward_control: float = option(-0.1, "weight of the summed squared controls")
 
 
-class Task(base.Runner):
+class Task(common.Runner):
   """Six motors are the action; the observation has 17 numbers."""
 
-  robot = base.ASSETS / "half_cheetah.xml"
+  robot = common.ASSETS / "half_cheetah.xml"
   outputs = ()
   normal_velocity = True

@@ -7,11 +7,14 @@ import torch
 from torch import Tensor
 
 from tasks.base import option
-from tasks.gym import base
+from tasks.gym import common
+
+TRAIN = common.TRAIN | {"max_steps": 20_000_000}
+PPO = common.PPO | {"log_std_init": -1.0}
 
 
 @dataclass
-class Config(base.Config):
+class Config(common.Config):
   """Settings of Hopper."""
 
   substeps: int = option(4, "physics steps in a control step", low=1)
@@ -29,10 +32,10 @@ class Config(base.Config):
   reward_control: float = option(-1e-3, "weight of the summed squared controls")
 
 
-class Task(base.Runner):
+class Task(common.Runner):
   """Three motors are the action; the observation has 11 numbers."""
 
-  robot = base.ASSETS / "hopper.xml"
+  robot = common.ASSETS / "hopper.xml"
   outputs = ()
   config: Config
 

@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from tasks.base import option
-from tasks.gym import base
+from tasks.gym import common
+
+TRAIN = common.TRAIN | {"max_steps": 30_000_000}
+PPO = common.PPO | {"log_std_init": -1.0}
 
 
 @dataclass
-class Config(base.Config):
+class Config(common.Config):
   """Settings of Humanoid."""
 
   substeps: int = option(5, "physics steps in a control step", low=1)
@@ -27,7 +30,7 @@ class Config(base.Config):
   reward_contact: float = option(-5e-7, "weight of the summed squared contact forces and torques")
 
 
-class Body(base.Task):
+class Body(common.Task):
   """The humanoid of both tasks: seventeen motors are the action; the observation has 348 numbers."""
 
   outputs: tuple[str, ...] = ("cfrc_ext", "cinert", "cvel", "qfrc_actuator")
@@ -59,10 +62,10 @@ class Body(base.Task):
     return self.contact.square().sum((1, 2)).clamp(max=limit)
 
 
-class Task(Body, base.Runner):
+class Task(Body, common.Runner):
   """Walks forwards."""
 
-  robot = base.ASSETS / "humanoid.xml"
+  robot = common.ASSETS / "humanoid.xml"
   outputs = (*Body.outputs, "xipos")
   config: Config
 

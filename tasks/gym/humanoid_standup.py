@@ -6,11 +6,14 @@ import torch
 from torch import Tensor
 
 from tasks.base import option
-from tasks.gym import base, humanoid
+from tasks.gym import common, humanoid
+
+TRAIN = common.TRAIN | {"max_steps": 20_000_000}
+PPO = common.PPO | {"log_std_init": -1.0}
 
 
 @dataclass
-class Config(base.Config):
+class Config(common.Config):
   """Settings of HumanoidStandup; an episode never ends early. Rewards reach 500."""
 
   substeps: int = option(5, "physics steps in a control step", low=1)
@@ -29,7 +32,7 @@ class Config(base.Config):
 class Task(humanoid.Body):
   """Stands up."""
 
-  robot = base.ASSETS / "humanoidstandup.xml"
+  robot = common.ASSETS / "humanoidstandup.xml"
   config: Config
 
   def reward(self) -> dict[str, Tensor]:

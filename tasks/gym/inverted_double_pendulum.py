@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from tasks.base import option
-from tasks.gym import base
+from tasks.gym import common
+
+TRAIN = common.TRAIN | {"max_steps": 3_000_000}
+PPO = common.PPO
 
 
 @dataclass
-class Config(base.Config):
+class Config(common.Config):
   """Settings of InvertedDoublePendulum."""
 
   substeps: int = option(5, "physics steps in a control step", low=1)
@@ -22,10 +25,10 @@ class Config(base.Config):
   reward_upper_speed: float = option(-5e-3, "weight of the upper hinge's squared speed", "s^2/rad^2")
 
 
-class Task(base.Task):
+class Task(common.Task):
   """The cart's motor is the action; the observation has 9 numbers."""
 
-  robot = base.ASSETS / "inverted_double_pendulum.xml"
+  robot = common.ASSETS / "inverted_double_pendulum.xml"
   outputs = ("qfrc_constraint", "site_xpos")
   normal_velocity = True
   config: Config

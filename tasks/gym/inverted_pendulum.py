@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from tasks.base import option
-from tasks.gym import base
+from tasks.gym import common
+
+TRAIN = common.TRAIN | {"max_steps": 1_000_000}
+PPO = common.PPO
 
 
 @dataclass
-class Config(base.Config):
+class Config(common.Config):
   """Settings of InvertedPendulum."""
 
   substeps: int = option(2, "physics steps in a control step", low=1)
@@ -20,10 +23,10 @@ class Config(base.Config):
   reward_upright: float = option(1.0, "weight of one per step that does not end the episode early")
 
 
-class Task(base.Task):
+class Task(common.Task):
   """The cart's motor is the action; the observation is the state."""
 
-  robot = base.ASSETS / "inverted_pendulum.xml"
+  robot = common.ASSETS / "inverted_pendulum.xml"
   outputs = ()
   config: Config
 

@@ -7,11 +7,14 @@ from torch import Tensor
 
 from tasks import base
 from tasks.base import option
-from tasks.gym.base import ASSETS
+from tasks.gym import common
 
 # Places drawn for a cylinder; the first one far enough from the goal counts. In five million episodes one
 # finds none.
 TRIALS = 16
+
+TRAIN = common.TRAIN | {"max_steps": 10_000_000}
+PPO = common.PPO
 
 
 @dataclass
@@ -32,7 +35,7 @@ class Config(base.Config):
 class Task(base.Task):
   """Seven motors are the action; the observation has 23 numbers."""
 
-  robot = ASSETS / "pusher_v5.xml"
+  robot = common.ASSETS / "pusher_v5.xml"
   outputs = ("xpos",)
   config: Config
 

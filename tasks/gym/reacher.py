@@ -8,7 +8,10 @@ from torch import Tensor
 
 from tasks import base
 from tasks.base import option
-from tasks.gym.base import ASSETS
+from tasks.gym import common
+
+TRAIN = common.TRAIN | {"max_steps": 5_000_000}
+PPO = common.PPO
 
 
 @dataclass
@@ -27,7 +30,7 @@ class Config(base.Config):
 class Task(base.Task):
   """Two motors are the action; the observation has 10 numbers."""
 
-  robot = ASSETS / "reacher.xml"
+  robot = common.ASSETS / "reacher.xml"
   outputs = ("xpos",)
   config: Config
 

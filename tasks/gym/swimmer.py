@@ -3,11 +3,14 @@
 from dataclasses import dataclass
 
 from tasks.base import option
-from tasks.gym import base
+from tasks.gym import common
+
+TRAIN = common.TRAIN | {"max_steps": 10_000_000}
+PPO = common.PPO
 
 
 @dataclass
-class Config(base.Config):
+class Config(common.Config):
   """Settings of Swimmer; an episode never ends early."""
 
   substeps: int = option(4, "physics steps in a control step", low=1)
@@ -15,9 +18,9 @@ class Config(base.Config):
   reward_control: float = option(-1e-4, "weight of the summed squared controls")
 
 
-class Task(base.Runner):
+class Task(common.Runner):
   """Two motors are the action; the observation has 8 numbers."""
 
-  robot = base.ASSETS / "swimmer.xml"
+  robot = common.ASSETS / "swimmer.xml"
   outputs = ()
   unseen = 2

@@ -4,7 +4,10 @@ import math
 from dataclasses import dataclass
 
 from tasks.base import option
-from tasks.gym import base, hopper
+from tasks.gym import common, hopper
+
+TRAIN = common.TRAIN | {"max_steps": 20_000_000}
+PPO = common.PPO | {"log_std_init": -1.0}
 
 
 @dataclass
@@ -22,4 +25,4 @@ class Config(hopper.Config):
 class Task(hopper.Task):
   """Six motors are the action; the observation has 17 numbers."""
 
-  robot = base.ASSETS / "walker2d_v5.xml"
+  robot = common.ASSETS / "walker2d_v5.xml"

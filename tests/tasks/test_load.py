@@ -35,6 +35,12 @@ def test_a_dotted_path_and_a_name_load_the_same_module():
   assert tasks.load("tasks.ant") is tasks.load("ant")
 
 
+def test_gymnasium_s_tasks_have_gymnasium_s_names():
+  assert "gym/HalfCheetah-v5" in tasks.available()
+  assert tasks.load("gym/Walker2d-v5") is tasks.load("tasks.gym.walker2d")
+  assert not {"gym/Common-v5", "gym/Init-v5"} & set(tasks.available())
+
+
 def test_a_file_loads_once_and_files_of_one_name_stay_apart(tmp_path: Path):
   files = [tmp_path / folder / "mine.py" for folder in ("a", "b")]
   for number, file in enumerate(files):
@@ -50,6 +56,7 @@ def test_a_file_loads_once_and_files_of_one_name_stay_apart(tmp_path: Path):
   [
     ("antt", ["'antt'", "nearest: ant"]),
     ("cart_pole", ["nearest: cartpole"]),
+    ("gym/Humanoid-v4", ["nearest: gym/Humanoid-v5"]),
     ("zzz", ["available: ", "ant", "cartpole"]),
     ("no.such.module", ["'no.such.module'"]),
     ("no/such/file.py", ["no/such/file.py"]),
