@@ -116,11 +116,11 @@ class Task(base.Task):
     self.air_time = self.buffer(len(self.feet))  # since each foot left the ground [s]
     self.flight = self.buffer(len(self.feet))  # the time in the air that ended with this step, else 0 [s]
     self.errors = self.buffer(2)  # speed [m/s] and turning [rad/s], since the last command settled
-    highest = (config.command_forward, config.command_sideways, config.command_turn)
     if config.actuator_network:
       network = config.actuator_network, config.actuator_samples, config.actuator_interval
       self.network = actuator.Network(*network, self.device)
       self.past = self.buffer(2, self.network.memory, self.num_actions)  # what the network sees of the joints
+    highest = (config.command_forward, config.command_sideways, config.command_turn)
     self.commands = VelocityCommands(self, highest, config.command_standing)
     self.every(config.command_seconds / 2, config.command_seconds, self.new_command)
     if self.training:
@@ -221,8 +221,8 @@ class Task(base.Task):
 
   def terminated(self) -> Tensor:
     """Fail when the robot lies on its trunk or leans too far."""
-    _, gravity = self.motion()
-    return (self.force(self.chest).amax(1) > TOUCHING) | (-gravity[:, 2] < self.config.fall_tilt)
+    upright = 1 - 2 * self.sim.qpos[:, 4:6].square().sum(1)  # cosine of the tilt
+    return (self.force(self.chest).amax(1) > TOUCHING) | (upright < self.config.fall_tilt)
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Show what a robot measures and is told, and the critic what it cannot measure."""
