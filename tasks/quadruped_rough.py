@@ -48,7 +48,7 @@ class Config(quadruped.Config):
 
 
 class Task(quadruped.Task):
-  """Twelve joints; 125 numbers for the policy, 138 for the critic."""
+  """Twelve joints; 125 numbers for the policy, 136 for the critic."""
 
   config: Config
 
