@@ -19,7 +19,7 @@ class Config(locomotion.Config):
 
 
 class Task(locomotion.Task):
-  """Twelve joints; 48 numbers for the policy, 61 for the critic."""
+  """Twelve joints; 48 numbers for the policy, 59 for the critic."""
 
   robot = base.ASSETS / "quadruped" / "robot.xml"
   joints = tuple(f"{leg}_{part}" for leg in LEGS for part in ("hip", "thigh", "calf"))
