@@ -1,6 +1,7 @@
 """Compile a traced step with Warp."""
 
 import os
+from functools import lru_cache
 from typing import Any
 
 import warp as wp
@@ -36,6 +37,7 @@ def lanes_on(device: str) -> int:
   return 1 if device.startswith("cuda") else CPU_LANES
 
 
+@lru_cache(maxsize=8)
 def build_kernel(program: Program, device: str) -> wp.Kernel:
   """Return the kernel of a traced step for "cpu" or "cuda", compiled at its first launch, then cached.
 

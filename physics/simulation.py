@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 import torch
@@ -70,9 +70,8 @@ class Simulation:
     moving_capacity: int | None = None,
   ) -> None:
     self.model, self.num_envs, self.device = model, num_envs, torch.device(device)
-    self.layout = Layout(model, default_outputs(model) if outputs is None else outputs)
-    self.variation = Variation(model)
-    self.program: Program = trace_step(model, self.layout, moving_capacity, self.variation)
+    chosen = Layout(model, default_outputs(model) if outputs is None else outputs).outputs
+    self.layout, self.variation, self.program = _trace(model, tuple(chosen.items()), moving_capacity)
     lanes = lanes_on(self.device.type)
     groups = -(-num_envs // lanes)
     self._memory, self._controls, self._parameters = (
@@ -185,6 +184,15 @@ class Simulation:
       self._derive.run(self._derive.record((0, 0, 0), [self._memory, self._controls, self._parameters]))
       self._derived_at = self._parameters._version
     self._step.run(launches)
+
+
+@lru_cache(maxsize=2)
+def _trace(
+  model: Model, outputs: tuple[tuple[str, str], ...], moving_capacity: int | None
+) -> tuple[Layout, Variation, Program]:
+  """Return the program of a model that computes these outputs; another simulation of the model shares it."""
+  layout, variation = Layout(model, dict(outputs)), Variation(model)
+  return layout, variation, trace_step(model, layout, moving_capacity, variation)
 
 
 def start_values(model: Model) -> Floats:

@@ -1,11 +1,13 @@
 """Environments for the tests of tasks, small and without a random initial phase unless asked for."""
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
+import physics
 import tasks
 from gpurobot.random import Random
 from tasks import base
@@ -16,10 +18,17 @@ SMALL = {"quadruped_rough": {"terrain_levels": 3, "terrain_size": 4.0}}
 SHAKEN = Path(__file__).with_name("shaken_cartpole.py")  # with all that a task may have
 
 
-@pytest.fixture(params=[*tasks.available(), str(SHAKEN)], ids=lambda name: Path(name).stem)
+@pytest.fixture(scope="session", params=[*tasks.available(), str(SHAKEN)], ids=lambda name: Path(name).stem)
 def name(request: pytest.FixtureRequest) -> str:
   """Every task of the folder, and one that has all that a task may have."""
   return request.param
+
+
+@functools.lru_cache(maxsize=4)
+def model_of(name: str, **fields: object) -> physics.Model:
+  """Return a task's model; tests on one after another share it, and with it its traced program."""
+  module = tasks.load(name)
+  return module.Task.make_model(module.Config(**fields))
 
 
 @pytest.fixture
@@ -27,9 +36,11 @@ def make_task() -> MakeTask:
   """Return a function that builds a task by name; further keywords are fields of its Config."""
 
   def make(name: str, num_envs: int = 8, *, seed: int = 0, offset: int = 0, training: bool = False, **fields):
-    module = tasks.load(name)
-    config = module.Config(**{**SMALL.get(name, {}), **fields})
-    return module.Task(config, num_envs, random=Random(seed, num_envs, offset), training=training)
+    module, fields = tasks.load(name), {**SMALL.get(name, {}), **fields}
+    model = model_of(name, **{key: value for key, value in fields.items() if key != "episode_steps"})
+    simulation = physics.Simulation(model, num_envs, threads=1, outputs=module.Task.outputs)
+    config, random = module.Config(**fields), Random(seed, num_envs, offset)
+    return module.Task(config, num_envs, random=random, training=training, simulation=simulation)
 
   return make
 
