@@ -34,7 +34,6 @@ class Config(base.Config):
   success_distance: float = option(0.05, "largest distance from the middle of a success", "m", low=0)
   success_speed: float = option(0.1, "largest speed of the ball of a success", "m/s", low=0)
   reward_balance: float = option(1.0, "weight of 1 / (1 + distance / 1 m) / (1 + speed / 1 m/s) of the ball")
-  reward_middle: float = option(1.0, "weight of 1 / (1 + offset / 0.1 m), offset from the middle")
 
 
 class Task(base.Task):
@@ -74,7 +73,7 @@ class Task(base.Task):
     """Pay for a ball that rests in the middle."""
     position, velocity = self.motion()
     distance, speed = (position - self.goal).norm(dim=1), velocity.norm(dim=1)
-    return {"balance": 1 / (1 + distance) / (1 + speed), "middle": 1 / (1 + 10 * self.offset())}
+    return {"balance": 1 / (1 + distance) / (1 + speed)}
 
   def terminated(self) -> Tensor:
     """Fail when the ball is off the table."""
