@@ -136,14 +136,8 @@ class Task(base.Task):
 
   def symmetry(self) -> Mapping[str, base.Reflection]:
     """Exchange left and right."""
-    other = {"left": "right", "right": "left"}
-
-    def swapped(names: Sequence[str]) -> list[int]:
-      mirrored = ["_".join(other.get(word, word) for word in name.split("_")) for name in names]
-      return [names.index(name) for name in mirrored]
-
-    joints = swapped(self.joints), [-1 if name.endswith(self.turning) else 1 for name in self.joints]
-    feet = [6 * foot + i for foot in swapped(self.feet) for i in range(6)]
+    joints = exchange(self.joints, self.turning)
+    feet = [6 * foot + i for foot in exchange(self.feet)[0] for i in range(6)]
     signs = {"height": [1], "yaw": [-1], "roll": [-1], "bearing": [-1], "up": [1], "heading": [1]}
     return {
       **signs,
@@ -170,3 +164,14 @@ class Task(base.Task):
   def joint_fraction(self) -> Tensor:
     """Return where each joint is in its range [N, n]: -1 at the lower limit, 1 at the upper."""
     return (self.sim.qpos[:, self.angles] - self.middle) / self.half
+
+
+def exchange(names: Sequence[str], turning: tuple[str, ...] = ()) -> tuple[list[int], list[int]]:
+  """Return (index, signs) of a mirror that exchanges "left" and "right" in `names`.
+
+  The signs of those that end with a word of `turning` are -1: they turn the other way.
+  """
+  other = {"left": "right", "right": "left"}
+  mirrored = ["_".join(other.get(word, word) for word in name.split("_")) for name in names]
+  signs = [-1 if turning and name.endswith(turning) else 1 for name in names]
+  return [list(names).index(name) for name in mirrored], signs

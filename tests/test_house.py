@@ -34,6 +34,7 @@ TASK = {
   "tasks.reward",
   "tasks.runner",
   "tasks.terrain",
+  "tasks.walk",
   "torch",
 }
 PARTS = {"tasks.config", "tasks.event", "tasks.names", "tasks.observation"}  # of tasks/base.py alone

@@ -8,7 +8,7 @@ import pytest
 
 ASSETS = Path(__file__).parents[2] / "assets"
 ARMS = tuple(f"arm/{scene}.xml" for scene in ("robot", "table", "stack", "cabinet", "hole"))
-STEADY = ("quadruped/robot.xml", *ARMS, "hand/robot.xml")
+STEADY = ("quadruped/robot.xml", *ARMS, "hand/robot.xml", "humanoid/servos.xml")
 SCENES = (*STEADY, "biped/robot.xml", "humanoid/robot.xml")
 
 

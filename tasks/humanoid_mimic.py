@@ -1,0 +1,189 @@
+"""Humanoid mimic: a robot of human shape tracks a reference motion, the walk of `tasks/walk.py`.
+
+The method is DeepMimic's (Peng et al. 2018, arXiv 1804.02717): rewards that fall off with the squared errors
+of pose, speeds, hands and feet, and root; episodes start anywhere in the motion, and end where the robot has
+lost it. Servos turn the joints to the reference's angles; actions are added to these.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import pi
+
+import torch
+from torch import Tensor
+
+from tasks import base, quat, runner
+from tasks.base import option
+from tasks.walk import Walk
+
+LIMBS = ("left_hand", "right_hand", "left_ankle", "right_ankle")
+TRAIN: dict[str, object] = {"num_envs": 2048}
+PPO: dict[str, object] = {"hidden": [128, 64, 32], "log_std_init": -1.5}  # larger actions throw it over
+
+
+@dataclass
+class Config(base.Config):
+  """Settings of Humanoid mimic. A term has fallen to 1/e where its error is its width."""
+
+  episode_steps: int = option(600, "control steps until the time limit", low=1)
+  substeps: int = option(6, "physics steps in a control step", low=1)
+  walk_speed: float = option(0.8, "speed of the reference", "m/s", low=0)
+  walk_frames: int = option(
+    30, "control steps in a cycle of the reference, in which each foot steps once", low=2
+  )
+  action_scale: float = option(0.5, "angle that an action of 1 adds to the reference's", "rad", low=0)
+  start_angle: float = option(0.05, "largest offset of a joint at the start of an episode", "rad", low=0)
+  start_velocity: float = option(0.1, "largest offset of a joint's speed there", "rad/s", low=0)
+  lost_distance: float = option(
+    0.5, "distance of the torso from the reference's that ends an episode", "m", low=0
+  )
+  width_pose: float = option(
+    0.7, "root of the summed squares of joint angles and the torso's turn", "rad", low=0.01
+  )
+  width_speeds: float = option(3.0, "root of the summed squares of their speeds", "rad/s", low=0.01)
+  width_limbs: float = option(0.16, "root of the summed squares of hands' and ankles' places", "m", low=0.01)
+  width_root: float = option(0.3, "distance of the torso", "m", low=0.01)
+  reward_pose: float = option(0.5, "weight of tracking joint angles and the torso's turn, 0 ... 1")
+  reward_speeds: float = option(0.1, "weight of tracking joint speeds and the torso's, 0 ... 1")
+  reward_limbs: float = option(0.2, "weight of tracking hands and ankles as seen from the torso, 0 ... 1")
+  reward_root: float = option(0.2, "weight of tracking the torso's place, 0 ... 1")
+
+
+class Task(base.Task):
+  """21 servos are driven; the observation has 59 numbers."""
+
+  robot = base.ASSETS / "humanoid" / "servos.xml"
+  outputs = ("site_xpos",)
+  config: Config
+
+  def setup(self) -> None:
+    """Compute the reference, a row per frame."""
+    self.joints = list(self.model.actuator_names)
+    self.angles, self.speeds = self.qpos_of(*self.joints), self.qvel_of(*self.joints)
+    self.torso, self.limbs = self.site_of("torso"), self.site_of(*LIMBS)
+    frames = self.config.walk_frames
+    walk = Walk(self.model, self.config.walk_speed, frames * self.dt)
+    time = torch.arange(frames, dtype=torch.float64) * self.dt
+    turn = 2 * pi * time / walk.period
+    self.poses = self.on_device(walk.qpos(time))  # [frames, nq]
+    self.rates = self.on_device(walk.qvel(time))  # [frames, nv]
+    # Where hands and feet are derived they are as they were one physics step ago, so the reference's are too.
+    self.places = self.places_in(self.on_device(walk.qpos(time - self.model.timestep)))  # [frames, 4, 3] [m]
+    self.clock = self.on_device(torch.stack([turn.sin(), turn.cos()], 1))  # [frames, 2]
+    # A servo lags by its damping over its stiffness: so much earlier it is told the angle in a step's middle.
+    stiffness, damping = torch.tensor(self.model.actuator_biasprm[:, 1:3]).unbind(1)
+    middle = time + self.dt / 2
+    targets = walk.qpos(middle)[:, self.angles] + damping / stiffness * walk.qvel(middle)[:, self.speeds]
+    self.targets = self.on_device(targets)  # [frames, 21] [rad]
+    self.count = self.buffer(dtype=torch.int64)  # control steps since the reference's torso was at x = 0
+
+  def on_device(self, values: Tensor) -> Tensor:
+    """Return a table of the reference [frames, ...] as what the environments read."""
+    return values.to(self.device, torch.float32)
+
+  def places_in(self, poses: Tensor) -> Tensor:
+    """Return where hands and feet are in configurations [frames, nq]: from the torso [frames, 4, 3] [m]."""
+    places = []
+    for pose in poses:
+      self.sim.qpos.copy_(pose.expand_as(self.sim.qpos))
+      self.sim.forward()
+      places.append(self.limb_places()[0].clone())
+    return torch.stack(places)
+
+  def initial_state(self) -> dict[str, Tensor]:
+    """Start anywhere in the motion, the joints moved a little."""
+    frames = self.config.walk_frames
+    frame = (self.random.uniform("frame", (), 0.0, float(frames))).long().clamp(max=frames - 1)
+    offset = self.random.uniform("start", (2, len(self.joints)), -1.0, 1.0)
+    qpos, qvel = self.poses[frame], self.rates[frame]
+    qpos[:, self.angles] += self.config.start_angle * offset[:, 0]
+    qvel[:, self.speeds] += self.config.start_velocity * offset[:, 1]
+    return {"qpos": qpos, "qvel": qvel, "count": frame}
+
+  def control(self) -> None:
+    """Turn the servos to the reference's angles and what the action adds."""
+    targets = self.targets[self.count % self.config.walk_frames]
+    self.sim.ctrl.copy_(torch.add(targets, self.action, alpha=self.config.action_scale))
+
+  def update(self) -> None:
+    """Let the reference move on."""
+    self.count += 1
+
+  def reward(self) -> dict[str, Tensor]:
+    """Pay for tracking in four respects."""
+    error, config = self.errors(), self.config
+    turned = 2.0 * self.sim.qpos[:, 4:7]  # the torso's turn, about [rad]: the reference is upright
+    squares = {
+      "pose": error["angles"].square().sum(1) + turned.square().sum(1),
+      "speeds": error["speeds"].square().sum(1) + self.sim.qvel[:, 3:6].square().sum(1),
+      "limbs": error["limbs"].square().sum((1, 2)),
+      "root": error["root"].square().sum(1),
+    }
+    return {
+      name: torch.exp(-square / getattr(config, f"width_{name}") ** 2) for name, square in squares.items()
+    }
+
+  def terminated(self) -> Tensor:
+    """Fail where the torso is far from the reference's."""
+    return self.errors()["root"].square().sum(1) > self.config.lost_distance**2
+
+  def success(self) -> Tensor:
+    """Succeed where the motion was tracked up to the time limit."""
+    return ~self.terminated()
+
+  def observe(self) -> dict[str, dict[str, Tensor]]:
+    """Show the motion's phase, the errors, and the torso's motion in its own frame."""
+    error = self.errors()
+    rotation = quat.to_matrix(self.sim.qpos[:, 3:7])
+    return {
+      "policy": {
+        "clock": self.clock[self.count % self.config.walk_frames],
+        "root": error["root"],
+        "ahead": rotation[:, 0],  # the reference's axes x and z, the world's, in the torso's frame
+        "up": rotation[:, 2],
+        "velocity": quat.to_body(rotation, self.sim.qvel[:, :3]),
+        "angular_velocity": self.sim.qvel[:, 3:6],
+        "angles": error["angles"],
+        "speeds": 0.1 * error["speeds"],
+      }
+    }
+
+  def metrics(self) -> dict[str, Tensor]:
+    """Log the mean error of a joint [rad], of a hand or foot [m], and of the torso [m]."""
+    error = self.errors()
+    return {
+      "joint_error": error["angles"].abs().mean(1),
+      "limb_error": error["limbs"].norm(dim=2).mean(1),
+      "root_error": error["root"].norm(dim=1),
+    }
+
+  def symmetry(self) -> Mapping[str, base.Reflection]:
+    """Exchange left and right; the mirrored walk is half a cycle ahead."""
+    joints = runner.exchange(self.joints, turning=("abdomen_z", "abdomen_x"))
+    return {
+      "clock": [-1, -1],
+      "root": runner.TRUE,
+      "ahead": runner.TRUE,
+      "up": runner.TRUE,
+      "velocity": runner.TRUE,
+      "angular_velocity": runner.AXIAL,
+      "angles": joints,
+      "speeds": joints,
+      "action": joints,
+    }
+
+  def limb_places(self) -> Tensor:
+    """Return where hands and feet are from the torso, in world axes [num_envs, 4, 3] [m]."""
+    return self.sim.site_xpos[:, self.limbs] - self.sim.site_xpos[:, self.torso]
+
+  def errors(self) -> dict[str, Tensor]:
+    """Return state less reference: angles, speeds [N, 21], places of limbs [N, 4, 3] and the torso [N, 3]."""
+    frame = self.count % self.config.walk_frames
+    pose, rate = self.poses[frame], self.rates[frame]
+    pose[:, 0] = self.config.walk_speed * self.dt * self.count
+    return {
+      "angles": self.sim.qpos[:, self.angles] - pose[:, self.angles],
+      "speeds": self.sim.qvel[:, self.speeds] - rate[:, self.speeds],
+      "limbs": self.limb_places() - self.places[frame],
+      "root": self.sim.qpos[:, :3] - pose[:, :3],
+    }
