@@ -53,7 +53,7 @@ class Config(base.Config):
 
 
 class Task(base.Task):
-  """Twelve joints; 45 numbers for the policy, 52 for the critic."""
+  """Twelve joints; 42 numbers for the policy, 49 for the critic."""
 
   robot = quadruped.Task.robot
   vary = ("geom_friction", "body_mass", "body_inertia")
