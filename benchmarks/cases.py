@@ -117,3 +117,39 @@ CURVES = (
   Curve("cartpole", 30, (_return(490, 0.5),)),
   Curve("ant", 240, (_return(3000, 4), _return(6000, 12)), shown="forward_speed"),
 )
+
+
+@dataclass(frozen=True)
+class Ablation:
+  """Settings to compare: words of `gpurobot.sweep`; the keys of `panels` tell pictures apart."""
+
+  name: str
+  words: tuple[str, ...]
+  panels: tuple[str, ...] = ()
+
+  def panel(self, setting: str) -> str:
+    """Return which picture a setting is drawn in."""
+    return " ".join(word for word in setting.split() if word.partition("=")[0] in self.panels)
+
+  def label(self, setting: str) -> str:
+    """Return what tells a setting from the others of its picture."""
+    return " ".join(word for word in setting.split() if word.partition("=")[0] not in self.panels)
+
+
+SEEDS = "seed=0,1,2"
+TRANSFORMS = "ppo.reward_transform=symlog,scale,none"
+# 1, 2, 4 and 8 times the environments, whose first has the reference minibatch.
+SIZES = (
+  "num_envs=512,1024,2048,4096",
+  "ppo.lr_scaling=sqrt,none",
+  "ppo.schedule=constant,adaptive",
+  "ppo.reference_minibatch=4096",
+)
+ABLATIONS = (
+  Ablation("transform-ant", ("task=ant", TRANSFORMS, SEEDS, "num_envs=2048", "max_steps=5e6")),
+  Ablation("transform-cartpole", ("task=cartpole", TRANSFORMS, SEEDS, "max_steps=1e6")),
+  Ablation("sqrt-ant", ("task=ant", *SIZES, SEEDS, "max_steps=3e6"), ("ppo.lr_scaling", "ppo.schedule")),
+  Ablation(
+    "sqrt-cartpole", ("task=cartpole", *SIZES, SEEDS, "max_steps=5e5"), ("ppo.lr_scaling", "ppo.schedule")
+  ),
+)

@@ -1,0 +1,119 @@
+"""What single settings bring: sweeps over seeds, kept in docs/ablations/<name>.csv and drawn beside it.
+
+`python -m benchmarks.ablations [name ...]` runs those named (default: all), two trainings of one thread side
+by side, and prints the interquartile mean of each setting's last return with its 95 % interval.
+"""
+
+import csv
+import sys
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib import pyplot as plt
+
+from benchmarks import cases
+from benchmarks.report import line
+from gpurobot import sweep
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "docs" / "ablations"
+COLUMNS = ("setting", "seed", "steps", "seconds", "return")
+Row = dict[str, str]
+
+
+def train(ablation: cases.Ablation) -> list[sweep.Run]:
+  """Run what is not finished yet and return all runs."""
+  folder = f"folder={ROOT / 'runs' / 'ablations' / ablation.name}"
+  settings, runs = sweep.plan([folder, "jobs=2", *ablation.words])
+  sweep.execute(
+    [run for run in runs if not run.is_finished()], settings.jobs, lambda text: print(text, file=sys.stderr)
+  )
+  return runs
+
+
+def rows_of(run: sweep.Run) -> list[Row]:
+  """Return what is kept of a run's log: the rows whose return is known."""
+  with (run.folder / "metrics.csv").open() as file:
+    rows = [row for row in csv.DictReader(file) if row["return"] != "nan"]
+  kept = {"setting": " ".join(run.setting), "seed": str(run.config.seed)}
+  return [kept | {name: f"{float(row[name]):.5g}" for name in COLUMNS[2:]} for row in rows]
+
+
+def write(rows: list[Row], path: Path) -> None:
+  """Write rows as CSV."""
+  path.parent.mkdir(parents=True, exist_ok=True)
+  with path.open("w", newline="") as file:
+    writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+
+
+def groups(rows: list[Row]) -> dict[str, list[list[Row]]]:
+  """Return the rows of each setting's seeds."""
+  settings = dict.fromkeys(row["setting"] for row in rows)
+  return {
+    setting: [
+      [row for row in rows if row["setting"] == setting and row["seed"] == seed]
+      for seed in dict.fromkeys(row["seed"] for row in rows if row["setting"] == setting)
+    ]
+    for setting in settings
+  }
+
+
+def draw(ablation: cases.Ablation, rows: list[Row], path: Path) -> None:
+  """Draw the mean return of each setting over environment steps, with the band of its seeds."""
+  mpl.use("agg")
+  settings = groups(rows)
+  panels = dict.fromkeys(ablation.panel(setting) for setting in settings)
+  figure, axes = plt.subplots(
+    1, len(panels), figsize=(5 * len(panels), 4), sharey=True, layout="constrained", squeeze=False
+  )
+  for panel, place in zip(panels, axes[0], strict=True):
+    for setting, seeds in settings.items():
+      if ablation.panel(setting) == panel:
+        most = min(float(seed[-1]["steps"]) for seed in seeds)
+        steps = np.linspace(0, most, 100)
+        curves = [
+          np.interp(steps, *np.array([(row["steps"], row["return"]) for row in seed], float).T)
+          for seed in seeds
+        ]
+        (drawn,) = place.plot(steps / 1e6, np.mean(curves, axis=0), label=ablation.label(setting))
+        place.fill_between(
+          steps / 1e6,
+          np.min(curves, axis=0),
+          np.max(curves, axis=0),
+          alpha=0.2,
+          linewidth=0,
+          color=drawn.get_color(),
+        )
+    place.set(title=panel or ablation.name, xlabel="environment steps [million]", ylabel="mean return")
+    place.grid(alpha=0.3)
+    place.legend()
+  figure.savefig(path, dpi=80, metadata={"Software": None})
+  plt.close(figure)
+
+
+def report(ablation: cases.Ablation, rows: list[Row]) -> None:
+  """Print the interquartile mean of each setting's last returns and its interval."""
+  for setting, seeds in groups(rows).items():
+    last = np.array([float(seed[-1]["return"]) for seed in seeds])
+    name = f"ablation.{ablation.name}.{setting.replace(' ', ',')}"
+    low, high = sweep.bootstrap(last)
+    line(f"{name}.return", float(sweep.interquartile_mean(last)))
+    line(f"{name}.low", low)
+    line(f"{name}.high", high)
+
+
+def run(names: list[str]) -> None:
+  """Run, keep, draw and report the named ablations."""
+  for ablation in cases.ABLATIONS:
+    if not names or ablation.name in names:
+      rows = [row for run in train(ablation) for row in rows_of(run)]
+      write(rows, FOLDER / f"{ablation.name}.csv")
+      draw(ablation, rows, FOLDER / f"{ablation.name}.png")
+      report(ablation, rows)
+
+
+if __name__ == "__main__":
+  run(sys.argv[1:])
