@@ -69,15 +69,15 @@ class Task(arm.Task):
 
   def update(self) -> None:
     """Note where the cube lies in its place, let go."""
-    points, cube, place = self.positions()
+    point, cube, place = self.positions()
     aside, upward = (cube - place)[:, :2].norm(dim=1), (cube - place)[:, 2].abs()
     in_place = (aside < self.config.stack_tolerance) & (upward < self.config.stack_tolerance)
-    self.stacked.copy_(in_place & ((cube - points[:, 0]).norm(dim=1) > self.config.release_distance))
+    self.stacked.copy_(in_place & ((cube - point).norm(dim=1) > self.config.release_distance))
 
   def reward(self) -> dict[str, Tensor]:
     """Pay for nearing and lifting the cube, for bringing it to its place, and most for leaving it."""
-    points, cube, place = self.positions()
-    near = 1.0 - (10.0 * (points - cube.unsqueeze(1)).norm(dim=2).mean(1)).tanh()
+    _, cube, place = self.positions()
+    near = 1.0 - (10.0 * (self.grip_points() - cube.unsqueeze(1)).norm(dim=2).mean(1)).tanh()
     lifted = cube[:, 2] > self.lifted_at
     aligned = lifted * (1.0 - (10.0 * (cube - place).norm(dim=1)).tanh())
     terms = {"reach": torch.maximum(near, aligned), "lifted": lifted, "aligned": aligned}
@@ -93,9 +93,9 @@ class Task(arm.Task):
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Show the arm, the cube from the grasp point, its axes, and its place from the cube."""
-    points, cube, place = self.positions()
+    point, cube, place = self.positions()
     axes = quat.to_matrix(self.poses()[:, 0, 3:])[:, :, 1:]
-    seen = {"to_cube": cube - points[:, 0], "cube_axes": axes, "to_place": place - cube}
+    seen = {"to_cube": cube - point, "cube_axes": axes, "to_place": place - cube}
     return {"policy": self.observe_arm() | seen}
 
   def metrics(self) -> dict[str, Tensor]:
@@ -108,6 +108,6 @@ class Task(arm.Task):
     return self.sim.qpos[:, self.cubes].unflatten(1, (2, 7))
 
   def positions(self) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the grip's three points [N, 3, 3], the cube, and its place [N, 3] [m]."""
+    """Return where the grasp point, the cube and its place are [N, 3] [m]."""
     cube, other = self.poses()[:, :, :3].unbind(1)
-    return self.grip_points(), cube, other + self.above
+    return self.sim.site_xpos[:, self.point], cube, other + self.above

@@ -89,13 +89,13 @@ def test_a_cube_that_falls_ends_the_episode(task):
 
 def script(task, step):
   """Return actions that take the cube, carry it over its place, put it down and let it go."""
-  points, cube, place = task.positions()
+  point, cube, place = task.positions()
   over = place.clone()
   over[:, 2] = WAY_UP
   rise = torch.tensor([0.0, 0.0, 0.05])
   offsets = {
-    15: cube + 2.0 * rise - points[:, 0],
-    35: cube - points[:, 0],
+    15: cube + 2.0 * rise - point,
+    35: cube - point,
     40: rise.expand_as(cube),
     65: over - cube,
     80: place - cube,
