@@ -65,26 +65,31 @@ class Task(base.Task):
     walk = Walk(self.model, self.config.walk_speed, frames * self.dt)
     time = torch.arange(frames, dtype=torch.float64) * self.dt
     turn = 2 * pi * time / walk.period
-    self.poses = self.on_device(walk.qpos(time))  # [frames, nq]
-    self.rates = self.on_device(walk.qvel(time))  # [frames, nv]
-    # Where hands and feet are derived they are as they were one physics step ago, so the reference's are too.
-    self.places = self.places_in(self.on_device(walk.qpos(time - self.model.timestep)))  # [frames, 4, 3] [m]
-    self.clock = self.on_device(torch.stack([turn.sin(), turn.cos()], 1))  # [frames, 2]
     # A servo lags by its damping over its stiffness: so much earlier it is told the angle in a step's middle.
     stiffness, damping = torch.tensor(self.model.actuator_biasprm[:, 1:3]).unbind(1)
-    middle = time + self.dt / 2
-    targets = walk.qpos(middle)[:, self.angles] + damping / stiffness * walk.qvel(middle)[:, self.speeds]
-    self.targets = self.on_device(targets)  # [frames, 21] [rad]
+    lag, middle = damping / stiffness, time + self.dt / 2
+    self.tables = {
+      "pose": self.table(walk.qpos(time)),
+      "rate": self.table(walk.qvel(time)),
+      # Derived, hands and feet are where they were one physics step ago, so the reference's are too.
+      "limbs": self.table(self.places_in(walk.qpos(time - self.model.timestep))),  # from the torso [m]
+      "targets": self.table(walk.qpos(middle)[:, self.angles] + lag * walk.qvel(middle)[:, self.speeds]),
+      "clock": self.table(torch.stack([turn.sin(), turn.cos()], 1)),
+    }
     self.count = self.buffer(dtype=torch.int64)  # control steps since the reference's torso was at x = 0
 
-  def on_device(self, values: Tensor) -> Tensor:
-    """Return a table of the reference [frames, ...] as what the environments read."""
-    return values.to(self.device, torch.float32)
+  def table(self, values: Tensor) -> Tensor:
+    """Return values of the reference [frames, ...] as `at` reads them, the frame fastest."""
+    return values.to(self.device, torch.float32).movedim(0, -1).contiguous()
+
+  def at(self, name: str, frame: Tensor) -> Tensor:
+    """Return what the reference has in a frame [num_envs] each: [num_envs, ...]."""
+    return self.tables[name].index_select(-1, frame % self.config.walk_frames).movedim(-1, 0)
 
   def places_in(self, poses: Tensor) -> Tensor:
     """Return where hands and feet are in configurations [frames, nq]: from the torso [frames, 4, 3] [m]."""
     places = []
-    for pose in poses:
+    for pose in poses.to(self.device, torch.float32):
       self.sim.qpos.copy_(pose.expand_as(self.sim.qpos))
       self.sim.forward()
       places.append(self.limb_places()[0].clone())
@@ -93,17 +98,16 @@ class Task(base.Task):
   def initial_state(self) -> dict[str, Tensor]:
     """Start anywhere in the motion, the joints moved a little."""
     frames = self.config.walk_frames
-    frame = (self.random.uniform("frame", (), 0.0, float(frames))).long().clamp(max=frames - 1)
+    frame = self.random.uniform("frame", (), 0.0, float(frames)).long().clamp(max=frames - 1)
     offset = self.random.uniform("start", (2, len(self.joints)), -1.0, 1.0)
-    qpos, qvel = self.poses[frame], self.rates[frame]
+    qpos, qvel = self.at("pose", frame), self.at("rate", frame)
     qpos[:, self.angles] += self.config.start_angle * offset[:, 0]
     qvel[:, self.speeds] += self.config.start_velocity * offset[:, 1]
     return {"qpos": qpos, "qvel": qvel, "count": frame}
 
   def control(self) -> None:
     """Turn the servos to the reference's angles and what the action adds."""
-    targets = self.targets[self.count % self.config.walk_frames]
-    self.sim.ctrl.copy_(torch.add(targets, self.action, alpha=self.config.action_scale))
+    self.sim.ctrl.copy_(self.at("targets", self.count) + self.config.action_scale * self.action)
 
   def update(self) -> None:
     """Let the reference move on."""
@@ -111,21 +115,20 @@ class Task(base.Task):
 
   def reward(self) -> dict[str, Tensor]:
     """Pay for tracking in four respects."""
-    error, config = self.errors(), self.config
+    angles, speeds = self.joint_errors()
     turned = 2.0 * self.sim.qpos[:, 4:7]  # the torso's turn, about [rad]: the reference is upright
     squares = {
-      "pose": error["angles"].square().sum(1) + turned.square().sum(1),
-      "speeds": error["speeds"].square().sum(1) + self.sim.qvel[:, 3:6].square().sum(1),
-      "limbs": error["limbs"].square().sum((1, 2)),
-      "root": error["root"].square().sum(1),
+      "pose": angles.square().sum(1) + turned.square().sum(1),
+      "speeds": speeds.square().sum(1) + self.sim.qvel[:, 3:6].square().sum(1),
+      "limbs": self.limb_errors().square().sum((1, 2)),
+      "root": self.root_error().square().sum(1),
     }
-    return {
-      name: torch.exp(-square / getattr(config, f"width_{name}") ** 2) for name, square in squares.items()
-    }
+    widths = {name: getattr(self.config, f"width_{name}") for name in squares}
+    return {name: torch.exp(-square / widths[name] ** 2) for name, square in squares.items()}
 
   def terminated(self) -> Tensor:
     """Fail where the torso is far from the reference's."""
-    return self.errors()["root"].square().sum(1) > self.config.lost_distance**2
+    return self.root_error().square().sum(1) > self.config.lost_distance**2
 
   def success(self) -> Tensor:
     """Succeed where the motion was tracked up to the time limit."""
@@ -133,28 +136,27 @@ class Task(base.Task):
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Show the motion's phase, the errors, and the torso's motion in its own frame."""
-    error = self.errors()
+    angles, speeds = self.joint_errors()
     rotation = quat.to_matrix(self.sim.qpos[:, 3:7])
     return {
       "policy": {
-        "clock": self.clock[self.count % self.config.walk_frames],
-        "root": error["root"],
+        "clock": self.at("clock", self.count),
+        "root": self.root_error(),
         "ahead": rotation[:, 0],  # the reference's axes x and z, the world's, in the torso's frame
         "up": rotation[:, 2],
         "velocity": quat.to_body(rotation, self.sim.qvel[:, :3]),
         "angular_velocity": self.sim.qvel[:, 3:6],
-        "angles": error["angles"],
-        "speeds": 0.1 * error["speeds"],
+        "angles": angles,
+        "speeds": 0.1 * speeds,
       }
     }
 
   def metrics(self) -> dict[str, Tensor]:
     """Log the mean error of a joint [rad], of a hand or foot [m], and of the torso [m]."""
-    error = self.errors()
     return {
-      "joint_error": error["angles"].abs().mean(1),
-      "limb_error": error["limbs"].norm(dim=2).mean(1),
-      "root_error": error["root"].norm(dim=1),
+      "joint_error": self.joint_errors()[0].abs().mean(1),
+      "limb_error": self.limb_errors().square().sum(2).sqrt().mean(1),
+      "root_error": self.root_error().square().sum(1).sqrt(),
     }
 
   def symmetry(self) -> Mapping[str, base.Reflection]:
@@ -176,14 +178,18 @@ class Task(base.Task):
     """Return where hands and feet are from the torso, in world axes [num_envs, 4, 3] [m]."""
     return self.sim.site_xpos[:, self.limbs] - self.sim.site_xpos[:, self.torso]
 
-  def errors(self) -> dict[str, Tensor]:
-    """Return state less reference: angles, speeds [N, 21], places of limbs [N, 4, 3] and the torso [N, 3]."""
-    frame = self.count % self.config.walk_frames
-    pose, rate = self.poses[frame], self.rates[frame]
-    pose[:, 0] = self.config.walk_speed * self.dt * self.count
-    return {
-      "angles": self.sim.qpos[:, self.angles] - pose[:, self.angles],
-      "speeds": self.sim.qvel[:, self.speeds] - rate[:, self.speeds],
-      "limbs": self.limb_places() - self.places[frame],
-      "root": self.sim.qpos[:, :3] - pose[:, :3],
-    }
+  def joint_errors(self) -> tuple[Tensor, Tensor]:
+    """Return the joints' angles and speeds, less the reference's [num_envs, 21]."""
+    pose, rate = self.at("pose", self.count), self.at("rate", self.count)
+    angles = self.sim.qpos[:, self.angles] - pose[:, self.angles]
+    return angles, self.sim.qvel[:, self.speeds] - rate[:, self.speeds]
+
+  def limb_errors(self) -> Tensor:
+    """Return where hands and feet are from the torso, less the reference's [num_envs, 4, 3] [m]."""
+    return self.limb_places() - self.at("limbs", self.count)
+
+  def root_error(self) -> Tensor:
+    """Return the torso's place, less the reference's [num_envs, 3] [m]."""
+    place = self.at("pose", self.count)[:, :3]
+    place[:, 0] = self.config.walk_speed * self.dt * self.count
+    return self.sim.qpos[:, :3] - place
