@@ -101,8 +101,8 @@ class Curve:
 
   @property
   def columns(self) -> tuple[str, ...]:
-    """What is drawn: the return, and what has a level to reach."""
-    return tuple(dict.fromkeys(("return", *(goal.column for goal in self.goals))))
+    """What is drawn: the return, what has a level to reach, and what is compared."""
+    return tuple(dict.fromkeys(("return", *(goal.column for goal in self.goals), self.shown)))
 
 
 def _return(level: float, minutes: float) -> Goal:
@@ -113,9 +113,46 @@ def _success(level: float, minutes: float) -> Goal:
   return Goal("success", level, 60 * minutes)
 
 
+def _gym(name: str, level: float) -> Curve:
+  """Return the curve of a task that Gymnasium's own environment judges."""
+  return Curve(f"gym/{name}-v5", 20 * MINUTE, (_return(level, 20),), seeds=(0,), engine="gymnasium")
+
+
+def _long(task: str, *goals: Goal, shown: str) -> Curve:
+  """Return a curve of 40 minutes."""
+  return Curve(task, 40 * MINUTE, goals, seeds=(0,), shown=shown)
+
+
+MINUTE = 60.0
+ERROR = 0.15  # of a robot's velocity [m/s], and of its turning [rad/s]
 CURVES = (
   Curve("cartpole", 30, (_return(490, 0.5),)),
-  Curve("ant", 240, (_return(3000, 4), _return(6000, 12)), shown="forward_speed"),
+  Curve("ball_balance", 3 * MINUTE, (_success(0.95, 3),), shown="success"),
+  Curve("quadcopter", 3 * MINUTE, (_success(0.95, 3),), shown="success"),
+  Curve("ant", 4 * MINUTE, (_return(3000, 4), _return(6000, 12)), shown="forward_speed"),
+  _long("humanoid", _return(5000, 45), shown="return"),
+  Curve(
+    "quadruped",
+    10 * MINUTE,
+    tuple(Goal(f"{name}_error", ERROR, 10 * MINUTE, least=False) for name in ("velocity", "yaw")),
+    seeds=(0,),
+    shown="velocity_error",
+  ),
+  _long("quadruped_rough", Goal("terrain_level", 3, 45 * MINUTE), shown="terrain_level"),
+  _long("quadruped_getup", shown="success"),
+  _long("biped", shown="velocity_error"),
+  _long("humanoid_mimic", shown="return"),
+  Curve("arm_reach", 4 * MINUTE, (_success(0.95, 4),), shown="success"),
+  Curve("cube_lift", 15 * MINUTE, (_success(0.9, 15),), seeds=(0,), shown="success"),
+  _long("cube_stack", shown="success"),
+  _long("drawer_open", shown="success"),
+  _long("peg_insert", shown="success"),
+  _long("hand_cube", shown="consecutive_successes"),
+  _gym("HalfCheetah", 6000),
+  _gym("Hopper", 2500),
+  _gym("Walker2d", 4000),
+  _gym("Ant", 4000),
+  _gym("InvertedDoublePendulum", 9000),
 )
 
 

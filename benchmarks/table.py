@@ -148,40 +148,52 @@ def physics(figures: Figures) -> str:
 
 def tasks(figures: Figures) -> str:
   """Return what each task's training has come to."""
-  table = [
-    ["task", "goal", "reached after", "at the end", "seeds", "steps", "time, threads", "steps/s", "evaluated"]
-  ]
+  heads = (
+    "task",
+    "",
+    "goal",
+    "after",
+    "at the end",
+    "evaluated",
+    "seeds",
+    "steps",
+    "time, threads",
+    "steps/s",
+  )
+  table = [[*heads]]
   for curve in cases.CURVES:
     runs = curves.read(curve)
     if runs:
-      table += [_training(curve, runs, goal, figures) for goal in curve.goals]
+      table += [_training(curve, runs, goal, figures) for goal in curve.goals or [None]]
   return _markdown(table)
 
 
-def _training(curve: cases.Curve, runs: list[curves.Rows], goal: cases.Goal, figures: Figures) -> list[str]:
+def _training(
+  curve: cases.Curve, runs: list[curves.Rows], goal: cases.Goal | None, figures: Figures
+) -> list[str]:
   """Return a row: a goal of a task, when each seed met it, the mean at the end, and what that took."""
-  ends = [curves.last(rows, goal.column) for rows in runs]
+  column = goal.column if goal else curve.shown
+  ends = [curves.last(rows, column) for rows in runs]
   half = curves.interval(ends)
   final = [rows[-1] for rows in runs]
   seconds = statistics.mean(row["seconds"] for row in final)
-  threads = final[0].get("threads", 2)
-  level = f"{'>=' if goal.least else '<='} {_text(goal.level)}"
   return [
     f"`{curve.task}`",
-    f"{goal.column.replace('_', ' ')} {level} in {goal.seconds / 60:g} min",
-    " / ".join(_seconds(curves.reached(rows, goal)) for rows in runs),
+    column.replace("_", " "),
+    f"{'>=' if goal.least else '<='} {_text(goal.level)} in {goal.seconds / 60:g} min" if goal else "",
+    " / ".join(_seconds(curves.reached(rows, goal)) for rows in runs) if goal else "",
     _text(statistics.mean(ends)) + ("" if math.isnan(half) else f" +- {_text(half)}"),
+    _evaluated(curve, column, figures),
     str(len(runs)),
     f"{statistics.mean(row['steps'] for row in final) / 1e6:.3g} M",
-    f"{seconds / 60:.3g} min on {threads:g}",
+    f"{seconds / 60:.3g} min on {final[0]['threads']:g}",
     _text(statistics.mean(row["steps"] / row["seconds"] for row in final)),
-    _evaluated(curve, goal, figures),
   ]
 
 
-def _evaluated(curve: cases.Curve, goal: cases.Goal, figures: Figures) -> str:
-  """Return a goal's figure in an evaluation, here and in the other engine, where there was one."""
-  names = [f"transfer.{curve.task}.{engine}.{goal.column}" for engine in ("own", curve.engine)]
+def _evaluated(curve: cases.Curve, column: str, figures: Figures) -> str:
+  """Return a figure in an evaluation, here and in the other engine, where there was one."""
+  names = [f"transfer.{curve.task}.{engine}.{column}" for engine in ("own", curve.engine)]
   return " / ".join(_text(figures[name]) for name in names if name in figures)
 
 
