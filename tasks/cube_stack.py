@@ -15,9 +15,15 @@ from tasks import arm, base, quat, reward
 from tasks.base import option
 
 CUBES = ("cube_a", "cube_b")  # the one to be moved, the one to put it on
-TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 200_000_000}
-# Rewards are not squeezed by a logarithm: a cube in its place is worth four that are held above it.
-PPO: dict[str, object] = {"reward_transform": "scale", "reward_scale": 0.1}
+TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 100_000_000}
+PPO: dict[str, object] = {
+  "minibatches": 4,
+  "gamma": 0.95,
+  "hidden": [128, 128],
+  "log_std_init": -0.7,
+  "reward_transform": "scale",  # a cube in its place is worth four that are held above it
+  "reward_scale": 0.1,
+}
 
 
 @dataclass
@@ -26,6 +32,7 @@ class Config(arm.Config):
 
   episode_steps: int = option(100, "control steps until the time limit", low=1)
   control: arm.Control = option(arm.Control.osc, "what actions move: the joints' targets, the grasp point")
+  osc_turn: float = option(0.3, "largest angle about each axis to which it is pulled", "rad", low=0)
   start_spread: float = option(0.15, "largest offset of a cube at the start, along x and y", "m", low=0)
   start_gap: float = option(0.12, "least distance between the cubes at the start, along y", "m", low=0)
   start_turn: float = option(0.785, "largest angle by which a cube is turned at the start", "rad", low=0)

@@ -19,9 +19,15 @@ from tasks.base import option
 # that are around it [m]; openings, as parts of the whole, at which the drawer earns bonuses.
 CLOSE, AROUND = 0.02, 0.02
 STARTED, HALFWAY = 0.025, 0.5
-TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 100_000_000}
-# Rewards are not squeezed by a logarithm: what the last centimetres bring would be lost beside the rest.
-PPO: dict[str, object] = {"reward_transform": "scale", "reward_scale": 0.1}
+TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 50_000_000}
+PPO: dict[str, object] = {
+  "minibatches": 4,
+  "gamma": 0.97,
+  "hidden": [128, 128],
+  "log_std_init": -0.7,
+  "reward_transform": "scale",  # what the last centimetres bring would be lost beside the rest
+  "reward_scale": 0.1,
+}
 
 
 @dataclass
@@ -30,6 +36,7 @@ class Config(arm.Config):
 
   episode_steps: int = option(100, "control steps until the time limit", low=1)
   control: arm.Control = option(arm.Control.osc, "what actions move: the joints' targets, the grasp point")
+  osc_turn: float = option(0.3, "largest angle about each axis to which it is pulled", "rad", low=0)
   open_distance: float = option(0.39, "way of the drawer at which it is open", "m", low=0)
   reward_near: float = option(2.0, "weight of the grasp point's nearness to the handle, 0 to 2")
   reward_turned: float = option(0.5, "weight of the hand's alignment with the drawer, -0.5 to 1")

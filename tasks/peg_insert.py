@@ -14,9 +14,14 @@ from torch import Tensor
 from tasks import arm, base, quat
 from tasks.base import option
 
-TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 100_000_000}
-# Rewards are not squeezed by a logarithm: they are bounded, and those of the last millimetres matter most.
-PPO: dict[str, object] = {"reward_transform": "scale"}
+TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 50_000_000}
+PPO: dict[str, object] = {
+  "minibatches": 4,
+  "gamma": 0.97,
+  "hidden": [128, 128],
+  "log_std_init": -0.7,
+  "reward_transform": "scale",  # they are bounded, and the last millimetres' matter most
+}
 
 
 @dataclass
@@ -25,6 +30,7 @@ class Config(arm.Config):
 
   episode_steps: int = option(100, "control steps until the time limit", low=1)
   control: arm.Control = option(arm.Control.osc, "what actions move: the joints' targets, the grasp point")
+  osc_turn: float = option(0.3, "largest angle about each axis to which it is pulled", "rad", low=0)
   start_angle: float = option(0.1, "largest offset of the first and last joint at the start", "rad", low=0)
   start_slip: float = option(0.003, "largest offset of the peg between the fingers at the start", "m", low=0)
   hole_spread: float = option(0.1, "largest offset of the hole along x and y", "m", low=0)
