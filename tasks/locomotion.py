@@ -56,7 +56,7 @@ class Config(base.Config):
   tracking_width: float = option(
     0.5, "error of speed or turning at which their rewards fall to 1/e", "m/s, rad/s", low=0.01
   )
-  flight_seconds: float = option(0.2, "time in the air from which a step is rewarded", "s", low=0)
+  flight_seconds: float = option(0.1, "time in the air from which a step is rewarded", "s", low=0)
   fall_tilt: float = option(
     0.5, "cosine of the trunk's tilt below which the robot has fallen", low=-1, high=1
   )
@@ -74,7 +74,8 @@ class Config(base.Config):
   reward_change: float = option(-0.01, "weight of the summed squared change of the action")
   reward_pose: float = option(-0.05, "weight of the summed squared angles from the home pose", "1/rad^2")
   reward_still: float = option(-0.1, "weight of the summed angles from home while told to stand", "1/rad")
-  reward_flight: float = option(1.0, "weight of a foot's time in the air, beyond flight_seconds", "1/s")
+  reward_flight: float = option(2.0, "weight of a foot's time in the air, beyond flight_seconds", "1/s")
+  reward_slip: float = option(-0.05, "weight of the squared speed of standing feet on the ground", "s^2/m^2")
   reward_collision: float = option(-0.2, "weight of the number of bodies that hit something they should not")
   reward_fallen: float = option(-1.0, "weight of a fall")
 
@@ -89,7 +90,7 @@ class Task(base.Task):
   outputs: Mapping[str, str] = {"sensordata": "mean", "cfrc_ext": "mean", "actuator_force": "last"}
   joints: tuple[str, ...]
   quiet: tuple[str, ...] = ()  # joints that should stay near home; none: all
-  feet: tuple[str, ...]  # touch sensors
+  feet: tuple[str, ...]  # touch sensors; with `_velocity` behind its name, the sensor of a foot's velocity
   trunk: str  # the body that falls
   guarded: tuple[str, ...]  # bodies that should not touch anything
   config: Config
@@ -105,6 +106,7 @@ class Task(base.Task):
     self.angles, self.speeds = self.qpos_of(*self.joints), self.qvel_of(*self.joints)
     self.home, self.stance = self.key_of("home")  # [nq], joint angles [nu] [rad]
     self.touch, self.chest = self.sensor_of(*self.feet), self.body_of(self.trunk)
+    self.sliding = self.sensor_of(*(f"{foot}_velocity" for foot in self.feet))
     self.limbs = self.body_of(*self.guarded)
     self.posed = [self.joints.index(name) for name in self.quiet] or slice(None)
     self.substep_start = self.model.timestep * torch.arange(config.substeps, device=self.device)  # [s]
@@ -215,6 +217,7 @@ class Task(base.Task):
       "pose": bent[:, self.posed].square().sum(1),
       "still": bent.abs().sum(1) * ~moves,
       "flight": ((self.flight - self.config.flight_seconds) * (self.flight > 0)).sum(1) * moves,
+      "slip": self.slip().sum(1),
       "collision": (self.force(self.limbs) > TOUCHING).sum(1),
       "fallen": self.terminated(),
     }
@@ -267,6 +270,11 @@ class Task(base.Task):
   def contacts(self) -> Tensor:
     """Return which feet stand on something [num_envs, feet] bool."""
     return self.sim.sensordata[:, self.touch] > TOUCHING
+
+  def slip(self) -> Tensor:
+    """Return the squared speed of standing feet along the ground [num_envs, feet] [m^2/s^2]."""
+    velocity = self.sim.sensordata[:, self.sliding].unflatten(1, (-1, 3))
+    return velocity[:, :, :2].square().sum(2) * self.contacts()
 
   def force(self, bodies: slice | Tensor) -> Tensor:
     """Return the contact force on bodies [num_envs, bodies] [N]."""

@@ -66,7 +66,9 @@ def test_reward_by_hand(task):
   task.sim.cfrc_ext[:, task.body_of("FR_thigh"), 5] = 20.0
   task.command.copy_(torch.tensor([1.0, 0.0, 0.1]).expand(2, 3))
   task.change.fill_(0.5)
-  task.flight.copy_(torch.tensor([0.3, 0.1, 0.0, 0.0]).expand(2, 4))
+  task.sim.sensordata[:, task.touch] = torch.tensor([50.0, 50.0, 0.0, 0.0])
+  task.sim.sensordata[:, task.sliding] = torch.tensor([0.3, 0.4, 9.0] + 9 * [0.2])  # two feet stand
+  task.flight.copy_(torch.tensor([0.3, 0.05, 0.0, 0.0]).expand(2, 4))
   terms = {name: term[0].item() for name, term in task.reward().items()}
   expected = {
     "velocity": math.exp(-(0.3**2) / 0.25),
@@ -78,7 +80,8 @@ def test_reward_by_hand(task):
     "change": 12 * 0.25,
     "pose": 0.04,
     "still": 0.0,
-    "flight": 0.1 - 0.1,
+    "flight": 0.2 - 0.05,
+    "slip": 0.3**2 + 0.4**2 + 2 * 0.2**2,
     "collision": 1.0,
     "fallen": 0.0,
   }
