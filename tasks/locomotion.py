@@ -42,7 +42,7 @@ class Config(base.Config):
     10.0, "longest time between commands; the shortest is half of it", "s", low=0.1
   )
   settling_seconds: float = option(
-    1.0, "time after a command in which errors do not count in the metrics", "s", low=0
+    1.0, "time after a change of command in which errors do not count in the metrics", "s", low=0
   )
   start_angle: float = option(0.2, "largest offset of a joint at the start of an episode", "rad", low=0)
   start_velocity: float = option(0.5, "largest speed of the trunk at the start", "m/s, rad/s", low=0)
@@ -117,7 +117,9 @@ class Task(base.Task):
     self.delay = self.buffer()  # time until an action reaches the motors [s]
     self.air_time = self.buffer(len(self.feet))  # since each foot left the ground [s]
     self.flight = self.buffer(len(self.feet))  # the time in the air that ended with this step, else 0 [s]
-    self.errors = self.buffer(2)  # speed [m/s] and turning [rad/s], since the last command settled
+    self.errors = self.buffer(
+      2
+    )  # of speed [m/s] and turning [rad/s], while a command is not new
     if config.actuator_network:
       network = config.actuator_network, config.actuator_samples, config.actuator_interval
       self.network = actuator.Network(*network, self.device)
@@ -151,7 +153,14 @@ class Task(base.Task):
     qvel[:, :6] = config.start_velocity * random[:, 1:7]
     spread = config.action_delay_spread if self.training else 0.0
     delay = config.action_delay + spread * random[:, 0]
-    return {"qpos": qpos, "qvel": qvel, "command": self.commands.draw(), "delay": delay}
+    settled = torch.full_like(delay, config.settling_seconds)  # errors count from the first step
+    return {
+      "qpos": qpos,
+      "qvel": qvel,
+      "command": self.commands.draw(),
+      "command_age": settled,
+      "delay": delay,
+    }
 
   def new_command(self) -> dict[str, Tensor]:
     """Draw another command."""
@@ -188,7 +197,7 @@ class Task(base.Task):
     return self.stance + self.config.action_scale * action
 
   def update(self) -> None:
-    """Time the feet's flights, and measure errors where a command has settled."""
+    """Time the feet's flights, and measure errors, but for a while after a command has changed."""
     standing = self.contacts()
     self.air_time += self.dt
     torch.mul(self.air_time, standing, out=self.flight)

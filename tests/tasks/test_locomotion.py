@@ -122,7 +122,10 @@ def test_a_foots_time_in_the_air_is_told_when_it_lands(task):
   assert told == pytest.approx([0, 0, 0, 0, 4 * 0.02, 0])
 
 
-def test_errors_count_once_a_command_has_settled(task):
+def test_errors_count_from_the_start_and_once_a_change_of_command_has_settled(task):
+  task.update()
+  assert task.errors.all()
+  task.errors.zero_()
   task.command.copy_(torch.tensor([[1.0, 0.0, 0.5], [0.0, 0.0, 0.0]]))
   task.sim.qvel.zero_()
   task.command_age.fill_(0.5)
