@@ -74,9 +74,9 @@ def test_stones_by_hand():
   row = heights[40]  # through stones: 40 = 5 periods of 8
   assert (row[1:30] <= terrain.STONE_HEIGHT[1]).all()
   on_stone = torch.arange(121) % 8 <= 3
-  assert row[1:45][~on_stone[1:45]].eq(-0.3).all()
+  assert row[1:45][~on_stone[1:45]].eq(-0.25).all()
   assert (row[1:45][on_stone[1:45]].abs() <= 0.04).all()
-  assert heights[44, 1:45].eq(-0.3).all()  # along a gap
+  assert heights[44, 1:45].eq(-0.25).all()  # along a gap
 
 
 @pytest.mark.parametrize(("kind", "bounds"), [("rubble", terrain.RUBBLE), ("obstacles", terrain.OBSTACLE)])
