@@ -89,7 +89,9 @@ class Task(arm.Task):
     """Note where the peg's end is, and how far the peg is from its place."""
     offset, turn = self.offsets()
     self.end.copy_(offset - turn[:, :, 2] * self.above[2])
-    self.gap.copy_((offset.unsqueeze(1) + self.points @ turn.transpose(1, 2)).norm(dim=2).mean(1))
+    # No matrix product: an evaluation in MuJoCo C mixes float32 with float64.
+    turned = (turn.unsqueeze(1) * self.points.unsqueeze(1)).sum(3)
+    self.gap.copy_((offset.unsqueeze(1) + turned).norm(dim=2).mean(1))
 
   def reward(self) -> dict[str, Tensor]:
     """Pay for a peg near its place, in the hole, at its end."""
