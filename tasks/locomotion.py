@@ -109,7 +109,8 @@ class Task(base.Task):
     self.sliding = self.sensor_of(*(f"{foot}_velocity" for foot in self.feet))
     self.limbs = self.body_of(*self.guarded)
     self.posed = [self.joints.index(name) for name in self.quiet] or slice(None)
-    self.substep_start = self.model.timestep * torch.arange(config.substeps, device=self.device)  # [s]
+    middles = torch.arange(config.substeps, device=self.device) + 0.5
+    self.substep_time = self.model.timestep * middles  # since the action [s]
     self.command = self.buffer(3)  # forward, to the left [m/s], turning to the left [rad/s]
     self.command_age = self.buffer()  # [s]
     self.last_action = self.buffer(self.num_actions)
@@ -117,9 +118,7 @@ class Task(base.Task):
     self.delay = self.buffer()  # time until an action reaches the motors [s]
     self.air_time = self.buffer(len(self.feet))  # since each foot left the ground [s]
     self.flight = self.buffer(len(self.feet))  # the time in the air that ended with this step, else 0 [s]
-    self.errors = self.buffer(
-      2
-    )  # of speed [m/s] and turning [rad/s], while a command is not new
+    self.errors = self.buffer(2)  # of speed [m/s] and turning [rad/s], while a command is not new
     if config.actuator_network:
       network = config.actuator_network, config.actuator_samples, config.actuator_interval
       self.network = actuator.Network(*network, self.device)
@@ -129,6 +128,8 @@ class Task(base.Task):
     self.every(config.command_seconds / 2, config.command_seconds, self.new_command)
     if self.training:
       self.every(config.push_seconds / 2, config.push_seconds, self.push)
+    if config.action_delay + config.action_delay_spread > self.dt:
+      raise ValueError(f"env.action_delay + env.action_delay_spread: at most a control step, {self.dt:g} s")
     self.build()
 
   def build(self) -> None:
@@ -192,17 +193,15 @@ class Task(base.Task):
 
   def targets(self) -> Tensor:
     """Return joint angles for the motors in each physics step [num_envs, substeps, nu] [rad]."""
-    late = (self.substep_start < self.delay.unsqueeze(1)).unsqueeze(2)
+    late = (self.substep_time < self.delay.unsqueeze(1)).unsqueeze(2)
     action = self.action.unsqueeze(1) - late * self.change.unsqueeze(1)
     return self.stance + self.config.action_scale * action
 
   def update(self) -> None:
     """Time the feet's flights, and measure errors, but for a while after a command has changed."""
     standing = self.contacts()
-    self.air_time += self.dt
     torch.mul(self.air_time, standing, out=self.flight)
-    self.flight *= self.flight > 1.5 * self.dt  # it has left the ground before
-    self.air_time *= ~standing
+    self.air_time.add_(self.dt).mul_(~standing)
     self.command_age += self.dt
     velocity, _ = self.motion()
     off = torch.hypot(*(velocity[:, :2] - self.command[:, :2]).unbind(1))

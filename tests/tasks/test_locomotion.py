@@ -113,13 +113,18 @@ def test_an_action_reaches_the_motors_after_its_delay(task):
   torch.testing.assert_close(task.targets()[1], new.expand(4, 12))
 
 
+def test_a_delay_beyond_a_control_step_is_an_error(make_task):
+  with pytest.raises(ValueError, match=r"env\.action_delay \+ env\.action_delay_spread: at most .* 0\.02 s"):
+    make_task("quadruped", action_delay=0.015)
+
+
 def test_a_foots_time_in_the_air_is_told_when_it_lands(task):
   told = []
   for force in (50.0, 0.0, 0.0, 0.0, 50.0, 50.0):
     task.sim.sensordata[:, task.touch] = force
     task.update()
     told.append(task.flight[0, 0].item())
-  assert told == pytest.approx([0, 0, 0, 0, 4 * 0.02, 0])
+  assert told == pytest.approx([0, 0, 0, 0, 3 * 0.02, 0])
 
 
 def test_errors_count_from_the_start_and_once_a_change_of_command_has_settled(task):
