@@ -11,7 +11,16 @@ from torch import Tensor
 from tasks import base, runner
 from tasks.base import option
 
-PPO: dict[str, object] = {"reward_scale": 0.01}  # rewards reach 10: scaled, symlog is nearly linear
+TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 60_000_000}
+PPO: dict[str, object] = {
+  "horizon": 32,
+  "epochs": 3,
+  "minibatches": 4,
+  "reference_minibatch": 16384,
+  "lr": 5e-4,
+  "critic_coef": 4.0,
+  "reward_scale": 0.01,  # rewards reach 10: scaled, symlog is nearly linear
+}
 
 
 @dataclass
