@@ -49,8 +49,8 @@ def test_the_observation_is_knees_targets_and_ball(task):
 
 
 def test_reward_end_and_success_by_hand(task):
-  place(task, (0.3, 0.4, 0.7), (0.0, 0.0, 1.0))
-  assert task.reward()["balance"].tolist() == pytest.approx([1 / 1.5 / 2] * 2)
+  place(task, (0.3, 0.4, 0.67), (0.0, 0.0, 1.0))
+  assert task.reward()["balance"].tolist() == pytest.approx([1 / 3.5 / 2] * 2)
   assert not task.success().any()
   place(task, (0.0, 0.0, 0.14))
   assert task.terminated().all()

@@ -94,7 +94,7 @@ def test_reward_by_hand(task):
   task.action.fill_(0.5)
   task.update()
   weighted = {name: task.reward_weights[name] * term[0].item() for name, term in task.reward().items()}
-  expected = {"near": 0.8, "precise": 1 / 6, "upright": 0.8 / 2, "still": 0.8 / 5, "jitter": -0.2 * 0.25}
+  expected = {"near": 0.8, "precise": 2 / 3.5, "upright": 0.8 / 2, "still": 0.8 / 5, "jitter": -0.2 * 0.25}
   assert weighted == pytest.approx(expected, rel=1e-5)
   task.update()  # the same action again
   assert task.reward()["jitter"].abs().max() == 0.0
@@ -121,10 +121,13 @@ def test_the_target_is_elsewhere_every_four_seconds(make_task):
   changes = []
   for step in range(405):
     before = task.target.clone()
-    task.step(torch.zeros(64, 4))
+    clock = task.step(torch.zeros(64, 4))["obs", "critic"][:, -1]
+    since = step + 1 - (changes[-1] if changes else 0)
     if not task.target.equal(before):
       changes.append(step + 1)
+      since = 0
       assert (task.target != before).any(1).all()
+    torch.testing.assert_close(clock, torch.full((64,), since * 0.02))
   assert changes == [200, 400]
   offset = task.target - torch.tensor([0.0, 0.0, 2.0])
   assert offset.abs().max() <= 1.0
