@@ -1,6 +1,6 @@
 """Humanoid: a robot of human shape runs towards a target far ahead (see runner.py).
 
-What differs: there the robot feels the torque in each joint; here, that of contacts and limits.
+In IsaacGymEnvs the policy sees the force in each joint; here, the torque of contacts and limits.
 """
 
 from collections.abc import Mapping

@@ -15,14 +15,15 @@ import torch
 from torch import Tensor
 
 GRAVITY = 9.81  # [m/s^2]
+LONGEST = (
+  0.95  # stride for which the legs are long enough: from where a foot stands to where it does next [m]
+)
 STANCE = 0.62  # share of a cycle that a foot is on the ground, from its landing on
 # A foot's pitch [rad], positive with the heel up, in the course of a cycle: landing, flat, leaving, landing.
 PITCH = ((0.0, -0.25), (0.12, 0.0), (0.36, 0.0), (STANCE, 0.55), (1.0, -0.25))
 CLEARANCE = 0.06  # height that the ankle of a swinging foot gains at most [m]
 TRACK = 0.08  # distance of the feet from the middle [m]
-BEHIND = (
-  0.035  # distance of the ankle behind the torso in the middle of its stance: the foot's middle is below [m]
-)
+BEHIND = 0.035  # distance of an ankle behind the torso, whose weight is over the foot, in mid-stance [m]
 CENTRE = 0.83  # height of the centre of mass, about [m]
 HEIGHT, BOB = 1.25, 0.012  # height of the torso, mean and amplitude [m]
 PELVIS_TURN, PELVIS_LIST = 0.08, 0.03  # amplitudes of the pelvis about z and x [rad]
@@ -32,11 +33,27 @@ ELBOW, ELBOW_SWING = -0.9, 0.2  # angle of the elbows, mean and amplitude [rad]
 
 @dataclass(frozen=True)
 class Walk:
-  """A walk of the humanoid `model` straight along x, at `speed` [m/s] and with `period` [s] for two steps."""
+  """A walk of the humanoid `model` straight along x, at `speed` [m/s] and with `period` [s] for two steps.
+
+  Raises ValueError where that asks for strides too long for the legs.
+  """
 
   model: Any
   speed: float
   period: float
+
+  def __post_init__(self) -> None:
+    """Check the stride."""
+    if self.stride > LONGEST:
+      asked = f"{self.speed:g} m/s with a cycle of {self.period:g} s"
+      raise ValueError(
+        f"a walk at {asked} has strides of {self.stride:.2f} m, legs reach {LONGEST} m: shorten them"
+      )
+
+  @property
+  def stride(self) -> float:
+    """The distance that the body moves on in a cycle [m]."""
+    return self.speed * self.period
 
   @property
   def sway(self) -> float:
@@ -77,16 +94,15 @@ class Walk:
 
   def _foot(self, side: str, phase: Tensor) -> tuple[Tensor, Tensor]:
     """Return the place of an ankle [T, 3] [m], its x from the torso's, and the foot's pitch [T] [rad]."""
-    stride = self.speed * self.period
     pitch = course(PITCH, phase)
     x, z = self._rolled(side, pitch)
     (x0, x1), (z0, z1) = self._rolled(side, torch.tensor([PITCH[-2][1], PITCH[-1][1]], dtype=phase.dtype))
     flown = course(((STANCE, 0.0), (1.0, 1.0)), phase)  # share of the way in the air
     flying = phase > STANCE
-    x = torch.where(flying, x0 + (stride + x1 - x0) * flown, x)
+    x = torch.where(flying, x0 + (self.stride + x1 - x0) * flown, x)
     z = torch.where(flying, z0 + (z1 - z0) * flown + CLEARANCE * 4 * flown * (1 - flown), z)
     y = torch.full_like(x, TRACK if side == "left" else -TRACK)
-    return torch.stack([stride * (STANCE / 2 - phase) - BEHIND + x, y, z], 1), pitch
+    return torch.stack([self.stride * (STANCE / 2 - phase) - BEHIND + x, y, z], 1), pitch
 
   def _rolled(self, side: str, pitch: Tensor) -> tuple[Tensor, Tensor]:
     """Return an ankle's x and z [m] after its foot has rolled from flat, at x = 0, to `pitch` [rad]."""

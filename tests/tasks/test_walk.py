@@ -94,7 +94,7 @@ def test_speeds_are_those_of_the_angles_and_do_not_jump(reference, times):
 def test_a_cycle_later_it_is_a_stride_further_and_half_a_cycle_later_its_mirror_image(reference, times):
   qpos = reference.qpos(times)
   later, half = reference.qpos(times + reference.period), reference.qpos(times + reference.period / 2)
-  qpos[:, 0] += reference.speed * reference.period
+  qpos[:, 0] += reference.stride
   torch.testing.assert_close(later, qpos)
   index, signs = runner.exchange(reference.model.actuator_names, turning=("abdomen_z", "abdomen_x"))
   torch.testing.assert_close(half[:, 7:], qpos[:, 7:][:, index] * torch.tensor(signs))
@@ -127,3 +127,12 @@ def test_course_passes_through_its_keys_and_rests_there():
   near = walk.course(keys, phase + 1e-4) - walk.course(keys, phase - 1e-4)
   assert near[:3].abs().max() < 1e-9
   assert near[3] > 1e-4
+
+
+def test_strides_have_a_limit(reference, times):
+  longest = walk.Walk(reference.model, speed=walk.LONGEST, period=1.0)
+  assert longest.qpos(times).isfinite().all()
+  with pytest.raises(
+    ValueError, match=r"1 m/s with a cycle of 1.5 s has strides of 1.50 m, legs reach 0.95 m"
+  ):
+    walk.Walk(reference.model, speed=1.0, period=1.5)
