@@ -60,7 +60,7 @@ def test_reaching_and_lifting_by_hand(task):
   put(task, "cube_a", cubes)
   hold_at(task, [[x, y, z + 0.04] for x, y, z in cubes[:1]] + cubes[1:])
   distances = [(0.04 + 2 * 0.05) / 3, 0.02, 0.02, 0.02]  # the mean of grasp point and fingertips
-  aligned = [0.0, 0.0, 1.0 - math.tanh(10.0 * 0.05), 1.0 - math.tanh(10.0 * 0.2)]
+  aligned = [0.0, 0.0, 1.0 - math.tanh(5.0 * 0.05), 1.0 - math.tanh(5.0 * 0.2)]
   reach = [max(1.0 - math.tanh(10.0 * d), part) for d, part in zip(distances, aligned, strict=True)]
   found = rewards(task)
   assert found["reach"] == pytest.approx([0.1 * part for part in reach], rel=1e-4)
