@@ -9,7 +9,7 @@ from torch import Tensor
 from tasks.base import option
 from tasks.gym import common
 
-TRAIN = common.TRAIN | {"max_steps": 20_000_000}
+TRAIN = common.TRAIN | {"max_steps": 30_000_000}
 PPO = common.PPO | {"log_std_init": -1.0}
 
 

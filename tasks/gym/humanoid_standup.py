@@ -9,7 +9,7 @@ from tasks.base import option
 from tasks.gym import common, humanoid
 
 TRAIN = common.TRAIN | {"max_steps": 20_000_000}
-PPO = common.PPO | {"log_std_init": -1.0}
+PPO = common.PPO | {"log_std_init": -1.0, "reward_scale": 0.01}  # rewards reach 500
 
 
 @dataclass

@@ -7,7 +7,7 @@ from torch import Tensor
 from tasks.base import option
 from tasks.gym import common
 
-TRAIN = common.TRAIN | {"num_envs": 256, "max_steps": 3_000_000}
+TRAIN = common.TRAIN | {"num_envs": 256, "max_steps": 10_000_000}
 PPO = common.PPO | {"hidden": [64, 64], "reference_minibatch": 2048, "log_std_init": -1.0}
 
 

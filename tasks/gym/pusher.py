@@ -14,7 +14,7 @@ from tasks.gym import common
 TRIALS = 16
 
 TRAIN = common.TRAIN | {"max_steps": 10_000_000}
-PPO = common.PPO
+PPO = common.PPO | {"log_std_init": -1.0, "reward_scale": 1.0}
 
 
 @dataclass

@@ -11,7 +11,7 @@ from tasks.base import option
 from tasks.gym import common
 
 TRAIN = common.TRAIN | {"max_steps": 5_000_000}
-PPO = common.PPO
+PPO = common.PPO | {"log_std_init": -1.0, "reward_scale": 1.0}
 
 
 @dataclass

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tasks.base import option
 from tasks.gym import common, hopper
 
-TRAIN = common.TRAIN | {"max_steps": 20_000_000}
+TRAIN = common.TRAIN | {"max_steps": 30_000_000}
 PPO = common.PPO | {"log_std_init": -1.0}
 
 
