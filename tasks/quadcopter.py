@@ -15,12 +15,13 @@ from torch.nn.functional import normalize
 from tasks import base, quat
 from tasks.base import option
 
-TRAIN: dict[str, object] = {"num_envs": 512, "max_steps": 4_000_000}
+TRAIN: dict[str, object] = {"num_envs": 512, "max_steps": 3_000_000}
 PPO: dict[str, object] = {
   "horizon": 32,
   "minibatches": 4,
   "reference_minibatch": 4096,
   "hidden": [64, 64],
+  "gamma": 0.97,  # at 0.99 chance outweighs what the last decimetres are worth: 3 to 40 cm remain
   "kl_target": 0.016,
   "log_std_init": -1.0,  # at 0 the drone tumbles before it has seen what its rotors do
   "reward_scale": 0.2,  # rewards reach 5: scaled, symlog is nearly linear
