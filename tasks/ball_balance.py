@@ -14,12 +14,13 @@ from torch import Tensor
 from tasks import base
 from tasks.base import option
 
-TRAIN: dict[str, object] = {"num_envs": 512, "max_steps": 4_000_000}
+TRAIN: dict[str, object] = {"num_envs": 512, "max_steps": 3_000_000}
 PPO: dict[str, object] = {
   "horizon": 32,
   "minibatches": 4,
   "reference_minibatch": 4096,
   "hidden": [64, 64],
+  "gamma": 0.97,  # at 0.99 chance outweighs what the last centimetres are worth: 2 remain
   "log_std_init": -1.0,  # at 0 the table throws the ball about
 }
 
