@@ -1,4 +1,7 @@
-"""Ant: a light four-legged robot runs towards a target far ahead (see runner.py)."""
+"""Ant: a light four-legged robot runs towards a target far ahead.
+
+All but the robot and its weights is in `tasks/runner.py`.
+"""
 
 from dataclasses import dataclass
 

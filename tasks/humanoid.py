@@ -1,6 +1,7 @@
-"""Humanoid: a robot of human shape runs towards a target far ahead (see runner.py).
+"""Humanoid: a robot of human shape runs towards a target far ahead.
 
-In IsaacGymEnvs the policy sees the force in each joint; here, the torque of contacts and limits.
+All but the robot and its weights is in `tasks/runner.py`. In IsaacGymEnvs the policy sees the force in each
+joint; here, the torque of contacts and limits.
 """
 
 from collections.abc import Mapping

@@ -17,8 +17,15 @@ from tasks.base import option
 from tasks.walk import Walk
 
 LIMBS = ("left_hand", "right_hand", "left_ankle", "right_ankle")
-TRAIN: dict[str, object] = {"num_envs": 2048}
-PPO: dict[str, object] = {"hidden": [128, 64, 32], "log_std_init": -1.5}  # larger actions throw it over
+TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 30_000_000}
+PPO: dict[str, object] = {
+  "hidden": [128, 64, 32],
+  "horizon": 32,
+  "minibatches": 4,
+  "reference_minibatch": 16384,
+  "reward_transform": "none",  # it is in 0 ... 1
+  "log_std_init": -2.3,  # 0.05 rad: larger ones throw it over
+}
 
 
 @dataclass
