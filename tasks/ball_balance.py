@@ -31,7 +31,7 @@ class Config(base.Config):
 
   episode_steps: int = option(250, "control steps until the time limit", low=1)
   substeps: int = option(4, "physics steps in a control step", low=1)
-  knee_speed: float = option(2.0, "largest speed of the knees' targets", "rad/s", low=0)
+  knee_speed: float = option(1.0, "largest speed of the knees' targets", "rad/s", low=0)
   knee_range: float = option(0.6, "largest target of a knee, from the right angle", "rad", low=0)
   start_offset: float = option(0.2, "largest offset of the ball along each side at the start", "m", low=0)
   start_speed: float = option(0.5, "largest speed of the ball along each side at the start", "m/s", low=0)
@@ -41,8 +41,9 @@ class Config(base.Config):
   success_distance: float = option(0.05, "largest distance from the middle of a success", "m", low=0)
   success_speed: float = option(0.1, "largest speed of the ball of a success", "m/s", low=0)
   reward_balance: float = option(
-    1.0, "weight of 1 / (1 + distance / 0.2 m) / (1 + speed / 1 m/s) of the ball"
+    1.0, "weight of 1 / (1 + distance / 0.2 m) / (1 + speed / 3 m/s) of the ball"
   )
+  reward_motion: float = option(-0.1, "weight of the mean squared action")
 
 
 class Task(base.Task):
@@ -79,10 +80,11 @@ class Task(base.Task):
     self.sim.ctrl.copy_(self.target)
 
   def reward(self) -> dict[str, Tensor]:
-    """Pay for a ball that rests in the middle."""
+    """Pay for a ball that rests in the middle; charge for what the knees do."""
     position, velocity = self.motion()
     distance, speed = (position - self.goal).norm(dim=1), velocity.norm(dim=1)
-    return {"balance": 1 / (1 + 5 * distance) / (1 + speed)}
+    balance = 1 / (1 + distance / 0.2) / (1 + speed / 3)
+    return {"balance": balance, "motion": self.action.square().mean(1)}
 
   def terminated(self) -> Tensor:
     """Fail when the ball is off the table."""

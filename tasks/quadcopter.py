@@ -37,7 +37,7 @@ class Config(base.Config):
   target_seconds: float = option(4.0, "time until the target is elsewhere", "s", low=0.01)
   room: float = option(1.0, "largest offset of starts and targets from the room's middle", "m", low=0)
   middle_height: float = option(2.0, "height of the room's middle above the floor", "m", low=0)
-  start_tilt: float = option(0.5, "largest part x, y or z of the start's quaternion, before it is normalised")
+  start_tilt: float = option(0.3, "largest part x, y or z of the start's quaternion, before it is normalised")
   start_speed: float = option(
     0.5, "largest speed along and about each axis at the start", "m/s, rad/s", low=0
   )
