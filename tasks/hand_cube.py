@@ -43,6 +43,9 @@ class Config(base.Config):
   turn_min: float = option(0.5, "smallest angle between two targets", "rad", low=0, high=math.pi)
   turn_max: float = option(math.pi, "largest angle between two targets", "rad", low=0, high=math.pi)
   success_angle: float = option(0.4, "angle to the target at which it counts as reached", "rad", low=0)
+  start_curl: float = option(
+    0.5, "how far fingers are bent at the start, as a part of the home pose: a loose hand turns more", low=0
+  )
   start_angle: float = option(0.05, "largest offset of a joint at the start of an episode", "rad", low=0)
   drop_distance: float = option(
     0.1, "distance of the cube from where it starts at which it has been dropped", "m", low=0
@@ -70,7 +73,9 @@ class Task(base.Task):
     self.angles, self.speeds = self.qpos_of(*joints), self.qvel_of(*joints)
     self.cube, self.cube_velocity = self.qpos_of("cube"), self.qvel_of("cube")
     self.touch, self.tips = self.sensor_of(*TIPS), self.sensor_of(*(f"{tip}_position" for tip in TIPS))
-    self.home, self.home_command = self.key_of("home")  # [nq], [16] [rad]
+    self.home, home_command = self.key_of("home")  # [nq], [16] [rad]
+    bends = self.constant([not joint.endswith(("spread", "base")) for joint in joints])
+    self.start = home_command * (1 + bends * (self.config.start_curl - 1))  # [16] [rad]
     self.cube_start = self.home[self.cube][:3]  # [m]
     self.low, self.high = self.constant(self.model.actuator_ctrlrange).unbind(1)  # [16] [rad]
     self.alike = normalize(self.constant(ALIKE), dim=1)  # orientations [24, 4]
@@ -86,7 +91,7 @@ class Task(base.Task):
     """Start with the cube in the fingers; which side is up would make no difference."""
     offset = self.config.start_angle
     moved = self.random.uniform("start angles", (self.num_actions,), -offset, offset)
-    command = (self.home_command + moved).clamp(self.low, self.high)
+    command = (self.start + moved).clamp(self.low, self.high)
     qpos = torch.empty_like(self.sim.qpos).copy_(self.home)
     qpos[:, self.angles] = command
     orientation = qpos[:, self.cube][:, 3:]

@@ -95,13 +95,13 @@ class Task(base.Task):
     self.before.copy_(self.action)
 
   def reward(self) -> dict[str, Tensor]:
-    """Pay for nearness and, near the target, for an upright drone that does not spin."""
+    """Pay for nearness and, near the target, for an upright drone that does not spin; charge for jitter."""
     distance = self.distance()
     near = 1 / (1 + distance.square())
     tilt = 2 * self.sim.qpos[:, 4:6].square().sum(1)  # 1 - cosine of the body's z axis to the vertical
     return {
       "near": near,
-      "precise": 1 / (1 + 5 * distance),
+      "precise": 1 / (1 + distance / 0.2),
       "upright": near / (1 + tilt.square()),
       "still": near / (1 + self.sim.qvel[:, 5].square()),
       "jitter": self.change,

@@ -72,7 +72,7 @@ def test_an_episode_starts_with_a_turn_to_do(make_task):
   torch.testing.assert_close(angle, task.angle)
   assert 0.5 - 1e-3 <= angle.min() < 0.8
   assert 2.8 < angle.max() <= math.pi + 1e-3
-  moved = task.sim.qpos[:, task.angles] - task.home_command
+  moved = task.sim.qpos[:, task.angles] - task.start
   assert 0.04 < moved.abs().max() <= 0.05 + 1e-6
   assert task.command.equal(task.sim.qpos[:, task.angles])
 
@@ -149,8 +149,8 @@ def test_the_critic_feels_what_the_policy_does_not(task):
   tips = blocks["critic"]["tips"].view(8, 4, 3)
   assert (tips[:, :3, 1].diff(dim=1) > 0.02).all()  # index, middle, ring: from right to left
   close = torch.zeros(8, 16)
-  close[:, 3::4] = 1.0  # the last joint of each finger
-  for _ in range(10):
+  close[:, 2::4] = close[:, 3::4] = 1.0  # the last two joints of each finger
+  for _ in range(20):
     task.step(close)
   force = task.observe()["critic"]["touch"]
   assert (force > 0.1).any(1).all()
