@@ -26,6 +26,12 @@ class Config(locomotion.Config):
   """Settings of the biped."""
 
   substeps: int = option(8, "physics steps in a control step", low=1)
+  upper_scale: float = option(
+    0.2,
+    "joint angle from home that an action of 1 asks of waist and arms: more shakes the pelvis",
+    "rad",
+    low=0,
+  )
   command_forward: float = option(0.8, "largest commanded speed forward and backward", "m/s", low=0)
   command_sideways: float = option(0.4, "largest commanded speed to either side", "m/s", low=0)
   command_turn: float = option(0.8, "largest commanded rate of turning", "rad/s", low=0)
@@ -66,10 +72,11 @@ class Task(locomotion.Task):
   config: Config
 
   def setup(self) -> None:
-    """Look the feet up."""
+    """Look the feet up; let waist and arms move less than the legs."""
     self.soles = self.site_of(*self.feet)
     self.offsets = self.constant([0.0, 0.5])  # of the feet on the clock
     super().setup()
+    self.angle_scale[self.joints.index("waist") :] = self.config.upper_scale
 
   def clock(self) -> Tensor:
     """Return the time in periods of a step [num_envs, 1]."""

@@ -109,6 +109,9 @@ class Task(base.Task):
     self.sliding = self.sensor_of(*(f"{foot}_velocity" for foot in self.feet))
     self.limbs = self.body_of(*self.guarded)
     self.posed = [self.joints.index(name) for name in self.quiet] or slice(None)
+    self.angle_scale = torch.full_like(
+      self.stance, config.action_scale
+    )  # of an action of 1, by joint [nu] [rad]
     middles = torch.arange(config.substeps, device=self.device) + 0.5
     self.substep_time = self.model.timestep * middles  # since the action [s]
     self.command = self.buffer(3)  # forward, to the left [m/s], turning to the left [rad/s]
@@ -195,7 +198,7 @@ class Task(base.Task):
     """Return joint angles for the motors in each physics step [num_envs, substeps, nu] [rad]."""
     late = (self.substep_time < self.delay.unsqueeze(1)).unsqueeze(2)
     action = self.action.unsqueeze(1) - late * self.change.unsqueeze(1)
-    return self.stance + self.config.action_scale * action
+    return self.stance + self.angle_scale * action
 
   def update(self) -> None:
     """Time the feet's flights, and measure errors, but for a while after a command has changed."""

@@ -67,6 +67,12 @@ def test_rewards_of_the_feet_by_hand(task):
   assert terms["alive"].tolist() == [1.0, 1.0]
 
 
+def test_waist_and_arms_move_less_than_legs(task):
+  task.action.fill_(1.0)
+  target = task.targets()[0, -1] - task.stance
+  torch.testing.assert_close(target, torch.tensor([0.5] * 12 + [0.2] * 11))
+
+
 def test_only_quiet_joints_count_for_the_pose(task):
   task.sim.qpos[:, 7:] = task.stance + 0.1
   assert task.reward()["pose"][0].item() == pytest.approx((2 * 2 + 1 + 2 * 5) * 0.01, rel=1e-4)
