@@ -1,9 +1,9 @@
 """Hand with a cube: four fingers turn the cube to a target orientation, then to the next, and do not drop it.
 
-The task follows IsaacGymEnvs 1.5.1 (`isaacgymenvs/tasks/allegro_hand.py`) and, in what a turn towards the
-target and a drop are worth, OpenAI et al. 2018 (Learning Dexterous In-Hand Manipulation, arXiv 1808.00177).
-What differs: actions move the joints' targets, the critic feels the fingertips, a new target is a turn of the
-last one about any axis, and rewards are 50 times smaller than those of IsaacGymEnvs.
+The task follows IsaacGymEnvs 1.5.1 (`isaacgymenvs/tasks/allegro_hand.py`) and, in that it pays for the angle
+gained, OpenAI et al. 2018 (Learning Dexterous In-Hand Manipulation, arXiv 1808.00177). What differs: actions
+move the joints' targets, the policy does not know one side of the cube from another, the critic feels the
+fingertips, and a new target is a turn of the last one about any axis.
 """
 
 import itertools
@@ -21,14 +21,15 @@ TIPS = [f"{finger}_tip" for finger in ("index", "middle", "ring", "thumb")]
 LARGEST_FORCE = 10.0  # of a fingertip, that the critic tells from larger ones [N]
 # The 24 orientations of a cube that look alike, as quaternions of any length; of each and its negative, one.
 ALIKE = [q for q in itertools.product((-1, 0, 1), repeat=4) if sum(map(abs, q)) in {1, 2, 4} and q > (0,) * 4]
-TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 100_000_000}
+TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 100_000_000}
 PPO: dict[str, object] = {
   "epochs": 3,
   "minibatches": 4,
-  "reference_minibatch": 4096,
+  "reference_minibatch": 8192,
   "hidden": [256, 128],
   "kl_target": 0.016,
   "log_std_init": -0.5,
+  "entropy_coef": 0.003,  # without it the hand soon holds the cube still, and finds nothing else any more
   "reward_transform": "scale",  # a logarithm would make a success worth a few steps near the target
 }
 
@@ -53,8 +54,8 @@ class Config(base.Config):
   see_velocity: bool = option(True, "show the policy velocities; without them it needs a memory or a history")
   history_policy: int = option(1, "observations that the policy sees side by side", low=1)
   reward_success: float = option(5.0, "weight of reaching a target")
-  reward_progress: float = option(1.0, "weight of the angle gained towards the target", "1/rad")
-  reward_near: float = option(0.02, "weight of 1 / (angle to the target + 0.1 rad)", "rad")
+  reward_progress: float = option(3.0, "weight of the angle gained towards the target", "1/rad")
+  reward_near: float = option(0.01, "weight of 1 / (angle to the target + 0.1 rad)", "rad")
   reward_offset: float = option(-0.2, "weight of the cube's distance from where it starts", "1/m")
   reward_action: float = option(-4e-6, "weight of the summed squared actions")
   reward_dropped: float = option(-0.5, "weight of dropping the cube")
@@ -166,7 +167,7 @@ class Task(base.Task):
   def lying(self, orientation: Tensor) -> Tensor:
     """Return the least turn [N, 4] from which one of the 24 cubes that look alike lies as this one does.
 
-    A hand need not know which side is up, only how far which way it is to turn: an experience in 24.
+    The physics does not know which side is up either: what is learned of one lying serves for all 24.
     """
     nearest = (orientation @ self.alike.T).abs().argmax(1)
     return quat.multiply(orientation, quat.conjugate(self.alike[nearest]))

@@ -98,8 +98,8 @@ def test_the_reward_of_a_turn_by_hand(task):
   task.update()
   expected = {
     "success": 0.0,
-    "progress": 0.3,
-    "near": 0.02 / (0.7 + 0.1),
+    "progress": 3 * 0.3,
+    "near": 0.01 / (0.7 + 0.1),
     "offset": -0.2 * 0.05,
     "action": -4e-6 * 16 * 0.25,
     "dropped": 0.0,
@@ -114,7 +114,7 @@ def test_a_target_that_is_reached_counts_and_gives_way_to_a_new_one(task):
   assert task.reached.tolist() == [True] * 4 + [False] * 4
   assert task.successes.tolist() == [1.0] * 4 + [0.0] * 4
   assert weighted(task)["success"] == 5.0
-  assert weighted(task)["progress"] == pytest.approx(0.11, rel=1e-2)
+  assert weighted(task)["progress"] == pytest.approx(3 * 0.11, rel=1e-2)
   turned = angle_between(task.target, turn(0.5).expand(8, 4))
   assert (turned[:4] > 0.5 - 1e-3).all()
   assert turned[4:].max() < 2e-3
