@@ -1,9 +1,9 @@
 """Ball balance: a table on three legs catches a ball, brings it to the middle and keeps it there.
 
 The task follows IsaacGymEnvs 1.5.1 (`isaacgymenvs/tasks/ball_balance.py`). What differs: the policy sees the
-knees' targets in place of the forces in the table; the targets move more slowly; the ball falls from less high,
-in any direction (there some cannot be saved); and the reward, also a product of nearness and slowness, is
-steeper in nearness and flatter in slowness, so that the last centimetres are worth the motion.
+knees' targets in place of the forces in the table; these targets move more slowly; the ball falls from less
+high, in any direction (there some cannot be saved); and the reward, also a product of nearness and slowness,
+is steeper in nearness and flatter in slowness, so that the last centimetres are worth the motion.
 """
 
 from collections.abc import Mapping
