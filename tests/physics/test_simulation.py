@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from physics import DEFAULT_OUTPUTS, Simulation, load_model
+from physics.layout import COUNTERS
 from physics.parity import random_states
 from tests.physics.conftest import load
 
@@ -240,8 +241,7 @@ def test_infinite_and_huge_limits_compile():
 def test_it_says_how_large_an_environment_is():
   model = load("springs")
   sim = Simulation(model, 3, threads=2, outputs=("qacc",))
-  rows = (
-    model.nq + 2 * model.nv + model.nv + 1 + max(1, model.nu) + 1
-  )  # state, qacc, mask, controls, parameters
+  state, qacc, mask, counters, parameters = model.nq + 2 * model.nv, model.nv, 1, len(COUNTERS), 1
+  rows = state + qacc + mask + counters + max(1, model.nu) + parameters
   assert sim.bytes_per_env == 4 * rows
   assert repr(sim) == f"Simulation(3 environments of {4 * rows} bytes each, 2 threads)"
