@@ -26,11 +26,8 @@ class Config(locomotion.Config):
   """Settings of the biped."""
 
   substeps: int = option(8, "physics steps in a control step", low=1)
-  upper_scale: float = option(
-    0.2,
-    "joint angle from home that an action of 1 asks of waist and arms: more shakes the pelvis",
-    "rad",
-    low=0,
+  quiet_scale: float = option(
+    0.25, "the same for hips (roll, yaw), waist and arms: more would shake the pelvis", "rad", low=0
   )
   command_forward: float = option(0.8, "largest commanded speed forward and backward", "m/s", low=0)
   command_sideways: float = option(0.4, "largest commanded speed to either side", "m/s", low=0)
@@ -48,8 +45,9 @@ class Config(locomotion.Config):
   )
   reward_still: float = option(-0.02, "weight of the summed angles from home while told to stand", "1/rad")
   reward_flight: float = option(0.0, "weight of a foot's time in the air: the clock asks for steps", "1/s")
+  reward_slip: float = option(-0.2, "weight of the squared speed of standing feet on the ground", "s^2/m^2")
   reward_alive: float = option(0.2, "weight of one per step")
-  reward_gait: float = option(0.2, "weight of the number of feet that stand or swing when they should")
+  reward_gait: float = option(0.5, "weight of the number of feet that stand or swing when they should")
   reward_swing: float = option(
     -5.0, "weight of the squared distance of swinging feet from their height", "1/m^2"
   )
@@ -72,11 +70,11 @@ class Task(locomotion.Task):
   config: Config
 
   def setup(self) -> None:
-    """Look the feet up; let waist and arms move less than the legs."""
+    """Look the feet up; let quiet joints move less."""
     self.soles = self.site_of(*self.feet)
     self.offsets = self.constant([0.0, 0.5])  # of the feet on the clock
     super().setup()
-    self.angle_scale[self.joints.index("waist") :] = self.config.upper_scale
+    self.angle_scale[self.posed] = self.config.quiet_scale
 
   def clock(self) -> Tensor:
     """Return the time in periods of a step [num_envs, 1]."""

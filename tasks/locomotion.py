@@ -108,7 +108,7 @@ class Task(base.Task):
     self.touch, self.chest = self.sensor_of(*self.feet), self.body_of(self.trunk)
     self.sliding = self.sensor_of(*(f"{foot}_velocity" for foot in self.feet))
     self.limbs = self.body_of(*self.guarded)
-    self.posed = [self.joints.index(name) for name in self.quiet] or slice(None)
+    self.posed = self._pick([self.joints.index(name) for name in self.quiet or self.joints])
     self.angle_scale = torch.full_like(
       self.stance, config.action_scale
     )  # of an action of 1, by joint [nu] [rad]
