@@ -27,7 +27,7 @@ class Config(locomotion.Config):
 
   substeps: int = option(8, "physics steps in a control step", low=1)
   quiet_scale: float = option(
-    0.25, "the same for hips (roll, yaw), waist and arms: more would shake the pelvis", "rad", low=0
+    0.25, "action_scale of hips (roll, yaw), waist and arms: more would shake the pelvis", "rad", low=0
   )
   command_forward: float = option(0.8, "largest commanded speed forward and backward", "m/s", low=0)
   command_sideways: float = option(0.4, "largest commanded speed to either side", "m/s", low=0)
@@ -49,7 +49,7 @@ class Config(locomotion.Config):
   reward_alive: float = option(0.2, "weight of one per step")
   reward_gait: float = option(0.5, "weight of the number of feet that stand or swing when they should")
   reward_swing: float = option(
-    -5.0, "weight of the squared distance of swinging feet from their height", "1/m^2"
+    -10.0, "weight of the squared distance of swinging feet from their height", "1/m^2"
   )
 
 
