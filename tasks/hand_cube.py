@@ -8,6 +8,7 @@ fingertips, and a new target is a turn of the last one about any axis.
 
 import itertools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -65,7 +66,7 @@ class Task(base.Task):
   """Sixteen joints' targets move by the action; the critic sees fingertips too, and what touches them."""
 
   robot = base.ASSETS / "hand" / "robot.xml"
-  outputs = {"sensordata": "mean"}  # noqa: RUF012
+  outputs: Mapping[str, str] = {"sensordata": "mean"}
   config: Config
 
   def setup(self) -> None:
