@@ -56,7 +56,9 @@ class Config(base.Config):
   tracking_width: float = option(
     0.5, "error of speed or turning at which their rewards fall to 1/e", "m/s, rad/s", low=0.01
   )
-  flight_seconds: float = option(0.1, "time in the air from which a step is rewarded", "s", low=0)
+  flight_seconds: float = option(
+    0.2, "time in the air from which a step is paid for; a shorter one is charged", "s", low=0
+  )
   fall_tilt: float = option(
     0.5, "cosine of the trunk's tilt below which the robot has fallen", low=-1, high=1
   )
@@ -74,7 +76,7 @@ class Config(base.Config):
   reward_change: float = option(-0.01, "weight of the summed squared change of the action")
   reward_pose: float = option(-0.05, "weight of the summed squared angles from the home pose", "1/rad^2")
   reward_still: float = option(-0.1, "weight of the summed angles from home while told to stand", "1/rad")
-  reward_flight: float = option(2.0, "weight of a foot's time in the air, beyond flight_seconds", "1/s")
+  reward_flight: float = option(1.0, "weight of a foot's time in the air, beyond flight_seconds", "1/s")
   reward_slip: float = option(-0.03, "weight of the squared speed of standing feet on the ground", "s^2/m^2")
   reward_collision: float = option(-0.2, "weight of the number of bodies that hit something they should not")
   reward_fallen: float = option(-1.0, "weight of a fall")
@@ -227,7 +229,7 @@ class Task(base.Task):
       "change": self.change.square().sum(1),
       "pose": bent[:, self.posed].square().sum(1),
       "still": bent.abs().sum(1) * ~moves,
-      "flight": (self.flight - self.config.flight_seconds).clamp(min=0.0).sum(1) * moves,
+      "flight": ((self.flight - self.config.flight_seconds) * (self.flight > 0)).sum(1) * moves,
       "slip": self.slip().sum(1),
       "collision": (self.force(self.limbs) > TOUCHING).sum(1),
       "fallen": self.terminated(),

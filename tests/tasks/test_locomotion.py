@@ -80,7 +80,7 @@ def test_reward_by_hand(task):
     "change": 12 * 0.25,
     "pose": 0.04,
     "still": 0.0,
-    "flight": 0.2,
+    "flight": 0.1 - 0.15,
     "slip": 0.3**2 + 0.4**2 + 2 * 0.2**2,
     "collision": 1.0,
     "fallen": 0.0,
