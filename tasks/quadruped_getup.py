@@ -13,7 +13,7 @@ from torch import Tensor
 from tasks import base, quadruped, quat, randomize
 from tasks.base import option
 
-TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 100_000_000}
+TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 20_000_000}
 PPO: dict[str, object] = {"hidden": [128, 64, 32], "horizon": 24, "epochs": 3, "log_std_init": -0.7}
 
 

@@ -17,7 +17,7 @@ from tasks import base, quadruped
 from tasks.base import option
 from tasks.terrain import KINDS, Terrain
 
-TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 100_000_000}
+TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 100_000_000}
 PPO: dict[str, object] = {"hidden": [128, 64, 32], "horizon": 24, "epochs": 3, "log_std_init": -1.5}
 
 RAY_START = 1.0  # height above the trunk from which rays look down [m]
