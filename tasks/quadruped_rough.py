@@ -9,6 +9,7 @@ the next level at once, and never onto ground that is not its own.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import pi
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -56,7 +57,7 @@ class Task(quadruped.Task):
   config: Config
 
   @classmethod
-  def scene(cls, config: Config) -> str:  # type: ignore[override]
+  def scene(cls, config: Any) -> str:
     """Put the terrain under the robot."""
     return make_terrain(config).scene(super().scene(config))
 
@@ -75,15 +76,11 @@ class Task(quadruped.Task):
     self.columns, self.rows = (
       1 + round(side / config.scan_spacing) for side in (config.scan_length, config.scan_width)
     )
-    grid = [
-      (
-        config.scan_spacing * (i - (self.columns - 1) / 2),
-        config.scan_spacing * (j - (self.rows - 1) / 2),
-        RAY_START,
-      )
-      for i in range(self.columns)
-      for j in range(self.rows)
-    ]
+    ahead, left = (
+      [config.scan_spacing * (i - (count - 1) / 2) for i in range(count)]
+      for count in (self.columns, self.rows)
+    )
+    grid = [(x, y, RAY_START) for x in ahead for y in left]
     self.scan = self.rays(self.trunk, grid, (0, 0, -1), frame="yaw", geoms=["floor"])
 
   # ---- where a robot walks ----
