@@ -158,11 +158,14 @@ class Terrain:
     cell: float = 0.1,
     device: torch.device | str = "cpu",
   ) -> None:
-    """Make the tiles; ValueError names a kind that there is not."""
+    """Make the tiles; ValueError names a kind that there is not, or a size that does not fit."""
     for kind in kinds:
       if kind not in KINDS:
         raise ValueError(f"terrain '{kind}' is unknown, {nearest(kind, KINDS)}")
     self.cell, half = cell, round(size / cell / 2)
+    fits = 2 * half * cell
+    if abs(fits - size) > 1e-6:
+      raise ValueError(f"tiles of {size:g} m are no multiple of two cells of {cell:g} m: write {fits:g} m")
     border = round(BORDER / cell)
     side = 2 * half  # of a tile, in cells
     heights = torch.zeros(side * len(kinds) + 2 * border + 1, side * levels + 2 * border + 1)
@@ -194,7 +197,7 @@ class Terrain:
     plane.attrib |= {"type": "hfield", "hfield": "terrain", "pos": f"0 0 {low:.3f}", "contype": "1"}
     plane.attrib.pop("size", None)
     rows, columns = self.heights.shape
-    size = f"{x:.3f} {y:.3f} {max(high - low, 0.001):.3f} {BASE:g}"
+    size = f"{x:.6g} {y:.6g} {max(high - low, 0.001):.3f} {BASE:g}"
     # A file's rows run from the greatest y to the least.
     elevation = " ".join(f"{z:.3f}" for z in self.heights.flip(0).flatten().tolist())
     field = {"nrow": str(rows), "ncol": str(columns), "size": size, "elevation": elevation}

@@ -112,6 +112,11 @@ def test_an_unknown_kind_is_named_with_the_nearest():
     Terrain(["stair_up"], levels=1)
 
 
+def test_a_size_between_cells_is_told_with_one_that_fits():
+  with pytest.raises(ValueError, match=r"tiles of 6\.05 m are no multiple of two cells of 0\.1 m: write 6 m"):
+    Terrain(["rubble"], levels=1, size=6.05)
+
+
 def test_heights_are_those_that_rays_meet_in_the_scene(ground):
   model = physics.load_model(ground.scene(ROBOT))
   data, floor = mujoco.MjData(model.mj), model.geom_id("floor")
