@@ -19,7 +19,7 @@ from tasks.base import option
 from tasks.terrain import KINDS, Terrain
 
 TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 100_000_000}
-PPO: dict[str, object] = {"hidden": [128, 64, 32], "horizon": 24, "epochs": 3, "log_std_init": -1.5}
+PPO: dict[str, object] = {"hidden": [128, 64, 32], "horizon": 24, "epochs": 3, "log_std_init": -1.2}
 
 RAY_START = 1.0  # height above the trunk from which rays look down [m]
 
@@ -39,9 +39,6 @@ class Config(quadruped.Config):
   noise_scan: float = option(0.03, "largest error of the height of such a point", "m", low=0)
   start_offset: float = option(0.3, "largest distance from a tile's middle at the start", "m", low=0)
   heading_gain: float = option(1.0, "commanded rate of turning per angle off the heading", "1/s", low=0)
-  action_scale: float = option(
-    0.75, "joint angle from the home pose that an action of 1 asks for", "rad", low=0
-  )
   command_sideways: float = option(0.3, "largest commanded speed to either side", "m/s", low=0)
   command_standing: float = option(0.02, "share of the commands that is to stand still", low=0, high=1)
   command_seconds: float = option(
