@@ -15,8 +15,10 @@ from tasks.base import option
 TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 20_000_000}
 PPO: dict[str, object] = {
   "hidden": [128, 64],
-  "reference_minibatch": 8192,
-  "gamma": 0.97,
+  "minibatches": 4,
+  "reference_minibatch": 4096,
+  "log_std_init": -0.7,
+  "gamma": 0.95,
   "shared": False,
   "reward_transform": "scale",  # a lifted cube is worth ten steps of reaching: symlog would make it four
   "reward_scale": 0.1,
