@@ -170,7 +170,7 @@ class Task(base.Task):
 
     The physics does not know which side is up either: what is learned of one lying serves for all 24.
     """
-    nearest = (orientation @ self.alike.T).abs().argmax(1)
+    nearest = (orientation.to(torch.float32) @ self.alike.T).abs().argmax(1)
     return quat.multiply(orientation, quat.conjugate(self.alike[nearest]))
 
   def offset(self) -> Tensor:

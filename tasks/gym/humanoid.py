@@ -77,7 +77,7 @@ class Task(Body, common.Runner):
 
   def place(self) -> Tensor:
     """Return x of the centre of mass in the last evaluation [num_envs] [m]."""
-    return self.sim.xipos[:, :, 0] @ self.share
+    return (self.sim.xipos[:, :, 0] * self.share).sum(1)
 
   def reward(self) -> dict[str, Tensor]:
     """Pay for being healthy and charge for contact besides."""

@@ -11,6 +11,7 @@ import tasks
 from gpurobot.env import VecEnv
 from gpurobot.random import Random
 from physics.layout import field_shapes
+from physics.parity import MujocoSimulation
 
 
 @dataclasses.dataclass
@@ -92,6 +93,18 @@ def test_numbers_stay_finite_and_rewards_are_the_sum_of_their_terms(name, make_t
     # Gymnasium pays HumanoidStandup for its height over a time step.
     assert step["reward"].abs().max() < (500.0 if name == "gym/HumanoidStandup-v5" else 50.0)
   assert task.counters()["nonfinite"].item() == 0
+
+
+def test_it_steps_in_mujoco_c_too(name, make_task, actions):
+  ours = make_task(name, 4)
+  simulation = MujocoSimulation(ours.model, 4, ours.outputs)
+  task = type(ours)(ours.config, 4, random=Random(0, 4), training=False, simulation=simulation)
+  assert {*task.reset().keys()} == {*ours.reset().keys()}
+  for action in actions(ours, 2):
+    here, there = ours.step(action), task.step(action)
+    for key in here.keys(include_nested=True, leaves_only=True):
+      assert there[key].shape == here[key].shape
+      assert there[key].isfinite().all()
 
 
 def test_where_nothing_ended_final_obs_is_obs_and_where_it_did_the_clock_restarts(name, make_task, actions):
