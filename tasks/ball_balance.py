@@ -22,9 +22,9 @@ PPO: dict[str, object] = {
   "reference_minibatch": 4096,
   "hidden": [64, 64],
   "gamma": 0.98,
-  # The table tilts first, the ball rolls later. At 0.95 over 32 steps advantages do not see that rolling a ball
-  # at rest towards the middle pays (correlation -0.002 and 0.001 in two runs), and balanced balls drift off;
-  # with these it is 0.013 and 0.025.
+  # The table tilts first, the ball rolls later. At 0.95 over 32 steps advantages do not see that rolling a
+  # resting ball towards the middle pays (correlation -0.002 and 0.001 in two runs), and balanced balls drift
+  # off; with these it is 0.013 and 0.025.
   "gae_lambda": 0.99,
   "log_std_init": -1.0,  # at 0 the table throws the ball about
 }
