@@ -67,6 +67,10 @@ class Task(locomotion.Task):
   feet = tuple(f"{side}_foot" for side in SIDES)
   trunk = "torso"
   guarded = tuple(f"{side}_{part}" for side in SIDES for part in ("hip_yaw", "knee", "elbow", "wrist"))
+  mirrored = (  # rolls and yaws turn the other way
+    [*range(6, 12), *range(6), 12, *range(18, 23), *range(13, 18)],
+    [*[1, -1, -1, 1, 1, -1] * 2, -1, *[1, -1, -1, 1, -1] * 2],
+  )
   config: Config
 
   def setup(self) -> None:
@@ -102,18 +106,5 @@ class Task(locomotion.Task):
     return {group: blocks | clock for group, blocks in groups.items()}
 
   def symmetry(self) -> Mapping[str, base.Reflection]:
-    """Exchange the limbs at the left and the right, half a step later; rolls and yaws turn the other way."""
-    true, axial = [1, -1, 1], [-1, 1, -1]  # a velocity or direction; an angular velocity
-    leg, arm = [1, -1, -1, 1, 1, -1], [1, -1, -1, 1, -1]
-    index = [*range(6, 12), *range(6), 12, *range(18, 23), *range(13, 18)]
-    joints = index, [*leg, *leg, -1, *arm, *arm]
-    return {
-      "velocity": true,
-      "angular_velocity": axial,
-      "gravity": true,
-      "command": [1, -1, -1],
-      "angles": joints,
-      "speeds": joints,
-      "action": joints,
-      "clock": [-1, -1],
-    }
+    """Exchange the limbs at the left and the right, half a step later."""
+    return {**super().symmetry(), "clock": [-1, -1]}

@@ -31,7 +31,6 @@ PPO: dict[str, object] = {
 class Config(arm.Config):
   """Settings of the cube stack."""
 
-  episode_steps: int = option(100, "control steps until the time limit", low=1)
   control: arm.Control = option(arm.Control.osc, "what actions move: the joints' targets, the grasp point")
   osc_turn: float = option(0.3, "largest angle about each axis to which it is pulled", "rad", low=0)
   start_spread: float = option(0.15, "largest offset of a cube at the start, along x and y", "m", low=0)

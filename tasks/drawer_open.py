@@ -34,7 +34,6 @@ PPO: dict[str, object] = {
 class Config(arm.Config):
   """Settings of the drawer."""
 
-  episode_steps: int = option(100, "control steps until the time limit", low=1)
   control: arm.Control = option(arm.Control.osc, "what actions move: the joints' targets, the grasp point")
   osc_turn: float = option(0.3, "largest angle about each axis to which it is pulled", "rad", low=0)
   open_distance: float = option(0.39, "way of the drawer at which it is open", "m", low=0)

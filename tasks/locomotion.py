@@ -95,6 +95,7 @@ class Task(base.Task):
   feet: tuple[str, ...]  # touch sensors; with `_velocity` behind its name, the sensor of a foot's velocity
   trunk: str  # the body that falls
   guarded: tuple[str, ...]  # bodies that should not touch anything
+  mirrored: base.Reflection  # what becomes of the joints in a mirror that exchanges left and right
   config: Config
 
   @classmethod
@@ -140,15 +141,13 @@ class Task(base.Task):
   def build(self) -> None:
     """In training, give each environment a ground and a trunk of its own; drawn once, they cost nothing."""
     config = self.config
-    differences = randomize.Randomization(
+    randomize.Randomization(
       self,
       {
         "friction": randomize.friction(config.friction_min, config.friction_max),
         "trunk": randomize.mass(1 - config.trunk_mass, 1 + config.trunk_mass, self.chest),
       },
-    )
-    for name, value in differences.draw().items():
-      getattr(self.sim, name).copy_(value)
+    ).apply()
 
   def initial_state(self) -> dict[str, Tensor]:
     """Start near the home pose, in slight motion, with a new command and a new delay."""
@@ -264,6 +263,12 @@ class Task(base.Task):
   def metrics(self) -> dict[str, Tensor]:
     """Log how far speed [m/s] and turning [rad/s] are from a command that has settled."""
     return {"velocity_error": self.errors[:, 0], "yaw_error": self.errors[:, 1]}
+
+  def symmetry(self) -> Mapping[str, base.Reflection]:
+    """Exchange the limbs at the left and the right."""
+    true, axial = [1, -1, 1], [-1, 1, -1]  # a velocity or direction; an angular velocity
+    signs = {"velocity": true, "angular_velocity": axial, "gravity": true, "command": [1, -1, -1]}
+    return signs | dict.fromkeys(("angles", "speeds", "action"), self.mirrored)
 
   # ---- what the robot does ----
 

@@ -28,7 +28,6 @@ PPO: dict[str, object] = {
 class Config(arm.Config):
   """Settings of the peg; the reward of a step is at most the sum of the weights."""
 
-  episode_steps: int = option(100, "control steps until the time limit", low=1)
   control: arm.Control = option(arm.Control.osc, "what actions move: the joints' targets, the grasp point")
   osc_turn: float = option(0.3, "largest angle about each axis to which it is pulled", "rad", low=0)
   start_angle: float = option(0.1, "largest offset of the first and last joint at the start", "rad", low=0)

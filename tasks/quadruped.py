@@ -3,7 +3,6 @@
 Commands, rewards and randomisation follow published tasks of its kind, see `tasks/locomotion.py`.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tasks import base, locomotion
@@ -26,18 +25,5 @@ class Task(locomotion.Task):
   feet = tuple(f"{leg}_foot" for leg in LEGS)
   trunk = "trunk"
   guarded = tuple(f"{leg}_{part}" for leg in LEGS for part in ("hip", "thigh"))
+  mirrored = [*range(3, 6), *range(3), *range(9, 12), *range(6, 9)], [-1, 1, 1] * 4  # hips turn the other way
   config: Config
-
-  def symmetry(self) -> Mapping[str, base.Reflection]:
-    """Exchange the legs at the left and the right; hips turn the other way."""
-    true, axial = [1, -1, 1], [-1, 1, -1]  # a velocity or direction; an angular velocity
-    joints = [*range(3, 6), *range(3), *range(9, 12), *range(6, 9)], [-1, 1, 1] * 4
-    return {
-      "velocity": true,
-      "angular_velocity": axial,
-      "gravity": true,
-      "command": [1, -1, -1],
-      "angles": joints,
-      "speeds": joints,
-      "action": joints,
-    }

@@ -73,15 +73,13 @@ class Task(base.Task):
     self.waits = self.buffer()  # time until it may move [s]
     self.last_action = self.buffer(12)
     self.change = self.buffer(12)  # of the action, from the step before to this one
-    differences = randomize.Randomization(
+    randomize.Randomization(
       self,
       {
         "friction": randomize.friction(config.friction_min, config.friction_max),
         "trunk": randomize.mass(1 - config.trunk_mass, 1 + config.trunk_mass, self.trunk),
       },
-    )
-    for name, value in differences.draw().items():
-      getattr(self.sim, name).copy_(value)
+    ).apply()
 
   def initial_state(self) -> dict[str, Tensor]:
     """Start in the air in any orientation, with any angles; in training, sometimes at home."""

@@ -1,8 +1,8 @@
 """Randomisation: environments whose robots differ, each drawn from what the model's file says.
 
 A task names the fields in `vary`, makes a `Randomization` in `setup`, and adds `draw()` to its
-`initial_state` for another robot in each episode, or passes it to `every` for changes within one. Outside of
-training all robots are the file's.
+`initial_state` for another robot in each episode, or passes it to `every` for changes within one. `apply()`
+in `setup` draws once, for good. Outside of training all robots are the file's.
 """
 
 import math
@@ -120,6 +120,11 @@ class Randomization:
       for effect in draw.effects:
         effect.apply(fields, drawn)
     return fields
+
+  def apply(self) -> None:
+    """Draw once, for good: numbers that no episode changes cost nothing in a step."""
+    for name, value in self.draw().items():
+      getattr(self._task.sim, name).copy_(value)
 
   def _numbers(self, purpose: str, draw: Draw, field: Tensor) -> Tensor:
     """Return one number per environment [num_envs], or one for each element of the part."""

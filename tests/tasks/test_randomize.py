@@ -134,3 +134,12 @@ def test_a_draw_at_intervals_changes_the_physics_within_an_episode():
   task.reset()
   task.step(torch.zeros(8, 8))
   assert task.sim.geom_friction[..., 0].max() < 0.2
+
+
+def test_what_is_applied_holds_for_good():
+  task, randomization = made({"all": randomize.friction(0.1, 0.2)}, num_envs=8)
+  randomization.apply()
+  drawn = task.sim.geom_friction[:, 0, 0].clone()
+  assert drawn.max() < 0.2
+  task.reset()
+  assert task.sim.geom_friction[:, 0, 0].equal(drawn)
