@@ -21,6 +21,7 @@ from gpurobot.config import (
 )
 from gpurobot.distributed import World
 
+HELP = ("--help", "-h")
 USAGE = """usage: {program} [key=value ...]
 
 Settings, their defaults and meaning:
@@ -40,7 +41,7 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[Config, ModuleType
 
 
 def _parse(argv: list[str], load: Load, world: World) -> tuple[Config, ModuleType]:
-  words = [word for word in argv if word not in ("--help", "-h")]
+  words = [word for word in argv if word not in HELP]
   early = {key: value for key, _, value in (word.partition("=") for word in words)}
   saved: dict[str, Any] = {}
   if early.get("resume"):

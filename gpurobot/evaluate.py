@@ -7,42 +7,26 @@ ones, so short episodes do not count more often than long ones.
 import dataclasses
 import math
 import sys
-from enum import StrEnum
 
 import torch
 
-import tasks
-from gpurobot import checkpoint, cli
-from gpurobot.config import Config, ConfigError, assign, defaults, leaves, option, pairs
-from gpurobot.distributed import World
+from gpurobot.config import option
 from gpurobot.env import VecEnv
 from gpurobot.gymnasium_env import GymnasiumEnv
 from gpurobot.policy import Policy
-from gpurobot.random import Random
-from physics.parity import MujocoSimulation
-
-
-class Engine(StrEnum):
-  """What simulates the policy's world."""
-
-  own = "own"
-  mujoco = "mujoco"
-  gymnasium = "gymnasium"
+from gpurobot.trained import Engine, Program, load, start
 
 
 @dataclasses.dataclass
-class Evaluation:
+class Evaluation(Program):
   """Settings of an evaluation."""
 
-  checkpoint: str | None = option(None, "run folder or .pt file of the policy")
   episodes: int = option(100, "episodes to average over, rounded up to a multiple of num_envs", low=1)
   engine: Engine = option(
     Engine.own,
     "own; mujoco: MuJoCo C in float64 on the same model; gymnasium: a gym/* task's unmodified environment",
   )
   num_envs: int | None = option(None, "environments side by side; default: one for each episode", low=1)
-  seed: int = option(0, "of the episodes' starts", low=0)
-  device: str = option("cpu", "cpu, cuda or cuda:<index>")
 
 
 @dataclasses.dataclass
@@ -89,46 +73,14 @@ def run(env: VecEnv | GymnasiumEnv, policy: Policy, rounds: int) -> Result:
 
 def evaluate(settings: Evaluation) -> Result:
   """Return the statistics of a checkpoint's policy; raise ConfigError or CheckpointError on bad settings."""
-  if settings.checkpoint is None:
-    raise ConfigError("checkpoint=<run folder or .pt file> is missing")
-  device = World().device(settings.device)
-  saved = checkpoint.read(settings.checkpoint, device)
-  module = tasks.load(saved["config"]["task"])
-  config: Config = assign(defaults(module), saved["config"])
   num_envs = settings.num_envs or settings.episodes
-  env = _make_env(settings, config, num_envs, device)
-  policy = Policy(saved["learner"], config.ppo, num_envs, env.device)
-  return run(env, policy, -(-settings.episodes // num_envs))
+  trained = load(settings, num_envs, settings.engine)
+  return run(trained.env, trained.policy, -(-settings.episodes // num_envs))
 
 
-def _make_env(
-  settings: Evaluation, config: Config, num_envs: int, device: torch.device
-) -> VecEnv | GymnasiumEnv:
-  """Return the environments of a run's configuration, in the engine asked for."""
-  if settings.engine is Engine.gymnasium:
-    try:
-      return GymnasiumEnv(config.task, num_envs, settings.seed)
-    except ValueError as error:
-      raise ConfigError(str(error)) from error
-  kind, simulation = tasks.load(config.task).Task, None
-  if settings.engine is Engine.mujoco:
-    simulation = MujocoSimulation(kind.make_model(config.env), num_envs, kind.outputs)
-  random = Random(settings.seed, num_envs, 0, device)
-  env: VecEnv = kind(config.env, num_envs, device, random=random, training=False, simulation=simulation)
-  return env
-
-
-def main(argv: list[str]) -> None:
+def show(settings: Evaluation) -> None:
   """Print the result as `name: value` lines."""
-  settings = Evaluation()
-  if {"--help", "-h"} & set(argv):
-    print(cli.describe(settings, "python -m gpurobot.evaluate"))
-    return
-  try:
-    settings = assign(settings, pairs(argv, leaves(settings)))
-    result = evaluate(settings)
-  except (ConfigError, checkpoint.CheckpointError) as error:
-    cli.fail(str(error), World())
+  result = evaluate(settings)
   count = len(result.returns)
   interval = 1.96 * float(result.returns.std()) / math.sqrt(count) if count > 1 else math.nan
   print(f"episodes: {count}")
@@ -139,6 +91,11 @@ def main(argv: list[str]) -> None:
     print(f"success: {result.success:.6g}")
   for name, value in result.metrics.items():
     print(f"{name}: {value:.6g}")
+
+
+def main(argv: list[str]) -> None:
+  """Evaluate as the words say."""
+  start(Evaluation(), "python -m gpurobot.evaluate", argv, show)
 
 
 if __name__ == "__main__":

@@ -250,7 +250,7 @@ def report(rows: list[dict[str, Any]], folder: Path, console: Console) -> None:
 
 def main(argv: list[str]) -> None:
   """Run what is not finished yet, then compare all; status 1 where a run failed."""
-  if {"--help", "-h"} & set(argv):
+  if set(cli.HELP) & set(argv):
     print(cli.describe(Sweep(), "python -m gpurobot.sweep") + HELP)
     return
   try:

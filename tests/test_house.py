@@ -41,7 +41,7 @@ PARTS = {"tasks.config", "tasks.event", "tasks.names", "tasks.observation"}  # o
 # What a file may import beside the standard library; the first pattern that matches its path counts.
 IMPORTS = {
   r"train\.py": {"gpurobot", "tasks", "torch"},
-  r"gpurobot/(doctor|evaluate|export|play|record|replay|sweep)\.py": {
+  r"gpurobot/(doctor|evaluate|export|play|record|replay|sweep|trained)\.py": {
     *TRAINER,
     *PACKAGES,
     "gymnasium",

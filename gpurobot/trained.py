@@ -1,0 +1,108 @@
+"""A trained policy and a world to act in: what the programs that use a checkpoint begin with."""
+
+import dataclasses
+import typing
+from collections.abc import Callable
+from enum import StrEnum
+
+import torch
+
+import tasks
+from gpurobot import checkpoint, cli
+from gpurobot.config import Config, ConfigError, assign, defaults, leaves, option, pairs
+from gpurobot.distributed import World
+from gpurobot.env import VecEnv
+from gpurobot.gymnasium_env import GymnasiumEnv
+from gpurobot.policy import Policy
+from gpurobot.random import Random
+from physics.parity import MujocoSimulation
+
+
+class Engine(StrEnum):
+  """What simulates the policy's world."""
+
+  own = "own"
+  mujoco = "mujoco"
+  gymnasium = "gymnasium"
+
+
+@dataclasses.dataclass
+class Program:
+  """What every program about a trained policy can be told."""
+
+  checkpoint: str | None = option(None, "run folder or .pt file of the policy")
+  seed: int = option(0, "of the episodes' starts", low=0)
+  device: str = option("cpu", "cpu, cuda or cuda:<index>")
+  debug: bool = option(False, "show where in the program a mistake was found")
+  env: typing.Any = option(None, "the task's settings, as trained: env.<key>=<value> changes one")
+
+
+@dataclasses.dataclass(frozen=True)
+class Trained:
+  """A policy, the settings of its training, and environments for it."""
+
+  config: Config
+  env: VecEnv | GymnasiumEnv
+  policy: Policy
+
+
+P = typing.TypeVar("P", bound=Program)
+
+
+def start(settings: P, name: str, argv: list[str], run: Callable[[P], None]) -> None:
+  """Run a program called `name` with its settings and `key=value` words, or print its help.
+
+  A mistake in them ends it with one line on standard error and status 2.
+  """
+  try:
+    settings = dataclasses.replace(settings, debug="debug=true" in argv)
+    settings = parse(settings, [word for word in argv if word not in cli.HELP])
+    if set(cli.HELP) & set(argv):
+      print(cli.describe(settings, name))
+    else:
+      run(settings)
+  except (ImportError, ValueError) as error:
+    if settings.debug:
+      raise
+    cli.fail(str(error), World())
+
+
+def parse(settings: P, words: list[str]) -> P:
+  """Return settings with words set, the task's own among them; raise ConfigError or CheckpointError."""
+  place = dict(word.split("=", 1) for word in words if "=" in word).get("checkpoint")
+  if place:
+    settings = dataclasses.replace(settings, env=read(place)[0].env)
+  return assign(settings, pairs(words, leaves(settings)))
+
+
+def read(place: str | None, device: str = "cpu") -> tuple[Config, dict[str, typing.Any]]:
+  """Return a checkpoint's settings and content; raise ConfigError or CheckpointError where there is none."""
+  if place is None:
+    raise ConfigError("checkpoint=<run folder or .pt file> is missing")
+  saved = checkpoint.read(place, device)
+  return assign(defaults(tasks.load(saved["config"]["task"])), saved["config"]), saved
+
+
+def load(settings: Program, num_envs: int, engine: Engine = Engine.own) -> Trained:
+  """Return the policy and `num_envs` environments as they are outside of training, in the engine asked for.
+
+  Raises ConfigError or CheckpointError where checkpoint, device or engine do not fit.
+  """
+  device = World().device(settings.device)
+  config, saved = read(settings.checkpoint, str(device))
+  config = dataclasses.replace(config, env=settings.env or config.env)
+  env = _make_env(config, num_envs, settings.seed, device, engine)
+  return Trained(config, env, Policy(saved["learner"], config.ppo, num_envs, env.device))
+
+
+def _make_env(
+  config: Config, num_envs: int, seed: int, device: torch.device, engine: Engine
+) -> VecEnv | GymnasiumEnv:
+  if engine is Engine.gymnasium:
+    return GymnasiumEnv(config.task, num_envs, seed)
+  kind, simulation = tasks.load(config.task).Task, None
+  if engine is Engine.mujoco:
+    simulation = MujocoSimulation(kind.make_model(config.env), num_envs, kind.outputs)
+  random = Random(seed, num_envs, 0, device)
+  env: VecEnv = kind(config.env, num_envs, device, random=random, training=False, simulation=simulation)
+  return env

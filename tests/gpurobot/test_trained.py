@@ -1,0 +1,45 @@
+import pytest
+
+import train
+from gpurobot import cli, trained
+from gpurobot.config import ConfigError
+from tests.gpurobot import toy
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("run")
+  train.main([f"task={toy.__file__}", f"run_dir={folder}", "max_iterations=1", "env.episode_steps=7"])
+  return folder
+
+
+def test_a_policy_acts_in_the_world_it_was_trained_in(folder):
+  found = trained.load(trained.Program(checkpoint=str(folder)), 3)
+  assert found.env.num_envs == 3
+  assert found.env.max_episode_steps == 7
+
+
+def test_words_change_that_world(folder):
+  settings = trained.parse(trained.Program(), [f"checkpoint={folder}", "env.episode_steps=9"])
+  assert trained.load(settings, 3).env.max_episode_steps == 9
+  with pytest.raises(ConfigError, match=r"the nearest is 'env[.]episode_steps'"):
+    trained.parse(trained.Program(), [f"checkpoint={folder}", "env.episode_step=9"])
+
+
+@pytest.mark.parametrize("word", cli.HELP)
+def test_help_shows_the_settings_of_the_checkpoint_s_task(folder, word, capsys):
+  trained.start(trained.Program(), "show", [f"checkpoint={folder}", word], pytest.fail)
+  printed = capsys.readouterr().out
+  assert printed.startswith("usage: show [key=value ...]")
+  assert "env.episode_steps=7" in printed
+
+
+def test_a_mistake_is_one_line_but_for_debug(capsys):
+  def stumble(settings):
+    raise ValueError("the arm is missing")
+
+  with pytest.raises(SystemExit):
+    trained.start(trained.Program(), "show", [], stumble)
+  assert capsys.readouterr().err == "error: the arm is missing\n"
+  with pytest.raises(ValueError, match="the arm is missing"):
+    trained.start(trained.Program(), "show", ["debug=true"], stumble)
