@@ -115,12 +115,12 @@ def _success(level: float, minutes: float) -> Goal:
 
 def _gym(name: str, level: float) -> Curve:
   """Return the curve of a task that Gymnasium's own environment judges."""
-  return Curve(f"gym/{name}-v5", 20 * MINUTE, (_return(level, 20),), seeds=(0,), engine="gymnasium")
+  return Curve(f"gym/{name}-v5", 10 * MINUTE, (_return(level, 20),), seeds=(0,), engine="gymnasium")
 
 
 def _long(task: str, *goals: Goal, shown: str) -> Curve:
-  """Return a curve of 40 minutes."""
-  return Curve(task, 40 * MINUTE, goals, seeds=(0,), shown=shown)
+  """Return a curve of half an hour."""
+  return Curve(task, 30 * MINUTE, goals, seeds=(0,), shown=shown)
 
 
 MINUTE = 60.0
@@ -139,14 +139,14 @@ CURVES = (
     shown="velocity_error",
   ),
   _long("quadruped_rough", Goal("terrain_level", 3, 45 * MINUTE), shown="terrain_level"),
-  Curve("quadruped_getup", 5 * MINUTE, (), seeds=(0,), shown="success"),
+  Curve("quadruped_getup", 4 * MINUTE, (), shown="success"),
   _long("biped", shown="velocity_error"),
-  Curve("humanoid_mimic", 8 * MINUTE, (), seeds=(0,), shown="success"),
+  Curve("humanoid_mimic", 5 * MINUTE, (), shown="success"),
   Curve("arm_reach", 1.5 * MINUTE, (_success(0.95, 5),), shown="success"),
-  Curve("cube_lift", 5 * MINUTE, (_success(0.9, 15),), seeds=(0,), shown="success"),
+  Curve("cube_lift", 3 * MINUTE, (_success(0.9, 15),), shown="success"),
   _long("cube_stack", shown="success"),
-  Curve("drawer_open", 4 * MINUTE, (), seeds=(0,), shown="success"),
-  Curve("peg_insert", 4 * MINUTE, (), seeds=(0,), shown="success"),
+  Curve("drawer_open", 3 * MINUTE, (), shown="success"),
+  Curve("peg_insert", 3 * MINUTE, (), shown="success"),
   _long("hand_cube", shown="consecutive_successes"),
   _gym("HalfCheetah", 6000),
   _gym("Hopper", 2500),

@@ -39,6 +39,8 @@ class Config(locomotion.Config):
   stance: float = option(0.55, "share of that time in which the foot stands", low=0, high=1)
   swing_height: float = option(0.1, "height of a foot's site in the middle of its swing", "m", low=0)
   fall_height: float = option(0.5, "height of the pelvis below which the robot has fallen", "m")
+  reward_velocity: float = option(2.0, "weight of following the commanded velocity")
+  reward_turn: float = option(1.5, "weight of following the commanded rate of turning")
   reward_effort: float = option(-1e-5, "weight of the summed squared torques", "1/(N m)^2")
   reward_pose: float = option(
     -0.3, "weight of the squared angles of hips (roll, yaw), waist, arms", "1/rad^2"
