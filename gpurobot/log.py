@@ -65,7 +65,7 @@ class Log:
     self._forget_later_rows()
     plain = to_dict(self.config)
     self._board = Board(self.folder, self.learner.steps)
-    self._board.write_text("config", [f"{key}={value}" for key, value in plain.items()], self.learner.steps)
+    self._board.write_config(plain, self.learner.steps)
     (self.folder / "config.json").write_text(json.dumps(plain, indent=2) + "\n")
     self.console = Console(highlight=False)
     self.console.print(self.learner.describe(), soft_wrap=True)

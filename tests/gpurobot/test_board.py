@@ -1,8 +1,12 @@
 import math
+import re
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.plugins.custom_scalar.layout_pb2 import Layout
+from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
+from gpurobot import metrics
 from gpurobot.board import Board
 
 
@@ -30,12 +34,34 @@ def test_what_is_not_finite_is_left_out(tmp_path, number):
   assert read(tmp_path).Tags()["scalars"] == ["policy/kl"]
 
 
-def test_a_text_is_shown_as_it_is(tmp_path):
+def test_settings_are_a_text_and_comparable_with_those_of_other_runs(tmp_path):
   board = Board(tmp_path, 0)
-  board.write_text("config", ["seed=0", "ppo.gamma=0.99"], 0)
+  board.write_config({"seed": 3, "ppo.hidden": [64, 64], "threads": None}, 0)
   board.close()
-  (event,) = read(tmp_path).Tensors("config/text_summary")
-  assert event.tensor_proto.string_val == [b"    seed=0\n    ppo.gamma=0.99"]
+  found = read(tmp_path)
+  (event,) = found.Tensors("config/text_summary")
+  assert event.tensor_proto.string_val == [b"    seed=3\n    ppo.hidden=[64, 64]\n    threads=None"]
+  start = HParamsPluginData.FromString(found.PluginTagToContent("hparams")["_hparams_/session_start_info"])
+  values = start.session_start_info.hparams
+  assert values["seed"].number_value == 3
+  assert values["ppo.hidden"].string_value == "[64, 64]"
+  experiment = HParamsPluginData.FromString(found.PluginTagToContent("hparams")["_hparams_/experiment"])
+  tags = [info.name.tag for info in experiment.experiment.metric_infos]
+  assert tags == [metrics.find(column).tag for column in ("return", "length", "success", "steps_per_second")]
+
+
+def test_terms_of_the_reward_share_a_chart(tmp_path):
+  Board(tmp_path, 0).close()
+  (event,) = read(tmp_path).Tensors("custom_scalars__config__")
+  [category] = Layout.FromString(event.tensor_proto.string_val[0]).category
+  patterns = {chart.title: chart.multiline.tag[0] for chart in category.chart}
+  columns = ("reward/progress", "reward/minor", "reward/min", "reward/max", "policy_loss", "time/physics")
+  tags = [metrics.find(column).tag for column in columns]
+  assert {title: [tag for tag in tags if re.fullmatch(found, tag)] for title, found in patterns.items()} == {
+    "terms of the reward": ["reward/progress", "reward/minor"],
+    "losses": ["loss/policy"],
+    "shares of the time": ["time/physics"],
+  }
 
 
 def test_events_after_the_step_at_which_a_run_is_resumed_are_hidden(tmp_path):
