@@ -36,6 +36,10 @@ class States:
   def __len__(self) -> int:
     return len(self.qpos)
 
+  def __getitem__(self, rows: Any) -> "States":
+    """Return some of them, chosen as rows of an array are."""
+    return States(**{name: values[rows] for name, values in self.parts()})
+
   def parts(self) -> Iterator[tuple[str, Floats]]:
     """Yield name and values of all that is given."""
     for field in dataclasses.fields(self):
