@@ -176,6 +176,7 @@ class Config:
   )
   compile: Switch = option(Switch.auto, "torch.compile for network and loss; auto: on CUDA")
   graphs: Switch = option(Switch.auto, "CUDA graphs around rollout and update; auto: where there is CUDA")
+  debug: bool = option(False, "show where in the program a mistake was found")
   ppo: PPO = dataclasses.field(default_factory=PPO)
   env: Any = option(None, "the task's own Config")
 
