@@ -96,6 +96,7 @@ class Simulation:
     self._derive = Launcher(program, self.device, groups, pool, self.threads) if program else None
     self._derived_at = -1  # version of the parameters that the derived ones follow from
     self._recorded: dict[Parameters, list[wp.Launch]] = {}
+    self._schedules: dict[int, torch.Tensor] = {}  # controls of each of so many time steps
 
   def __repr__(self) -> str:
     where = f"{self.threads} threads" if self.device.type == "cpu" else str(self.device)
@@ -104,7 +105,8 @@ class Simulation:
   @property
   def bytes_per_env(self) -> int:
     """Memory of one environment [bytes]: state, outputs, controls, parameters."""
-    return sum(len(rows) * rows.element_size() for rows in (self._memory, self._controls, self._parameters))
+    rows = (self._memory, self._controls, self._parameters, *self._schedules.values())
+    return sum(len(part) * part.element_size() for part in rows)
 
   def step(self, substeps: int = 1, ctrl: torch.Tensor | None = None) -> None:
     """Advance all environments by `substeps` time steps in one launch.
@@ -114,14 +116,16 @@ class Simulation:
       ctrl: [num_envs, substeps, nu] one control per substep; None: `self.ctrl` is held.
     """
     if ctrl is None:
-      self._launch((substeps, 0, 1))
+      self._launch((substeps, 0, 1), self._controls)
       return
     nu = self.model.nu
     if ctrl.shape != (self.num_envs, substeps, nu):
       raise ValueError(f"ctrl has shape {tuple(ctrl.shape)}, expected {(self.num_envs, substeps, nu)}")
-    controls = torch.zeros(substeps * nu, self._memory.shape[1], device=self.device)
+    if substeps not in self._schedules:
+      self._schedules[substeps] = torch.zeros(substeps * nu, self._memory.shape[1], device=self.device)
+    controls = self._schedules[substeps]
     controls[:, : self.num_envs] = ctrl.reshape(self.num_envs, -1).T
-    self._run(self._step.record((substeps, nu, 1), [self._memory, controls, self._parameters]))
+    self._launch((substeps, nu, 1), controls)
     self.ctrl[:] = ctrl[:, -1]
 
   def forward(self, mask: torch.Tensor | None = None) -> None:
@@ -130,7 +134,7 @@ class Simulation:
     if mask is not None:
       selected.zero_()
       selected[: self.num_envs] = mask
-    self._launch((1, 0, 0))
+    self._launch((1, 0, 0), self._controls)
     if mask is not None:
       selected.fill_(1.0)
 
@@ -171,19 +175,17 @@ class Simulation:
       rows = self._memory.view(torch.int32)[block.start : block.start + 1, : self.num_envs].T
     return rows.unflatten(1, block.shape) if block.shape else rows[:, 0]
 
-  def _launch(self, parameters: Parameters) -> None:
-    """Launch the kernel on the simulation's own controls."""
-    if parameters not in self._recorded:
-      arrays = [self._memory, self._controls, self._parameters]
-      self._recorded[parameters] = self._step.record(parameters, arrays)
-    self._run(self._recorded[parameters])
+  def _launch(self, parameters: Parameters, controls: torch.Tensor) -> None:
+    """Run the kernel, after what follows from varied fields that were written since the last time.
 
-  def _run(self, launches: list[wp.Launch]) -> None:
-    """Run a step's launches, after what follows from parameters that were written since the last time."""
+    controls are the same tensor in every call with the same parameters: launches are recorded once.
+    """
     if self._derive and self._parameters._version != self._derived_at:
       self._derive.run(self._derive.record((0, 0, 0), [self._memory, self._controls, self._parameters]))
       self._derived_at = self._parameters._version
-    self._step.run(launches)
+    if parameters not in self._recorded:
+      self._recorded[parameters] = self._step.record(parameters, [self._memory, controls, self._parameters])
+    self._step.run(self._recorded[parameters])
 
 
 @lru_cache(maxsize=2)

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from physics import DEFAULT_OUTPUTS, Simulation, load_model
+from physics.launcher import Launcher
 from physics.layout import COUNTERS
 from physics.parity import random_states
 from tests.physics.conftest import load
@@ -97,13 +98,26 @@ def test_substeps_in_one_launch_are_steps_in_many(model):
 
 
 def test_controls_of_a_step_follow_the_substeps(model):
-  controls = torch.randn(20, 4, model.nu, generator=torch.Generator().manual_seed(0))
+  twice = torch.randn(2, 20, 4, model.nu, generator=torch.Generator().manual_seed(0))
   together, apart = started(model, 20), started(model, 20)
-  together.step(4, controls)
-  for substep in range(4):
-    apart.ctrl[:] = controls[:, substep]
-    apart.step()
-  assert_same_bits(fields(together), fields(apart) | {"overflow": together.overflow})
+  for controls in twice:
+    together.step(4, controls)
+    for substep in range(4):
+      apart.ctrl[:] = controls[:, substep]
+      apart.step()
+    assert_same_bits(fields(together), fields(apart) | {"overflow": together.overflow})
+
+
+def test_a_step_is_recorded_once(model, monkeypatch):
+  simulation = started(model, 20)
+  controls = torch.zeros(20, 4, model.nu)
+  simulation.step(4, controls)
+  simulation.step(4)
+  size = simulation.bytes_per_env
+  monkeypatch.setattr(Launcher, "record", None)
+  simulation.step(4, controls)
+  simulation.step(4)
+  assert simulation.bytes_per_env == size
 
 
 def test_refuses_controls_of_the_wrong_shape(model):
