@@ -7,12 +7,19 @@ import torch
 from torch import Tensor
 
 from gpurobot.config import PPO
+from gpurobot.distribution import Distribution
 from gpurobot.network import ActorCritic, resolve
 from gpurobot.normalize import Observations
+from gpurobot.random import Random
 
 
 class Policy:
-  """The policy of a checkpoint without noise, with a memory of `num_envs` environments if it has one."""
+  """The policy of a checkpoint, with a memory of `num_envs` environments if it has one.
+
+  It acts without noise unless `random` is there to draw its actions with.
+  """
+
+  random: Random | None = None
 
   def __init__(self, saved: Mapping[str, Any], ppo: PPO, num_envs: int, device: torch.device) -> None:
     """Rebuild network and moments from the "learner" part of a checkpoint."""
@@ -31,7 +38,16 @@ class Policy:
 
     restart [num_envs] bool: where an episode starts with these observations.
     """
+    policy = self.distribution(obs, restart)
+    if self.random is None:
+      return policy.action(policy.mode()).squeeze(0)
+    self.random.advance()
+    return policy.action(policy.sample(self.random)).squeeze(0)
+
+  @torch.no_grad()
+  def distribution(self, obs: Mapping[str, Tensor], restart: Tensor) -> Distribution:
+    """Return what the policy says of observation groups, [1, num_envs]; its memory moves on."""
     batch = {group: x.unsqueeze(0) for group, x in self.observations(obs).items()}
     policy, state = self.network.act(batch, self._state, restart.unsqueeze(0))
     self._state[:, : state.shape[1]] = state
-    return policy.action(policy.mode()).squeeze(0)
+    return policy

@@ -1,7 +1,10 @@
+import math
+
 import pytest
 import torch
 from tensordict import TensorDict
 
+import tasks
 import train
 from gpurobot import evaluate
 from gpurobot.env import VecEnv
@@ -25,19 +28,70 @@ class Counting:
     self.age.masked_fill_(ended, 0)
     flags = {"terminated": ended, "truncated": torch.zeros_like(ended), "valid": torch.ones_like(ended)}
     metrics, success = {"index": torch.arange(3.0)}, ended & (torch.arange(3) == 2)
-    obs = {"policy": torch.zeros(3, 1)}
-    return TensorDict(
-      {"obs": obs, "reward": torch.ones(3), "metrics": metrics, "success": success, **flags}, [3]
-    )
+    terms = {"half": torch.full([3], 0.5), "index": torch.arange(3.0)}
+    step = {"obs": {"policy": torch.zeros(3, 1)}, "reward": torch.ones(3), "reward_terms": terms}
+    return TensorDict(step | {"metrics": metrics, "success": success, **flags}, [3])
+
+
+def act(*_):
+  return torch.zeros(3, 1)
 
 
 @pytest.mark.parametrize("rounds", [1, 4])
 def test_short_episodes_count_no_more_than_long_ones(rounds):
-  result = evaluate.run(Counting(), lambda *_: torch.zeros(3, 1), rounds)
-  assert sorted(result.returns.tolist()) == sorted([1.0, 2.0, 3.0] * rounds)
-  assert result.lengths.tolist() == result.returns.tolist()
-  assert result.success == pytest.approx(1 / 3)
-  assert result.metrics["index"] == pytest.approx((0 * 1 + 1 * 2 + 2 * 3) / 6)
+  found = evaluate.run(Counting(), act, rounds)
+  returns = found["return"].value + found["return"].deviations
+  assert sorted(returns.tolist()) == sorted([1.0, 2.0, 3.0] * rounds)
+  assert found["length"].value == found["return"].value == 2
+  assert found["return/half"].value == pytest.approx(1)
+  assert found["return/index"].value == pytest.approx((0 * 1 + 1 * 2 + 2 * 3) / 3)
+  assert found["success"].value == pytest.approx(1 / 3)
+  assert found["index"].value == pytest.approx((0 * 1 + 1 * 2 + 2 * 3) / 6)
+
+
+def test_what_diverged_counts_up_to_there():
+  class Diverging(Counting):
+    def step(self, action):
+      step = super().step(action)
+      step["valid"] = ~step["terminated"]
+      step["terminated"] &= False
+      step["reward"][~step["valid"]] = torch.nan
+      return step
+
+  found = evaluate.run(Diverging(), act, 1)
+  assert found["diverged"].value == 1
+  assert found["return"].value == pytest.approx((0 + 1 + 2) / 3)
+
+
+def test_an_interval_holds_the_truth_19_times_in_20():
+  generator = torch.Generator().manual_seed(0)
+  hits = 0
+  for _ in range(1000):
+    counts = torch.randint(1, 9, (60,), generator=generator).double()
+    sums = counts * 3 + counts.sqrt() * torch.randn(60, generator=generator)
+    figure = evaluate.Figure.mean(sums, counts)
+    hits += abs(figure.value - 3) < figure.interval
+  assert 930 <= hits <= 965
+
+
+def test_a_share_of_all_or_nothing_is_not_certain():
+  assert evaluate.Figure.share(torch.ones(100)).interval == pytest.approx(0.037, abs=5e-4)  # Wilson: 0.963
+  half = torch.arange(100) % 2.0
+  assert evaluate.Figure.share(half).interval == pytest.approx(0.098, abs=1e-3)  # 1.96 sqrt(p (1 - p) / n)
+  both = evaluate.Figure.share(half) - evaluate.Figure.share(half)
+  assert (both.value, both.interval) == (0, pytest.approx(0.037, abs=5e-4))
+
+
+def test_a_difference_is_taken_pair_by_pair():
+  start = torch.randn(50, dtype=torch.float64)
+  one = torch.ones_like(start)
+  gap = evaluate.Figure.mean(start + 0.5, one) - evaluate.Figure.mean(start, one)
+  assert gap.value == pytest.approx(0.5)
+  assert gap.interval < 1e-12
+
+
+def test_one_episode_has_no_interval():
+  assert math.isnan(evaluate.Figure.mean(torch.ones(1), torch.ones(1)).interval)
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +114,7 @@ def test_a_run_folder_is_evaluated(trained, capsys):
   assert found["length"] == 20
   assert -8 < found["return"] < 0
   assert 0 < found["return_interval_95"] < 1
+  assert found["return/distance"] == found["return"]
   assert found["speed"] > 0
   assert "success" not in found
   evaluate.main([f"checkpoint={trained}", "episodes=40", "num_envs=16"])
@@ -67,28 +122,24 @@ def test_a_run_folder_is_evaluated(trained, capsys):
 
 
 def test_the_policy_is_better_without_noise(trained, capsys):
-  evaluate.main([f"checkpoint={trained}", "seed=1"])
-  found = lines(capsys)
-  random = Random(1, 100)
-  env = toy.Task(toy.Config(), 100, random=random, training=False)
-  noise = evaluate.run(env, lambda *_: torch.randn(100, 2), 1)
-  assert found["return"] - found["return_interval_95"] > float(noise.returns.mean())
+  found = {}
+  for sampled in ("false", "true"):
+    evaluate.main([f"checkpoint={trained}", f"sampled={sampled}"])
+    found[sampled] = lines(capsys)
+  worst = found["false"]["return"] - found["false"]["return_interval_95"]
+  assert worst > found["true"]["return"] + found["true"]["return_interval_95"]
 
 
 def test_a_policy_of_gymnasium_s_task_does_as_well_in_gymnasium_itself(tmp_path, capsys):
   words = ["task=gym/InvertedPendulum-v5", "num_envs=64", "threads=1", "max_iterations=3"]
   train.main([*words, f"run_dir={tmp_path}"])
-  found = {}
-  for engine in ("own", "gymnasium"):
-    capsys.readouterr()
-    evaluate.main([f"checkpoint={tmp_path}", "episodes=50", f"engine={engine}"])
-    found[engine] = lines(capsys)
-  own, unmodified = found["own"], found["gymnasium"]
-  assert list(own) == list(unmodified)
-  assert 15 < own["return"] < 1000
-  assert (
-    abs(own["return"] - unmodified["return"]) < own["return_interval_95"] + unmodified["return_interval_95"]
-  )
+  capsys.readouterr()
+  evaluate.main([f"checkpoint={tmp_path}", "episodes=50", "engine=gymnasium", "gap=true"])
+  found = lines(capsys)
+  assert 15 < found["own.return"] < 1000
+  assert found["own.return"] + found["gap.return"] == pytest.approx(found["return"], rel=1e-5)
+  assert abs(found["gap.return"]) < 2 * found["gap.return_interval_95"]
+  assert found["gap.return_interval_95"] < found["own.return_interval_95"] + found["return_interval_95"]
 
 
 def test_gymnasium_is_for_its_own_tasks(trained, capsys):
@@ -99,9 +150,16 @@ def test_gymnasium_is_for_its_own_tasks(trained, capsys):
   assert message.count("\n") == 1
 
 
+def test_dropped_contacts_are_said(trained, capsys, monkeypatch):
+  monkeypatch.setattr(tasks.load(toy.__file__).Task, "counters", lambda self: {"overflow": torch.tensor(7)})
+  evaluate.main([f"checkpoint={trained}", "episodes=1"])
+  assert capsys.readouterr().err == "warning: 7 contacts found no room and were dropped\n"
+
+
 @pytest.mark.parametrize(("words", "message"), [
   ([], "checkpoint=<run folder or .pt file> is missing"),
   (["checkpoint=nowhere"], "no checkpoint at 'nowhere'"),
+  (["gap=true"], "gap=true compares another engine with engine=own: add engine=mujoco"),
   (["engine=mujocco"], "engine=mujocco is not one of own, mujoco, gymnasium; the nearest is 'mujoco'"),
   (["episode=3"], "unknown key 'episode'; the nearest is 'episodes'"),
 ])  # fmt: skip
