@@ -14,20 +14,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-import matplotlib as mpl
-import numpy as np
-from matplotlib import pyplot as plt
-from numpy.typing import NDArray
+from matplotlib.figure import Figure
 
 from benchmarks import cases
-from gpurobot import checkpoint
+from gpurobot import checkpoint, plot
+from gpurobot.plot import Rows
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "curves"
 COLUMNS = ("seed", "threads", "iteration", "steps", "seconds", "steps_per_second", "return", "length")
 # Student's t for a 95 % interval of the mean, by the number of seeds.
 STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}
-Rows = list[dict[str, float]]
 
 
 def place(task: str) -> Path:
@@ -107,26 +104,14 @@ def interval(values: list[float]) -> float:
   return STUDENT[len(values)] * statistics.stdev(values) / math.sqrt(len(values))
 
 
-def band(runs: list[Rows], column: str) -> tuple[NDArray[np.float64], ...]:
-  """Return times [s] on a common grid and the least, mean and largest value of the seeds at each."""
-  times = np.linspace(0, max(rows[-1]["seconds"] for rows in runs), 200)
-  known = [[(row["seconds"], row[column]) for row in rows if np.isfinite(row[column])] for rows in runs]
-  values = np.stack([np.interp(times, *np.array(pairs).T) for pairs in known])
-  return times, values.min(axis=0), values.mean(axis=0), values.max(axis=0)
-
-
 def draw(curve: cases.Curve, runs: list[Rows]) -> None:
   """Draw means over training time, the band of the seeds around them, and the levels to reach."""
-  mpl.use("agg")
   count = len(curve.columns)
-  figure, panels = plt.subplots(
-    1, count, figsize=(7 if count == 1 else 4.5 * count, 4), layout="constrained", squeeze=False
-  )
-  for axes, column in zip(panels[0], curve.columns, strict=True):
-    times, low, mean, high = band(runs, column)
-    if len(runs) > 1:
-      axes.fill_between(times, low, high, alpha=0.25, linewidth=0, label=f"range of {len(runs)} seeds")
-    axes.plot(times, mean, label="mean" if len(runs) > 1 else "one seed")
+  figure = Figure(figsize=(7 if count == 1 else 4.5 * count, 4), layout="constrained")
+  panels = figure.subplots(1, count, squeeze=False)[0]
+  label = f"mean and range of {len(runs)} seeds" if len(runs) > 1 else "one seed"
+  for axes, column in zip(panels, curve.columns, strict=True):
+    plot.draw_curve(axes, label, runs, column)
     goals = [(goal.seconds, goal.level) for goal in curve.goals if goal.column == column]
     if goals:
       axes.scatter(
@@ -136,7 +121,6 @@ def draw(curve: cases.Curve, runs: list[Rows]) -> None:
     axes.grid(alpha=0.3)
     axes.legend()
   figure.savefig(place(curve.task).with_suffix(".png"), dpi=80, metadata={"Software": None})
-  plt.close(figure)
 
 
 def run(words: list[str]) -> None:

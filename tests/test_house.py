@@ -48,6 +48,7 @@ IMPORTS = {
     "numpy",
   },
   r"gpurobot/board\.py": {*TRAINER, "tensorboard"},
+  r"gpurobot/plot\.py": {*TRAINER, "matplotlib", "numpy"},
   r"gpurobot/gymnasium_env\.py": {*TRAINER, "gymnasium", "numpy"},
   r"gpurobot/.*": TRAINER,
   r"tasks/__init__\.py": {"tasks"},

@@ -43,13 +43,6 @@ def test_what_is_kept_can_be_read_again(tmp_path, monkeypatch):
   assert (tmp_path / "gym-Ant-v5.png").exists()
 
 
-def test_the_band_has_the_seeds_within():
-  other = [row | {"return": row["return"] + 2} for row in ROWS]
-  times, low, mean, high = curves.band([ROWS, other], "return")
-  assert times[-1] == 30
-  assert (low[-1], mean[-1], high[-1]) == (2.0, 3.0, 4.0)
-
-
 def test_a_task_without_a_curve_is_answered_with_those_that_have_one():
   with pytest.raises(SystemExit, match=r"name a task to train, one of: cartpole, "):
     curves.run(["antt"])

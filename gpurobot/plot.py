@@ -1,0 +1,170 @@
+"""Draw learning curves: python -m gpurobot.plot runs/ant runs/other [key=value ...].
+
+Each folder is a run, or holds runs at any depth. Runs of one place that differ in nothing but their seed make
+one curve: their mean, and the band from the least to the greatest of them, as far as all of them came.
+"""
+
+import csv
+import dataclasses
+import json
+import sys
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from gpurobot import cli
+from gpurobot.config import LIMITS, ConfigError, assign, leaves, nearest, option, pairs
+from gpurobot.distributed import World
+
+LIKE_SEEDS = {"seed", "run_dir", "resume", "threads", *LIMITS}  # settings in which runs of a curve may differ
+POINTS = 300  # of a curve
+AXES = {"seconds": "training time [s]", "steps": "environment steps", "iteration": "iteration"}
+Rows = list[dict[str, float]]
+Numbers = NDArray[np.float64]
+
+
+class Progress(StrEnum):
+  """What curves are drawn over: a column of metrics.csv."""
+
+  seconds = "seconds"
+  steps = "steps"
+  iteration = "iteration"
+
+
+@dataclasses.dataclass
+class Plot:
+  """Settings of a picture."""
+
+  y: str = option("return", "columns of metrics.csv, a panel for each: y=return,length")
+  x: Progress = option(Progress.seconds, "what they are drawn over: seconds, steps, iteration")
+  out: str = option("curves.png", "the picture to write; its ending names the format")
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+  """A training's settings and rows, and the folder in which it and its like lie."""
+
+  place: Path
+  config: dict[str, Any]
+  rows: Rows
+
+  @property
+  def settings(self) -> dict[str, Any]:
+    """All settings but those in which the runs of a curve may differ."""
+    return {key: value for key, value in self.config.items() if key not in LIKE_SEEDS}
+
+
+def read(folder: Path) -> list[Run]:
+  """Return the run in a folder, or all below it; raise ConfigError where there is none."""
+  if (folder / "metrics.csv").exists():
+    return [_read_run(folder, folder.parent)]
+  runs = [_read_run(path.parent, folder) for path in sorted(folder.rglob("metrics.csv"))]
+  if not runs:
+    raise ConfigError(f"{folder} holds no run with a line of its log (metrics.csv)")
+  return runs
+
+
+def _read_run(folder: Path, place: Path) -> Run:
+  with (folder / "metrics.csv").open(newline="") as file:
+    rows = [row for row in csv.DictReader(file) if None not in row.values()]  # the last may be unfinished
+  config = json.loads((folder / "config.json").read_text())
+  return Run(place, config, [{name: float(value) for name, value in row.items()} for row in rows])
+
+
+def curves(runs: Iterable[Run]) -> dict[str, list[Rows]]:
+  """Return the rows of the runs of each curve, by what tells it from the others."""
+  groups: list[list[Run]] = []
+  for run in runs:
+    like = [group for group in groups if (group[0].place, group[0].settings) == (run.place, run.settings)]
+    if like:
+      like[0].append(run)
+    else:
+      groups.append([run])
+  firsts = [group[0] for group in groups]
+  return {_label(group, firsts): [run.rows for run in group] for group in groups}
+
+
+def _label(group: list[Run], firsts: list[Run]) -> str:
+  """Return the task, the place and the settings that tell a curve from others of its task."""
+  own = group[0]
+  peers = [run for run in firsts if run.config["task"] == own.config["task"]]
+  words: list[str] = [own.config["task"]]
+  if any(run.place != own.place for run in peers):
+    words.append(str(own.place))
+  for key, value in own.settings.items():
+    if any(run.settings.get(key) != value for run in peers):
+      words.append(f"{key}={value}".replace(" ", ""))
+  return " ".join(words) + (f", {len(group)} seeds" if len(group) > 1 else "")
+
+
+def band(runs: list[Rows], column: str, x: str = "seconds") -> tuple[Numbers, ...]:
+  """Return points along x as far as all runs came, and their least, mean and greatest value at each.
+
+  Raises ConfigError where a run has no number in the column.
+  """
+  known = [np.array([(row[x], row[column]) for row in rows if np.isfinite(row[column])]) for rows in runs]
+  if not all(len(points) for points in known):
+    raise ConfigError(f"'{column}' has no number in a run: choose another y")
+  grid = np.linspace(max(points[0, 0] for points in known), min(points[-1, 0] for points in known), POINTS)
+  values = np.stack([np.interp(grid, points[:, 0], points[:, 1]) for points in known])
+  return grid, values.min(axis=0), values.mean(axis=0), values.max(axis=0)
+
+
+def draw_curve(axes: Axes, label: str, runs: list[Rows], column: str, x: str = "seconds") -> None:
+  """Draw the mean of runs, and the band between the least and the greatest."""
+  grid, low, mean, high = band(runs, column, x)
+  (line,) = axes.plot(grid, mean, label=label)
+  axes.fill_between(grid, low, high, alpha=0.25, linewidth=0, color=line.get_color())
+
+
+def draw(found: dict[str, list[Rows]], settings: Plot) -> Figure:
+  """Return a panel for each column of y; raise ConfigError at a column that a run does not have."""
+  columns = settings.y.split(",")
+  figure = Figure(figsize=(max(7, 4.5 * len(columns)), 4), layout="constrained")
+  panels = figure.subplots(1, len(columns), squeeze=False)[0]
+  for axes, column in zip(panels, columns, strict=True):
+    for label, runs in found.items():
+      _check_column(column, label, runs)
+      draw_curve(axes, label, runs, column, settings.x)
+    axes.set(xlabel=AXES[settings.x], ylabel=column.replace("_", " "), xlim=(0, None))
+    axes.grid(alpha=0.3)
+  panels[0].legend()
+  return figure
+
+
+def _check_column(column: str, label: str, runs: list[Rows]) -> None:
+  for rows in runs:
+    if column not in rows[0]:
+      raise ConfigError(f"no column '{column}' in {label}; the nearest is '{nearest(column, rows[0])}'")
+
+
+def plot(words: list[str]) -> None:
+  """Write the picture of the folders and settings named; raise ConfigError at a mistake in them."""
+  folders = [Path(word) for word in words if "=" not in word or Path(word).exists()]
+  settings = assign(Plot(), pairs([word for word in words if Path(word) not in folders], leaves(Plot())))
+  if not folders:
+    raise ConfigError("name run folders, or folders of runs: python -m gpurobot.plot runs/ant")
+  runs = [run for folder in folders for run in read(folder)]
+  draw(curves(runs), settings).savefig(settings.out, dpi=120)
+  print(f"{settings.out}: {len(runs)} runs")
+
+
+def main(argv: list[str]) -> None:
+  """Draw as the words say, or print help; a mistake ends the program with one line and status 2."""
+  if set(cli.HELP) & set(argv):
+    print(cli.describe(Plot(), "python -m gpurobot.plot folder ..."))
+    return
+  try:
+    plot(argv)
+  except (OSError, ValueError) as error:
+    cli.fail(str(error), World())
+
+
+if __name__ == "__main__":
+  main(sys.argv[1:])
