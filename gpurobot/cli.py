@@ -6,10 +6,11 @@ import time
 from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
+import torch
+
 from gpurobot import checkpoint
 from gpurobot.config import (
   Config,
-  ConfigError,
   Load,
   assign,
   defaults,
@@ -17,39 +18,58 @@ from gpurobot.config import (
   pairs,
   share,
   to_dict,
-  without_limits,
 )
 from gpurobot.distributed import World
 
 HELP = ("--help", "-h")
+DEBUG = "debug=true"
+NO_MEMORY = "DefaultCPUAllocator"  # torch has no class of its own for the memory of a CPU
 USAGE = """usage: {program} [key=value ...]
 
 Settings, their defaults and meaning:
 """
 
 
+class Mistakes:
+  """Lets a mistake in what the user gave end the program: one line on standard error, status 2.
+
+  That is what raises ValueError, ImportError or OSError within, or takes more memory than there is. With
+  `debug=true` among the words the traceback is shown instead.
+  """
+
+  def __init__(self, argv: list[str], world: World) -> None:
+    self.debug, self.world = DEBUG in argv, world
+
+  def __enter__(self) -> None:
+    pass
+
+  def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+    if error is not None and not self.debug and (message := _mistake(error)):
+      fail(message, self.world)
+
+
+def _mistake(error: BaseException) -> str:
+  """Return a user's mistake in one line, or nothing where an error tells of a fault of the program."""
+  message = " ".join(str(error).split())
+  if isinstance(error, MemoryError | torch.OutOfMemoryError) or NO_MEMORY in message:
+    return f"out of memory: lower num_envs or ppo.horizon ({message})"
+  return message if isinstance(error, ValueError | ImportError | OSError) else ""
+
+
 def parse(argv: list[str], load: Load, world: World) -> tuple[Config, ModuleType]:
-  """Return the configuration and the task's module; on bad input print one line and exit with status 2.
+  """Return the configuration and the task's module; raise ConfigError or CheckpointError on bad input.
 
   `load(name)` imports a task and raises ValueError, in one line, where there is none. With resume=... the
   saved configuration comes first, then the words given now.
   """
-  try:
-    return _parse(argv, load, world)
-  except (ConfigError, checkpoint.CheckpointError) as error:
-    fail(str(error), world)
-
-
-def _parse(argv: list[str], load: Load, world: World) -> tuple[Config, ModuleType]:
   words = [word for word in argv if word not in HELP]
   early = {key: value for key, _, value in (word.partition("=") for word in words)}
   saved: dict[str, Any] = {}
   if early.get("resume"):
-    saved = checkpoint.read(early["resume"])["config"] | {
-      "run_dir": str(checkpoint.find(early["resume"]).parent)
-    }
-  module = _load_task(load, early.get("task") or saved.get("task", Config().task))
-  config = assign(defaults(module, early), without_limits(saved, early))
+    saved = checkpoint.read(early["resume"])["config"]
+    saved["run_dir"] = str(checkpoint.find(early["resume"]).parent)
+  module = load(early.get("task") or saved.get("task", Config().task))
+  config = checkpoint.configure(early["resume"], saved, module, early) if saved else defaults(module, early)
   if len(words) < len(argv):
     print(describe(config, "python train.py"))
     raise SystemExit(0)
@@ -59,13 +79,6 @@ def _parse(argv: list[str], load: Load, world: World) -> tuple[Config, ModuleTyp
   if config.checkpoint:
     checkpoint.find(config.checkpoint)
   return config, module
-
-
-def _load_task(load: Load, name: str) -> ModuleType:
-  try:
-    return load(name)
-  except (ValueError, ImportError) as error:
-    raise ConfigError(str(error)) from error
 
 
 def describe(config: Any, program: str) -> str:
@@ -105,6 +118,7 @@ class Interrupt:
 
   def __init__(self) -> None:
     self.requested = False
+    self.status = 0  # with which to leave: by custom 128 + the signal's number
     self._since = 0.0  # the first request [s]
     for number in (signal.SIGINT, signal.SIGTERM):
       signal.signal(number, self._request)
@@ -112,6 +126,6 @@ class Interrupt:
   def _request(self, number: int, _frame: FrameType | None) -> None:
     now = time.monotonic()
     if not self.requested:
-      self.requested, self._since = True, now
+      self.requested, self.status, self._since = True, 128 + number, now
     elif number == signal.SIGINT and now - self._since >= 1:
       raise KeyboardInterrupt

@@ -132,7 +132,7 @@ class Log:
     self._write_line(row)
     self._append(row)
     self._board.write(row, steps)
-    self._warn(self._health.check(row))
+    self.warn(self._health.check(row))
 
   def _counts(self) -> dict[str, float]:
     """Return what grows: steps, seconds, iterations, collectives, seconds of each part by its name."""
@@ -158,8 +158,8 @@ class Log:
       speed[f"steps_per_second/{part}"] = steps / max(spent, 1e-9)
     return speed
 
-  def _warn(self, warnings: list[str]) -> None:
-    """Print warnings, and keep them for the summary."""
+  def warn(self, warnings: list[str]) -> None:
+    """Print warnings, if any, and keep them for the summary; only the main rank has some."""
     self.warnings += warnings
     for warning in warnings:
       self.console.print(f"warning: {warning}", style="yellow", soft_wrap=True)
@@ -201,7 +201,7 @@ class Log:
     if not self.main:
       return
     if self._profile and not self._profile.done:
-      self._warn([f"profile=true looks at {ITERATIONS} iterations: the run ended before"])
+      self.warn([f"profile=true looks at {ITERATIONS} iterations: the run ended before"])
     self.progress.stop()
     self._board.close()
     row, seconds = self.last_row, self.seconds

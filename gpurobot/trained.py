@@ -9,7 +9,7 @@ import torch
 
 import tasks
 from gpurobot import checkpoint, cli
-from gpurobot.config import Config, ConfigError, assign, defaults, leaves, option, pairs
+from gpurobot.config import Config, ConfigError, assign, leaves, option, pairs
 from gpurobot.distributed import World
 from gpurobot.env import VecEnv
 from gpurobot.gymnasium_env import GymnasiumEnv
@@ -54,17 +54,12 @@ def start(settings: P, name: str, argv: list[str], run: Callable[[P], None]) -> 
 
   A mistake in them ends it with one line on standard error and status 2.
   """
-  try:
-    settings = dataclasses.replace(settings, debug="debug=true" in argv)
+  with cli.Mistakes(argv, World()):
     settings = parse(settings, [word for word in argv if word not in cli.HELP])
     if set(cli.HELP) & set(argv):
       print(cli.describe(settings, name))
     else:
       run(settings)
-  except (ImportError, ValueError) as error:
-    if settings.debug:
-      raise
-    cli.fail(str(error), World())
 
 
 def parse(settings: P, words: list[str]) -> P:
@@ -80,7 +75,7 @@ def read(place: str | None, device: str = "cpu") -> tuple[Config, dict[str, typi
   if place is None:
     raise ConfigError("checkpoint=<run folder or .pt file> is missing")
   saved = checkpoint.read(place, device)
-  return assign(defaults(tasks.load(saved["config"]["task"])), saved["config"]), saved
+  return checkpoint.configure(place, saved["config"], tasks.load(saved["config"]["task"])), saved
 
 
 def load(settings: Program, num_envs: int, engine: Engine = Engine.own) -> Trained:

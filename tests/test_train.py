@@ -127,7 +127,7 @@ def test_a_signal_saves_and_ends_cleanly(tmp_path, number):
     wait_for(tmp_path / "metrics.csv", process)
     process.send_signal(number)
     _, errors = process.communicate(timeout=60)
-  assert process.returncode == 0, errors
+  assert process.returncode == 128 + number, errors
   assert "Traceback" not in errors
   summary = json.loads((tmp_path / "summary.json").read_text())
   assert checkpoint.read(tmp_path)["learner"]["iteration"] == summary["iterations"] > 0

@@ -1,9 +1,15 @@
+import dataclasses
+
 import pytest
 import torch
 from tensordict import TensorDict
 
 from gpurobot import checkpoint
 from gpurobot.checkpoint import CheckpointError
+from gpurobot.config import defaults as config_of
+from gpurobot.config import to_dict
+from gpurobot.files import PART
+from tests.gpurobot import toy
 
 
 def content() -> dict:
@@ -21,27 +27,13 @@ def test_what_is_written_is_read_back_with_weights_only(tmp_path):
   assert checkpoint.read(path.parent)["a"] == checkpoint.read(str(path))["a"] == found["a"]
 
 
-def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
+def test_a_full_disk_leaves_the_last_checkpoint(tmp_path):
   checkpoint.write(tmp_path, {"number": 1})
-
-  def torn(_, file):
-    file.write(b"half")
-    raise OSError("disk full")
-
-  monkeypatch.setattr(torch, "save", torn)
-  with pytest.raises(OSError, match="disk full"):
-    checkpoint.write(tmp_path, {"number": 2})
+  (tmp_path / f"{checkpoint.NAME}{PART}").symlink_to("/dev/full")
+  with pytest.raises(OSError, match="No space left on device"):
+    checkpoint.write(tmp_path, {"number": torch.ones(100_000)})
   assert [path.name for path in tmp_path.iterdir()] == [checkpoint.NAME]
   assert checkpoint.read(tmp_path)["number"] == 1
-
-
-def test_the_data_are_on_disk_before_the_name(tmp_path, monkeypatch):
-  order = []
-  monkeypatch.setattr(checkpoint.os, "fsync", lambda _: order.append("fsync"))
-  replace = checkpoint.Path.replace
-  monkeypatch.setattr(checkpoint.Path, "replace", lambda *paths: (order.append("replace"), replace(*paths)))
-  checkpoint.write(tmp_path, {})
-  assert order == ["fsync", "replace", "fsync"]
 
 
 def test_what_is_no_checkpoint_is_named(tmp_path):
@@ -55,8 +47,82 @@ def test_what_is_no_checkpoint_is_named(tmp_path):
   with pytest.raises(CheckpointError, match=r"bad\.pt' is not a readable checkpoint"):
     checkpoint.read(tmp_path / "bad.pt")
   torch.save({"format": 1}, tmp_path / "old.pt")
-  with pytest.raises(CheckpointError, match="is not a checkpoint of format 2"):
+  with pytest.raises(
+    CheckpointError, match=r"old\.pt' is a checkpoint of format 1.*use the gpurobot that wrote"
+  ):
     checkpoint.read(tmp_path / "old.pt")
+  torch.save({"format": 3}, tmp_path / "new.pt")
+  with pytest.raises(CheckpointError, match=r"new\.pt' is a checkpoint of format 3, of a newer gpurobot"):
+    checkpoint.read(tmp_path / "new.pt")
+  torch.save({"weight": torch.ones(1)}, tmp_path / "other.pt")
+  with pytest.raises(CheckpointError, match=r"other\.pt' is no checkpoint of gpurobot"):
+    checkpoint.read(tmp_path / "other.pt")
+
+
+def damage(path):
+  """Yield the content of a file, cut short or with one bit turned, in many places."""
+  whole = path.read_bytes()
+  for end in range(0, len(whole), len(whole) // 50):
+    yield whole[:end]
+  for place in range(0, len(whole), 7):
+    yield whole[:place] + bytes([whole[place] ^ 16]) + whole[place + 1 :]
+
+
+def test_no_damage_is_read_as_numbers(tmp_path):
+  """What lies between the parts of the file may change: nothing depends on it."""
+  path = checkpoint.write(tmp_path, {"numbers": torch.arange(100.0), "name": "x"})
+  told = []
+  for content in damage(path):
+    path.write_bytes(content)
+    try:
+      found = checkpoint.read(path)
+    except CheckpointError as error:
+      told.append(str(error))
+    else:
+      assert found["numbers"].equal(torch.arange(100.0))
+      assert (found["name"], found["format"]) == ("x", 2)
+  assert len(told) > 200
+  assert all(str(path) in error and "\n" not in error for error in told)
+
+
+@pytest.mark.parametrize("place", [".", checkpoint.NAME])
+def test_the_previous_checkpoint_is_used_in_the_place_of_a_damaged_one(tmp_path, capsys, place):
+  for number in range(3):
+    path = checkpoint.write(tmp_path, {"number": number})
+  path.write_bytes(path.read_bytes()[:-30])
+  assert [checkpoint.read(tmp_path / place)["number"] for _ in range(2)] == [1, 1]
+  told = capsys.readouterr().err
+  assert told.startswith(f"warning: '{path}' is not a readable checkpoint (")
+  assert told.endswith(f"; '{tmp_path / checkpoint.PREVIOUS}', the one before it, is used\n")
+  assert told.count("\n") == 1
+  path.unlink()  # as between the renames of a write
+  assert checkpoint.exists(tmp_path)
+  assert checkpoint.read(tmp_path / place)["number"] == 1
+  (tmp_path / checkpoint.PREVIOUS).write_bytes(b"")
+  with pytest.raises(CheckpointError, match=r"checkpoint\.previous\.pt' is not a readable checkpoint"):
+    checkpoint.read(tmp_path / place)
+
+
+def test_a_file_that_would_run_code_is_refused(tmp_path):
+  class Trap:
+    def __reduce__(self):
+      return (pytest.fail, ("code of the file was run",))
+
+  torch.save({"format": 2, "config": Trap()}, tmp_path / "trap.pt")
+  with pytest.raises(CheckpointError, match=r"trap\.pt' holds more than numbers and texts"):
+    checkpoint.read(tmp_path / "trap.pt")
+
+
+def test_settings_of_another_version_load_or_are_named(tmp_path):
+  config = config_of(toy)
+  values = to_dict(config) | {"ppo.gamma": 0.5}
+  del values["ppo.clip"]
+  assert checkpoint.configure("run", values, toy).ppo == dataclasses.replace(config.ppo, gamma=0.5)
+  values["env.forse"] = 1.0
+  with pytest.raises(
+    CheckpointError, match=r"^'run' was written with other settings .*'env.forse'; the nearest"
+  ):
+    checkpoint.configure("run", values, toy)
 
 
 def test_a_restarted_run_resumes_its_checkpoint_if_it_has_one(tmp_path):
