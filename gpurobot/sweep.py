@@ -29,7 +29,7 @@ from gpurobot.distributed import World
 
 PROGRAM = Path(__file__).resolve().parents[1] / "train.py"
 OUTPUT = "output.txt"  # what a run printed, in its folder
-PLACES = ("run_dir", "resume", "threads")  # settings that do not make it another run
+PLACES = ("run_dir", "resume", "threads", "debug")  # settings that do not make it another run
 RESAMPLES = 10_000  # of the bootstrap
 FIGURES = ("return", "return_low", "return_high", "steps_per_second", "seconds_to_level")
 COLUMNS = ("setting", "runs", "missing", *FIGURES)  # of results.csv
@@ -253,10 +253,8 @@ def main(argv: list[str]) -> None:
   if set(cli.HELP) & set(argv):
     print(cli.describe(Sweep(), "python -m gpurobot.sweep") + HELP)
     return
-  try:
+  with cli.Mistakes(argv, World()):
     settings, runs = plan(argv)
-  except ConfigError as error:
-    cli.fail(str(error), World())
   console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160)
   pending = [run for run in runs if not run.is_finished()]
 

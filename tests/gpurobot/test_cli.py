@@ -3,10 +3,11 @@ import signal
 import time
 
 import pytest
+import torch
 
 import tasks
 from gpurobot import cli
-from gpurobot.config import Config
+from gpurobot.config import Config, ConfigError
 from gpurobot.distributed import World
 from tests.gpurobot import toy
 
@@ -40,7 +41,7 @@ def test_help_prints_every_key_with_its_meaning_and_unit(capsys):
    "num_envs=30 cannot be shared by 1 rank(s) and 32 minibatches of horizon 8; the nearest is 32"),
 ])  # fmt: skip
 def test_bad_input_ends_with_one_line_and_status_2(words, message, capsys):
-  with pytest.raises(SystemExit) as end:
+  with pytest.raises(SystemExit) as end, cli.Mistakes(words, World()):
     cli.parse(words, tasks.load, World())
   assert end.value.code == 2
   out, error = capsys.readouterr()
@@ -52,9 +53,35 @@ def test_bad_input_ends_with_one_line_and_status_2(words, message, capsys):
 def test_ranks_that_cannot_share_are_told_once(capsys):
   store = World().store
   for rank in range(2):
-    with pytest.raises(SystemExit):
-      cli.parse([TOY, "num_envs=65"], tasks.load, World(rank, 2, rank, 2, store))
+    world = World(rank, 2, rank, 2, store)
+    with pytest.raises(SystemExit), cli.Mistakes([], world):
+      cli.parse([TOY, "num_envs=65"], tasks.load, world)
   assert capsys.readouterr().err.count("the nearest is 64\n") == 1
+
+
+def test_debug_shows_where_a_mistake_was_found():
+  with pytest.raises(ConfigError, match="nearest is 'num_envs'"), cli.Mistakes(["debug=true"], World()):
+    cli.parse([TOY, "debug=true", "num_env=1"], tasks.load, World())
+
+
+@pytest.mark.parametrize("error", [MemoryError(), torch.OutOfMemoryError("CUDA out of memory.\nTried 3 GiB")])
+def test_too_little_memory_says_what_to_lower(error, capsys):
+  with pytest.raises(SystemExit), cli.Mistakes([], World()):
+    raise error
+  message = capsys.readouterr().err
+  assert message.startswith("error: out of memory: lower num_envs or ppo.horizon (")
+  assert message.count("\n") == 1
+
+
+def test_the_memory_of_a_cpu_counts_too(capsys):
+  with pytest.raises(SystemExit), cli.Mistakes([], World()):
+    torch.zeros(2**50)
+  assert capsys.readouterr().err.startswith("error: out of memory: ")
+
+
+def test_a_fault_of_the_program_keeps_its_traceback():
+  with pytest.raises(RuntimeError, match="ours"), cli.Mistakes([], World()):
+    raise RuntimeError("ours")
 
 
 def test_good_input_gives_settings_and_task():
