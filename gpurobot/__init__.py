@@ -1,5 +1,10 @@
-"""Data-parallel PPO over TensorDict: the trainer, which knows no task and no physics engine."""
+"""Data-parallel PPO over TensorDict: the trainer, which knows no task and no physics engine.
+
+The import also tells Gymnasium the names of the tasks: `gymnasium.make("gpurobot/Ant-v0")`.
+"""
 
 from gpurobot import process
+from gpurobot.adapters import registration
 
 process.limit_spinning()
+registration.register()

@@ -53,12 +53,19 @@ class Random:
   ) -> None:
     if not 0 <= env_offset <= env_offset + num_envs <= 2**ENV_BITS:
       raise ValueError(f"environment indices must lie in 0 ... {2**ENV_BITS}")
-    self.seed, self.num_envs = seed, num_envs
+    self.num_envs = num_envs
     self.step = torch.zeros((), dtype=torch.int64, device=device)
-    env = torch.arange(env_offset, env_offset + num_envs, dtype=torch.int64, device=device)[:, None]
-    self._first = env * GAMMA + make_key(seed, "")  # [num_envs, 1] what step 0 hashes
-    self._seeds = mix(self._first.clone())  # [num_envs, 1] of the present step
+    self._envs = torch.arange(env_offset, env_offset + num_envs, dtype=torch.int64, device=device)[:, None]
+    self._seeds = torch.zeros_like(self._envs)  # [num_envs, 1] of the present step
+    self.reseed(seed)
+
+  def reseed(self, seed: int) -> None:
+    """Begin the streams of another seed."""
+    self.seed = seed
+    self._first = self._envs * GAMMA + make_key(seed, "")  # [num_envs, 1] what step 0 hashes
     self._places: dict[tuple[str, int], Tensor] = {}  # purpose, words -> [words]: where it draws
+    self.step.zero_()
+    self._seed()
 
   def bits(self, purpose: str, shape: tuple[int, ...]) -> Tensor:
     """Return 32 random bits per number, int32 [num_envs, *shape]."""

@@ -1,0 +1,69 @@
+"""What every adapter begins with: environments of a task by its name, which any seed starts anew."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from tensordict import TensorDict
+from torch import Tensor
+
+import tasks
+from gpurobot.config import assign
+from gpurobot.distributed import World
+from gpurobot.random import Random
+
+
+class Environments:
+  """`num_envs` environments of a task, a name for `tasks.load`, with some of its settings changed.
+
+  With `training` they are what a policy of this package is trained in: with noise, delays and whatever else
+  a task keeps from evaluations, and at random phases of their first episodes. Without, they are what
+  `gpurobot.evaluate` measures it in. Raises ValueError where task, setting or device do not fit.
+  """
+
+  def __init__(
+    self, task: str, num_envs: int, device: str | torch.device, training: bool, settings: Mapping[str, Any]
+  ) -> None:
+    module = tasks.load(task)
+    config = assign(module.Config(), settings)
+    self.num_envs, self.device = num_envs, World().device(str(device))
+    self._random = Random(0, num_envs, 0, self.device)
+    self.task: Any = module.Task(config, num_envs, self.device, random=self._random, training=training)
+    self._new = self.task.state_dict()
+    self.started = False  # whether `reset` has been called
+    self.observation_space = spaces.Box(-np.inf, np.inf, (self.task.obs_dims["policy"],), np.float32)
+    self.action_space: spaces.Space[Any] = spaces.Box(-1.0, 1.0, (self.task.num_actions,), np.float32)
+    if self.task.choices:
+      self.action_space = spaces.MultiDiscrete(self.task.choices)
+
+  def reset(self, seed: int | None = None) -> TensorDict:
+    """Start new episodes everywhere and return the observation groups [num_envs, width].
+
+    A seed makes the environments what they would be if they had been made with it: what they have been
+    through, levels of a curriculum too, is forgotten. Without one they go on.
+    """
+    if seed is not None:
+      self.task.load_state_dict(self._new)
+      self._random.reseed(seed)
+    self.started = True
+    groups: TensorDict = self.task.reset()
+    return groups
+
+  def step(self, action: Tensor) -> TensorDict:
+    """Step as `VecEnv.step` says, and add `ended` [num_envs] bool: where an episode ended with this step.
+
+    Other libraries know no transition without weight. One that diverged terminates for them, with reward 0.
+    """
+    step: TensorDict = self.task.step(action.to(self.device))
+    step["terminated"] = step["terminated"] | ~step["valid"]
+    step["ended"] = step["terminated"] | step["truncated"]
+    return step
+
+
+def logged(step: TensorDict) -> dict[str, Tensor]:
+  """Return what a step tells beside the reward, [num_envs] each: its terms, metrics, and `is_success`."""
+  terms = {f"reward_{name}": term for name, term in step["reward_terms"].items()}
+  success = step.get("success", None)
+  return {**terms, **step["metrics"], **({} if success is None else {"is_success": success})}

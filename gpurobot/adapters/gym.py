@@ -1,0 +1,148 @@
+"""The tasks as environments of Gymnasium: many as one vector environment, or a single one.
+
+`gpurobot/adapters/registration.py` names them: `gymnasium.make_vec("gpurobot/Ant-v0", num_envs=8)`.
+"""
+
+from enum import StrEnum
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+from tensordict import TensorDict
+from torch import Tensor
+
+from gpurobot.adapters.environments import Environments, logged
+
+SEEDS = 2**31  # a first reset without a seed draws one below this
+
+
+class Output(StrEnum):
+  """What `step` and `reset` return."""
+
+  numpy = "numpy"
+  torch = "torch"  # on the task's device; nothing waits for it
+
+
+class TaskVectorEnv(VectorEnv[Any, Any, Any]):
+  """Environments of a task as one batch, each reset in the step that ends its episode (SAME_STEP).
+
+  `settings` are fields of the task's Config, such as `episode_steps=200`. With `training` there are noise,
+  delays, pushes and first episodes at random phases, as in the package's own training.
+
+  `info` holds `reward_<term>` (weighted), the task's metrics and `is_success` where an episode goes on, and
+  `info["final_info"]` where it ended; as Gymnasium has it, an array `_x` [num_envs] tells where `x` is meant.
+  NumPy's `final_obs` is an array of observations and None. Torch's is [num_envs, width], before the resets,
+  and always there, so that the host need not wait to learn whether an episode ended.
+  """
+
+  def __init__(
+    self,
+    num_envs: int = 1,
+    *,
+    task: str,
+    device: str = "cpu",
+    output: Output | str = Output.numpy,
+    training: bool = False,
+    **settings: Any,
+  ) -> None:
+    self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
+    self._output = Output(output)
+    self.environments = Environments(task, num_envs, device, training, settings)
+    self.num_envs = num_envs
+    self.single_observation_space = self.environments.observation_space
+    self.single_action_space = self.environments.action_space
+    self.observation_space = batch_space(self.single_observation_space, num_envs)
+    self.action_space = batch_space(self.single_action_space, num_envs)
+
+  def reset(
+    self, *, seed: int | None = None, options: dict[str, Any] | None = None
+  ) -> tuple[Any, dict[str, Any]]:
+    """Start new episodes everywhere; the seed is one number for all of them. There are no options."""
+    super().reset(seed=seed)
+    groups = self.environments.reset(_seed(self, seed, options))
+    return self._out(groups["policy"]), {}
+
+  def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    """Step with actions [num_envs, num_actions] in [-1, 1], or choices; arrays or tensors."""
+    step = self.environments.step(torch.as_tensor(actions))
+    keys = ("obs", "policy"), "reward", "terminated", "truncated"
+    obs, reward, terminated, truncated = (self._out(step[key]) for key in keys)
+    return obs, reward, terminated, truncated, self._info(step)
+
+  def _info(self, step: TensorDict) -> dict[str, Any]:
+    entries, ended = logged(step), step["ended"]
+    info = self._where(entries, ~ended)
+    final = step["final_obs", "policy"]
+    if self._output is Output.torch:
+      return info | {
+        "final_obs": final,
+        "_final_obs": ended,
+        "final_info": self._where(entries, ended),
+        "_final_info": ended,
+      }
+    mask = ended.cpu().numpy()
+    if mask.any():
+      last = np.full(self.num_envs, None, dtype=object)
+      for index in np.flatnonzero(mask):
+        last[index] = final[index].cpu().numpy()
+      info |= {"final_obs": last, "_final_obs": mask}
+      info |= {"final_info": self._where(entries, ended), "_final_info": mask.copy()}
+    return info
+
+  def _where(self, entries: dict[str, Tensor], mask: Tensor) -> dict[str, Any]:
+    """Return entries where `mask` [num_envs] is true, zero elsewhere, with the mask of each."""
+    values = {name: self._out(value.masked_fill(~mask, 0)) for name, value in entries.items()}
+    return values | {f"_{name}": self._out(mask.clone()) for name in entries}
+
+  def _out(self, tensor: Tensor) -> Any:
+    return tensor if self._output is Output.torch else tensor.cpu().numpy()
+
+
+class TaskEnv(gymnasium.Env[NDArray[np.float32], Any]):
+  """One environment of a task, with NumPy arrays. For speed take `TaskVectorEnv`.
+
+  `info` holds `reward_<term>` (weighted), the task's metrics, and `is_success`.
+  """
+
+  def __init__(self, *, task: str, device: str = "cpu", training: bool = False, **settings: Any) -> None:
+    self.environments = Environments(task, 1, device, training, settings)
+    self.observation_space = self.environments.observation_space
+    self.action_space = self.environments.action_space
+    self._next: TensorDict | None = None  # first observation of the episode that the last step began
+
+  def reset(
+    self, *, seed: int | None = None, options: dict[str, Any] | None = None
+  ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+    """Start a new episode. There are no options."""
+    super().reset(seed=seed)
+    seed = _seed(self, seed, options)
+    groups = self.environments.reset(seed) if seed is not None or self._next is None else self._next
+    self._next = None
+    return _first(groups), {}
+
+  def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+    """Step with an action [num_actions] in [-1, 1], or choices."""
+    step = self.environments.step(torch.as_tensor(action).unsqueeze(0))
+    self._next = step["obs"] if step["ended"] else None
+    reward, terminated, truncated = (step[name].item() for name in ("reward", "terminated", "truncated"))
+    info = {name: value.item() for name, value in logged(step).items()}
+    return _first(step["final_obs"]), reward, terminated, truncated, info
+
+
+def _seed(env: TaskVectorEnv | TaskEnv, seed: int | None, options: dict[str, Any] | None) -> int | None:
+  """Return the seed to start from: a random one at a first reset without; None to go on."""
+  if options:
+    raise ValueError(f"reset(options={options}): the tasks have no options; change a setting in make(...)")
+  if seed is None and not env.environments.started:
+    return int(env.np_random.integers(SEEDS))
+  return seed
+
+
+def _first(groups: TensorDict) -> NDArray[np.float32]:
+  """Return the observation of the only environment."""
+  obs: NDArray[np.float32] = groups["policy"][0].cpu().numpy()
+  return obs
