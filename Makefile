@@ -3,6 +3,7 @@
 # make fuzz                    500 random models against MuJoCo C: half an hour
 # make bench                   every benchmark, as `name: value` lines
 # make results                 bench, the curves of Cartpole and Ant, transfer, into docs: 35 minutes on an idle machine
+# make docs                    the pages of docs/ as a site, in site/
 # make lint                    lint, format check and type check alone
 # The first call of each builds .venv with the versions of constraints.txt; later ones reuse it.
 
@@ -11,7 +12,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 KEYS = $(filter-out PYTHON=%,$(MAKEOVERRIDES))
 
-.PHONY: train test fuzz bench results lint
+.PHONY: train test fuzz bench results docs lint
 
 train: $(VENV)/.installed
 	$(BIN)/python train.py $(KEYS)
@@ -30,6 +31,9 @@ results: $(VENV)/.installed-bench
 	for task in cartpole ant; do $(BIN)/python -m benchmarks.curves $$task; done
 	$(BIN)/python -m benchmarks.transfer ant
 	$(BIN)/python -m benchmarks.table
+
+docs: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check

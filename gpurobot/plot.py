@@ -44,6 +44,7 @@ class Plot:
   y: str = option("return", "columns of metrics.csv, a panel for each: y=return,length")
   x: Progress = option(Progress.seconds, "what they are drawn over: seconds, steps, iteration")
   out: str = option("curves.png", "the picture to write; its ending names the format")
+  debug: bool = option(False, "show where in the program a mistake was found")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,13 +158,11 @@ def plot(words: list[str]) -> None:
 
 def main(argv: list[str]) -> None:
   """Draw as the words say, or print help; a mistake ends the program with one line and status 2."""
-  if set(cli.HELP) & set(argv):
-    print(cli.describe(Plot(), "python -m gpurobot.plot folder ..."))
-    return
-  try:
-    plot(argv)
-  except (OSError, ValueError) as error:
-    cli.fail(str(error), World())
+  with cli.Mistakes(argv, World()):
+    if set(cli.HELP) & set(argv):
+      print(cli.describe(Plot(), "python -m gpurobot.plot folder ..."))
+    else:
+      plot(argv)
 
 
 if __name__ == "__main__":

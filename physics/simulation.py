@@ -35,9 +35,9 @@ class Simulation:
     device: "cpu" or a CUDA device.
     threads: CPU threads; None: every core that this process may use. Results do not depend on it.
     outputs: derived fields to compute, see `layout.field_shapes`; None: `layout.default_outputs`. A mapping
-    says what becomes of a field's values in the time steps of one `step`: "last", "mean" or "max".
+      says what becomes of a field's values in the time steps of one `step`: "last", "mean" or "max".
     moving_capacity: contacts between moving bodies that one environment can hold, None: derived from the
-    model; more are counted in `overflow`, and the shallowest dropped.
+      model; more are counted in `overflow`, and the shallowest dropped.
   """
 
   # State and input, float32:

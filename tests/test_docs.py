@@ -27,7 +27,7 @@ def test_training_page_lists_every_key_with_its_meaning() -> None:
   rows = []
   for key, leaf in leaves(Config()).items():
     unit = f" [{leaf.metadata['unit']}]" if leaf.metadata["unit"] else ""
-    rows.append(f"| `{key}` | {leaf.metadata['help']}{unit} |".replace("|x|", "\\|x\\|"))
+    rows.append(f"| `{key}` | {leaf.metadata['help']}{unit} |".replace("|x|", "\\|x\\|").replace("] [", "] \\["))
   page = PAGES[Path("docs/training.md")].splitlines()
   assert [line for line in page if line.startswith("| `")] == rows
 
