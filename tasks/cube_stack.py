@@ -46,7 +46,7 @@ class Config(arm.Config):
   reward_aligned: float = option(2.0, "weight of the lifted cube's nearness to its place")
   reward_released: float = option(
     4.0,
-    "weight of how far the gripper is open, and away from the cube, in the mean, while the cube is in place",
+    "weight of how far the gripper is told to open and is away, in the mean, while the cube is in place",
   )
   reward_stacked: float = option(16.0, "reward of a step with the cube in place, instead of all others")
 
@@ -87,7 +87,9 @@ class Task(arm.Task):
     aside, upward = (cube - place)[:, :2].norm(dim=1), (cube - place)[:, 2].abs()
     in_place = (aside < config.stack_tolerance) & (upward < config.stack_tolerance)
     away = (cube - point).norm(dim=1) / config.release_distance
-    opening = self.sim.qpos[:, self.fingers].sum(1) / self.max_opening
+    opening = (
+      self.sim.ctrl[:, self.gripper] / self.max_opening
+    )  # asked for: a cube between them hides the rest
     self.released.copy_(in_place * (away.clamp(max=1.0) + opening) / 2)
     self.stacked.copy_(in_place & (away > 1.0))
 
