@@ -131,20 +131,25 @@ def configure(
 
 
 def write(folder: str | Path, content: dict[str, Any]) -> Path:
-  """Write the checkpoint of a run folder; the last one becomes the previous one.
+  """Write the checkpoint of a run folder, as `save` does; the last one becomes the previous one."""
+  path = Path(folder) / NAME
+  path.parent.mkdir(parents=True, exist_ok=True)
+  save(path, content, path.with_name(PREVIOUS))
+  return path
+
+
+def save(path: Path, content: dict[str, Any], previous: Path | None = None) -> None:
+  """Write what `read` returns; the file that was there becomes `previous`.
 
   Raises OSError where the disk is full; then the files there stay as they are.
   """
-  path = Path(folder) / NAME
-  path.parent.mkdir(parents=True, exist_ok=True)
-  with rewrite(path, path.with_name(PREVIOUS)) as file:
+  with rewrite(path, previous) as file:
     try:
       torch.save({"format": FORMAT} | plain(content), file)
     except RuntimeError as error:
       if isinstance(error.__context__, OSError):  # torch's writer covers it with an error of its own
         raise error.__context__ from None
       raise
-  return path
 
 
 def plain(value: Any) -> Any:

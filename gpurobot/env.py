@@ -46,6 +46,13 @@ class VecEnv(Protocol):
   def counters(self) -> dict[str, Tensor]:
     """Return cumulative counts since the start, by name, as scalars on the device."""
 
+  def diverged(self) -> TensorDict:
+    """Return the last states of environments that diverged since the last call, for a file.
+
+    [n] each: env, its index on this rank; states by name and reward [n, length, ...], the last `steps` of
+    them from its last episode; varied, by name: what of the model the environment has of its own.
+    """
+
   def state_dict(self) -> dict[str, Any]:
     """Return all that the future depends on."""
 

@@ -3,10 +3,10 @@
 Every rank takes part in the sums; the main rank alone writes.
 """
 
-import csv
 import json
 import math
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +14,14 @@ import torch
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from gpurobot import rows
 from gpurobot.board import Board
 from gpurobot.config import Config, to_dict
+from gpurobot.files import rewrite
 from gpurobot.health import Health
 from gpurobot.profile import ITERATIONS, Profile
 from gpurobot.usage import Usage
+from gpurobot.wreck import Wrecks
 
 if TYPE_CHECKING:
   from gpurobot.ppo import Learner
@@ -54,6 +57,8 @@ class Log:
     self.warnings: list[str] = []
     self._health = Health(config.ppo, learner.optimizer.limits)
     self._usage = Usage(learner.env.device)
+    self._wrecks = Wrecks(config, learner, folder)
+    self._disk_is_full = False
     self._profile = Profile(learner, folder) if config.profile and self.main else None
     self._lines = 0
     self._last = self._counts()
@@ -66,7 +71,7 @@ class Log:
     plain = to_dict(self.config)
     self._board = Board(self.folder, self.learner.steps)
     self._board.write_config(plain, self.learner.steps)
-    (self.folder / "config.json").write_text(json.dumps(plain, indent=2) + "\n")
+    self._write_json("config.json", plain)
     self.console = Console(highlight=False)
     self.console.print(self.learner.describe(), soft_wrap=True)
     bar = (BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn(), TimeRemainingColumn())
@@ -77,15 +82,25 @@ class Log:
 
   def _forget_later_rows(self) -> None:
     """Cut metrics.csv back to the checkpoint that is resumed, and learn from it what was reached."""
-    path = self.folder / "metrics.csv"
-    if not path.exists():
-      return
-    with path.open(newline="") as file:
-      rows = [row for row in csv.DictReader(file) if int(row["steps"]) <= self.learner.steps]
-    path.unlink()
-    for row in rows:
-      self._append(row)
+    for row in rows.cut(self._table, self.learner.steps):
       self._note_return(float(row["return"]), float(row["seconds"]))
+
+  @property
+  def _table(self) -> Path:
+    return self.folder / "metrics.csv"
+
+  def _write_json(self, name: str, content: dict[str, Any]) -> None:
+    with rewrite(self.folder / name) as file:
+      file.write((json.dumps(content, indent=2) + "\n").encode())
+
+  def _keep(self, write: Callable[..., None], *content: Any) -> None:
+    """Write to the disk; where it is full say so once, and go on."""
+    try:
+      write(*content)
+    except OSError as error:
+      warning = f"the log could not be written ({error}): training goes on, and the log has a gap"
+      self.warn([] if self._disk_is_full else [warning])
+      self._disk_is_full = True
 
   @property
   def seconds(self) -> float:
@@ -122,6 +137,7 @@ class Log:
     """Read the statistics from the device and write them everywhere; every rank calls."""
     report = self.learner.report()
     numbers = torch.stack([value.detach().double().squeeze() for value in report.values()]).tolist()
+    self._keep(self._wrecks.write)
     if not self.main:
       return
     steps, seconds = self.learner.steps, self.seconds
@@ -130,9 +146,9 @@ class Log:
     self.last_row = row
     self._note_return(row["return"], seconds)
     self._write_line(row)
-    self._append(row)
-    self._board.write(row, steps)
-    self.warn(self._health.check(row))
+    self._keep(rows.append, self._table, row)
+    self._keep(self._board.write, row, steps)
+    self.warn(self._health.check(row) + self._wrecks.tell(row.get("nonfinite", 0)))
 
   def _counts(self) -> dict[str, float]:
     """Return what grows: steps, seconds, iterations, collectives, seconds of each part by its name."""
@@ -159,9 +175,9 @@ class Log:
     return speed
 
   def warn(self, warnings: list[str]) -> None:
-    """Print warnings, if any, and keep them for the summary; only the main rank has some."""
+    """Print warnings, if any, and keep them for the summary, at the main rank."""
     self.warnings += warnings
-    for warning in warnings:
+    for warning in warnings if self.main else []:
       self.console.print(f"warning: {warning}", style="yellow", soft_wrap=True)
 
   def _note_return(self, value: float, seconds: float) -> None:
@@ -184,16 +200,6 @@ class Log:
     self._lines += 1
     self.console.print(" ".join(format(row.get(key, 0), spec) for key, _, spec in COLUMNS), soft_wrap=True)
 
-  def _append(self, row: dict[str, Any]) -> None:
-    """Add a row to metrics.csv, whose first row names the columns, in an earlier part of the run too."""
-    with (self.folder / "metrics.csv").open("a+", newline="") as file:
-      file.seek(0)
-      columns = next(csv.reader(file), None)
-      writer = csv.DictWriter(file, columns or list(row), restval="nan", extrasaction="ignore")
-      if columns is None:
-        writer.writeheader()
-      writer.writerow(row)
-
   def close(self) -> None:
     """Write summary.json and close the files; every rank calls."""
     if self.learner.iteration % self.config.log_every:
@@ -203,7 +209,7 @@ class Log:
     if self._profile and not self._profile.done:
       self.warn([f"profile=true looks at {ITERATIONS} iterations: the run ended before"])
     self.progress.stop()
-    self._board.close()
+    self._keep(self._board.close)
     row, seconds = self.last_row, self.seconds
     summary = {
       **{key: getattr(self.config, key) for key in ("task", "seed", "num_envs")},
@@ -217,7 +223,7 @@ class Log:
       "warnings": self.warnings,
       "training": self.learner.describe(),
     }
-    (self.folder / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
+    self._keep(self._write_json, "summary.json", summary)
     self.console.print(
       f"{self.folder}: return {self.last_return}, {self.learner.steps:,} steps in {seconds:.1f} s"
     )

@@ -27,6 +27,7 @@ _SHARED = {  # what tasks are built from
   "reward",
   "runner",
   "terrain",
+  "trail",
   "walk",
 }
 

@@ -15,6 +15,7 @@ from tasks.config import Config, option
 from tasks.event import Event
 from tasks.names import Names, nearest, settings
 from tasks.observation import Observations, Reflection
+from tasks.trail import Trail
 
 __all__ = ["ASSETS", "Config", "Random", "Reflection", "Task", "option"]  # what task files use
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -92,6 +93,8 @@ class Task(Names):
     self.action = self.buffer(self.num_actions, dtype=kind)  # of the present step: in [-1, 1], or choices
     self.episode_steps = self.buffer(dtype=torch.int64)  # control steps since the episode's start
     self._overflow, self._nonfinite = torch.zeros(2, dtype=torch.int64, device=self.device).unbind()
+    keep = config.keep_states if training else 0
+    self._trail = Trail(self.sim, num_envs, keep) if keep else None
     self.setup()
     self._buffers, self._lasting = self._named(self._made), self._named(self._made_to_last)
     mocap = ("mocap_pos", "mocap_quat") if self.model.nmocap else ()
@@ -258,6 +261,8 @@ class Task(Names):
     self._overflow += self.sim.overflow.sum()
     self._nonfinite += (~valid).sum()
     ended = terminated | truncated
+    if self._trail:
+      self._trail.add(reward, valid, ended)
     outcome = {} if success is None else {"success": success & ended}
     self._reset(ended | ~valid, valid)
     obs = self.observations.restart(self.observe(), ended | ~valid)
@@ -277,6 +282,10 @@ class Task(Names):
   def counters(self) -> dict[str, Tensor]:
     """Return counts since the start, scalars on the device: contacts dropped, transitions that diverged."""
     return {"overflow": self._overflow, "nonfinite": self._nonfinite}
+
+  def diverged(self) -> TensorDict:
+    """Return the last states of environments that diverged since the last call, see Trail.take."""
+    return self._trail.take() if self._trail else TensorDict(batch_size=[0])
 
   def state_dict(self) -> dict[str, Any]:
     """Return everything that the future of these environments depends on."""

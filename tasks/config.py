@@ -24,3 +24,6 @@ class Config:
 
   episode_steps: int = option(1000, "control steps until the time limit", low=1)
   substeps: int = option(4, "physics steps in a control step", low=1)
+  keep_states: int = option(
+    100, "last states of each environment kept in training, for a file where one diverges; 0: none", low=0
+  )

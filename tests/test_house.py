@@ -37,7 +37,7 @@ TASK = {
   "tasks.walk",
   "torch",
 }
-PARTS = {"tasks.config", "tasks.event", "tasks.names", "tasks.observation"}  # of tasks/base.py alone
+PARTS = {"tasks.config", "tasks.event", "tasks.names", "tasks.observation", "tasks.trail"}  # of tasks/base.py alone
 # What a file may import beside the standard library; the first pattern that matches its path counts.
 IMPORTS = {
   r"train\.py": {"gpurobot", "tasks", "torch"},
@@ -70,6 +70,7 @@ IMPORTS = {
   r"tasks/randomize\.py": {"tasks.base", "tasks.names", "torch"},
   r"tasks/quadruped_.*": {*TASK, "tasks.quadruped"},
   r"tasks/terrain\.py": {"tasks.names", "torch"},
+  r"tasks/trail\.py": {"tensordict", "torch"},
   r"tasks/gym/.*": {*TASK, "tasks.gym"},
   r"tasks/.*": TASK,
   r"physics/(load|support)\.py": {"mujoco", "numpy", "physics"},

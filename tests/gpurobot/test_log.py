@@ -109,11 +109,3 @@ def test_a_profile_that_the_run_was_too_short_for_is_told(tmp_path, capsys):
   iterate(log, 2)
   log.close()
   assert "warning: profile=true looks at 10 iterations: the run ended before" in capsys.readouterr().out
-
-
-def test_rows_keep_the_columns_with_which_the_file_begins(tmp_path):
-  log = make_log(tmp_path)
-  log._append({"iteration": 1, "old": 2.0})
-  log._append({"new": 5.0, "iteration": 2})
-  assert rows(tmp_path) == [{"iteration": "1", "old": "2.0"}, {"iteration": "2", "old": "nan"}]
-  log.close()

@@ -92,6 +92,9 @@ class Task:
   def counters(self) -> dict[str, torch.Tensor]:
     return {"nonfinite": torch.zeros((), dtype=torch.int64, device=self.device)}
 
+  def diverged(self) -> TensorDict:
+    return TensorDict(batch_size=[0])
+
   def state_dict(self) -> dict[str, Any]:
     state = {name: getattr(self, name).clone() for name in ("position", "age")}
     return state | {"random": self.random.state_dict()}
