@@ -37,11 +37,21 @@ TASK = {
   "tasks.walk",
   "torch",
 }
-PARTS = {"tasks.config", "tasks.event", "tasks.names", "tasks.observation", "tasks.trail"}  # of tasks/base.py alone
+PARTS = {  # of tasks/base.py alone
+  "tasks.blame",
+  "tasks.config",
+  "tasks.control",
+  "tasks.event",
+  "tasks.names",
+  "tasks.observation",
+  "tasks.random",
+  "tasks.rehearsal",
+  "tasks.trail",
+}
 # What a file may import beside the standard library; the first pattern that matches its path counts.
 IMPORTS = {
   r"train\.py": {"gpurobot", "tasks", "torch"},
-  r"gpurobot/(doctor|evaluate|export|play|record|replay|sweep|trained)\.py": {
+  r"gpurobot/(doctor|evaluate|export|manifest|play|record|replay|sweep|trained)\.py": {
     *TRAINER,
     *PACKAGES,
     "gymnasium",
@@ -64,12 +74,14 @@ IMPORTS = {
   r"tasks/__init__\.py": {"tasks"},
   r"tasks/__main__\.py": {"gpurobot", "tasks"},
   r"tasks/base\.py": {*TASK, *PARTS, "numpy", "physics", "tensordict"},
-  r"tasks/event\.py": {"tasks.observation", "torch"},
+  r"tasks/control\.py": {"numpy", "tasks.blame"},
+  r"tasks/event\.py": {"tasks.observation", "tasks.rehearsal", "torch"},
   r"tasks/names\.py": {"numpy", "torch"},
+  r"tasks/rehearsal\.py": {"tasks.blame", "torch"},
   r"tasks/observation\.py": {"tasks.names", "torch"},
   r"tasks/randomize\.py": {"tasks.base", "tasks.names", "torch"},
   r"tasks/quadruped_.*": {*TASK, "tasks.quadruped"},
-  r"tasks/terrain\.py": {"tasks.names", "torch"},
+  r"tasks/(reward|terrain)\.py": {"tasks.names", "torch"},
   r"tasks/trail\.py": {"tensordict", "torch"},
   r"tasks/gym/.*": {*TASK, "tasks.gym"},
   r"tasks/.*": TASK,

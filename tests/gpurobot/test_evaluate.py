@@ -151,7 +151,7 @@ def test_gymnasium_is_for_its_own_tasks(trained, capsys):
 
 
 def test_dropped_contacts_are_said(trained, capsys, monkeypatch):
-  monkeypatch.setattr(tasks.load(toy.__file__).Task, "counters", lambda self: {"overflow": torch.tensor(7)})
+  monkeypatch.setattr(tasks.load(toy.__file__).Task, "counters", lambda _self: {"overflow": torch.tensor(7)})
   evaluate.main([f"checkpoint={trained}", "episodes=1"])
   assert capsys.readouterr().err == "warning: 7 contacts found no room and were dropped\n"
 

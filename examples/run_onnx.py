@@ -1,0 +1,42 @@
+"""Walk with the quadruped's exported policy in plain MuJoCo, without gpurobot.
+
+`pip install mujoco onnxruntime`, then `python run_onnx.py policy.onnx robot.xml`. For another task, write its
+`observe`.
+"""
+
+import json
+import sys
+
+import mujoco
+import numpy as np
+import onnxruntime
+
+COMMAND = np.array([0.6, 0.0, 0.3])  # forward, to the left [m/s], turning to the left [rad/s]
+
+
+def observe(data: mujoco.MjData, home: np.ndarray, action: np.ndarray) -> np.ndarray:
+  """Return the blocks that policy.json lists."""
+  trunk, qpos, qvel = data.body("trunk").xmat.reshape(3, 3), data.qpos, data.qvel
+  return np.concatenate([qvel[:3] @ trunk, qvel[3:6], -trunk[2], COMMAND, qpos[7:] - home, qvel[6:], action])
+
+
+def walk(policy_file: str, robot_file: str, seconds: float) -> np.ndarray:
+  """Return the observations of a walk [steps, 48]."""
+  policy = onnxruntime.InferenceSession(policy_file)
+  facts = json.loads(policy.get_modelmeta().custom_metadata_map["gpurobot"])
+  model = mujoco.MjModel.from_xml_path(robot_file)
+  data = mujoco.MjData(model)
+  mujoco.mj_resetDataKeyframe(model, data, model.key("home").id)
+  home, action, seen = data.qpos[7:].copy(), np.zeros(model.nu), []
+  while data.time < seconds:
+    mujoco.mj_kinematics(model, data)  # the trunk's axes of this very moment
+    seen.append(observe(data, home, action))
+    inputs = {"obs": seen[-1][None].astype(np.float32)}
+    action, data.ctrl[:] = (values[0] for values in policy.run(["action", "ctrl"], inputs))
+    mujoco.mj_step(model, data, facts["settings"]["substeps"])
+  return np.array(seen)
+
+
+if __name__ == "__main__":
+  velocity = walk(*sys.argv[1:3], seconds=10.0)[50:, [0, 1, 5]].mean(0)  # from the first second on
+  print("asked for", COMMAND, "and walked", velocity.round(2), "[m/s, m/s, rad/s]")

@@ -1,0 +1,59 @@
+import json
+import re
+
+import onnxruntime
+import pytest
+
+import train
+from gpurobot import export
+from gpurobot.exported import KEY, NAMES
+
+WORDS = ["task=cartpole", "num_envs=64", "max_iterations=1", "ppo.recurrent=gru", "env.see_velocity=false"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("run")
+  train.main([*WORDS, "ppo.precision=bf16", f"run_dir={folder}"])
+  return folder
+
+
+def test_a_policy_is_taken_along(folder, capsys):
+  export.main([f"checkpoint={folder}"])
+  printed = capsys.readouterr().out
+  assert f"{folder}/export/policy.onnx: action, ctrl, next_state; actions within " in printed
+  assert "the memory: give next_state back as state" in printed
+  assert "trained in bf16, exported in float32: actions differ by up to " in printed
+  assert {path.name for path in (folder / "export").iterdir()} == {*NAMES}
+
+  session = onnxruntime.InferenceSession(folder / "export" / NAMES[0])
+  facts = json.loads(session.get_modelmeta().custom_metadata_map[KEY])
+  assert facts == json.loads((folder / "export" / NAMES[2]).read_text())
+  assert facts["control"]["gain"] == [[1.0]]
+  assert facts["observation"]["blocks"] == [{"name": "position", "start": 0, "width": 2}]
+  example = facts["example"]
+  found = session.run(list(facts["outputs"]), {name: [example[name]] for name in facts["inputs"]})
+  for name, value in zip(facts["outputs"], found, strict=True):
+    assert value[0] == pytest.approx(example[name], abs=1e-6)
+
+
+def test_a_file_that_acts_otherwise_is_not_written(folder, tmp_path, capsys, monkeypatch):
+  def other(*_):
+    return lambda obs, _restart: obs["policy"][:, :1] + 9
+
+  monkeypatch.setattr(export, "write", lambda *_: None)
+  monkeypatch.setattr(export, "Exported", other)
+  with pytest.raises(SystemExit):
+    export.main([f"checkpoint={folder}", f"folder={tmp_path}"])
+  assert re.search(
+    r"policy.onnx: its actions are \S+ off, more than 1e-05; nothing is", capsys.readouterr().err
+  )
+  assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_package_is_named(folder, capsys, monkeypatch):
+  monkeypatch.setattr(export.importlib.util, "find_spec", lambda name: None if name == "onnxruntime" else 1)
+  with pytest.raises(SystemExit):
+    export.main([f"checkpoint={folder}"])
+  message = "export needs onnxruntime, which is not installed: pip install 'gpurobot[export]'"
+  assert capsys.readouterr().err == f"error: {message}\n"
