@@ -67,6 +67,7 @@ IMPORTS = {
     "stable_baselines3",
     "torchrl",
   },
+  r"gpurobot/viewer/.*": {*TRAINER, *PACKAGES, "PIL", "imageio", "mjviser", "mujoco", "numpy", "viser"},
   r"gpurobot/board\.py": {*TRAINER, "tensorboard"},
   r"gpurobot/plot\.py": {*TRAINER, "matplotlib", "numpy"},
   r"gpurobot/gymnasium_env\.py": {*TRAINER, "gymnasium", "numpy"},

@@ -1,0 +1,188 @@
+"""The view in a browser: the scene, and the panel with which a person changes what happens."""
+
+import math
+import random
+import time
+from collections import deque
+from collections.abc import Callable
+from queue import SimpleQueue
+
+import mjviser
+import numpy as np
+import viser
+
+from gpurobot.viewer.player import Player, checkpoints
+from gpurobot.viewer.stage import Stage, view
+
+DRAWN, PLOTTED = 1 / 30, 1 / 5  # shortest time between two pictures, two plots [s]
+REMEMBERED = 400  # control steps in a plot
+CURVES = 8  # in a plot of observations, the first ones
+COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f")
+REWARDS = "reward terms"
+
+
+class Browser:
+  """A server whose page shows a player's robots; clicks wait until the loop obeys them between two steps."""
+
+  def __init__(self, player: Player, place: str, host: str, port: int) -> None:
+    """Serve at `host`, at `port` or the next free one; `place` is the checkpoint's."""
+    self.player, self.stage, self.place = player, Stage(player.task), place
+    self.server = viser.ViserServer(host=host, port=port, label=player.config.task, verbose=False)
+    self.address = f"http://{host}:{self.server.get_port()}"
+    self._clicks: SimpleQueue[Callable[[], None]] = SimpleQueue()
+    self._drawn = self._plotted = 0.0
+    self._poses = [np.zeros((player.task.num_envs, self.stage.model.nbody, *end)) for end in ((3,), (3, 3))]
+    self._make_scene()
+    self.server.gui.configure_theme(control_layout="collapsible", show_share_button=False)
+    self._status = self.server.gui.add_markdown("")
+    tabs = self.server.gui.add_tab_group()
+    with tabs.add_tab("Play"):
+      self._make_controls()
+    self._plot = Plot(self.server, player, tabs.add_tab("Plot"))
+    with tabs.add_tab("Show"):
+      self.scene.create_overlay_gui()
+
+  def _make_scene(self) -> None:
+    """Put the robots and their world on the page, and every visitor's camera before them."""
+    player, stage = self.player, self.stage
+    self.scene = mjviser.ViserMujocoScene(self.server, stage.model, player.task.num_envs)
+    stage.show(0)
+    camera = view(stage)
+    turn, rise = math.radians(camera.azimuth), math.radians(camera.elevation)
+    ahead = np.array([math.cos(rise) * math.cos(turn), math.cos(rise) * math.sin(turn), math.sin(rise)])
+    target = np.zeros(3) if stage.robot.free else camera.lookat.copy()
+
+    @self.server.on_client_connect
+    def _(client: viser.ClientHandle) -> None:
+      client.camera.position = target - camera.distance * ahead
+      client.camera.look_at = target
+
+  def _make_controls(self) -> None:
+    """Make the buttons and sliders of the panel."""
+    gui, player = self.server.gui, self.player
+    self._paused = gui.add_checkbox("Pause", False)
+    self._on_click("Step", self._advance)
+    self._on_click("Restart", player.restart)
+    self._speed = gui.add_slider("Speed", 0.1, 2.0, 0.1, 1.0, hint="1 is real time, where the machine can")
+    last = max(1, player.task.num_envs - 1)
+    self._index = gui.add_slider("Environment", 0, last, 1, 0, visible=player.task.num_envs > 1)
+    self._others = gui.add_checkbox("Show the others", False, visible=player.task.num_envs > 1)
+    self._follow = gui.add_checkbox("Follow", self.stage.robot.free)
+    with gui.add_folder("Push"):
+      strength = gui.add_slider("Speed [m/s]", 0.1, 5.0, 0.1, 1.0)
+      self._on_click("Push", lambda: player.push(strength.value, random.uniform(-math.pi, math.pi)))
+    if player.ranges:
+      with gui.add_folder("Velocity command"):
+        self._driven = gui.add_checkbox("Drive", False, hint="otherwise the task draws the commands")
+        self._command = [
+          gui.add_slider(name, -most, most, most / 20, 0.0) for name, most in player.ranges.items() if most
+        ]
+    with gui.add_folder("Checkpoint"):
+      self._checkpoint = gui.add_dropdown("Of this run", checkpoints(self.place))
+      self._on_click("Load", lambda: self._load(self._checkpoint.value))
+
+  def _on_click(self, label: str, act: Callable[[], None]) -> None:
+    """Add a button; `act` follows in the loop, never in the middle of a step."""
+    self.server.gui.add_button(label).on_click(lambda _: self._clicks.put(act))
+
+  def _load(self, place: str) -> None:
+    """Exchange the policy, or say on the page why not."""
+    try:
+      self.player.load(place)
+    except ValueError as error:
+      for client in self.server.get_clients().values():
+        client.add_notification("Not loaded", str(error), color="red")
+    self._checkpoint.options = checkpoints(self.place)  # a run that goes on has new ones
+
+  def run(self) -> None:
+    """Play until Ctrl-C, at the speed that the page asks for, or as fast as the machine can."""
+    try:
+      while True:
+        self._turn()
+    except KeyboardInterrupt:
+      self.server.stop()
+
+  def _turn(self) -> None:
+    """Obey what was clicked, act once unless paused, show it, and wait until the next step is due."""
+    start = time.monotonic()
+    while not self._clicks.empty():
+      self._clicks.get()()
+    self.player.look_at(int(self._index.value))
+    if self.player.ranges:
+      self.player.command = [slider.value for slider in self._command] if self._driven.value else None
+    pause = DRAWN
+    if not self._paused.value:
+      self._advance()
+      pause = self.player.task.dt / self._speed.value
+    if start - self._drawn >= DRAWN:
+      self._drawn = start
+      self._draw()
+    if start - self._plotted >= PLOTTED:
+      self._plotted = start
+      self._plot.draw()
+    time.sleep(max(0.0, pause - (time.monotonic() - start)))
+
+  def _advance(self) -> None:
+    self.player.step()
+    self._plot.remember()
+
+  def _draw(self) -> None:
+    """Send the present states to the page."""
+    player, stage, scene = self.player, self.stage, self.scene
+    scene.show_only_selected = not self._others.value
+    scene.camera_tracking_enabled = self._follow.value
+    places, turns = self._poses
+    for index in range(player.task.num_envs) if self._others.value else [player.index]:
+      stage.show(index)
+      places[index], turns[index] = stage.data.xpos, stage.data.xmat.reshape(-1, 3, 3)
+    sim = player.task.sim
+    state = (sim.mocap_pos, sim.mocap_quat, sim.qpos, sim.qvel, sim.ctrl)
+    mocap_pos, mocap_quat, qpos, qvel, ctrl = (part.cpu().numpy() for part in state)
+    scene.update_from_arrays(places, turns, mocap_pos, mocap_quat, player.index, qpos, qvel, ctrl)
+    self._status.content = (
+      f"**{player.config.task}**, environment {player.index}: {player.time:.1f} s, step "
+      f"{player.episode_steps} of the episode, return {player.episode_return:.1f}"
+    )
+
+
+class Plot:
+  """Curves of the last steps: the reward's terms, or a block of the observation."""
+
+  def __init__(self, server: viser.ViserServer, player: Player, tab: viser.GuiTabHandle) -> None:
+    """Add the choice of what is drawn to a tab."""
+    self._server, self._player, self._tab = server, player, tab
+    self._past: deque[tuple[float, str, dict[str, float]]] = deque(maxlen=REMEMBERED)  # time, choice, values
+    self._names: list[str] = []
+    with tab:
+      self._choice = server.gui.add_dropdown("Curves of", [REWARDS, *player.observations()])
+    self._chart: viser.GuiUplotHandle | None = None
+
+  def remember(self) -> None:
+    """Note what the present step has come to."""
+    chosen = self._choice.value
+    if chosen == REWARDS:
+      values = dict(self._player.terms)
+    else:
+      numbers = self._player.observations()[chosen][:CURVES].tolist()
+      values = {f"{chosen} {place}": number for place, number in enumerate(numbers)}
+    self._past.append((self._player.time, chosen, values))
+
+  def draw(self) -> None:
+    """Draw what is remembered of what is chosen."""
+    rows = [(time, values) for time, choice, values in self._past if choice == self._choice.value]
+    if len(rows) < 2:
+      return
+    names = list(rows[-1][1])
+    columns = [np.array([time for time, _ in rows])]
+    columns += [np.array([values[name] for _, values in rows]) for name in names]
+    if self._chart and names == self._names:
+      self._chart.data = tuple(columns)
+      return
+    if self._chart:
+      self._chart.remove()
+    self._names = names
+    series = [{"label": "s"}]
+    series += [{"label": name, "stroke": COLOURS[i % 8], "width": 1} for i, name in enumerate(names)]
+    scales = {"x": {"time": False, "auto": True}}
+    with self._tab:
+      self._chart = self._server.gui.add_uplot(tuple(columns), tuple(series), scales=scales, height=300)

@@ -1,0 +1,53 @@
+"""Moving pictures in files: .mp4 for players, .gif and .webp for pages."""
+
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import imageio.v2 as imageio
+from PIL import Image
+
+from gpurobot.config import ConfigError, nearest
+from gpurobot.viewer.offscreen import Picture
+
+SUFFIXES = (".mp4", ".gif", ".webp")
+
+
+class Film:
+  """A file that pictures are added to; it is complete when the `with` block ends."""
+
+  def __init__(self, path: Path, rate: float) -> None:
+    """Begin the file; `rate` [pictures/s]. Raises ConfigError where no such file can be written."""
+    if path.suffix not in SUFFIXES:
+      near = nearest(path.suffix, SUFFIXES)
+      raise ConfigError(f"video={path} is none of {', '.join(SUFFIXES)}; the nearest is '{near}'")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    self.path, self.rate = path, rate
+    self._pictures: list[Image.Image] = []  # Pillow writes them together
+    self._stream: Any = None
+    if path.suffix == ".mp4":
+      self._stream = imageio.get_writer(path, fps=rate, macro_block_size=2)  # codecs want even sides
+
+  def add(self, picture: Picture) -> None:
+    """Add the next picture."""
+    if self._stream:
+      self._stream.append_data(picture)
+    else:
+      self._pictures.append(Image.fromarray(picture))
+
+  def __enter__(self) -> Self:
+    return self
+
+  def __exit__(
+    self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+  ) -> None:
+    if self._stream:
+      self._stream.close()
+    if kind is None and self._pictures:
+      self._write_together()
+
+  def _write_together(self) -> None:
+    first, *rest = self._pictures
+    options = {"quality": 60, "method": 4} if self.path.suffix == ".webp" else {"optimize": True}
+    duration = round(1000 / self.rate)  # of a picture [ms]
+    first.save(self.path, save_all=True, append_images=rest, duration=duration, loop=0, **options)

@@ -1,0 +1,68 @@
+"""MuJoCo's own window: what its keys do is what the page's buttons do."""
+
+import math
+import random
+import time
+from collections.abc import Callable
+from queue import SimpleQueue
+
+import mujoco
+import mujoco.viewer
+
+from gpurobot.config import ConfigError
+from gpurobot.viewer.player import Player
+from gpurobot.viewer.stage import Stage, view
+
+PUSH = 1.0  # [m/s]
+KEYS = "space: pause, right and left: another environment, P: push, R: restart"
+
+
+class Window:
+  """A window on a display, with a player's robot."""
+
+  def __init__(self, player: Player) -> None:
+    """Note what each key does."""
+    self.player, self.stage, self.paused = player, Stage(player.task), False
+    self._pressed: SimpleQueue[int] = SimpleQueue()
+    self._acts: dict[int, Callable[[], None]] = {  # by GLFW's number of the key
+      ord(" "): self._pause,
+      ord("P"): lambda: player.push(PUSH, random.uniform(-math.pi, math.pi)),
+      ord("R"): player.restart,
+      262: lambda: self._move(1),
+      263: lambda: self._move(-1),
+    }
+
+  def _pause(self) -> None:
+    self.paused = not self.paused
+
+  def _move(self, by: int) -> None:
+    self.player.look_at((self.player.index + by) % self.player.task.num_envs)
+
+  def run(self) -> None:
+    """Play until the window is closed; raise ConfigError where there is no display."""
+    self.stage.show(0)
+    try:
+      window = mujoco.viewer.launch_passive(self.stage.model, self.stage.data, key_callback=self._pressed.put)
+    except mujoco.FatalError as error:
+      raise ConfigError("viewer=native needs a display: leave it out for a page in the browser") from error
+    with window:
+      self._look(window.cam)
+      while window.is_running():
+        start = time.monotonic()
+        self.turn()
+        window.sync()
+        time.sleep(max(0.0, self.player.task.dt - (time.monotonic() - start)))
+
+  def _look(self, camera: mujoco.MjvCamera) -> None:
+    """Point the window's camera."""
+    wanted = view(self.stage)
+    for name in ("type", "trackbodyid", "lookat", "azimuth", "elevation", "distance"):
+      setattr(camera, name, getattr(wanted, name))
+
+  def turn(self) -> None:
+    """Do what keys asked for, act once unless paused, and take the state over."""
+    while not self._pressed.empty():
+      self._acts.get(self._pressed.get(), lambda: None)()
+    if not self.paused:
+      self.player.step()
+    self.stage.show(self.player.index)

@@ -1,0 +1,104 @@
+"""What MuJoCo draws of a task: its scene, with a floor and a sky to see motion by, in a state."""
+
+import dataclasses
+import math
+import os
+
+import mujoco
+import numpy as np
+from mujoco import mjtBuiltin, mjtGeom, mjtJoint, mjtTexture, mjtTextureRole, mjtTrn
+
+from gpurobot.config import ConfigError
+from gpurobot.trained import Trained
+from tasks.base import Task
+
+FLOOR = "gpurobot floor"  # texture and material
+STATE = ("qpos", "qvel", "act", "ctrl", "mocap_pos", "mocap_quat")
+AZIMUTH, ELEVATION = 130.0, -20.0  # of the camera [degree]
+NEAR, FAR = 1.1, 1.5  # distance at which a ball around what is shown fills the picture, times
+EARTH, TILE, HORIZON, ZENITH = (0.33, 0.38, 0.43), (0.39, 0.44, 0.49), (0.85, 0.9, 0.95), (0.45, 0.6, 0.8)
+
+
+class Stage:
+  """A task's scene in MuJoCo, `model` and `data`, which take the state of one environment after another."""
+
+  def __init__(self, task: Task) -> None:
+    """Compile the scene with the floor and the sky that it lacks."""
+    self.task = task
+    self.model = _dressed(task)
+    self.data = mujoco.MjData(self.model)
+    self.robot = find_robot(self.model)
+    self._far_lights = self.model.light_type[:, None] == mujoco.mjtLightType.mjLIGHT_DIRECTIONAL
+
+  def show(self, index: int) -> None:
+    """Put `data` into the state of one environment, with all that follows from it."""
+    for name in STATE:
+      getattr(self.data, name)[:] = getattr(self.task.sim, name)[index].cpu().numpy()
+    if "geom_size" in self.task.model.varied:
+      self.model.geom_size[:] = self.task.sim.geom_size[index].cpu().numpy()
+    mujoco.mj_forward(self.model, self.data)
+    if self.robot.free:  # light from far away is the same everywhere, but its shadows have a place
+      self.data.light_xpos[:, :2] += self.data.xpos[self.robot.body, :2] * self._far_lights
+
+
+def task_of(trained: Trained) -> Task:
+  """Return the environments to be shown; raise ConfigError where they have no model to draw."""
+  if not isinstance(trained.env, Task):
+    raise ConfigError(f"task '{trained.config.task}' has no robot that could be drawn in this engine")
+  return trained.env
+
+
+@dataclasses.dataclass(frozen=True)
+class Robot:
+  """What the actuators of a model move."""
+
+  body: int  # the root of its tree
+  dof: int  # its first
+  free: bool  # it moves freely: dofs from `dof` on are its velocity along x, y, z
+
+
+def find_robot(model: mujoco.MjModel) -> Robot:
+  """Return the tree that the first actuator at a joint or site moves, or else the first one that moves."""
+  bodies = {mjtTrn.mjTRN_JOINT: model.jnt_bodyid, mjtTrn.mjTRN_SITE: model.site_bodyid}
+  targets = zip(model.actuator_trntype.tolist(), model.actuator_trnid[:, 0].tolist(), strict=True)
+  driven = [int(bodies[kind][target]) for kind, target in targets if kind in bodies]
+  root = model.body_rootid[driven[0] if driven else model.dof_bodyid[0]]
+  dof = int(np.flatnonzero(model.body_rootid[model.dof_bodyid] == root)[0])
+  free = model.jnt_type[model.dof_jntid[dof]] == mjtJoint.mjJNT_FREE
+  return Robot(int(root), dof, bool(free))
+
+
+def view(stage: Stage) -> mujoco.MjvCamera:
+  """Return a camera that follows a robot that moves freely, and shows the whole scene of one that is held."""
+  model, data, robot = stage.model, stage.data, stage.robot
+  ground = np.isin(model.geom_type, (mjtGeom.mjGEOM_PLANE, mjtGeom.mjGEOM_HFIELD))
+  shown = model.body_rootid[model.geom_bodyid] == robot.body if robot.free else ~ground
+  places, sizes = data.geom_xpos[shown], model.geom_rbound[shown, None]
+  low, high = (places - sizes).min(0), (places + sizes).max(0)
+  camera = mujoco.MjvCamera()
+  camera.lookat = (low + high) / 2
+  if robot.free:
+    camera.type, camera.trackbodyid = mujoco.mjtCamera.mjCAMERA_TRACKING, robot.body
+  camera.azimuth, camera.elevation = AZIMUTH, ELEVATION
+  radius = float(np.linalg.norm(high - low)) / 2
+  just = radius / math.sin(math.radians(model.vis.global_.fovy / 2))
+  camera.distance = (FAR if robot.free else NEAR) * just
+  return camera
+
+
+def _dressed(task: Task) -> mujoco.MjModel:
+  """Return the task's model with a checkered floor and a sky, unless it has its own."""
+  scene = os.fspath(task.scene(task.config))
+  is_text = scene.lstrip().startswith("<")
+  spec = mujoco.MjSpec.from_string(scene) if is_text else mujoco.MjSpec.from_file(scene)
+  if not any(texture.type == mjtTexture.mjTEXTURE_SKYBOX for texture in spec.textures):
+    sky = {"builtin": mjtBuiltin.mjBUILTIN_GRADIENT, "rgb1": HORIZON, "rgb2": ZENITH}
+    spec.add_texture(name="gpurobot sky", type=mjtTexture.mjTEXTURE_SKYBOX, width=256, height=256, **sky)
+  tiles = {"builtin": mjtBuiltin.mjBUILTIN_CHECKER, "rgb1": EARTH, "rgb2": TILE}
+  spec.add_texture(name=FLOOR, type=mjtTexture.mjTEXTURE_2D, width=256, height=256, **tiles)
+  material = spec.add_material(name=FLOOR, texuniform=True, texrepeat=(1, 1))
+  material.textures[mjtTextureRole.mjTEXROLE_RGB] = FLOOR
+  for geom in spec.geoms:
+    if geom.type in (mjtGeom.mjGEOM_PLANE, mjtGeom.mjGEOM_HFIELD) and not geom.material:
+      geom.material, geom.rgba = FLOOR, (1, 1, 1, 1)
+  return spec.compile()
