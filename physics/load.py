@@ -43,11 +43,15 @@ def load_model(
   that cannot vary.
   """
   mj = _compile(source)
+  if mj.opt.timestep <= 0:
+    raise ValueError(
+      f"{_name(source)}option: timestep={mj.opt.timestep:g} is not positive: write one, such as 0.005"
+    )
   if integrator is not None:
     mj.opt.integrator = INTEGRATORS[integrator]
   pairs = _pairs(mj)
   for element, feature in unsupported(mj, pairs):
-    raise UnsupportedModel(f"{element}: {feature} is not supported")
+    raise UnsupportedModel(f"{_name(source)}{element}: {feature} is not supported")
   _warn(mj)
   mj.opt.solver = mjtSolver.mjSOL_NEWTON
   values = _fields(mj) | _flags(mj)
@@ -66,11 +70,20 @@ def _compile(source: Source) -> mujoco.MjModel:
   if isinstance(source, mujoco.MjSpec):
     return source.copy().compile()
   text = os.fspath(source)
-  if text.lstrip().startswith("<"):
-    return mujoco.MjModel.from_xml_string(text)
-  if not Path(text).is_file():
-    raise FileNotFoundError(f"no model file {text!r}")
-  return mujoco.MjModel.from_xml_path(text)
+  is_text = text.lstrip().startswith("<")
+  if not is_text and not Path(text).is_file():
+    raise FileNotFoundError(f"no model file '{text}' in {Path.cwd()}: write Path(__file__).parent / '<file>'")
+  try:
+    return mujoco.MjModel.from_xml_string(text) if is_text else mujoco.MjModel.from_xml_path(text)
+  except ValueError as error:
+    lines = [line.strip(" ,:") for line in str(error).splitlines()]
+    raise ValueError(_name(source) + ", ".join(filter(None, lines))) from error
+
+
+def _name(source: Source) -> str:
+  """Return how messages name a model's file, with a colon: not at all where it has none."""
+  is_file = isinstance(source, str | os.PathLike) and not os.fspath(source).lstrip().startswith("<")
+  return f"{source}: " if is_file else "MJCF: "
 
 
 def _fields(mj: mujoco.MjModel) -> dict[str, Any]:

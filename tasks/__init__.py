@@ -3,9 +3,12 @@
 import difflib
 import importlib
 import importlib.util
+import inspect
 import sys
 from pathlib import Path
 from types import ModuleType
+
+from tasks.blame import TaskError, blamed
 
 _FOLDER = Path(__file__).parent
 _SHARED = {  # what tasks are built from
@@ -14,16 +17,20 @@ _SHARED = {  # what tasks are built from
   "actuator",
   "arm",
   "base",
+  "blame",
   "command",
   "common",
   "config",
+  "control",
   "event",
   "locomotion",
   "names",
   "observation",
   "osc",
   "quat",
+  "random",
   "randomize",
+  "rehearsal",
   "reward",
   "runner",
   "terrain",
@@ -44,7 +51,8 @@ def available() -> list[str]:
 def load(name: str) -> ModuleType:
   """Return the module of a task: it has `Config`, `Task` and, where it overrides trainer settings, `PPO`.
 
-  `name` is one of `available`, a dotted module path or the path of a `.py` file. Raises UnknownTask.
+  `name` is one of `available`, a dotted module path or the path of a `.py` file. Raises UnknownTask, and
+  TaskError where the module is not what a task's has to be.
   """
   if name.endswith(".py"):
     module = _load_file(Path(name))
@@ -52,10 +60,22 @@ def load(name: str) -> ModuleType:
     module = importlib.import_module(modules[name])
   else:
     module = _load_dotted(name)
-  missing = [part for part in ("Config", "Task") if not hasattr(module, part)]
-  if missing:
-    raise UnknownTask(f"task '{name}' is a module without {' and '.join(missing)}")
+  _check(name, module)
   return module
+
+
+def _check(name: str, module: ModuleType) -> None:
+  """Raise TaskError where a task's module lacks something, or has something else in its place."""
+  missing = [part for part in ("Config", "Task") if not isinstance(getattr(module, part, None), type)]
+  if missing:
+    raise TaskError(f"task '{name}' is a module without a class {' and '.join(missing)}")
+  if "__dataclass_fields__" not in vars(module.Config):
+    raise TaskError(f"task '{name}': Config is no dataclass: write @dataclass above it")
+  if "config" not in inspect.signature(module.Task).parameters:
+    raise TaskError(f"task '{name}': Task is not made of a config: write class Task(base.Task)")
+  for part in ("TRAIN", "PPO"):
+    if not isinstance(getattr(module, part, {}), dict):
+      raise TaskError(f"task '{name}': {part} is no dictionary: write {part} = {{'key': value}}")
 
 
 def _modules() -> dict[str, str]:
@@ -73,17 +93,19 @@ def _modules() -> dict[str, str]:
 
 def _load_file(path: Path) -> ModuleType:
   if not path.is_file():
-    raise UnknownTask(f"there is no task file '{path}'")
+    hint = f"; the task of that name is task={path.stem}" if path.stem in _modules() else ""
+    raise UnknownTask(f"there is no task file '{path}'{hint}")
   # The full path tells files of one name apart; dataclasses look their module up in sys.modules.
   module_name = "task_file_" + "_".join(path.resolve().with_suffix("").parts[1:])
   if module_name not in sys.modules:
-    spec = importlib.util.spec_from_file_location(module_name, path)
+    spec = importlib.util.spec_from_file_location(module_name, path.resolve())
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     try:
-      spec.loader.exec_module(module)
+      with blamed(lambda: [str(path.resolve())]):
+        spec.loader.exec_module(module)
     except BaseException:
       del sys.modules[module_name]
       raise
@@ -97,6 +119,8 @@ def _load_dotted(name: str) -> ModuleType:
   except ModuleNotFoundError as error:
     if error.name is None or not f"{name}.".startswith(f"{error.name}."):
       raise  # the task's own import failed: its author needs the traceback
+  if Path(f"{name}.py").is_file():
+    raise UnknownTask(f"unknown task '{name}'; the file is task={name}.py")
   near = difflib.get_close_matches(name, available(), n=3, cutoff=0.4)
   hint = f"nearest: {', '.join(near)}" if near else f"available: {', '.join(available())}"
   raise UnknownTask(f"unknown task '{name}'; {hint}")

@@ -2,7 +2,8 @@
 
 `python -m tasks`                          names all tasks;
 `python -m tasks describe=ant [env.x=...]` prints actions, observations, rewards and settings by name;
-`python -m tasks new=my_task from=ant`     writes my_task.py, a copy to change, which trains as it is.
+`python -m tasks new=my_task from=ant`     writes my_task.py, a copy to change, which trains as it is;
+`debug=true` behind any of them            shows where in the program a mistake was found.
 """
 
 import sys
@@ -10,11 +11,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import tasks
+from gpurobot import cli
 from gpurobot.config import Config, ConfigError, assign, defaults, leaves, nearest, pairs
+from gpurobot.distributed import World
 from gpurobot.random import Random
 from tasks.base import Task
 
-KEYS = ("describe", "new", "from")
+KEYS = ("describe", "new", "from", "debug")
 
 
 def describe(name: str, words: list[str]) -> str:
@@ -124,11 +127,14 @@ def run(words: list[str]) -> str:
   return "\n".join(tasks.available())
 
 
-if __name__ == "__main__":
-  if {"--help", "-h"} & set(sys.argv):
+def main(argv: list[str]) -> None:
+  """Print what the words ask for; a mistake in them is one line, status 2."""
+  if {*cli.HELP} & {*argv}:
     print(__doc__)
-  else:
-    try:
-      print(run(sys.argv[1:]))
-    except ValueError as error:
-      sys.exit(f"error: {error}")
+    return
+  with cli.Mistakes(argv, World()):
+    print(run(argv))
+
+
+if __name__ == "__main__":
+  main(sys.argv[1:])

@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,10 +11,15 @@ from tensordict import TensorDict
 from torch import Tensor
 
 import physics
+from tasks import rehearsal
+from tasks.blame import TaskError, blaming
 from tasks.config import Config, option
+from tasks.control import control_range
 from tasks.event import Event
-from tasks.names import Names, nearest, settings
+from tasks.names import Names, nearest
 from tasks.observation import Observations, Reflection
+from tasks.random import Random
+from tasks.reward import weigh
 from tasks.trail import Trail
 
 __all__ = ["ASSETS", "Config", "Random", "Reflection", "Task", "option"]  # what task files use
@@ -23,25 +28,6 @@ ASSETS = Path(__file__).resolve().parents[1] / "assets"
 # A transition whose magnitudes sum to more than this counts as diverged, like one with nan or inf. No robot
 # of a few metres and kilogrammes comes near it.
 DIVERGED = 1e7
-
-
-class Random(Protocol):
-  """Random numbers per environment, keyed by purpose and by a step counter that lives on the device."""
-
-  def uniform(self, purpose: str, shape: tuple[int, ...], low: float = 0.0, high: float = 1.0) -> Tensor:
-    """Return numbers [num_envs, *shape] in [low, high)."""
-
-  def normal(self, purpose: str, shape: tuple[int, ...]) -> Tensor:
-    """Return standard normal numbers [num_envs, *shape]."""
-
-  def advance(self) -> None:
-    """Move the step counter by one."""
-
-  def state_dict(self) -> dict[str, Any]:
-    """Return what the future numbers depend on."""
-
-  def load_state_dict(self, state: dict[str, Any]) -> None:
-    """Continue from `state`."""
 
 
 class Task(Names):
@@ -58,6 +44,11 @@ class Task(Names):
   outputs: Sequence[str] | Mapping[str, str] | None = None
   choices: tuple[int, ...] = ()  # of each action, how many; empty: numbers in [-1, 1], one per control
 
+  def __init_subclass__(cls) -> None:
+    """Raise TaskError where the methods of a task are not what the base calls."""
+    rehearsal.check_class(cls, Task)
+
+  @blaming
   def __init__(
     self,
     config: Config,
@@ -71,7 +62,9 @@ class Task(Names):
     """Build `num_envs` environments; in training their first episodes start at random phases.
 
     `simulation` is any object with the contract of `physics.Simulation`; None makes one, on torch's threads.
+    Raises TaskError, in one line, where the task's author is wrong.
     """
+    rehearsal.check_complete(type(self), Task, config)
     self.config = config
     self.num_envs = num_envs
     self.device = torch.device(device)
@@ -82,7 +75,7 @@ class Task(Names):
       self.make_model(config), num_envs, device, threads, self.outputs
     )
     self.model = self.sim.model
-    self.num_actions = len(self.action_names())
+    self.num_actions = rehearsal.count_actions(self.action_names())
     self.max_episode_steps = config.episode_steps
     self.dt: float = config.substeps * self.model.timestep  # control step [s]
     self.begin_part: Callable[[str], None] = lambda _part: None  # what time goes to from now on
@@ -93,15 +86,20 @@ class Task(Names):
     self.action = self.buffer(self.num_actions, dtype=kind)  # of the present step: in [-1, 1], or choices
     self.episode_steps = self.buffer(dtype=torch.int64)  # control steps since the episode's start
     self._overflow, self._nonfinite = torch.zeros(2, dtype=torch.int64, device=self.device).unbind()
+    self._rehearsed = simulation is not None  # what is handed in is stepped by its owner alone
+    views = dict(vars(self.sim))
     keep = config.keep_states if training else 0
     self._trail = Trail(self.sim, num_envs, keep) if keep else None
     self.setup()
+    rehearsal.check_views("self.sim", self.sim, views)
     self._buffers, self._lasting = self._named(self._made), self._named(self._made_to_last)
     mocap = ("mocap_pos", "mocap_quat") if self.model.nmocap else ()
     names = ("qpos", "qvel", *mocap, *self.model.varied)
     self._targets = {name: getattr(self.sim, name) for name in names} | self._buffers  # of candidates
-    self.reward_weights = self._make_weights()
-    self.observations = Observations(self.observe(), config, noisy=training)
+    rehearsal.check_terms("reward()", terms := self.reward(), self.episode_steps)
+    self.reward_weights = weigh(config, terms)
+    rehearsal.check_blocks(blocks := self.observe(), self.episode_steps)
+    self.observations = Observations(blocks, config, noisy=training)
     self.obs_dims = self.observations.dims
     self.mirror: Mapping[str, tuple[Tensor, Tensor]] | None = self._make_mirror()
 
@@ -182,6 +180,8 @@ class Task(Names):
     A buffer is zeroed where an episode ends, unless it is lasting or `initial_state` names it. It is part of
     a checkpoint.
     """
+    if hasattr(self, "_buffers"):
+      raise TaskError("buffer() makes memory that lasts: call it in setup()")
     self._made.append(torch.zeros(*shape, self.num_envs, dtype=dtype, device=self.device).movedim(-1, 0))
     if lasting:
       self._made_to_last.append(self._made[-1])
@@ -219,16 +219,20 @@ class Task(Names):
 
   # ---- what a trainer uses ----
 
+  @blaming
   def reset(self) -> TensorDict:
     """Start every episode anew and return the observation groups [num_envs]."""
-    self._advance()
     everywhere = torch.ones(self.num_envs, dtype=torch.bool, device=self.device)
+    if not self._rehearsed:
+      self._rehearse(everywhere)
+    self._advance()
     self._reset(everywhere, everywhere)
     if self.training:
       phase = self.random.uniform("phase", ()) * self.max_episode_steps
       self.episode_steps.copy_(phase)
     return TensorDict(self.observations.restart(self.observe(), everywhere), batch_size=[self.num_envs])
 
+  @blaming
   def step(self, action: Tensor) -> TensorDict:
     """Apply `action` [num_envs, num_actions] for one control step; reset what has ended.
 
@@ -318,6 +322,15 @@ class Task(Names):
     self.random.advance()
     self.observations.draw(self.random.uniform)
 
+  def _rehearse(self, everywhere: Tensor) -> None:
+    """Try a step out and take it back; TaskError at what its author did wrong."""
+    before = self.state_dict()
+    self._advance()
+    self._reset(everywhere, everywhere)
+    rehearsal.rehearse(self, DIVERGED)
+    self.load_state_dict(before)
+    self._rehearsed = True
+
   def _finite(self, reward: Tensor, obs: dict[str, Tensor]) -> Tensor:
     """Return where the transition is finite and sane [num_envs] bool (a comparison with nan is false)."""
     parts = [reward.unsqueeze(1), self.sim.qpos, self.sim.qvel, *obs.values()]
@@ -330,12 +343,11 @@ class Task(Names):
     # Taken before anything is written: candidates may be views of what the reset changes.
     starts = {
       name: self._choose("initial_state", name, candidate, learns if name in self._lasting else ended)
-      for name, candidate in self.initial_state().items()
+      for name, candidate in rehearsal.by_name("initial_state()", self.initial_state()).items()
     }
     self.sim.reset(ended)
+    rehearsal.check_views("self", self, self._buffers)
     for name, buffer in self._buffers.items():
-      if getattr(self, name) is not buffer:
-        raise RuntimeError(f"buffer '{name}' was rebound; write it in place: self.{name}.copy_(...)")
       if name not in starts and name not in self._lasting:
         buffer.masked_fill_(_like(ended, buffer), 0)
     for name, start in starts.items():
@@ -349,34 +361,29 @@ class Task(Names):
   def _happen(self, name: str, event: Event) -> None:
     """Let an event happen where its time has come."""
     due = event.due(self.dt)
-    changes = {key: self._choose(name, key, candidate, due) for key, candidate in event.act().items()}
+    changes = {key: self._choose(name, key, candidate, due) for key, candidate in event.candidates().items()}
     for key, change in changes.items():
       self._targets[key].copy_(change)
 
   def _choose(self, source: str, name: str, candidate: Tensor, where: Tensor) -> Tensor:
     """Return the candidate for what it names where `where` [num_envs] is true, else what is there."""
     if name not in self._targets:
-      raise ValueError(f"{source} names '{name}', {nearest(name, self._targets)}")
+      raise TaskError(f"{source}() names '{name}', {nearest(name, self._targets)}")
     target = self._targets[name]
+    rehearsal.check_tensor(f"{source}() '{name}'", candidate, target)
     return torch.where(_like(where, target), candidate.to(target.dtype), target)
 
   @functools.cached_property
-  def _control_range(self) -> tuple[Tensor, Tensor]:
-    """The offset and factor from each action to its control [nu]; ValueError where a control has no range."""
-    names = np.repeat(self.model.actuator_names, self.model.actuator_ctrlnum)
-    for name, limited in zip(names, self.model.actuator_ctrllimited, strict=True):
-      if not limited:
-        raise ValueError(f"actuator '{name}' has no ctrlrange for the actions: give it one, or write control")
-    if self.num_actions != self.model.nu:
-      raise ValueError(f"{self.num_actions} actions for {self.model.nu} controls: write control")
-    low, high = self.constant(self.model.actuator_ctrlrange).unbind(-1)
-    if self.choices:
-      return low, (high - low) / (self.constant(self.choices) - 1).clamp(min=1)
-    return (low + high) / 2, (high - low) / 2
+  def _control_range(self) -> Tensor:
+    """The offset and factor [2, nu] from each action to its control."""
+    return self.constant(control_range(self.model, self.num_actions, self.choices))
 
   def _named(self, made: list[Tensor]) -> dict[str, Tensor]:
     """Return buffers by the names of the attributes that hold them."""
-    return {name: value for name, value in vars(self).items() if any(value is one for one in made)}
+    named = {name: value for name, value in vars(self).items() if any(value is one for one in made)}
+    if len({*map(id, named.values())}) < len(made):
+      raise TaskError("a buffer has no name: write self.<name> = self.buffer(...), and no part or list of it")
+    return named
 
   def _make_mirror(self) -> dict[str, tuple[Tensor, Tensor]] | None:
     """Return (index, sign) of `policy` and `action`, or None without symmetry."""
@@ -384,15 +391,6 @@ class Task(Names):
     if symmetry and self.choices:
       raise ValueError("symmetry() is of actions in [-1, 1]; this task has choices")
     return self.observations.mirror(symmetry, self.num_actions) if symmetry else None
-
-  def _make_weights(self) -> dict[str, float]:
-    """Return the weight of each reward term: the Config field `reward_<term>`."""
-    weights, terms = settings(self.config, "reward_"), self.reward()
-    for name in sorted({*weights} ^ {*terms}):
-      lacking = "reward() has no such term" if name in weights else "Config has no such field"
-      others = [f"reward_{other}" for other in (terms if name in weights else weights)]
-      raise ValueError(f"reward_{name}: {lacking}, {nearest(f'reward_{name}', others)}")
-    return weights
 
 
 def _like(mask: Tensor, tensor: Tensor) -> Tensor:

@@ -1,12 +1,13 @@
 """Events: what happens to each environment of a task whenever its own timer runs out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from tasks.observation import Uniform
+from tasks.rehearsal import by_name
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,10 @@ class Event:
   interval: tuple[float, float]  # low, high [s]
   uniform: Uniform
   left: Tensor  # time until it happens next [num_envs] [s]
+
+  def candidates(self) -> Mapping[str, Tensor]:
+    """Return what it would change, by name; raise TaskError where that is something else."""
+    return by_name(f"{self.act.__name__}()", self.act())
 
   def due(self, dt: float) -> Tensor:
     """Let `dt` seconds pass; return where it happens now [num_envs] bool."""

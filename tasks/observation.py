@@ -163,11 +163,14 @@ def _flat(block: Tensor) -> Tensor:
 
 
 def _chosen(config: Any, prefix: str, known: Mapping[str, Any]) -> dict[str, Any]:
-  """Return the settings of a prefix; ValueError where one is of nothing known."""
-  chosen = settings(config, prefix)
-  for name in chosen:
+  """Return the settings of a prefix; ValueError where one is of nothing known, or less than it can be."""
+  chosen, low = settings(config, prefix), 1 if prefix == "history_" else 0
+  for name, value in chosen.items():
     if name not in known:
       raise ValueError(f"{prefix}{name}: observe() has no '{name}', {nearest(name, known)}")
+    if not value >= low or (prefix != "noise_" and not isinstance(value, int)):
+      kind = "number" if prefix == "noise_" else "whole number"
+      raise ValueError(f"{prefix}{name}={value} is not a {kind} of {low} or more")
   return chosen
 
 

@@ -1,7 +1,22 @@
-"""Reward terms that several tasks share."""
+"""Reward terms: their weights, and what several tasks pay for."""
+
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
+
+from tasks.names import nearest, settings
+
+
+def weigh(config: Any, terms: Mapping[str, Tensor]) -> dict[str, float]:
+  """Return the weight of each term: the field `reward_<term>`; ValueError where one is without the other."""
+  weights = settings(config, "reward_")
+  for name in sorted({*weights} ^ {*terms}):
+    lacking = "reward() has no such term" if name in weights else "Config has no such field"
+    others = [f"reward_{other}" for other in (terms if name in weights else weights)]
+    raise ValueError(f"reward_{name}: {lacking}, {nearest(f'reward_{name}', others)}")
+  return weights
 
 
 def replace(terms: dict[str, Tensor], where: Tensor, name: str) -> dict[str, Tensor]:

@@ -1,0 +1,339 @@
+"""A user's task, and what users get wrong in it and in its robot."""
+
+from pathlib import Path
+
+from tests.test_docs import PAGES, python_blocks
+
+SETUP, UPDATE, FIELD, BUFFER = (
+  "  def setup(self):",
+  "  def update(self):",
+  "  reward_effort:",
+  "self.buffer()",
+)
+BEST = "self.best.copy_(torch.maximum(self.best, self.sim.qpos[:, 0].cos()))"
+FAST = "self.sim.qvel[:, 0].abs() > 100.0"
+PENDULUM = (
+  python_blocks(PAGES[Path("docs/new_task.md")])[0]
+  .replace("from tasks import base\n", "import torch\n\nfrom tasks import base\n")
+  .replace(
+    "  def initial_state(self):",
+    f"""\
+{SETUP}
+    self.best = {BUFFER}
+
+{UPDATE}
+    {BEST}
+
+  def terminated(self):
+    return {FAST}
+
+  def initial_state(self):""",
+  )
+)
+HEIGHT, EFFORT = '"height": self.sim.qpos[:, 0].cos()', "self.action[:, 0].square()"
+BLOCKS, SPEED = '{"up": angle.cos(), "side": angle.sin(), "speed": self.sim.qvel}', '"speed": self.sim.qvel'
+START = 'self.random.uniform("start angle", (1,), -pi, pi)'
+Change = tuple[
+  str, str, str
+]  # what is written, what in its place, what is told; <line> is "<file>, line <n>"
+
+
+def field(text: str, message: str) -> Change:
+  """Add a field to the Config."""
+  return FIELD, f"  {text}\n{FIELD}", message
+
+
+def attribute(text: str, message: str) -> Change:
+  """Add an attribute to the Task."""
+  return SETUP, f"  {text}\n\n{SETUP}", message
+
+
+def method(head: str, body: str, message: str) -> Change:
+  """Add a method to the Task."""
+  return SETUP, f"  def {head}:\n    {body}\n\n{SETUP}", message
+
+
+MODULES: dict[str, Change] = {
+  "syntax": (SETUP, "  def setup(self)", "<line>: SyntaxError: expected ':'"),
+  "import": ("import torch", "import torchh", "<line>: ModuleNotFoundError: No module named 'torchh'"),
+  "no dataclass": ("@dataclass\n", "", "task '<file>': Config is no dataclass: write @dataclass above it"),
+  "field without a type": (
+    "reward_height: float =",
+    "reward_height =",
+    "<line>: TypeError: 'reward_height' is a field but has no type annotation",
+  ),
+  "default of another type": field(
+    "count: int = base.option(0.5, '')",
+    "the task's Config, TRAIN or PPO: env.count: Value '0.5' of type 'float' could not be converted to ",
+  ),
+  "Config without a family": (
+    "Config(base.Config)",
+    "Config",
+    "Config has no substeps of 1 or more: write class Config(base.Config)",
+  ),
+  "Task without a family": (
+    "Task(base.Task)",
+    "Task",
+    "task '<file>': Task is not made of a config: write class Task(base.Task)",
+  ),
+  "no Task": ("class Task(", "class Pendulum(", "task '<file>' is a module without a class Task"),
+  "PPO of an unknown key": (
+    "@dataclass",
+    "PPO = {'lrr': 1e-3}\n\n\n@dataclass",
+    "the task's Config, TRAIN or PPO: unknown key 'ppo.lrr'; the nearest is 'ppo.lr'",
+  ),
+  "PPO out of range": (
+    "@dataclass",
+    "PPO = {'gamma': 2}\n\n\n@dataclass",
+    "the task's Config, TRAIN or PPO: ppo.gamma=2.0 is out of range; the nearest is 1",
+  ),
+  "PPO is a list": (
+    "@dataclass",
+    "PPO = []\n\n\n@dataclass",
+    "task '<file>': PPO is no dictionary: write PPO",
+  ),
+  "weight of no term": (
+    FIELD,
+    "  reward_efort:",
+    "reward_effort: Config has no such field, nearest: 'reward_efort'",
+  ),
+  "noise on no block": field(
+    "noise_sped: float = 0.1", "noise_sped: observe() has no 'sped', nearest: 'speed'"
+  ),
+  "no history": field("history_policy: int = 0", "history_policy=0 is not a whole number of 1 or more"),
+  "half a step late": field(
+    "delay_policy: float = 0.5", "delay_policy=0.5 is not a whole number of 0 or more"
+  ),
+}
+METHODS: dict[str, Change] = {
+  "no reward": ("def reward(", "def pay(", "Task has no reward(): write def reward(self)"),
+  "no observe": ("def observe(", "def show(", "Task has no observe(): write def observe(self)"),
+  "misspelt": (
+    "def terminated(",
+    "def terminate(",
+    "<line>: nothing calls terminate(): write terminated(), or _terminate() if the name is meant",
+  ),
+  "no self": (
+    "def terminated(self)",
+    "def terminated()",
+    "<line>: terminated() cannot be called as it is written: write def terminated(self)",
+  ),
+  "scene is no class method": method(
+    "scene(self, config)",
+    "return self.robot",
+    "<line>: scene() cannot be called as it is written: write @classmethod def scene(cls, config)",
+  ),
+  "an own __init__": method(
+    "__init__(self, config)", "pass", "<line>: a task has no __init__() of its own: write setup(self)"
+  ),
+  "an own reset": (
+    "def initial_state(",
+    "def reset(",
+    "<line>: a task has no reset() of its own: write initial_state(self), which says where episodes start",
+  ),
+  "controls returned": method(
+    "control(self)", "return self.action", "control() returns a tensor, which is lost: write it in place, as "
+  ),
+  "vary what cannot": attribute(
+    "vary = ('body_mas',)", "vary: 'body_mas' cannot vary; the nearest that can is 'body_mass'"
+  ),
+  "vary is a text": attribute("vary = ('body_mass')", "vary is a str: write vary = ('body_mass',)"),
+  "a choice of none": attribute("choices = (0,)", "choices = (0,): each is a number of choices, 2 or more"),
+  "choices is a number": attribute("choices = 3", "choices is an int: write choices = (3,)"),
+  "unknown outputs": attribute(
+    "outputs = ('xposs',)", "output 'xposs' is unknown; outputs are: xpos, xipos, "
+  ),
+  "an event returns nothing": (
+    f"self.best = {BUFFER}\n",
+    f"self.best = {BUFFER}\n    self.every(1, 2, self.push)\n\n  def push(self):\n    self.sim.qvel.add_(1)\n",
+    "push() returns None (is a return missing?): return tensors by name, {'name': tensor}",
+  ),
+  "an event never": (
+    f"    self.best = {BUFFER}\n",
+    "    self.every(2, 1, self.setup)\n",
+    "<line>, in setup: event 'setup' happens every 2 to 1 s: write 0 < low <= high",
+  ),
+  "a mirror of unknown blocks": method(
+    "symmetry(self)",
+    "return {'up': [1], 'side': [-1], 'sped': [-1], 'action': [-1]}",
+    "symmetry of 'sped': there is no such block, nearest: 'speed'",
+  ),
+}
+TENSORS: dict[str, Change] = {
+  "reward of two dimensions": (
+    HEIGHT,
+    HEIGHT.replace("[:, 0]", ""),
+    "reward() 'height' has shape [16, 1], not [16]: the first index is the environment",
+  ),
+  "reward is a mean": (EFFORT, "self.action.mean()", "reward() 'effort' has shape [], not [16]: the first "),
+  "reward is a number": (EFFORT, "1.0", "reward() 'effort' is a float: return a tensor [num_envs]"),
+  "reward is numpy's": (EFFORT, f"{EFFORT}.numpy()", "reward() 'effort' is a ndarray: return a tensor"),
+  "reward on another device": (
+    EFFORT,
+    "torch.zeros(self.num_envs, device='meta')",
+    "reward() 'effort' is on meta, not cpu: make it with device=self.device",
+  ),
+  "reward is nan": (
+    EFFORT,
+    "(self.action[:, 0] * 0).log() * 0",
+    "reward() 'effort' is nan after the first step, in every environment: guard its divisions, roots and ",
+  ),
+  "reward is huge": (EFFORT, f"{EFFORT} + 1e9", "reward() 'effort' is 1e+09 after the first step, in every "),
+  "reward without names": (
+    f'{{{HEIGHT}, "effort": {EFFORT}}}',
+    EFFORT,
+    "reward() returns a tensor: return tensors by name, {'name': tensor}",
+  ),
+  "no return": (f"return {{{HEIGHT}", f"{{{HEIGHT}", "reward() returns None (is a return missing?): return "),
+  "the host asks": (
+    f"return {{{HEIGHT}",
+    f"if self.sim.qpos > 0:\n      pass\n    return {{{HEIGHT}",
+    "<line>, in reward: RuntimeError: Boolean value of Tensor with more than one value is ambiguous",
+  ),
+  "terminated is a number": (
+    FAST,
+    "self.sim.qvel[:, 0]",
+    "terminated() is of torch.float32, not torch.bool: return a comparison",
+  ),
+  "terminated of two dimensions": (
+    FAST,
+    "self.sim.qvel > 100.0",
+    "terminated() has shape [16, 1], not [16]: ",
+  ),
+  "terminated is False": (FAST, "False", "terminated() is a bool: return a tensor [num_envs]"),
+  "success is a number": method(
+    "success(self)", "return self.best", "success() is of torch.float32, not torch.bool: return a comparison"
+  ),
+  "metrics of two dimensions": method(
+    "metrics(self)", "return {'angle': self.sim.qpos}", "metrics() 'angle' has shape [16, 1], not [16]: "
+  ),
+  "blocks without a group": (
+    f'{{"policy": {BLOCKS}}}',
+    BLOCKS,
+    "observe() returns no blocks by group: return ",
+  ),
+  "a group misspelt": (
+    '{"policy": ',
+    '{"polic": ',
+    "observe() returns the groups ['polic']: they are policy ",
+  ),
+  "an empty group": (BLOCKS, "{}", "observe() 'policy' is empty: give it a block"),
+  "a block of one environment": (
+    SPEED,
+    f"{SPEED}[0]",
+    "observe() 'policy' 'speed' has shape [1], not [16] or wider: the first index is the environment",
+  ),
+  "a block is nan": (
+    SPEED,
+    f"{SPEED} / 0 * 0",
+    "observe() 'policy' 'speed' is nan after the first step, in every environment: guard its divisions, ",
+  ),
+  "a start of unknown names": ('{"qpos"', '{"qposs"', "initial_state() names 'qposs', nearest: 'qpos'"),
+  "a start of one dimension": (
+    "(1,), -pi",
+    "(), -pi",
+    "initial_state() 'qpos' has shape [16], not [16, 1]: ",
+  ),
+  "a start for all": (
+    START,
+    "torch.zeros(1)",
+    "initial_state() 'qpos' has shape [1], not [16, 1]: the first ",
+  ),
+  "a start is nan": (START, f"{START} / 0 * 0", "self.sim.qpos is nan after the first step, in every "),
+  "a start of no purpose": (
+    '"start angle", (1,)',
+    "(1,)",
+    "<line>, in initial_state: TypeError: 'float' object is not iterable",
+  ),
+  "a buffer rebound": (
+    BEST,
+    "self.best = self.best + 1.0",
+    "self.best was rebound, which changes nothing: write self.best[:] = ...",
+  ),
+  "a view rebound": (
+    BEST,
+    "self.sim.qpos = self.sim.qpos.clamp(-3, 3)",
+    "self.sim.qpos was rebound, which changes nothing: write self.sim.qpos[:] = ...",
+  ),
+  "controls rebound": method(
+    "control(self)",
+    "self.sim.ctrl = self.action",
+    "self.sim.ctrl was rebound, which changes nothing: write self.sim.ctrl[:] = ...",
+  ),
+  "a part of a buffer": (
+    BUFFER,
+    "self.buffer(1)[:, 0]",
+    "a buffer has no name: write self.<name> = self.buff",
+  ),
+  "a list of buffers": (BUFFER, "[self.buffer()]", "a buffer has no name: write self.<name> = self.buffer("),
+  "a late buffer": (
+    BEST,
+    "self.late = self.buffer()",
+    "<line>, in update: buffer() makes memory that lasts: call it in setup()",
+  ),
+  "an unknown joint": (
+    BUFFER,
+    "self.qpos_of('hinj')",
+    "<line>, in setup: KeyError: no joint 'hinj'; the nearest is 'hinge'",
+  ),
+  "an unknown buffer": (
+    BEST,
+    BEST.replace("best.copy", "bset.copy"),
+    "<line>, in update: AttributeError: 'Task' object has no attribute 'bset'; the nearest is 'best'",
+  ),
+  "a quantity that is not computed": (
+    BEST,
+    "self.sim.geom_xmat",
+    "<line>, in update: AttributeError: 'Simulation' object has no attribute 'geom_xmat'; name in outputs ",
+  ),
+}
+ROBOTS: dict[str, Change] = {
+  "none": ("robot =", "robott =", "Task has no robot: write robot = <MJCF file or text>"),
+  "no such file": (
+    "robot = ",
+    "robot = 'pendulum.xml'\n  text = ",
+    "no model file 'pendulum.xml' in <folder>: write Path(__file__).parent / '<file>'",
+  ),
+  "a tag left open": ("</worldbody>", "", "MJCF: XML parse error 14, Error=XML_ERROR_MISMATCHED_ELEMENT "),
+  "an unknown element": (
+    "<joint",
+    "<jointt",
+    "MJCF: XML Error: Schema violation: unrecognized element, Element 'jointt', line 6",
+  ),
+  "an unknown attribute": (
+    "damping",
+    "dampng",
+    "MJCF: XML Error: Schema violation: unrecognized attribute: 'dampng', Element 'joint', line 6",
+  ),
+  "an actuator of no joint": (
+    'motor joint="hinge"',
+    'motor joint="hinj"',
+    "MJCF: Error: unknown transmission target 'hinj' for actuator id = 0, Element name '', id 0, line 10",
+  ),
+  "a mesh that is not there": (
+    "</mujoco>",
+    '<asset><mesh file="a.stl"/></asset></mujoco>',
+    "MJCF: Error: Error opening file 'a.stl'",
+  ),
+  "no mass": (
+    'mass="1"',
+    'mass="0"',
+    "MJCF: Error: mass and inertia of moving bodies must be larger than mjMINVAL, Element name '', id 1, ",
+  ),
+  "time runs back": (
+    'step="0.01"',
+    'step="-0.01"',
+    "MJCF: option: timestep=-0.01 is not positive: write one",
+  ),
+  "what the engine lacks": ("Euler", "implicit", "MJCF: option: integrator implicit (which load_model(..., "),
+  "no actuator": (
+    '<motor joint="hinge" gear="3" ctrllimited="true" ctrlrange="-1 1"/>',
+    "",
+    "there is nothing to act on: give the robot an actuator, or write action_names()",
+  ),
+  "no range of controls": (
+    'ctrllimited="true" ctrlrange="-1 1"',
+    "",
+    "actuator 0 has no ctrlrange for the actions: give it one, or write control()",
+  ),
+}

@@ -1,0 +1,64 @@
+"""Mistakes in what is given for a checkpoint: the file is named, and what is wrong with it."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+import train
+from gpurobot import checkpoint, evaluate
+from tests.mistakes.told import SMALL, TOY, told
+
+pytestmark = pytest.mark.usefixtures("keep_signal_handlers")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Path:
+  """The checkpoint of a short training."""
+  folder = tmp_path_factory.mktemp("trained")
+  train.main([TOY, *SMALL, f"run_dir={folder}"])
+  return folder / checkpoint.NAME
+
+
+class Code:
+  """What a file that loads without a question could do."""
+
+  def __reduce__(self):
+    return print, ("run",)
+
+
+def saved(content: object) -> Callable[[Path, Path], None]:
+  return lambda _, file: torch.save(content, file)
+
+
+CHECKPOINTS: dict[str, tuple[Callable[[Path, Path], object], str]] = {
+  "empty": (lambda _, file: file.write_bytes(b""), "'<file>' is not a readable checkpoint"),
+  "a text": (lambda _, file: file.write_text("weights"), "'<file>' is not a readable checkpoint"),
+  "cut short": (
+    lambda good, file: file.write_bytes(good.read_bytes()[:-100]),
+    "'<file>' is not a readable checkpoint",
+  ),
+  "of another program": (saved({"weight": torch.ones(2)}), "'<file>' is no checkpoint of gpurobot"),
+  "with code": (saved({"format": 2, "code": Code()}), "'<file>' holds more than numbers and texts: "),
+  "older": (saved({"format": 1}), "'<file>' is a checkpoint of format 1"),
+}
+
+
+@pytest.mark.parametrize(("make", "message"), CHECKPOINTS.values(), ids=CHECKPOINTS)
+def test_in_a_checkpoint(make, message, trained, tmp_path, capsys):
+  file = tmp_path / "other.pt"
+  make(trained, file)
+  for program, words in (
+    (train.main, [f"resume={file}"]),
+    (train.main, [TOY, f"checkpoint={file}", f"run_dir={tmp_path / 'run'}"]),
+    (evaluate.main, [f"checkpoint={file}"]),
+  ):
+    assert told(capsys, program, words).startswith(message.replace("<file>", str(file)))
+
+
+@pytest.mark.parametrize("word", ["ppo.hidden=[4]", "ppo.recurrent=gru", "ppo.critic=twohot"])
+def test_in_what_a_checkpoint_is_for(word, trained, tmp_path, capsys):
+  words = [TOY, *SMALL, word, f"checkpoint={trained}", f"run_dir={tmp_path}"]
+  assert re.match(f"'{trained}' does not fit this training: ", told(capsys, train.main, words))

@@ -1,0 +1,73 @@
+"""Mistakes on the command line: the key is named, and what it could be."""
+
+import pytest
+
+import train
+from gpurobot import evaluate, sweep
+from tasks import __main__ as tasks_program
+from tests.gpurobot import toy
+from tests.mistakes.told import TOY, told
+
+pytestmark = pytest.mark.usefixtures("keep_signal_handlers")
+WORDS = {
+  "--num_envs=4": "'--num_envs=4': keys have no dashes; write num_envs=4",
+  "-seed": "'-seed': keys have no dashes; write seed=<value>",
+  "ant": "'ant' is no key=value; --help prints every key",
+  "num_envs": "'num_envs' has no value; write num_envs=<value>",
+  "num_env=4": "unknown key 'num_env'; the nearest is 'num_envs'",
+  "num_envs =4": "unknown key 'num_envs '; the nearest is 'num_envs'",
+  "lr=1e-3": "unknown key 'lr'; the nearest is 'ppo.lr'",
+  "env.forc=1": "unknown key 'env.forc'; the nearest is 'env.force'",
+  "ppo=1": "unknown key 'ppo'; the nearest is 'ppo.lr'",
+  "num_envs=": "num_envs= is not a whole number",
+  "num_envs=many": "num_envs=many is not a whole number",
+  "num_envs=1.5": "num_envs=1.5 is not a whole number",
+  "num_envs=0": "num_envs=0 is out of range; the nearest is 1",
+  "seed=-1": "seed=-1 is out of range; the nearest is 0",
+  "seed=0,1": "seed=0,1 is not a whole number",
+  "max_steps=1k": "max_steps=1k is not a whole number",
+  "max_seconds=-1": "max_seconds=-1.0 is out of range; the nearest is 0",
+  "ppo.gamma=1.1": "ppo.gamma=1.1 is out of range; the nearest is 1",
+  "ppo.lr=fast": "ppo.lr=fast is not a number",
+  "ppo.lr=nan": "ppo.lr=nan is not a finite number",
+  "ppo.lr_min=1": "ppo.lr_min=1 lies above ppo.lr_max=0.01; lower it",
+  "ppo.log_std_min=3": "ppo.log_std_init=0 must lie above ppo.log_std_min=3",
+  "ppo.hidden=64": "ppo.hidden=64 is not a list, each element a whole number",
+  "ppo.hidden=[64,0]": "ppo.hidden=[64, 0] is out of range; the nearest is 1",
+  "ppo.hidden=[64": "ppo.hidden=[64 is not a list, each element a whole number",
+  "ppo.layer_norm=maybe": "ppo.layer_norm=maybe is not true or false; the nearest is 'false'",
+  "ppo.schedule=adaptiv": "ppo.schedule=adaptiv is not one of adaptive, constant; the nearest is 'adaptive'",
+  "ppo.minibatches=3": "num_envs=64 cannot be shared by 1 rank(s) and 3 minibatches of horizon 8; the ",
+  "ppo.mirror_coef=1": "ppo.mirror_coef=1: the task has no mirror; write ppo.mirror_coef=0",
+  "ppo.horizon=100000000": "out of memory: lower num_envs or ppo.horizon (",
+  "device=gpu": "device=gpu is not one of auto, cpu, cuda, cuda:<index>; the nearest is 'cpu'",
+  "device=cuda:99": "device=cuda:99: this machine has ",
+  "graphs=on": "graphs=on needs a CUDA device, not cpu; write graphs=auto",
+  "threads=0": "threads=0 is out of range; the nearest is 1",
+  "task=Ant": "unknown task 'Ant'; nearest: ant",
+  "task=ant.py": "there is no task file 'ant.py'; the task of that name is task=ant",
+  TOY.removesuffix(".py"): f"unknown task '{toy.__file__.removesuffix('.py')}'; the file is task=",
+  "task=os.path": "task 'os.path' is a module without a class Config and Task",
+  "resume=nowhere": "no checkpoint at 'nowhere'",
+  "run_dir=train.py": "run_dir=train.py ",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("word", "message"), WORDS.items(), ids=WORDS)
+def test_in_a_word(word, message, capsys, tmp_path):
+  given = [TOY, "device=cpu", "max_iterations=0", f"run_dir={tmp_path}"]
+  words = [other for other in given if other.partition("=")[0] != word.partition("=")[0]]
+  assert told(capsys, train.main, [*words, word]).startswith(message)
+
+
+@pytest.mark.parametrize(("program", "words", "message"), [
+  (evaluate.main, ["checkpoint=nowhere"], "no checkpoint at 'nowhere'"),
+  (evaluate.main, ["episodes=0"], "episodes=0 is out of range; the nearest is 1"),
+  (evaluate.main, ["runs/ant"], "'runs/ant' is no key=value; --help prints every key"),
+  (sweep.main, [TOY, "seed=0,x", "max_steps=1"], "seed=x is not a whole number"),
+  (sweep.main, [TOY, "sed=0,1"], "unknown key 'sed'; the nearest is 'seed'"),
+  (tasks_program.main, ["ant"], "unknown key 'ant'; the nearest is 'new'"),
+  (tasks_program.main, ["describe=antt"], "unknown task 'antt'; nearest: ant"),
+])  # fmt: skip
+def test_in_a_word_to_another_program(program, words, message, capsys):
+  assert told(capsys, program, words).startswith(message)

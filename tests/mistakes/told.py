@@ -1,0 +1,21 @@
+"""What a user is told: one line on standard error, and status 2."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.gpurobot import toy
+
+TOY = f"task={toy.__file__}"
+SMALL = ["num_envs=16", "max_iterations=1", "threads=1", "ppo.hidden=[8]", "ppo.horizon=8"]
+
+
+def told(capsys: pytest.CaptureFixture[str], program: Callable[[list[str]], object], words: list[str]) -> str:
+  """Run a program that ends with a mistake; return the line that tells it."""
+  with pytest.raises(SystemExit) as end:
+    program(words)
+  assert end.value.code == 2
+  line = capsys.readouterr().err
+  assert line.startswith("error: ")
+  assert line.count("\n") == 1
+  return line.removeprefix("error: ").rstrip()
