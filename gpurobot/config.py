@@ -168,8 +168,11 @@ class Config:
   run_dir: str | None = option(None, "folder of this run; default runs/<task>/<date-time>-<seed>")
   checkpoint: str | None = option(None, "run folder or .pt file whose network the training starts from")
   resume: str | None = option(None, "run folder or .pt file to continue, with identical numbers")
-  checkpoint_seconds: float = option(120.0, "time between checkpoints", "s")
+  checkpoint_seconds: float = option(120.0, "time between checkpoints", "s", low=0)
   log_every: int = option(10, "iterations between log lines", low=1)
+  record_every: int | None = option(
+    None, "iterations between videos of the policy, drawn by another process; null: none", low=1
+  )
   profile: bool = option(False, "write a trace and a table of where an iteration goes into the run folder")
   tf32: bool = option(
     False, "on CUDA: float32 matrix products with 10 bits of mantissa, several times faster"

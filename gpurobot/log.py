@@ -20,6 +20,7 @@ from gpurobot.config import Config, to_dict
 from gpurobot.files import rewrite
 from gpurobot.health import Health
 from gpurobot.profile import ITERATIONS, Profile
+from gpurobot.recorder import Recorder
 from gpurobot.usage import Usage
 from gpurobot.wreck import Wrecks
 
@@ -71,6 +72,7 @@ class Log:
     plain = to_dict(self.config)
     self._board = Board(self.folder, self.learner.steps)
     self._board.write_config(plain, self.learner.steps)
+    self._recorder = Recorder(self.config, self.learner, self.folder, self._board)
     self._write_json("config.json", plain)
     self.console = Console(highlight=False)
     self.console.print(self.learner.describe(), soft_wrap=True)
@@ -127,6 +129,7 @@ class Log:
     if self.main:
       done = max((now / max(end, 1e-9) for now, end in self._limits()), default=None)
       self.progress.update(self.bar, completed=done)
+      self.warn(self._recorder.step())
     if self.learner.iteration % self.config.log_every == 0:
       self.write()
     table = self._profile and self._profile.step()
@@ -209,6 +212,7 @@ class Log:
     if self._profile and not self._profile.done:
       self.warn([f"profile=true looks at {ITERATIONS} iterations: the run ended before"])
     self.progress.stop()
+    self.warn(self._recorder.close())
     self._keep(self._board.close)
     row, seconds = self.last_row, self.seconds
     summary = {

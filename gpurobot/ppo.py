@@ -282,18 +282,23 @@ class Learner:
       "restart": self.restart,
       "episodes": self.statistics.episodes.running,
     }
-    return {
+    return self.policy_dict() | {
       "iteration": self.iteration,
+      "optimizer": self.optimizer.state_dict(),
+      "random": self.random.state_dict(),
+      "shuffle": self.shuffle.random.state_dict(),
+      "ranks": self.world.gather(plain(own)),  # off the device: ranks do not share theirs
+    }
+
+  def policy_dict(self) -> dict[str, Any]:
+    """Return the part of `state_dict` with which a policy acts or a training begins; a rank has it alone."""
+    return {
       "network": self.network.state_dict(),
       "obs_dims": dict(self.env.obs_dims),
       "num_actions": self.env.num_actions,
       "choices": list(self.env.choices),
       "observations": self.observations.state_dict(),
       "value_moments": self.value_moments.state_dict(),
-      "optimizer": self.optimizer.state_dict(),
-      "random": self.random.state_dict(),
-      "shuffle": self.shuffle.random.state_dict(),
-      "ranks": self.world.gather(plain(own)),  # off the device: ranks do not share theirs
     }
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from gpurobot import viewer
-from gpurobot.config import ConfigError, option
+from gpurobot.config import option
 from gpurobot.trained import Engine, Program, load, start
 
 

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
+from typing import Any
 
 import mjviser
 import numpy as np
@@ -181,7 +182,7 @@ class Plot:
     if self._chart:
       self._chart.remove()
     self._names = names
-    series = [{"label": "s"}]
+    series: list[dict[str, Any]] = [{"label": "s"}]
     series += [{"label": name, "stroke": COLOURS[i % 8], "width": 1} for i, name in enumerate(names)]
     scales = {"x": {"time": False, "auto": True}}
     with self._tab:
