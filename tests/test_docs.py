@@ -1,7 +1,11 @@
-"""The pages say what the code says: examples, keys, figures, links."""
+"""The pages say what the code says: examples, keys, figures, links; and they make a site."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 import tasks
 from benchmarks import table
@@ -10,7 +14,8 @@ from gpurobot.metrics import METRICS
 
 ROOT = Path(__file__).parents[1]
 PAGES = {
-  path.relative_to(ROOT): path.read_text() for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
+  path.relative_to(ROOT): path.read_text()
+  for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 }
 README = PAGES[Path("README.md")]
 
@@ -27,7 +32,9 @@ def test_training_page_lists_every_key_with_its_meaning() -> None:
   rows = []
   for key, leaf in leaves(Config()).items():
     unit = f" [{leaf.metadata['unit']}]" if leaf.metadata["unit"] else ""
-    rows.append(f"| `{key}` | {leaf.metadata['help']}{unit} |".replace("|x|", "\\|x\\|").replace("] [", "] \\["))
+    rows.append(
+      f"| `{key}` | {leaf.metadata['help']}{unit} |".replace("|x|", "\\|x\\|").replace("] [", "] \\[")
+    )
   page = PAGES[Path("docs/training.md")].splitlines()
   assert [line for line in page if line.startswith("| `")] == rows
 
@@ -37,11 +44,14 @@ def test_metrics_page_lists_every_metric() -> None:
   assert [line for line in PAGES[Path("docs/metrics.md")].splitlines() if line.startswith("| `")] == rows
 
 
-def test_physics_page_shows_programs_that_run(monkeypatch) -> None:
+@pytest.mark.parametrize("page", ["docs/physics.md", "docs/engine.md", "docs/new_robot.md"])
+def test_programs_run_and_print_what_the_page_says(page: str, monkeypatch, capsys) -> None:
   monkeypatch.chdir(ROOT)
   names: dict[str, object] = {}
-  for program in python_blocks(PAGES[Path("docs/physics.md")]):
+  for program in python_blocks(PAGES[Path(page)]):
     exec(program, names)
+  printed = capsys.readouterr().out
+  assert all(block in printed for block in re.findall(r"```text\n(.*?)```", PAGES[Path(page)], re.DOTALL))
 
 
 def test_tables_show_the_figures_that_were_measured() -> None:
@@ -52,6 +62,29 @@ def test_tables_show_the_figures_that_were_measured() -> None:
 def test_tasks_page_has_every_task() -> None:
   page = PAGES[Path("docs/tasks.md")]
   assert sorted(re.findall(r"^### `(.*)`$", page, re.MULTILINE)) == tasks.available()
+
+
+def test_api_pages_have_every_module() -> None:
+  api = [text for path, text in PAGES.items() if path.parent.name == "api"]
+  shown = re.findall(r"^::: (\S+)$", "\n".join(api), re.MULTILINE)
+  files = [
+    path.relative_to(ROOT)
+    for name in ("gpurobot", "physics", "tasks")
+    for path in ROOT.glob(f"{name}/**/*.py")
+  ]
+  modules = {".".join(path.with_suffix("").parts).removesuffix(".__init__") for path in files}
+  of_their_own = {"gpurobot", "physics", "tasks", *(f"tasks.{name}" for name in tasks.available())}
+  rest = {
+    name for name in modules - of_their_own if not name.startswith("tasks.gym") and "__main__" not in name
+  }
+  assert sorted(shown) == sorted(rest)
+
+
+def test_site_builds_without_a_warning(tmp_path) -> None:
+  command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+  done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+  assert done.returncode == 0, done.stderr
+  assert "evaluate" in (tmp_path / "api" / "programs.html").read_text()
 
 
 def test_links_lead_to_files() -> None:

@@ -1,0 +1,190 @@
+"""Every command in the pages is run: as it stands where that is quick, else by the stand-in of its program.
+
+A stand-in does all that reads the words of a command, and a little of the work: training is one iteration of
+64 environments, a program that waits for people, or draws, prints the help that its words lead to.
+"""
+
+import functools
+import importlib.util
+import os
+import re
+import runpy
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tensorboard.program import TensorBoard
+from torch.distributed import run as torchrun
+
+import train
+from benchmarks import cases
+from benchmarks.__main__ import RUNNERS
+from gpurobot import evaluate, plot, sweep
+from physics.parity import __main__ as parity
+from tests.test_docs import PAGES, README, python_blocks
+
+ROOT = Path(__file__).parents[1]
+COMMAND = re.compile(r"(?:\w+=\S+ )*(?:\.venv/bin/)?(?:make|pip|python|tensorboard|torchrun) .+")
+# What stands for something in a command, and a thing of that kind.
+PLACEHOLDERS = {
+  "<run folder>": "trained",
+  "<run folder or .pt file>": "trained/checkpoint.pt",
+  "runs/pendulum/<folder>": "trained",
+  "<task>": "cartpole",
+  "=my_task.py": "=pendulum.py",
+  "...": "",
+}
+TASK = "gym/InvertedPendulum-v5"  # quick, and known to every engine
+
+
+def spans(page: str) -> Iterator[str]:
+  """Yield the lines of code blocks that are no Python, and what stands between backticks in the text."""
+  fence, prose = None, []
+  for line in page.replace("\\\n", " ").splitlines():
+    if line.strip().startswith("```"):
+      fence = line.strip().removeprefix("```") if fence is None else None
+    elif fence is None:
+      prose.append(line)
+    elif fence != "python":
+      yield line.strip()
+  yield from re.findall(r"`([^`]+)`", "\n".join(prose))
+
+
+def commands() -> dict[str, str]:
+  """Return each command and a page that has it."""
+  found: dict[str, str] = {}
+  for page, text in PAGES.items():
+    for span in spans(text):
+      command = " ".join(re.sub(r"\s#\s.*", "", span).split())
+      if COMMAND.fullmatch(command) and "<name>" not in command:
+        found.setdefault(command.replace(".venv/bin/", ""), str(page))
+  return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+  """A folder with all that the commands name: a trained policy, runs to draw, the README's task, robots."""
+  folder = tmp_path_factory.mktemp("commands")
+  for name in ("assets", "examples", "train.py"):
+    (folder / name).symlink_to(ROOT / name)
+  train.main(
+    [f"task={TASK}", f"run_dir={folder / 'trained'}", "max_iterations=1", "num_envs=64", "threads=1"]
+  )
+  for name in ("cartpole", "ant", "a", "b", "other"):
+    shutil.copytree(folder / "trained", folder / "runs" / name / "run")
+  (folder / "robot.xml").symlink_to(ROOT / "assets" / "ant" / "robot.xml")
+  (folder / "pendulum.py").write_text(python_blocks(README)[0])
+  return folder
+
+
+def run_training(words: list[str]) -> None:
+  if "--help" in words:
+    with pytest.raises(SystemExit, match="0"):
+      train.main(words)
+  else:
+    train_briefly(*words)
+
+
+@functools.cache  # on one rank all numbers of ranks are the same
+def train_briefly(*words: str) -> None:
+  brief = [*words, "max_iterations=1", "threads=1"]
+  if not any(word.startswith("resume=") for word in words):
+    brief += ["num_envs=64", f"run_dir={tempfile.mkdtemp(dir='.')}"]
+  assert train.main(brief) == 0
+
+
+def run_make(words: list[str]) -> None:
+  environment = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+  command = ["make", "--dry-run", "--no-print-directory", "-C", str(ROOT), *words]
+  done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+  if words[0] == "train":
+    run_training(done.stdout.splitlines()[-1].split()[2:])
+
+
+def run_torchrun(words: list[str]) -> None:
+  options = torchrun.parse_args(words)
+  assert options.training_script == "train.py"
+  run_training(options.training_script_args)
+
+
+def run_evaluation(words: list[str]) -> None:
+  policy = [] if any(word.startswith("checkpoint=") for word in words) else ["checkpoint=trained"]
+  evaluate.main([*words, *policy, "episodes=2"])
+
+
+def run_parity(words: list[str]) -> None:
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setattr(parity, "compare", lambda *_: [])
+    assert parity.main(words) == 0
+
+
+def run_benchmark(module: str, words: list[str]) -> None:
+  """Look whether there is such a benchmark, and a case of that name."""
+  assert importlib.util.find_spec(module)
+  known = RUNNERS if module == "benchmarks" else [curve.task for curve in cases.CURVES]
+  assert {word for word in words if "=" not in word} <= set(known)
+
+
+def run_program(module: str, words: list[str]) -> None:
+  """Run a program as `python -m` does."""
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setattr(sys, "argv", [module, *words])
+    runpy.run_module(module, run_name="__main__")
+
+
+def run_python(words: list[str]) -> None:
+  """Run a file or module by its stand-in, if it has one; of others the help that the words lead to."""
+  if words[0] != "-m":
+    assert Path(words[0]).exists()
+    return run_training(words[1:]) if words[0] == "train.py" else None
+  module, *rest = words[1:]
+  if module.startswith("benchmarks"):
+    return run_benchmark(module, rest)
+  if module in MODULES:
+    return MODULES[module](rest)
+  return run_program(module, [*rest, "--help"])
+
+
+def run_pip(words: list[str]) -> None:
+  """Look whether the extras are there that are asked for."""
+  extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+  asked = re.findall(r"\[([\w,]+)\]", " ".join(words))
+  assert {extra for group in asked for extra in group.split(",")} <= set(extras)
+
+
+STAND_INS: dict[str, Callable[[list[str]], object]] = {
+  "make": run_make,
+  "pip": run_pip,
+  "python": run_python,
+  "tensorboard": lambda words: TensorBoard().configure(["tensorboard", *words]),
+  "torchrun": run_torchrun,
+}
+MODULES: dict[str, Callable[[list[str]], object]] = {
+  "gpurobot.evaluate": run_evaluation,
+  "gpurobot.plot": plot.main,
+  "gpurobot.sweep": sweep.plan,
+  "physics.parity": run_parity,
+  "tasks": lambda words: run_program("tasks", words),
+}
+
+
+@pytest.mark.usefixtures("keep_signal_handlers")
+@pytest.mark.parametrize("command", commands())
+def test_command_of_the_pages_runs(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.chdir(folder)
+  for placeholder, thing in PLACEHOLDERS.items():
+    command = command.replace(placeholder, thing)
+  words = shlex.split(command)
+  while "=" in words[0]:  # a variable of the environment
+    words.pop(0)
+  STAND_INS[words[0]](words[1:])
+
+
+def test_every_page_with_a_program_is_looked_at() -> None:
+  assert {"README.md", "docs/index.md", "docs/distributed.md"} <= set(commands().values())
