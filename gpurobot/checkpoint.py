@@ -67,11 +67,11 @@ def read(place: str | Path, device: str | torch.device = "cpu") -> dict[str, Any
   """
   newest, *before = _files(place)
   try:
-    return _read(newest, device)
+    return load(newest, device)
   except DamagedCheckpoint as error:
     if not before:
       raise
-    content = _read(before[0], device)
+    content = load(before[0], device)
     _warn(f"{error}; '{before[0]}', the one before it, is used")
     return content
 
@@ -82,7 +82,8 @@ def _warn(text: str) -> None:
   print(f"warning: {text}", file=sys.stderr)
 
 
-def _read(path: Path, device: str | torch.device) -> dict[str, Any]:
+def load(path: Path, device: str | torch.device = "cpu") -> dict[str, Any]:
+  """Return the content of one file; raise CheckpointError where it is damaged or no checkpoint."""
   try:
     with path.open("rb") as file:
       damaged = zipfile.ZipFile(file).testzip()  # torch.load compares no checksums
