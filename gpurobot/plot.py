@@ -4,7 +4,6 @@ Each folder is a run, or holds runs at any depth. Runs of one place that differ 
 one curve: their mean, and the band from the least to the greatest of them, as far as all of them came.
 """
 
-import csv
 import dataclasses
 import json
 import sys
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from gpurobot import cli
 from gpurobot.config import LIMITS, ConfigError, assign, leaves, nearest, option, pairs
 from gpurobot.distributed import World
+from gpurobot.rows import read as read_rows
 
 LIKE_SEEDS = {"seed", "run_dir", "resume", "threads", *LIMITS}  # settings in which runs of a curve may differ
 POINTS = 300  # of a curve
@@ -63,18 +63,18 @@ class Run:
 
 def read(folder: Path) -> list[Run]:
   """Return the run in a folder, or all below it; raise ConfigError where there is none."""
-  if (folder / "metrics.csv").exists():
-    return [_read_run(folder, folder.parent)]
-  runs = [_read_run(path.parent, folder) for path in sorted(folder.rglob("metrics.csv"))]
-  if not runs:
+  found, place = sorted(folder.rglob("metrics.csv")), folder
+  if folder / "metrics.csv" in found:
+    found, place = [folder / "metrics.csv"], folder.parent
+  runs = [_read_run(path.parent, place) for path in found]
+  if not any(run.rows for run in runs):
     raise ConfigError(f"{folder} holds no run with a line of its log (metrics.csv)")
-  return runs
+  return [run for run in runs if run.rows]
 
 
 def _read_run(folder: Path, place: Path) -> Run:
-  with (folder / "metrics.csv").open(newline="") as file:
-    rows = [row for row in csv.DictReader(file) if None not in row.values()]  # the last may be unfinished
   config = json.loads((folder / "config.json").read_text())
+  rows = read_rows(folder / "metrics.csv")
   return Run(place, config, [{name: float(value) for name, value in row.items()} for row in rows])
 
 
