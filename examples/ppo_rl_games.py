@@ -1,0 +1,90 @@
+"""Train a task with the PPO of rl_games: `python examples/ppo_rl_games.py --task ant`."""
+
+from argparse import ArgumentDefaultsHelpFormatter, ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from rl_games.common.algo_observer import DefaultAlgoObserver
+from rl_games.torch_runner import Runner
+
+from gpurobot.adapters import rl_games
+
+
+def settings(task: str, num_envs: int, steps: int, seed: int, folder: str) -> dict[str, Any]:
+  """Return the runner's settings."""
+  horizon = 16
+  network = {
+    "name": "actor_critic",
+    "separate": False,
+    "space": {
+      "continuous": {
+        "mu_activation": "None",
+        "sigma_activation": "None",
+        "mu_init": {"name": "default"},
+        "sigma_init": {"name": "const_initializer", "val": 0},
+        "fixed_sigma": True,
+      }
+    },
+    "mlp": {"units": [128, 64], "activation": "elu", "initializer": {"name": "default"}},
+  }
+  config = {
+    "name": Path(task).stem,
+    "env_name": rl_games.NAME,
+    "env_config": {"task": task, "seed": seed},
+    "num_actors": num_envs,
+    "device": "cpu",
+    "device_name": "cpu",
+    "torch_compile": False,  # takes a minute, and gains nothing for networks this small
+    "train_dir": folder,
+    "horizon_length": horizon,
+    "minibatch_size": num_envs * horizon // 4,
+    "mini_epochs": 4,
+    "max_epochs": max(1, steps // (num_envs * horizon)),
+    "normalize_input": True,
+    "normalize_value": True,
+    "normalize_advantage": True,
+    "value_bootstrap": True,
+    "reward_shaper": {"scale_value": 0.1},
+    "gamma": 0.99,
+    "tau": 0.95,
+    "learning_rate": 3e-4,
+    "lr_schedule": "adaptive",
+    "kl_threshold": 0.008,
+    "e_clip": 0.2,
+    "clip_value": True,
+    "critic_coef": 2,
+    "entropy_coef": 0.0,
+    "bounds_loss_coef": 1e-4,
+    "truncate_grads": True,
+    "grad_norm": 1.0,
+  }
+  algorithm = {"algo": {"name": "a2c_continuous"}, "model": {"name": "continuous_a2c_logstd"}}
+  return {"params": {**algorithm, "seed": seed, "network": network, "config": config}}
+
+
+class LastReturn(DefaultAlgoObserver):
+  """Keeps the algorithm, which knows the mean return of its last episodes."""
+
+  def mean(self) -> float:
+    """Return it."""
+    return float(self.algo.game_rewards.get_mean()[0])
+
+
+def train(task: str, num_envs: int, steps: int, seed: int, folder: str) -> float:
+  """Train for so many environment steps; return the mean return of the last 100 episodes."""
+  rl_games.register()
+  observer = LastReturn()
+  runner = Runner(observer)
+  runner.load(settings(task, num_envs, steps, seed, folder))
+  runner.run({"train": True})
+  return observer.mean()
+
+
+if __name__ == "__main__":
+  parser = ArgumentParser(description=__doc__, formatter_class=ArgumentDefaultsHelpFormatter)
+  parser.add_argument("--task", default="ant", help="a task's name or file")
+  parser.add_argument("--num_envs", default=1024, type=int, help="environments")
+  parser.add_argument("--steps", default=3_000_000, type=int, help="steps over all environments")
+  parser.add_argument("--seed", default=0, type=int, help="of policy and environments")
+  parser.add_argument("--folder", default="runs/rl_games", help="for models and TensorBoard")
+  print(f"return: {train(**vars(parser.parse_args())):.4g}")
