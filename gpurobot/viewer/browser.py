@@ -99,11 +99,11 @@ class Browser:
     """Play until Ctrl-C, at the speed that the page asks for, or as fast as the machine can."""
     try:
       while True:
-        self._turn()
+        self.turn()
     except KeyboardInterrupt:
       self.server.stop()
 
-  def _turn(self) -> None:
+  def turn(self) -> None:
     """Obey what was clicked, act once unless paused, show it, and wait until the next step is due."""
     start = time.monotonic()
     while not self._clicks.empty():

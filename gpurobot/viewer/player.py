@@ -6,10 +6,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from gpurobot import trained
-from gpurobot.checkpoint import NAME
+from gpurobot import checkpoint, trained
 from gpurobot.config import ConfigError
 from gpurobot.policy import Policy
+from gpurobot.recorder import FOLDER as VIDEOS
 from gpurobot.viewer.stage import find_robot, task_of
 
 COMMANDS = ("forward", "sideways", "turn")  # what a velocity command says, in the order of its numbers
@@ -21,7 +21,7 @@ class Player:
   def __init__(self, found: trained.Trained) -> None:
     """Start every episode anew."""
     self.task, self.policy, self.config = task_of(found), found.policy, found.config
-    self._robot = find_robot(self.task.model.mj)
+    self.robot = find_robot(self.task.model.mj)
     self.index = 0  # of the environment that is looked at
     self.command: list[float] | None = None  # what it is told instead of what the task draws
     self.terms: dict[str, float] = {}  # parts of its last reward, weighted
@@ -60,8 +60,8 @@ class Player:
 
     A robot that is held somewhere gets it at its first joint [m/s or rad/s].
     """
-    qvel, dof = self.task.sim.qvel[self.index], self._robot.dof
-    if self._robot.free:
+    qvel, dof = self.task.sim.qvel[self.index], self.robot.dof
+    if self.robot.free:
       qvel[dof : dof + 2] += self.task.constant([math.cos(direction), math.sin(direction)]) * speed
     else:
       qvel[dof] += speed
@@ -87,10 +87,10 @@ def _ranges(config: object) -> dict[str, float]:
 
 
 def checkpoints(place: str) -> list[str]:
-  """Return the checkpoints of the run that `place` is of: its newest, and those that it made videos of."""
+  """Return the checkpoints of the run that `place` is of, it first: the newest, and those with a video."""
   path = Path(place)
-  folder = path if path.is_dir() else path.parent
-  while folder.parent.name == "videos":
-    folder = folder.parent.parent
-  found = [folder / NAME, *sorted(folder.glob(f"videos/*/{NAME}"))]
-  return list(dict.fromkeys([str(path), *(str(one.parent) for one in found if one.is_file())]))
+  run = path if path.is_dir() else path.parent
+  run = run.parent if run.name == VIDEOS else run
+  newest = [run] if checkpoint.exists(run) else []
+  found = [run if path.name == checkpoint.NAME else path, *newest, *sorted((run / VIDEOS).glob("*.pt"))]
+  return list(dict.fromkeys(map(str, found)))

@@ -1,0 +1,44 @@
+import dataclasses
+
+import pytest
+
+import tasks
+from gpurobot import checkpoint, config, trained
+from gpurobot.distributed import World
+from gpurobot.ppo import Learner
+from gpurobot.random import Random
+from gpurobot.viewer.player import Player
+from physics.parity import MujocoSimulation
+from tests.gpurobot.viewer import hopping_box
+
+# MuJoCo C steps the boxes: no kernel has to be built.
+WORDS = ("engine=mujoco", "env.episode_steps=40")
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+  """A run folder with an untrained policy, and one that a video was made of."""
+  module = tasks.load(hopping_box.__file__)
+  settings = dataclasses.replace(config.defaults(module), task=hopping_box.__file__, graphs=config.Switch.off)
+  model = module.Task.make_model(settings.env)
+  random = Random(0, settings.num_envs, 0, "cpu")
+  simulation = MujocoSimulation(model, settings.num_envs, module.Task.outputs)
+  env = module.Task(settings.env, settings.num_envs, random=random, simulation=simulation)
+  learner = Learner(env, settings, World())
+  place = tmp_path_factory.mktemp("run")
+  content = {"config": config.to_dict(settings), "learner": learner.policy_dict()}
+  checkpoint.write(place, content)
+  (place / "videos").mkdir()
+  checkpoint.save(place / "videos" / "000003.pt", content)
+  return place
+
+
+@pytest.fixture
+def make_player(folder):
+  """Return how players of the hopping box are made."""
+
+  def make(num_envs=2):
+    settings = trained.parse(trained.Program(), [f"checkpoint={folder}", WORDS[1]])
+    return Player(trained.load(settings, num_envs, trained.Engine.mujoco))
+
+  return make

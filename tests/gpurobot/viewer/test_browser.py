@@ -1,0 +1,100 @@
+import io
+import shutil
+import time
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright import sync_api
+
+from gpurobot.viewer.browser import Browser
+from gpurobot.viewer.player import Player
+
+CHROMIUM = shutil.which("chromium")
+SOFTWARE = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+LOADS = 120_000  # time that a page may take where other programs keep the cores busy [ms]
+
+
+@pytest.fixture
+def browser(make_player, folder):
+  browser = Browser(make_player(), str(folder), "localhost", 8100)
+  yield browser
+  browser.server.stop()
+
+
+@pytest.fixture
+def page(browser):
+  if not CHROMIUM:
+    pytest.skip("needs Chromium: apt-get install chromium")
+  with sync_api.sync_playwright() as playwright:
+    chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=SOFTWARE)
+    page = chromium.new_page(viewport={"width": 480, "height": 360})
+    page.set_default_timeout(LOADS)
+    page.goto(browser.address)
+    yield page
+    chromium.close()
+
+
+def red(page):
+  """Return where the page is red [height, width] bool: the robot is, and nothing else."""
+  shot = np.asarray(Image.open(io.BytesIO(page.screenshot(timeout=LOADS))).convert("RGB")).astype(int)
+  return shot[..., 0] > shot[..., 1:].max(2) + 60
+
+
+def until(browser, holds):
+  """Let the player play until something holds."""
+  end = time.monotonic() + LOADS / 1000
+  while not holds():
+    assert time.monotonic() < end
+    browser.turn()
+
+
+def test_a_page_shows_the_robot_and_its_buttons_work(browser, page):
+  player: Player = browser.player
+  pause = page.get_by_label("Pause")
+  pause.wait_for()
+  browser.turn()
+  until(browser, lambda: red(page).sum() > 50)
+  first = red(page)
+  player.push(3.0, 0.0)
+  until(browser, lambda: (red(page) ^ first).sum() > 50)
+
+  pause.check()
+  until(browser, lambda: browser._paused.value)
+  now = player.time
+  browser.turn()
+  assert player.time == now
+  page.get_by_role("button", name="Step").click()
+  until(browser, lambda: player.time > now)
+  assert player.time == pytest.approx(now + player.task.dt)
+
+
+def test_the_panel_moves_what_the_loop_does(browser, folder):
+  player = browser.player
+  browser._index.value = 1
+  browser._driven.value = True
+  browser._command[0].value = 0.5
+  browser.turn()
+  assert player.index == 1
+  assert player.task.command[1].tolist() == [0.5, 0, 0]
+  assert browser._checkpoint.options == (str(folder), str(folder / "videos" / "000003.pt"))
+  before = player.policy
+  browser._load(browser._checkpoint.options[1])
+  assert player.policy is not before
+  browser._load("nowhere")
+  assert player.policy is not before
+
+
+def test_plots_show_the_last_steps_of_what_is_chosen(browser):
+  for _ in range(3):
+    browser._advance()
+  browser._plot.draw()
+  time_, height, _effort = browser._plot._chart.data
+  assert len(time_) == 3
+  assert height[-1] == pytest.approx(browser.player.terms["height"])
+  browser._plot._choice.value = "command"
+  for _ in range(2):
+    browser._advance()
+  browser._plot.draw()
+  assert len(browser._plot._chart.data) == 4
+  assert len(browser._plot._chart.data[0]) == 2

@@ -1,0 +1,39 @@
+from pathlib import Path
+
+import imageio.v2 as imageio
+import numpy as np
+import pytest
+from PIL import Image
+
+from gpurobot.config import ConfigError
+from gpurobot.viewer.film import Film
+
+SHADES = (20, 120, 220)
+
+
+@pytest.mark.parametrize("suffix", [".mp4", ".gif", ".webp"])
+def test_pictures_come_back_in_their_order_at_their_rate(tmp_path, suffix):
+  path = tmp_path / "videos" / f"shades{suffix}"
+  with Film(path, 10) as film:
+    for shade in SHADES:
+      film.add(np.full((48, 64, 3), shade, np.uint8))
+  reader = imageio.get_reader(path) if suffix == ".mp4" else None
+  if reader:
+    frames, rate = [np.asarray(frame) for frame in reader], reader.get_meta_data()["fps"]
+    reader.close()
+  else:
+    with Image.open(path) as image:
+      frames, times = [], []
+      for index in range(image.n_frames):
+        image.seek(index)
+        frames.append(np.asarray(image.convert("RGB")))
+        times.append(image.info["duration"])
+    rate = 1000 / times[0]
+  assert rate == 10
+  assert [frame.shape for frame in frames] == [(48, 64, 3)] * 3
+  assert [frame.mean() for frame in frames] == pytest.approx(SHADES, abs=8)
+
+
+def test_a_file_of_another_kind_is_refused():
+  with pytest.raises(ConfigError, match=r"video=ant[.]mp3 is none of .*; the nearest is '[.]mp4'"):
+    Film(Path("ant.mp3"), 10)

@@ -1,0 +1,83 @@
+import math
+import shutil
+
+import pytest
+
+from gpurobot import checkpoint
+from gpurobot.config import ConfigError
+from gpurobot.viewer.player import checkpoints
+
+
+def test_the_policy_acts_in_every_environment(make_player):
+  player = make_player()
+  before = player.task.sim.qpos.clone()
+  player.step()
+  assert player.time == player.task.dt
+  assert (player.task.sim.qpos != before).any(1).all()
+  assert player.terms["height"] == pytest.approx(2 * float(player.task.sim.qpos[0, 9]), rel=0.01)
+  assert player.episode_return == pytest.approx(sum(player.terms.values()))
+
+
+def test_return_and_steps_are_of_the_episode_that_is_looked_at(make_player):
+  player = make_player()
+  for _ in range(41):
+    player.step()
+  assert player.episode_steps == 1
+  assert player.episode_return == pytest.approx(sum(player.terms.values()))
+  player.look_at(1)
+  assert (player.episode_steps, player.episode_return) == (0, 0)
+  player.step()
+  player.look_at(1)
+  assert player.episode_steps == 1
+  player.restart()
+  assert (player.time, player.episode_steps) == (0, 0)
+
+
+def test_a_push_changes_the_velocity_of_the_robot_that_is_looked_at(make_player):
+  player = make_player()
+  player.look_at(1)
+  player.push(2.0, math.pi / 2)
+  qvel = player.task.sim.qvel
+  assert qvel[1].tolist() == pytest.approx([0] * 6 + [0, 2] + [0] * 5, abs=1e-6)
+  assert not qvel[0].any()
+
+
+def test_a_robot_that_is_held_is_pushed_at_its_first_joint(make_player):
+  player = make_player()
+  player.robot = type(player.robot)(body=1, dof=3, free=False)
+  player.push(2.0, math.pi / 2)
+  assert player.task.sim.qvel[0].nonzero().tolist() == [[3]]
+
+
+def test_commands_take_the_place_of_the_task_s(make_player):
+  player = make_player()
+  assert player.ranges == {"forward": 1.0, "sideways": 0.5, "turn": 0.0}
+  player.command = [0.5, -0.25, 0.0]
+  player.step()
+  assert player.observations()["command"].tolist() == [0.5, -0.25, 0]
+  assert player.task.command[1].tolist() == [0, 0, 0]
+
+
+def test_the_policies_of_a_run_can_be_exchanged(make_player, folder, tmp_path):
+  player = make_player()
+  run, filmed = str(folder), str(folder / "videos" / "000003.pt")
+  assert checkpoints(run) == checkpoints(str(folder / "checkpoint.pt")) == [run, filmed]
+  assert checkpoints(filmed) == [filmed, run]
+  other = checkpoint.read(folder)
+  for weights in other["learner"]["network"].values():
+    weights.fill_(0.5)
+  checkpoint.write(tmp_path, other)
+  before = player.policy
+  player.load(str(tmp_path))
+  assert player.policy is not before
+  assert all((weights == 0.5).all() for weights in player.policy.network.state_dict().values())
+
+
+def test_a_policy_of_another_task_is_refused(make_player, folder, tmp_path):
+  content = checkpoint.read(folder)
+  copy = tmp_path / "other.py"
+  shutil.copy(content["config"]["task"], copy)
+  content["config"]["task"] = str(copy)
+  checkpoint.write(tmp_path, content)
+  with pytest.raises(ConfigError, match=r"is of task '.*other[.]py', not of"):
+    make_player().load(str(tmp_path))
