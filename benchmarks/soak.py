@@ -44,7 +44,7 @@ class WatchedLog(Log):
 
   def close(self) -> None:
     """Write summary.json and close the files."""
-    self.told += self.warnings
+    self.told.extend(self.warnings)
     super().close()
 
 

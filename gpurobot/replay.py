@@ -1,0 +1,152 @@
+"""Show what led to it where an environment diverged: python -m gpurobot.replay file=<run folder or file>.
+
+A training keeps the last states of such environments in the folder `diverged` of its own. The table tells
+them step by step; video=<file> draws them, one picture for each.
+"""
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.table import Table
+from torch import Tensor
+
+import tasks
+from gpurobot import checkpoint, cli, viewer
+from gpurobot.config import ConfigError, assign, leaves, option, pairs
+from gpurobot.distributed import World
+from gpurobot.random import Random
+from gpurobot.wreck import FOLDER
+from physics import Model
+from physics.parity import MujocoSimulation
+from tasks.base import DIVERGED, Task
+
+PROGRAM = "python -m gpurobot.replay"
+
+
+@dataclasses.dataclass
+class Replay:
+  """Settings of a replay."""
+
+  file: str | None = option(None, "file of an environment that diverged, or a run folder: its newest one")
+  states: int = option(20, "last states in the table", low=1)
+  video: str | None = option(None, "file to draw the states into as well: .mp4, .gif or .webp")
+  fps: float = option(10.0, "states in a second of the video", low=1, high=120)
+  width: int = option(640, "of the video", "pixels", low=16, high=4096)
+  height: int = option(480, "of the video", "pixels", low=16, high=4096)
+  debug: bool = option(False, "show where in the program a mistake was found")
+
+
+def find(place: str | None) -> Path:
+  """Return the file that a file or a run folder means; raise ConfigError where there is none."""
+  if place is None:
+    raise ConfigError(f"file=<run folder, or file in its folder {FOLDER}/> is missing")
+  path = Path(place)
+  files = sorted(path.glob(f"{FOLDER}/*.pt")) if path.is_dir() else [path]
+  if not files:
+    raise ConfigError(f"'{place}' has no file in {FOLDER}/: none of its environments diverged")
+  return files[-1]
+
+
+def read(path: Path) -> tuple[type[Task], Any, dict[str, Any]]:
+  """Return the task, its settings, and what the file tells; raise ConfigError or CheckpointError."""
+  saved = checkpoint.read(path)
+  if "states" not in saved:
+    raise ConfigError(f"'{path}' holds no states: name a file in the folder {FOLDER}/ of a run")
+  module = tasks.load(saved["config"]["task"])
+  return module.Task, checkpoint.configure(path, saved["config"], module).env, saved
+
+
+def owners(model: Model) -> dict[str, list[str]]:
+  """Return, for each number of qpos, qvel and ctrl, the name of the joint or actuator that it is of."""
+  names = [model.mj.joint(index).name or f"number {index}" for index in range(model.mj.njnt)]
+  starts = {"qpos": (model.jnt_qposadr, model.nq), "qvel": (model.jnt_dofadr, model.nv)}
+  found = {
+    field: [names[joint] for joint in np.searchsorted(first, np.arange(count), side="right") - 1]
+    for field, (first, count) in starts.items()
+  }
+  return found | {"ctrl": np.repeat(model.actuator_names, model.actuator_ctrlnum).tolist()}
+
+
+def worst(values: Tensor, names: list[str]) -> str:
+  """Return the greatest of some numbers, one that is not finite first, with the name of what it is of."""
+  if not names:
+    return "-"
+  index = int(values.abs().nan_to_num(torch.inf).argmax())
+  return f"{names[index]} {float(values[index]):.4g}"
+
+
+def cause(saved: dict[str, Any], names: dict[str, list[str]]) -> str:
+  """Say which number of the last state went astray, or that none did."""
+  for field, part in (("qpos", "position"), ("qvel", "velocity")):
+    last = saved["states"][field][-1]
+    if not last.abs().sum() < DIVERGED:
+      return f"the {part} of joint {worst(last, names[field])}"
+  reward = float(saved["reward"][-1])
+  told = "an observation" if abs(reward) < DIVERGED else f"the reward, {reward:.4g}"
+  return f"{told}: positions and velocities are sane"
+
+
+def tell(saved: dict[str, Any], names: dict[str, list[str]], count: int) -> None:
+  """Print what diverged, and the last states, one line each."""
+  states, reward = saved["states"], saved["reward"]
+  print(
+    f"environment {saved['env']} of {saved['config']['task']}, iteration {saved['iteration']}: what diverged "
+    f"is {cause(saved, names)}; {len(reward)} states"
+  )
+  table = Table("step", "reward", "fastest joint [m/s or rad/s]", "largest control", box=None)
+  for index in range(max(0, len(reward) - count), len(reward)):
+    columns = (worst(states[field][index], names[field]) for field in ("qvel", "ctrl"))
+    table.add_row(str(index + 1 - len(reward)), f"{float(reward[index]):.4g}", *columns)
+  Console(highlight=False, markup=False).print(table)
+
+
+def film(settings: Replay, kind: type[Task], config: Any, saved: dict[str, Any]) -> None:
+  """Draw the states that can be drawn; raise ConfigError where nothing can."""
+  with viewer.needed():
+    from gpurobot.viewer.film import Film  # noqa: PLC0415
+    from gpurobot.viewer.offscreen import Camera  # noqa: PLC0415
+  simulation = MujocoSimulation(kind.make_model(config), 1, kind.outputs)
+  task = kind(config, 1, random=Random(0, 1), training=False, simulation=simulation)
+  fields = {**saved["states"], **{name: value[None] for name, value in saved["varied"].items()}}
+  whole = torch.stack([states.flatten(1).abs().sum(1) < DIVERGED for states in saved["states"].values()]).all(
+    0
+  )
+  drawn = whole.nonzero()[:, 0].tolist()
+  with Film(Path(str(settings.video)), settings.fps) as pictures:
+    camera = None
+    for index in drawn:
+      for name, values in fields.items():
+        getattr(task.sim, name)[0] = values[min(index, len(values) - 1)]
+      camera = camera or Camera(task, 1, settings.width, settings.height)
+      pictures.add(camera.shoot())
+  left = f"; {len(whole) - len(drawn)} cannot be drawn" if len(drawn) < len(whole) else ""
+  print(f"{settings.video}: {len(drawn)} states{left}")
+
+
+def show(settings: Replay) -> None:
+  """Tell, and draw if asked to."""
+  kind, config, saved = read(find(settings.file))
+  tell(saved, owners(kind.make_model(config)), settings.states)
+  if settings.video:
+    film(settings, kind, config, saved)
+
+
+def main(argv: list[str]) -> None:
+  """Replay as the words say."""
+  with cli.Mistakes(argv, World()):
+    settings = Replay()
+    words = [word for word in argv if word not in cli.HELP]
+    settings = assign(settings, pairs(words, leaves(settings)))
+    if len(words) < len(argv):
+      print(cli.describe(settings, PROGRAM))
+    else:
+      show(settings)
+
+
+if __name__ == "__main__":
+  main(sys.argv[1:])

@@ -1,0 +1,98 @@
+import json
+import shutil
+
+import pytest
+import torch
+
+import train
+from gpurobot import checkpoint, replay, wreck
+from tests.gpurobot import fragile
+
+WORDS = [f"task={fragile.__file__}", "num_envs=8", "threads=1", "ppo.horizon=4", "log_every=1"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("run")
+  train.main([*WORDS, "max_iterations=3", f"run_dir={folder}"])
+  return folder
+
+
+def test_training_goes_on_and_keeps_what_led_to_it(folder):
+  summary = json.loads((folder / "summary.json").read_text())
+  assert summary["iterations"] == 3
+  files = sorted(path.name for path in (folder / wreck.FOLDER).iterdir())
+  assert files == [f"{iteration:06d}-{env}.pt" for iteration in (1, 2) for env in (1, 5)]
+  (warning,) = [text for text in summary["warnings"] if "replay" in text]
+  assert warning.startswith("2 environment(s) diverged and were reset, training goes on; ")
+  assert warning.endswith(f"python -m gpurobot.replay file={folder / wreck.FOLDER / '000001-5.pt'}")
+  saved = checkpoint.read(folder / wreck.FOLDER / "000001-1.pt")
+  assert (saved["env"], saved["iteration"]) == (1, 1)
+  assert saved["states"]["qpos"].shape == (3, 2)
+  assert saved["states"]["qvel"].isinf().all(1).tolist() == [False, False, True]
+  assert saved["reward"].shape == (3,)
+
+
+def test_a_folder_s_newest_is_told(folder, capsys):
+  replay.main([f"file={folder}", "states=2"])
+  first, _, *rows = capsys.readouterr().out.splitlines()
+  assert first.startswith("environment 5 of ")
+  assert first.endswith(", iteration 2: what diverged is the velocity of joint slider inf; 4 states")
+  assert [row.split()[0] for row in rows] == ["-1", "0"]
+  assert "slider inf" in rows[-1]
+
+
+def test_of_sane_states_the_reward_or_an_observation_is_named():
+  states = {"qpos": torch.ones(2, 1), "qvel": torch.ones(2, 1)}
+  names = {"qpos": ["hip"], "qvel": ["hip"]}
+  told = replay.cause({"states": states, "reward": torch.tensor([1.0, torch.nan])}, names)
+  assert told == "the reward, nan: positions and velocities are sane"
+  told = replay.cause({"states": states, "reward": torch.ones(2)}, names)
+  assert told == "an observation: positions and velocities are sane"
+
+
+def test_states_are_drawn(folder, tmp_path, capsys):
+  offscreen = pytest.importorskip("gpurobot.viewer.offscreen")
+  try:
+    offscreen.backend()
+  except ValueError as error:
+    pytest.skip(str(error))
+  video = tmp_path / "video.gif"
+  replay.main([f"file={folder}", f"video={video}", "width=64", "height=48"])
+  assert capsys.readouterr().out.endswith(f"{video}: 3 states; 1 cannot be drawn\n")
+  assert video.stat().st_size > 0
+
+
+@pytest.mark.parametrize(("words", "message"), [
+  ([], "file=<run folder, or file in its folder diverged/> is missing"),
+  (["file=nowhere"], "no checkpoint at 'nowhere'"),
+  (["file=.", "state=3"], "unknown key 'state'; the nearest is 'states'"),
+])  # fmt: skip
+def test_bad_input_ends_with_one_line_and_status_2(words, message, capsys):
+  with pytest.raises(SystemExit) as end:
+    replay.main(words)
+  assert end.value.code == 2
+  assert capsys.readouterr().err.startswith(f"error: {message}")
+
+
+def test_what_is_no_record_of_states_is_named(folder, tmp_path, capsys):
+  with pytest.raises(SystemExit):
+    replay.main([f"file={tmp_path}"])
+  assert "has no file in diverged/: none of its environments diverged" in capsys.readouterr().err
+  with pytest.raises(SystemExit):
+    replay.main([f"file={folder / checkpoint.NAME}"])
+  assert "holds no states: name a file in the folder diverged/ of a run" in capsys.readouterr().err
+
+
+def test_help(capsys):
+  replay.main(["--help"])
+  assert "states=20" in capsys.readouterr().out
+
+
+def test_a_full_folder_takes_no_more(folder, tmp_path, monkeypatch):
+  monkeypatch.setattr(wreck, "MOST", 3)
+  train.main([*WORDS, "max_iterations=3", f"run_dir={tmp_path / 'run'}"])
+  assert len(list((tmp_path / "run" / wreck.FOLDER).iterdir())) == 3
+  shutil.rmtree(tmp_path / "run" / wreck.FOLDER)
+  train.main([f"resume={tmp_path / 'run'}", "max_iterations=4", "env.keep_states=0"])
+  assert not (tmp_path / "run" / wreck.FOLDER).exists()
