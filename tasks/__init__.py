@@ -39,7 +39,7 @@ _SHARED = {  # what tasks are built from
 }
 
 
-class UnknownTask(ValueError):
+class UnknownTask(TaskError):
   """A name that is no task. Its message is one line that names the nearest valid words."""
 
 
@@ -51,7 +51,7 @@ def available() -> list[str]:
 def load(name: str) -> ModuleType:
   """Return the module of a task: it has `Config`, `Task` and, where it overrides trainer settings, `PPO`.
 
-  `name` is one of `available`, a dotted module path or the path of a `.py` file. Raises UnknownTask, and
+  `name` is one of `available`, a dotted module path or the path of a `.py` file. Raises UnknownTask, or
   TaskError where the module is not what a task's has to be.
   """
   if name.endswith(".py"):

@@ -87,21 +87,9 @@ class Task(Names):
     self.episode_steps = self.buffer(dtype=torch.int64)  # control steps since the episode's start
     self._overflow, self._nonfinite = torch.zeros(2, dtype=torch.int64, device=self.device).unbind()
     self._rehearsed = simulation is not None  # what is handed in is stepped by its owner alone
-    views = dict(vars(self.sim))
     keep = config.keep_states if training else 0
     self._trail = Trail(self.sim, num_envs, keep) if keep else None
-    self.setup()
-    rehearsal.check_views("self.sim", self.sim, views)
-    self._buffers, self._lasting = self._named(self._made), self._named(self._made_to_last)
-    mocap = ("mocap_pos", "mocap_quat") if self.model.nmocap else ()
-    names = ("qpos", "qvel", *mocap, *self.model.varied)
-    self._targets = {name: getattr(self.sim, name) for name in names} | self._buffers  # of candidates
-    rehearsal.check_terms("reward()", terms := self.reward(), self.episode_steps)
-    self.reward_weights = weigh(config, terms)
-    rehearsal.check_blocks(blocks := self.observe(), self.episode_steps)
-    self.observations = Observations(blocks, config, noisy=training)
-    self.obs_dims = self.observations.dims
-    self.mirror: Mapping[str, tuple[Tensor, Tensor]] | None = self._make_mirror()
+    self._set_up()
 
   @classmethod
   def make_model(cls, config: Any) -> physics.Model:
@@ -249,15 +237,12 @@ class Task(Names):
     self.begin_part("task")
     self.episode_steps += 1
     self.update()
-    rewards = {
-      name: self.reward_weights[name] * term.to(torch.float32) for name, term in self.reward().items()
-    }
+    rewards = {name: self.reward_weights[name] * term.float() for name, term in self.reward().items()}
     terms = torch.stack(list(rewards.values()))
     reward = terms.sum(0)
     terminated, success = self.terminated(), self.success()
     metrics = {name: value.to(torch.float32, copy=True) for name, value in self.metrics().items()}
-    for name, event in self.events.items():
-      self._happen(name, event)
+    self._happen()
     final_obs = self.observations.push(self.observe())
     valid = self._finite(reward, final_obs)
     terminated = terminated & valid
@@ -311,6 +296,26 @@ class Task(Names):
 
   # ---- inside ----
 
+  def _set_up(self) -> None:
+    """Let the task make what it remembers, and learn the names and widths of all that it returns."""
+    views = dict(vars(self.sim))
+    self.setup()
+    rehearsal.check_views("self.sim", self.sim, views)
+    self._buffers, self._lasting = self._named(self._made), self._named(self._made_to_last)
+    mocap = ("mocap_pos", "mocap_quat") if self.model.nmocap else ()
+    names = ("qpos", "qvel", *mocap, *self.model.varied)
+    self._targets = {name: getattr(self.sim, name) for name in names} | self._buffers  # of candidates
+    rehearsal.check_terms("reward()", terms := self.reward(), self.episode_steps)
+    self.reward_weights = weigh(self.config, terms)
+    rehearsal.check_blocks(blocks := self.observe(), self.episode_steps)
+    self.observations = Observations(blocks, self.config, noisy=self.training)
+    self.obs_dims = self.observations.dims
+    symmetry = self.symmetry()
+    if symmetry and self.choices:
+      raise TaskError("symmetry() is of actions in [-1, 1]; this task has choices")
+    mirror = self.observations.mirror(symmetry, self.num_actions) if symmetry else None
+    self.mirror: Mapping[str, tuple[Tensor, Tensor]] | None = mirror
+
   def _memory(self) -> dict[str, Tensor]:
     """Return all that is remembered from step to step outside of the simulation's state, by name."""
     events = {f"left until {name}": event.left for name, event in self.events.items()}
@@ -358,12 +363,13 @@ class Task(Names):
     self.sim.forward(ended)
     self.begin_part("task")
 
-  def _happen(self, name: str, event: Event) -> None:
-    """Let an event happen where its time has come."""
-    due = event.due(self.dt)
-    changes = {key: self._choose(name, key, candidate, due) for key, candidate in event.candidates().items()}
-    for key, change in changes.items():
-      self._targets[key].copy_(change)
+  def _happen(self) -> None:
+    """Let events happen where their time has come."""
+    for name, event in self.events.items():
+      due = event.due(self.dt)
+      changes = {key: self._choose(name, key, value, due) for key, value in event.candidates().items()}
+      for key, change in changes.items():
+        self._targets[key].copy_(change)
 
   def _choose(self, source: str, name: str, candidate: Tensor, where: Tensor) -> Tensor:
     """Return the candidate for what it names where `where` [num_envs] is true, else what is there."""
@@ -384,13 +390,6 @@ class Task(Names):
     if len({*map(id, named.values())}) < len(made):
       raise TaskError("a buffer has no name: write self.<name> = self.buffer(...), and no part or list of it")
     return named
-
-  def _make_mirror(self) -> dict[str, tuple[Tensor, Tensor]] | None:
-    """Return (index, sign) of `policy` and `action`, or None without symmetry."""
-    symmetry = self.symmetry()
-    if symmetry and self.choices:
-      raise ValueError("symmetry() is of actions in [-1, 1]; this task has choices")
-    return self.observations.mirror(symmetry, self.num_actions) if symmetry else None
 
 
 def _like(mask: Tensor, tensor: Tensor) -> Tensor:

@@ -122,5 +122,5 @@ def test_an_unknown_name_in_an_event_is_refused():
     def kick(self):
       return {"qvell": self.sim.qvel}
 
-  with pytest.raises(ValueError, match=r"kick names 'qvell'.*nearest: 'qvel'"):
+  with pytest.raises(ValueError, match=r"kick\(\) names 'qvell'.*nearest: 'qvel'"):
     sliding(kind=Misspelt).step(torch.zeros(4, 2))

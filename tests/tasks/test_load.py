@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import tasks
+from tasks.blame import TaskError
 
 TASK = """
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ def test_a_file_loads_once_and_files_of_one_name_stay_apart(tmp_path: Path):
   ],
 )
 def test_a_wrong_name_is_answered_in_one_line(wrong: str, words: list[str]):
-  with pytest.raises(tasks.UnknownTask) as caught:
+  with pytest.raises(TaskError) as caught:
     tasks.load(wrong)
   message = str(caught.value)
   assert "\n" not in message
@@ -75,6 +76,6 @@ def test_an_error_inside_a_task_file_is_its_own_and_leaves_nothing_behind(tmp_pa
   file = tmp_path / "broken.py"
   file.write_text("import no_such_package\n")
   before = set(sys.modules)
-  with pytest.raises(ModuleNotFoundError, match="no_such_package"):
+  with pytest.raises(TaskError, match=r"broken\.py, line 1: ModuleNotFoundError: .*no_such_package"):
     tasks.load(str(file))
   assert not set(sys.modules) - before
