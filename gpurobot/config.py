@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 LIMITS = ("max_iterations", "max_steps", "max_seconds")  # what ends a training
 
@@ -219,6 +220,10 @@ def pairs(words: list[str], keys: typing.Iterable[str]) -> dict[str, str]:
   split: dict[str, str] = {}
   for word in words:
     key, equals, value = word.partition("=")
+    if word.startswith("-") and key.lstrip("-") in known:
+      raise ConfigError(f"'{word}': keys have no dashes; write {key.lstrip('-')}={value or '<value>'}")
+    if not equals and key not in known:
+      raise ConfigError(f"'{word}' is no key=value; --help prints every key")
     if key not in known:
       raise ConfigError(f"unknown key '{key}'; the nearest is '{nearest(key, known)}'")
     if not equals:
@@ -235,7 +240,10 @@ def defaults(module: ModuleType, given: Collection[str] = ()) -> Config:
   config = Config(env=module.Config())
   overrides = without_limits(getattr(module, "TRAIN", {}), given)
   overrides |= {f"ppo.{key}": value for key, value in getattr(module, "PPO", {}).items()}
-  return assign(config, overrides)
+  try:
+    return assign(config, overrides)
+  except ConfigError as error:
+    raise ConfigError(f"the task's Config, TRAIN or PPO: {error}") from error
 
 
 def without_limits(values: Mapping[str, Any], given: Collection[str]) -> dict[str, Any]:
@@ -250,7 +258,10 @@ C = typing.TypeVar("C")
 def assign(config: C, values: Mapping[str, Any]) -> C:
   """Return the dataclass with values (texts or objects) set by dotted key; raise ConfigError at a misfit."""
   known = leaves(config)
-  schema = OmegaConf.structured(config)
+  try:
+    schema = OmegaConf.structured(config)
+  except OmegaConfBaseException as error:
+    raise ConfigError(f"{error.full_key}: {str(error.msg).partition(chr(10))[0]}") from error
   for key, value in values.items():
     if key not in known:
       raise ConfigError(f"unknown key '{key}'; the nearest is '{nearest(key, known)}'")
@@ -279,6 +290,8 @@ def _is_enum(kind: Any) -> bool:
 def _check_range(key: str, value: Any, metadata: Mapping[str, Any]) -> None:
   low, high = metadata.get("low", -math.inf), metadata.get("high", math.inf)
   for number in value if isinstance(value, Sequence) else [value]:
+    if isinstance(number, float) and not math.isfinite(number):
+      raise ConfigError(f"{key}={value} is not a finite number")
     if isinstance(number, int | float) and not low <= number <= high:
       raise ConfigError(f"{key}={value} is out of range; the nearest is {low if number < low else high}")
 

@@ -29,6 +29,8 @@ def check(config: Config, env: VecEnv) -> None:
   ppo = config.ppo
   if config.graphs is Switch.on and env.device.type != "cuda":
     raise ConfigError(f"graphs=on needs a CUDA device, not {env.device.type}; write graphs=auto")
+  if ppo.lr_min > ppo.lr_max:
+    raise ConfigError(f"ppo.lr_min={ppo.lr_min:g} lies above ppo.lr_max={ppo.lr_max:g}; lower it")
   if ppo.mirror_coef and env.mirror is None:
     raise ConfigError(f"ppo.mirror_coef={ppo.mirror_coef:g}: the task has no mirror; write ppo.mirror_coef=0")
   if ppo.mirror_coef and (env.choices or ppo.recurrent is not Memory.none):
