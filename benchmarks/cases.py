@@ -113,9 +113,10 @@ def _success(level: float, minutes: float) -> Goal:
   return Goal("success", level, 60 * minutes)
 
 
-def _gym(name: str, level: float) -> Curve:
+def _gym(name: str, minutes: float, *levels: float) -> Curve:
   """Return the curve of a task that Gymnasium's own environment judges."""
-  return Curve(f"gym/{name}-v5", 10 * MINUTE, (_return(level, 20),), seeds=(0,), engine="gymnasium")
+  goals = tuple(_return(level, 20) for level in levels)
+  return Curve(f"gym/{name}-v5", minutes * MINUTE, goals, seeds=(0,), engine="gymnasium")
 
 
 def _long(task: str, *goals: Goal, shown: str) -> Curve:
@@ -148,11 +149,17 @@ CURVES = (
   Curve("drawer_open", 3 * MINUTE, (), shown="success"),
   Curve("peg_insert", 3 * MINUTE, (), shown="success"),
   _long("hand_cube", shown="consecutive_successes"),
-  _gym("HalfCheetah", 6000),
-  _gym("Hopper", 2500),
-  _gym("Walker2d", 4000),
-  _gym("Ant", 4000),
-  _gym("InvertedDoublePendulum", 9000),
+  _gym("InvertedPendulum", 1),
+  _gym("InvertedDoublePendulum", 2, 9000),
+  _gym("Reacher", 2),
+  _gym("Pusher", 3),
+  _gym("Swimmer", 3),
+  _gym("Hopper", 4, 2500),
+  _gym("HalfCheetah", 10, 6000),
+  _gym("Walker2d", 5, 4000),
+  _gym("Ant", 10, 4000),
+  _gym("Humanoid", 5),
+  _gym("HumanoidStandup", 5),
 )
 
 
