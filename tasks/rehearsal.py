@@ -149,7 +149,7 @@ def check_views(place: str, owner: Any, views: Mapping[str, Any]) -> None:
 def check_finite(values: Mapping[str, Tensor], limit: float) -> None:
   """Raise TaskError where numbers by name, [num_envs, ...] each, diverge in every environment."""
   for name, value in values.items():
-    worst = value.flatten(1).abs().amax(1) if value.ndim > 1 else value.abs()
+    worst = value.float().abs().reshape(len(value), -1).amax(1)
     if not (worst < limit).any():
       hint = "shorten the timestep, or look for parts that overlap at the start"
       if not name.startswith("self.sim."):
