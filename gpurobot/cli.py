@@ -1,7 +1,10 @@
 """The command line: `key=value` words -> (configuration, task); help; errors in one line, status 2."""
 
+import operator
+import shutil
 import signal
 import sys
+import textwrap
 import time
 from types import FrameType, ModuleType
 from typing import Any, NoReturn
@@ -11,6 +14,7 @@ import torch
 from gpurobot import checkpoint
 from gpurobot.config import (
   Config,
+  Leaf,
   Load,
   assign,
   defaults,
@@ -24,10 +28,8 @@ from gpurobot.distributed import World
 HELP = ("--help", "-h")
 DEBUG = "debug=true"
 NO_MEMORY = "DefaultCPUAllocator"  # torch has no class of its own for the memory of a CPU
-USAGE = """usage: {program} [key=value ...]
-
-Settings, their defaults and meaning:
-"""
+USAGE = "usage: {program} [key=value ...]\n"
+MOST_INDENT = 36  # of the meanings in the help text [columns]
 
 
 class Mistakes:
@@ -82,18 +84,39 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[Config, ModuleType
 
 
 def describe(config: Any, program: str) -> str:
-  """Return the help text: every field as `key=default  meaning`, grouped by dataclass."""
+  """Return the help text, as wide as the terminal: a heading for each dataclass, below it its fields.
+
+  A field is `key=default  meaning [unit]`, with the words that it can be where the meaning has them not.
+  """
   groups: dict[str, list[tuple[str, str]]] = {}
   plain = to_dict(config)
   for key, leaf in leaves(config).items():
-    unit = f" [{leaf.metadata['unit']}]" if leaf.metadata.get("unit") else ""
-    line = (f"{key}={_word(plain[key])}", leaf.metadata.get("help", "") + unit)
-    groups.setdefault(key.rpartition(".")[0], []).append(line)
-  width = max(len(left) for lines in groups.values() for left, _ in lines)
+    groups.setdefault(key.rpartition(".")[0], []).append((f"{key}={_word(plain[key])}", _meaning(leaf)))
+  indent = min(MOST_INDENT, 4 + max(len(left) for lines in groups.values() for left, _ in lines))
+  wrapper = textwrap.TextWrapper(shutil.get_terminal_size().columns, " " * indent, " " * indent)
   text = USAGE.format(program=program)
-  for lines in groups.values():
-    text += "\n" + "".join(f"  {left:<{width}}  {meaning}\n" for left, meaning in lines)
+  for group, lines in groups.items():
+    text += f"\n{_heading(operator.attrgetter(group)(config) if group else config)}\n"
+    for left, meaning in lines:
+      right = wrapper.fill(meaning or "-")
+      fits = len(left) + 4 <= indent
+      text += f"  {left:<{indent - 4}}  {right.lstrip()}\n" if fits else f"  {left}\n{right}\n"
   return text
+
+
+def _heading(part: Any) -> str:
+  """Return the first line of a dataclass's docstring; one without has been given its signature by Python."""
+  first = str(type(part).__doc__).partition("\n")[0].rstrip(".")
+  return "Settings" if first.startswith(f"{type(part).__name__}(") else first
+
+
+def _meaning(leaf: Leaf) -> str:
+  """Return what a setting means, its unit, and the words that it can be."""
+  meaning = leaf.metadata.get("help", "")
+  unit = f" [{leaf.metadata['unit']}]" if leaf.metadata.get("unit") else ""
+  names = list(getattr(leaf.kind, "__members__", {}))
+  words = "" if all(name in meaning for name in names) else f" ({', '.join(names)})"
+  return f"{meaning}{unit}{words}"
 
 
 def _word(value: Any) -> str:

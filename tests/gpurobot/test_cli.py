@@ -14,7 +14,8 @@ from tests.gpurobot import toy
 TOY = f"task={toy.__file__}"
 
 
-def test_help_prints_every_key_with_its_meaning_and_unit(capsys):
+def test_help_prints_every_key_with_its_meaning_and_unit(capsys, monkeypatch):
+  monkeypatch.setenv("COLUMNS", "100")
   with pytest.raises(SystemExit) as end:
     cli.parse([TOY, "--help"], tasks.load, World())
   assert not end.value.code
@@ -25,8 +26,19 @@ def test_help_prints_every_key_with_its_meaning_and_unit(capsys):
     r"max_seconds=null +stop after so long a training \[s\]",
     r"env.force=0.5 +distance of one step at full action \[m\]",
     r"ppo.layer_norm=false +normalise",
+    r"ppo.activation=silu +nonlinearity of the hidden layers \(elu, relu, silu, tanh\)",
+    r"\n\nProximal policy optimisation\n  ppo.horizon=8 ",
+    r"\n\nSettings of the toy\n  env.episode_steps=20 ",
   ):
     assert re.search(line, text), line
+
+
+@pytest.mark.parametrize("columns", [60, 80, 140])
+def test_help_is_as_wide_as_the_terminal(columns, monkeypatch):
+  monkeypatch.setenv("COLUMNS", str(columns))
+  text = cli.describe(Config(), "train.py")
+  assert columns * 0.8 < max(map(len, text.splitlines())) <= columns
+  assert " ".join(text.split()).count("a power of minibatch / reference_minibatch; none, sqrt, linear") == 1
 
 
 @pytest.mark.parametrize(("words", "message"), [
