@@ -54,6 +54,10 @@ class Table:
     """Return nothing."""
     return {}
 
+  def diverged(self) -> TensorDict:
+    """Return nothing."""
+    return TensorDict()
+
   def state_dict(self) -> dict[str, Any]:
     """Return nothing."""
     return {}
