@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from tensordict import TensorDict
 from torch import Tensor
 
+from gpurobot import viewer
 from gpurobot.adapters.environments import Environments, logged
 
 SEEDS = 2**31  # a first reset without a seed draws one below this
+PIXELS = 480  # width and height of a picture
 
 
 class Output(StrEnum):
@@ -105,13 +107,30 @@ class TaskVectorEnv(VectorEnv[Any, Any, Any]):
 class TaskEnv(gymnasium.Env[NDArray[np.float32], Any]):
   """One environment of a task, with NumPy arrays. For speed take `TaskVectorEnv`.
 
-  `info` holds `reward_<term>` (weighted), the task's metrics, and `is_success`.
+  `info` holds `reward_<term>` (weighted), the task's metrics, and `is_success`. With
+  `render_mode="rgb_array"` it draws pictures, as `gpurobot.record` does.
   """
 
-  def __init__(self, *, task: str, device: str = "cpu", training: bool = False, **settings: Any) -> None:
+  metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012 Gymnasium declares it for instances, reads the class's
+
+  def __init__(
+    self,
+    *,
+    task: str,
+    device: str = "cpu",
+    training: bool = False,
+    render_mode: str | None = None,
+    **settings: Any,
+  ) -> None:
+    if render_mode not in (None, "rgb_array"):
+      raise ValueError(f"render_mode={render_mode}: the tasks draw 'rgb_array' alone")
     self.environments = Environments(task, 1, device, training, settings)
     self.observation_space = self.environments.observation_space
     self.action_space = self.environments.action_space
+    self.render_mode = render_mode
+    if render_mode:
+      self.metadata = {**self.metadata, "render_fps": round(1 / self.environments.task.dt)}
+    self._camera: Any = None
     self._next: TensorDict | None = None  # first observation of the episode that the last step began
 
   def reset(
@@ -131,6 +150,26 @@ class TaskEnv(gymnasium.Env[NDArray[np.float32], Any]):
     reward, terminated, truncated = (step[name].item() for name in ("reward", "terminated", "truncated"))
     info = {name: value.item() for name, value in logged(step).items()}
     return _first(step["final_obs"]), reward, terminated, truncated, info
+
+  def render(self) -> NDArray[np.uint8]:
+    """Return a picture [PIXELS, PIXELS, 3] that follows the robot; an ended episode's next one has begun.
+
+    Raises ConfigError where nothing can draw.
+    """
+    if self.render_mode is None:
+      raise ValueError('render() needs gymnasium.make(..., render_mode="rgb_array")')
+    if self._camera is None:
+      with viewer.needed():
+        from gpurobot.viewer.offscreen import Camera  # noqa: PLC0415
+      self._camera = Camera(self.environments.task, 1, PIXELS, PIXELS)
+    picture: NDArray[np.uint8] = self._camera.shoot()
+    return picture
+
+  def close(self) -> None:
+    """Give back what draws."""
+    if self._camera is not None:
+      self._camera.close()
+      self._camera = None
 
 
 def _seed(env: TaskVectorEnv | TaskEnv, seed: int | None, options: dict[str, Any] | None) -> int | None:

@@ -5,9 +5,13 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.utils.env_checker import check_env
+from gymnasium.utils.passive_env_checker import env_render_passive_checker
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
+from gpurobot.adapters.gym import TaskEnv
+from gpurobot.config import ConfigError
+from gpurobot.viewer.offscreen import backend
 from tests.gpurobot import toy, toy_choices
 from tests.tasks import shaken_cartpole
 
@@ -23,7 +27,7 @@ SHAKEN = {"id": "gpurobot/Task-v0", "task": shaken_cartpole.__name__, "training"
 def test_gymnasium_s_checker_has_nothing_to_say_but_that_observations_have_no_bounds(settings):
   with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    check_env(gymnasium.make(**settings).unwrapped)
+    check_env(gymnasium.make(**settings).unwrapped, skip_render_check=True)
   assert all("A Box observation space m" in str(warning.message) for warning in caught)
 
 
@@ -127,3 +131,28 @@ def test_options_are_refused():
   for env in (gymnasium.make(**TOY), gymnasium.make_vec(**TOY)):
     with pytest.raises(ValueError, match=r"options=.*no options"):
       env.reset(options={"level": 1})
+
+
+def test_pictures():
+  """Gymnasium's checker looks at shape and type too."""
+  try:
+    backend()
+  except ConfigError as error:
+    pytest.skip(str(error))
+  env = gymnasium.make("gpurobot/Cartpole-v0", render_mode="rgb_array").unwrapped
+  env.reset(seed=0)
+  with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    env_render_passive_checker(env)
+  assert caught == []
+  before = env.render()
+  env.step(np.ones(1, np.float32))
+  assert not np.array_equal(env.render(), before)
+  env.close()
+
+
+def test_pictures_are_asked_for_at_the_start():
+  with pytest.raises(ValueError, match="render_mode"):
+    gymnasium.make(**TOY).unwrapped.render()
+  with pytest.raises(ValueError, match="'rgb_array' alone"):
+    TaskEnv(task=toy.__file__, render_mode="ansi")
