@@ -5,6 +5,7 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
@@ -28,13 +29,13 @@ class Browser:
   def __init__(self, player: Player, place: str, host: str, port: int) -> None:
     """Serve at `host`, at `port` or the next free one; `place` is the checkpoint's."""
     self.player, self.stage, self.place = player, Stage(player.task), place
-    self.server = viser.ViserServer(host=host, port=port, label=player.config.task, verbose=False)
+    self.server = viser.ViserServer(host=host, port=port, label=Path(player.config.task).stem, verbose=False)
     self.address = f"http://{host}:{self.server.get_port()}"
     self._clicks: SimpleQueue[Callable[[], None]] = SimpleQueue()
     self._drawn = self._plotted = 0.0
     self._poses = [np.zeros((player.task.num_envs, self.stage.model.nbody, *end)) for end in ((3,), (3, 3))]
     self._make_scene()
-    self.server.gui.configure_theme(control_layout="collapsible", show_share_button=False)
+    self.server.gui.configure_theme(show_share_button=False)
     self._status = self.server.gui.add_markdown("")
     tabs = self.server.gui.add_tab_group()
     with tabs.add_tab("Play"):
@@ -75,9 +76,11 @@ class Browser:
     if player.ranges:
       with gui.add_folder("Velocity command"):
         self._driven = gui.add_checkbox("Drive", False, hint="otherwise the task draws the commands")
-        self._command = [
-          gui.add_slider(name, -most, most, most / 20, 0.0) for name, most in player.ranges.items() if most
-        ]
+        self._command = {
+          name: gui.add_slider(name, -most, most, most / 20, 0.0)
+          for name, most in player.ranges.items()
+          if most
+        }
     with gui.add_folder("Checkpoint"):
       self._checkpoint = gui.add_dropdown("Of this run", checkpoints(self.place))
       self._on_click("Load", lambda: self._load(self._checkpoint.value))
@@ -110,7 +113,8 @@ class Browser:
       self._clicks.get()()
     self.player.look_at(int(self._index.value))
     if self.player.ranges:
-      self.player.command = [slider.value for slider in self._command] if self._driven.value else None
+      wanted = [self._command[name].value if name in self._command else 0.0 for name in self.player.ranges]
+      self.player.command = wanted if self._driven.value else None
     pause = DRAWN
     if not self._paused.value:
       self._advance()
@@ -141,7 +145,7 @@ class Browser:
     mocap_pos, mocap_quat, qpos, qvel, ctrl = (part.cpu().numpy() for part in state)
     scene.update_from_arrays(places, turns, mocap_pos, mocap_quat, player.index, qpos, qvel, ctrl)
     self._status.content = (
-      f"**{player.config.task}**, environment {player.index}: {player.time:.1f} s, step "
+      f"**{Path(player.config.task).stem}**, environment {player.index}: {player.time:.1f} s, step "
       f"{player.episode_steps} of the episode, return {player.episode_return:.1f}"
     )
 

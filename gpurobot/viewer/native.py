@@ -3,9 +3,11 @@
 import math
 import random
 import time
+import warnings
 from collections.abc import Callable
 from queue import SimpleQueue
 
+import glfw
 import mujoco
 import mujoco.viewer
 
@@ -40,12 +42,13 @@ class Window:
 
   def run(self) -> None:
     """Play until the window is closed; raise ConfigError where there is no display."""
+    with warnings.catch_warnings():
+      warnings.simplefilter("ignore", glfw.GLFWError)
+      if not glfw.init():  # MuJoCo would end the process
+        raise ConfigError("viewer=native needs a display: leave it out for a page in the browser")
     self.stage.show(0)
-    try:
-      window = mujoco.viewer.launch_passive(self.stage.model, self.stage.data, key_callback=self._pressed.put)
-    except mujoco.FatalError as error:
-      raise ConfigError("viewer=native needs a display: leave it out for a page in the browser") from error
-    with window:
+    stage = self.stage
+    with mujoco.viewer.launch_passive(stage.model, stage.data, key_callback=self._pressed.put) as window:
       self._look(window.cam)
       while window.is_running():
         start = time.monotonic()

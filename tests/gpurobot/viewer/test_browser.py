@@ -16,8 +16,8 @@ LOADS = 120_000  # time that a page may take where other programs keep the cores
 
 
 @pytest.fixture
-def browser(make_player, folder):
-  browser = Browser(make_player(), str(folder), "localhost", 8100)
+def browser(make_player, box_run):
+  browser = Browser(make_player(), str(box_run), "localhost", 8100)
   yield browser
   browser.server.stop()
 
@@ -69,15 +69,15 @@ def test_a_page_shows_the_robot_and_its_buttons_work(browser, page):
   assert player.time == pytest.approx(now + player.task.dt)
 
 
-def test_the_panel_moves_what_the_loop_does(browser, folder):
+def test_the_panel_moves_what_the_loop_does(browser, box_run):
   player = browser.player
   browser._index.value = 1
   browser._driven.value = True
-  browser._command[0].value = 0.5
+  browser._command["forward"].value = 0.5
   browser.turn()
   assert player.index == 1
   assert player.task.command[1].tolist() == [0.5, 0, 0]
-  assert browser._checkpoint.options == (str(folder), str(folder / "videos" / "000003.pt"))
+  assert browser._checkpoint.options == (str(box_run), str(box_run / "videos" / "000003.pt"))
   before = player.policy
   browser._load(browser._checkpoint.options[1])
   assert player.policy is not before

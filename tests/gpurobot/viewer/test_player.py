@@ -58,12 +58,12 @@ def test_commands_take_the_place_of_the_task_s(make_player):
   assert player.task.command[1].tolist() == [0, 0, 0]
 
 
-def test_the_policies_of_a_run_can_be_exchanged(make_player, folder, tmp_path):
+def test_the_policies_of_a_run_can_be_exchanged(make_player, box_run, tmp_path):
   player = make_player()
-  run, filmed = str(folder), str(folder / "videos" / "000003.pt")
-  assert checkpoints(run) == checkpoints(str(folder / "checkpoint.pt")) == [run, filmed]
+  run, filmed = str(box_run), str(box_run / "videos" / "000003.pt")
+  assert checkpoints(run) == checkpoints(str(box_run / "checkpoint.pt")) == [run, filmed]
   assert checkpoints(filmed) == [filmed, run]
-  other = checkpoint.read(folder)
+  other = checkpoint.read(box_run)
   for weights in other["learner"]["network"].values():
     weights.fill_(0.5)
   checkpoint.write(tmp_path, other)
@@ -73,8 +73,8 @@ def test_the_policies_of_a_run_can_be_exchanged(make_player, folder, tmp_path):
   assert all((weights == 0.5).all() for weights in player.policy.network.state_dict().values())
 
 
-def test_a_policy_of_another_task_is_refused(make_player, folder, tmp_path):
-  content = checkpoint.read(folder)
+def test_a_policy_of_another_task_is_refused(make_player, box_run, tmp_path):
+  content = checkpoint.read(box_run)
   copy = tmp_path / "other.py"
   shutil.copy(content["config"]["task"], copy)
   content["config"]["task"] = str(copy)

@@ -7,8 +7,7 @@ import pytest
 from gpurobot import trained
 from gpurobot.config import ConfigError
 from gpurobot.viewer.stage import Robot, Stage, find_robot, task_of, view
-from tests.gpurobot import toy
-from tests.gpurobot.viewer import hopping_box
+from tests.gpurobot import hopping_box, toy
 
 HELD = """
   <mujoco>

@@ -1,4 +1,4 @@
-"""A task for tests of what shows robots: a red box with a leg hops on a height field, after a mocap target."""
+"""A task for tests of what shows robots: a red box with a leg on a height field, beside a mocap target."""
 
 from dataclasses import dataclass
 

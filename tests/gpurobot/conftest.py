@@ -9,14 +9,14 @@ from gpurobot.ppo import Learner
 from gpurobot.random import Random
 from gpurobot.viewer.player import Player
 from physics.parity import MujocoSimulation
-from tests.gpurobot.viewer import hopping_box
+from tests.gpurobot import hopping_box
 
 # MuJoCo C steps the boxes: no kernel has to be built.
 WORDS = ("engine=mujoco", "env.episode_steps=40")
 
 
 @pytest.fixture(scope="session")
-def folder(tmp_path_factory):
+def box_run(tmp_path_factory):
   """A run folder with an untrained policy, and one that a video was made of."""
   module = tasks.load(hopping_box.__file__)
   settings = dataclasses.replace(config.defaults(module), task=hopping_box.__file__, graphs=config.Switch.off)
@@ -34,11 +34,11 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture
-def make_player(folder):
+def make_player(box_run):
   """Return how players of the hopping box are made."""
 
   def make(num_envs=2):
-    settings = trained.parse(trained.Program(), [f"checkpoint={folder}", WORDS[1]])
+    settings = trained.parse(trained.Program(), [f"checkpoint={box_run}", WORDS[1]])
     return Player(trained.load(settings, num_envs, trained.Engine.mujoco))
 
   return make

@@ -1,0 +1,40 @@
+import pytest
+from PIL import Image
+
+from gpurobot import record
+from gpurobot.viewer import offscreen
+
+SMALL = ("engine=mujoco", "seconds=0.3", "fps=10", "width=32", "height=24")
+
+
+@pytest.fixture(scope="module")
+def video(box_run, tmp_path_factory):
+  try:
+    offscreen.backend()
+  except ValueError as error:
+    pytest.skip(str(error))
+  path = tmp_path_factory.mktemp("video") / "box.gif"
+  record.main([f"checkpoint={box_run}", f"video={path}", "num_envs=4", *SMALL])
+  return path
+
+
+def test_a_video_shows_a_grid_of_moving_robots(video):
+  with Image.open(video) as image:
+    assert (image.n_frames, image.size) == (3, (64, 48))
+    frames = []
+    for index in range(3):
+      image.seek(index)
+      frames.append(image.convert("RGB").tobytes())
+  assert len(set(frames)) == 3
+
+
+def test_mistakes_are_one_line(box_run, capsys):
+  words = [f"checkpoint={box_run}", *SMALL]
+  for wrong, message in {
+    "video=box.mp3": "video=box.mp3 is none of .mp4, .gif, .webp; the nearest is '.mp4'",
+    "engine=gymnasium": "engine=gymnasium is for policies of the tasks gym/*; this one's is",
+    "camera=abowe": "camera=abowe: the model has no such camera; the nearest is 'above'",
+  }.items():
+    with pytest.raises(SystemExit):
+      record.main([*words, wrong])
+    assert capsys.readouterr().err.startswith(f"error: {message}")
