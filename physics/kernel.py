@@ -2,6 +2,7 @@
 
 import os
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import warp as wp
@@ -30,6 +31,12 @@ def start_warp() -> None:
     os.dup2(stderr, 2)
     os.close(stderr)
     os.close(sink)
+
+
+def kernel_cache() -> Path:
+  """Return the folder in which compiled kernels are kept."""
+  start_warp()
+  return Path(wp.config.kernel_cache_dir)
 
 
 def lanes_on(device: str) -> int:

@@ -1,0 +1,58 @@
+import importlib.util
+
+import pytest
+
+from gpurobot import doctor
+
+
+@pytest.fixture(scope="module")
+def kept() -> dict[str, str]:
+  """What is found here, but for the checks."""
+  return {
+    name: fact for part in (doctor.versions, doctor.devices, doctor.surroundings) for name, fact in part()
+  }
+
+
+def facts(text: str) -> dict[str, str]:
+  return dict(line.split(": ", 1) for line in text.splitlines())
+
+
+def test_it_tells_versions_devices_cache_and_renderer(kept):
+  assert {*doctor.PACKAGES, "python", "cpu", "kernel cache", "renderer", "extra viewer"} <= {*kept}
+  assert kept["torch"].startswith("2.")
+  assert " cores, vectors: " in kept["cpu"]
+  assert " files, " in kept["kernel cache"]
+
+
+def test_it_says_how_to_install_what_is_missing(monkeypatch):
+  find = importlib.util.find_spec
+  monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "viser" else find(name))
+  assert dict(doctor.versions())["extra viewer"] == "without viser: pip install 'gpurobot[viewer]'"
+
+
+def test_a_sound_installation_steps_trains_and_saves(monkeypatch, capsys):
+  monkeypatch.setattr(doctor, "surroundings", lambda: iter(()))
+  assert doctor.main(["device=cpu", "seconds=0"]) == 0
+  found = facts(capsys.readouterr().out)
+  assert found["physics on cpu"].startswith("20 steps as in MuJoCo C to ")
+  assert found["training on cpu"].startswith("1 iterations, ")
+  assert found["training on cpu"].endswith(" MB")
+
+
+def test_what_fails_is_told_and_the_rest_is_tried(monkeypatch, capsys):
+  monkeypatch.setattr(doctor, "surroundings", lambda: iter(()))
+  monkeypatch.setattr(doctor, "CLOSE", 0.0)
+  assert doctor.main(["device=cpu", "seconds=0"]) == 1
+  found = facts(capsys.readouterr().out)
+  assert found["physics on cpu"].startswith("FAILED: ConfigError: after 20 steps positions are ")
+  assert found["training on cpu"].startswith("1 iterations, ")
+  with pytest.raises(ValueError, match="from MuJoCo C's"):
+    doctor.main(["device=cpu", "seconds=0", "debug=true"])
+
+
+def test_its_help_and_mistakes(capsys):
+  assert doctor.main(["--help"]) == 0
+  assert "\n  seconds=8.0  length of the training that is tried [s]\n" in capsys.readouterr().out
+  with pytest.raises(SystemExit):
+    doctor.main(["secnds=1"])
+  assert capsys.readouterr().err == "error: unknown key 'secnds'; the nearest is 'seconds'\n"
