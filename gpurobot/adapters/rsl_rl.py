@@ -49,7 +49,7 @@ class RslRlEnv(VecEnv):
     return self._obs
 
   def step(self, actions: Tensor) -> tuple[TensorDict, Tensor, Tensor, dict[str, Any]]:
-    """Step; log means of reward terms and metrics, and the share of ended episodes that succeeded."""
+    """Step; `time_outs` tells where the time limit struck, `log` has means of reward terms and metrics."""
     step = self.environments.step(actions)
     self._obs = step["obs"]
     log = {f"/{name}": value.float().mean() for name, value in logged(step).items() if name != "is_success"}
