@@ -23,9 +23,12 @@ class Controls:
   def fit(cls, actions: Tensor, controls: Tensor) -> "Controls | None":
     """Return what has made `controls` [n, nu] of `actions` [n, num_actions]; None if it is more than that.
 
-    The actions are random ones: what depends on anything else, or is cut anywhere, does not fit.
+    The actions are random ones: what depends on anything else, or is cut anywhere, does not fit. Fewer than
+    two for each number to be found tell nothing: None.
     """
     actions, controls = actions.double().cpu(), controls.double().cpu()
+    if len(actions) < 2 * (1 + actions.shape[1]):
+      return None
     inputs = torch.cat([torch.ones_like(actions[:, :1]), actions], dim=1)
     solution = torch.linalg.lstsq(inputs, controls).solution
     size = controls.abs().amax(0).clamp(min=torch.finfo(torch.float32).tiny)

@@ -51,18 +51,17 @@ def export(settings: Export) -> None:
   folder.mkdir(parents=True, exist_ok=True)
   with tempfile.TemporaryDirectory(dir=folder) as place:
     write(deployed, facts, Path(place))
-    for name in NAMES[:2]:
-      error = _difference(env, policy, Exported(Path(place) / name, ENVS))
-      if not error <= TOLERANCE:
+    errors = {name: _difference(env, policy, Exported(Path(place) / name, ENVS)) for name in NAMES[:2]}
+    for name, error in errors.items():
+      if not error <= TOLERANCE:  # nan too
         raise ValueError(
-          f"{name}: its actions are {error:.2g} off, more than {TOLERANCE:g}; nothing is written"
+          f"{name}: its actions are {error:.2g} off, more than {TOLERANCE:g}: no file is written"
         )
-      print(f"{folder / name}: {', '.join(deployed.outputs)}; actions within {error:.2g} of the policy's")
     for path in Path(place).iterdir():
       path.replace(folder / path.name)
-  print(f"{folder / NAMES[2]}: what goes in and comes out, and what is left to you:")
-  for work in facts["yours"]:
-    print(f"  {work}")
+  for name, error in errors.items():
+    print(f"{folder / name}: {', '.join(deployed.outputs)}; actions within {error:.2g} of the policy's")
+  print("\n  ".join([f"{folder / NAMES[2]}: what is inside, and what is left to you:", *facts["yours"]]))
   if trained.policy.network.input_dtype is torch.bfloat16:
     rounded = _difference(env, policy, trained.policy)
     print(f"trained in bf16, exported in float32: actions differ by up to {rounded:.2g}")

@@ -52,8 +52,10 @@ def _quiet() -> Iterator[None]:
     for category in (DeprecationWarning, FutureWarning):
       warnings.simplefilter("ignore", category)
     warnings.filterwarnings("ignore", "# The axis name")  # obs and state have as many rows: it is meant so
-    yield
-  logger.setLevel(level)
+    try:
+      yield
+    finally:
+      logger.setLevel(level)
 
 
 class Exported:

@@ -13,8 +13,8 @@ def make(
   dims: dict[str, int] = DIMS, actions: int = ACTIONS, choices: tuple[int, ...] = (), **settings
 ) -> Policy:
   """Return a policy whose actions reach their limits, with moments of its observations."""
-  ppo = PPO(hidden=[16, 16], recurrent_units=8, precision=Precision.float32, **settings)
-  network = ActorCritic(dims, actions, choices, ppo, Precision.float32)
+  ppo = PPO(**{"hidden": [16, 16], "recurrent_units": 8, "precision": Precision.float32} | settings)
+  network = ActorCritic(dims, actions, choices, ppo, ppo.precision)
   for parameter in network.parameters():
     torch.nn.init.normal_(parameter, std=0.5)
   count = torch.tensor([100.0]).double()

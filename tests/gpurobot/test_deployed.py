@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from gpurobot.config import Activation, Memory
+from gpurobot.config import Activation, Memory, Precision
 from gpurobot.deployed import Controls, Deployed
 from tests.gpurobot.policies import DIMS, NUM_ENVS, make
 
@@ -10,6 +10,7 @@ VARIANTS = {
   "raw observations": {"normalize_obs": False},
   "choices": {"choices": (3, 2, 5)},
   "squashed, its noise depends on the state": {"squash": True, "state_std": True},
+  "float64": {"precision": Precision.float64},
   "normalised layers": {"layer_norm": True, "activation": Activation.elu},
   "lstm": {"recurrent": Memory.lstm},
   "gru of its own": {"recurrent": Memory.gru, "shared": False},
@@ -65,3 +66,9 @@ def test_choices_are_numbers_of_it():
 def test_what_is_no_linear_map_is_not_found(control):
   action = 2 * torch.rand(200, 3) - 1
   assert Controls.fit(action, control(action)) is None
+
+
+def test_few_actions_tell_nothing():
+  action = 2 * torch.rand(7, 3) - 1
+  assert Controls.fit(action, action) is None
+  assert Controls.fit(action[:0], action[:0]) is None
