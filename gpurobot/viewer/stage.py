@@ -16,7 +16,8 @@ FLOOR = "gpurobot floor"  # texture and material
 STATE = ("qpos", "qvel", "act", "ctrl", "mocap_pos", "mocap_quat")
 AZIMUTH, ELEVATION = 130.0, -20.0  # of the camera [degree]
 NEAR, FAR = 1.1, 1.5  # distance at which a ball around what is shown fills the picture, times
-EARTH, TILE, HORIZON, ZENITH = (0.33, 0.38, 0.43), (0.39, 0.44, 0.49), (0.85, 0.9, 0.95), (0.45, 0.6, 0.8)
+EARTH, TILE, HORIZON, ZENITH = (0.5, 0.55, 0.6), (0.6, 0.65, 0.7), (0.85, 0.9, 0.95), (0.45, 0.6, 0.8)
+AMBIENT = 0.3  # light from everywhere, at least
 
 
 class Stage:
@@ -98,6 +99,8 @@ def _dressed(task: Task) -> mujoco.MjModel:
   spec.add_texture(name=FLOOR, type=mjtTexture.mjTEXTURE_2D, width=256, height=256, **tiles)
   material = spec.add_material(name=FLOOR, texuniform=True, texrepeat=(1, 1))
   material.textures[mjtTextureRole.mjTEXROLE_RGB] = FLOOR
+  light = spec.visual.headlight
+  light.ambient = np.maximum(light.ambient, AMBIENT)
   for geom in spec.geoms:
     if geom.type in (mjtGeom.mjGEOM_PLANE, mjtGeom.mjGEOM_HFIELD) and not geom.material:
       geom.material, geom.rgba = FLOOR, (1, 1, 1, 1)
