@@ -153,15 +153,15 @@ def attempt(name: str, check: Callable[[], str], *, debug: bool) -> bool:
   return True
 
 
-def main(argv: list[str]) -> int:
-  """Print what is found; return 0, or 1 where a check failed."""
+def main(argv: list[str]) -> None:
+  """Print what is found; status 1 where a check failed."""
   world = World()
   with cli.Mistakes(argv, world):
     words = [word for word in argv if word not in cli.HELP]
     settings = assign(Doctor(), pairs(words, leaves(Doctor())))
     if len(words) < len(argv):
       print(cli.describe(settings, "python -m gpurobot.doctor"))
-      return 0
+      return
     device = world.device(settings.device)
   for part in (versions, devices, surroundings):
     for name, fact in part():
@@ -172,8 +172,9 @@ def main(argv: list[str]) -> int:
     f"training on {device}": lambda: check_training(device, settings.seconds),
   }
   well = {name: attempt(name, check, debug=settings.debug) for name, check in checks.items()}
-  return 0 if all(well.values()) else 1
+  if not all(well.values()):
+    raise SystemExit(1)
 
 
 if __name__ == "__main__":
-  sys.exit(main(sys.argv[1:]))
+  main(sys.argv[1:])

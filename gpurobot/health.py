@@ -44,12 +44,12 @@ SIGNS = (
   ),
   Sign(
     lambda row: row["nonfinite"] > DIVERGED * row["steps"],
-    "{row[nonfinite]:.0f} environments have diverged and were reset; look in the model for a long timestep, "
-    "stiff contacts and strong gains",
+    "{row[nonfinite]:.0f} environments have diverged and were reset; python -m gpurobot.replay shows how: "
+    "look for a long timestep, stiff contacts, strong gains, or a reward that divides by zero",
   ),
   Sign(
     lambda row: row["overflow"] > 0,
-    "{row[overflow]:.0f} contacts found no room and were dropped; simulate with a larger moving_capacity",
+    "{row[overflow]:.0f} contacts found no room and were dropped; write a larger moving_capacity in the Task",
   ),
   Sign(
     lambda row: row["explained_variance"] < 0 and row["value_loss"] > FAULTY,

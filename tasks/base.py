@@ -42,6 +42,7 @@ class Task(Names):
   vary: tuple[str, ...] = ()  # fields of which every environment has its own, see physics/variable.py
   # Derived quantities to compute, or what becomes of each over a step: last, mean, max; None: the usual ones.
   outputs: Sequence[str] | Mapping[str, str] | None = None
+  moving_capacity: int | None = None  # contacts between moving bodies there is room for; None: see Simulation
   choices: tuple[int, ...] = ()  # of each action, how many; empty: numbers in [-1, 1], one per control
 
   def __init_subclass__(cls) -> None:
@@ -72,7 +73,7 @@ class Task(Names):
     self.training = training
     threads = torch.get_num_threads()
     self.sim: Any = simulation or physics.Simulation(
-      self.make_model(config), num_envs, device, threads, self.outputs
+      self.make_model(config), num_envs, device, threads, self.outputs, self.moving_capacity
     )
     self.model = self.sim.model
     self.num_actions = rehearsal.count_actions(self.action_names())

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 import torch
 
+from tasks import base
 from tasks.blame import TaskError
 from tests.tasks.sliding import ROBOT, Config, Sliding, sliding
 
@@ -252,6 +253,16 @@ def test_a_field_that_setup_varies_stays_so_through_resets_and_in_checkpoints():
   other.sim.gravity.zero_()
   other.load_state_dict(task.state_dict())
   assert other.sim.gravity.equal(drawn)
+
+
+def test_a_task_says_for_how_many_moving_contacts_there_is_room(monkeypatch):
+  class Crowded(Sliding):
+    moving_capacity = 7
+
+  made, real = [], base.physics.Simulation
+  monkeypatch.setattr(base.physics, "Simulation", lambda *words: made.append(words) or real(*words))
+  sliding(kind=Crowded)
+  assert made[0][-1] == 7
 
 
 class Choosing(Sliding):
