@@ -58,26 +58,25 @@ def _outputs(deployed: Deployed) -> dict[str, str]:
 
 def _inside(deployed: Deployed) -> list[str]:
   """Say what an exported policy does by itself."""
-  normalise = f"observations to zero mean and unit variance, cut at {deployed.bound:g} standard deviations"
-  continuous = "the policy's means, without noise, cut to [-1, 1]"
-  return [
-    *([normalise] if deployed.bound else []),
-    "the likeliest choices" if deployed.head.sample_dtype is torch.int64 else continuous,
-    *(["controls of the actions: control.offset + action @ control.gain"] if deployed.controls else []),
-  ]
+  chosen = deployed.head.sample_dtype is torch.int64
+  parts = ["the likeliest choices" if chosen else "the policy's means, without noise, cut to [-1, 1]"]
+  if deployed.bound is not None:
+    normalised = "observations to zero mean and unit variance, cut at"
+    parts.insert(0, f"{normalised} {deployed.bound:g} standard deviations")
+  if deployed.controls is not None:
+    parts.append("controls of the actions: control.offset + action @ control.gain")
+  return parts
 
 
 def _yours(env: Task, deployed: Deployed) -> list[str]:
   """Say what is left to who runs it."""
-  control = (
-    f"controls of the actions: they depend on more than the action, see {_place(env.control)} and "
-    f"{_place(env.simulate)}"
-  )
-  return [
-    f"the observation, see {_place(env.observe)}, without the noise and delays of training",
-    *([] if deployed.controls else [control]),
-    *(["the memory: give next_state back as state"] if deployed.state_width else []),
-  ]
+  parts = [f"the observation, see {_place(env.observe)}, without the noise and delays of training"]
+  if deployed.controls is None:
+    places = f"{_place(env.control)} and {_place(env.simulate)}"
+    parts.append(f"controls of the actions: they depend on more than the action, see {places}")
+  if deployed.state_width:
+    parts.append("the memory: give next_state back as state")
+  return parts
 
 
 def _place(method: Callable[..., Any]) -> str:

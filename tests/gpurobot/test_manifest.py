@@ -13,13 +13,13 @@ from tests.gpurobot import toy
 from tests.gpurobot.policies import make
 
 
-def facts(name, controls=None, **settings):
+def facts(name, controls=None, policy=None, **settings):
   module = tasks.load(name)
   config = defaults(module)
   config = dataclasses.replace(config, task=name, env=dataclasses.replace(config.env, **settings))
   simulation = MujocoSimulation(module.Task.make_model(config.env), 1, module.Task.outputs)
   env = module.Task(config.env, 1, random=Random(0, 1), training=False, simulation=simulation)
-  return json.loads(json.dumps(describe(config, env, Deployed(make(), controls))))
+  return json.loads(json.dumps(describe(config, env, Deployed(policy or make(), controls))))
 
 
 def test_a_walking_robot_is_described():
@@ -77,3 +77,9 @@ def test_a_world_without_robots_is_described_by_its_widths():
   assert found["inputs"]["obs"]["width"] == 7
   assert found["inside"][1] == "the likeliest choices"
   assert "joints" not in found
+
+
+def test_raw_observations_are_told():
+  assert facts("cartpole", policy=make(normalize_obs=False))["inside"] == [
+    "the policy's means, without noise, cut to [-1, 1]"
+  ]
