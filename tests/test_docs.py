@@ -89,5 +89,5 @@ def test_site_builds_without_a_warning(tmp_path) -> None:
 
 def test_links_lead_to_files() -> None:
   for page, text in PAGES.items():
-    for link in re.findall(r"\]\(([^)#:]+)\)", text):
+    for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
       assert (ROOT / page.parent / link).exists(), f"{page}: {link}"
