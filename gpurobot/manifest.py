@@ -27,9 +27,10 @@ def describe(config: Config, env: VecEnv, deployed: Deployed) -> dict[str, Any]:
   """Return all that is known, as plain values for JSON: less of an environment that is no `Task`."""
   known: dict[str, Any] = {"format": 1, "task": Path(config.task).name, "conventions": CONVENTIONS}
   known |= {"inputs": _inputs(deployed), "outputs": _outputs(deployed), "inside": _inside(deployed)}
+  known |= {"yours": _yours(env, deployed)}
   if not isinstance(env, Task):
-    return known | {"yours": ["the observation, and what an action does: the task says"]}
-  known |= {"yours": _yours(env, deployed), "settings": to_dict(env.config), **_task(env)}
+    return known
+  known |= {"settings": to_dict(env.config), **_task(env)}
   controls = deployed.controls
   known["control"] |= {
     "offset": None if controls is None else controls.offset.tolist(),
@@ -68,12 +69,14 @@ def _inside(deployed: Deployed) -> list[str]:
   return parts
 
 
-def _yours(env: Task, deployed: Deployed) -> list[str]:
+def _yours(env: VecEnv, deployed: Deployed) -> list[str]:
   """Say what is left to who runs it."""
-  parts = [f"the observation, see {_place(env.observe)}, without the noise and delays of training"]
-  if deployed.controls is None:
-    places = f"{_place(env.control)} and {_place(env.simulate)}"
-    parts.append(f"controls of the actions: they depend on more than the action, see {places}")
+  parts = ["the observation, and what an action does: the task says"]
+  if isinstance(env, Task):
+    parts = [f"the observation, see {_place(env.observe)}, without the noise and delays of training"]
+    if deployed.controls is None:
+      places = f"{_place(env.control)} and {_place(env.simulate)}"
+      parts.append(f"controls of the actions: they depend on more than the action, see {places}")
   if deployed.state_width:
     parts.append("the memory: give next_state back as state")
   return parts

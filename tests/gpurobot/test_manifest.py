@@ -4,7 +4,7 @@ import json
 import torch
 
 import tasks
-from gpurobot.config import defaults
+from gpurobot.config import Memory, defaults
 from gpurobot.deployed import Controls, Deployed
 from gpurobot.manifest import describe
 from gpurobot.random import Random
@@ -73,9 +73,11 @@ def test_past_observations_are_told():
 
 def test_a_world_without_robots_is_described_by_its_widths():
   env = toy.Task(toy.Config(), 1, random=Random(0, 1))
-  found = describe(defaults(tasks.load(toy.__file__)), env, Deployed(make(choices=(2, 2, 2)), None))
+  policy = make(choices=(2, 2, 2), recurrent=Memory.gru)
+  found = describe(defaults(tasks.load(toy.__file__)), env, Deployed(policy, None))
   assert found["inputs"]["obs"]["width"] == 7
   assert found["inside"][1] == "the likeliest choices"
+  assert found["yours"][1] == "the memory: give next_state back as state"
   assert "joints" not in found
 
 
