@@ -27,7 +27,7 @@ from gpurobot.files import PART
 WORDS = ["task=cartpole", "num_envs=64", "threads=1", "checkpoint_seconds=0", "log_every=1"]
 KILLS = 100
 MORE = 5  # iterations after the last kill
-LIFE = 3.0  # a process lives for so many times the time to its first checkpoint, at most
+LIFE = 2.0  # a process lives for so many times the time to its first checkpoint, at most
 POLL = 0.01  # [s]
 CLOCKED = re.compile(r"time/|(steps_per_)?second|memory/|utilisation|collectives")  # columns of the machine
 FORKS = multiprocessing.get_context("forkserver")  # processes that have torch at once
@@ -106,6 +106,9 @@ def kill(folder: Path, words: Sequence[str], kills: int) -> dict[str, int]:
   """Kill a training again and again; return how often something special happened."""
   moments = random.Random(kills)
   counts = {"before_the_first_iteration": 0, "while_saving": 0, "unreadable": 0}
+  warm = FORKS.Process(target=int)
+  warm.start()
+  warm.join()
   began = time.monotonic()
   process = start(folder, words)
   wait_for_checkpoint(folder, process.is_alive)

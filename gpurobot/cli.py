@@ -36,7 +36,7 @@ class Mistakes:
   """Lets a mistake in what the user gave end the program: one line on standard error, status 2.
 
   That is what raises ValueError, ImportError or OSError within, or takes more memory than there is. With
-  `debug=true` among the words the traceback is shown instead.
+  `debug=true` among the words the traceback is shown instead. Ctrl-C ends it with status 130.
   """
 
   def __init__(self, argv: list[str], world: World) -> None:
@@ -46,6 +46,8 @@ class Mistakes:
     pass
 
   def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+    if isinstance(error, KeyboardInterrupt) and not self.debug:
+      raise SystemExit(128 + signal.SIGINT) from None
     if error is not None and not self.debug and (message := _mistake(error)):
       fail(message, self.world)
 

@@ -78,7 +78,7 @@ class Run:
 
   def command(self) -> list[str]:
     """Return the command that starts it, or continues it from its checkpoint."""
-    resume = [f"resume={self.folder}"] if (self.folder / checkpoint.NAME).exists() else []
+    resume = [f"resume={self.folder}"] if checkpoint.exists(self.folder) else []
     return [sys.executable, str(PROGRAM), *resume, *self.words]
 
   def result(self, level: float | None) -> dict[str, Any]:

@@ -75,6 +75,8 @@ def read(place: str | None, device: str = "cpu") -> tuple[Config, dict[str, typi
   if place is None:
     raise ConfigError("checkpoint=<run folder or .pt file> is missing")
   saved = checkpoint.read(place, device)
+  if "learner" not in saved:
+    raise ConfigError(f"'{place}' holds no policy; python -m gpurobot.replay file={place} shows it")
   return checkpoint.configure(place, saved["config"], tasks.load(saved["config"]["task"])), saved
 
 

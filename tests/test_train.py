@@ -14,7 +14,10 @@ import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import train
-from gpurobot import checkpoint
+from gpurobot import checkpoint, folder
+from gpurobot.config import Config
+from gpurobot.distributed import World
+from gpurobot.files import PART
 from tests.gpurobot import toy
 
 ROOT = Path(__file__).parents[1]
@@ -22,13 +25,13 @@ TOY = f"task={toy.__file__}"
 pytestmark = pytest.mark.usefixtures("keep_signal_handlers")
 
 
-def run(folder: Path, *words: str) -> dict:
-  train.main([TOY, f"run_dir={folder}", "log_every=1", *words])
-  return checkpoint.read(folder)["learner"]
+def run(place: Path, *words: str) -> dict:
+  train.main([TOY, f"run_dir={place}", "log_every=1", *words])
+  return checkpoint.read(place)["learner"]
 
 
-def rows(folder: Path) -> list[dict[str, str]]:
-  with (folder / "metrics.csv").open() as file:
+def rows(place: Path) -> list[dict[str, str]]:
+  with (place / "metrics.csv").open() as file:
     return list(csv.DictReader(file))
 
 
@@ -140,3 +143,56 @@ def test_bad_input_has_no_traceback(tmp_path):
   assert done.returncode == 2
   assert done.stderr.splitlines()[-1] == "error: unknown key 'num_env'; the nearest is 'num_envs'"
   assert "Traceback" not in done.stderr
+
+
+def test_a_second_run_in_a_folder_is_refused(tmp_path, capsys):
+  _, lock = folder.claim(Config(run_dir=str(tmp_path)), World())
+  with lock, pytest.raises(SystemExit) as end:
+    run(tmp_path)
+  assert end.value.code == 2
+  assert f" trains in '{tmp_path}': wait for its end, or choose another run_dir\n" in capsys.readouterr().err
+  run(tmp_path, "max_iterations=1")
+  with pytest.raises(SystemExit):
+    run(tmp_path)
+  assert f"error: '{tmp_path}' holds the checkpoint of another training" in capsys.readouterr().err
+
+
+def test_a_damaged_checkpoint_costs_the_iterations_since_the_one_before(tmp_path, capsys):
+  whole = run(tmp_path / "whole", "max_iterations=5")
+  run(tmp_path / "parts", "max_iterations=3", "checkpoint_seconds=0")
+  path = tmp_path / "parts" / checkpoint.NAME
+  path.write_bytes(path.read_bytes()[:1000])
+  train.main([f"resume={tmp_path / 'parts'}", "max_iterations=5"])
+  assert f"warning: '{path}' is not a readable checkpoint" in capsys.readouterr().err
+  assert same(whole["network"], checkpoint.read(tmp_path / "parts")["learner"]["network"])
+  assert [row["iteration"] for row in rows(tmp_path / "parts")] == ["1", "2", "3", "4", "5"]
+
+
+def warnings(place: Path) -> list[str]:
+  return json.loads((place / "summary.json").read_text())["warnings"]
+
+
+def test_a_full_disk_is_told_and_survived(tmp_path):
+  (tmp_path / f"{checkpoint.NAME}{PART}").symlink_to("/dev/full")  # until something else is deleted
+  assert run(tmp_path, "max_iterations=3", "checkpoint_seconds=0")["iteration"] == 3
+  first, second = warnings(tmp_path)
+  assert first.startswith(
+    "no checkpoint could be written ([Errno 28] No space left on device): training goes on"
+  )
+  assert second == "checkpoints are written again"
+
+
+def test_a_training_whose_end_is_not_saved_leaves_with_status_1(tmp_path, monkeypatch):
+  def refuse(*_):
+    raise OSError(28, "No space left on device")
+
+  run(tmp_path, "max_iterations=1")
+  monkeypatch.setattr(checkpoint, "write", refuse)
+  monkeypatch.setattr("gpurobot.rows.append", refuse)
+  words = [f"resume={tmp_path}", "max_iterations=4", "checkpoint_seconds=0"]
+  assert train.main(words) == 1
+  assert [text.partition(" (")[0] for text in warnings(tmp_path)] == [
+    "no checkpoint could be written",
+    "the log could not be written",
+  ]
+  assert checkpoint.read(tmp_path)["learner"]["iteration"] == 1

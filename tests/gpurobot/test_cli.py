@@ -71,6 +71,14 @@ def test_ranks_that_cannot_share_are_told_once(capsys):
   assert capsys.readouterr().err.count("the nearest is 64\n") == 1
 
 
+def test_an_interrupt_is_no_mistake_of_the_program():
+  with pytest.raises(SystemExit) as end, cli.Mistakes([], World()):
+    raise KeyboardInterrupt
+  assert end.value.code == 130
+  with pytest.raises(KeyboardInterrupt), cli.Mistakes(["debug=true"], World()):
+    raise KeyboardInterrupt
+
+
 def test_debug_shows_where_a_mistake_was_found():
   with pytest.raises(ConfigError, match="nearest is 'num_envs'"), cli.Mistakes(["debug=true"], World()):
     cli.parse([TOY, "debug=true", "num_env=1"], tasks.load, World())

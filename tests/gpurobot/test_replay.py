@@ -5,7 +5,8 @@ import pytest
 import torch
 
 import train
-from gpurobot import checkpoint, replay, wreck
+from gpurobot import checkpoint, replay, trained, wreck
+from gpurobot.config import ConfigError
 from tests.gpurobot import fragile
 
 WORDS = [f"task={fragile.__file__}", "num_envs=8", "threads=1", "ppo.horizon=4", "log_every=1"]
@@ -23,7 +24,7 @@ def test_training_goes_on_and_keeps_what_led_to_it(folder):
   assert summary["iterations"] == 3
   files = sorted(path.name for path in (folder / wreck.FOLDER).iterdir())
   assert files == [f"{iteration:06d}-{env}.pt" for iteration in (1, 2) for env in (1, 5)]
-  (warning,) = [text for text in summary["warnings"] if "replay" in text]
+  (warning,) = [text for text in summary["warnings"] if "replay file=" in text]
   assert warning.startswith("2 environment(s) diverged and were reset, training goes on; ")
   assert warning.endswith(f"python -m gpurobot.replay file={folder / wreck.FOLDER / '000001-5.pt'}")
   saved = checkpoint.read(folder / wreck.FOLDER / "000001-1.pt")
@@ -82,6 +83,12 @@ def test_what_is_no_record_of_states_is_named(folder, tmp_path, capsys):
   with pytest.raises(SystemExit):
     replay.main([f"file={folder / checkpoint.NAME}"])
   assert "holds no states: name a file in the folder diverged/ of a run" in capsys.readouterr().err
+
+
+def test_a_record_of_states_is_no_policy(folder):
+  (place, *_) = (folder / wreck.FOLDER).iterdir()
+  with pytest.raises(ConfigError, match=r"holds no policy; python -m gpurobot[.]replay file="):
+    trained.read(str(place))
 
 
 def test_help(capsys):

@@ -1,0 +1,37 @@
+import csv
+
+import pytest
+
+from benchmarks import crashes
+from gpurobot import checkpoint
+from tests.gpurobot import toy
+
+WORDS = [f"task={toy.__file__}", "threads=1", "checkpoint_seconds=0", "log_every=1"]
+
+
+def test_a_training_that_is_killed_ends_where_one_that_is_not_does(tmp_path):
+  counts = crashes.compare(tmp_path, WORDS, 4)
+  assert counts["iterations"] > crashes.MORE
+  assert [counts[name] for name in ("unreadable", "different_tensors", "different_rows")] == [0, 0, 0]
+  changed = checkpoint.read(tmp_path / "killed")
+  changed["learner"]["network"]["log_std"] += 1
+  checkpoint.write(tmp_path / "killed", changed)
+  with (tmp_path / "killed" / "metrics.csv").open("r+") as file:
+    rows = list(csv.DictReader(file))
+    file.seek(0)
+    file.write(",".join(rows[0]) + "\n" + "\n".join(",".join(row.values()) for row in rows).replace("0", "1"))
+  assert crashes.differences(tmp_path / "killed", tmp_path / "whole")[0] == 1
+  assert crashes.differences(tmp_path / "killed", tmp_path / "whole")[1] > 0
+
+
+def test_what_is_unreadable_is_counted(tmp_path, capsys):
+  checkpoint.write(tmp_path, {})
+  assert crashes.unreadable(tmp_path) == 0
+  (tmp_path / checkpoint.PREVIOUS).write_bytes(b"half")
+  assert crashes.unreadable(tmp_path) == 1
+  assert checkpoint.PREVIOUS in capsys.readouterr().out
+
+
+def test_waiting_ends_with_the_training(tmp_path):
+  with pytest.raises(RuntimeError, match="has ended"):
+    crashes.wait_for_checkpoint(tmp_path, lambda: False)
