@@ -5,6 +5,7 @@ import io
 
 import pytest
 import torch
+from tensordict import TensorDict
 from torch._subclasses.fake_tensor import DynamicOutputShapeException, FakeTensorMode
 
 import tasks
@@ -67,6 +68,19 @@ def test_a_task_that_reads_its_environments_is_caught(make_task):
 
   with pytest.raises(DynamicOutputShapeException):
     step_unreal(Reading, make_task("cartpole"))
+
+
+def test_a_rehearsal_finds_nothing_and_leaves_nothing(name, make_task, actions):
+  rehearsed, other = (make_task(name, training=True) for _ in range(2))
+  rehearsed._rehearsed = False  # as where a task makes its own simulation
+  assert tensors_equal(rehearsed.reset(), other.reset())
+  for action in actions(other, 2):
+    assert tensors_equal(rehearsed.step(action), other.step(action))
+
+
+def tensors_equal(one: TensorDict, other: TensorDict) -> bool:
+  keys = list(one.keys(include_nested=True, leaves_only=True))
+  return all(one[key].equal(other[key]) for key in keys)
 
 
 def test_a_step_has_the_contract_of_the_trainer(name, make_task, actions):
