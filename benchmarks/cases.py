@@ -192,7 +192,7 @@ SIZES = (
 ABLATIONS = (
   Ablation("transform-ant", ("task=ant", TRANSFORMS, SEEDS, "num_envs=2048", "max_steps=4e6")),
   Ablation("transform-cartpole", ("task=cartpole", TRANSFORMS, SEEDS, "max_steps=1e6")),
-  Ablation("sqrt-ant", ("task=ant", *SIZES, SEEDS, "max_steps=2e6"), ("ppo.lr_scaling", "ppo.schedule")),
+  Ablation("sqrt-ant", ("task=ant", *SIZES, SEEDS, "max_steps=1.5e6"), ("ppo.lr_scaling", "ppo.schedule")),
   Ablation(
     "sqrt-cartpole", ("task=cartpole", *SIZES, SEEDS, "max_steps=5e5"), ("ppo.lr_scaling", "ppo.schedule")
   ),
