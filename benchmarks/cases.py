@@ -142,7 +142,7 @@ CURVES = (
   _long("quadruped_rough", Goal("terrain_level", 3, 45 * MINUTE), shown="success"),
   Curve("quadruped_getup", 4 * MINUTE, (), shown="success"),
   _long("biped", shown="velocity_error"),
-  Curve("humanoid_mimic", 5 * MINUTE, (), shown="success"),
+  Curve("humanoid_mimic", 5 * MINUTE, (), seeds=(0,), shown="success"),
   Curve("arm_reach", 1.5 * MINUTE, (_success(0.95, 5),), shown="success"),
   Curve("cube_lift", 3 * MINUTE, (_success(0.9, 15),), shown="success"),
   _long("cube_stack", shown="success"),
