@@ -1,6 +1,7 @@
 """Train a task with TorchRL's collector, advantages and loss: `python examples/ppo_torchrl.py --task ant`."""
 
 from argparse import ArgumentDefaultsHelpFormatter, ArgumentParser
+from collections import deque
 
 import torch
 from tensordict.nn import AddStateIndependentNormalScale, TensorDictModule
@@ -42,17 +43,19 @@ def networks(env: TransformedEnv) -> tuple[ProbabilisticActor, ValueOperator]:
 
 
 def train(task: str, num_envs: int, steps: int, seed: int) -> float:
-  """Train for so many environment steps; return the mean return of the last iteration's episodes."""
+  """Train for so many environment steps; return the mean return of the last 100 episodes."""
   torch.manual_seed(seed)
-  transforms = Compose(RewardSum(), VecNormV2(in_keys=["policy"]))
+  transforms = Compose(RewardSum(), VecNormV2(in_keys=["policy"], decay=1.0, reduce_batch_dims=True))
   env = TransformedEnv(TorchRLEnv(task, num_envs), transforms)
   env.set_seed(seed)
   actor, critic = networks(env)
   advantage = GAE(gamma=0.99, lmbda=0.95, value_network=critic)
-  loss = ClipPPOLoss(actor, critic, clip_epsilon=0.2, entropy_bonus=False, normalize_advantage=True)
-  optimizer = torch.optim.Adam(loss.parameters(), 5e-4)
-  mean_return = float("nan")
-  for data in Collector(env, actor, frames_per_batch=HORIZON * num_envs, total_frames=steps):
+  settings = {"clip_epsilon": 0.2, "entropy_bonus": False, "normalize_advantage": True}
+  loss = ClipPPOLoss(actor, critic, loss_critic_type="l2", **settings)
+  optimizer = torch.optim.Adam(loss.parameters(), 1e-3)
+  returns: deque[float] = deque(maxlen=100)  # of the last episodes
+  sizes = {"frames_per_batch": HORIZON * num_envs, "total_frames": steps}
+  for data in Collector(env, actor, **sizes, auto_register_policy_transforms=True):
     advantage(data)
     batch = data.flatten()
     for _ in range(EPOCHS):
@@ -62,11 +65,9 @@ def train(task: str, num_envs: int, steps: int, seed: int) -> float:
         (values["loss_objective"] + values["loss_critic"]).backward()
         nn.utils.clip_grad_norm_(loss.parameters(), 1.0)
         optimizer.step()
-    done = data["next", "done"]
-    if done.any():
-      mean_return = float(data["next", "episode_reward"][done].mean())
-      print(f"return {mean_return:.4g}")
-  return mean_return
+    returns.extend(data["next", "episode_reward"][data["next", "done"]].tolist())
+    print(f"return {sum(returns) / max(1, len(returns)):.4g}")
+  return sum(returns) / max(1, len(returns))
 
 
 if __name__ == "__main__":

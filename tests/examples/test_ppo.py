@@ -5,7 +5,7 @@ import importlib
 import pytest
 
 UNTRAINED = 30.0  # mean return beyond any that a new policy's random actions come to
-SIZES = {"num_envs": 64, "steps": 61_440, "seed": 0}
+SIZES = {"num_envs": 128, "steps": 40_960, "seed": 0}
 
 
 def train(name, **settings):
