@@ -86,6 +86,7 @@ class Goal:
   level: float
   seconds: float  # of training
   least: bool = True  # the level is the least that will do; else the most, as of an error
+  evaluated: bool = True  # whether an evaluation tells it too
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ CURVES = (
     seeds=(0,),
     shown="velocity_error",
   ),
-  _long("quadruped_rough", Goal("terrain_level", 3, 45 * MINUTE), shown="success"),
+  _long("quadruped_rough", Goal("terrain_level", 3, 45 * MINUTE, evaluated=False), shown="success"),
   Curve("quadruped_getup", 4 * MINUTE, (), shown="success"),
   _long("biped", shown="velocity_error"),
   Curve("humanoid_mimic", 5 * MINUTE, (), seeds=(0,), shown="success"),

@@ -164,14 +164,17 @@ def tasks(figures: Figures) -> str:
   for curve in cases.CURVES:
     runs = curves.read(curve)
     if runs:
-      table += [_training(curve, runs, goal, figures) for goal in curve.goals or [None]]
+      goals: list[cases.Goal | None] = [*curve.goals]
+      if curve.shown not in [goal.column for goal in curve.goals]:
+        goals.append(None)
+      table += [_training(curve, runs, goal, figures) for goal in goals]
   return _markdown(table)
 
 
 def _training(
   curve: cases.Curve, runs: list[curves.Rows], goal: cases.Goal | None, figures: Figures
 ) -> list[str]:
-  """Return a row: a goal of a task, when each seed met it, the mean at the end, and what that took."""
+  """Return a row: a goal of a task (None: what is shown), when each seed met it, its end, what that took."""
   column = goal.column if goal else curve.shown
   ends = [curves.last(rows, column) for rows in runs]
   half = curves.interval(ends)
@@ -183,7 +186,7 @@ def _training(
     f"{'>=' if goal.least else '<='} {_text(goal.level)} in {goal.seconds / 60:g} min" if goal else "",
     " / ".join(_seconds(curves.reached(rows, goal)) for rows in runs) if goal else "",
     _text(statistics.mean(ends)) + ("" if math.isnan(half) else f" +- {_text(half)}"),
-    _evaluated(curve, column, figures),
+    _evaluated(curve, column, figures) if goal is None or goal.evaluated else "",
     str(len(runs)),
     f"{statistics.mean(row['steps'] for row in final) / 1e6:.3g} M",
     f"{seconds / 60:.3g} min on {final[0]['threads']:g}",
