@@ -266,7 +266,7 @@ def assign(config: C, values: Mapping[str, Any]) -> C:
     if key not in known:
       raise ConfigError(f"unknown key '{key}'; the nearest is '{nearest(key, known)}'")
     _set(schema, key, value, known[key].kind)
-    _check_range(key, OmegaConf.select(schema, key), known[key].metadata)
+    _check_range(key, OmegaConf.select(schema, key), known[key])
   return typing.cast(C, OmegaConf.to_object(schema))
 
 
@@ -287,10 +287,10 @@ def _is_enum(kind: Any) -> bool:
   return isinstance(kind, type) and issubclass(kind, Enum)
 
 
-def _check_range(key: str, value: Any, metadata: Mapping[str, Any]) -> None:
-  low, high = metadata.get("low", -math.inf), metadata.get("high", math.inf)
+def _check_range(key: str, value: Any, leaf: Leaf) -> None:
+  low, high = leaf.metadata.get("low", -math.inf), leaf.metadata.get("high", math.inf)
   for number in value if isinstance(value, Sequence) else [value]:
-    if isinstance(number, float) and not math.isfinite(number):
+    if isinstance(number, float) and not math.isfinite(number) and number != leaf.value:  # inf: no limit
       raise ConfigError(f"{key}={value} is not a finite number")
     if isinstance(number, int | float) and not low <= number <= high:
       raise ConfigError(f"{key}={value} is out of range; the nearest is {low if number < low else high}")

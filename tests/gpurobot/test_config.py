@@ -1,4 +1,5 @@
 import dataclasses
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -14,6 +15,7 @@ from gpurobot.config import (
   defaults,
   leaves,
   nearest,
+  option,
   pairs,
   share,
   to_dict,
@@ -130,3 +132,19 @@ def test_a_given_limit_replaces_the_tasks_own(given):
   assert config.max_steps is None
   assert config.num_envs == 64
   assert without_limits({"max_seconds": 9, "seed": 1}, {given}) == {"seed": 1}
+
+
+@dataclasses.dataclass
+class Unlimited:
+  """Settings of which one is a limit, by default none."""
+
+  height: float = option(math.inf, "height that ends an episode", "m")
+  speed: float = option(1.0, "speed", "m/s")
+
+
+def test_no_limit_is_kept_where_it_is_the_default():
+  assert assign(Unlimited(), to_dict(Unlimited())) == Unlimited()
+  assert assign(Unlimited(), {"height": "2.5"}).height == 2.5
+  for key, value in (("speed", "inf"), ("height", "nan")):
+    with pytest.raises(ConfigError, match=f"^{key}={value} is not a finite number$"):
+      assign(Unlimited(), {key: f".{value}"})
