@@ -18,11 +18,12 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from gpurobot import cli
-from gpurobot.config import LIMITS, ConfigError, assign, leaves, nearest, option, pairs
+from gpurobot.config import ConfigError, assign, leaves, nearest, option, pairs
 from gpurobot.distributed import World
 from gpurobot.rows import read as read_rows
 
-LIKE_SEEDS = {"seed", "run_dir", "resume", "threads", *LIMITS}  # settings in which runs of a curve may differ
+# Settings in which the runs of a curve may differ: the seed, and what says nothing about how they learn.
+FREE = {"seed", "run_dir", "resume", "threads", "checkpoint_seconds", "log_every", "record_every", "debug"}
 POINTS = 300  # of a curve
 AXES = {"seconds": "training time [s]", "steps": "environment steps", "iteration": "iteration"}
 Rows = list[dict[str, float]]
@@ -58,7 +59,7 @@ class Run:
   @property
   def settings(self) -> dict[str, Any]:
     """All settings but those in which the runs of a curve may differ."""
-    return {key: value for key, value in self.config.items() if key not in LIKE_SEEDS}
+    return {key: value for key, value in self.config.items() if key not in FREE}
 
 
 def read(folder: Path) -> list[Run]:
@@ -101,18 +102,19 @@ def _label(group: list[Run], firsts: list[Run]) -> str:
   for key, value in own.settings.items():
     if any(run.settings.get(key) != value for run in peers):
       words.append(f"{key}={value}".replace(" ", ""))
-  return " ".join(words) + (f", {len(group)} seeds" if len(group) > 1 else "")
+  return " ".join(words) + (f", {len(group)} runs" if len(group) > 1 else "")
 
 
 def band(runs: list[Rows], column: str, x: str = "seconds") -> tuple[Numbers, ...]:
-  """Return points along x as far as all runs came, and their least, mean and greatest value at each.
+  """Return points along x where all runs have values, and the least, mean and greatest of these at each.
 
-  Raises ConfigError where a run has no number in the column.
+  Raises ConfigError where there are none.
   """
   known = [np.array([(row[x], row[column]) for row in rows if np.isfinite(row[column])]) for rows in runs]
-  if not all(len(points) for points in known):
-    raise ConfigError(f"'{column}' has no number in a run: choose another y")
-  grid = np.linspace(max(points[0, 0] for points in known), min(points[-1, 0] for points in known), POINTS)
+  starts, ends = np.transpose([points[[0, -1], 0] if len(points) else (np.inf, -np.inf) for points in known])
+  if ends.min() < starts.max():
+    raise ConfigError(f"a run has no number in '{column}', or none where the others have: leave it out")
+  grid = np.linspace(starts.max(), ends.min(), POINTS)
   values = np.stack([np.interp(grid, points[:, 0], points[:, 1]) for points in known])
   return grid, values.min(axis=0), values.mean(axis=0), values.max(axis=0)
 

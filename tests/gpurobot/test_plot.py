@@ -35,7 +35,7 @@ def labels(*folders):
 
 def test_seeds_make_one_curve(tmp_path):
   folders = [make_run(tmp_path / str(seed), seed=seed, threads=seed + 1) for seed in range(3)]
-  assert labels(*folders) == labels(tmp_path) == {"toy, 3 seeds": 3}
+  assert labels(*folders) == labels(tmp_path) == {"toy, 3 runs": 3}
   assert labels(folders[0]) == {"toy": 1}
 
 
@@ -45,9 +45,9 @@ def test_settings_that_differ_tell_curves_apart(tmp_path):
     make_run(tmp_path / "fast" / str(seed), seed=seed, **{"ppo.lr": 0.1, "ppo.hidden": [4]})
   make_run(tmp_path / "other", task="cartpole", **{"ppo.lr": 7})
   assert labels(tmp_path) == {
-    "toy ppo.lr=0.1 ppo.hidden=[4], 2 seeds": 2,
+    "toy ppo.lr=0.1 ppo.hidden=[4], 2 runs": 2,
     "cartpole": 1,
-    "toy ppo.lr=0.001 ppo.hidden=[8,8], 2 seeds": 2,
+    "toy ppo.lr=0.001 ppo.hidden=[8,8], 2 runs": 2,
   }
 
 
@@ -64,6 +64,8 @@ def test_the_band_has_the_runs_within_as_far_as_all_came():
   assert (grid[-1], low[-1], mean[-1], high[-1]) == (30, 2, 3, 4)
   steps, *_ = plot.band([ROWS], "length", "steps")
   assert np.allclose(steps[[0, -1]], (100, 300))
+  with pytest.raises(ConfigError, match="or none where the others have"):
+    plot.band([ROWS, [ROWS[1]], [ROWS[2]]], "return")
 
 
 def test_a_row_that_was_not_finished_is_left_out(tmp_path):
@@ -92,7 +94,7 @@ def test_a_picture_has_a_panel_for_each_column_and_a_line_for_each_curve(tmp_pat
     ([], "name run folders, or folders of runs: python -m gpurobot.plot runs/ant"),
     (["{}/none"], "{}/none holds no run with a line of its log (metrics.csv)"),
     (["{}", "y=retrun"], "no column 'retrun' in toy; the nearest is 'return'"),
-    (["{}", "y=success"], "'success' has no number in a run: choose another y"),
+    (["{}", "y=success"], "a run has no number in 'success', or none where the others have: leave it out"),
     (["{}", "x=time"], "x=time is not one of seconds, steps, iteration; the nearest is 'steps'"),
     (["{}", "to=x.png"], "unknown key 'to'; the nearest is 'out'"),
   ],
