@@ -66,7 +66,7 @@ def test_instances_share_no_defaults():
   ("env.forse=1", "unknown key 'env.forse'; the nearest is 'env.force'"),
   ("Seed=1", "unknown key 'Seed'; the nearest is 'seed'"),
   ("ppo=1", "unknown key 'ppo'; the nearest is 'ppo.lr'"),
-  ("--num_envs=1", "unknown key '--num_envs'; the nearest is 'num_envs'"),
+  ("--num_envs=1", "'--num_envs=1': keys have no dashes; write num_envs=1"),
   ("num_envs", "'num_envs' has no value; write num_envs=<value>"),
   ("num_envs=many", "num_envs=many is not a whole number"),
   ("num_envs=1.5", "num_envs=1.5 is not a whole number"),
