@@ -36,6 +36,7 @@ class Browser:
     self._poses = [np.zeros((player.task.num_envs, self.stage.model.nbody, *end)) for end in ((3,), (3, 3))]
     self._make_scene()
     self.server.gui.configure_theme(show_share_button=False)
+    self.server.gui.main_panel.dock_right()
     self._status = self.server.gui.add_markdown("")
     tabs = self.server.gui.add_tab_group()
     with tabs.add_tab("Play"):
@@ -187,7 +188,9 @@ class Plot:
       self._chart.remove()
     self._names = names
     series: list[dict[str, Any]] = [{"label": "s"}]
-    series += [{"label": name, "stroke": COLOURS[i % 8], "width": 1} for i, name in enumerate(names)]
+    for place, name in enumerate(names):
+      dashes, colour = divmod(place, len(COLOURS))
+      series.append({"label": name, "stroke": COLOURS[colour], "width": 1, "dash": [4 * dashes, 4 * dashes]})
     scales = {"x": {"time": False, "auto": True}}
     with self._tab:
       self._chart = self._server.gui.add_uplot(tuple(columns), tuple(series), scales=scales, height=300)
