@@ -77,7 +77,12 @@ def read(place: str | None, device: str = "cpu") -> tuple[Config, dict[str, typi
   saved = checkpoint.read(place, device)
   if "learner" not in saved:
     raise ConfigError(f"'{place}' holds no policy; python -m gpurobot.replay file={place} shows it")
-  return checkpoint.configure(place, saved["config"], tasks.load(saved["config"]["task"])), saved
+  task = saved["config"]["task"]
+  try:
+    module = tasks.load(task)
+  except ValueError as error:
+    raise ConfigError(f"'{place}' is of the task '{task}': {error}") from error
+  return checkpoint.configure(place, saved["config"], module), saved
 
 
 def load(settings: Program, num_envs: int, engine: Engine = Engine.own) -> Trained:
@@ -89,7 +94,20 @@ def load(settings: Program, num_envs: int, engine: Engine = Engine.own) -> Train
   config, saved = read(settings.checkpoint, str(device))
   config = dataclasses.replace(config, env=settings.env or config.env)
   env = _make_env(config, num_envs, settings.seed, device, engine)
+  if not isinstance(env, GymnasiumEnv):
+    _check_fit(settings.checkpoint, saved["learner"], env)
   return Trained(config, env, Policy(saved["learner"], config.ppo, num_envs, env.device))
+
+
+def _check_fit(place: str | None, learner: dict[str, typing.Any], env: VecEnv) -> None:
+  """Raise ConfigError where a policy sees or does something else than the environments show and take."""
+  now = {"obs_dims": dict(env.obs_dims), "num_actions": env.num_actions, "choices": list(env.choices)}
+  for name, value in now.items():
+    if learner[name] != value:
+      raise ConfigError(
+        f"'{place}' was trained with {name}={learner[name]}, the task has {value} now: train anew, or undo "
+        "what was changed in its file or settings"
+      )
 
 
 def _make_env(

@@ -94,7 +94,7 @@ def _modules() -> dict[str, str]:
 def _load_file(path: Path) -> ModuleType:
   if not path.is_file():
     hint = f"; the task of that name is task={path.stem}" if path.stem in _modules() else ""
-    raise UnknownTask(f"there is no task file '{path}'{hint}")
+    raise UnknownTask(f"there is no task file '{path}' in {Path.cwd()}{hint}")
   # The full path tells files of one name apart; dataclasses look their module up in sys.modules.
   module_name = "task_file_" + "_".join(path.resolve().with_suffix("").parts[1:])
   if module_name not in sys.modules:
@@ -114,11 +114,14 @@ def _load_file(path: Path) -> ModuleType:
 
 def _load_dotted(name: str) -> ModuleType:
   try:
-    if "." in name:
-      return importlib.import_module(name)
+    spec = importlib.util.find_spec(name) if "." in name else None
   except ModuleNotFoundError as error:
     if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-      raise  # the task's own import failed: its author needs the traceback
+      raise  # a package of that name is there and lacks something
+    spec = None
+  if spec is not None:
+    with blamed(lambda: [str(spec.origin)]):
+      return importlib.import_module(name)
   if Path(f"{name}.py").is_file():
     raise UnknownTask(f"unknown task '{name}'; the file is task={name}.py")
   near = difflib.get_close_matches(name, available(), n=3, cutoff=0.4)

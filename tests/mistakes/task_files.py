@@ -145,7 +145,7 @@ METHODS: dict[str, Change] = {
   ),
   "an event returns nothing": (
     f"self.best = {BUFFER}\n",
-    f"self.best = {BUFFER}\n    self.every(1, 2, self.push)\n\n  def push(self):\n    self.sim.qvel.add_(1)\n",
+    f"self.best = {BUFFER}\n    self.every(1, 2, self.push)\n\n  def push(self): self.sim.qvel.add_(1)\n",
     "push() returns None (is a return missing?): return tensors by name, {'name': tensor}",
   ),
   "an event never": (

@@ -1,6 +1,7 @@
 """Mistakes in what is given for a checkpoint: the file is named, and what is wrong with it."""
 
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import torch
 
 import train
 from gpurobot import checkpoint, evaluate
+from tests.mistakes.task_files import PENDULUM, SPEED
 from tests.mistakes.told import SMALL, TOY, told
 
 pytestmark = pytest.mark.usefixtures("keep_signal_handlers")
@@ -62,3 +64,23 @@ def test_in_a_checkpoint(make, message, trained, tmp_path, capsys):
 def test_in_what_a_checkpoint_is_for(word, trained, tmp_path, capsys):
   words = [TOY, *SMALL, word, f"checkpoint={trained}", f"run_dir={tmp_path}"]
   assert re.match(f"'{trained}' does not fit this training: ", told(capsys, train.main, words))
+
+
+def test_in_a_task_that_was_changed_or_moved_since(tmp_path, monkeypatch, capsys):
+  monkeypatch.chdir(tmp_path)
+  file = Path("mine.py")
+  file.write_text(PENDULUM)
+  train.main(["task=mine.py", *SMALL, "run_dir=run"])
+  words = ["checkpoint=run", "episodes=1"]
+  assert told(capsys, evaluate.main, [*words, "env.episode_stps=1"]).startswith(
+    "unknown key 'env.episode_stps'"
+  )
+  file.rename("yours.py")
+  message = f"'run' is of the task 'mine.py': there is no task file 'mine.py' in {tmp_path}"
+  assert told(capsys, evaluate.main, words) == message
+  file.write_text(PENDULUM.replace(SPEED, f'{SPEED}, "more": angle'))
+  monkeypatch.setattr("sys.modules", {k: v for k, v in sys.modules.items() if not k.startswith("task_file")})
+  message = (
+    "'run' was trained with obs_dims={'policy': 3}, the task has {'policy': 4} now: train anew, or undo "
+  )
+  assert told(capsys, evaluate.main, words).startswith(message)

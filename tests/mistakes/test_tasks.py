@@ -29,7 +29,9 @@ def test_a_mistake_is_told_in_one_line(old, new, message, tmp_path: Path, monkey
     there = file.read_text().splitlines()[int(place[1]) - 1].strip()
     assert there in new or new in there or there.startswith(("@dataclass", "class"))
     message = message.replace("<line>", place[0])
-  assert line.startswith(message.replace("task '<file>'", "task 'mine.py'").replace("<folder>", str(tmp_path)))
+  assert line.startswith(
+    message.replace("task '<file>'", "task 'mine.py'").replace("<folder>", str(tmp_path))
+  )
 
 
 def test_without_a_mistake_it_trains(tmp_path, monkeypatch):

@@ -45,7 +45,7 @@ WORDS = {
   "graphs=on": "graphs=on needs a CUDA device, not cpu; write graphs=auto",
   "threads=0": "threads=0 is out of range; the nearest is 1",
   "task=Ant": "unknown task 'Ant'; nearest: ant",
-  "task=ant.py": "there is no task file 'ant.py'; the task of that name is task=ant",
+  "task=ant.py": "there is no task file 'ant.py' in ",
   TOY.removesuffix(".py"): f"unknown task '{toy.__file__.removesuffix('.py')}'; the file is task=",
   "task=os.path": "task 'os.path' is a module without a class Config and Task",
   "resume=nowhere": "no checkpoint at 'nowhere'",
