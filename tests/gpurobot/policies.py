@@ -12,7 +12,8 @@ NUM_ENVS, DIMS, ACTIONS = 4, {"policy": 7, "critic": 9}, 3
 def make(
   dims: dict[str, int] = DIMS, actions: int = ACTIONS, choices: tuple[int, ...] = (), **settings
 ) -> Policy:
-  """Return a policy whose actions reach their limits, with moments of its observations."""
+  """Return a policy, always the same, whose actions reach their limits, with moments of its observations."""
+  torch.manual_seed(0)
   ppo = PPO(**{"hidden": [16, 16], "recurrent_units": 8, "precision": Precision.float32} | settings)
   network = ActorCritic(dims, actions, choices, ppo, ppo.precision)
   for parameter in network.parameters():
