@@ -136,17 +136,19 @@ def fail(message: str, world: World) -> NoReturn:
 
 
 class Interrupt:
-  """Remembers that Ctrl-C or SIGTERM asked for an end; a Ctrl-C a second later or more ends at once.
+  """Remembers that Ctrl-C, SIGTERM or the end of the terminal (SIGHUP, which nohup ignores) asked for an end.
 
-  Sooner it is the same one: torchrun passes on what the terminal has sent to all.
+  A Ctrl-C a second later or more ends at once. Sooner it is the same one: torchrun passes on what the
+  terminal has sent to all.
   """
 
   def __init__(self) -> None:
     self.requested = False
     self.status = 0  # with which to leave: by custom 128 + the signal's number
     self._since = 0.0  # the first request [s]
-    for number in (signal.SIGINT, signal.SIGTERM):
-      signal.signal(number, self._request)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+      if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+        signal.signal(number, self._request)
 
   def _request(self, number: int, _frame: FrameType | None) -> None:
     now = time.monotonic()

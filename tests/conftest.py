@@ -25,7 +25,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture
 def keep_signal_handlers() -> Iterator[None]:
   """Give the signals back that a program takes over."""
-  before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+  taken = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+  before = {number: signal.getsignal(number) for number in taken}
   yield
   for number, handler in before.items():
     signal.signal(number, handler)

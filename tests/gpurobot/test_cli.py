@@ -111,19 +111,24 @@ def test_good_input_gives_settings_and_task():
   assert settings.env == task.Config(force=1.0)
 
 
+@pytest.mark.usefixtures("keep_signal_handlers")
 def test_the_first_signal_asks_and_one_a_second_later_ends(monkeypatch):
-  before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-  try:
-    for number in (signal.SIGTERM, signal.SIGINT):
-      interrupt = cli.Interrupt()
-      assert not interrupt.requested
-      signal.raise_signal(number)
-      assert interrupt.requested
-    signal.raise_signal(signal.SIGINT)  # passed on by torchrun
-    now = time.monotonic()
-    monkeypatch.setattr(time, "monotonic", lambda: now + 1)
-    with pytest.raises(KeyboardInterrupt):
-      signal.raise_signal(signal.SIGINT)
-  finally:
-    signal.signal(signal.SIGINT, before[0])
-    signal.signal(signal.SIGTERM, before[1])
+  for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    interrupt = cli.Interrupt()
+    assert (interrupt.requested, interrupt.status) == (False, 0)
+    signal.raise_signal(number)
+    assert (interrupt.requested, interrupt.status) == (True, 128 + number)
+  signal.raise_signal(signal.SIGINT)  # passed on by torchrun
+  now = time.monotonic()
+  monkeypatch.setattr(time, "monotonic", lambda: now + 1)
+  with pytest.raises(KeyboardInterrupt):
+    signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.usefixtures("keep_signal_handlers")
+def test_under_nohup_the_end_of_the_terminal_is_ignored():
+  signal.signal(signal.SIGHUP, signal.SIG_IGN)
+  interrupt = cli.Interrupt()
+  signal.raise_signal(signal.SIGHUP)
+  assert not interrupt.requested
