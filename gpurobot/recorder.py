@@ -62,7 +62,7 @@ class Recorder:
           stdin=subprocess.DEVNULL,
           stdout=log,
           stderr=log,
-          env=os.environ | {"OMP_NUM_THREADS": "1"},
+          env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
           start_new_session=True,  # a Ctrl-C is meant for the training
         )
     except OSError as error:

@@ -14,7 +14,7 @@ SUFFIXES = (".mp4", ".gif", ".webp")
 
 
 class Film:
-  """A file that pictures are added to; it is complete when the `with` block ends."""
+  """A file that pictures are added to; it is complete when the `with` block ends, and gone if that fails."""
 
   def __init__(self, path: Path, rate: float) -> None:
     """Begin the file; `rate` [pictures/s]. Raises ConfigError where no such file can be written."""
@@ -43,7 +43,9 @@ class Film:
   ) -> None:
     if self._stream:
       self._stream.close()
-    if kind is None and self._pictures:
+    if kind:
+      self.path.unlink(missing_ok=True)
+    elif self._pictures:
       self._write_together()
 
   def _write_together(self) -> None:

@@ -37,3 +37,15 @@ def test_pictures_come_back_in_their_order_at_their_rate(tmp_path, suffix):
 def test_a_file_of_another_kind_is_refused():
   with pytest.raises(ConfigError, match=r"video=ant[.]mp3 is none of .*; the nearest is '[.]mp4'"):
     Film(Path("ant.mp3"), 10)
+
+
+@pytest.mark.parametrize("suffix", [".mp4", ".gif"])
+def test_half_a_film_is_not_kept(tmp_path, suffix):
+  def stumble():
+    with Film(tmp_path / f"half{suffix}", 10) as film:
+      film.add(np.zeros((48, 64, 3), np.uint8))
+      raise ZeroDivisionError
+
+  with pytest.raises(ZeroDivisionError):
+    stumble()
+  assert not list(tmp_path.iterdir())
