@@ -59,7 +59,8 @@ def settings(task: str, num_envs: int, steps: int, seed: int, folder: str) -> di
     "grad_norm": 1.0,
   }
   algorithm = {"algo": {"name": "a2c_continuous"}, "model": {"name": "continuous_a2c_logstd"}}
-  return {"params": {**algorithm, "seed": seed, "network": network, "config": config}}
+  threads = {"torch_threads": 0}  # as many as torch has been told
+  return {"params": {**algorithm, **threads, "seed": seed, "network": network, "config": config}}
 
 
 class LastReturn(DefaultAlgoObserver):
