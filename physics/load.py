@@ -69,6 +69,8 @@ def _compile(source: Source) -> mujoco.MjModel:
     return copy.copy(source)
   if isinstance(source, mujoco.MjSpec):
     return source.copy().compile()
+  if not isinstance(source, str | os.PathLike):
+    raise ValueError(f"a model is a file or MJCF text, not {source!r}: give its path")
   text = os.fspath(source)
   is_text = text.lstrip().startswith("<")
   if not is_text and not Path(text).is_file():

@@ -42,7 +42,7 @@ def check_class(kind: type, base: type) -> None:
   for name, value in vars(kind).items():
     if name in KEPT:
       raise TaskError(f"a task has no {name}() of its own: write {KEPT[name]}")
-    if name in METHODS and not _takes(getattr(kind, name), inspect.signature(getattr(base, name))):
+    if name in METHODS and not _takes(value, getattr(kind, name), getattr(base, name)):
       raise TaskError(f"{name}() cannot be called as it is written: write {_header(base, name)}")
     near = difflib.get_close_matches(name, METHODS, n=1, cutoff=ALIKE)
     if (
@@ -54,13 +54,13 @@ def check_class(kind: type, base: type) -> None:
       raise TaskError(f"nothing calls {name}(): write {near[0]}(), or _{name}() if the name is meant")
 
 
-def _takes(method: Any, given: inspect.Signature) -> bool:
-  """Tell whether a method can be called with the arguments of another."""
+def _takes(written: Any, method: Any, other: Any) -> bool:
+  """Tell whether a method, as written and as its class has it, takes the arguments of another."""
   try:
-    inspect.signature(method).bind(*given.parameters)
+    inspect.signature(method).bind(*inspect.signature(other).parameters)
   except (TypeError, ValueError):  # no function, or one without self
     return False
-  return True
+  return not isinstance(written, staticmethod)
 
 
 def _header(base: type, name: str) -> str:
@@ -146,6 +146,20 @@ def check_views(place: str, owner: Any, views: Mapping[str, Any]) -> None:
       raise TaskError(f"{place}.{name} was rebound, which changes nothing: write {place}.{name}[:] = ...")
 
 
+def look(task: Any, name: str, *owners: Any) -> Any:
+  """Return what a method returns; raise TaskError where it changes a tensor of one of the owners in place."""
+  tensors = [
+    (key, value) for owner in owners for key, value in vars(owner).items() if isinstance(value, Tensor)
+  ]
+  versions = [value._version for _, value in tensors]
+  returned = getattr(task, name)()
+  for (key, value), version in zip(tensors, versions, strict=True):
+    if value._version != version:
+      what = f"self.{key}" if value is getattr(task, key, None) else "the simulation"
+      raise TaskError(f"{name}() changes {what} in place: let it work on a copy, .clone()")
+  return returned
+
+
 def check_finite(values: Mapping[str, Tensor], limit: float) -> None:
   """Raise TaskError where numbers by name, [num_envs, ...] each, diverge in every environment."""
   for name, value in values.items():
@@ -171,8 +185,9 @@ def rehearse(task: Any, limit: float) -> None:
       raise TaskError(
         f"{name}() returns {_kind(returned)}, which is lost: write it in place, as self.sim.ctrl[:]"
       )
-  rewards, terminated, success, metrics = task.reward(), task.terminated(), task.success(), task.metrics()
-  blocks = task.observe()
+  rewards, terminated = look(task, "reward", task.sim), look(task, "terminated", task.sim)
+  success, metrics = look(task, "success", task.sim), look(task, "metrics", task.sim)
+  blocks = look(task, "observe", task.sim, task)  # which is called twice in a step
   check_terms("reward()", rewards, like)
   check_tensor("terminated()", terminated, like, torch.bool)
   if success is not None:

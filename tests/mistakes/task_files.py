@@ -97,6 +97,11 @@ MODULES: dict[str, Change] = {
     "  reward_efort:",
     "reward_effort: Config has no such field, nearest: 'reward_efort'",
   ),
+  "no weight": (
+    FIELD,
+    "  reward_effort: float | None = None\n  other:",
+    "reward_effort=None is not a number: it ",
+  ),
   "noise on no block": field(
     "noise_sped: float = 0.1", "noise_sped: observe() has no 'sped', nearest: 'speed'"
   ),
@@ -122,6 +127,11 @@ METHODS: dict[str, Change] = {
     "scene(self, config)",
     "return self.robot",
     "<line>: scene() cannot be called as it is written: write @classmethod def scene(cls, config)",
+  ),
+  "static": (
+    "  def terminated(self)",
+    "  @staticmethod\n  def terminated(self)",
+    "<line>: terminated() cannot be called as it is written: write def terminated(self)",
   ),
   "an own __init__": method(
     "__init__(self, config)", "pass", "<line>: a task has no __init__() of its own: write setup(self)"
@@ -228,6 +238,16 @@ TENSORS: dict[str, Change] = {
     f"{SPEED} / 0 * 0",
     "observe() 'policy' 'speed' is nan after the first step, in every environment: guard its divisions, ",
   ),
+  "the state changed by looking": (
+    "angle = self.sim.qpos\n",
+    "angle = self.sim.qpos\n    angle += torch.randn_like(angle)\n",
+    "observe() changes the simulation in place: let it work on a copy, .clone()",
+  ),
+  "a buffer changed by looking": (
+    "angle = self.sim.qpos\n",
+    "angle = self.sim.qpos\n    self.best += 1\n",
+    "observe() changes self.best in place: let it work on a copy, .clone()",
+  ),
   "a start of unknown names": ('{"qpos"', '{"qposs"', "initial_state() names 'qposs', nearest: 'qpos'"),
   "a start of one dimension": (
     "(1,), -pi",
@@ -289,6 +309,11 @@ TENSORS: dict[str, Change] = {
 }
 ROBOTS: dict[str, Change] = {
   "none": ("robot =", "robott =", "Task has no robot: write robot = <MJCF file or text>"),
+  "forgotten": (
+    "robot = ",
+    "robot = None\n  text = ",
+    "a model is a file or MJCF text, not None: give its path",
+  ),
   "no such file": (
     "robot = ",
     "robot = 'pendulum.xml'\n  text = ",
