@@ -55,8 +55,12 @@ class Environments:
     """Step as `VecEnv.step` says, and add `ended` [num_envs] bool: where an episode ended with this step.
 
     Other libraries know no transition without weight. One that diverged terminates for them, with reward 0.
+    Raises ValueError for actions of another shape than [num_envs, num_actions].
     """
-    step: TensorDict = self.task.step(action.to(self.device))
+    if action.shape != (self.num_envs, self.task.num_actions):
+      wanted = [self.num_envs, self.task.num_actions]
+      raise ValueError(f"actions have the shape {list(action.shape)}; the environments take {wanted}")
+    step: TensorDict = self.task.step(action.detach().to(self.device))
     step["terminated"] = step["terminated"] | ~step["valid"]
     step["ended"] = step["terminated"] | step["truncated"]
     return step

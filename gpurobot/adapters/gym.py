@@ -52,6 +52,8 @@ class TaskVectorEnv(VectorEnv[Any, Any, Any]):
     **settings: Any,
   ) -> None:
     self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
+    if output not in list(Output):
+      raise ValueError(f"output={output}: write one of {', '.join(Output)}")
     self._output = Output(output)
     self.environments = Environments(task, num_envs, device, training, settings)
     self.num_envs = num_envs

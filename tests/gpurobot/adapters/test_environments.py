@@ -77,3 +77,17 @@ def test_terms_metrics_and_success_are_told_by_name():
 def test_mistakes_are_named(arguments, error, message):
   with pytest.raises(error, match=message):
     Environments(*arguments)
+
+
+def test_actions_of_another_shape_are_refused():
+  """Torch would copy one action to all environments."""
+  envs = make(toy.__file__)
+  envs.reset(0)
+  with pytest.raises(ValueError, match=r"shape \[2\]; the environments take \[4, 2\]"):
+    envs.step(torch.zeros(2))
+
+
+def test_no_gradient_is_kept_from_step_to_step():
+  envs = make(toy.__file__)
+  envs.reset(0)
+  assert not envs.step(torch.zeros(4, 2, requires_grad=True))["reward"].requires_grad

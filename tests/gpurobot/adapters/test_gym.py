@@ -156,3 +156,8 @@ def test_pictures_are_asked_for_at_the_start():
     gymnasium.make(**TOY).unwrapped.render()
   with pytest.raises(ValueError, match="'rgb_array' alone"):
     TaskEnv(task=toy.__file__, render_mode="ansi")
+
+
+def test_another_output_is_refused():
+  with pytest.raises(ValueError, match="output=jax: write one of numpy, torch"):
+    gymnasium.make_vec(**TOY, output="jax")
