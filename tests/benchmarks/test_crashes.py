@@ -14,7 +14,7 @@ def test_a_training_that_is_killed_ends_where_one_that_is_not_does(tmp_path):
   assert counts["iterations"] > crashes.MORE
   assert [counts[name] for name in ("unreadable", "different_tensors", "different_rows")] == [0, 0, 0]
   changed = checkpoint.read(tmp_path / "killed")
-  changed["learner"]["network"]["log_std"] += 1
+  next(iter(changed["learner"]["network"].values())).add_(1)
   checkpoint.write(tmp_path / "killed", changed)
   with (tmp_path / "killed" / "metrics.csv").open("r+") as file:
     rows = list(csv.DictReader(file))
