@@ -49,6 +49,15 @@ def write(rows: list[Row], path: Path) -> None:
     writer.writerows(rows)
 
 
+def read(name: str) -> list[Row]:
+  """Return the kept rows of an ablation, none if it was never run."""
+  path = FOLDER / f"{name}.csv"
+  if not path.exists():
+    return []
+  with path.open(newline="") as file:
+    return list(csv.DictReader(file))
+
+
 def groups(rows: list[Row]) -> dict[str, list[list[Row]]]:
   """Return the rows of each setting's seeds."""
   settings = dict.fromkeys(row["setting"] for row in rows)
@@ -94,15 +103,35 @@ def draw(ablation: cases.Ablation, rows: list[Row], path: Path) -> None:
   plt.close(figure)
 
 
-def report(ablation: cases.Ablation, rows: list[Row]) -> None:
-  """Print the interquartile mean of each setting's last returns and its interval."""
+def summary(rows: list[Row]) -> dict[str, tuple[float, float, float, float]]:
+  """Return figures of each setting over its seeds.
+
+  The interquartile mean of the last returns, both ends of its 95 % interval, and the interquartile mean of
+  what the returns are on average over the environment steps, which is high where they rise early.
+  """
+  figures = {}
   for setting, seeds in groups(rows).items():
     last = np.array([float(seed[-1]["return"]) for seed in seeds])
-    name = f"ablation.{ablation.name}.{setting.replace(' ', ',')}"
-    low, high = sweep.bootstrap(last)
-    line(f"{name}.return", float(sweep.interquartile_mean(last)))
-    line(f"{name}.low", low)
-    line(f"{name}.high", high)
+    average = np.array([_average(seed) for seed in seeds])
+    figures[setting] = (
+      sweep.interquartile_mean(last).item(),
+      *sweep.bootstrap(last),
+      sweep.interquartile_mean(average).item(),
+    )
+  return figures
+
+
+def _average(seed: list[Row]) -> float:
+  """Return the mean return over the steps of a run, from the first known one on."""
+  steps, returns = np.array([(row["steps"], row["return"]) for row in seed], float).T
+  return float(np.trapezoid(returns, steps) / (steps[-1] - steps[0]))
+
+
+def report(ablation: cases.Ablation, rows: list[Row]) -> None:
+  """Print the figures of each setting."""
+  for setting, figures in summary(rows).items():
+    for name, value in zip(("return", "low", "high", "average"), figures, strict=True):
+      line(f"ablation.{ablation.name}.{setting.replace(' ', ',')}.{name}", value)
 
 
 def run(names: list[str]) -> None:

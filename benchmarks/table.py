@@ -1,4 +1,4 @@
-"""The tables of README.md and docs/benchmarks.md, made of the lines in docs/results/*.txt: what was measured.
+"""The tables of README.md and of pages in docs/, made of what is kept there: what was measured.
 
 `python -m benchmarks.table` rewrites each between its marks, `<!-- NAME -->` and `<!-- end of NAME -->`.
 """
@@ -7,10 +7,11 @@ import math
 import re
 import statistics
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import cases, curves
+from benchmarks import ablations, cases, curves
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "results"
@@ -219,6 +220,19 @@ def cuda(figures: Figures) -> str:
   return _grid(figures, "cuda", heads, {robot: robot for robot in cases.ROBOTS})
 
 
+def ablation(case: cases.Ablation, _figures: Figures) -> str:
+  """Return the last return of each setting and, in brackets, the mean return; a column for each picture."""
+  found = ablations.summary(ablations.read(case.name))
+  panels, labels = (dict.fromkeys(map(tell, found)) for tell in (case.panel, case.label))
+  cells = {
+    (case.label(s), case.panel(s)): f"{_text(last)} ({_text(mean)})"
+    for s, (last, _, _, mean) in found.items()
+  }
+  table = [["", *(panel or "return" for panel in panels)]]
+  table += [[f"`{label}`", *(cells[label, panel] for panel in panels)] for label in labels]
+  return _markdown(table)
+
+
 def _grid(figures: Figures, prefix: str, columns: dict[str, str], rows: dict[str, str]) -> str:
   """Return the figures `<prefix>.<row>.<column>` under the columns' heads, beside the rows'."""
   table = [list(columns.values())]
@@ -243,6 +257,7 @@ BLOCKS: dict[str, tuple[str, Callable[[Figures], str]]] = {
   "physics": ("docs/benchmarks.md", physics),
   "cuda": ("docs/benchmarks.md", cuda),
   "tasks": ("docs/tasks.md", tasks),
+  **{each.name: ("docs/ablations.md", partial(ablation, each)) for each in cases.ABLATIONS},
 }
 
 

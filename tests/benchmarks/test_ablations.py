@@ -1,8 +1,6 @@
 """Ablations: which picture a setting is in, and what is kept and said of its seeds."""
 
-import csv
-
-from benchmarks import ablations, cases
+from benchmarks import ablations, cases, table
 
 ABLATION = cases.Ablation("sizes", ("task=ant",), panels=("ppo.schedule",))
 SETTINGS = [
@@ -38,10 +36,16 @@ def test_rows_are_grouped_by_setting_and_seed():
   ]
 
 
-def test_what_was_measured_is_kept_drawn_and_said(tmp_path, capsys):
+def test_a_setting_s_figures_are_means_without_outliers():
+  """Of three seeds a quarter at each end is none: 20, 40, 60 at the end, and 15, 30, 45 on the way."""
+  assert ablations.summary(ROWS)[SETTINGS[0]] == (40.0, 20.0, 60.0, 30.0)
+
+
+def test_what_was_measured_is_kept_drawn_and_said(tmp_path, capsys, monkeypatch):
+  monkeypatch.setattr(ablations, "FOLDER", tmp_path)
+  assert ablations.read("sizes") == []
   ablations.write(ROWS, tmp_path / "sizes.csv")
-  with (tmp_path / "sizes.csv").open() as file:
-    assert [*csv.DictReader(file)] == ROWS
+  assert ablations.read("sizes") == ROWS
   ablations.draw(ABLATION, ROWS, tmp_path / "sizes.png")
   assert (tmp_path / "sizes.png").stat().st_size > 1000
   ablations.report(ABLATION, ROWS)
@@ -49,6 +53,18 @@ def test_what_was_measured_is_kept_drawn_and_said(tmp_path, capsys):
   assert "ablation.sizes.num_envs=1,ppo.schedule=constant.return: 40" in said
   assert "ablation.sizes.num_envs=1,ppo.schedule=constant.low: 20" in said
   assert "ablation.sizes.num_envs=1,ppo.schedule=constant.high: 60" in said
+  assert "ablation.sizes.num_envs=1,ppo.schedule=constant.average: 30" in said
+
+
+def test_a_table_has_a_column_for_each_picture(tmp_path, monkeypatch):
+  monkeypatch.setattr(ablations, "FOLDER", tmp_path)
+  ablations.write(ROWS, tmp_path / "sizes.csv")
+  assert table.ablation(ABLATION, {}).splitlines() == [
+    "|  | ppo.schedule=constant | ppo.schedule=adaptive |",
+    "|---|---|---|",
+    "| `num_envs=1` | 40 (30) | 40 (30) |",
+    "| `num_envs=2` | 40 (30) | 40 (30) |",
+  ]
 
 
 def test_every_ablation_is_a_sweep_with_an_end():
