@@ -9,58 +9,69 @@ from rl_games.torch_runner import Runner
 
 from gpurobot.adapters import rl_games
 
+HORIZON, MINIBATCHES = 16, 4
+NETWORK = {
+  "name": "actor_critic",
+  "separate": False,
+  "space": {
+    "continuous": {
+      "mu_activation": "None",
+      "sigma_activation": "None",
+      "mu_init": {"name": "default"},
+      "sigma_init": {"name": "const_initializer", "val": 0},
+      "fixed_sigma": True,
+    }
+  },
+  "mlp": {"units": [128, 64], "activation": "elu", "initializer": {"name": "default"}},
+}
+ALGORITHM = {
+  "device": "cpu",
+  "device_name": "cpu",
+  "torch_compile": False,  # takes a minute, and gains nothing for networks this small
+  "horizon_length": HORIZON,
+  "mini_epochs": 4,
+  "normalize_input": True,
+  "normalize_value": True,
+  "normalize_advantage": True,
+  "value_bootstrap": True,
+  "reward_shaper": {"scale_value": 0.1},
+  "gamma": 0.99,
+  "tau": 0.95,
+  "learning_rate": 3e-4,
+  "lr_schedule": "adaptive",
+  "kl_threshold": 0.008,
+  "e_clip": 0.2,
+  "clip_value": True,
+  "critic_coef": 2,
+  "entropy_coef": 0.0,
+  "bounds_loss_coef": 1e-4,
+  "truncate_grads": True,
+  "grad_norm": 1.0,
+}
+
 
 def settings(task: str, num_envs: int, steps: int, seed: int, folder: str) -> dict[str, Any]:
   """Return the runner's settings."""
-  horizon = 16
-  network = {
-    "name": "actor_critic",
-    "separate": False,
-    "space": {
-      "continuous": {
-        "mu_activation": "None",
-        "sigma_activation": "None",
-        "mu_init": {"name": "default"},
-        "sigma_init": {"name": "const_initializer", "val": 0},
-        "fixed_sigma": True,
-      }
-    },
-    "mlp": {"units": [128, 64], "activation": "elu", "initializer": {"name": "default"}},
-  }
   config = {
     "name": Path(task).stem,
     "env_name": rl_games.NAME,
     "env_config": {"task": task, "seed": seed},
     "num_actors": num_envs,
-    "device": "cpu",
-    "device_name": "cpu",
-    "torch_compile": False,  # takes a minute, and gains nothing for networks this small
+    "minibatch_size": num_envs * HORIZON // MINIBATCHES,
+    "max_epochs": max(1, steps // (num_envs * HORIZON)),
     "train_dir": folder,
-    "horizon_length": horizon,
-    "minibatch_size": num_envs * horizon // 4,
-    "mini_epochs": 4,
-    "max_epochs": max(1, steps // (num_envs * horizon)),
-    "normalize_input": True,
-    "normalize_value": True,
-    "normalize_advantage": True,
-    "value_bootstrap": True,
-    "reward_shaper": {"scale_value": 0.1},
-    "gamma": 0.99,
-    "tau": 0.95,
-    "learning_rate": 3e-4,
-    "lr_schedule": "adaptive",
-    "kl_threshold": 0.008,
-    "e_clip": 0.2,
-    "clip_value": True,
-    "critic_coef": 2,
-    "entropy_coef": 0.0,
-    "bounds_loss_coef": 1e-4,
-    "truncate_grads": True,
-    "grad_norm": 1.0,
+    **ALGORITHM,
   }
-  algorithm = {"algo": {"name": "a2c_continuous"}, "model": {"name": "continuous_a2c_logstd"}}
-  threads = {"torch_threads": 0}  # as many as torch has been told
-  return {"params": {**algorithm, **threads, "seed": seed, "network": network, "config": config}}
+  return {
+    "params": {
+      "algo": {"name": "a2c_continuous"},
+      "model": {"name": "continuous_a2c_logstd"},
+      "network": NETWORK,
+      "config": config,
+      "seed": seed,
+      "torch_threads": 0,  # as many as torch has been told
+    }
+  }
 
 
 class LastReturn(DefaultAlgoObserver):
