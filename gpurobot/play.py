@@ -36,11 +36,12 @@ def play(settings: Play) -> None:
     from gpurobot.viewer.player import Player  # noqa: PLC0415
 
     if settings.viewer is Viewer.native:
-      from gpurobot.viewer.native import Window  # noqa: PLC0415
+      from gpurobot.viewer.native import KEYS, Window  # noqa: PLC0415
     else:
       from gpurobot.viewer.browser import Browser  # noqa: PLC0415
   player = Player(load(settings, settings.num_envs, settings.engine))
   if settings.viewer is Viewer.native:
+    print(KEYS)
     Window(player).run()
     return
   browser = Browser(player, str(settings.checkpoint), settings.host, settings.port)

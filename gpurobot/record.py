@@ -35,7 +35,7 @@ def record(settings: Recording) -> None:
     from gpurobot.viewer.player import Player  # noqa: PLC0415
   player = Player(load(settings, settings.num_envs, settings.engine))
   camera = Camera(player.task, settings.num_envs, settings.width, settings.height, settings.camera)
-  pictures = round(settings.seconds * settings.fps)
+  pictures = max(1, round(settings.seconds * settings.fps))
   with Film(Path(settings.video), settings.fps) as film:
     for picture in range(pictures):
       while player.time < picture * settings.speed / settings.fps:

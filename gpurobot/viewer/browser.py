@@ -47,18 +47,30 @@ class Browser:
 
   def _make_scene(self) -> None:
     """Put the robots and their world on the page, and every visitor's camera before them."""
-    player, stage = self.player, self.stage
-    self.scene = mjviser.ViserMujocoScene(self.server, stage.model, player.task.num_envs)
+    stage = self.stage
+    self.scene = mjviser.ViserMujocoScene(self.server, stage.model, self.player.task.num_envs)
+    self.scene._tracked_body_id = stage.robot.body  # else the first body that moves
     stage.show(0)
     camera = view(stage)
     turn, rise = math.radians(camera.azimuth), math.radians(camera.elevation)
     ahead = np.array([math.cos(rise) * math.cos(turn), math.cos(rise) * math.sin(turn), math.sin(rise)])
-    target = np.zeros(3) if stage.robot.free else camera.lookat.copy()
 
     @self.server.on_client_connect
     def _(client: viser.ClientHandle) -> None:
+      target = self._place() if stage.robot.free else camera.lookat
+      target = target - self._place() * self._follow.value
       client.camera.position = target - camera.distance * ahead
       client.camera.look_at = target
+
+  def _place(self) -> np.ndarray:
+    """Return where the robot is; while it is followed, this is the origin of the page."""
+    return self.stage.data.xpos[self.stage.robot.body].copy()
+
+  def _keep_sight(self) -> None:
+    """Let cameras go on to see what they saw, when following begins or ends."""
+    shift = -self._place() if self._follow.value else self._place()
+    for client in self.server.get_clients().values():
+      client.camera.position = client.camera.position + shift  # what it looks at comes along
 
   def _make_controls(self) -> None:
     """Make the buttons and sliders of the panel."""
@@ -71,6 +83,7 @@ class Browser:
     self._index = gui.add_slider("Environment", 0, last, 1, 0, visible=player.task.num_envs > 1)
     self._others = gui.add_checkbox("Show the others", False, visible=player.task.num_envs > 1)
     self._follow = gui.add_checkbox("Follow", self.stage.robot.free)
+    self._follow.on_update(lambda _: self._clicks.put(self._keep_sight))
     with gui.add_folder("Push"):
       strength = gui.add_slider("Speed [m/s]", 0.1, 5.0, 0.1, 1.0)
       self._on_click("Push", lambda: player.push(strength.value, random.uniform(-math.pi, math.pi)))
@@ -171,15 +184,17 @@ class Plot:
     else:
       numbers = self._player.observations()[chosen][:CURVES].tolist()
       values = {f"{chosen} {place}": number for place, number in enumerate(numbers)}
+    if self._past and self._past[-1][0] >= self._player.time:
+      self._past.clear()  # all has started anew
     self._past.append((self._player.time, chosen, values))
 
   def draw(self) -> None:
     """Draw what is remembered of what is chosen."""
-    rows = [(time, values) for time, choice, values in self._past if choice == self._choice.value]
+    rows = [(when, values) for when, choice, values in self._past if choice == self._choice.value]
     if len(rows) < 2:
       return
     names = list(rows[-1][1])
-    columns = [np.array([time for time, _ in rows])]
+    columns = [np.array([when for when, _ in rows])]
     columns += [np.array([values[name] for _, values in rows]) for name in names]
     if self._chart and names == self._names:
       self._chart.data = tuple(columns)

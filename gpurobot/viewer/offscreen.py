@@ -18,7 +18,7 @@ from tasks.base import Task
 
 Picture = NDArray[np.uint8]  # [height, width, 3]
 
-BACKENDS = ("egl", "osmesa")  # of a GPU, or Mesa's on the CPU; Mesa's other one
+BACKENDS = ("egl", "osmesa")  # the GPU's, else Mesa's on the CPU; Mesa's where EGL is missing
 PROBE = """
 import mujoco
 model = mujoco.MjModel.from_xml_string("<mujoco/>")
@@ -34,16 +34,11 @@ GEOMS = 10_000  # room for what a scene shows
 def backend() -> str:
   """Return what draws without a display: MUJOCO_GL if it is set, else the first of BACKENDS that can.
 
-  Raises ConfigError where none can. Another process tries: a driver that fails may not fail gently.
+  Raises ConfigError where none can.
   """
   chosen = os.environ.get("MUJOCO_GL")
   for name in [chosen] if chosen else BACKENDS:
-    if (
-      subprocess.run(
-        [sys.executable, "-c", PROBE], env=os.environ | {"MUJOCO_GL": name}, capture_output=True, check=False
-      ).returncode
-      == 0
-    ):
+    if _draws(name):
       return name
   if chosen:
     raise ConfigError(f"MUJOCO_GL={chosen} cannot draw here: unset it, or install what it needs")
@@ -51,6 +46,13 @@ def backend() -> str:
     "nothing here can draw without a display: install EGL (Debian: libegl1 libgl1-mesa-dri) or OSMesa "
     "(libosmesa6)"
   )
+
+
+def _draws(name: str) -> bool:
+  """Tell whether a backend draws: in another process, as a driver that fails may not fail gently."""
+  environment = os.environ | {"MUJOCO_GL": name}
+  done = subprocess.run([sys.executable, "-c", PROBE], env=environment, capture_output=True, check=False)
+  return done.returncode == 0
 
 
 class Canvas:

@@ -28,9 +28,10 @@ def test_a_page_is_served_where_it_is_said(box_run, shown, capsys):
   )
 
 
-def test_the_native_window_opens_where_it_is_asked_for(box_run, shown):
+def test_the_native_window_opens_where_it_is_asked_for(box_run, shown, capsys):
   play.main([f"checkpoint={box_run}", "engine=mujoco", "num_envs=3", "viewer=native"])
   assert isinstance(shown[0], native.Window)
+  assert "space: pause" in capsys.readouterr().out
 
 
 def test_without_a_display_it_is_said_what_to_do(box_run, monkeypatch, capsys):

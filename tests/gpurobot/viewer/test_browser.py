@@ -55,6 +55,8 @@ def test_a_page_shows_the_robot_and_its_buttons_work(browser, page):
   pause.wait_for()
   browser.turn()
   until(browser, lambda: red(page).sum() > 50)
+  page.get_by_label("Follow").uncheck()
+  until(browser, lambda: not browser._follow.value)
   first = red(page)
   player.push(3.0, 0.0)
   until(browser, lambda: (red(page) ^ first).sum() > 50)
@@ -98,3 +100,17 @@ def test_plots_show_the_last_steps_of_what_is_chosen(browser):
   browser._plot.draw()
   assert len(browser._plot._chart.data) == 4
   assert len(browser._plot._chart.data[0]) == 2
+  browser.player.restart()
+  browser._advance()
+  browser._plot.draw()
+  assert len(browser._plot._past) == 1
+
+
+def test_the_page_s_origin_goes_with_the_robot_that_is_followed(browser):
+  browser._paused.value = True
+  browser.player.task.sim.qpos[0, 7:9] = browser.player.task.sim.qpos.new_tensor([3.0, 2.0])
+  browser._draw()
+  assert browser.scene.fixed_bodies_frame.position[:2].tolist() == [-3, -2]
+  browser._follow.value = False
+  browser._draw()
+  assert browser.scene.fixed_bodies_frame.position.tolist() == [0, 0, 0]
