@@ -55,7 +55,8 @@ class Mistakes:
 def _mistake(error: BaseException) -> str:
   """Return a user's mistake in one line, or nothing where an error tells of a fault of the program."""
   message = " ".join(str(error).split())
-  if isinstance(error, MemoryError | torch.OutOfMemoryError) or NO_MEMORY in message:
+  lacking = isinstance(error, MemoryError | torch.OutOfMemoryError) or NO_MEMORY in message
+  if lacking or isinstance(error.__cause__, torch.OutOfMemoryError):  # in a task's own file
     return f"out of memory: lower num_envs or ppo.horizon ({message})"
   return message if isinstance(error, ValueError | ImportError | OSError) else ""
 

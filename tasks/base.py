@@ -221,7 +221,6 @@ class Task(Names):
       self.episode_steps.copy_(phase)
     return TensorDict(self.observations.restart(self.observe(), everywhere), batch_size=[self.num_envs])
 
-  @blaming
   def step(self, action: Tensor) -> TensorDict:
     """Apply `action` [num_envs, num_actions] for one control step; reset what has ended.
 

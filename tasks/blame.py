@@ -43,7 +43,7 @@ def blaming(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P
 
 
 def _files(kind: type) -> frozenset[str]:
-  """Return the files in which a class and what it derives from are written, but for the last: the base's."""
+  """Return the files in which a task's class and what it derives from are written, the base's apart."""
   modules = [sys.modules.get(part.__module__) for part in kind.__mro__]
   files = [getattr(module, "__file__", None) for module in modules]
   base = Path(__file__).parent

@@ -1,6 +1,6 @@
 """What a task has to be, checked before its first step: its methods, and the tensors that they return.
 
-A step checks nothing. All here is known without reading the device but `check_finite`, which is called once.
+Nothing of it reads the device but `check_finite`, which is called once.
 """
 
 import difflib
@@ -149,7 +149,10 @@ def check_views(place: str, owner: Any, views: Mapping[str, Any]) -> None:
 def look(task: Any, name: str, *owners: Any) -> Any:
   """Return what a method returns; raise TaskError where it changes a tensor of one of the owners in place."""
   tensors = [
-    (key, value) for owner in owners for key, value in vars(owner).items() if isinstance(value, Tensor)
+    (key, value)
+    for owner in owners
+    for key, value in vars(owner).items()
+    if isinstance(value, Tensor) and not value.is_inference()  # which has no version
   ]
   versions = [value._version for _, value in tensors]
   returned = getattr(task, name)()
@@ -194,6 +197,8 @@ def rehearse(task: Any, limit: float) -> None:
     check_tensor("success()", success, like, torch.bool)
   check_blocks(blocks, like)
   check_terms("metrics()", metrics, like)
+  for event in task.events.values():
+    event.candidates()
   check_views("self.sim", task.sim, views)
   seen = {f"observe() '{group}' '{name}'": b for group, named in blocks.items() for name, b in named.items()}
   paid = {f"reward() '{name}'": term for name, term in rewards.items()}

@@ -93,6 +93,12 @@ def test_too_little_memory_says_what_to_lower(error, capsys):
   assert message.count("\n") == 1
 
 
+def test_so_does_too_little_memory_for_what_a_task_makes(capsys):
+  with pytest.raises(SystemExit), cli.Mistakes([], World()):
+    raise ValueError("mine.py, line 3: OutOfMemoryError: 3 GiB") from torch.OutOfMemoryError()
+  assert capsys.readouterr().err.startswith("error: out of memory: lower num_envs or ppo.horizon (mine.py, ")
+
+
 def test_the_memory_of_a_cpu_counts_too(capsys):
   with pytest.raises(SystemExit), cli.Mistakes([], World()):
     torch.zeros(2**50)
