@@ -13,6 +13,7 @@ from gpurobot.env import VecEnv
 from gpurobot.random import Random
 from physics.layout import field_shapes
 from physics.parity import MujocoSimulation
+from tasks.blame import TaskError
 
 
 @dataclasses.dataclass
@@ -66,7 +67,7 @@ def test_a_task_that_reads_its_environments_is_caught(make_task):
     def terminated(self):
       return super().terminated() & (self.sim.qpos.nonzero().sum() > 0)
 
-  with pytest.raises(DynamicOutputShapeException):
+  with pytest.raises(TaskError, match=DynamicOutputShapeException.__name__):
     step_unreal(Reading, make_task("cartpole"))
 
 
