@@ -21,27 +21,27 @@ class Trail:
     self._parts: dict[str, Tensor] = {name: getattr(sim, name) for name in ("qpos", "qvel", "ctrl", *mocap)}
     self._varied: dict[str, Tensor] = {name: getattr(sim, name) for name in sim.model.varied}
     self._kept = {name: part.clone() for name, part in self._varied.items()}  # as it was when one diverged
-    self._length, device = length, sim.qpos.device
-    rows = sum(part[0].numel() for part in self._parts.values()) + 1  # and the reward
-    self._states = torch.zeros(length, rows, num_envs, device=device)
-    self._row = torch.zeros(1, dtype=torch.int64, device=device)  # of the next state
-    self._count = torch.zeros(num_envs, dtype=torch.int64, device=device)  # states of the present episode
-    self._stays = torch.zeros(num_envs, dtype=torch.bool, device=device)
-    self._last = torch.zeros(num_envs, dtype=torch.int64, device=device)  # row of the last state that stays
+    self._length, self._num_envs, device = length, num_envs, sim.qpos.device
+    width = sum(part[0].numel() for part in self._parts.values()) + 1  # and the reward
+    self._states = torch.zeros((length + 1) * num_envs, width, device=device)  # the last rows are scrap
+    envs = torch.arange(num_envs, device=device)
+    self._place, self._scrap = envs.clone(), length * num_envs + envs  # rows of the next states
+    self._last = torch.zeros_like(envs)  # row of the last state of one that stays
+    self._count = torch.zeros_like(envs)  # states of the present episode
+    self._follows = torch.ones_like(envs, dtype=torch.bool)  # False: diverged, and stays
 
   def add(self, reward: Tensor, valid: Tensor, ended: Tensor) -> None:
     """Follow a step with its reward [num_envs], before its reset: where it was valid and episodes ended."""
-    parts = [part.flatten(1).T for part in self._parts.values()]
-    new, old = torch.cat([*parts, reward.unsqueeze(0)]).float(), self._states.index_select(0, self._row)
-    self._states.index_copy_(0, self._row, torch.where(self._stays, old, new))
-    self._count += ~self._stays
-    diverged = ~(valid | self._stays)
-    self._last.masked_fill_(diverged, self._row[0])
+    new = torch.cat([*(part.flatten(1) for part in self._parts.values()), reward.unsqueeze(1)], 1)
+    self._states.index_copy_(0, torch.where(self._follows, self._place, self._scrap), new)
+    self._count += self._follows
+    diverged = torch.gt(self._follows, valid)
+    torch.where(diverged, self._place, self._last, out=self._last)
     for name, kept in self._kept.items():
-      kept.copy_(torch.where(diverged.view(-1, *[1] * (kept.ndim - 1)), self._varied[name], kept))
-    self._stays |= diverged
-    self._count.masked_fill_(ended & ~self._stays, 0)
-    self._row.add_(1).remainder_(self._length)
+      torch.where(diverged.view(-1, *[1] * (kept.ndim - 1)), self._varied[name], kept, out=kept)
+    self._follows &= valid
+    self._count.masked_fill_(ended & self._follows, 0)
+    self._place.add_(self._num_envs).remainder_(self._length * self._num_envs)
 
   def take(self) -> TensorDict:
     """Return what led to it where environments diverged since the last call [n], of MOST at most.
@@ -49,11 +49,11 @@ class Trail:
     env: which one. states: by name [n, length of the trail, ...], the oldest first, of which the last `steps`
     are of its last episode; reward: of the step that led there. varied: its own fields of the model, by name.
     """
-    envs = self._stays.nonzero()[:MOST, 0]
-    ages = torch.arange(1, self._length + 1, device=envs.device)
-    rows = (self._last[envs].unsqueeze(1) + ages) % self._length
+    envs = (~self._follows).nonzero()[:MOST, 0]
+    later = self._num_envs * torch.arange(1, self._length + 1, device=envs.device)
+    rows = (self._last[envs].unsqueeze(1) + later) % (self._length * self._num_envs)
     widths = [part[0].numel() for part in self._parts.values()]
-    *parts, reward = self._states[rows, :, envs.unsqueeze(1)].split([*widths, 1], dim=2)
+    *parts, reward = self._states[rows].split([*widths, 1], dim=2)
     found = {
       "env": envs,
       "steps": self._count[envs].clamp(max=self._length),
@@ -64,6 +64,6 @@ class Trail:
       "reward": reward.squeeze(2),
       "varied": {name: kept[envs] for name, kept in self._kept.items()},
     }
-    self._count.masked_fill_(self._stays, 0)
-    self._stays.zero_()
+    self._count.masked_fill_(~self._follows, 0)
+    self._follows.fill_(True)
     return TensorDict(found, batch_size=[len(envs)])
