@@ -140,7 +140,7 @@ def train(env, config, iterations):
 def mean_return(learner, env):
   """Return the mean return of one episode in each environment, of the policy without noise."""
   policy = Policy(learner.state_dict(), learner.ppo, env.num_envs, CPU)
-  return float(evaluate.run(env, policy, rounds=1).returns.mean())
+  return evaluate.run(env, policy, rounds=1)["return"].value
 
 
 def bandit(seed, choices=(), **settings):
