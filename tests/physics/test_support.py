@@ -76,7 +76,7 @@ def test_refuses_in_one_line_that_names_element_and_feature(case):
   with pytest.raises(UnsupportedModel) as error:
     load_model(xml)
   message = str(error.value)
-  assert message.startswith(f"{element}: ")
+  assert message.startswith(f"MJCF: {element}: ")  # the text; a file is named
   assert feature in message
   assert message.endswith(" is not supported")
   assert "\n" not in message
