@@ -124,7 +124,7 @@ def summary(rows: list[Row]) -> dict[str, tuple[float, float, float, float]]:
 def _average(seed: list[Row]) -> float:
   """Return the mean return over the steps of a run, from the first known one on."""
   steps, returns = np.array([(row["steps"], row["return"]) for row in seed], float).T
-  return float(np.trapezoid(returns, steps) / (steps[-1] - steps[0]))
+  return float(np.trapezoid(returns, steps) / np.ptp(steps)) if len(seed) > 1 else float(returns[0])
 
 
 def report(ablation: cases.Ablation, rows: list[Row]) -> None:

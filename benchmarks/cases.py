@@ -177,24 +177,32 @@ class Ablation:
     return " ".join(word for word in setting.split() if word.partition("=")[0] in self.panels)
 
   def label(self, setting: str) -> str:
-    """Return what tells a setting from the others of its picture."""
-    return " ".join(word for word in setting.split() if word.partition("=")[0] not in self.panels)
+    """Return what tells a setting from the others of its picture; of a single one, what it sets."""
+    words = setting.split() or [word for word in self.words if word.startswith("ppo.")]
+    return " ".join(word for word in words if word.partition("=")[0] not in self.panels)
 
 
 SEEDS = "seed=0,1,2"
+ANT = ("num_envs=2048", SEEDS, "max_steps=4e6")
 TRANSFORMS = "ppo.reward_transform=symlog,scale,none"
-# 1, 2, 4 and 8 times the environments, whose first has the reference minibatch.
-SIZES = (
-  "num_envs=512,1024,2048,4096",
-  "ppo.lr_scaling=sqrt,none",
-  "ppo.schedule=constant,adaptive",
-  "ppo.reference_minibatch=4096",
-)
+
+
+def _sizes(task: str, reference: int, steps: str) -> Ablation:
+  """Compare 1, 2, 4 and 8 times 512 environments, of which the first has the reference minibatch."""
+  words = (
+    "num_envs=512,1024,2048,4096",
+    "ppo.lr_scaling=sqrt,none",
+    "ppo.schedule=constant,adaptive",
+    f"ppo.reference_minibatch={reference}",
+  )
+  name, panels = f"sqrt-{task}", ("ppo.lr_scaling", "ppo.schedule")
+  return Ablation(name, (f"task={task}", *words, SEEDS, f"max_steps={steps}"), panels)
+
+
 ABLATIONS = (
-  Ablation("transform-ant", ("task=ant", TRANSFORMS, SEEDS, "num_envs=2048", "max_steps=4e6")),
+  Ablation("transform-ant", ("task=ant", TRANSFORMS, *ANT)),
+  Ablation("symlog-ant", ("task=ant", "ppo.reward_transform=symlog", "ppo.reward_scale=1", *ANT)),
   Ablation("transform-cartpole", ("task=cartpole", TRANSFORMS, SEEDS, "max_steps=1e6")),
-  Ablation("sqrt-ant", ("task=ant", *SIZES, SEEDS, "max_steps=1.5e6"), ("ppo.lr_scaling", "ppo.schedule")),
-  Ablation(
-    "sqrt-cartpole", ("task=cartpole", *SIZES, SEEDS, "max_steps=5e5"), ("ppo.lr_scaling", "ppo.schedule")
-  ),
+  _sizes("ant", 4096, "1.5e6"),
+  _sizes("cartpole", 8192, "1e6"),
 )

@@ -24,6 +24,7 @@ def test_a_setting_is_told_by_its_picture_and_its_label():
   assert ABLATION.panel(SETTINGS[0]) == "ppo.schedule=constant"
   assert ABLATION.label(SETTINGS[0]) == "num_envs=1"
   assert cases.Ablation("all", ()).panel(SETTINGS[0]) == ""
+  assert cases.Ablation("one", ("task=ant", "ppo.lr=1")).label("") == "ppo.lr=1"
 
 
 def test_rows_are_grouped_by_setting_and_seed():
