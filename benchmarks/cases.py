@@ -153,14 +153,14 @@ CURVES = (
   _gym("InvertedPendulum", 1),
   _gym("InvertedDoublePendulum", 2, 9000),
   _gym("Reacher", 2),
-  _gym("Pusher", 3),
-  _gym("Swimmer", 3),
+  _gym("Pusher", 2),
+  _gym("Swimmer", 2),
   _gym("Hopper", 4, 2500),
   _gym("HalfCheetah", 10, 6000),
   _gym("Walker2d", 5, 4000),
   _gym("Ant", 10, 4000),
-  _gym("Humanoid", 5),
-  _gym("HumanoidStandup", 5),
+  _gym("Humanoid", 4),
+  _gym("HumanoidStandup", 4),
 )
 
 
