@@ -1,4 +1,6 @@
 import dataclasses
+import os
+import shutil
 
 import pytest
 
@@ -7,6 +9,7 @@ from gpurobot import checkpoint, config, trained
 from gpurobot.distributed import World
 from gpurobot.ppo import Learner
 from gpurobot.random import Random
+from gpurobot.viewer import offscreen
 from gpurobot.viewer.player import Player
 from physics.parity import MujocoSimulation
 from tests.gpurobot import hopping_box
@@ -42,3 +45,23 @@ def make_player(box_run):
     return Player(trained.load(settings, num_envs, trained.Engine.mujoco))
 
   return make
+
+
+def lacking(reason):
+  """Leave a test out where the machine lacks what it needs; with GPUROBOT_ALL_TESTS=1, as in CI, it fails."""
+  (pytest.fail if os.environ.get("GPUROBOT_ALL_TESTS") else pytest.skip)(reason)
+
+
+@pytest.fixture(scope="session")
+def drawing():
+  """The library that draws without a display, by its name in MUJOCO_GL."""
+  try:
+    return offscreen.backend()
+  except config.ConfigError as error:
+    lacking(str(error))
+
+
+@pytest.fixture(scope="session")
+def chromium():
+  """The path of the browser."""
+  return shutil.which("chromium") or lacking("needs Chromium: apt-get install chromium")

@@ -2,17 +2,12 @@ import pytest
 from PIL import Image
 
 from gpurobot import record
-from gpurobot.viewer import offscreen
 
 SMALL = ("engine=mujoco", "seconds=0.3", "fps=10", "width=32", "height=24")
 
 
 @pytest.fixture(scope="module")
-def video(box_run, tmp_path_factory):
-  try:
-    offscreen.backend()
-  except ValueError as error:
-    pytest.skip(str(error))
+def video(box_run, tmp_path_factory, drawing):
   path = tmp_path_factory.mktemp("video") / "box.gif"
   record.main([f"checkpoint={box_run}", f"video={path}", "num_envs=4", *SMALL])
   return path

@@ -34,12 +34,7 @@ def test_of_sane_states_the_reward_or_an_observation_is_named():
   assert told == "an observation: positions and velocities are sane"
 
 
-def test_states_are_drawn(folder, tmp_path, capsys):
-  offscreen = pytest.importorskip("gpurobot.viewer.offscreen")
-  try:
-    offscreen.backend()
-  except ValueError as error:
-    pytest.skip(str(error))
+def test_states_are_drawn(folder, tmp_path, capsys, drawing):
   video = tmp_path / "video.gif"
   replay.main([f"file={folder}", f"video={video}", "width=64", "height=48"])
   assert capsys.readouterr().out.endswith(f"{video}: 3 states; 1 cannot be drawn\n")

@@ -10,8 +10,6 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 from gpurobot.adapters.gym import TaskEnv
-from gpurobot.config import ConfigError
-from gpurobot.viewer.offscreen import backend
 from tests.gpurobot import toy, toy_choices
 from tests.tasks import shaken_cartpole
 
@@ -133,12 +131,8 @@ def test_options_are_refused():
       env.reset(options={"level": 1})
 
 
-def test_pictures():
+def test_pictures(drawing):
   """Gymnasium's checker looks at shape and type too."""
-  try:
-    backend()
-  except ConfigError as error:
-    pytest.skip(str(error))
   env = gymnasium.make("gpurobot/Cartpole-v0", render_mode="rgb_array").unwrapped
   env.reset(seed=0)
   with warnings.catch_warnings(record=True) as caught:

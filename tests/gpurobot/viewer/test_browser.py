@@ -1,5 +1,4 @@
 import io
-import shutil
 import time
 
 import numpy as np
@@ -10,7 +9,6 @@ from playwright import sync_api
 from gpurobot.viewer.browser import Browser
 from gpurobot.viewer.player import Player
 
-CHROMIUM = shutil.which("chromium")
 SOFTWARE = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 LOADS = 120_000  # time that a page may take where other programs keep the cores busy [ms]
 
@@ -23,16 +21,14 @@ def browser(make_player, box_run):
 
 
 @pytest.fixture
-def page(browser):
-  if not CHROMIUM:
-    pytest.skip("needs Chromium: apt-get install chromium")
+def page(browser, chromium):
   with sync_api.sync_playwright() as playwright:
-    chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=SOFTWARE)
-    page = chromium.new_page(viewport={"width": 480, "height": 360})
+    window = playwright.chromium.launch(executable_path=chromium, args=SOFTWARE)
+    page = window.new_page(viewport={"width": 480, "height": 360})
     page.set_default_timeout(LOADS)
     page.goto(browser.address)
     yield page
-    chromium.close()
+    window.close()
 
 
 def red(page):

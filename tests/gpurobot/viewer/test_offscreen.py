@@ -20,14 +20,6 @@ def count(picture, colour):
   return int((picture[..., colour] > others + 60).sum())
 
 
-@pytest.fixture(scope="module")
-def drawing():
-  try:
-    return offscreen.backend()
-  except ConfigError as error:
-    pytest.skip(str(error))
-
-
 def test_a_picture_shows_robot_target_and_ground_in_tiles(make_player, drawing):
   player = make_player(3)
   player.task.sim.qpos[2, 7] = 100.0  # the third is far away, and the camera follows
