@@ -4,6 +4,7 @@ from argparse import ArgumentDefaultsHelpFormatter, ArgumentParser
 from pathlib import Path
 from typing import Any
 
+import torch
 from rl_games.common.algo_observer import DefaultAlgoObserver
 from rl_games.torch_runner import Runner
 
@@ -84,6 +85,7 @@ class LastReturn(DefaultAlgoObserver):
 
 def train(task: str, num_envs: int, steps: int, seed: int, folder: str) -> float:
   """Train for so many environment steps; return the mean return of the last 100 episodes."""
+  torch.manual_seed(seed)  # the runner takes a seed of 0 for none
   rl_games.register()
   observer = LastReturn()
   runner = Runner(observer)

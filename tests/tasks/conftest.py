@@ -18,7 +18,14 @@ SMALL = {"quadruped_rough": {"terrain_levels": 3, "terrain_size": 4.0}}
 SHAKEN = Path(__file__).with_name("shaken_cartpole.py")  # with all that a task may have
 
 
-@pytest.fixture(scope="session", params=[*tasks.available(), str(SHAKEN)], ids=lambda name: Path(name).stem)
+# One process builds the kernel of a task, and makes all tests with it.
+@pytest.fixture(
+  scope="session",
+  params=[
+    pytest.param(name, id=Path(name).stem, marks=pytest.mark.xdist_group(name))
+    for name in (*tasks.available(), str(SHAKEN))
+  ],
+)
 def name(request: pytest.FixtureRequest) -> str:
   """Every task of the folder, and one that has all that a task may have."""
   return request.param

@@ -17,7 +17,9 @@ TOUCHING = {"Ant", "HalfCheetah", "Hopper", "Humanoid", "HumanoidStandup", "Push
 # Where Gymnasium tells of any state whether it ends an episode: how far positions and speeds are drawn.
 ENDING = {"Ant": (1.0, 1.0), "Hopper": (0.5, 120.0), "Humanoid": (1.0, 1.0), "Walker2d": (1.5, 1.0)}
 
-each_task = pytest.mark.parametrize("name", NAMES)
+each_task = pytest.mark.parametrize(
+  "name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in NAMES]
+)
 pytestmark = pytest.mark.filterwarnings("ignore:the file asks for the PGS solver")
 
 
