@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 
 import tasks
-from gpurobot import checkpoint, cli, viewer
+from gpurobot import checkpoint, cli, extras
 from gpurobot.config import ConfigError, Switch, assign, defaults, leaves, option, pairs, to_dict
 from gpurobot.distributed import World
 from gpurobot.ppo import Learner
@@ -28,10 +28,6 @@ from physics.kernel import kernel_cache
 from physics.parity import MujocoSimulation
 
 PACKAGES = ("gpurobot", "torch", "warp-lang", "mujoco-core", "tensordict", "gymnasium", "numpy")
-EXTRAS = {
-  "viewer": ("mujoco", "viser", "mjviser", "imageio"),
-  "export": ("onnx", "onnxruntime", "onnxscript"),
-}
 TASK = "cartpole"  # its kernel is compiled in seconds
 STEPS = 20  # that are compared with MuJoCo C
 CLOSE = 1e-3  # to MuJoCo C's positions after STEPS [m, rad]: float32 against float64 leaves 1e-6
@@ -52,7 +48,7 @@ def versions() -> Iterator[tuple[str, str]]:
   yield "python", f"{platform.python_version()} on {platform.platform()}"
   for package in PACKAGES:
     yield package, importlib.metadata.version(package)
-  for extra, packages in EXTRAS.items():
+  for extra, packages in extras.EXTRAS.items():
     missing = [package for package in packages if importlib.util.find_spec(package) is None]
     told = f"without {', '.join(missing)}: pip install 'gpurobot[{extra}]'" if missing else "installed"
     yield f"extra {extra}", told
@@ -84,7 +80,7 @@ def surroundings() -> Iterator[tuple[str, str]]:
   writable = "" if os.access(folder, os.W_OK) else ", NOT writable: set WARP_CACHE_PATH to a folder that is"
   yield "kernel cache", f"{folder}, {len(files)} files, {size:.0f} MB{writable}"
   try:
-    with viewer.needed():
+    with extras.needed("viewer"):
       from gpurobot.viewer.offscreen import backend  # noqa: PLC0415
     yield "renderer", backend()
   except ConfigError as error:

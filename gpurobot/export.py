@@ -5,7 +5,7 @@ which says how to use them; both carry that text too. First their actions are co
 """
 
 import dataclasses
-import importlib.util
+import importlib
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gpurobot import checkpoint, manifest
-from gpurobot.config import PPO, ConfigError, Precision, option
+from gpurobot import checkpoint, extras, manifest
+from gpurobot.config import PPO, Precision, option
 from gpurobot.deployed import Controls, Deployed
 from gpurobot.env import VecEnv
 from gpurobot.exported import NAMES, Exported, write
@@ -37,9 +37,9 @@ class Export(Program):
 
 def export(settings: Export) -> None:
   """Write the files and say what they are; raise ValueError, and write nothing, where they are not right."""
-  for name in ("onnx", "onnxscript", "onnxruntime"):
-    if importlib.util.find_spec(name) is None:
-      raise ConfigError(f"export needs {name}, which is not installed: pip install 'gpurobot[export]'")
+  with extras.needed("export"):
+    for name in extras.EXTRAS["export"]:
+      importlib.import_module(name)
   trained = load(settings, ENVS)
   env, config = trained.env, trained.config
   assert isinstance(env, VecEnv)

@@ -7,7 +7,7 @@ import dataclasses
 import sys
 from enum import StrEnum
 
-from gpurobot import viewer
+from gpurobot import extras
 from gpurobot.config import option
 from gpurobot.trained import Engine, Program, load, start
 
@@ -32,7 +32,7 @@ class Play(Program):
 
 def play(settings: Play) -> None:
   """Show the policy until the view is closed, or Ctrl-C."""
-  with viewer.needed():
+  with extras.needed("viewer"):
     from gpurobot.viewer.player import Player  # noqa: PLC0415
 
     if settings.viewer is Viewer.native:

@@ -7,7 +7,7 @@ import dataclasses
 import sys
 from pathlib import Path
 
-from gpurobot import viewer
+from gpurobot import extras
 from gpurobot.config import option
 from gpurobot.trained import Engine, Program, load, start
 
@@ -29,7 +29,7 @@ class Recording(Program):
 
 def record(settings: Recording) -> None:
   """Play the policy and write what a camera sees; raise ConfigError where that cannot be."""
-  with viewer.needed():
+  with extras.needed("viewer"):
     from gpurobot.viewer.film import Film  # noqa: PLC0415
     from gpurobot.viewer.offscreen import Camera, backend  # noqa: PLC0415
     from gpurobot.viewer.player import Player  # noqa: PLC0415

@@ -16,7 +16,7 @@ from rich.table import Table
 from torch import Tensor
 
 import tasks
-from gpurobot import checkpoint, cli, viewer
+from gpurobot import checkpoint, cli, extras
 from gpurobot.config import ConfigError, assign, leaves, option, pairs
 from gpurobot.distributed import World
 from gpurobot.random import Random
@@ -107,7 +107,7 @@ def tell(saved: dict[str, Any], names: dict[str, list[str]], count: int) -> None
 
 def film(settings: Replay, kind: type[Task], config: Any, saved: dict[str, Any]) -> None:
   """Draw the states that can be drawn; raise ConfigError where nothing can."""
-  with viewer.needed():
+  with extras.needed("viewer"):
     from gpurobot.viewer.film import Film  # noqa: PLC0415
     from gpurobot.viewer.offscreen import Camera  # noqa: PLC0415
   simulation = MujocoSimulation(kind.make_model(config), 1, kind.outputs)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tensordict import TensorDict
 from torch import Tensor
 
-from gpurobot import viewer
+from gpurobot import extras
 from gpurobot.adapters.environments import Environments, logged
 
 SEEDS = 2**31  # a first reset without a seed draws one below this
@@ -161,7 +161,7 @@ class TaskEnv(gymnasium.Env[NDArray[np.float32], Any]):
     if self.render_mode is None:
       raise ValueError('render() needs gymnasium.make(..., render_mode="rgb_array")')
     if self._camera is None:
-      with viewer.needed():
+      with extras.needed("viewer"):
         from gpurobot.viewer.offscreen import Camera  # noqa: PLC0415
       self._camera = Camera(self.environments.task, 1, PIXELS, PIXELS)
     picture: NDArray[np.uint8] = self._camera.shoot()

@@ -1,5 +1,6 @@
 import json
 import re
+import sys
 
 import onnxruntime
 import pytest
@@ -50,8 +51,8 @@ def test_a_file_that_acts_otherwise_is_not_written(folder, tmp_path, capsys, mon
 
 
 def test_a_missing_package_is_named(folder, capsys, monkeypatch):
-  monkeypatch.setattr(export.importlib.util, "find_spec", lambda name: None if name == "onnxruntime" else 1)
+  monkeypatch.setitem(sys.modules, "onnxruntime", None)
   with pytest.raises(SystemExit):
     export.main([f"checkpoint={folder}"])
-  message = "export needs onnxruntime, which is not installed: pip install 'gpurobot[export]'"
+  message = "onnxruntime is missing: pip install 'gpurobot[export]'"
   assert capsys.readouterr().err == f"error: {message}\n"
