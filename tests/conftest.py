@@ -1,4 +1,4 @@
-"""What every test shares: one torch thread, the checkout's own kernel cache, GPU tests only with a GPU."""
+"""What every test shares: one torch thread, the checkout's own kernel cache, a device; GPU tests need one."""
 
 import os
 import signal
@@ -12,6 +12,18 @@ os.environ.setdefault("WARP_CACHE_PATH", str(Path(__file__).parents[1] / ".pytes
 
 import pytest
 import torch
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+  parser.addoption(
+    "--device", default="cpu", help="where tests of physics and of tasks simulate, such as cuda:0"
+  )
+
+
+@pytest.fixture(scope="session")
+def device(request: pytest.FixtureRequest) -> torch.device:
+  """Where to simulate."""
+  return torch.device(request.config.getoption("--device"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -180,4 +180,4 @@ class Trial:
 
 
 def _numbers(simulation: Any, name: str) -> Floats:
-  return getattr(simulation, name).double().numpy()
+  return getattr(simulation, name).double().cpu().numpy()

@@ -64,7 +64,7 @@ def _run(simulation: Any, controls: list[Floats], rounded: bool = False) -> Floa
     simulation.ctrl[:] = torch.from_numpy(control.astype(np.float32))
     for _ in range(HOLD):
       simulation.step()
-      trace.append(simulation.qpos.double().numpy().copy())
+      trace.append(simulation.qpos.double().cpu().numpy().copy())
       for state in (simulation.qpos, simulation.qvel) if rounded else ():
         state[:] = state.float()
   return np.stack(trace)

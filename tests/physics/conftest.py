@@ -7,6 +7,7 @@ from pathlib import Path
 
 import gymnasium
 import pytest
+import torch
 
 from physics.load import load_model
 from physics.model import Model
@@ -45,10 +46,10 @@ def load(name: str) -> Model:
 
 
 class Case:
-  """A model, states of it, and the engine in float64 without compilation and as a float32 kernel."""
+  """A model, states of it, and the engine in float64 without compilation and as a device's float32 kernel."""
 
-  def __init__(self, name: str) -> None:
-    self.name, self.model = name, load(name)
+  def __init__(self, name: str, device: torch.device) -> None:
+    self.name, self.model, self.device = name, load(name), device
 
   @functools.cached_property
   def random(self) -> Trial:
@@ -66,12 +67,12 @@ class Case:
 
   @functools.cached_property
   def kernel(self) -> Simulation:
-    return Simulation(self.model, NUM_STATES, threads=1, outputs=outputs(self.model))
+    return Simulation(self.model, NUM_STATES, self.device, threads=1, outputs=outputs(self.model))
 
 
 # One process makes the states and the kernel of a case, and all its tests.
 @pytest.fixture(
   scope="module", params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in CASES]
 )
-def case(request):
-  return Case(request.param)
+def case(request, device):
+  return Case(request.param, device)

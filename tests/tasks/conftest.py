@@ -1,7 +1,8 @@
 """Environments for the tests of tasks, small and without a random initial phase unless asked for."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,13 @@ def name(request: pytest.FixtureRequest) -> str:
   return request.param
 
 
+@pytest.fixture(autouse=True)
+def _on_device(device: torch.device) -> Iterator[None]:
+  """Put what a test makes without a word of a device where its tasks are."""
+  with nullcontext() if device.type == "cpu" else device:
+    yield
+
+
 @functools.lru_cache(maxsize=4)
 def model_of(name: str, **fields: object) -> physics.Model:
   """Return a task's model; tests on one after another share it, and with it its traced program."""
@@ -39,15 +47,15 @@ def model_of(name: str, **fields: object) -> physics.Model:
 
 
 @pytest.fixture
-def make_task() -> MakeTask:
+def make_task(device: torch.device) -> MakeTask:
   """Return a function that builds a task by name; further keywords are fields of its Config."""
 
   def make(name: str, num_envs: int = 8, *, seed: int = 0, offset: int = 0, training: bool = False, **fields):
     module, fields = tasks.load(name), {**SMALL.get(name, {}), **fields}
     model = model_of(name, **{key: value for key, value in fields.items() if key != "episode_steps"})
-    simulation = physics.Simulation(model, num_envs, threads=1, outputs=module.Task.outputs)
-    config, random = module.Config(**fields), Random(seed, num_envs, offset)
-    return module.Task(config, num_envs, random=random, training=training, simulation=simulation)
+    simulation = physics.Simulation(model, num_envs, device, threads=1, outputs=module.Task.outputs)
+    config, random = module.Config(**fields), Random(seed, num_envs, offset, device)
+    return module.Task(config, num_envs, device, random=random, training=training, simulation=simulation)
 
   return make
 
@@ -58,6 +66,7 @@ def actions() -> Callable[[base.Task, int], torch.Tensor]:
 
   def draw(task: base.Task, steps: int) -> torch.Tensor:
     generator = torch.Generator().manual_seed(1)
-    return 2 * torch.rand(steps, task.num_envs, task.num_actions, generator=generator) - 1
+    draws = torch.rand(steps, task.num_envs, task.num_actions, generator=generator, device="cpu")
+    return (2 * draws - 1).to(task.device)
 
   return draw

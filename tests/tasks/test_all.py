@@ -47,7 +47,7 @@ class Unreal:
 
 def step_unreal(kind, real):
   """Reset and step environments like real ones that hold no numbers; return the last step."""
-  with FakeTensorMode():
+  with torch.device("cpu"), FakeTensorMode():
     task = kind(real.config, 8, random=Random(0, 8), simulation=Unreal(real.model, 8))
     task.reset()
     return task.step(torch.zeros(8, task.num_actions))
@@ -55,7 +55,7 @@ def step_unreal(kind, real):
 
 def test_steps_need_no_numbers(name, make_task):
   real = make_task(name)
-  expected = real.reset(), real.step(torch.zeros(8, real.num_actions))
+  expected = real.reset(), real.step(torch.zeros(8, real.num_actions, device=real.device))
   step = step_unreal(type(real), real)
   for key in expected[1].keys(include_nested=True, leaves_only=True):
     assert step[key].shape == expected[1][key].shape
@@ -112,11 +112,12 @@ def test_numbers_stay_finite_and_rewards_are_the_sum_of_their_terms(name, make_t
 
 def test_it_steps_in_mujoco_c_too(name, make_task, actions):
   ours = make_task(name, 4)
-  simulation = MujocoSimulation(ours.model, 4, ours.outputs)
-  task = type(ours)(ours.config, 4, random=Random(0, 4), training=False, simulation=simulation)
-  assert {*task.reset().keys()} == {*ours.reset().keys()}
+  with torch.device("cpu"):
+    simulation = MujocoSimulation(ours.model, 4, ours.outputs)
+    task = type(ours)(ours.config, 4, random=Random(0, 4), training=False, simulation=simulation)
+    assert {*task.reset().keys()} == {*ours.reset().keys()}
   for action in actions(ours, 2):
-    here, there = ours.step(action), task.step(action)
+    here, there = ours.step(action), task.step(action.cpu())
     for key in here.keys(include_nested=True, leaves_only=True):
       assert there[key].shape == here[key].shape
       assert there[key].isfinite().all()

@@ -1,0 +1,188 @@
+"""Physics beside mujoco_warp on one device: python -m benchmarks.gpu_engine [key=value ...].
+
+Same states, controls and solver; on CUDA each engine's control step is one graph. `name: value` lines give
+substeps/s, the ratio's median over the repetitions, and whether both made the same run and dropped nothing.
+"""
+
+import dataclasses
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import mujoco
+import mujoco_warp
+import torch
+import warp as wp
+from torch import Tensor
+
+import physics
+from benchmarks import cases, engine, models
+from benchmarks.report import line
+from gpurobot.config import assign, leaves, option, pairs
+from gpurobot.distributed import World
+from gpurobot.graph import Graph
+
+ROOM = 2.0  # of mujoco_warp's arrays, times the most that a sample of the states needs
+SAMPLED = 64  # states
+
+
+CASES = ["ant", "humanoid_heap", "quadruped_on_rough_ground", "arm_and_cube_on_table"]
+SIZES = [4096, 16384, 65536]
+
+
+@dataclasses.dataclass
+class Settings:
+  """Settings of a comparison."""
+
+  device: str = option("auto", "where both run: cpu, cuda, cuda:<index>, or auto: cuda where there is one")
+  cases: list[str] = option(CASES, "situations of `cases.PHYSICS`")  # noqa: RUF009 (a field)
+  num_envs: list[int] = option(SIZES, "environments, one measurement for each")  # noqa: RUF009
+
+
+class Own:
+  """This project's engine."""
+
+  def __init__(self, model: physics.Model, num_envs: int, device: torch.device) -> None:
+    self.sim = physics.Simulation(model, num_envs, device)
+    self.qpos, self.ctrl = self.sim.qpos, self.sim.ctrl
+    self.step = Graph(self._step, enabled=device.type == "cuda")
+
+  def _step(self) -> None:
+    self.sim.step(cases.SUBSTEPS)
+
+  def start(self, start: engine.Situation) -> None:
+    """Go to where the run starts."""
+    self.sim.set_state(repeated(start.state.T, self.sim.num_envs).T.to(self.sim.device))
+
+  def dropped(self) -> int:
+    """Return how many contacts the last step had no room for."""
+    return int(self.sim.overflow.sum())
+
+
+class Peer:
+  """mujoco_warp, with arrays as small as the states of the run allow."""
+
+  def __init__(
+    self, model: physics.Model, num_envs: int, device: torch.device, start: engine.Situation
+  ) -> None:
+    self.device = wp.device_from_torch(device)
+    contacts, constraints = sizes(model.mj, start)
+    with wp.ScopedDevice(self.device):
+      self.model: Any = mujoco_warp.put_model(model.mj)
+      self.data: Any = mujoco_warp.put_data(
+        model.mj, mujoco.MjData(model.mj), nworld=num_envs, nconmax=contacts, njmax=constraints
+      )
+    self.qpos, self.ctrl = wp.to_torch(self.data.qpos), wp.to_torch(self.data.ctrl)
+    self.graph: Any = None
+
+  def _step(self) -> None:
+    for _ in range(cases.SUBSTEPS):
+      mujoco_warp.step(self.model, self.data)
+
+  def step(self) -> None:
+    """Advance by a control step: on CUDA once as it is, to compile, then as a graph."""
+    with wp.ScopedDevice(self.device):
+      if not self.device.is_cuda:
+        self._step()
+        return
+      if self.graph is None:
+        self._step()
+        with wp.ScopedCapture() as capture:
+          self._step()
+        self.graph = capture.graph
+      wp.capture_launch(self.graph, stream=wp.stream_from_torch())
+
+  def start(self, start: engine.Situation) -> None:
+    """Go to where the run starts."""
+    for name in ("qpos", "qvel", "qacc_warmstart"):
+      view = wp.to_torch(getattr(self.data, name))
+      view.copy_(repeated(torch.from_numpy(getattr(start, name)).float(), len(view)))
+    self.data.time.zero_()
+    self.data.overflow.zero_()
+
+  def dropped(self) -> int:
+    """Return in how many environments something had no room since the start."""
+    return int(wp.to_torch(self.data.overflow).count_nonzero())
+
+
+def repeated(values: Tensor, count: int) -> Tensor:
+  """Return so many rows: those of values, again and again."""
+  return values[torch.arange(count) % len(values)]
+
+
+def sizes(mj: mujoco.MjModel, start: engine.Situation) -> tuple[int, int]:
+  """Return room for contacts and constraints of an environment."""
+  data, most = mujoco.MjData(mj), (1, 1)
+  for qpos, qvel in zip(start.qpos[:SAMPLED], start.qvel[:SAMPLED], strict=True):
+    data.qpos[:], data.qvel[:] = qpos, qvel
+    mujoco.mj_forward(mj, data)
+    most = max(most[0], data.ncon), max(most[1], data.nefc)
+  return int(ROOM * most[0]), int(ROOM * most[1])
+
+
+def timed(engine_: Own | Peer, start: engine.Situation, controls: Tensor) -> Callable[[], float]:
+  """Return a measurement of an engine: substeps/s from the start of the situation."""
+
+  def measure() -> float:
+    engine_.start(start)
+    _wait(controls)
+    begin = time.perf_counter()
+    for ctrl in controls:
+      engine_.ctrl.copy_(ctrl)
+      engine_.step()
+    _wait(controls)
+    return controls.shape[0] * controls.shape[1] * cases.SUBSTEPS / (time.perf_counter() - begin)
+
+  return measure
+
+
+def _wait(tensor: Tensor) -> None:
+  if tensor.is_cuda:
+    torch.cuda.synchronize(tensor.device)
+
+
+def difference(own: Own, peer: Peer, start: engine.Situation, controls: Tensor) -> Tensor:
+  """Return how far positions are apart after a control step, in each environment [num_envs]."""
+  for one in (own, peer):
+    one.start(start)
+    one.ctrl.copy_(controls[0])
+    one.step()
+  return (own.qpos - peer.qpos).abs().amax(1)
+
+
+def compare(case: cases.PhysicsCase, num_envs: int, start: engine.Situation, device: torch.device) -> None:
+  """Print the speeds of both engines and what they are worth."""
+  model, name = models.load(case.robot), f"gpu.{case.name}.envs{num_envs}"
+  own, peer = Own(model, num_envs, device), Peer(model, num_envs, device, start)
+  controls = repeated(start.controls.transpose(0, 1), num_envs).transpose(0, 1).contiguous().to(device)
+  ours, theirs = timed(own, start, controls), timed(peer, start, controls)
+  ours(), theirs()
+  found = [(ours(), theirs()) for _ in range(case.repetitions)]
+  line(f"{name}.gpurobot", statistics.median(mine for mine, _ in found))
+  line(f"{name}.mujoco_warp", statistics.median(other for _, other in found))
+  line(f"{name}.ratio", statistics.median(mine / other for mine, other in found))
+  line(f"{name}.dropped", own.dropped())
+  line(f"{name}.mujoco_warp_dropped", peer.dropped())
+  apart = difference(own, peer, start, controls)
+  line(f"{name}.apart_median", float(apart.median()))
+  line(f"{name}.apart_worst", float(apart.max()))
+
+
+def run(words: Sequence[str] = ()) -> None:
+  """Measure and report."""
+  settings = assign(Settings(), pairs([*words], leaves(Settings())))
+  device = World().device(settings.device)
+  known = {case.name: case for case in cases.PHYSICS}
+  for case in (known[name] for name in settings.cases):
+    sim = physics.Simulation(models.load(case.robot), case.num_envs)
+    line(f"gpu.{case.name}.operations", sim.program.count_operations())
+    line(f"gpu.{case.name}.bytes_per_env", sim.bytes_per_env)
+    start = engine.situation(case, sim)
+    for num_envs in settings.num_envs:
+      compare(case, num_envs, start, device)
+
+
+if __name__ == "__main__":
+  run(sys.argv[1:])

@@ -1,0 +1,65 @@
+"""Training on a GPU: recorded as graphs, waiting for nothing, the same bits again, and a CPU's numbers."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from gpurobot import ppo
+from gpurobot.graph import Graph
+from tests.gpurobot.test_capture import ITERATIONS, every_case, make_learner, tensors, train
+
+pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("error:no CUDA graph")]
+DEVICE = "cuda"
+CLOSE, CLOSE_BF16 = 1e-3, 2e-2  # what a few steps of physics and two epochs make of other sums
+
+
+@pytest.fixture
+def graphs(monkeypatch: pytest.MonkeyPatch) -> list[Graph]:
+  """The graphs of learners made in the test."""
+  made: list[Graph] = []
+  monkeypatch.setattr(ppo, "Graph", lambda *words: made.append(Graph(*words)) or made[-1])
+  return made
+
+
+@pytest.fixture
+def no_waiting() -> Iterator[None]:
+  """Let what waits for the GPU fail, once something is run."""
+  yield
+  torch.cuda.set_sync_debug_mode("default")
+
+
+@every_case
+def test_every_part_is_recorded(graphs, module, settings):
+  train(make_learner(module, settings, DEVICE), ITERATIONS)
+  assert graphs
+  assert all(graph._graph is not None for graph in graphs if graph._called)
+
+
+@every_case
+@pytest.mark.usefixtures("no_waiting")
+def test_an_iteration_waits_for_nothing(module, settings):
+  learner = make_learner(module, settings, DEVICE)
+  train(learner, ITERATIONS)
+  torch.cuda.set_sync_debug_mode("error")
+  learner.collect()
+  learner.update()
+
+
+@every_case
+def test_the_same_seed_gives_the_same_bits(module, settings):
+  one, other = (make_learner(module, settings, DEVICE) for _ in range(2))
+  for first, second in zip(train(one, ITERATIONS), train(other, ITERATIONS), strict=True):
+    torch.testing.assert_close(first, second, rtol=0, atol=0, equal_nan=True)
+  assert all(map(torch.equal, one.network.parameters(), other.network.parameters()))
+
+
+@every_case
+def test_the_cpu_finds_the_same(module, settings):
+  close = CLOSE_BF16 if settings.get("ppo.precision") == "bf16" else CLOSE
+  here, there = (make_learner(module, settings, device) for device in (DEVICE, "cpu"))
+  for found, expected in zip(train(here, 1), train(there, 1), strict=True):
+    torch.testing.assert_close(found.cpu(), expected, rtol=close, atol=close, equal_nan=True)
+  moments = (tensors(dict(learner.observations.state_dict())) for learner in (here, there))
+  for found, expected in zip(*moments, strict=True):
+    torch.testing.assert_close(found.cpu(), expected, rtol=close, atol=close)
