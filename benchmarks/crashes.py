@@ -25,9 +25,10 @@ from gpurobot import checkpoint
 from gpurobot.files import PART
 
 WORDS = ["task=cartpole", "num_envs=64", "threads=1", "checkpoint_seconds=0", "log_every=1"]
+HALF = f"{checkpoint.NAME}{PART}"  # what is left of a checkpoint in the writing
 KILLS = 100
 MORE = 5  # iterations after the last kill
-LIFE = 2.0  # a process lives for so many times the time to its first checkpoint, at most
+LIFE = 2.0  # a process lives for so many times what one that resumes takes to its first checkpoint, at most
 POLL = 0.01  # [s]
 CLOCKED = re.compile(r"time/|(steps_per_)?second|memory/|utilisation|collectives")  # columns of the machine
 FORKS = multiprocessing.get_context("forkserver")  # processes that have torch at once
@@ -53,9 +54,9 @@ def _train(words: list[str], output: Path) -> None:
   sys.exit(train.main(words))
 
 
-def written(folder: Path) -> int:
-  """Return when the checkpoint of a run was written [ns]; 0: never."""
-  return max((path.stat().st_mtime_ns for path in folder.glob(checkpoint.NAME)), default=0)
+def written(folder: Path, name: str = checkpoint.NAME) -> int:
+  """Return when the checkpoint of a run, or another file, was written [ns]; 0: never."""
+  return max((path.stat().st_mtime_ns for path in folder.glob(name)), default=0)
 
 
 def wait_for_checkpoint(folder: Path, runs: Callable[[], bool]) -> None:
@@ -106,20 +107,20 @@ def kill(folder: Path, words: Sequence[str], kills: int) -> dict[str, int]:
   """Kill a training again and again; return how often something special happened."""
   moments = random.Random(kills)
   counts = {"before_the_first_iteration": 0, "while_saving": 0, "unreadable": 0}
-  warm = FORKS.Process(target=int)
-  warm.start()
-  warm.join()
-  began = time.monotonic()
   process = start(folder, words)
+  wait_for_checkpoint(folder, process.is_alive)
+  process.kill()
+  process.join()
+  began, process = time.monotonic(), start(folder, words)
   wait_for_checkpoint(folder, process.is_alive)
   life = LIFE * (time.monotonic() - began)
   for _ in range(kills):
-    before = written(folder)
+    before, half_before = written(folder), written(folder, HALF)
     time.sleep(moments.uniform(0, life))
     process.kill()
     process.join()
     counts["before_the_first_iteration"] += written(folder) == before
-    counts["while_saving"] += (folder / f"{checkpoint.NAME}{PART}").exists()
+    counts["while_saving"] += written(folder, HALF) > half_before
     counts["unreadable"] += unreadable(folder)
     process = start(folder, words)
   wait_for_checkpoint(folder, process.is_alive)
