@@ -31,18 +31,18 @@ def train(argv: list[str], world: distributed.World) -> int:
   seconds = checkpoint.restore(settings, learner)
   world.remember(str(place))
   interrupt, saver = cli.Interrupt(), checkpoint.Saver(settings, learner, place)
-  log = Log(settings, learner, place, seconds)
-  while True:
-    end, due = world.agree(log.finished or interrupt.requested, saver.due)
-    if end or due:
-      log.warn(saver.save(log.seconds))
-    if end:
-      break
-    learner.collect()
-    learner.update()
-    log.step()
-  status = max(world.gather(max(interrupt.status, int(saver.failed))))
-  log.close()
+  with Log(settings, learner, place, seconds) as log:
+    while True:
+      end, due = world.agree(log.finished or interrupt.requested, saver.due)
+      if end or due:
+        log.warn(saver.save(log.seconds))
+      if end:
+        break
+      learner.collect()
+      learner.update()
+      log.step()
+    status = max(world.gather(max(interrupt.status, int(saver.failed))))
+    log.close()
   world.close()
   lock.close()
   return status

@@ -28,7 +28,7 @@ WORDS = ["task=cartpole", "num_envs=64", "threads=1", "checkpoint_seconds=0", "l
 HALF = f"{checkpoint.NAME}{PART}"  # what is left of a checkpoint in the writing
 KILLS = 100
 MORE = 5  # iterations after the last kill
-LIFE = 2.0  # a process lives for so many times what one that resumes takes to its first checkpoint, at most
+LIFE = 4.0  # a process lives for so many times what one that resumes takes to its first iteration, at most
 POLL = 0.01  # [s]
 CLOCKED = re.compile(r"time/|(steps_per_)?second|memory/|utilisation|collectives")  # columns of the machine
 FORKS = multiprocessing.get_context("forkserver")  # processes that have torch at once
@@ -112,14 +112,17 @@ def kill(folder: Path, words: Sequence[str], kills: int) -> dict[str, int]:
   process.kill()
   process.join()
   began, process = time.monotonic(), start(folder, words)
-  wait_for_checkpoint(folder, process.is_alive)
+  for _ in ("at the start", "after an iteration"):
+    wait_for_checkpoint(folder, process.is_alive)
   life = LIFE * (time.monotonic() - began)
+  done = 0  # iterations
   for _ in range(kills):
-    before, half_before = written(folder), written(folder, HALF)
+    half_before = written(folder, HALF)
     time.sleep(moments.uniform(0, life))
     process.kill()
     process.join()
-    counts["before_the_first_iteration"] += written(folder) == before
+    before, done = done, iterations(folder)
+    counts["before_the_first_iteration"] += done == before
     counts["while_saving"] += written(folder, HALF) > half_before
     counts["unreadable"] += unreadable(folder)
     process = start(folder, words)

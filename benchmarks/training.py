@@ -40,11 +40,11 @@ class Trunk(BaseFeaturesExtractor):
     return self.layers(observation)
 
 
-def own_speed(seconds: float) -> float:
+def own_speed(seconds: float, *words: str) -> float:
   """Train Ant for some seconds with `train.py`; return its environment steps/s after the first row."""
   with tempfile.TemporaryDirectory() as folder:
     command = [sys.executable, "train.py", "task=ant", "log_every=5"]
-    command += [f"max_seconds={seconds}", f"run_dir={folder}/run"]
+    command += [f"max_seconds={seconds}", f"run_dir={folder}/run", *words]
     subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     with Path(folder, "run", "metrics.csv").open() as file:
       first, *_, last = ((float(row["steps"]), float(row["seconds"])) for row in csv.DictReader(file))

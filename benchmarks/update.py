@@ -26,7 +26,7 @@ REPEATS = 8
 class Table:
   """Random observations and rewards [num_envs, ...], the same at every step."""
 
-  max_episode_steps = 1000
+  max_episode_steps = least_between_truncations = 1000
   num_actions = ACTIONS
   choices: tuple[int, ...] = ()
   mirror: Mapping[str, tuple[Tensor, Tensor]] | None = None

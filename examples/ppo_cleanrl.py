@@ -76,7 +76,6 @@ class Collector:
     """Return the next HORIZON steps, with advantages (generalised advantage estimation)."""
     steps = [self._step() for _ in range(HORIZON)]
     obs, actions, logp, values, rewards, ended = (torch.stack(column) for column in zip(*steps, strict=True))
-    self.agent.observe(obs.flatten(0, 1))
     value, advantage, advantages = self.agent(self.obs)[1], torch.zeros_like(self.current), []
     for t in reversed(range(HORIZON)):
       goes_on = 1 - ended[t]
@@ -129,7 +128,9 @@ def train(env_id: str, num_envs: int, steps: int, seed: int, device: str = "cpu"
   iterations = max(1, steps // (HORIZON * num_envs))
   for iteration in range(iterations):
     optimizer.param_groups[0]["lr"] = LEARNING_RATE * (1 - iteration / iterations)
-    update(agent, optimizer, collector.collect())
+    rollout = collector.collect()
+    update(agent, optimizer, rollout)
+    agent.observe(rollout.obs.flatten(0, 1))  # not before: the old probabilities are of the old moments
     if iteration % 20 == 0:
       print(f"{(iteration + 1) * HORIZON * num_envs} steps, return {float(collector.returns.mean()):.4g}")
   return float(collector.returns.mean())

@@ -1,5 +1,6 @@
 """Checkpoints: complete `.pt` files, written atomically, readable by `torch.load(weights_only=True)`."""
 
+import errno
 import functools
 import pickle
 import sys
@@ -14,6 +15,7 @@ import torch
 from tensordict import TensorDictBase
 
 from gpurobot.config import Config, ConfigError, assign, defaults, to_dict, without_limits
+from gpurobot.distributed import World
 from gpurobot.files import rewrite
 
 if TYPE_CHECKING:
@@ -49,10 +51,13 @@ def _files(place: str | Path) -> list[Path]:
 
 
 def _suggestion(place: Path) -> str:
-  """Name the newest checkpoint in the nearest folder that exists."""
-  folder = next(parent for parent in place.absolute().parents if parent.is_dir())
-  found = sorted([*folder.glob(f"*/{NAME}"), *folder.glob("*.pt")], key=lambda path: path.stat().st_mtime)
-  return f"; the nearest is '{found[-1]}'" if found else ""
+  """Name the newest checkpoint in the nearest folder that exists, or in the one around it."""
+  whole = place.absolute()
+  for folder in [folder for folder in (whole, *whole.parents) if folder.is_dir()][:2]:
+    found = [*folder.glob(f"*/{NAME}"), *folder.glob("*.pt")]
+    if found:
+      return f"; the nearest is '{max(found, key=lambda path: path.stat().st_mtime)}'"
+  return ""
 
 
 def exists(folder: str | Path) -> bool:
@@ -83,7 +88,10 @@ def _warn(text: str) -> None:
 
 
 def load(path: Path, device: str | torch.device = "cpu") -> dict[str, Any]:
-  """Return the content of one file; raise CheckpointError where it is damaged or no checkpoint."""
+  """Return the content of one file; raise CheckpointError where it is damaged or no checkpoint.
+
+  Raises OSError where the disk fails, and torch.OutOfMemoryError: such a file may be whole.
+  """
   try:
     with path.open("rb") as file:
       damaged = zipfile.ZipFile(file).testzip()  # torch.load compares no checksums
@@ -91,9 +99,14 @@ def load(path: Path, device: str | torch.device = "cpu") -> dict[str, Any]:
         raise zipfile.BadZipFile(f"wrong checksum of {damaged}")
       file.seek(0)
       content = torch.load(file, map_location=device, weights_only=True)
+  except torch.OutOfMemoryError:
+    raise
   except pickle.UnpicklingError as error:
     raise CheckpointError(f"'{path}' holds more than numbers and texts: no checkpoint of gpurobot") from error
   except Exception as error:  # torch raises whatever the pickle and zip readers raise
+    # A damaged table of contents leads to places before the file's start, which are invalid arguments.
+    if isinstance(error, OSError) and error.errno != errno.EINVAL:
+      raise
     reason = " ".join(str(error).split()) or type(error).__name__
     raise DamagedCheckpoint(f"'{path}' is not a readable checkpoint ({reason})") from error
   _check_format(path, content)
@@ -182,6 +195,7 @@ def restore(config: Config, learner: "Learner") -> float:
   if place is None:
     return 0.0
   saved = read(place, learner.env.device)
+  _check_same(place, saved["learner"], learner.world)
   try:
     if config.resume:
       learner.load_state_dict(saved["learner"])
@@ -190,6 +204,15 @@ def restore(config: Config, learner: "Learner") -> float:
   except (KeyError, RuntimeError, ValueError) as error:  # torch tells of shapes in several lines
     raise CheckpointError(f"'{place}' does not fit this training: {' '.join(str(error).split())}") from error
   return 0.0
+
+
+def _check_same(place: str, saved: dict[str, Any], world: World) -> None:
+  """Raise CheckpointError on a rank that has read another checkpoint than the main one: disks may fail."""
+  own, of_main = saved.get("iteration"), world.same(saved.get("iteration"))
+  if own != of_main:
+    raise CheckpointError(
+      f"'{place}': rank {world.rank} has read iteration {own}, rank 0 iteration {of_main}: start again"
+    )
 
 
 class Saver:

@@ -6,8 +6,9 @@ import signal
 import sys
 import textwrap
 import time
+from collections.abc import Callable
 from types import FrameType, ModuleType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import torch
 
@@ -26,10 +27,12 @@ from gpurobot.config import (
 from gpurobot.distributed import World
 
 HELP = ("--help", "-h")
-DEBUG = "debug=true"
 NO_MEMORY = "DefaultCPUAllocator"  # torch has no class of its own for the memory of a CPU
 USAGE = "usage: {program} [key=value ...]\n"
 MOST_INDENT = 36  # of the meanings in the help text [columns]
+
+
+S = TypeVar("S")
 
 
 class Mistakes:
@@ -40,7 +43,7 @@ class Mistakes:
   """
 
   def __init__(self, argv: list[str], world: World) -> None:
-    self.debug, self.world = DEBUG in argv, world
+    self.debug, self.world = "debug=true" in [word.lower() for word in argv], world
 
   def __enter__(self) -> None:
     pass
@@ -81,9 +84,30 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[Config, ModuleType
   config = assign(config, pairs(words, leaves(config)))
   share(config, world.size)
   world.device(config.device)
-  if config.checkpoint:
+  if config.checkpoint and not config.resume:  # a run that is resumed began from it, and needs it no more
     checkpoint.find(config.checkpoint)
   return config, module
+
+
+def start(
+  settings: S,
+  program: str,
+  argv: list[str],
+  run: Callable[[S], None],
+  read: Callable[[S, list[str]], S] | None = None,
+) -> None:
+  """Run a program with its settings and `key=value` words, or print its help.
+
+  `read` returns the settings with the words set, as `assign` does. A mistake in them ends the program with
+  one line on standard error and status 2.
+  """
+  with Mistakes(argv, World()):
+    words = [word for word in argv if word not in HELP]
+    settings = read(settings, words) if read else assign(settings, pairs(words, leaves(settings)))
+    if len(words) < len(argv):
+      print(describe(settings, program))
+    else:
+      run(settings)
 
 
 def describe(config: Any, program: str) -> str:

@@ -20,7 +20,7 @@ import torch
 
 import tasks
 from gpurobot import checkpoint, cli, extras
-from gpurobot.config import ConfigError, Switch, assign, defaults, leaves, option, pairs, to_dict
+from gpurobot.config import ConfigError, Switch, defaults, option, to_dict
 from gpurobot.distributed import World
 from gpurobot.ppo import Learner
 from gpurobot.random import Random
@@ -47,7 +47,10 @@ def versions() -> Iterator[tuple[str, str]]:
   """Yield the versions of what is installed, and which extras are not."""
   yield "python", f"{platform.python_version()} on {platform.platform()}"
   for package in PACKAGES:
-    yield package, importlib.metadata.version(package)
+    try:
+      yield package, importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+      yield package, "not installed"
   for extra, packages in extras.EXTRAS.items():
     missing = [package for package in packages if importlib.util.find_spec(package) is None]
     told = f"without {', '.join(missing)}: pip install 'gpurobot[{extra}]'" if missing else "installed"
@@ -149,16 +152,10 @@ def attempt(name: str, check: Callable[[], str], *, debug: bool) -> bool:
   return True
 
 
-def main(argv: list[str]) -> None:
+def look(settings: Doctor) -> None:
   """Print what is found; status 1 where a check failed."""
   world = World()
-  with cli.Mistakes(argv, world):
-    words = [word for word in argv if word not in cli.HELP]
-    settings = assign(Doctor(), pairs(words, leaves(Doctor())))
-    if len(words) < len(argv):
-      print(cli.describe(settings, "python -m gpurobot.doctor"))
-      return
-    device = world.device(settings.device)
+  device = world.device(settings.device)
   for part in (versions, devices, surroundings):
     for name, fact in part():
       print(f"{name}: {fact}", flush=True)
@@ -170,6 +167,11 @@ def main(argv: list[str]) -> None:
   well = {name: attempt(name, check, debug=settings.debug) for name, check in checks.items()}
   if not all(well.values()):
     raise SystemExit(1)
+
+
+def main(argv: list[str]) -> None:
+  """Look as the words say."""
+  cli.start(Doctor(), "python -m gpurobot.doctor", argv, look)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ class VecEnv(Protocol):
   choices: tuple[int, ...]  # empty where actions are continuous; else how many each action chooses between
   obs_dims: dict[str, int]  # width of each observation group: "policy", and "critic" where it sees more
   max_episode_steps: int
+  least_between_truncations: int  # control steps, in one environment
   # How "policy" and "action" look in a mirror: sign * x[..., index], as (index, sign) [width] each; None
   # where the robot has no plane of symmetry.
   mirror: Mapping[str, tuple[Tensor, Tensor]] | None
@@ -37,7 +38,7 @@ class VecEnv(Protocol):
     final_obs: before the reset; the same as obs where nothing ended.
     reward: float32, the raw weighted sum. reward_terms: its parts by name.
     terminated: bool, the task ended. truncated: bool, the time limit ended it and nothing else; an
-      environment is truncated at most once in any max_episode_steps steps.
+      environment is truncated at most once in any least_between_truncations steps.
     valid: bool, False where the transition was not finite: it has no weight, and its environment was reset.
     metrics: quantities to log, by name (may be empty).
     success: bool, the episode ended with this step and had reached its aim (only where a task has one).

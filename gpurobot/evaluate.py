@@ -32,7 +32,9 @@ class Evaluation(Program):
     Engine.own,
     "own; mujoco: MuJoCo C in float64 on the same model; gymnasium: a gym/* task's unmodified environment",
   )
-  gap: bool = option(False, "evaluate in engine=own too, from the same starts, and say how far off it is")
+  gap: bool = option(
+    False, "evaluate in engine=own too, in MuJoCo C from the same starts, and say how far off it is"
+  )
   num_envs: int | None = option(None, "environments side by side; default: one for each episode", low=1)
   sampled: bool = option(False, "draw actions as in training, in place of the policy's means")
 

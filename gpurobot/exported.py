@@ -21,7 +21,7 @@ KEY = "gpurobot"  # of the facts in a file
 
 def write(deployed: Deployed, facts: Mapping[str, Any], folder: Path) -> None:
   """Write a policy and the facts about it as the files NAMES of a folder."""
-  text = json.dumps(facts, indent=2)
+  text = json.dumps(facts, indent=2, allow_nan=False)
   text = re.sub(r"\[[^\[\]{}\"]*\]", lambda numbers: " ".join(numbers.group().split()), text)  # on one line
   onnx, torchscript, manifest = (folder / name for name in NAMES)
   inputs = tuple(torch.zeros(2, width) for width in deployed.inputs.values())

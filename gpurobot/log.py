@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from rich.console import Console
@@ -203,6 +203,14 @@ class Log:
     self._lines += 1
     self.console.print(" ".join(format(row.get(key, 0), spec) for key, _, spec in COLUMNS), soft_wrap=True)
 
+  def __enter__(self) -> Self:
+    return self
+
+  def __exit__(self, *_: object) -> None:
+    """Give the terminal back, whatever ended the training."""
+    if self.main:
+      self.progress.stop()
+
   def close(self) -> None:
     """Write summary.json and close the files; every rank calls."""
     if self.learner.iteration % self.config.log_every:
@@ -211,10 +219,9 @@ class Log:
       return
     if self._profile and not self._profile.done:
       self.warn([f"profile=true looks at {ITERATIONS} iterations: the run ended before"])
-    self.progress.stop()
-    self.warn(self._recorder.close())
-    self._keep(self._board.close)
     row, seconds = self.last_row, self.seconds
+    self.warn(self._recorder.close())  # it may wait
+    self._keep(self._board.close)
     summary = {
       **{key: getattr(self.config, key) for key in ("task", "seed", "num_envs")},
       "iterations": self.learner.iteration,

@@ -1,6 +1,7 @@
 """What one has to know to run an exported policy: its inputs and outputs, the robot's parts, rates, units."""
 
 import inspect
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,13 +31,21 @@ def describe(config: Config, env: VecEnv, deployed: Deployed) -> dict[str, Any]:
   known |= {"yours": _yours(env, deployed)}
   if not isinstance(env, Task):
     return known
-  known |= {"settings": to_dict(env.config), **_task(env)}
+  known |= {"settings": _finite(to_dict(env.config)), **_task(env)}
   controls = deployed.controls
   known["control"] |= {
     "offset": None if controls is None else controls.offset.tolist(),
     "gain": None if controls is None else controls.gain.tolist(),
   }
   return known
+
+
+def _finite(settings: dict[str, Any]) -> dict[str, Any]:
+  """Return plain settings with null in the place of inf, which JSON does not know: no limit."""
+  return {
+    key: None if isinstance(value, float) and not math.isfinite(value) else value
+    for key, value in settings.items()
+  }
 
 
 def _inputs(deployed: Deployed) -> dict[str, Any]:

@@ -5,8 +5,10 @@ each purpose draws a short stretch of SplitMix64 (Steele, Lea and Flood 2014), b
 own. Only torch integer operations on the device: safe inside a captured graph.
 """
 
+import functools
 import hashlib
 import math
+import struct
 
 import torch
 from torch import Tensor
@@ -34,6 +36,15 @@ def mix(z: Tensor) -> Tensor:
 def _shifted(z: Tensor, bits: int) -> Tensor:
   """Return the words shifted right; torch's shift carries the sign: mask it off."""
   return (z >> bits).bitwise_and_(2 ** (64 - bits) - 1)
+
+
+@functools.cache
+def _below(high: float) -> float:
+  """Return the largest float32 number below one."""
+  (word,) = struct.unpack("<i", struct.pack("<f", high))  # the order of the words is that of the sizes
+  word = word - 1 if high > 0 else word + 1 if high < 0 else 1 - 2**31
+  (number,) = struct.unpack("<f", struct.pack("<i", word))
+  return float(number)
 
 
 def make_key(seed: int, purpose: str) -> int:
@@ -80,7 +91,8 @@ class Random:
   def uniform(self, purpose: str, shape: tuple[int, ...], low: float = 0.0, high: float = 1.0) -> Tensor:
     """Return float32 numbers in [low, high), [num_envs, *shape]."""
     unit = (self.bits(purpose, shape) >> 8).float()  # 24 bits and the sign: exact in float32
-    return unit.mul_((high - low) * 2.0**-24).add_((low + high) / 2)
+    numbers = unit.mul_((high - low) * 2.0**-24).add_((low + high) / 2)
+    return numbers.clamp_(max=_below(high)) if high > low else numbers  # a sum may be rounded to `high`
 
   def normal(self, purpose: str, shape: tuple[int, ...]) -> Tensor:
     """Return float32 standard normal numbers, [num_envs, *shape] (Box and Muller 1958)."""

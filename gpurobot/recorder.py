@@ -15,7 +15,7 @@ if TYPE_CHECKING:
   from gpurobot.ppo import Learner
 
 FOLDER = "videos"  # of a run
-COMMAND = ("nice", "-n", "10", sys.executable, "-m", "gpurobot.record")  # a tenth of a core that is busy
+COMMAND = (sys.executable, "-m", "gpurobot.record")
 LOOK = ("seconds=6", "fps=15", "width=256", "height=192")
 PATIENCE = 60.0  # for the last video when training ends [s]
 
@@ -63,8 +63,9 @@ class Recorder:
           stdout=log,
           stderr=log,
           env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
-          start_new_session=True,  # a Ctrl-C is meant for the training
+          process_group=0,  # a Ctrl-C is meant for the training; Linux weighs sessions, not their processes
         )
+      _step_back(process.pid)
     except OSError as error:
       return [_failure(path, str(error))]
     self._take = Take(process, path, self.learner.steps)
@@ -76,10 +77,13 @@ class Recorder:
     if take is None:
       return []
     log = take.path.with_suffix(".log")
-    if take.process.returncode:
-      return [_failure(take.path, (log.read_text().splitlines() or ["it does not say why"])[-1])]
-    self.board.write_video("policy", take.path.with_suffix(".gif").read_bytes(), take.steps)
-    log.unlink()
+    try:
+      if take.process.returncode:
+        return [_failure(take.path, (log.read_text().splitlines() or ["it does not say why"])[-1])]
+      self.board.write_video("policy", take.path.with_suffix(".gif").read_bytes(), take.steps)
+      log.unlink()
+    except OSError as error:  # TensorBoard's writer raises what once befell it, too
+      return [_failure(take.path, str(error))]
     return []
 
   def close(self) -> list[str]:
@@ -92,6 +96,14 @@ class Recorder:
       self._take.process.kill()
       return [_failure(self._take.path, f"it took more than {PATIENCE:g} s after the end of training")]
     return self._finish()
+
+
+def _step_back(process: int) -> None:
+  """Leave a process the time that no other wants; where the system knows no such, little of it."""
+  if hasattr(os, "SCHED_IDLE"):
+    os.sched_setscheduler(process, os.SCHED_IDLE, os.sched_param(0))
+  else:
+    os.setpriority(os.PRIO_PROCESS, process, 19)
 
 
 def _failure(path: Path, reason: str) -> str:

@@ -17,8 +17,7 @@ from torch import Tensor
 
 import tasks
 from gpurobot import checkpoint, cli, extras
-from gpurobot.config import ConfigError, assign, leaves, option, pairs
-from gpurobot.distributed import World
+from gpurobot.config import ConfigError, option
 from gpurobot.random import Random
 from gpurobot.wreck import FOLDER
 from physics import Model
@@ -138,14 +137,7 @@ def show(settings: Replay) -> None:
 
 def main(argv: list[str]) -> None:
   """Replay as the words say."""
-  with cli.Mistakes(argv, World()):
-    settings = Replay()
-    words = [word for word in argv if word not in cli.HELP]
-    settings = assign(settings, pairs(words, leaves(settings)))
-    if len(words) < len(argv):
-      print(cli.describe(settings, PROGRAM))
-    else:
-      show(settings)
+  cli.start(Replay(), PROGRAM, argv, show)
 
 
 if __name__ == "__main__":

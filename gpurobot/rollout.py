@@ -67,8 +67,8 @@ class Rollout:
     self.states = torch.zeros(
       self.sequences, env.num_envs, network.state_width, dtype=dtype, device=env.device
     )
-    # One environment's time limits are at least max_episode_steps apart: so many can fall into one rollout.
-    slots = -(-horizon // env.max_episode_steps)
+    # So many time limits of one environment can fall into one rollout.
+    slots = -(-horizon // env.least_between_truncations)
     # Of the time limits of this rollout in their order: the final observations, raw, and the network's state
     # before them. What no time limit wrote is never used.
     self.final_obs: dict[str, Tensor] = {
@@ -106,7 +106,7 @@ class Rollout:
     step. final [slots, num_envs]: of the kept final observations.
     """
     terminated, truncated = self.samples["terminated"], self.samples["truncated"]
-    slot = (truncated.cumsum(0) - 1).clamp(min=0)
+    slot = (truncated.cumsum(0) - 1).clamp(0, len(final) - 1)
     next_value = torch.cat([value[1:], last.unsqueeze(0)])
     next_value = torch.where(truncated, final.gather(0, slot), next_value).masked_fill(terminated, 0)
     done = terminated | truncated

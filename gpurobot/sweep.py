@@ -26,6 +26,7 @@ import tasks
 from gpurobot import checkpoint, cli
 from gpurobot.config import LIMITS, Config, ConfigError, assign, leaves, option, pairs, to_dict
 from gpurobot.distributed import World
+from gpurobot.rows import read
 
 PROGRAM = Path(__file__).resolve().parents[1] / "train.py"
 OUTPUT = "output.txt"  # what a run printed, in its folder
@@ -91,10 +92,8 @@ class Run:
     """Return the seconds of training until the mean return first came to a level; None if it never did."""
     if level is None:
       return None
-    with (self.folder / "metrics.csv").open(newline="") as file:
-      return next(
-        (float(row["seconds"]) for row in csv.DictReader(file) if float(row["return"]) >= level), None
-      )
+    rows = read(self.folder / "metrics.csv")
+    return next((float(row["seconds"]) for row in rows if float(row["return"]) >= level), None)
 
 
 def alternatives(text: str) -> list[str]:
@@ -249,12 +248,16 @@ def report(rows: list[dict[str, Any]], folder: Path, console: Console) -> None:
 
 
 def main(argv: list[str]) -> None:
-  """Run what is not finished yet, then compare all; status 1 where a run failed."""
+  """Sweep as the words say, or print help."""
   if set(cli.HELP) & set(argv):
     print(cli.describe(Sweep(), "python -m gpurobot.sweep") + HELP)
     return
   with cli.Mistakes(argv, World()):
-    settings, runs = plan(argv)
+    compete(*plan(argv))
+
+
+def compete(settings: Sweep, runs: list[Run]) -> None:
+  """Run what is not finished yet, then compare all; status 1 where a run failed."""
   console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160)
   pending = [run for run in runs if not run.is_finished()]
 

@@ -9,7 +9,7 @@ import torch
 
 import tasks
 from gpurobot import checkpoint, cli
-from gpurobot.config import Config, ConfigError, assign, leaves, option, pairs
+from gpurobot.config import Config, ConfigError, assign, leaves, option, pairs, to_dict
 from gpurobot.distributed import World
 from gpurobot.env import VecEnv
 from gpurobot.gymnasium_env import GymnasiumEnv
@@ -50,16 +50,8 @@ P = typing.TypeVar("P", bound=Program)
 
 
 def start(settings: P, name: str, argv: list[str], run: Callable[[P], None]) -> None:
-  """Run a program called `name` with its settings and `key=value` words, or print its help.
-
-  A mistake in them ends it with one line on standard error and status 2.
-  """
-  with cli.Mistakes(argv, World()):
-    settings = parse(settings, [word for word in argv if word not in cli.HELP])
-    if set(cli.HELP) & set(argv):
-      print(cli.describe(settings, name))
-    else:
-      run(settings)
+  """Run a program called `name` with its settings and `key=value` words, the task's own among them."""
+  cli.start(settings, name, argv, run, parse)
 
 
 def parse(settings: P, words: list[str]) -> P:
@@ -110,13 +102,23 @@ def _check_fit(place: str | None, learner: dict[str, typing.Any], env: VecEnv) -
       )
 
 
+def _changed(config: Config) -> list[str]:
+  """Return the task's settings that are not its defaults, as words."""
+  now, default = (to_dict(env) for env in (config.env, tasks.load(config.task).Config()))
+  return [f"env.{key}={value}" for key, value in now.items() if value != default[key]]
+
+
 def _make_env(
   config: Config, num_envs: int, seed: int, device: torch.device, engine: Engine
 ) -> VecEnv | GymnasiumEnv:
   if engine is Engine.gymnasium:
+    changed = _changed(config)
+    if changed:
+      raise ConfigError(f"engine=gymnasium has the task as it comes, not {' '.join(changed)}")
     return GymnasiumEnv(config.task, num_envs, seed)
   kind, simulation = tasks.load(config.task).Task, None
   if engine is Engine.mujoco:
+    device = torch.device("cpu")  # where MuJoCo C is; the policy is where its environments are
     simulation = MujocoSimulation(kind.make_model(config.env), num_envs, kind.outputs)
   random = Random(seed, num_envs, 0, device)
   env: VecEnv = kind(config.env, num_envs, device, random=random, training=False, simulation=simulation)

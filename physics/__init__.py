@@ -1,6 +1,6 @@
 """The engine: MuJoCo's physics, traced per model into one fused Warp kernel for thousands of environments."""
 
-from physics.layout import DEFAULT_OUTPUTS
+from physics.layout import DEFAULT_OUTPUTS, default_outputs
 from physics.load import load_model
 from physics.model import Model
 from physics.raycaster import Frame, RayCaster
@@ -15,6 +15,7 @@ __all__ = [
   "RayCaster",
   "Simulation",
   "UnsupportedModel",
+  "default_outputs",
   "load_model",
   "visible_geoms",
 ]

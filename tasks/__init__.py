@@ -27,6 +27,7 @@ _SHARED = {  # what tasks are built from
   "names",
   "observation",
   "osc",
+  "passage",
   "quat",
   "random",
   "randomize",
@@ -34,6 +35,7 @@ _SHARED = {  # what tasks are built from
   "reward",
   "runner",
   "terrain",
+  "shapes",
   "trail",
   "walk",
 }

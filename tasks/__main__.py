@@ -1,9 +1,9 @@
 """Look at tasks, and start new ones.
 
 `python -m tasks`                          names all tasks;
-`python -m tasks describe=ant [env.x=...]` prints actions, observations, rewards and settings by name;
+`python -m tasks describe=ant [env.x=...]` prints actions, observations and rewards by name;
 `python -m tasks new=my_task from=ant`     writes my_task.py, a copy to change, which trains as it is;
-`debug=true` behind any of them            shows where in the program a mistake was found.
+`debug=true` after any of them            shows where in the program a mistake was found.
 """
 
 import sys
@@ -69,7 +69,7 @@ def _observations(task: Task, group: str) -> str:
 def _rewards(task: Task) -> str:
   settings = leaves(task.config)
   rows = [
-    (f"{weight:g}", name, settings[f"reward_{name}"].metadata["help"])
+    (f"{weight:g}", name, settings[f"reward_{name}"].metadata.get("help", ""))
     for name, weight in task.reward_weights.items()
   ]
   return table("rewards: their weights and what these are for", rows)

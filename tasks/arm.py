@@ -110,7 +110,7 @@ class Task(base.Task):
       return
     for _ in range(self.config.substeps // self.config.osc_substeps):
       self.sim.ctrl[:, self.drives] = self.torques().T
-      self.sim.step(self.config.osc_substeps)
+      self.advance(self.config.osc_substeps)
 
   def torques(self) -> Tensor:
     """Return torques [7, N] that pull the grasp point where the action says, and joints towards home."""

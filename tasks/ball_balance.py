@@ -14,6 +14,7 @@ from torch import Tensor
 
 from tasks import base
 from tasks.base import option
+from tasks.quat import POLAR
 
 TRAIN: dict[str, object] = {"num_envs": 512, "max_steps": 3_000_000}
 PPO: dict[str, object] = {
@@ -119,10 +120,10 @@ class Task(base.Task):
 
   def symmetry(self) -> Mapping[str, base.Reflection]:
     """Exchange the legs at the left and the right."""
-    legs, true = ([0, 2, 1], [1, 1, 1]), [1, -1, 1]
+    legs = ([0, 2, 1], [1, 1, 1])
     return {
       **dict.fromkeys(("angles", "speeds", "targets", "action"), legs),
-      **dict.fromkeys(("ball", "ball_velocity"), true),
+      **dict.fromkeys(("ball", "ball_velocity"), POLAR),
     }
 
   def motion(self) -> tuple[Tensor, Tensor]:

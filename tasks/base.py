@@ -18,8 +18,10 @@ from tasks.control import control_range
 from tasks.event import Event
 from tasks.names import Names, nearest
 from tasks.observation import Observations, Reflection
+from tasks.passage import Passage
 from tasks.random import Random
 from tasks.reward import weigh
+from tasks.shapes import like
 from tasks.trail import Trail
 
 __all__ = ["ASSETS", "Config", "Random", "Reflection", "Task", "option"]  # what task files use
@@ -75,20 +77,19 @@ class Task(Names):
     self.sim: Any = simulation or physics.Simulation(
       self.make_model(config), num_envs, device, threads, self.outputs, self.moving_capacity
     )
-    self.model = self.sim.model
+    self.model, self._passage = self.sim.model, Passage(self.sim, self.outputs)
     self.num_actions = rehearsal.count_actions(self.action_names())
-    self.max_episode_steps = config.episode_steps
+    self.max_episode_steps = self.least_between_truncations = config.episode_steps
     self.dt: float = config.substeps * self.model.timestep  # control step [s]
     self.begin_part: Callable[[str], None] = lambda _part: None  # what time goes to from now on
-    self._made: list[Tensor] = []
-    self._made_to_last: list[Tensor] = []
+    self._made, self._made_to_last = list[Tensor](), list[Tensor]()
     self.events: dict[str, Event] = {}
     kind = torch.int64 if self.choices else torch.float32
     self.action = self.buffer(self.num_actions, dtype=kind)  # of the present step: in [-1, 1], or choices
     self.episode_steps = self.buffer(dtype=torch.int64)  # control steps since the episode's start
     self._overflow, self._nonfinite = torch.zeros(2, dtype=torch.int64, device=self.device).unbind()
     self._rehearsed = simulation is not None  # what is handed in is stepped by its owner alone
-    keep = config.keep_states if training else 0
+    keep = training and config.keep_states
     self._trail = Trail(self.sim, num_envs, keep) if keep else None
     self._set_up()
 
@@ -129,7 +130,7 @@ class Task(Names):
 
   def simulate(self) -> None:
     """Let the control step's time pass: by default under constant controls."""
-    self.sim.step(self.config.substeps)
+    self.advance(self.config.substeps)
 
   def update(self) -> None:
     """Advance the task's buffers, once per step after the physics."""
@@ -161,7 +162,7 @@ class Task(Names):
     """
     return {}
 
-  # ---- what setup uses ----
+  # ---- what setup and simulate use ----
 
   def buffer(self, *shape: int, dtype: torch.dtype = torch.float32, lasting: bool = False) -> Tensor:
     """Return zeros [num_envs, *shape], to be kept as an attribute and written in place.
@@ -206,6 +207,10 @@ class Task(Names):
     """Return numbers as a float32 tensor on the device."""
     return torch.tensor(np.asarray(values), dtype=torch.float32, device=self.device)
 
+  def advance(self, substeps: int, ctrl: Tensor | None = None) -> None:
+    """Take time steps under `ctrl` [num_envs, substeps, nu], or `sim.ctrl`; several calls make one step."""
+    self._passage.advance(substeps, ctrl)
+
   # ---- what a trainer uses ----
 
   @blaming
@@ -233,6 +238,7 @@ class Task(Names):
     self.action.copy_(action if self.choices else action.clamp(-1.0, 1.0))
     self.control()
     self.begin_part("physics")
+    self._passage.begin()
     self.simulate()
     self.begin_part("task")
     self.episode_steps += 1
@@ -247,7 +253,7 @@ class Task(Names):
     valid = self._finite(reward, final_obs)
     terminated = terminated & valid
     truncated = (self.episode_steps >= self.max_episode_steps) & ~terminated & valid
-    self._overflow += self.sim.overflow.sum()
+    self._overflow += self._passage.dropped()
     self._nonfinite += (~valid).sum()
     ended = terminated | truncated
     if self._trail:
@@ -319,7 +325,8 @@ class Task(Names):
   def _memory(self) -> dict[str, Tensor]:
     """Return all that is remembered from step to step outside of the simulation's state, by name."""
     events = {f"left until {name}": event.left for name, event in self.events.items()}
-    derived = {f"derived {name}": getattr(self.sim, name) for name in self.outputs or ()}  # control may read
+    outputs = physics.default_outputs(self.model) if self.outputs is None else self.outputs
+    derived = {f"derived {name}": getattr(self.sim, name) for name in outputs}  # control may read them
     return {**self._buffers, **events, **derived, **self.observations.memory}
 
   def _advance(self) -> None:
@@ -354,7 +361,7 @@ class Task(Names):
     rehearsal.check_views("self", self, self._buffers)
     for name, buffer in self._buffers.items():
       if name not in starts and name not in self._lasting:
-        buffer.masked_fill_(_like(ended, buffer), 0)
+        buffer.masked_fill_(like(ended, buffer), 0)
     for name, start in starts.items():
       self._targets[name].copy_(start)
     for event in self.events.values():
@@ -377,7 +384,7 @@ class Task(Names):
       raise TaskError(f"{source}() names '{name}', {nearest(name, self._targets)}")
     target = self._targets[name]
     rehearsal.check_tensor(f"{source}() '{name}'", candidate, target)
-    return torch.where(_like(where, target), candidate.to(target.dtype), target)
+    return torch.where(like(where, target), candidate.to(target.dtype), target)
 
   @functools.cached_property
   def _control_range(self) -> Tensor:
@@ -390,8 +397,3 @@ class Task(Names):
     if len({*map(id, named.values())}) < len(made):
       raise TaskError("a buffer has no name: write self.<name> = self.buffer(...), and no part or list of it")
     return named
-
-
-def _like(mask: Tensor, tensor: Tensor) -> Tensor:
-  """Return a mask [num_envs] that broadcasts to a tensor [num_envs, ...]."""
-  return mask.view(-1, *[1] * (tensor.ndim - 1))

@@ -29,7 +29,6 @@ PPO: dict[str, object] = {
 class Config(arm.Config):
   """Settings of cube lift."""
 
-  episode_steps: int = option(100, "control steps until the time limit", low=1)
   control: arm.Control = option(arm.Control.osc, "what actions move: the joints' targets, the grasp point")
   cube_side: float = option(0.15, "largest distance of the cube's start to the side", "m", low=0)
   cube_ahead: float = option(0.1, "largest distance of the cube's start before or behind home", "m", low=0)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from tasks import base, quat, runner
 from tasks.base import option
+from tasks.quat import AXIAL, POLAR
 from tasks.walk import Walk
 
 LIMBS = ("left_hand", "right_hand", "left_ankle", "right_ankle")
@@ -171,11 +172,11 @@ class Task(base.Task):
     joints = runner.exchange(self.joints, turning=("abdomen_z", "abdomen_x"))
     return {
       "clock": [-1, -1],
-      "root": runner.TRUE,
-      "ahead": runner.TRUE,
-      "up": runner.TRUE,
-      "velocity": runner.TRUE,
-      "angular_velocity": runner.AXIAL,
+      "root": POLAR,
+      "ahead": POLAR,
+      "up": POLAR,
+      "velocity": POLAR,
+      "angular_velocity": AXIAL,
       "angles": joints,
       "speeds": joints,
       "action": joints,

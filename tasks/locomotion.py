@@ -14,6 +14,7 @@ from torch import Tensor
 from tasks import actuator, base, quat, randomize
 from tasks.base import option
 from tasks.command import VelocityCommands
+from tasks.quat import AXIAL, POLAR
 
 TOUCHING = 1.0  # force from which a foot stands and a body collides [N]
 
@@ -134,7 +135,8 @@ class Task(base.Task):
     self.every(config.command_seconds / 2, config.command_seconds, self.new_command)
     if self.training:
       self.every(config.push_seconds / 2, config.push_seconds, self.push)
-    if config.action_delay + config.action_delay_spread > self.dt:
+    self.delay_spread = config.action_delay_spread if self.training else 0.0  # [s]
+    if config.action_delay + self.delay_spread > self.dt:
       raise ValueError(f"env.action_delay + env.action_delay_spread: at most a control step, {self.dt:g} s")
     self.build()
 
@@ -156,8 +158,7 @@ class Task(base.Task):
     qpos, qvel = self.home.expand(self.num_envs, -1).clone(), torch.zeros_like(self.sim.qvel)
     qpos[:, self.angles] += config.start_angle * random[:, 7:]
     qvel[:, :6] = config.start_velocity * random[:, 1:7]
-    spread = config.action_delay_spread if self.training else 0.0
-    delay = config.action_delay + spread * random[:, 0]
+    delay = config.action_delay + self.delay_spread * random[:, 0]
     settled = torch.full_like(delay, config.settling_seconds)  # errors count from the first step
     return {
       "qpos": qpos,
@@ -188,12 +189,12 @@ class Task(base.Task):
     """Let the control step's time pass; the motors keep the old targets until the action has reached them."""
     targets = self.targets()
     if not self.config.actuator_network:
-      self.sim.step(self.config.substeps, targets)
+      self.advance(self.config.substeps, targets)
       return
     for target in targets.unbind(1):
       self.network.remember(self.past, target - self.sim.qpos[:, self.angles], self.sim.qvel[:, self.speeds])
       self.sim.ctrl.copy_(self.network.torques(self.past))
-      self.sim.step(1)
+      self.advance(1)
 
   def targets(self) -> Tensor:
     """Return joint angles for the motors in each physics step [num_envs, substeps, nu] [rad]."""
@@ -236,8 +237,8 @@ class Task(base.Task):
 
   def terminated(self) -> Tensor:
     """Fail when the robot lies on its trunk or leans too far."""
-    upright = 1 - 2 * self.sim.qpos[:, 4:6].square().sum(1)  # cosine of the tilt
-    return (self.force(self.chest).amax(1) > TOUCHING) | (upright < self.config.fall_tilt)
+    tilted = quat.upright(self.sim.qpos[:, 3:7]) < self.config.fall_tilt
+    return (self.force(self.chest).amax(1) > TOUCHING) | tilted
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Show what a robot measures and is told, and the critic what it cannot measure."""
@@ -266,8 +267,7 @@ class Task(base.Task):
 
   def symmetry(self) -> Mapping[str, base.Reflection]:
     """Exchange the limbs at the left and the right."""
-    true, axial = [1, -1, 1], [-1, 1, -1]  # a velocity or direction; an angular velocity
-    signs = {"velocity": true, "angular_velocity": axial, "gravity": true, "command": [1, -1, -1]}
+    signs = {"velocity": POLAR, "angular_velocity": AXIAL, "gravity": POLAR, "command": [1, -1, -1]}
     return signs | dict.fromkeys(("angles", "speeds", "action"), self.mirrored)
 
   # ---- what the robot does ----

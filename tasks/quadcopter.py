@@ -14,6 +14,7 @@ from torch.nn.functional import normalize
 
 from tasks import base, quat
 from tasks.base import option
+from tasks.quat import AXIAL, POLAR
 
 TRAIN: dict[str, object] = {"num_envs": 512, "max_steps": 3_000_000}
 PPO: dict[str, object] = {
@@ -137,12 +138,11 @@ class Task(base.Task):
 
   def symmetry(self) -> Mapping[str, base.Reflection]:
     """Exchange the rotors at the left and the right; they turn in opposite directions."""
-    true, axial = [1, -1, 1], [-1, 1, -1]  # a velocity or offset; an angular velocity
     return {
-      "target": true,
-      "up": true,
-      "velocity": true,
-      "angular_velocity": axial,
+      "target": POLAR,
+      "up": POLAR,
+      "velocity": POLAR,
+      "angular_velocity": AXIAL,
       "action": ([3, 2, 1, 0], [1, 1, 1, 1]),
     }
 

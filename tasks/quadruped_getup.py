@@ -153,8 +153,7 @@ class Task(base.Task):
 
   def up(self) -> Tensor:
     """Return the cosine of the trunk's tilt [num_envs]."""
-    x, y = self.sim.qpos[:, 4:6].unbind(1)
-    return 1 - 2 * (x * x + y * y)
+    return quat.upright(self.sim.qpos[:, 3:7])
 
   def bend(self) -> Tensor:
     """Return the joints' angles from home [num_envs, 12] [rad]."""

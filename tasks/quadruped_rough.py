@@ -21,6 +21,7 @@ from tasks.terrain import KINDS, Terrain
 TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 100_000_000}
 PPO: dict[str, object] = {"hidden": [128, 64, 32], "horizon": 24, "epochs": 3, "log_std_init": -1.2}
 
+FASTEST = 4.0  # that robots are taken to be [m/s]
 RAY_START = 1.0  # height above the trunk from which rays look down [m]
 
 
@@ -70,6 +71,8 @@ class Task(quadruped.Task):
     self.heading = self.buffer()  # to walk at, about the vertical [rad]
     self.asked = self.buffer()  # distance that was commanded in this episode [m]
     super().setup()
+    steps = (self.reach - config.start_offset) / FASTEST / self.dt  # from the start to the tile's edge
+    self.least_between_truncations = max(1, min(self.max_episode_steps, int(steps)))
     self.columns, self.rows = (
       1 + round(side / config.scan_spacing) for side in (config.scan_length, config.scan_width)
     )
@@ -106,11 +109,11 @@ class Task(quadruped.Task):
     if not self.training:
       return drawn
     walked = torch.hypot(*(self.sim.qpos[:, :2] - self.origin[:, :2]).unbind(1))
-    left = self.left()
-    level = self.level + left.long() - (~left & (walked < self.asked / 2)).long()
+    has_left = self.has_left()
+    level = self.level + has_left.long() - (~has_left & (walked < self.asked / 2)).long()
     return torch.where(level < levels, level.clamp(min=0), drawn)
 
-  def left(self) -> Tensor:
+  def has_left(self) -> Tensor:
     """Return which robots are beyond the edges of their tiles [num_envs] bool."""
     return (self.sim.qpos[:, :2] - self.origin[:, :2]).abs().amax(1) > self.reach
 
@@ -143,11 +146,11 @@ class Task(quadruped.Task):
     self.command.copy_(self.turned(self.command, self.heading - self.yaw()))
     self.asked += self.dt * torch.hypot(*self.command[:, :2].unbind(1))
     super().update()
-    self.episode_steps.masked_fill_(self.left(), self.max_episode_steps)
+    self.episode_steps.masked_fill_(self.has_left(), self.max_episode_steps)
 
   def success(self) -> Tensor:
     """Succeed by leaving the tile."""
-    return self.left()
+    return self.has_left()
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Show the ground as well: how deep it is below the trunk, compared with flat ground, within a metre."""

@@ -3,6 +3,10 @@
 import torch
 from torch import Tensor
 
+# Signs of a vector in a mirror that exchanges left and right: a velocity, force or direction; an angular
+# velocity or torque.
+POLAR, AXIAL = [1, -1, 1], [-1, 1, -1]
+
 
 def to_matrix(q: Tensor) -> Tensor:
   """Return rotations [..., 3, 3] of unit quaternions `q` [..., 4]; column j is body axis j in the world."""
@@ -24,6 +28,11 @@ def to_matrix(q: Tensor) -> Tensor:
   ]
   # Stacked along the first dimension: each entry stays contiguous over the environments, as the state is.
   return torch.stack(entries).movedim(0, -1).unflatten(-1, (3, 3))
+
+
+def upright(q: Tensor) -> Tensor:
+  """Return the cosine of the angle [...] between the body's z axis and the world's."""
+  return 1 - 2 * q[..., 1:3].square().sum(-1)
 
 
 def to_body(rotation: Tensor, vector: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from tasks.base import Task
 from tasks.names import nearest
+from tasks.shapes import like
 
 Index = slice | Tensor | int
 ALL = slice(None)
@@ -31,7 +32,7 @@ class Effect:
     """Change the field in place by numbers [num_envs] or of the part's own shape."""
     field, where = fields[self.field], (ALL, *self.index)
     part = field[where]
-    field[where] = self.act(part, drawn.reshape(-1, *[1] * (part.ndim - 1)) if drawn.ndim == 1 else drawn)
+    field[where] = self.act(part, like(drawn, part) if drawn.ndim == 1 else drawn)
 
 
 @dataclass(frozen=True)

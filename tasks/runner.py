@@ -14,8 +14,7 @@ from torch import Tensor
 
 from tasks import base, quat, reward
 from tasks.base import option
-
-TRUE, AXIAL = [1, -1, 1], [-1, 1, -1]  # in a mirror: a velocity or force; an angular velocity or torque
+from tasks.quat import AXIAL, POLAR
 
 
 @dataclass
@@ -141,11 +140,11 @@ class Task(base.Task):
     signs = {"height": [1], "yaw": [-1], "roll": [-1], "bearing": [-1], "up": [1], "heading": [1]}
     return {
       **signs,
-      "velocity": TRUE,
+      "velocity": POLAR,
       "angular_velocity": AXIAL,
       "angles": joints,
       "speeds": joints,
-      "feet": (feet, (AXIAL + TRUE) * len(self.feet)),
+      "feet": (feet, (AXIAL + POLAR) * len(self.feet)),
       "action": joints,
     }
 

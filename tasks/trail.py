@@ -6,6 +6,8 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
+from tasks.shapes import like
+
 MOST = 8  # environments that are looked at in one go: where thousands diverge, a few tell why
 
 
@@ -38,7 +40,7 @@ class Trail:
     diverged = torch.gt(self._follows, valid)
     torch.where(diverged, self._place, self._last, out=self._last)
     for name, kept in self._kept.items():
-      torch.where(diverged.view(-1, *[1] * (kept.ndim - 1)), self._varied[name], kept, out=kept)
+      torch.where(like(diverged, kept), self._varied[name], kept, out=kept)
     self._follows &= valid
     self._count.masked_fill_(ended & self._follows, 0)
     self._place.add_(self._num_envs).remainder_(self._length * self._num_envs)

@@ -1,6 +1,7 @@
 """What every adapter begins with: environments of a task by its name, which any seed starts anew."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import tasks
 from gpurobot.config import assign
 from gpurobot.distributed import World
 from gpurobot.random import Random
+from tasks.base import Task
 
 
 class Environments:
@@ -29,9 +31,8 @@ class Environments:
     module = tasks.load(task)
     config = assign(module.Config(), settings)
     self.num_envs, self.device = num_envs, World().device(str(device))
-    self._random = Random(0, num_envs, 0, self.device)
-    self.task: Any = module.Task(config, num_envs, self.device, random=self._random, training=training)
-    self._new = self.task.state_dict()
+    self._build = partial(module.Task, config, num_envs, self.device, training=training)
+    self._make(0)
     self.started = False  # whether `reset` has been called
     self.observation_space = spaces.Box(-np.inf, np.inf, (self.task.obs_dims["policy"],), np.float32)
     self.action_space: spaces.Space[Any] = spaces.Box(-1.0, 1.0, (self.task.num_actions,), np.float32)
@@ -46,10 +47,16 @@ class Environments:
     """
     if seed is not None:
       self.task.load_state_dict(self._new)
-      self._random.reseed(seed)
+    if seed not in (None, self._seed):
+      self._make(seed, **({"simulation": self.task.sim} if isinstance(self.task, Task) else {}))
     self.started = True
     groups: TensorDict = self.task.reset()
     return groups
+
+  def _make(self, seed: int, **options: Any) -> None:
+    """Make the task with a seed: some of what differs between environments is drawn then, once."""
+    self.task: Any = self._build(random=Random(seed, self.num_envs, 0, self.device), **options)
+    self._seed, self._new = seed, self.task.state_dict()
 
   def step(self, action: Tensor) -> TensorDict:
     """Step as `VecEnv.step` says, and add `ended` [num_envs] bool: where an episode ended with this step.

@@ -44,23 +44,24 @@ class Browser:
     self._plot = Plot(self.server, player, tabs.add_tab("Plot"))
     with tabs.add_tab("Show"):
       self.scene.create_overlay_gui()
+    self.server.on_client_connect(self._greet)  # last: who is there already is greeted at once
 
   def _make_scene(self) -> None:
-    """Put the robots and their world on the page, and every visitor's camera before them."""
+    """Put the robots and their world on the page."""
     stage = self.stage
     self.scene = mjviser.ViserMujocoScene(self.server, stage.model, self.player.task.num_envs)
     self.scene._tracked_body_id = stage.robot.body  # else the first body that moves
     stage.show(0)
-    camera = view(stage)
+
+  def _greet(self, client: viser.ClientHandle) -> None:
+    """Put a visitor's camera before the robot."""
+    camera = view(self.stage)
     turn, rise = math.radians(camera.azimuth), math.radians(camera.elevation)
     ahead = np.array([math.cos(rise) * math.cos(turn), math.cos(rise) * math.sin(turn), math.sin(rise)])
-
-    @self.server.on_client_connect
-    def _(client: viser.ClientHandle) -> None:
-      target = self._place() if stage.robot.free else camera.lookat
-      target = target - self._place() * self._follow.value
-      client.camera.position = target - camera.distance * ahead
-      client.camera.look_at = target
+    target = self._place() if self.stage.robot.free else camera.lookat
+    target = target - self._place() * self._follow.value
+    client.camera.position = target - camera.distance * ahead
+    client.camera.look_at = target
 
   def _place(self) -> np.ndarray:
     """Return where the robot is; while it is followed, this is the origin of the page."""

@@ -1,5 +1,6 @@
 """Moving pictures in files: .mp4 for players, .gif and .webp for pages."""
 
+import itertools
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -11,6 +12,8 @@ from gpurobot.config import ConfigError, nearest
 from gpurobot.viewer.offscreen import Picture
 
 SUFFIXES = (".mp4", ".gif", ".webp")
+GIF_TICK = 10  # in which a GIF counts time [ms]
+GIF_RATE = 50  # browsers show pictures of less than two ticks slowly
 
 
 class Film:
@@ -21,8 +24,13 @@ class Film:
     if path.suffix not in SUFFIXES:
       near = nearest(path.suffix, SUFFIXES)
       raise ConfigError(f"video={path} is none of {', '.join(SUFFIXES)}; the nearest is '{near}'")
-    path.parent.mkdir(parents=True, exist_ok=True)
     self.path, self.rate = path, rate
+    self._is_gif = path.suffix == ".gif"
+    if self._is_gif and rate > GIF_RATE:
+      raise ConfigError(
+        f"a .gif shows at most {GIF_RATE} pictures/s, not fps={rate:g}: write a .webp or .mp4"
+      )
+    path.parent.mkdir(parents=True, exist_ok=True)
     self._pictures: list[Image.Image] = []  # Pillow writes them together
     self._stream: Any = None
     if path.suffix == ".mp4":
@@ -50,6 +58,7 @@ class Film:
 
   def _write_together(self) -> None:
     first, *rest = self._pictures
-    options = {"quality": 60, "method": 4} if self.path.suffix == ".webp" else {"optimize": True}
-    duration = round(1000 / self.rate)  # of a picture [ms]
-    first.save(self.path, save_all=True, append_images=rest, duration=duration, loop=0, **options)
+    options, tick = ({"optimize": True}, GIF_TICK) if self._is_gif else ({"quality": 60, "method": 4}, 1)
+    ends = [round(1000 * count / self.rate / tick) * tick for count in range(len(self._pictures) + 1)]
+    durations = [end - start for start, end in itertools.pairwise(ends)]
+    first.save(self.path, save_all=True, append_images=rest, duration=durations, loop=0, **options)

@@ -73,6 +73,7 @@ class Canvas:
 
   def draw(self, data: mujoco.MjData, camera: mujoco.MjvCamera) -> Picture:
     """Return what a camera sees."""
+    self._context.make_current()  # another canvas may have been
     everything = mujoco.mjtCatBit.mjCAT_ALL
     mujoco.mjv_updateScene(self._model, data, self._option, None, camera, everything, self._scene)
     mujoco.mjr_render(self._area, self._scene, self._resources)
@@ -82,6 +83,7 @@ class Canvas:
 
   def close(self) -> None:
     """Give the context back."""
+    self._context.make_current()
     self._resources.free()
     self._context.free()
 

@@ -1,4 +1,5 @@
 import dataclasses
+import errno
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ from gpurobot import checkpoint
 from gpurobot.checkpoint import CheckpointError
 from gpurobot.config import defaults as config_of
 from gpurobot.config import to_dict
+from gpurobot.distributed import World
 from gpurobot.files import PART
 from tests.gpurobot import toy
 
@@ -130,3 +132,33 @@ def test_a_restarted_run_resumes_its_checkpoint_if_it_has_one(tmp_path):
   assert checkpoint.words(str(tmp_path)) == [f"run_dir={tmp_path}"]
   checkpoint.write(tmp_path, {})
   assert checkpoint.words(str(tmp_path)) == [f"resume={tmp_path}"]
+
+
+def test_a_folder_of_runs_names_the_newest_of_them(tmp_path):
+  checkpoint.write(tmp_path / "ant" / "first", {})
+  with pytest.raises(CheckpointError, match=r"the nearest is '.*ant/first/checkpoint.pt'$"):
+    checkpoint.find(tmp_path / "ant")
+  (tmp_path / "hopper").mkdir()
+  checkpoint.save(tmp_path / "policy.pt", {})
+  with pytest.raises(CheckpointError, match=r"the nearest is '.*policy.pt'$"):
+    checkpoint.find(tmp_path / "hopper")
+
+
+def test_a_disk_that_fails_is_not_taken_for_a_damaged_file(tmp_path, monkeypatch):
+  checkpoint.write(tmp_path, {})
+  checkpoint.write(tmp_path, {})
+
+  def fail(*_, **__):
+    raise OSError(errno.EIO, "input/output error")
+
+  monkeypatch.setattr(checkpoint.torch, "load", fail)
+  with pytest.raises(OSError, match="input/output error"):
+    checkpoint.read(tmp_path)
+
+
+def test_ranks_that_read_other_checkpoints_do_not_go_on(monkeypatch):
+  world = World()
+  checkpoint._check_same("run", {"iteration": 3}, world)
+  monkeypatch.setattr(world, "same", lambda _: 4)
+  with pytest.raises(CheckpointError, match="rank 0 has read iteration 3, rank 0 iteration 4"):
+    checkpoint._check_same("run", {"iteration": 3}, world)

@@ -1,4 +1,5 @@
 import re
+import shutil
 import signal
 import time
 
@@ -6,6 +7,7 @@ import pytest
 import torch
 
 import tasks
+import train
 from gpurobot import cli
 from gpurobot.config import Config, ConfigError
 from gpurobot.distributed import World
@@ -79,9 +81,10 @@ def test_an_interrupt_is_no_mistake_of_the_program():
     raise KeyboardInterrupt
 
 
-def test_debug_shows_where_a_mistake_was_found():
-  with pytest.raises(ConfigError, match="nearest is 'num_envs'"), cli.Mistakes(["debug=true"], World()):
-    cli.parse([TOY, "debug=true", "num_env=1"], tasks.load, World())
+@pytest.mark.parametrize("word", ["debug=true", "debug=True"])
+def test_debug_shows_where_a_mistake_was_found(word):
+  with pytest.raises(ConfigError, match="nearest is 'num_envs'"), cli.Mistakes([word], World()):
+    cli.parse([TOY, word, "num_env=1"], tasks.load, World())
 
 
 @pytest.mark.parametrize("error", [MemoryError(), torch.OutOfMemoryError("CUDA out of memory.\nTried 3 GiB")])
@@ -138,3 +141,12 @@ def test_under_nohup_the_end_of_the_terminal_is_ignored():
   interrupt = cli.Interrupt()
   signal.raise_signal(signal.SIGHUP)
   assert not interrupt.requested
+
+
+def test_a_run_that_is_resumed_needs_no_more_the_checkpoint_it_began_from(tmp_path):
+  train.main([TOY, "max_iterations=1", f"run_dir={tmp_path / 'first'}"])
+  words = [TOY, f"checkpoint={tmp_path / 'first'}", f"run_dir={tmp_path / 'second'}", "max_iterations=1"]
+  train.main(words)
+  shutil.rmtree(tmp_path / "first")
+  config, _ = cli.parse([f"resume={tmp_path / 'second'}"], tasks.load, World())
+  assert config.checkpoint == str(tmp_path / "first")

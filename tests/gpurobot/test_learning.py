@@ -25,6 +25,10 @@ class Env:
 
   device, choices, mirror = CPU, (), None
 
+  @property
+  def least_between_truncations(self):
+    return self.max_episode_steps
+
   def __init__(self, num_envs: int, width: int, num_actions: int):
     self.num_envs, self.num_actions, self.obs_dims = num_envs, num_actions, {"policy": width}
     self.random = Random(1, num_envs)

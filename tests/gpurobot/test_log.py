@@ -1,6 +1,8 @@
 import csv
 import json
 import math
+import time
+from contextlib import suppress
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -109,3 +111,20 @@ def test_a_profile_that_the_run_was_too_short_for_is_told(tmp_path, capsys):
   iterate(log, 2)
   log.close()
   assert "warning: profile=true looks at 10 iterations: the run ended before" in capsys.readouterr().out
+
+
+def test_the_terminal_is_given_back_whatever_ends_the_training(tmp_path, monkeypatch):
+  log, stopped = make_log(tmp_path), []
+  monkeypatch.setattr(log.progress, "stop", lambda: stopped.append(True))
+  with suppress(ZeroDivisionError), log:
+    raise ZeroDivisionError
+  assert stopped
+
+
+def test_waiting_for_the_last_video_is_no_training(tmp_path, monkeypatch):
+  log = make_log(tmp_path)
+  iterate(log, 1)
+  monkeypatch.setattr(log._recorder, "close", lambda: time.sleep(0.5) or [])
+  before = log.seconds
+  log.close()
+  assert json.loads((tmp_path / "summary.json").read_text())["seconds"] < before + 0.4

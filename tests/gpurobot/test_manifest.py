@@ -19,7 +19,7 @@ def facts(name, controls=None, policy=None, **settings):
   config = dataclasses.replace(config, task=name, env=dataclasses.replace(config.env, **settings))
   simulation = MujocoSimulation(module.Task.make_model(config.env), 1, module.Task.outputs)
   env = module.Task(config.env, 1, random=Random(0, 1), training=False, simulation=simulation)
-  return json.loads(json.dumps(describe(config, env, Deployed(policy or make(), controls))))
+  return json.loads(json.dumps(describe(config, env, Deployed(policy or make(), controls)), allow_nan=False))
 
 
 def test_a_walking_robot_is_described():
@@ -85,3 +85,7 @@ def test_raw_observations_are_told():
   assert facts("cartpole", policy=make(normalize_obs=False))["inside"] == [
     "the policy's means, without noise, cut to [-1, 1]"
   ]
+
+
+def test_what_has_no_limit_is_null():
+  assert facts("gym/Hopper-v5")["settings"]["height_high"] is None

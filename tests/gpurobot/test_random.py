@@ -132,3 +132,12 @@ def test_resume_continues_the_streams():
 def test_the_number_of_environments_is_limited():
   with pytest.raises(ValueError, match="environment indices"):
     Random(0, 2, 2**24 - 1)
+
+
+def test_a_draw_is_below_its_end_where_rounding_would_reach_it(monkeypatch):
+  random = Random(0, 1)
+  monkeypatch.setattr(
+    random, "bits", lambda _purpose, shape: torch.full((1, *shape), 2**31 - 1, dtype=torch.int32)
+  )
+  for end in (1.0, 5.0, 9.0, 10.0, 11.0):
+    assert float(random.uniform("x", (), 0.0, end).long()) == end - 1

@@ -81,3 +81,12 @@ def test_a_full_disk_is_a_warning(run, monkeypatch):
 def test_no_videos_unless_asked_for(run, tmp_path):
   run("raise SystemExit('error: not asked for')", "record_every=null")
   assert not (tmp_path / "videos").exists()
+
+
+def test_a_video_that_tensorboard_cannot_take_is_a_warning(run, monkeypatch):
+  def fail(*_):
+    raise OSError("no space left on device")
+
+  monkeypatch.setattr(recorder.Board, "write_video", fail)
+  printed = run(DRAW, "max_iterations=4")
+  assert "no space left on device" in printed

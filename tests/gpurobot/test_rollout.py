@@ -116,3 +116,13 @@ def test_every_order_is_equally_likely():
     [order.count(p) for p in ([0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0])]
   )
   assert float(((counts - 1000) ** 2 / 1000).sum()) < 20.5  # chi-square, 5 degrees of freedom, 1 in 1000
+
+
+def test_there_is_room_for_every_time_limit_that_an_environment_may_meet():
+  r = rollout(6, 2, limit=2)
+  assert len(r.final_obs["policy"]) == 3
+  for step in range(6):
+    final = {group: torch.full_like(kept[0], step) for group, kept in r.final_obs.items()}
+    r.keep_final(TensorDict(final, [2]), r.final_state[0].clone(), torch.tensor([step % 2 == 1, step == 4]))
+  assert r.final_obs["policy"][:, 0, 0].tolist() == [1, 3, 5]
+  assert r.final_obs["policy"][0, 1, 0] == 4

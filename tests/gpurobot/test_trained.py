@@ -1,8 +1,10 @@
 import pytest
+import torch
 
 import train
 from gpurobot import cli, trained
 from gpurobot.config import ConfigError
+from gpurobot.trained import read
 from tests.gpurobot import toy
 
 
@@ -43,3 +45,17 @@ def test_a_mistake_is_one_line_but_for_debug(capsys):
   assert capsys.readouterr().err == "error: the arm is missing\n"
   with pytest.raises(ValueError, match="the arm is missing"):
     trained.start(trained.Program(), "show", ["debug=true"], stumble)
+
+
+def test_mujoco_c_is_on_the_cpu_whatever_device_was_asked_for(box_run, monkeypatch):
+  content = read(str(box_run))
+  monkeypatch.setattr(trained.World, "device", lambda *_: torch.device("meta"))
+  monkeypatch.setattr(trained, "read", lambda *_: content)
+  found = trained.load(trained.Program(checkpoint=str(box_run)), 3, trained.Engine.mujoco)
+  assert found.env.reset()["policy"].device.type == "cpu"
+
+
+def test_gymnasium_s_environment_takes_no_settings(folder):
+  settings = trained.parse(trained.Program(), [f"checkpoint={folder}", "env.episode_steps=9"])
+  with pytest.raises(ConfigError, match=r"the task as it comes, not env.episode_steps=9"):
+    trained.load(settings, 3, trained.Engine.gymnasium)

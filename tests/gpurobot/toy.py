@@ -40,7 +40,7 @@ class Task:
   def __init__(self, config, num_envs, device="cpu", *, random, training=True, simulation=None):
     assert simulation is None, "there is nothing to simulate"
     self.config, self.num_envs, self.device, self.random = config, num_envs, torch.device(device), random
-    self.max_episode_steps = config.episode_steps
+    self.max_episode_steps = self.least_between_truncations = config.episode_steps
     self.position = torch.zeros(num_envs, 2, device=device)
     self.age = torch.zeros(num_envs, dtype=torch.int64, device=device)
     self.training = training

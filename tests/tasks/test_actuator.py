@@ -116,3 +116,34 @@ def test_a_motor_that_weakens_with_speed_is_a_line_of_the_robot_file(angle, spee
   sim.qpos[:], sim.qvel[:], sim.ctrl[:] = angle, speed, 0.5
   sim.forward()
   assert sim.actuator_force.item() == pytest.approx(torque, rel=1e-4)
+
+
+def test_what_touches_counts_in_every_time_step_of_a_control_step(save, make_task, actions):
+  """Of a network, which takes several launches, as of servos, which take one."""
+  path = save(Servo(0.0, 0.0, samples=3, older=0.0))
+  task = make_task("quadruped", actuator_network=path)
+  task.reset()
+  seen = []
+  task._passage._sim = Watched(task.sim, lambda: seen.append(task.sim.sensordata.clone()))
+  for action in actions(task, 20):
+    task.step(action)
+  task.reset()
+  seen.clear()
+  task._passage.begin()
+  task.simulate()
+  assert len(seen) == task.config.substeps > 1
+  torch.testing.assert_close(task.sim.sensordata, torch.stack(seen).mean(0))
+
+
+class Watched:
+  """A simulation of which each launch is followed."""
+
+  def __init__(self, sim, look):
+    self.sim, self.look = sim, look
+
+  def __getattr__(self, name):
+    return getattr(self.sim, name)
+
+  def step(self, *words):
+    self.sim.step(*words)
+    self.look()

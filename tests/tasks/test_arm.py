@@ -98,7 +98,7 @@ def test_operational_space_moves_along_the_axis_alone(make_task):
 def test_torques_are_held_for_so_many_substeps(reach, monkeypatch):
   task = reach("osc", substeps=6, osc_substeps=2)
   steps = []
-  monkeypatch.setattr(task.sim, "step", steps.append)
+  monkeypatch.setattr(task.sim, "step", lambda substeps, _: steps.append(substeps))
   task.simulate()
   assert steps == [2, 2, 2]
   with pytest.raises(ValueError, match="osc_substeps=4 does not divide substeps=6"):

@@ -128,7 +128,7 @@ def test_a_non_finite_action_diverges_once_and_is_forgotten():
 
 def test_dropped_contacts_are_counted():
   task = sliding()
-  task.sim.step = lambda _: task.sim.overflow.copy_(torch.tensor([0, 2, 0, 1]))
+  task.sim.step = lambda *_: task.sim.overflow.copy_(torch.tensor([0, 2, 0, 1]))
   task.step(torch.zeros(4, 2))
   task.step(torch.zeros(4, 2))
   assert task.counters()["overflow"].item() == 6

@@ -48,3 +48,8 @@ def test_the_rotation_vector_is_the_shorter_way():
   torch.testing.assert_close(quat.to_rotation_vector(q).abs(), vector.abs())
   torch.testing.assert_close(quat.to_rotation_vector(q)[:3], vector[:3])
   torch.testing.assert_close(quat.to_rotation_vector(-q)[:3], vector[:3])
+
+
+def test_upright_is_the_vertical_part_of_the_z_axis():
+  q = torch.nn.functional.normalize(torch.randn(2, 4, 4, generator=torch.Generator().manual_seed(3)), dim=-1)
+  torch.testing.assert_close(quat.upright(q), quat.to_matrix(q)[..., 2, 2])

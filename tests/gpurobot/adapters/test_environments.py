@@ -38,6 +38,18 @@ def test_a_seed_forgets_levels_masses_delays_and_timers():
   assert torch.equal(play(envs, 40), steps)
 
 
+def test_a_seed_draws_what_differs_for_good():
+  envs = Environments("quadruped_rough", 32, "cpu", True, {"terrain_levels": 3, "terrain_size": 4.0})
+  found = []
+  for seed in (0, 1, 0, 1):
+    envs.reset(seed)
+    found.append((envs.task.kind.clone(), envs.task.sim.geom_friction.clone()))
+  for kind in range(2):
+    assert not torch.equal(found[0][kind], found[1][kind])
+    assert torch.equal(found[0][kind], found[2][kind])
+    assert torch.equal(found[1][kind], found[3][kind])
+
+
 def test_training_has_noise_and_first_episodes_at_random_phases():
   apart = [make(shaken_cartpole.__name__, training=training) for training in (True, False)]
   for envs in apart:

@@ -34,6 +34,26 @@ def test_pictures_come_back_in_their_order_at_their_rate(tmp_path, suffix):
   assert [frame.mean() for frame in frames] == pytest.approx(SHADES, abs=8)
 
 
+@pytest.mark.parametrize("suffix", [".gif", ".webp"])
+def test_a_rate_that_is_no_whole_number_of_milliseconds_is_kept_in_the_mean(tmp_path, suffix):
+  path = tmp_path / f"smooth{suffix}"
+  with Film(path, 30) as film:
+    for shade in range(60):
+      film.add(np.full((16, 16, 3), 4 * shade, np.uint8))
+  with Image.open(path) as image:
+    total = 0
+    for index in range(image.n_frames):
+      image.seek(index)
+      image.load()
+      total += image.info["duration"]
+  assert total == 2000
+
+
+def test_a_gif_faster_than_browsers_is_refused(tmp_path):
+  with pytest.raises(ConfigError, match=r"at most 50 pictures/s, not fps=60"):
+    Film(tmp_path / "fast.gif", 60)
+
+
 def test_a_file_of_another_kind_is_refused():
   with pytest.raises(ConfigError, match=r"video=ant[.]mp3 is none of .*; the nearest is '[.]mp4'"):
     Film(Path("ant.mp3"), 10)

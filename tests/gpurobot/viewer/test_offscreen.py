@@ -64,3 +64,15 @@ def test_a_backend_that_is_asked_for_has_to_work(monkeypatch, forgetful):
   monkeypatch.setenv("MUJOCO_GL", "egg")
   with pytest.raises(ConfigError, match=r"MUJOCO_GL=egg cannot draw here"):
     offscreen.backend()
+
+
+def test_two_cameras_do_not_disturb_each_other(make_player, drawing):
+  player = make_player(1)
+  one = Camera(player.task, 1, 64, 48)
+  before = one.shoot()
+  other = Camera(player.task, 1, 32, 24)
+  assert (one.shoot() == before).all()
+  assert other.shoot().shape == (24, 32, 3)
+  other.close()
+  assert (one.shoot() == before).all()
+  one.close()
