@@ -1,6 +1,6 @@
 """What videos cost a training of Ant: steps/s with and without, in turns; python -m benchmarks.recording.
 
-With one thread of two a core is left to the process that draws; with two it takes what it needs from them.
+With one thread of two a core is left to the process that draws; with two it takes what they leave over.
 """
 
 import os
