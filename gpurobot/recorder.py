@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -100,10 +101,11 @@ class Recorder:
 
 def _step_back(process: int) -> None:
   """Leave a process the time that no other wants; where the system knows no such, little of it."""
-  if hasattr(os, "SCHED_IDLE"):
-    os.sched_setscheduler(process, os.SCHED_IDLE, os.sched_param(0))
-  else:
-    os.setpriority(os.PRIO_PROCESS, process, 19)
+  with suppress(OSError):  # it may have ended, or the system may forbid it: a video is drawn all the same
+    if hasattr(os, "SCHED_IDLE"):
+      os.sched_setscheduler(process, os.SCHED_IDLE, os.sched_param(0))
+    else:
+      os.setpriority(os.PRIO_PROCESS, process, 19)
 
 
 def _failure(path: Path, reason: str) -> str:

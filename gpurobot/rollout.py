@@ -106,6 +106,7 @@ class Rollout:
     step. final [slots, num_envs]: of the kept final observations.
     """
     terminated, truncated = self.samples["terminated"], self.samples["truncated"]
+    # Where an environment broke its promise, the last slot has to do.
     slot = (truncated.cumsum(0) - 1).clamp(0, len(final) - 1)
     next_value = torch.cat([value[1:], last.unsqueeze(0)])
     next_value = torch.where(truncated, final.gather(0, slot), next_value).masked_fill(terminated, 0)

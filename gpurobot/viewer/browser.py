@@ -52,10 +52,11 @@ class Browser:
     self.scene = mjviser.ViserMujocoScene(self.server, stage.model, self.player.task.num_envs)
     self.scene._tracked_body_id = stage.robot.body  # else the first body that moves
     stage.show(0)
+    self._camera = view(stage)
 
   def _greet(self, client: viser.ClientHandle) -> None:
     """Put a visitor's camera before the robot."""
-    camera = view(self.stage)
+    camera = self._camera
     turn, rise = math.radians(camera.azimuth), math.radians(camera.elevation)
     ahead = np.array([math.cos(rise) * math.cos(turn), math.cos(rise) * math.sin(turn), math.sin(rise)])
     target = self._place() if self.stage.robot.free else camera.lookat
