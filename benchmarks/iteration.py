@@ -45,15 +45,15 @@ def run(words: Sequence[str] = ()) -> None:
   env = task.Task(config.env, config.num_envs, device, random=Random(config.seed, config.num_envs))
   learner = Learner(env, config, world)
   clock = learner.clock
-  act = learner._act
+  think = learner._think
 
   def network(*inputs: Any) -> Any:
     clock.begin("network")
-    output = act(*inputs)
+    output = think(*inputs)
     clock.begin("policy")
     return output
 
-  learner._act = network
+  learner._think = network
   before: dict[str, float] = {}
   for iteration in range(WARM_UP + MEASURED):
     if iteration == WARM_UP:

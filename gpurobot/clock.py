@@ -25,6 +25,7 @@ class Clock:
     self._seconds: dict[str, float] = {}
     self.begin("other")
 
+  @torch.compiler.disable
   def begin(self, part: str) -> None:
     """Let the time from now on go to a part."""
     if self._cuda and torch.cuda.is_current_stream_capturing():

@@ -178,7 +178,7 @@ class Config:
   tf32: bool = option(
     False, "on CUDA: float32 matrix products with 10 bits of mantissa, several times faster"
   )
-  compile: Switch = option(Switch.auto, "torch.compile for network and loss; auto: on CUDA")
+  compile: Switch = option(Switch.auto, "torch.compile for all but the simulation; auto: on CUDA")
   graphs: Switch = option(Switch.auto, "CUDA graphs around rollout and update; auto: where there is CUDA")
   debug: bool = option(False, "show where in the program a mistake was found")
   ppo: PPO = dataclasses.field(default_factory=PPO)

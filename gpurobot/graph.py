@@ -5,26 +5,28 @@ from collections.abc import Callable
 
 import torch
 
+WARM_UPS = 2  # calls before one is recorded: memory is made in the first, and torch compiles up to the second
+
 
 class Graph:
   """A function of static memory: it takes nothing, returns nothing, and writes its results in place.
 
-  On CUDA its first call runs as it is, which builds what is built once; the second is recorded, and replayed
-  then and ever after: the same kernels on the same memory, hence the same numbers, without Python launching
-  each. Where recording fails a warning says so, and calls go on as they are.
+  On CUDA its first calls run as they are, which builds what is built once; the third is recorded, and
+  replayed then and ever after: the same kernels on the same memory, hence the same numbers, without Python
+  launching each. Where recording fails a warning says so, and calls go on as they are.
   """
 
   def __init__(self, function: Callable[[], None], enabled: bool) -> None:
     """Wrap a function; not enabled: only call it."""
     self.function, self.enabled = function, enabled
-    self._called = False
+    self._calls = 0
     self._graph: torch.cuda.CUDAGraph | None = None
 
   def __call__(self) -> None:
     """Do the work once."""
-    if self.enabled and self._called and self._graph is None:
+    if self.enabled and self._calls >= WARM_UPS and self._graph is None:
       self._record()
-    self._called = True
+    self._calls += 1
     if self._graph is None:
       self.function()
     else:

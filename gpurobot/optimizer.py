@@ -40,10 +40,13 @@ class Optimizer:
     self.rate = torch.full((), ppo.lr * self.scale, device=self.weights.device)
     capturable = self.weights.is_cuda  # by a graph
     self._adam = torch.optim.Adam([self.weights], lr=self.rate, eps=1e-8, fused=True, capturable=capturable)
+    self._descend = torch.compiler.disable(self._adam.step)  # one kernel as it is
     # Where it is 1 the fused step leaves all as it is; torch's own GradScaler asks for that in this way too.
     self._found_inf = torch.zeros((), device=self.weights.device)
     vars(self._adam)["found_inf"] = self._found_inf
-    self.norm = self.weights.new_zeros(())  # of the last gradient, before the clip
+    # Of the last gradient, before the clip [1]. torch's compiler (2.13) loses what is written to a float64
+    # tensor without dimensions.
+    self.norm = self.weights.new_zeros(1)
     self.skipped = torch.zeros((), dtype=torch.int64, device=self.weights.device)
 
   def clear(self) -> None:
@@ -60,11 +63,11 @@ class Optimizer:
     Where it is not finite on any rank, no rank steps, and the sums are zeroed.
     """
     self.gradient.div_(self.sums[0].clamp(min=1))
-    torch.linalg.vector_norm(self.gradient, out=self.norm)
-    bad = ~self.norm.isfinite()
+    self.norm.copy_(torch.linalg.vector_norm(self.gradient))
+    bad = ~self.norm[0].isfinite()
     self.gradient.mul_((self.max_norm / (self.norm + 1e-6)).clamp(max=1))
     self._found_inf.copy_(bad)
-    self._adam.step()
+    self._descend()
     self.skipped += bad
     self.norm.masked_fill_(bad, 0)
     self.sums.masked_fill_(bad, 0)

@@ -10,8 +10,10 @@ from torch import Tensor
 from gpurobot import process, threads
 from gpurobot.checkpoint import plain
 from gpurobot.clock import Clock
+from gpurobot.compiler import Compiler
 from gpurobot.config import Config, ConfigError, Memory, Schedule, Switch, block, sequence_length
 from gpurobot.distributed import World
+from gpurobot.distribution import Distribution
 from gpurobot.env import VecEnv
 from gpurobot.graph import Graph
 from gpurobot.network import ActorCritic, resolve
@@ -21,7 +23,7 @@ from gpurobot.optimizer import Optimizer
 from gpurobot.random import Random
 from gpurobot.rollout import Rollout, Shuffle
 from gpurobot.statistics import Statistics
-from gpurobot.value import ScalarHead
+from gpurobot.value import ScalarHead, Value
 
 
 def check(config: Config, env: VecEnv) -> None:
@@ -82,13 +84,13 @@ class Learner:
     self._advantages = torch.zeros(3, dtype=torch.float64, device=device)
     self._rows = torch.zeros_like(self.shuffle.minibatches[0])
     self._divergence = torch.zeros(2, dtype=dtype, device=device)
-    self._entropy_coef = torch.zeros((), dtype=dtype, device=device)
+    self._entropy_coef = torch.zeros(1, dtype=dtype, device=device)
     self._graphs: dict[Callable[[], None], Graph] = {}
     self._use_graphs = config.graphs is not Switch.off and device.type == "cuda"
-    self._act: Callable[..., Any] = self.network
-    self._loss: Callable[..., Any] = self._objective
-    if config.compile is Switch.on or (config.compile is Switch.auto and device.type == "cuda"):
-      self._act, self._loss = torch.compile(self._act), torch.compile(self._loss)
+    self._compile = compile_ = Compiler(config.compile, device)
+    self._prepare, self._think = compile_(self.observations.write), compile_(self.network)
+    self._act, self._step, self._store = compile_(self._draw), compile_(env.step), compile_(self._keep)
+    self._loss = compile_(self._objective)
 
   @property
   def steps(self) -> int:
@@ -112,7 +114,11 @@ class Learner:
 
   def _run(self, piece: Callable[[], None]) -> None:
     """Do a piece of an iteration: static memory in, static memory out, no collective in it."""
-    self._graphs.setdefault(piece, Graph(piece, self._use_graphs))()
+    if piece not in self._graphs:
+      # Of these two the parts are compiled, each by itself.
+      parts = piece in (self._collect, self._differentiate)
+      self._graphs[piece] = Graph(piece if parts else self._compile(piece), self._use_graphs)
+    self._graphs[piece]()
 
   def collect(self) -> None:
     """Fill the rollout with the present policy's actions; moments and weights stay as they are."""
@@ -126,32 +132,39 @@ class Learner:
     self.network.head.remember()
     for t, sample in enumerate(self.rollout.steps):
       self.clock.begin("policy")
-      self.observations.write(self.obs, sample["obs"])
+      self._prepare(self.obs, sample["obs"])
       batch = {group: x.unsqueeze(0) for group, x in sample["obs"].items()}
       with threads.use(self._threads):
-        policy, value, state = self._act(batch, self.state, self.restart.unsqueeze(0))
-      self.random.advance()
-      action = policy.sample(self.random)
+        policy, value, state = self._think(batch, self.state, self.restart.unsqueeze(0))
+      action = self._act(policy, value, sample)
       self.clock.begin("task")
-      step = self.env.step(policy.action(action).squeeze(0))
+      step = self._step(action)
       self.clock.begin("storage")
       self.rollout.keep_state(t, self.state)
-      self.rollout.keep_final(step["final_obs"], state, step["truncated"])
-      self.observations.accumulate(self.obs, step["valid"])
-      self.statistics.add_step(step)
-      for name, entry in (
-        ("restart", self.restart),
-        ("action", action.squeeze(0)),
-        ("policy", policy.parameters.squeeze(0)),
-        ("log_prob", policy.log_prob(action).squeeze(0)),
-        ("value", value.value.squeeze(0)),
-        ("reward", transform(step["reward"], self.ppo).where(step["valid"], 0)),
-        *((flag, step[flag]) for flag in ("terminated", "truncated", "valid")),
-      ):
-        sample[name].copy_(entry)
-      self.obs.update_(step["obs"])
-      self.state.copy_(state)
-      torch.logical_or(step["terminated"] | step["truncated"], ~step["valid"], out=self.restart)
+      self._store(step, state, sample)
+
+  def _draw(self, policy: Distribution, value: Value, sample: Mapping[str, Tensor]) -> Tensor:
+    """Keep what the network says, a sample of the policy with it; return its action [num_envs, ...]."""
+    self.random.advance()
+    drawn = policy.sample(self.random)
+    sample["action"].copy_(drawn.squeeze(0))
+    sample["policy"].copy_(policy.parameters.squeeze(0))
+    sample["log_prob"].copy_(policy.log_prob(drawn).squeeze(0))
+    sample["value"].copy_(value.value.squeeze(0))
+    return policy.action(drawn).squeeze(0)
+
+  def _keep(self, step: TensorDictBase, state: Tensor, sample: Mapping[str, Tensor]) -> None:
+    """Keep what a step led to, and the network's state [num_envs, state_width] after it; move on."""
+    self.rollout.keep_final(step["final_obs"], state, step["truncated"])
+    self.observations.accumulate(self.obs, step["valid"])
+    self.statistics.add_step(step)
+    sample["restart"].copy_(self.restart)
+    sample["reward"].copy_(transform(step["reward"], self.ppo).where(step["valid"], 0))
+    for flag in ("terminated", "truncated", "valid"):
+      sample[flag].copy_(step[flag])
+    self.obs.update_(step["obs"])
+    self.state.copy_(state)
+    self.restart.copy_(step["terminated"] | step["truncated"] | ~step["valid"])
 
   def update(self) -> None:
     """Improve the policy and value on the rollout, then let the moments move on."""

@@ -5,7 +5,6 @@ each purpose draws a short stretch of SplitMix64 (Steele, Lea and Flood 2014), b
 own. Only torch integer operations on the device: safe inside a captured graph.
 """
 
-import functools
 import hashlib
 import math
 import struct
@@ -38,7 +37,7 @@ def _shifted(z: Tensor, bits: int) -> Tensor:
   return (z >> bits).bitwise_and_(2 ** (64 - bits) - 1)
 
 
-@functools.cache
+@torch.compiler.assume_constant_result
 def _below(high: float) -> float:
   """Return the largest float32 number below one."""
   (word,) = struct.unpack("<i", struct.pack("<f", high))  # the order of the words is that of the sizes
@@ -81,12 +80,15 @@ class Random:
   def bits(self, purpose: str, shape: tuple[int, ...]) -> Tensor:
     """Return 32 random bits per number, int32 [num_envs, *shape]."""
     count = math.prod(shape)
-    words = (count + 1) // 2
+    numbers = mix(self._seeds + self._place(purpose, (count + 1) // 2)).view(torch.int32)
+    return numbers[:, :count].view(-1, *shape)
+
+  @torch.compiler.assume_constant_result
+  def _place(self, purpose: str, words: int) -> Tensor:
     if (purpose, words) not in self._places:
       place = torch.arange(1, words + 1, dtype=torch.int64, device=self.step.device) * GAMMA
       self._places[purpose, words] = place + make_key(self.seed, purpose)
-    numbers = mix(self._seeds + self._places[purpose, words]).view(torch.int32)
-    return numbers[:, :count].view(-1, *shape)
+    return self._places[purpose, words]
 
   def uniform(self, purpose: str, shape: tuple[int, ...], low: float = 0.0, high: float = 1.0) -> Tensor:
     """Return float32 numbers in [low, high), [num_envs, *shape]."""

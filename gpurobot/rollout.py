@@ -94,8 +94,8 @@ class Rollout:
     """Keep final observations and the network's state before them where the time limit struck [num_envs]."""
     for slot, kept_state in enumerate(self.final_state):
       here = (truncated & (self._used == slot)).unsqueeze(-1)
-      for group, kept in self.final_obs.items():
-        torch.where(here, final_obs[group], kept[slot], out=kept[slot])
+      for group, kept in self.final_obs.items():  # turned, as it lies in memory
+        torch.where(here.T, final_obs[group].T, kept[slot].T, out=kept[slot].T)
       torch.where(here, state, kept_state, out=kept_state)
     self._used += truncated
 

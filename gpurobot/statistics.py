@@ -67,7 +67,7 @@ class Extremes:
   def add(self, row: int, tensor: Tensor) -> None:
     """Look at one of the tensors; what is not a number is passed over."""
     extremes = torch.stack([-tensor.amin(), tensor.amax()]).to(self.values.dtype)
-    torch.fmax(self.values[row], extremes, out=self.values[row])
+    self.values[row] = torch.fmax(self.values[row], extremes)
 
   def restart(self) -> None:
     """Begin anew."""
@@ -100,7 +100,7 @@ class Statistics:
   def add_minibatch(self, sums: Tensor, norm: Tensor) -> None:
     """Add `loss`'s sums over all ranks and the gradient's norm, both 0 where the step was skipped."""
     self._loss += sums
-    self._norms += torch.stack([(sums[0] > 0).to(norm.dtype), norm])
+    self._norms += torch.cat([(sums[:1] > 0).to(norm.dtype), norm.view(1)])
     self.norms.add(0, norm)
 
   def add_update(self, obs: Tensor, values: Mapping[str, Tensor]) -> None:

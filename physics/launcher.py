@@ -43,6 +43,7 @@ class Launcher:
       for first, end in pairwise(bounds.tolist())
     ]
 
+  @torch.compiler.disable  # it compiles what is before and after
   def run(self, launches: list[wp.Launch]) -> None:
     """Run the slices, each thread taking the next one when it has done its last."""
     # On a GPU the launch takes its place in torch's stream, behind what wrote the views.

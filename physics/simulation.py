@@ -175,6 +175,7 @@ class Simulation:
       rows = self._memory.view(torch.int32)[block.start : block.start + 1, : self.num_envs].T
     return rows.unflatten(1, block.shape) if block.shape else rows[:, 0]
 
+  @torch.compiler.disable
   def _launch(self, parameters: Parameters, controls: torch.Tensor) -> None:
     """Run the kernel, after what follows from varied fields that were written since the last time.
 

@@ -110,15 +110,15 @@ class Task(base.Task):
   def control(self) -> None:
     """Move the joints' targets."""
     self.command.add_(self.action, alpha=self.dt * self.config.joint_speed)
-    torch.clamp(self.command, self.low, self.high, out=self.command)
+    self.command.clamp_(self.low, self.high)
     self.sim.ctrl.copy_(self.command)
 
   def update(self) -> None:
     """See how the cube has turned; a target that it reached gives way to a new one."""
     orientation = self.sim.qpos[:, self.cube][:, 3:]
     self.left.copy_(angle_between(orientation, self.target))
-    torch.sub(self.angle, self.left, out=self.gained)
-    torch.lt(self.left, self.config.success_angle, out=self.reached)
+    self.gained.copy_(self.angle - self.left)
+    self.reached.copy_(self.left < self.config.success_angle)
     self.successes += self.reached
     self.target.copy_(torch.where(self.reached.unsqueeze(1), self.turned(self.target), self.target))
     self.angle.copy_(torch.where(self.reached, angle_between(orientation, self.target), self.left))

@@ -182,7 +182,7 @@ class Task(base.Task):
 
   def control(self) -> None:
     """Note how the action changes."""
-    torch.sub(self.action, self.last_action, out=self.change)
+    self.change.copy_(self.action - self.last_action)
     self.last_action.copy_(self.action)
 
   def simulate(self) -> None:
@@ -205,7 +205,7 @@ class Task(base.Task):
   def update(self) -> None:
     """Time the feet's flights, and measure errors, but for a while after a command has changed."""
     standing = self.contacts()
-    torch.mul(self.air_time, standing, out=self.flight)
+    self.flight.copy_(self.air_time * standing)
     self.air_time.add_(self.dt).mul_(~standing)
     self.command_age += self.dt
     velocity, _ = self.motion()

@@ -31,7 +31,7 @@ class Passage:
       if self._reduced[name] == "mean":
         now.mul_(substeps).add_(past, alpha=self._steps).div_(self._steps + substeps)
       else:
-        torch.maximum(now, past, out=now)
+        now.copy_(torch.maximum(now, past))
     self._steps += substeps
     self._dropped += self._sim.overflow
 

@@ -92,7 +92,7 @@ class Task(base.Task):
   def update(self) -> None:
     """Advance the clock, measure the change of the actions."""
     self.clock += self.dt
-    torch.mean((self.action - self.before).square(), dim=1, out=self.change)
+    self.change.copy_((self.action - self.before).square().mean(1))
     self.before.copy_(self.action)
 
   def reward(self) -> dict[str, Tensor]:

@@ -95,7 +95,7 @@ class Task(base.Task):
 
   def control(self) -> None:
     """Have the servos go to angles about where the joints are, within their ranges."""
-    torch.sub(self.action, self.last_action, out=self.change)
+    self.change.copy_(self.action - self.last_action)
     self.last_action.copy_(self.action)
     asked = self.sim.qpos[:, self.angles] + self.config.action_scale * self.action
     waits = (self.waits > self.dt / 2).unsqueeze(1)

@@ -38,9 +38,9 @@ class Trail:
     self._states.index_copy_(0, torch.where(self._follows, self._place, self._scrap), new)
     self._count += self._follows
     diverged = torch.gt(self._follows, valid)
-    torch.where(diverged, self._place, self._last, out=self._last)
+    self._last.copy_(torch.where(diverged, self._place, self._last))
     for name, kept in self._kept.items():
-      torch.where(like(diverged, kept), self._varied[name], kept, out=kept)
+      kept.copy_(torch.where(like(diverged, kept), self._varied[name], kept))
     self._follows &= valid
     self._count.masked_fill_(ended & self._follows, 0)
     self._place.add_(self._num_envs).remainder_(self._length * self._num_envs)

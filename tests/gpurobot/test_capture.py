@@ -13,8 +13,10 @@ from torch.utils._pytree import tree_leaves
 from gpurobot import ppo
 from gpurobot.config import assign, defaults
 from gpurobot.distributed import World
+from gpurobot.graph import WARM_UPS
 from gpurobot.random import Random
 from tasks import ant, cartpole
+from tests.compiled import nothing_new, tracing
 from tests.gpurobot import toy
 from tests.gpurobot.tape import DeviceRead, Tape, TapedGraph, no_reads
 from tests.tasks import shaken_cartpole
@@ -98,6 +100,18 @@ def test_recorded_operations_train_as_python_does(monkeypatch, module, settings)
   found, expected = (tensors(learner.state_dict()) for learner in (taped, called))
   same(found, expected)
   assert not any(map(torch.equal, start, called.network.parameters()))
+
+
+@every_case
+def test_torchs_compiler_follows_an_iteration(monkeypatch, module, settings):
+  """For good after two iterations, which are not recorded as a graph."""
+  expected = train(make_learner(module, settings), WARM_UPS + 1)
+  with tracing(monkeypatch):
+    learner = make_learner(module, settings | {"compile": "on"})
+    reports = train(learner, WARM_UPS)
+    with nothing_new():
+      reports += train(learner, 1)
+  torch.testing.assert_close(reports, expected, rtol=0, atol=0, equal_nan=True)
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from tests.gpurobot.test_ppo import iterate, learner
 
 def record_steps(one: Learner) -> list:
   """Return a list to which each step of the environment adds what it has returned."""
-  step, steps = one.env.step, []
-  one.env.step = lambda action: steps.append(step(action)) or steps[-1]
+  step, steps = one._step, []
+  one._step = lambda action: steps.append(step(action)) or steps[-1]
   return steps
 
 

@@ -14,6 +14,7 @@ from gpurobot.random import Random
 from physics.layout import field_shapes
 from physics.parity import MujocoSimulation
 from tasks.blame import TaskError
+from tests.compiled import nothing_new, tracing
 
 
 @dataclasses.dataclass
@@ -176,3 +177,18 @@ def test_a_saved_task_continues_with_identical_numbers(name, make_task, actions)
     again = other.step(action)
     for key in step.keys(include_nested=True, leaves_only=True):
       assert again[key].equal(step[key])
+
+
+def test_torchs_compiler_follows_a_step(name, make_task, actions, monkeypatch):
+  """From one launch of the simulation to the next, and for good after two steps."""
+  task, expected = (make_task(name, training=True) for _ in range(2))
+  draws = actions(task, 4)
+  for one in (task, expected):
+    one.reset()
+    one.step(draws[0])  # as in a rehearsal
+  with tracing(monkeypatch):
+    step = torch.compile(task.step, dynamic=False)
+    for action in draws[1:3]:
+      assert tensors_equal(step(action), expected.step(action))
+    with nothing_new():
+      assert tensors_equal(step(draws[3]), expected.step(draws[3]))
