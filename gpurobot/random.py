@@ -80,15 +80,16 @@ class Random:
   def bits(self, purpose: str, shape: tuple[int, ...]) -> Tensor:
     """Return 32 random bits per number, int32 [num_envs, *shape]."""
     count = math.prod(shape)
-    numbers = mix(self._seeds + self._place(purpose, (count + 1) // 2)).view(torch.int32)
+    words = (count + 1) // 2
+    if (purpose, words) not in self._places:
+      self._find_place(purpose, words)
+    numbers = mix(self._seeds + self._places[purpose, words]).view(torch.int32)
     return numbers[:, :count].view(-1, *shape)
 
-  @torch.compiler.assume_constant_result
-  def _place(self, purpose: str, words: int) -> Tensor:
-    if (purpose, words) not in self._places:
-      place = torch.arange(1, words + 1, dtype=torch.int64, device=self.step.device) * GAMMA
-      self._places[purpose, words] = place + make_key(self.seed, purpose)
-    return self._places[purpose, words]
+  @torch.compiler.disable  # torch's compiler folds constants without a thought of 64 bits
+  def _find_place(self, purpose: str, words: int) -> None:
+    place = torch.arange(1, words + 1, dtype=torch.int64, device=self.step.device) * GAMMA
+    self._places[purpose, words] = place + make_key(self.seed, purpose)
 
   def uniform(self, purpose: str, shape: tuple[int, ...], low: float = 0.0, high: float = 1.0) -> Tensor:
     """Return float32 numbers in [low, high), [num_envs, *shape]."""
