@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 
@@ -27,8 +27,20 @@ class Compiler:
       self.used = False
 
   def __call__(self, function: Callable[..., T]) -> Callable[..., T]:
-    """Return the function, compiled at its first call."""
-    return torch.compile(function, dynamic=False) if self.used else function
+    """Return the function: its first call runs as it is, which makes what is made once; the next compiles."""
+    if not self.used:
+      return function
+    compiled, called = torch.compile(function, dynamic=False), False
+
+    def call(*inputs: Any) -> T:
+      nonlocal called
+      if called:
+        return compiled(*inputs)
+      called = True
+      return function(*inputs)
+
+    call.__name__ = getattr(function, "__name__", type(function).__name__)
+    return call
 
 
 def _try_out(device: torch.device) -> str:

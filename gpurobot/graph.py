@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import torch
 
-WARM_UPS = 2  # calls before one is recorded: memory is made in the first, and torch compiles up to the second
+WARM_UPS = 2  # calls before one is recorded: memory is made in the first, and the second compiles
 
 
 class Graph:

@@ -37,6 +37,13 @@ def _shifted(z: Tensor, bits: int) -> Tensor:
   return (z >> bits).bitwise_and_(2 ** (64 - bits) - 1)
 
 
+def _halves(z: Tensor) -> Tensor:
+  """Return 64-bit words [..., n] as their 32-bit halves [..., 2 n], the low one of each first."""
+  if torch.compiler.is_compiling():  # a view of another type ends a kernel there
+    return torch.stack([z, z >> 32], -1).to(torch.int32).flatten(-2)
+  return z.view(torch.int32)
+
+
 @torch.compiler.assume_constant_result
 def _below(high: float) -> float:
   """Return the largest float32 number below one."""
@@ -83,7 +90,7 @@ class Random:
     words = (count + 1) // 2
     if (purpose, words) not in self._places:
       self._find_place(purpose, words)
-    numbers = mix(self._seeds + self._places[purpose, words]).view(torch.int32)
+    numbers = _halves(mix(self._seeds + self._places[purpose, words]))
     return numbers[:, :count].view(-1, *shape)
 
   @torch.compiler.disable  # torch's compiler folds constants without a thought of 64 bits

@@ -36,6 +36,17 @@ def test_it_is_used_where_it_is_asked_for(compiled):
   assert compiled == [torch.add, double]
 
 
+def test_the_first_call_is_the_function_itself(monkeypatch):
+  monkeypatch.setattr(torch, "compile", lambda _, **__: lambda *_: "compiled")
+
+  def itself() -> str:
+    return "itself"
+
+  call = Compiler(Switch.on, CPU)(itself)
+  assert [call(), call(), call()] == ["itself", "compiled", "compiled"]
+  assert call.__name__ == "itself"
+
+
 @pytest.mark.usefixtures("broken")
 def test_where_it_fails_it_is_left_alone_or_a_mistake():
   with pytest.warns(UserWarning, match=r"^no torch.compile \(.+\); compile=off does without$"):
