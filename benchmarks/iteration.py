@@ -1,17 +1,21 @@
 """Where an iteration of training goes: python -m benchmarks.iteration [key=value ...], on Ant if not told.
 
-Prints `name: value` lines: the share of physics, of the task, of the network in the rollout, of the
-policy around it (normalisation, sampling), of storage and statistics, and of the update; the rollout's
-overhead, which is all outside of physics, network and update, beside its goal; and the rate of the network's
-arithmetic beside that of a large float32 matrix product here.
+Prints `name: value` lines: the share of each part, physics, task, network in the rollout, policy around it
+(normalisation, sampling), storage and statistics, update; the rollout's overhead, which is all outside of
+physics, network and update, beside its goal; and the rate of the network's arithmetic beside that of a large
+float32 matrix product here. On CUDA a rollout is one graph and one part: what its kernels are and how much of
+the time one runs is told instead.
 """
 
 import sys
 import time
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+from torch.autograd import DeviceType
+from torch.profiler import ProfilerActivity, profile
 
 import tasks
 from benchmarks.report import line
@@ -25,27 +29,30 @@ from gpurobot.random import Random
 WARM_UP, MEASURED = 5, 20  # iterations
 GOAL = 0.15  # of an iteration for the rollout's overhead, at 4,096 environments
 SIDE = 4096  # of the matrices whose product shows what this machine can do
+TOLD = 20  # kernels
 
 
-def float32_rate() -> float:
+def float32_rate(device: torch.device) -> float:
   """Return the floating-point operations per second of a large float32 matrix product."""
-  matrix = torch.randn(SIDE, SIDE)
-  matrix @ matrix
-  start = time.perf_counter()
-  matrix @ matrix
-  return 2 * SIDE**3 / (time.perf_counter() - start)
+  matrix = torch.randn(SIDE, SIDE, device=device)
+  seconds = 0.0
+  for _ in range(2):  # the first one warms up
+    start = time.perf_counter()
+    float((matrix @ matrix)[0, 0])  # waits for it
+    seconds = time.perf_counter() - start
+  return 2 * SIDE**3 / seconds
 
 
-def run(words: Sequence[str] = ()) -> None:
-  """Train for some iterations, the clock told of the network as well."""
-  world = World()
-  config, task = cli.parse(["task=ant", *words], tasks.load, world)
-  device = world.device(config.device)
-  world.use(device, config.threads)
-  env = task.Task(config.env, config.num_envs, device, random=Random(config.seed, config.num_envs))
-  learner = Learner(env, config, world)
-  clock = learner.clock
-  think = learner._think
+def iterate(learner: Learner, count: int) -> None:
+  """Train for so many iterations."""
+  for _ in range(count):
+    learner.collect()
+    learner.update()
+
+
+def watch_network(learner: Learner) -> None:
+  """Let the clock tell the network of the rollout from the policy around it."""
+  clock, think = learner.clock, learner._think
 
   def network(*inputs: Any) -> Any:
     clock.begin("network")
@@ -54,29 +61,61 @@ def run(words: Sequence[str] = ()) -> None:
     return output
 
   learner._think = network
-  before: dict[str, float] = {}
-  for iteration in range(WARM_UP + MEASURED):
-    if iteration == WARM_UP:
-      before = clock.seconds()
-    learner.collect()
-    learner.update()
-  after = clock.seconds()
+
+
+def largest(parts: Mapping[str, float]) -> list[tuple[str, float]]:
+  """Return the parts with their sizes, the largest first."""
+  return sorted(parts.items(), key=lambda item: -item[1])
+
+
+def tell_kernels(learner: Learner, seconds: float) -> None:
+  """Print how many kernels an iteration of so many seconds has, and their shares of it."""
+  with profile(activities=[ProfilerActivity.CUDA]) as seen:
+    iterate(learner, 1)
+    torch.cuda.synchronize()
+  busy = defaultdict[str, float](float)
+  kernels = [event for event in seen.events() or [] if event.device_type is DeviceType.CUDA]
+  for event in kernels:
+    busy[event.name] += event.time_range.elapsed_us() / 1e6
+  line("iteration.kernels", len(kernels))
+  line("iteration.busy_share", sum(busy.values()) / seconds)
+  for name, spent in largest(busy)[:TOLD]:
+    line(f"iteration.kernel.{name[:60]}", spent / seconds)
+
+
+def run(words: Sequence[str] = ()) -> None:
+  """Train for some iterations, the clock told of the network as well."""
+  world = World()
+  config, task = cli.parse(["task=ant", *words], tasks.load, world)
+  device = world.device(config.device)
+  world.use(device, config.threads)
+  random = Random(config.seed, config.num_envs, 0, device)
+  env = task.Task(config.env, config.num_envs, device, random=random)
+  learner = Learner(env, config, world)
+  watch_network(learner)
+  iterate(learner, WARM_UP)
+  before = learner.clock.seconds()
+  iterate(learner, MEASURED)
+  after = learner.clock.seconds()
   total = sum(after.values()) - sum(before.values())
-  found: dict[str, float] = {}
+  found = defaultdict[str, float](float)
   for name, share in shares(before, after).items():
-    part = name.split("/")[0]
-    found[part] = found.get(part, 0.0) + share
+    found[name.split("/")[0]] += share
 
   samples = MEASURED * config.num_envs * config.ppo.horizon
   line("iteration.steps_per_second", samples / total)
-  for part, share in sorted(found.items(), key=lambda item: -item[1]):
+  for part, share in largest(found):
     line(f"iteration.{part}_share", share)
+  if device.type == "cuda":
+    line("iteration.memory_gb", torch.cuda.max_memory_reserved() / 1e9)
+    tell_kernels(learner, total / MEASURED)
+    return
   line("iteration.overhead_share", 1 - sum(found[part] for part in ("physics", "network", "update")))
   line("iteration.overhead_goal", GOAL)
   arithmetic = floor(config.ppo, env.obs_dims["policy"], env.num_actions) * samples
   seconds = total * (found["network"] + found["update"])
   line("iteration.network_gflop_per_second", arithmetic / seconds / 1e9)
-  line("iteration.float32_gflop_per_second", float32_rate() / 1e9)
+  line("iteration.float32_gflop_per_second", float32_rate(device) / 1e9)
 
 
 if __name__ == "__main__":

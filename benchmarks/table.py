@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import ablations, cases, curves
+from benchmarks import ablations, cases, curves, report
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "results"
@@ -116,8 +116,9 @@ RESULT_ROWS = (
 
 def read() -> dict[str, float]:
   """Return all figures in docs/results, and when each seed of a curve met its goals, by name."""
-  lines = (line for path in sorted(RESULTS.rglob("*.txt")) for line in path.read_text().splitlines())
-  figures = {name: float(value) for name, value in (line.split(": ") for line in lines)}
+  figures: dict[str, float] = {}
+  for path in sorted(RESULTS.rglob("*.txt")):
+    figures |= report.read(path.read_text())
   for curve in cases.CURVES:
     for seed, rows in zip(curve.seeds, curves.read(curve), strict=False):
       for goal in curve.goals:

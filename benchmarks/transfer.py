@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks import cases
 from benchmarks.curves import run_folder
-from benchmarks.report import line
+from benchmarks.report import line, read
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "results" / "transfer"
@@ -24,7 +24,7 @@ def evaluate(checkpoint: Path, engine: str) -> dict[str, float]:
   words = [f"checkpoint={checkpoint}", f"episodes={EPISODES}", f"engine={engine}"]
   command = [sys.executable, "-m", "gpurobot.evaluate", *words]
   done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
-  return {name: float(value) for name, value in (row.split(": ") for row in done.stdout.splitlines())}
+  return read(done.stdout)
 
 
 def compare(curve: cases.Curve) -> None:

@@ -6,6 +6,7 @@ from tensordict import TensorDict
 
 import tasks
 import train
+from benchmarks import report
 from gpurobot import evaluate
 from gpurobot.env import VecEnv
 from gpurobot.random import Random
@@ -102,9 +103,7 @@ def trained(tmp_path_factory):
 
 
 def lines(capsys) -> dict[str, float]:
-  return {
-    name: float(value) for name, value in (line.split(": ") for line in capsys.readouterr().out.splitlines())
-  }
+  return report.read(capsys.readouterr().out)
 
 
 def test_a_run_folder_is_evaluated(trained, capsys):

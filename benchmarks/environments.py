@@ -1,0 +1,80 @@
+"""The memory of an environment in training: python -m benchmarks.environments [key=value ...].
+
+Prints `name: value` lines for each task with its own settings: the bytes that one more environment takes, of
+the simulation and in all (state, task, storage of a rollout), and how many fit into a gigabyte. On CUDA
+`peak` counts what an iteration allocates in passing as well.
+"""
+
+import dataclasses
+import gc
+import sys
+from collections.abc import Sequence
+
+import torch
+
+import tasks
+from benchmarks.report import line
+from gpurobot.config import assign, defaults, leaves, option, pairs
+from gpurobot.distributed import World
+from gpurobot.ppo import Learner
+from gpurobot.random import Random
+
+ENVS = (256, 512)  # the difference is of that many environments, without what all of them share
+GIGA = 1e9
+OWN = [name for name in tasks.available() if "/" not in name]
+
+
+@dataclasses.dataclass
+class Settings:
+  """Settings of a measurement."""
+
+  device: str = option("auto", "cpu, cuda, cuda:<index>, or auto: cuda where there is one")
+  tasks: list[str] = option(OWN, "by their names")  # noqa: RUF009 (a field)
+
+
+def held() -> int:
+  """Return the bytes of all tensors that there are, shared memory counted once."""
+  storages = {}
+  for thing in gc.get_objects():
+    if issubclass(type(thing), torch.Tensor):
+      storage = thing.untyped_storage()
+      storages[storage.data_ptr()] = storage.nbytes()
+  return sum(storages.values())
+
+
+def measure(name: str, num_envs: int, device: torch.device) -> tuple[int, int, int]:
+  """Return the bytes of a simulation of one environment, of a training, and its peak on CUDA, else 0."""
+  gc.collect()
+  before, peak = held(), 0
+  module = tasks.load(name)
+  config = assign(defaults(module), {"num_envs": num_envs, "compile": "off"})
+  if device.type == "cuda":
+    torch.cuda.synchronize(device)
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats(device)
+  task = module.Task(config.env, num_envs, device, random=Random(0, num_envs, 0, device))
+  learner = Learner(task, config, World())
+  if device.type == "cuda":
+    learner.collect()
+    learner.update()
+    peak = torch.cuda.max_memory_allocated(device)
+  return task.sim.bytes_per_env, held() - before, peak
+
+
+def run(words: Sequence[str] = ()) -> None:
+  """Measure and report."""
+  settings = assign(Settings(), pairs([*words], leaves(Settings())))
+  device = World().device(settings.device)
+  for name in settings.tasks:
+    (simulation, few, low), (_, many, high) = (measure(name, count, device) for count in ENVS)
+    one = (many - few) / (ENVS[1] - ENVS[0])
+    line(f"environments.{name}.simulation_bytes", simulation)
+    line(f"environments.{name}.bytes", one)
+    if high:
+      one = (high - low) / (ENVS[1] - ENVS[0])
+      line(f"environments.{name}.peak_bytes", one)
+    line(f"environments.{name}.per_gb", GIGA / one)
+
+
+if __name__ == "__main__":
+  run(sys.argv[1:])
