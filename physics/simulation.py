@@ -80,7 +80,8 @@ class Simulation:
     )
     self._start = torch.tensor(start_values(model), dtype=torch.float32, device=self.device)[:, None]
     self._memory[: self.layout.state_rows] = self._start
-    self._memory[self.layout.blocks["mask"].start] = 1.0
+    self._selected = self._memory[self.layout.blocks["mask"].start]  # where `forward` works, spare lanes too
+    self._selected.fill_(1.0)
     for name in self.layout.blocks:
       setattr(self, name, self._view(name))
     for name in model.varied:
@@ -130,13 +131,12 @@ class Simulation:
 
   def forward(self, mask: torch.Tensor | None = None) -> None:
     """Compute derived fields of the present state where `mask` [num_envs] holds (None: everywhere)."""
-    selected = self._memory[self.layout.blocks["mask"].start]
     if mask is not None:
-      selected.zero_()
-      selected[: self.num_envs] = mask
+      self._selected.zero_()
+      self._selected[: self.num_envs] = mask
     self._launch((1, 0, 0), self._controls)
     if mask is not None:
-      selected.fill_(1.0)
+      self._selected.fill_(1.0)
 
   def reset(self, mask: torch.Tensor | None = None) -> None:
     """Set state and controls to the model's defaults where `mask` [num_envs] holds (None: everywhere)."""

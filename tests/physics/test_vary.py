@@ -150,3 +150,23 @@ def test_the_state_holds_the_parameters_and_a_reset_leaves_them(simulation):
 def test_what_cannot_vary_is_refused_with_the_nearest_that_can():
   with pytest.raises(ValueError, match="'body_masses' cannot vary; the nearest that can is 'body_mass'"):
     load_model(CASES["springs"], vary=["body_masses"])
+
+
+def test_what_compiled_code_writes_is_derived_from():
+  """The engine sees writes by the version of the memory, which compiled code has to keep."""
+  model = load_model(CASES["springs"].read_text(), vary=["body_mass", "dof_damping"])
+  sims = [Simulation(model, ENVS, threads=1) for _ in range(2)]
+
+  def heavier(sim: Simulation) -> None:
+    sim.body_mass.mul_(3.0)
+
+  torch._dynamo.reset()
+  compiled = torch.compile(heavier, backend="aot_eager", dynamic=False)
+  with torch.no_grad():
+    for sim, write in zip(sims, (heavier, compiled), strict=True):
+      sim.forward()
+      before = sim.qacc.clone()
+      write(sim)
+      sim.forward()
+      assert not sim.qacc.equal(before)
+  assert sims[0].qacc.equal(sims[1].qacc)
