@@ -90,7 +90,7 @@ class Learner:
     self._compile = compile_ = Compiler(config.compile, device)
     self._prepare, self._think = compile_(self.observations.write), compile_(self.network)
     self._act, self._step, self._store = compile_(self._draw), compile_(env.step), compile_(self._keep)
-    self._loss = compile_(self._objective)
+    self._pick, self._loss = compile_(self.rollout.minibatch), compile_(self._objective)
 
   @property
   def steps(self) -> int:
@@ -242,7 +242,7 @@ class Learner:
 
   def _differentiate(self) -> None:
     """Find the gradient of this rank's part of a minibatch."""
-    batch, state = self.rollout.minibatch(self._rows)
+    batch, state = self._pick(self._rows)
     self.optimizer.clear()
     self.clock.begin("update/forward")
     objective, sums = self._loss(batch, state)

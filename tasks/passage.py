@@ -15,16 +15,19 @@ class Passage:
     reduced = outputs if isinstance(outputs, Mapping) else {}
     self._sim, self._reduced = sim, {name: how for name, how in reduced.items() if how != "last"}
     self._steps = 0  # time steps of this control step so far
-    self._dropped = torch.zeros_like(sim.overflow)
+    self._dropped: list[Tensor] = []  # contacts without room, of all launches but the last [num_envs] each
 
   def begin(self) -> None:
     """Begin a control step."""
     self._steps = 0
-    self._dropped.zero_()
+    self._dropped.clear()
 
   def advance(self, substeps: int, ctrl: Tensor | None) -> None:
     """Take time steps in one launch, as `physics.Simulation.step` does."""
-    before = {name: getattr(self._sim, name).clone() for name in self._reduced if self._steps}
+    before: dict[str, Tensor] = {}
+    if self._steps:
+      before = {name: getattr(self._sim, name).clone() for name in self._reduced}
+      self._dropped.append(self._sim.overflow.clone())
     self._sim.step(substeps, ctrl)
     for name, past in before.items():
       now = getattr(self._sim, name)
@@ -33,9 +36,8 @@ class Passage:
       else:
         now.copy_(torch.maximum(now, past))
     self._steps += substeps
-    self._dropped += self._sim.overflow
 
   def dropped(self) -> Tensor:
     """Return how many contacts had no room in this control step [], in all environments."""
     # A task that steps the simulation itself is told of its last launch.
-    return (self._dropped if self._steps else self._sim.overflow).sum()
+    return sum(self._dropped, self._sim.overflow).sum()
