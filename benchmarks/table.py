@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import ablations, cases, curves, report
+from benchmarks.environments import OWN
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "results"
@@ -221,6 +222,17 @@ def cuda(figures: Figures) -> str:
   return _grid(figures, "cuda", heads, {robot: robot for robot in cases.ROBOTS})
 
 
+def environments(figures: Figures) -> str:
+  """Return the memory of an environment in training."""
+  heads = {
+    "": "task",
+    "simulation_bytes": "bytes of the simulation",
+    "bytes": "bytes in all",
+    "per_gb": "environments per GB",
+  }
+  return _grid(figures, "environments", heads, {task: f"`{task}`" for task in OWN})
+
+
 def ablation(case: cases.Ablation, _figures: Figures) -> str:
   """Return the last return of each setting and, in brackets, the mean return; a column for each picture."""
   found = ablations.summary(ablations.read(case.name))
@@ -257,6 +269,7 @@ BLOCKS: dict[str, tuple[str, Callable[[Figures], str]]] = {
   "results": ("README.md", results),
   "physics": ("docs/benchmarks.md", physics),
   "cuda": ("docs/benchmarks.md", cuda),
+  "environments": ("docs/benchmarks.md", environments),
   "tasks": ("docs/tasks.md", tasks),
   **{each.name: ("docs/ablations.md", partial(ablation, each)) for each in cases.ABLATIONS},
 }
