@@ -80,6 +80,12 @@ def test_a_rehearsal_finds_nothing_and_leaves_nothing(name, make_task, actions):
     assert tensors_equal(rehearsed.step(action), other.step(action))
 
 
+def assert_close(one: TensorDict, other: TensorDict) -> None:
+  """Numbers are the same but for rounding: what torch does at once its compiler may do in two operations."""
+  for key in one.keys(include_nested=True, leaves_only=True):
+    torch.testing.assert_close(one[key], other[key], rtol=1e-4, atol=1e-4)
+
+
 def tensors_equal(one: TensorDict, other: TensorDict) -> bool:
   keys = list(one.keys(include_nested=True, leaves_only=True))
   return all(one[key].equal(other[key]) for key in keys)
@@ -189,6 +195,6 @@ def test_torchs_compiler_follows_a_step(name, make_task, actions, monkeypatch):
   with tracing(monkeypatch):
     step = torch.compile(task.step, dynamic=False)
     for action in draws[1:3]:
-      assert tensors_equal(step(action), expected.step(action))
+      assert_close(step(action), expected.step(action))
     with nothing_new():
-      assert tensors_equal(step(draws[3]), expected.step(draws[3]))
+      assert_close(step(draws[3]), expected.step(draws[3]))
