@@ -19,6 +19,14 @@ from gpurobot.config import ConfigError, assign, leaves, option, pairs
 ROOT = Path(__file__).parents[1]
 TOLD = 12  # lines of a step's output, its last
 ANT = ["task=ant", "num_envs=16384"]
+# Kernels that do not depend on each other in one launch, which torch's compiler does not do by itself.
+COMBINED = """
+import sys
+from torch._inductor import config
+from benchmarks import iteration
+config.combo_kernels = True
+iteration.run(sys.argv[1:])
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +53,7 @@ STEPS = {
   "graphs": tests("tests/gpu"),
   "iteration": Step(["-m", "benchmarks.iteration", *ANT], 240),
   "iteration_without_compiler": Step(["-m", "benchmarks.iteration", *ANT, "compile=off"], 120),
+  "iteration_combined": Step(["-c", COMBINED, *ANT], 240),
   "engine": Step(["-m", "benchmarks.gpu_engine"], 480),
   "learn_ant": learn("ant", 20, "num_envs=16384", "profile=true"),
   "tests": tests(

@@ -40,7 +40,7 @@ class Optimizer:
     self.rate = torch.full((), ppo.lr * self.scale, device=self.weights.device)
     capturable = self.weights.is_cuda  # by a graph
     self._adam = torch.optim.Adam([self.weights], lr=self.rate, eps=1e-8, fused=True, capturable=capturable)
-    self._descend = torch.compiler.disable(self._adam.step)  # one kernel as it is
+    self._adam_step = torch.compiler.disable(self._adam.step)  # one kernel as it is
     # Where it is 1 the fused step leaves all as it is; torch's own GradScaler asks for that in this way too.
     self._found_inf = torch.zeros((), device=self.weights.device)
     vars(self._adam)["found_inf"] = self._found_inf
@@ -67,7 +67,7 @@ class Optimizer:
     bad = ~self.norm[0].isfinite()
     self.gradient.mul_((self.max_norm / (self.norm + 1e-6)).clamp(max=1))
     self._found_inf.copy_(bad)
-    self._descend()
+    self._adam_step()
     self.skipped += bad
     self.norm.masked_fill_(bad, 0)
     self.sums.masked_fill_(bad, 0)
