@@ -5,9 +5,11 @@ into a file of the folder. Whatever becomes of a step, the next one follows. The
 that failed.
 """
 
+import contextlib
 import dataclasses
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -17,7 +19,9 @@ from pathlib import Path
 from gpurobot.config import ConfigError, assign, leaves, option, pairs
 
 ROOT = Path(__file__).parents[1]
+PATIENCE = 20  # for an interrupted step [s]
 TOLD = 12  # lines of a step's output, its last
+WORKERS = "5"  # for tests: CUDA keeps up to 10 GB for the stacks of a kernel's threads, in each process
 ANT = ["task=ant", "num_envs=16384"]
 # Kernels that do not depend on each other in one launch, which torch's compiler does not do by itself.
 COMBINED = """
@@ -56,9 +60,8 @@ STEPS = {
   "iteration_combined": Step(["-c", COMBINED, *ANT], 240),
   "engine": Step(["-m", "benchmarks.gpu_engine"], 480),
   "learn_ant": learn("ant", 20, "num_envs=16384", "profile=true"),
-  "tests": tests(
-    "-n", "8", "--dist", "loadgroup", "--device=cuda:0", "tests/physics", "tests/tasks", "tests/benchmarks"
-  ),
+  "test_tasks": tests("-n", WORKERS, "--dist", "loadgroup", "--device=cuda:0", "tests/tasks"),
+  "test_physics": tests("-n", WORKERS, "--dist", "loadgroup", "--device=cuda:0", "tests/physics"),
   "environments": Step(["-m", "benchmarks.environments"], 300),
   "million": Step(["-m", "benchmarks.iteration", "task=ant", "num_envs=1048576", "ppo.horizon=4"], 240),
   "learn_humanoid": learn("humanoid", 75),
@@ -87,13 +90,23 @@ def run_step(name: str, step: Step, folder: Path) -> str:
     return f"left out: there is no {step.before[0]}"
   with (folder / f"{name}.txt").open("w") as output:
     command = [*step.before, sys.executable, *step.words]
+    process = subprocess.Popen(
+      command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+    )
     try:
-      done = subprocess.run(
-        command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, timeout=step.seconds, check=False
-      )
+      status = process.wait(step.seconds)
     except subprocess.TimeoutExpired:
+      end(process)
       return f"failed: not done after {step.seconds:g} s"
-  return "done" if done.returncode == 0 else f"failed: status {done.returncode}"
+  return "done" if status == 0 else f"failed: status {status}"
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+  """Interrupt a process and its children, which may tell how far they came, then kill what is left."""
+  for number in (signal.SIGINT, signal.SIGKILL):
+    with contextlib.suppress(subprocess.TimeoutExpired, ProcessLookupError):
+      os.killpg(process.pid, number)
+      process.wait(PATIENCE)
 
 
 def run(words: Sequence[str] = ()) -> int:

@@ -1,4 +1,7 @@
-"""Training on a GPU: recorded as graphs, waiting for nothing, the same bits again, and a CPU's numbers."""
+"""Training on a GPU: recorded as graphs, waiting for nothing, the same bits again, and a CPU's numbers.
+
+Few cases are compiled, as that takes most of a minute; `tests/gpurobot/test_capture.py` follows the compiler.
+"""
 
 from collections.abc import Iterator
 
@@ -7,10 +10,16 @@ import torch
 
 from gpurobot import ppo
 from gpurobot.graph import Graph
-from tests.gpurobot.test_capture import ITERATIONS, every_case, make_learner, tensors, train
+from tests.gpurobot.test_capture import CASES, ITERATIONS, make_learner, tensors, train
 
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("error:no CUDA graph")]
 DEVICE = "cuda"
+COMPILED = ("ant in bf16", "cartpole, lstm")
+PLAIN = {name: (module, settings | {"compile": "off"}) for name, (module, settings) in CASES.items()}
+KINDS = PLAIN | {
+  f"{name}, compiled": (CASES[name][0], CASES[name][1] | {"compile": "on"}) for name in COMPILED
+}
+every_kind = pytest.mark.parametrize(("module", "settings"), KINDS.values(), ids=KINDS)
 CLOSE, CLOSE_BF16 = 1e-3, 2e-2  # what a few steps of physics and two epochs make of other sums
 
 
@@ -22,6 +31,12 @@ def graphs(monkeypatch: pytest.MonkeyPatch) -> list[Graph]:
   return made
 
 
+@pytest.fixture(autouse=True)
+def _compiled_anew() -> None:
+  """Forget what was compiled for other learners: of one function torch compiles a few versions at most."""
+  torch._dynamo.reset()
+
+
 @pytest.fixture
 def no_waiting() -> Iterator[None]:
   """Let what waits for the GPU fail, once something is run."""
@@ -29,14 +44,14 @@ def no_waiting() -> Iterator[None]:
   torch.cuda.set_sync_debug_mode("default")
 
 
-@every_case
+@every_kind
 def test_every_part_is_recorded(graphs, module, settings):
   train(make_learner(module, settings, DEVICE), ITERATIONS)
   assert graphs
   assert all(graph._graph is not None for graph in graphs if graph._calls)
 
 
-@every_case
+@every_kind
 @pytest.mark.usefixtures("no_waiting")
 def test_an_iteration_waits_for_nothing(module, settings):
   learner = make_learner(module, settings, DEVICE)
@@ -46,7 +61,7 @@ def test_an_iteration_waits_for_nothing(module, settings):
   learner.update()
 
 
-@every_case
+@every_kind
 def test_the_same_seed_gives_the_same_bits(module, settings):
   one, other = (make_learner(module, settings, DEVICE) for _ in range(2))
   for first, second in zip(train(one, ITERATIONS), train(other, ITERATIONS), strict=True):
@@ -54,10 +69,11 @@ def test_the_same_seed_gives_the_same_bits(module, settings):
   assert all(map(torch.equal, one.network.parameters(), other.network.parameters()))
 
 
-@every_case
+@every_kind
 def test_the_cpu_finds_the_same(module, settings):
   close = CLOSE_BF16 if settings.get("ppo.precision") == "bf16" else CLOSE
-  here, there = (make_learner(module, settings, device) for device in (DEVICE, "cpu"))
+  here = make_learner(module, settings, DEVICE)
+  there = make_learner(module, settings | {"compile": "off"}, "cpu")
   for found, expected in zip(train(here, 1), train(there, 1), strict=True):
     torch.testing.assert_close(found.cpu(), expected, rtol=close, atol=close, equal_nan=True)
   moments = (tensors(dict(learner.observations.state_dict())) for learner in (here, there))
