@@ -29,6 +29,7 @@ def train(argv: list[str], world: distributed.World) -> int:
   learner = Learner(env, settings, world)
   place, lock = folder.claim(settings, world)
   seconds = checkpoint.restore(settings, learner)
+  learner.warm_up()
   world.remember(str(place))
   interrupt, saver = cli.Interrupt(), checkpoint.Saver(settings, learner, place)
   with Log(settings, learner, place, seconds) as log:

@@ -48,6 +48,8 @@ class Optimizer:
     # tensor without dimensions.
     self.norm = self.weights.new_zeros(1)
     self.skipped = torch.zeros((), dtype=torch.int64, device=self.weights.device)
+    self._found_inf.fill_(1)
+    self._adam.step()  # changes nothing, but makes the state that later steps change in place
 
   def clear(self) -> None:
     """Start a new gradient and new sums."""
@@ -78,8 +80,8 @@ class Optimizer:
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Continue from a saved state."""
-    groups = self._adam.state_dict()["param_groups"]
-    self._adam.load_state_dict({"state": state["adam"], "param_groups": groups})
+    # Adam's own loading would put new tensors there, of which a recorded graph knows nothing.
+    for name, tensor in self._adam.state[self.weights].items():
+      tensor.copy_(state["adam"][0][name])
     self.rate.copy_(state["rate"])
-    self._adam.param_groups[0]["lr"] = self.rate  # loading has put a copy there
     self.skipped.copy_(state["skipped"])

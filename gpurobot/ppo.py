@@ -15,7 +15,7 @@ from gpurobot.config import Config, ConfigError, Memory, Schedule, Switch, block
 from gpurobot.distributed import World
 from gpurobot.distribution import Distribution
 from gpurobot.env import VecEnv
-from gpurobot.graph import Graph
+from gpurobot.graph import WARM_UPS, Graph
 from gpurobot.network import ActorCritic, resolve
 from gpurobot.normalize import Moments, Observations
 from gpurobot.objective import SUMS, adapt, entropy_weight, loss, transform
@@ -119,6 +119,20 @@ class Learner:
       parts = piece in (self._collect, self._differentiate)
       self._graphs[piece] = Graph(piece if parts else self._compile(piece), self._use_graphs)
     self._graphs[piece]()
+
+  def warm_up(self) -> None:
+    """Compile and record what an iteration is made of, then go back to where it was; every rank calls.
+
+    A training's time then holds none of that. Where nothing is compiled or recorded, it does nothing.
+    """
+    if not (self._compile.used or self._use_graphs):
+      return
+    before = plain(self.state_dict())
+    for _ in range(WARM_UPS + 1):
+      self.collect()
+      self.update()
+    self.load_state_dict(before)
+    self.report()  # begins new sums
 
   def collect(self) -> None:
     """Fill the rollout with the present policy's actions; moments and weights stay as they are."""

@@ -89,8 +89,7 @@ class Task(Names):
     self.episode_steps = self.buffer(dtype=torch.int64)  # control steps since the episode's start
     self._overflow, self._nonfinite = torch.zeros(2, dtype=torch.int64, device=self.device).unbind()
     self._rehearsed = simulation is not None  # what is handed in is stepped by its owner alone
-    keep = training and config.keep_states
-    self._trail = Trail(self.sim, num_envs, keep) if keep else None
+    self._trail = Trail(self.sim, num_envs, config.keep_states) if training and config.keep_states else None
     self._set_up()
 
   @classmethod
@@ -299,6 +298,8 @@ class Task(Names):
     for name, count in self.counters().items():
       count.copy_(state["counters"][name])
     self.random.load_state_dict(state["random"])
+    if self._trail:
+      self._trail.restart()
 
   # ---- inside ----
 

@@ -45,6 +45,11 @@ class Trail:
     self._count.masked_fill_(ended & self._follows, 0)
     self._place.add_(self._num_envs).remainder_(self._length * self._num_envs)
 
+  def restart(self) -> None:
+    """Forget what has been: the next states are the first of their episodes."""
+    self._count.zero_()
+    self._follows.fill_(True)
+
   def take(self) -> TensorDict:
     """Return what led to it where environments diverged since the last call [n], of MOST at most.
 

@@ -87,6 +87,14 @@ def test_the_rate_and_its_limits_grow_with_the_minibatch(scaling, factor):
   assert own.limits == pytest.approx((1e-6 * factor, 1e-2 * factor))
 
 
+def test_loading_writes_where_a_recorded_graph_reads():
+  own, other = optimizer(module()), optimizer(module())
+  places = [tensor.data_ptr() for tensor in other.state_dict()["adam"][0].values()]
+  other.load_state_dict(plain(own.state_dict()))
+  assert [tensor.data_ptr() for tensor in other.state_dict()["adam"][0].values()] == places
+  assert other.state_dict()["rate"] is other.rate
+
+
 def test_a_saved_optimizer_goes_on_with_the_same_numbers():
   net, copy = module(), module()
   own, other = optimizer(net), optimizer(copy)

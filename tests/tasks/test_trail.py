@@ -78,3 +78,14 @@ def test_of_many_some_are_shown(monkeypatch, most):
   run(kept, sim, range(3), diverged=[(1, env) for env in range(3)])
   assert len(kept.take()) == most
   assert len(kept.take()) == 0
+
+
+def test_after_a_restart_what_was_before_does_not_count():
+  sim = simulation()
+  kept = Trail(sim, 3, LENGTH)
+  run(kept, sim, range(3), diverged=[(2, 0)])
+  kept.restart()
+  assert len(kept.take()) == 0
+  run(kept, sim, range(3, 5), diverged=[(4, 1)])
+  (found,) = kept.take()
+  assert (int(found["env"]), int(found["steps"])) == (1, 2)
