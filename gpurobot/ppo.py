@@ -123,9 +123,9 @@ class Learner:
   def warm_up(self) -> None:
     """Compile and record what an iteration is made of, then go back to where it was; every rank calls.
 
-    A training's time then holds none of that. Where nothing is compiled or recorded, it does nothing.
+    A training's time then holds none of that. Where no rank compiles or records, it does nothing.
     """
-    if not (self._compile.used or self._use_graphs):
+    if not any(self.world.gather(self._compile.used or self._use_graphs)):
       return
     before = plain(self.state_dict())
     for _ in range(WARM_UPS + 1):
