@@ -85,7 +85,7 @@ class Task(base.Task):
     """Start in the air in any orientation, with any angles; in training, sometimes at home."""
     random = self.random.uniform("start", (16,))
     qpos = self.home.expand(self.num_envs, -1).clone()
-    qpos[:, 2] = self.config.drop_height
+    qpos[:, 2].fill_(self.config.drop_height)
     qpos[:, 3:7] = any_orientation(random[:, 1:4])
     qpos[:, self.angles] = self.low + (self.high - self.low) * random[:, 4:]
     stands = random[:, :1] < self.config.start_standing * self.training
