@@ -18,11 +18,13 @@ CPU_FLAGS = (
   " -mllvm=-slp-recursion-max-depth=4"
 )
 CUDA_BLOCK = 32  # threads; larger blocks leave multiprocessors idle at a few thousand environments
+CUDA_UNROLL = False  # let the CUDA compiler unroll loops: twice the instructions, see docs/benchmarks.md
 
 
 def start_warp() -> None:
   """Initialise Warp, silently: its library tells every CPU machine on stderr that it has no GPU."""
   wp.config.log_level = wp.LOG_ERROR
+  wp.config.cuda_output = "cubin"  # a driver newer than Warp's compiler would take tens of seconds for PTX
   stderr, sink = os.dup(2), os.open(os.devnull, os.O_WRONLY)
   try:
     os.dup2(sink, 2)
@@ -44,6 +46,15 @@ def lanes_on(device: str) -> int:
   return 1 if device.startswith("cuda") else CPU_LANES
 
 
+def padded(num_envs: int, device: str) -> int:
+  """Return how many environments a device keeps in memory: whole lane groups on a CPU, whole warps on CUDA.
+
+  Every row of a field then begins with a cache line of its own.
+  """
+  multiple = CUDA_BLOCK if device.startswith("cuda") else CPU_LANES
+  return -(-num_envs // multiple) * multiple
+
+
 @lru_cache(maxsize=8)
 def build_kernel(program: Program, device: str) -> wp.Kernel:
   """Return the kernel of a traced step for "cpu" or "cuda", compiled at its first launch, then cached.
@@ -57,7 +68,7 @@ def build_kernel(program: Program, device: str) -> wp.Kernel:
 
   def body(env: int, substeps: int, stride: int, integrate: int, state: x, control: x, parameters: x): ...  # type: ignore  # noqa: ANN202, PGH003, PLR0913, PLR0917 (Warp's own types)
 
-  native = wp.func_native(native_source(program, lanes_on(device)))(body)
+  native = wp.func_native(native_source(program, lanes_on(device), unroll=CUDA_UNROLL))(body)
 
   def step(first: int, substeps: int, stride: int, integrate: int, state: x, control: x, parameters: x):  # type: ignore  # noqa: ANN202, PGH003, PLR0913, PLR0917
     native(wp.tid() + first, substeps, stride, integrate, state, control, parameters)  # type: ignore[operator]

@@ -9,16 +9,15 @@ from functools import lru_cache, partial
 
 import numpy as np
 import torch
-import warp as wp
 
-from physics.kernel import lanes_on
-from physics.launcher import Launcher, Parameters
+from physics.kernel import lanes_on, padded
+from physics.launcher import Launcher, Launches, Parameters, indexed
 from physics.layout import COUNTERS, STATE, Layout, Outputs, default_outputs, field_shapes
 from physics.model import Floats, Model
 from physics.raycaster import Rays, trace_rays
 from physics.step import trace_step
 from physics.trace import Program
-from physics.vary import Variation
+from physics.vary import SOURCES, Variation
 
 
 class Simulation:
@@ -69,13 +68,12 @@ class Simulation:
     outputs: Outputs | None = None,
     moving_capacity: int | None = None,
   ) -> None:
-    self.model, self.num_envs, self.device = model, num_envs, torch.device(device)
+    self.model, self.num_envs, self.device = model, num_envs, indexed(device)
     chosen = Layout(model, default_outputs(model) if outputs is None else outputs).outputs
     self.layout, self.variation, self.program = _trace(model, tuple(chosen.items()), moving_capacity)
-    lanes = lanes_on(self.device.type)
-    groups = -(-num_envs // lanes)
+    room = padded(num_envs, self.device.type)
     self._memory, self._controls, self._parameters = (
-      torch.zeros(rows, groups * lanes, device=self.device)
+      torch.zeros(rows, room, device=self.device)
       for rows in (self.layout.rows, max(1, model.nu), max(1, self.variation.rows))
     )
     self._start = torch.tensor(start_values(model), dtype=torch.float32, device=self.device)[:, None]
@@ -89,14 +87,16 @@ class Simulation:
       rows = self._parameters[block.start : block.start + block.rows]
       rows.copy_(torch.tensor(getattr(model, name), device=self.device).reshape(-1, 1).expand_as(rows))
       setattr(self, name, rows[:, :num_envs].T.unflatten(1, block.shape))
+    if self.variation.program:
+      block = self.variation.blocks[SOURCES]
+      self._parameters[block.start : block.start + block.rows] = torch.nan
     self.ctrl = self._controls[: model.nu, :num_envs].T
     self.threads = (threads or len(os.sched_getaffinity(0))) if self.device.type == "cpu" else 1
     pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
-    self._step = Launcher(self.program, self.device, groups, pool, self.threads)
-    program = self.variation.program
-    self._derive = Launcher(program, self.device, groups, pool, self.threads) if program else None
-    self._derived_at = -1  # version of the parameters that the derived ones follow from
-    self._recorded: dict[Parameters, list[wp.Launch]] = {}
+    programs = [program for program in (self.variation.program, self.program) if program]
+    groups = room // lanes_on(self.device.type)
+    self._step = Launcher(programs, self.device, groups, pool, self.threads)
+    self._recorded: dict[Parameters, Launches] = {}
     self._schedules: dict[int, torch.Tensor] = {}  # controls of each of so many time steps
 
   def __repr__(self) -> str:
@@ -159,7 +159,7 @@ class Simulation:
   def attach_rays(self, rays: Rays) -> tuple[Callable[[], None], torch.Tensor]:
     """Return what casts rays in the present state, and where it writes [num_envs, num_rays]."""
     program = trace_rays(self.model, self.layout, rays, self.variation)
-    launcher = Launcher(program, self.device, self._step.groups, self._step.pool, self.threads)
+    launcher = Launcher([program], self.device, self._step.groups, self._step.pool, self.threads)
     results = torch.zeros(len(rays.origins), self._memory.shape[1], device=self.device)
     launches = launcher.record((1, 0, 0), [self._memory, results, self._parameters])
     return partial(launcher.run, launches), results[:, : self.num_envs].T
@@ -177,13 +177,10 @@ class Simulation:
 
   @torch.compiler.disable
   def _launch(self, parameters: Parameters, controls: torch.Tensor) -> None:
-    """Run the kernel, after what follows from varied fields that were written since the last time.
+    """Run the kernels: what follows from varied fields, then the step.
 
     controls are the same tensor in every call with the same parameters: launches are recorded once.
     """
-    if self._derive and self._parameters._version != self._derived_at:
-      self._derive.run(self._derive.record((0, 0, 0), [self._memory, self._controls, self._parameters]))
-      self._derived_at = self._parameters._version
     if parameters not in self._recorded:
       self._recorded[parameters] = self._step.record(parameters, [self._memory, controls, self._parameters])
     self._step.run(self._recorded[parameters])

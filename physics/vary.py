@@ -1,14 +1,15 @@
 """Numbers of the model that differ between environments, and what follows from them.
 
 A varied field is a block of parameters `[row, env]` that the user writes. What the compiler would derive from
-it, inverse weights and constants of contacts, is computed by a program of its own into further blocks. The
-step reads both in place of the model's constants.
+it, inverse weights and constants of contacts, is computed by a program of its own into further blocks. This
+runs before every step, keeps the numbers that it derived from, and does nothing where they are still the
+same. The step reads both in place of the model's constants.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,12 @@ from physics.inverse_weight import inverse_weights
 from physics.layout import Block
 from physics.model import Model
 from physics.pairs import pair_parameters
-from physics.trace import Program, Scalar
+from physics.trace import Program, Scalar, Truth, negate
 from physics.variable import INERTIAL, OF_PAIRS
 
 WEIGHTS = ("body_invweight0", "dof_invweight0", "tendon_invweight0")
 LAWS = "contact_laws"
+SOURCES = "derived_from"  # the numbers that the other derived blocks follow from; nan: none yet
 
 
 class Variation:
@@ -31,7 +33,8 @@ class Variation:
   Attributes:
     blocks: rows of the parameter memory by field: the varied ones, then the derived ones.
     rows: their number.
-    program: computes the derived blocks of the array `parameters` from the varied ones; None without any.
+    program: computes the derived blocks of the array `parameters` where the varied ones have changed; None
+      without any.
   """
 
   def __init__(self, model: Model) -> None:
@@ -41,12 +44,13 @@ class Variation:
     for name in model.varied:
       self._reserve(name, getattr(model, name).shape)
     self.law_fields: list[str] = []
-    program = self._derive()
-    self.program = program if len(self.blocks) > len(model.varied) else None
+    of_pairs = {f"{kind}_{name}" for kind in ("geom", "pair") for name in OF_PAIRS}
+    sources = [name for name in model.varied if name in {*INERTIAL, *of_pairs}]
+    self.program = self._derive(sources) if sources else None
 
   def model_in(self, program: Program) -> Model:
     """Return the model with the parameters, as read in a program, in place of its constants."""
-    fields = {name: self._read(program, name) for name in self.blocks if name != LAWS}
+    fields = {name: self._read(program, name) for name in self.blocks if name not in (LAWS, SOURCES)}
     model = dataclasses.replace(self.model, **fields)
     if LAWS not in self.blocks:
       return model
@@ -66,20 +70,30 @@ class Variation:
     numbers[:] = [program.read_parameter(block.start + i) for i in range(block.rows)]
     return numbers.reshape(block.shape)
 
-  def _derive(self) -> Program:
-    """Trace the derived fields, reserving their blocks; return the program."""
+  def _derive(self, names: Sequence[str]) -> Program:
+    """Trace what is derived from these fields, reserving its blocks; return the program."""
     program = Program()
-    varied = set(self.model.varied)
-    model = dataclasses.replace(self.model, **{name: self._read(program, name) for name in varied})
-    if varied & set(INERTIAL):
-      weights = {name: getattr(self.model, name).shape for name in WEIGHTS}
-      model = dataclasses.replace(model, **inverse_weights(model))
-      for name, shape in weights.items():
-        self._reserve(name, shape)
-        self._write(program, name, getattr(model, name).ravel())
-    if varied & {*INERTIAL, *(f"{kind}_{name}" for kind in ("geom", "pair") for name in OF_PAIRS)}:
+    sources = {name: self._read(program, name) for name in names}
+    model = dataclasses.replace(self.model, **sources)
+    with program.when_any(self._changed(program, sources)):
+      if sources.keys() & set(INERTIAL):
+        weights = {name: getattr(self.model, name).shape for name in WEIGHTS}
+        model = dataclasses.replace(model, **inverse_weights(model))
+        for name, shape in weights.items():
+          self._reserve(name, shape)
+          self._write(program, name, getattr(model, name).ravel())
       self._derive_laws(program, model)
     return program.finish()
+
+  def _changed(self, program: Program, sources: Mapping[str, Any]) -> Truth:
+    """Return where the numbers are not those derived from last, and keep them; nan counts as new."""
+    numbers = [number for values in sources.values() for number in values.ravel()]
+    self._reserve(SOURCES, (len(numbers),))
+    same: Truth = True
+    for number, last in zip(numbers, self._read(program, SOURCES), strict=True):
+      same = same & (number <= last) & (last <= number)
+    self._write(program, SOURCES, numbers)
+    return negate(same)
 
   def _derive_laws(self, program: Program, model: Model) -> None:
     pairs = [

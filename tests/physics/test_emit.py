@@ -181,6 +181,19 @@ def test_sine_and_cosine_are_accurate_far_from_zero(lanes, monkeypatch):
   np.testing.assert_allclose(found[1::2], np.cos(angles), rtol=0, atol=1.3e-7)
 
 
+def test_loops_of_one_environment_stay_loops_where_they_are_not_to_be_unrolled():
+  program, _ = whole_language()
+  rolled = [line.strip() for line in emit.native_source(program, 1, unroll=False).splitlines()]
+  loops = [
+    number for number, line in enumerate(rolled) if line.startswith("for (int ") and "LANES" not in line
+  ]
+  assert len(loops) > 5
+  assert {rolled[number - 1] for number in loops} == {"#pragma unroll 1"}
+  free = [line for line in rolled if line != "#pragma unroll 1"]
+  assert free == [line.strip() for line in emit.native_source(program, 1).splitlines()]
+  assert "#pragma unroll" not in emit.native_source(program, 16, unroll=False)
+
+
 SOURCE = "import sys; from tests.physics.test_emit import digest; sys.stdout.write(digest())"
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import warp as wp
 
-from physics.kernel import CPU_LANES, build_kernel, lanes_on
+from physics import kernel
+from physics.kernel import CPU_LANES, build_kernel, lanes_on, padded
 from physics.trace import Program
 from tests.physics.conftest import ROOT
 
@@ -30,17 +31,48 @@ def square():
   return program.finish()
 
 
+def loop():
+  """Trace a step that adds a row up."""
+  program = Program()
+  substeps, *_ = (program.parameter(name) for name in ("substeps", "stride", "integrate"))
+  total = program.variable(0.0)
+  with program.loop(substeps):
+    total[0] = total[0] + program.read_memory("control", 0)
+  program.write_memory("state", 0, total[0])
+  return program.finish()
+
+
 def launch(program, first=0, groups=1):
-  kernel = build_kernel(program, "cpu")
+  step = build_kernel(program, "cpu")
   state = np.tile(np.arange(4.0, dtype=np.float32), (2, groups * CPU_LANES // 4))
   memory = [wp.array(x, dtype=wp.float32, device="cpu") for x in (state, state[:1], state[:1])]
-  wp.launch(kernel, groups - first, inputs=[first, 1, 0, 0, *memory], device="cpu", block_dim=1)
+  wp.launch(step, groups - first, inputs=[first, 1, 0, 0, *memory], device="cpu", block_dim=1)
   return memory[0].numpy()[1]
 
 
 @pytest.mark.parametrize(("device", "lanes"), [("cpu", CPU_LANES), ("cuda", 1), ("cuda:1", 1)])
 def test_a_cpu_thread_has_lanes_and_a_cuda_thread_one(device, lanes):
   assert lanes_on(device) == lanes
+
+
+@pytest.mark.parametrize(
+  ("num_envs", "device", "room"),
+  [(1, "cpu", 16), (16, "cpu", 16), (33, "cpu", 48), (1, "cuda", 32), (64, "cuda:1", 64), (65, "cuda", 96)],
+)
+def test_memory_is_of_whole_lane_groups_or_whole_warps(num_envs, device, room):
+  assert padded(num_envs, device) == room
+
+
+def test_on_cuda_loops_are_not_unrolled_and_warp_makes_machine_code(monkeypatch):
+  texts, write = [], kernel.native_source
+  monkeypatch.setattr(kernel, "native_source", lambda *a, **k: texts.append(write(*a, **k)) or texts[-1])
+  build_kernel(loop(), "cuda")
+  monkeypatch.setattr(kernel, "CUDA_UNROLL", True)
+  build_kernel(loop(), "cuda")
+  rolled, unrolled = texts
+  assert rolled.count("#pragma unroll 1\n") == 1
+  assert rolled.replace("#pragma unroll 1\n", "") == unrolled
+  assert wp.config.cuda_output == "cubin"
 
 
 def test_a_launch_starts_at_its_first_group():

@@ -152,9 +152,10 @@ def test_what_cannot_vary_is_refused_with_the_nearest_that_can():
     load_model(CASES["springs"], vary=["body_masses"])
 
 
-def test_what_compiled_code_writes_is_derived_from():
-  """The engine sees writes by the version of the memory, which compiled code has to keep."""
-  model = load_model(CASES["springs"].read_text(), vary=["body_mass", "dof_damping"])
+@pytest.mark.parametrize("behind_torchs_back", [False, True])
+def test_what_is_written_is_derived_from_however_it_is_written(behind_torchs_back):
+  """By compiled code, or by another library on the same memory, of which torch keeps no count."""
+  model = load_model(CASES["self_contact"], vary=["body_mass", "geom_friction"])
   sims = [Simulation(model, ENVS, threads=1) for _ in range(2)]
 
   def heavier(sim: Simulation) -> None:
@@ -162,11 +163,31 @@ def test_what_compiled_code_writes_is_derived_from():
 
   torch._dynamo.reset()
   compiled = torch.compile(heavier, backend="aot_eager", dynamic=False)
+
+  def numpy(sim: Simulation) -> None:
+    sim.body_mass.numpy()[:] *= 3.0
+
+  writes = (heavier, numpy if behind_torchs_back else compiled)
   with torch.no_grad():
-    for sim, write in zip(sims, (heavier, compiled), strict=True):
+    for sim, write in zip(sims, writes, strict=True):
       sim.forward()
       before = sim.qacc.clone()
       write(sim)
       sim.forward()
       assert not sim.qacc.equal(before)
   assert sims[0].qacc.equal(sims[1].qacc)
+
+
+def test_what_was_not_written_is_not_derived_again(simulation):
+  """Derived numbers stay where nothing changed; nan, which equals nothing, is no reason to keep old ones."""
+  simulation.forward()
+  block = simulation.variation.blocks["body_invweight0"]
+  derived = simulation._parameters[block.start : block.start + block.rows]
+  right = derived.clone()
+  derived.fill_(7.0)
+  simulation.forward()
+  assert (derived == 7.0).all()
+  simulation.body_mass[0, 1] = torch.nan
+  simulation.forward()
+  assert not (derived[:, 1:ENVS] == 7.0).any()  # its neighbours run along
+  assert derived[:, 1:ENVS].equal(right[:, 1:ENVS])

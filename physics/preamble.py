@@ -1,0 +1,97 @@
+"""C++ types and operations that emitted code is written in, for one environment or several side by side."""
+
+_SCALAR = """
+typedef float T; typedef bool M; typedef int W;
+const int LANES = 1;
+auto F = [](float x) -> T { return x; };
+auto read_ = [&](wp::array_t<wp::float32>& a, int row) -> T { return ((const float*)((const char*)a.data + (size_t)row * a.strides[0]))[env]; };
+auto write_ = [&](wp::array_t<wp::float32>& a, int row, T x, M m) { if (m) ((float*)((char*)a.data + (size_t)row * a.strides[0]))[env] = x; };
+auto write_int_ = [&](wp::array_t<wp::float32>& a, int row, T x, M m) { if (m) ((int*)((char*)a.data + (size_t)row * a.strides[0]))[env] = (int)x; };
+auto ALL = true;
+auto any_ = [](M m) -> bool { return m; };
+auto and_ = [](M a, M b) -> M { return a && b; };
+auto or_ = [](M a, M b) -> M { return a || b; };
+auto not_ = [](M a) -> M { return !a; };
+auto bit_ = [](W w, int k) -> M { return (w >> k) & 1; };
+auto sqrt_ = [](T x) -> T { return wp::sqrt(x); };
+auto abs_ = [](T x) -> T { return wp::abs(x); };
+auto sin_ = [](T x) -> T { return wp::sin(x); };
+auto cos_ = [](T x) -> T { return wp::cos(x); };
+auto exp_ = [](T x) -> T { return wp::exp(x); };
+auto floor_ = [](T x) -> T { return wp::floor(x); };
+auto atan2_ = [](T y, T x) -> T { return wp::atan2(y, x); };
+auto pow_ = [](T x, T y) -> T { return wp::pow(x, y); };
+auto gather_ = [](const float* table, int size, T x) -> T { int i = (int)x; return table[i < 0 ? 0 : i < size ? i : size - 1]; };
+auto lane_ = [](T& x, int) -> float& { return x; };
+auto lanes_ = [](M m) -> unsigned { return m ? 1u : 0u; };
+auto lowest_ = [](unsigned) -> int { return 0; };
+auto word_ = [](W& w, int) -> int& { return w; };
+"""
+
+# Sine and cosine of a vector: reduction by multiples of pi/2 in three parts (Cody and Waite), then the minimax
+# polynomials of Cephes' sinf and cosf on [-pi/4, pi/4]; accurate to 1e-7 for |x| < 8192.
+_VECTOR = """
+#if defined(__SSE2__)
+struct FlushSubnormals {{  // what comes to rest would otherwise crawl through numbers below 1e-38, at a tenth of the speed
+  unsigned before;
+  FlushSubnormals() : before(__builtin_ia32_stmxcsr()) {{ __builtin_ia32_ldmxcsr(before | 0x8040u); }}
+  ~FlushSubnormals() {{ __builtin_ia32_ldmxcsr(before); }}
+}} flush_subnormals;
+#endif
+const int LANES = {lanes};
+typedef float T __attribute__((ext_vector_type({lanes})));
+typedef float TU __attribute__((ext_vector_type({lanes}), aligned(4)));
+typedef int M __attribute__((ext_vector_type({lanes})));
+typedef int MU __attribute__((ext_vector_type({lanes}), aligned(4)));
+typedef M W;
+auto F = [](float x) -> T {{ return T(x); }};
+auto row_ = [&](wp::array_t<wp::float32>& a, int row) -> char* {{ return (char*)a.data + (size_t)row * a.strides[0] + (size_t)env * (4 * {lanes}); }};
+auto read_ = [&](wp::array_t<wp::float32>& a, int row) -> T {{ return *(TU*)row_(a, row); }};
+auto write_ = [&](wp::array_t<wp::float32>& a, int row, T x, M m) {{ TU* p = (TU*)row_(a, row); *p = m ? x : (T)*p; }};
+auto write_int_ = [&](wp::array_t<wp::float32>& a, int row, T x, M m) {{ MU* p = (MU*)row_(a, row); *p = m ? __builtin_convertvector(x, M) : (M)*p; }};
+const M ALL = M(-1);
+auto any_ = [](M m) -> bool {{ return __builtin_reduce_or(m) != 0; }};
+auto and_ = [](M a, M b) -> M {{ return a & b; }};
+auto or_ = [](M a, M b) -> M {{ return a | b; }};
+auto not_ = [](M a) -> M {{ return ~a; }};
+auto bit_ = [](W w, int k) -> M {{ return (w & W(1 << k)) != W(0); }};
+auto sqrt_ = [](T x) -> T {{ return __builtin_elementwise_sqrt(x); }};
+auto abs_ = [](T x) -> T {{ return __builtin_elementwise_abs(x); }};
+auto floor_ = [](T x) -> T {{ return __builtin_elementwise_floor(x); }};
+auto quadrant_ = [](T x) -> T {{ return __builtin_elementwise_roundeven(x * T(0.636619772f)); }};
+auto reduced_ = [](T x, T k) -> T {{ return ((x - T(1.5703125f) * k) - T(4.837512969970703e-4f) * k) - T(7.549789948768648e-8f) * k; }};
+auto sinp_ = [](T r) -> T {{ T z = r * r; return ((T(-1.9515295891e-4f) * z + T(8.3321608736e-3f)) * z + T(-1.6666654611e-1f)) * z * r + r; }};
+auto cosp_ = [](T r) -> T {{ T z = r * r; return ((T(2.443315711809948e-5f) * z + T(-1.388731625493765e-3f)) * z + T(4.166664568298827e-2f)) * z * z - T(0.5f) * z + T(1.0f); }};
+auto turn_ = [&](T x, int quarter) -> T {{
+  T k = quadrant_(x); T r = reduced_(x, k); M q = __builtin_convertvector(k, M) + M(quarter);
+  T s = ((q & M(1)) != M(0)) ? cosp_(r) : sinp_(r);
+  return ((q & M(2)) != M(0)) ? -s : s; }};
+auto sin_ = [&](T x) -> T {{ return turn_(x, 0); }};
+auto cos_ = [&](T x) -> T {{ return turn_(x, 1); }};
+auto atan2_ = [](T y, T x) -> T {{ T r; for (int l = 0; l < {lanes}; ++l) r[l] = wp::atan2((float)y[l], (float)x[l]); return r; }};
+auto exp_ = [](T x) -> T {{ T r; for (int l = 0; l < {lanes}; ++l) r[l] = wp::exp((float)x[l]); return r; }};
+auto pow_ = [](T x, T y) -> T {{ T r; for (int l = 0; l < {lanes}; ++l) r[l] = wp::pow((float)x[l], (float)y[l]); return r; }};
+auto gather_ = [](const float* table, int size, T x) -> T {{
+  M i = __builtin_elementwise_min(__builtin_elementwise_max(__builtin_convertvector(x, M), M(0)), M(size - 1));
+#if defined(__AVX512F__) && {lanes} == 16  // one instruction, which clang does not find by itself
+  return __builtin_ia32_gathersiv16sf(T(0.0f), table, i, -1, 4); }};
+#else
+  T r; for (int l = 0; l < {lanes}; ++l) r[l] = table[i[l]]; return r; }};
+#endif
+auto lane_ = [](T& x, int l) -> float& {{ return ((float*)&x)[l]; }};
+typedef bool B __attribute__((ext_vector_type({lanes})));
+auto lanes_ = [](M m) -> unsigned {{ B b = __builtin_convertvector(m, B); unsigned bits = 0; __builtin_memcpy(&bits, &b, sizeof(b)); return bits; }};
+auto lowest_ = [](unsigned bits) -> int {{ return __builtin_ctz(bits); }};
+auto word_ = [](W& w, int l) -> int& {{ return ((int*)&w)[l]; }};
+"""
+
+_COMMON = """
+auto min_ = [](T a, T b) -> T { return a < b ? a : b; };
+auto max_ = [](T a, T b) -> T { return a > b ? a : b; };
+auto where_ = [](M m, T a, T b) -> T { return m ? a : b; };
+"""
+
+
+def preamble(lanes: int) -> str:
+  """Return what stands before the statements of `lanes` environments side by side."""
+  return (_SCALAR if lanes == 1 else _VECTOR.format(lanes=lanes)) + _COMMON
