@@ -22,7 +22,7 @@ from benchmarks import cases, engine, models
 from benchmarks.report import line
 from gpurobot.config import assign, leaves, option, pairs
 from gpurobot.distributed import World
-from gpurobot.graph import Graph
+from gpurobot.graph import Graph, Recorder
 
 ROOM = 2.0  # of mujoco_warp's arrays, times the most that a sample of the states needs
 SAMPLED = 64  # states
@@ -47,7 +47,7 @@ class Own:
   def __init__(self, model: physics.Model, num_envs: int, device: torch.device) -> None:
     self.sim = physics.Simulation(model, num_envs, device)
     self.qpos, self.ctrl = self.sim.qpos, self.sim.ctrl
-    self.step = Graph(self._step, enabled=device.type == "cuda")
+    self.step = Graph(self._step, Recorder(device) if device.type == "cuda" else None)
 
   def _step(self) -> None:
     self.sim.step(cases.SUBSTEPS)

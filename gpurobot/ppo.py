@@ -15,7 +15,7 @@ from gpurobot.config import Config, ConfigError, Memory, Schedule, Switch, block
 from gpurobot.distributed import World
 from gpurobot.distribution import Distribution
 from gpurobot.env import VecEnv
-from gpurobot.graph import WARM_UPS, Graph
+from gpurobot.graph import WARM_UPS, Graph, Recorder
 from gpurobot.network import ActorCritic, resolve
 from gpurobot.normalize import Moments, Observations
 from gpurobot.objective import SUMS, adapt, entropy_weight, loss, transform
@@ -63,8 +63,7 @@ class Learner:
     self.precision = resolve(ppo.precision, device)
     self.network = ActorCritic(env.obs_dims, env.num_actions, env.choices, ppo, self.precision).to(device)
     self.optimizer = Optimizer(self.network, len(SUMS), ppo, config.num_envs, world)
-    dtype = self.network.dtype
-    dtypes = (dtype, self.network.input_dtype)
+    dtype, dtypes = self.network.dtype, (self.network.dtype, self.network.input_dtype)
     self.observations = Observations(env.obs_dims, device, dtypes, ppo.normalize_obs)
     self.value_moments = Moments(1, device, dtype)
     self.rollout = Rollout(env, self.network, ppo.horizon, sequence_length(ppo))
@@ -86,7 +85,8 @@ class Learner:
     self._divergence = torch.zeros(2, dtype=dtype, device=device)
     self._entropy_coef = torch.zeros(1, dtype=dtype, device=device)
     self._graphs: dict[Callable[[], None], Graph] = {}
-    self._use_graphs = config.graphs is not Switch.off and device.type == "cuda"
+    record = config.graphs is not Switch.off and device.type == "cuda"
+    self._recorder = Recorder(device, world.gather) if record else None
     self._compile = compile_ = Compiler(config.compile, device)
     self._prepare, self._think = compile_(self.observations.write), compile_(self.network)
     self._act, self._step, self._store = compile_(self._draw), compile_(env.step), compile_(self._keep)
@@ -117,7 +117,7 @@ class Learner:
     if piece not in self._graphs:
       # Of these two the parts are compiled, each by itself.
       parts = piece in (self._collect, self._differentiate)
-      self._graphs[piece] = Graph(piece if parts else self._compile(piece), self._use_graphs)
+      self._graphs[piece] = Graph(piece if parts else self._compile(piece), self._recorder)
     self._graphs[piece]()
 
   def warm_up(self) -> None:
@@ -125,7 +125,7 @@ class Learner:
 
     A training's time then holds none of that. Where no rank compiles or records, it does nothing.
     """
-    if not any(self.world.gather(self._compile.used or self._use_graphs)):
+    if not any(self.world.gather(self._compile.used or self._recorder is not None)):
       return
     before = plain(self.state_dict())
     for _ in range(WARM_UPS + 1):

@@ -48,7 +48,7 @@ def no_waiting() -> Iterator[None]:
 def test_every_part_is_recorded(graphs, module, settings):
   train(make_learner(module, settings, DEVICE), ITERATIONS)
   assert graphs
-  assert all(graph._graph is not None for graph in graphs if graph._calls)
+  assert all(graph.recorded for graph in graphs if graph._calls)
 
 
 @every_kind

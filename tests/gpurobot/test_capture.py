@@ -1,5 +1,6 @@
 """An iteration is fit for a CUDA graph: it reads nothing, and recorded operations repeat it bit by bit."""
 
+import copy
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
@@ -16,7 +17,7 @@ from gpurobot.distributed import World
 from gpurobot.random import Random
 from tasks import ant, cartpole
 from tests.compiled import nothing_new, tracing
-from tests.gpurobot import toy
+from tests.gpurobot import pushed_box, toy
 from tests.gpurobot.tape import DeviceRead, Tape, TapedGraph, no_reads
 from tests.tasks import shaken_cartpole
 
@@ -39,6 +40,7 @@ CASES = {
   "cartpole, gru": (cartpole, {"env.see_velocity": False, "ppo.recurrent": "gru"}),
   "cartpole, lstm": (cartpole, {"ppo.recurrent": "lstm", "ppo.sequence": 2}),
   "cartpole, mirrored": (cartpole, {"ppo.mirror_coef": 0.5}),
+  "box of varied mass": (pushed_box, {"env.episode_steps": 3}),
   "cartpole, shaken": (shaken_cartpole, {"env.kick_seconds_min": 0.02, "env.kick_seconds_max": 0.1}),
   "cartpole, switched": (SimpleNamespace(Config=cartpole.Config, Task=Switched), {}),
   "toy, invalid steps": (toy, {"env.finite_below": 1.2}),
@@ -99,6 +101,22 @@ def test_recorded_operations_train_as_python_does(monkeypatch, module, settings)
   found, expected = (tensors(learner.state_dict()) for learner in (taped, called))
   same(found, expected)
   assert not any(map(torch.equal, start, called.network.parameters()))
+
+
+@every_case
+def test_recorded_operations_go_on_from_a_state_that_is_loaded(monkeypatch, module, settings):
+  """What the host decided while they were recorded must hold for another state too."""
+  called = make_learner(module, settings)
+  train(called, ITERATIONS)
+  state = copy.deepcopy(called.state_dict())
+  expected = train(called, 2)
+  monkeypatch.setattr(ppo, "Graph", TapedGraph)
+  taped = make_learner(module, settings)
+  train(taped, ITERATIONS - 1)
+  taped.load_state_dict(state)
+  torch.testing.assert_close(train(taped, 2), expected, rtol=0, atol=0, equal_nan=True)
+  found, wanted = (tensors(learner.state_dict()) for learner in (taped, called))
+  torch.testing.assert_close(found, wanted, rtol=0, atol=0, equal_nan=True)
 
 
 @every_case
