@@ -3,6 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -18,8 +19,9 @@ class Clock:
 
   def __init__(self, device: torch.device) -> None:
     """Start in the part "other"."""
-    self.ranges = False  # show the parts as ranges to a profiler
-    self._range: record_function | None = None
+    self.ranges = False  # show the parts as ranges to torch's profiler
+    self.nvtx = False  # and to Nsight Systems
+    self._shown = ExitStack()
     self._cuda = device.type == "cuda"
     self._begun: deque[tuple[str, Any]] = deque()  # part and moment, the present part last
     self._seconds: dict[str, float] = {}
@@ -30,11 +32,11 @@ class Clock:
     """Let the time from now on go to a part."""
     if self._cuda and torch.cuda.is_current_stream_capturing():
       return
-    if self._range is not None:
-      self._range.__exit__(None, None, None)
-    self._range = record_function(part) if self.ranges else None
-    if self._range is not None:
-      self._range.__enter__()
+    self._shown.close()
+    if self.ranges:
+      self._shown.enter_context(record_function(part))
+    if self.nvtx:
+      self._shown.enter_context(torch.cuda.nvtx.range(part))
     self._begun.append((part, self._now()))
     while len(self._begun) > 1 and self._reached(self._begun[1][1]):
       self._book()

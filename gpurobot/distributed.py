@@ -38,7 +38,10 @@ class World:
     return self.rank == 0
 
   def device(self, name: str) -> torch.device:
-    """Return this rank's device for auto, cpu, cuda or cuda:<index>; raise ConfigError if there is none."""
+    """Return this rank's device for auto, cpu, cuda or cuda:<index>; raise ConfigError if there is none.
+
+    Each rank of a machine has a GPU of its own, so that several cannot name one.
+    """
     if name == "auto":
       name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -50,6 +53,10 @@ class World:
       raise ConfigError(f"device={name} is not one of auto, cpu, cuda, cuda:<index>; the nearest is '{near}'")
     if device.type == "cpu":
       return device
+    if device.index is not None and self.local_size > 1:
+      raise ConfigError(
+        f"device={name} would put all {self.local_size} ranks of this machine on one GPU; write device=cuda"
+      )
     index = self.local_rank if device.index is None else device.index
     if index >= torch.cuda.device_count():
       raise ConfigError(

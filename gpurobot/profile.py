@@ -1,9 +1,14 @@
-"""Where an iteration goes: a table by the clock, and a trace by torch's profiler, for `profile=true`."""
+"""Where an iteration goes: a table by the clock, and a trace by torch's profiler, for `profile=true`.
+
+On CUDA the parts are NVTX ranges too, and Nsight Systems, told --capture-range=cudaProfilerApi, looks at the
+iterations that the clock measures.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import torch
 from torch import profiler
 
 from gpurobot.clock import shares
@@ -29,6 +34,7 @@ class Profile:
     self._before: dict[str, float] = {}
     self._table = ""
     self._profiler = profiler.profile()
+    self._nsight = learner.clock.nvtx = learner.env.device.type == "cuda"
     self.done = False
 
   def step(self) -> str | None:
@@ -36,12 +42,16 @@ class Profile:
     count, clock = self._learner.iteration - self._start, self._learner.clock
     if count == SKIPPED:
       self._before = clock.seconds()
+      if self._nsight:
+        torch.cuda.profiler.start()
     elif count == SKIPPED + MEASURED:
       self._table = table(self._before, clock.seconds(), MEASURED)
+      if self._nsight:
+        torch.cuda.profiler.stop()
       self._profiler.start()
       clock.ranges = True
     elif count == ITERATIONS:
-      clock.ranges = False
+      clock.ranges = clock.nvtx = False
       clock.begin("other")  # ends the last range
       self._profiler.stop()
       self.done = True

@@ -61,6 +61,20 @@ def test_the_replay_of_a_graph_goes_to_the_part_begun_before():
   assert "captured" not in seconds
 
 
+def test_nsight_systems_sees_the_parts_as_ranges_one_after_the_other(monkeypatch):
+  seen = []
+  monkeypatch.setattr(torch.cuda.nvtx, "range_push", lambda name: seen.append(f"begin {name}"))
+  monkeypatch.setattr(torch.cuda.nvtx, "range_pop", lambda: seen.append("end"))
+  clock = Clock(torch.device("cpu"))
+  clock.begin("unseen")
+  clock.nvtx = True
+  for part in ("rollout", "update/values"):
+    clock.begin(part)
+  clock.nvtx = False
+  clock.begin("unseen")
+  assert seen == ["begin rollout", "end", "begin update/values", "end"]
+
+
 def test_a_profiler_sees_the_parts_as_ranges_one_after_the_other():
   clock = Clock(torch.device("cpu"))
   with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:

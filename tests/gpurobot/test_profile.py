@@ -1,11 +1,14 @@
 import json
+from types import SimpleNamespace
 
 import pytest
+import torch
 
+from gpurobot.clock import Clock
 from gpurobot.config import assign, defaults
 from gpurobot.distributed import World
 from gpurobot.ppo import Learner
-from gpurobot.profile import ITERATIONS, Profile, table
+from gpurobot.profile import ITERATIONS, MEASURED, Profile, table
 from gpurobot.random import Random
 from tests.gpurobot import toy
 
@@ -34,6 +37,31 @@ def profiled(tmp_path_factory):
     learner.update()
     told.append(profile.step())
   return folder, told
+
+
+def test_nsight_systems_looks_at_the_measured_iterations_of_a_gpu(tmp_path, monkeypatch):
+  """torch's profiler, which cannot share the GPU with it, runs after them."""
+  clock = Clock(torch.device("cpu"))
+  learner = SimpleNamespace(clock=clock, iteration=0, env=SimpleNamespace(device=torch.device("cuda")))
+  told = []
+  monkeypatch.setattr(torch.cuda.nvtx, "range_push", told.append)
+  monkeypatch.setattr(torch.cuda.nvtx, "range_pop", lambda: None)
+  for name in ("start", "stop"):
+    monkeypatch.setattr(torch.cuda.profiler, name, lambda name=name: told.append(f"{name} Nsight Systems"))
+    torchs = lambda _self, name=name: told.append(f"{name} torch")  # noqa: E731
+    monkeypatch.setattr(torch.profiler.profile, name, torchs)
+  profile = Profile(learner, tmp_path)
+  monkeypatch.setattr(profile, "_write", lambda: "written")
+  for learner.iteration in range(1, ITERATIONS + 1):
+    clock.begin(f"iteration {learner.iteration}")
+    profile.step()
+  clock.begin("unseen")
+  first, last = (told.index(f"{name} Nsight Systems") for name in ("start", "stop"))
+  measured = [name for name in told[first:last] if name.startswith("iteration")]
+  # Reading the clock begins the present part anew.
+  assert list(dict.fromkeys(measured))[-MEASURED:] == [f"iteration {n}" for n in range(4, 9)]
+  assert last < told.index("start torch") < told.index("stop torch")
+  assert "unseen" not in told
 
 
 def test_a_run_is_profiled_once(profiled):

@@ -15,6 +15,7 @@ from physics.layout import field_shapes
 from physics.parity import MujocoSimulation
 from tasks.blame import TaskError
 from tests.compiled import nothing_new, tracing
+from tests.gpurobot.tape import no_reads
 
 
 @dataclasses.dataclass
@@ -183,6 +184,16 @@ def test_a_saved_task_continues_with_identical_numbers(name, make_task, actions)
     again = other.step(action)
     for key in step.keys(include_nested=True, leaves_only=True):
       assert again[key].equal(step[key])
+
+
+def test_a_step_reads_nothing_and_makes_no_tensor_from_the_host(name, make_task, actions):
+  """As a CUDA graph asks, which records it."""
+  task = make_task(name, training=True)
+  task.reset()
+  first, second = actions(task, 2)
+  task.step(first)  # makes what is made once
+  with no_reads():
+    task.step(second)
 
 
 def test_torchs_compiler_follows_a_step(name, make_task, actions, monkeypatch):
