@@ -1,5 +1,4 @@
 import dataclasses
-import os
 import shutil
 
 import pytest
@@ -13,6 +12,7 @@ from gpurobot.viewer import offscreen
 from gpurobot.viewer.player import Player
 from physics.parity import MujocoSimulation
 from tests.gpurobot import hopping_box
+from tests.lacking import lacking
 
 # MuJoCo C steps the boxes: no kernel has to be built.
 WORDS = ("engine=mujoco", "env.episode_steps=40")
@@ -45,11 +45,6 @@ def make_player(box_run):
     return Player(trained.load(settings, num_envs, trained.Engine.mujoco))
 
   return make
-
-
-def lacking(reason):
-  """Leave a test out where the machine lacks what it needs; with GPUROBOT_ALL_TESTS=1, as in CI, it fails."""
-  (pytest.fail if os.environ.get("GPUROBOT_ALL_TESTS") else pytest.skip)(reason)
 
 
 @pytest.fixture(scope="session")
