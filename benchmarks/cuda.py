@@ -56,7 +56,7 @@ def resources(cubin: Path) -> dict[str, int]:
   return {
     "registers": int(found["REG"]),
     "stack_bytes": int(found["STACK"]),
-    "instructions": len(re.findall(r"^\s*/\*[0-9a-f]{4,5}\*/\s", code, re.MULTILINE)),
+    "instructions": len(re.findall(r"^\s*/\*[0-9a-f]{4,6}\*/\s", code, re.MULTILINE)),
     "local_bytes": moved["L"],
     "global_bytes": moved["G"],
   }

@@ -62,17 +62,17 @@ def situation(case: cases.PhysicsCase, sim: physics.Simulation) -> Situation:
   """Bring every environment from near home into the situation of the case."""
   generator = torch.Generator().manual_seed(0)
   sim.reset()
-  sim.qpos[:] = torch.tensor(home(sim.model)[0])
-  sim.qpos += shifts(sim.model) * (2 * torch.rand(sim.qpos.shape, generator=generator) - 1)
+  start = torch.tensor(home(sim.model)[0], dtype=torch.float32)
+  sim.qpos.copy_(start + shifts(sim.model) * (2 * torch.rand(sim.qpos.shape, generator=generator) - 1))
   sim.qvel.copy_(0.1 * torch.randn(sim.qvel.shape, generator=generator))
   for ctrl in random_controls(sim.model, case, case.warm, seed=1):
     sim.ctrl.copy_(ctrl)
     sim.step(cases.SUBSTEPS)
   return Situation(
-    state=sim.get_state().clone(),
-    qpos=sim.qpos.double().numpy(),
-    qvel=sim.qvel.double().numpy(),
-    qacc_warmstart=sim.qacc_warmstart.double().numpy(),
+    state=sim.get_state(),
+    qpos=sim.qpos.double().cpu().numpy(),
+    qvel=sim.qvel.double().cpu().numpy(),
+    qacc_warmstart=sim.qacc_warmstart.double().cpu().numpy(),
     controls=random_controls(sim.model, case, case.steps, seed=2),
   )
 

@@ -1,26 +1,30 @@
-"""Everything that asks for a GPU, the most telling first: python -m benchmarks.gpu [key=value ...].
+"""A visit to a GPU, one step per command: python -m benchmarks.gpu step=<step> folder=<folder>.
 
-Checks, speeds, memory, learning: every step is a process of its own with a limit of time; its output goes
-into a file of the folder. Whatever becomes of a step, the next one follows. The status is the number of those
-that failed.
+Without a step it lists them, the most telling first. A step is a few pieces, each a process of its own. It
+ends by itself in less than 500 s, with what it has: output goes to <folder>/<step>.txt as it comes, and the
+same command goes on with the pieces that are left. Whatever becomes of it, nothing that it started stays
+behind. The status is the number of pieces that failed; to repeat those, delete the file.
 """
 
 import contextlib
 import dataclasses
+import enum
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from gpurobot.config import ConfigError, assign, leaves, option, pairs
 
 ROOT = Path(__file__).parents[1]
-PATIENCE = 20  # for an interrupted step [s]
-TOLD = 12  # lines of a step's output, its last
+SECONDS = 480.0  # a step may take; what is interrupted has PATIENCE besides
+PATIENCE = 10.0  # [s]
+GLANCE = 0.2  # between looks at what a piece prints [s]
 WORKERS = "5"  # for tests: CUDA keeps up to 10 GB for the stacks of a kernel's threads, in each process
 ANT = ["task=ant", "num_envs=16384"]
 # Kernels that do not depend on each other in one launch, which torch's compiler does not do by itself.
@@ -31,46 +35,134 @@ from benchmarks import iteration
 config.combo_kernels = True
 iteration.run(sys.argv[1:])
 """
+# Ends a group of processes when its own input does, as it does however the process that holds it dies.
+GUARD = "import os, signal, sys; sys.stdin.read(); os.killpg(int(sys.argv[1]), signal.SIGKILL)"
 
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-  """Words after the Python interpreter, and how long they may take [s]."""
+  """What a command does."""
 
-  words: Sequence[str]
-  seconds: float
+  tells: str
+  minutes: float  # that it may take, guessed
+  pieces: Mapping[str, Sequence[str]]  # by name: words after the Python interpreter
   before: Sequence[str] = ()  # a program that runs the interpreter
 
 
-def learn(task: str, seconds: float, *words: str) -> Step:
+def tests(*words: str) -> list[str]:
+  """Return tests by pytest, on a GPU."""
+  return ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--device=cuda:0", *words]
+
+
+def parallel(*words: str) -> list[str]:
+  """Return tests by pytest, in several processes."""
+  return tests("-n", WORKERS, "--dist", "loadgroup", *words)
+
+
+def learn(task: str, seconds: float, *words: str) -> list[str]:
   """Return a training of a task by its own settings."""
-  own = [f"task={task}", f"max_seconds={seconds:g}", f"run_dir=runs/gpu/{task}"]
-  return Step(["train.py", *own, *words], seconds + 120)
+  return ["train.py", f"task={task}", f"max_seconds={seconds:g}", f"run_dir=runs/gpu/{task}", *words]
 
 
-def tests(*words: str) -> Step:
-  """Return tests by pytest."""
-  return Step(["-m", "pytest", "-q", "-p", "no:cacheprovider", *words], 540)
+def kernels(*words: str) -> dict[str, list[str]]:
+  """Return the measurement of the physics alone, robot by robot."""
+  named = ("ant", "humanoid_heap", "quadruped_on_rough_ground", "hand_holding_cube")
+  return {name: ["-m", "benchmarks.visit", "part=kernels", f"cases=[{name}]", *words] for name in named}
 
 
+NSIGHT = ("SpeedOfLight", "WarpStateStats", "MemoryWorkloadAnalysis", "MemoryWorkloadAnalysis_Tables")
 STEPS = {
-  "graphs": tests("tests/gpu"),
-  "iteration": Step(["-m", "benchmarks.iteration", *ANT], 240),
-  "iteration_without_compiler": Step(["-m", "benchmarks.iteration", *ANT, "compile=off"], 120),
-  "iteration_combined": Step(["-c", COMBINED, *ANT], 240),
-  "engine": Step(["-m", "benchmarks.gpu_engine"], 480),
-  "learn_ant": learn("ant", 20, "num_envs=16384", "profile=true"),
-  "test_tasks": tests("-n", WORKERS, "--dist", "loadgroup", "--device=cuda:0", "tests/tasks"),
-  "test_physics": tests("-n", WORKERS, "--dist", "loadgroup", "--device=cuda:0", "tests/physics"),
-  "environments": Step(["-m", "benchmarks.environments"], 300),
-  "million": Step(["-m", "benchmarks.iteration", "task=ant", "num_envs=1048576", "ppo.horizon=4"], 240),
-  "learn_humanoid": learn("humanoid", 75),
-  "learn_quadruped_rough": learn("quadruped_rough", 200),
-  "learn_cube_stack": learn("cube_stack", 320),
-  "learn_hand_cube": learn("hand_cube", 320),
+  "fetch": Step(
+    "an instruction's price by the size of the code", 2, {"fetch": ["-m", "benchmarks.visit", "part=fetch"]}
+  ),
+  "graphs": Step(
+    "every part of an iteration is recorded, waits for nothing, computes what a CPU does",
+    6,
+    {
+      "plain": tests("tests/gpu", "-k", "not compiled"),
+      "compiled": tests("tests/gpu", "-k", "compiled"),
+      "clock": tests("tests/gpurobot/test_clock.py"),
+    },
+  ),
+  "iteration": Step(
+    "an iteration of 16,384 Ants: speed, kernels, memory; without the compiler; with kernels joined",
+    6,
+    {
+      "compiled": ["-m", "benchmarks.iteration", *ANT],
+      "plain": ["-m", "benchmarks.iteration", *ANT, "compile=off"],
+      "joined": ["-c", COMBINED, *ANT],
+    },
+  ),
+  "kernels": Step("physics alone, 4,096 to 1,048,576 environments", 4, kernels()),
+  "unrolled": Step("the same with loops unrolled", 5, kernels("unroll=true")),
+  "nsight": Step(
+    "why the physics of Ant and the quadruped waits: warp states, memory tables",
+    3,
+    {
+      name: [*kernels()[name], "num_envs=[16384]", "profiled=true"]
+      for name in ("ant", "quadruped_on_rough_ground")
+    },
+    before=[
+      *("ncu", "--profile-from-start", "off", "--clock-control", "none"),
+      *(word for section in NSIGHT for word in ("--section", section)),
+    ],
+  ),
+  "engine": Step(
+    "physics beside mujoco_warp",
+    8,
+    {
+      name: ["-m", "benchmarks.gpu_engine", f"cases=[{name}]"]
+      for name in ("ant", "humanoid_heap", "quadruped_on_rough_ground", "arm_and_cube_on_table")
+    },
+  ),
+  "million": Step(
+    "a training of a million Ants",
+    3,
+    {"million": ["-m", "benchmarks.iteration", "task=ant", "num_envs=1048576", "ppo.horizon=4"]},
+  ),
+  "learn": Step(
+    "trainings by each task's settings, Ant's with a profile",
+    8,
+    {
+      "ant": learn("ant", 20, "num_envs=16384", "profile=true"),
+      "humanoid": learn("humanoid", 75),
+      "quadruped_rough": learn("quadruped_rough", 180),
+    },
+  ),
+  "learn_hands": Step(
+    "trainings of manipulation",
+    8,
+    {"cube_stack": learn("cube_stack", 180), "hand_cube": learn("hand_cube", 180)},
+  ),
+  "environments": Step(
+    "memory of an environment of each task", 5, {"environments": ["-m", "benchmarks.environments"]}
+  ),
+  "test_tasks": Step(
+    "tests of all tasks",
+    8,
+    {
+      "gym": parallel("tests/tasks/gym"),
+      "all": parallel("tests/tasks/test_all.py"),
+      "each": parallel("tests/tasks", "--ignore=tests/tasks/gym", "--ignore=tests/tasks/test_all.py"),
+    },
+  ),
+  "test_physics": Step(
+    "tests of the physics beside MuJoCo C",
+    8,
+    {
+      "parity": parallel("tests/physics/test_parity.py", "tests/physics/test_vary.py"),
+      "parts": parallel(*(f"tests/physics/{name}" for name in ("collision", "parity", "sensor"))),
+      "rest": parallel(
+        "tests/physics",
+        *(f"--ignore=tests/physics/{name}" for name in ("collision", "parity", "sensor")),
+        *(f"--ignore=tests/physics/test_{name}.py" for name in ("parity", "vary")),
+      ),
+    },
+  ),
   "sanitizer": Step(
-    ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--device=cuda:0", "tests/tasks", "-k", "stay_finite"],
-    540,
+    "memory errors in a short run of each task",
+    8,
+    {"memcheck": tests("tests/tasks/test_all.py", "-k", "stay_finite")},
     before=["compute-sanitizer", "--error-exitcode", "1"],
   ),
 }
@@ -80,52 +172,113 @@ STEPS = {
 class Settings:
   """Settings of a visit to a GPU."""
 
-  steps: list[str] = option([*STEPS], "which, in this order")  # noqa: RUF009 (a field)
-  folder: str = option("runs/gpu", "where their output goes")
+  step: str = option("", f"which: {', '.join(STEPS)}; none: list them")
+  folder: str = option("runs/gpu", "where output goes, and tells what is done")
 
 
-def run_step(name: str, step: Step, folder: Path) -> str:
-  """Run a step and return what became of it: done, its status, or too slow."""
-  if step.before and not shutil.which(step.before[0]):
-    return f"left out: there is no {step.before[0]}"
-  with (folder / f"{name}.txt").open("w") as output:
-    command = [*step.before, sys.executable, *step.words]
-    process = subprocess.Popen(
-      command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
-    )
-    try:
-      status = process.wait(step.seconds)
-    except subprocess.TimeoutExpired:
-      end(process)
-      return f"failed: not done after {step.seconds:g} s"
-  return "done" if status == 0 else f"failed: status {status}"
+class Outcome(enum.StrEnum):
+  """What became of a piece, as its last line tells; what is left out has none."""
+
+  done = enum.auto()
+  failed = enum.auto()
+  cut = enum.auto()  # by the step's end
 
 
-def end(process: subprocess.Popen[bytes]) -> None:
-  """Interrupt a process and its children, which may tell how far they came, then kill what is left."""
-  for number in (signal.SIGINT, signal.SIGKILL):
-    with contextlib.suppress(subprocess.TimeoutExpired, ProcessLookupError):
-      os.killpg(process.pid, number)
+@contextlib.contextmanager
+def group(command: Sequence[str], output: IO[str]) -> Iterator[subprocess.Popen[bytes]]:
+  """Run a command in a group of processes that ends with the block, and with this process at the latest."""
+  process = subprocess.Popen(
+    command,
+    cwd=ROOT,
+    env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    stdout=output,
+    stderr=subprocess.STDOUT,
+    process_group=0,
+  )
+  guard = subprocess.Popen(
+    [sys.executable, "-c", GUARD, str(process.pid)],
+    stdin=subprocess.PIPE,
+    stderr=subprocess.DEVNULL,  # where nothing is left to end
+    process_group=0,
+  )
+  try:
+    yield process
+  finally:
+    guard.communicate()
+    process.wait()
+
+
+def interrupt(process: subprocess.Popen[bytes]) -> None:
+  """Ask a group of processes to end, and wait for it a little: it may tell how far it came."""
+  with contextlib.suppress(ProcessLookupError):
+    os.killpg(process.pid, signal.SIGINT)
+    with contextlib.suppress(subprocess.TimeoutExpired):
       process.wait(PATIENCE)
 
 
-def run(words: Sequence[str] = ()) -> int:
-  """Run the steps; return how many failed."""
-  settings = assign(Settings(), pairs([*words], leaves(Settings())))
-  for name in settings.steps:
-    if name not in STEPS:
-      raise ConfigError(f"steps: there is no '{name}'; there are {', '.join(STEPS)}")
-  folder, failed = Path(settings.folder), 0
-  folder.mkdir(parents=True, exist_ok=True)
-  for name in settings.steps:
-    begin = time.monotonic()
-    outcome = run_step(name, STEPS[name], folder)
-    failed += outcome.startswith("failed")
-    print(f"== {name}: {outcome}, {time.monotonic() - begin:.0f} s", flush=True)
-    file = folder / f"{name}.txt"
-    if file.exists():
-      print(*file.read_text(errors="replace").splitlines()[-TOLD:], sep=os.linesep, flush=True)
+def run_piece(command: Sequence[str], output: Path, seconds: float) -> Outcome:
+  """Run a command for so long at most, its output added to the file and shown as it comes."""
+  end = time.monotonic() + seconds
+  with output.open("a") as file, output.open(errors="replace") as shown:
+    shown.seek(0, os.SEEK_END)
+    with group(command, file) as process:
+      while process.poll() is None and time.monotonic() < end:
+        time.sleep(GLANCE)
+        print(shown.read(), end="", flush=True)
+      if late := process.poll() is None:
+        interrupt(process)
+    print(shown.read(), end="", flush=True)
+  return Outcome.cut if late else Outcome.failed if process.returncode else Outcome.done
+
+
+def finished(output: Path) -> list[str]:
+  """Return the pieces that a step's output has to the end."""
+  rows = output.read_text(errors="replace").splitlines() if output.exists() else []
+  told = [row.split() for row in rows if row.startswith("== ")]
+  return [words[1] for words in told if words[2:3] and words[2].rstrip(",") in (Outcome.done, Outcome.failed)]
+
+
+def run_step(name: str, step: Step, folder: Path) -> int:
+  """Run the pieces of a step that are not done, as far as its time goes; return how many failed."""
+  output, begin, failed = folder / f"{name}.txt", time.monotonic(), 0
+  left = [piece for piece in step.pieces if piece not in finished(output)]
+  while left and (seconds := SECONDS - (time.monotonic() - begin)) > PATIENCE:
+    piece, start = left[0], time.monotonic()
+    outcome = run_piece([*step.before, sys.executable, *step.pieces[piece]], output, seconds)
+    row = f"== {piece} {outcome}, {time.monotonic() - start:.0f} s"
+    with output.open("a") as file:
+      print(row, file=file)
+    print(row, flush=True)
+    if outcome is Outcome.cut:
+      break
+    failed += outcome is Outcome.failed
+    left.pop(0)
+  rest = f"left: {', '.join(left)}; the same command goes on" if left else "nothing is left"
+  print(f"== {name}: {rest}", flush=True)
   return failed
+
+
+def overview(folder: Path) -> Iterator[str]:
+  """Yield a line for each step: about how long it takes, what is done of it, what it tells."""
+  for name, step in STEPS.items():
+    done = len(finished(folder / f"{name}.txt"))
+    yield f"{name:<14}{step.minutes:>4g} min  {done}/{len(step.pieces)} done  {step.tells}"
+
+
+def run(words: Sequence[str] = ()) -> int:
+  """Run a step, or list all of them; return how many of its pieces failed."""
+  settings = assign(Settings(), pairs([*words], leaves(Settings())))
+  folder = Path(settings.folder)
+  if not settings.step:
+    print(*overview(folder), sep="\n")
+    return 0
+  if settings.step not in STEPS:
+    raise ConfigError(f"step={settings.step}: there is no such step; there are {', '.join(STEPS)}")
+  step = STEPS[settings.step]
+  if step.before and not shutil.which(step.before[0]):
+    raise ConfigError(f"step={settings.step} needs {step.before[0]}, which is not on the PATH")
+  folder.mkdir(parents=True, exist_ok=True)
+  return run_step(settings.step, step, folder)
 
 
 if __name__ == "__main__":

@@ -107,6 +107,11 @@ class Peer:
     return int(wp.to_torch(self.data.overflow).count_nonzero())
 
 
+def controls_of(start: engine.Situation, num_envs: int, device: torch.device) -> Tensor:
+  """Return the controls of a run [steps, num_envs, nu], those of the first environments again and again."""
+  return repeated(start.controls.to(device).transpose(0, 1), num_envs).transpose(0, 1).contiguous()
+
+
 def repeated(values: Tensor, count: int) -> Tensor:
   """Return so many rows: those of values, again and again."""
   return values[torch.arange(count) % len(values)]
@@ -156,7 +161,7 @@ def compare(case: cases.PhysicsCase, num_envs: int, start: engine.Situation, dev
   """Print the speeds of both engines and what they are worth."""
   model, name = models.load(case.robot), f"gpu.{case.name}.envs{num_envs}"
   own, peer = Own(model, num_envs, device), Peer(model, num_envs, device, start)
-  controls = repeated(start.controls.transpose(0, 1), num_envs).transpose(0, 1).contiguous().to(device)
+  controls = controls_of(start, num_envs, device)
   ours, theirs = timed(own, start, controls), timed(peer, start, controls)
   ours(), theirs()
   found = [(ours(), theirs()) for _ in range(case.repetitions)]
@@ -176,7 +181,7 @@ def run(words: Sequence[str] = ()) -> None:
   device = World().device(settings.device)
   known = {case.name: case for case in cases.PHYSICS}
   for case in (known[name] for name in settings.cases):
-    sim = physics.Simulation(models.load(case.robot), case.num_envs)
+    sim = physics.Simulation(models.load(case.robot), case.num_envs, device)
     line(f"gpu.{case.name}.operations", sim.program.count_operations())
     line(f"gpu.{case.name}.bytes_per_env", sim.bytes_per_env)
     start = engine.situation(case, sim)

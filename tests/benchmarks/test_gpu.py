@@ -1,43 +1,149 @@
-"""A visit to a GPU goes on whatever becomes of one of its steps, and says so."""
+"""A step of a visit to a GPU: it goes on after a failure, ends in time, resumes, leaves nothing behind."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
 
 import pytest
 
 from benchmarks import gpu
 from gpurobot.config import ConfigError
 
+PIECES = {
+  "good": ["-c", "print('a figure: 1')"],
+  "bad": ["-c", "raise SystemExit(3)"],
+  "last": ["-c", "print('a figure: 2')"],
+}
+SLOW = "import pathlib, time; print('begun'); pathlib.Path({!r}).touch(); time.sleep(600)"
+# A program with a child of its own that writes both numbers to a file and never ends.
+PARENT = """
+import os, subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+open(sys.argv[1], "w").write(f"{os.getpid()} {child.pid}")
+time.sleep(600)
+"""
 
-def test_every_step_runs_and_its_output_is_kept(monkeypatch, tmp_path, capsys):
-  steps = {
-    "good": gpu.Step(["-c", "print('a figure: 1')"], 60),
-    "bad": gpu.Step(["-c", "raise SystemExit(3)"], 60),
-    "slow": gpu.Step(["-c", "import time; print('begun', flush=True); time.sleep(60)"], 3),
-    "lacking": gpu.Step(["-c", ""], 60, before=["no-such-program"]),
-    "last": gpu.Step(["-c", "print('a figure: 2')"], 60),
-  }
-  monkeypatch.setattr(gpu, "STEPS", steps)
-  assert gpu.run([f"steps=[{','.join(steps)}]", f"folder={tmp_path}"]) == 2
-  told = capsys.readouterr().out
-  for outcome in (
-    "good: done",
-    "bad: failed: status 3",
-    "slow: failed: not done after 3 s",
-    "lacking: left out: there is no no-such-program",
-    "last: done",
-  ):
-    assert f"== {outcome}, " in told
-  assert "begun" in (tmp_path / "slow.txt").read_text()
-  assert (tmp_path / "last.txt").read_text() == "a figure: 2\n"
+
+@pytest.fixture
+def visit(monkeypatch, tmp_path):
+  """Run a step of these pieces in a folder; return how many failed, and what the file says."""
+
+  def run(pieces, before=()):
+    monkeypatch.setattr(gpu, "STEPS", {"step": gpu.Step("what it tells", 1, pieces, before)})
+    failed = gpu.run(["step=step", f"folder={tmp_path}"])
+    return failed, (tmp_path / "step.txt").read_text()
+
+  return run
+
+
+def outcomes(text):
+  return [row.split(",")[0] for row in text.splitlines() if row.startswith("== ")]
+
+
+def test_every_piece_runs_and_its_output_is_kept_and_shown(visit, capfd):
+  failed, text = visit(PIECES)
+  assert failed == 1
+  assert outcomes(text) == ["== good done", "== bad failed", "== last done"]
+  assert [row for row in text.splitlines() if row.startswith("a figure")] == ["a figure: 1", "a figure: 2"]
+  told = capfd.readouterr().out
+  assert told.startswith(text)
+  assert told.endswith("== step: nothing is left\n")
+
+
+def test_the_same_command_goes_on_with_what_is_left(visit, monkeypatch, tmp_path, capfd):
+  begun = tmp_path / "begun"
+  late = lambda: time.monotonic() + (gpu.SECONDS if begun.exists() else 0)  # noqa: E731
+  monkeypatch.setattr(gpu, "time", SimpleNamespace(monotonic=late, sleep=time.sleep))
+  slow = ["-c", SLOW.format(str(begun))]
+  failed, text = visit({"good": PIECES["good"], "slow": slow, "last": PIECES["last"]})
+  begun.unlink()
+  assert failed == 0
+  assert outcomes(text) == ["== good done", "== slow cut"]
+  assert "begun" in text
+  assert capfd.readouterr().out.endswith("== step: left: slow, last; the same command goes on\n")
+  _, text = visit({"good": PIECES["good"], "slow": ["-c", "print('quick now')"], "last": PIECES["last"]})
+  assert outcomes(text)[2:] == ["== slow done", "== last done"]
+  assert text.count("a figure: 1") == 1
+  _, again = visit(PIECES)
+  assert outcomes(again)[4:] == ["== bad failed"]
+
+
+def ended(pid):
+  """Wait until a process is gone, or a zombie that nobody has asked for."""
+  for _ in range(600):
+    try:
+      with open(f"/proc/{pid}/stat") as file:  # noqa: PTH123
+        if file.read().rpartition(")")[2].split()[0] == "Z":
+          return True
+    except FileNotFoundError:
+      return True
+    time.sleep(0.1)
+  return False
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_command_that_is_cut_takes_along_all_that_it_started(tmp_path, how):
+  numbers = tmp_path / "numbers"
+  code = f"""
+from benchmarks import gpu
+gpu.STEPS = {{"step": gpu.Step("", 1, {{"parent": ["-c", {PARENT!r}, {str(numbers)!r}]}})}}
+gpu.run(["step=step", "folder={tmp_path}"])
+"""
+  process = subprocess.Popen([sys.executable, "-c", code], cwd=gpu.ROOT, stderr=subprocess.DEVNULL)
+  pids = []
+  try:
+    for _ in range(600):
+      if numbers.exists() and len(pids := numbers.read_text().split()) == 2:
+        break
+      time.sleep(0.1)
+    assert len(pids) == 2
+    process.send_signal(how)
+    process.wait(60)
+    assert all(map(ended, pids))
+  finally:
+    for pid in map(int, pids):
+      with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    process.kill()
+
+
+def test_a_piece_that_ends_takes_along_what_it_started(visit, tmp_path):
+  numbers = tmp_path / "numbers"
+  visit({"parent": ["-c", PARENT.replace("time.sleep(600)\n", "\n"), str(numbers)]})
+  assert all(map(ended, numbers.read_text().split()))
+
+
+def test_the_list_says_what_is_done(monkeypatch, tmp_path, capsys):
+  monkeypatch.setattr(gpu, "STEPS", {"step": gpu.Step("what it tells", 2, PIECES)})
+  (tmp_path / "step.txt").write_text("a figure: 1\n== good done, 3 s\n== bad cut, 5 s\n")
+  assert gpu.run([f"folder={tmp_path}"]) == 0
+  assert capsys.readouterr().out.split() == ["step", "2", "min", "1/3", "done", "what", "it", "tells"]
 
 
 def test_an_unknown_step_is_said_in_one_line():
-  with pytest.raises(ConfigError, match=r"^steps: there is no 'engin'; there are graphs, iteration, "):
-    gpu.run(["steps=[engin]"])
+  with pytest.raises(ConfigError, match=r"^step=engin: there is no such step; there are fetch, graphs, "):
+    gpu.run(["step=engin"])
 
 
-def test_every_step_names_what_there_is():
+def test_a_program_that_is_not_there_is_said_in_one_line(visit):
+  with pytest.raises(ConfigError, match=r"^step=step needs no-such-program, which is not on the PATH$"):
+    visit(PIECES, ["no-such-program"])
+
+
+def test_every_piece_names_what_there_is():
   for step in gpu.STEPS.values():
-    for word in step.words:
-      if word.startswith(("tests/", "train")):
-        assert (gpu.ROOT / word).exists()
-    if step.words[:1] == ["-m"] and step.words[1].startswith("benchmarks."):
-      assert (gpu.ROOT / step.words[1].replace(".", "/")).with_suffix(".py").exists()
+    for words in step.pieces.values():
+      for word in words:
+        path = word.removeprefix("--ignore=")
+        if path.startswith(("tests/", "train")):
+          assert (gpu.ROOT / path).exists()
+      if words[:1] == ["-m"] and words[1].startswith("benchmarks."):
+        assert (gpu.ROOT / words[1].replace(".", "/")).with_suffix(".py").exists()
+
+
+def test_a_step_and_its_end_fit_into_five_hundred_seconds():
+  assert gpu.SECONDS + 2 * gpu.PATIENCE <= 500

@@ -7,6 +7,7 @@ import subprocess
 import numpy as np
 
 from physics.emit import native_source
+from physics.kernel import CUDA_UNROLL
 from tests.lacking import lacking
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
@@ -81,7 +82,7 @@ class Host:
       lacking("needs a C++ compiler: apt-get install g++")
     self.executable = folder / "step"
     source = folder / "step.cpp"
-    source.write_text(PROGRAM % native_source(program, 1))
+    source.write_text(PROGRAM % native_source(program, 1, CUDA_UNROLL))
     subprocess.run([COMPILER, *FLAGS, source, "-o", self.executable], check=True)
 
   def run(self, parameters, arrays, byte=0):
