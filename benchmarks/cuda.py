@@ -1,9 +1,11 @@
 """The robots' GPU kernels, compiled for sm_90 without a GPU: registers, stack, instructions, bytes moved."""
 
+import contextlib
 import re
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import warp as wp
 import physics
 from benchmarks import cases, models
 from benchmarks.report import line
+from physics import kernel
 from physics.kernel import build_kernel
 from physics.layout import Layout
 from physics.step import trace_step
@@ -25,6 +28,14 @@ ACCESS = re.compile(r"\s(?:LD|ST)(L|G|)((?:\.\w+)*)\s")  # load or store: local,
 def trace(model: physics.Model) -> Program:
   """Return the traced step of a model with the default outputs."""
   return trace_step(model, Layout(model, physics.DEFAULT_OUTPUTS))
+
+
+@contextlib.contextmanager
+def unrolled(wanted: bool) -> Iterator[None]:
+  """Let the CUDA compiler unroll the loops of kernels that are built in the block, or not."""
+  before, kernel.CUDA_UNROLL = kernel.CUDA_UNROLL, wanted
+  yield
+  kernel.CUDA_UNROLL = before
 
 
 def compile_cubin(model: physics.Model, folder: str | Path) -> Path:
@@ -69,15 +80,17 @@ def width(modifiers: str) -> int:
 
 
 def run() -> None:
-  """Print the resources of every robot's kernel, and how much of its stack the program's arrays are."""
+  """Print the resources of every robot's kernel, its loops as they are and unrolled, and its arrays' size."""
   for robot in cases.ROBOTS:
-    with tempfile.TemporaryDirectory() as folder:
-      begin = time.perf_counter()
-      cubin = compile_cubin(models.load(robot), folder)
-      line(f"cuda.{robot}.build_seconds", time.perf_counter() - begin)
-      for name, value in resources(cubin).items():
-        line(f"cuda.{robot}.{name}", value)
-    line(f"cuda.{robot}.array_bytes", WORD * sum(map(len, trace(models.load(robot)).arrays)))
+    model = models.load(robot)
+    for wanted, prefix in ((False, ""), (True, "unrolled_")):
+      with tempfile.TemporaryDirectory() as folder, unrolled(wanted):
+        begin = time.perf_counter()
+        cubin = compile_cubin(model, folder)
+        line(f"cuda.{robot}.{prefix}build_seconds", time.perf_counter() - begin)
+        for name, value in resources(cubin).items():
+          line(f"cuda.{robot}.{prefix}{name}", value)
+    line(f"cuda.{robot}.array_bytes", WORD * sum(map(len, trace(model).arrays)))
 
 
 if __name__ == "__main__":

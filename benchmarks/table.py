@@ -217,8 +217,13 @@ def cuda(figures: Figures) -> str:
     "local_bytes",
     "global_bytes",
     "build_seconds",
+    "unrolled_instructions",
+    "unrolled_local_bytes",
   )
-  heads = {"": "kernel for sm_90", **{column: column.replace("_", " ") for column in columns}}
+  heads = {
+    "": "kernel for sm_90",
+    **{column: column.replace("unrolled_", "unrolled: ").replace("_", " ") for column in columns},
+  }
   return _grid(figures, "cuda", heads, {robot: robot for robot in cases.ROBOTS})
 
 

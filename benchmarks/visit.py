@@ -18,6 +18,7 @@ import warp as wp
 
 import physics
 from benchmarks import cases, engine, models
+from benchmarks.cuda import unrolled
 from benchmarks.gpu_engine import Own, controls_of, timed
 from benchmarks.report import line
 from gpurobot.config import assign, leaves, option, pairs
@@ -152,10 +153,10 @@ def run(words: Sequence[str] = ()) -> None:
   if settings.part is Part.fetch:
     fetch(device)
     return
-  kernel.CUDA_UNROLL = settings.unroll
   known = {case.name: case for case in cases.PHYSICS}
-  for name in settings.cases:
-    measure(known[name], settings, device)
+  with unrolled(settings.unroll):
+    for name in settings.cases:
+      measure(known[name], settings, device)
 
 
 if __name__ == "__main__":
