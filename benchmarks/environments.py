@@ -14,7 +14,7 @@ import torch
 
 import tasks
 from benchmarks.report import line
-from gpurobot.config import assign, defaults, leaves, option, pairs
+from gpurobot.config import Precision, assign, defaults, leaves, option, pairs
 from gpurobot.distributed import World
 from gpurobot.ppo import Learner
 from gpurobot.random import Random
@@ -48,6 +48,8 @@ def measure(name: str, num_envs: int, device: torch.device) -> tuple[int, int, i
   before, peak = held(), 0
   module = tasks.load(name)
   config = assign(defaults(module), {"num_envs": num_envs, "compile": "off"})
+  if config.ppo.precision is Precision.auto:  # what present GPUs take, whatever this machine is
+    config.ppo.precision = Precision.bf16
   if device.type == "cuda":
     torch.cuda.synchronize(device)
     torch.cuda.empty_cache()

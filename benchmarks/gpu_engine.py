@@ -7,8 +7,7 @@ substeps/s, the ratio's median over the repetitions, and whether both made the s
 import dataclasses
 import statistics
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import mujoco
@@ -19,10 +18,10 @@ from torch import Tensor
 
 import physics
 from benchmarks import cases, engine, models
+from benchmarks.on_device import Own, controls_of, repeated, timed
 from benchmarks.report import line
 from gpurobot.config import assign, leaves, option, pairs
 from gpurobot.distributed import World
-from gpurobot.graph import Graph, Recorder
 
 ROOM = 2.0  # of mujoco_warp's arrays, times the most that a sample of the states needs
 SAMPLED = 64  # states
@@ -39,26 +38,6 @@ class Settings:
   device: str = option("auto", "where both run: cpu, cuda, cuda:<index>, or auto: cuda where there is one")
   cases: list[str] = option(CASES, "situations of `cases.PHYSICS`")  # noqa: RUF009 (a field)
   num_envs: list[int] = option(SIZES, "environments, one measurement for each")  # noqa: RUF009
-
-
-class Own:
-  """This project's engine."""
-
-  def __init__(self, model: physics.Model, num_envs: int, device: torch.device) -> None:
-    self.sim = physics.Simulation(model, num_envs, device)
-    self.qpos, self.ctrl = self.sim.qpos, self.sim.ctrl
-    self.step = Graph(self._step, Recorder(device) if device.type == "cuda" else None)
-
-  def _step(self) -> None:
-    self.sim.step(cases.SUBSTEPS)
-
-  def start(self, start: engine.Situation) -> None:
-    """Go to where the run starts."""
-    self.sim.set_state(repeated(start.state.T, self.sim.num_envs).T.to(self.sim.device))
-
-  def dropped(self) -> int:
-    """Return how many contacts the last step had no room for."""
-    return int(self.sim.overflow.sum())
 
 
 class Peer:
@@ -107,16 +86,6 @@ class Peer:
     return int(wp.to_torch(self.data.overflow).count_nonzero())
 
 
-def controls_of(start: engine.Situation, num_envs: int, device: torch.device) -> Tensor:
-  """Return the controls of a run [steps, num_envs, nu], those of the first environments again and again."""
-  return repeated(start.controls.to(device).transpose(0, 1), num_envs).transpose(0, 1).contiguous()
-
-
-def repeated(values: Tensor, count: int) -> Tensor:
-  """Return so many rows: those of values, again and again."""
-  return values[torch.arange(count) % len(values)]
-
-
 def sizes(mj: mujoco.MjModel, start: engine.Situation) -> tuple[int, int]:
   """Return room for contacts and constraints of an environment."""
   data, most = mujoco.MjData(mj), (1, 1)
@@ -125,27 +94,6 @@ def sizes(mj: mujoco.MjModel, start: engine.Situation) -> tuple[int, int]:
     mujoco.mj_forward(mj, data)
     most = max(most[0], data.ncon), max(most[1], data.nefc)
   return int(ROOM * most[0]), int(ROOM * most[1])
-
-
-def timed(engine_: Own | Peer, start: engine.Situation, controls: Tensor) -> Callable[[], float]:
-  """Return a measurement of an engine: substeps/s from the start of the situation."""
-
-  def measure() -> float:
-    engine_.start(start)
-    _wait(controls)
-    begin = time.perf_counter()
-    for ctrl in controls:
-      engine_.ctrl.copy_(ctrl)
-      engine_.step()
-    _wait(controls)
-    return controls.shape[0] * controls.shape[1] * cases.SUBSTEPS / (time.perf_counter() - begin)
-
-  return measure
-
-
-def _wait(tensor: Tensor) -> None:
-  if tensor.is_cuda:
-    torch.cuda.synchronize(tensor.device)
 
 
 def difference(own: Own, peer: Peer, start: engine.Situation, controls: Tensor) -> Tensor:

@@ -19,14 +19,15 @@ import warp as wp
 import physics
 from benchmarks import cases, engine, models
 from benchmarks.cuda import unrolled
-from benchmarks.gpu_engine import Own, controls_of, timed
+from benchmarks.on_device import Own, controls_of, timed
 from benchmarks.report import line
-from gpurobot.config import assign, leaves, option, pairs
+from gpurobot.config import ConfigError, assign, leaves, option, pairs
 from gpurobot.distributed import World
 from physics import kernel
 from physics.kernel import CUDA_BLOCK, start_warp
 
-CASES = ["ant", "humanoid_heap", "quadruped_on_rough_ground", "hand_holding_cube"]
+CASES = {case.name: case for case in cases.PHYSICS}
+CHOSEN = ["ant", "humanoid_heap", "quadruped_on_rough_ground", "hand_holding_cube"]
 SIZES = [4096, 16384, 65536, 1048576]
 CACHED = 8  # KB of code that the nearest cache holds: what the others are compared with
 KILOBYTES = (CACHED, 32, 64, 128, 256, 512, 1024)
@@ -52,7 +53,7 @@ class Settings:
 
   part: Part = option(Part.fetch, "what is measured")  # noqa: RUF009 (a field)
   device: str = option("auto", "where: cpu (kernels alone), cuda, cuda:<index>, or auto")
-  cases: list[str] = option(CASES, "kernels: situations of `cases.PHYSICS`")  # noqa: RUF009 (a field)
+  cases: list[str] = option(CHOSEN, "kernels: situations of `cases.PHYSICS`")  # noqa: RUF009 (a field)
   num_envs: list[int] = option(SIZES, "kernels: environments, one measurement for each")  # noqa: RUF009
   unroll: bool = option(False, "kernels: let the compiler unroll loops")
   profiled: bool = option(False, "kernels: one step between cudaProfilerStart and -Stop, and no figures")
@@ -150,14 +151,21 @@ def run(words: Sequence[str] = ()) -> None:
   """Measure and report."""
   settings = assign(Settings(), pairs([*words], leaves(Settings())))
   device = World().device(settings.device)
+  unknown = [name for name in settings.cases if name not in CASES]
+  if unknown:
+    raise ConfigError(f"cases: there is no '{unknown[0]}'; there are {', '.join(CASES)}")
+  if device.type != "cuda" and (settings.part is Part.fetch or settings.profiled):
+    raise ConfigError(f"part=fetch and profiled=true need a CUDA device, not {device.type}")
   if settings.part is Part.fetch:
     fetch(device)
     return
-  known = {case.name: case for case in cases.PHYSICS}
   with unrolled(settings.unroll):
     for name in settings.cases:
-      measure(known[name], settings, device)
+      measure(CASES[name], settings, device)
 
 
 if __name__ == "__main__":
-  run(sys.argv[1:])
+  try:
+    run(sys.argv[1:])
+  except ConfigError as error:
+    sys.exit(f"error: {error}")

@@ -6,6 +6,7 @@ import pytest
 import warp as wp
 
 from benchmarks import cuda, report, visit
+from gpurobot.config import ConfigError
 from physics import kernel
 
 
@@ -40,5 +41,17 @@ def test_physics_alone_is_measured_by_the_number_of_environments(capsys) -> None
   assert not kernel.CUDA_UNROLL  # it was for this measurement alone
 
 
+@pytest.mark.parametrize(
+  ("words", "message"),
+  [
+    (["part=fetch", "device=cpu"], "part=fetch and profiled=true need a CUDA device, not cpu"),
+    (["part=kernels", "device=cpu", "cases=[hoper]"], "cases: there is no 'hoper'; there are ant, "),
+  ],
+)
+def test_a_mistake_ends_in_one_line(words: list[str], message: str) -> None:
+  with pytest.raises(ConfigError, match=f"^{message}"):
+    visit.run(words)
+
+
 def test_the_kernels_are_of_cases_that_there_are() -> None:
-  assert set(visit.CASES) <= {case.name for case in visit.cases.PHYSICS}
+  assert set(visit.CHOSEN) <= set(visit.CASES)
