@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -23,6 +24,12 @@ _stacks: dict[torch.device, int] = {}  # what CUDA has reserved for each thread'
 def indexed(device: str | torch.device) -> torch.device:
   """Return a device with its index, which Warp asks for: "cuda" is torch's current GPU."""
   return torch.device("cuda", torch.cuda.current_device()) if str(device) == "cuda" else torch.device(device)
+
+
+@lru_cache(maxsize=8)
+def warp_stream(stream: torch.cuda.Stream) -> wp.Stream:
+  """Return Warp's object for one of torch's streams; to make one takes a CUDA event."""
+  return wp.stream_from_torch(stream)
 
 
 def reserve_stacks(kernels: Sequence[wp.Kernel], device: torch.device) -> None:
@@ -89,7 +96,7 @@ class Launcher:
   def run(self, launches: Launches) -> None:
     """Run the slices, each thread taking the next one when it has done its last."""
     # On a GPU the launch takes its place in torch's stream, behind what wrote the views.
-    stream = wp.stream_from_torch(self.device) if self.device.type == "cuda" else None
+    stream = warp_stream(torch.cuda.current_stream(self.device)) if self.device.type == "cuda" else None
     slices = iter(launches)
     others = [self.pool.submit(_drain, slices, stream) for _ in range(self.threads - 1)] if self.pool else []
     _drain(slices, stream)

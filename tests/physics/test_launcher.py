@@ -20,7 +20,7 @@ NEEDED = STACK * MULTIPROCESSORS * RESIDENT  # [bytes]
 def gpus(monkeypatch):
   """Two GPUs, the second of them torch's current one; what is launched on them; their free memory."""
   start_warp()
-  gpus = SimpleNamespace(launches=[], free=NEEDED, kept=0, stack=STACK)
+  gpus = SimpleNamespace(launches=[], streams=[], free=NEEDED, kept=0, stack=STACK)
 
   def empty_cache():
     gpus.free, gpus.kept = gpus.free + gpus.kept, 0
@@ -41,7 +41,11 @@ def gpus(monkeypatch):
   monkeypatch.setattr(wp._src.context.runtime, "cuda_devices", GPUS)
   monkeypatch.setattr(wp, "get_cuda_kernel_properties", properties)
   monkeypatch.setattr(wp, "launch", launch)
-  monkeypatch.setattr(wp, "stream_from_torch", lambda device: f"stream of {device}")
+  monkeypatch.setattr(torch.cuda, "current_stream", lambda device: f"stream of {device}")
+  monkeypatch.setattr(
+    wp, "stream_from_torch", lambda stream: gpus.streams.append(stream) or f"Warp's {stream}"
+  )
+  launcher.warp_stream.cache_clear()
   monkeypatch.setattr(launcher, "_stacks", {})
   return gpus
 
@@ -61,11 +65,13 @@ def test_a_simulation_on_cuda_launches_on_the_current_gpu(gpus, monkeypatch, dev
   simulation = Simulation(load("springs"), 3, device)
   assert simulation.device == torch.device("cuda:1")
   simulation.step()
-  recorded, stream = gpus.launches
+  simulation.step()
+  recorded, stream, again = gpus.launches
   assert recorded.device == GPUS[1]
   assert recorded.count == CUDA_BLOCK  # a whole warp, and rows of 128 bytes
   assert simulation._memory.stride(0) == CUDA_BLOCK
-  assert stream == "stream of cuda:1"
+  assert stream == again == "Warp's stream of cuda:1"
+  assert len(gpus.streams) == 1
 
 
 def test_stacks_that_fit_are_reserved_once(gpus):
