@@ -14,11 +14,11 @@ import warp as wp
 import physics
 from benchmarks import cases, models
 from benchmarks.report import line
-from physics import kernel
-from physics.kernel import build_kernel
-from physics.layout import Layout
+from physics.state.layout import Layout
 from physics.step import trace_step
-from physics.trace import Program
+from physics.trace import kernel
+from physics.trace.kernel import build_kernel
+from physics.trace.trace import Program
 
 ARCHITECTURE = 90  # H100, H200
 WORD = 4  # bytes of a number, and of what a load or store moves unless its name says otherwise

@@ -16,7 +16,7 @@ import physics
 from benchmarks import cases, models
 from benchmarks.report import line
 from physics import parity
-from physics.kinematics import HINGE, SLIDE
+from physics.dynamics.kinematics import HINGE, SLIDE
 
 Array = NDArray[np.float64]
 SHIFT = 0.1  # [rad, m] of a joint's start at most, but no more than a twentieth of its range

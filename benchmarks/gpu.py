@@ -150,7 +150,7 @@ STEPS = {
     "tests of the physics beside MuJoCo C",
     8,
     {
-      "parity": parallel("tests/physics/test_parity.py", "tests/physics/test_vary.py"),
+      "parity": parallel("tests/physics/test_parity.py", "tests/physics/vary/test_vary.py"),
       "parts": parallel(*(f"tests/physics/{name}" for name in ("collision", "parity", "sensor"))),
       "rest": parallel(
         "tests/physics",

@@ -23,8 +23,8 @@ from benchmarks.on_device import Own, controls_of, timed
 from benchmarks.report import line
 from gpurobot.config import ConfigError, assign, leaves, option, pairs
 from gpurobot.distributed import World
-from physics import kernel
-from physics.kernel import CUDA_BLOCK, start_warp
+from physics.trace import kernel
+from physics.trace.kernel import CUDA_BLOCK, start_warp
 
 CASES = {case.name: case for case in cases.PHYSICS}
 CHOSEN = ["ant", "humanoid_heap", "quadruped_on_rough_ground", "hand_holding_cube"]

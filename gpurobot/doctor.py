@@ -24,8 +24,8 @@ from gpurobot.config import ConfigError, Switch, defaults, option, to_dict
 from gpurobot.distributed import World
 from gpurobot.ppo import Learner
 from gpurobot.random import Random
-from physics.kernel import kernel_cache
 from physics.parity import MujocoSimulation
+from physics.trace.kernel import kernel_cache
 
 PACKAGES = ("gpurobot", "torch", "warp-lang", "mujoco-core", "tensordict", "gymnasium", "numpy")
 TASK = "cartpole"  # its kernel is compiled in seconds

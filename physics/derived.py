@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from physics.equality import attachment_forces
+from physics.algebra.spatial import NO_FORCE, Force, Motion, Vector, cross_force, dot, vector
+from physics.constraint.equality import attachment_forces
+from physics.dynamics.kinematics import propagate
+from physics.dynamics.passive import spring_energy
 from physics.forward import Evaluation
-from physics.kinematics import propagate
-from physics.model import Model
-from physics.passive import spring_energy
-from physics.spatial import NO_FORCE, Force, Motion, Vector, cross_force, dot, vector
-from physics.state import Memory
-from physics.trace import Number, Program, is_zero, maximum
+from physics.model.model import Model
+from physics.state.state import Memory
+from physics.trace.trace import Number, Program, is_zero, maximum
 
 TINY = 1e-15  # [kg] a subtree of less mass is massless
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from physics.articulated import welded_inertias
-from physics.collision.moving import find_moving_contacts, moving_capacity, moving_pairs
-from physics.collision.world import find_world_contacts, pushed_bodies, world_pairs
-from physics.constraint import JointRows
-from physics.contact import MovingContacts, WorldContacts
-from physics.equality import equality_rows
-from physics.model import Model
-from physics.rows import friction_rows, limit_rows
+from physics.algebra.spatial import total
+from physics.constraint.constraint import JointRows
+from physics.constraint.contact import MovingContacts, WorldContacts
+from physics.constraint.equality import equality_rows
+from physics.constraint.moving import find_moving_contacts, moving_capacity, moving_pairs
+from physics.constraint.rows import friction_rows, limit_rows
+from physics.constraint.world import find_world_contacts, pushed_bodies, world_pairs
+from physics.model.model import Model
 from physics.smooth import Smooth, smooth_dynamics
-from physics.solver import Bodies, Problem, solve
-from physics.spatial import total
-from physics.state import State, is_sane
-from physics.trace import Array, Number, Program, where
+from physics.solver.articulated import welded_inertias
+from physics.solver.newton import Bodies, Problem, solve
+from physics.state.state import State, is_sane
+from physics.trace.trace import Array, Number, Program, where
 
 
 @dataclass(frozen=True)

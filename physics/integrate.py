@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from physics.algebra.spatial import Quaternion, Vector, cross, dot
+from physics.dynamics.kinematics import BALL, FREE
+from physics.dynamics.passive import damper_slopes
 from physics.forward import Evaluation
-from physics.kinematics import BALL, FREE
-from physics.model import Model
-from physics.passive import damper_slopes
-from physics.spatial import Quaternion, Vector, cross, dot
-from physics.state import Memory
-from physics.trace import Index, Number, Program, absolute, cos, is_zero, sin, sqrt, where
+from physics.model.model import Model
+from physics.state.state import Memory
+from physics.trace.trace import Index, Number, Program, absolute, cos, is_zero, sin, sqrt, where
 
 Parts = Mapping[str, list[Number]]  # of the state, or of its rate of change; "qpos" changes at a rate [nv]
 AT_START = ("sensordata",)  # outputs of the first of several evaluations

@@ -12,11 +12,11 @@ import mujoco
 import numpy as np
 from mujoco import mjtBias, mjtCone, mjtDisableBit, mjtDyn, mjtEq, mjtGain, mjtIntegrator, mjtSolver, mjtTrn
 
-from physics.model import ACTIVATIONS, Floats, Model
-from physics.motor import Dynamics, Winding
-from physics.pairs import ContactPair, contact_pairs
+from physics.actuator.motor import Dynamics, Winding
+from physics.model.model import ACTIVATIONS, Floats, Model
+from physics.model.pairs import ContactPair, contact_pairs
 from physics.support import UnsupportedModel, disabled, enum_name, label, unsupported, unsupported_sensors
-from physics.variable import check_varied
+from physics.vary.variable import check_varied
 
 Source: TypeAlias = str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel
 

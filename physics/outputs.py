@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 
+from physics.algebra.spatial import Motion
 from physics.derived import Derived
-from physics.frame import BODY, GEOM, SITE, XBODY, frame
-from physics.layout import COUNTERS, Layout
-from physics.reduction import REDUCTIONS
+from physics.dynamics.frame import BODY, GEOM, SITE, XBODY, frame
 from physics.sensor import sensordata
-from physics.spatial import Motion
-from physics.trace import Mask, Number, Program
+from physics.state.layout import COUNTERS, Layout
+from physics.state.reduction import REDUCTIONS
+from physics.trace.trace import Mask, Number, Program
 
 Values = Callable[[Derived], Iterable[Number]]
 

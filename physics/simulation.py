@@ -10,14 +10,14 @@ from functools import lru_cache, partial
 import numpy as np
 import torch
 
-from physics.kernel import lanes_on, padded
-from physics.launcher import Launcher, Launches, Parameters, indexed
-from physics.layout import COUNTERS, STATE, Layout, Outputs, default_outputs, field_shapes
-from physics.model import Floats, Model
-from physics.raycaster import Rays, trace_rays
+from physics.model.model import Floats, Model
+from physics.ray.raycaster import Rays, trace_rays
+from physics.state.layout import COUNTERS, STATE, Layout, Outputs, default_outputs, field_shapes
 from physics.step import trace_step
-from physics.trace import Program
-from physics.vary import SOURCES, Variation
+from physics.trace.kernel import lanes_on, padded
+from physics.trace.launcher import Launcher, Launches, Parameters, indexed
+from physics.trace.trace import Program
+from physics.vary.vary import SOURCES, Variation
 
 
 class Simulation:

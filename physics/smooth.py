@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from physics.actuation import Actuated, actuate
-from physics.dynamics import bias_forces, body_inertias, composite_inertias, mass_matrix
-from physics.kinematics import Mocap, Poses, poses, velocities
-from physics.model import Model
-from physics.passive import gravity_compensation, passive_forces
-from physics.sparse import SparseMatrix
-from physics.spatial import Inertia, Motion
-from physics.state import State
-from physics.tendon import Tendons, tendons
-from physics.trace import Number
+from physics.actuator.actuation import Actuated, actuate
+from physics.algebra.sparse import SparseMatrix
+from physics.algebra.spatial import Inertia, Motion
+from physics.dynamics.dynamics import bias_forces, body_inertias, composite_inertias, mass_matrix
+from physics.dynamics.kinematics import Mocap, Poses, poses, velocities
+from physics.dynamics.passive import gravity_compensation, passive_forces
+from physics.dynamics.tendon import Tendons, tendons
+from physics.model.model import Model
+from physics.state.state import State
+from physics.trace.trace import Number
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from physics.delay import acting_controls, remember
 from physics.derived import Derived
 from physics.forward import forward
 from physics.integrate import OneStage, RungeKutta
-from physics.layout import Layout
-from physics.model import Model
+from physics.model.model import Model
 from physics.outputs import Outputs
-from physics.state import Memory
-from physics.trace import Number, Program
-from physics.vary import Variation
+from physics.state.delay import acting_controls, remember
+from physics.state.layout import Layout
+from physics.state.state import Memory
+from physics.trace.trace import Number, Program
+from physics.vary.vary import Variation
 
 
 def trace_step(

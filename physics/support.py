@@ -22,7 +22,7 @@ from mujoco import (
 )
 
 from physics.collision.narrow import NARROW
-from physics.pairs import ContactPair
+from physics.model.pairs import ContactPair
 from physics.sensor import READINGS
 from physics.sensor.distance import DISTANCES, MEASURED, RAY_FIELDS, kinds_of, measured_pairs
 from physics.sensor.kinds import Kind

@@ -41,7 +41,7 @@ class Task(Names):
   """
 
   robot: Path | str  # MJCF file or text
-  vary: tuple[str, ...] = ()  # fields of which every environment has its own, see physics/variable.py
+  vary: tuple[str, ...] = ()  # fields of which every environment has its own, see physics/vary/variable.py
   # Derived quantities to compute, or what becomes of each over a step: last, mean, max; None: the usual ones.
   outputs: Sequence[str] | Mapping[str, str] | None = None
   moving_capacity: int | None = None  # contacts between moving bodies there is room for; None: see Simulation

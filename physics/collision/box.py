@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from physics.algebra.spatial import Vector, dot, select, total
 from physics.collision.geometry import Shape, Touch
-from physics.spatial import Vector, dot, select, total
-from physics.trace import (
+from physics.trace.trace import (
   Array,
   Index,
   Number,

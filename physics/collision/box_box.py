@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from physics.algebra.spatial import Matrix, Vector, cross, dot
 from physics.collision.geometry import Shape, Touch
-from physics.compact import LaneList
-from physics.spatial import Matrix, Vector, cross, dot
-from physics.trace import (
+from physics.trace.compact import LaneList
+from physics.trace.trace import (
   Mask,
   Number,
   Program,

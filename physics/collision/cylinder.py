@@ -11,9 +11,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from physics.algebra.spatial import Vector, cross, dot, select
 from physics.collision.geometry import Shape, Touch
-from physics.spatial import Vector, cross, dot, select
-from physics.trace import (
+from physics.trace.trace import (
   Array,
   Number,
   Program,

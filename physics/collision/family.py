@@ -10,13 +10,13 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from physics.algebra.spatial import dot
 from physics.collision.geometry import PLANE, Lost, Shape, Touch, geom_bound
 from physics.collision.narrow import Narrow, asset, narrow_phase
-from physics.column import Column
-from physics.model import Model
-from physics.pairs import ContactPair
-from physics.spatial import dot
-from physics.trace import Array, Integer, Number, Program, Truth, number
+from physics.model.model import Model
+from physics.model.pairs import ContactPair
+from physics.trace.column import Column
+from physics.trace.trace import Array, Integer, Number, Program, Truth, number
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from physics.kinematics import Poses
-from physics.model import Model
-from physics.spatial import AXES, Matrix, Quaternion, Vector, cross, dot, select, vector
-from physics.trace import Number, Truth, absolute, maximum, number, sqrt, where
+from physics.algebra.spatial import AXES, Matrix, Quaternion, Vector, cross, dot, select, vector
+from physics.dynamics.kinematics import Poses
+from physics.model.model import Model
+from physics.trace.trace import Number, Truth, absolute, maximum, number, sqrt, where
 
 PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)  # mjtGeom
 

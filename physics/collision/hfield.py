@@ -14,12 +14,12 @@ from functools import partial
 
 import numpy as np
 
+from physics.algebra.spatial import AXES, Vector
 from physics.collision.geometry import BOX, CAPSULE, SPHERE, Lost, Shape, Touch
 from physics.collision.prism import Prism, Solid, meet
-from physics.compact import LaneList
-from physics.model import Model
-from physics.spatial import AXES, Vector
-from physics.trace import Number, Program, Truth, absolute, floor, maximum, minimum, where
+from physics.model.model import Model
+from physics.trace.compact import LaneList
+from physics.trace.trace import Number, Program, Truth, absolute, floor, maximum, minimum, where
 
 # Prisms that one geom may be near: a sphere smaller than a cell, the eight about a grid point; limbs and
 # trunk of a robot that tumbles over cells half as wide as its trunk, no more than these.

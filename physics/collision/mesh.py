@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from physics.algebra.spatial import Vector, dot
 from physics.collision.geometry import Shape, Touch
 from physics.collision.plane import Plane
-from physics.model import Floats, Model
-from physics.spatial import Vector, dot
-from physics.trace import Integer, Number, Program, maximum, minimum, where
+from physics.model.model import Floats, Model
+from physics.trace.trace import Integer, Number, Program, maximum, minimum, where
 
 RING = 4  # contacts that a face can have
 FARTHEST = -1e10  # below any coordinate [m]

@@ -32,9 +32,9 @@ from physics.collision.hfield import MOST, HeightField, hfield_box, hfield_capsu
 from physics.collision.mesh import Hull, plane_mesh
 from physics.collision.plane import plane_box, plane_capsule, plane_cylinder, plane_ellipsoid, plane_sphere
 from physics.collision.segment import segments
-from physics.model import Model
-from physics.pairs import ContactPair
-from physics.trace import Number, Program
+from physics.model.model import Model
+from physics.model.pairs import ContactPair
+from physics.trace.trace import Number, Program
 
 
 @dataclass(frozen=True)

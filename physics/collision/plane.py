@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from physics.algebra.spatial import Vector, cross, dot, select
 from physics.collision.geometry import Shape, Touch
-from physics.spatial import Vector, cross, dot, select
-from physics.trace import Number, Program, absolute, maximum, negate, sqrt, where
+from physics.trace.trace import Number, Program, absolute, maximum, negate, sqrt, where
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import add
 
-from physics.spatial import AXES, Vector, cross, dot, select, total
-from physics.trace import Array, Number, Program, Truth, absolute, clip, maximum, minimum, sqrt, where
+from physics.algebra.spatial import AXES, Vector, cross, dot, select, total
+from physics.trace.trace import Array, Number, Program, Truth, absolute, clip, maximum, minimum, sqrt, where
 
 INSIDE = 1e-6  # distance [m] to the prism below which a core counts as inside, as in MuJoCo
 TIE = 1e-5  # relative difference that rounding can make

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from physics.algebra.spatial import AXES, Vector, cross, dot, select
 from physics.collision.geometry import Shape, Touch
-from physics.spatial import AXES, Vector, cross, dot, select
-from physics.trace import Number, Program, Truth, absolute, clip, maximum, sqrt, where
+from physics.trace.trace import Number, Program, Truth, absolute, clip, maximum, sqrt, where
 
 PARALLEL = 1e-4  # angle [rad] below which capsules count as parallel, as in MuJoCo
 COINCIDENT = 1e-6  # distance [m] below which points count as one

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from physics.load import load_model
-from physics.model import Model
+from physics.model.model import Model
 from physics.parity.compare import DOUBLE, SINGLE, Finding, Precision, Trial, outputs
 from physics.parity.engines import NumpySimulation
 from physics.parity.rollout import rollout

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from physics.layout import field_shapes
-from physics.model import Bools, Floats, Model
+from physics.model.model import Bools, Floats, Model
 from physics.parity.conditioning import SOLVED, acceleration_rounding
 from physics.parity.contacts import contact_errors, mujoco_contacts, traced_contacts
 from physics.parity.reference import (
@@ -29,6 +28,7 @@ from physics.parity.reference import (
   relative_error,
 )
 from physics.parity.states import States
+from physics.state.layout import field_shapes
 
 SMOOTH = ("xpos", "xquat", "qM", "qfrc_bias", "qfrc_passive", "qfrc_actuator")
 COUNTERS = ("contact_count", "overflow", "solver_niter")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
-from physics.model import Bools, Floats
+from physics.model.model import Bools, Floats
 from physics.parity.engines import full_mass_matrix
 from physics.parity.states import States
 

@@ -8,18 +8,18 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from physics.collision.moving import WORD_BITS, common_origin
-from physics.compact import Entry
-from physics.contact import MovingContacts, WorldContacts
-from physics.emit import numpy_function
+from physics.algebra.spatial import Vector
+from physics.constraint.contact import MovingContacts, WorldContacts
+from physics.constraint.moving import WORD_BITS, common_origin
 from physics.forward import detect_contacts
-from physics.layout import Layout
-from physics.model import Floats, Model
+from physics.model.model import Floats, Model
 from physics.parity.states import States
 from physics.smooth import smooth_dynamics
-from physics.spatial import Vector
-from physics.state import Memory
-from physics.trace import Number, Program, has_bit, where
+from physics.state.layout import Layout
+from physics.state.state import Memory
+from physics.trace.compact import Entry
+from physics.trace.emit import numpy_function
+from physics.trace.trace import Number, Program, has_bit, where
 
 # A contact is a row: first and second body (a still one is 0), distance and margin [m], point [m], normal.
 BODIES, DISTANCE, MARGIN, POINT, NORMAL = slice(0, 2), 2, 3, slice(4, 7), slice(7, 10)

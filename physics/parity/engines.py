@@ -11,14 +11,14 @@ import numpy as np
 import torch
 from mujoco import mjtState
 
-from physics import solver
-from physics.emit import numpy_function
-from physics.layout import COUNTERS, Layout, Outputs, default_outputs
-from physics.model import Floats, Model
+from physics.model.model import Floats, Model
 from physics.parity.rays import cast
-from physics.raycaster import Rays
-from physics.reduction import LAST
+from physics.ray.raycaster import Rays
+from physics.solver import newton as solver
+from physics.state.layout import COUNTERS, Layout, Outputs, default_outputs
+from physics.state.reduction import LAST
 from physics.step import trace_step
+from physics.trace.emit import numpy_function
 
 DERIVED = ("qacc", "xpos", "xquat", "cfrc_ext")
 # All that MuJoCo's future depends on and this engine knows of, in the order in which mj_getState packs it.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 
-from physics.model import Floats
-from physics.raycaster import Frame, Rays
+from physics.model.model import Floats
+from physics.ray.raycaster import Frame, Rays
 
 
 def cast(mj: mujoco.MjModel, data: mujoco.MjData, rays: Rays) -> Floats:

@@ -7,8 +7,8 @@ import mujoco
 import numpy as np
 from mujoco import mjtDisableBit
 
-from physics.kinematics import BALL, FREE
-from physics.model import Floats, Model
+from physics.dynamics.kinematics import BALL, FREE
+from physics.model.model import Floats, Model
 from physics.parity.engines import read_field
 from physics.parity.states import States
 

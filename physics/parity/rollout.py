@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from physics.model import Floats, Model
+from physics.model.model import Floats, Model
 from physics.parity.compare import Finding
 from physics.parity.engines import MujocoSimulation
 from physics.parity.reference import converging, perturbed, perturbed_states, relative_error

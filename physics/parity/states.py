@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from mujoco import mjtGeom, mjtJoint
 
-from physics.delay import delayed_controls
-from physics.model import Floats, Model
+from physics.model.model import Floats, Model
+from physics.state.delay import delayed_controls
 
 HOLD = 10  # steps for which a random control is held
 FASTEST = 100.0  # [m/s, rad/s] a state beyond it says more about its own numbers than about an engine

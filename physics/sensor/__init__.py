@@ -15,7 +15,7 @@ from physics.sensor.joint import JOINT_READINGS
 from physics.sensor.kinds import POSITIVE, REAL, Kind, Reading, Sensor
 from physics.sensor.subtree import SUBTREE_READINGS
 from physics.sensor.touch import TOUCH_READINGS
-from physics.trace import Number, is_zero, maximum, minimum
+from physics.trace.trace import Number, is_zero, maximum, minimum
 
 READINGS: dict[Kind, Reading] = (
   JOINT_READINGS | FRAME_READINGS | SUBTREE_READINGS | DISTANCE_READINGS | TOUCH_READINGS | CONTACT_READINGS

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from physics.algebra.spatial import ZERO, Force, Vector, cross, dot
 from physics.collision.geometry import default_hint, tangents
-from physics.collision.moving import common_origin
-from physics.contact import MovingContacts, WorldContacts
+from physics.constraint.contact import MovingContacts, WorldContacts
+from physics.constraint.moving import common_origin
 from physics.derived import Derived
-from physics.frame import BODY, GEOM, SITE, XBODY, frame
-from physics.model import Model
+from physics.dynamics.frame import BODY, GEOM, SITE, XBODY, frame
+from physics.model.model import Model
 from physics.sensor.frame import is_inside
 from physics.sensor.kinds import Kind, Reading, Sensor
-from physics.spatial import ZERO, Force, Vector, cross, dot
-from physics.trace import Integer, Number, Truth, maximum, negate, sqrt, where
+from physics.trace.trace import Integer, Number, Truth, maximum, negate, sqrt, where
 
 FOUND, FORCE, TORQUE, DISTANCE, POSITION, NORMAL, TANGENT = range(7)  # mjtConDataField
 SIZES = (1, 3, 3, 1, 3, 3, 3)

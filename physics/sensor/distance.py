@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from physics.algebra.spatial import Vector, dot
 from physics.collision.geometry import (
   BOX,
   CAPSULE,
@@ -20,11 +21,10 @@ from physics.collision.geometry import (
 )
 from physics.collision.narrow import NARROW
 from physics.derived import Derived
-from physics.frame import BODY
-from physics.scene import Scene, visible_geoms
+from physics.dynamics.frame import BODY
+from physics.ray.scene import Scene, visible_geoms
 from physics.sensor.kinds import Kind, Reading, Sensor
-from physics.spatial import Vector, dot
-from physics.trace import Number, sqrt, where
+from physics.trace.trace import Number, sqrt, where
 
 DISTANCE, DIRECTION, ORIGIN, POINT, _, DEPTH = range(6)  # mjtRayDataField; what is left out is the normal
 RAY_FIELDS = sum(1 << field for field in (DISTANCE, DIRECTION, ORIGIN, POINT, DEPTH))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from physics.algebra.spatial import Force, Motion, Vector, cross, dot, vector
 from physics.collision.geometry import CAPSULE, CYLINDER, ELLIPSOID, SPHERE
 from physics.derived import Derived
-from physics.frame import BODY, Frame, frame
-from physics.model import Model
+from physics.dynamics.frame import BODY, Frame, frame
+from physics.model.model import Model
 from physics.sensor.kinds import Kind, Reading, Sensor
-from physics.spatial import Force, Motion, Vector, cross, dot, vector
-from physics.trace import Number, Truth, absolute, clip, is_zero, number, where
+from physics.trace.trace import Number, Truth, absolute, clip, is_zero, number, where
 
 
 def velocity(derived: Derived, at: Frame) -> Motion:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from physics.actuator.transmission import TENDON
+from physics.algebra.spatial import Quaternion, dot, total
 from physics.derived import Derived
 from physics.sensor.kinds import Kind, Reading, Sensor
-from physics.spatial import Quaternion, dot, total
-from physics.trace import Number, where
-from physics.transmission import TENDON
+from physics.trace.trace import Number, where
 
 
 def _joint_position(derived: Derived, sensor: Sensor) -> Sequence[Number]:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from physics.derived import Derived
-from physics.frame import Frame, frame
-from physics.model import Model
-from physics.trace import Number, number
+from physics.dynamics.frame import Frame, frame
+from physics.model.model import Model
+from physics.trace.trace import Number, number
 
 
 class Kind(IntEnum):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from physics.algebra.spatial import Vector
 from physics.derived import Derived
 from physics.sensor.kinds import Kind, Reading, Sensor
-from physics.spatial import Vector
 
 
 def _center(derived: Derived, sensor: Sensor) -> Vector:

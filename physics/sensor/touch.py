@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from physics.algebra.spatial import dot
 from physics.collision.geometry import Shape
 from physics.derived import Derived
-from physics.ray import NONE
-from physics.scene import MEET
+from physics.ray.ray import NONE
+from physics.ray.scene import MEET
 from physics.sensor.contact import contact_origin, each_contact
 from physics.sensor.kinds import Kind, Reading, Sensor
-from physics.spatial import dot
-from physics.trace import Number, maximum, number, where
+from physics.trace.trace import Number, maximum, number, where
 
 
 def _touch(derived: Derived, sensor: Sensor) -> Sequence[Number]:

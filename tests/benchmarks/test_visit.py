@@ -7,7 +7,7 @@ import warp as wp
 
 from benchmarks import cuda, report, visit
 from gpurobot.config import ConfigError
-from physics import kernel
+from physics.trace import kernel
 
 
 @pytest.mark.parametrize("kilobytes", [8, 64])

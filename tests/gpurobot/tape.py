@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
-from physics.launcher import Launcher
+from physics.trace.launcher import Launcher
 
 # An index by a mask has as many results as the mask has ones; torch marks `index` whatever the index is.
 INDEX = {torch.ops.aten.index.Tensor, torch.ops.aten.index_put_.default}

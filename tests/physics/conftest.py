@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from physics.load import load_model
-from physics.model import Model
+from physics.model.model import Model
 from physics.parity import NumpySimulation, random_states, recorded_states
 from physics.parity.compare import Trial, outputs
 from physics.simulation import Simulation

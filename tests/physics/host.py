@@ -6,8 +6,8 @@ import subprocess
 
 import numpy as np
 
-from physics.emit import native_source
-from physics.kernel import CUDA_UNROLL
+from physics.trace.emit import native_source
+from physics.trace.kernel import CUDA_UNROLL
 from tests.lacking import lacking
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")

@@ -8,13 +8,13 @@ import mujoco
 import numpy as np
 from mujoco import mjtConstraint
 
-from physics.compact import CompactList, Entry
-from physics.constraint import Row
-from physics.emit import numpy_function
-from physics.model import Floats, Model
+from physics.constraint.constraint import Row
+from physics.model.model import Floats, Model
 from physics.smooth import Smooth, smooth_dynamics
-from physics.state import State
-from physics.trace import Number, Program
+from physics.state.state import State
+from physics.trace.compact import CompactList, Entry
+from physics.trace.emit import numpy_function
+from physics.trace.trace import Number, Program
 
 
 def evaluate(function: Callable[..., Iterable[Number]], *inputs: Any) -> Floats:

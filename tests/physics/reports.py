@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import mujoco
 import numpy as np
 
-from physics.model import Floats, Model
+from physics.model.model import Floats, Model
 from physics.parity import NumpySimulation
 from physics.parity.engines import read_field
 from physics.parity.reference import converging

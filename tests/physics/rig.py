@@ -5,7 +5,7 @@ import numpy as np
 import torch
 
 from physics.load import load_model
-from physics.model import Model
+from physics.model.model import Model
 from physics.parity import MujocoSimulation, NumpySimulation
 from tests.physics.oracle import smooth_of
 

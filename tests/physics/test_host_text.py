@@ -13,14 +13,14 @@ import pytest
 
 import physics
 from benchmarks import cases, engine, models
-from physics.emit import numpy_function
-from physics.layout import COUNTERS
 from physics.parity import NumpySimulation, States, random_states, relative_error
 from physics.parity.compare import SINGLE, Trial
 from physics.parity.reference import perturbed_states
-from physics.trace import Mask, Program, where
+from physics.state.layout import COUNTERS
+from physics.trace.emit import numpy_function
+from physics.trace.trace import Mask, Program, where
 from tests.physics.host import Host
-from tests.physics.test_emit import INPUTS, PARAMETERS, whole_language
+from tests.physics.trace.test_emit import INPUTS, PARAMETERS, whole_language
 
 pytestmark = pytest.mark.filterwarnings("ignore:the file asks for the PGS solver")
 

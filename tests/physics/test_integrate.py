@@ -6,13 +6,13 @@ import mujoco
 import numpy as np
 import pytest
 
-from physics import solver
-from physics.emit import numpy_function
 from physics.integrate import integrate_position
-from physics.layout import Layout
 from physics.load import load_model
 from physics.parity import converging, random_states
+from physics.solver import newton as solver
+from physics.state.layout import Layout
 from physics.step import trace_step
+from physics.trace.emit import numpy_function
 from tests.physics.conftest import CASES, load
 from tests.physics.oracle import mujoco_at
 

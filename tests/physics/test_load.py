@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from physics.load import load_model
-from physics.model import ACTIVATIONS, Model
+from physics.model.model import ACTIVATIONS, Model
 from physics.parity import NumpySimulation, random_states
 from physics.parity.compare import DOUBLE, Trial, outputs
 from physics.support import UnsupportedModel

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from physics.layout import COUNTERS, STATE, field_shapes
 from physics.outputs import VALUES
 from physics.parity import random_states
+from physics.state.layout import COUNTERS, STATE, field_shapes
 from tests.physics.conftest import load
 from tests.physics.reports import assert_equal, reports
 

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from physics import DEFAULT_OUTPUTS, Simulation, load_model
-from physics.launcher import Launcher
-from physics.layout import COUNTERS
 from physics.parity import random_states
+from physics.state.layout import COUNTERS
+from physics.trace.launcher import Launcher
 from tests.physics.conftest import load
 
 INPUTS = ("qpos", "qvel", "ctrl", "qacc_warmstart")

@@ -11,8 +11,8 @@ from torch._subclasses.fake_tensor import DynamicOutputShapeException, FakeTenso
 import tasks
 from gpurobot.env import VecEnv
 from gpurobot.random import Random
-from physics.layout import field_shapes
 from physics.parity import MujocoSimulation
+from physics.state.layout import field_shapes
 from tasks.blame import TaskError
 from tests.compiled import nothing_new, tracing
 from tests.gpurobot.tape import no_reads

@@ -4,10 +4,10 @@ import dataclasses
 
 import numpy as np
 
+from physics.algebra.spatial import Vector
 from physics.collision.geometry import tangents
-from physics.collision.world import find_world_contacts, is_still
-from physics.kinematics import poses
-from physics.spatial import Vector
+from physics.constraint.world import find_world_contacts, is_still
+from physics.dynamics.kinematics import poses
 from tests.physics.oracle import collect, evaluate, mujoco_at
 
 WIDTH = 12  # weight, geom's body, distance, normal, point, first tangent

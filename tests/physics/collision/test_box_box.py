@@ -6,7 +6,7 @@ import pytest
 from physics.collision.box_box import box_box
 from physics.collision.geometry import Shape
 from physics.load import load_model
-from physics.trace import where
+from physics.trace.trace import where
 from tests.physics.collision.scene import found_contacts, mujoco_contacts
 from tests.physics.oracle import assert_same_rows, evaluate
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from physics.algebra.spatial import ZERO
 from physics.collision.family import Family, Shapes, families, touches
 from physics.collision.geometry import Lost, Touch, geom_shape
 from physics.collision.narrow import Narrow
-from physics.kinematics import poses
+from physics.dynamics.kinematics import poses
 from physics.load import load_model
-from physics.spatial import ZERO
-from physics.trace import Program
+from physics.trace.trace import Program
 from tests.physics.oracle import evaluate
 
 MESHES = """<mujoco>

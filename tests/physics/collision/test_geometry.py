@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from physics.algebra.spatial import Vector, cross, dot
 from physics.collision.geometry import SPHERE, Shape, default_hint, geom_bound, geom_shape, tangents
-from physics.kinematics import poses
+from physics.dynamics.kinematics import poses
 from physics.load import load_model
-from physics.spatial import Vector, cross, dot
 from tests.physics.conftest import load
 from tests.physics.oracle import mujoco_at
 

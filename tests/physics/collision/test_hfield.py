@@ -6,7 +6,7 @@ import pytest
 
 from physics.collision.geometry import Shape, Touch
 from physics.collision.hfield import HeightField, hfield_box, hfield_capsule, hfield_sphere
-from physics.trace import absolute, where
+from physics.trace.trace import absolute, where
 from tests.physics.oracle import assert_same_rows, evaluate
 
 SLOTS = 16

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from physics.algebra.spatial import Vector, dot
 from physics.collision.prism import Best, Prism, Solid, closest_on_lines, meet
-from physics.spatial import Vector, dot
 from tests.physics.oracle import evaluate
 
 PRISM = Prism(0.5, 0.3, -0.2, (0.1, 0.4, -0.1))

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from physics.algebra.spatial import ZERO, Vector
 from physics.collision.geometry import geom_shape
 from physics.collision.segment import Segment, segments, touch
-from physics.kinematics import poses
+from physics.dynamics.kinematics import poses
 from physics.load import load_model
-from physics.spatial import ZERO, Vector
-from physics.trace import Program
+from physics.trace.trace import Program
 from tests.physics.oracle import assert_same_rows, mujoco_at
 
 SPHERE_SIZE, CAPSULE_SIZES = 'type="sphere" size="0.3"', ("0.1 0.4", "0.15 0.25")

@@ -7,7 +7,7 @@ import torch
 import physics
 from physics.parity import MujocoSimulation
 from physics.parity.rays import axes
-from tests.physics.test_raycaster import DIRECTIONS, ORIGINS, ROVER
+from tests.physics.ray.test_raycaster import DIRECTIONS, ORIGINS, ROVER
 
 
 @pytest.mark.parametrize(("frame", "geoms"), [("body", None), ("yaw", None), ("world", [0, 2])])

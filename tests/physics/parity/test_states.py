@@ -4,9 +4,9 @@ import mujoco
 import numpy as np
 import torch
 
-from physics.delay import delayed_controls
 from physics.load import load_model
 from physics.parity import MujocoSimulation, NumpySimulation, random_states, recorded_states
+from physics.state.delay import delayed_controls
 from tests.physics.conftest import GYMNASIUM, load
 
 

@@ -1,0 +1,359 @@
+"""Vectors, quaternions and spatial (6D) algebra on traced scalars.
+
+Spatial quantities are angular part first and taken about the reference point of the body's tree, in world
+axes (Featherstone 2008, chapter 2). Everything is immutable; components are `Scalar`s or Python floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+
+import numpy as np
+
+from physics.trace.trace import Number, Scalar, Truth, atan2, cos, number, sin, sqrt, where
+
+
+def total(terms: Iterable[Number]) -> Number:
+  """Return the sum, in order."""
+  return reduce(add, terms, 0.0)
+
+
+class Vector(tuple[Number, Number, Number]):
+  """Three components, made as `Vector(x, y, z)`."""
+
+  __slots__ = ()
+
+  def __new__(cls, x: Number, y: Number, z: Number) -> Vector:
+    """Make a vector of its components."""
+    return super().__new__(cls, (x, y, z))
+
+  def __add__(self, other: Vector) -> Vector:  # type: ignore[override]
+    return Vector(*(a + b for a, b in zip(self, other, strict=True)))
+
+  def __sub__(self, other: Vector) -> Vector:
+    return Vector(*(a - b for a, b in zip(self, other, strict=True)))
+
+  def __neg__(self) -> Vector:
+    return Vector(*(-a for a in self))
+
+  def __mul__(self, factor: Number) -> Vector:  # type: ignore[override]
+    return Vector(*(a * factor for a in self))
+
+
+ZERO = Vector(0.0, 0.0, 0.0)
+AXES = (Vector(1.0, 0.0, 0.0), Vector(0.0, 1.0, 0.0), Vector(0.0, 0.0, 1.0))
+
+
+def vector(values: Sequence[Number] | np.ndarray) -> Vector:
+  """Make a vector of the model's numbers; rounding residue (below 1e-12) becomes zero, so that it folds."""
+  return Vector(*(_clean(number(value)) for value in values))
+
+
+def _clean(value: Number) -> Number:
+  return 0.0 if isinstance(value, float) and abs(value) < 1e-12 else value
+
+
+def constant(value: Number) -> float:
+  """Return a value that is known while tracing as a float."""
+  if isinstance(value, Scalar):
+    raise TypeError(f"{value.name} depends on the state")
+  return float(value)
+
+
+def select(mask: Truth, a: Vector, b: Vector) -> Vector:
+  """Return `a` where the mask holds, else `b`."""
+  return Vector(*(where(mask, x, y) for x, y in zip(a, b, strict=True)))
+
+
+def dot(a: Iterable[Number], b: Iterable[Number]) -> Number:
+  """Return the sum of products, in order."""
+  return total(x * y for x, y in zip(a, b, strict=True))
+
+
+def cross(a: Vector, b: Vector) -> Vector:
+  """Return the vector product."""
+  return Vector(a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+
+
+class Matrix(tuple[Vector, Vector, Vector]):
+  """Three rows; acts on vectors and matrices with `@`."""
+
+  __slots__ = ()
+
+  def __new__(cls, x: Vector, y: Vector, z: Vector) -> Matrix:
+    """Make a matrix of its rows."""
+    return super().__new__(cls, (x, y, z))
+
+  @property
+  def transposed(self) -> Matrix:
+    """The transpose."""
+    return Matrix(*(Vector(self[0][i], self[1][i], self[2][i]) for i in range(3)))
+
+  def column(self, i: int) -> Vector:
+    """Return a column."""
+    return Vector(self[0][i], self[1][i], self[2][i])
+
+  def __add__(self, other: Matrix) -> Matrix:  # type: ignore[override]
+    return Matrix(*(a + b for a, b in zip(self, other, strict=True)))
+
+  def __matmul__(self, other: Vector) -> Vector:
+    return Vector(*(dot(row, other) for row in self))
+
+  def times(self, other: Matrix) -> Matrix:
+    """Return the matrix product."""
+    columns = other.transposed
+    return Matrix(*(Vector(*(dot(row, column) for column in columns)) for row in self))
+
+
+FLAT = Matrix(ZERO, ZERO, ZERO)
+
+
+@dataclass(frozen=True)
+class Quaternion:
+  """A rotation, (w, x, y, z), of unit length."""
+
+  w: Number
+  v: Vector
+
+  @staticmethod
+  def constant(values: Sequence[Number] | np.ndarray) -> Quaternion:
+    """Make a rotation of the model's numbers."""
+    w = number(values[0])
+    return Quaternion(1.0 if isinstance(w, float) and abs(w - 1) < 1e-12 else w, vector(values[1:]))
+
+  @staticmethod
+  def about(axis: Vector, angle: Number) -> Quaternion:
+    """Return the rotation by an angle [rad] about a unit axis."""
+    half = angle * 0.5
+    return Quaternion(cos(half), axis * sin(half))
+
+  @staticmethod
+  def normalize(values: Sequence[Number]) -> Quaternion:
+    """Return the unit quaternion along four components; the identity if they vanish."""
+    square = dot(values, values)
+    vanishes = square < 1e-30
+    scale = 1.0 / sqrt(where(vanishes, 1.0, square))
+    w, x, y, z = values
+    return Quaternion(
+      where(vanishes, 1.0, w * scale), Vector(*(where(vanishes, 0.0, c * scale) for c in (x, y, z)))
+    )
+
+  def __mul__(self, other: Quaternion) -> Quaternion:
+    return Quaternion(
+      self.w * other.w - dot(self.v, other.v),
+      other.v * self.w + self.v * other.w + cross(self.v, other.v),
+    )
+
+  @property
+  def conjugate(self) -> Quaternion:
+    """The inverse rotation."""
+    return Quaternion(self.w, -self.v)
+
+  @property
+  def components(self) -> tuple[Number, ...]:
+    """The four numbers w, x, y, z."""
+    return (self.w, *self.v)
+
+  def matrix(self) -> Matrix:
+    """Return the rotation matrix."""
+    w, (x, y, z) = self.w, self.v
+    x2, y2, z2 = x * 2.0, y * 2.0, z * 2.0
+    xx, xy, xz, yy, yz, zz = x * x2, x * y2, x * z2, y * y2, y * z2, z * z2
+    wx, wy, wz = w * x2, w * y2, w * z2
+    return Matrix(
+      Vector(1.0 - (yy + zz), xy - wz, xz + wy),
+      Vector(xy + wz, 1.0 - (xx + zz), yz - wx),
+      Vector(xz - wy, yz + wx, 1.0 - (xx + yy)),
+    )
+
+  def rotation_vector(self) -> tuple[Vector, Number]:
+    """Return the rotation's axis (zero for the identity) and its angle [rad] in [-pi, pi]."""
+    length = sqrt(dot(self.v, self.v))
+    vanishes = length < 1e-15
+    axis = self.v * where(vanishes, 0.0, 1.0 / where(vanishes, 1.0, length))
+    angle = atan2(length, self.w) * 2.0
+    return axis, where(angle > np.pi, angle - 2.0 * np.pi, angle)
+
+
+@dataclass(frozen=True)
+class Motion:
+  """A spatial velocity or acceleration: rotation and the linear part at the reference point."""
+
+  angular: Vector
+  linear: Vector
+
+  def __add__(self, other: Motion) -> Motion:
+    return Motion(self.angular + other.angular, self.linear + other.linear)
+
+  def __mul__(self, factor: Number) -> Motion:
+    return Motion(self.angular * factor, self.linear * factor)
+
+  def at(self, point: Vector) -> Vector:
+    """Return the linear part at another point, given relative to the reference."""
+    return self.linear + cross(self.angular, point)
+
+  @property
+  def components(self) -> tuple[Number, ...]:
+    """Six numbers, angular first."""
+    return (*self.angular, *self.linear)
+
+
+@dataclass(frozen=True)
+class Force:
+  """A spatial force: torque about the reference point and force."""
+
+  torque: Vector
+  force: Vector
+
+  def __add__(self, other: Force) -> Force:
+    return Force(self.torque + other.torque, self.force + other.force)
+
+  def __mul__(self, factor: Number) -> Force:
+    return Force(self.torque * factor, self.force * factor)
+
+  @staticmethod
+  def at(point: Vector, force: Vector) -> Force:
+    """Return a force that acts at a point given relative to the reference."""
+    return Force(cross(point, force), force)
+
+  def moved(self, point: Vector) -> Force:
+    """Return a force given about a point, which is relative to the reference, about the reference."""
+    return Force(self.torque + cross(point, self.force), self.force)
+
+  def power(self, motion: Motion) -> Number:
+    """Return the scalar product with a motion."""
+    return dot(self.torque, motion.angular) + dot(self.force, motion.linear)
+
+  @property
+  def components(self) -> tuple[Number, ...]:
+    """Six numbers, torque first."""
+    return (*self.torque, *self.force)
+
+
+STILL = Motion(ZERO, ZERO)
+NO_FORCE = Force(ZERO, ZERO)
+
+
+def cross_motion(a: Motion, b: Motion) -> Motion:
+  """Return the rate of change of `b` moving with velocity `a` (Featherstone 2008, equation 2.31)."""
+  return Motion(cross(a.angular, b.angular), cross(a.linear, b.angular) + cross(a.angular, b.linear))
+
+
+def cross_force(a: Motion, f: Force) -> Force:
+  """Return the rate of change of a force moving with velocity `a` (Featherstone 2008, equation 2.32)."""
+  return Force(cross(a.angular, f.torque) + cross(a.linear, f.force), cross(a.angular, f.force))
+
+
+def symmetric(xx: Number, yy: Number, zz: Number, xy: Number, xz: Number, yz: Number) -> Matrix:
+  """Make a symmetric matrix."""
+  return Matrix(Vector(xx, xy, xz), Vector(xy, yy, yz), Vector(xz, yz, zz))
+
+
+@dataclass(frozen=True)
+class Inertia:
+  """A spatial inertia about the reference: mass [kg], first moment [kg m], rotational inertia [kg m^2]."""
+
+  mass: Number
+  moment: Vector
+  rotational: Matrix
+
+  def __add__(self, other: Inertia) -> Inertia:
+    rotational = symmetric(
+      *(a + b for a, b in zip(_six(self.rotational), _six(other.rotational), strict=True))
+    )
+    return Inertia(self.mass + other.mass, self.moment + other.moment, rotational)
+
+  def __matmul__(self, motion: Motion) -> Force:
+    return Force(
+      self.rotational @ motion.angular + cross(self.moment, motion.linear),
+      motion.linear * self.mass - cross(self.moment, motion.angular),
+    )
+
+  @property
+  def six(self) -> tuple[Number, ...]:
+    """Entries xx, yy, zz, xy, xz, yz of the rotational inertia."""
+    return _six(self.rotational)
+
+  def about(self, point: Vector) -> Inertia:
+    """Return the inertia about another point, given relative to the reference (parallel axes)."""
+    moment, (x, y, z) = self.moment - point * self.mass, point
+    u, v, w = self.moment + moment
+    xx, yy, zz = x * u, y * v, z * w
+    xy, xz, yz = (x * v + y * u) * 0.5, (x * w + z * u) * 0.5, (y * w + z * v) * 0.5
+    shift = (-(yy + zz), -(xx + zz), -(xx + yy), xy, xz, yz)
+    six = (a + b for a, b in zip(self.six, shift, strict=True))
+    return Inertia(self.mass, moment, symmetric(*six))
+
+  def as_stiffness(self) -> Stiffness:
+    """Return the same 6 x 6 matrix, without its structure."""
+    m, (x, y, z) = self.mass, self.moment
+    coupling = Matrix(Vector(0.0, -z, y), Vector(z, 0.0, -x), Vector(-y, x, 0.0))
+    return Stiffness(self.rotational, coupling, symmetric(m, m, m, 0.0, 0.0, 0.0))
+
+  @staticmethod
+  def of_body(mass: Number, center: Vector, rotational: Matrix) -> Inertia:
+    """Return a body's inertia about the reference from the one about its centre of mass (parallel axes)."""
+    h = center * mass
+    xx, yy, zz = (a * b for a, b in zip(h, center, strict=True))
+    xy, xz, yz = h[0] * center[1], h[0] * center[2], h[1] * center[2]
+    shift = (yy + zz, xx + zz, xx + yy, -xy, -xz, -yz)
+    return Inertia(mass, h, symmetric(*(a + b for a, b in zip(_six(rotational), shift, strict=True))))
+
+
+@dataclass(frozen=True)
+class Stiffness:
+  """A symmetric 6 x 6 matrix from motions to forces: the Hessian that contacts with the world give a body."""
+
+  angular: Matrix
+  coupling: Matrix
+  linear: Matrix
+
+  @staticmethod
+  def at(point: Vector, linear: Matrix, coupling: Matrix = FLAT, angular: Matrix = FLAT) -> Stiffness:
+    """Return the stiffness about the reference of one about a point, given relative to the reference."""
+    columns = linear.transposed
+    moved = Matrix(*(cross(point, columns[i]) for i in range(3))).transposed
+    turned = Matrix(*(cross(point, moved[i]) for i in range(3)))
+    twisted = Matrix(*(cross(point, coupling[i]) for i in range(3)))
+    return Stiffness(angular + turned + twisted + twisted.transposed, coupling + moved, linear)
+
+  @staticmethod
+  def of(values: Sequence[Number]) -> Stiffness:
+    """Make one from its 21 components."""
+    coupling = Matrix(*(Vector(*values[6 + 3 * i : 9 + 3 * i]) for i in range(3)))
+    return Stiffness(symmetric(*values[:6]), coupling, symmetric(*values[15:21]))
+
+  @property
+  def components(self) -> tuple[Number, ...]:
+    """Its 21 independent numbers."""
+    return (*_six(self.angular), *(x for row in self.coupling for x in row), *_six(self.linear))
+
+  @staticmethod
+  def outer(a: Force, b: Force) -> Stiffness:
+    """Return the product a b^T of parallel forces."""
+    coupling = [x * y for x in a.torque for y in b.force]
+    angular, linear = (_six_products(x, y) for x, y in ((a.torque, b.torque), (a.force, b.force)))
+    return Stiffness.of([*angular, *coupling, *linear])
+
+  def __add__(self, other: Stiffness) -> Stiffness:
+    return Stiffness.of([a + b for a, b in zip(self.components, other.components, strict=True)])
+
+  def __sub__(self, other: Stiffness) -> Stiffness:
+    return Stiffness.of([a - b for a, b in zip(self.components, other.components, strict=True)])
+
+  def __matmul__(self, motion: Motion) -> Force:
+    return Force(
+      self.angular @ motion.angular + self.coupling @ motion.linear,
+      self.coupling.transposed @ motion.angular + self.linear @ motion.linear,
+    )
+
+
+def _six_products(a: Vector, b: Vector) -> list[Number]:
+  return [a[i] * b[j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+
+
+def _six(m: Matrix) -> tuple[Number, ...]:
+  return (m[0][0], m[1][1], m[2][2], m[0][1], m[0][2], m[1][2])

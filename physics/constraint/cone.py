@@ -1,0 +1,205 @@
+"""Friction cones: what a contact's cost is, as a function of its residuals.
+
+A contact has up to six rows: its normal, two tangents, the spin about the normal, the rolling about the
+tangents (condim 1, 3, 4 or 6 of them), all but the normal scaled by their friction coefficients. With the
+residuals a = J qacc - aref, a pyramid has edges with residuals a0 + aj and a0 - aj, each with the cost
+D r^2 / 2 where r < 0. The elliptic cone's cost is that of the distance to it (manual, chapter Computation,
+sections Contact and Constraint model).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from physics.algebra.spatial import dot
+from physics.trace.trace import Number, maximum, minimum, sqrt, where
+
+SMALL = 1e-12  # residual [m/s^2, rad/s^2] along the tangents that counts as none
+PIVOT = 0.01  # the pyramid's counts are small integers: a lesser pivot is a rounding residue of zero
+
+
+class Fields(Protocol):
+  """A contact's fields: D, and the constants of its cone."""
+
+  def __getitem__(self, field: str, /) -> Any: ...
+
+
+class Cone(Protocol):
+  """The cost of a contact and its derivatives at the residuals [dim]."""
+
+  dim: int
+  friction_damping: str  # field with the damping of the rows of friction
+
+  def constants(self, condim: int, ratio: Number) -> dict[str, Number]:
+    """Return what a contact of fewer rows needs to know; `ratio` is the normal's D over that of friction."""
+
+  def softness(self, condim: int, ratio: Number, mu: Number) -> Number:
+    """Return 1 / D of the normal, or of every edge, over that of a row without friction."""
+
+  def force(self, contact: Fields, a: Sequence[Number]) -> list[Number]:
+    """Return the force along every row."""
+
+  def slopes(self, contact: Fields, a: Sequence[Number], b: Sequence[Number]) -> tuple[Number, Number]:
+    """Return the cost's first and second derivative along a direction in which the residuals move by b."""
+
+  def hessian(self, contact: Fields, a: Sequence[Number]) -> dict[tuple[int, int], Number]:
+    """Return the entries i <= j of the cost's Hessian over D; missing ones vanish."""
+
+  def root(self, contact: Fields, a: Sequence[Number]) -> list[list[Number]]:
+    """Return columns c with sum c c^T = Hessian over D."""
+
+
+class Pyramid:
+  """Pairs of opposite edges, as many as a contact has rows of friction; without friction, a single edge."""
+
+  friction_damping = "damping"
+
+  def __init__(self, dim: int) -> None:
+    self.dim = dim
+
+  def constants(self, condim: int, ratio: Number) -> dict[str, Number]:  # noqa: ARG002 (the pyramid's D has it)
+    """Return for every row of friction whether the contact has it: all, of no width, if frictionless."""
+    return {f"share{j}": float(condim == 1 or j < condim) for j in range(1, self.dim)}
+
+  def softness(self, condim: int, ratio: Number, mu: Number) -> Number:
+    """Return 1 / D of every edge over that of a row without friction, whose D all edges of no width share."""
+    return max(1, 2 * (self.dim - 1)) if condim == 1 else 2.0 / ratio * (1.0 + mu * mu)
+
+  def force(self, contact: Fields, a: Sequence[Number]) -> list[Number]:
+    """Return the force along every row."""
+    if self.dim == 1:
+      return [contact["D"] * maximum(-a[0], 0.0)]
+    normal: Number = 0.0
+    friction = []
+    for j in range(1, self.dim):
+      D = contact["D"] * contact[f"share{j}"]
+      up, down = D * maximum(-(a[0] + a[j]), 0.0), D * maximum(-(a[0] - a[j]), 0.0)
+      normal = normal + (up + down)
+      friction.append(up - down)
+    return [normal, *friction]
+
+  def slopes(self, contact: Fields, a: Sequence[Number], b: Sequence[Number]) -> tuple[Number, Number]:
+    """Return the cost's first and second derivative along a direction in which the residuals move by b."""
+    first: Number = 0.0
+    second: Number = 0.0
+    for j in range(1, self.dim):
+      share = contact[f"share{j}"]
+      for r, rate in ((a[0] + a[j], b[0] + b[j]), (a[0] - a[j], b[0] - b[j])):
+        first = first + share * minimum(r, 0.0) * rate
+        second = second + where(r < 0.0, share * rate * rate, 0.0)
+    if self.dim == 1:
+      first, second = minimum(a[0], 0.0) * b[0], where(a[0] < 0.0, b[0] * b[0], 0.0)
+    return contact["D"] * first, contact["D"] * second
+
+  def hessian(self, contact: Fields, a: Sequence[Number]) -> dict[tuple[int, int], Number]:
+    """Return the entries i <= j of the cost's Hessian over D: counts of the edges that act."""
+    if self.dim == 1:
+      return {(0, 0): where(a[0] < 0.0, 1.0, 0.0)}
+    entries: dict[tuple[int, int], Number] = {(0, 0): 0.0}
+    for j in range(1, self.dim):
+      up, down = (where(r < 0.0, contact[f"share{j}"], 0.0) for r in (a[0] + a[j], a[0] - a[j]))
+      entries[0, j], entries[j, j] = up - down, up + down
+      entries[0, 0] = entries[0, 0] + entries[j, j]
+    return entries
+
+  def root(self, contact: Fields, a: Sequence[Number]) -> list[list[Number]]:
+    """Return columns c with sum c c^T = Hessian over D: its Cholesky factor."""
+    rest, columns = self.hessian(contact, a), []
+    for k in range(self.dim):
+      vanishes = rest[k, k] < PIVOT
+      per = where(vanishes, 0.0, 1.0 / sqrt(where(vanishes, 1.0, rest[k, k])))
+      column = [rest.get((k, j), 0.0) * per if j >= k else 0.0 for j in range(self.dim)]
+      columns.append(column)
+      for i in range(k + 1, self.dim):
+        for j in range(i, self.dim):
+          rest[i, j] = rest.get((i, j), 0.0) - column[i] * column[j]
+    return columns
+
+
+class Elliptic:
+  """The elliptic cone. In the scaled rows it is round: it acts where a0 is less than the tangents' length T.
+
+  Where the residual lies in the polar cone, a0 <= -ratio T, all rows act as springs of their own: D along the
+  normal, D ratio along the others. Between, the cost is D ratio / (1 + ratio) (a0 - T)^2 / 2.
+  """
+
+  friction_damping = "friction_damping"
+
+  def __init__(self, dim: int) -> None:
+    self.dim = dim
+
+  def constants(self, condim: int, ratio: Number) -> dict[str, Number]:
+    """Return the D of friction over that of the normal; any will do without friction."""
+    return {"ratio": 1.0 if condim == 1 else ratio}
+
+  def softness(self, condim: int, ratio: Number, mu: Number) -> Number:  # noqa: ARG002 (the normal has its own D)
+    """Return 1 / D of the normal over that of a row without friction."""
+    return 1.0
+
+  def force(self, contact: Fields, a: Sequence[Number]) -> list[Number]:
+    """Return the force along every row."""
+    cone = _Zones(contact["ratio"], a)
+    slides = cone.stiffness * (a[0] - cone.length)
+    normal = where(cone.polar, a[0], slides)
+    friction = [
+      where(cone.polar, contact["ratio"] * x, -(slides * t)) for x, t in zip(a[1:], cone.unit, strict=True)
+    ]
+    return [where(cone.acts, -(contact["D"] * f), 0.0) for f in (normal, *friction)]
+
+  def slopes(self, contact: Fields, a: Sequence[Number], b: Sequence[Number]) -> tuple[Number, Number]:
+    """Return the cost's first and second derivative along a direction in which the residuals move by b."""
+    ratio, cone = contact["ratio"], _Zones(contact["ratio"], a)
+    along, square = dot(cone.unit, b[1:]), dot(b[1:], b[1:])  # rate of T, and what it is made of
+    depth, rate = a[0] - cone.length, b[0] - along
+    first = where(cone.polar, a[0] * b[0] + ratio * dot(a[1:], b[1:]), cone.stiffness * depth * rate)
+    bends = depth * (square - along * along) * cone.per_length
+    second = where(cone.polar, b[0] * b[0] + ratio * square, cone.stiffness * (rate * rate - bends))
+    return where(cone.acts, contact["D"] * first, 0.0), where(cone.acts, contact["D"] * second, 0.0)
+
+  def hessian(self, contact: Fields, a: Sequence[Number]) -> dict[tuple[int, int], Number]:
+    """Return the entries i <= j of the cost's Hessian over D."""
+    cone = _Zones(contact["ratio"], a)
+    lean, spread = cone.coefficients()
+    entries: dict[tuple[int, int], Number] = {(0, 0): cone.normal_stiffness()}
+    for i, t in enumerate(cone.unit, start=1):
+      entries[0, i] = -(lean * t)
+      for j, s in enumerate(cone.unit[i - 1 :], start=i):
+        entries[i, j] = (lean - where(cone.polar, 0.0, spread)) * (t * s) + (spread if i == j else 0.0)
+    return entries
+
+  def root(self, contact: Fields, a: Sequence[Number]) -> list[list[Number]]:
+    """Return columns c with sum c c^T = Hessian over D: one along the cone's side, the others across it."""
+    cone = _Zones(contact["ratio"], a)
+    lean, spread = cone.coefficients()
+    root_lean, root_spread = sqrt(lean), sqrt(spread)
+    columns = [[sqrt(cone.normal_stiffness()), *(-(root_lean * t) for t in cone.unit)]]
+    across = where(cone.polar, 0.0, root_spread)
+    for i, t in enumerate(cone.unit):
+      column = [-(across * t * s) + (root_spread if i == j else 0.0) for j, s in enumerate(cone.unit)]
+      columns.append([0.0, *column])
+    return columns
+
+
+class _Zones:
+  """In which zone of the elliptic cone the residuals lie."""
+
+  def __init__(self, ratio: Number, a: Sequence[Number]) -> None:
+    square = dot(a[1:], a[1:])
+    self.length = sqrt(square)  # T
+    self.per_length = 1.0 / maximum(self.length, SMALL)
+    self.unit = [x * self.per_length for x in a[1:]]
+    self.acts = a[0] < self.length
+    self.polar = a[0] + ratio * self.length <= 0.0
+    self.stiffness = ratio / (1.0 + ratio)
+    self.ratio, self.depth = ratio, a[0] - self.length
+
+  def normal_stiffness(self) -> Number:
+    """Return the Hessian's entry (0, 0) over D."""
+    return where(self.acts, where(self.polar, 1.0, self.stiffness), 0.0)
+
+  def coefficients(self) -> tuple[Number, Number]:
+    """Return l and s: the tangents' block is l t t^T + s (1 - t t^T), in the polar cone s; -l t couples."""
+    lean = where(self.acts, where(self.polar, 0.0, self.stiffness), 0.0)
+    spread = where(self.polar, self.ratio, -(self.stiffness * self.depth * self.per_length))
+    return lean, where(self.acts, spread, 0.0)

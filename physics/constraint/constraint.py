@@ -1,0 +1,263 @@
+"""MuJoCo's soft constraints: impedance, reference acceleration, and the rows that belong to joints.
+
+A row with residual r = J qacc - aref costs 1/2 D r^2 where it acts (manual, chapter Computation, section
+Constraint model). Constants are prepared in float64 here; what depends on the state is traced.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from physics.algebra.spatial import dot
+from physics.constraint.cone import Cone, Elliptic, Pyramid
+from physics.model.model import Model
+from physics.model.pairs import MAX_IMPEDANCE, MIN_IMPEDANCE, ContactPair
+from physics.trace.trace import (
+  Array,
+  Mask,
+  Number,
+  Program,
+  absolute,
+  clip,
+  is_zero,
+  maximum,
+  minimum,
+  number,
+  power,
+  sqrt,
+  square,
+  where,
+)
+
+TINY = 1e-15  # mjMINVAL
+ROW_SCALES = ("friction", "aspect", "spin", "roll", "cross_roll")
+
+
+@dataclass(frozen=True)
+class Law:
+  """How a constraint responds: stiffness and damping of the reference, impedance by penetration, margin.
+
+  Fields are numbers, or traced values where they differ between the entries of one list.
+  """
+
+  stiffness: Number  # K: aref = -B v - K d(r) r
+  damping: Number  # B
+  d0: Number  # impedance at zero penetration
+  rise: Number  # impedance at full width less that at zero
+  per_width: Number  # 1 / width [1/m]
+  midpoint: Number
+  power: Number
+  low: Number  # midpoint^(1 - power)
+  high: Number  # (1 - midpoint)^(1 - power)
+  margin: Number  # [m, rad]
+
+  def impedance(self, position: Number) -> Number:
+    """Return the impedance in (0, 1) at a distance less margin [m, rad]."""
+    x = minimum(absolute(position) * self.per_width, 1.0)
+    rest = 1.0 - x
+    shape = where(
+      x < self.midpoint, self.low * power(x, self.power), 1.0 - self.high * power(rest, self.power)
+    )
+    return self.d0 + self.rise * shape
+
+  def reference(self, position: Number, velocity: Number, impedance: Number) -> Number:
+    """Return -aref, what the reference acceleration adds to a row's residual."""
+    return self.damping * velocity + self.stiffness * (impedance * position)
+
+
+def law(model: Model, solref: Any, solimp: Any, margin: Number) -> Law:
+  """Prepare a constraint's constants from MuJoCo's parameters."""
+  d0, dmax, width, midpoint, exponent = (number(x) for x in solimp)
+  d0, dmax, midpoint = (clip(x, MIN_IMPEDANCE, MAX_IMPEDANCE) for x in (d0, dmax, midpoint))
+  exponent = maximum(exponent, 1.0)
+  stiffness, damping = reference_constants(model, solref, dmax)
+  flat = (width <= TINY) | (absolute(dmax - d0) <= TINY)
+  mean = 0.5 * (d0 + dmax)
+  low, high = (1.0 / power(x, exponent - 1.0) for x in (midpoint, 1.0 - midpoint))
+  return Law(
+    stiffness=stiffness,
+    damping=damping,
+    d0=where(flat, mean, d0),
+    rise=where(flat, 0.0, dmax - d0),
+    per_width=where(flat, 1.0, 1.0 / maximum(width, TINY)),
+    midpoint=midpoint,
+    power=exponent,
+    low=low,
+    high=high,
+    margin=number(margin),
+  )
+
+
+def reference_constants(model: Model, solref: Any, dmax: Number) -> tuple[Number, Number]:
+  """Return stiffness K and damping B of the reference acceleration, from either format of solref."""
+  time, ratio = (number(x) for x in solref)
+  standard = time > 0.0
+  bounded = maximum(time, 2 * model.timestep) if model.refsafe else time
+  stiffness = where(
+    standard, 1.0 / maximum(square(dmax * bounded * ratio), TINY), -time / maximum(square(dmax), TINY)
+  )
+  damping = where(standard, 2.0 / maximum(dmax * bounded, TINY), -ratio / maximum(dmax, TINY))
+  return stiffness, damping
+
+
+@functools.lru_cache(maxsize=8)
+def contact_cone(model: Model, still: bool) -> Cone:
+  """Return the cone of contacts with still geoms, or of those between moving ones."""
+  dims = [pair.condim for pair in model.pairs if has_still_geom(model, pair) == still]
+  dim = max(dims, default=1)
+  return Elliptic(dim) if model.cone == "elliptic" and dim > 1 else Pyramid(dim)
+
+
+def has_still_geom(model: Model, pair: ContactPair) -> bool:
+  """Return whether one geom of a pair never moves."""
+  return bool((model.body_weldid[model.geom_bodyid[[pair.geom1, pair.geom2]]] == 0).any())
+
+
+def contact_law(model: Model, pair: ContactPair) -> dict[str, Number]:
+  """Return the constants of a geom pair's contacts.
+
+  The law; the scales of the rows: `friction` of the first tangent, `aspect` of the second over the first,
+  `spin` [m], `roll` and `cross_roll` over those of the tangents [m]; what the cone needs; and the weight that
+  makes the normal's, or every edge's, D = weight * impedance / (1 - impedance).
+  """
+  if pair.law is not None:
+    return dict(pair.law)
+  cone = contact_cone(model, has_still_geom(model, pair))
+  b1, b2 = (int(model.geom_bodyid[g]) for g in (pair.geom1, pair.geom2))
+  inverse_mass = number(model.body_invweight0[b1, 0]) + number(model.body_invweight0[b2, 0])
+  fields: dict[str, Number] = vars(law(model, pair.solref, pair.solimp, pair.margin)).copy()
+  mu = [number(x) for x in pair.friction]
+  ratio = model.impratio / square(mu[0])
+  fields |= cone.constants(pair.condim, ratio)
+  if isinstance(cone, Elliptic):
+    dmax = number(pair.solimp[1])
+    of_its_own = any(not is_zero(x) for x in pair.solreffriction)
+    friction_solref = pair.solreffriction if of_its_own else pair.solref
+    fields["friction_damping"] = reference_constants(model, friction_solref, dmax)[1]
+  softness = cone.softness(pair.condim, ratio, mu[0])
+  fields["weight"] = 1.0 / maximum(softness * inverse_mass, TINY)
+  scales = (mu[0], mu[1] / mu[0], mu[2], mu[3] / mu[0], mu[4] / mu[1])
+  for k, (name, scale) in enumerate(zip(ROW_SCALES, scales, strict=True)):
+    fields[name] = scale if k < pair.condim - 1 else 0.0
+  return fields
+
+
+class HessianSum(Protocol):
+  """What collects the part of the Newton step's Hessian that couples degrees of freedom."""
+
+  def push(self, columns: Sequence[Mapping[int, Number]]) -> None:
+    """Add V V^T for columns V given by degree of freedom."""
+
+
+@dataclass(frozen=True)
+class Row:
+  """One scalar constraint: its residual is J qacc - aref."""
+
+  jacobian: dict[int, Number]
+  D: Number  # zero where the row does not act
+  bias: Number  # -aref
+  loss: Number | None = None  # greatest force [N, N m] of friction, infinite of an equality; None: one-sided
+  limit: tuple[str, int] | None = None  # "joint" or "tendon" that the row limits, and its number
+  position: Number = 0.0  # of a limit: distance less margin [m, rad]
+
+
+class JointRows:
+  """Equalities, limits and friction loss: few, known in advance, unrolled."""
+
+  def __init__(self, program: Program, nv: int, rows: list[Row]) -> None:
+    self.nv, self.rows = nv, rows
+    self.residual: Array = program.array(max(1, len(rows)))
+    self.rate: Array = program.array(max(1, len(rows)))
+
+  def start(self, x: Sequence[Number]) -> None:
+    """Note the residuals at qacc = x."""
+    self.residual.fill([self._along(row, x) + row.bias for row in self.rows])
+
+  def aim(self, direction: Sequence[Number], _unsolved: Mask) -> None:
+    """Note the rates of the residuals along a direction."""
+    self.rate.fill([self._along(row, direction) for row in self.rows])
+
+  def move(self, step: Number, _unsolved: Mask) -> None:
+    """Move the residuals by a step along the direction."""
+    count = len(self.rows)
+    moved = [
+      r + step * rate for r, rate in zip(self.residual.read(0, count), self.rate.read(0, count), strict=True)
+    ]
+    self.residual.fill(moved)
+
+  def force(self, _unsolved: Mask) -> list[Number]:
+    """Return the constraint forces J^T f [nv] at the noted residuals."""
+    force: list[Number] = [0.0] * self.nv
+    for i, row in enumerate(self.rows):
+      f = self.row_force(i)
+      for dof, coefficient in row.jacobian.items():
+        force[dof] = force[dof] + coefficient * f
+    return force
+
+  def row_force(self, index: int) -> Number:
+    """Return the force [N, N m] of one row at the noted residuals."""
+    return self._force(self.rows[index], self.residual[index])
+
+  def slopes(self, step: Number, _unsolved: Mask) -> tuple[Number, Number]:
+    """Return the cost's first and second derivative along the direction, a step from the noted residuals."""
+    first: Number = 0.0
+    second: Number = 0.0
+    for i, row in enumerate(self.rows):
+      r, rate = self.residual[i] + step * self.rate[i], self.rate[i]
+      first = first - self._force(row, r) * rate
+      second = second + self._stiffness(row, r) * (rate * rate)
+    return first, second
+
+  @property
+  def rank(self) -> int:
+    """Number of rows that couple degrees of freedom."""
+    return len(self.coupled())
+
+  def diagonal(self) -> list[Number]:
+    """Return the diagonal [nv] that rows of one degree of freedom add to the Hessian."""
+    diagonal: list[Number] = [0.0] * self.nv
+    for i, row in enumerate(self.rows):
+      if len(row.jacobian) == 1:
+        ((dof, coefficient),) = row.jacobian.items()
+        stiffness = self._stiffness(row, self.residual[i])
+        diagonal[dof] = diagonal[dof] + stiffness * (coefficient * coefficient)
+    return diagonal
+
+  def coupled(self) -> list[Row]:
+    """Return the rows that couple degrees of freedom: limits of ball joints, equalities, tendons."""
+    return [row for row in self.rows if len(row.jacobian) > 1]
+
+  def push_hessian(self, to: HessianSum) -> None:
+    """Push the columns V of the Hessian V V^T of the rows that couple degrees of freedom."""
+    for i, row in enumerate(self.rows):
+      if len(row.jacobian) > 1:
+        root = sqrt(self._stiffness(row, self.residual[i]))
+        to.push([{dof: root * coefficient for dof, coefficient in row.jacobian.items()}])
+
+  @staticmethod
+  def _along(row: Row, x: Sequence[Number]) -> Number:
+    return dot(row.jacobian.values(), [x[dof] for dof in row.jacobian])
+
+  @staticmethod
+  def _force(row: Row, r: Number) -> Number:
+    force = -(row.D * r)
+    if row.loss is None:
+      return maximum(force, 0.0)
+    if _is_equality(row):
+      return force
+    return minimum(maximum(force, -row.loss), row.loss)
+
+  @staticmethod
+  def _stiffness(row: Row, r: Number) -> Number:
+    if _is_equality(row):
+      return row.D
+    acts = r < 0.0 if row.loss is None else absolute(row.D * r) < row.loss
+    return where(acts, row.D, 0.0)
+
+
+def _is_equality(row: Row) -> bool:
+  return isinstance(row.loss, float) and math.isinf(row.loss)

@@ -1,0 +1,366 @@
+"""Contacts as the solver sees them: rows, residuals, forces, curvature. What they cost is in cone.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from physics.algebra.spatial import FLAT, NO_FORCE, ZERO, Force, Matrix, Motion, Stiffness, Vector, cross, dot
+from physics.collision.geometry import default_hint, tangents
+from physics.constraint.cone import Cone
+from physics.constraint.constraint import HessianSum, Law, contact_cone
+from physics.constraint.moving import WORD_BITS, MovingPairs, common_origin
+from physics.dynamics.dynamics import project
+from physics.dynamics.kinematics import Poses, propagate
+from physics.model.model import Model
+from physics.trace.column import Column
+from physics.trace.compact import CompactList, Entry, GroupList, LaneList
+from physics.trace.trace import Array, Index, Integer, Mask, Number, Program, Truth, has_bit, sqrt, where
+
+LAW_FIELDS = tuple(Law.__dataclass_fields__)
+
+
+def _names(prefix: str, dim: int) -> list[str]:
+  return [f"{prefix}{k}" for k in range(dim)]
+
+
+@dataclass(frozen=True)
+class Rows:
+  """A contact's rows at its point: forces along `linear`, torques about `angular`, scaled by friction."""
+
+  linear: list[Vector]  # normal and tangents
+  angular: list[Vector]  # spin and rolling
+
+  @staticmethod
+  def of(contact: Entry, first: Vector, dim: int) -> Rows:
+    """Return the `dim` rows of a contact whose first tangent is `first`, scaled by its friction."""
+    normal = Vector(*contact.vector("normal"))
+    if dim == 1:
+      return Rows([normal], [])
+    second = cross(normal, first) * contact["aspect"]
+    angular = [normal * contact["spin"]] if dim > 3 else []
+    if dim > 4:
+      angular += [first * contact["roll"], second * contact["cross_roll"]]
+    return Rows([normal, first, second], angular)
+
+  def along(self, motion: Motion) -> list[Number]:
+    """Return the motion of the contact's point along every row."""
+    return [dot(v, motion.linear) for v in self.linear] + [dot(w, motion.angular) for w in self.angular]
+
+  def force(self, values: Sequence[Number]) -> Force:
+    """Return the force at the contact's point, and the torque, of one value per row."""
+    force, torque = ZERO, ZERO
+    for axis, value in zip(self.linear, values, strict=False):
+      force = force + axis * value
+    for axis, value in zip(self.angular, values[len(self.linear) :], strict=True):
+      torque = torque + axis * value
+    return Force(torque, force)
+
+
+def _read(entry: Entry, names: Sequence[str]) -> list[Number]:
+  return [entry[name] for name in names]
+
+
+def _note(entry: Entry, names: Sequence[str], values: Sequence[Number]) -> None:
+  for name, value in zip(names, values, strict=True):
+    entry[name] = value
+
+
+class Residuals:
+  """What all contacts share: a list whose entries carry residuals and their rates.
+
+  Fields of an entry: u0, u1, ..., -aref along the rows; a0, ..., residuals at the present qacc; b0, ...,
+  their rates along the direction of the line search.
+  """
+
+  program: Program
+  found: CompactList
+  cone: Cone
+
+  def prepare_entry(self, entry: Entry, velocity: Sequence[Number]) -> None:
+    """Set D and the reference terms from distance and the velocity along the rows."""
+    law = Law(*(entry[name] for name in LAW_FIELDS))
+    position = entry["distance"] - law.margin
+    d = law.impedance(position)
+    entry["D"] = entry["weight"] * d / (1.0 - d)
+    damping = entry[self.cone.friction_damping] if self.cone.dim > 1 else 0.0
+    reference = [law.reference(position, velocity[0], d), *(damping * v for v in velocity[1:])]
+    _note(entry, _names("u", self.cone.dim), reference)
+
+  def start_entry(self, entry: Entry, along: Sequence[Number]) -> None:
+    """Note the residuals at an acceleration along the rows."""
+    biases = _read(entry, _names("u", self.cone.dim))
+    _note(entry, _names("a", self.cone.dim), [a + u for a, u in zip(along, biases, strict=True)])
+
+  def aim_entry(self, entry: Entry, along: Sequence[Number]) -> None:
+    """Note the rates of the residuals along the line search's direction."""
+    _note(entry, _names("b", self.cone.dim), along)
+
+  def residuals(self, entry: Entry) -> list[Number]:
+    """Read the residuals."""
+    return _read(entry, _names("a", self.cone.dim))
+
+  def move(self, step: Number, unsolved: Mask) -> None:
+    """Move the residuals by a step along the direction."""
+    with self.acting(unsolved) as entry:
+      _note(entry, _names("a", self.cone.dim), self._ahead(entry, step)[0])
+
+  def slopes(self, step: Number, unsolved: Mask) -> tuple[Number, Number]:
+    """Return first and second derivative of the cost along the direction, a step from the noted residuals."""
+    first, second = self.program.variable(0.0), self.program.variable(0.0)
+    with self.acting(unsolved) as entry:
+      slope, curvature = self.cone.slopes(entry, *self._ahead(entry, step))
+      first[0], second[0] = first[0] + slope, second[0] + curvature
+    return first[0], second[0]
+
+  def count(self) -> Number:
+    """Return the number of contacts per lane; dropped ones do not count."""
+    count = self.program.variable(0.0)
+    with self.found.each() as entry:
+      count[0] = count[0] + where(entry["weight"] > 0.0, 1.0, 0.0)
+    return count[0]
+
+  @contextmanager
+  def acting(self, unsolved: Mask) -> Iterator[Entry]:
+    """Loop over the contacts that some unsolved lane has; the others keep their residuals."""
+    with self.found.each() as entry, self.program.when_any((entry["D"] > 0.0) & unsolved):
+      yield entry
+
+  def _ahead(self, entry: Entry, step: Number) -> tuple[list[Number], list[Number]]:
+    """Return the residuals a step ahead, and their rates."""
+    rates = _read(entry, _names("b", self.cone.dim))
+    return [a + step * b for a, b in zip(self.residuals(entry), rates, strict=True)], rates
+
+
+class WorldContacts(Residuals):
+  """Contacts of moving bodies with the world.
+
+  Their curvature is summed per body as a 6 x 6 stiffness that acts like inertia: there are no Jacobian rows.
+  """
+
+  def __init__(self, model: Model, p: Poses, bodies: list[int], found: GroupList) -> None:
+    self.model, self.p, self.bodies, self.found = model, p, bodies, found
+    self.program, self.cone = found.program, contact_cone(model, still=True)
+    self.motion: Array = self.program.array(6 * len(bodies))
+    self.sums: Array = self.program.array(21 * len(bodies))
+
+  def prepare(self, velocity: list[Motion]) -> None:
+    """Set each contact's basis, D and reference terms."""
+    self._store_motion(velocity)
+    with self.found.each() as entry:
+      if self.cone.dim > 1:
+        first, _ = tangents(Vector(*entry.vector("normal")), Vector(*entry.vector("hint")))
+        _note(entry, ["first.x", "first.y", "first.z"], first * entry["friction"])
+      self.prepare_entry(entry, self._along_rows(entry))
+
+  def start(self, x: list[Number]) -> None:
+    """Note the residuals at qacc = x."""
+    self._store_motion(propagate(self.model, self.p, x))
+    with self.found.each() as entry:
+      self.start_entry(entry, self._along_rows(entry))
+
+  def aim(self, direction: list[Number], unsolved: Mask) -> None:
+    """Note the rates of the residuals along a direction."""
+    self._store_motion(propagate(self.model, self.p, direction))
+    with self.acting(unsolved) as entry:
+      self.aim_entry(entry, self._along_rows(entry))
+
+  def force(self, unsolved: Mask) -> list[Number]:
+    """Return the contact forces J^T f [nv] at the noted residuals."""
+    self._clear(6)
+    with self.acting(unsolved) as entry:
+      self._accumulate(entry, self._force(entry).components)
+    forces = {body: Force(Vector(*s[:3]), Vector(*s[3:])) for body, s in self._sums(6)}
+    return project(self.model, self.p, [forces.get(body, NO_FORCE) for body in range(self.model.nbody)])
+
+  def stiffness(self, unsolved: Mask) -> dict[int, Stiffness]:
+    """Return by body the curvature of the cost in its acceleration, at the noted residuals."""
+    self._clear(21)
+    with self.acting(unsolved) as entry:
+      self._accumulate(entry, self._stiffness(entry).components)
+    return {body: Stiffness.of(values) for body, values in self._sums(21)}
+
+  def wrench(self, entry: Entry) -> Force:
+    """Return a contact's force on the moving geom, at its point."""
+    return self._rows(entry).force(self.cone.force(entry, self.residuals(entry)))
+
+  def origins(self) -> list[Column]:
+    """Return the world position of the origin that an entry's point is relative to, by its `body`."""
+    return [Column(self.program, [self.p.origin[body][k] for body in self.bodies]) for k in range(3)]
+
+  def body_forces(self, body_force: Array, index: dict[int, int]) -> None:
+    """Add each contact's force about the tree origins to the bodies of its geoms.
+
+    `body_force` has six rows per entry of `index`, and six more for the bodies that it lacks.
+    """
+    origins, to_still = self.origins(), any(self.model.body_treeid[body] < 0 for body in index)
+    with self.found.each() as entry:
+      self._add(body_force, index, entry["geom_body"], self._force(entry))
+      if to_still:
+        origin = Vector(*(column[entry["body"]] for column in origins))
+        reaction = self.wrench(entry) * -1.0
+        point = origin + Vector(*entry.vector("point"))
+        self._add(body_force, index, entry["still_body"], reaction.moved(point))
+
+  def _add(self, body_force: Array, index: dict[int, int], body: Integer, force: Force) -> None:
+    at = self.program.table([index.get(b, len(index)) for b in range(self.model.nbody)], body) * 6
+    for k, value in enumerate(force.components):
+      body_force[at + k] = body_force[at + k] + value
+
+  def _rows(self, entry: Entry) -> Rows:
+    first = Vector(*entry.vector("first")) if self.cone.dim > 1 else ZERO
+    return Rows.of(entry, first, self.cone.dim)
+
+  def _along_rows(self, entry: Entry) -> list[Number]:
+    motion = self.motion.read(entry["body"] * 6, 6)
+    body = Motion(Vector(*motion[:3]), Vector(*motion[3:]))
+    return self._rows(entry).along(Motion(body.angular, body.at(Vector(*entry.vector("point")))))
+
+  def _force(self, entry: Entry) -> Force:
+    return self.wrench(entry).moved(Vector(*entry.vector("point")))
+
+  def _stiffness(self, entry: Entry) -> Stiffness:
+    """Return the Hessian of a contact's cost in the acceleration of its body, about the tree origin."""
+    rows, hessian = self._rows(entry), self.cone.hessian(entry, self.residuals(entry))
+    scaled = {at: entry["D"] * value for at, value in hessian.items()}
+    return Stiffness.at(Vector(*entry.vector("point")), *_blocks(rows, scaled))
+
+  def _store_motion(self, motion: list[Motion]) -> None:
+    for i, body in enumerate(self.bodies):
+      for k, value in enumerate(motion[body].components):
+        self.motion[6 * i + k] = value
+
+  def _clear(self, width: int) -> None:
+    self.sums.fill([0.0] * (width * len(self.bodies)))
+    self.width = width
+
+  def _accumulate(self, entry: Entry, values: Sequence[Number]) -> None:
+    at = entry["body"] * self.width
+    for k, value in enumerate(values):
+      self.sums[at + k] = self.sums[at + k] + value
+
+  def _sums(self, width: int) -> list[tuple[int, list[Number]]]:
+    return [(body, self.sums.read(width * i, width)) for i, body in enumerate(self.bodies)]
+
+
+class MovingContacts(Residuals):
+  """Contacts between moving bodies: Jacobian rows over the degrees of freedom that any such contact moves.
+
+  They couple branches of the tree, so their Hessian enters the Newton step as a low-rank correction.
+  """
+
+  found: LaneList
+
+  def __init__(self, model: Model, p: Poses, moving: MovingPairs, found: LaneList) -> None:
+    self.model, self.p, self.moving, self.found = model, p, moving, found
+    self.program, self.cone = found.program, contact_cone(model, still=False)
+    self.dofs = [dof for dof in range(model.nv) if int(model.dof_bodyid[dof]) in moving.bodies]
+    self.rows: Array = self.program.array(found.capacity * self.cone.dim * len(self.dofs))
+    self.rank = found.capacity * self.cone.dim  # columns of the Hessian's root at the most
+
+  def prepare(self, qvel: list[Number]) -> None:
+    """Set each contact's Jacobian rows, D and reference terms."""
+    base = common_origin(self.model, self.p, self.moving)
+    with self.found.each() as entry:
+      rows, point = self._rows(entry), Vector(*entry.vector("point"))
+      for k, dof in enumerate(self.dofs):
+        body = int(self.model.dof_bodyid[dof])
+        cdof = self.p.cdof[dof]
+        at_point = Motion(cdof.angular, cdof.at(point + (base - self.p.origin[body])))
+        sign = (
+          self._bit(entry, "gains", self.moving.bodies, body),
+          self._bit(entry, "loses", self.moving.bodies, body),
+        )
+        for axis, along in enumerate(rows.along(at_point)):
+          self.rows[self._row(entry, axis) + k] = where(sign[0], along, where(sign[1], -along, 0.0))
+      self.prepare_entry(entry, self._along(entry, qvel))
+
+  def start(self, x: list[Number]) -> None:
+    """Note the residuals at qacc = x."""
+    with self.found.each() as entry:
+      self.start_entry(entry, self._along(entry, x))
+
+  def aim(self, direction: list[Number], unsolved: Mask) -> None:
+    """Note the rates of the residuals along a direction."""
+    with self.acting(unsolved) as entry:
+      self.aim_entry(entry, self._along(entry, direction))
+
+  def force(self, unsolved: Mask) -> list[Number]:
+    """Return the contact forces J^T f [nv] at the noted residuals."""
+    force = self.program.array(len(self.dofs))
+    force.fill([0.0] * len(self.dofs))
+    with self.acting(unsolved) as entry:
+      for axis, f in enumerate(self.cone.force(entry, self.residuals(entry))):
+        for k, value in enumerate(self._read_row(entry, axis)):
+          force[k] = force[k] + value * f
+    result: list[Number] = [0.0] * self.model.nv
+    for k, dof in enumerate(self.dofs):
+      result[dof] = force[k]
+    return result
+
+  def push_hessian(self, to: HessianSum, unsolved: Mask) -> None:
+    """Push the columns V of the Hessian V V^T of the edges that act at the noted residuals."""
+    with self.acting(unsolved) as entry:
+      rows, scale = [self._read_row(entry, axis) for axis in range(self.cone.dim)], sqrt(entry["D"])
+      columns = []
+      for column in self.cone.root(entry, self.residuals(entry)):
+        sums = [dot(column, values) for values in zip(*rows, strict=True)]
+        columns.append({dof: scale * value for dof, value in zip(self.dofs, sums, strict=True)})
+      to.push(columns)
+
+  def wrench(self, entry: Entry) -> Force:
+    """Return a contact's force on its second geom, at its point."""
+    return self._rows(entry).force(self.cone.force(entry, self.residuals(entry)))
+
+  def body_forces(self, body_force: Array, index: dict[int, int]) -> None:
+    """Add each contact's force about the tree origins to the two bodies that own its geoms."""
+    base = common_origin(self.model, self.p, self.moving)
+    with self.found.each() as entry:
+      wrench = self.wrench(entry)
+      for body in (b for b in self.moving.owners if b in index):
+        at_body = wrench.moved(Vector(*entry.vector("point")) + (base - self.p.origin[body]))
+        to, back = (self._bit(entry, name, self.moving.owners, body) for name in ("owner2", "owner1"))
+        for k, value in enumerate(at_body.components):
+          at = 6 * index[body] + k
+          body_force[at] = body_force[at] + where(to, value, where(back, -value, 0.0))
+
+  def _rows(self, entry: Entry) -> Rows:
+    first = ZERO
+    if self.cone.dim > 1:
+      normal = Vector(*entry.vector("normal"))
+      first = tangents(normal, default_hint(normal))[0] * entry["friction"]
+    return Rows.of(entry, first, self.cone.dim)
+
+  def _bit(self, entry: Entry, name: str, order: tuple[int, ...], body: int) -> Truth:
+    position = order.index(body)
+    return has_bit(entry[f"{name}{position // WORD_BITS}"], position % WORD_BITS)
+
+  def _along(self, entry: Entry, x: list[Number]) -> list[Number]:
+    return [dot(self._read_row(entry, axis), [x[dof] for dof in self.dofs]) for axis in range(self.cone.dim)]
+
+  def _row(self, entry: Entry, axis: int) -> Index:
+    return entry.index * (self.cone.dim * len(self.dofs)) + axis * len(self.dofs)
+
+  def _read_row(self, entry: Entry, axis: int) -> list[Number]:
+    return self.rows.read(self._row(entry, axis), len(self.dofs))
+
+
+def _blocks(rows: Rows, hessian: Mapping[tuple[int, int], Number]) -> tuple[Matrix, Matrix, Matrix]:
+  """Return sum h[k, l] r_k r_l^T as blocks: linear, coupling (angular to linear), angular."""
+
+  def block(left: list[Vector], right: list[Vector], at: tuple[int, int]) -> Matrix:
+    total = FLAT
+    for k, a in enumerate(left, start=at[0]):
+      weighted = ZERO
+      for m, b in enumerate(right, start=at[1]):
+        weighted = weighted + b * hessian.get((min(k, m), max(k, m)), 0.0)
+      total = total + Matrix(*(weighted * x for x in a))
+    return total
+
+  n = len(rows.linear)
+  return (
+    block(rows.linear, rows.linear, (0, 0)),
+    block(rows.angular, rows.linear, (n, 0)),
+    block(rows.angular, rows.angular, (n, n)),
+  )

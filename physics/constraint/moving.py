@@ -1,0 +1,132 @@
+"""Contacts of moving bodies with each other: each lane packs its own into its slots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from physics.algebra.spatial import Vector
+from physics.collision.family import Shapes, families, touches
+from physics.collision.geometry import geom_shape
+from physics.collision.narrow import narrow_phase
+from physics.constraint.constraint import contact_law
+from physics.constraint.world import is_still
+from physics.dynamics.kinematics import Poses
+from physics.model.model import Model
+from physics.model.pairs import ContactPair
+from physics.trace.column import Column
+from physics.trace.compact import LaneList, vector_fields
+from physics.trace.trace import Program, where
+
+WORD_BITS = 31
+USUAL, BOUND = 16, 64  # contacts between moving bodies: room that is given to all, and to none more
+
+
+@dataclass(frozen=True)
+class MovingPairs:
+  """The pairs of moving geoms and which bodies a contact of theirs pushes."""
+
+  pairs: tuple[ContactPair, ...]
+  geoms: tuple[int, ...]  # all geoms in pairs
+  bodies: tuple[int, ...]  # bodies with joints that some contact moves, by bit number
+  owners: tuple[int, ...]  # bodies that own the geoms, by bit number
+  friction: bool  # some pair has friction
+
+
+def moving_pairs(model: Model) -> MovingPairs:
+  """Collect what the tables and bit masks of moving contacts are made from."""
+  pairs = tuple(
+    pair for pair in model.pairs if not is_still(model, pair.geom1) and not is_still(model, pair.geom2)
+  )
+  geoms = tuple(sorted({geom for pair in pairs for geom in (pair.geom1, pair.geom2)}))
+  paths = [_path(model, a) ^ _path(model, b) for a, b in ((q.geom1, q.geom2) for q in pairs)]
+  owners = tuple(sorted({int(model.geom_bodyid[geom]) for geom in geoms}))
+  friction = any(pair.condim > 1 for pair in pairs)
+  return MovingPairs(pairs, geoms, tuple(sorted(set().union(*paths))), owners, friction)
+
+
+def moving_capacity(model: Model, moving: MovingPairs) -> int:
+  """Return how many contacts between moving bodies an environment can hold.
+
+  If every geom had as many contacts as with the richest of its partners, there would be half their sum, for a
+  contact has two geoms. That, or `USUAL` where it is less, but never more than all pairs can have together,
+  or than `BOUND`, for the memory of scenes with many free bodies.
+  """
+  most = dict.fromkeys(moving.geoms, 0)
+  for pair in moving.pairs:
+    for geom in (pair.geom1, pair.geom2):
+      most[geom] = max(most[geom], narrow_phase(model, pair).most)
+  everything = sum(narrow_phase(model, pair).most for pair in moving.pairs)
+  return min(everything, max(USUAL, sum(most.values()) // 2), BOUND)
+
+
+def _path(model: Model, geom: int) -> set[int]:
+  """Return the bodies with joints between a geom and the world."""
+  body, path = int(model.geom_bodyid[geom]), set()
+  while body > 0:
+    if model.body_dofnum[body]:
+      path.add(body)
+    body = int(model.body_parentid[body])
+  return path
+
+
+def words(numbers: set[int], order: tuple[int, ...]) -> list[int]:
+  """Return a set as bits, `WORD_BITS` to the word."""
+  bits = sum(1 << order.index(number) for number in numbers)
+  count = -(-len(order) // WORD_BITS)
+  return [bits >> (WORD_BITS * i) & ((1 << WORD_BITS) - 1) for i in range(count)]
+
+
+def find_moving_contacts(
+  program: Program, model: Model, p: Poses, moving: MovingPairs, capacity: int
+) -> LaneList:
+  """Return the contacts between moving bodies, `capacity` per environment; more are counted as dropped.
+
+  Fields: geom1, geom2, point (relative to the origin of the first pair's tree) and normal (from geom1 to
+  geom2), distance, the constants of `contact_law`, and words of bits: gains/loses (bodies that move with
+  geom2's / geom1's side alone), owner2/owner1.
+  """
+  base = common_origin(model, p, moving)
+  shapes = Shapes(
+    program,
+    {geom: geom_shape(model, p, geom, base - p.origin[model.geom_bodyid[geom]]) for geom in moving.geoms},
+  )
+  found = LaneList(program, capacity, order="distance")
+  found.clear()
+  for family in families(model, moving.pairs):
+    fields = _fields(program, model, moving, family.pairs)
+    sides = (shapes.side([q.geom1 for q in family.pairs]), shapes.side([q.geom2 for q in family.pairs]))
+    for pair, touch in touches(program, model, family, sides, found.dropped):
+      with program.when_any(touch.active):
+        distance, normal, point = touch.resolve()
+        values = {name: column[pair] for name, column in fields.items()} | {"distance": distance}
+        # a weight of its own for each lane: it is zero in lanes whose slot is empty
+        values["weight"] = where(touch.active, values["weight"], 0.0)
+        found.push(touch.active, values | vector_fields(point=point, normal=normal))
+  return found
+
+
+def _fields(
+  program: Program, model: Model, moving: MovingPairs, pairs: Sequence[ContactPair]
+) -> dict[str, Column]:
+  """Return what is known of pairs before their contacts: geoms, law, bits of whom they push and own."""
+  laws = [contact_law(model, q) for q in pairs]
+  fields = {name: Column(program, [law[name] for law in laws]) for name in laws[0]}
+  fields["geom1"] = Column(program, [float(q.geom1) for q in pairs])
+  fields["geom2"] = Column(program, [float(q.geom2) for q in pairs])
+  sides = [(_path(model, q.geom1), _path(model, q.geom2)) for q in pairs]
+  owners = [({int(model.geom_bodyid[q.geom1])}, {int(model.geom_bodyid[q.geom2])}) for q in pairs]
+  for name, masks in (
+    ("loses", [words(a - b, moving.bodies) for a, b in sides]),
+    ("gains", [words(b - a, moving.bodies) for a, b in sides]),
+    ("owner1", [words(a, moving.owners) for a, _ in owners]),
+    ("owner2", [words(b, moving.owners) for _, b in owners]),
+  ):
+    for i, bits in enumerate(zip(*masks, strict=True)):
+      fields[f"{name}{i}"] = Column(program, bits)
+  return fields
+
+
+def common_origin(model: Model, p: Poses, moving: MovingPairs) -> Vector:
+  """Return the tree origin that points of moving contacts are relative to."""
+  return p.origin[model.geom_bodyid[moving.geoms[0]]]

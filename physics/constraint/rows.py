@@ -1,0 +1,117 @@
+"""The rows of friction loss and of limits, in joints and tendons: known in advance, in MuJoCo's order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from physics.algebra.spatial import Quaternion, dot
+from physics.constraint.constraint import TINY, Law, Row, law
+from physics.dynamics.kinematics import BALL, FREE
+from physics.model.model import Model
+from physics.smooth import Smooth
+from physics.trace.trace import Number, Scalar, absolute, is_zero, maximum, minimum, number, where
+
+
+@dataclass(frozen=True)
+class Direction:
+  """A velocity that rows act on: of a joint, a tendon, or a point of one body against another."""
+
+  jacobian: dict[int, Number]
+  velocity: Number
+  inverse_inertia: Any  # at qpos0: what MuJoCo calls invweight0
+  owner: tuple[str, int] | None = None  # "joint" or "tendon", and its number
+
+  def resistance(self, impedance: Number) -> Number:
+    """Return D of a row with this impedance: 1 / TINY at most, as where nothing can move."""
+    inverse_inertia = number(self.inverse_inertia)
+    if not isinstance(inverse_inertia, Scalar) and inverse_inertia <= TINY:
+      return 1.0 / TINY
+    return impedance * (1.0 / maximum(inverse_inertia, TINY)) / (1.0 - impedance)
+
+
+def friction_rows(model: Model, smooth: Smooth) -> Iterator[Row]:
+  """Yield the rows of friction loss of joints, then those of tendons."""
+  if not model.frictionloss_enabled:
+    return
+  for dof, velocity in enumerate(smooth.state.qvel):
+    if not is_zero(model.dof_frictionloss[dof]):
+      along = Direction({dof: 1.0}, velocity, model.dof_invweight0[dof])
+      parameters = law(model, model.dof_solref[dof], model.dof_solimp[dof], 0.0)
+      yield _friction(parameters, along, number(model.dof_frictionloss[dof]))
+  for tendon in range(model.ntendon):
+    if not is_zero(model.tendon_frictionloss[tendon]):
+      along = tendon_direction(model, smooth, tendon)
+      parameters = law(model, model.tendon_solref_fri[tendon], model.tendon_solimp_fri[tendon], 0.0)
+      yield _friction(parameters, along, number(model.tendon_frictionloss[tendon]))
+
+
+def limit_rows(model: Model, smooth: Smooth) -> Iterator[Row]:
+  """Yield the rows of the limits of joints, then those of tendons."""
+  if not model.limit_enabled:
+    return
+  for joint in range(model.njnt):
+    if model.jnt_limited[joint] and model.jnt_type[joint] != FREE:
+      solref, solimp = model.jnt_solref[joint], model.jnt_solimp[joint]
+      limit = law(model, solref, solimp, number(model.jnt_margin[joint]))
+      bounds = model.jnt_range[joint]
+      if model.jnt_type[joint] == BALL:
+        yield _cone_limit(model, smooth, joint, limit)
+      else:
+        position = smooth.state.qpos[model.jnt_qposadr[joint]]
+        yield from _range_limits(limit, joint_direction(model, smooth, joint), position, bounds)
+  for tendon in range(model.ntendon):
+    if model.tendon_limited[tendon]:
+      solref, solimp = model.tendon_solref_lim[tendon], model.tendon_solimp_lim[tendon]
+      limit = law(model, solref, solimp, number(model.tendon_margin[tendon]))
+      length, bounds = smooth.tendons.length[tendon], model.tendon_range[tendon]
+      yield from _range_limits(limit, tendon_direction(model, smooth, tendon), length, bounds)
+
+
+def joint_direction(model: Model, smooth: Smooth, joint: int) -> Direction:
+  """Return the direction of a slide or hinge joint."""
+  dof = int(model.jnt_dofadr[joint])
+  return Direction({dof: 1.0}, smooth.state.qvel[dof], model.dof_invweight0[dof], ("joint", joint))
+
+
+def tendon_direction(model: Model, smooth: Smooth, tendon: int) -> Direction:
+  """Return the direction in which a tendon lengthens."""
+  jacobian, velocity = smooth.tendons.jacobian[tendon], smooth.tendons.velocity[tendon]
+  return Direction(jacobian, velocity, model.tendon_invweight0[tendon], ("tendon", tendon))
+
+
+def _friction(parameters: Law, along: Direction, loss: Number) -> Row:
+  D = along.resistance(parameters.impedance(0.0))
+  return Row(along.jacobian, D, parameters.damping * along.velocity, loss)
+
+
+def _range_limits(limit: Law, along: Direction, position: Number, bounds: Sequence[Any]) -> list[Row]:
+  """Return the rows of both limits, or of the nearer one where only one can act."""
+  low, high = (number(x) for x in bounds)
+  below, above = position - low, high - position
+  both_can_act = high - low <= 2.0 * limit.margin
+  if both_can_act is not False:
+    return [_limit(limit, along, below, 1.0), _limit(limit, along, above, -1.0)]
+  return [_limit(limit, along, minimum(below, above), where(below < above, 1.0, -1.0))]
+
+
+def _cone_limit(model: Model, smooth: Smooth, joint: int, limit: Law) -> Row:
+  """Return the row that limits a ball joint's angle from its reference."""
+  at, dof = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
+  axis, angle = Quaternion.normalize(smooth.state.qpos[at : at + 4]).rotation_vector()
+  velocity = dot(axis, smooth.state.qvel[dof : dof + 3])
+  arms = {dof + k: axis[k] for k in range(3)}
+  along = Direction(arms, velocity, model.dof_invweight0[dof], ("joint", joint))
+  low, high = (number(x) for x in model.jnt_range[joint])
+  return _limit(limit, along, maximum(low, high) - absolute(angle), where(angle < 0.0, 1.0, -1.0))
+
+
+def _limit(limit: Law, along: Direction, distance: Number, sign: Number) -> Row:
+  """Return the row of one limit: the distance from it grows with `sign` times the direction."""
+  position = distance - limit.margin
+  d = limit.impedance(position)
+  D = where(position < 0.0, along.resistance(d), 0.0)
+  jacobian = {dof: arm * sign for dof, arm in along.jacobian.items()}
+  bias = limit.reference(position, along.velocity * sign, d)
+  return Row(jacobian, D, bias, limit=along.owner, position=position)

@@ -1,0 +1,105 @@
+"""Contacts of moving bodies with what stands still.
+
+If any lane is near, a candidate gets an entry in the group's list, which has room for all candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from physics.algebra.spatial import ZERO
+from physics.collision.family import Family, Shapes, families, touches
+from physics.collision.geometry import Touch, default_hint, geom_shape
+from physics.collision.narrow import narrow_phase
+from physics.constraint.constraint import contact_law
+from physics.dynamics.kinematics import Poses
+from physics.model.model import Model
+from physics.model.pairs import ContactPair
+from physics.trace.column import Column
+from physics.trace.compact import GroupList, vector_fields
+from physics.trace.trace import Integer, Program, where
+
+
+def is_still(model: Model, geom: int) -> bool:
+  """Return whether no joint moves a geom; a mocap body counts as still."""
+  return bool(model.body_treeid[model.geom_bodyid[geom]] < 0)
+
+
+def world_pairs(model: Model) -> list[ContactPair]:
+  """Return the pairs with one geom that stands still."""
+  return [pair for pair in model.pairs if is_still(model, pair.geom1) or is_still(model, pair.geom2)]
+
+
+def pushed_bodies(model: Model) -> list[int]:
+  """Return the bodies that contacts with the world push, of those that are welded together the first."""
+  movers = {_roles(model, pair)[1] for pair in world_pairs(model)}
+  return sorted({int(model.body_weldid[model.geom_bodyid[geom]]) for geom in movers})
+
+
+def find_world_contacts(program: Program, model: Model, p: Poses, bodies: list[int]) -> GroupList:
+  """Return the contacts with the world; `bodies` are the welded bodies that an entry's `body` indexes.
+
+  Fields: body, geom_body, still_body, geom1, geom2, point (relative to the tree origin) and normal (towards
+  the moving geom), hint, distance, and the constants of `contact_law`, the weight zero in lanes without this
+  contact.
+  """
+  pairs = world_pairs(model)
+  found = GroupList(program, sum(narrow_phase(model, pair).most for pair in pairs))
+  search = _Search(program, model, p, bodies, found)
+  for still_first in (True, False):
+    for family in families(model, [q for q in pairs if is_still(model, q.geom1) == still_first]):
+      search.run(family, still_first)
+  return found
+
+
+class _Search:
+  """Runs families of pairs and pushes what they find."""
+
+  def __init__(self, program: Program, model: Model, p: Poses, bodies: list[int], found: GroupList) -> None:
+    self.program, self.model, self.bodies, self.found = program, model, bodies, found
+    still, moving = {}, {}
+    for pair in world_pairs(model):
+      fixed, mover = _roles(model, pair)
+      body = int(model.geom_bodyid[mover])
+      moving[mover] = geom_shape(model, p, mover, ZERO)
+      # a still geom has a shape for each tree that it can touch, relative to the tree's origin
+      still[fixed, int(model.body_treeid[body])] = geom_shape(model, p, fixed, p.origin[body])
+    self.still, self.moving = Shapes(program, still), Shapes(program, moving)
+
+  def run(self, family: Family, still_first: bool) -> None:
+    model, roles = self.model, [_roles(self.model, pair) for pair in family.pairs]
+    owners = [int(model.geom_bodyid[mover]) for _, mover in roles]
+    still = self.still.side(
+      [(fixed, int(model.body_treeid[o])) for (fixed, _), o in zip(roles, owners, strict=True)]
+    )
+    moving = self.moving.side([mover for _, mover in roles])
+    push = self._pusher(family, owners, 1.0 if still_first else -1.0)
+    sides = (still, moving) if still_first else (moving, still)
+    for pair, touch in touches(self.program, model, family, sides, self.found.dropped):
+      push(pair, touch)
+
+  def _pusher(self, family: Family, owners: list[int], sign: float) -> Callable[[Integer, Touch], None]:
+    program, laws = self.program, [contact_law(self.model, pair) for pair in family.pairs]
+    columns = {name: Column(program, [law[name] for law in laws]) for name in laws[0]}
+    columns["body"] = Column(program, [self.bodies.index(int(self.model.body_weldid[o])) for o in owners])
+    columns["geom_body"] = Column(program, owners)
+    stills = [_roles(self.model, pair)[0] for pair in family.pairs]
+    columns["still_body"] = Column(program, [int(self.model.geom_bodyid[geom]) for geom in stills])
+    columns["geom1"] = Column(program, [pair.geom1 for pair in family.pairs])
+    columns["geom2"] = Column(program, [pair.geom2 for pair in family.pairs])
+
+    def push(pair: Integer, touch: Touch) -> None:
+      with program.when_any(touch.active):
+        distance, normal, point = touch.resolve()
+        normal = normal * sign
+        entry = {name: column[pair] for name, column in columns.items()} | {"distance": distance}
+        entry["weight"] = where(touch.active, entry["weight"], 0.0)
+        hint = touch.hint or default_hint(normal)
+        self.found.push(entry | vector_fields(point=point, normal=normal, hint=hint))
+
+    return push
+
+
+def _roles(model: Model, pair: ContactPair) -> tuple[int, int]:
+  """Return the geom that stands still and the one that moves."""
+  return (pair.geom1, pair.geom2) if is_still(model, pair.geom1) else (pair.geom2, pair.geom1)

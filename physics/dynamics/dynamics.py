@@ -1,0 +1,114 @@
+"""The equations of motion M qacc + bias = force: composite bodies, Newton-Euler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from physics.algebra.sparse import SparseMatrix
+from physics.algebra.spatial import (
+  NO_FORCE,
+  Force,
+  Inertia,
+  Matrix,
+  Motion,
+  Quaternion,
+  Stiffness,
+  cross_force,
+  vector,
+)
+from physics.dynamics.kinematics import Poses
+from physics.dynamics.tendon import tendon_jacobian
+from physics.model.model import Model
+from physics.trace.trace import Number, Scalar, is_zero, number
+
+
+def ancestors(model: Model, dof: int) -> Iterator[int]:
+  """Yield the dofs above a dof, nearest first."""
+  while (dof := int(model.dof_parentid[dof])) >= 0:
+    yield dof
+
+
+def body_inertias(model: Model, p: Poses) -> list[Inertia]:
+  """Return every body's inertia about the origin of its tree, in world axes; the world's entry is zero."""
+  inertias = [Inertia(0.0, vector((0, 0, 0)), Matrix(*[vector((0, 0, 0))] * 3))]
+  for body in range(1, model.nbody):
+    center = p.relative(body, vector(model.body_ipos[body]))
+    axes = Quaternion.constant(model.body_iquat[body]).matrix()
+    moments = vector(model.body_inertia[body])
+    local = axes.times(Matrix(*(row * m for row, m in zip(axes.transposed, moments, strict=True))))
+    rotation = p.rotation[body]
+    rotated = local if _is_isotropic(local) else rotation.times(local).times(rotation.transposed)
+    inertias.append(Inertia.of_body(number(model.body_mass[body]), center, rotated))
+  return inertias
+
+
+def composite_inertias(model: Model, inertias: list[Inertia]) -> list[Inertia]:
+  """Return for every body the inertia of it and all below it."""
+  composite = list(inertias)
+  for body in reversed(range(1, model.nbody)):
+    parent = model.body_parentid[body]
+    if model.body_treeid[parent] >= 0:
+      composite[parent] = composite[parent] + composite[body]
+  return composite
+
+
+def mass_matrix(model: Model, composite: Sequence[Inertia], cdof: list[Motion]) -> SparseMatrix:
+  """Return M [kg m^2, kg m, kg]: M[i, j] for j an ancestor of dof i (Featherstone 2008, table 6.2).
+
+  Like MuJoCo's, it leaves out what a tendon's armature couples across branches.
+  """
+  M = joint_space(model, composite, cdof)
+  M = M.add({(i, i): number(armature) for i, armature in enumerate(model.dof_armature)})
+  for tendon in inert_tendons(model):
+    armature, arms = number(model.tendon_armature[tendon]), tendon_jacobian(model, tendon)
+    pairs = ((i, j) for i in arms for j in arms if (i, j) in M.entries)
+    M = M.add({(i, j): armature * arms[i] * arms[j] for i, j in pairs})
+  return M
+
+
+def inert_tendons(model: Model) -> list[int]:
+  """Return the tendons with armature."""
+  return [tendon for tendon, armature in enumerate(model.tendon_armature) if not is_zero(armature)]
+
+
+def joint_space(
+  model: Model, composite: Sequence[Inertia | Stiffness | None], cdof: list[Motion]
+) -> SparseMatrix:
+  """Return S^T C S for one matrix C per body, the sum over it and all below it; None vanishes."""
+  result = SparseMatrix(model.nv)
+  for i in range(model.nv):
+    matrix = composite[model.dof_bodyid[i]]
+    force = matrix @ cdof[i] if matrix else NO_FORCE
+    for j in (i, *ancestors(model, i)):
+      result[i, j] = force.power(cdof[j])
+  return result
+
+
+def project(model: Model, p: Poses, forces: Sequence[Force]) -> list[Number]:
+  """Return S^T f: the joint forces [nv] of one spatial force per body, those on the bodies below included."""
+  carried = list(forces)
+  for body in reversed(range(1, model.nbody)):
+    parent = model.body_parentid[body]
+    if model.body_treeid[parent] >= 0:
+      carried[parent] = carried[parent] + carried[body]
+  return [carried[model.dof_bodyid[i]].power(p.cdof[i]) for i in range(model.nv)]
+
+
+def bias_forces(
+  model: Model, p: Poses, inertias: list[Inertia], velocity: list[Motion], acceleration: list[Motion]
+) -> list[Number]:
+  """Return gravity, Coriolis and centrifugal forces [nv] (recursive Newton-Euler; MuJoCo's `qfrc_bias`)."""
+  forces = [NO_FORCE]
+  for inertia, v, a in zip(inertias[1:], velocity[1:], acceleration[1:], strict=True):
+    forces.append(inertia @ a + cross_force(v, inertia @ v))
+  return project(model, p, forces)
+
+
+def _is_isotropic(local: Matrix) -> bool:
+  """Return whether an inertia is known to be the same about all axes."""
+  if any(isinstance(x, Scalar) for row in local for x in row):
+    return False
+  values = np.array(local, float)
+  return np.allclose(values, values[0, 0] * np.eye(3), rtol=0.0, atol=1e-12 * np.abs(values).max())

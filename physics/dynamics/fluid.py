@@ -1,0 +1,79 @@
+"""Drag of a still or streaming fluid on bodies, each taken for the box that has its mass and inertia.
+
+Source: MuJoCo's manual, chapter Computation, section Fluid forces, Inertia model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from physics.algebra.spatial import Force, Matrix, Motion, Quaternion, Vector, total, vector
+from physics.dynamics.kinematics import Poses
+from physics.model.model import Model
+from physics.trace.trace import Number, absolute, is_zero, maximum, number, power, sqrt, where
+
+TINY = 1e-15  # mjMINVAL
+
+
+@dataclass(frozen=True)
+class Drag:
+  """The drag on a body: a force -(b + c |u|) u against each of six velocities u, the first three angular."""
+
+  body: int
+  axes: Matrix  # columns: axes of the body's inertia
+  center: Vector  # centre of mass relative to the tree origin
+  flow: Motion  # velocity of the body relative to the fluid, about the tree origin
+  viscous: list[Number]  # b [6]
+  inertial: list[Number]  # c [6]
+
+  def along(self, motion: Motion) -> list[Number]:
+    """Return the six velocities, about and along the axes, that a motion has."""
+    across = self.axes.transposed
+    return [*(across @ motion.angular), *(across @ motion.at(self.center))]
+
+  @property
+  def force(self) -> Force:
+    """The force on the body, about its tree origin."""
+    local = [
+      -((b + c * absolute(u)) * u)
+      for u, b, c in zip(self.along(self.flow), self.viscous, self.inertial, strict=True)
+    ]
+    return Force(self.axes @ Vector(*local[:3]), self.axes @ Vector(*local[3:])).moved(self.center)
+
+  @property
+  def slope(self) -> list[Number]:
+    """The negated derivatives [6] of the forces by their velocities."""
+    return [
+      b + 2.0 * c * absolute(u)
+      for u, b, c in zip(self.along(self.flow), self.viscous, self.inertial, strict=True)
+    ]
+
+
+def drags(model: Model, p: Poses, velocity: list[Motion]) -> Iterator[Drag]:
+  """Yield the drag on every body with mass that some joint moves; `velocity` by body."""
+  if is_zero(model.density) and is_zero(model.viscosity):
+    return
+  for body in range(1, model.nbody):
+    if model.body_weldid[body] and not is_zero(model.body_mass[body]):
+      axes = p.rotation[body].times(Quaternion.constant(model.body_iquat[body]).matrix())
+      center = p.relative(body, vector(model.body_ipos[body]))
+      flow = Motion(velocity[body].angular, velocity[body].linear - vector(model.wind))
+      yield Drag(body, axes, center, flow, *_coefficients(model, body))
+
+
+def _coefficients(model: Model, body: int) -> tuple[list[Number], list[Number]]:
+  """Return b and c [6]: Stokes' drag on a sphere of the box's mean size, quadratic drag on its faces.
+
+  A body whose mass varies and is zero feels none.
+  """
+  moments, mass = [number(x) for x in model.body_inertia[body]], number(model.body_mass[body])
+  per_mass, present = 6.0 / maximum(mass, TINY), where(mass < TINY, 0.0, 1.0)
+  x, y, z = (sqrt(maximum(total(moments) - 2.0 * moment, TINY) * per_mass) for moment in moments)
+  viscosity, density = present * number(model.viscosity), present * number(model.density)
+  mean, axes = (x + y + z) / 3.0, ((x, y, z), (y, z, x), (z, x, y))
+  viscous = [math.pi * mean * mean * mean * viscosity] * 3 + [3.0 * math.pi * mean * viscosity] * 3
+  turning = [density * a * (power(b, 4) + power(c, 4)) / 64.0 for a, b, c in axes]
+  pressing = [0.5 * density * b * c for _, b, c in axes]
+  return viscous, turning + pressing

@@ -1,0 +1,188 @@
+"""Where bodies are: poses, joint axes and velocities, each tree about its own root.
+
+Positions are relative to the origin of the body's tree, which is wherever its root body is at this instant.
+The state of a robot a kilometre from the world's origin then computes to the same relative precision as one
+that stands on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from physics.algebra.spatial import (
+  AXES,
+  STILL,
+  ZERO,
+  Matrix,
+  Motion,
+  Quaternion,
+  Vector,
+  cross,
+  cross_motion,
+  vector,
+)
+from physics.model.model import Model
+from physics.trace.trace import Number
+
+FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
+
+
+@dataclass(frozen=True)
+class Poses:
+  """Poses of all bodies, joint axes of all degrees of freedom."""
+
+  origin: list[
+    Vector
+  ]  # [nbody] world position of the body's tree origin [m]; the world's own for static bodies
+  position: list[Vector]  # [nbody] relative to the tree origin [m]
+  quaternion: list[Quaternion]  # [nbody]
+  rotation: list[Matrix]  # [nbody] body to world
+  cdof: list[Motion]  # [nv] motion of the body at unit velocity, about the tree origin
+
+  def world(self, body: int, local: Vector = ZERO) -> Vector:
+    """Return the world position [m] of a point fixed in a body."""
+    return self.origin[body] + self.relative(body, local)
+
+  def relative(self, body: int, local: Vector) -> Vector:
+    """Return the position [m] of a point fixed in a body, relative to the tree origin."""
+    return self.position[body] + self.rotation[body] @ local
+
+
+@dataclass(frozen=True)
+class Mocap:
+  """Where mocap bodies are put from outside; they stand still as far as velocities are concerned."""
+
+  position: list[Number]  # [3 nmocap] [m]
+  quaternion: list[Number]  # [4 nmocap], of any length
+
+  def pose(self, index: int) -> tuple[Vector, Quaternion]:
+    """Return position and rotation of a mocap body by its number among them."""
+    turn = Quaternion.normalize(self.quaternion[4 * index : 4 * index + 4])
+    return Vector(*self.position[3 * index : 3 * index + 3]), turn
+
+
+def poses(model: Model, qpos: list[Number], mocap: Mocap | None = None) -> Poses:
+  """Return the poses for joint positions [nq] (MuJoCo's `mj_kinematics`, `mj_comPos`).
+
+  Mocap bodies are where `mocap` says, or (None) where the model has them.
+  """
+  p = Poses([ZERO], [ZERO], [Quaternion.constant((1, 0, 0, 0))], [Matrix(*AXES)], [])
+  for body in range(1, model.nbody):
+    parent, driven = int(model.body_parentid[body]), int(model.body_mocapid[body])
+    is_root = model.body_treeid[body] >= 0 and model.body_treeid[parent] < 0
+    local, turn = vector(model.body_pos[body]), Quaternion.constant(model.body_quat[body])
+    if mocap and driven >= 0:
+      local, turn = mocap.pose(driven)
+    start = p.world(parent, local) if is_root else p.relative(parent, local)
+    position, quaternion, axes = _move_joints(model, body, qpos, start, p.quaternion[parent] * turn)
+    if is_root:
+      axes = [(kind, axis, anchor - position) for kind, axis, anchor in axes]
+      p.origin.append(position)
+      position = ZERO
+    else:
+      p.origin.append(p.origin[parent])
+    p.position.append(position)
+    p.quaternion.append(quaternion)
+    p.rotation.append(quaternion.matrix())
+    p.cdof.extend(
+      Motion(ZERO, axis) if kind == SLIDE else Motion(axis, cross(anchor, axis))
+      for kind, axis, anchor in axes
+    )
+  return p
+
+
+def _move_joints(
+  model: Model, body: int, qpos: list[Number], position: Vector, quaternion: Quaternion
+) -> tuple[Vector, Quaternion, list[tuple[int, Vector, Vector]]]:
+  """Apply a body's joints in order; return its pose and every dof's kind (SLIDE, HINGE), axis and anchor."""
+  axes: list[tuple[int, Vector, Vector]] = []
+  first = int(model.body_jntadr[body])
+  for joint in range(first, first + int(model.body_jntnum[body])):
+    at, kind = int(model.jnt_qposadr[joint]), model.jnt_type[joint]
+    if kind == FREE:
+      position, quaternion = Vector(*qpos[at : at + 3]), Quaternion.normalize(qpos[at + 3 : at + 7])
+      axes += [(SLIDE, axis, position) for axis in AXES]
+      axes += [(HINGE, quaternion.matrix().column(k), position) for k in range(3)]
+      continue
+    local, pivot = vector(model.jnt_axis[joint]), vector(model.jnt_pos[joint])
+    anchor = position + quaternion.matrix() @ pivot
+    if kind == SLIDE:
+      axis = quaternion.matrix() @ local
+      axes.append((SLIDE, axis, anchor))
+      position = position + axis * (qpos[at] - model.qpos0[at])
+      continue
+    if kind == BALL:
+      quaternion = quaternion * Quaternion.normalize(qpos[at : at + 4])
+      axes += [(HINGE, quaternion.matrix().column(k), anchor) for k in range(3)]
+    else:
+      quaternion = quaternion * Quaternion.about(local, qpos[at] - model.qpos0[at])
+      axes.append((HINGE, quaternion.matrix() @ local, anchor))
+    position = anchor - quaternion.matrix() @ pivot
+  return position, quaternion, axes
+
+
+def dofs_above(model: Model, body: int) -> list[int]:
+  """Return the degrees of freedom that move a body, from the root on."""
+  dofs: list[int] = []
+  while body > 0:
+    first = int(model.body_dofadr[body])
+    dofs = [*range(first, first + int(model.body_dofnum[body])), *dofs]
+    body = int(model.body_parentid[body])
+  return dofs
+
+
+def point_jacobian(model: Model, p: Poses, body: int, point: Vector) -> dict[int, Vector]:
+  """Return the velocity of a point of a body at unit velocity of each dof that moves it (`mj_jac`).
+
+  `point` is relative to the origin of the body's tree. The rotation's is `p.cdof[dof].angular`.
+  """
+  return {dof: p.cdof[dof].at(point) for dof in dofs_above(model, body)}
+
+
+def dof_groups(model: Model, body: int) -> list[range]:
+  """Return a body's dofs as they move together: a ball's three, a free joint's three and three."""
+  groups = []
+  first = int(model.body_jntadr[body])
+  for joint in range(first, first + int(model.body_jntnum[body])):
+    dof, kind = int(model.jnt_dofadr[joint]), model.jnt_type[joint]
+    if kind == FREE:
+      groups.append(range(dof, dof + 3))
+      dof += 3
+    groups.append(range(dof, dof + (3 if kind in (FREE, BALL) else 1)))
+  return groups
+
+
+def joint_motion(p: Poses, dofs: range, qvel: list[Number]) -> Motion:
+  """Return what a group of degrees of freedom adds to the body's velocity."""
+  motion = STILL
+  for dof in dofs:
+    motion = motion + p.cdof[dof] * qvel[dof]
+  return motion
+
+
+def propagate(model: Model, p: Poses, x: list[Number]) -> list[Motion]:
+  """Return S x of every body: the velocity, or acceleration without bias, that joint rates [nv] give it."""
+  motion = [STILL]
+  for body in range(1, model.nbody):
+    total = motion[model.body_parentid[body]]
+    for dofs in dof_groups(model, body):
+      total = total + joint_motion(p, dofs, x)
+    motion.append(total)
+  return motion
+
+
+def velocities(model: Model, p: Poses, qvel: list[Number]) -> tuple[list[Motion], list[Motion]]:
+  """Return velocity and bias acceleration (gravity included, joint accelerations zero) of every body."""
+  velocity, acceleration = [STILL], [Motion(ZERO, -vector(np.asarray(model.gravity)))]
+  for body in range(1, model.nbody):
+    parent = model.body_parentid[body]
+    v, a = velocity[parent], acceleration[parent]
+    for dofs in dof_groups(model, body):
+      joint = joint_motion(p, dofs, qvel)
+      a = a + cross_motion(v, joint)
+      v = v + joint
+    velocity.append(v)
+    acceleration.append(a)
+  return velocity, acceleration

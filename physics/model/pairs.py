@@ -1,0 +1,142 @@
+"""Which pairs of geoms can collide, and with which contact parameters: MuJoCo's filters and mixing rules.
+
+Source: MuJoCo's documentation, chapters computation ("Selection") and modeling ("Contact parameters").
+"""
+
+import dataclasses
+import itertools
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from physics.algebra.spatial import dot
+from physics.trace.trace import Number, clip, maximum, minimum, number, where
+
+Floats = NDArray[np.float64]
+Numbers = Sequence[Number]
+
+MIN_FRICTION = 1e-5  # mjMINMU: a pyramid of zero width has a singular Hessian
+MIN_IMPEDANCE, MAX_IMPEDANCE = 1e-4, 0.9999  # mjMINIMP, mjMAXIMP
+MIN_SOLMIX = 1e-15  # mjMINVAL: a smaller weight counts as none
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ContactPair:
+  """Two geoms that can collide, type of geom1 <= type of geom2, and the parameters of their contacts."""
+
+  geom1: int
+  geom2: int
+  explicit: int | None  # number of the <pair> element that names them
+  condim: int  # 1: frictionless; 3: sliding; 4: torsional; 6: rolling friction
+  margin: float  # there is force below this distance [m]
+  gap: float  # contacts are detected, without force, up to margin + gap [m]
+  friction: Numbers  # [5] two sliding [1], one torsional and two rolling [m]
+  solref: Numbers  # [2] time constant [s] and damping ratio, or -stiffness and -damping
+  solreffriction: Numbers  # [2] the same for the friction rows of elliptic cones; zero: as solref
+  solimp: Numbers  # [5] d0, d_width, width [m], midpoint, power; clipped to the values that MuJoCo uses
+  law: Mapping[str, Number] | None = None  # the constants of the contacts, where they are not to be computed
+
+
+def contact_pairs(mj: Any, *, filter_parent: bool) -> tuple[ContactPair, ...]:
+  """Return every pair of geoms of a compiled MjModel that can collide, in the order of geom ids.
+
+  Explicit pairs bring their own parameters and pass all filters but one: geoms welded to each other, or both
+  to bodies without degrees of freedom, never push each other.
+  """
+  pairs = []
+  explicit = {(mj.pair_geom1[i], mj.pair_geom2[i]): i for i in range(mj.npair)}
+  for geoms in itertools.combinations(range(mj.ngeom), 2):
+    weld1, weld2 = mj.body_weldid[mj.geom_bodyid[list(geoms)]]
+    if weld1 == weld2 or not mj.body_dofnum[[weld1, weld2]].any():
+      continue
+    geom1, geom2 = sorted(geoms, key=lambda geom: mj.geom_type[geom])
+    index = explicit.get((geom1, geom2), explicit.get((geom2, geom1)))
+    if index is not None or _may_collide(mj, *geoms, filter_parent):
+      parameters = pair_parameters(mj, (geom1, geom2), index)
+      pairs.append(ContactPair(geom1, geom2, index, **_filters(mj, (geom1, geom2), index), **parameters))
+  return tuple(pairs)
+
+
+def _may_collide(mj: Any, geom1: int, geom2: int, filter_parent: bool) -> bool:
+  """Apply the filters of pairs that the file does not name: bits, excluded bodies, parent and child."""
+  types, affinities = mj.geom_contype, mj.geom_conaffinity
+  if not (types[geom1] & affinities[geom2] or types[geom2] & affinities[geom1]):
+    return False
+  body1, body2 = sorted(mj.geom_bodyid[[geom1, geom2]])
+  if (int(body1) << 16) + int(body2) in mj.exclude_signature:
+    return False
+  weld1, weld2 = mj.body_weldid[[body1, body2]]
+  parent1, parent2 = mj.body_weldid[mj.body_parentid[[weld1, weld2]]]
+  return not (filter_parent and weld1 and weld2 and (weld1 == parent2 or weld2 == parent1))
+
+
+def _filters(mj: Any, geoms: tuple[int, int], index: int | None) -> dict[str, Any]:
+  """Return when contacts exist and of how many rows they are."""
+  if index is not None:
+    return {
+      "condim": int(mj.pair_dim[index]),
+      "margin": float(mj.pair_margin[index]),
+      "gap": float(mj.pair_gap[index]),
+    }
+  both = list(geoms)
+  return {
+    "condim": int(mj.geom_condim[_winners(mj, geoms)].max()),
+    "margin": float(mj.geom_margin[both].sum()),
+    "gap": float(mj.geom_gap[both].sum()),
+  }
+
+
+def pair_parameters(source: Any, geoms: tuple[int, int], index: int | None) -> dict[str, Any]:
+  """Return friction, solref, solreffriction and solimp of a pair.
+
+  `source` is a compiled MjModel or a `Model`, some of whose numbers may be traced. The geom with the higher
+  priority decides, or both are mixed; the <pair> of number `index` brings its own.
+  """
+  if index is not None:
+    names = ("friction", "solref", "solreffriction", "solimp")
+    parameters = {name: [number(x) for x in getattr(source, f"pair_{name}")[index]] for name in names}
+  else:
+    parameters = _mixed(source, _winners(source, geoms))
+  low = (MIN_IMPEDANCE, MIN_IMPEDANCE, 0.0, MIN_IMPEDANCE, 1.0)
+  high = (MAX_IMPEDANCE, MAX_IMPEDANCE, np.inf, MAX_IMPEDANCE, np.inf)
+  return parameters | {
+    "friction": [maximum(x, MIN_FRICTION) for x in parameters["friction"]],
+    "solimp": [clip(x, a, b) for x, a, b in zip(parameters["solimp"], low, high, strict=True)],
+  }
+
+
+def _winners(source: Any, geoms: tuple[int, int]) -> list[int]:
+  """Return the geoms of the higher priority."""
+  priority = [int(source.geom_priority[geom]) for geom in geoms]
+  return [geom for geom, own in zip(geoms, priority, strict=True) if own == max(priority)]
+
+
+def _mixed(source: Any, geoms: list[int]) -> dict[str, list[Number]]:
+  def rows(name: str) -> list[list[Number]]:
+    return [[number(x) for x in getattr(source, f"geom_{name}")[geom]] for geom in geoms]
+
+  def fold(function: Callable[[Number, Number], Number], name: str) -> list[Number]:
+    return [reduce(function, column) for column in zip(*rows(name), strict=True)]
+
+  weights = _weights(source.geom_solmix[geoms])
+  solref, solimp = (
+    [dot(weights, column) for column in zip(*rows(name), strict=True)] for name in ("solref", "solimp")
+  )
+  standard = reduce(operator.and_, [row[0] > 0.0 for row in rows("solref")])
+  slide, spin, roll = fold(maximum, "friction")
+  return {
+    "friction": [slide, slide, spin, roll, roll],
+    "solref": [where(standard, a, b) for a, b in zip(solref, fold(minimum, "solref"), strict=True)],
+    "solreffriction": [0.0, 0.0],
+    "solimp": solimp,
+  }
+
+
+def _weights(solmix: Floats) -> list[float]:
+  """Return the weights of one or two geoms, in proportion to solmix; equal if all are none."""
+  weight = np.where(solmix >= MIN_SOLMIX, solmix, 0.0)
+  return list(map(float, weight / weight.sum() if weight.any() else np.full(len(solmix), 1 / len(solmix))))

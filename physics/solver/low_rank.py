@@ -1,0 +1,72 @@
+"""Solve with a factored matrix plus V V^T for few columns V, found while the program runs (Woodbury)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from physics.algebra.spatial import dot
+from physics.solver.articulated import ArticulatedFactor
+from physics.trace.trace import Index, Number, Program, sqrt
+
+
+class LowRank:
+  """The correction of one solve, columns pushed one by one, at most `capacity`.
+
+  With H = L^T D L and W = L^-T V, the half solution z = L^-T b becomes z - W (I + W^T D^-1 W)^-1 W^T D^-1 z.
+  """
+
+  def __init__(self, program: Program, factor: ArticulatedFactor, z: Sequence[Number], capacity: int) -> None:
+    self.program, self.factor, self.z, self.capacity = program, factor, list(z), capacity
+    self.rank = program.variable(0, Index)
+    self.half = program.array(capacity * len(self.z))  # W, a column after the other
+    self.matrix = program.array(capacity * capacity)  # W^T D^-1 W, lower triangle; then its factor
+    self.right = program.array(capacity)  # W^T D^-1 z; then the solution
+
+  def push(self, columns: Sequence[Mapping[int, Number]]) -> None:
+    """Append columns of V, given by degree of freedom."""
+    for column in columns:
+      self._push(column)
+
+  def _push(self, column: Mapping[int, Number]) -> None:
+    n, rank = len(self.z), self.rank[0]
+    w = self.factor.half_solve([column.get(dof, 0.0) for dof in range(n)])
+    scaled = [a * inverse for a, inverse in zip(w, self.factor.inverse, strict=True)]
+    for k in range(n):
+      self.half[rank * n + k] = w[k]
+    self.right[rank] = dot(scaled, self.z)
+    with self.program.loop(rank + 1) as other:
+      self.matrix[rank * self.capacity + other] = dot(scaled, self.half.read(other * n, n))
+    self.rank[0] = rank + 1
+
+  def corrected(self) -> list[Number]:
+    """Return the corrected half solution."""
+    rank, n = self.rank[0], len(self.z)
+    self._solve(rank)
+    z = self.program.array(n)
+    z.fill(self.z)
+    with self.program.loop(rank) as i:
+      for k in range(n):
+        z[k] = z[k] - self.right[i] * self.half[i * n + k]
+    return z.read()
+
+  def _solve(self, rank: Index) -> None:
+    """Solve (I + matrix) y = right in place by Cholesky; the diagonal of the factor is kept inverted."""
+    S, y, size = self.matrix, self.right, self.capacity
+    total, loop = self.program.variable(0.0), self.program.loop
+    with loop(rank) as i:
+      with loop(i) as j:
+        total[0] = S[i * size + j]
+        with loop(j) as k:
+          total[0] = total[0] - S[i * size + k] * S[j * size + k]
+        S[i * size + j] = total[0] * S[j * size + j]
+        y[i] = y[i] - S[i * size + j] * y[j]
+      total[0] = S[i * size + i] + 1.0
+      with loop(i) as k:
+        total[0] = total[0] - S[i * size + k] * S[i * size + k]
+      S[i * size + i] = 1.0 / sqrt(total[0])
+      y[i] = y[i] * S[i * size + i]
+    with loop(rank) as done:
+      i = rank - done - 1
+      with loop(rank, i + 1) as k:
+        y[i] = y[i] - S[k * size + i] * y[k]
+      y[i] = y[i] * S[i * size + i]

@@ -1,0 +1,182 @@
+"""Newton's method for the constrained acceleration, with exact line search and warm start.
+
+qacc minimises 1/2 (x - qacc_smooth)^T M (x - qacc_smooth) + sum of the constraints' costs: convex and
+piecewise quadratic, so that a full Newton step with the right active set ends the search (manual, chapter
+Computation, section Solver algorithms). M x and the constraints' residuals move along with x: an iteration
+applies M and the Jacobian once, to its step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from physics.algebra.sparse import At, SparseMatrix
+from physics.algebra.spatial import Inertia, dot
+from physics.constraint.constraint import JointRows
+from physics.constraint.contact import MovingContacts, WorldContacts
+from physics.dynamics.dynamics import inert_tendons
+from physics.dynamics.kinematics import Poses
+from physics.model.model import Model
+from physics.solver.articulated import factor_articulated
+from physics.solver.assembled import MOST_DOFS, Couplings, factor_assembled, pairs_among
+from physics.solver.low_rank import LowRank
+from physics.trace.trace import Array, Mask, Number, Program, absolute, maximum, number, where
+
+TOLERANCE = 2e-6  # gradient at which the search ends, relative to the forces in balance
+STEP_TOLERANCE = 1e-6  # step that ends it, relative to qacc: float32 resolves no more
+LINE_TOLERANCE = 0.3  # slope along a step at which the line search ends, relative to the slope at its start
+LINE_ITERATIONS = 8
+
+
+@dataclass(frozen=True)
+class Bodies:
+  """What the Newton step takes from the bodies: M without its matrix."""
+
+  model: Model
+  poses: Poses
+  inertias: dict[int, Inertia]  # by welded body
+
+
+@dataclass(frozen=True)
+class Problem:
+  """What is minimised: inertia, applied joint forces, constraints (absent kinds are None)."""
+
+  bodies: Bodies
+  M: SparseMatrix
+  force: list[Number]
+  joints: JointRows
+  world: WorldContacts | None
+  moving: MovingContacts | None
+
+  @property
+  def constraints(self) -> list[JointRows | WorldContacts | MovingContacts]:
+    """The kinds of constraint that exist."""
+    return [self.joints, *(contacts for contacts in (self.world, self.moving) if contacts)]
+
+  def start(self, x: list[Number]) -> None:
+    """Note all residuals at qacc = x."""
+    for constraint in self.constraints:
+      constraint.start(x)
+
+  def aim(self, direction: list[Number], unsolved: Mask) -> None:
+    """Note the rates of all residuals along a direction."""
+    for constraint in self.constraints:
+      constraint.aim(direction, unsolved)
+
+  def move(self, step: Number, unsolved: Mask) -> None:
+    """Move all residuals by a step along the direction."""
+    for constraint in self.constraints:
+      constraint.move(step, unsolved)
+
+  def gradient(self, inertial: list[Number], unsolved: Mask) -> list[Number]:
+    """Return M x - force - J^T f [nv] at the noted residuals."""
+    gradient = [a - f for a, f in zip(inertial, self.force, strict=True)]
+    for constraint in self.constraints:
+      gradient = [g - f for g, f in zip(gradient, constraint.force(unsolved), strict=True)]
+    return gradient
+
+  def size(self, force: Sequence[Number]) -> Number:
+    """Return the squared size of joint forces, each divided by the inertia that it meets at qpos0."""
+    return dot([f * f for f in force], [number(w) for w in self.bodies.model.dof_invweight0])
+
+  def slopes(self, step: Number, unsolved: Mask) -> tuple[Number, Number]:
+    """Return first and second derivative of the constraints' cost, a step along the direction."""
+    first: Number = 0.0
+    second: Number = 0.0
+    for constraint in self.constraints:
+      more = constraint.slopes(step, unsolved)
+      first, second = first + more[0], second + more[1]
+    return first, second
+
+  def newton_step(self, program: Program, gradient: list[Number], unsolved: Mask) -> list[Number]:
+    """Return -H^-1 gradient at the noted residuals."""
+    model, force = self.bodies.model, [-g for g in gradient]
+    diagonal, stiffness = self.joints.diagonal(), self.world.stiffness(unsolved) if self.world else {}
+    if self.is_assembled:
+      couplings = Couplings(program, self._coupled())
+      self._push_hessian(couplings, unsolved)
+      others = (couplings.entries(), {(i, i): d for i, d in enumerate(diagonal)})
+      return factor_assembled(model, self.bodies.poses, self.M, stiffness, others).solve(force)
+    diagonal = [number(a) + d for a, d in zip(model.dof_armature, diagonal, strict=True)]
+    factor = factor_articulated(model, self.bodies.poses, self.bodies.inertias, stiffness, diagonal)
+    half = factor.half_solve(force)
+    if self.rank:
+      correction = LowRank(program, factor, half, self.rank)
+      self._push_hessian(correction, unsolved)
+      half = correction.corrected()
+    return factor.finish_solve(half)
+
+  @property
+  def rank(self) -> int:
+    """Most columns that couple degrees of freedom beyond the tree."""
+    return self.joints.rank + (self.moving.rank if self.moving else 0)
+
+  @property
+  def is_assembled(self) -> bool:
+    """Whether the Newton step assembles a matrix.
+
+    It does where its size is less than the rank of a correction, and where M is more than bodies and joints.
+    """
+    return bool(inert_tendons(self.bodies.model)) or self.rank > self.M.n <= MOST_DOFS
+
+  def _push_hessian(self, to: LowRank | Couplings, unsolved: Mask) -> None:
+    self.joints.push_hessian(to)
+    if self.moving:
+      self.moving.push_hessian(to, unsolved)
+
+  def _coupled(self) -> set[At]:
+    """Return the entries of the Hessian that `_push_hessian` may touch."""
+    dofs = [list(row.jacobian) for row in self.joints.coupled()]
+    return set().union(*map(pairs_among, [*dofs, *([self.moving.dofs] if self.moving else [])]))
+
+
+def solve(program: Program, problem: Problem, x: Array, iterations: int) -> Array:
+  """Improve qacc [nv] in `x` until the gradient vanishes; return the number of iterations per lane.
+
+  A lane that is solved stays as it is while its neighbours go on: its result does not depend on them.
+  """
+  inertial = program.array(problem.M.n)  # M x
+  inertial.fill(problem.M @ x.read())
+  unsolved, count = program.variable(True, Mask), program.variable(0.0)
+  problem.start(x.read())
+  with program.loop(iterations):
+    gradient = problem.gradient(inertial.read(), unsolved[0])
+    scale = problem.size(inertial.read()) + problem.size(problem.force)
+    unsolved[0] = unsolved[0] & (problem.size(gradient) > TOLERANCE**2 * scale)
+    active = unsolved[0]
+    program.break_if_none(active)
+    count[0] = count[0] + where(active, 1.0, 0.0)
+    direction = problem.newton_step(program, gradient, active)
+    problem.aim(direction, active)
+    change = problem.M @ direction
+    slope = dot([a - f for a, f in zip(inertial.read(), problem.force, strict=True)], direction)
+    step = _line_search(program, problem, (dot(gradient, direction), slope, dot(change, direction)), active)
+    problem.move(step, active)
+    change_of_x, size = dot(direction, direction), dot(x.read(), x.read())
+    unsolved[0] = active & (change_of_x > STEP_TOLERANCE**2 * size)
+    x.fill([where(active, a + step * d, a) for a, d in zip(x.read(), direction, strict=True)])
+    inertial.fill([where(active, a + step * d, a) for a, d in zip(inertial.read(), change, strict=True)])
+  return count
+
+
+def _line_search(
+  program: Program, problem: Problem, slopes: tuple[Number, Number, Number], unsolved: Mask
+) -> Number:
+  """Return the step along the direction at which the cost has its minimum: Newton's method within a bracket.
+
+  `slopes` are the cost's slope at step 0, its smooth part's slope there, and the smooth part's curvature.
+  """
+  start, linear, quadratic = slopes
+  low, high, step = program.variable(0.0), program.variable(1e6), program.variable(1.0)
+  with program.loop(LINE_ITERATIONS):
+    at = step[0]
+    first, second = problem.slopes(at, unsolved)
+    first, second = first + linear + at * quadratic, second + quadratic
+    searching = unsolved & (absolute(first) > LINE_TOLERANCE * absolute(start))
+    program.break_if_none(searching)
+    low[0], high[0] = where(first < 0.0, at, low[0]), where(first < 0.0, high[0], at)
+    newton = at - first / maximum(second, 1e-30)
+    inside = (newton > low[0]) & (newton < high[0])
+    step[0] = where(searching, where(inside, newton, 0.5 * (low[0] + high[0])), at)
+  return where(unsolved, step[0], 0.0)

@@ -1,0 +1,88 @@
+"""Delays: controls that act some time after they were given.
+
+Every time step remembers the controls given. A delayed control is read between the samples of one time step
+ago, two time steps ago, and so on; the oldest stands for all before it, the newest for all after it.
+
+Source: MuJoCo's manual, chapter Modeling, section Delays; XML Reference, actuator/general, attributes
+nsample, interp and delay. MuJoCo compares accumulated times, whose rounding can move a delay of whole time
+steps to the next sample; here such a delay is exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from physics.algebra.spatial import dot
+from physics.model.model import Floats, Model
+from physics.trace.trace import Array, Number, Program
+
+HOLD, LINEAR, CUBIC = range(3)  # mju_historyRead's kinds of interpolation
+NEAR = 1e-6  # time steps: a delay so near to a whole number of them is one
+Choose = Callable[
+  [Sequence[float]], Number
+]  # of one value per stage of the integrator, that of the present one
+
+
+def delayed_controls(model: Model) -> dict[int, int]:
+  """Return the actuators of the controls that act with a delay, by control."""
+  return {
+    int(model.actuator_ctrladr[actuator]) + k: actuator
+    for actuator in range(model.nactuator)
+    if model.actuator_delay[actuator] > 0.0
+    for k in range(int(model.actuator_ctrlnum[actuator]))
+  }
+
+
+def past_rows(model: Model) -> int:
+  """Return how many past controls are remembered: `nsample` of each delayed one, oldest first."""
+  return sum(int(model.actuator_history[actuator, 0]) for actuator in delayed_controls(model).values())
+
+
+def acting_controls(
+  model: Model, past: Array, ctrl: list[Number], offsets: Sequence[float], choose: Choose
+) -> list[Number]:
+  """Return the controls [nu] that act now: those given, or what was given a delay ago.
+
+  `offsets` are the times of the integrator's stages [time steps] after the start of the present one.
+  """
+  acting, row = list(ctrl), 0
+  for control, actuator in delayed_controls(model).items():
+    count, kind = model.actuator_history[actuator].tolist()
+    delay = float(model.actuator_delay[actuator]) / model.timestep
+    weights = [sample_weights(count, kind, delay - offset) for offset in offsets]
+    acting[control] = dot(map(choose, zip(*weights, strict=True)), past.read(row, count))
+    row += count
+  return acting
+
+
+def remember(program: Program, model: Model, past: Array, ctrl: list[Number]) -> None:
+  """Drop the oldest of the past controls and append those given."""
+  if len(past) > 1:
+    with program.loop(len(past) - 1) as i:
+      past[i] = past[i + 1]
+  row = 0
+  for control, actuator in delayed_controls(model).items():
+    row += int(model.actuator_history[actuator, 0])
+    past[row - 1] = ctrl[control]
+
+
+def sample_weights(count: int, kind: int, age: float) -> Floats:
+  """Return the weights [count], oldest first, that interpolate samples of age `count`, ..., 2, 1 at an age.
+
+  The cubic is Hermite's with the slopes of central differences, zero at the ends (Catmull and Rom 1974).
+  """
+  samples, place = np.eye(count), float(np.clip(count - age, 0, count - 1))
+  before, after = math.floor(place + NEAR), math.ceil(place - NEAR)
+  if before >= after or kind == HOLD:
+    return samples[before]
+  x, step = place - before, samples[after] - samples[before]
+  if kind == LINEAR:
+    return samples[before] + x * step
+  first, last = (
+    (samples[k + 1] - samples[k - 1]) / 2 if 0 < k < count - 1 else np.zeros(count) for k in (before, after)
+  )
+  bend = (1 - x) * (first - step) - x * (last - step)
+  return samples[before] + x * step + x * (1 - x) * bend

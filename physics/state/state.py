@@ -1,0 +1,70 @@
+"""What the dynamics start from, and how it is kept in group memory while substeps run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from physics.algebra.spatial import total
+from physics.state.layout import STATE, Layout
+from physics.trace.trace import Array, Mask, Number, Program, Truth, absolute, where
+
+LARGEST = 1e10  # mjMAXVAL: an acceleration beyond it makes MuJoCo warn of an unstable simulation
+
+
+@dataclass(frozen=True)
+class State:
+  """One state and the inputs that act on it: lists of numbers under MuJoCo's names."""
+
+  qpos: list[Number]  # [nq]
+  qvel: list[Number]  # [nv]
+  act: list[Number]  # [na]
+  mocap_pos: list[Number]  # [3 nmocap]
+  mocap_quat: list[Number]  # [4 nmocap]
+  ctrl: list[Number]  # [nu] that act now
+
+
+class Memory:
+  """The state in group memory, arrays by name.
+
+  `dropped[0]` counts contacts without a slot, `diverged[0]` time steps whose accelerations are not sane.
+  """
+
+  def __init__(self, program: Program, layout: Layout) -> None:
+    self.program, self.layout = program, layout
+    self.dropped, self.diverged = program.variable(0.0), program.variable(0.0)
+    self.arrays: dict[str, Array] = {}
+    for name in STATE:
+      block = layout.blocks[name]
+      array = program.array(block.rows, prefix=name)
+      array.fill([program.read_memory("state", block.start + i) for i in range(block.rows)])
+      self.arrays[name] = array
+
+  def __getitem__(self, name: str) -> Array:
+    return self.arrays[name]
+
+  def count(self, dropped: Number, qacc: list[Number]) -> None:
+    """Count contacts without a slot, and accelerations [nv] that are not finite or too large."""
+    self.dropped[0] = self.dropped[0] + dropped
+    self.diverged[0] = self.diverged[0] + where(is_sane(qacc), 0.0, 1.0)
+
+  def state(self, ctrl: list[Number]) -> State:
+    """Read the state, to be evaluated while these controls act."""
+    parts = {name: self[name].read() for name in STATE if name not in ("past_ctrl", "qacc_warmstart")}
+    return State(**parts, ctrl=ctrl)
+
+  def fill(self, values: Mapping[str, list[Number]]) -> None:
+    """Replace parts of the state."""
+    for name, value in values.items():
+      self[name].fill(value)
+
+  def write(self, selected: Mask) -> None:
+    """Write the state back to the argument memory in the selected lanes."""
+    for name, array in self.arrays.items():
+      for i, value in enumerate(array.read()):
+        self.program.write_memory("state", self.layout.blocks[name].start + i, value, selected)
+
+
+def is_sane(values: list[Number]) -> Truth:
+  """Return whether accelerations or forces [nv] are finite and within reason."""
+  return total(absolute(x) for x in values) < LARGEST  # false for nan

@@ -1,0 +1,51 @@
+"""Numbers that are known before a loop and read at an index inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from physics.trace.trace import Integer, Parameter, Program, Scalar
+
+
+class Column:
+  """A table where the numbers are constants, group memory where some are traced; one repeated value folds.
+
+  Parameters of the model that lie evenly in memory are read from there.
+
+  To be made before the loop: what is traced is written to memory where the column is made.
+  """
+
+  def __init__(self, program: Program, values: Sequence[Any]) -> None:
+    self.program, self.values = program, list(values)
+    self.stride = _stride(values)
+    if self.stride is None and any(isinstance(value, Scalar) for value in values):
+      self.memory = program.array(len(values))
+      self.memory.fill(values)
+
+  def __getitem__(self, index: Integer) -> Any:
+    """Return the number at an index."""
+    return self.chosen(range(len(self.values)), index)
+
+  def chosen(self, order: Sequence[int], index: Integer) -> Any:
+    """Return the number at `order[index]`; it folds where the numbers in this order do."""
+    values = [self.values[i] for i in order]
+    if isinstance(index, int):
+      return values[index]
+    if not any(isinstance(value, Scalar) for value in values):
+      return self.program.table(values, index)
+    if all(value is values[0] for value in values):
+      return values[0]
+    at = index if order == range(len(self.values)) else self.program.table(order, index)
+    if self.stride is None:
+      return self.memory[at]
+    return self.program.read_memory("parameters", at * self.stride + self.values[0].row)
+
+
+def _stride(values: Sequence[Any]) -> int | None:
+  """Return the distance between the rows of parameters that lie evenly in memory; None of other values."""
+  if not all(isinstance(value, Parameter) for value in values):
+    return None
+  steps = {b.row - a.row for a, b in pairwise(values)}
+  return steps.pop() if len(steps) == 1 else None

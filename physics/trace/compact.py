@@ -1,0 +1,127 @@
+"""Compacted lists in group-local memory: what a lane group found is packed, and loops visit only that.
+
+A `GroupList` holds entries shared by the group: pushed once if any lane needs them, in a fixed order, with
+room for every candidate that is pushed. A `LaneList` fills its slots lane by lane: slot 3 of one
+environment and slot 3 of its neighbour are unrelated contacts. Its capacity is fixed and what does not fit is
+counted per lane. A field that every push gives the same constant is not stored: reading it gives the
+constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from physics.trace.statement import Value
+from physics.trace.trace import Array, Index, Number, Program, Scalar, Truth, Word
+
+
+class Entry:
+  """One entry of a list, inside a loop over it: `entry["field"]` reads, `entry["field"] = x` writes."""
+
+  def __init__(self, owner: CompactList, index: Index) -> None:
+    self.owner, self.index = owner, index
+
+  def __getitem__(self, field: str) -> Any:
+    constant = self.owner.constants.get(field)
+    return self.owner.fields[field][self.index] if constant is None else constant
+
+  def __setitem__(self, field: str, value: object) -> None:
+    self.owner.field(field, Scalar)[self.index] = value
+    self.owner.constants[field] = None
+
+  def vector(self, field: str) -> list:
+    """Read the three components of a vector field."""
+    return [self[f"{field}.{axis}"] for axis in "xyz"]
+
+
+def vector_fields(**vectors: Sequence[Number]) -> dict[str, Number]:
+  """Return the components of vector fields as `Entry.vector` reads them."""
+  return {f"{name}.{axis}": x for name, v in vectors.items() for axis, x in zip("xyz", v, strict=True)}
+
+
+class CompactList:
+  """What both lists share: one array per field, constants kept apart.
+
+  `dropped[0]` counts per lane what found no room, in the list or on the way to it.
+  """
+
+  def __init__(self, program: Program, capacity: int) -> None:
+    self.program, self.capacity = program, capacity
+    self.fields: dict[str, Array] = {}
+    self.constants: dict[str, Any] = {}
+    self.size = program.array(1, Index, "n")
+    self.dropped = program.variable(0.0)
+
+  @contextmanager
+  def each(self) -> Iterator[Entry]:
+    """Loop over the entries; a slot that is empty in a lane reads as zeros there."""
+    with self.program.loop(self.size[0]) as i:
+      yield Entry(self, i)
+
+  def field(self, name: str, kind: type[Value]) -> Array:
+    """Return a field's array, declared at its first use."""
+    if name not in self.fields:
+      self.fields[name] = self.program.array(self.capacity, kind, "f")
+    return self.fields[name]
+
+  def _note(self, values: Mapping[str, object]) -> None:
+    for name, value in values.items():
+      constant = None if isinstance(value, Value) else value
+      if self.constants.setdefault(name, constant) != constant:
+        self.constants[name] = None
+
+
+class GroupList(CompactList):
+  """Entries shared by the lane group; a `push` inside a guard decides whether an entry exists."""
+
+  def __init__(self, program: Program, capacity: int) -> None:
+    super().__init__(program, capacity)
+    self.size[0] = 0
+
+  def push(self, values: Mapping[str, object]) -> None:
+    """Append an entry; integer constants are shared by the group, floats are one per lane."""
+    self._note(values)
+    end = self.size[0]
+    for name, value in values.items():
+      kind = Index if isinstance(value, int | Index) else Scalar
+      self.field(name, kind)[end] = value
+    self.size[0] = end + 1
+
+
+class LaneList(CompactList):
+  """Slots filled lane by lane; what finds none is counted as dropped.
+
+  Where all slots are taken, the entry of the greatest value of the field `order` gives way; without an order
+  the last one does.
+  """
+
+  def __init__(self, program: Program, capacity: int, order: str | None = None) -> None:
+    super().__init__(program, capacity)
+    self.order = self.field(order, Scalar) if order else None
+    self.name = program.name("lanes")
+
+  @property
+  def needed(self) -> list[Array]:
+    """The arrays that a push uses whether or not somebody reads them."""
+    return [self.size, self.dropped, *([self.order] if self.order else [])]
+
+  @property
+  def arrays(self) -> list[Array]:
+    """Every array that a push changes."""
+    return [*self.fields.values(), self.size, self.dropped]
+
+  def clear(self) -> None:
+    """Empty all slots."""
+    self.size[0] = 0
+    self.program.statement("clear", args=(self,))
+
+  def push(self, mask: Truth, values: Mapping[str, object]) -> None:
+    """Append the values to the lanes where the mask holds; an `Index` or int goes to a `Word` field."""
+    self._note(values)
+    for name, value in values.items():
+      self.field(name, Word if isinstance(value, int | Index) else Scalar)
+    for array in self.arrays:
+      array.version += 1
+    self.program.statement("push", args=(self, mask, tuple(values), tuple(values.values())))

@@ -1,0 +1,314 @@
+"""Write a traced program out as code: C++ for Warp (lanes on a CPU, scalar on CUDA) and NumPy.
+
+The C++ body goes into one `wp.func_native`, called by a kernel of a few parameters. The text depends on the
+program alone, byte for byte, so that Warp's kernel cache finds it again in the next process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from physics.trace.compact import LaneList
+from physics.trace.preamble import preamble
+from physics.trace.statement import BLOCKS, Statement, Value, walk
+from physics.trace.trace import Array, Index, Mask, Program, Scalar, Word
+
+_CTYPE = {Scalar: "T", Mask: "M", Word: "W", Index: "int"}
+_INFIX = {
+  "add": "+",
+  "sub": "-",
+  "mul": "*",
+  "div": "/",
+  "lt": "<",
+  "le": "<=",
+  "iadd": "+",
+  "isub": "-",
+  "imul": "*",
+}
+
+
+def native_source(program: Program, lanes: int, unroll: bool = True) -> str:
+  """Return the body of a native function of (env, parameters..., arrays...) for `lanes` environments at once.
+
+  Without `unroll` the compiler is told to leave the loops of one environment's text as they are.
+  """
+  writer = _Native(program, rolled=lanes == 1 and not unroll)
+  return preamble(lanes) + "\n".join(writer.lines()) + "\n"
+
+
+def numpy_function(program: Program) -> Callable[..., None]:
+  """Compile the program for NumPy: called as f(parameters..., **arrays [row, env]), all envs one lane group.
+
+  It computes in the precision of the arrays.
+  """
+  writer = _Numpy(program)
+  source = "\n".join(writer.lines())
+  namespace: dict[str, Any] = {"np": np, "inf": np.inf}
+  exec(compile(source, "<traced program>", "exec"), namespace)
+  return namespace["run"]
+
+
+class _Writer:
+  """Text of a program: a method `emit_<kind>` for each kind of statement, the line that closes a block."""
+
+  closing: str
+
+  def __init__(self, program: Program) -> None:
+    self.program = program
+
+  def block(self, body: list[Statement], indent: str) -> Iterator[str]:
+    for statement in body:
+      yield from (indent + line for line in getattr(self, "emit_" + statement.kind)(statement))
+      if statement.kind in BLOCKS:
+        yield from self.block(statement.body, indent + "  ")
+        yield indent + self.closing
+
+  def stored(self, push: Statement) -> list[tuple[Array, Any]]:
+    """Return the fields that a push onto a lane list has to write, those that are read, with their values."""
+    lanes, _, names, values = push.args
+    fields = [(lanes.fields[name], value) for name, value in zip(names, values, strict=True)]
+    return [(array, value) for array, value in fields if _is_read(self.program, array)]
+
+
+class _Native(_Writer):
+  """C++ text of a program, its loops rolled up or left to the compiler."""
+
+  closing = "}"
+
+  def __init__(self, program: Program, rolled: bool) -> None:
+    super().__init__(program)
+    self.before_loop = ["#pragma unroll 1"] if rolled else []
+
+  def lines(self) -> Iterator[str]:
+    for (integral, entries), name in self.program.tables.items():
+      text = ", ".join(map(str, entries) if integral else _floats(entries))
+      yield f"static const {'int' if integral else 'float'} {name}[{len(entries)}] = {{{text}}};"
+    for array in self.program.arrays:
+      yield f"{_CTYPE[array.kind]} {array.name}[{array.size}];"
+    for lanes in _lane_lists(self.program):
+      yield f"int {lanes.name}[LANES];"
+    yield from self.block(self.program.body, "")
+
+  def value(self, arg: Any) -> str:
+    if isinstance(arg, Value):
+      return arg.name
+    if isinstance(arg, bool):
+      return "ALL" if arg else "not_(ALL)"
+    return str(arg) if isinstance(arg, int) else f"F({_float(arg)})"
+
+  def emit_op(self, s: Statement) -> Iterator[str]:
+    integral = s.op in ("bit", "iadd", "isub", "imul")
+    a = [self.value(x if integral else _real(x)) for x in s.args]
+    if s.op in _INFIX:
+      text = f"{a[0]} {_INFIX[s.op]} {a[1]}"
+    else:
+      text = f"-{a[0]}" if s.op == "neg" else f"{s.op}_({', '.join(a)})"
+    yield f"const {_CTYPE[type(s.result)]} {s.result.name} = {text};"
+
+  def emit_load(self, s: Statement) -> Iterator[str]:
+    yield f"const {_CTYPE[type(s.result)]} {s.result.name} = {s.op}[{self.value(s.args[0])}];"
+
+  def emit_table(self, s: Statement) -> Iterator[str]:
+    entry = f"{s.op}[{self.value(s.args[0])}]"
+    if isinstance(s.result, Index):
+      yield f"const int {s.result.name} = {entry};"
+    else:
+      yield f"const T {s.result.name} = F({entry});"
+
+  def emit_gather(self, s: Statement) -> Iterator[str]:
+    index, size = s.args
+    yield f"const T {s.result.name} = gather_({s.op}, {size}, {self.value(index)});"
+
+  def emit_store(self, s: Statement) -> Iterator[str]:
+    index, value, kind = s.args
+    yield f"{s.op}[{self.value(index)}] = {self.value(_real(value) if kind is Scalar else value)};"
+
+  def emit_read(self, s: Statement) -> Iterator[str]:
+    yield f"const T {s.result.name} = read_({s.op}, {self.value(s.args[0])});"
+
+  def emit_write(self, s: Statement) -> Iterator[str]:
+    row, value, mask, integer = s.args
+    arguments = (s.op, self.value(row), self.value(_real(value)), self.value(mask))
+    yield f"write_{'int_' if integer else ''}({', '.join(arguments)});"
+
+  def emit_for(self, s: Statement) -> Iterator[str]:
+    i, (start, count) = s.result.name, s.args
+    yield from self.before_loop
+    yield f"for (int {i} = {self.value(start)}; {i} < {self.value(count)}; ++{i}) {{"
+
+  def emit_when_any(self, s: Statement) -> Iterator[str]:
+    yield f"if (any_({self.value(s.args[0])})) {{"
+
+  def emit_when_equal(self, s: Statement) -> Iterator[str]:
+    yield f"if ({self.value(s.args[0])} == {self.value(s.args[1])}) {{"
+
+  def emit_when_less(self, s: Statement) -> Iterator[str]:
+    yield f"if ({self.value(s.args[0])} < {self.value(s.args[1])}) {{"
+
+  def emit_break_if_none(self, s: Statement) -> Iterator[str]:
+    yield f"if (!any_({self.value(s.args[0])})) break;"
+
+  def emit_clear(self, s: Statement) -> Iterator[str]:
+    yield f"for (int l = 0; l < LANES; ++l) {s.args[0].name}[l] = 0;"
+
+  def emit_push(self, s: Statement) -> Iterator[str]:
+    lanes, mask, *_ = s.args
+    stored = self.stored(s)
+    yield "{"
+    for i, (array, value) in enumerate(stored):
+      if array.kind is Scalar:
+        yield f"T {lanes.name}_{i} = {self.value(_real(value))};"
+    size, dropped = lanes.size.name, lanes.dropped.name
+    yield f"for (unsigned left = lanes_({mask.name}); left; left &= left - 1) {{"
+    yield "  const int l = lowest_(left);"
+    yield f"  int slot = {lanes.name}[l];"
+    yield f"  if (slot == {lanes.capacity}) {{ lane_({dropped}[0], l) += 1.0f;"
+    if lanes.order:
+      order = lanes.order.name
+      new = next(i for i, (array, _) in enumerate(stored) if array is lanes.order)
+      yield "    slot = 0;"
+      yield from self.before_loop
+      yield f"    for (int s = 1; s < {lanes.capacity}; ++s)"
+      yield f"      if (lane_({order}[s], l) > lane_({order}[slot], l)) slot = s;"
+      yield f"    if (!(lane_({lanes.name}_{new}, l) < lane_({order}[slot], l))) continue;"
+    else:
+      yield "    continue;"
+    yield "  }"
+    yield f"  if (slot == {size}[0]) {{ ++{size}[0];"
+    for array in (a for a in lanes.fields.values() if _is_read(self.program, a)):
+      yield f"    {array.name}[slot] = {'F(0.0f)' if array.kind is Scalar else 'W(0)'};"
+    yield "  }"
+    for i, (array, value) in enumerate(stored):
+      if array.kind is Scalar:
+        yield f"  lane_({array.name}[slot], l) = lane_({lanes.name}_{i}, l);"
+      else:
+        yield f"  word_({array.name}[slot], l) = {self.value(value)};"
+    yield f"  if (slot == {lanes.name}[l]) ++{lanes.name}[l];"
+    yield "} }"
+
+
+class _Numpy(_Writer):
+  """Python text of a program: every value an array over environments, group memory a list of such arrays."""
+
+  closing = "  pass"
+  OPS: ClassVar[dict[str, str]] = {
+    "min": "np.minimum", "max": "np.maximum", "sqrt": "np.sqrt", "abs": "np.abs", "sin": "np.sin",
+    "cos": "np.cos", "exp": "np.exp", "floor": "np.floor", "atan2": "np.arctan2", "pow": "np.power",
+    "where": "np.where", "and": "np.logical_and", "or": "np.logical_or", "not": "np.logical_not",
+  }  # fmt: skip
+
+  def lines(self) -> Iterator[str]:
+    memories = sorted({s.op for s in walk(self.program.body) if s.kind in ("read", "write")})
+    yield f"def run({', '.join([*self.program.parameters, *memories])}, **_unused):"
+    yield f"  full = np.zeros_like({memories[-1]}[0])"
+    for (integral, entries), name in self.program.tables.items():
+      yield f"  {name} = {list(entries)!r}" if integral else f"  {name} = np.array({list(entries)!r})"
+    for array in self.program.arrays:
+      yield f"  {array.name} = [{'0' if array.kind is Index else 'full'}] * {array.size}"
+    for lanes in _lane_lists(self.program):
+      yield f"  {lanes.name} = np.zeros(full.shape, int)"
+    yield from self.block(self.program.body, "  ")
+
+  def value(self, arg: Any) -> str:
+    if isinstance(arg, Value):
+      return arg.name
+    return repr(arg) if isinstance(arg, bool | int) else repr(float(arg))
+
+  def emit_op(self, s: Statement) -> Iterator[str]:
+    a = [self.value(x) for x in s.args]
+    if s.op in _INFIX:
+      text = f"{a[0]} {_INFIX[s.op]} {a[1]}"
+    elif s.op == "bit":
+      text = f"({a[0]}.astype(int) >> {a[1]}) & 1 == 1"
+    else:
+      text = f"-{a[0]}" if s.op == "neg" else f"{self.OPS[s.op]}({', '.join(a)})"
+    yield f"{s.result.name} = {text}"
+
+  def emit_load(self, s: Statement) -> Iterator[str]:
+    yield f"{s.result.name} = {s.op}[{self.value(s.args[0])}]"
+
+  emit_table = emit_load
+
+  def emit_gather(self, s: Statement) -> Iterator[str]:
+    index, size = s.args
+    yield f"{s.result.name} = {s.op}[np.clip(np.nan_to_num({self.value(index)}), 0, {size - 1}).astype(int)]"
+
+  def emit_store(self, s: Statement) -> Iterator[str]:
+    index, value, kind = s.args
+    if kind is Index or isinstance(value, Value):
+      text = self.value(value)
+    else:
+      text = f"full == {0 if value else 1}" if kind is Mask else f"full + {self.value(value)}"
+    yield f"{s.op}[{self.value(index)}] = {text}"
+
+  def emit_read(self, s: Statement) -> Iterator[str]:
+    yield f"{s.result.name} = {s.op}[{self.value(s.args[0])}].copy()"
+
+  def emit_write(self, s: Statement) -> Iterator[str]:
+    row, value, mask, _ = s.args
+    target = f"{s.op}[{self.value(row)}]"
+    yield f"{target} = np.where({self.value(mask)}, {self.value(value)}, {target})"
+
+  def emit_for(self, s: Statement) -> Iterator[str]:
+    yield f"for {s.result.name} in range({self.value(s.args[0])}, {self.value(s.args[1])}):"
+
+  def emit_when_any(self, s: Statement) -> Iterator[str]:
+    yield f"if np.any({self.value(s.args[0])}):"
+
+  def emit_when_equal(self, s: Statement) -> Iterator[str]:
+    yield f"if {self.value(s.args[0])} == {self.value(s.args[1])}:"
+
+  def emit_when_less(self, s: Statement) -> Iterator[str]:
+    yield f"if {self.value(s.args[0])} < {self.value(s.args[1])}:"
+
+  def emit_break_if_none(self, s: Statement) -> Iterator[str]:
+    yield f"if not np.any({self.value(s.args[0])}): break"
+
+  def emit_clear(self, s: Statement) -> Iterator[str]:
+    yield f"{s.args[0].name} = np.zeros(full.shape, int)"
+    for array in s.args[0].fields.values():
+      if _is_read(self.program, array):
+        yield f"{array.name} = [full] * {array.size}"
+
+  def emit_push(self, s: Statement) -> Iterator[str]:
+    lanes, mask, *_ = s.args
+    count, dropped, capacity, stored = lanes.name, lanes.dropped.name, lanes.capacity, self.stored(s)
+    yield f"over = {mask.name} & ({count} == {capacity})"
+    yield f"{dropped}[0] = {dropped}[0] + over"
+    yield f"fits, place = {mask.name} & ~over, {count}"
+    if lanes.order:
+      value = next(self.value(value) for array, value in stored if array is lanes.order)
+      yield f"taken = np.stack(np.broadcast_arrays(*{lanes.order.name}))"
+      yield f"fits, place = fits | over & ({value} < taken.max(0)), np.where(over, taken.argmax(0), place)"
+    yield f"for slot in range({capacity} if np.any(fits) else 0):"
+    yield "  here = fits & (place == slot)"
+    for array, value in stored:
+      yield f"  {array.name}[slot] = np.where(here, {self.value(value)}, {array.name}[slot])"
+    yield f"{count} = {count} + (fits & ~over)"
+    yield f"{lanes.size.name}[0] = int({count}.max())"
+
+
+def _lane_lists(program: Program) -> list[LaneList]:
+  return [s.args[0] for s in walk(program.body) if s.kind == "clear"]
+
+
+def _is_read(program: Program, array: Array) -> bool:
+  return any(array is a for a in program.arrays)
+
+
+def _real(value: object) -> object:
+  return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _float(value: float) -> str:
+  return _floats([value])[0]
+
+
+def _floats(values: Sequence[float]) -> list[str]:
+  """Return the shortest literals of float32s, fixed text for fixed values; beyond their range is clipped."""
+  largest = np.finfo(np.float32).max
+  texts = map(str, np.clip(np.array(values, float), -largest, largest).astype(np.float32))
+  return [f"{text}f" if "." in text or "e" in text else f"{text}.0f" for text in texts]

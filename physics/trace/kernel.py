@@ -1,0 +1,81 @@
+"""Compile a traced step with Warp."""
+
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import warp as wp
+
+from physics.trace.emit import native_source
+from physics.trace.trace import Program
+
+CPU_LANES = (
+  16  # environments side by side in one CPU thread: two AVX-512 registers' worth hides the latency of one
+)
+CPU_FLAGS = (
+  "-march=native -ffp-contract=fast -mllvm=-inline-threshold=9000 -mllvm=-inline-cold-callsite-threshold=3000"
+  " -mllvm=-slp-recursion-max-depth=4"
+)
+CUDA_BLOCK = 32  # threads; larger blocks leave multiprocessors idle at a few thousand environments
+CUDA_UNROLL = False  # let the CUDA compiler unroll loops: twice the instructions, see docs/benchmarks.md
+
+
+def start_warp() -> None:
+  """Initialise Warp, silently: its library tells every CPU machine on stderr that it has no GPU."""
+  wp.config.log_level = wp.LOG_ERROR
+  wp.config.cuda_output = "cubin"  # a driver newer than Warp's compiler would take tens of seconds for PTX
+  stderr, sink = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+  try:
+    os.dup2(sink, 2)
+    wp.init()
+  finally:
+    os.dup2(stderr, 2)
+    os.close(stderr)
+    os.close(sink)
+
+
+def kernel_cache() -> Path:
+  """Return the folder in which compiled kernels are kept."""
+  start_warp()
+  return Path(wp.config.kernel_cache_dir)
+
+
+def lanes_on(device: str) -> int:
+  """Return the number of environments that one thread of a device steps side by side."""
+  return 1 if device.startswith("cuda") else CPU_LANES
+
+
+def padded(num_envs: int, device: str) -> int:
+  """Return how many environments a device keeps in memory: whole lane groups on a CPU, whole warps on CUDA.
+
+  Every row of a field then begins with a cache line of its own.
+  """
+  multiple = CUDA_BLOCK if device.startswith("cuda") else CPU_LANES
+  return -(-num_envs // multiple) * multiple
+
+
+@lru_cache(maxsize=8)
+def build_kernel(program: Program, device: str) -> wp.Kernel:
+  """Return the kernel of a traced step for "cpu" or "cuda", compiled at its first launch, then cached.
+
+  Arguments: first, the first lane group of the launch; substeps, stride, integrate and the arrays state,
+  control and parameters as `trace_step` declares them. Works without a GPU too: the kernel is then there to
+  be compiled ahead of time.
+  """
+  start_warp()
+  x: Any = wp.array2d(dtype=wp.float32)
+
+  def body(env: int, substeps: int, stride: int, integrate: int, state: x, control: x, parameters: x): ...  # type: ignore  # noqa: ANN202, PGH003, PLR0913, PLR0917 (Warp's own types)
+
+  native = wp.func_native(native_source(program, lanes_on(device), unroll=CUDA_UNROLL))(body)
+
+  def step(first: int, substeps: int, stride: int, integrate: int, state: x, control: x, parameters: x):  # type: ignore  # noqa: ANN202, PGH003, PLR0913, PLR0917
+    native(wp.tid() + first, substeps, stride, integrate, state, control, parameters)  # type: ignore[operator]
+
+  options = {"enable_backward": False, "max_unroll": 0, "cpu_compiler_flags": CPU_FLAGS, "fast_math": True}
+  if device.startswith("cuda"):
+    return wp.kernel(
+      step, module="unique", module_options=options, launch_bounds=CUDA_BLOCK, grid_stride=False
+    )
+  return wp.kernel(step, module="unique", module_options=options)

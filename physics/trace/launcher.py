@@ -1,0 +1,110 @@
+"""Traced programs, compiled and launched over all environments, in slices for CPU threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+import torch
+import warp as wp
+
+from physics.trace.kernel import CUDA_BLOCK, build_kernel
+from physics.trace.trace import Program
+
+GIGA = 1e9
+SLICES_PER_THREAD = 4  # more slices than threads: environments with many contacts do not hold the others up
+Parameters = tuple[int, int, int]  # substeps, stride, integrate: see `step.trace_step`
+Launches = list[list[wp.Launch]]  # of each slice, those of every program
+_stacks: dict[torch.device, int] = {}  # what CUDA has reserved for each thread's stack so far [bytes]
+
+
+def indexed(device: str | torch.device) -> torch.device:
+  """Return a device with its index, which Warp asks for: "cuda" is torch's current GPU."""
+  return torch.device("cuda", torch.cuda.current_device()) if str(device) == "cuda" else torch.device(device)
+
+
+@lru_cache(maxsize=8)
+def warp_stream(stream: torch.cuda.Stream) -> wp.Stream:
+  """Return Warp's object for one of torch's streams; to make one takes a CUDA event."""
+  return wp.stream_from_torch(stream)
+
+
+def reserve_stacks(kernels: Sequence[wp.Kernel], device: torch.device) -> None:
+  """Raise MemoryError where CUDA has no room for the stacks of these kernels' threads.
+
+  Their first launch would fail without a word of them: CUDA reserves the deepest stack so far for as many
+  threads as the whole GPU can hold, however few are launched.
+  """
+  gpu = wp.device_from_torch(device)
+  stack = max(
+    wp.get_cuda_kernel_properties(kernel, gpu, CUDA_BLOCK)["local_memory_size"] for kernel in kernels
+  )
+  chip = torch.cuda.get_device_properties(device)
+  threads = chip.multi_processor_count * chip.max_threads_per_multi_processor
+  missing = (stack - _stacks.get(device, 0)) * threads
+  if missing > torch.cuda.mem_get_info(device)[0]:
+    torch.cuda.empty_cache()  # what torch keeps of freed tensors
+  free = torch.cuda.mem_get_info(device)[0]
+  if missing > free:
+    raise MemoryError(
+      f"{device} has {free / GIGA:.1f} GB free, and the kernel's stack asks for {missing / GIGA:.1f} GB: "
+      f"{stack:,} bytes for each of {threads:,} threads, whatever the number of environments"
+    )
+  _stacks[device] = max(stack, _stacks.get(device, 0))
+
+
+class Launcher:
+  """The kernels of programs, one after the other on each of `groups` lane groups of a device."""
+
+  def __init__(
+    self,
+    programs: Sequence[Program],
+    device: torch.device,
+    groups: int,
+    pool: ThreadPoolExecutor | None,
+    threads: int,
+  ) -> None:
+    self.device, self.groups, self.pool, self.threads = device, groups, pool, threads
+    self.kernels = [build_kernel(program, device.type) for program in programs]
+
+  def record(self, parameters: Parameters, arrays: list[torch.Tensor]) -> Launches:
+    """Record the launches of each slice of lane groups, on the arrays state, control and parameters."""
+    if self.device.type == "cuda":
+      reserve_stacks(self.kernels, self.device)
+    memory = [wp.from_torch(array) for array in arrays]
+    slices = min(self.groups, self.threads * SLICES_PER_THREAD) if self.threads > 1 else 1
+    bounds = np.linspace(0, self.groups, slices + 1).astype(int)
+    return [
+      [
+        wp.launch(
+          kernel,
+          end - first,
+          inputs=[first, *parameters, *memory],
+          device=wp.device_from_torch(self.device),
+          block_dim=CUDA_BLOCK if self.device.type == "cuda" else 1,
+          record_cmd=True,
+        )
+        for kernel in self.kernels
+      ]
+      for first, end in pairwise(bounds.tolist())
+    ]
+
+  @torch.compiler.disable  # it compiles what is before and after
+  def run(self, launches: Launches) -> None:
+    """Run the slices, each thread taking the next one when it has done its last."""
+    # On a GPU the launch takes its place in torch's stream, behind what wrote the views.
+    stream = warp_stream(torch.cuda.current_stream(self.device)) if self.device.type == "cuda" else None
+    slices = iter(launches)
+    others = [self.pool.submit(_drain, slices, stream) for _ in range(self.threads - 1)] if self.pool else []
+    _drain(slices, stream)
+    for other in others:
+      other.result()
+
+
+def _drain(slices: Iterator[list[wp.Launch]], stream: wp.Stream | None) -> None:
+  for launches in slices:
+    for launch in launches:
+      launch.launch(stream)

@@ -1,0 +1,332 @@
+"""The tracer: Python arithmetic on `Scalar`s records a straight-line program with loops and guarded blocks.
+
+A program runs for one *lane group*: a fixed number of environments side by side, one per lane (16 on a CPU
+core, 1 in a CUDA thread, all of them in the NumPy oracle). `Scalar`, `Mask` and `Word` hold one value per
+lane; `Index` holds one integer for the whole group and steers loops and addresses. Model constants are Python
+floats: they fold while tracing (`0 * x`, `1 * x`, `x + 0`), equal expressions are shared, and what nobody
+reads is dropped by `Program.finish`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from numbers import Integral
+from typing import Any
+
+from physics.trace.statement import Statement, Value, prune, walk
+from physics.trace.value import Index, Integer, Mask, Number, Parameter, Scalar, Truth, Word  # noqa: F401 (one vocabulary)
+
+
+class Array:
+  """Group-local memory: `size` values of one kind, addressed by an int or an `Index`; unset until written."""
+
+  def __init__(self, program: Program, name: str, size: int, kind: type[Value]) -> None:
+    self.program, self.name, self.size, self.kind = program, name, size, kind
+    self.version = 0
+
+  def __len__(self) -> int:
+    return self.size
+
+  def __getitem__(self, index: Integer) -> Any:
+    return self.program.load(self, index)
+
+  def __setitem__(self, index: Integer, value: object) -> None:
+    self.program.store(self, index, value)
+
+  def fill(self, values: Sequence[object]) -> None:
+    """Write the values from the first element on."""
+    for i, value in enumerate(values):
+      self[i] = value
+
+  def read(self, start: Integer = 0, count: int | None = None) -> list[Any]:
+    """Return `count` consecutive values (default: all)."""
+    return [self[start + i] for i in range(self.size if count is None else count)]
+
+
+class Program:
+  """Records statements; the current block is the innermost open loop or guard."""
+
+  def __init__(self) -> None:
+    self.body: list[Statement] = []
+    self.arrays: list[Array] = []
+    self.tables: dict[tuple, str] = {}
+    self._tuples: dict[tuple[int, bool], tuple[tuple, tuple[str, float | None]]] = {}
+    self.parameters: list[str] = []
+    self._blocks = [self.body]
+    self._shared: list[dict[tuple, Value]] = [{}]
+    self._counter = 0
+
+  # -- values
+
+  def name(self, prefix: str = "t") -> str:
+    """Return a fresh name."""
+    self._counter += 1
+    return f"{prefix}{self._counter}"
+
+  def op(self, op: str, kind: type[Value], *args: object) -> Any:
+    """Record (or share) an operation and return its result."""
+    return self._define("op", op, kind, args, (op, *map(_key, args)))
+
+  def parameter(self, name: str) -> Index:
+    """Declare a launch parameter: an integer equal for all lanes."""
+    self.parameters.append(name)
+    return Index(self, name)
+
+  def array(self, size: int, kind: type[Value] = Scalar, prefix: str = "a") -> Array:
+    """Declare group-local memory."""
+    array = Array(self, self.name(prefix), size, kind)
+    self.arrays.append(array)
+    return array
+
+  def variable(self, value: object, kind: type[Value] = Scalar) -> Array:
+    """Declare one mutable value: read and written as `variable[0]`."""
+    variable = self.array(1, kind, "v")
+    variable[0] = value
+    return variable
+
+  def table(self, values: Sequence[float] | Sequence[int], index: Integer | Number) -> Any:
+    """Read a constant table; an all-equal table folds away.
+
+    At an int or `Index`, floats give a `Scalar` and integers an `Index`. At a float or `Scalar` that holds a
+    whole number every lane reads an entry of its own, the nearest end where there is none.
+    """
+    integral = all(isinstance(v, Integral) for v in values) and not isinstance(index, Scalar | float)
+    if not isinstance(index, Value):
+      return int(values[int(index)]) if integral else float(values[int(index)])
+    name, only = self._table_of(values, integral)
+    if only is not None:
+      return only
+    if isinstance(index, Scalar):
+      return self._define("gather", name, Scalar, (index, len(values)), ("gather", name, _key(index)))
+    return self._define("table", name, Index if integral else Scalar, (index,), (name, _key(index)))
+
+  def _table_of(self, values: Sequence[float] | Sequence[int], integral: bool) -> tuple[str, float | None]:
+    """Return the name of a constant table, and its only value if all are equal.
+
+    A tuple is looked through once: the elevations of a height field, many and read at many places.
+    """
+    key = id(values), integral
+    if key in self._tuples:
+      return self._tuples[key][1]
+    entries = tuple(int(v) for v in values) if integral else tuple(float(v) for v in values)
+    only = entries[0] if len(set(entries)) == 1 else None
+    name = "" if only is not None else self.tables.setdefault((integral, entries), f"table{len(self.tables)}")
+    if isinstance(values, tuple):
+      self._tuples[key] = values, (name, only)  # kept, so that its id stays its own
+    return name, only
+
+  def load(self, array: Array, index: Integer) -> Any:
+    """Read group-local memory."""
+    return self._define(
+      "load", array.name, array.kind, (index,), ("load", array.name, array.version, _key(index))
+    )
+
+  def store(self, array: Array, index: Integer, value: object) -> None:
+    """Write group-local memory."""
+    array.version += 1
+    self.statement("store", array.name, args=(index, value, array.kind))
+
+  def read_memory(self, memory: str, row: Integer) -> Scalar:
+    """Read this group's floats of one row of an argument array `[row, env]`."""
+    result = Scalar(self, self.name())
+    self.statement("read", memory, result, (row,))
+    return result
+
+  def read_parameter(self, row: int) -> Parameter:
+    """Read a row of the array `parameters`."""
+    result = Parameter(self, self.name())
+    result.row = row
+    self.statement("read", "parameters", result, (row,))
+    return result
+
+  def write_memory(
+    self, memory: str, row: Integer, value: Number, where: Truth = True, integer: bool = False
+  ) -> None:
+    """Write a row of an argument array where the mask holds: a float, or (`integer`) the bits of an int32."""
+    self.statement("write", memory, args=(row, value, where, integer))
+
+  # -- blocks
+
+  @contextmanager
+  def loop(self, count: Integer, start: Integer = 0) -> Iterator[Index]:
+    """Repeat the block for `index` in `range(start, count)`."""
+    index = Index(self, self.name("i"))
+    with self._block(Statement("for", result=index, args=(start, count))):
+      yield index
+
+  @contextmanager
+  def when_any(self, mask: Truth) -> Iterator[None]:
+    """Run the block if the mask holds in any lane; the other lanes run along."""
+    if mask is True:
+      yield
+      return
+    with self._block(Statement("when_any", args=(mask,))):
+      yield
+
+  @contextmanager
+  def when_equal(self, a: Integer, b: Integer) -> Iterator[None]:
+    """Run the block if two group integers are equal."""
+    with self._block(Statement("when_equal", args=(a, b))):
+      yield
+
+  @contextmanager
+  def when_less(self, a: Integer, b: Integer) -> Iterator[None]:
+    """Run the block if one group integer is less than another."""
+    with self._block(Statement("when_less", args=(a, b))):
+      yield
+
+  def break_if_none(self, mask: Truth) -> None:
+    """Leave the innermost loop if the mask holds in no lane."""
+    self.statement("break_if_none", args=(mask,))
+
+  def statement(
+    self, kind: str, op: str = "", result: Value | None = None, args: tuple[Any, ...] = ()
+  ) -> None:
+    """Record a statement in the current block."""
+    self._blocks[-1].append(Statement(kind, op, result, args))
+
+  # -- the end
+
+  def finish(self) -> Program:
+    """Drop what nobody reads; return self."""
+    read = prune(self.body)
+    self.arrays = [array for array in self.arrays if array.name in read]
+    return self
+
+  def count_operations(self) -> int:
+    """Return the number of recorded floating-point and mask operations (static: loops count once)."""
+    return sum(statement.kind == "op" for statement in walk(self.body))
+
+  def _define(self, kind: str, op: str, result: type[Value], args: tuple[object, ...], key: tuple) -> Value:
+    for scope in self._shared:
+      if key in scope:
+        return scope[key]
+    value = result(self, self.name())
+    self.statement(kind, op, value, args)
+    self._shared[-1][key] = value
+    return value
+
+  @contextmanager
+  def _block(self, statement: Statement) -> Iterator[None]:
+    self._blocks[-1].append(statement)
+    self._blocks.append(statement.body)
+    self._shared.append({})
+    self._forget_loads()
+    yield
+    self._forget_loads()
+    self._shared.pop()
+    self._blocks.pop()
+
+  def _forget_loads(self) -> None:
+    for array in self.arrays:
+      array.version += 1
+
+
+# -- functions on traced or constant values
+
+
+def number(value: Any) -> Number:
+  """Return a number of the model as it enters the program: a float, or what is traced of a varied field."""
+  return value if isinstance(value, Scalar) else float(value)
+
+
+def is_zero(value: Any) -> bool:
+  """Return whether a number of the model is known to be zero; what is traced never is."""
+  return not isinstance(value, Scalar) and float(value) == 0.0
+
+
+def where(mask: Truth, a: Number, b: Number) -> Number:
+  """Return `a` where the mask holds, else `b`."""
+  if isinstance(mask, bool):
+    return a if mask else b
+  if not isinstance(a, Scalar) and not isinstance(b, Scalar) and a == b:
+    return a
+  return mask.program.op("where", Scalar, mask, a, b)
+
+
+def has_bit(word: Word | int, position: int) -> Truth:
+  """Return whether a bit of a word is set."""
+  return bool(word >> position & 1) if isinstance(word, int) else word.bit(position)
+
+
+def negate(mask: Truth) -> Truth:
+  """Return where the mask does not hold."""
+  return not mask if isinstance(mask, bool) else ~mask
+
+
+def minimum(a: Number, b: Number) -> Number:
+  """Return the lesser value."""
+  return _call("min", min, a, b)
+
+
+def maximum(a: Number, b: Number) -> Number:
+  """Return the greater value."""
+  return _call("max", max, a, b)
+
+
+def clip(x: Number, low: Number, high: Number) -> Number:
+  """Return the value limited to an interval; nan stays nan, which depends on the order of the arguments."""
+  return minimum(high, maximum(low, x))
+
+
+def absolute(x: Number) -> Number:
+  """Return the magnitude."""
+  return _call("abs", abs, x)
+
+
+def sqrt(x: Number) -> Number:
+  """Return the square root."""
+  return _call("sqrt", math.sqrt, x)
+
+
+def sin(x: Number) -> Number:
+  """Return the sine of an angle [rad]."""
+  return _call("sin", math.sin, x)
+
+
+def cos(x: Number) -> Number:
+  """Return the cosine of an angle [rad]."""
+  return _call("cos", math.cos, x)
+
+
+def atan2(y: Number, x: Number) -> Number:
+  """Return the angle [rad] of the point (x, y); a call per lane, for rare use."""
+  return _call("atan2", math.atan2, y, x)
+
+
+def exp(x: Number) -> Number:
+  """Return e to the power x; a call per lane, for rare use."""
+  return _call("exp", math.exp, x)
+
+
+def floor(x: Number) -> Number:
+  """Return the greatest whole number that is not above x."""
+  return _call("floor", lambda value: float(math.floor(value)), x)
+
+
+def square(x: Number) -> Number:
+  """Return x^2."""
+  return x * x
+
+
+def power(x: Number, exponent: Number) -> Number:
+  """Return x to a power >= 1; small constant integers multiply, others are a call per lane."""
+  if isinstance(exponent, Scalar) or exponent != int(exponent) or exponent > 8:
+    return _call("pow", math.pow, x, exponent)
+  result: Number = 1.0
+  for _ in range(int(exponent)):
+    result = result * x
+  return result
+
+
+def _call(op: str, fold: Callable[..., float], *args: Number) -> Number:
+  for arg in args:
+    if isinstance(arg, Scalar):
+      return arg.program.op(op, Scalar, *args)
+  return fold(*args)
+
+
+def _key(arg: object) -> object:
+  return arg.name if isinstance(arg, Value) else (type(arg).__name__, repr(arg))

@@ -1,0 +1,111 @@
+"""Numbers of the model that differ between environments, and what follows from them.
+
+A varied field is a block of parameters `[row, env]` that the user writes. What the compiler would derive from
+it, inverse weights and constants of contacts, is computed by a program of its own into further blocks. This
+runs before every step, keeps the numbers that it derived from, and does nothing where they are still the
+same. The step reads both in place of the model's constants.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from physics.constraint.constraint import contact_law
+from physics.dynamics.inverse_weight import inverse_weights
+from physics.model.model import Model
+from physics.model.pairs import pair_parameters
+from physics.state.layout import Block
+from physics.trace.trace import Program, Scalar, Truth, negate
+from physics.vary.variable import INERTIAL, OF_PAIRS
+
+WEIGHTS = ("body_invweight0", "dof_invweight0", "tendon_invweight0")
+LAWS = "contact_laws"
+SOURCES = "derived_from"  # the numbers that the other derived blocks follow from; nan: none yet
+
+
+class Variation:
+  """The parameters of a model with varied fields, and the program that derives some from others.
+
+  Attributes:
+    blocks: rows of the parameter memory by field: the varied ones, then the derived ones.
+    rows: their number.
+    program: computes the derived blocks of the array `parameters` where the varied ones have changed; None
+      without any.
+  """
+
+  def __init__(self, model: Model) -> None:
+    self.model = model
+    self.blocks: dict[str, Block] = {}
+    self.rows = 0
+    for name in model.varied:
+      self._reserve(name, getattr(model, name).shape)
+    self.law_fields: list[str] = []
+    of_pairs = {f"{kind}_{name}" for kind in ("geom", "pair") for name in OF_PAIRS}
+    sources = [name for name in model.varied if name in {*INERTIAL, *of_pairs}]
+    self.program = self._derive(sources) if sources else None
+
+  def model_in(self, program: Program) -> Model:
+    """Return the model with the parameters, as read in a program, in place of its constants."""
+    fields = {name: self._read(program, name) for name in self.blocks if name not in (LAWS, SOURCES)}
+    model = dataclasses.replace(self.model, **fields)
+    if LAWS not in self.blocks:
+      return model
+    laws, pairs = self._read(program, LAWS), []
+    for pair, row in zip(model.pairs, laws, strict=True):
+      law, own = contact_law(self.model, pair), dict(zip(self.law_fields, row, strict=True))
+      pairs.append(dataclasses.replace(pair, law={name: own.get(name, value) for name, value in law.items()}))
+    return dataclasses.replace(model, pairs=tuple(pairs))
+
+  def _reserve(self, name: str, shape: tuple[int, ...]) -> None:
+    self.blocks[name] = Block(self.rows, shape)
+    self.rows += self.blocks[name].rows
+
+  def _read(self, program: Program, name: str) -> Any:
+    block = self.blocks[name]
+    numbers = np.empty(block.rows, object)
+    numbers[:] = [program.read_parameter(block.start + i) for i in range(block.rows)]
+    return numbers.reshape(block.shape)
+
+  def _derive(self, names: Sequence[str]) -> Program:
+    """Trace what is derived from these fields, reserving its blocks; return the program."""
+    program = Program()
+    sources = {name: self._read(program, name) for name in names}
+    model = dataclasses.replace(self.model, **sources)
+    with program.when_any(self._changed(program, sources)):
+      if sources.keys() & set(INERTIAL):
+        weights = {name: getattr(self.model, name).shape for name in WEIGHTS}
+        model = dataclasses.replace(model, **inverse_weights(model))
+        for name, shape in weights.items():
+          self._reserve(name, shape)
+          self._write(program, name, getattr(model, name).ravel())
+      self._derive_laws(program, model)
+    return program.finish()
+
+  def _changed(self, program: Program, sources: Mapping[str, Any]) -> Truth:
+    """Return where the numbers are not those derived from last, and keep them; nan counts as new."""
+    numbers = [number for values in sources.values() for number in values.ravel()]
+    self._reserve(SOURCES, (len(numbers),))
+    same: Truth = True
+    for number, last in zip(numbers, self._read(program, SOURCES), strict=True):
+      same = same & (number <= last) & (last <= number)
+    self._write(program, SOURCES, numbers)
+    return negate(same)
+
+  def _derive_laws(self, program: Program, model: Model) -> None:
+    pairs = [
+      dataclasses.replace(q, **pair_parameters(model, (q.geom1, q.geom2), q.explicit)) for q in model.pairs
+    ]
+    laws = [contact_law(model, pair) for pair in pairs]
+    varied = {name for law in laws for name, value in law.items() if isinstance(value, Scalar)}
+    self.law_fields = sorted(varied)
+    if self.law_fields:
+      self._reserve(LAWS, (len(laws), len(self.law_fields)))
+      self._write(program, LAWS, [law.get(name, 0.0) for law in laws for name in self.law_fields])
+
+  def _write(self, program: Program, name: str, values: Sequence[Any]) -> None:
+    for i, value in enumerate(values):
+      program.write_memory("parameters", self.blocks[name].start + i, value)

@@ -1,0 +1,103 @@
+"""Contacts as the solver sees them, against MuJoCo's rows."""
+
+import mujoco
+import numpy as np
+import pytest
+
+from physics.algebra.spatial import dot, total
+from physics.constraint.world import is_still
+from physics.dynamics.kinematics import propagate
+from physics.forward import detect_contacts
+from physics.parity import random_states
+from physics.smooth import smooth_dynamics
+from physics.state.state import State
+from tests.physics.conftest import load
+from tests.physics.oracle import evaluate, mujoco_at
+
+STATES = 24
+MOVED, AHEAD = 0.5, 0.25  # steps along the direction: moved before, looked ahead
+
+
+class SquaredLength:
+  """Takes the columns of V and sums (V^T x)^2."""
+
+  def __init__(self, program, x):
+    self.sum, self.x = program.variable(0.0), x
+
+  def push(self, columns):
+    for column in columns:
+      along = dot(column.values(), [self.x[dof] for dof in column])
+      self.sum[0] = self.sum[0] + along * along
+
+
+def trace_contacts(model):
+  """Return a function of (qpos, qvel, x, direction) that gives what world, then moving contacts say.
+
+  For each: force [nv], slopes at a step ahead, slopes here, curvature by the Hessian's own form, count.
+  """
+
+  def traced(program, *numbers):
+    ends = np.cumsum([model.nq, model.nv, model.nv])
+    qpos, qvel, x, direction = (numbers[a:b] for a, b in zip([0, *ends], [*ends, None], strict=True))
+    smooth = smooth_dynamics(model, State(qpos, qvel, [], [], [], [0.0] * model.nu))
+    contacts, everywhere = detect_contacts(program, model, smooth, 16), qpos[0] < 1e9
+    results = []
+    for kind in contacts.kinds:
+      kind.start(x)
+      kind.aim(direction, everywhere)
+      kind.move(MOVED, everywhere)
+      slopes = [*kind.slopes(AHEAD, everywhere), *kind.slopes(0.0, everywhere)]
+      if kind is contacts.world:
+        motion = propagate(model, smooth.poses, direction)
+        stiffness = kind.stiffness(everywhere)
+        curvature = total((K @ motion[body]).power(motion[body]) for body, K in stiffness.items())
+      else:
+        columns = SquaredLength(program, direction)
+        kind.push_hessian(columns, everywhere)
+        curvature = columns.sum[0]
+      results += [*kind.force(everywhere), *slopes, curvature, kind.count()]
+    return results
+
+  return traced
+
+
+def mujoco_answer(model, data, x, direction, world):
+  """Return the same from MuJoCo's rows of the contacts with the world, or of the others."""
+  rows, count = [], 0
+  for contact in data.contact:
+    if contact.efc_address >= 0 and any(is_still(model, geom) for geom in contact.geom) == world:
+      rows += range(contact.efc_address, contact.efc_address + max(1, 2 * contact.dim - 2))
+      count += 1
+  J = np.zeros((data.nefc, model.nv))
+  if mujoco.mj_isSparse(model.mj):
+    mujoco.mju_sparse2dense(J, data.efc_J, data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind)
+  else:
+    J[:] = data.efc_J.reshape(J.shape)
+  J, D, aref = J[rows], data.efc_D[rows], data.efc_aref[rows]
+  here, rates = J @ (x + MOVED * direction) - aref, J @ direction
+  slopes = [
+    value
+    for r in (here + AHEAD * rates, here)
+    for value in (D * np.minimum(r, 0) @ rates, D * (r < 0) @ rates**2)
+  ]
+  return [*(J.T @ (D * np.maximum(-here, 0))), *slopes, slopes[-1], count]
+
+
+@pytest.mark.parametrize("name", ["self_contact", "free_bodies", "impedance", "margins"])
+def test_forces_slopes_and_curvature_are_those_of_mujocos_rows(name):
+  model, random = load(name), np.random.default_rng(0)
+  states = random_states(model, STATES)
+  x, direction = 20 * random.normal(size=(2, STATES, model.nv))
+  found = evaluate(
+    trace_contacts(model), *np.concatenate([states.qpos, states.qvel, x, direction], axis=1).T
+  ).T
+  counts = np.zeros(2)
+  for env, (qpos, qvel) in enumerate(zip(states.qpos, states.qvel, strict=True)):
+    data = mujoco_at(model, qpos, qvel)
+    for kind, world in enumerate((True, False)):
+      expected = mujoco_answer(model, data, x[env], direction[env], world)
+      scale = max(1.0, np.abs(expected).max())
+      answer = found[env].reshape(2, -1)[kind]
+      np.testing.assert_allclose(answer / scale, np.array(expected) / scale, atol=1e-9)
+      counts[kind] += expected[-1]
+  assert (counts > 3).all()

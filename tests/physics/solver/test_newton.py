@@ -1,0 +1,143 @@
+"""The solver's optimum against a search of all active sets; lanes that do not depend on each other."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from physics.constraint.constraint import JointRows, Row
+from physics.dynamics.dynamics import body_inertias, composite_inertias, mass_matrix
+from physics.dynamics.kinematics import poses
+from physics.load import load_model
+from physics.solver import newton as solver
+from physics.solver.articulated import welded_inertias
+from physics.solver.newton import Bodies, Problem, solve
+from tests.physics.oracle import dense, evaluate
+
+ENVS = 64
+TREE = """<mujoco><worldbody>
+  <body><joint axis="0 1 0" armature="0.1"/><geom size="0.1" pos="0.3 0 0" mass="1"/>
+    <body pos="0.6 0 0"><joint axis="0 1 0"/><geom size="0.1" pos="0.2 0.1 0" mass="0.5"/></body>
+    <body pos="0.3 0 0.2"><joint axis="1 0 0"/><geom size="0.1" pos="0 0.3 0" mass="0.7"/>
+      <body pos="0 0.5 0"><joint type="slide" axis="0 1 1"/><geom size="0.1" mass="0.4"/></body></body>
+  </body></worldbody></mujoco>"""
+ROWS = [
+  Row({0: 1.0}, 1.5, 0.2, loss=2.0),
+  Row({3: 1.0}, 4.0, -0.5, loss=0.7),
+  Row({1: 1.0}, 30.0, 1.0),
+  Row({2: -1.0}, 2.0, -2.0),
+  Row({0: 0.6, 2: -0.8, 3: 0.3}, 8.0, 0.5),
+]
+LOSSES, SIDES = slice(0, 2), slice(2, 5)
+J = np.array([[row.jacobian.get(dof, 0.0) for dof in range(4)] for row in ROWS])
+D, BIAS = (np.array([getattr(row, name) for row in ROWS]) for name in ("D", "bias"))
+LOSS = np.array([row.loss for row in ROWS[LOSSES]])
+
+
+@pytest.fixture(scope="module")
+def tree():
+  """Return the bodies and M of a small tree."""
+  model = load_model(TREE)
+  p = poses(model, [0.3, -0.4, 0.5, 0.1])
+  inertias = body_inertias(model, p)
+  M = mass_matrix(model, composite_inertias(model, inertias), p.cdof)
+  return Bodies(model, p, welded_inertias(model, inertias)), M
+
+
+def solved(tree, force, start, rows=ROWS, iterations=50):
+  """Return the solution [4, env] for joint forces and starting points [4, env], and the iterations [env]."""
+
+  def traced(program, *numbers):
+    x = program.array(4)
+    x.fill(numbers[4:])
+    problem = Problem(*tree, list(numbers[:4]), JointRows(program, 4, rows), None, None)
+    count = solve(program, problem, x, iterations)
+    return [*x.read(), count[0]]
+
+  found = evaluate(traced, *force, *start)
+  return found[:4], found[4]
+
+
+def optimum(M, force):
+  """Return the x at which some set of rows in action, losses at their limits included, agrees with itself."""
+  for slip in itertools.product((-1, 0, 1), repeat=2):
+    for acts in itertools.product((0, 1), repeat=3):
+      slip_, in_action = np.array(slip), np.array([*(np.array(slip) == 0), *acts])
+      H = M + J.T @ np.diag(D * in_action) @ J
+      x = np.linalg.solve(H, force - J.T @ (D * in_action * BIAS) + J[LOSSES].T @ (LOSS * slip_))
+      residual = J @ x + BIAS
+      pulls = -D[LOSSES] * residual[LOSSES] / LOSS
+      sticks = np.where(slip_ == 0, np.abs(pulls) <= 1, pulls * slip_ >= 1)
+      if sticks.all() and ((residual[SIDES] < 0) == np.array(acts)).all():
+        return x, (slip, acts)
+  raise AssertionError("no set of rows agrees with itself")
+
+
+@pytest.fixture(scope="module")
+def problems(tree):
+  """Return forces, starting points and the optima [4, env]."""
+  random = np.random.default_rng(0)
+  force, start = 8 * random.normal(size=(2, 4, ENVS))
+  optima, sets = zip(*(optimum(dense(tree[1]), f) for f in force.T), strict=True)
+  assert len(set(sets)) > 15
+  return force, start, np.array(optima).T
+
+
+@pytest.fixture
+def exact(monkeypatch):
+  for name in ("TOLERANCE", "STEP_TOLERANCE"):
+    monkeypatch.setattr(solver, name, 1e-12)
+
+
+def test_finds_the_optimum(tree, problems, exact):
+  force, start, expected = problems
+  found, count = solved(tree, force, start)
+  np.testing.assert_allclose(found, expected, atol=1e-8)
+  assert 1 <= count.min() < count.max() < 20
+
+
+def test_ends_within_its_tolerance(tree, problems):
+  force, start, expected = problems
+  found, count = solved(tree, force, start)
+  np.testing.assert_allclose(found, expected, atol=2e-4 * np.abs(expected).max())
+  assert count.max() < 15
+
+
+def test_starts_of_any_distance_lead_to_the_same_optimum(tree, problems, exact):
+  force, start, expected = problems
+  found, _ = solved(tree, force, 1e4 * start)
+  np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_a_start_at_the_optimum_needs_no_iteration(tree, problems):
+  force, _, expected = problems
+  found, count = solved(tree, force, expected)
+  np.testing.assert_array_equal(found, expected)
+  assert not count.any()
+
+
+def test_lanes_do_not_depend_on_their_neighbours(tree, problems):
+  force, start, _ = problems
+  together, count = solved(tree, force, start)
+  for env in range(8):
+    alone, rounds = solved(tree, force[:, [env]], start[:, [env]])
+    np.testing.assert_array_equal(alone, together[:, [env]])
+    assert rounds[0] == count[env]
+
+
+def test_without_rows_in_action_one_step_solves(tree, exact):
+  force = np.random.default_rng(1).normal(size=(4, ENVS))
+  found, count = solved(tree, force, np.zeros((4, ENVS)), rows=[Row({0: 1.0}, 2.0, 1e3)])
+  np.testing.assert_allclose(found, np.linalg.solve(dense(tree[1]), force), rtol=1e-8, atol=1e-10)
+  assert (count <= 2).all()
+
+
+def test_stops_after_the_given_iterations_nearer_to_the_optimum(tree, problems):
+  force, start, expected = problems
+  errors = []
+  for iterations in (0, 1, 50):
+    found, count = solved(tree, force, start, iterations=iterations)
+    assert count.max() <= iterations
+    errors.append(np.linalg.norm(found - expected))
+  assert errors[0] > errors[1] > errors[2]
+  np.testing.assert_array_equal(solved(tree, force, start, iterations=0)[0], start)

@@ -1,0 +1,247 @@
+"""One program run three ways: NumPy in float64, 16 lanes of a CPU core, one lane; and the text it becomes."""
+
+import hashlib
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import warp as wp
+
+from physics.state.layout import Layout
+from physics.step import trace_step
+from physics.trace import emit, kernel
+from physics.trace.compact import GroupList, LaneList
+from physics.trace.statement import walk
+from physics.trace.trace import (
+  Index,
+  Mask,
+  Program,
+  absolute,
+  atan2,
+  cos,
+  exp,
+  floor,
+  has_bit,
+  maximum,
+  minimum,
+  power,
+  sin,
+  sqrt,
+  where,
+)
+from tests.physics.conftest import ROOT, load
+
+ENVS = 48  # three lane groups
+INPUTS = 6
+PARAMETERS = {"substeps": 3, "stride": 2, "integrate": 1}
+
+
+def arithmetic(program, x):
+  """Apply every operation, in an order that depends on a seed, to a pool of values that grows."""
+  choose, pool = np.random.default_rng(0), list(x)
+  unary = [
+    sqrt,
+    sin,
+    cos,
+    absolute,
+    lambda a: -a,
+    floor,
+    lambda a: exp(-absolute(a)),
+    lambda a: power(a, 3.0),
+    lambda a: 1.5 - a,
+    lambda a: a * 0.7,
+  ]
+  binary = [minimum, maximum, atan2, lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b]
+  binary += [lambda a, b: a / (absolute(b) + 0.5), lambda a, b: where((a < b) & ~(b < 0.1), a, b)]
+  binary += [lambda a, b: where((a <= b) | (b > 0.8), 1.0, b), lambda a, b: power(absolute(a), 1.3) - b]
+  for function in choose.permutation(np.array(unary * 3 + binary * 3, dtype=object)):
+    a, b = (pool[i] for i in choose.choice(len(pool), 2, replace=False))
+    value = (
+      function(absolute(a)) if function is sqrt else function(a, b) if function in binary else function(a)
+    )
+    pool.append(where(absolute(value) < 4.0, value, a))
+  return pool[INPUTS:]
+
+
+def iterate(program, x, count):
+  """Halve until small, in a loop that lanes leave at different times; read tables by group and by lane."""
+  value, rounds, total = program.variable(x), program.variable(0.0), program.variable(0.0)
+  with program.loop(20):
+    program.break_if_none(absolute(value[0]) > 0.3)
+    large = absolute(value[0]) > 0.3
+    value[0], rounds[0] = where(large, 0.5 * value[0], value[0]), rounds[0] + where(large, 1.0, 0.0)
+  masks = program.array(1, Mask)
+  masks[0] = True
+  masks[0] = masks[0] & (x > 0.2)
+  with program.loop(count) as i, program.loop(4, start=i + 1) as j:
+    with program.when_less(i * 2 - j, 1):
+      total[0] = total[0] + program.table([0.5, 1.25, -2.0], i) * x
+    with program.when_equal(program.table([3, 1, 2], i), j), program.when_any(masks[0]):
+      total[0] = where(masks[0], total[0] * 1.5, total[0])
+  return [value[0], rounds[0], total[0], program.table([2.0, -1.0, 0.5, 3.0], floor(6.0 * x))]
+
+
+def compact(program, x):
+  """Fill both kinds of list and read them back."""
+  group, lanes, ordered = GroupList(program, 3), LaneList(program, 2), LaneList(program, 1, order="value")
+  lanes.clear()
+  ordered.clear()
+  for i, value in enumerate(x[:3]):
+    with program.when_any(value > 0.5):
+      group.push({"number": i, "value": where(value > 0.5, value, 0.0), "same": 2.0})
+    with program.when_any(value > -9.0):
+      ordered.push(value > -9.0, {"value": value})
+    with program.when_any(value < 0.5):
+      lanes.push(value < 0.5, {"value": value, "bits": 1 << i, "two": 2.0 * i})
+  sums = program.array(4)
+  sums.fill([0.0] * 4)
+  with group.each() as entry:
+    sums[entry["number"]] = entry["value"] * entry["same"]
+  with lanes.each() as entry:
+    weight = program.table([1.0, 3.0], entry.index)
+    bits = where(has_bit(entry["bits"], 0), 1.0, 0.0) + where(has_bit(entry["bits"], 2), 4.0, 0.0)
+    sums[3] = sums[3] + weight * (entry["value"] + bits + entry["two"])
+  with ordered.each() as entry:
+    sums[0] = sums[0] + entry["value"]
+  return [*sums.read(), lanes.dropped[0], ordered.dropped[0]]
+
+
+def whole_language():
+  """Trace a program that has every kind of statement and every operation; return it and its rows."""
+  program = Program()
+  substeps, stride, integrate = (program.parameter(name) for name in PARAMETERS)
+  x = [program.read_memory("control", i) for i in range(INPUTS)]
+  x[1] = program.read_memory("control", stride - 1)
+  results = arithmetic(program, x) + iterate(program, x[0], substeps) + compact(program, x)
+  with program.when_less(0, integrate):
+    for i, result in enumerate(results):
+      program.write_memory("state", i, result, x[2] > -0.5)
+  program.write_memory("state", len(results), 3.0, integer=True)
+  return program.finish(), len(results) + 1
+
+
+def run_native(program, rows, inputs, lanes, monkeypatch):
+  """Compile for the CPU, run in two launches, return the state [row, env]."""
+  monkeypatch.setattr(kernel, "CPU_LANES", lanes)
+  step = kernel.build_kernel(program, "cpu")
+  state = wp.zeros((rows, ENVS), dtype=wp.float32, device="cpu")
+  control = wp.array(inputs, dtype=wp.float32, device="cpu")
+  groups = ENVS // lanes
+  for first, count in ((0, groups // 3), (groups // 3, groups - groups // 3)):
+    arguments = [first, *PARAMETERS.values(), state, control, control]
+    wp.launch(step, count, inputs=arguments, device="cpu", block_dim=1)
+  return state.numpy()
+
+
+@pytest.fixture
+def inputs():
+  return np.random.default_rng(1).uniform(-1, 1, (INPUTS, ENVS)).astype(np.float32)
+
+
+@pytest.mark.parametrize("lanes", [16, 1])
+def test_native_code_computes_what_numpy_does(lanes, inputs, monkeypatch):
+  program, rows = whole_language()
+  expected = np.zeros((rows, ENVS))
+  emit.numpy_function(program)(*PARAMETERS.values(), control=inputs.astype(float), state=expected)
+  found = run_native(program, rows, inputs, lanes, monkeypatch)
+  np.testing.assert_allclose(found[:-1], expected[:-1], rtol=0, atol=2e-5)
+  np.testing.assert_array_equal(found[-1].view(np.int32), np.full(ENVS, 3))
+  skipped = inputs[2] <= -0.5
+  assert 0 < skipped.sum() < ENVS
+  assert not found[:-1, skipped].any()
+  assert (np.ptp(expected[:-1], axis=1) > 0.1).all(), "every result differs between environments"
+
+
+def test_the_program_above_has_everything_that_can_be_emitted():
+  program, _ = whole_language()
+  statements = list(walk(program.body))
+  emitted = {name.removeprefix("emit_") for name in dir(emit._Native) if name.startswith("emit_")}
+  assert {statement.kind for statement in statements} == emitted
+  operations = {statement.op for statement in statements if statement.kind == "op"}
+  assert operations == {*emit._INFIX, *emit._Numpy.OPS, "neg", "bit"}
+  assert {array.kind for array in program.arrays} == set(emit._CTYPE)
+
+
+@pytest.mark.parametrize("lanes", [16, 1])
+def test_sine_and_cosine_are_accurate_far_from_zero(lanes, monkeypatch):
+  program = Program()
+  for name in PARAMETERS:
+    program.parameter(name)
+  for i in range(200):
+    angle = program.read_memory("control", i)
+    program.write_memory("state", 2 * i, sin(angle))
+    program.write_memory("state", 2 * i + 1, cos(angle))
+  scale = np.geomspace(1e-3, 8000, 200)[:, None]
+  angles = (scale * np.random.default_rng(0).uniform(-1, 1, (200, ENVS))).astype(np.float32)
+  found = run_native(program.finish(), 400, angles, lanes, monkeypatch)
+  angles = angles.astype(float)
+  np.testing.assert_allclose(found[::2], np.sin(angles), rtol=0, atol=1.3e-7)
+  np.testing.assert_allclose(found[1::2], np.cos(angles), rtol=0, atol=1.3e-7)
+
+
+def test_loops_of_one_environment_stay_loops_where_they_are_not_to_be_unrolled():
+  program, _ = whole_language()
+  rolled = [line.strip() for line in emit.native_source(program, 1, unroll=False).splitlines()]
+  loops = [
+    number for number, line in enumerate(rolled) if line.startswith("for (int ") and "LANES" not in line
+  ]
+  assert len(loops) > 5
+  assert {rolled[number - 1] for number in loops} == {"#pragma unroll 1"}
+  free = [line for line in rolled if line != "#pragma unroll 1"]
+  assert free == [line.strip() for line in emit.native_source(program, 1).splitlines()]
+  assert "#pragma unroll" not in emit.native_source(program, 16, unroll=False)
+
+
+SOURCE = "import sys; from tests.physics.trace.test_emit import digest; sys.stdout.write(digest())"
+
+
+def digest():
+  """Return a digest of the source of a model with every kind of contact, in lanes and scalar."""
+  model = load("self_contact")
+  program = trace_step(model, Layout(model))
+  text = "".join(emit.native_source(program, lanes) for lanes in (16, 1))
+  return hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_source_is_the_same_in_every_process():
+  again = subprocess.run(
+    [sys.executable, "-c", SOURCE],
+    cwd=ROOT,
+    env=os.environ | {"PYTHONHASHSEED": "1234"},
+    capture_output=True,
+    text=True,
+    check=True,
+  )
+  assert again.stdout == digest() == digest()
+
+
+@pytest.mark.parametrize(
+  ("value", "text"),
+  [
+    (0.1, "0.1f"),
+    (1 / 3, "0.33333334f"),
+    (2.0, "2.0f"),
+    (1e20, "1e+20f"),
+    (-2.5e-9, "-2.5e-09f"),
+    (7, "7.0f"),
+  ],
+)
+def test_constants_are_the_shortest_float32_literals(value, text):
+  program = Program()
+  program.write_memory("state", 0, program.read_memory("state", 0) * value)
+  assert f"* F({text});" in emit.native_source(program, 1)
+
+
+def test_numpy_sees_group_integers_as_parameters():
+  program = Program()
+  count = program.parameter("count")
+  total = program.variable(0.0)
+  with program.loop(count) as i:
+    assert isinstance(i, Index)
+    total[0] = total[0] + program.read_memory("state", i)
+  program.write_memory("state", count, total[0])
+  state = np.array([[1.0, 2.0], [3.0, 4.0], [0.0, 0.0]])
+  emit.numpy_function(program.finish())(2, state=state)
+  np.testing.assert_array_equal(state[2], [4.0, 6.0])

@@ -1,0 +1,97 @@
+"""Compilation: one kernel per program, found again by the next process, without a word on the console."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import warp as wp
+
+from physics.trace import kernel
+from physics.trace.kernel import CPU_LANES, build_kernel, lanes_on, padded
+from physics.trace.trace import Program
+from tests.physics.conftest import ROOT
+
+RUN = """
+import numpy as np
+from tests.physics.trace.test_kernel import launch, square
+assert launch(square()).tolist() == [0.0, 1.0, 4.0, 9.0] * 4
+"""
+
+
+def square():
+  """Trace a step that writes the square of a row to the next one."""
+  program = Program()
+  for name in ("substeps", "stride", "integrate"):
+    program.parameter(name)
+  x = program.read_memory("state", 0)
+  program.write_memory("state", 1, x * x)
+  return program.finish()
+
+
+def loop():
+  """Trace a step that adds a row up."""
+  program = Program()
+  substeps, *_ = (program.parameter(name) for name in ("substeps", "stride", "integrate"))
+  total = program.variable(0.0)
+  with program.loop(substeps):
+    total[0] = total[0] + program.read_memory("control", 0)
+  program.write_memory("state", 0, total[0])
+  return program.finish()
+
+
+def launch(program, first=0, groups=1):
+  step = build_kernel(program, "cpu")
+  state = np.tile(np.arange(4.0, dtype=np.float32), (2, groups * CPU_LANES // 4))
+  memory = [wp.array(x, dtype=wp.float32, device="cpu") for x in (state, state[:1], state[:1])]
+  wp.launch(step, groups - first, inputs=[first, 1, 0, 0, *memory], device="cpu", block_dim=1)
+  return memory[0].numpy()[1]
+
+
+@pytest.mark.parametrize(("device", "lanes"), [("cpu", CPU_LANES), ("cuda", 1), ("cuda:1", 1)])
+def test_a_cpu_thread_has_lanes_and_a_cuda_thread_one(device, lanes):
+  assert lanes_on(device) == lanes
+
+
+@pytest.mark.parametrize(
+  ("num_envs", "device", "room"),
+  [(1, "cpu", 16), (16, "cpu", 16), (33, "cpu", 48), (1, "cuda", 32), (64, "cuda:1", 64), (65, "cuda", 96)],
+)
+def test_memory_is_of_whole_lane_groups_or_whole_warps(num_envs, device, room):
+  assert padded(num_envs, device) == room
+
+
+def test_on_cuda_loops_are_not_unrolled_and_warp_makes_machine_code(monkeypatch):
+  texts, write = [], kernel.native_source
+  monkeypatch.setattr(kernel, "native_source", lambda *a, **k: texts.append(write(*a, **k)) or texts[-1])
+  build_kernel(loop(), "cuda")
+  monkeypatch.setattr(kernel, "CUDA_UNROLL", True)
+  build_kernel(loop(), "cuda")
+  rolled, unrolled = texts
+  assert rolled.count("#pragma unroll 1\n") == 1
+  assert rolled.replace("#pragma unroll 1\n", "") == unrolled
+  assert wp.config.cuda_output == "cubin"
+
+
+def test_a_launch_starts_at_its_first_group():
+  found = launch(square(), first=1, groups=3).reshape(3, CPU_LANES)
+  numbers = np.tile(np.arange(4.0), CPU_LANES // 4)
+  np.testing.assert_array_equal(found, [numbers, numbers**2, numbers**2])
+
+
+def run(cache: Path, seed: str) -> dict[Path, tuple[int, int]]:
+  """Build and launch in a process of its own; return inode and time of change of every compiled object."""
+  environment = os.environ | {"WARP_CACHE_PATH": str(cache), "PYTHONHASHSEED": seed}
+  result = subprocess.run(
+    [sys.executable, "-c", RUN], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+  )
+  assert (result.stdout, result.stderr) == ("", "")
+  return {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in cache.rglob("*.o")}
+
+
+def test_the_next_process_finds_the_compiled_kernel(tmp_path):
+  compiled = run(tmp_path, "1")
+  assert len(compiled) == 1
+  assert run(tmp_path, "2") == compiled
