@@ -1,4 +1,8 @@
-"""The tasks: one module each, found by name; a task elsewhere loads by its dotted module path or its file."""
+"""The tasks: one module each, found by name; a task elsewhere loads by its dotted module path or its file.
+
+Every module of this folder but `base.py` is a task, and so is every module of `gym/`. What several of them
+are built from is in `shared/`, what the base is built from in `core/`.
+"""
 
 import difflib
 import importlib
@@ -8,37 +12,9 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from tasks.blame import TaskError, blamed
+from tasks.core.blame import TaskError, blamed
 
 _FOLDER = Path(__file__).parent
-_SHARED = {  # what tasks are built from
-  "__init__",
-  "__main__",
-  "actuator",
-  "arm",
-  "base",
-  "blame",
-  "command",
-  "common",
-  "config",
-  "control",
-  "event",
-  "locomotion",
-  "names",
-  "observation",
-  "osc",
-  "passage",
-  "quat",
-  "random",
-  "randomize",
-  "rehearsal",
-  "reward",
-  "runner",
-  "terrain",
-  "shapes",
-  "trail",
-  "walk",
-}
 
 
 class UnknownTask(TaskError):
@@ -83,7 +59,7 @@ def _check(name: str, module: ModuleType) -> None:
 def _modules() -> dict[str, str]:
   """Return the dotted path of every task by name: gym/half_cheetah.py is called `gym/HalfCheetah-v5`."""
   own, gym = (
-    [path.stem for path in sorted(folder.glob("*.py")) if path.stem not in _SHARED]
+    [path.stem for path in sorted(folder.glob("*.py")) if path.stem != "base" and path.stem[0] != "_"]
     for folder in (_FOLDER, _FOLDER / "gym")
   )
   modules = {stem: f"{__name__}.{stem}" for stem in own}

@@ -1,14 +1,15 @@
 """Ant: a light four-legged robot runs towards a target far ahead.
 
-All but the robot and its weights is in `tasks/runner.py`.
+All but the robot and its weights is in `tasks/shared/runner.py`.
 """
 
 from dataclasses import dataclass
 
 from torch import Tensor
 
-from tasks import base, runner
+from tasks import base
 from tasks.base import option
+from tasks.shared import runner
 
 LEGS = ("front_left", "back_left", "back_right", "front_right")
 TRAIN: dict[str, object] = {"max_steps": 30_000_000}  # a return of 6,000 takes half of them

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tasks import arm, quat
 from tasks.base import option
+from tasks.shared import arm, quat
 
 TRAIN: dict[str, object] = {"num_envs": 512, "max_steps": 4_000_000}
 PPO: dict[str, object] = {

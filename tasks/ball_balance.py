@@ -14,7 +14,7 @@ from torch import Tensor
 
 from tasks import base
 from tasks.base import option
-from tasks.quat import POLAR
+from tasks.shared.quat import POLAR
 
 TRAIN: dict[str, object] = {"num_envs": 512, "max_steps": 3_000_000}
 PPO: dict[str, object] = {

@@ -11,18 +11,18 @@ from tensordict import TensorDict
 from torch import Tensor
 
 import physics
-from tasks import rehearsal
-from tasks.blame import TaskError, blaming
-from tasks.config import Config, option
-from tasks.control import control_range
-from tasks.event import Event
-from tasks.names import Names, nearest
-from tasks.observation import Observations, Reflection
-from tasks.passage import Passage
-from tasks.random import Random
-from tasks.reward import weigh
-from tasks.shapes import like
-from tasks.trail import Trail
+from tasks.core import rehearsal
+from tasks.core.blame import TaskError, blaming
+from tasks.core.config import Config, option
+from tasks.core.control import control_range
+from tasks.core.event import Event
+from tasks.core.names import Names, nearest
+from tasks.core.observation import Observations, Reflection
+from tasks.core.passage import Passage
+from tasks.core.random import Random
+from tasks.core.reward import weigh
+from tasks.core.shapes import like
+from tasks.core.trail import Trail
 
 __all__ = ["ASSETS", "Config", "Random", "Reflection", "Task", "option"]  # what task files use
 ASSETS = Path(__file__).resolve().parents[1] / "assets"

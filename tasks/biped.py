@@ -1,7 +1,7 @@
 """Biped: a humanoid robot with 23 joints walks on flat ground as it is told: forward, sideways, turning.
 
 A clock tells the feet when to stand and when to swing, as Unitree's `unitree_rl_gym` does
-(`legged_gym/envs/g1`, BSD-3-Clause), where the rewards beyond those of `tasks/locomotion.py` are from.
+(`legged_gym/envs/g1`, BSD-3-Clause), where the rewards beyond those of `tasks/shared/locomotion.py` are from.
 """
 
 import math
@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tasks import base, locomotion
+from tasks import base
 from tasks.base import option
+from tasks.shared import locomotion
 
 SIDES = ("left", "right")
 LEG = ("hip_pitch", "hip_roll", "hip_yaw", "knee", "ankle_pitch", "ankle_roll")

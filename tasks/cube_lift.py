@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tasks import arm, base
+from tasks import base
 from tasks.base import option
+from tasks.shared import arm
 
 TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 20_000_000}
 PPO: dict[str, object] = {

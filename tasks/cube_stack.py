@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tasks import arm, base, quat, reward
+from tasks import base
 from tasks.base import option
+from tasks.shared import arm, quat, reward
 
 CUBES = ("cube_a", "cube_b")  # the one to be moved, the one to put it on
 TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 100_000_000}

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tasks import arm, base
+from tasks import base
 from tasks.base import option
+from tasks.shared import arm
 
 # The distance from the handle within which nearness counts double, and from the bar to the middle of fingers
 # that are around it [m]; openings, as parts of the whole, at which the drawer earns bonuses.

@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from tasks import base, quat
+from tasks import base
 from tasks.base import option
+from tasks.shared import quat
 
 TIPS = [f"{finger}_tip" for finger in ("index", "middle", "ring", "thumb")]
 LARGEST_FORCE = 10.0  # of a fingertip, that the critic tells from larger ones [N]

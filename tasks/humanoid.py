@@ -1,7 +1,7 @@
 """Humanoid: a robot of human shape runs towards a target far ahead.
 
-All but the robot and its weights is in `tasks/runner.py`. In IsaacGymEnvs the policy sees the force in each
-joint; here, the torque of contacts and limits.
+All but the robot and its weights is in `tasks/shared/runner.py`. In IsaacGymEnvs the policy sees the force in
+each joint; here, the torque of contacts and limits.
 """
 
 from collections.abc import Mapping
@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from tasks import base, runner
+from tasks import base
 from tasks.base import option
+from tasks.shared import runner
 
 TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 60_000_000}
 PPO: dict[str, object] = {

@@ -1,4 +1,4 @@
-"""Humanoid mimic: a robot of human shape tracks a reference motion, the walk of `tasks/walk.py`.
+"""Humanoid mimic: a robot of human shape tracks a reference motion, the walk of `tasks/shared/walk.py`.
 
 The method is DeepMimic's (Peng et al. 2018, arXiv 1804.02717): rewards that fall off with the squared errors
 of pose, speeds, hands and feet, and root; episodes start anywhere in the motion, and end where the robot has
@@ -12,10 +12,11 @@ from math import pi
 import torch
 from torch import Tensor
 
-from tasks import base, quat, runner
+from tasks import base
 from tasks.base import option
-from tasks.quat import AXIAL, POLAR
-from tasks.walk import Walk
+from tasks.shared import quat, runner
+from tasks.shared.quat import AXIAL, POLAR
+from tasks.shared.walk import Walk
 
 LIMBS = ("left_hand", "right_hand", "left_ankle", "right_ankle")
 TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 30_000_000}

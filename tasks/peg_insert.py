@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tasks import arm, base, quat
+from tasks import base
 from tasks.base import option
+from tasks.shared import arm, quat
 
 TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 10_000_000}  # nearly all succeed after 2 million
 PPO: dict[str, object] = {

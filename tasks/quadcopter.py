@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from tasks import base, quat
+from tasks import base
 from tasks.base import option
-from tasks.quat import AXIAL, POLAR
+from tasks.shared import quat
+from tasks.shared.quat import AXIAL, POLAR
 
 TRAIN: dict[str, object] = {"num_envs": 512, "max_steps": 3_000_000}
 PPO: dict[str, object] = {

@@ -1,11 +1,12 @@
 """Quadruped: a robot dog walks on flat ground as it is told: forward, sideways, turning.
 
-Commands, rewards and randomisation follow published tasks of its kind, see `tasks/locomotion.py`.
+Commands, rewards and randomisation follow published tasks of its kind, see `tasks/shared/locomotion.py`.
 """
 
 from dataclasses import dataclass
 
-from tasks import base, locomotion
+from tasks import base
+from tasks.shared import locomotion
 
 LEGS = ("FR", "FL", "RR", "RL")
 TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 50_000_000}

@@ -10,8 +10,9 @@ from math import pi
 import torch
 from torch import Tensor
 
-from tasks import base, quadruped, quat, randomize
+from tasks import base, quadruped
 from tasks.base import option
+from tasks.shared import quat, randomize
 
 TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 20_000_000}
 PPO: dict[str, object] = {"hidden": [128, 64, 32], "horizon": 24, "epochs": 3, "log_std_init": -0.7}

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from tasks import base, quadruped
 from tasks.base import option
-from tasks.terrain import KINDS, Terrain
+from tasks.shared.terrain import KINDS, Terrain
 
 TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 100_000_000}
 PPO: dict[str, object] = {"hidden": [128, 64, 32], "horizon": 24, "epochs": 3, "log_std_init": -1.2}

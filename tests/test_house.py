@@ -23,38 +23,11 @@ SOURCES = [path for path in TRACKED if path.endswith(".py") and (ROOT / path).ex
 SHIPPED = [path for path in SOURCES if path.split("/")[0] in {*PACKAGES, "train.py"}]
 
 TRAINER = {"gpurobot", "omegaconf", "rich", "tensordict", "torch"}
-TASK = {
-  "tasks.actuator",
-  "tasks.arm",
-  "tasks.base",
-  "tasks.command",
-  "tasks.locomotion",
-  "tasks.osc",
-  "tasks.quat",
-  "tasks.randomize",
-  "tasks.reward",
-  "tasks.runner",
-  "tasks.terrain",
-  "tasks.walk",
-  "torch",
-}
-PARTS = {  # of tasks/base.py alone
-  "tasks.blame",
-  "tasks.config",
-  "tasks.control",
-  "tasks.event",
-  "tasks.names",
-  "tasks.observation",
-  "tasks.passage",
-  "tasks.random",
-  "tasks.rehearsal",
-  "tasks.shapes",
-  "tasks.trail",
-}
+TASK = {"tasks.base", "tasks.shared", "torch"}
 # What a file may import beside the standard library; the first pattern that matches its path counts.
 IMPORTS = {
   r"train\.py": {"gpurobot", "tasks", "torch"},
-  r"gpurobot/(doctor|evaluate|export|manifest|play|record|replay|sweep|trained)\.py": {
+  r"gpurobot/(doctor|evaluate|export|manifest|play|record|replay|sweep|tasks|trained)\.py": {
     *TRAINER,
     *PACKAGES,
     "gymnasium",
@@ -85,19 +58,11 @@ IMPORTS = {
   r"gpurobot/plot\.py": {*TRAINER, "matplotlib", "numpy"},
   r"gpurobot/gymnasium_env\.py": {*TRAINER, "gymnasium", "numpy"},
   r"gpurobot/.*": TRAINER,
-  r"tasks/__init__\.py": {"tasks"},
-  r"tasks/__main__\.py": {"gpurobot", "tasks"},
-  r"tasks/base\.py": {*TASK, *PARTS, "numpy", "physics", "tensordict"},
-  r"tasks/control\.py": {"numpy", "tasks.blame"},
-  r"tasks/event\.py": {"tasks.observation", "tasks.rehearsal", "torch"},
-  r"tasks/names\.py": {"numpy", "torch"},
-  r"tasks/rehearsal\.py": {"tasks.blame", "torch"},
-  r"tasks/observation\.py": {"tasks.names", "torch"},
-  r"tasks/randomize\.py": {"tasks.base", "tasks.names", "tasks.shapes", "torch"},
+  r"tasks/__init__\.py": {"tasks.core"},
+  r"tasks/base\.py": {"numpy", "physics", "tasks.core", "tensordict", "torch"},
+  r"tasks/core/.*": {"numpy", "tasks.core", "tensordict", "torch"},
+  r"tasks/shared/.*": {*TASK, "tasks.core"},
   r"tasks/quadruped_.*": {*TASK, "tasks.quadruped"},
-  r"tasks/(reward|terrain)\.py": {"tasks.names", "torch"},
-  r"tasks/trail\.py": {"tasks.shapes", "tensordict", "torch"},
-  r"tasks/(passage|shapes)\.py": {"torch"},
   r"tasks/gym/.*": {*TASK, "tasks.gym"},
   r"tasks/.*": TASK,
   r"physics/(load|support)\.py": {"mujoco", "numpy", "physics"},

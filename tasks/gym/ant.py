@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from tasks.base import option
-from tasks.gym import common
+from tasks.shared import gym_v5
 
-TRAIN = common.TRAIN | {"max_steps": 30_000_000}
-PPO = common.PPO | {"log_std_init": -1.0}  # large actions cost more than a beginner earns
+TRAIN = gym_v5.TRAIN | {"max_steps": 30_000_000}
+PPO = gym_v5.PPO | {"log_std_init": -1.0}  # large actions cost more than a beginner earns
 
 
 @dataclass
-class Config(common.Config):
+class Config(gym_v5.Config):
   """Settings of Ant."""
 
   substeps: int = option(5, "physics steps in a control step", low=1)
@@ -25,10 +25,10 @@ class Config(common.Config):
   reward_contact: float = option(-5e-4, "weight of the summed squared contact forces and torques, cut")
 
 
-class Task(common.Runner):
+class Task(gym_v5.Runner):
   """Eight motors are the action; the observation has 105 numbers."""
 
-  robot = common.ASSETS / "ant.xml"
+  robot = gym_v5.ASSETS / "ant.xml"
   outputs = ("cfrc_ext", "xpos")
   normal_velocity = True
   unseen = 2

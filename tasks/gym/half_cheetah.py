@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 
 from tasks.base import option
-from tasks.gym import common
+from tasks.shared import gym_v5
 
-TRAIN = common.TRAIN | {"max_steps": 20_000_000}
-PPO = common.PPO
+TRAIN = gym_v5.TRAIN | {"max_steps": 20_000_000}
+PPO = gym_v5.PPO
 
 
 @dataclass
-class Config(common.Config):
+class Config(gym_v5.Config):
   """Settings of HalfCheetah; an episode never ends early."""
 
   substeps: int = option(5, "physics steps in a control step", low=1)
@@ -18,9 +18,9 @@ class Config(common.Config):
   reward_control: float = option(-0.1, "weight of the summed squared controls")
 
 
-class Task(common.Runner):
+class Task(gym_v5.Runner):
   """Six motors are the action; the observation has 17 numbers."""
 
-  robot = common.ASSETS / "half_cheetah.xml"
+  robot = gym_v5.ASSETS / "half_cheetah.xml"
   outputs = ()
   normal_velocity = True

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from tasks.base import option
-from tasks.gym import common
+from tasks.shared import gym_v5
 
-TRAIN = common.TRAIN | {"max_steps": 30_000_000}
-PPO = common.PPO | {
+TRAIN = gym_v5.TRAIN | {"max_steps": 30_000_000}
+PPO = gym_v5.PPO | {
   "log_std_init": -1.0,
   "gamma": 0.997,  # at 0.99 it hops fast and falls after 600 steps
   "gae_lambda": 0.97,
@@ -19,7 +19,7 @@ PPO = common.PPO | {
 
 
 @dataclass
-class Config(common.Config):
+class Config(gym_v5.Config):
   """Settings of Hopper."""
 
   substeps: int = option(4, "physics steps in a control step", low=1)
@@ -37,10 +37,10 @@ class Config(common.Config):
   reward_control: float = option(-1e-3, "weight of the summed squared controls")
 
 
-class Task(common.Runner):
+class Task(gym_v5.Runner):
   """Three motors are the action; the observation has 11 numbers."""
 
-  robot = common.ASSETS / "hopper.xml"
+  robot = gym_v5.ASSETS / "hopper.xml"
   outputs = ()
   config: Config
 

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from tasks.base import option
-from tasks.gym import common
+from tasks.shared import gym_v5
 
-TRAIN = common.TRAIN | {"max_steps": 30_000_000}
-PPO = common.PPO | {"log_std_init": -1.0}
+TRAIN = gym_v5.TRAIN | {"max_steps": 30_000_000}
+PPO = gym_v5.PPO | {"log_std_init": -1.0}
 
 
 @dataclass
-class Config(common.Config):
+class Config(gym_v5.Config):
   """Settings of Humanoid."""
 
   substeps: int = option(5, "physics steps in a control step", low=1)
@@ -30,7 +30,7 @@ class Config(common.Config):
   reward_contact: float = option(-5e-7, "weight of the summed squared contact forces and torques")
 
 
-class Body(common.Task):
+class Body(gym_v5.Task):
   """The humanoid of both tasks: seventeen motors are the action; the observation has 348 numbers."""
 
   outputs: tuple[str, ...] = ("cfrc_ext", "cinert", "cvel", "qfrc_actuator")
@@ -62,10 +62,10 @@ class Body(common.Task):
     return self.contact.square().sum((1, 2)).clamp(max=limit)
 
 
-class Task(Body, common.Runner):
+class Task(Body, gym_v5.Runner):
   """Walks forwards."""
 
-  robot = common.ASSETS / "humanoid.xml"
+  robot = gym_v5.ASSETS / "humanoid.xml"
   outputs = (*Body.outputs, "xipos")
   config: Config
 

@@ -6,14 +6,15 @@ import torch
 from torch import Tensor
 
 from tasks.base import option
-from tasks.gym import common, humanoid
+from tasks.gym import humanoid
+from tasks.shared import gym_v5
 
-TRAIN = common.TRAIN | {"max_steps": 20_000_000}
-PPO = common.PPO | {"log_std_init": -1.0, "reward_scale": 0.01}  # rewards reach 500
+TRAIN = gym_v5.TRAIN | {"max_steps": 20_000_000}
+PPO = gym_v5.PPO | {"log_std_init": -1.0, "reward_scale": 0.01}  # rewards reach 500
 
 
 @dataclass
-class Config(common.Config):
+class Config(gym_v5.Config):
   """Settings of HumanoidStandup; an episode never ends early. Rewards reach 500."""
 
   substeps: int = option(5, "physics steps in a control step", low=1)
@@ -32,7 +33,7 @@ class Config(common.Config):
 class Task(humanoid.Body):
   """Stands up."""
 
-  robot = common.ASSETS / "humanoidstandup.xml"
+  robot = gym_v5.ASSETS / "humanoidstandup.xml"
   config: Config
 
   def reward(self) -> dict[str, Tensor]:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from tasks.base import option
-from tasks.gym import common
+from tasks.shared import gym_v5
 
-TRAIN = common.TRAIN | {"num_envs": 256, "max_steps": 10_000_000}
-PPO = common.PPO | {
+TRAIN = gym_v5.TRAIN | {"num_envs": 256, "max_steps": 10_000_000}
+PPO = gym_v5.PPO | {
   "hidden": [64, 64],
   "reference_minibatch": 2048,
   "log_std_init": -1.0,
@@ -17,7 +17,7 @@ PPO = common.PPO | {
 
 
 @dataclass
-class Config(common.Config):
+class Config(gym_v5.Config):
   """Settings of InvertedDoublePendulum."""
 
   substeps: int = option(5, "physics steps in a control step", low=1)
@@ -30,10 +30,10 @@ class Config(common.Config):
   reward_upper_speed: float = option(-5e-3, "weight of the upper hinge's squared speed", "s^2/rad^2")
 
 
-class Task(common.Task):
+class Task(gym_v5.Task):
   """The cart's motor is the action; the observation has 9 numbers."""
 
-  robot = common.ASSETS / "inverted_double_pendulum.xml"
+  robot = gym_v5.ASSETS / "inverted_double_pendulum.xml"
   outputs = ("qfrc_constraint", "site_xpos")
   normal_velocity = True
   config: Config

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from tasks.base import option
-from tasks.gym import common
+from tasks.shared import gym_v5
 
-TRAIN = common.TRAIN | {"num_envs": 256, "max_steps": 1_000_000}
-PPO = common.PPO | {"hidden": [64, 64], "reference_minibatch": 2048, "log_std_init": -1.0}
+TRAIN = gym_v5.TRAIN | {"num_envs": 256, "max_steps": 1_000_000}
+PPO = gym_v5.PPO | {"hidden": [64, 64], "reference_minibatch": 2048, "log_std_init": -1.0}
 
 
 @dataclass
-class Config(common.Config):
+class Config(gym_v5.Config):
   """Settings of InvertedPendulum."""
 
   substeps: int = option(2, "physics steps in a control step", low=1)
@@ -23,10 +23,10 @@ class Config(common.Config):
   reward_upright: float = option(1.0, "weight of one per step that does not end the episode early")
 
 
-class Task(common.Task):
+class Task(gym_v5.Task):
   """The cart's motor is the action; the observation is the state."""
 
-  robot = common.ASSETS / "inverted_pendulum.xml"
+  robot = gym_v5.ASSETS / "inverted_pendulum.xml"
   outputs = ()
   config: Config
 

@@ -7,14 +7,14 @@ from torch import Tensor
 
 from tasks import base
 from tasks.base import option
-from tasks.gym import common
+from tasks.shared import gym_v5
 
 # Places drawn for a cylinder; the first one far enough from the goal counts. In five million episodes one
 # finds none.
 TRIALS = 16
 
-TRAIN = common.TRAIN | {"max_steps": 10_000_000}
-PPO = common.PPO | {"log_std_init": -1.0, "reward_scale": 1.0}
+TRAIN = gym_v5.TRAIN | {"max_steps": 10_000_000}
+PPO = gym_v5.PPO | {"log_std_init": -1.0, "reward_scale": 1.0}
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Config(base.Config):
 class Task(base.Task):
   """Seven motors are the action; the observation has 23 numbers."""
 
-  robot = common.ASSETS / "pusher_v5.xml"
+  robot = gym_v5.ASSETS / "pusher_v5.xml"
   outputs = ("xpos",)
   config: Config
 

@@ -8,10 +8,10 @@ from torch import Tensor
 
 from tasks import base
 from tasks.base import option
-from tasks.gym import common
+from tasks.shared import gym_v5
 
-TRAIN = common.TRAIN | {"max_steps": 5_000_000}
-PPO = common.PPO | {"log_std_init": -1.0, "reward_scale": 1.0}
+TRAIN = gym_v5.TRAIN | {"max_steps": 5_000_000}
+PPO = gym_v5.PPO | {"log_std_init": -1.0, "reward_scale": 1.0}
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Config(base.Config):
 class Task(base.Task):
   """Two motors are the action; the observation has 10 numbers."""
 
-  robot = common.ASSETS / "reacher.xml"
+  robot = gym_v5.ASSETS / "reacher.xml"
   outputs = ("xpos",)
   config: Config
 

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 
 from tasks.base import option
-from tasks.gym import common
+from tasks.shared import gym_v5
 
-TRAIN = common.TRAIN | {"max_steps": 10_000_000}
-PPO = common.PPO | {"gamma": 0.9999}  # a stroke pays late: with 0.99 it learns to wriggle in place
+TRAIN = gym_v5.TRAIN | {"max_steps": 10_000_000}
+PPO = gym_v5.PPO | {"gamma": 0.9999}  # a stroke pays late: with 0.99 it learns to wriggle in place
 
 
 @dataclass
-class Config(common.Config):
+class Config(gym_v5.Config):
   """Settings of Swimmer; an episode never ends early."""
 
   substeps: int = option(4, "physics steps in a control step", low=1)
@@ -18,9 +18,9 @@ class Config(common.Config):
   reward_control: float = option(-1e-4, "weight of the summed squared controls")
 
 
-class Task(common.Runner):
+class Task(gym_v5.Runner):
   """Two motors are the action; the observation has 8 numbers."""
 
-  robot = common.ASSETS / "swimmer.xml"
+  robot = gym_v5.ASSETS / "swimmer.xml"
   outputs = ()
   unseen = 2

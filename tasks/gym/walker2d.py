@@ -4,10 +4,11 @@ import math
 from dataclasses import dataclass
 
 from tasks.base import option
-from tasks.gym import common, hopper
+from tasks.gym import hopper
+from tasks.shared import gym_v5
 
-TRAIN = common.TRAIN | {"max_steps": 30_000_000}
-PPO = common.PPO | {"log_std_init": -1.0}
+TRAIN = gym_v5.TRAIN | {"max_steps": 30_000_000}
+PPO = gym_v5.PPO | {"log_std_init": -1.0}
 
 
 @dataclass
@@ -25,4 +26,4 @@ class Config(hopper.Config):
 class Task(hopper.Task):
   """Six motors are the action; the observation has 17 numbers."""
 
-  robot = common.ASSETS / "walker2d_v5.xml"
+  robot = gym_v5.ASSETS / "walker2d_v5.xml"

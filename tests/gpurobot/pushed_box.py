@@ -5,7 +5,8 @@ How stiff its contacts are follows from its mass, by numbers that the engine der
 
 from dataclasses import dataclass
 
-from tasks import base, randomize
+from tasks import base
+from tasks.shared import randomize
 
 TRAIN = {"num_envs": 32}
 PPO: dict[str, object] = {}

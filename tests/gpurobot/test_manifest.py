@@ -42,7 +42,7 @@ def test_a_walking_robot_is_described():
   assert found["key_frames"]["home"]["qpos"][7:10] == [0, 0.9, -1.8]
   assert found["settings"]["action_scale"] == 0.5
   assert found["yours"] == [
-    "the observation, see tasks/locomotion.py: Task.observe, without the noise and delays of training"
+    "the observation, see tasks/shared/locomotion.py: Task.observe, without the noise and delays of training"
   ]
 
 

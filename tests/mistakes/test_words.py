@@ -4,7 +4,7 @@ import pytest
 
 import train
 from gpurobot import evaluate, sweep
-from tasks import __main__ as tasks_program
+from gpurobot import tasks as tasks_program
 from tests.gpurobot import toy
 from tests.mistakes.told import TOY, told
 

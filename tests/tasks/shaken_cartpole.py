@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tasks import cartpole, randomize
+from tasks import cartpole
 from tasks.base import option
+from tasks.shared import randomize
 
 TRAIN, PPO = cartpole.TRAIN, cartpole.PPO
 

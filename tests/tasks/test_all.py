@@ -13,7 +13,7 @@ from gpurobot.env import VecEnv
 from gpurobot.random import Random
 from physics.parity import MujocoSimulation
 from physics.state.layout import field_shapes
-from tasks.blame import TaskError
+from tasks.core.blame import TaskError
 from tests.compiled import nothing_new, tracing
 from tests.gpurobot.tape import no_reads
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from tasks import quat
+from tasks.shared import quat
 
 
 @pytest.fixture

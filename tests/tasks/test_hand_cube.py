@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from gpurobot.random import Random
-from tasks import hand_cube, quat
+from tasks import hand_cube
 from tasks.hand_cube import angle_between
+from tasks.shared import quat
 
 
 @pytest.fixture(scope="module")

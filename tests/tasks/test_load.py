@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import tasks
-from tasks.blame import TaskError
+from tasks.core.blame import TaskError
 
 TASK = """
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ def test_a_file_loads_once_and_files_of_one_name_stay_apart(tmp_path: Path):
     ("zzz", ["available: ", "ant", "cartpole"]),
     ("no.such.module", ["'no.such.module'"]),
     ("no/such/file.py", ["no/such/file.py"]),
-    ("tasks.quat", ["Config", "Task"]),
+    ("tasks.shared.quat", ["Config", "Task"]),
   ],
 )
 def test_a_wrong_name_is_answered_in_one_line(wrong: str, words: list[str]):

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from physics.parity import MujocoSimulation
-from tasks import quat
+from tasks.shared import quat
 
 WEIGHT = 0.028 * 9.81  # [N]
 FULL = 0.16  # thrust of a rotor [N]

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from gpurobot.random import Random
-from tasks import quat
 from tasks.quadruped_getup import Config, Task, any_orientation
+from tasks.shared import quat
 
 LIMP = torch.zeros(32, 12)
 

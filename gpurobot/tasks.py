@@ -1,0 +1,140 @@
+"""Look at tasks, and start new ones.
+
+`python -m tasks`                          names all tasks;
+`python -m tasks describe=ant [env.x=...]` prints actions, observations and rewards by name;
+`python -m tasks new=my_task from=ant`     writes my_task.py, a copy to change, which trains as it is;
+`debug=true` after any of them            shows where in the program a mistake was found.
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import tasks
+from gpurobot import cli
+from gpurobot.config import Config, ConfigError, assign, defaults, leaves, nearest, pairs
+from gpurobot.distributed import World
+from gpurobot.random import Random
+from tasks.base import Task
+
+KEYS = ("describe", "new", "from", "debug")
+
+
+def describe(name: str, words: list[str]) -> str:
+  """Return a text about the named task with these settings."""
+  module = tasks.load(name)
+  config: Config = defaults(module)
+  config = assign(config, pairs(words, [key for key in leaves(config) if key.startswith("env.")]))
+  task: Task = module.Task(config.env, 1, random=Random(config.seed, 1))
+  parts = [_summary(name, module.__doc__ or "", task), _actions(task)]
+  parts += [_observations(task, group) for group in task.obs_dims]
+  parts += [_rewards(task), _happenings(task)]
+  return "\n\n".join(part for part in parts if part)
+
+
+def _summary(name: str, about: str, task: Task) -> str:
+  seconds = task.max_episode_steps * task.dt
+  return (
+    f"{name}: {about.partition(chr(10))[0]}\n"
+    f"control step {task.dt:.4g} s = {task.config.substeps} x {task.model.timestep:.4g} s; "
+    f"episode {task.max_episode_steps} steps = {seconds:.4g} s; {task.model.nv} degrees of freedom"
+  )
+
+
+def _actions(task: Task) -> str:
+  kinds = [f"one of {count}" for count in task.choices] or ["-1 ... 1"] * task.num_actions
+  rows = [
+    (str(index), name, kind)
+    for index, (name, kind) in enumerate(zip(task.action_names(), kinds, strict=True))
+  ]
+  return table(f"actions: {task.num_actions}", rows)
+
+
+def _observations(task: Task, group: str) -> str:
+  """Return the blocks of a group, each with the columns of its numbers and what blurs it."""
+  observations = task.observations
+  rows, start = [], 0
+  for block, width in observations.widths[group].items():
+    columns = f"{start}" if width == 1 else f"{start} ... {start + width - 1}"
+    error = getattr(task.config, f"noise_{block}", 0.0) if group == "policy" else 0.0
+    rows.append((columns, block, f"+- {error:g}" if error else ""))
+    start += width
+  title = f"observation '{group}': {task.obs_dims[group]}"
+  if observations.lengths[group] > 1:
+    title += f" = {observations.lengths[group]} observations of {start}, the oldest first"
+  late = getattr(task.config, f"delay_{group}", 0)
+  return table(title + (f", up to {late} steps late in training" if late else ""), rows)
+
+
+def _rewards(task: Task) -> str:
+  settings = leaves(task.config)
+  rows = [
+    (f"{weight:g}", name, settings[f"reward_{name}"].metadata.get("help", ""))
+    for name, weight in task.reward_weights.items()
+  ]
+  return table("rewards: their weights and what these are for", rows)
+
+
+def _happenings(task: Task) -> str:
+  """Return what differs between environments and what happens to them."""
+  rows = [("varies", field, "") for field in task.vary]
+  rows += [
+    ("happens", name, "every {:g} to {:g} s".format(*event.interval)) for name, event in task.events.items()
+  ]
+  return table("in training", rows) if rows else ""
+
+
+def table(title: str, rows: Sequence[Sequence[str]]) -> str:
+  """Return lines whose columns are aligned, below a title."""
+  widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+  lines = (
+    "  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip() for row in rows
+  )
+  return "\n".join([title, *(f"  {line}" for line in lines)])
+
+
+def new(name: str, source: str) -> Path:
+  """Write the file of a task called `name`, a copy of the task `source`; return its path.
+
+  Raises ValueError where there is such a file already, or the name is no name for a module.
+  """
+  path = Path(name).with_suffix(".py")
+  if not path.stem.isidentifier():
+    raise ValueError(f"new={name}: a task's file needs the name of a module, such as my_task")
+  if path.exists():
+    raise ValueError(f"new={name}: there is a file {path} already; choose another name")
+  module = tasks.load(source)
+  text = Path(str(module.__file__)).read_text()
+  path.write_text(text.replace('"""', f'"""{path.stem}, begun as a copy of {source}.\n\n', 1))
+  return path
+
+
+def run(words: list[str]) -> str:
+  """Return what the program prints."""
+  own = [word for word in words if word.partition("=")[0] in KEYS]
+  rest = [word for word in words if word not in own]
+  given = pairs(own, KEYS)
+  if "describe" in given:
+    return describe(given["describe"], rest)
+  if rest:
+    key = rest[0].partition("=")[0]
+    raise ConfigError(f"unknown key '{key}'; the nearest is '{nearest(key, KEYS)}'")
+  if "from" in given and "new" not in given:
+    raise ConfigError(f"from={given['from']}: say with new=<name> what the copy is called")
+  if "new" in given:
+    path = new(given["new"], given.get("from", "cartpole"))
+    return f"wrote {path}; train it with: python train.py task={path}"
+  return "\n".join(tasks.available())
+
+
+def main(argv: list[str]) -> None:
+  """Print what the words ask for; a mistake in them is one line, status 2."""
+  if {*cli.HELP} & {*argv}:
+    print(__doc__)
+    return
+  with cli.Mistakes(argv, World()):
+    print(run(argv))
+
+
+if __name__ == "__main__":
+  main(sys.argv[1:])

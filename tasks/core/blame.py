@@ -1,0 +1,84 @@
+"""Mistakes in a task's file, each told in one line: where it is, and what."""
+
+import difflib
+import functools
+import sys
+import traceback
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+
+class TaskError(ValueError):
+  """A mistake in a task's file; the message is one line that names it."""
+
+
+@contextmanager
+def blamed(files: Callable[[], Collection[str]]) -> Iterator[None]:
+  """Raise what goes wrong in one of these files as a TaskError that names file, line and function."""
+  try:
+    yield
+  except Exception as error:
+    place = _place(error, files())
+    if place is None:
+      raise
+    raise TaskError(f"{place}: {_text(error)}") from error
+
+
+S = TypeVar("S")
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def blaming(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+  """Let a method raise what goes wrong in the files of its object's class as `blamed` does."""
+
+  @functools.wraps(method)
+  def call(self: S, *args: P.args, **kwargs: P.kwargs) -> R:
+    with blamed(lambda: _files(type(self))):
+      return method(self, *args, **kwargs)
+
+  return call
+
+
+def _files(kind: type) -> frozenset[str]:
+  """Return the files in which a task's class and what it derives from are written, but for the base's."""
+  modules = [sys.modules.get(part.__module__) for part in kind.__mro__]
+  files = [getattr(module, "__file__", None) for module in modules]
+  core = Path(__file__).parent
+  base = core.parent / "base.py"
+  return frozenset(file for file in files if file and Path(file) != base and core not in Path(file).parents)
+
+
+def _place(error: Exception, files: Collection[str]) -> str | None:
+  """Return the last place in one of the files that an error went through, None where it did not."""
+  if isinstance(error, SyntaxError) and error.filename and error.filename in files:
+    return f"{_short(error.filename)}, line {error.lineno}"
+  frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in files]
+  if not frames:
+    return None
+  function = "" if frames[-1].name == "<module>" else f", in {frames[-1].name}"
+  return f"{_short(frames[-1].filename)}, line {frames[-1].lineno}{function}"
+
+
+def _short(file: str) -> str:
+  """Return a path from the present folder where it lies below."""
+  path = Path(file)
+  return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+
+def _text(error: Exception) -> str:
+  """Return in one line what an error says, behind its kind unless it speaks for itself."""
+  words = str(error)
+  if isinstance(error, SyntaxError):
+    words = error.msg
+  elif isinstance(error, KeyError):  # its text is in quotes
+    words = str(error.args[0])
+  elif isinstance(error, AttributeError) and error.obj is not None:
+    near = difflib.get_close_matches(str(error.name), dir(error.obj), n=1)
+    words += "".join(f"; the nearest is '{name}'" for name in near)
+    if type(error.obj).__name__ == "Simulation":
+      words += "; name in outputs what it should compute"
+  text = " ".join(words.split())
+  return text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"

@@ -1,0 +1,195 @@
+"""What the trainer sees of the blocks that a task observes: with noise, past ones beside them, mirrored."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tasks.core.names import nearest, settings
+
+# (purpose, shape, low, high) -> random numbers [num_envs, *shape]
+Uniform = Callable[[str, tuple[int, ...], float, float], Tensor]
+Blocks = Mapping[str, Mapping[str, Tensor]]  # group -> block -> [num_envs] or [num_envs, n]
+# What becomes of a block's numbers in the mirror: their signs, or (index, signs) where they change places.
+Reflection = Sequence[int] | tuple[Sequence[int], Sequence[int]]
+
+
+class Observations:
+  """Makes one float32 tensor [num_envs, width] per group of the blocks that a task observes.
+
+  A Config field `noise_<block>` is the largest error of a block of the group `policy`; `delay_<group>` is how
+  many control steps old an observation of a group may be, a whole number drawn for each episode;
+  `history_<group>` is how many observations of a group lie side by side, the oldest first.
+  """
+
+  def __init__(self, blocks: Blocks, config: Any, *, noisy: bool) -> None:
+    """Learn names and widths from the blocks; ValueError where a field of `config` names none of them."""
+    self.widths = {
+      group: {name: _flat(block).shape[1] for name, block in named.items()} for group, named in blocks.items()
+    }
+    noise = _chosen(config, "noise_", self.widths["policy"])
+    self.lengths = dict.fromkeys(blocks, 1) | _chosen(config, "history_", self.widths)
+    first = next(iter(blocks["policy"].values()))
+    self._device = first.device
+    amplitudes = [noise.get(name, 0.0) for name, width in self.widths["policy"].items() for _ in range(width)]
+    self._amplitude = torch.tensor(amplitudes, device=self._device) if noisy and any(amplitudes) else None
+    self._error: Tensor | None = None  # of the group `policy` in the present step
+    num_envs, widths = len(first), {group: sum(named.values()) for group, named in self.widths.items()}
+    self._delays = {
+      group: Delay(num_envs, widths[group], steps, self._device)
+      for group, steps in _chosen(config, "delay_", self.widths).items()
+      if noisy and steps
+    }
+    self._histories = {
+      group: Past(num_envs, widths[group], length, self._device)
+      for group, length in self.lengths.items()
+      if length > 1
+    }
+
+  @property
+  def dims(self) -> dict[str, int]:
+    """The width of each group, past observations included."""
+    return {group: self.lengths[group] * sum(widths.values()) for group, widths in self.widths.items()}
+
+  @property
+  def memory(self) -> dict[str, Tensor]:
+    """What is remembered from step to step, by name."""
+    past = {f"past {group}": history.memory for group, history in self._histories.items()}
+    delayed = {f"delayed {group}": delay.memory for group, delay in self._delays.items()}
+    return past | delayed | {f"age of {group}": delay.age for group, delay in self._delays.items()}
+
+  def draw(self, uniform: Uniform) -> None:
+    """Draw the noise of a step, of what is observed before and after its resets, and what resets may need."""
+    if self._amplitude is not None:
+      self._error = self._amplitude * uniform("observation noise", self._amplitude.shape, -1.0, 1.0)
+    for group, delay in self._delays.items():
+      delay.next_age = uniform(f"delay of {group}", (), 0.0, delay.steps + 1.0).to(torch.int64)
+
+  def push(self, blocks: Blocks) -> dict[str, Tensor]:
+    """Return the groups with these blocks as the latest observation."""
+    groups = self._join(blocks)
+    for pasts in (self._delays, self._histories):
+      groups |= {group: past.push(groups[group]) for group, past in pasts.items()}
+    return groups
+
+  def restart(self, blocks: Blocks, ended: Tensor) -> dict[str, Tensor]:
+    """Return the groups; where `ended` [num_envs], these blocks are the first observation, and all past."""
+    groups = self._join(blocks)
+    for pasts in (self._delays, self._histories):
+      groups |= {group: past.restart(groups[group], ended) for group, past in pasts.items()}
+    return groups
+
+  def mirror(self, symmetry: Mapping[str, Reflection], num_actions: int) -> dict[str, tuple[Tensor, Tensor]]:
+    """Return (index, sign) of `policy` and `action`, a mirrored x being sign * x[..., index].
+
+    `symmetry` holds the reflection of each block of the group `policy` and of `action`. Raises ValueError
+    where one is missing, unknown, of another width, or not its own inverse.
+    """
+    widths = self.widths["policy"]
+    known = {**widths, "action": num_actions}
+    for name in sorted({*symmetry} ^ {*known}):
+      lacking = "symmetry() lacks it" if name in known else f"there is no such block, {nearest(name, known)}"
+      raise ValueError(f"symmetry of '{name}': {lacking}")
+    frame = _side_by_side([_reflection(name, symmetry[name], width) for name, width in widths.items()])
+    return {
+      "policy": self._tensors(_side_by_side([frame] * self.lengths["policy"])),
+      "action": self._tensors(_reflection("action", symmetry["action"], num_actions)),
+    }
+
+  def _join(self, blocks: Blocks) -> dict[str, Tensor]:
+    """Return each group as one tensor [num_envs, width], its blocks side by side, with noise.
+
+    The environment is fastest in memory, as in the simulation's fields: blocks are copied as they lie.
+    """
+    groups = {
+      group: torch.cat([_flat(block).to(torch.float32).T for block in named.values()]).T
+      for group, named in blocks.items()
+    }
+    if self._error is not None:
+      groups["policy"] += self._error
+    return groups
+
+  def _tensors(self, reflection: tuple[list[int], list[int]]) -> tuple[Tensor, Tensor]:
+    index, sign = (torch.tensor(numbers, device=self._device) for numbers in reflection)
+    return index, sign.to(torch.float32)
+
+
+class Past:
+  """The last observations of a group side by side, the oldest first."""
+
+  def __init__(self, num_envs: int, width: int, length: int, device: torch.device) -> None:
+    self.width, self.length = width, length
+    self.memory = torch.zeros(num_envs, length * width, device=device)
+
+  def push(self, obs: Tensor) -> Tensor:
+    """Take in the latest observation [num_envs, width]; return what is shown [num_envs, ...]."""
+    self.memory.copy_(torch.cat([self.memory[:, self.width :], obs], dim=1))
+    return self.shown()
+
+  def restart(self, obs: Tensor, ended: Tensor) -> Tensor:
+    """Make `obs` all past where `ended` [num_envs]; return what is shown."""
+    self.memory.copy_(torch.where(ended.unsqueeze(1), obs.repeat(1, self.length), self.memory))
+    return self.shown()
+
+  def shown(self) -> Tensor:
+    """Return all of them."""
+    return self.memory.clone()
+
+
+class Delay(Past):
+  """An observation of a group some steps ago: how many is drawn for each episode."""
+
+  def __init__(self, num_envs: int, width: int, steps: int, device: torch.device) -> None:
+    super().__init__(num_envs, width, steps + 1, device)
+    self.steps = steps  # the most
+    self.age = torch.zeros(num_envs, dtype=torch.int64, device=device)  # [control steps]
+    self.next_age = self.age
+
+  def restart(self, obs: Tensor, ended: Tensor) -> Tensor:
+    """As `Past.restart`, with new ages."""
+    self.age.copy_(torch.where(ended, self.next_age, self.age))
+    return super().restart(obs, ended)
+
+  def shown(self) -> Tensor:
+    """Return the one of the episode's age."""
+    each = self.memory.unflatten(1, (self.length, self.width))
+    return each.gather(1, (self.steps - self.age).view(-1, 1, 1).expand(-1, 1, self.width)).squeeze(1)
+
+
+def _flat(block: Tensor) -> Tensor:
+  """Return a block [num_envs] or [num_envs, ...] as [num_envs, n]."""
+  return block.reshape(len(block), -1)
+
+
+def _chosen(config: Any, prefix: str, known: Mapping[str, Any]) -> dict[str, Any]:
+  """Return the settings of a prefix; ValueError where one is of nothing known, or less than it can be."""
+  chosen, low = settings(config, prefix), 1 if prefix == "history_" else 0
+  for name, value in chosen.items():
+    if name not in known:
+      raise ValueError(f"{prefix}{name}: observe() has no '{name}', {nearest(name, known)}")
+    if not value >= low or (prefix != "noise_" and not isinstance(value, int)):
+      kind = "number" if prefix == "noise_" else "whole number"
+      raise ValueError(f"{prefix}{name}={value} is not a {kind} of {low} or more")
+  return chosen
+
+
+def _reflection(name: str, given: Reflection, width: int) -> tuple[list[int], list[int]]:
+  """Return the index and signs of a block of so many numbers; ValueError at a misfit."""
+  index, sign = given if isinstance(given, tuple) else (range(width), given)
+  index, sign = list(index), list(sign)
+  if not len(index) == len(sign) == width:
+    raise ValueError(f"symmetry of '{name}': {len(sign)} numbers, the block has {width}")
+  for i, j in enumerate(index):
+    if not 0 <= j < width or index[j] != i or sign[i] * sign[j] != 1:
+      raise ValueError(f"symmetry of '{name}': mirrored twice, number {i} is not what it was")
+  return index, sign
+
+
+def _side_by_side(parts: list[tuple[list[int], list[int]]]) -> tuple[list[int], list[int]]:
+  """Return the index and signs of blocks that lie side by side."""
+  indices: list[int] = []
+  for index, _ in parts:
+    start = len(indices)
+    indices += [start + i for i in index]
+  return indices, [number for _, sign in parts for number in sign]

@@ -1,0 +1,213 @@
+"""What a task has to be, checked before its first step: its methods, and the tensors that they return.
+
+Nothing of it reads the device but `check_finite`, which is called once.
+"""
+
+import difflib
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tasks.core.blame import TaskError
+
+METHODS = (  # what a task may write
+  "scene",
+  "action_names",
+  "setup",
+  "initial_state",
+  "control",
+  "simulate",
+  "update",
+  "reward",
+  "terminated",
+  "success",
+  "observe",
+  "metrics",
+  "symmetry",
+)
+KEPT = {  # what it may not, and what to write in its place
+  "__init__": "setup(self)",
+  "reset": "initial_state(self), which says where episodes start",
+  "step": "control, update, reward, terminated and observe, of which a step is made",
+}
+ALIKE = 0.85  # names more alike than this are a slip: terminate, rewards, init_state
+GROUPS = ("policy", "critic")
+
+
+def check_class(kind: type, base: type) -> None:
+  """Raise TaskError where a class has a method of the base's own, or one misspelt or with other arguments."""
+  for name, value in vars(kind).items():
+    if name in KEPT:
+      raise TaskError(f"a task has no {name}() of its own: write {KEPT[name]}")
+    if name in METHODS and not _takes(value, getattr(kind, name), getattr(base, name)):
+      raise TaskError(f"{name}() cannot be called as it is written: write {_header(base, name)}")
+    near = difflib.get_close_matches(name, METHODS, n=1, cutoff=ALIKE)
+    if (
+      near
+      and callable(value)
+      and not hasattr(base, name)
+      and getattr(kind, near[0]) is getattr(base, near[0])
+    ):
+      raise TaskError(f"nothing calls {name}(): write {near[0]}(), or _{name}() if the name is meant")
+
+
+def _takes(written: Any, method: Any, other: Any) -> bool:
+  """Tell whether a method, as written and as its class has it, takes the arguments of another."""
+  try:
+    inspect.signature(method).bind(*inspect.signature(other).parameters)
+  except (TypeError, ValueError):  # no function, or one without self
+    return False
+  return not isinstance(written, staticmethod)
+
+
+def _header(base: type, name: str) -> str:
+  """Return the first line of a method of the base."""
+  method = vars(base)[name]
+  function = inspect.unwrap(getattr(method, "__func__", method))
+  arguments = ", ".join(inspect.signature(function).parameters)
+  return f"{'@classmethod ' if isinstance(method, classmethod) else ''}def {name}({arguments})"
+
+
+def check_complete(kind: Any, base: Any, config: Any) -> None:
+  """Raise TaskError where a class lacks what every task has, or its Config is of another family."""
+  if not hasattr(kind, "robot") and kind.scene.__func__ is base.scene.__func__:
+    raise TaskError("Task has no robot: write robot = <MJCF file or text>")
+  for name in ("vary", "outputs", "choices"):
+    if isinstance(getattr(kind, name), str | int):
+      raise TaskError(f"{name} is {_kind(getattr(kind, name))}: write {name} = ({getattr(kind, name)!r},)")
+  if not all(isinstance(count, int) and count > 1 for count in kind.choices):
+    raise TaskError(f"choices = {kind.choices}: each is a number of choices, 2 or more")
+  for name in ("reward", "observe"):
+    if getattr(kind, name) is getattr(base, name):
+      raise TaskError(f"Task has no {name}(): write {_header(base, name)}")
+  for name in ("episode_steps", "substeps"):
+    if not isinstance(getattr(config, name, None), int) or getattr(config, name) < 1:
+      raise TaskError(f"Config has no {name} of 1 or more: write class Config(base.Config)")
+
+
+def count_actions(names: Any) -> int:
+  """Return how many actions a task names; raise TaskError where there is none."""
+  if not names:
+    raise TaskError("there is nothing to act on: give the robot an actuator, or write action_names()")
+  return len(names)
+
+
+def by_name(source: str, values: Any) -> Mapping[str, Any]:
+  """Return a mapping; raise TaskError where something else was returned."""
+  if not isinstance(values, Mapping):
+    raise TaskError(f"{source} returns {_kind(values)}: return tensors by name, {{'name': tensor}}")
+  return values
+
+
+def check_terms(source: str, terms: Any, like: Tensor) -> None:
+  """Raise TaskError unless these are tensors by name, each [num_envs] on the device of `like` [num_envs]."""
+  for name, term in by_name(source, terms).items():
+    check_tensor(f"{source} '{name}'", term, like)
+
+
+def check_tensor(
+  what: str, value: Any, like: Tensor, dtype: torch.dtype | None = None, *, wide: bool = False
+) -> None:
+  """Raise TaskError unless this is a tensor of the shape and on the device of `like`, and of this type.
+
+  Wide: further dimensions may follow.
+  """
+  if not isinstance(value, Tensor):
+    raise TaskError(f"{what} is {_kind(value)}: return a tensor [num_envs]")
+  if (value.shape[: like.ndim] if wide else value.shape) != like.shape:
+    needed = f"{list(like.shape)}{' or wider' if wide else ''}"
+    raise TaskError(f"{what} has shape {list(value.shape)}, not {needed}: the first index is the environment")
+  if value.device != like.device:
+    raise TaskError(f"{what} is on {value.device}, not {like.device}: make it with device=self.device")
+  if dtype is not None and value.dtype != dtype:
+    raise TaskError(f"{what} is of {value.dtype}, not {dtype}: return a comparison")
+
+
+def check_blocks(groups: Any, like: Tensor) -> None:
+  """Raise TaskError unless these are the groups of an observation: blocks by name, [num_envs] or wider."""
+  if not isinstance(groups, Mapping) or not all(isinstance(blocks, Mapping) for blocks in groups.values()):
+    raise TaskError("observe() returns no blocks by group: return {'policy': {'name': tensor, ...}}")
+  if "policy" not in groups or not {*groups} <= {*GROUPS}:
+    raise TaskError(f"observe() returns the groups {[*groups]}: they are policy and, if it sees more, critic")
+  for group, blocks in groups.items():
+    if not blocks:
+      raise TaskError(f"observe() '{group}' is empty: give it a block")
+    for name, block in blocks.items():
+      check_tensor(f"observe() '{group}' '{name}'", block, like, wide=True)
+
+
+def check_views(place: str, owner: Any, views: Mapping[str, Any]) -> None:
+  """Raise TaskError where an attribute of the owner is not the tensor any more that it was."""
+  for name, view in views.items():
+    if isinstance(view, Tensor) and getattr(owner, name) is not view:
+      raise TaskError(f"{place}.{name} was rebound, which changes nothing: write {place}.{name}[:] = ...")
+
+
+def look(task: Any, name: str, *owners: Any) -> Any:
+  """Return what a method returns; raise TaskError where it changes a tensor of one of the owners in place."""
+  tensors = [
+    (key, value)
+    for owner in owners
+    for key, value in vars(owner).items()
+    if isinstance(value, Tensor) and not value.is_inference()  # which has no version
+  ]
+  versions = [value._version for _, value in tensors]
+  returned = getattr(task, name)()
+  for (key, value), version in zip(tensors, versions, strict=True):
+    if value._version != version:
+      what = f"self.{key}" if value is getattr(task, key, None) else "the simulation"
+      raise TaskError(f"{name}() changes {what} in place: let it work on a copy, .clone()")
+  return returned
+
+
+def check_finite(values: Mapping[str, Tensor], limit: float) -> None:
+  """Raise TaskError where numbers by name, [num_envs, ...] each, diverge in every environment."""
+  for name, value in values.items():
+    worst = value.float().abs().reshape(len(value), -1).amax(1)
+    if not (worst < limit).any():
+      hint = "shorten the timestep, or look for parts that overlap at the start"
+      if not name.startswith("self.sim."):
+        hint = "guard its divisions, roots and logarithms, or scale it"
+      raise TaskError(f"{name} is {worst[0]:g} after the first step, in every environment: {hint}")
+
+
+def rehearse(task: Any, limit: float) -> None:
+  """Take a step, method by method, and raise TaskError at the first that is not what it should be.
+
+  What the task remembers moves on. `limit` is the magnitude from which numbers count as diverged.
+  """
+  like, views = task.episode_steps, dict(vars(task.sim))
+  task.action.zero_()
+  task.episode_steps.add_(1)
+  for name in ("control", "simulate", "update"):
+    returned = getattr(task, name)()
+    if returned is not None:
+      raise TaskError(
+        f"{name}() returns {_kind(returned)}, which is lost: write it in place, as self.sim.ctrl[:]"
+      )
+  rewards, terminated = look(task, "reward", task.sim), look(task, "terminated", task.sim)
+  success, metrics = look(task, "success", task.sim), look(task, "metrics", task.sim)
+  blocks = look(task, "observe", task.sim, task)  # which is called twice in a step
+  check_terms("reward()", rewards, like)
+  check_tensor("terminated()", terminated, like, torch.bool)
+  if success is not None:
+    check_tensor("success()", success, like, torch.bool)
+  check_blocks(blocks, like)
+  check_terms("metrics()", metrics, like)
+  for event in task.events.values():
+    event.candidates()
+  check_views("self.sim", task.sim, views)
+  seen = {f"observe() '{group}' '{name}'": b for group, named in blocks.items() for name, b in named.items()}
+  paid = {f"reward() '{name}'": term for name, term in rewards.items()}
+  check_finite({"self.sim.qpos": task.sim.qpos, "self.sim.qvel": task.sim.qvel} | seen | paid, limit)
+
+
+def _kind(value: Any) -> str:
+  """Say what a value is that should have been something else."""
+  if value is None:
+    return "None (is a return missing?)"
+  name = "tensor" if isinstance(value, Tensor) else type(value).__name__
+  return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"

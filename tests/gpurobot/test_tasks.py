@@ -1,0 +1,72 @@
+"""`python -m tasks`: the layout of a task by name, and a starting file that trains at once."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tasks
+from gpurobot import tasks as program
+from tests.tasks.conftest import SHAKEN
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_without_words_it_names_all_tasks():
+  assert program.run([]).splitlines() == tasks.available()
+
+
+def test_it_tells_the_columns_of_every_block_and_what_blurs_them():
+  lines = program.run([f"describe={SHAKEN}", "env.noise_position=0.5", "env.history_policy=2"]).splitlines()
+  assert (
+    "observation 'policy': 8 = 2 observations of 4, the oldest first, up to 2 steps late in training" in lines
+  )
+  assert "  0 ... 1  position  +- 0.5" in lines
+  assert "  2 ... 3  velocity" in lines
+  assert "  0  slider  -1 ... 1" in lines
+  assert "  5        heavier" in lines
+
+
+def test_it_tells_rewards_with_their_weights_and_what_happens():
+  text = program.run([f"describe={SHAKEN}"])
+  assert "  -0.01   cart_speed  weight of the cart's speed\n" in text
+  assert "  varies   body_mass\n" in text
+  assert text.endswith("  happens  kick          every 0.5 to 2 s")
+  assert "in training" not in program.run(["describe=cartpole"])
+
+
+def test_a_new_task_trains_at_once(tmp_path):
+  words = ["-m", "tasks", f"new={tmp_path / 'my_task'}", "from=cartpole"]
+  subprocess.run([sys.executable, *words], cwd=ROOT, check=True, capture_output=True)
+  file = tmp_path / "my_task.py"
+  assert file.read_text().startswith('"""my_task, begun as a copy of cartpole.\n\nCartpole: ')
+  words = [f"task={file}", "num_envs=8", "max_iterations=1", f"run_dir={tmp_path / 'run'}", "threads=1"]
+  subprocess.run([sys.executable, "train.py", *words], cwd=ROOT, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+  ("words", "message"),
+  [
+    (["describe=antt"], "unknown task 'antt'; nearest: ant"),
+    (["describe=ant", "env.substep=3"], "unknown key 'env.substep'; the nearest is 'env.substeps'"),
+    (["describ=ant"], "unknown key 'describ'; the nearest is 'describe'"),
+    (["new=1st"], "new=1st: a task's file needs the name of a module, such as my_task"),
+    (["new=a", "from=antt"], "unknown task 'antt'; nearest: ant"),
+    (["from=ant"], "from=ant: say with new=<name> what the copy is called"),
+  ],
+)
+def test_a_mistake_ends_in_one_line(words, message, monkeypatch, tmp_path):
+  monkeypatch.chdir(tmp_path)
+  with pytest.raises(ValueError, match="^" + re.escape(message)):
+    program.run(words)
+  assert not any(tmp_path.iterdir())
+
+
+def test_no_file_is_overwritten(tmp_path):
+  file = tmp_path / "mine.py"
+  file.write_text("mine")
+  with pytest.raises(ValueError, match=r"there is a file .*mine\.py already; choose another name"):
+    program.run([f"new={file}", "from=ant"])
+  assert file.read_text() == "mine"

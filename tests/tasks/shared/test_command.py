@@ -1,0 +1,26 @@
+"""Velocity commands: within bounds, to both sides, a share of them to stand."""
+
+import torch
+
+from gpurobot.random import Random
+from tasks import cartpole
+from tasks.shared.command import VelocityCommands
+
+
+def drawn(standing, num_envs=4096):
+  task = cartpole.Task(cartpole.Config(), num_envs, random=Random(0, num_envs))
+  return VelocityCommands(task, (1.0, 0.5, 2.0), standing).draw()
+
+
+def test_commands_fill_their_ranges():
+  commands = drawn(standing=0.0)
+  torch.testing.assert_close(commands.amax(0), torch.tensor([1.0, 0.5, 2.0]), rtol=0.01, atol=0)
+  torch.testing.assert_close(commands.amin(0), -torch.tensor([1.0, 0.5, 2.0]), rtol=0.01, atol=0)
+  assert commands.mean(0).abs().max() < 0.05
+
+
+def test_a_share_of_the_commands_is_to_stand():
+  commands = drawn(standing=0.2)
+  stands = commands.eq(0).all(1)
+  assert 0.18 < stands.float().mean() < 0.22
+  assert commands[~stands].ne(0).all()

@@ -1,0 +1,55 @@
+"""Quaternions against rotations known by hand and against torch's own matrix exponential."""
+
+import math
+
+import torch
+
+from tasks.shared import quat
+
+
+def test_a_quarter_turn_about_z_takes_x_to_y():
+  half = 0.5**0.5
+  rotation = quat.to_matrix(torch.tensor([half, 0.0, 0.0, half]))
+  expected = torch.tensor([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+  torch.testing.assert_close(rotation, expected)
+
+
+def test_the_matrix_is_the_exponential_of_the_rotation_vector():
+  vector = torch.randn(5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+  angle = vector.norm(dim=1, keepdim=True)
+  q = torch.cat([(angle / 2).cos(), vector / angle * (angle / 2).sin()], dim=1)
+  x, y, z = vector.unbind(1)
+  zero = torch.zeros_like(x)
+  skew = torch.stack([zero, -z, y, z, zero, -x, -y, x, zero], dim=1).view(5, 3, 3)
+  torch.testing.assert_close(quat.to_matrix(q), torch.linalg.matrix_exp(skew))
+
+
+def test_to_body_undoes_the_rotation():
+  q = torch.nn.functional.normalize(torch.randn(2, 4, 4, generator=torch.Generator().manual_seed(0)), dim=-1)
+  rotation = quat.to_matrix(q)
+  body = torch.randn(2, 4, 3, generator=torch.Generator().manual_seed(1))
+  world = (rotation @ body.unsqueeze(-1)).squeeze(-1)
+  torch.testing.assert_close(quat.to_body(rotation, world), body)
+
+
+def test_a_product_turns_by_its_second_factor_first():
+  a, b = torch.nn.functional.normalize(
+    torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(2)), dim=-1
+  )
+  torch.testing.assert_close(quat.to_matrix(quat.multiply(a, b)), quat.to_matrix(a) @ quat.to_matrix(b))
+  identity = torch.tensor([1.0, 0.0, 0.0, 0.0]).expand(5, 4)
+  torch.testing.assert_close(quat.multiply(quat.conjugate(a), a), identity)
+
+
+def test_the_rotation_vector_is_the_shorter_way():
+  vector = torch.tensor([[0.3, -0.4, 1.2], [1e-5, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, math.pi, 0.0]])
+  half = vector.norm(dim=1, keepdim=True) / 2
+  q = torch.cat([half.cos(), 0.5 * torch.sinc(half / math.pi) * vector], dim=1)
+  torch.testing.assert_close(quat.to_rotation_vector(q).abs(), vector.abs())
+  torch.testing.assert_close(quat.to_rotation_vector(q)[:3], vector[:3])
+  torch.testing.assert_close(quat.to_rotation_vector(-q)[:3], vector[:3])
+
+
+def test_upright_is_the_vertical_part_of_the_z_axis():
+  q = torch.nn.functional.normalize(torch.randn(2, 4, 4, generator=torch.Generator().manual_seed(3)), dim=-1)
+  torch.testing.assert_close(quat.upright(q), quat.to_matrix(q)[..., 2, 2])
