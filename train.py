@@ -3,10 +3,12 @@
 import sys
 
 import tasks
-from gpurobot import checkpoint, cli, config, distributed, folder
-from gpurobot.log import Log
-from gpurobot.ppo import Learner
-from gpurobot.random import Random
+from gpurobot import cli, config
+from gpurobot.device import distributed
+from gpurobot.learn.ppo import Learner
+from gpurobot.learn.random import Random
+from gpurobot.run import checkpoint, folder
+from gpurobot.run.log import Log
 
 
 def main(argv: list[str]) -> int:

@@ -21,8 +21,8 @@ from torch.utils._pytree import tree_leaves
 
 import train
 from benchmarks.report import line
-from gpurobot import checkpoint
-from gpurobot.files import PART
+from gpurobot.run import checkpoint
+from gpurobot.run.files import PART
 
 WORDS = ["task=cartpole", "num_envs=64", "threads=1", "checkpoint_seconds=0", "log_every=1"]
 HALF = f"{checkpoint.NAME}{PART}"  # what is left of a checkpoint in the writing

@@ -17,8 +17,9 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from benchmarks import cases
-from gpurobot import checkpoint, plot
+from gpurobot import plot
 from gpurobot.plot import Rows
+from gpurobot.run import checkpoint
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "curves"

@@ -15,9 +15,9 @@ import torch
 import tasks
 from benchmarks.report import line
 from gpurobot.config import Precision, assign, defaults, leaves, option, pairs
-from gpurobot.distributed import World
-from gpurobot.ppo import Learner
-from gpurobot.random import Random
+from gpurobot.device.distributed import World
+from gpurobot.learn.ppo import Learner
+from gpurobot.learn.random import Random
 
 ENVS = (256, 512)  # the difference is of that many environments, without what all of them share
 GIGA = 1e9

@@ -81,7 +81,7 @@ STEPS = {
     {
       "plain": tests("tests/gpu", "-k", "not compiled"),
       "compiled": tests("tests/gpu", "-k", "compiled"),
-      "clock": tests("tests/gpurobot/test_clock.py"),
+      "clock": tests("tests/gpurobot/device/test_clock.py"),
     },
   ),
   "iteration": Step(

@@ -21,7 +21,7 @@ from benchmarks import cases, engine, models
 from benchmarks.on_device import Own, controls_of, repeated, timed
 from benchmarks.report import line
 from gpurobot.config import assign, leaves, option, pairs
-from gpurobot.distributed import World
+from gpurobot.device.distributed import World
 
 ROOM = 2.0  # of mujoco_warp's arrays, times the most that a sample of the states needs
 SAMPLED = 64  # states

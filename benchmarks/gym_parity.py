@@ -20,7 +20,7 @@ from tensordict import TensorDict
 
 import tasks
 from benchmarks.report import line
-from gpurobot.random import Random
+from gpurobot.learn.random import Random
 from physics.parity import States
 from physics.parity.reference import perturbed, perturbed_states
 from tasks import base

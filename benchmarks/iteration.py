@@ -21,10 +21,10 @@ import tasks
 from benchmarks.report import line
 from benchmarks.update import floor
 from gpurobot import cli
-from gpurobot.clock import shares
-from gpurobot.distributed import World
-from gpurobot.ppo import Learner
-from gpurobot.random import Random
+from gpurobot.device.clock import shares
+from gpurobot.device.distributed import World
+from gpurobot.learn.ppo import Learner
+from gpurobot.learn.random import Random
 
 WARM_UP, MEASURED = 5, 20  # iterations
 GOAL = 0.15  # of an iteration for the rollout's overhead, at 4,096 environments

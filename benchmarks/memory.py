@@ -14,7 +14,7 @@ from unittest import mock
 
 import train
 from benchmarks.report import line
-from gpurobot.log import Log
+from gpurobot.run.log import Log
 
 ITERATIONS = 10_000
 SMALL = ["task=cartpole", "num_envs=16", "ppo.horizon=2", "ppo.epochs=1", "log_every=10"]

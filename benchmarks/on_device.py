@@ -9,7 +9,7 @@ from torch import Tensor
 
 import physics
 from benchmarks import cases, engine
-from gpurobot.graph import Graph, Recorder
+from gpurobot.device.graph import Graph, Recorder
 
 
 class Engine(Protocol):

@@ -15,7 +15,7 @@ from unittest import mock
 import train
 from benchmarks.memory import resident
 from benchmarks.report import line
-from gpurobot.log import Log
+from gpurobot.run.log import Log
 
 WORDS = ["task=ant", "num_envs=64", "threads=1", "max_seconds=3600", "checkpoint_seconds=30"]
 TENTHS = 10

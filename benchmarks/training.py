@@ -21,7 +21,7 @@ import tasks
 from benchmarks import cases
 from benchmarks.report import line
 from gpurobot import config
-from gpurobot.network import ACTIVATIONS
+from gpurobot.learn.network import ACTIVATIONS
 
 ROOT = Path(__file__).parents[1]
 

@@ -16,8 +16,8 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from gpurobot.config import PPO, Config, assign, leaves, pairs
-from gpurobot.distributed import World
-from gpurobot.ppo import Learner
+from gpurobot.device.distributed import World
+from gpurobot.learn.ppo import Learner
 
 OBS, ACTIONS = 60, 8
 REPEATS = 8

@@ -22,7 +22,7 @@ from benchmarks.cuda import unrolled
 from benchmarks.on_device import Own, controls_of, timed
 from benchmarks.report import line
 from gpurobot.config import ConfigError, assign, leaves, option, pairs
-from gpurobot.distributed import World
+from gpurobot.device.distributed import World
 from physics.trace import kernel
 from physics.trace.kernel import CUDA_BLOCK, start_warp
 

@@ -3,8 +3,8 @@
 The import also tells Gymnasium the names of the tasks: `gymnasium.make("gpurobot/Ant-v0")`.
 """
 
-from gpurobot import process
 from gpurobot.adapters import registration
+from gpurobot.device import process
 
 process.limit_spinning()
 registration.register()

@@ -12,7 +12,6 @@ from typing import Any, NoReturn, TypeVar
 
 import torch
 
-from gpurobot import checkpoint
 from gpurobot.config import (
   Config,
   Leaf,
@@ -24,7 +23,8 @@ from gpurobot.config import (
   share,
   to_dict,
 )
-from gpurobot.distributed import World
+from gpurobot.device.distributed import World
+from gpurobot.run import checkpoint
 
 HELP = ("--help", "-h")
 NO_MEMORY = "DefaultCPUAllocator"  # torch has no class of its own for the memory of a CPU

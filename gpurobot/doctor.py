@@ -19,11 +19,12 @@ from pathlib import Path
 import torch
 
 import tasks
-from gpurobot import checkpoint, cli, extras
+from gpurobot import cli, extras
 from gpurobot.config import ConfigError, Switch, defaults, option, to_dict
-from gpurobot.distributed import World
-from gpurobot.ppo import Learner
-from gpurobot.random import Random
+from gpurobot.device.distributed import World
+from gpurobot.learn.ppo import Learner
+from gpurobot.learn.random import Random
+from gpurobot.run import checkpoint
 from physics.parity import MujocoSimulation
 from physics.trace.kernel import kernel_cache
 

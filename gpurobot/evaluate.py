@@ -14,11 +14,11 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from gpurobot.config import ConfigError, option
-from gpurobot.env import VecEnv
-from gpurobot.gymnasium_env import GymnasiumEnv
-from gpurobot.policy import Policy
-from gpurobot.random import Random
-from gpurobot.trained import Engine, Program, load, start
+from gpurobot.deploy.gymnasium_env import GymnasiumEnv
+from gpurobot.deploy.policy import Policy
+from gpurobot.deploy.trained import Engine, Program, load, start
+from gpurobot.learn.env import VecEnv
+from gpurobot.learn.random import Random
 
 Z = 1.96  # standard deviations about the mean of a normal distribution that hold 95 % of it
 

@@ -15,13 +15,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gpurobot import checkpoint, extras, manifest
+from gpurobot import extras
 from gpurobot.config import PPO, Precision, option
-from gpurobot.deployed import Controls, Deployed
-from gpurobot.env import VecEnv
-from gpurobot.exported import NAMES, Exported, write
-from gpurobot.policy import Policy
-from gpurobot.trained import Program, load, read, start
+from gpurobot.deploy import manifest
+from gpurobot.deploy.deployed import Controls, Deployed
+from gpurobot.deploy.exported import NAMES, Exported, write
+from gpurobot.deploy.policy import Policy
+from gpurobot.deploy.trained import Program, load, read, start
+from gpurobot.learn.env import VecEnv
+from gpurobot.run import checkpoint
 from tasks.base import Task
 
 ENVS, STEPS = 16, 64  # of the comparison

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from gpurobot import cli
 from gpurobot.config import ConfigError, assign, leaves, nearest, option, pairs
-from gpurobot.distributed import World
-from gpurobot.rows import read as read_rows
+from gpurobot.device.distributed import World
+from gpurobot.run.rows import read as read_rows
 
 # Settings in which the runs of a curve may differ: the seed, and what says nothing about how they learn.
 FREE = {"seed", "run_dir", "resume", "threads", "checkpoint_seconds", "log_every", "record_every", "debug"}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gpurobot import extras
 from gpurobot.config import option
-from gpurobot.trained import Engine, Program, load, start
+from gpurobot.deploy.trained import Engine, Program, load, start
 
 
 @dataclasses.dataclass

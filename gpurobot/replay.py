@@ -16,10 +16,11 @@ from rich.table import Table
 from torch import Tensor
 
 import tasks
-from gpurobot import checkpoint, cli, extras
+from gpurobot import cli, extras
 from gpurobot.config import ConfigError, option
-from gpurobot.random import Random
-from gpurobot.wreck import FOLDER
+from gpurobot.learn.random import Random
+from gpurobot.run import checkpoint
+from gpurobot.run.wreck import FOLDER
 from physics import Model
 from physics.parity import MujocoSimulation
 from tasks.base import DIVERGED, Task

@@ -23,10 +23,11 @@ from rich.console import Console
 from rich.table import Table
 
 import tasks
-from gpurobot import checkpoint, cli
+from gpurobot import cli
 from gpurobot.config import LIMITS, Config, ConfigError, assign, leaves, option, pairs, to_dict
-from gpurobot.distributed import World
-from gpurobot.rows import read
+from gpurobot.device.distributed import World
+from gpurobot.run import checkpoint
+from gpurobot.run.rows import read
 
 PROGRAM = Path(__file__).resolve().parents[1] / "train.py"
 OUTPUT = "output.txt"  # what a run printed, in its folder

@@ -13,8 +13,8 @@ from pathlib import Path
 import tasks
 from gpurobot import cli
 from gpurobot.config import Config, ConfigError, assign, defaults, leaves, nearest, pairs
-from gpurobot.distributed import World
-from gpurobot.random import Random
+from gpurobot.device.distributed import World
+from gpurobot.learn.random import Random
 from tasks.base import Task
 
 KEYS = ("describe", "new", "from", "debug")

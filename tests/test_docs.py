@@ -10,7 +10,7 @@ import pytest
 import tasks
 from benchmarks import table
 from gpurobot.config import Config, leaves
-from gpurobot.metrics import METRICS
+from gpurobot.run.metrics import METRICS
 
 ROOT = Path(__file__).parents[1]
 PAGES = {

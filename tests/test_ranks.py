@@ -13,11 +13,11 @@ import torch
 from torch import Tensor
 
 import train
-from gpurobot import checkpoint
-from gpurobot.distributed import World
-from gpurobot.optimizer import Optimizer
-from gpurobot.ppo import Learner
-from gpurobot.random import Random
+from gpurobot.device.distributed import World
+from gpurobot.learn.optimizer import Optimizer
+from gpurobot.learn.ppo import Learner
+from gpurobot.learn.random import Random
+from gpurobot.run import checkpoint
 from tests.gpurobot import toy
 from tests.ranks import launch
 from tests.tasks import shaken_cartpole

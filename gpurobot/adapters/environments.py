@@ -12,8 +12,8 @@ from torch import Tensor
 
 import tasks
 from gpurobot.config import assign
-from gpurobot.distributed import World
-from gpurobot.random import Random
+from gpurobot.device.distributed import World
+from gpurobot.learn.random import Random
 from tasks.base import Task
 
 

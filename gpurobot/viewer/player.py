@@ -6,10 +6,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from gpurobot import checkpoint, trained
 from gpurobot.config import ConfigError
-from gpurobot.policy import Policy
-from gpurobot.recorder import FOLDER as VIDEOS
+from gpurobot.deploy import trained
+from gpurobot.deploy.policy import Policy
+from gpurobot.run import checkpoint
+from gpurobot.run.recorder import FOLDER as VIDEOS
 from gpurobot.viewer.stage import find_robot, task_of
 
 COMMANDS = ("forward", "sideways", "turn")  # what a velocity command says, in the order of its numbers

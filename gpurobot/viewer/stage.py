@@ -9,7 +9,7 @@ import numpy as np
 from mujoco import mjtBuiltin, mjtGeom, mjtJoint, mjtTexture, mjtTextureRole, mjtTrn
 
 from gpurobot.config import ConfigError
-from gpurobot.trained import Trained
+from gpurobot.deploy.trained import Trained
 from tasks.base import Task
 
 FLOOR = "gpurobot floor"  # texture and material

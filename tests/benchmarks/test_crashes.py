@@ -1,7 +1,7 @@
 import pytest
 
 from benchmarks import crashes
-from gpurobot import checkpoint
+from gpurobot.run import checkpoint
 from tests.gpurobot import toy
 
 WORDS = [f"task={toy.__file__}", "threads=1", "checkpoint_seconds=0", "log_every=1"]

@@ -5,7 +5,7 @@ import numpy as np
 import torch
 
 from benchmarks import gym_ant
-from gpurobot.random import Random
+from gpurobot.learn.random import Random
 from physics import load_model
 from physics.parity import MujocoSimulation
 from tasks import ant

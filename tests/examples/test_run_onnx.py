@@ -6,10 +6,10 @@ import torch
 import tasks
 from examples import run_onnx
 from gpurobot.config import defaults
-from gpurobot.deployed import Controls, Deployed
-from gpurobot.exported import NAMES, Exported, write
-from gpurobot.manifest import describe
-from gpurobot.random import Random
+from gpurobot.deploy.deployed import Controls, Deployed
+from gpurobot.deploy.exported import NAMES, Exported, write
+from gpurobot.deploy.manifest import describe
+from gpurobot.learn.random import Random
 from physics.parity import MujocoSimulation
 from tests.gpurobot.policies import make
 

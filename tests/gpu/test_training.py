@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from gpurobot import ppo
-from gpurobot.graph import Graph
+from gpurobot.device.graph import Graph
+from gpurobot.learn import ppo
 from tests.gpurobot.test_capture import CASES, ITERATIONS, make_learner, tensors, train
 
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("error:no CUDA graph")]

@@ -4,10 +4,12 @@ import shutil
 import pytest
 
 import tasks
-from gpurobot import checkpoint, config, trained
-from gpurobot.distributed import World
-from gpurobot.ppo import Learner
-from gpurobot.random import Random
+from gpurobot import config
+from gpurobot.deploy import trained
+from gpurobot.device.distributed import World
+from gpurobot.learn.ppo import Learner
+from gpurobot.learn.random import Random
+from gpurobot.run import checkpoint
 from gpurobot.viewer import offscreen
 from gpurobot.viewer.player import Player
 from physics.parity import MujocoSimulation

@@ -3,8 +3,8 @@
 import torch
 
 from gpurobot.config import PPO, Precision
-from gpurobot.network import ActorCritic
-from gpurobot.policy import Policy
+from gpurobot.deploy.policy import Policy
+from gpurobot.learn.network import ActorCritic
 
 NUM_ENVS, DIMS, ACTIONS = 4, {"policy": 7, "critic": 9}, 3
 

@@ -84,7 +84,7 @@ class Tape(TorchDispatchMode):
 
 
 class TapedGraph:
-  """What `gpurobot.graph.Graph` is on CUDA, with a tape: called, then recorded, then replayed."""
+  """What `gpurobot.device.graph.Graph` is on CUDA, with a tape: called, then recorded, then replayed."""
 
   def __init__(self, function: Callable[[], None], _recorder: object) -> None:
     self.function, self.tape, self.calls = function, Tape(), 0

@@ -11,10 +11,10 @@ import pytest
 import torch
 from torch.utils._pytree import tree_leaves
 
-from gpurobot import ppo
 from gpurobot.config import assign, defaults
-from gpurobot.distributed import World
-from gpurobot.random import Random
+from gpurobot.device.distributed import World
+from gpurobot.learn import ppo
+from gpurobot.learn.random import Random
 from tasks import ant, cartpole
 from tests.compiled import nothing_new, tracing
 from tests.gpurobot import pushed_box, toy

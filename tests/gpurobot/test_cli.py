@@ -10,7 +10,7 @@ import tasks
 import train
 from gpurobot import cli
 from gpurobot.config import Config, ConfigError
-from gpurobot.distributed import World
+from gpurobot.device.distributed import World
 from tests.gpurobot import toy
 
 TOY = f"task={toy.__file__}"

@@ -8,8 +8,8 @@ import tasks
 import train
 from benchmarks import report
 from gpurobot import evaluate
-from gpurobot.env import VecEnv
-from gpurobot.random import Random
+from gpurobot.learn.env import VecEnv
+from gpurobot.learn.random import Random
 from tests.gpurobot import toy
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import train
 from gpurobot import export
-from gpurobot.exported import KEY, NAMES
+from gpurobot.deploy.exported import KEY, NAMES
 
 WORDS = ["task=cartpole", "num_envs=64", "max_iterations=1", "ppo.recurrent=gru", "env.see_velocity=false"]
 

@@ -12,10 +12,10 @@ from tensordict import TensorDict
 import tasks
 from gpurobot import evaluate
 from gpurobot.config import PPO, Config, Critic, Memory, RewardTransform, assign, defaults
-from gpurobot.distributed import World
-from gpurobot.policy import Policy
-from gpurobot.ppo import Learner
-from gpurobot.random import Random
+from gpurobot.deploy.policy import Policy
+from gpurobot.device.distributed import World
+from gpurobot.learn.ppo import Learner
+from gpurobot.learn.random import Random
 
 CPU = torch.device("cpu")
 

@@ -2,8 +2,10 @@ import pytest
 import torch
 
 import train
-from gpurobot import checkpoint, replay, trained, wreck
+from gpurobot import replay
 from gpurobot.config import ConfigError
+from gpurobot.deploy import trained
+from gpurobot.run import checkpoint, wreck
 from tests.gpurobot import fragile
 
 WORDS = [f"task={fragile.__file__}", "num_envs=8", "threads=1", "ppo.horizon=4", "log_every=1"]

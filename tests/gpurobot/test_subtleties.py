@@ -6,11 +6,11 @@ Each test runs whole iterations and looks at what they leave.
 import pytest
 import torch
 
-from gpurobot import ppo
-from gpurobot.distributed import World
-from gpurobot.objective import SUMS, adapt
-from gpurobot.ppo import Learner
-from tests.gpurobot.test_ppo import iterate, learner
+from gpurobot.device.distributed import World
+from gpurobot.learn import ppo
+from gpurobot.learn.objective import SUMS, adapt
+from gpurobot.learn.ppo import Learner
+from tests.gpurobot.learn.test_ppo import iterate, learner
 
 
 def record_steps(one: Learner) -> list:

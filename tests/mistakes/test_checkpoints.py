@@ -9,7 +9,8 @@ import pytest
 import torch
 
 import train
-from gpurobot import checkpoint, evaluate
+from gpurobot import evaluate
+from gpurobot.run import checkpoint
 from tests.mistakes.task_files import PENDULUM, SPEED
 from tests.mistakes.told import SMALL, TOY, told
 

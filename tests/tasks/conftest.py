@@ -10,7 +10,7 @@ import torch
 
 import physics
 import tasks
-from gpurobot.random import Random
+from gpurobot.learn.random import Random
 from tasks import base
 
 MakeTask = Callable[..., base.Task]

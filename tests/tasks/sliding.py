@@ -4,7 +4,7 @@ import dataclasses
 
 import torch
 
-from gpurobot.random import Random
+from gpurobot.learn.random import Random
 from tasks import base
 
 ROBOT = """

@@ -9,8 +9,8 @@ from tensordict import TensorDict
 from torch._subclasses.fake_tensor import DynamicOutputShapeException, FakeTensorMode
 
 import tasks
-from gpurobot.env import VecEnv
-from gpurobot.random import Random
+from gpurobot.learn.env import VecEnv
+from gpurobot.learn.random import Random
 from physics.parity import MujocoSimulation
 from physics.state.layout import field_shapes
 from tasks.core.blame import TaskError

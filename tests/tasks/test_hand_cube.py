@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 
-from gpurobot.random import Random
+from gpurobot.learn.random import Random
 from tasks import hand_cube
 from tasks.hand_cube import angle_between
 from tasks.shared import quat

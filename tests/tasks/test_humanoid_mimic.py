@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from gpurobot.random import Random
+from gpurobot.learn.random import Random
 from physics.parity import MujocoSimulation
 from tasks import humanoid_mimic
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import tasks
-from gpurobot.random import Random
+from gpurobot.learn.random import Random
 
 PAGE = (Path(__file__).parents[2] / "docs" / "new_task.md").read_text()
 EXAMPLE = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL).group(1)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from gpurobot.random import Random
+from gpurobot.learn.random import Random
 from tasks.quadruped_getup import Config, Task, any_orientation
 from tasks.shared import quat
 

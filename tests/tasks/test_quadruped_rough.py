@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from gpurobot.random import Random
+from gpurobot.learn.random import Random
 from physics.parity import MujocoSimulation
 from tasks.quadruped_rough import RAY_START, Config, Task
 from tests.tasks.conftest import SMALL

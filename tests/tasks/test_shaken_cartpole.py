@@ -7,9 +7,9 @@ import torch
 from torch.nn.utils import parameters_to_vector
 
 from gpurobot import config
-from gpurobot.distributed import World
-from gpurobot.ppo import Learner
-from gpurobot.random import Random
+from gpurobot.device.distributed import World
+from gpurobot.learn.ppo import Learner
+from gpurobot.learn.random import Random
 from physics.parity import MujocoSimulation
 from tests.tasks import shaken_cartpole
 from tests.tasks.conftest import SHAKEN

@@ -3,7 +3,7 @@ import torch
 
 from gpurobot.adapters.environments import Environments, logged
 from gpurobot.config import ConfigError
-from gpurobot.random import Random
+from gpurobot.learn.random import Random
 from tasks import UnknownTask
 from tests.gpurobot import toy
 from tests.tasks import shaken_cartpole

@@ -3,8 +3,8 @@ import shutil
 
 import pytest
 
-from gpurobot import checkpoint
 from gpurobot.config import ConfigError
+from gpurobot.run import checkpoint
 from gpurobot.viewer.player import checkpoints
 
 

@@ -4,8 +4,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from gpurobot import trained
 from gpurobot.config import ConfigError
+from gpurobot.deploy import trained
 from gpurobot.viewer.stage import Robot, Stage, find_robot, task_of, view
 from tests.gpurobot import hopping_box, toy
 

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 import torch
 
-from gpurobot.random import Random
+from gpurobot.learn.random import Random
 from tasks.core.observation import Observations
 
 NOWHERE, EVERYWHERE = torch.zeros(2, dtype=torch.bool), torch.ones(2, dtype=torch.bool)

@@ -2,7 +2,7 @@
 
 import torch
 
-from gpurobot.random import Random
+from gpurobot.learn.random import Random
 from tasks import cartpole
 from tasks.shared.command import VelocityCommands
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from gpurobot.random import Random
+from gpurobot.learn.random import Random
 from tasks import quadruped
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import tasks
-from gpurobot.random import Random
+from gpurobot.learn.random import Random
 from physics.parity import MujocoSimulation
 
 

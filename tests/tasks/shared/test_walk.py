@@ -10,7 +10,7 @@ import torch
 import physics
 from tasks.shared import runner, walk
 
-SERVOS = Path(__file__).parents[2] / "assets" / "humanoid" / "servos.xml"
+SERVOS = Path(__file__).parents[3] / "assets" / "humanoid" / "servos.xml"
 FRAMES = 100
 BALL = 0.027  # radius of a foot's heel and toe [m]
 

@@ -1,0 +1,90 @@
+"""Files of exported policies, ONNX and TorchScript: written, and read back to act."""
+
+import importlib
+import json
+import logging
+import re
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gpurobot.deploy.deployed import Deployed
+
+NAMES = ("policy.onnx", "policy.pt", "policy.json")  # ONNX, TorchScript, and the facts that both carry too
+KEY = "gpurobot"  # of the facts in a file
+
+
+def write(deployed: Deployed, facts: Mapping[str, Any], folder: Path) -> None:
+  """Write a policy and the facts about it as the files NAMES of a folder."""
+  text = json.dumps(facts, indent=2, allow_nan=False)
+  text = re.sub(r"\[[^\[\]{}\"]*\]", lambda numbers: " ".join(numbers.group().split()), text)  # on one line
+  onnx, torchscript, manifest = (folder / name for name in NAMES)
+  inputs = tuple(torch.zeros(2, width) for width in deployed.inputs.values())
+  rows = torch.export.Dim("n")
+  with _quiet():
+    program: Any = torch.onnx.export(
+      deployed,
+      inputs,
+      input_names=list(deployed.inputs),
+      output_names=deployed.outputs,
+      dynamic_shapes={name: {0: rows} for name in deployed.inputs},
+      dynamo=True,
+      verbose=False,
+    )
+    program.model.metadata_props[KEY] = text
+    program.save(onnx)
+    torch.jit.save(torch.jit.trace(deployed, inputs), torchscript, _extra_files={KEY: text})
+  manifest.write_text(text + "\n")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+  """Keep back what torch says of itself: that TorchScript gets no further, which packages it did without."""
+  logger = logging.getLogger("torch.onnx")
+  level = logger.level
+  logger.setLevel(logging.ERROR)
+  with warnings.catch_warnings():
+    for category in (DeprecationWarning, FutureWarning):
+      warnings.simplefilter("ignore", category)
+    warnings.filterwarnings("ignore", "# The axis name")  # obs and state have as many rows: it is meant so
+    try:
+      yield
+    finally:
+      logger.setLevel(level)
+
+
+class Exported:
+  """A file's policy for `num_envs` environments: what `Policy` is, without noise."""
+
+  def __init__(self, path: Path, num_envs: int) -> None:
+    if path.suffix == ".onnx":
+      runtime: Any = importlib.import_module("onnxruntime")
+      session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+      text = session.get_modelmeta().custom_metadata_map[KEY]
+      self._run = lambda inputs: session.run(None, {name: value.numpy() for name, value in inputs.items()})
+    else:
+      found = {KEY: ""}
+      with _quiet():
+        module = torch.jit.load(path, _extra_files=found)
+      text = found[KEY]
+      self._run = lambda inputs: module(*inputs.values())
+    self.facts = json.loads(text)
+    width = self.facts["inputs"].get("state", {"width": 0})["width"]
+    self._state = torch.zeros(num_envs, width)
+
+  @torch.no_grad()
+  def __call__(self, obs: Mapping[str, Tensor], restart: Tensor) -> Tensor:
+    """Return actions [num_envs, num_actions] for observation groups; see Policy."""
+    device = obs["policy"].device
+    inputs = {"obs": obs["policy"].float().cpu()}
+    if self._state.shape[1]:
+      inputs["state"] = self._state.masked_fill(restart.cpu().unsqueeze(1), 0)
+    values = map(torch.as_tensor, self._run(inputs))
+    outputs = dict(zip(self.facts["outputs"], values, strict=True))
+    self._state = outputs.get("next_state", self._state)
+    return outputs["action"].to(device)

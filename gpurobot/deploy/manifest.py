@@ -1,0 +1,167 @@
+"""What one has to know to run an exported policy: its inputs and outputs, the robot's parts, rates, units."""
+
+import inspect
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gpurobot.config import Config, to_dict
+from gpurobot.deploy.deployed import Deployed
+from gpurobot.learn.env import VecEnv
+from physics import Model
+from tasks.base import Task
+
+ROOT = Path(__file__).resolve().parents[2]
+JOINTS = ("free", "ball", "slide", "hinge")  # by MuJoCo's mjtJoint
+CONVENTIONS = {
+  "units": "SI: m, rad, s, kg, N, N m; a block of the observation that the task scales is in its unit",
+  "quaternions": "w, x, y, z; from the body's axes to the world's",
+  "velocity of a free joint": "linear in the world's axes, then angular in the body's",
+  "shapes": "[n, width] float32, a row for each of n robots",
+}
+
+
+def describe(config: Config, env: VecEnv, deployed: Deployed) -> dict[str, Any]:
+  """Return all that is known, as plain values for JSON: less of an environment that is no `Task`."""
+  known: dict[str, Any] = {"format": 1, "task": Path(config.task).name, "conventions": CONVENTIONS}
+  known |= {"inputs": _inputs(deployed), "outputs": _outputs(deployed), "inside": _inside(deployed)}
+  known |= {"yours": _yours(env, deployed)}
+  if not isinstance(env, Task):
+    return known
+  known |= {"settings": _finite(to_dict(env.config)), **_task(env)}
+  controls = deployed.controls
+  known["control"] |= {
+    "offset": None if controls is None else controls.offset.tolist(),
+    "gain": None if controls is None else controls.gain.tolist(),
+  }
+  return known
+
+
+def _finite(settings: dict[str, Any]) -> dict[str, Any]:
+  """Return plain settings with null in the place of inf, which JSON does not know: no limit."""
+  return {
+    key: None if isinstance(value, float) and not math.isfinite(value) else value
+    for key, value in settings.items()
+  }
+
+
+def _inputs(deployed: Deployed) -> dict[str, Any]:
+  meanings = {
+    "obs": "the observation as the task makes it, not normalised",
+    "state": "zeros where an episode starts, then next_state of the step before",
+  }
+  return {name: {"width": width, "meaning": meanings[name]} for name, width in deployed.inputs.items()}
+
+
+def _outputs(deployed: Deployed) -> dict[str, str]:
+  """Return the meaning of each output, in their order."""
+  meanings = {
+    "action": "what the task calls the action: in [-1, 1], or the number of each choice (int64)",
+    "ctrl": "the robot's controls: MuJoCo's ctrl, in the order of control.controls",
+    "next_state": "the memory after this step",
+  }
+  return {name: meanings[name] for name in deployed.outputs}
+
+
+def _inside(deployed: Deployed) -> list[str]:
+  """Say what an exported policy does by itself."""
+  chosen = deployed.head.sample_dtype is torch.int64
+  parts = ["the likeliest choices" if chosen else "the policy's means, without noise, cut to [-1, 1]"]
+  if deployed.bound is not None:
+    normalised = "observations to zero mean and unit variance, cut at"
+    parts.insert(0, f"{normalised} {deployed.bound:g} standard deviations")
+  if deployed.controls is not None:
+    parts.append("controls of the actions: control.offset + action @ control.gain")
+  return parts
+
+
+def _yours(env: VecEnv, deployed: Deployed) -> list[str]:
+  """Say what is left to who runs it."""
+  parts = ["the observation, and what an action does: the task says"]
+  if isinstance(env, Task):
+    parts = [f"the observation, see {_place(env.observe)}, without the noise and delays of training"]
+    if deployed.controls is None:
+      places = f"{_place(env.control)} and {_place(env.simulate)}"
+      parts.append(f"controls of the actions: they depend on more than the action, see {places}")
+  if deployed.state_width:
+    parts.append("the memory: give next_state back as state")
+  return parts
+
+
+def _place(method: Callable[..., Any]) -> str:
+  """Return where a method is written: file and name."""
+  path = Path(str(inspect.getsourcefile(inspect.unwrap(method))))
+  return f"{_short(path)}: {method.__qualname__}"
+
+
+def _short(path: Path) -> str:
+  """Return a path as it is in every copy of this project; of another file its name."""
+  return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path.name)
+
+
+def _task(env: Task) -> dict[str, Any]:
+  """Return rates, the layout of the observation, and the robot's parts."""
+  robot, model = env.scene(env.config), env.model
+  start, blocks = 0, []
+  for name, width in env.observations.widths["policy"].items():
+    blocks.append({"name": name, "start": start, "width": width})
+    start += width
+  return {
+    "robot": _short(robot) if isinstance(robot, Path) else f"see {_place(env.scene)}",
+    "rate": {"control [Hz]": 1 / env.dt, "step [s]": env.dt, "physics step [s]": model.timestep},
+    "observation": {"blocks": blocks, "history, the oldest first": env.observations.lengths["policy"]},
+    "actions": {"names": list(env.action_names()), "choices": list(env.choices)},
+    "control": {"controls": _controls(model)},
+    "joints": [_joint(model, index) for index in range(model.njnt)],
+    "actuators": [_actuator(model, index) for index in range(model.nactuator)],
+    "key_frames": {
+      name: {"qpos": model.key_qpos[index].tolist(), "ctrl": model.key_ctrl[index].tolist()}
+      for index, name in enumerate(model.key_names)
+    },
+  }
+
+
+def _controls(model: Model) -> list[dict[str, Any]]:
+  """Return the actuator and the range of each control."""
+  found = []
+  for name, first, count in zip(
+    model.actuator_names, model.actuator_ctrladr, model.actuator_ctrlnum, strict=True
+  ):
+    for control in range(first, first + count):
+      limits = model.actuator_ctrlrange[control].tolist()
+      found.append({"actuator": name, "range": limits if model.actuator_ctrllimited[control] else None})
+  return found
+
+
+def _joint(model: Model, index: int) -> dict[str, Any]:
+  """Return what a joint is called, where its numbers are, and how far it goes."""
+  return {
+    "name": model.joint_names[index],
+    "type": JOINTS[model.jnt_type[index]],
+    "qpos": int(model.jnt_qposadr[index]),
+    "qvel": int(model.jnt_dofadr[index]),
+    "range": model.jnt_range[index].tolist() if model.jnt_limited[index] else None,
+  }
+
+
+def _actuator(model: Model, index: int) -> dict[str, Any]:
+  """Return what an actuator moves and how: a servo by its gains, any other by MuJoCo's parameters."""
+  gain, bias = model.actuator_gainprm[index], model.actuator_biasprm[index]
+  joint = model.actuator_trntype[index] == 0
+  servo = {"kp": gain[0], "kv": -bias[2]}
+  other = {
+    "gainprm": gain.tolist(),
+    "biasprm": bias.tolist(),
+    "dynprm": model.actuator_dynprm[index].tolist(),
+  }
+  return {
+    "name": model.actuator_names[index],
+    "joint": model.joint_names[model.actuator_trnid[index, 0]] if joint else None,
+    "gear": float(model.actuator_gear[index, 0]),
+    "force_range": model.actuator_forcerange[index].tolist() if model.actuator_forcelimited[index] else None,
+    "delay [s]": float(model.actuator_delay[index]),
+    **(servo if model.actuator_is_servo[index] else other),
+  }

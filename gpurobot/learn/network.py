@@ -1,0 +1,149 @@
+"""Actor and critic networks: memory, hidden layers, heads."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from gpurobot.config import PPO, Activation, Memory, Precision
+from gpurobot.learn.distribution import Distribution, action_head
+from gpurobot.learn.layers import linear
+from gpurobot.learn.value import Value, value_head
+
+ACTIVATIONS: dict[Activation, Callable[[], nn.Module]] = {
+  Activation.elu: lambda: nn.ELU(inplace=True),
+  Activation.relu: lambda: nn.ReLU(inplace=True),
+  Activation.silu: nn.SiLU,
+  Activation.tanh: nn.Tanh,
+}
+Obs = Mapping[str, Tensor]
+
+
+def resolve(precision: Precision, device: torch.device) -> Precision:
+  """Return the precision that auto means on a device: bf16 only where the hardware multiplies in it."""
+  if precision is not Precision.auto:
+    return precision
+  if device.type == "cuda":
+    return Precision.bf16 if torch.cuda.get_device_capability(device)[0] >= 8 else Precision.float32
+  return Precision.bf16 if torch.cpu.get_capabilities().get("amx_bf16", False) else Precision.float32
+
+
+class Recall(nn.Module):
+  """A memory of the episode so far: an LSTM (Hochreiter and Schmidhuber 1997) or GRU (Cho et al. 2014) cell.
+
+  Its state is one tensor [n, state_width]; the first `units` numbers of it are the output.
+  """
+
+  def __init__(self, kind: Memory, width: int, units: int) -> None:
+    super().__init__()
+    self.units = units
+    self.cell = nn.LSTMCell(width, units) if kind is Memory.lstm else nn.GRUCell(width, units)
+    self.state_width = 2 * units if kind is Memory.lstm else units
+    for name, parameter in self.cell.named_parameters():
+      nn.init.orthogonal_(parameter) if name.startswith("weight") else nn.init.zeros_(parameter)
+    if (
+      kind is Memory.lstm
+    ):  # gates input, forget, cell, output: it starts by keeping (Jozefowicz et al. 2015)
+      nn.init.ones_(self.cell.bias_ih.data[units : 2 * units])
+
+  def forward(self, x: Tensor, state: Tensor, restart: Tensor) -> tuple[Tensor, Tensor]:
+    """Return outputs [steps, n, units] for inputs [steps, n, width], and the state after the last step.
+
+    state [n, state_width] is the state before the first step. Where restart [steps, n] is true an episode
+    starts with the step: what was before is forgotten.
+    """
+    outputs: list[Tensor] = []
+    for step, fresh in zip(x.unbind(0), restart.unbind(0), strict=True):
+      state = state.masked_fill(fresh.unsqueeze(-1), 0)
+      if isinstance(self.cell, nn.LSTMCell):
+        hidden, inner = state.chunk(2, dim=-1)
+        state = torch.cat(self.cell(step, (hidden, inner)), dim=-1)
+      else:
+        state = self.cell(step, state)
+      outputs.append(state[:, : self.units])
+    return torch.stack(outputs), state
+
+
+class Trunk(nn.Module):
+  """Memory, where there is one, in full precision, and hidden layers: one observation group to features."""
+
+  def __init__(self, width: int, ppo: PPO) -> None:
+    super().__init__()
+    self.recall = None if ppo.recurrent is Memory.none else Recall(ppo.recurrent, width, ppo.recurrent_units)
+    self.state_width = 0 if self.recall is None else self.recall.state_width
+    width = width if self.recall is None else self.recall.units
+    layers: list[nn.Module] = []
+    for units in ppo.hidden:
+      norm = [nn.LayerNorm(units)] if ppo.layer_norm else []
+      layers += [linear(width, units, gain=math.sqrt(2)), *norm, ACTIVATIONS[ppo.activation]()]
+      width = units
+    self.layers = nn.Sequential(*layers)
+    self.width = width
+
+  def forward(self, x: Tensor, state: Tensor, restart: Tensor) -> tuple[Tensor, Tensor]:
+    """Return features [steps, n, hidden[-1]] and the state after the last step; see Recall."""
+    rounded = x.dtype is torch.bfloat16
+    if self.recall is not None:
+      x, state = self.recall(x.to(state.dtype), state, restart)
+    with torch.autocast(x.device.type, torch.bfloat16, enabled=rounded):
+      return self.layers(x).to(state.dtype), state
+
+
+class Output(NamedTuple):
+  """What the network says of observations [steps, n]."""
+
+  policy: Distribution  # of the actions
+  value: Value  # normalised, or of a two-hot critic in the unit of the transformed reward
+  state: Tensor  # [n, state_width] after the last step
+
+
+class ActorCritic(nn.Module):
+  """Trunks (one, or one each for actor and critic) below heads in float32 or float64.
+
+  Observations are normalised groups [steps, n, width] in `input_dtype`: "policy" for the actor, "critic"
+  (where the environment has it) for the critic. With a memory the steps are consecutive ones of n
+  environments, state [n, state_width] is from before the first, and restart [steps, n] marks where an episode
+  starts; without one the steps are independent, and state_width is 0.
+  """
+
+  def __init__(
+    self,
+    obs_dims: Mapping[str, int],
+    num_actions: int,
+    choices: tuple[int, ...],
+    ppo: PPO,
+    precision: Precision,
+  ) -> None:
+    super().__init__()
+    self.critic_group = "critic" if "critic" in obs_dims else "policy"
+    self.shared = ppo.shared and self.critic_group == "policy"
+    self.actor = Trunk(obs_dims["policy"], ppo)
+    self.critic = self.actor if self.shared else Trunk(obs_dims[self.critic_group], ppo)
+    self.head = action_head(self.actor.width, num_actions, choices, ppo)
+    self.value = value_head(self.critic.width, ppo)
+    self.widths = [self.actor.state_width, 0 if self.shared else self.critic.state_width]
+    self.state_width = sum(self.widths)
+    self.dtype = torch.float64 if precision is Precision.float64 else torch.float32  # of weights and outputs
+    self.input_dtype = torch.bfloat16 if precision is Precision.bf16 else self.dtype
+    self.to(self.dtype)
+
+  def forward(self, obs: Obs, state: Tensor, restart: Tensor) -> Output:
+    """Return the distribution of the actions, the values, and the state after the last step."""
+    own, others = state.split(self.widths, dim=-1)
+    features, own = self.actor(obs["policy"], own, restart)
+    if self.shared:
+      return Output(self.head(features), self.value(features), own)
+    latent, others = self.critic(obs[self.critic_group], others, restart)
+    return Output(self.head(features), self.value(latent), torch.cat([own, others], dim=-1))
+
+  def act(self, obs: Obs, state: Tensor, restart: Tensor) -> tuple[Distribution, Tensor]:
+    """Return the distribution of the actions, and the actor's part of the state after the last step."""
+    features, state = self.actor(obs["policy"], state[:, : self.widths[0]], restart)
+    return self.head(features), state
+
+  def evaluate(self, obs: Obs, state: Tensor, restart: Tensor) -> Tensor:
+    """Return the values [steps, n], the state left as it is."""
+    others = state[:, self.state_width - self.critic.state_width :]
+    return self.value(self.critic(obs[self.critic_group], others, restart)[0]).value

@@ -1,0 +1,87 @@
+"""Adam over one flat tensor of all weights: one all-reduce, one clip, and no step on gradients not finite."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from gpurobot.config import PPO
+from gpurobot.device.distributed import World
+from gpurobot.learn.objective import rate_scale
+
+ALIGNMENT = 16  # numbers: each weight matrix starts on a cache line of the flat memory
+
+
+class Optimizer:
+  """Adam (Kingma and Ba 2014) on the weights of a module, which become views of one flat tensor.
+
+  Behind the gradient lies room for sums over samples, the first of them the samples' weight: one all-reduce
+  serves both. The learning rate, the norms and the count of skipped steps stay on the device.
+  """
+
+  def __init__(self, module: nn.Module, sums: int, ppo: PPO, num_envs: int, world: World) -> None:
+    """Take over a module's weights, the main rank's on every rank; num_envs over all ranks sets the rate."""
+    parameters = list(module.parameters())
+    sizes = [-(-p.numel() // ALIGNMENT) * ALIGNMENT for p in parameters]
+    total = sum(sizes)
+    self.weights = nn.Parameter(parameters[0].new_zeros(total))
+    self._reduced = torch.zeros_like(self.weights.new_empty(total + sums))
+    self.gradient, self.sums = self._reduced.split([total, sums])
+    self.weights.grad = self.gradient
+    pieces = zip(parameters, self.weights.data.split(sizes), self.gradient.split(sizes), strict=True)
+    for parameter, weight, gradient in pieces:
+      parameter.data = weight[: parameter.numel()].view_as(parameter).copy_(parameter.data)
+      parameter.grad = gradient[: parameter.numel()].view_as(parameter)
+    world.broadcast_(self.weights.data)
+    self.world, self.max_norm = world, ppo.max_grad_norm
+    self.scale = rate_scale(ppo, num_envs)
+    self.limits = (ppo.lr_min * self.scale, ppo.lr_max * self.scale)
+    self.rate = torch.full((), ppo.lr * self.scale, device=self.weights.device)
+    capturable = self.weights.is_cuda  # by a graph
+    self._adam = torch.optim.Adam([self.weights], lr=self.rate, eps=1e-8, fused=True, capturable=capturable)
+    self._adam_step = torch.compiler.disable(self._adam.step)  # one kernel as it is
+    # Where it is 1 the fused step leaves all as it is; torch's own GradScaler asks for that in this way too.
+    self._found_inf = torch.zeros((), device=self.weights.device)
+    vars(self._adam)["found_inf"] = self._found_inf
+    # Of the last gradient, before the clip [1]. torch's compiler (2.13) loses what is written to a float64
+    # tensor without dimensions.
+    self.norm = self.weights.new_zeros(1)
+    self.skipped = torch.zeros((), dtype=torch.int64, device=self.weights.device)
+    self._found_inf.fill_(1)
+    self._adam.step()  # changes nothing, but makes the state that later steps change in place
+
+  def clear(self) -> None:
+    """Start a new gradient and new sums."""
+    self._reduced.zero_()
+
+  def reduce(self) -> None:
+    """Sum gradient and sums over the ranks: the collective of a minibatch."""
+    self.world.sum_(self._reduced)
+
+  def step(self) -> None:
+    """Take one step along the mean gradient over the samples' weight, shortened to the largest norm.
+
+    Where it is not finite on any rank, no rank steps, and the sums are zeroed.
+    """
+    self.gradient.div_(self.sums[0].clamp(min=1))
+    self.norm.copy_(torch.linalg.vector_norm(self.gradient))
+    bad = ~self.norm[0].isfinite()
+    self.gradient.mul_((self.max_norm / (self.norm + 1e-6)).clamp(max=1))
+    self._found_inf.copy_(bad)
+    self._adam_step()
+    self.skipped += bad
+    self.norm.masked_fill_(bad, 0)
+    self.sums.masked_fill_(bad, 0)
+
+  def state_dict(self) -> dict[str, Any]:
+    """Return Adam's moments, the rate and the count of skipped steps; the weights are the module's."""
+    return {"adam": self._adam.state_dict()["state"], "rate": self.rate, "skipped": self.skipped}
+
+  def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    """Continue from a saved state."""
+    # Adam's own loading would put new tensors there, of which a recorded graph knows nothing.
+    for name, tensor in self._adam.state[self.weights].items():
+      tensor.copy_(state["adam"][0][name])
+    self.rate.copy_(state["rate"])
+    self.skipped.copy_(state["skipped"])

@@ -1,0 +1,110 @@
+"""What a critic says about the return: a number in normalised units, or a distribution over bins."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from gpurobot.config import PPO, Critic
+from gpurobot.learn.layers import linear
+from gpurobot.learn.normalize import symlog
+
+BINS = 127  # an odd number: one bin is 0
+REACH = 10.0  # symlog of the outermost bins: transformed rewards do not sum up to 22,025
+
+
+class Value(Protocol):
+  """A prediction of the return for each of [...] situations."""
+
+  @property
+  def value(self) -> Tensor:
+    """The expected return [...]."""
+
+  def loss(self, return_: Tensor, old_value: Tensor, clip: float) -> Tensor:
+    """Return what to minimise [...], given the returns and the rollout's values [...]."""
+
+
+@dataclass(frozen=True)
+class ScalarValue:
+  """The value itself [...]."""
+
+  value: Tensor
+
+  def loss(self, return_: Tensor, old_value: Tensor, clip: float) -> Tensor:
+    """Return half the squared error [...]: no credit for moving further than `clip` from the old value."""
+    near = old_value + (self.value - old_value).clamp(-clip, clip)
+    return 0.5 * torch.maximum((self.value - return_).square(), (near - return_).square())
+
+
+@dataclass(frozen=True)
+class TwohotValue:
+  """A distribution over bins [BINS]: logits [..., BINS] (Bellemare et al. 2017, arXiv 1707.06887)."""
+
+  logits: Tensor
+  bins: Tensor
+
+  @property
+  def value(self) -> Tensor:
+    """The expectation [...], of each bin and its opposite together: large ones cancel exactly."""
+    p, middle = self.logits.softmax(-1), BINS // 2
+    return (p[..., middle + 1 :] - p[..., :middle].flip(-1)) @ self.bins[middle + 1 :]
+
+  def loss(self, return_: Tensor, old_value: Tensor, clip: float) -> Tensor:  # noqa: ARG002 (nothing to clip)
+    """Return the cross entropy [nat], [...], with the two bins beside the return.
+
+    Their weights are such that the return is their mean (Hafner et al. 2023, arXiv 2301.04104).
+    """
+    position = (symlog(return_) + REACH) * ((BINS - 1) / (2 * REACH))
+    lower = position.floor().clamp(0, BINS - 2).long()
+    low, high = self.bins[lower], self.bins[lower + 1]
+    share = ((return_ - low) / (high - low)).clamp(0, 1)
+    log_p = self.logits.log_softmax(-1).gather(-1, torch.stack([lower, lower + 1], -1))
+    return -torch.lerp(log_p[..., 0], log_p[..., 1], share)
+
+
+class ScalarHead(nn.Module):
+  """The last layer of a critic: features [..., width] to a ScalarValue."""
+
+  def __init__(self, width: int) -> None:
+    super().__init__()
+    self.output = linear(width, 1, gain=1.0)
+
+  @torch.no_grad()
+  def preserve(self, old: Sequence[Tensor], new: Sequence[Tensor]) -> None:
+    """Say the same values as before in a new unit, each given as (shift, scale) of the normalised values.
+
+    Otherwise every value would jump when the moments of the returns move on, the returns, which build on the
+    values, would follow, and the moments them (van Hasselt et al. 2016, arXiv 1602.07714).
+    """
+    self.output.bias.mul_(old[1]).add_(old[0]).sub_(new[0]).div_(new[1])
+    self.output.weight.mul_(old[1]).div_(new[1])
+
+  def forward(self, features: Tensor) -> ScalarValue:
+    """Return the value."""
+    return ScalarValue(self.output(features).squeeze(-1))
+
+
+class TwohotHead(nn.Module):
+  """The last layer of a critic: features [..., width] to a TwohotValue, 0 at the start.
+
+  The bins are evenly spaced in symlog, fine around 0 and wide far off: returns need no normalisation.
+  """
+
+  bins: Tensor
+
+  def __init__(self, width: int) -> None:
+    super().__init__()
+    self.output = linear(width, BINS, gain=0.0)
+    half = torch.linspace(0, REACH, BINS // 2 + 1).expm1()
+    self.register_buffer("bins", torch.cat([-half[1:].flip(0), half]), persistent=False)
+
+  def forward(self, features: Tensor) -> TwohotValue:
+    """Return the distribution of the return."""
+    return TwohotValue(self.output(features), self.bins)
+
+
+def value_head(width: int, ppo: PPO) -> ScalarHead | TwohotHead:
+  """Return the head that the settings ask for."""
+  return TwohotHead(width) if ppo.critic is Critic.twohot else ScalarHead(width)

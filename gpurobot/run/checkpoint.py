@@ -1,0 +1,236 @@
+"""Checkpoints: complete `.pt` files, written atomically, readable by `torch.load(weights_only=True)`."""
+
+import errno
+import functools
+import pickle
+import sys
+import time
+import zipfile
+from collections.abc import Collection
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from gpurobot.config import Config, ConfigError, assign, defaults, to_dict, without_limits
+from gpurobot.device.distributed import World
+from gpurobot.device.transfer import to_cpu
+from gpurobot.run.files import rewrite
+
+if TYPE_CHECKING:
+  from gpurobot.learn.ppo import Learner
+
+NAME, PREVIOUS = "checkpoint.pt", "checkpoint.previous.pt"
+FORMAT = 2  # 1 was that of a trainer with other moments and random numbers
+
+
+class CheckpointError(ValueError):
+  """A checkpoint that is missing or cannot be read; the message is one line."""
+
+
+class DamagedCheckpoint(CheckpointError):
+  """A file that is cut short, has changed on the disk, or never was a checkpoint."""
+
+
+def find(place: str | Path) -> Path:
+  """Return the newest file that a run folder or `.pt` path means; raise CheckpointError if there is none."""
+  return _files(place)[0]
+
+
+def _files(place: str | Path) -> list[Path]:
+  """Return the files that a place means, the newest first: a run keeps the checkpoint before the last one."""
+  path = Path(place)
+  if path.is_dir():
+    path = path / NAME
+  paths = [path, path.with_name(PREVIOUS)] if path.name == NAME else [path]
+  found = [path for path in paths if path.is_file()]
+  if not found:
+    raise CheckpointError(f"no checkpoint at '{place}'{_suggestion(Path(place))}")
+  return found
+
+
+def _suggestion(place: Path) -> str:
+  """Name the newest checkpoint in the nearest folder that exists, or in the one around it."""
+  whole = place.absolute()
+  for folder in [folder for folder in (whole, *whole.parents) if folder.is_dir()][:2]:
+    found = [*folder.glob(f"*/{NAME}"), *folder.glob("*.pt")]
+    if found:
+      return f"; the nearest is '{max(found, key=lambda path: path.stat().st_mtime)}'"
+  return ""
+
+
+def exists(folder: str | Path) -> bool:
+  """Tell whether a run folder has a checkpoint."""
+  return any((Path(folder) / name).is_file() for name in (NAME, PREVIOUS))
+
+
+def read(place: str | Path, device: str | torch.device = "cpu") -> dict[str, Any]:
+  """Return the content of a run folder's checkpoint or a `.pt` file; raise CheckpointError if it cannot.
+
+  Where a run's last checkpoint is damaged, that is said, and the one before it is read.
+  """
+  newest, *before = _files(place)
+  try:
+    return load(newest, device)
+  except DamagedCheckpoint as error:
+    if not before:
+      raise
+    content = load(before[0], device)
+    _warn(f"{error}; '{before[0]}', the one before it, is used")
+    return content
+
+
+@functools.cache
+def _warn(text: str) -> None:
+  """Say once in this process what a user should know."""
+  print(f"warning: {text}", file=sys.stderr)
+
+
+def load(path: Path, device: str | torch.device = "cpu") -> dict[str, Any]:
+  """Return the content of one file; raise CheckpointError where it is damaged or no checkpoint.
+
+  Raises OSError where the disk fails, and torch.OutOfMemoryError: such a file may be whole.
+  """
+  try:
+    with path.open("rb") as file:
+      damaged = zipfile.ZipFile(file).testzip()  # torch.load compares no checksums
+      if damaged:
+        raise zipfile.BadZipFile(f"wrong checksum of {damaged}")
+      file.seek(0)
+      content = torch.load(file, map_location=device, weights_only=True)
+  except torch.OutOfMemoryError:
+    raise
+  except pickle.UnpicklingError as error:
+    raise CheckpointError(f"'{path}' holds more than numbers and texts: no checkpoint of gpurobot") from error
+  except Exception as error:  # torch raises whatever the pickle and zip readers raise
+    # A damaged table of contents leads to places before the file's start, which are invalid arguments.
+    if isinstance(error, OSError) and error.errno != errno.EINVAL:
+      raise
+    reason = " ".join(str(error).split()) or type(error).__name__
+    raise DamagedCheckpoint(f"'{path}' is not a readable checkpoint ({reason})") from error
+  _check_format(path, content)
+  return content
+
+
+def _check_format(path: Path, content: Any) -> None:
+  """Raise CheckpointError where a file is of another format, and say what to do about it."""
+  found = content.get("format") if isinstance(content, dict) else None
+  if not isinstance(found, int):
+    raise CheckpointError(f"'{path}' is no checkpoint of gpurobot: it names no format")
+  if found < FORMAT:
+    raise CheckpointError(
+      f"'{path}' is a checkpoint of format {found}, of a trainer that kept other numbers than today's, of "
+      f"format {FORMAT}: use the gpurobot that wrote it, or train anew"
+    )
+  if found > FORMAT:
+    raise CheckpointError(
+      f"'{path}' is a checkpoint of format {found}, of a newer gpurobot: this one reads format {FORMAT}; "
+      "update it"
+    )
+
+
+def configure(
+  place: str | Path, values: dict[str, Any], module: ModuleType, given: Collection[str] = ()
+) -> Config:
+  """Return the settings of a checkpoint's "config"; its limits do not count where one is among `given` keys.
+
+  Settings that it does not know, written before there were such, have their defaults. Raises CheckpointError
+  where it has some that are no more.
+  """
+  try:
+    return assign(defaults(module, given), without_limits(values, given))
+  except ConfigError as error:
+    raise CheckpointError(f"'{place}' was written with other settings than today's: {error}") from error
+
+
+def write(folder: str | Path, content: dict[str, Any]) -> Path:
+  """Write the checkpoint of a run folder, as `save` does; the last one becomes the previous one."""
+  path = Path(folder) / NAME
+  path.parent.mkdir(parents=True, exist_ok=True)
+  save(path, content, path.with_name(PREVIOUS))
+  return path
+
+
+def save(path: Path, content: dict[str, Any], previous: Path | None = None) -> None:
+  """Write what `read` returns; the file that was there becomes `previous`.
+
+  Raises OSError where the disk is full; then the files there stay as they are.
+  """
+  with rewrite(path, previous) as file:
+    try:
+      torch.save({"format": FORMAT} | to_cpu(content), file)
+    except RuntimeError as error:
+      if isinstance(error.__context__, OSError):  # torch's writer covers it with an error of its own
+        raise error.__context__ from None
+      raise
+
+
+def words(folder: str | None) -> list[str]:
+  """Return the words with which a run that torchrun restarts goes on in its folder, if it had one yet."""
+  if folder is None:
+    return []
+  return [f"resume={folder}" if exists(folder) else f"run_dir={folder}"]
+
+
+def restore(config: Config, learner: "Learner") -> float:
+  """Put the learner where config.resume or config.checkpoint says; return the seconds of training before.
+
+  Raises CheckpointError where the checkpoint is of another network, task or number of environments or ranks.
+  """
+  place = config.resume or config.checkpoint
+  if place is None:
+    return 0.0
+  saved = read(place, learner.env.device)
+  _check_same(place, saved["learner"], learner.world)
+  try:
+    if config.resume:
+      learner.load_state_dict(saved["learner"])
+      return saved["seconds"]
+    learner.load_policy(saved["learner"])
+  except (KeyError, RuntimeError, ValueError) as error:  # torch tells of shapes in several lines
+    raise CheckpointError(f"'{place}' does not fit this training: {' '.join(str(error).split())}") from error
+  return 0.0
+
+
+def _check_same(place: str, saved: dict[str, Any], world: World) -> None:
+  """Raise CheckpointError on a rank that has read another checkpoint than the main one: disks may fail."""
+  own, of_main = saved.get("iteration"), world.same(saved.get("iteration"))
+  if own != of_main:
+    raise CheckpointError(
+      f"'{place}': rank {world.rank} has read iteration {own}, rank 0 iteration {of_main}: start again"
+    )
+
+
+class Saver:
+  """Writes the checkpoint of a run at the main rank; every rank takes part."""
+
+  def __init__(self, config: Config, learner: "Learner", folder: Path) -> None:
+    self.config, self.learner, self.folder = config, learner, folder
+    self.failed = False  # the last time, on this rank
+    self._last = time.monotonic()
+
+  @property
+  def due(self) -> bool:
+    """Tell whether `checkpoint_seconds` have passed since the last one (by the clock of this rank)."""
+    return time.monotonic() - self._last >= self.config.checkpoint_seconds
+
+  def save(self, seconds: float) -> list[str]:
+    """Save now, `seconds` of training after the start; return warnings.
+
+    Where the disk is full the last checkpoint stays, and the next is due as always.
+    """
+    state = self.learner.state_dict()
+    warnings = self._write(state, seconds) if self.learner.world.main else []
+    self._last = time.monotonic()
+    return warnings
+
+  def _write(self, state: dict[str, Any], seconds: float) -> list[str]:
+    before, self.failed = self.failed, False
+    try:
+      write(self.folder, {"config": to_dict(self.config), "learner": state, "seconds": seconds})
+    except OSError as error:
+      self.failed = True
+      warning = f"no checkpoint could be written ({error}): training goes on, the last one stays as it is"
+      return [] if before else [warning]
+    return ["checkpoints are written again"] if before else []

@@ -1,0 +1,240 @@
+"""The only reads of the device during training: console, TensorBoard, metrics.csv and summary.json of a run.
+
+Every rank takes part in the sums; the main rank alone writes.
+"""
+
+import json
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import torch
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from gpurobot.config import Config, to_dict
+from gpurobot.device.usage import Usage
+from gpurobot.run import rows
+from gpurobot.run.board import Board
+from gpurobot.run.files import rewrite
+from gpurobot.run.health import Health
+from gpurobot.run.profile import ITERATIONS, Profile
+from gpurobot.run.recorder import Recorder
+from gpurobot.run.wreck import Wrecks
+
+if TYPE_CHECKING:
+  from gpurobot.learn.ppo import Learner
+
+PARTS = ("physics", "task", "policy", "update")  # of an iteration's time, in the console
+COLUMNS = (  # key, heading, format
+  ("iteration", "iter", "6d"),
+  ("steps", "steps", "12,d"),
+  ("seconds", "time s", "7.1f"),
+  ("steps_per_second", "steps/s", "10,.0f"),
+  *((f"time/{part}", part, "7.0%") for part in PARTS),
+  ("return", "return", "9.2f"),
+  ("length", "length", "7.1f"),
+  ("kl", "KL", "8.4f"),
+  ("entropy", "entropy", "8.2f"),
+  ("value_loss", "v loss", "8.4f"),
+  ("learning_rate", "rate", "9.2e"),
+)
+HEADING_EVERY = 25  # lines
+
+
+class Log:
+  """The record of a run, one line per `log_every` iterations."""
+
+  def __init__(self, config: Config, learner: "Learner", folder: Path, seconds: float = 0.0) -> None:
+    """Open the files of the run folder; `seconds` of training went before, when it is resumed."""
+    self.config, self.learner, self.folder = config, learner, folder
+    self.main = learner.world.main
+    self.seconds_before, self.started = seconds, time.monotonic()
+    self.last_row: dict[str, float] = {}
+    self.last_return: float | None = None  # mean over the episodes of the last interval in which any ended
+    self.reached: dict[str, float] = {}  # level of the mean return -> seconds of training
+    self.warnings: list[str] = []
+    self._health = Health(config.ppo, learner.optimizer.limits)
+    self._usage = Usage(learner.env.device)
+    self._wrecks = Wrecks(config, learner, folder)
+    self._disk_is_full = False
+    self._profile = Profile(learner, folder) if config.profile and self.main else None
+    self._lines = 0
+    self._last = self._counts()
+    if self.main:
+      self._open()
+
+  def _open(self) -> None:
+    self.folder.mkdir(parents=True, exist_ok=True)
+    self._forget_later_rows()
+    plain = to_dict(self.config)
+    self._board = Board(self.folder, self.learner.steps)
+    self._board.write_config(plain, self.learner.steps)
+    self._recorder = Recorder(self.config, self.learner, self.folder, self._board)
+    self._write_json("config.json", plain)
+    self.console = Console(highlight=False)
+    self.console.print(self.learner.describe(), soft_wrap=True)
+    bar = (BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn(), TimeRemainingColumn())
+    self.progress = Progress(TextColumn(f"{self.config.task}"), *bar, console=self.console, transient=True)
+    self.progress.disable = not self.console.is_terminal
+    self.bar = self.progress.add_task("", total=1.0 if self._limits() else None)
+    self.progress.start()
+
+  def _forget_later_rows(self) -> None:
+    """Cut metrics.csv back to the checkpoint that is resumed, and learn from it what was reached."""
+    for row in rows.cut(self._table, self.learner.steps):
+      self._note_return(float(row["return"]), float(row["seconds"]))
+
+  @property
+  def _table(self) -> Path:
+    return self.folder / "metrics.csv"
+
+  def _write_json(self, name: str, content: dict[str, Any]) -> None:
+    with rewrite(self.folder / name) as file:
+      file.write((json.dumps(content, indent=2) + "\n").encode())
+
+  def _keep(self, write: Callable[..., None], *content: Any) -> None:
+    """Write to the disk; where it is full say so once, and go on."""
+    try:
+      write(*content)
+    except OSError as error:
+      warning = f"the log could not be written ({error}): training goes on, and the log has a gap"
+      self.warn([] if self._disk_is_full else [warning])
+      self._disk_is_full = True
+
+  @property
+  def seconds(self) -> float:
+    """The training time so far [s], before a resume included."""
+    return self.seconds_before + time.monotonic() - self.started
+
+  def _limits(self) -> list[tuple[float, float]]:
+    """Return (now, end) for each limit that the configuration sets."""
+    config = self.config
+    ends = (
+      (self.learner.iteration, config.max_iterations),
+      (self.learner.steps, config.max_steps),
+      (self.seconds, config.max_seconds),
+    )
+    return [(now, end) for now, end in ends if end is not None]
+
+  @property
+  def finished(self) -> bool:
+    """Tell whether a limit is reached (by the clock of this rank)."""
+    return any(now >= end for now, end in self._limits())
+
+  def step(self) -> None:
+    """Follow an iteration; every rank calls."""
+    if self.main:
+      done = max((now / max(end, 1e-9) for now, end in self._limits()), default=None)
+      self.progress.update(self.bar, completed=done)
+      self.warn(self._recorder.step())
+    if self.learner.iteration % self.config.log_every == 0:
+      self.write()
+    table = self._profile and self._profile.step()
+    if table:
+      self.console.print(table, soft_wrap=True)
+
+  def write(self) -> None:
+    """Read the statistics from the device and write them everywhere; every rank calls."""
+    report = self.learner.report()
+    numbers = torch.stack([value.detach().double().squeeze() for value in report.values()]).tolist()
+    self._keep(self._wrecks.write)
+    if not self.main:
+      return
+    steps, seconds = self.learner.steps, self.seconds
+    row = {"iteration": self.learner.iteration, "steps": steps, "seconds": seconds}
+    row |= self._speed() | dict(zip(report, numbers, strict=True)) | self._usage.read()
+    self.last_row = row
+    self._note_return(row["return"], seconds)
+    self._write_line(row)
+    self._keep(rows.append, self._table, row)
+    self._keep(self._board.write, row, steps)
+    self.warn(self._health.check(row) + self._wrecks.tell(row.get("nonfinite", 0)))
+
+  def _counts(self) -> dict[str, float]:
+    """Return what grows: steps, seconds, iterations, collectives, seconds of each part by its name."""
+    learner = self.learner
+    counts = {"steps": learner.steps, "seconds": self.seconds, "iterations": learner.iteration}
+    counts["collectives"] = learner.world.collectives
+    for piece, seconds in learner.clock.seconds().items():
+      part = piece.partition("/")[0]
+      counts[part] = counts.get(part, 0.0) + seconds
+    return counts
+
+  def _speed(self) -> dict[str, float]:
+    """Return the environment steps per second, and how the time divides, since the last call."""
+    counts, before = self._counts(), self._last
+    self._last = counts
+    parts = {name: count - before.get(name, 0.0) for name, count in counts.items()}
+    steps, seconds, iterations, collectives = (
+      parts.pop(name) for name in ("steps", "seconds", "iterations", "collectives")
+    )
+    speed = {"steps_per_second": steps / seconds, "collectives": collectives / max(iterations, 1)}
+    for part, spent in parts.items():
+      speed[f"time/{part}"] = spent / seconds
+      speed[f"steps_per_second/{part}"] = steps / max(spent, 1e-9)
+    return speed
+
+  def warn(self, warnings: list[str]) -> None:
+    """Print warnings, if any, and keep them for the summary, at the main rank."""
+    self.warnings += warnings
+    for warning in warnings if self.main else []:
+      self.console.print(f"warning: {warning}", style="yellow", soft_wrap=True)
+
+  def _note_return(self, value: float, seconds: float) -> None:
+    """Note when the mean return first came to each level of one digit (..., 900, 1000, 2000, ...)."""
+    if math.isfinite(value):
+      self.last_return = value
+    if value > 0:
+      digits = math.floor(math.log10(value))
+      for exponent in (digits - 1, digits):
+        for digit in range(1, 10):
+          if digit * 10.0**exponent <= value:
+            self.reached.setdefault(f"{digit * 10.0**exponent:g}", seconds)
+
+  def _write_line(self, row: dict[str, float]) -> None:
+    """Print one line of the table, and its heading now and then."""
+    if self._lines % HEADING_EVERY == 0:
+      widths = [len(format(0, spec)) for _, _, spec in COLUMNS]
+      heads = [f"{head:>{width}}" for (_, head, _), width in zip(COLUMNS, widths, strict=True)]
+      self.console.print(" ".join(heads), style="bold", soft_wrap=True)
+    self._lines += 1
+    self.console.print(" ".join(format(row.get(key, 0), spec) for key, _, spec in COLUMNS), soft_wrap=True)
+
+  def __enter__(self) -> Self:
+    return self
+
+  def __exit__(self, *_: object) -> None:
+    """Give the terminal back, whatever ended the training."""
+    if self.main:
+      self.progress.stop()
+
+  def close(self) -> None:
+    """Write summary.json and close the files; every rank calls."""
+    if self.learner.iteration % self.config.log_every:
+      self.write()
+    if not self.main:
+      return
+    if self._profile and not self._profile.done:
+      self.warn([f"profile=true looks at {ITERATIONS} iterations: the run ended before"])
+    row, seconds = self.last_row, self.seconds
+    self.warn(self._recorder.close())  # it may wait
+    self._keep(self._board.close)
+    summary = {
+      **{key: getattr(self.config, key) for key in ("task", "seed", "num_envs")},
+      "iterations": self.learner.iteration,
+      "steps": self.learner.steps,
+      "seconds": seconds,
+      "steps_per_second": self.learner.steps / seconds,
+      "return": self.last_return,
+      "length": row.get("length"),
+      "reached_seconds": self.reached,
+      "warnings": self.warnings,
+      "training": self.learner.describe(),
+    }
+    self._keep(self._write_json, "summary.json", summary)
+    self.console.print(
+      f"{self.folder}: return {self.last_return}, {self.learner.steps:,} steps in {seconds:.1f} s"
+    )

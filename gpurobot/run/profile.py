@@ -1,0 +1,96 @@
+"""Where an iteration goes: a table by the clock, and a trace by torch's profiler, for `profile=true`.
+
+On CUDA the parts are NVTX ranges too, and Nsight Systems, told --capture-range=cudaProfilerApi, looks at the
+iterations that the clock measures.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import profiler
+
+from gpurobot.device.clock import shares
+
+if TYPE_CHECKING:
+  from gpurobot.learn.ppo import Learner
+
+# Iterations: those in which memory and graphs are made; those measured by the clock, which costs nothing; and
+# those traced, which slows them down.
+SKIPPED, MEASURED, TRACED = 3, 5, 2
+ITERATIONS = SKIPPED + MEASURED + TRACED
+TABLE, TRACE = "profile.txt", "trace.json"  # of the run folder; the trace is for chrome://tracing or Perfetto
+OPERATORS = 10  # of the traced ones, listed
+
+
+class Profile:
+  """Looks at a few iterations of a training, then writes the table and the trace into the run folder."""
+
+  def __init__(self, learner: "Learner", folder: Path) -> None:
+    """Begin with the next iteration."""
+    self._learner, self._folder = learner, folder
+    self._start = learner.iteration
+    self._before: dict[str, float] = {}
+    self._table = ""
+    self._profiler = profiler.profile()
+    self._nsight = learner.clock.nvtx = learner.env.device.type == "cuda"
+    self.done = False
+
+  def step(self) -> str | None:
+    """Follow an iteration; return the table, and where it lies, after the last that is looked at."""
+    count, clock = self._learner.iteration - self._start, self._learner.clock
+    if count == SKIPPED:
+      self._before = clock.seconds()
+      if self._nsight:
+        torch.cuda.profiler.start()
+    elif count == SKIPPED + MEASURED:
+      self._table = table(self._before, clock.seconds(), MEASURED)
+      if self._nsight:
+        torch.cuda.profiler.stop()
+      self._profiler.start()
+      clock.ranges = True
+    elif count == ITERATIONS:
+      clock.ranges = clock.nvtx = False
+      clock.begin("other")  # ends the last range
+      self._profiler.stop()
+      self.done = True
+      return self._write()
+    return None
+
+  def _write(self) -> str:
+    self._profiler.export_chrome_trace(str(self._folder / TRACE))
+    text = f"{self._table}\n{operators(self._profiler)}"
+    (self._folder / TABLE).write_text(text)
+    return f"{text}\nwritten to {self._folder / TABLE}; the trace is {self._folder / TRACE}"
+
+
+def table(before: Mapping[str, float], after: Mapping[str, float], iterations: int) -> str:
+  """Return a table of the parts of an iteration between two readings of a clock, the largest first."""
+  found = shares(before, after)
+  total = sum(after.values()) - sum(before.values())  # [s]
+  parts: dict[str, dict[str, float]] = {}  # part -> piece -> share
+  for name, share in found.items():
+    part, _, piece = name.partition("/")
+    parts.setdefault(part, {})[piece or "rest"] = share
+  lines = [("an iteration", 1.0)]
+  for part, pieces in sorted(parts.items(), key=lambda item: -sum(item[1].values())):
+    lines.append((part, sum(pieces.values())))
+    if len(pieces) > 1:
+      lines += [(f"  {piece}", share) for piece, share in sorted(pieces.items(), key=lambda item: -item[1])]
+  milliseconds = 1000 * total / iterations
+  return "".join(f"{name:<20} {share * milliseconds:10.2f} ms {share:8.1%}\n" for name, share in lines)
+
+
+def operators(trace: profiler.profile) -> str:
+  """Return a table of the operators that took most time themselves, without those that they call."""
+  found = [event for event in trace.key_averages() if not event.is_user_annotation]
+  on_device = any(event.self_device_time_total for event in found)
+  rows = [  # [us]
+    (event.self_device_time_total if on_device else event.self_cpu_time_total, event.count, event.key[:40])
+    for event in found
+  ]
+  return "".join(
+    f"{name:<40} {spent / 1000 / TRACED:10.2f} ms {count / TRACED:8.0f} calls\n"
+    for spent, count, name in sorted(rows, reverse=True)[:OPERATORS]
+  )

@@ -1,0 +1,55 @@
+"""The last states of environments that diverged, one file each, for `python -m gpurobot.replay`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpurobot.config import Config, to_dict
+from gpurobot.run import checkpoint
+
+if TYPE_CHECKING:
+  from gpurobot.learn.ppo import Learner
+
+FOLDER = "diverged"  # in a run folder
+MOST = 100  # files: where many diverge, more say nothing new
+
+
+class Wrecks:
+  """Writes the files of a run: every rank those of its own environments."""
+
+  def __init__(self, config: Config, learner: "Learner", folder: Path) -> None:
+    self.config, self.learner, self.folder = config, learner, folder / FOLDER
+    self._told = False
+
+  def write(self) -> None:
+    """Write down what diverged since the last call; raise OSError where the disk is full."""
+    found = self.learner.env.diverged()
+    first = self.learner.world.rank * self.learner.env.num_envs
+    for wreck in found.unbind(0):
+      if len(self.files()) >= MOST:
+        return
+      self.folder.mkdir(exist_ok=True)
+      steps, env = int(wreck["steps"]), first + int(wreck["env"])
+      content = {
+        "config": to_dict(self.config),
+        "iteration": self.learner.iteration,
+        "env": env,
+        "states": {name: states[-steps:] for name, states in wreck["states"].items()},
+        "reward": wreck["reward"][-steps:],
+        "varied": wreck["varied"],
+      }
+      checkpoint.save(self.folder / f"{self.learner.iteration:06d}-{env}.pt", content)
+
+  def files(self) -> list[Path]:
+    """Return the files so far, in the order of the iterations."""
+    return sorted(self.folder.glob("*.pt"))
+
+  def tell(self, count: float) -> list[str]:
+    """Return, once, a warning where so many environments have diverged so far and there are files."""
+    files = [] if self._told or not count else self.files()
+    if not files:
+      return []
+    self._told = True
+    command = f"python -m gpurobot.replay file={files[-1]}"
+    return [
+      f"{count:.0f} environment(s) diverged and were reset, training goes on; what led to it: {command}"
+    ]

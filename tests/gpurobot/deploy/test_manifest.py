@@ -1,0 +1,91 @@
+import dataclasses
+import json
+
+import torch
+
+import tasks
+from gpurobot.config import Memory, defaults
+from gpurobot.deploy.deployed import Controls, Deployed
+from gpurobot.deploy.manifest import describe
+from gpurobot.learn.random import Random
+from physics.parity import MujocoSimulation
+from tests.gpurobot import toy
+from tests.gpurobot.policies import make
+
+
+def facts(name, controls=None, policy=None, **settings):
+  module = tasks.load(name)
+  config = defaults(module)
+  config = dataclasses.replace(config, task=name, env=dataclasses.replace(config.env, **settings))
+  simulation = MujocoSimulation(module.Task.make_model(config.env), 1, module.Task.outputs)
+  env = module.Task(config.env, 1, random=Random(0, 1), training=False, simulation=simulation)
+  return json.loads(json.dumps(describe(config, env, Deployed(policy or make(), controls)), allow_nan=False))
+
+
+def test_a_walking_robot_is_described():
+  found = facts("quadruped", Controls(torch.zeros(12), 0.5 * torch.eye(12)))
+  assert found["robot"] == "assets/quadruped/robot.xml"
+  assert found["rate"] == {"control [Hz]": 50, "step [s]": 0.02, "physics step [s]": 0.005}
+  blocks = {block["name"]: (block["start"], block["width"]) for block in found["observation"]["blocks"]}
+  assert blocks["velocity"] == (0, 3)
+  assert blocks["action"] == (36, 12)
+  assert found["joints"][0] == {"name": "root", "type": "free", "qpos": 0, "qvel": 0, "range": None}
+  assert found["joints"][2] == {
+    "name": "FR_thigh", "type": "hinge", "qpos": 8, "qvel": 7, "range": [-0.686, 4.501],
+  }  # fmt: skip
+  assert found["actuators"][2] == {
+    "name": "FR_calf", "joint": "FR_calf", "gear": 1, "force_range": [-35.55, 35.55], "delay [s]": 0,
+    "kp": 35, "kv": 0.5,
+  }  # fmt: skip
+  assert [action["actuator"] for action in found["control"]["controls"]] == found["actions"]["names"]
+  assert found["control"]["gain"][1][:3] == [0, 0.5, 0]
+  assert found["key_frames"]["home"]["qpos"][7:10] == [0, 0.9, -1.8]
+  assert found["settings"]["action_scale"] == 0.5
+  assert found["yours"] == [
+    "the observation, see tasks/shared/locomotion.py: Task.observe, without the noise and delays of training"
+  ]
+
+
+def test_motors_are_described_by_their_gears():
+  found = facts("humanoid", Controls(torch.zeros(21), torch.eye(21)))
+  knee = next(each for each in found["actuators"] if each["name"] == "right_knee")
+  assert knee["gear"] > 1
+  assert knee["gainprm"][0] == 1
+  assert "kp" not in knee
+
+
+def test_what_controls_depend_on_is_left_to_the_caller():
+  found = facts("ball_balance")
+  assert found["control"]["offset"] is found["control"]["gain"] is None
+  assert found["yours"][1] == (
+    "controls of the actions: they depend on more than the action, see tasks/ball_balance.py: Task.control "
+    "and tasks/base.py: Task.simulate"
+  )
+
+
+def test_past_observations_are_told():
+  found = facts("cartpole", see_velocity=False, history_policy=3)
+  assert found["observation"] == {
+    "blocks": [{"name": "position", "start": 0, "width": 2}],
+    "history, the oldest first": 3,
+  }
+
+
+def test_a_world_without_robots_is_described_by_its_widths():
+  env = toy.Task(toy.Config(), 1, random=Random(0, 1))
+  policy = make(choices=(2, 2, 2), recurrent=Memory.gru)
+  found = describe(defaults(tasks.load(toy.__file__)), env, Deployed(policy, None))
+  assert found["inputs"]["obs"]["width"] == 7
+  assert found["inside"][1] == "the likeliest choices"
+  assert found["yours"][1] == "the memory: give next_state back as state"
+  assert "joints" not in found
+
+
+def test_raw_observations_are_told():
+  assert facts("cartpole", policy=make(normalize_obs=False))["inside"] == [
+    "the policy's means, without noise, cut to [-1, 1]"
+  ]
+
+
+def test_what_has_no_limit_is_null():
+  assert facts("gym/Hopper-v5")["settings"]["height_high"] is None

@@ -1,0 +1,57 @@
+import pytest
+import torch
+
+from gpurobot.config import ConfigError, Switch
+from gpurobot.device.compiler import Compiler
+
+CPU, CUDA = torch.device("cpu"), torch.device("cuda")
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+  """The functions given to the compiler, which hands them back."""
+  given = []
+  monkeypatch.setattr(torch, "compile", lambda function, **_: given.append(function) or function)
+  return given
+
+
+@pytest.fixture
+def broken(monkeypatch):
+  """A machine without a compiler."""
+
+  def fail(*_, **__):
+    raise RuntimeError("no C++ compiler found\nat great length")
+
+  monkeypatch.setattr(torch, "compile", lambda *_, **__: fail)
+
+
+def test_it_is_used_where_it_is_asked_for(compiled):
+  def double(x):
+    return 2 * x
+
+  for switch in (Switch.auto, Switch.off):
+    assert Compiler(switch, CPU)(double) is double
+  assert compiled == []
+  assert Compiler(Switch.on, CPU)(double)(3) == 6
+  assert compiled == [torch.add, double]
+
+
+def test_the_first_call_is_the_function_itself(monkeypatch):
+  monkeypatch.setattr(torch, "compile", lambda _, **__: lambda *_: "compiled")
+
+  def itself() -> str:
+    return "itself"
+
+  call = Compiler(Switch.on, CPU)(itself)
+  assert [call(), call(), call()] == ["itself", "compiled", "compiled"]
+  assert call.__name__ == "itself"
+
+
+@pytest.mark.usefixtures("broken")
+def test_where_it_fails_it_is_left_alone_or_a_mistake():
+  with pytest.warns(UserWarning, match=r"^no torch.compile \(.+\); compile=off does without$"):
+    assert not Compiler(Switch.auto, CUDA).used
+  message = r"^compile=on: torch.compile fails here \(no C\+\+ compiler found\); write compile=off$"
+  with pytest.raises(ConfigError, match=message):
+    Compiler(Switch.on, CPU)
+  assert not Compiler(Switch.off, CPU).used

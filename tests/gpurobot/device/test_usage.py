@@ -1,0 +1,36 @@
+import os
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from gpurobot.device.usage import Usage
+
+CPU = torch.device("cpu")
+
+
+def test_memory_is_the_most_that_the_process_has_held():
+  status = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
+  peak = float(status["VmHWM"].removesuffix("kB")) * 1024e-9  # [GB]
+  assert Usage(CPU).read()["memory/process"] == pytest.approx(peak, rel=0.05)
+
+
+def test_utilisation_is_the_share_of_the_cores_that_works(monkeypatch):
+  monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1})
+  usage, start, work = Usage(CPU), time.monotonic(), time.process_time()
+  while time.process_time() < work + 0.1:
+    pass
+  busy = 0.1 / (time.monotonic() - start) / 2
+  assert usage.read()["utilisation"] == pytest.approx(busy, rel=0.2)
+  time.sleep(0.1)
+  assert usage.read()["utilisation"] < 0.5 * busy
+
+
+@pytest.mark.gpu
+def test_a_gpu_has_memory_of_its_own():
+  usage = Usage(torch.device("cuda"))
+  before = usage.read()["memory/device"]
+  block = torch.ones(10**8, device="cuda")
+  assert usage.read()["memory/device"] >= before + 0.3
+  assert len(block) > 0

@@ -1,0 +1,115 @@
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from gpurobot.config import PPO, Scaling
+from gpurobot.device.distributed import World
+from gpurobot.device.transfer import to_cpu
+from gpurobot.learn.optimizer import Optimizer
+
+X = torch.randn(32, 5, generator=torch.Generator().manual_seed(0))
+
+
+def module() -> nn.Module:
+  torch.manual_seed(0)
+  return nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 1))
+
+
+def optimizer(net: nn.Module, **settings) -> Optimizer:
+  ppo = PPO(horizon=16, minibatches=2, reference_minibatch=512, **settings)
+  return Optimizer(net, 3, ppo, 64, World())
+
+
+def differentiate(own: Optimizer, net: nn.Module, weight: float = 32.0) -> None:
+  own.clear()
+  net(X).square().sum().backward()
+  own.sums.copy_(torch.tensor([weight, 1.0, 2.0]))
+  own.reduce()
+
+
+def test_the_flat_memory_is_the_modules_own():
+  net, copy = module(), module()
+  own = optimizer(net)
+  for parameter, same in zip(net.parameters(), copy.parameters(), strict=True):
+    assert torch.equal(parameter, same)
+    assert parameter.data_ptr() % 64 == own.weights.data_ptr() % 64
+  for one in (net, copy):
+    one(X).square().sum().backward()
+  squares = sum(float(p.grad.square().sum()) for p in copy.parameters())
+  assert float(own.gradient.norm()) == pytest.approx(math.sqrt(squares), rel=1e-6)
+  own.weights.data.zero_()
+  assert not net(X).any()
+
+
+@pytest.mark.parametrize("max_norm", [1e9, 0.01])
+def test_a_step_is_adams_along_the_clipped_mean_gradient(max_norm):
+  net, copy = module(), module()
+  own = optimizer(net, max_grad_norm=max_norm, lr=1e-3)
+  theirs = torch.optim.Adam(copy.parameters(), lr=1e-3, eps=1e-8)
+  for _ in range(3):
+    differentiate(own, net)
+    own.step()
+    theirs.zero_grad()
+    copy(X).square().mean().backward()
+    norm = nn.utils.clip_grad_norm_(copy.parameters(), max_norm)
+    theirs.step()
+    assert float(own.norm) == pytest.approx(float(norm), rel=1e-5)
+  for parameter, same in zip(net.parameters(), copy.parameters(), strict=True):
+    torch.testing.assert_close(parameter, same)
+
+
+def test_a_gradient_that_is_not_finite_is_skipped_and_counted():
+  net, copy = module(), module()
+  own, other = optimizer(net), optimizer(copy)
+  differentiate(own, net)
+  own.gradient[3] = torch.nan
+  own.step()
+  assert torch.equal(own.weights, other.weights)
+  assert int(own.skipped) == 1
+  assert own.sums.tolist() == [0, 0, 0]
+  assert float(own.norm) == 0
+  for one, network in ((own, net), (other, copy)):  # as if it had never been
+    differentiate(one, network)
+    one.step()
+  assert torch.equal(own.weights, other.weights)
+  assert int(own.skipped) == 1
+  assert float(own.norm) > 0
+
+
+@pytest.mark.parametrize(("scaling", "factor"), [("none", 1.0), ("sqrt", 4.0), ("linear", 16.0)])
+def test_the_rate_and_its_limits_grow_with_the_minibatch(scaling, factor):
+  ppo = PPO(horizon=16, minibatches=2, reference_minibatch=512, lr=1e-3, lr_scaling=Scaling(scaling))
+  own = Optimizer(module(), 3, ppo, 1024, World())
+  assert own.scale == factor
+  assert float(own.rate) == pytest.approx(1e-3 * factor)
+  assert own.limits == pytest.approx((1e-6 * factor, 1e-2 * factor))
+
+
+def test_loading_writes_where_a_recorded_graph_reads():
+  own, other = optimizer(module()), optimizer(module())
+  places = [tensor.data_ptr() for tensor in other.state_dict()["adam"][0].values()]
+  other.load_state_dict(to_cpu(own.state_dict()))
+  assert [tensor.data_ptr() for tensor in other.state_dict()["adam"][0].values()] == places
+  assert other.state_dict()["rate"] is other.rate
+
+
+def test_a_saved_optimizer_goes_on_with_the_same_numbers():
+  net, copy = module(), module()
+  own, other = optimizer(net), optimizer(copy)
+  for _ in range(2):
+    differentiate(own, net)
+    own.step()
+  own.rate.fill_(5e-3)
+  other.load_state_dict(to_cpu(own.state_dict()))
+  copy.load_state_dict(net.state_dict())
+  for one, network in ((own, net), (other, copy)):
+    differentiate(one, network)
+    one.step()
+  assert torch.equal(own.weights, other.weights)
+  other.rate.fill_(0.0)  # the rate that the optimiser reads
+  before = other.weights.clone()
+  differentiate(other, copy)
+  other.step()
+  assert torch.equal(other.weights, before)

@@ -1,0 +1,217 @@
+import functools
+import math
+
+import pytest
+import torch
+
+from gpurobot.config import ConfigError, assign, defaults
+from gpurobot.device.distributed import World
+from gpurobot.device.transfer import to_cpu
+from gpurobot.learn.ppo import Learner
+from gpurobot.learn.random import Random
+from tests.gpurobot import toy
+
+
+def learner(world: World | None = None, num_envs: int = 32, **values) -> Learner:
+  values = {"ppo.precision": "float64", "num_envs": num_envs} | values
+  config = assign(defaults(toy), values)
+  env = toy.Task(config.env, num_envs, random=Random(0, num_envs))
+  return Learner(env, config, world or World())
+
+
+def iterate(learner: Learner, count: int) -> Learner:
+  for _ in range(count):
+    learner.collect()
+    learner.update()
+  return learner
+
+
+@pytest.mark.parametrize("words", [
+  {}, {"ppo.recurrent": "gru"}, {"ppo.recurrent": "lstm", "ppo.sequence": 4}, {"ppo.critic": "twohot"},
+  {"ppo.squash": True, "ppo.state_std": True}, {"ppo.layer_norm": True, "ppo.shared": False},
+])  # fmt: skip
+def test_the_rollout_is_the_present_policys(words):
+  """At the start of an update its ratios are 1 and its values those of the rollout, memories included."""
+  one = learner(**words)
+  iterate(one, 2)
+  one.collect()
+  one._run(one._evaluate)
+  one._run(one._standardize)
+  one._run(one.shuffle.draw)
+  for rows in one.shuffle.minibatches:
+    batch, state = one.rollout.minibatch(rows)
+    with torch.no_grad():
+      policy, value, _ = one.network(batch["obs"], state, batch["restart"])
+      torch.testing.assert_close(policy.parameters, batch["policy"], rtol=1e-12, atol=1e-12)
+      torch.testing.assert_close(value.value, batch["value"], rtol=1e-12, atol=1e-12)
+      torch.testing.assert_close(policy.log_prob(batch["action"]), batch["log_prob"], rtol=1e-10, atol=1e-10)
+      assert float(one.network.head.old(batch["policy"]).divergence(policy).abs().max()) < 1e-12
+
+
+def test_moments_stay_frozen_during_rollout_and_update():
+  one = iterate(learner(), 1)
+  before = one.observations.moments["policy"].mean.clone()
+  one.collect()
+  assert torch.equal(one.observations.moments["policy"].mean, before)
+  one.update()
+  moments = one.observations.moments["policy"]
+  assert float(moments.count) == 2 * 32 * 8
+  assert not torch.equal(moments.mean, before)
+
+
+def test_returns_are_those_of_the_shaped_reward():
+  one = learner(**{"ppo.reward_scale": 0.5, "ppo.reward_transform": "symlog"})
+  one.collect()
+  raw = -one.rollout.samples["obs", "policy"][1:].norm(dim=-1)  # moments are 0 and 1: observations are raw
+  going_on = ~(one.rollout.samples["terminated"] | one.rollout.samples["truncated"])[:-1]
+  expected = -torch.log1p(0.5 * raw.abs())
+  torch.testing.assert_close(
+    one.rollout.samples["reward"][:-1][going_on], expected[going_on], rtol=1e-6, atol=1e-7
+  )
+
+
+def test_a_failing_simulation_leaves_no_trace():
+  one = iterate(learner(**{"env.finite_below": 0.9}), 3)
+  assert not one.rollout.samples["valid"].all()
+  assert all(torch.isfinite(parameter).all() for parameter in one.network.parameters())
+  report = one.report()
+  valid = float(one.value_moments.count)
+  assert 0 < valid < 3 * 32 * 8
+  assert math.isfinite(float(report["return"]))
+
+
+def test_advantages_have_unit_moments_over_valid_samples():
+  one = learner(**{"env.finite_below": 0.9})
+  one.collect()
+  one._run(one._evaluate)
+  one._run(one._standardize)
+  x = one.rollout.samples["advantage"][one.rollout.samples["valid"]]
+  assert float(x.mean()) == pytest.approx(0, abs=1e-12)
+  assert float(x.std(correction=0)) == pytest.approx(1, rel=1e-6)
+
+
+def test_training_improves_the_return():
+  one = iterate(learner(num_envs=64, **{"ppo.precision": "float32"}), 4)
+  first = float(one.report()["return"])
+  iterate(one, 26)
+  one.report()
+  iterate(one, 4)
+  assert float(one.report()["return"]) > 0.5 * first  # returns are negative
+
+
+def test_another_number_of_ranks_does_not_fit():
+  state = learner().state_dict()
+  state["ranks"] = [state["ranks"][0]] * 2
+  with pytest.raises(ValueError, match=r"^it is of 2 rank\(s\), not 1$"):
+    learner().load_state_dict(state)
+
+
+@pytest.mark.parametrize("recurrent", ["none", "gru"])
+def test_a_restored_learner_goes_on_with_the_same_numbers(recurrent):
+  words = {"ppo.recurrent": recurrent}
+  one = iterate(learner(**words), 2)
+  state = to_cpu(one.state_dict())
+  other = iterate(learner(**words), 3)
+  other.load_state_dict(state)
+  iterate(one, 2)
+  iterate(other, 2)
+  assert torch.equal(one.optimizer.weights, other.optimizer.weights)
+  assert float(one.optimizer.rate) == float(other.optimizer.rate)
+  assert other.iteration == 4
+
+
+@pytest.mark.parametrize("recurrent", ["none", "lstm"])
+def test_a_time_limit_is_worth_the_value_of_its_final_observation(recurrent):
+  """Seen with the memory of the episode that ended, not with that of the next."""
+  one = learner(**{"ppo.recurrent": recurrent, "env.episode_steps": 3, "ppo.gae_lambda": 0.0})
+  finals, steps = [], []
+  step = one._step
+  one._step = lambda action: steps.append(step(action)) or steps[-1]
+  network = one.network.forward
+
+  def remember(obs, state, restart):
+    output = network(obs, state, restart)
+    finals.append(output.state.clone())
+    return output
+
+  one.network.forward = remember
+  iterate(one, 1)
+  finals.clear()
+  steps.clear()
+  one.collect()
+  one._run(one._evaluate)
+  samples, moments = one.rollout.samples, one.value_moments
+  value = moments.denormalize(samples["value"])
+  for t in range(8):
+    obs = {group: x.unsqueeze(0) for group, x in one.observations(steps[t]["final_obs"]).items()}
+    final = moments.denormalize(one.network.evaluate(obs, finals[t], torch.zeros(1, 32, dtype=torch.bool))[0])
+    expected = samples["reward"][t] + one.ppo.gamma * final - value[t]
+    here = samples["truncated"][t]
+    torch.testing.assert_close(samples["advantage"][t][here], expected[here].detach(), rtol=1e-11, atol=1e-11)
+  assert int(samples["truncated"].sum()) > 32
+
+
+def test_values_stay_where_they_are_when_the_moments_of_the_returns_move_on():
+  one = iterate(learner(), 3)
+  one.collect()
+  samples = one.rollout.samples
+  before = one.value_moments.denormalize(samples["value"])
+  one._run(one._evaluate)
+  one._run(one._merge)
+  obs = {group: x.flatten(0, 1).unsqueeze(0) for group, x in samples["obs"].items()}
+  with torch.no_grad():
+    value = one.network.evaluate(obs, one.state[:0], torch.zeros(1, before.numel(), dtype=torch.bool))
+  after = one.value_moments.denormalize(value).view_as(before)
+  torch.testing.assert_close(after, before, rtol=1e-10, atol=1e-10)
+  assert float(one.value_moments.mean) != 0
+
+
+def test_values_stay_in_the_range_of_what_can_be_returned():
+  """No bootstrapped value may drive the moments that drive it: rewards are at most log 4 a step."""
+  one = iterate(learner(num_envs=64, **{"ppo.precision": "float32", "ppo.lr": 3e-3}), 60)
+  value = one.value_moments.denormalize(one.rollout.samples["value"])
+  assert -100 * math.log(4) < float(value.min()) < float(value.max()) < 10
+
+
+@pytest.mark.parametrize("words", [
+  {"ppo.recurrent": "gru"}, {"ppo.recurrent": "lstm", "ppo.sequence": 2}, {"ppo.critic": "twohot"},
+  {"ppo.squash": True, "ppo.entropy_coef": 1e-3}, {"ppo.state_std": True}, {"ppo.layer_norm": True},
+  {"ppo.reward_transform": "none"}, {"ppo.entropy_coef": 0.01, "ppo.entropy_coef_final": 0.0},
+])  # fmt: skip
+def test_every_variant_improves_the_return(words):
+  one = iterate(learner(num_envs=64, **{"ppo.precision": "float32", "ppo.recurrent_units": 16} | words), 3)
+  first = float(one.report()["return"])
+  iterate(one, 30)
+  one.report()
+  iterate(one, 4)
+  assert float(one.report()["return"]) > 0.6 * first  # returns are negative
+
+
+def compare_compiled() -> None:
+  one, other = (iterate(learner(compile=switch), 1) for switch in ("off", "on"))
+  torch.testing.assert_close(one.optimizer.weights, other.optimizer.weights, rtol=0, atol=1e-9)
+
+
+def test_passes_can_be_traced_for_compilation(monkeypatch):
+  """As far as code generation, which takes minutes."""
+  monkeypatch.setattr(torch, "compile", functools.partial(torch.compile, backend="aot_eager"))
+  compare_compiled()
+
+
+@pytest.mark.slow
+def test_compiled_passes_give_the_same_numbers_but_for_rounding():
+  compare_compiled()
+
+
+def test_what_does_not_fit_is_said_in_one_line():
+  for words, message in (
+    ({"graphs": "on"}, "graphs=on needs a CUDA device, not cpu; write graphs=auto"),
+    ({"ppo.mirror_coef": 0.5}, "ppo.mirror_coef=0.5: the task has no mirror; write ppo.mirror_coef=0"),
+    (
+      {"ppo.recurrent": "gru", "ppo.sequence": 3},
+      "ppo.sequence=3 does not divide ppo.horizon=8; the nearest is 2",
+    ),
+  ):
+    with pytest.raises(ConfigError) as error:
+      learner(**words)
+    assert str(error.value) == message

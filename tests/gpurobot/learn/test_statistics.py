@@ -1,0 +1,76 @@
+import math
+
+import torch
+from tensordict import TensorDict
+
+from gpurobot.device.distributed import World
+from gpurobot.learn.objective import SUMS
+from gpurobot.learn.statistics import Episodes, Extremes, Means, Statistics
+
+CPU = torch.device("cpu")
+NO, YES = torch.tensor([False] * 3), torch.tensor([True] * 3)
+
+
+def test_episodes_sum_raw_returns():
+  episodes = Episodes(3, CPU)
+  episodes.add(torch.tensor([1.0, 2.0, torch.nan]), NO, torch.tensor([True, True, False]), NO)
+  episodes.add(torch.tensor([10.0, 20.0, 30.0]), torch.tensor([True, False, True]), YES, YES)
+  assert episodes.sums.tolist() == [2, 11 + 30, 2 + 1, 2]
+  episodes.restart()
+  episodes.add(torch.tensor([0.0, 5.0, 0.0]), torch.tensor([False, True, False]), YES, NO)
+  assert episodes.sums.tolist() == [1, 27, 3, 0]
+
+
+def test_means_weigh_only_what_is_valid():
+  means = Means(CPU)
+  means.add({"a": torch.tensor([1.0, torch.nan]), "b": torch.ones(2)}, torch.tensor([True, False]))
+  means.add({"a": torch.tensor([3.0, 5.0]), "b": torch.ones(2)}, torch.tensor([True, True]))
+  assert {name: float(mean) for name, mean in means.means().items()} == {"a": 3.0, "b": 1.0}
+  means.restart()
+  assert all(math.isnan(mean) for mean in means.means().values())
+
+
+def test_extremes_pass_over_what_is_no_number():
+  extremes = Extremes(2, CPU)
+  for row, *numbers in ((0, 1.0, -2.0), (1, 7.0), (0, 3.0, 0.0), (1, torch.nan)):
+    extremes.add(row, torch.tensor(numbers))
+  assert extremes.values.tolist() == [[2.0, 3.0], [-7.0, 7.0]]
+
+
+def step(reward: list[float], **flags: list[bool]) -> TensorDict:
+  entries = {name: torch.tensor(flags.get(name, [False] * 3)) for name in ("terminated", "truncated")}
+  entries |= {"valid": torch.tensor(flags.get("valid", [True] * 3)), "reward": torch.tensor(reward)}
+  if "success" in flags:
+    entries["success"] = torch.tensor(flags["success"])
+  entries |= {"reward_terms": {"run": torch.tensor(reward)}, "metrics": {"speed": torch.ones(3)}}
+  return TensorDict(entries, [3])
+
+
+def test_a_report_sums_all_up_and_starts_again():
+  statistics = Statistics(3, CPU)
+  obs = torch.tensor([[1.0], [-4.0], [2.0]])
+  statistics.add_step(step([1.0, 2.0, 3.0], success=[False] * 3))
+  ended = {"terminated": [True, False, False], "truncated": [False, True, False]}
+  statistics.add_step(step([1.0, 2.0, 3.0], success=[True, False, False], **ended))
+  sums = dict.fromkeys(SUMS, 0.0) | {"weight": 4.0, "kl": 2.0, "entropy": 8.0}
+  for norm in (1.0, 3.0):
+    statistics.add_minibatch(torch.tensor(list(sums.values())), torch.tensor(norm))
+  statistics.add_minibatch(torch.zeros(len(SUMS)), torch.tensor(0.0))  # skipped
+  statistics.add_update(obs, {"explained_variance": torch.tensor(0.5)})
+  report = {name: float(v) for name, v in statistics.report(World(), {"overflow": torch.tensor(7)}).items()}
+  expected = {"return": 3.0, "length": 2.0, "episodes": 2.0, "success": 0.5, "kl": 0.5, "entropy": 2.0}
+  expected |= {"gradient_norm": 2.0, "gradient_norm_max": 3.0, "obs/min": -4.0, "obs/max": 2.0}
+  expected |= {"reward/min": 1.0, "reward/max": 3.0, "reward/run": 2.0, "speed": 1.0, "overflow": 7.0}
+  assert report.items() >= (expected | {"explained_variance": 0.5}).items()
+  again = {name: float(v) for name, v in statistics.report(World(), {}).items()}
+  assert again["episodes"] == 0
+  assert math.isnan(again["return"])
+  assert math.isnan(again["kl"])
+
+
+def test_success_is_unknown_where_a_task_has_none():
+  statistics = Statistics(3, CPU)
+  statistics.add_step(step([1.0, 2.0, 3.0], terminated=[True] * 3))
+  report = statistics.report(World(), {})
+  assert math.isnan(float(report["success"]))
+  assert float(report["episodes"]) == 3

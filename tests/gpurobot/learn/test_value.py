@@ -1,0 +1,73 @@
+import math
+
+import pytest
+import torch
+
+from gpurobot.config import PPO, Critic
+from gpurobot.learn.value import BINS, REACH, ScalarHead, ScalarValue, TwohotHead, TwohotValue, value_head
+
+FEATURES = torch.randn(6, 8)
+
+
+def twohot(logits: torch.Tensor) -> TwohotValue:
+  return TwohotValue(logits, TwohotHead(8).to(logits.dtype).bins)
+
+
+def test_the_scalar_loss_by_hand():
+  """Where that is worse a value counts as 0.2, which is as far as it may move from 0."""
+  value = ScalarValue(torch.tensor([1.0, 1.0, 1.0, 0.1]))
+  loss = value.loss(torch.tensor([2.0, 0.0, 1.0, 1.0]), torch.zeros(4), 0.2)
+  expected = [0.5 * 1.8**2, 0.5 * 1.0**2, 0.5 * 0.8**2, 0.5 * 0.9**2]
+  assert loss.tolist() == pytest.approx(expected, rel=1e-6)
+
+
+def test_bins_are_finest_around_zero():
+  bins = TwohotHead(8).bins.double()
+  assert len(bins) == BINS
+  assert float(bins[BINS // 2]) == 0
+  assert float(bins[-1]) == pytest.approx(math.expm1(REACH), rel=1e-6)
+  torch.testing.assert_close(bins, -bins.flip(0), rtol=0, atol=0)
+  assert (bins.diff().diff()[BINS // 2 :] > 0).all()
+
+
+@pytest.mark.parametrize("return_", [0.0, 0.01, -0.3, 1.7, -19.0, 5.123])
+def test_the_best_distribution_has_the_return_as_its_mean(return_):
+  """At the minimum of the cross entropy the probabilities are the two weights."""
+  logits = torch.zeros(1, BINS, dtype=torch.float64, requires_grad=True)
+  target = torch.tensor([return_], dtype=torch.float64)
+  twohot(logits).loss(target, target, 0.2).backward()
+  weights = logits.detach().softmax(-1) - logits.grad  # the gradient is p - weights
+  assert float(weights.sum()) == pytest.approx(1)
+  assert int((weights > 1e-12).sum()) <= 2
+  assert float(weights @ twohot(logits).bins) == pytest.approx(return_, abs=1e-12)
+
+
+def test_returns_out_of_reach_count_as_the_outermost():
+  logits = torch.randn(1, BINS).expand(2, -1)
+  loss = twohot(logits).loss(torch.tensor([1e9, -1e9]), torch.zeros(2), 0.2)
+  torch.testing.assert_close(loss, -logits.log_softmax(-1)[0, [-1, 0]])
+
+
+def test_twohot_starts_at_zero_and_learns_a_mean():
+  head = TwohotHead(8)
+  assert float(head(FEATURES).value.detach().abs().max()) < 1e-6
+  optimizer = torch.optim.Adam(head.parameters(), lr=0.05)
+  returns = torch.tensor([-2.0, 4.0])  # equally likely: the mean is 1
+  for _ in range(300):
+    prediction = head(FEATURES[:1].expand(2, -1))
+    optimizer.zero_grad()
+    prediction.loss(returns, returns, 0.2).mean().backward()
+    optimizer.step()
+  assert head(FEATURES[:1]).value.tolist() == pytest.approx([1.0], abs=0.02)
+
+
+@pytest.mark.parametrize("critic", list(Critic))
+def test_gradients_and_shapes(critic):
+  torch.manual_seed(0)
+  head = value_head(8, PPO(critic=critic)).double()
+  torch.nn.init.normal_(head.output.weight)
+  assert isinstance(head, TwohotHead if critic is Critic.twohot else ScalarHead)
+  features = FEATURES.double().view(2, 3, 8).requires_grad_()
+  assert head(features).value.shape == (2, 3)
+  old, return_ = torch.randn(2, 2, 3, dtype=torch.float64)
+  torch.autograd.gradcheck(lambda x: (head(x).value, head(x).loss(return_, old, 0.2)), (features,))

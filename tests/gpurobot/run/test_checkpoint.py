@@ -1,0 +1,164 @@
+import dataclasses
+import errno
+
+import pytest
+import torch
+from tensordict import TensorDict
+
+from gpurobot.config import defaults as config_of
+from gpurobot.config import to_dict
+from gpurobot.device.distributed import World
+from gpurobot.run import checkpoint
+from gpurobot.run.checkpoint import CheckpointError
+from gpurobot.run.files import PART
+from tests.gpurobot import toy
+
+
+def content() -> dict:
+  big = torch.arange(10.0)
+  return {"a": [1, 2.5, "x", None], "b": {"c": big[2:4]}, "d": TensorDict({"e": torch.ones(2)}, [2])}
+
+
+def test_what_is_written_is_read_back_with_weights_only(tmp_path):
+  path = checkpoint.write(tmp_path / "new" / "run", content())
+  found = torch.load(path, weights_only=True)
+  assert found["a"] == [1, 2.5, "x", None]
+  assert found["b"]["c"].tolist() == [2, 3]
+  assert found["b"]["c"].untyped_storage().nbytes() == 8  # the view alone
+  assert type(found["d"]) is dict
+  assert checkpoint.read(path.parent)["a"] == checkpoint.read(str(path))["a"] == found["a"]
+
+
+def test_a_full_disk_leaves_the_last_checkpoint(tmp_path):
+  checkpoint.write(tmp_path, {"number": 1})
+  (tmp_path / f"{checkpoint.NAME}{PART}").symlink_to("/dev/full")
+  with pytest.raises(OSError, match="No space left on device"):
+    checkpoint.write(tmp_path, {"number": torch.ones(100_000)})
+  assert [path.name for path in tmp_path.iterdir()] == [checkpoint.NAME]
+  assert checkpoint.read(tmp_path)["number"] == 1
+
+
+def test_what_is_no_checkpoint_is_named(tmp_path):
+  (tmp_path / "run").mkdir()
+  checkpoint.write(tmp_path / "run", {})
+  with pytest.raises(
+    CheckpointError, match=r"no checkpoint at '.*runn'; the nearest is '.*run/checkpoint.pt'$"
+  ):
+    checkpoint.find(tmp_path / "runn")
+  (tmp_path / "bad.pt").write_bytes(b"no zip")
+  with pytest.raises(CheckpointError, match=r"bad\.pt' is not a readable checkpoint"):
+    checkpoint.read(tmp_path / "bad.pt")
+  torch.save({"format": 1}, tmp_path / "old.pt")
+  with pytest.raises(
+    CheckpointError, match=r"old\.pt' is a checkpoint of format 1.*use the gpurobot that wrote"
+  ):
+    checkpoint.read(tmp_path / "old.pt")
+  torch.save({"format": 3}, tmp_path / "new.pt")
+  with pytest.raises(CheckpointError, match=r"new\.pt' is a checkpoint of format 3, of a newer gpurobot"):
+    checkpoint.read(tmp_path / "new.pt")
+  torch.save({"weight": torch.ones(1)}, tmp_path / "other.pt")
+  with pytest.raises(CheckpointError, match=r"other\.pt' is no checkpoint of gpurobot"):
+    checkpoint.read(tmp_path / "other.pt")
+
+
+def damage(path):
+  """Yield the content of a file, cut short or with one bit turned, in many places."""
+  whole = path.read_bytes()
+  for end in range(0, len(whole), len(whole) // 50):
+    yield whole[:end]
+  for place in range(0, len(whole), 7):
+    yield whole[:place] + bytes([whole[place] ^ 16]) + whole[place + 1 :]
+
+
+def test_no_damage_is_read_as_numbers(tmp_path):
+  """What lies between the parts of the file may change: nothing depends on it."""
+  path = checkpoint.write(tmp_path, {"numbers": torch.arange(100.0), "name": "x"})
+  told = []
+  for content in damage(path):
+    path.write_bytes(content)
+    try:
+      found = checkpoint.read(path)
+    except CheckpointError as error:
+      told.append(str(error))
+    else:
+      assert found["numbers"].equal(torch.arange(100.0))
+      assert (found["name"], found["format"]) == ("x", 2)
+  assert len(told) > 200
+  assert all(str(path) in error and "\n" not in error for error in told)
+
+
+@pytest.mark.parametrize("place", [".", checkpoint.NAME])
+def test_the_previous_checkpoint_is_used_in_the_place_of_a_damaged_one(tmp_path, capsys, place):
+  for number in range(3):
+    path = checkpoint.write(tmp_path, {"number": number})
+  path.write_bytes(path.read_bytes()[:-30])
+  assert [checkpoint.read(tmp_path / place)["number"] for _ in range(2)] == [1, 1]
+  told = capsys.readouterr().err
+  assert told.startswith(f"warning: '{path}' is not a readable checkpoint (")
+  assert told.endswith(f"; '{tmp_path / checkpoint.PREVIOUS}', the one before it, is used\n")
+  assert told.count("\n") == 1
+  path.unlink()  # as between the renames of a write
+  assert checkpoint.exists(tmp_path)
+  assert checkpoint.read(tmp_path / place)["number"] == 1
+  (tmp_path / checkpoint.PREVIOUS).write_bytes(b"")
+  with pytest.raises(CheckpointError, match=r"checkpoint\.previous\.pt' is not a readable checkpoint"):
+    checkpoint.read(tmp_path / place)
+
+
+def test_a_file_that_would_run_code_is_refused(tmp_path):
+  class Trap:
+    def __reduce__(self):
+      return (pytest.fail, ("code of the file was run",))
+
+  torch.save({"format": 2, "config": Trap()}, tmp_path / "trap.pt")
+  with pytest.raises(CheckpointError, match=r"trap\.pt' holds more than numbers and texts"):
+    checkpoint.read(tmp_path / "trap.pt")
+
+
+def test_settings_of_another_version_load_or_are_named(tmp_path):
+  config = config_of(toy)
+  values = to_dict(config) | {"ppo.gamma": 0.5}
+  del values["ppo.clip"]
+  assert checkpoint.configure("run", values, toy).ppo == dataclasses.replace(config.ppo, gamma=0.5)
+  values["env.forse"] = 1.0
+  with pytest.raises(
+    CheckpointError, match=r"^'run' was written with other settings .*'env.forse'; the nearest"
+  ):
+    checkpoint.configure("run", values, toy)
+
+
+def test_a_restarted_run_resumes_its_checkpoint_if_it_has_one(tmp_path):
+  assert checkpoint.words(None) == []
+  assert checkpoint.words(str(tmp_path)) == [f"run_dir={tmp_path}"]
+  checkpoint.write(tmp_path, {})
+  assert checkpoint.words(str(tmp_path)) == [f"resume={tmp_path}"]
+
+
+def test_a_folder_of_runs_names_the_newest_of_them(tmp_path):
+  checkpoint.write(tmp_path / "ant" / "first", {})
+  with pytest.raises(CheckpointError, match=r"the nearest is '.*ant/first/checkpoint.pt'$"):
+    checkpoint.find(tmp_path / "ant")
+  (tmp_path / "hopper").mkdir()
+  checkpoint.save(tmp_path / "policy.pt", {})
+  with pytest.raises(CheckpointError, match=r"the nearest is '.*policy.pt'$"):
+    checkpoint.find(tmp_path / "hopper")
+
+
+def test_a_disk_that_fails_is_not_taken_for_a_damaged_file(tmp_path, monkeypatch):
+  checkpoint.write(tmp_path, {})
+  checkpoint.write(tmp_path, {})
+
+  def fail(*_, **__):
+    raise OSError(errno.EIO, "input/output error")
+
+  monkeypatch.setattr(checkpoint.torch, "load", fail)
+  with pytest.raises(OSError, match="input/output error"):
+    checkpoint.read(tmp_path)
+
+
+def test_ranks_that_read_other_checkpoints_do_not_go_on(monkeypatch):
+  world = World()
+  checkpoint._check_same("run", {"iteration": 3}, world)
+  monkeypatch.setattr(world, "same", lambda _: 4)
+  with pytest.raises(CheckpointError, match="rank 0 has read iteration 3, rank 0 iteration 4"):
+    checkpoint._check_same("run", {"iteration": 3}, world)

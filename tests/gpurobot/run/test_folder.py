@@ -1,0 +1,67 @@
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from gpurobot.config import Config, ConfigError
+from gpurobot.device.distributed import World
+from gpurobot.run import checkpoint, folder
+
+
+def claim(place, **settings):
+  return folder.claim(Config(run_dir=str(place), **settings), World())
+
+
+def test_a_folder_is_one_training_s_at_a_time(tmp_path):
+  place, lock = claim(tmp_path / "a" / "b")
+  assert place.is_dir()
+  message = rf"^process {os.getpid()} on .* trains in '{re.escape(str(place))}': wait for its end, or choose"
+  with pytest.raises(ConfigError, match=message):
+    claim(place)
+  lock.close()
+  claim(place)[1].close()
+
+
+def test_the_system_takes_the_lock_from_one_that_was_killed(tmp_path):
+  child = os.fork()
+  if child == 0:
+    claim(tmp_path)
+    os.kill(os.getpid(), 9)
+  os.waitpid(child, 0)
+  assert (tmp_path / folder.LOCK).read_text().startswith(f"process {child} on ")
+  claim(tmp_path)[1].close()
+
+
+def test_a_training_writes_over_no_other_s_checkpoint(tmp_path):
+  checkpoint.write(tmp_path, {})
+  with pytest.raises(ConfigError, match="holds the checkpoint of another training: resume="):
+    claim(tmp_path)
+  checkpoint.write(tmp_path / "other", {})
+  with pytest.raises(ConfigError, match="holds the checkpoint of another training"):
+    claim(tmp_path, resume=str(tmp_path / "other"))
+  claim(tmp_path, resume=str(tmp_path))[1].close()
+  claim(tmp_path, resume=str(tmp_path / checkpoint.NAME))[1].close()
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+  (tmp_path / "file").touch()
+  with pytest.raises(ConfigError, match=r"run_dir=.*/file/run cannot be written to \(Not a directory\)"):
+    claim(tmp_path / "file" / "run")
+
+
+def test_a_file_system_without_locks_is_told_of(tmp_path, monkeypatch):
+  def refuse(*_):
+    raise OSError(38, "Function not implemented")
+
+  monkeypatch.setattr(folder.fcntl, "flock", refuse)
+  with pytest.warns(UserWarning, match=r"cannot be locked \(Function not implemented\)"):
+    claim(tmp_path)[1].close()
+
+
+def test_a_run_without_a_folder_gets_one_of_its_own(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  place, lock = folder.claim(Config(task="some/where/ant.py", seed=3), World())
+  lock.close()
+  assert re.fullmatch(r"runs/ant/\d{8}-\d{6}-3", str(place))
+  assert Path(place).is_dir()

@@ -1,0 +1,130 @@
+import csv
+import json
+import math
+import time
+from contextlib import suppress
+
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from gpurobot.config import assign, defaults
+from gpurobot.device.distributed import World
+from gpurobot.learn.ppo import Learner
+from gpurobot.learn.random import Random
+from gpurobot.run import metrics
+from gpurobot.run.log import Log
+from tests.gpurobot import toy
+
+
+def make_log(folder, **values) -> Log:
+  config = assign(defaults(toy), values)
+  learner = Learner(toy.Task(config.env, 64, random=Random(0, 64)), config, World())
+  return Log(config, learner, folder)
+
+
+def test_levels_are_noted_when_they_are_first_reached(tmp_path):
+  log = make_log(tmp_path)
+  for seconds, value in enumerate((-5.0, 35.0, 20.0, float("nan"), 110.0)):
+    log._note_return(value, float(seconds))
+  assert {level: log.reached[level] for level in ("9", "30", "40", "100")} == {
+    "9": 1,
+    "30": 1,
+    "40": 4,
+    "100": 4,
+  }
+  assert "200" not in log.reached
+  assert log.last_return == 110
+  log.close()
+
+
+def test_progress_follows_the_limit_that_is_nearest(tmp_path):
+  log = make_log(tmp_path, max_iterations=10, max_steps=1e9)
+  log.learner.iteration = 5
+  log.step()
+  assert log.progress.tasks[0].percentage == 50
+  assert not log.finished
+  log.learner.iteration = 10
+  assert log.finished
+  log.close()
+
+
+def test_a_rank_that_is_not_the_main_one_writes_nothing(tmp_path, monkeypatch, capsys):
+  monkeypatch.setattr(World, "main", False)
+  log = make_log(tmp_path / "run", log_every=1)
+  log.learner.collect()
+  log.learner.update()
+  log.step()
+  log.close()
+  assert not (tmp_path / "run").exists()
+  assert capsys.readouterr().out == ""
+
+
+def iterate(log: Log, times: int) -> None:
+  for _ in range(times):
+    log.learner.collect()
+    log.learner.update()
+    log.step()
+
+
+def rows(folder) -> list[dict[str, str]]:
+  with (folder / "metrics.csv").open() as file:
+    return list(csv.DictReader(file))
+
+
+def test_every_column_is_described(tmp_path):
+  log = make_log(tmp_path, log_every=1)
+  iterate(log, 1)
+  log.close()
+  unknown = [column for column in log.last_row if metrics.find(column).tag.startswith("task/")]
+  assert unknown == ["speed"]  # the toy's own
+  board = EventAccumulator(str(tmp_path)).Reload()
+  finite = [column for column, value in log.last_row.items() if math.isfinite(value)]
+  assert set(board.Tags()["scalars"]) == {metrics.find(column).tag for column in finite}
+
+
+def test_the_parts_of_the_time_add_up(tmp_path):
+  log = make_log(tmp_path, log_every=2)
+  iterate(log, 4)
+  row = log.last_row
+  parts = [column for column in row if column.startswith("time/")]
+  assert {"time/task", "time/policy", "time/storage", "time/update"} <= set(parts)
+  # A busy machine may pause between two readings of its clock.
+  assert sum(row[part] for part in parts) == pytest.approx(1, abs=0.2)
+  for part in parts:
+    speed = row[part.replace("time", "steps_per_second")]
+    assert speed * row[part] == pytest.approx(row["steps_per_second"])
+  log.close()
+
+
+def test_a_warning_is_printed_and_kept(tmp_path, capsys):
+  log = make_log(tmp_path, log_every=5, **{"ppo.kl_target": 1e-9, "ppo.schedule": "constant"})
+  iterate(log, 10)
+  log.close()
+  found = [line for line in capsys.readouterr().out.splitlines() if line.startswith("warning: ")]
+  assert ["the policy jumps" in line for line in found] == [True]
+  kept = json.loads((tmp_path / "summary.json").read_text())["warnings"]
+  assert [f"warning: {warning}" for warning in kept] == found
+
+
+def test_a_profile_that_the_run_was_too_short_for_is_told(tmp_path, capsys):
+  log = make_log(tmp_path, profile=True)
+  iterate(log, 2)
+  log.close()
+  assert "warning: profile=true looks at 10 iterations: the run ended before" in capsys.readouterr().out
+
+
+def test_the_terminal_is_given_back_whatever_ends_the_training(tmp_path, monkeypatch):
+  log, stopped = make_log(tmp_path), []
+  monkeypatch.setattr(log.progress, "stop", lambda: stopped.append(True))
+  with suppress(ZeroDivisionError), log:
+    raise ZeroDivisionError
+  assert stopped
+
+
+def test_waiting_for_the_last_video_is_no_training(tmp_path, monkeypatch):
+  log = make_log(tmp_path)
+  iterate(log, 1)
+  monkeypatch.setattr(log._recorder, "close", lambda: time.sleep(0.5) or [])
+  before = log.seconds
+  log.close()
+  assert json.loads((tmp_path / "summary.json").read_text())["seconds"] < before + 0.4

@@ -1,0 +1,30 @@
+import pytest
+
+from gpurobot.run.metrics import METRICS, find
+
+
+def test_each_column_and_tag_is_there_once():
+  assert len({metric.column for metric in METRICS}) == len(METRICS)
+  assert len({metric.tag for metric in METRICS}) == len(METRICS)
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.column)
+def test_each_has_a_group_and_a_short_description(metric):
+  assert metric.tag.count("/") == 1
+  assert 10 < len(metric.description) < 90
+
+
+@pytest.mark.parametrize(
+  ("column", "tag"),
+  [
+    ("return", "episode/return"),
+    ("reward/min", "reward/min"),
+    ("reward/progress", "reward/progress"),
+    ("time/physics", "time/physics"),
+    ("steps_per_second", "speed/all"),
+    ("steps_per_second/physics", "speed/physics"),
+    ("forward_speed", "task/forward_speed"),
+  ],
+)
+def test_a_column_finds_its_tag(column, tag):
+  assert find(column)[:2] == (column, tag)

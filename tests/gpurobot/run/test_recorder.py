@@ -1,0 +1,92 @@
+import sys
+
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+import train
+from gpurobot.run import checkpoint, recorder
+from tests.gpurobot import toy
+
+WORDS = (f"task={toy.__file__}", "num_envs=16", "ppo.minibatches=1", "record_every=2", "log_every=1")
+DRAW = """
+import sys
+from PIL import Image
+video = dict(word.split("=", 1) for word in sys.argv[1:])["video"]
+frames = [Image.new("RGB", (16, 12), (shade, 0, 0)) for shade in (0, 200)]
+frames[0].save(video, save_all=True, append_images=frames[1:])
+"""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys, keep_signal_handlers):
+  """Return how to train in a folder where videos are drawn by this program; it returns what was printed."""
+
+  def train_with(program, *words):
+    monkeypatch.setattr(recorder, "COMMAND", (sys.executable, "-c", program))
+    assert train.main([*WORDS, f"run_dir={tmp_path}", "max_iterations=2", *words]) == 0
+    return " ".join(capsys.readouterr().out.split())
+
+  return train_with
+
+
+def test_the_policy_and_its_video_are_kept_and_shown_in_tensorboard(run, tmp_path):
+  assert "warning" not in run(DRAW)
+  videos = tmp_path / "videos"
+  assert sorted(path.name for path in videos.iterdir()) == ["000002.gif", "000002.pt"]
+  kept, last = (checkpoint.read(place)["learner"] for place in (videos / "000002.pt", tmp_path))
+  assert "optimizer" in last
+  assert {*kept} == {*last} - {"iteration", "optimizer", "random", "shuffle", "ranks"}
+  for name, weights in kept["network"].items():
+    assert (weights == last["network"][name]).all()
+  events = EventAccumulator(str(tmp_path), size_guidance={"images": 0}).Reload()
+  (image,) = events.Images("policy")
+  assert (image.width, image.height, image.step) == (16, 12, 2 * 16 * toy.PPO["horizon"])
+  assert image.encoded_image_string == (videos / "000002.gif").read_bytes()
+
+
+def test_a_training_may_start_from_a_kept_policy(run, tmp_path):
+  run(DRAW)
+  run(DRAW, f"checkpoint={tmp_path / 'videos' / '000002.pt'}", f"run_dir={tmp_path / 'next'}")
+  assert (tmp_path / "next" / "summary.json").is_file()
+
+
+def test_a_video_that_fails_is_a_warning(run, tmp_path):
+  printed = run("raise SystemExit('error: nothing here can draw')")
+  assert f"warning: no video of '{tmp_path}/videos/000002.pt': nothing here can draw" in printed
+  assert "nothing here can draw" in (tmp_path / "summary.json").read_text()
+
+
+def test_the_end_waits_for_the_last_video_but_not_for_long(run, monkeypatch):
+  monkeypatch.setattr(recorder, "PATIENCE", 0.1)
+  assert "it took more than 0.1 s after the end of training" in run("import time; time.sleep(60)")
+
+
+def test_videos_that_come_too_fast_are_left_out(run):
+  sleepy = "import time; time.sleep(2)\n" + DRAW
+  assert run(sleepy, "max_iterations=6").count("a video takes longer than record_every iterations") == 1
+
+
+def test_a_full_disk_is_a_warning(run, monkeypatch):
+  save = checkpoint.save
+
+  def fail(path, *content):
+    if path.parent.name == recorder.FOLDER:
+      raise OSError("no space left on device")
+    save(path, *content)
+
+  monkeypatch.setattr(checkpoint, "save", fail)
+  assert "no space left on device" in run(DRAW)
+
+
+def test_no_videos_unless_asked_for(run, tmp_path):
+  run("raise SystemExit('error: not asked for')", "record_every=null")
+  assert not (tmp_path / "videos").exists()
+
+
+def test_a_video_that_tensorboard_cannot_take_is_a_warning(run, monkeypatch):
+  def fail(*_):
+    raise OSError("no space left on device")
+
+  monkeypatch.setattr(recorder.Board, "write_video", fail)
+  printed = run(DRAW, "max_iterations=4")
+  assert "no space left on device" in printed
