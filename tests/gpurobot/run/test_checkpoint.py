@@ -1,10 +1,13 @@
 import dataclasses
 import errno
+import shutil
+from pathlib import Path
 
 import pytest
 import torch
 from tensordict import TensorDict
 
+import train
 from gpurobot.config import defaults as config_of
 from gpurobot.config import to_dict
 from gpurobot.device.distributed import World
@@ -162,3 +165,15 @@ def test_ranks_that_read_other_checkpoints_do_not_go_on(monkeypatch):
   monkeypatch.setattr(world, "same", lambda _: 4)
   with pytest.raises(CheckpointError, match="rank 0 has read iteration 3, rank 0 iteration 4"):
     checkpoint._check_same("run", {"iteration": 3}, world)
+
+
+@pytest.mark.usefixtures("keep_signal_handlers")
+def test_a_checkpoint_of_an_earlier_version_resumes(tmp_path):
+  """`before_rooms.pt` was written before the modules moved; the words that made it are in its settings."""
+  shutil.copy(Path(__file__).with_name("before_rooms.pt"), tmp_path / checkpoint.NAME)
+  before = checkpoint.read(tmp_path)["learner"]
+  assert train.main([f"resume={tmp_path}", "max_iterations=3"]) == 0
+  after = checkpoint.read(tmp_path)["learner"]
+  assert (before["iteration"], after["iteration"]) == (2, 3)
+  start, end = (state["network"]["actor.layers.0.weight"] for state in (before, after))
+  assert 0 < (end - start).abs().max() < 0.1  # eight steps of Adam further
