@@ -14,7 +14,7 @@ from gpurobot.run.log import Log
 def main(argv: list[str]) -> int:
   """Train, and return the status to leave with; a mistake of the user's ends it with one line, status 2."""
   world = distributed.start()
-  with cli.Mistakes(argv, world):
+  with cli.user_errors(argv, world):
     return train(argv, world)
 
 
@@ -23,7 +23,9 @@ def train(argv: list[str], world: distributed.World) -> int:
 
   Returns 0, 128 + the signal's number, or 1 where the last checkpoint could not be saved.
   """
-  settings, task = cli.parse(argv + world.same(checkpoint.words(world.recall())), tasks.load, world)
+  settings, task = cli.parse(
+    argv + world.broadcast_object(checkpoint.restart_arguments(world.recall())), tasks.load, world
+  )
   device, num_envs = world.device(settings.device), config.share(settings, world.size)
   world.use(device, settings.threads)
   random = Random(settings.seed, num_envs, world.rank * num_envs, device)
@@ -36,7 +38,7 @@ def train(argv: list[str], world: distributed.World) -> int:
   interrupt, saver = cli.Interrupt(), checkpoint.Saver(settings, learner, place)
   with Log(settings, learner, place, seconds) as log:
     while True:
-      end, due = world.agree(log.finished or interrupt.requested, saver.due)
+      end, due = world.any_rank(log.finished or interrupt.requested, saver.due)
       if end or due:
         log.warn(saver.save(log.seconds))
       if end:

@@ -1,4 +1,4 @@
-"""What single settings bring: sweeps over seeds, kept in docs/ablations/<name>.csv and drawn beside it.
+"""Ablations of single settings: sweeps over seeds, kept in docs/ablations/<name>.csv and drawn beside it.
 
 `python -m benchmarks.ablations [name ...]` runs those named (default: all), two trainings of one thread side
 by side, and prints the interquartile mean of each setting's last return with its 95 % interval.

@@ -1,4 +1,4 @@
-"""What is measured: models, settings and goals. Nothing here runs."""
+"""Cases to measure: models, settings and goals. Nothing here runs."""
 
 from dataclasses import dataclass
 from typing import Literal

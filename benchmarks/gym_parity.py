@@ -1,4 +1,4 @@
-"""How far the tasks gym/* are from Gymnasium's environments: `python -m benchmarks gym_parity`.
+"""The distance of the tasks gym/* from Gymnasium's environments: `python -m benchmarks gym_parity`.
 
 Both take one control step from the same states of random play, contacts included, with the same controls.
 Gymnasium's environment runs its model with the Newton solver, to which all others converge; what the solver

@@ -1,4 +1,4 @@
-"""Where an iteration of training goes: python -m benchmarks.iteration [key=value ...], on Ant if not told.
+"""Shares of an iteration of training: python -m benchmarks.iteration [key=value ...], of Ant by default.
 
 Prints `name: value` lines: the share of each part, physics, task, network in the rollout, policy around it
 (normalisation, sampling), storage and statistics, update; the rollout's overhead, which is all outside of
@@ -10,7 +10,7 @@ the time one runs is told instead.
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -52,15 +52,18 @@ def iterate(learner: Learner, count: int) -> None:
 
 def watch_network(learner: Learner) -> None:
   """Let the clock tell the network of the rollout from the policy around it."""
-  clock, think = learner.clock, learner._think
+  clock, compiled = learner.clock, learner._compiled
 
   def network(*inputs: Any) -> Any:
     clock.begin("network")
-    output = think(*inputs)
+    output = compiled(learner.network)(*inputs)
     clock.begin("policy")
     return output
 
-  learner._think = network
+  def watched(function: Callable[..., Any]) -> Callable[..., Any]:
+    return network if function is learner.network else compiled(function)
+
+  vars(learner)["_compiled"] = watched
 
 
 def largest(parts: Mapping[str, float]) -> list[tuple[str, float]]:

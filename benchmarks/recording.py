@@ -1,4 +1,4 @@
-"""What videos cost a training of Ant: steps/s with and without, in turns; python -m benchmarks.recording.
+"""The cost of videos to a training of Ant: steps/s with and without; python -m benchmarks.recording.
 
 With one thread of two a core is left to the process that draws; with two it takes what they leave over.
 """

@@ -1,4 +1,4 @@
-"""What a GPU does with code as large as ours: python -m benchmarks.visit part=fetch, or part=kernels.
+"""A GPU's speed on code as large as ours: python -m benchmarks.visit part=fetch, or part=kernels.
 
 `fetch`: straight-line code of 32 to 1,024 KB, run again and again by a few warps on every multiprocessor, for
 what an instruction costs where it no longer lies in a cache. `kernels`: the physics alone, from 4,096

@@ -1,12 +1,13 @@
 """The command line: `key=value` words -> (configuration, task); help; errors in one line, status 2."""
 
+import contextlib
 import operator
 import shutil
 import signal
 import sys
 import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType, ModuleType
 from typing import Any, NoReturn, TypeVar
 
@@ -35,24 +36,22 @@ MOST_INDENT = 36  # of the meanings in the help text [columns]
 S = TypeVar("S")
 
 
-class Mistakes:
-  """Lets a mistake in what the user gave end the program: one line on standard error, status 2.
+@contextlib.contextmanager
+def user_errors(argv: list[str], world: World) -> Iterator[None]:
+  """Let a mistake in what the user gave end the program: one line on standard error, status 2.
 
   That is what raises ValueError, ImportError or OSError within, or takes more memory than there is. With
   `debug=true` among the words the traceback is shown instead. Ctrl-C ends it with status 130.
   """
-
-  def __init__(self, argv: list[str], world: World) -> None:
-    self.debug, self.world = "debug=true" in [word.lower() for word in argv], world
-
-  def __enter__(self) -> None:
-    pass
-
-  def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-    if isinstance(error, KeyboardInterrupt) and not self.debug:
+  debug = "debug=true" in [word.lower() for word in argv]
+  try:
+    yield
+  except BaseException as error:
+    if isinstance(error, KeyboardInterrupt) and not debug:
       raise SystemExit(128 + signal.SIGINT) from None
-    if error is not None and not self.debug and (message := _mistake(error)):
-      fail(message, self.world)
+    if not debug and (message := _mistake(error)):
+      fail(message, world)
+    raise
 
 
 def _mistake(error: BaseException) -> str:
@@ -101,7 +100,7 @@ def start(
   `read` returns the settings with the words set, as `assign` does. A mistake in them ends the program with
   one line on standard error and status 2.
   """
-  with Mistakes(argv, World()):
+  with user_errors(argv, World()):
     words = [word for word in argv if word not in HELP]
     settings = read(settings, words) if read else assign(settings, pairs(words, leaves(settings)))
     if len(words) < len(argv):

@@ -207,7 +207,7 @@ def leaves(config: Any, prefix: str = "") -> dict[str, Leaf]:
   return found
 
 
-def nearest(word: str, words: typing.Iterable[str]) -> str:
+def nearest_word(word: str, words: typing.Iterable[str]) -> str:
   """Return the word that looks most like the given one; of equals the first in order."""
   return max(
     sorted(words), key=lambda other: difflib.SequenceMatcher(None, word.lower(), other.lower()).ratio()
@@ -225,7 +225,7 @@ def pairs(words: list[str], keys: typing.Iterable[str]) -> dict[str, str]:
     if not equals and key not in known:
       raise ConfigError(f"'{word}' is no key=value; --help prints every key")
     if key not in known:
-      raise ConfigError(f"unknown key '{key}'; the nearest is '{nearest(key, known)}'")
+      raise ConfigError(f"unknown key '{key}'; the nearest is '{nearest_word(key, known)}'")
     if not equals:
       raise ConfigError(f"'{word}' has no value; write {key}=<value>")
     split[key] = value
@@ -264,7 +264,7 @@ def assign(config: C, values: Mapping[str, Any]) -> C:
     raise ConfigError(f"{error.full_key}: {str(error.msg).partition(chr(10))[0]}") from error
   for key, value in values.items():
     if key not in known:
-      raise ConfigError(f"unknown key '{key}'; the nearest is '{nearest(key, known)}'")
+      raise ConfigError(f"unknown key '{key}'; the nearest is '{nearest_word(key, known)}'")
     _set(schema, key, value, known[key].kind)
     _check_range(key, OmegaConf.select(schema, key), known[key])
   return typing.cast(C, OmegaConf.to_object(schema))
@@ -300,9 +300,9 @@ def _expected(kind: Any, text: str) -> str:
   """Say what a field of this type accepts, the word nearest to the given text first."""
   if _is_enum(kind):
     names = [member.name for member in kind]
-    return f"one of {', '.join(names)}; the nearest is '{nearest(text, names)}'"
+    return f"one of {', '.join(names)}; the nearest is '{nearest_word(text, names)}'"
   if kind is bool:
-    return f"true or false; the nearest is '{nearest(text, ['true', 'false'])}'"
+    return f"true or false; the nearest is '{nearest_word(text, ['true', 'false'])}'"
   if typing.get_origin(kind) is list:
     return f"a list, each element {_expected(typing.get_args(kind)[0], text)}"
   words = {int: "a whole number", float: "a number", str: "a text"}

@@ -1,4 +1,4 @@
-"""Look at the installation: python -m gpurobot.doctor [key=value ...].
+"""A check of the installation: python -m gpurobot.doctor [key=value ...].
 
 It tells versions, devices, the cache of kernels and what can draw, then steps, trains and saves for ten
 seconds. Its status is 1 where something that every training needs does not work.
@@ -84,7 +84,7 @@ def surroundings() -> Iterator[tuple[str, str]]:
   writable = "" if os.access(folder, os.W_OK) else ", NOT writable: set WARP_CACHE_PATH to a folder that is"
   yield "kernel cache", f"{folder}, {len(files)} files, {size:.0f} MB{writable}"
   try:
-    with extras.needed("viewer"):
+    with extras.require_extra("viewer"):
       from gpurobot.viewer.offscreen import backend  # noqa: PLC0415
     yield "renderer", backend()
   except ConfigError as error:

@@ -39,7 +39,7 @@ class Export(Program):
 
 def export(settings: Export) -> None:
   """Write the files and say what they are; raise ValueError, and write nothing, where they are not right."""
-  with extras.needed("export"):
+  with extras.require_extra("export"):
     for name in extras.EXTRAS["export"]:
       importlib.import_module(name)
   trained = load(settings, ENVS)

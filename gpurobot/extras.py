@@ -13,7 +13,7 @@ EXTRAS = {
 
 
 @contextlib.contextmanager
-def needed(extra: str) -> Iterator[None]:
+def require_extra(extra: str) -> Iterator[None]:
   """Turn the failure of an import within into a ConfigError that says how to install what is missing."""
   try:
     yield

@@ -32,7 +32,7 @@ class Play(Program):
 
 def play(settings: Play) -> None:
   """Show the policy until the view is closed, or Ctrl-C."""
-  with extras.needed("viewer"):
+  with extras.require_extra("viewer"):
     from gpurobot.viewer.player import Player  # noqa: PLC0415
 
     if settings.viewer is Viewer.native:

@@ -18,9 +18,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from gpurobot import cli
-from gpurobot.config import ConfigError, assign, leaves, nearest, option, pairs
+from gpurobot.config import ConfigError, assign, leaves, nearest_word, option, pairs
 from gpurobot.device.distributed import World
-from gpurobot.run.rows import read as read_rows
+from gpurobot.run.csv_log import read as read_rows
 
 # Settings in which the runs of a curve may differ: the seed, and what says nothing about how they learn.
 FREE = {"seed", "run_dir", "resume", "threads", "checkpoint_seconds", "log_every", "record_every", "debug"}
@@ -144,7 +144,7 @@ def draw(found: dict[str, list[Rows]], settings: Plot) -> Figure:
 def _check_column(column: str, label: str, runs: list[Rows]) -> None:
   for rows in runs:
     if column not in rows[0]:
-      raise ConfigError(f"no column '{column}' in {label}; the nearest is '{nearest(column, rows[0])}'")
+      raise ConfigError(f"no column '{column}' in {label}; the nearest is '{nearest_word(column, rows[0])}'")
 
 
 def plot(words: list[str]) -> None:
@@ -160,7 +160,7 @@ def plot(words: list[str]) -> None:
 
 def main(argv: list[str]) -> None:
   """Draw as the words say, or print help; a mistake ends the program with one line and status 2."""
-  with cli.Mistakes(argv, World()):
+  with cli.user_errors(argv, World()):
     if set(cli.HELP) & set(argv):
       print(cli.describe(Plot(), "python -m gpurobot.plot folder ..."))
     else:

@@ -29,7 +29,7 @@ class Recording(Program):
 
 def record(settings: Recording) -> None:
   """Play the policy and write what a camera sees; raise ConfigError where that cannot be."""
-  with extras.needed("viewer"):
+  with extras.require_extra("viewer"):
     from gpurobot.viewer.film import Film  # noqa: PLC0415
     from gpurobot.viewer.offscreen import Camera, backend  # noqa: PLC0415
     from gpurobot.viewer.player import Player  # noqa: PLC0415

@@ -20,7 +20,7 @@ from gpurobot import cli, extras
 from gpurobot.config import ConfigError, option
 from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
-from gpurobot.run.wreck import FOLDER
+from gpurobot.run.divergence_dumps import FOLDER
 from physics import Model
 from physics.parity import MujocoSimulation
 from tasks.base import DIVERGED, Task
@@ -107,7 +107,7 @@ def tell(saved: dict[str, Any], names: dict[str, list[str]], count: int) -> None
 
 def film(settings: Replay, kind: type[Task], config: Any, saved: dict[str, Any]) -> None:
   """Draw the states that can be drawn; raise ConfigError where nothing can."""
-  with extras.needed("viewer"):
+  with extras.require_extra("viewer"):
     from gpurobot.viewer.film import Film  # noqa: PLC0415
     from gpurobot.viewer.offscreen import Camera  # noqa: PLC0415
   simulation = MujocoSimulation(kind.make_model(config), 1, kind.outputs)

@@ -27,7 +27,7 @@ from gpurobot import cli
 from gpurobot.config import LIMITS, Config, ConfigError, assign, leaves, option, pairs, to_dict
 from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint
-from gpurobot.run.rows import read
+from gpurobot.run.csv_log import read
 
 PROGRAM = Path(__file__).resolve().parents[1] / "train.py"
 OUTPUT = "output.txt"  # what a run printed, in its folder
@@ -253,7 +253,7 @@ def main(argv: list[str]) -> None:
   if set(cli.HELP) & set(argv):
     print(cli.describe(Sweep(), "python -m gpurobot.sweep") + HELP)
     return
-  with cli.Mistakes(argv, World()):
+  with cli.user_errors(argv, World()):
     compete(*plan(argv))
 
 

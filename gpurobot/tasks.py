@@ -1,4 +1,4 @@
-"""Look at tasks, and start new ones.
+"""A listing of tasks, and a start for new ones.
 
 `python -m tasks`                          names all tasks;
 `python -m tasks describe=ant [env.x=...]` prints actions, observations and rewards by name;
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import tasks
 from gpurobot import cli
-from gpurobot.config import Config, ConfigError, assign, defaults, leaves, nearest, pairs
+from gpurobot.config import Config, ConfigError, assign, defaults, leaves, nearest_word, pairs
 from gpurobot.device.distributed import World
 from gpurobot.learn.random import Random
 from tasks.base import Task
@@ -118,7 +118,7 @@ def run(words: list[str]) -> str:
     return describe(given["describe"], rest)
   if rest:
     key = rest[0].partition("=")[0]
-    raise ConfigError(f"unknown key '{key}'; the nearest is '{nearest(key, KEYS)}'")
+    raise ConfigError(f"unknown key '{key}'; the nearest is '{nearest_word(key, KEYS)}'")
   if "from" in given and "new" not in given:
     raise ConfigError(f"from={given['from']}: say with new=<name> what the copy is called")
   if "new" in given:
@@ -132,7 +132,7 @@ def main(argv: list[str]) -> None:
   if {*cli.HELP} & {*argv}:
     print(__doc__)
     return
-  with cli.Mistakes(argv, World()):
+  with cli.user_errors(argv, World()):
     print(run(argv))
 
 

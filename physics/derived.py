@@ -1,4 +1,4 @@
-"""What follows from an evaluated state: accelerations, momenta and forces of bodies, each computed on demand.
+"""Derived quantities of an evaluated state: accelerations, momenta and forces of bodies, on demand.
 
 MuJoCo gives spatial quantities of bodies about the centre of mass of the tree that they belong to. Here they
 are about the origin of the tree, as everywhere in the engine, and move to the centre where they are reported.

@@ -1,4 +1,4 @@
-"""Compile robot files with MuJoCo and read them into a `Model`. All here runs once, before tracing."""
+"""The loader of robot files: MuJoCo compiles them, a `Model` is read. It runs once, before tracing."""
 
 import copy
 import dataclasses

@@ -1,4 +1,4 @@
-"""What the engine does not compute, named before anything runs: one line with the element and the feature."""
+"""Unsupported features, named before anything runs: one line with the element and the feature."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from tasks.core.blame import TaskError, blamed
+from tasks.core.errors import TaskError, task_errors
 
 _FOLDER = Path(__file__).parent
 
@@ -82,7 +82,7 @@ def _load_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     try:
-      with blamed(lambda: [str(path.resolve())]):
+      with task_errors(lambda: [str(path.resolve())]):
         spec.loader.exec_module(module)
     except BaseException:
       del sys.modules[module_name]
@@ -98,7 +98,7 @@ def _load_dotted(name: str) -> ModuleType:
       raise  # a package of that name is there and lacks something
     spec = None
   if spec is not None:
-    with blamed(lambda: [str(spec.origin)]):
+    with task_errors(lambda: [str(spec.origin)]):
       return importlib.import_module(name)
   if Path(f"{name}.py").is_file():
     raise UnknownTask(f"unknown task '{name}'; the file is task={name}.py")

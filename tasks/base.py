@@ -1,4 +1,4 @@
-"""What every task shares: the step of a batch of environments, named rewards and observations, resets."""
+"""The base of every task: the step of a batch of environments, named rewards and observations, resets."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -11,18 +11,18 @@ from tensordict import TensorDict
 from torch import Tensor
 
 import physics
-from tasks.core import rehearsal
-from tasks.core.blame import TaskError, blaming
+from tasks.core import validation
 from tasks.core.config import Config, option
 from tasks.core.control import control_range
+from tasks.core.errors import TaskError, reports_task_errors
 from tasks.core.event import Event
-from tasks.core.names import Names, nearest
+from tasks.core.names import Names, nearest_word
 from tasks.core.observation import Observations, Reflection
-from tasks.core.passage import Passage
 from tasks.core.random import Random
 from tasks.core.reward import weigh
 from tasks.core.shapes import like
-from tasks.core.trail import Trail
+from tasks.core.state_history import StateHistory
+from tasks.core.substep_runner import SubstepRunner
 
 __all__ = ["ASSETS", "Config", "Random", "Reflection", "Task", "option"]  # what task files use
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
@@ -49,9 +49,9 @@ class Task(Names):
 
   def __init_subclass__(cls) -> None:
     """Raise TaskError where the methods of a task are not what the base calls."""
-    rehearsal.check_class(cls, Task)
+    validation.check_class(cls, Task)
 
-  @blaming
+  @reports_task_errors
   def __init__(
     self,
     config: Config,
@@ -67,7 +67,7 @@ class Task(Names):
     `simulation` is any object with the contract of `physics.Simulation`; None makes one, on torch's threads.
     Raises TaskError, in one line, where the task's author is wrong.
     """
-    rehearsal.check_complete(type(self), Task, config)
+    validation.check_complete(type(self), Task, config)
     self.config = config
     self.num_envs = num_envs
     self.device = torch.device(device)
@@ -77,8 +77,8 @@ class Task(Names):
     self.sim: Any = simulation or physics.Simulation(
       self.make_model(config), num_envs, device, threads, self.outputs, self.moving_capacity
     )
-    self.model, self._passage = self.sim.model, Passage(self.sim, self.outputs)
-    self.num_actions = rehearsal.count_actions(self.action_names())
+    self.model, self._substep_runner = self.sim.model, SubstepRunner(self.sim, self.outputs)
+    self.num_actions = validation.count_actions(self.action_names())
     self.max_episode_steps = self.least_between_truncations = config.episode_steps
     self.dt: float = config.substeps * self.model.timestep  # control step [s]
     self.begin_part: Callable[[str], None] = lambda _part: None  # what time goes to from now on
@@ -88,8 +88,10 @@ class Task(Names):
     self.action = self.buffer(self.num_actions, dtype=kind)  # of the present step: in [-1, 1], or choices
     self.episode_steps = self.buffer(dtype=torch.int64)  # control steps since the episode's start
     self._overflow, self._nonfinite = torch.zeros(2, dtype=torch.int64, device=self.device).unbind()
-    self._rehearsed = simulation is not None  # what is handed in is stepped by its owner alone
-    self._trail = Trail(self.sim, num_envs, config.keep_states) if training and config.keep_states else None
+    self._validated = simulation is not None  # what is handed in is stepped by its owner alone
+    self._state_history = (
+      StateHistory(self.sim, num_envs, config.keep_states) if training and config.keep_states else None
+    )
     self._set_up()
 
   @classmethod
@@ -208,16 +210,16 @@ class Task(Names):
 
   def advance(self, substeps: int, ctrl: Tensor | None = None) -> None:
     """Take time steps under `ctrl` [num_envs, substeps, nu], or `sim.ctrl`; several calls make one step."""
-    self._passage.advance(substeps, ctrl)
+    self._substep_runner.advance(substeps, ctrl)
 
   # ---- what a trainer uses ----
 
-  @blaming
+  @reports_task_errors
   def reset(self) -> TensorDict:
     """Start every episode anew and return the observation groups [num_envs]."""
     everywhere = torch.ones(self.num_envs, dtype=torch.bool, device=self.device)
-    if not self._rehearsed:
-      self._rehearse(everywhere)
+    if not self._validated:
+      self._validate(everywhere)
     self._advance()
     self._reset(everywhere, everywhere)
     if self.training:
@@ -237,7 +239,7 @@ class Task(Names):
     self.action.copy_(action if self.choices else action.clamp(-1.0, 1.0))
     self.control()
     self.begin_part("physics")
-    self._passage.begin()
+    self._substep_runner.begin()
     self.simulate()
     self.begin_part("task")
     self.episode_steps += 1
@@ -252,11 +254,11 @@ class Task(Names):
     valid = self._finite(reward, final_obs)
     terminated = terminated & valid
     truncated = (self.episode_steps >= self.max_episode_steps) & ~terminated & valid
-    self._overflow += self._passage.dropped()
+    self._overflow += self._substep_runner.dropped()
     self._nonfinite += (~valid).sum()
     ended = terminated | truncated
-    if self._trail:
-      self._trail.add(reward, valid, ended)
+    if self._state_history:
+      self._state_history.add(reward, valid, ended)
     outcome = {} if success is None else {"success": success & ended}
     self._reset(ended | ~valid, valid)
     obs = self.observations.restart(self.observe(), ended | ~valid)
@@ -278,8 +280,8 @@ class Task(Names):
     return {"overflow": self._overflow, "nonfinite": self._nonfinite}
 
   def diverged(self) -> TensorDict:
-    """Return the last states of environments that diverged since the last call, see Trail.take."""
-    return self._trail.take() if self._trail else TensorDict(batch_size=[0])
+    """Return the last states of environments that diverged since the last call, see StateHistory.take."""
+    return self._state_history.take() if self._state_history else TensorDict(batch_size=[0])
 
   def state_dict(self) -> dict[str, Any]:
     """Return everything that the future of these environments depends on."""
@@ -298,8 +300,8 @@ class Task(Names):
     for name, count in self.counters().items():
       count.copy_(state["counters"][name])
     self.random.load_state_dict(state["random"])
-    if self._trail:
-      self._trail.restart()
+    if self._state_history:
+      self._state_history.restart()
 
   # ---- inside ----
 
@@ -307,14 +309,14 @@ class Task(Names):
     """Let the task make what it remembers, and learn the names and widths of all that it returns."""
     views = dict(vars(self.sim))
     self.setup()
-    rehearsal.check_views("self.sim", self.sim, views)
+    validation.check_views("self.sim", self.sim, views)
     self._buffers, self._lasting = self._named(self._made), self._named(self._made_to_last)
     mocap = ("mocap_pos", "mocap_quat") if self.model.nmocap else ()
     names = ("qpos", "qvel", *mocap, *self.model.varied)
     self._targets = {name: getattr(self.sim, name) for name in names} | self._buffers  # of candidates
-    rehearsal.check_terms("reward()", terms := self.reward(), self.episode_steps)
+    validation.check_terms("reward()", terms := self.reward(), self.episode_steps)
     self.reward_weights = weigh(self.config, terms)
-    rehearsal.check_blocks(blocks := self.observe(), self.episode_steps)
+    validation.check_blocks(blocks := self.observe(), self.episode_steps)
     self.observations = Observations(blocks, self.config, noisy=self.training)
     self.obs_dims = self.observations.dims
     symmetry = self.symmetry()
@@ -335,14 +337,14 @@ class Task(Names):
     self.random.advance()
     self.observations.draw(self.random.uniform)
 
-  def _rehearse(self, everywhere: Tensor) -> None:
+  def _validate(self, everywhere: Tensor) -> None:
     """Try a step out and take it back; TaskError at what its author did wrong."""
     before = self.state_dict()
     self._advance()
     self._reset(everywhere, everywhere)
-    rehearsal.rehearse(self, DIVERGED)
+    validation.check_step(self, DIVERGED)
     self.load_state_dict(before)
-    self._rehearsed = True
+    self._validated = True
 
   def _finite(self, reward: Tensor, obs: dict[str, Tensor]) -> Tensor:
     """Return where the transition is finite and sane [num_envs] bool (a comparison with nan is false)."""
@@ -356,10 +358,10 @@ class Task(Names):
     # Taken before anything is written: candidates may be views of what the reset changes.
     starts = {
       name: self._choose("initial_state", name, candidate, learns if name in self._lasting else ended)
-      for name, candidate in rehearsal.by_name("initial_state()", self.initial_state()).items()
+      for name, candidate in validation.by_name("initial_state()", self.initial_state()).items()
     }
     self.sim.reset(ended)
-    rehearsal.check_views("self", self, self._buffers)
+    validation.check_views("self", self, self._buffers)
     for name, buffer in self._buffers.items():
       if name not in starts and name not in self._lasting:
         buffer.masked_fill_(like(ended, buffer), 0)
@@ -382,9 +384,9 @@ class Task(Names):
   def _choose(self, source: str, name: str, candidate: Tensor, where: Tensor) -> Tensor:
     """Return the candidate for what it names where `where` [num_envs] is true, else what is there."""
     if name not in self._targets:
-      raise TaskError(f"{source}() names '{name}', {nearest(name, self._targets)}")
+      raise TaskError(f"{source}() names '{name}', {nearest_word(name, self._targets)}")
     target = self._targets[name]
-    rehearsal.check_tensor(f"{source}() '{name}'", candidate, target)
+    validation.check_tensor(f"{source}() '{name}'", candidate, target)
     return torch.where(like(where, target), candidate.to(target.dtype), target)
 
   @functools.cached_property

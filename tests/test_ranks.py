@@ -129,7 +129,7 @@ def local_minibatches() -> None:
   """Minibatches are dealt from a rank's whole share, not from blocks of environments."""
 
   def change(learner: Learner) -> None:
-    shuffle = learner.shuffle
+    shuffle = learner.sampler
     shuffle._rows = shuffle._rows.view(1, -1)
     shuffle.random = Random(shuffle.random.seed, 1, learner.world.rank)
 

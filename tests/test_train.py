@@ -188,7 +188,7 @@ def test_a_training_whose_end_is_not_saved_leaves_with_status_1(tmp_path, monkey
 
   run(tmp_path, "max_iterations=1")
   monkeypatch.setattr(checkpoint, "write", refuse)
-  monkeypatch.setattr("gpurobot.run.rows.append", refuse)
+  monkeypatch.setattr("gpurobot.run.csv_log.append", refuse)
   words = [f"resume={tmp_path}", "max_iterations=4", "checkpoint_seconds=0"]
   assert train.main(words) == 1
   assert [text.partition(" (")[0] for text in warnings(tmp_path)] == [

@@ -1,4 +1,4 @@
-"""What every adapter begins with: environments of a task by its name, which any seed starts anew."""
+"""The start of every adapter: environments of a task by its name, which any seed starts anew."""
 
 from collections.abc import Mapping
 from functools import partial

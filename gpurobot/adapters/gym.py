@@ -161,7 +161,7 @@ class TaskEnv(gymnasium.Env[NDArray[np.float32], Any]):
     if self.render_mode is None:
       raise ValueError('render() needs gymnasium.make(..., render_mode="rgb_array")')
     if self._camera is None:
-      with extras.needed("viewer"):
+      with extras.require_extra("viewer"):
         from gpurobot.viewer.offscreen import Camera  # noqa: PLC0415
       self._camera = Camera(self.environments.task, 1, PIXELS, PIXELS)
     picture: NDArray[np.uint8] = self._camera.shoot()

@@ -1,4 +1,4 @@
-"""What one has to know to run an exported policy: its inputs and outputs, the robot's parts, rates, units."""
+"""The manifest of an exported policy, policy.json: inputs and outputs, the robot's parts, rates, units."""
 
 import inspect
 import math

@@ -1,4 +1,4 @@
-"""Where the time of a training goes, part by part, by the device's own clock."""
+"""Per-part timers of a training, by the device's own clock."""
 
 import time
 from collections import deque

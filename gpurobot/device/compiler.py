@@ -19,6 +19,7 @@ class Compiler:
 
     Where it fails, `on` raises ConfigError, and `auto` warns and does without.
     """
+    self._compiled: dict[Callable[..., Any], Callable[..., Any]] = {}
     self.used = switch is Switch.on or (switch is Switch.auto and device.type == "cuda")
     if self.used and (failure := _try_out(device)):
       if switch is Switch.on:
@@ -27,20 +28,30 @@ class Compiler:
       self.used = False
 
   def __call__(self, function: Callable[..., T]) -> Callable[..., T]:
-    """Return the function: its first call runs as it is, which makes what is made once; the next compiles."""
+    """Return the function compiled, the same for the same function, or as it is where nothing is compiled.
+
+    The first call runs it as it is, which makes what is made once; the second compiles.
+    """
     if not self.used:
       return function
-    compiled, called = torch.compile(function, dynamic=False), False
+    if function not in self._compiled:
+      self._compiled[function] = _from_second_call(function)
+    return self._compiled[function]
 
-    def call(*inputs: Any) -> T:
-      nonlocal called
-      if called:
-        return compiled(*inputs)
-      called = True
-      return function(*inputs)
 
-    call.__name__ = getattr(function, "__name__", type(function).__name__)
-    return call
+def _from_second_call(function: Callable[..., T]) -> Callable[..., T]:
+  """Return a function that runs itself once, and compiled from then on."""
+  compiled, called = torch.compile(function, dynamic=False), False
+
+  def call(*inputs: Any) -> T:
+    nonlocal called
+    if called:
+      return compiled(*inputs)
+    called = True
+    return function(*inputs)
+
+  call.__name__ = getattr(function, "__name__", type(function).__name__)
+  return call
 
 
 def _try_out(device: torch.device) -> str:

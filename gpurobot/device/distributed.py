@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from gpurobot.config import ConfigError, nearest
+from gpurobot.config import ConfigError, nearest_word
 
 PATIENCE = timedelta(minutes=10)  # that a rank waits in a collective for one that hangs
 GRACE = 5.0  # that ranks have to show, after a failed collective, that they are left [s]
@@ -49,7 +49,7 @@ class World:
     except RuntimeError:
       device = torch.device("meta")
     if device.type not in ("cpu", "cuda"):
-      near = nearest(name, ["auto", "cpu", "cuda"])
+      near = nearest_word(name, ["auto", "cpu", "cuda"])
       raise ConfigError(f"device={name} is not one of auto, cpu, cuda, cuda:<index>; the nearest is '{near}'")
     if device.type == "cpu":
       return device
@@ -95,13 +95,13 @@ class World:
     self._run(dist.broadcast, tensor, src=0)
     return tensor
 
-  def same(self, value: Any) -> Any:
+  def broadcast_object(self, value: Any) -> Any:
     """Return the main rank's value of a small object."""
     box = [value]
     self._run(dist.broadcast_object_list, box, src=0)
     return box[0]
 
-  def agree(self, *flags: bool) -> list[bool]:
+  def any_rank(self, *flags: bool) -> list[bool]:
     """Tell for each flag whether it is set on any rank: one collective for all of them."""
     if self.size == 1:
       return list(flags)

@@ -1,4 +1,4 @@
-"""What the process around torch needs on a CPU: memory that stays, threads that do not spin."""
+"""Process settings for torch on a CPU: memory that stays, threads that do not spin."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""How many CPU threads torch uses for a stretch of work."""
+"""The number of CPU threads that torch uses for a piece of work."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

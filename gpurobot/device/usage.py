@@ -1,4 +1,4 @@
-"""How much of the machine a training uses: memory, and the time of the device."""
+"""Memory and utilisation of the machine during a training."""
 
 import math
 import os

@@ -1,4 +1,4 @@
-"""What a policy says about its actions: distributions, and the heads that make them from features.
+"""Action distributions, and the policy heads that make them from features.
 
 Leading dimensions [...] are arbitrary, A is the number of actions. A *sample* is what probabilities are asked
 of; `action` turns it into what the environment gets.

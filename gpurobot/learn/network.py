@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from gpurobot.config import PPO, Activation, Memory, Precision
+from gpurobot.learn.critic import Value, value_head
 from gpurobot.learn.distribution import Distribution, action_head
 from gpurobot.learn.layers import linear
-from gpurobot.learn.value import Value, value_head
 
 ACTIVATIONS: dict[Activation, Callable[[], nn.Module]] = {
   Activation.elu: lambda: nn.ELU(inplace=True),
@@ -30,7 +30,7 @@ def resolve(precision: Precision, device: torch.device) -> Precision:
   return Precision.bf16 if torch.cpu.get_capabilities().get("amx_bf16", False) else Precision.float32
 
 
-class Recall(nn.Module):
+class RecurrentCore(nn.Module):
   """A memory of the episode so far: an LSTM (Hochreiter and Schmidhuber 1997) or GRU (Cho et al. 2014) cell.
 
   Its state is one tensor [n, state_width]; the first `units` numbers of it are the output.
@@ -71,7 +71,9 @@ class Trunk(nn.Module):
 
   def __init__(self, width: int, ppo: PPO) -> None:
     super().__init__()
-    self.recall = None if ppo.recurrent is Memory.none else Recall(ppo.recurrent, width, ppo.recurrent_units)
+    self.recall = (
+      None if ppo.recurrent is Memory.none else RecurrentCore(ppo.recurrent, width, ppo.recurrent_units)
+    )
     self.state_width = 0 if self.recall is None else self.recall.state_width
     width = width if self.recall is None else self.recall.units
     layers: list[nn.Module] = []
@@ -83,7 +85,7 @@ class Trunk(nn.Module):
     self.width = width
 
   def forward(self, x: Tensor, state: Tensor, restart: Tensor) -> tuple[Tensor, Tensor]:
-    """Return features [steps, n, hidden[-1]] and the state after the last step; see Recall."""
+    """Return features [steps, n, hidden[-1]] and the state after the last step; see RecurrentCore."""
     rounded = x.dtype is torch.bfloat16
     if self.recall is not None:
       x, state = self.recall(x.to(state.dtype), state, restart)

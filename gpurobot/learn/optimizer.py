@@ -8,7 +8,7 @@ from torch import nn
 
 from gpurobot.config import PPO
 from gpurobot.device.distributed import World
-from gpurobot.learn.objective import rate_scale
+from gpurobot.learn.loss import rate_scale
 
 ALIGNMENT = 16  # numbers: each weight matrix starts on a cache line of the flat memory
 

@@ -14,16 +14,16 @@ from gpurobot.device.compiler import Compiler
 from gpurobot.device.distributed import World
 from gpurobot.device.graph import WARM_UPS, Graph, Recorder
 from gpurobot.device.transfer import to_cpu
+from gpurobot.learn.critic import ScalarHead, Value
 from gpurobot.learn.distribution import Distribution
 from gpurobot.learn.env import VecEnv
+from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss, transform
 from gpurobot.learn.network import ActorCritic, resolve
 from gpurobot.learn.normalize import Moments, Observations
-from gpurobot.learn.objective import SUMS, adapt, entropy_weight, loss, transform
 from gpurobot.learn.optimizer import Optimizer
 from gpurobot.learn.random import Random
-from gpurobot.learn.rollout import Rollout, Shuffle
+from gpurobot.learn.rollout import MinibatchSampler, Rollout
 from gpurobot.learn.statistics import Statistics
-from gpurobot.learn.value import ScalarHead, Value
 
 
 def check(config: Config, env: VecEnv) -> None:
@@ -70,7 +70,7 @@ class Learner:
     self.random = Random(config.seed, env.num_envs, world.rank * env.num_envs, device)
     blocks = env.num_envs // block(ppo)
     dealer = Random(config.seed, blocks, world.rank * blocks, device)
-    self.shuffle = Shuffle(self.rollout.sequences, ppo.minibatches, block(ppo), dealer)
+    self.sampler = MinibatchSampler(self.rollout.sequences, ppo.minibatches, block(ppo), dealer)
     self.statistics = Statistics(env.num_envs, device)
     self.iteration = 0
     self._threads = torch.get_num_threads()  # of large operations
@@ -81,16 +81,13 @@ class Learner:
     # What the pieces of an update hand on: n, sum and sum of squares of the advantages; the rows of a
     # minibatch; weight and divergence of an epoch; the weight of the entropy.
     self._advantages = torch.zeros(3, dtype=torch.float64, device=device)
-    self._rows = torch.zeros_like(self.shuffle.minibatches[0])
+    self._rows = torch.zeros_like(self.sampler.minibatches[0])
     self._divergence = torch.zeros(2, dtype=dtype, device=device)
     self._entropy_coef = torch.zeros(1, dtype=dtype, device=device)
     self._graphs: dict[Callable[[], None], Graph] = {}
     record = config.graphs is not Switch.off and device.type == "cuda"
     self._recorder = Recorder(device, world.gather) if record else None
-    self._compile = compile_ = Compiler(config.compile, device)
-    self._prepare, self._think = compile_(self.observations.write), compile_(self.network)
-    self._act, self._step, self._store = compile_(self._draw), compile_(env.step), compile_(self._keep)
-    self._pick, self._loss = compile_(self.rollout.minibatch), compile_(self._objective)
+    self._compiled = Compiler(config.compile, device)
 
   @property
   def steps(self) -> int:
@@ -117,7 +114,7 @@ class Learner:
     if piece not in self._graphs:
       # Of these two the parts are compiled, each by itself.
       parts = piece in (self._collect, self._differentiate)
-      self._graphs[piece] = Graph(piece if parts else self._compile(piece), self._recorder)
+      self._graphs[piece] = Graph(piece if parts else self._compiled(piece), self._recorder)
     self._graphs[piece]()
 
   def warm_up(self) -> None:
@@ -125,7 +122,7 @@ class Learner:
 
     A training's time then holds none of that. Where no rank compiles or records, it does nothing.
     """
-    if not any(self.world.gather(self._compile.used or self._recorder is not None)):
+    if not any(self.world.gather(self._compiled.used or self._recorder is not None)):
       return
     before = to_cpu(self.state_dict())
     for _ in range(WARM_UPS + 1):
@@ -146,16 +143,17 @@ class Learner:
     self.network.head.remember()
     for t, sample in enumerate(self.rollout.steps):
       self.clock.begin("policy")
-      self._prepare(self.obs, sample["obs"])
+      self._compiled(self.observations.write)(self.obs, sample["obs"])
       batch = {group: x.unsqueeze(0) for group, x in sample["obs"].items()}
       with threads.use(self._threads):
-        policy, value, state = self._think(batch, self.state, self.restart.unsqueeze(0))
-      action = self._act(policy, value, sample)
+        restart = self.restart.unsqueeze(0)
+        policy, value, state = self._compiled(self.network)(batch, self.state, restart)
+      action = self._compiled(self._draw)(policy, value, sample)
       self.clock.begin("task")
-      step = self._step(action)
+      step = self._compiled(self.env.step)(action)
       self.clock.begin("storage")
       self.rollout.keep_state(t, self.state)
-      self._store(step, state, sample)
+      self._compiled(self._keep)(step, state, sample)
 
   def _draw(self, policy: Distribution, value: Value, sample: Mapping[str, Tensor]) -> Tensor:
     """Keep what the network says, a sample of the policy with it; return its action [num_envs, ...]."""
@@ -189,9 +187,9 @@ class Learner:
     self.world.sum_all_([self._advantages, *(own.pending for own in moments)])
     self._run(self._standardize)
     for epoch in range(self.ppo.epochs):
-      self._run(self.shuffle.draw)
+      self._run(self.sampler.draw)
       self._divergence.zero_()
-      for index, rows in enumerate(self.shuffle.minibatches):
+      for index, rows in enumerate(self.sampler.minibatches):
         self.clock.begin("update/minibatch")
         self._rows.copy_(rows)
         self._run(self._differentiate)
@@ -256,10 +254,10 @@ class Learner:
 
   def _differentiate(self) -> None:
     """Find the gradient of this rank's part of a minibatch."""
-    batch, state = self._pick(self._rows)
+    batch, state = self._compiled(self.rollout.minibatch)(self._rows)
     self.optimizer.clear()
     self.clock.begin("update/forward")
-    objective, sums = self._loss(batch, state)
+    objective, sums = self._compiled(self._objective)(batch, state)
     self.clock.begin("update/backward")
     objective.backward()
     self.optimizer.sums.copy_(sums)
@@ -315,7 +313,7 @@ class Learner:
       "iteration": self.iteration,
       "optimizer": self.optimizer.state_dict(),
       "random": self.random.state_dict(),
-      "shuffle": self.shuffle.random.state_dict(),
+      "shuffle": self.sampler.random.state_dict(),
       "ranks": self.world.gather(to_cpu(own)),  # off the device: ranks do not share theirs
     }
 
@@ -337,7 +335,7 @@ class Learner:
     self.load_policy(state)
     self.iteration = state["iteration"]
     self.random.load_state_dict(state["random"])
-    self.shuffle.random.load_state_dict(state["shuffle"])
+    self.sampler.random.load_state_dict(state["shuffle"])
     self.optimizer.load_state_dict(state["optimizer"])
     own = state["ranks"][self.world.rank]
     self.env.load_state_dict(own["env"])

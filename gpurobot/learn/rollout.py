@@ -114,7 +114,7 @@ class Rollout:
     return gae(self.samples["reward"], value, next_value, done, self.samples["valid"], decay)
 
   def minibatch(self, rows: Tensor) -> tuple[TensorDictBase, Tensor]:
-    """Return samples [sequence, n], and the states before them, by the rows [n] that `Shuffle` drew.
+    """Return samples [sequence, n], and the states before them, by the rows [n] that `MinibatchSampler` drew.
 
     Row r is sequence r // num_envs of environment r % num_envs.
     """
@@ -123,7 +123,7 @@ class Rollout:
     return self._flat[first + self._steps], self.states.flatten(0, 1)[rows]
 
 
-class Shuffle:
+class MinibatchSampler:
   """Draws minibatches: the same for any number of ranks, equally many sequences of every rank in each.
 
   A block is the fewest environments whose sequences fill all minibatches evenly; a permutation within each

@@ -1,4 +1,4 @@
-"""What is told of a training: sums and extremes, gathered on the device from one report to the next."""
+"""Statistics of a training: sums and extremes, gathered on the device from one report to the next."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from tensordict import TensorDictBase
 from torch import Tensor
 
 from gpurobot.device.distributed import World
-from gpurobot.learn.objective import SUMS
+from gpurobot.learn.loss import SUMS
 
 RANGES = ("obs", "reward")  # whose least and greatest numbers are told
 

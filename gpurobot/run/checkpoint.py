@@ -166,7 +166,7 @@ def save(path: Path, content: dict[str, Any], previous: Path | None = None) -> N
       raise
 
 
-def words(folder: str | None) -> list[str]:
+def restart_arguments(folder: str | None) -> list[str]:
   """Return the words with which a run that torchrun restarts goes on in its folder, if it had one yet."""
   if folder is None:
     return []
@@ -195,7 +195,7 @@ def restore(config: Config, learner: "Learner") -> float:
 
 def _check_same(place: str, saved: dict[str, Any], world: World) -> None:
   """Raise CheckpointError on a rank that has read another checkpoint than the main one: disks may fail."""
-  own, of_main = saved.get("iteration"), world.same(saved.get("iteration"))
+  own, of_main = saved.get("iteration"), world.broadcast_object(saved.get("iteration"))
   if own != of_main:
     raise CheckpointError(
       f"'{place}': rank {world.rank} has read iteration {own}, rank 0 iteration {of_main}: start again"

@@ -23,7 +23,7 @@ def claim(config: Config, world: World) -> tuple[Path, ExitStack]:
   the folder cannot be written to.
   """
   name = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{config.seed}"
-  folder = Path(world.same(config.run_dir or f"runs/{Path(config.task).stem}/{name}"))
+  folder = Path(world.broadcast_object(config.run_dir or f"runs/{Path(config.task).stem}/{name}"))
   problem, lock = "", ExitStack()
   if world.main:
     try:
@@ -31,7 +31,7 @@ def claim(config: Config, world: World) -> tuple[Path, ExitStack]:
       _check(config, folder)
     except ConfigError as error:
       problem = str(error)
-  if problem := world.same(problem):
+  if problem := world.broadcast_object(problem):
     raise ConfigError(problem)
   return folder, lock
 

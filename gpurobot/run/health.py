@@ -1,4 +1,4 @@
-"""What goes wrong in trainings, seen in the log's rows: one warning of each kind, with cause and setting."""
+"""Health checks on the log's rows: one warning for each kind of trouble, with its cause and the setting."""
 
 import math
 from collections.abc import Callable, Mapping

@@ -16,13 +16,13 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from gpurobot.config import Config, to_dict
 from gpurobot.device.usage import Usage
-from gpurobot.run import rows
-from gpurobot.run.board import Board
+from gpurobot.run import csv_log
+from gpurobot.run.divergence_dumps import DivergenceDumps
 from gpurobot.run.files import rewrite
 from gpurobot.run.health import Health
 from gpurobot.run.profile import ITERATIONS, Profile
 from gpurobot.run.recorder import Recorder
-from gpurobot.run.wreck import Wrecks
+from gpurobot.run.tensorboard import TensorBoardLog
 
 if TYPE_CHECKING:
   from gpurobot.learn.ppo import Learner
@@ -58,7 +58,7 @@ class Log:
     self.warnings: list[str] = []
     self._health = Health(config.ppo, learner.optimizer.limits)
     self._usage = Usage(learner.env.device)
-    self._wrecks = Wrecks(config, learner, folder)
+    self._dumps = DivergenceDumps(config, learner, folder)
     self._disk_is_full = False
     self._profile = Profile(learner, folder) if config.profile and self.main else None
     self._lines = 0
@@ -70,9 +70,9 @@ class Log:
     self.folder.mkdir(parents=True, exist_ok=True)
     self._forget_later_rows()
     plain = to_dict(self.config)
-    self._board = Board(self.folder, self.learner.steps)
-    self._board.write_config(plain, self.learner.steps)
-    self._recorder = Recorder(self.config, self.learner, self.folder, self._board)
+    self._tensorboard = TensorBoardLog(self.folder, self.learner.steps)
+    self._tensorboard.write_config(plain, self.learner.steps)
+    self._recorder = Recorder(self.config, self.learner, self.folder, self._tensorboard)
     self._write_json("config.json", plain)
     self.console = Console(highlight=False)
     self.console.print(self.learner.describe(), soft_wrap=True)
@@ -84,7 +84,7 @@ class Log:
 
   def _forget_later_rows(self) -> None:
     """Cut metrics.csv back to the checkpoint that is resumed, and learn from it what was reached."""
-    for row in rows.cut(self._table, self.learner.steps):
+    for row in csv_log.cut(self._table, self.learner.steps):
       self._note_return(float(row["return"]), float(row["seconds"]))
 
   @property
@@ -140,7 +140,7 @@ class Log:
     """Read the statistics from the device and write them everywhere; every rank calls."""
     report = self.learner.report()
     numbers = torch.stack([value.detach().double().squeeze() for value in report.values()]).tolist()
-    self._keep(self._wrecks.write)
+    self._keep(self._dumps.write)
     if not self.main:
       return
     steps, seconds = self.learner.steps, self.seconds
@@ -149,9 +149,9 @@ class Log:
     self.last_row = row
     self._note_return(row["return"], seconds)
     self._write_line(row)
-    self._keep(rows.append, self._table, row)
-    self._keep(self._board.write, row, steps)
-    self.warn(self._health.check(row) + self._wrecks.tell(row.get("nonfinite", 0)))
+    self._keep(csv_log.append, self._table, row)
+    self._keep(self._tensorboard.write, row, steps)
+    self.warn(self._health.check(row) + self._dumps.tell(row.get("nonfinite", 0)))
 
   def _counts(self) -> dict[str, float]:
     """Return what grows: steps, seconds, iterations, collectives, seconds of each part by its name."""
@@ -221,7 +221,7 @@ class Log:
       self.warn([f"profile=true looks at {ITERATIONS} iterations: the run ended before"])
     row, seconds = self.last_row, self.seconds
     self.warn(self._recorder.close())  # it may wait
-    self._keep(self._board.close)
+    self._keep(self._tensorboard.close)
     summary = {
       **{key: getattr(self.config, key) for key in ("task", "seed", "num_envs")},
       "iterations": self.learner.iteration,

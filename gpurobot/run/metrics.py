@@ -1,4 +1,4 @@
-"""What each column of the log means, and where TensorBoard shows it."""
+"""The columns of the log: what each one means, and where TensorBoard shows it."""
 
 from typing import NamedTuple
 

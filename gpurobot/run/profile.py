@@ -1,4 +1,4 @@
-"""Where an iteration goes: a table by the clock, and a trace by torch's profiler, for `profile=true`.
+"""Profiles of a training: a table by the clock, and a trace by torch's profiler, for `profile=true`.
 
 On CUDA the parts are NVTX ranges too, and Nsight Systems, told --capture-range=cudaProfilerApi, looks at the
 iterations that the clock measures.

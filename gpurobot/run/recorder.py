@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gpurobot.config import Config, to_dict
 from gpurobot.run import checkpoint
-from gpurobot.run.board import Board
+from gpurobot.run.tensorboard import TensorBoardLog
 
 if TYPE_CHECKING:
   from gpurobot.learn.ppo import Learner
@@ -33,7 +33,7 @@ class Take:
 class Recorder:
   """Keeps the policy of every `record_every`th iteration in the run folder, and a video of each."""
 
-  def __init__(self, config: Config, learner: "Learner", folder: Path, board: Board) -> None:
+  def __init__(self, config: Config, learner: "Learner", folder: Path, board: TensorBoardLog) -> None:
     self.config, self.learner, self.folder, self.board = config, learner, folder / FOLDER, board
     self._every = config.record_every
     self._take: Take | None = None

@@ -1,1 +1,1 @@
-"""What people see of a trained policy: its robot in a browser, in MuJoCo's own window, in a video."""
+"""Views of a trained policy: its robot in a browser, in MuJoCo's own window, in a video."""

@@ -8,7 +8,7 @@ from typing import Any, Self
 import imageio.v2 as imageio
 from PIL import Image
 
-from gpurobot.config import ConfigError, nearest
+from gpurobot.config import ConfigError, nearest_word
 from gpurobot.viewer.offscreen import Picture
 
 SUFFIXES = (".mp4", ".gif", ".webp")
@@ -22,7 +22,7 @@ class Film:
   def __init__(self, path: Path, rate: float) -> None:
     """Begin the file; `rate` [pictures/s]. Raises ConfigError where no such file can be written."""
     if path.suffix not in SUFFIXES:
-      near = nearest(path.suffix, SUFFIXES)
+      near = nearest_word(path.suffix, SUFFIXES)
       raise ConfigError(f"video={path} is none of {', '.join(SUFFIXES)}; the nearest is '{near}'")
     self.path, self.rate = path, rate
     self._is_gif = path.suffix == ".gif"

@@ -12,7 +12,7 @@ import numpy as np
 from mujoco import mjtObj
 from numpy.typing import NDArray
 
-from gpurobot.config import ConfigError, nearest
+from gpurobot.config import ConfigError, nearest_word
 from gpurobot.viewer.stage import Stage, view
 from tasks.base import Task
 
@@ -127,7 +127,7 @@ def _named(model: mujoco.MjModel, name: str) -> mujoco.MjvCamera:
   """Return a camera of the model; raise ConfigError where there is none of this name."""
   names = [model.camera(index).name for index in range(model.ncam)]
   if name not in names:
-    hint = f"the nearest is '{nearest(name, names)}'" if names else "it has none: leave camera out"
+    hint = f"the nearest is '{nearest_word(name, names)}'" if names else "it has none: leave camera out"
     raise ConfigError(f"camera={name}: the model has no such camera; {hint}")
   camera = mujoco.MjvCamera()
   camera.type = mujoco.mjtCamera.mjCAMERA_FIXED

@@ -1,4 +1,4 @@
-"""What MuJoCo draws of a task: its scene, with a floor and a sky to see motion by, in a state."""
+"""MuJoCo's scene of a task: its robot in a state, with a floor and a sky to see motion by."""
 
 import dataclasses
 import math

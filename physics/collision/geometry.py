@@ -1,4 +1,4 @@
-"""What collision is about: shapes, contacts, and the frames of contacts."""
+"""Shapes, contacts, and the frames of contacts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which function finds the contacts of which two shapes: the place where a new pair of shapes goes.
+"""The table of narrow phases: which function finds the contacts of which two shapes.
 
 A narrow phase takes the program, two shapes in the order of their types, relative to one reference, and the
 margin [m] below whose distance contact begins. It yields possible contacts, their normals from the first

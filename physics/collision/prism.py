@@ -1,4 +1,4 @@
-"""How far a solid is from a triangular prism, the piece of a height field that contacts are made with.
+"""Distances from a solid to a triangular prism, the piece of a height field that contacts are made with.
 
 Coordinates: u and v along the legs of the triangle's right angle, z up; they may be left-handed. The prism
 stands over u >= 0, v >= 0, u / width + v / depth <= 1. Its underside is flat, its top passes through three

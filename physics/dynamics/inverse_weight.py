@@ -1,4 +1,4 @@
-"""What softness of constraints is measured by: inverse inertia in the reference pose, `*_invweight0`."""
+"""Inverse inertia in the reference pose, `*_invweight0`, which scales the softness of constraints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where bodies are: poses, joint axes and velocities, each tree about its own root.
+"""Forward kinematics: poses, joint axes and velocities of bodies, each tree about its own root.
 
 Positions are relative to the origin of the body's tree, which is wherever its root body is at this instant.
 The state of a robot a kilometre from the world's origin then computes to the same relative precision as one

@@ -1,4 +1,4 @@
-"""What the engine knows of a robot: the facts of a compiled model as plain arrays, under MuJoCo's names."""
+"""The model of a robot: the facts of a compiled file as plain arrays, under MuJoCo's names."""
 
 import dataclasses
 import difflib

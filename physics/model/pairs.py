@@ -1,4 +1,4 @@
-"""Which pairs of geoms can collide, and with which contact parameters: MuJoCo's filters and mixing rules.
+"""Pairs of geoms that can collide, and their contact parameters: MuJoCo's filters and mixing rules.
 
 Source: MuJoCo's documentation, chapters computation ("Selection") and modeling ("Contact parameters").
 """

@@ -1,4 +1,4 @@
-"""How far float32 rounding of inertias and forces goes through the inverse of the mass matrix.
+"""Propagation of float32 rounding in inertias and forces through the inverse of the mass matrix.
 
 After MuJoCo's guide to parity (`mujoco/doc/skills/parity`, section Ill-conditioned mass matrices): an entry
 of M is a sum of terms larger than itself, and a light link at the end of a long chain feels what they lose.

@@ -1,4 +1,4 @@
-"""What MuJoCo C makes of states, and what rounding alone may change in that."""
+"""MuJoCo C's results as the reference, and what rounding alone may change in them."""
 
 import copy
 import dataclasses

@@ -1,4 +1,4 @@
-"""Where rays meet shapes.
+"""Intersections of rays with shapes.
 
 A ray starts at an origin and runs along a direction, both in a shape's own frame. Functions return the
 distance to the nearest point of the surface in lengths of the direction, `NONE` where there is none: MuJoCo's

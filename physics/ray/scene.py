@@ -1,4 +1,4 @@
-"""What rays can meet: the geoms of a model at an instant."""
+"""The scene that rays meet: the geoms of a model at an instant."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from physics.collision.geometry import (
 from physics.collision.hfield import HeightField
 from physics.dynamics.kinematics import Poses
 from physics.model.model import Floats, Model
-from physics.ray.march import ray_height_field
+from physics.ray.grid_traversal import ray_height_field
 from physics.ray.ray import (
   NONE,
   ray_box,

@@ -1,4 +1,4 @@
-"""What a sensor measures of what: its record in the model."""
+"""Kinds of sensors: what each one measures of which element, as the model records it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Solve with M plus stiffness on bodies and joints, by articulated bodies: no matrix over joints is formed.
+"""Articulated-body solves with M plus stiffness on bodies and joints: no matrix over joints is formed.
 
 A body's inertia I and the stiffness K that contacts with the world give it act on its acceleration alike, so
 that (S^T (I + K) S + diagonal) x = b is the forward dynamics of a tree with inertias I + K (Featherstone

@@ -1,4 +1,4 @@
-"""Solve with M plus all stiffness, assembled: where many contacts couple few degrees of freedom."""
+"""Assembled solves with M plus all stiffness, where many contacts couple few degrees of freedom."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Solve with a factored matrix plus V V^T for few columns V, found while the program runs (Woodbury)."""
+"""Low-rank solves: a factored matrix plus V V^T for few columns V, found as the program runs (Woodbury)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rows of the state memory `[row, env]` hold what."""
+"""The layout of the state memory `[row, env]`: which rows hold what."""
 
 from __future__ import annotations
 

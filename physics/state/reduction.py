@@ -1,4 +1,4 @@
-"""What becomes of a quantity's values in the time steps of one launch, where the last alone is not enough."""
+"""Reductions of a quantity over the time steps of one launch: mean and greatest value."""
 
 from __future__ import annotations
 

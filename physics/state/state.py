@@ -1,4 +1,4 @@
-"""What the dynamics start from, and how it is kept in group memory while substeps run."""
+"""The state that dynamics start from, and its copy in group memory while substeps run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write a traced program out as code: C++ for Warp (lanes on a CPU, scalar on CUDA) and NumPy.
+"""Code writers for traced programs: C++ for Warp (lanes on a CPU, scalar on CUDA) and NumPy.
 
 The C++ body goes into one `wp.func_native`, called by a kernel of a few parameters. The text depends on the
 program alone, byte for byte, so that Warp's kernel cache finds it again in the next process.

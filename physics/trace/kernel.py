@@ -1,4 +1,4 @@
-"""Compile a traced step with Warp."""
+"""Warp kernels of traced programs."""
 
 import os
 from functools import lru_cache

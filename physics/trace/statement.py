@@ -1,4 +1,4 @@
-"""What a traced program is made of, and how it is pruned."""
+"""Statements of a traced program, and how they are pruned."""
 
 from __future__ import annotations
 

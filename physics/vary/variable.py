@@ -1,4 +1,4 @@
-"""Which fields of a model may differ between environments."""
+"""Fields of a model that may differ between environments."""
 
 import difflib
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How actions become controls, unless a task says otherwise."""
+"""The default map from actions to controls."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.core.blame import TaskError
+from tasks.core.errors import TaskError
 
 
 def control_range(model: Any, num_actions: int, choices: Sequence[int]) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tasks.core.observation import Uniform
-from tasks.core.rehearsal import by_name
+from tasks.core.validation import by_name
 
 
 @dataclass(frozen=True)

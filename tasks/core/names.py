@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest_word(name: str, known: Iterable[str]) -> str:
   """Say which of the known names is meant."""
   near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.0)
   return f"nearest: '{near[0]}'" if near else "there is none"

@@ -1,4 +1,4 @@
-"""What tasks ask of random numbers: the trainer's `Random` gives it."""
+"""The random numbers that tasks ask for: the trainer's `Random` gives them."""
 
 from typing import Any, Protocol
 

@@ -1,4 +1,4 @@
-"""What Gymnasium's tasks share: the installed package's robot files, noisy starts, running along x.
+"""Shared parts of Gymnasium's tasks: the installed package's robot files, noisy starts, running along x.
 
 Observations, rewards, terminations, starts and time limits of this folder are the defaults of Gymnasium's v5
 environments (https://gymnasium.farama.org/environments/mujoco), also where they read a derived quantity: as

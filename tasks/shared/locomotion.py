@@ -1,4 +1,4 @@
-"""What walking robots under velocity commands share: commands, delays, pushes, feet, rewards, observations.
+"""Walking robots under velocity commands: commands, delays, pushes, feet, rewards, observations.
 
 The rewards are those of legged_gym (Rudin et al. 2021, arXiv 2109.11978), MuJoCo Playground
 (`_src/locomotion/go1/joystick.py`) and mjlab's velocity tasks, per step instead of per second.

@@ -1,4 +1,4 @@
-"""What robots share that run towards a target far ahead: their motion as a policy sees it, and its rewards.
+"""Robots that run towards a target far ahead: their motion as a policy sees it, and its rewards.
 
 Observation, reward and termination follow IsaacGymEnvs 1.5.1 (`ant.py` and `humanoid.py` of
 `isaacgymenvs/tasks`, `Ant.yaml` and `Humanoid.yaml` of `isaacgymenvs/cfg/task`), but for three things: angles

@@ -55,7 +55,7 @@ def test_help_is_as_wide_as_the_terminal(columns, monkeypatch):
    "num_envs=30 cannot be shared by 1 rank(s) and 32 minibatches of horizon 8; the nearest is 32"),
 ])  # fmt: skip
 def test_bad_input_ends_with_one_line_and_status_2(words, message, capsys):
-  with pytest.raises(SystemExit) as end, cli.Mistakes(words, World()):
+  with pytest.raises(SystemExit) as end, cli.user_errors(words, World()):
     cli.parse(words, tasks.load, World())
   assert end.value.code == 2
   out, error = capsys.readouterr()
@@ -68,28 +68,28 @@ def test_ranks_that_cannot_share_are_told_once(capsys):
   store = World().store
   for rank in range(2):
     world = World(rank, 2, rank, 2, store)
-    with pytest.raises(SystemExit), cli.Mistakes([], world):
+    with pytest.raises(SystemExit), cli.user_errors([], world):
       cli.parse([TOY, "num_envs=65"], tasks.load, world)
   assert capsys.readouterr().err.count("the nearest is 64\n") == 1
 
 
 def test_an_interrupt_is_no_mistake_of_the_program():
-  with pytest.raises(SystemExit) as end, cli.Mistakes([], World()):
+  with pytest.raises(SystemExit) as end, cli.user_errors([], World()):
     raise KeyboardInterrupt
   assert end.value.code == 130
-  with pytest.raises(KeyboardInterrupt), cli.Mistakes(["debug=true"], World()):
+  with pytest.raises(KeyboardInterrupt), cli.user_errors(["debug=true"], World()):
     raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("word", ["debug=true", "debug=True"])
 def test_debug_shows_where_a_mistake_was_found(word):
-  with pytest.raises(ConfigError, match="nearest is 'num_envs'"), cli.Mistakes([word], World()):
+  with pytest.raises(ConfigError, match="nearest is 'num_envs'"), cli.user_errors([word], World()):
     cli.parse([TOY, word, "num_env=1"], tasks.load, World())
 
 
 @pytest.mark.parametrize("error", [MemoryError(), torch.OutOfMemoryError("CUDA out of memory.\nTried 3 GiB")])
 def test_too_little_memory_says_what_to_lower(error, capsys):
-  with pytest.raises(SystemExit), cli.Mistakes([], World()):
+  with pytest.raises(SystemExit), cli.user_errors([], World()):
     raise error
   message = capsys.readouterr().err
   assert message.startswith("error: out of memory: lower num_envs or ppo.horizon (")
@@ -97,19 +97,19 @@ def test_too_little_memory_says_what_to_lower(error, capsys):
 
 
 def test_so_does_too_little_memory_for_what_a_task_makes(capsys):
-  with pytest.raises(SystemExit), cli.Mistakes([], World()):
+  with pytest.raises(SystemExit), cli.user_errors([], World()):
     raise ValueError("mine.py, line 3: OutOfMemoryError: 3 GiB") from torch.OutOfMemoryError()
   assert capsys.readouterr().err.startswith("error: out of memory: lower num_envs or ppo.horizon (mine.py, ")
 
 
 def test_the_memory_of_a_cpu_counts_too(capsys):
-  with pytest.raises(SystemExit), cli.Mistakes([], World()):
+  with pytest.raises(SystemExit), cli.user_errors([], World()):
     torch.zeros(2**50)
   assert capsys.readouterr().err.startswith("error: out of memory: ")
 
 
 def test_a_fault_of_the_program_keeps_its_traceback():
-  with pytest.raises(RuntimeError, match="ours"), cli.Mistakes([], World()):
+  with pytest.raises(RuntimeError, match="ours"), cli.user_errors([], World()):
     raise RuntimeError("ours")
 
 

@@ -14,7 +14,7 @@ from gpurobot.config import (
   block,
   defaults,
   leaves,
-  nearest,
+  nearest_word,
   option,
   pairs,
   share,
@@ -121,7 +121,7 @@ def test_environments_are_shared_evenly_or_not_at_all():
 
 
 def test_nearest_word():
-  assert nearest("ANT", ["cartpole", "ant", "humanoid"]) == "ant"
+  assert nearest_word("ANT", ["cartpole", "ant", "humanoid"]) == "ant"
 
 
 @pytest.mark.parametrize("given", ["max_steps", "max_seconds", "max_iterations"])

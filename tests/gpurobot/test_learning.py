@@ -104,7 +104,7 @@ class Pendulum(Env):
     return self.entries(obs=self.observe(), final_obs=final, reward=reward, truncated=truncated)
 
 
-class Recall(Env):
+class RecurrentCore(Env):
   """Say at the end of an episode of three steps what only its first observation showed."""
 
   max_episode_steps = 3
@@ -164,8 +164,8 @@ def pendulum(seed, squash):
 def recall(seed, memory):
   ppo = PPO(hidden=[32], recurrent=memory, recurrent_units=32, lr=1e-3, reference_minibatch=1536)
   ppo.horizon = 12
-  learner = train(Recall(256), Config(num_envs=256, seed=seed, ppo=ppo), 30)
-  return mean_return(learner, Recall(1024))
+  learner = train(RecurrentCore(256), Config(num_envs=256, seed=seed, ppo=ppo), 30)
+  return mean_return(learner, RecurrentCore(1024))
 
 
 def cartpole(seed):

@@ -5,7 +5,7 @@ import train
 from gpurobot import replay
 from gpurobot.config import ConfigError
 from gpurobot.deploy import trained
-from gpurobot.run import checkpoint, wreck
+from gpurobot.run import checkpoint, divergence_dumps
 from tests.gpurobot import fragile
 
 WORDS = [f"task={fragile.__file__}", "num_envs=8", "threads=1", "ppo.horizon=4", "log_every=1"]
@@ -65,7 +65,7 @@ def test_what_is_no_record_of_states_is_named(folder, tmp_path, capsys):
 
 
 def test_a_record_of_states_is_no_policy(folder):
-  (place, *_) = (folder / wreck.FOLDER).iterdir()
+  (place, *_) = (folder / divergence_dumps.FOLDER).iterdir()
   with pytest.raises(ConfigError, match=r"holds no policy; python -m gpurobot[.]replay file="):
     trained.read(str(place))
 

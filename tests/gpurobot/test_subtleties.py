@@ -8,15 +8,15 @@ import torch
 
 from gpurobot.device.distributed import World
 from gpurobot.learn import ppo
-from gpurobot.learn.objective import SUMS, adapt
+from gpurobot.learn.loss import SUMS, adapt
 from gpurobot.learn.ppo import Learner
 from tests.gpurobot.learn.test_ppo import iterate, learner
 
 
 def record_steps(one: Learner) -> list:
   """Return a list to which each step of the environment adds what it has returned."""
-  step, steps = one._step, []
-  one._step = lambda action: steps.append(step(action)) or steps[-1]
+  step, steps = one.env.step, []
+  one.env.step = lambda action: steps.append(step(action)) or steps[-1]
   return steps
 
 

@@ -13,7 +13,7 @@ from gpurobot.learn.env import VecEnv
 from gpurobot.learn.random import Random
 from physics.parity import MujocoSimulation
 from physics.state.layout import field_shapes
-from tasks.core.blame import TaskError
+from tasks.core.errors import TaskError
 from tests.compiled import nothing_new, tracing
 from tests.gpurobot.tape import no_reads
 
@@ -73,12 +73,12 @@ def test_a_task_that_reads_its_environments_is_caught(make_task):
     step_unreal(Reading, make_task("cartpole"))
 
 
-def test_a_rehearsal_finds_nothing_and_leaves_nothing(name, make_task, actions):
-  rehearsed, other = (make_task(name, training=True) for _ in range(2))
-  rehearsed._rehearsed = False  # as where a task makes its own simulation
-  assert tensors_equal(rehearsed.reset(), other.reset())
+def test_a_validation_finds_nothing_and_leaves_nothing(name, make_task, actions):
+  validated, other = (make_task(name, training=True) for _ in range(2))
+  validated._validated = False  # as where a task makes its own simulation
+  assert tensors_equal(validated.reset(), other.reset())
   for action in actions(other, 2):
-    assert tensors_equal(rehearsed.step(action), other.step(action))
+    assert tensors_equal(validated.step(action), other.step(action))
 
 
 def assert_close(one: TensorDict, other: TensorDict) -> None:
@@ -202,7 +202,7 @@ def test_torchs_compiler_follows_a_step(name, make_task, actions, monkeypatch):
   draws = actions(task, 4)
   for one in (task, expected):
     one.reset()
-    one.step(draws[0])  # as in a rehearsal
+    one.step(draws[0])  # as in a validation
   with tracing(monkeypatch):
     step = torch.compile(task.step, dynamic=False)
     for action in draws[1:3]:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tasks import base
-from tasks.core.blame import TaskError
+from tasks.core.errors import TaskError
 from tests.tasks.sliding import ROBOT, Config, Sliding, sliding
 
 

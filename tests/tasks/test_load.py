@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import tasks
-from tasks.core.blame import TaskError
+from tasks.core.errors import TaskError
 
 TASK = """
 from dataclasses import dataclass

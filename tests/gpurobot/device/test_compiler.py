@@ -42,8 +42,10 @@ def test_the_first_call_is_the_function_itself(monkeypatch):
   def itself() -> str:
     return "itself"
 
-  call = Compiler(Switch.on, CPU)(itself)
-  assert [call(), call(), call()] == ["itself", "compiled", "compiled"]
+  compiler = Compiler(Switch.on, CPU)
+  call = compiler(itself)
+  assert [call(), call(), compiler(itself)()] == ["itself", "compiled", "compiled"]
+  assert compiler(itself) is call
   assert call.__name__ == "itself"
 
 

@@ -21,8 +21,8 @@ def test_alone_every_operation_is_the_identity(monkeypatch):
   assert world.sum_(x) is world.max_(x) is world.broadcast_(x) is x
   world.sum_all_([x, x])
   assert x.tolist() == [0, 1, 2]
-  assert world.agree(True, False) == [True, False]
-  assert world.same("a") == "a"
+  assert world.any_rank(True, False) == [True, False]
+  assert world.broadcast_object("a") == "a"
   assert world.gather("a") == ["a"]
   assert world.collectives == 0
   world.remember("a")
@@ -78,8 +78,8 @@ def meet() -> None:
   world.sum_all_(pair)
   assert [tensor.tolist() for tensor in pair] == [[3], [[3, 3]]]
   assert world.collectives == 4
-  assert world.agree(world.rank == 2, False) == [True, False]
-  assert world.same(f"rank {world.rank}") == "rank 0"
+  assert world.any_rank(world.rank == 2, False) == [True, False]
+  assert world.broadcast_object(f"rank {world.rank}") == "rank 0"
   assert world.gather(world.rank) == [0, 1, 2]
   assert world.collectives == 7
   assert sum(world.gather(world.first("a"))) == sum(world.gather(world.first("b"))) == 1
@@ -99,7 +99,7 @@ def lose(victim: int, how: signal.Signals) -> None:
   if world.rank == victim:
     os.kill(os.getpid(), how)
   try:
-    world.agree(True)
+    world.any_rank(True)
   finally:
     with contextlib.suppress(ProcessLookupError):
       os.kill(processes[victim], signal.SIGKILL)

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from gpurobot.config import PPO, Activation, Memory, Precision
-from gpurobot.learn.network import ActorCritic, Recall
+from gpurobot.learn.network import ActorCritic, RecurrentCore
 
 OBS = {"policy": torch.randn(1, 32, 5), "critic": torch.randn(1, 32, 7)}
 STATE, RESTART = torch.zeros(32, 0), torch.zeros(1, 32, dtype=torch.bool)
@@ -56,7 +56,7 @@ def test_gradients_of_every_layer(settings):
 
 @pytest.mark.parametrize(("kind", "library"), [(Memory.lstm, nn.LSTM), (Memory.gru, nn.GRU)])
 def test_memory_over_a_sequence_is_torchs_own(kind, library):
-  recall, whole = Recall(kind, 5, 4), library(5, 4)
+  recall, whole = RecurrentCore(kind, 5, 4), library(5, 4)
   names = {name: f"{name}_l0" for name, _ in recall.cell.named_parameters()}
   whole.load_state_dict({names[name]: value for name, value in recall.cell.state_dict().items()})
   x = torch.randn(7, 3, 5)
@@ -66,7 +66,7 @@ def test_memory_over_a_sequence_is_torchs_own(kind, library):
 
 @pytest.mark.parametrize("kind", [Memory.lstm, Memory.gru])
 def test_an_episode_that_starts_remembers_nothing(kind):
-  recall = Recall(kind, 5, 4)
+  recall = RecurrentCore(kind, 5, 4)
   x, state = torch.randn(6, 3, 5), torch.randn(3, recall.state_width)
   restart = torch.zeros(6, 3, dtype=torch.bool)
   restart[2, 1] = restart[0, 2] = True

@@ -37,8 +37,8 @@ def test_the_rollout_is_the_present_policys(words):
   one.collect()
   one._run(one._evaluate)
   one._run(one._standardize)
-  one._run(one.shuffle.draw)
-  for rows in one.shuffle.minibatches:
+  one._run(one.sampler.draw)
+  for rows in one.sampler.minibatches:
     batch, state = one.rollout.minibatch(rows)
     with torch.no_grad():
       policy, value, _ = one.network(batch["obs"], state, batch["restart"])
@@ -125,8 +125,8 @@ def test_a_time_limit_is_worth_the_value_of_its_final_observation(recurrent):
   """Seen with the memory of the episode that ended, not with that of the next."""
   one = learner(**{"ppo.recurrent": recurrent, "env.episode_steps": 3, "ppo.gae_lambda": 0.0})
   finals, steps = [], []
-  step = one._step
-  one._step = lambda action: steps.append(step(action)) or steps[-1]
+  step = one.env.step
+  one.env.step = lambda action: steps.append(step(action)) or steps[-1]
   network = one.network.forward
 
   def remember(obs, state, restart):

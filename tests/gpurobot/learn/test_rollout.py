@@ -5,7 +5,7 @@ from tensordict import TensorDict
 from gpurobot.config import PPO, Memory, Precision
 from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.random import Random
-from gpurobot.learn.rollout import Rollout, Shuffle
+from gpurobot.learn.rollout import MinibatchSampler, Rollout
 from tests.gpurobot.toy import Config, Task
 
 
@@ -82,14 +82,14 @@ def test_minibatches_keep_sequences_whole(sequence):
   assert torch.equal(states, first[:, None].expand_as(states))
 
 
-def draw(shuffle: Shuffle) -> torch.Tensor:
+def draw(shuffle: MinibatchSampler) -> torch.Tensor:
   shuffle.draw()
   return shuffle.minibatches.clone()
 
 
 @pytest.mark.parametrize(("horizon", "minibatches", "block"), [(16, 2, 1), (6, 4, 2), (3, 5, 5)])
 def test_minibatches_deal_every_sample_out_once(horizon, minibatches, block):
-  shuffle = Shuffle(horizon, minibatches, block, Random(0, 8))
+  shuffle = MinibatchSampler(horizon, minibatches, block, Random(0, 8))
   first, second = draw(shuffle), draw(shuffle)
   assert first.shape == (minibatches, horizon * block * 8 // minibatches)
   assert first.flatten().sort().values.tolist() == list(range(horizon * block * 8))
@@ -101,16 +101,16 @@ def test_minibatches_deal_every_sample_out_once(horizon, minibatches, block):
 
 def test_ranks_draw_the_same_minibatches():
   """Rank 1 of 2 holds the environments 4 ... 7; its rows count through its own storage."""
-  whole = draw(Shuffle(6, 4, 2, Random(0, 4)))
+  whole = draw(MinibatchSampler(6, 4, 2, Random(0, 4)))
   t, env = whole // 8, whole % 8
   for rank in range(2):
-    part = draw(Shuffle(6, 4, 2, Random(0, 2, 2 * rank)))
+    part = draw(MinibatchSampler(6, 4, 2, Random(0, 2, 2 * rank)))
     mine = env // 4 == rank
     assert torch.equal(part, (t * 4 + env % 4)[mine].view(4, -1))
 
 
 def test_every_order_is_equally_likely():
-  shuffle = Shuffle(3, 1, 1, Random(0, 6000))
+  shuffle = MinibatchSampler(3, 1, 1, Random(0, 6000))
   order = (draw(shuffle).view(6000, 3) // 6000).tolist()
   counts = torch.tensor(
     [order.count(p) for p in ([0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0])]

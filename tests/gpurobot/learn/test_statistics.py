@@ -4,7 +4,7 @@ import torch
 from tensordict import TensorDict
 
 from gpurobot.device.distributed import World
-from gpurobot.learn.objective import SUMS
+from gpurobot.learn.loss import SUMS
 from gpurobot.learn.statistics import Episodes, Extremes, Means, Statistics
 
 CPU = torch.device("cpu")

@@ -87,6 +87,6 @@ def test_a_video_that_tensorboard_cannot_take_is_a_warning(run, monkeypatch):
   def fail(*_):
     raise OSError("no space left on device")
 
-  monkeypatch.setattr(recorder.Board, "write_video", fail)
+  monkeypatch.setattr(recorder.TensorBoardLog, "write_video", fail)
   printed = run(DRAW, "max_iterations=4")
   assert "no space left on device" in printed

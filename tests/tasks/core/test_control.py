@@ -3,8 +3,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tasks.core.blame import TaskError
 from tasks.core.control import control_range
+from tasks.core.errors import TaskError
 
 
 def robot(limited=(True, True)):

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import physics
-from tasks.core.names import Names, nearest, settings
+from tasks.core.names import Names, nearest_word, settings
 
 ROBOT = """
 <mujoco>
@@ -65,8 +65,8 @@ def test_an_unknown_part_is_answered_with_the_nearest():
 
 
 def test_the_nearest_word_is_named():
-  assert nearest("sped", ["speed", "effort"]) == "nearest: 'speed'"
-  assert nearest("sped", []) == "there is none"
+  assert nearest_word("sped", ["speed", "effort"]) == "nearest: 'speed'"
+  assert nearest_word("sped", []) == "there is none"
 
 
 def test_settings_of_a_prefix_lose_it():

@@ -125,12 +125,12 @@ def test_what_touches_counts_in_every_time_step_of_a_control_step(save, make_tas
   task = make_task("quadruped", actuator_network=path)
   task.reset()
   seen = []
-  task._passage._sim = Watched(task.sim, lambda: seen.append(task.sim.sensordata.clone()))
+  task._substep_runner._sim = Watched(task.sim, lambda: seen.append(task.sim.sensordata.clone()))
   for action in actions(task, 20):
     task.step(action)
   task.reset()
   seen.clear()
-  task._passage.begin()
+  task._substep_runner.begin()
   task.simulate()
   assert len(seen) == task.config.substeps > 1
   torch.testing.assert_close(task.sim.sensordata, torch.stack(seen).mean(0))

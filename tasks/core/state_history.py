@@ -1,4 +1,4 @@
-"""The last states of every environment; those of one that diverged stay, for a file."""
+"""The history of states of every environment; that of one that diverged stays, for a file."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tasks.core.shapes import like
 MOST = 8  # environments that are looked at in one go: where thousands diverge, a few tell why
 
 
-class Trail:
+class StateHistory:
   """The states of the last steps of each environment, the oldest overwritten first; the host reads nothing.
 
   What an environment that diverges has left behind stays as it is until someone looks at it.
@@ -53,8 +53,9 @@ class Trail:
   def take(self) -> TensorDict:
     """Return what led to it where environments diverged since the last call [n], of MOST at most.
 
-    env: which one. states: by name [n, length of the trail, ...], the oldest first, of which the last `steps`
-    are of its last episode; reward: of the step that led there. varied: its own fields of the model, by name.
+    env: which one. states: by name [n, length of the history, ...], the oldest first, of which the last
+    `steps` are of its last episode; reward: of the step that led there. varied: its own fields of the model,
+    by name.
     """
     envs = (~self._follows).nonzero()[:MOST, 0]
     later = self._num_envs * torch.arange(1, self._length + 1, device=envs.device)

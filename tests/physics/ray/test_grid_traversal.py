@@ -6,7 +6,7 @@ import pytest
 
 from physics.algebra.spatial import Vector
 from physics.collision.hfield import HeightField
-from physics.ray.march import ray_height_field
+from physics.ray.grid_traversal import ray_height_field
 from physics.ray.ray import NONE
 from tests.physics.oracle import evaluate
 from tests.physics.ray.test_ray import rays

@@ -7,7 +7,7 @@ from tensorboard.plugins.custom_scalar.layout_pb2 import Layout
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
 from gpurobot.run import metrics
-from gpurobot.run.board import Board
+from gpurobot.run.tensorboard import TensorBoardLog
 
 
 def read(folder) -> EventAccumulator:
@@ -15,7 +15,7 @@ def read(folder) -> EventAccumulator:
 
 
 def test_scalars_have_groups_and_descriptions(tmp_path):
-  board = Board(tmp_path, 0)
+  board = TensorBoardLog(tmp_path, 0)
   for steps in (10, 20):
     board.write({"return": steps / 4, "forward_speed": 1.5}, steps)
   board.close()
@@ -28,14 +28,14 @@ def test_scalars_have_groups_and_descriptions(tmp_path):
 
 @pytest.mark.parametrize("number", [math.nan, math.inf])
 def test_what_is_not_finite_is_left_out(tmp_path, number):
-  board = Board(tmp_path, 0)
+  board = TensorBoardLog(tmp_path, 0)
   board.write({"return": number, "kl": 0.0}, 10)
   board.close()
   assert read(tmp_path).Tags()["scalars"] == ["policy/kl"]
 
 
 def test_settings_are_a_text_and_comparable_with_those_of_other_runs(tmp_path):
-  board = Board(tmp_path, 0)
+  board = TensorBoardLog(tmp_path, 0)
   board.write_config({"seed": 3, "ppo.hidden": [64, 64], "threads": None}, 0)
   board.close()
   found = read(tmp_path)
@@ -51,7 +51,7 @@ def test_settings_are_a_text_and_comparable_with_those_of_other_runs(tmp_path):
 
 
 def test_terms_of_the_reward_share_a_chart(tmp_path):
-  Board(tmp_path, 0).close()
+  TensorBoardLog(tmp_path, 0).close()
   (event,) = read(tmp_path).Tensors("custom_scalars__config__")
   [category] = Layout.FromString(event.tensor_proto.string_val[0]).category
   patterns = {chart.title: chart.multiline.tag[0] for chart in category.chart}
@@ -66,7 +66,7 @@ def test_terms_of_the_reward_share_a_chart(tmp_path):
 
 def test_events_after_the_step_at_which_a_run_is_resumed_are_hidden(tmp_path):
   for start, steps in ((0, (10, 20, 30)), (10, (15,))):
-    board = Board(tmp_path, start)
+    board = TensorBoardLog(tmp_path, start)
     for step in steps:
       board.write({"return": float(step)}, step)
     board.close()

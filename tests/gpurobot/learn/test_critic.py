@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from gpurobot.config import PPO, Critic
-from gpurobot.learn.value import BINS, REACH, ScalarHead, ScalarValue, TwohotHead, TwohotValue, value_head
+from gpurobot.learn.critic import BINS, REACH, ScalarHead, ScalarValue, TwohotHead, TwohotValue, value_head
 
 FEATURES = torch.randn(6, 8)
 

@@ -1,9 +1,9 @@
-"""What a rehearsal lets pass; what it does not is in tests/mistakes."""
+"""What the validation of a task lets pass; what it does not is in tests/mistakes."""
 
 import pytest
 import torch
 
-from tasks.core.blame import TaskError
+from tasks.core.errors import TaskError
 from tests.tasks.sliding import Sliding, sliding
 
 
@@ -17,7 +17,7 @@ def test_one_environment_that_diverges_is_no_mistake():
   assert sliding(kind=Bumping).step(torch.zeros(4, 2))["valid"].tolist() == [False, True, True, True]
 
 
-def test_what_a_rehearsal_changes_is_taken_back():
+def test_what_a_validation_changes_is_taken_back():
   task = sliding(training=True)
   assert task.counters()["nonfinite"] == 0
   assert task.travelled.tolist() == [0.0] * 4

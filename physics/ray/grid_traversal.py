@@ -1,4 +1,4 @@
-"""Rays over height fields, marching from cell to cell of the grid."""
+"""Grid traversal of height fields by rays, from cell to cell."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def ray_height_field(program: Program, field: HeightField, origin: Vector, direc
   x, y = field.half
   below = Vector(origin[0], origin[1], origin[2] - 0.5 * field.base)
   base = ray_box(below, direction, (x, y, -0.5 * field.base))
-  march = _March(program, field, origin, direction)
+  march = _Traversal(program, field, origin, direction)
   with program.when_any(march.active[0]):
     march.run()
   return minimum(minimum(base, _ray_sides(program, field, origin, direction)), march.best[0])
@@ -37,7 +37,7 @@ def _ray_sides(program: Program, field: HeightField, origin: Vector, direction: 
   return best
 
 
-class _March:
+class _Traversal:
   """A ray's way over the grid, lane by lane: when it enters a cell, which one, how high above the ground.
 
   A time is a distance from the origin in lengths of the direction.

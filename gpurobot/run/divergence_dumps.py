@@ -1,4 +1,4 @@
-"""The last states of environments that diverged, one file each, for `python -m gpurobot.replay`."""
+"""Dumps of diverged environments: their last states, one file each, for `python -m gpurobot.replay`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ FOLDER = "diverged"  # in a run folder
 MOST = 100  # files: where many diverge, more say nothing new
 
 
-class Wrecks:
+class DivergenceDumps:
   """Writes the files of a run: every rank those of its own environments."""
 
   def __init__(self, config: Config, learner: "Learner", folder: Path) -> None:
@@ -24,18 +24,18 @@ class Wrecks:
     """Write down what diverged since the last call; raise OSError where the disk is full."""
     found = self.learner.env.diverged()
     first = self.learner.world.rank * self.learner.env.num_envs
-    for wreck in found.unbind(0):
+    for dump in found.unbind(0):
       if len(self.files()) >= MOST:
         return
       self.folder.mkdir(exist_ok=True)
-      steps, env = int(wreck["steps"]), first + int(wreck["env"])
+      steps, env = int(dump["steps"]), first + int(dump["env"])
       content = {
         "config": to_dict(self.config),
         "iteration": self.learner.iteration,
         "env": env,
-        "states": {name: states[-steps:] for name, states in wreck["states"].items()},
-        "reward": wreck["reward"][-steps:],
-        "varied": wreck["varied"],
+        "states": {name: states[-steps:] for name, states in dump["states"].items()},
+        "reward": dump["reward"][-steps:],
+        "varied": dump["varied"],
       }
       checkpoint.save(self.folder / f"{self.learner.iteration:06d}-{env}.pt", content)
 

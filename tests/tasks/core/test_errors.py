@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.core.blame import TaskError, blamed, blaming
+from tasks.core.errors import TaskError, reports_task_errors, task_errors
 
 
 def divide():
@@ -10,7 +10,7 @@ def divide():
 
 
 class Base:
-  @blaming
+  @reports_task_errors
   def run(self, work):
     """Do the work."""
     return work()
@@ -27,7 +27,7 @@ def test_the_last_place_in_the_files_is_named_in_one_line():
 
 
 def test_what_goes_wrong_elsewhere_is_not_blamed_on_them():
-  with pytest.raises(ZeroDivisionError), blamed(lambda: ["elsewhere.py"]):
+  with pytest.raises(ZeroDivisionError), task_errors(lambda: ["elsewhere.py"]):
     divide()
 
 

@@ -1,4 +1,4 @@
-"""What a critic says about the return: a number in normalised units, or a distribution over bins."""
+"""Critics: heads that predict the return as a number in normalised units, or as a distribution over bins."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

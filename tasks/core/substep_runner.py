@@ -1,4 +1,4 @@
-"""A control step's time, in as many launches of the simulation as a task makes."""
+"""The runner of a control step's substeps, in as many launches of the simulation as a task makes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 
-class Passage:
+class SubstepRunner:
   """Steps a simulation; contacts dropped, means and greatest values are of all launches of a control step."""
 
   def __init__(self, sim: Any, outputs: Sequence[str] | Mapping[str, str] | None) -> None:

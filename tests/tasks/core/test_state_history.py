@@ -3,8 +3,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from tasks.core import trail
-from tasks.core.trail import Trail
+from tasks.core import state_history
+from tasks.core.state_history import StateHistory
 
 LENGTH = 4
 
@@ -16,7 +16,7 @@ def simulation(num_envs: int = 3) -> SimpleNamespace:
   return SimpleNamespace(model=SimpleNamespace(nmocap=0, varied=("body_mass",)), **views)
 
 
-def run(kept: Trail, sim: SimpleNamespace, steps: range, diverged=(), ended=()) -> None:
+def run(kept: StateHistory, sim: SimpleNamespace, steps: range, diverged=(), ended=()) -> None:
   """Let step t lead environment e to qpos (t, e), with reward -t; pairs (t, e) tell what happens when."""
   for t in steps:
     sim.qpos[:, 0], sim.qpos[:, 1] = t, torch.arange(3.0)
@@ -31,7 +31,7 @@ def run(kept: Trail, sim: SimpleNamespace, steps: range, diverged=(), ended=()) 
 
 def test_the_last_states_of_one_that_diverged_are_kept_the_oldest_first():
   sim = simulation()
-  kept = Trail(sim, 3, LENGTH)
+  kept = StateHistory(sim, 3, LENGTH)
   sim.body_mass[1] = torch.tensor([5.0, 6.0])
   run(kept, sim, range(7), diverged=[(6, 1)])
   sim.body_mass[1] = 0.0  # drawn anew by the reset
@@ -47,7 +47,7 @@ def test_the_last_states_of_one_that_diverged_are_kept_the_oldest_first():
 
 def test_states_before_the_episode_do_not_count():
   sim = simulation()
-  kept = Trail(sim, 3, LENGTH)
+  kept = StateHistory(sim, 3, LENGTH)
   run(kept, sim, range(9), diverged=[(8, 0), (8, 2)], ended=[(6, 0), (8, 2)])
   first, last = kept.take()
   assert (int(first["env"]), int(first["steps"])) == (0, 2)
@@ -57,7 +57,7 @@ def test_states_before_the_episode_do_not_count():
 
 def test_one_that_diverges_again_before_a_look_shows_the_first_time_and_then_the_next():
   sim = simulation()
-  kept = Trail(sim, 3, LENGTH)
+  kept = StateHistory(sim, 3, LENGTH)
   assert len(kept.take()) == 0
   run(kept, sim, range(8), diverged=[(2, 1), (5, 1)])
   (found,) = kept.take()
@@ -72,9 +72,9 @@ def test_one_that_diverges_again_before_a_look_shows_the_first_time_and_then_the
 
 @pytest.mark.parametrize("most", [1, 2])
 def test_of_many_some_are_shown(monkeypatch, most):
-  monkeypatch.setattr(trail, "MOST", most)
+  monkeypatch.setattr(state_history, "MOST", most)
   sim = simulation()
-  kept = Trail(sim, 3, LENGTH)
+  kept = StateHistory(sim, 3, LENGTH)
   run(kept, sim, range(3), diverged=[(1, env) for env in range(3)])
   assert len(kept.take()) == most
   assert len(kept.take()) == 0
@@ -82,7 +82,7 @@ def test_of_many_some_are_shown(monkeypatch, most):
 
 def test_after_a_restart_what_was_before_does_not_count():
   sim = simulation()
-  kept = Trail(sim, 3, LENGTH)
+  kept = StateHistory(sim, 3, LENGTH)
   run(kept, sim, range(3), diverged=[(2, 0)])
   kept.restart()
   assert len(kept.take()) == 0

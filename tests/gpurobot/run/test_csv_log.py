@@ -1,46 +1,46 @@
 import pytest
 
-from gpurobot.run import rows
+from gpurobot.run import csv_log
 
 
 def test_rows_are_appended_in_the_columns_of_the_first(tmp_path):
   path = tmp_path / "metrics.csv"
-  assert rows.read(path) == []
-  rows.append(path, {"steps": 1, "return": 0.5})
-  rows.append(path, {"return": 2.5, "steps": 2, "new": 3})
-  rows.append(path, {"steps": 3})
+  assert csv_log.read(path) == []
+  csv_log.append(path, {"steps": 1, "return": 0.5})
+  csv_log.append(path, {"return": 2.5, "steps": 2, "new": 3})
+  csv_log.append(path, {"steps": 3})
   assert path.read_bytes() == b"steps,return\r\n1,0.5\r\n2,2.5\r\n3,nan\r\n"
 
 
 def test_what_came_after_a_checkpoint_is_cut_and_so_is_half_a_line(tmp_path):
   path = tmp_path / "metrics.csv"
   for steps in range(5):
-    rows.append(path, {"steps": steps, "return": 10 * steps})
+    csv_log.append(path, {"steps": steps, "return": 10 * steps})
   whole = path.read_bytes()
   path.write_bytes(whole[:-2])
-  assert [row["steps"] for row in rows.read(path)] == ["0", "1", "2", "3"]
-  assert rows.cut(path, 2) == [{"steps": str(n), "return": str(10 * n)} for n in range(3)]
+  assert [row["steps"] for row in csv_log.read(path)] == ["0", "1", "2", "3"]
+  assert csv_log.cut(path, 2) == [{"steps": str(n), "return": str(10 * n)} for n in range(3)]
   assert whole.startswith(path.read_bytes())
-  rows.append(path, {"steps": 3, "return": 30})
-  assert [row["return"] for row in rows.read(path)] == ["0", "10", "20", "30"]
-  assert rows.cut(path, -1) == []
-  rows.append(path, {"steps": 7})
+  csv_log.append(path, {"steps": 3, "return": 30})
+  assert [row["return"] for row in csv_log.read(path)] == ["0", "10", "20", "30"]
+  assert csv_log.cut(path, -1) == []
+  csv_log.append(path, {"steps": 7})
   assert path.read_text().split() == ["steps", "7"]
 
 
 def test_a_file_that_never_was_stays_away(tmp_path):
-  assert rows.cut(tmp_path / "metrics.csv", 3) == []
+  assert csv_log.cut(tmp_path / "metrics.csv", 3) == []
   assert not any(tmp_path.iterdir())
 
 
 def test_a_full_disk_leaves_whole_lines(tmp_path, monkeypatch):
   path = tmp_path / "metrics.csv"
-  rows.append(path, {"steps": 1})
+  csv_log.append(path, {"steps": 1})
   before = path.read_bytes()
-  text = rows._text
-  monkeypatch.setattr(rows, "_text", lambda *words, **more: Half(text(*words, **more)))
+  text = csv_log._text
+  monkeypatch.setattr(csv_log, "_text", lambda *words, **more: Half(text(*words, **more)))
   with pytest.raises(OSError, match="No space left on device"):
-    rows.append(path, {"steps": 2})
+    csv_log.append(path, {"steps": 2})
   assert path.read_bytes() == before
 
 

@@ -1,4 +1,4 @@
-"""Mistakes in a task's file, each told in one line: where it is, and what."""
+"""Errors in a task's file, each in one line: where it is, and what."""
 
 import difflib
 import functools
@@ -15,7 +15,7 @@ class TaskError(ValueError):
 
 
 @contextmanager
-def blamed(files: Callable[[], Collection[str]]) -> Iterator[None]:
+def task_errors(files: Callable[[], Collection[str]]) -> Iterator[None]:
   """Raise what goes wrong in one of these files as a TaskError that names file, line and function."""
   try:
     yield
@@ -31,12 +31,12 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def blaming(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-  """Let a method raise what goes wrong in the files of its object's class as `blamed` does."""
+def reports_task_errors(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+  """Let a method raise what goes wrong in the files of its object's class as `task_errors` does."""
 
   @functools.wraps(method)
   def call(self: S, *args: P.args, **kwargs: P.kwargs) -> R:
-    with blamed(lambda: _files(type(self))):
+    with task_errors(lambda: _files(type(self))):
       return method(self, *args, **kwargs)
 
   return call

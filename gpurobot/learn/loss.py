@@ -1,13 +1,13 @@
-"""What an update minimises, as pure functions of tensors: the loss, reward transforms, schedules."""
+"""PPO's loss, reward transforms and schedules, as pure functions of tensors."""
 
 import torch
 from tensordict import TensorDictBase
 from torch import Tensor
 
 from gpurobot.config import PPO, RewardTransform, Scaling
+from gpurobot.learn.critic import Value
 from gpurobot.learn.distribution import Distribution
 from gpurobot.learn.normalize import symlog
-from gpurobot.learn.value import Value
 
 # What `loss` adds up beside its gradient, each weighted by the sample's weight; the weights come first.
 SUMS = ("weight", "kl", "policy_loss", "value_loss", "bounds_loss", "mirror_loss", "entropy", "clipped")

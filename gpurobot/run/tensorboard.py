@@ -1,4 +1,4 @@
-"""TensorBoard's events of a run: grouped scalars, settings beside those of other runs, charts of parts."""
+"""The TensorBoard log of a run: grouped scalars, settings beside those of other runs, charts of parts."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ CHARTS = {
 RESULTS = ("episode/return", "episode/length", "episode/success", "speed/all")  # beside settings in HParams
 
 
-class Board:
+class TensorBoardLog:
   """Writes rows of the log as scalars, settings, and texts."""
 
   def __init__(self, folder: Path, steps: int) -> None:

@@ -1,4 +1,4 @@
-"""What a task has to be, checked before its first step: its methods, and the tensors that they return.
+"""Validation of a task before its first step: its methods, and the tensors that they return.
 
 Nothing of it reads the device but `check_finite`, which is called once.
 """
@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tasks.core.blame import TaskError
+from tasks.core.errors import TaskError
 
 METHODS = (  # what a task may write
   "scene",
@@ -174,7 +174,7 @@ def check_finite(values: Mapping[str, Tensor], limit: float) -> None:
       raise TaskError(f"{name} is {worst[0]:g} after the first step, in every environment: {hint}")
 
 
-def rehearse(task: Any, limit: float) -> None:
+def check_step(task: Any, limit: float) -> None:
   """Take a step, method by method, and raise TaskError at the first that is not what it should be.
 
   What the task remembers moves on. `limit` is the magnitude from which numbers count as diverged.

@@ -1,4 +1,4 @@
-"""metrics.csv: rows of numbers below the names of their columns, whole lines whatever happens."""
+"""The CSV log of a run, metrics.csv: whole lines of numbers under the names of their columns."""
 
 import csv
 import io

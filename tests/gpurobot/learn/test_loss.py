@@ -8,9 +8,9 @@ import torch
 from tensordict import TensorDict
 
 from gpurobot.config import PPO, RewardTransform, Scaling
+from gpurobot.learn.critic import ScalarValue
 from gpurobot.learn.distribution import Gaussian
-from gpurobot.learn.objective import SUMS, adapt, entropy_weight, loss, rate_scale, transform
-from gpurobot.learn.value import ScalarValue
+from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss, rate_scale, transform
 
 ENTROPY = 0.05
 SETTINGS = PPO(entropy_coef=ENTROPY, bounds_coef=0.5, mirror_coef=0.3, critic_coef=1.7)
