@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Union
+from typing import TYPE_CHECKING, Union
 
-from physics.statement import Value
+from physics.statement import CHOICE, Value, refusal
 
 Number = Union["Scalar", float]
 Truth = Union["Mask", bool]
 Integer = Union["Index", int]
+# In place of an if on indices, which are the same in all lanes.
+OF_GROUP = f"when_equal(a, b) and when_less(a, b) for a guarded block; between lanes {CHOICE}"
 
 
 class Scalar(Value):
@@ -106,6 +108,11 @@ class Index(Value):
   """An integer shared by the lane group."""
 
   __slots__ = ()
+  __hash__ = None
+  __bool__ = refusal("take the truth of {}", OF_GROUP)
+  __eq__ = __ne__ = refusal("compare {} by == or !=", OF_GROUP)
+  if not TYPE_CHECKING:  # a type checker refuses these by itself
+    __lt__ = __le__ = __gt__ = __ge__ = refusal("compare {} by < or >", OF_GROUP)
 
   def __add__(self, other: Integer) -> Index:
     return self if isinstance(other, int) and other == 0 else self.program.op("iadd", Index, self, other)
