@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from physics.statement import CHOICE, Value, refusal
 
@@ -115,18 +115,30 @@ class Index(Value):
     __lt__ = __le__ = __gt__ = __ge__ = refusal("compare {} by < or >", OF_GROUP)
 
   def __add__(self, other: Integer) -> Index:
-    return self if isinstance(other, int) and other == 0 else self.program.op("iadd", Index, self, other)
+    if isinstance(other, int) and other == 0:
+      return self
+    return self.program.op("iadd", Index, self, _whole(other))
 
   __radd__ = __add__
 
   def __sub__(self, other: Integer) -> Index:
-    return self.program.op("isub", Index, self, other)
+    return self.program.op("isub", Index, self, _whole(other))
 
   def __mul__(self, other: Integer) -> Index:
-    return self if isinstance(other, int) and other == 1 else self.program.op("imul", Index, self, other)
+    if isinstance(other, int) and other == 1:
+      return self
+    return self.program.op("imul", Index, self, _whole(other))
 
   __rmul__ = __mul__
 
 
 def _is(value: object, constant: float) -> bool:
   return not isinstance(value, Value) and value == constant
+
+
+def _whole(other: Any) -> Integer:
+  """Refuse what an index would cut to an integer, on a GPU without a word."""
+  if not isinstance(other, int | Index):
+    words = "write program.table(values, index) for a number that follows from an index"
+    raise TypeError(f"an index takes int and Index, not {type(other).__name__}; {words}")
+  return other

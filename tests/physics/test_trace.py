@@ -328,3 +328,11 @@ def test_every_kind_of_value_refuses(program, kind, asked):
 def test_python_refuses_what_no_value_has(x, asked):
   with pytest.raises(TypeError):
     asked(x)
+
+
+@pytest.mark.parametrize("other", [1.5, np.float64(2.0), "x"])
+def test_an_index_takes_whole_numbers_alone(program, x, other):
+  i, other = program.parameter("count"), x if other == "x" else other
+  for combine in (operator.add, operator.sub, operator.mul):
+    with pytest.raises(TypeError, match=r"takes int and Index, not \w+; write program\.table"):
+      combine(i, other)
