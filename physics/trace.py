@@ -37,10 +37,10 @@ class Array:
     return self.size
 
   def __getitem__(self, index: Integer) -> Any:
-    return self.program.load(self, index)
+    return self.program.load(self, self._within(index))
 
   def __setitem__(self, index: Integer, value: object) -> None:
-    self.program.store(self, index, value)
+    self.program.store(self, self._within(index), value)
 
   def fill(self, values: Sequence[object]) -> None:
     """Write the values from the first element on."""
@@ -50,6 +50,12 @@ class Array:
   def read(self, start: Integer = 0, count: int | None = None) -> list[Any]:
     """Return `count` consecutive values (default: all)."""
     return [self[start + i] for i in range(self.size if count is None else count)]
+
+  def _within(self, index: Integer) -> Integer:
+    """Refuse an int beyond the end, which also ends a `for` over the array."""
+    if isinstance(index, int) and not 0 <= index < self.size:
+      raise IndexError(f"{index} is not in an array of {self.size}")
+    return index
 
 
 class Program:

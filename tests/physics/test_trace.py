@@ -336,3 +336,14 @@ def test_an_index_takes_whole_numbers_alone(program, x, other):
   for combine in (operator.add, operator.sub, operator.mul):
     with pytest.raises(TypeError, match=r"takes int and Index, not \w+; write program\.table"):
       combine(i, other)
+
+
+def test_an_array_ends_where_it_ends(program):
+  array = program.array(3)
+  array.fill([1.0, 2.0, 3.0])
+  assert [value.name for value in array] == [value.name for value in array.read()]
+  for index in (-1, 3):
+    with pytest.raises(IndexError, match=f"{index} is not in an array of 3"):
+      array[index]
+    with pytest.raises(IndexError, match=f"{index} is not in an array of 3"):
+      array[index] = 0.0
