@@ -71,8 +71,7 @@ class Task(Names):
     self.config = config
     self.num_envs = num_envs
     self.device = torch.device(device)
-    self.random = random
-    self.training = training
+    self.random, self.training = random, training
     threads = torch.get_num_threads()
     self.sim: Any = simulation or physics.Simulation(
       self.make_model(config), num_envs, device, threads, self.outputs, self.moving_capacity
@@ -89,9 +88,8 @@ class Task(Names):
     self.episode_steps = self.buffer(dtype=torch.int64)  # control steps since the episode's start
     self._overflow, self._nonfinite = torch.zeros(2, dtype=torch.int64, device=self.device).unbind()
     self._validated = simulation is not None  # what is handed in is stepped by its owner alone
-    self._state_history = (
-      StateHistory(self.sim, num_envs, config.keep_states) if training and config.keep_states else None
-    )
+    kept = config.keep_states if training else 0
+    self._state_history = StateHistory(self.sim, num_envs, kept) if kept else None
     self._set_up()
 
   @classmethod

@@ -1,5 +1,6 @@
 """The pages say what the code says: examples, keys, figures, links; and they make a site."""
 
+import os
 import re
 import subprocess
 import sys
@@ -47,11 +48,29 @@ def test_metrics_page_lists_every_metric() -> None:
 @pytest.mark.parametrize("page", ["docs/physics.md", "docs/engine.md", "docs/new_robot.md"])
 def test_programs_run_and_print_what_the_page_says(page: str, monkeypatch, capsys) -> None:
   monkeypatch.chdir(ROOT)
+  monkeypatch.setenv("PYTHONBREAKPOINT", "0")
   names: dict[str, object] = {}
   for program in python_blocks(PAGES[Path(page)]):
     exec(program, names)
   printed = capsys.readouterr().out
   assert all(block in printed for block in re.findall(r"```text\n(.*?)```", PAGES[Path(page)], re.DOTALL))
+
+
+def test_debugger_answers_what_the_page_says(tmp_path: Path) -> None:
+  page = PAGES[Path("docs/engine.md")]
+  (session,) = re.findall(r"```console\n\$ python look\.py\n(.*?)```", page, re.DOTALL)
+  script, prompt = tmp_path.resolve() / "look.py", re.compile(r"^\(Pdb\) (.*)\n", re.MULTILINE)
+  script.write_text(next(block for block in python_blocks(page) if "breakpoint()" in block))
+  done = subprocess.run(
+    [sys.executable, str(script)],
+    cwd=ROOT,
+    env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONBREAKPOINT": ""},
+    input="\n".join([*prompt.findall(session), ""]),
+    check=True,
+    capture_output=True,
+    text=True,
+  )
+  assert done.stdout.replace(f"{script.parent}{os.sep}", "") == prompt.sub("(Pdb) ", session)
 
 
 def test_tables_show_the_figures_that_were_measured() -> None:

@@ -166,7 +166,8 @@ def full_mass_matrix(mj: mujoco.MjModel, data: mujoco.MjData) -> Floats:
 class NumpySimulation:
   """The traced program run by NumPy: in float64 it shows its mathematics, in float32 its rounding.
 
-  Fields are tensors [num_envs, ...] on the CPU, of the precision that `dtype` says, counters included.
+  Fields are tensors [num_envs, ...] on the CPU, of the precision that `dtype` says, counters included. `run`
+  is the program as a Python function, which a debugger steps through.
   """
 
   qpos: torch.Tensor  # [num_envs, nq]
@@ -179,7 +180,7 @@ class NumpySimulation:
     self.model, self.num_envs = model, num_envs
     self.layout = Layout(model, outputs)
     with _converging(dtype):
-      self._run = numpy_function(trace_step(model, self.layout))
+      self.run = numpy_function(trace_step(model, self.layout))
     self._memory = np.zeros((self.layout.rows, num_envs), dtype)
     self._controls = np.zeros((max(1, model.nu), num_envs), dtype)
     self.ctrl = torch.from_numpy(self._controls[: model.nu].T)
@@ -209,7 +210,7 @@ class NumpySimulation:
   def _evaluate(self, substeps: int, integrate: int) -> None:
     arrays = {"state": self._memory} | ({"control": self._controls} if self.model.nu else {})
     with np.errstate(all="ignore"):
-      self._run(substeps, 0, integrate, **arrays)
+      self.run(substeps, 0, integrate, **arrays)
 
 
 @contextmanager

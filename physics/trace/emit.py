@@ -6,6 +6,9 @@ program alone, byte for byte, so that Warp's kernel cache finds it again in the 
 
 from __future__ import annotations
 
+import itertools
+import linecache
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -17,6 +20,7 @@ from physics.trace.statement import BLOCKS, Statement, Value, walk
 from physics.trace.trace import Array, Index, Mask, Program, Scalar, Word
 
 _CTYPE = {Scalar: "T", Mask: "M", Word: "W", Index: "int"}
+_NUMBERS = itertools.count(1)  # of the NumPy texts of this process
 _INFIX = {
   "add": "+",
   "sub": "-",
@@ -42,13 +46,17 @@ def native_source(program: Program, lanes: int, unroll: bool = True) -> str:
 def numpy_function(program: Program) -> Callable[..., None]:
   """Compile the program for NumPy: called as f(parameters..., **arrays [row, env]), all envs one lane group.
 
-  It computes in the precision of the arrays.
+  It computes in the precision of the arrays. Tracebacks and debuggers show its lines.
   """
-  writer = _Numpy(program)
-  source = "\n".join(writer.lines())
+  lines = [line + "\n" for line in _Numpy(program).lines()]
+  source, file = "".join(lines), f"<traced program {next(_NUMBERS)}>"
   namespace: dict[str, Any] = {"np": np, "inf": np.inf}
-  exec(compile(source, "<traced program>", "exec"), namespace)
-  return namespace["run"]
+  exec(compile(source, file, "exec"), namespace)
+  run = namespace.pop("run")  # else its globals would hold it until the next collection of garbage
+  linecache.cache[file] = len(source), None, lines, file  # None: no file, whose time would be looked up
+  # The lines go with the code, not with the function: the frames of a traceback hold the code alone.
+  weakref.finalize(run.__code__, linecache.cache.pop, file, None)
+  return run
 
 
 class _Writer:

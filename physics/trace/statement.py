@@ -2,29 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
   from physics.trace.trace import Program
 
 BLOCKS = ("for", "when_any", "when_equal", "when_less")  # statements with a body
 DEFINITIONS = ("op", "load", "table", "gather", "read")  # statements without side effects
+CHOICE = "where(mask, a, b) for a choice, when_any(mask) for a guarded block"  # in place of an if
+
+
+def refusal(asked: str, *instead: str) -> Callable[..., NoReturn]:
+  """Return a method for what cannot be done while tracing: its error says what to write instead."""
+
+  def refuse(value: Value, *_: object) -> NoReturn:
+    refused = asked.format(f"a traced {type(value).__name__}")
+    raise TypeError(f"cannot {refused} before the program runs; write {', '.join(instead)}")
+
+  return refuse
 
 
 class Value:
-  """A name in the traced program."""
+  """A name in the traced program: what it stands for is known when the program runs.
+
+  Python that asks for it before is refused. By Python's own answers every value would be true, `min(a, b)`
+  always b, and `a == b` False. `a is b` says whether two are one value.
+  """
 
   __slots__ = ("name", "program")
   __array_ufunc__ = None  # numpy scalars leave the operator to us
+  __hash__ = None  # type: ignore[assignment] # without == no key of a dict; the name is one
+
+  __bool__ = refusal(
+    "take the truth of {}", CHOICE, "minimum and maximum for min and max, & | ~ for and, or, not"
+  )
+  __eq__ = __ne__ = refusal("compare {} by == or !=", CHOICE, "(a <= b) & (b <= a) for a mask")
+  if not TYPE_CHECKING:  # a type checker refuses these by itself
+    __iter__ = refusal("iterate over {}", "program.loop(count) for a loop", CHOICE)
+    __index__ = refusal(
+      "take the integer in {}", "program.loop(x) for range(x), program.table(list, x) for list[x]", CHOICE
+    )
+    __float__ = refusal("take the float in {}", "sqrt(x) of physics.trace for math.sqrt(x) and so on", CHOICE)
 
   def __init__(self, program: Program, name: str) -> None:
     self.program = program
     self.name = name
 
 
-@dataclass
+@dataclass(eq=False)  # by == it would compare traced values
 class Statement:
   """One recorded line: `kind` says how to emit it, `result` what it defines, `args` what it reads."""
 

@@ -5,6 +5,13 @@ core, 1 in a CUDA thread, all of them in the NumPy oracle). `Scalar`, `Mask` and
 lane; `Index` holds one integer for the whole group and steers loops and addresses. Model constants are Python
 floats: they fold while tracing (`0 * x`, `1 * x`, `x + 0`), equal expressions are shared, and what nobody
 reads is dropped by `Program.finish`.
+
+What you may not write: Python that has to know a traced number. That is `if`, `while`, `and`, `or`, `not`, a
+chain like `0 < x < 1`, `==`, `!=`, `in`, a key of a dict, `min`, `max`, `sorted`, `abs`, `range(i)`,
+`values[i]`, `float(x)`, the functions of `math` and NumPy. It raises a TypeError. Write `where(mask, a, b)`
+for a choice, `program.when_any(mask)` for a block that some lanes need, `&`, `|` and `~` between masks, and
+`minimum`, `maximum`, `absolute` and the other functions below. An `Index` has `program.when_equal` and
+`program.when_less` for a block, `program.loop` in place of `range`, `program.table` in place of a list.
 """
 
 from __future__ import annotations
@@ -30,10 +37,10 @@ class Array:
     return self.size
 
   def __getitem__(self, index: Integer) -> Any:
-    return self.program.load(self, index)
+    return self.program.load(self, self._within(index))
 
   def __setitem__(self, index: Integer, value: object) -> None:
-    self.program.store(self, index, value)
+    self.program.store(self, self._within(index), value)
 
   def fill(self, values: Sequence[object]) -> None:
     """Write the values from the first element on."""
@@ -43,6 +50,12 @@ class Array:
   def read(self, start: Integer = 0, count: int | None = None) -> list[Any]:
     """Return `count` consecutive values (default: all)."""
     return [self[start + i] for i in range(self.size if count is None else count)]
+
+  def _within(self, index: Integer) -> Integer:
+    """Refuse an int beyond the end, which also ends a `for` over the array."""
+    if isinstance(index, int) and not 0 <= index < self.size:
+      raise IndexError(f"{index} is not in an array of {self.size}")
+    return index
 
 
 class Program:

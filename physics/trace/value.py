@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Union
+from typing import TYPE_CHECKING, Any, Union
 
-from physics.trace.statement import Value
+from physics.trace.statement import CHOICE, Value, refusal
 
 Number = Union["Scalar", float]
 Truth = Union["Mask", bool]
 Integer = Union["Index", int]
+# In place of an if on indices, which are the same in all lanes.
+OF_GROUP = f"when_equal(a, b) and when_less(a, b) for a guarded block; between lanes {CHOICE}"
 
 
 class Scalar(Value):
@@ -106,20 +108,37 @@ class Index(Value):
   """An integer shared by the lane group."""
 
   __slots__ = ()
+  __hash__ = None
+  __bool__ = refusal("take the truth of {}", OF_GROUP)
+  __eq__ = __ne__ = refusal("compare {} by == or !=", OF_GROUP)
+  if not TYPE_CHECKING:  # a type checker refuses these by itself
+    __lt__ = __le__ = __gt__ = __ge__ = refusal("compare {} by < or >", OF_GROUP)
 
   def __add__(self, other: Integer) -> Index:
-    return self if isinstance(other, int) and other == 0 else self.program.op("iadd", Index, self, other)
+    if isinstance(other, int) and other == 0:
+      return self
+    return self.program.op("iadd", Index, self, _whole(other))
 
   __radd__ = __add__
 
   def __sub__(self, other: Integer) -> Index:
-    return self.program.op("isub", Index, self, other)
+    return self.program.op("isub", Index, self, _whole(other))
 
   def __mul__(self, other: Integer) -> Index:
-    return self if isinstance(other, int) and other == 1 else self.program.op("imul", Index, self, other)
+    if isinstance(other, int) and other == 1:
+      return self
+    return self.program.op("imul", Index, self, _whole(other))
 
   __rmul__ = __mul__
 
 
 def _is(value: object, constant: float) -> bool:
   return not isinstance(value, Value) and value == constant
+
+
+def _whole(other: Any) -> Integer:
+  """Refuse what an index would cut to an integer, on a GPU without a word."""
+  if not isinstance(other, int | Index):
+    words = "write program.table(values, index) for a number that follows from an index"
+    raise TypeError(f"an index takes int and Index, not {type(other).__name__}; {words}")
+  return other

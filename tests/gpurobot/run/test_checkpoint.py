@@ -162,7 +162,7 @@ def test_a_disk_that_fails_is_not_taken_for_a_damaged_file(tmp_path, monkeypatch
 def test_ranks_that_read_other_checkpoints_do_not_go_on(monkeypatch):
   world = World()
   checkpoint._check_same("run", {"iteration": 3}, world)
-  monkeypatch.setattr(world, "same", lambda _: 4)
+  monkeypatch.setattr(world, "broadcast_object", lambda _: 4)
   with pytest.raises(CheckpointError, match="rank 0 has read iteration 3, rank 0 iteration 4"):
     checkpoint._check_same("run", {"iteration": 3}, world)
 

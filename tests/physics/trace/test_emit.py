@@ -1,9 +1,13 @@
 """One program run three ways: NumPy in float64, 16 lanes of a CPU core, one lane; and the text it becomes."""
 
+import gc
 import hashlib
+import inspect
+import linecache
 import os
 import subprocess
 import sys
+import traceback
 
 import numpy as np
 import pytest
@@ -245,3 +249,37 @@ def test_numpy_sees_group_integers_as_parameters():
   state = np.array([[1.0, 2.0], [3.0, 4.0], [0.0, 0.0]])
   emit.numpy_function(program.finish())(2, state=state)
   np.testing.assert_array_equal(state[2], [4.0, 6.0])
+
+
+def doubled(row):
+  program = Program()
+  program.write_memory("state", row, program.read_memory("state", 0) * 2.0)
+  return emit.numpy_function(program.finish())
+
+
+def test_tracebacks_show_the_lines_of_the_numpy_text():
+  right, wrong = doubled(1), doubled(7)  # two texts, each with lines of its own
+  with pytest.raises(IndexError) as caught:
+    wrong(state=np.ones((2, 3)))
+  shown = "".join(traceback.format_exception(caught.value))
+  assert "state[7] = np.where(True, t2, state[7])" in shown
+  lines = linecache.getlines(right.__code__.co_filename)
+  assert lines[0] == "def run(state, **_unused):\n"
+  assert lines[-1] == "  state[1] = np.where(True, t2, state[1])\n"
+  linecache.checkcache()  # as tracebacks and debuggers do before they read
+  assert inspect.getsource(right) == "".join(lines)
+
+
+def test_the_numpy_text_stays_as_long_as_its_code():
+  run = doubled(7)
+  file, caught = run.__code__.co_filename, None
+  try:
+    run(state=np.ones((2, 3)))
+  except IndexError as error:
+    caught = error
+  del run
+  gc.collect()
+  assert "state[7] = " in "".join(traceback.format_exception(caught))
+  del caught
+  gc.collect()
+  assert file not in linecache.cache

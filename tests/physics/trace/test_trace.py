@@ -1,13 +1,27 @@
 """The tracer: what folds, what is shared, what is read again, and plain numbers in place of traced ones."""
 
 import math
+import operator
 
 import numpy as np
 import pytest
 
 from physics.trace import trace
 from physics.trace.statement import walk
-from physics.trace.trace import Index, Mask, Program, Scalar, has_bit, maximum, minimum, negate, power, where
+from physics.trace.trace import (
+  Index,
+  Mask,
+  Parameter,
+  Program,
+  Scalar,
+  Word,
+  has_bit,
+  maximum,
+  minimum,
+  negate,
+  power,
+  where,
+)
 from tests.physics.oracle import evaluate
 
 X = np.array([-1.5, 0.25, 2.0, 3.0])
@@ -250,3 +264,86 @@ def test_parameters_are_group_integers(program):
   assert parameter + 0 is parameter
   assert parameter * 1 is parameter
   assert program.parameters == ["substeps"]
+
+
+REFUSED = {  # what would have to know a number while tracing, and a word of what to write instead
+  "1.0 if x < 0.0 else 2.0": "truth of a traced Mask",
+  "x < 0.0 or x > 1.0": "& | ~",
+  "not x < y": "& | ~",
+  "0.0 < x < y": "& | ~",
+  "min(x, y)": "minimum",
+  "max(x, 0.0)": "maximum",
+  "sorted([x, y])": "minimum",
+  "np.minimum(np.array([x]), np.array([y]))": "minimum",
+  "any([x, y])": "& | ~",
+  "x == 0.0": "(a <= b) & (b <= a)",
+  "0.0 == x": "(a <= b) & (b <= a)",
+  "np.float64(0.0) == x": "(a <= b) & (b <= a)",
+  "np.array([x, y]) == y": "(a <= b) & (b <= a)",
+  "x != y": "(a <= b) & (b <= a)",
+  "x in (0.0, y)": "(a <= b) & (b <= a)",
+  "list(x)": "program.loop",
+  "[*x]": "program.loop",
+  "range(x)": "program.loop",
+  "[1.0, 2.0][x]": "program.table",
+  "int(x)": "integer in a traced Scalar",
+  "float(x)": "float in a traced Scalar",
+  "math.sqrt(x)": "physics.trace",
+  "np.array([x, y], float)": "physics.trace",
+  "i if i else 0": "when_equal(a, b) and when_less(a, b)",
+  "i == 3": "when_equal(a, b) and when_less(a, b)",
+  "3 != i": "when_equal(a, b) and when_less(a, b)",
+  "i < 3": "when_equal(a, b) and when_less(a, b)",
+  "i >= i + 1": "when_equal(a, b) and when_less(a, b)",
+  "range(i)": "program.loop",
+}
+
+
+@pytest.mark.parametrize(("asked", "instead"), REFUSED.items())
+def test_what_cannot_be_traced_is_refused_with_what_to_write_instead(program, asked, instead):
+  x, y = (program.read_memory("state", row) for row in range(2))
+  names = {"x": x, "y": y, "i": program.parameter("count"), "np": np, "math": math}
+  with pytest.raises(TypeError) as caught:
+    eval(asked, names)
+  message = str(caught.value)
+  assert all(part in message for part in ("where(", "when_any(", instead))
+  assert len(message.splitlines()) == 1
+
+
+EQUAL = [pytest.param(lambda v: v == 0, id="=="), pytest.param(lambda v: v != 0, id="!=")]
+
+
+@pytest.mark.parametrize("asked", [bool, iter, operator.index, float, *EQUAL])
+@pytest.mark.parametrize("kind", [Scalar, Parameter, Mask, Word, Index])
+def test_every_kind_of_value_refuses(program, kind, asked):
+  with pytest.raises(
+    TypeError, match=rf"a traced {kind.__name__} .*before the program runs; write .*where\("
+  ):
+    asked(kind(program, "t1"))
+
+
+@pytest.mark.parametrize(
+  "asked", [hash, len, abs, round, np.sqrt, math.trunc, lambda x: x**2, lambda x: x % 2]
+)
+def test_python_refuses_what_no_value_has(x, asked):
+  with pytest.raises(TypeError):
+    asked(x)
+
+
+@pytest.mark.parametrize("other", [1.5, np.float64(2.0), "x"])
+def test_an_index_takes_whole_numbers_alone(program, x, other):
+  i, other = program.parameter("count"), x if other == "x" else other
+  for combine in (operator.add, operator.sub, operator.mul):
+    with pytest.raises(TypeError, match=r"takes int and Index, not \w+; write program\.table"):
+      combine(i, other)
+
+
+def test_an_array_ends_where_it_ends(program):
+  array = program.array(3)
+  array.fill([1.0, 2.0, 3.0])
+  assert [value.name for value in array] == [value.name for value in array.read()]
+  for index in (-1, 3):
+    with pytest.raises(IndexError, match=f"{index} is not in an array of 3"):
+      array[index]
+    with pytest.raises(IndexError, match=f"{index} is not in an array of 3"):
+      array[index] = 0.0
