@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from physics.algebra.spatial import NO_FORCE, Force, Motion, Vector, cross_force, dot, vector
+from physics.algebra.spatial import MINVAL, NO_FORCE, Force, Motion, Vector, cross_force, dot, vector
 from physics.constraint.equality import attachment_forces
 from physics.dynamics.kinematics import propagate
 from physics.dynamics.passive import spring_energy
@@ -16,8 +16,6 @@ from physics.forward import Evaluation
 from physics.model.model import Model
 from physics.state.state import Memory
 from physics.trace.trace import Number, Program, is_zero, maximum
-
-TINY = 1e-15  # [kg] a subtree of less mass is massless
 
 
 class Derived:
@@ -56,7 +54,7 @@ class Derived:
       if is_zero(mass):
         centers.append(self.poses.relative(body, vector(self.model.body_ipos[body])))
       else:
-        centers.append(moment * (1.0 / maximum(mass, TINY)))
+        centers.append(moment * (1.0 / maximum(mass, MINVAL)))
     return centers
 
   @cached_property
@@ -74,7 +72,7 @@ class Derived:
       momenta[parent] = momenta[parent] + momenta[body].moved(self._shift(body))
     masses, _ = self._subtree_mass_moment
     return [
-      (momentum.force * (1.0 / maximum(mass, TINY)), momentum.moved(-center).torque)
+      (momentum.force * (1.0 / maximum(mass, MINVAL)), momentum.moved(-center).torque)
       for momentum, mass, center in zip(momenta, masses, self.subtree_centers, strict=True)
     ]
 

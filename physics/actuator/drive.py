@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
-from physics.algebra.spatial import dot
+from physics.algebra.spatial import MINVAL, dot
 from physics.model.model import ACTIVATIONS, Model
 from physics.trace.trace import Number, clip, floor, is_zero, maximum, minimum, number, where
 
@@ -18,7 +18,6 @@ NO_DYNAMICS, INTEGRATOR, FILTER, FILTER_EXACT = range(4)  # mjtDyn
 FIXED, AFFINE, _, DC_MOTOR, _, PID = range(6)  # mjtGain
 POSITION, VELOCITY, FEEDFORWARD, VOLTAGE = 1, 2, 4, 8  # mjtCtrlInput
 INPUTS = (POSITION, VELOCITY, FEEDFORWARD, VOLTAGE)  # in the order of an actuator's controls
-TINY = 1e-15  # the least denominator
 
 
 @dataclass(frozen=True)
@@ -148,7 +147,7 @@ class Servo(Drive):
 
   @property
   def _time_constant(self) -> float:
-    return max(TINY, float(self.model.actuator_dynprm[self.actuator, 0]))
+    return max(MINVAL, float(self.model.actuator_dynprm[self.actuator, 0]))
 
   @property
   def _is_affine(self) -> bool:

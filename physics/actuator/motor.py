@@ -10,8 +10,8 @@ import math
 from functools import cached_property
 from typing import NamedTuple
 
-from physics.actuator.drive import FEEDFORWARD, POSITION, TINY, VELOCITY, Drive, held_error
-from physics.algebra.spatial import dot
+from physics.actuator.drive import FEEDFORWARD, POSITION, VELOCITY, Drive, held_error
+from physics.algebra.spatial import MINVAL, dot
 from physics.trace.trace import Number, Truth, absolute, clip, exp, maximum, sin, where
 
 SMALL = 0.1  # exponents: below, their series is more precise than the exponential less one
@@ -168,9 +168,9 @@ class Motor(Drive):
     """The resistance [Ohm] at the winding's temperature, which is an activation: kelvin above the ambient."""
     winding = self.winding
     if "temperature" not in self.slot:
-      return maximum(winding.resistance, TINY)
+      return maximum(winding.resistance, MINVAL)
     warmth = self._present("temperature") + self.dynamics.ambient - winding.reference
-    return maximum(winding.resistance * (1.0 + winding.temperature_coefficient * warmth), TINY)
+    return maximum(winding.resistance * (1.0 + winding.temperature_coefficient * warmth), MINVAL)
 
   @cached_property
   def _driven_current(self) -> Number:
@@ -196,9 +196,9 @@ class Motor(Drive):
   def _relaxation(self) -> Number:
     """The rate [1/s] at which the motion relaxes the bristles."""
     mechanics, speed = self.mechanics, self.signals.velocity
-    ratio = speed / maximum(mechanics.stribeck, TINY)
+    ratio = speed / maximum(mechanics.stribeck, MINVAL)
     friction = mechanics.coulomb + (mechanics.static - mechanics.coulomb) * exp(-(ratio * ratio))
-    return self.dynamics.stiffness * absolute(speed) / maximum(friction, TINY)
+    return self.dynamics.stiffness * absolute(speed) / maximum(friction, MINVAL)
 
 
 def limited(value: Number, limit: Number) -> Number:

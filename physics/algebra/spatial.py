@@ -15,6 +15,8 @@ import numpy as np
 
 from physics.trace.trace import Number, Scalar, Truth, atan2, cos, number, sin, sqrt, where
 
+MINVAL = 1e-15  # MuJoCo's mjMINVAL: what divides is no less
+
 
 def total(terms: Iterable[Number]) -> Number:
   """Return the sum, in order."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from physics.algebra.spatial import Vector, dot, select, total
+from physics.algebra.spatial import MINVAL, Vector, dot, select, total
 from physics.collision.geometry import Shape, Touch
 from physics.trace.trace import (
   Array,
@@ -26,7 +26,6 @@ from physics.trace.trace import (
 )
 
 FAR = 1e10  # more than any squared distance [m^2]
-TINY = 1e-15  # less than any half axis [m]
 LEVEL = 1e-6  # sine of the angle [rad] with a face below which rounding hides it
 ALIGNED = 1e-15  # [m^4] below which the squared area between an edge and the segment counts as zero
 # The four edges along an axis, by the sides of the box they lie on, in the order of MuJoCo's corners.
@@ -142,7 +141,7 @@ class _Nearest:
     """
     to_edge = [c - p for c, p in zip(corner, center[1:], strict=True)]
     across, towards = dot(half_axis[1:], half_axis[1:]), dot(half_axis[1:], to_edge)
-    s = towards / maximum(across, TINY)
+    s = towards / maximum(across, MINVAL)
     e = (center[0] + half_axis[0] * s) / half
     end = _beyond(e)
     from_end = towards + half_axis[0] * (half * end - center[0])
@@ -152,7 +151,7 @@ class _Nearest:
     end = where(absolute(e) > 1.0, _beyond(e), end)
     gap = [half * clip(e, -1.0, 1.0) - center[0], *to_edge]
     square = total((x - a * limited) * (x - a * limited) for x, a in zip(gap, half_axis, strict=True))
-    better = (square < self.best[0] - 1e-15) & (half * half * across > ALIGNED)
+    better = (square < self.best[0] - MINVAL) & (half * half * across > ALIGNED)
     on_edge = absolute(end) < 0.5
     self._keep(better, (square, limited))
     values = ((half * where(on_edge, e, end), where(on_edge, 1.0, 0.0)), (corner[0], 0.0), (corner[1], 0.0))
@@ -178,7 +177,7 @@ class _Nearest:
     )
     step = 1.0 - direction * s
     for k in range(3):
-      stretch = (self.size[k] - direction * sign[k] * point[k]) / maximum(reach[k], TINY)
+      stretch = (self.size[k] - direction * sign[k] * point[k]) / maximum(reach[k], MINVAL)
       over = where(is_face, free[k], maximum(free[k], inwards[k] * direction))
       step = where(over > 0.5, minimum(step, stretch), step)
     return s + direction * step, (freedom < 2.5) & (is_face | (absolute(balance) < 1.5))

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from physics.algebra.spatial import Vector, cross, dot, select
+from physics.algebra.spatial import MINVAL, Vector, cross, dot, select
 from physics.collision.geometry import Shape, Touch
 from physics.trace.trace import (
   Array,
@@ -34,7 +34,6 @@ FLAT = 1e-6  # slope below which a segment is equally far everywhere, or a direc
 HALVINGS = 24  # to find the nearest place
 ROUNDS, DIRECTIONS = 5, 32  # to find the shortest way out across the axis
 FAR = 1e10  # more than any distance [m]
-TINY = 1e-15
 
 
 @dataclass(frozen=True)
@@ -47,14 +46,14 @@ class _Cylinder:
   def approach(self, point: Vector) -> tuple[Number, Vector]:
     """Return a point's distance [m] from the surface, negative inside, and the direction inwards."""
     x, y, z = point
-    across = sqrt(maximum(x * x + y * y, TINY * TINY))
+    across = sqrt(maximum(x * x + y * y, MINVAL * MINVAL))
     beside, above = across - self.radius, absolute(z) - self.half
     at_rim = (beside >= 0.0) & (above >= 0.0)
-    slant = sqrt(maximum(beside * beside + above * above, TINY * TINY))
+    slant = sqrt(maximum(beside * beside + above * above, MINVAL * MINVAL))
     by_side, by_cap = (
       where(at_rim, e / slant, where(beside < above, f, 1.0 - f)) for e, f in ((beside, 0.0), (above, 1.0))
     )
-    x, y = (where(across > TINY, c / across, unit) for c, unit in ((x, -1.0), (y, 0.0)))
+    x, y = (where(across > MINVAL, c / across, unit) for c, unit in ((x, -1.0), (y, 0.0)))
     direction = Vector(-x * by_side, -y * by_side, where(z > 0.0, -by_cap, by_cap))
     return where(at_rim, slant, maximum(beside, above)), direction
 
@@ -66,7 +65,7 @@ class _Cylinder:
   def slope(self, point: Vector, way: Vector) -> tuple[Number, Number]:
     """Return how half the squared distance from the surface grows along a way, and that distance at most."""
     x, y, z = point
-    across = sqrt(maximum(x * x + y * y, TINY * TINY))
+    across = sqrt(maximum(x * x + y * y, MINVAL * MINVAL))
     beside, above = maximum(across - self.radius, 0.0), maximum(absolute(z) - self.half, 0.0)
     outwards = beside * ((x * way[0] + y * way[1]) / across)
     return outwards + above * where(z > 0.0, way[2], -way[2]), beside + above
@@ -144,7 +143,7 @@ class _Pair:
         low, high = bounds.read(first, 2)
         middle = 0.5 * (low + high)
         slope, distance = self.cylinder.slope(self._point(middle), self.half_axis)
-        before = slope < bias * (distance + TINY)
+        before = slope < bias * (distance + MINVAL)
         bounds[first], bounds[first + 1] = where(before, middle, low), where(before, high, middle)
     place = 0.25 * (bounds[0] + bounds[1] + bounds[2] + bounds[3])
     level, direction = self.cylinder.approach(self._point(place))
@@ -158,7 +157,7 @@ class _Pair:
     self._try(inside, Vector(0.0, 0.0, where(self.center[2] > 0.0, -1.0, 1.0)))
     for end in (-1.0, 1.0):
       x, y, _ = self._point(end)
-      across = 1.0 / sqrt(maximum(x * x + y * y, TINY * TINY))
+      across = 1.0 / sqrt(maximum(x * x + y * y, MINVAL * MINVAL))
       self._try(inside, Vector(-x * across, -y * across, 0.0))
 
   def _try(self, counts: Truth, direction: Vector) -> Truth:
@@ -175,7 +174,7 @@ class _Pair:
     `middle` is the place of the middle of what is inside.
     """
     x, y, z = self.half_axis * (1.0 / sqrt(self.square))
-    across = sqrt(maximum(x * x + y * y, TINY))
+    across = sqrt(maximum(x * x + y * y, MINVAL))
     stands = across < FLAT
     side = Vector(where(stands, 1.0, -y / across), where(stands, 0.0, x / across), 0.0)
     up = cross(Vector(x, y, z), side)
@@ -198,11 +197,11 @@ class _Pair:
     Against a horizontal one it is a line that is furthest: there, heights do not matter.
     """
     x, y, z = direction
-    across = self.cylinder.radius / sqrt(maximum(x * x + y * y, TINY * TINY))
+    across = self.cylinder.radius / sqrt(maximum(x * x + y * y, MINVAL * MINVAL))
     rim = where(z > 0.0, -self.cylinder.half, self.cylinder.half)
     to_rim = Vector(-x * across, -y * across, rim) - self.center
     ahead = Vector(self.half_axis[0], self.half_axis[1], where(absolute(z) < FLAT, 0.0, self.half_axis[2]))
-    return clip(dot(to_rim, ahead) / maximum(dot(ahead, ahead), TINY), -1.0, 1.0)
+    return clip(dot(to_rim, ahead) / maximum(dot(ahead, ahead), MINVAL), -1.0, 1.0)
 
   def touch_once(self, margin: Number) -> None:
     """Note the contact where the axis is nearest."""
@@ -246,7 +245,7 @@ class _Pair:
       x, y = (self.program.table([f(angle) for angle in angles], side) for f in (math.cos, math.sin))
       outside = x * line[0] + y * line[1] - self.cylinder.radius * math.cos(math.pi / SIDES)
       outwards = x * self.half_axis[0] + y * self.half_axis[1]
-      crossing = -outside / where(absolute(outwards) < TINY, TINY, outwards)
+      crossing = -outside / where(absolute(outwards) < MINVAL, MINVAL, outwards)
       places[0] = where(outwards < 0.0, maximum(places[0], crossing), places[0])
       places[1] = where(outwards < 0.0, places[1], minimum(places[1], crossing))
     return places[0], places[1]

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from physics.algebra.spatial import dot
+from physics.algebra.spatial import MINVAL, dot
 from physics.constraint.cone import Cone, Elliptic, Pyramid
 from physics.model.model import Model
 from physics.model.pairs import MAX_IMPEDANCE, MIN_IMPEDANCE, ContactPair
@@ -33,7 +33,6 @@ from physics.trace.trace import (
   where,
 )
 
-TINY = 1e-15  # mjMINVAL
 ROW_SCALES = ("friction", "aspect", "spin", "roll", "cross_roll")
 
 
@@ -75,7 +74,7 @@ def law(model: Model, solref: Any, solimp: Any, margin: Number) -> Law:
   d0, dmax, midpoint = (clip(x, MIN_IMPEDANCE, MAX_IMPEDANCE) for x in (d0, dmax, midpoint))
   exponent = maximum(exponent, 1.0)
   stiffness, damping = reference_constants(model, solref, dmax)
-  flat = (width <= TINY) | (absolute(dmax - d0) <= TINY)
+  flat = (width <= MINVAL) | (absolute(dmax - d0) <= MINVAL)
   mean = 0.5 * (d0 + dmax)
   low, high = (1.0 / power(x, exponent - 1.0) for x in (midpoint, 1.0 - midpoint))
   return Law(
@@ -83,7 +82,7 @@ def law(model: Model, solref: Any, solimp: Any, margin: Number) -> Law:
     damping=damping,
     d0=where(flat, mean, d0),
     rise=where(flat, 0.0, dmax - d0),
-    per_width=where(flat, 1.0, 1.0 / maximum(width, TINY)),
+    per_width=where(flat, 1.0, 1.0 / maximum(width, MINVAL)),
     midpoint=midpoint,
     power=exponent,
     low=low,
@@ -98,9 +97,9 @@ def reference_constants(model: Model, solref: Any, dmax: Number) -> tuple[Number
   standard = time > 0.0
   bounded = maximum(time, 2 * model.timestep) if model.refsafe else time
   stiffness = where(
-    standard, 1.0 / maximum(square(dmax * bounded * ratio), TINY), -time / maximum(square(dmax), TINY)
+    standard, 1.0 / maximum(square(dmax * bounded * ratio), MINVAL), -time / maximum(square(dmax), MINVAL)
   )
-  damping = where(standard, 2.0 / maximum(dmax * bounded, TINY), -ratio / maximum(dmax, TINY))
+  damping = where(standard, 2.0 / maximum(dmax * bounded, MINVAL), -ratio / maximum(dmax, MINVAL))
   return stiffness, damping
 
 
@@ -139,7 +138,7 @@ def contact_law(model: Model, pair: ContactPair) -> dict[str, Number]:
     friction_solref = pair.solreffriction if of_its_own else pair.solref
     fields["friction_damping"] = reference_constants(model, friction_solref, dmax)[1]
   softness = cone.softness(pair.condim, ratio, mu[0])
-  fields["weight"] = 1.0 / maximum(softness * inverse_mass, TINY)
+  fields["weight"] = 1.0 / maximum(softness * inverse_mass, MINVAL)
   scales = (mu[0], mu[1] / mu[0], mu[2], mu[3] / mu[0], mu[4] / mu[1])
   for k, (name, scale) in enumerate(zip(ROW_SCALES, scales, strict=True)):
     fields[name] = scale if k < pair.condim - 1 else 0.0

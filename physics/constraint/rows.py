@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from physics.algebra.spatial import Quaternion, dot
-from physics.constraint.constraint import TINY, Law, Row, law
+from physics.algebra.spatial import MINVAL, Quaternion, dot
+from physics.constraint.constraint import Law, Row, law
 from physics.dynamics.kinematics import BALL, FREE
 from physics.model.model import Model
 from physics.smooth import Smooth
@@ -24,11 +24,11 @@ class Direction:
   owner: tuple[str, int] | None = None  # "joint" or "tendon", and its number
 
   def resistance(self, impedance: Number) -> Number:
-    """Return D of a row with this impedance: 1 / TINY at most, as where nothing can move."""
+    """Return D of a row with this impedance: 1 / MINVAL at most, as where nothing can move."""
     inverse_inertia = number(self.inverse_inertia)
-    if not isinstance(inverse_inertia, Scalar) and inverse_inertia <= TINY:
-      return 1.0 / TINY
-    return impedance * (1.0 / maximum(inverse_inertia, TINY)) / (1.0 - impedance)
+    if not isinstance(inverse_inertia, Scalar) and inverse_inertia <= MINVAL:
+      return 1.0 / MINVAL
+    return impedance * (1.0 / maximum(inverse_inertia, MINVAL)) / (1.0 - impedance)
 
 
 def friction_rows(model: Model, smooth: Smooth) -> Iterator[Row]:

@@ -9,12 +9,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from physics.algebra.spatial import Force, Matrix, Motion, Quaternion, Vector, total, vector
+from physics.algebra.spatial import MINVAL, Force, Matrix, Motion, Quaternion, Vector, total, vector
 from physics.dynamics.kinematics import Poses
 from physics.model.model import Model
 from physics.trace.trace import Number, absolute, is_zero, maximum, number, power, sqrt, where
-
-TINY = 1e-15  # mjMINVAL
 
 
 @dataclass(frozen=True)
@@ -69,8 +67,8 @@ def _coefficients(model: Model, body: int) -> tuple[list[Number], list[Number]]:
   A body whose mass varies and is zero feels none.
   """
   moments, mass = [number(x) for x in model.body_inertia[body]], number(model.body_mass[body])
-  per_mass, present = 6.0 / maximum(mass, TINY), where(mass < TINY, 0.0, 1.0)
-  x, y, z = (sqrt(maximum(total(moments) - 2.0 * moment, TINY) * per_mass) for moment in moments)
+  per_mass, present = 6.0 / maximum(mass, MINVAL), where(mass < MINVAL, 0.0, 1.0)
+  x, y, z = (sqrt(maximum(total(moments) - 2.0 * moment, MINVAL) * per_mass) for moment in moments)
   viscosity, density = present * number(model.viscosity), present * number(model.density)
   mean, axes = (x + y + z) / 3.0, ((x, y, z), (y, z, x), (z, x, y))
   viscous = [math.pi * mean * mean * mean * viscosity] * 3 + [3.0 * math.pi * mean * viscosity] * 3

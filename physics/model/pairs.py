@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from physics.algebra.spatial import dot
+from physics.algebra.spatial import MINVAL, dot
 from physics.trace.trace import Number, clip, maximum, minimum, number, where
 
 Floats = NDArray[np.float64]
@@ -21,7 +21,6 @@ Numbers = Sequence[Number]
 
 MIN_FRICTION = 1e-5  # mjMINMU: a pyramid of zero width has a singular Hessian
 MIN_IMPEDANCE, MAX_IMPEDANCE = 1e-4, 0.9999  # mjMINIMP, mjMAXIMP
-MIN_SOLMIX = 1e-15  # mjMINVAL: a smaller weight counts as none
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -138,5 +137,5 @@ def _mixed(source: Any, geoms: list[int]) -> dict[str, list[Number]]:
 
 def _weights(solmix: Floats) -> list[float]:
   """Return the weights of one or two geoms, in proportion to solmix; equal if all are none."""
-  weight = np.where(solmix >= MIN_SOLMIX, solmix, 0.0)
+  weight = np.where(solmix >= MINVAL, solmix, 0.0)
   return list(map(float, weight / weight.sum() if weight.any() else np.full(len(solmix), 1 / len(solmix))))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from physics.algebra.spatial import Vector
+from physics.algebra.spatial import MINVAL, Vector
 from physics.collision.hfield import HeightField
-from physics.ray.ray import NONE, TINY, ray_box, ray_box_faces
+from physics.ray.ray import NONE, ray_box, ray_box_faces
 from physics.trace.trace import Mask, Number, Program, Truth, absolute, clip, floor, maximum, minimum, where
 
 SLACK = 0.01  # room above and below the elevations, by the field's height, so that rounding loses no hit
@@ -95,7 +95,7 @@ class _Traversal:
     """Return when the ray reaches the cell's next grid line across an axis."""
     speed, half = self.direction[i], self.field.half[i]
     line = (self.cell[i][0] + where(speed > 0.0, 1.0, 0.0)) * self.field.spacing[i] - half
-    moves = absolute(speed) > TINY
+    moves = absolute(speed) > MINVAL
     return where(moves, (line - self.origin[i]) / where(moves, speed, 1.0), NONE)
 
   def _crosses_diagonal(self, enters: Number, leaves: Number) -> Number:
@@ -104,7 +104,7 @@ class _Traversal:
     rate = self.direction[0] * (1.0 / self.field.spacing[0]) - self.direction[1] * (
       1.0 / self.field.spacing[1]
     )
-    moves = absolute(rate) > TINY
+    moves = absolute(rate) > MINVAL
     time = enters + (v - u) / where(moves, rate, 1.0)
     return where(moves & (time > enters) & (time < leaves), time, leaves)
 
@@ -124,7 +124,7 @@ class _Traversal:
 
 def _slab(origin: Number, speed: Number, low: Number, high: Number) -> tuple[Number, Number, Truth]:
   """Return when a ray is between two planes, and whether it ever is."""
-  moves = absolute(speed) > TINY
+  moves = absolute(speed) > MINVAL
   inverse = 1.0 / where(moves, speed, 1.0)
   one, two = (low - origin) * inverse, (high - origin) * inverse
   inside = (origin >= low) & (origin <= high)
@@ -136,5 +136,5 @@ def _zero(times: tuple[Number, Number], heights: list[Number]) -> Number:
   (begin, end), (before, after) = times, heights
   changes = ((before <= 0.0) & (after >= 0.0)) | ((before >= 0.0) & (after <= 0.0))
   drop = before - after
-  fraction = clip(before / where(absolute(drop) < TINY, 1.0, drop), 0.0, 1.0)
+  fraction = clip(before / where(absolute(drop) < MINVAL, 1.0, drop), 0.0, 1.0)
   return where(changes, begin + (end - begin) * fraction, NONE)

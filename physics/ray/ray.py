@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import reduce
 
-from physics.algebra.spatial import Vector, cross, dot
+from physics.algebra.spatial import MINVAL, Vector, cross, dot
 from physics.trace.trace import Number, Truth, absolute, maximum, minimum, sqrt, where
 
 NONE = 1e10  # distance of what is not met
-TINY = 1e-15  # as MuJoCo's mjMINVAL: what is no more counts as zero
 
 
 def ray_plane(origin: Vector, direction: Vector, size: tuple[Number, Number, Number]) -> Number:
   """Return the distance to a plane's front, within its rendered rectangle where the sizes are positive."""
-  falls = direction[2] < -TINY
+  falls = direction[2] < -MINVAL
   t = -origin[2] / where(falls, direction[2], -1.0)
   hit = falls & (t >= 0.0)
   for i in range(2):
@@ -55,7 +54,7 @@ def ray_capsule(origin: Vector, direction: Vector, radius: Number, half: Number)
 def ray_cylinder(origin: Vector, direction: Vector, radius: Number, half: Number) -> Number:
   """Return the distance to a cylinder along z."""
   best = _ray_tube(origin, direction, radius, half)
-  crosses = absolute(direction[2]) > TINY
+  crosses = absolute(direction[2]) > MINVAL
   for end in (1.0, -1.0):
     t = (half * end - origin[2]) / where(crosses, direction[2], 1.0)
     x, y = origin[0] + t * direction[0], origin[1] + t * direction[1]
@@ -73,7 +72,7 @@ def ray_box_faces(origin: Vector, direction: Vector, size: tuple[Number, Number,
   """Return the distance to each face of a box: -x, x, -y, y, -z, z."""
   distances = []
   for i in range(3):
-    crosses = absolute(direction[i]) > TINY
+    crosses = absolute(direction[i]) > MINVAL
     for side in (-1.0, 1.0):
       t = (size[i] * side - origin[i]) / where(crosses, direction[i], 1.0)
       hit: Truth = crosses & (t >= 0.0)
@@ -108,8 +107,8 @@ def _ray_tube(origin: Vector, direction: Vector, radius: Number, half: Number) -
 def _roots(a: Number, b: Number, c: Number) -> tuple[Number, Number]:
   """Return the solutions of a t^2 + 2 b t + c = 0, lesser first; both -1 where there are none."""
   square = b * b - a * c
-  exist = (square >= 0.0) & (a >= TINY)
-  root, scale = sqrt(maximum(square, 0.0)), 1.0 / where(a < TINY, 1.0, a)
+  exist = (square >= 0.0) & (a >= MINVAL)
+  root, scale = sqrt(maximum(square, 0.0)), 1.0 / where(a < MINVAL, 1.0, a)
   return where(exist, (-b - root) * scale, -1.0), where(exist, (-b + root) * scale, -1.0)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from physics.algebra.spatial import ZERO, Force, Vector, cross, dot
+from physics.algebra.spatial import MINVAL, ZERO, Force, Vector, cross, dot
 from physics.collision.geometry import default_hint, tangents
 from physics.constraint.contact import MovingContacts, WorldContacts
 from physics.constraint.moving import common_origin
@@ -22,7 +22,6 @@ FOUND, FORCE, TORQUE, DISTANCE, POSITION, NORMAL, TANGENT = range(7)  # mjtConDa
 SIZES = (1, 3, 3, 1, 3, 3, 3)
 FIRST, NEAREST, STRONGEST, NET = range(4)  # how contacts are reduced to the sensor's slots
 EMPTY = 1e30  # rank of an empty slot
-TINY = 1e-15  # force [N]
 
 
 @dataclass(frozen=True)
@@ -209,7 +208,7 @@ def _net(derived: Derived, match: Match, origin: Vector) -> list[Number]:
       added = (where(matches, 1.0, 0.0), weight, *(contact.point * weight), *about.force, *about.torque)
       sums.fill([a + b for a, b in zip(sums.read(), added, strict=True)])
   found, weight, *rest = sums.read()
-  point, some = Vector(*rest[:3]) * (1.0 / maximum(weight, TINY)), where(found > 0.0, 1.0, 0.0)
+  point, some = Vector(*rest[:3]) * (1.0 / maximum(weight, MINVAL)), where(found > 0.0, 1.0, 0.0)
   net = Force(Vector(*rest[6:]), Vector(*rest[3:6])).moved(-point)
   values: dict[int, Sequence[Number]] = {
     FOUND: (found,),
