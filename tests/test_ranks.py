@@ -216,7 +216,8 @@ def torchrun(options: list[str], words: list[str], folder: Path) -> subprocess.P
 
 MORTAL = """
 import os, signal
-from gpurobot import checkpoint, distributed
+from gpurobot.device import distributed
+from gpurobot.run import checkpoint
 from tests.gpurobot import toy
 from tests.gpurobot.toy import Config, PPO, TRAIN
 

@@ -14,7 +14,7 @@ from mujoco import mjtState
 from physics.model.model import Floats, Model
 from physics.parity.rays import cast
 from physics.ray.raycaster import Rays
-from physics.solver import newton as solver
+from physics.solver import newton
 from physics.state.layout import COUNTERS, Layout, Outputs, default_outputs
 from physics.state.reduction import LAST
 from physics.step import trace_step
@@ -217,9 +217,9 @@ class NumpySimulation:
 def _converging(dtype: type[np.floating]) -> Iterator[None]:
   """Trace a solver that stops where float64 resolves no more; its own tolerances are those of float32."""
   names = ("TOLERANCE", "STEP_TOLERANCE") if dtype == np.float64 else ()
-  before = {name: getattr(solver, name) for name in names}
+  before = {name: getattr(newton, name) for name in names}
   for name in names:
-    setattr(solver, name, 1e-13)
+    setattr(newton, name, 1e-13)
   yield
   for name, tolerance in before.items():
-    setattr(solver, name, tolerance)
+    setattr(newton, name, tolerance)

@@ -9,7 +9,7 @@ import pytest
 from physics.integrate import integrate_position
 from physics.load import load_model
 from physics.parity import converging, random_states
-from physics.solver import newton as solver
+from physics.solver import newton
 from physics.state.layout import Layout
 from physics.step import trace_step
 from physics.trace.emit import numpy_function
@@ -69,7 +69,7 @@ def one_step(model, qpos, qvel, ctrl):
 @pytest.mark.parametrize("integrator", ["Euler", "RK4", "implicitfast"])
 @pytest.mark.parametrize("name", ["springs", "free_bodies", "gymnasium/hopper"])
 def test_a_step_is_mujocos(name, integrator, monkeypatch):
-  monkeypatch.setattr(solver, "TOLERANCE", 1e-13)
+  monkeypatch.setattr(newton, "TOLERANCE", 1e-13)
   model = load_model(CASES[name], integrator=integrator)
   mj, states = converging(model.mj), random_states(model, 3)
   for qpos, qvel, ctrl in zip(states.qpos, states.qvel, states.ctrl, strict=True):

@@ -7,7 +7,7 @@ import pytest
 MEASURE = """
 import pathlib
 import torch
-from gpurobot import process
+from gpurobot.device import process
 {call}
 def resident():
   return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * 4096
@@ -32,7 +32,7 @@ def test_freed_memory_stays():
 ADVICE = """
 import pathlib
 import torch
-from gpurobot import process
+from gpurobot.device import process
 process.keep_memory()
 address = torch.ones(4 * 2**20).data_ptr()
 inside = False

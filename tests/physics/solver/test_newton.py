@@ -9,7 +9,7 @@ from physics.constraint.constraint import JointRows, Row
 from physics.dynamics.dynamics import body_inertias, composite_inertias, mass_matrix
 from physics.dynamics.kinematics import poses
 from physics.load import load_model
-from physics.solver import newton as solver
+from physics.solver import newton
 from physics.solver.articulated import welded_inertias
 from physics.solver.newton import Bodies, Problem, solve
 from tests.physics.oracle import dense, evaluate
@@ -86,7 +86,7 @@ def problems(tree):
 @pytest.fixture
 def exact(monkeypatch):
   for name in ("TOLERANCE", "STEP_TOLERANCE"):
-    monkeypatch.setattr(solver, name, 1e-12)
+    monkeypatch.setattr(newton, name, 1e-12)
 
 
 def test_finds_the_optimum(tree, problems, exact):

@@ -11,7 +11,7 @@ import torch
 from physics.load import load_model
 from physics.parity import converging
 from physics.simulation import Simulation, start_values
-from physics.solver import newton as solver
+from physics.solver import newton
 from physics.state.layout import Layout
 from physics.step import trace_step
 from physics.trace.emit import numpy_function
@@ -80,7 +80,7 @@ def moving_states(models, seed=1):
 
 @pytest.mark.parametrize(("name", "group"), CHOSEN)
 def test_every_environment_is_mujocos_model_with_its_numbers(name, group, monkeypatch):
-  monkeypatch.setattr(solver, "TOLERANCE", 1e-13)
+  monkeypatch.setattr(newton, "TOLERANCE", 1e-13)
   model = load_model(CASES[name], integrator="Euler", vary=(GROUPS | OTHERS)[group])
   variation, parameters, models = varied(model)
   if variation.program:
