@@ -85,6 +85,7 @@ def test_site_builds_without_a_warning(tmp_path) -> None:
   done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
   assert done.returncode == 0, done.stderr
   assert "evaluate" in (tmp_path / "api" / "programs.html").read_text()
+  assert '<pre class="mermaid">' in (tmp_path / "architecture.html").read_text()
 
 
 def test_links_lead_to_files() -> None:
