@@ -81,7 +81,7 @@ def passages(page: str) -> Iterator[list[str]]:
     yield re.findall(r"`([^`]+)`", passage)
 
 
-@pytest.mark.parametrize("page", ["docs/architecture.md"])
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])
 def test_files_and_functions_are_there(page: str) -> None:
   for spans in passages(page):
     paths = [span for span in spans if re.fullmatch(r"[\w./-]+/[\w./-]*|\w+\.py", span)]
@@ -91,6 +91,6 @@ def test_files_and_functions_are_there(page: str) -> None:
     assert functions <= known, f"of {paths}: {functions - known}"
 
 
-@pytest.mark.parametrize("page", ["docs/architecture.md"])
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md"])
 def test_lines_are_no_longer_than_those_of_code(page: str) -> None:
   assert [line for line in PAGES[Path(page)].splitlines() if len(line) > 110] == []

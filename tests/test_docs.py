@@ -15,7 +15,7 @@ from gpurobot.run.metrics import METRICS
 ROOT = Path(__file__).parents[1]
 PAGES = {
   path.relative_to(ROOT): path.read_text()
-  for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+  for path in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
 }
 README = PAGES[Path("README.md")]
 
