@@ -151,6 +151,13 @@ def run_python(words: list[str]) -> None:
   return run_program(module, [*rest, "--help"])
 
 
+def run_tests(words: list[str]) -> None:
+  """Look whether there are such tests."""
+  command = [sys.executable, "-m", "pytest", "--collect-only", "--quiet", *words]
+  done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+  assert done.returncode == 0, done.stdout
+
+
 def run_pip(words: list[str]) -> None:
   """Look whether the extras are there that are asked for."""
   extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
@@ -170,6 +177,7 @@ MODULES: dict[str, Callable[[list[str]], object]] = {
   "gpurobot.plot": plot.main,
   "gpurobot.sweep": sweep.plan,
   "physics.parity": run_parity,
+  "pytest": run_tests,
   "tasks": lambda words: run_program("tasks", words),
 }
 

@@ -16,7 +16,7 @@ from gpurobot.run.metrics import METRICS
 ROOT = Path(__file__).parents[1]
 PAGES = {
   path.relative_to(ROOT): path.read_text()
-  for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+  for path in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
 }
 README = PAGES[Path("README.md")]
 
@@ -104,6 +104,7 @@ def test_site_builds_without_a_warning(tmp_path) -> None:
   done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
   assert done.returncode == 0, done.stderr
   assert "evaluate" in (tmp_path / "api" / "programs.html").read_text()
+  assert '<pre class="mermaid">' in (tmp_path / "architecture.html").read_text()
 
 
 def test_links_lead_to_files() -> None:

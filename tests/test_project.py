@@ -1,0 +1,28 @@
+"""What surrounds the code agrees with it: pins of hooks, what GitHub runs, versions of Python."""
+
+import re
+import tomllib
+
+import yaml
+from packaging.specifiers import SpecifierSet
+
+from tests.test_house import ROOT
+
+
+def read(path: str) -> dict:
+  return yaml.safe_load((ROOT / path).read_text())
+
+
+def test_hooks_run_the_ruff_of_the_constraints() -> None:
+  hooks = [hook for repo in read(".pre-commit-config.yaml")["repos"] for hook in repo["hooks"]]
+  (pin,) = re.findall(r"^ruff==.*$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+  assert [hook["additional_dependencies"] for hook in hooks] == [[pin], [pin]]
+
+
+def test_github_checks_what_ci_does_from_the_oldest_python_on() -> None:
+  job = read(".github/workflows/check.yml")["jobs"]["check"]
+  project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+  assert job["steps"][-1]["run"] == ".ci/run"
+  versions = job["strategy"]["matrix"]["python"]
+  assert SpecifierSet(project["requires-python"]) == SpecifierSet(f">={versions[0]}")
+  assert {f"Programming Language :: Python :: {version}" for version in versions} <= {*project["classifiers"]}
