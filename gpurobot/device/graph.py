@@ -1,5 +1,6 @@
 """CUDA graphs: a piece of an iteration is recorded once and replayed; on a CPU it is just called."""
 
+import contextlib
 import warnings
 from collections.abc import Callable
 
@@ -47,7 +48,11 @@ class Recorder:
         function()
     except RuntimeError as error:
       failure = str(error) or type(error).__name__
-      generator.graphsafe_set_state(state)  # the one used in the attempt would wait for its end for good
+      # Where ending the capture fails, torch leaves generator and pool in it: it would refuse random numbers,
+      # and every later recording in the same pool.
+      generator.graphsafe_set_state(state)
+      with contextlib.suppress(RuntimeError):  # the pool is left already where only the function failed
+        torch._C._cuda_endAllocateToPool(self._stream.device.index, self._pool)
     failures = {rank: text for rank, text in enumerate(self._gather(failure)) if text}
     if not failures:
       return graph

@@ -20,6 +20,7 @@ class Gpu:
   def __init__(self):
     self.stream, self.recording, self.spoiled = "main", None, False
     self.pools, self.modes, self.waits = [], [], []
+    self.recording_to = None  # the pool of a recording that has not ended
     self.default_generators = [Generator("intact")]
 
   def work(self, function):
@@ -44,6 +45,9 @@ class Gpu:
 
   @contextlib.contextmanager
   def graph(self, graph, pool, stream, capture_error_mode):
+    if self.recording_to is pool:
+      raise RuntimeError("already recording to this pool")
+    self.recording_to = pool
     self.pools.append(pool)
     self.modes.append(capture_error_mode)
     assert self.stream == stream.name == "own"
@@ -56,7 +60,12 @@ class Gpu:
       if self.spoiled:
         self.stream = "lost"
         raise RuntimeError(ERROR)
-      self.default_generators[0].state = "intact"
+      self.default_generators[0].state, self.recording_to = "intact", None
+
+  def leave(self, _device, pool):
+    if self.recording_to is not pool:
+      raise RuntimeError("not recording to this pool")
+    self.recording_to = None
 
 
 class Generator:
@@ -87,6 +96,7 @@ def gpu(monkeypatch):
   for name in replaced:
     monkeypatch.setattr(torch.cuda, name, getattr(gpu, name))
   monkeypatch.setattr(torch.cuda, "stream", gpu.use)
+  monkeypatch.setattr(torch._C, "_cuda_endAllocateToPool", gpu.leave)
   monkeypatch.setattr(torch.cuda, "CUDAGraph", Recorded)
   monkeypatch.setattr(torch.cuda, "graph_pool_handle", object)
   return gpu
@@ -164,6 +174,20 @@ def test_a_failed_recording_leaves_torch_as_it_was(count, gpu):
     graph()
   assert gpu.stream == "main"
   assert gpu.default_generators[0].state == "intact"
+
+
+def test_after_a_failed_recording_others_share_its_pool(count, gpu):
+  recorder = Recorder(torch.device("cuda"))
+  failed, other = Graph(count, recorder), Graph(count, recorder)
+  for graph in (failed, other):
+    graph(), graph()
+  count.spoil = True
+  with pytest.warns(UserWarning, match="^no CUDA graph"):
+    failed()
+  count.spoil = False
+  other()
+  assert other.recorded
+  assert gpu.pools[0] is gpu.pools[1]
 
 
 def test_an_error_of_the_function_counts_as_a_failure(gpu):
