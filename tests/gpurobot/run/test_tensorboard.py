@@ -5,6 +5,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.plugins.custom_scalar.layout_pb2 import Layout
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
+from tensorboard.summary.writer import event_file_writer
 
 from gpurobot.run import metrics
 from gpurobot.run.tensorboard import TensorBoardLog
@@ -64,7 +65,9 @@ def test_terms_of_the_reward_share_a_chart(tmp_path):
   }
 
 
-def test_events_after_the_step_at_which_a_run_is_resumed_are_hidden(tmp_path):
+def test_events_after_the_step_at_which_a_run_is_resumed_are_hidden(tmp_path, monkeypatch):
+  # Files of one second are read in the order of the writers' numbers as text, where 10 comes before 9.
+  monkeypatch.setattr(event_file_writer, "_global_uid", event_file_writer.AtomicCounter(0))
   for start, steps in ((0, (10, 20, 30)), (10, (15,))):
     board = TensorBoardLog(tmp_path, start)
     for step in steps:
