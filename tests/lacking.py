@@ -1,4 +1,4 @@
-"""What becomes of a test on a machine that lacks what it needs."""
+"""The end of a test on a machine that lacks what it needs."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""What surrounds the code agrees with it: pins of hooks, what GitHub runs, versions of Python."""
+"""Files around the code that agree with it: pins of hooks, what GitHub runs, versions of Python."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""What a visit measures of a GPU: code of the size that it says, and physics that runs anywhere."""
+"""The visit to a GPU: code of the size that it says, and physics that runs anywhere."""
 
 from pathlib import Path
 

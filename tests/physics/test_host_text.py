@@ -1,4 +1,4 @@
-"""What a thread of a GPU runs, on this machine: it has the numbers of lanes and NumPy, and its own memory.
+"""The text of a GPU's thread on this machine: the numbers of lanes and NumPy, and memory of its own.
 
 A sanitizer ends the process at an index beyond an array and at a truth value that is none; whatever is on the
 stack beforehand, the results have the same bits.
