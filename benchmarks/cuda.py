@@ -34,8 +34,10 @@ def trace(model: physics.Model) -> Program:
 def unrolled(wanted: bool) -> Iterator[None]:
   """Let the CUDA compiler unroll the loops of kernels that are built in the block, or not."""
   before, kernel.CUDA_UNROLL = kernel.CUDA_UNROLL, wanted
-  yield
-  kernel.CUDA_UNROLL = before
+  try:
+    yield
+  finally:
+    kernel.CUDA_UNROLL = before
 
 
 def compile_cubin(model: physics.Model, folder: str | Path) -> Path:

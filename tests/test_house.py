@@ -29,6 +29,7 @@ TASK = {"tasks.base", "tasks.shared", "torch"}
 IMPORTS = {
   r"train\.py": {"gpurobot", "tasks", "torch"},
   r"gpurobot/config\.py": {"omegaconf"},
+  r"gpurobot/(cli|extras)\.py": {*GROUND, "gpurobot.run", "torch"},
   r"gpurobot/device/.*": {*GROUND, "tensordict", "torch"},
   r"gpurobot/learn/.*": {*GROUND, "gpurobot.learn", "tensordict", "torch"},
   r"gpurobot/run/.*": {
