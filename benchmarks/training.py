@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[1]
 class Trunk(BaseFeaturesExtractor):
   """The hidden layers that actor and critic share, as in this project's network."""
 
-  def __init__(self, space: gymnasium.spaces.Box, ppo: config.PPO) -> None:
+  def __init__(self, space: gymnasium.spaces.Box, ppo: config.PPOConfig) -> None:
     super().__init__(space, ppo.hidden[-1])
     widths = [space.shape[0], *ppo.hidden]
     layers = [(nn.Linear(i, o), ACTIVATIONS[ppo.activation]()) for i, o in itertools.pairwise(widths)]

@@ -15,7 +15,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from gpurobot.config import PPO, Config, assign, leaves, pairs
+from gpurobot.config import Config, PPOConfig, assign, leaves, pairs
 from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import Learner
 
@@ -66,7 +66,7 @@ class Table:
     """Keep the table."""
 
 
-def floor(ppo: PPO, obs: int, actions: int) -> int:
+def floor(ppo: PPOConfig, obs: int, actions: int) -> int:
   """Return the floating-point operations that training needs for each step: one policy, and the epochs.
 
   The network has a shared trunk; additions of biases, nonlinearities and the loss are not counted.

@@ -96,7 +96,7 @@ class Activation(StrEnum):
 
 
 @dataclasses.dataclass
-class PPO:
+class PPOConfig:
   """Proximal policy optimisation."""
 
   horizon: int = option(16, "steps of each environment between two updates", low=1)
@@ -181,7 +181,7 @@ class Config:
   compile: Switch = option(Switch.auto, "torch.compile for all but the simulation; auto: on CUDA")
   graphs: Switch = option(Switch.auto, "CUDA graphs around rollout and update; auto: where there is CUDA")
   debug: bool = option(False, "show where in the program a mistake was found")
-  ppo: PPO = dataclasses.field(default_factory=PPO)
+  ppo: PPOConfig = dataclasses.field(default_factory=PPOConfig)
   env: Any = option(None, "the task's own Config")
 
 
@@ -334,13 +334,13 @@ def share(config: Config, ranks: int) -> int:
   return config.num_envs // ranks
 
 
-def block(ppo: PPO) -> int:
+def block(ppo: PPOConfig) -> int:
   """Return the fewest environments whose sequences fill every minibatch with equally many."""
   sequences = ppo.horizon // sequence_length(ppo)
   return ppo.minibatches // math.gcd(ppo.minibatches, sequences)
 
 
-def sequence_length(ppo: PPO) -> int:
+def sequence_length(ppo: PPOConfig) -> int:
   """Return the steps that stay together in a minibatch: 1 without memory; ConfigError at a misfit."""
   if ppo.recurrent is Memory.none:
     return 1

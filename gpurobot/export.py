@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from gpurobot import extras
-from gpurobot.config import PPO, Precision, option
+from gpurobot.config import PPOConfig, Precision, option
 from gpurobot.deploy import manifest
 from gpurobot.deploy.deployed import Controls, Deployed
 from gpurobot.deploy.exported import NAMES, Exported, write
@@ -69,7 +69,7 @@ def export(settings: Export) -> None:
     print(f"trained in bf16, exported in float32: actions differ by up to {rounded:.2g}")
 
 
-def _unrounded(ppo: PPO) -> PPO:
+def _unrounded(ppo: PPOConfig) -> PPOConfig:
   """Return the settings of the same network in float32, or float64 where it was trained in that."""
   precision = Precision.float64 if ppo.precision is Precision.float64 else Precision.float32
   return dataclasses.replace(ppo, precision=precision)

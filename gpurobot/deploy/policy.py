@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gpurobot.config import PPO
+from gpurobot.config import PPOConfig
 from gpurobot.learn.distribution import Distribution
 from gpurobot.learn.network import ActorCritic, resolve
 from gpurobot.learn.normalize import Observations
@@ -21,7 +21,7 @@ class Policy:
 
   random: Random | None = None
 
-  def __init__(self, saved: Mapping[str, Any], ppo: PPO, num_envs: int, device: torch.device) -> None:
+  def __init__(self, saved: Mapping[str, Any], ppo: PPOConfig, num_envs: int, device: torch.device) -> None:
     """Rebuild network and moments from the "learner" part of a checkpoint."""
     precision = resolve(ppo.precision, device)
     dims = saved["obs_dims"]

@@ -7,7 +7,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from gpurobot.config import PPO, Critic
+from gpurobot.config import Critic, PPOConfig
 from gpurobot.learn.layers import linear
 from gpurobot.learn.normalize import symlog
 
@@ -105,6 +105,6 @@ class TwohotHead(nn.Module):
     return TwohotValue(self.output(features), self.bins)
 
 
-def value_head(width: int, ppo: PPO) -> ScalarHead | TwohotHead:
+def value_head(width: int, ppo: PPOConfig) -> ScalarHead | TwohotHead:
   """Return the head that the settings ask for."""
   return TwohotHead(width) if ppo.critic is Critic.twohot else ScalarHead(width)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gpurobot.config import PPO, ConfigError
+from gpurobot.config import ConfigError, PPOConfig
 from gpurobot.learn.layers import linear
 from gpurobot.learn.random import Random
 
@@ -215,7 +215,7 @@ class GaussianHead(ActionHead):
 
   old_log_std: Tensor
 
-  def __init__(self, width: int, num_actions: int, ppo: PPO) -> None:
+  def __init__(self, width: int, num_actions: int, ppo: PPOConfig) -> None:
     super().__init__()
     self.kind = Squashed if ppo.squash else Gaussian
     self.num_parameters = num_actions
@@ -249,7 +249,7 @@ class StateGaussianHead(ActionHead):
   It is log_std_min + softplus(x): it nears its floor, and gradients still flow there.
   """
 
-  def __init__(self, width: int, num_actions: int, ppo: PPO) -> None:
+  def __init__(self, width: int, num_actions: int, ppo: PPOConfig) -> None:
     super().__init__()
     self.kind = Squashed if ppo.squash else Gaussian
     self.num_parameters = 2 * num_actions
@@ -287,7 +287,7 @@ class DiscreteHead(ActionHead):
     return MultiDiscrete(parameters, self.sizes)
 
 
-def action_head(width: int, num_actions: int, choices: Sequence[int], ppo: PPO) -> ActionHead:
+def action_head(width: int, num_actions: int, choices: Sequence[int], ppo: PPOConfig) -> ActionHead:
   """Return the head for an environment: choices holds the number of choices of each action, or nothing.
 
   Raises ConfigError where log_std would start at or below its floor.

@@ -4,7 +4,7 @@ import torch
 from tensordict import TensorDictBase
 from torch import Tensor
 
-from gpurobot.config import PPO, RewardTransform, Scaling
+from gpurobot.config import PPOConfig, RewardTransform, Scaling
 from gpurobot.learn.critic import Value
 from gpurobot.learn.distribution import Distribution
 from gpurobot.learn.normalize import symlog
@@ -17,7 +17,7 @@ def loss(
   policies: tuple[Distribution, Distribution],
   value: Value,
   batch: TensorDictBase,
-  ppo: PPO,
+  ppo: PPOConfig,
   entropy_coef: Tensor,
   mirrored: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
@@ -48,7 +48,7 @@ def loss(
   return objective.flatten() @ weight, sums
 
 
-def transform(reward: Tensor, ppo: PPO) -> Tensor:
+def transform(reward: Tensor, ppo: PPOConfig) -> Tensor:
   """Return what is learned from in the place of raw rewards."""
   if ppo.reward_transform is RewardTransform.none:
     return reward
@@ -62,7 +62,7 @@ def adapt(rate: Tensor, kl: Tensor, target: float, limits: tuple[float, float]) 
   return (rate * factor).clamp(*limits)
 
 
-def rate_scale(ppo: PPO, num_envs: int) -> float:
+def rate_scale(ppo: PPOConfig, num_envs: int) -> float:
   """Return the factor on learning rates for a minibatch of num_envs environments (over all ranks).
 
   Adam's noise per step stays the same under the square root (Malladi et al. 2022, arXiv 2205.10287).
@@ -71,7 +71,7 @@ def rate_scale(ppo: PPO, num_envs: int) -> float:
   return times ** {Scaling.none: 0, Scaling.sqrt: 0.5, Scaling.linear: 1}[ppo.lr_scaling]
 
 
-def entropy_weight(ppo: PPO, steps: int) -> float:
+def entropy_weight(ppo: PPOConfig, steps: int) -> float:
   """Return the weight of the entropy bonus after so many environment steps."""
   if ppo.entropy_coef_final is None:
     return ppo.entropy_coef

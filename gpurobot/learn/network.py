@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from gpurobot.config import PPO, Activation, Memory, Precision
+from gpurobot.config import Activation, Memory, PPOConfig, Precision
 from gpurobot.learn.critic import Value, value_head
 from gpurobot.learn.distribution import Distribution, action_head
 from gpurobot.learn.layers import linear
@@ -69,7 +69,7 @@ class RecurrentCore(nn.Module):
 class Trunk(nn.Module):
   """Memory, where there is one, in full precision, and hidden layers: one observation group to features."""
 
-  def __init__(self, width: int, ppo: PPO) -> None:
+  def __init__(self, width: int, ppo: PPOConfig) -> None:
     super().__init__()
     self.recall = (
       None if ppo.recurrent is Memory.none else RecurrentCore(ppo.recurrent, width, ppo.recurrent_units)
@@ -115,7 +115,7 @@ class ActorCritic(nn.Module):
     obs_dims: Mapping[str, int],
     num_actions: int,
     choices: tuple[int, ...],
-    ppo: PPO,
+    ppo: PPOConfig,
     precision: Precision,
   ) -> None:
     super().__init__()

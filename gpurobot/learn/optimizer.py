@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from gpurobot.config import PPO
+from gpurobot.config import PPOConfig
 from gpurobot.device.distributed import World
 from gpurobot.learn.loss import rate_scale
 
@@ -20,7 +20,7 @@ class Optimizer:
   serves both. The learning rate, the norms and the count of skipped steps stay on the device.
   """
 
-  def __init__(self, module: nn.Module, sums: int, ppo: PPO, num_envs: int, world: World) -> None:
+  def __init__(self, module: nn.Module, sums: int, ppo: PPOConfig, num_envs: int, world: World) -> None:
     """Take over a module's weights, the main rank's on every rank; num_envs over all ranks sets the rate."""
     parameters = list(module.parameters())
     sizes = [-(-p.numel() // ALIGNMENT) * ALIGNMENT for p in parameters]

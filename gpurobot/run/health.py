@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from gpurobot.config import PPO, Schedule
+from gpurobot.config import PPOConfig, Schedule
 
 NUMBERS = ("kl", "entropy", "policy_loss", "value_loss")  # finite in every healthy row
 AT_FLOOR = 1.2  # times the floor of the standard deviation is as good as there
@@ -60,7 +60,7 @@ SIGNS = (
 )
 
 
-def signs(ppo: PPO, limits: tuple[float, float]) -> list[Sign]:
+def signs(ppo: PPOConfig, limits: tuple[float, float]) -> list[Sign]:
   """Return what to look for under these settings; limits: of the learning rate as it is scaled."""
   kl, adaptive = ppo.kl_target, ppo.schedule is Schedule.adaptive
   return [
@@ -106,7 +106,7 @@ def is_certain(row: Row, floor: float) -> bool:
 class Health:
   """Watches the rows of one run."""
 
-  def __init__(self, ppo: PPO, limits: tuple[float, float]) -> None:
+  def __init__(self, ppo: PPOConfig, limits: tuple[float, float]) -> None:
     """Look for the signs of a training with these settings and these limits of the learning rate."""
     self._signs = signs(ppo, limits)  # those not told yet
     self._since: dict[Sign, float] = {}  # the last iteration before a sign that has been seen ever since

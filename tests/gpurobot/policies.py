@@ -2,7 +2,7 @@
 
 import torch
 
-from gpurobot.config import PPO, Precision
+from gpurobot.config import PPOConfig, Precision
 from gpurobot.deploy.policy import Policy
 from gpurobot.learn.network import ActorCritic
 
@@ -14,7 +14,7 @@ def make(
 ) -> Policy:
   """Return a policy, always the same, whose actions reach their limits, with moments of its observations."""
   torch.manual_seed(0)
-  ppo = PPO(**{"hidden": [16, 16], "recurrent_units": 8, "precision": Precision.float32} | settings)
+  ppo = PPOConfig(**{"hidden": [16, 16], "recurrent_units": 8, "precision": Precision.float32} | settings)
   network = ActorCritic(dims, actions, choices, ppo, ppo.precision)
   for parameter in network.parameters():
     torch.nn.init.normal_(parameter, std=0.5)

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import pytest
 
 from gpurobot.config import (
-  PPO,
   Activation,
   Config,
   ConfigError,
+  PPOConfig,
   Precision,
   assign,
   block,
@@ -51,7 +51,7 @@ def test_a_task_overrides_the_trainers_defaults_and_words_override_both():
   assert parse().num_envs == 64
   assert parse().ppo.hidden == [16, 16]
   assert parse("num_envs=8", "ppo.hidden=[4]").ppo.hidden == [4]
-  assert PPO().hidden == [256, 128, 64]
+  assert PPOConfig().hidden == [256, 128, 64]
 
 
 def test_instances_share_no_defaults():
@@ -105,7 +105,7 @@ def test_settings_survive_as_plain_values():
   ("horizon", "minibatches", "expected"), [(16, 2, 1), (16, 32, 2), (24, 4, 1), (5, 4, 4)]
 )
 def test_blocks_fill_every_minibatch_evenly(horizon, minibatches, expected):
-  assert block(PPO(horizon=horizon, minibatches=minibatches)) == expected
+  assert block(PPOConfig(horizon=horizon, minibatches=minibatches)) == expected
 
 
 def test_environments_are_shared_evenly_or_not_at_all():

@@ -11,7 +11,7 @@ from tensordict import TensorDict
 
 import tasks
 from gpurobot import evaluate
-from gpurobot.config import PPO, Config, Critic, Memory, RewardTransform, assign, defaults
+from gpurobot.config import Config, Critic, Memory, PPOConfig, RewardTransform, assign, defaults
 from gpurobot.deploy.policy import Policy
 from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import Learner
@@ -148,13 +148,15 @@ def mean_return(learner, env):
 
 
 def bandit(seed, choices=(), **settings):
-  ppo = PPO(hidden=[32, 32], horizon=4, lr=1e-3, reference_minibatch=512, **settings)
+  ppo = PPOConfig(hidden=[32, 32], horizon=4, lr=1e-3, reference_minibatch=512, **settings)
   learner = train(Bandit(256, choices), Config(num_envs=256, seed=seed, ppo=ppo), 40)
   return mean_return(learner, Bandit(1024, choices))
 
 
 def pendulum(seed, squash):
-  ppo = PPO(hidden=[64, 64], horizon=32, minibatches=4, lr=1e-3, reference_minibatch=2048, squash=squash)
+  ppo = PPOConfig(
+    hidden=[64, 64], horizon=32, minibatches=4, lr=1e-3, reference_minibatch=2048, squash=squash
+  )
   ppo.gamma, ppo.gae_lambda, ppo.kl_target = 0.95, 0.9, 0.01
   ppo.reward_transform, ppo.reward_scale = RewardTransform.scale, 0.1
   learner = train(Pendulum(256, training=True), Config(num_envs=256, seed=seed, ppo=ppo), 40)
@@ -162,7 +164,7 @@ def pendulum(seed, squash):
 
 
 def recall(seed, memory):
-  ppo = PPO(hidden=[32], recurrent=memory, recurrent_units=32, lr=1e-3, reference_minibatch=1536)
+  ppo = PPOConfig(hidden=[32], recurrent=memory, recurrent_units=32, lr=1e-3, reference_minibatch=1536)
   ppo.horizon = 12
   learner = train(RecurrentCore(256), Config(num_envs=256, seed=seed, ppo=ppo), 30)
   return mean_return(learner, RecurrentCore(1024))

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from gpurobot.config import PPO, Critic
+from gpurobot.config import Critic, PPOConfig
 from gpurobot.learn.critic import BINS, REACH, ScalarHead, ScalarValue, TwohotHead, TwohotValue, value_head
 
 FEATURES = torch.randn(6, 8)
@@ -64,7 +64,7 @@ def test_twohot_starts_at_zero_and_learns_a_mean():
 @pytest.mark.parametrize("critic", list(Critic))
 def test_gradients_and_shapes(critic):
   torch.manual_seed(0)
-  head = value_head(8, PPO(critic=critic)).double()
+  head = value_head(8, PPOConfig(critic=critic)).double()
   torch.nn.init.normal_(head.output.weight)
   assert isinstance(head, TwohotHead if critic is Critic.twohot else ScalarHead)
   features = FEATURES.double().view(2, 3, 8).requires_grad_()

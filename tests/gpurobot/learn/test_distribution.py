@@ -11,7 +11,7 @@ from torch.distributions import (
   kl_divergence,
 )
 
-from gpurobot.config import PPO, ConfigError
+from gpurobot.config import ConfigError, PPOConfig
 from gpurobot.learn.distribution import Gaussian, MultiDiscrete, Squashed, action_head
 from gpurobot.learn.random import Random
 
@@ -145,7 +145,7 @@ HEADS = [
 
 def head(settings, choices):
   torch.manual_seed(0)
-  return action_head(8, A, choices, PPO(log_std_init=-0.5, log_std_min=-2.0, **settings))
+  return action_head(8, A, choices, PPOConfig(log_std_init=-0.5, log_std_min=-2.0, **settings))
 
 
 @pytest.mark.parametrize(("settings", "choices", "kind"), HEADS)
@@ -193,7 +193,7 @@ def test_the_floor_of_the_standard_deviation(state_std):
 
 def test_a_start_below_the_floor_is_told():
   with pytest.raises(ConfigError, match=r"^ppo.log_std_init=-4 must lie above ppo.log_std_min=-3$"):
-    action_head(8, A, (), PPO(log_std_init=-4.0))
+    action_head(8, A, (), PPOConfig(log_std_init=-4.0))
 
 
 @pytest.mark.parametrize(("settings", "choices", "kind"), HEADS)

@@ -7,13 +7,13 @@ import pytest
 import torch
 from tensordict import TensorDict
 
-from gpurobot.config import PPO, RewardTransform, Scaling
+from gpurobot.config import PPOConfig, RewardTransform, Scaling
 from gpurobot.learn.critic import ScalarValue
 from gpurobot.learn.distribution import Gaussian
 from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss, rate_scale, transform
 
 ENTROPY = 0.05
-SETTINGS = PPO(entropy_coef=ENTROPY, bounds_coef=0.5, mirror_coef=0.3, critic_coef=1.7)
+SETTINGS = PPOConfig(entropy_coef=ENTROPY, bounds_coef=0.5, mirror_coef=0.3, critic_coef=1.7)
 
 
 class Case:
@@ -40,14 +40,14 @@ class Case:
     batch |= {"advantage": normal(n), "weight": (torch.arange(n) % 4 > 0).double()}
     self.batch = TensorDict(batch, [n])
 
-  def loss(self, ppo: PPO, mirrored: bool = True) -> tuple[torch.Tensor, torch.Tensor]:
+  def loss(self, ppo: PPOConfig, mirrored: bool = True) -> tuple[torch.Tensor, torch.Tensor]:
     policies = (Gaussian(self.mean, self.log_std), self.old)
     mirror = self.mirrored if mirrored else None
     value = ScalarValue(self.value)
     return loss(policies, value, self.batch, ppo, torch.tensor(ENTROPY, dtype=torch.float64), mirror)
 
 
-def parts_of(case: Case, i: int, ppo: PPO) -> dict[str, float]:
+def parts_of(case: Case, i: int, ppo: PPOConfig) -> dict[str, float]:
   """Return the parts of the objective for sample i, from their definitions."""
   log_std, old_log_std = case.log_std.detach().numpy(), case.old.log_std.numpy()
   mean, old_mean = case.mean[i].detach().numpy(), case.old.mean[i].numpy()
@@ -137,7 +137,7 @@ def test_rewards_are_transformed_once():
     RewardTransform.none: [-3.0, 0.0, 250.0],
   }
   for kind, values in expected.items():
-    found = transform(reward, PPO(reward_transform=kind, reward_scale=0.5))
+    found = transform(reward, PPOConfig(reward_transform=kind, reward_scale=0.5))
     assert found.tolist() == pytest.approx(values, rel=1e-14)
 
 
@@ -152,12 +152,12 @@ def test_the_learning_rate_follows_the_divergence():
   ("scaling", "factors"), [("none", (1, 1, 1)), ("sqrt", (1, 2, 0.5)), ("linear", (1, 4, 0.25))]
 )
 def test_the_learning_rate_grows_with_the_minibatch(scaling, factors):
-  ppo = PPO(lr_scaling=Scaling(scaling))
+  ppo = PPOConfig(lr_scaling=Scaling(scaling))
   assert tuple(rate_scale(ppo, num_envs) for num_envs in (4096, 16384, 1024)) == factors
 
 
 def test_the_weight_of_the_entropy_falls_linearly_and_stays():
-  ppo = PPO(entropy_coef=0.02, entropy_coef_final=0.01, entropy_steps=1000)
+  ppo = PPOConfig(entropy_coef=0.02, entropy_coef_final=0.01, entropy_steps=1000)
   found = [entropy_weight(ppo, steps) for steps in (0, 250, 1000, 5000)]
   assert found == pytest.approx([0.02, 0.0175, 0.01, 0.01])
-  assert entropy_weight(PPO(entropy_coef=0.02), 10**9) == 0.02
+  assert entropy_weight(PPOConfig(entropy_coef=0.02), 10**9) == 0.02

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from gpurobot.config import PPO, Activation, Memory, Precision
+from gpurobot.config import Activation, Memory, PPOConfig, Precision
 from gpurobot.learn.network import ActorCritic, RecurrentCore
 
 OBS = {"policy": torch.randn(1, 32, 5), "critic": torch.randn(1, 32, 7)}
@@ -13,7 +13,7 @@ STATE, RESTART = torch.zeros(32, 0), torch.zeros(1, 32, dtype=torch.bool)
 
 def network(precision=Precision.float32, obs_dims=None, **settings) -> ActorCritic:
   torch.manual_seed(0)
-  return ActorCritic(obs_dims or {"policy": 5}, 2, (), PPO(hidden=[16, 8], **settings), precision)
+  return ActorCritic(obs_dims or {"policy": 5}, 2, (), PPOConfig(hidden=[16, 8], **settings), precision)
 
 
 def test_layers_start_orthogonal_and_the_policy_quiet():

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from gpurobot.config import PPO, Scaling
+from gpurobot.config import PPOConfig, Scaling
 from gpurobot.device.distributed import World
 from gpurobot.device.transfer import to_cpu
 from gpurobot.learn.optimizer import Optimizer
@@ -18,7 +18,7 @@ def module() -> nn.Module:
 
 
 def optimizer(net: nn.Module, **settings) -> Optimizer:
-  ppo = PPO(horizon=16, minibatches=2, reference_minibatch=512, **settings)
+  ppo = PPOConfig(horizon=16, minibatches=2, reference_minibatch=512, **settings)
   return Optimizer(net, 3, ppo, 64, World())
 
 
@@ -80,7 +80,7 @@ def test_a_gradient_that_is_not_finite_is_skipped_and_counted():
 
 @pytest.mark.parametrize(("scaling", "factor"), [("none", 1.0), ("sqrt", 4.0), ("linear", 16.0)])
 def test_the_rate_and_its_limits_grow_with_the_minibatch(scaling, factor):
-  ppo = PPO(horizon=16, minibatches=2, reference_minibatch=512, lr=1e-3, lr_scaling=Scaling(scaling))
+  ppo = PPOConfig(horizon=16, minibatches=2, reference_minibatch=512, lr=1e-3, lr_scaling=Scaling(scaling))
   own = Optimizer(module(), 3, ppo, 1024, World())
   assert own.scale == factor
   assert float(own.rate) == pytest.approx(1e-3 * factor)
