@@ -16,7 +16,7 @@ import tasks
 from benchmarks.report import line
 from gpurobot.config import Precision, assign, defaults, leaves, option, pairs
 from gpurobot.device.distributed import World
-from gpurobot.learn.ppo import Learner
+from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 
 ENVS = (256, 512)  # the difference is of that many environments, without what all of them share
@@ -55,7 +55,7 @@ def measure(name: str, num_envs: int, device: torch.device) -> tuple[int, int, i
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats(device)
   task = module.Task(config.env, num_envs, device, random=Random(0, num_envs, 0, device))
-  learner = Learner(task, config, World())
+  learner = PPO(task, config, World())
   if device.type == "cuda":
     learner.collect()
     learner.update()

@@ -23,7 +23,7 @@ from benchmarks.update import floor
 from gpurobot import cli
 from gpurobot.device.clock import shares
 from gpurobot.device.distributed import World
-from gpurobot.learn.ppo import Learner
+from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 
 WARM_UP, MEASURED = 5, 20  # iterations
@@ -43,16 +43,16 @@ def float32_rate(device: torch.device) -> float:
   return 2 * SIDE**3 / seconds
 
 
-def iterate(learner: Learner, count: int) -> None:
+def iterate(learner: PPO, count: int) -> None:
   """Train for so many iterations."""
   for _ in range(count):
     learner.collect()
     learner.update()
 
 
-def watch_network(learner: Learner) -> None:
+def watch_network(learner: PPO) -> None:
   """Let the clock tell the network of the rollout from the policy around it."""
-  clock, compiled = learner.clock, learner._compiled
+  clock, compiled = learner.clock, learner.executor.compiled
 
   def network(*inputs: Any) -> Any:
     clock.begin("network")
@@ -63,7 +63,7 @@ def watch_network(learner: Learner) -> None:
   def watched(function: Callable[..., Any]) -> Callable[..., Any]:
     return network if function is learner.network else compiled(function)
 
-  vars(learner)["_compiled"] = watched
+  vars(learner.executor)["compiled"] = watched
 
 
 def largest(parts: Mapping[str, float]) -> list[tuple[str, float]]:
@@ -71,7 +71,7 @@ def largest(parts: Mapping[str, float]) -> list[tuple[str, float]]:
   return sorted(parts.items(), key=lambda item: -item[1])
 
 
-def tell_kernels(learner: Learner, seconds: float) -> None:
+def tell_kernels(learner: PPO, seconds: float) -> None:
   """Print how many kernels an iteration of so many seconds has, and their shares of it."""
   with profile(activities=[ProfilerActivity.CUDA]) as seen:
     iterate(learner, 1)
@@ -94,7 +94,7 @@ def run(words: Sequence[str] = ()) -> None:
   world.use(device, config.threads)
   random = Random(config.seed, config.num_envs, 0, device)
   env = task.Task(config.env, config.num_envs, device, random=random)
-  learner = Learner(env, config, world)
+  learner = PPO(env, config, world)
   watch_network(learner)
   iterate(learner, WARM_UP)
   before = learner.clock.seconds()

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from gpurobot.config import Config, PPOConfig, assign, leaves, pairs
 from gpurobot.device.distributed import World
-from gpurobot.learn.ppo import Learner
+from gpurobot.learn.ppo import PPO
 
 OBS, ACTIONS = 60, 8
 REPEATS = 8
@@ -84,7 +84,7 @@ def main(argv: list[str]) -> None:
   world = World()
   device = world.device(config.device)
   world.use(device, config.threads)
-  learner = Learner(Table(config.num_envs, device), config, world)
+  learner = PPO(Table(config.num_envs, device), config, world)
   best = {"policy": math.inf, "update": math.inf}
   for _ in range(REPEATS):
     for name, work in (("policy", learner.collect), ("update", learner.update)):

@@ -6,9 +6,8 @@ import shutil
 import signal
 import sys
 import textwrap
-import time
 from collections.abc import Callable, Iterator
-from types import FrameType, ModuleType
+from types import ModuleType
 from typing import Any, NoReturn, TypeVar
 
 import torch
@@ -20,8 +19,8 @@ from gpurobot.config import (
   assign,
   defaults,
   leaves,
+  local_envs,
   pairs,
-  share,
   to_dict,
 )
 from gpurobot.device.distributed import World
@@ -81,7 +80,7 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[Config, ModuleType
     print(describe(config, "python train.py"))
     raise SystemExit(0)
   config = assign(config, pairs(words, leaves(config)))
-  share(config, world.size)
+  local_envs(config, world.size)
   world.device(config.device)
   if config.checkpoint and not config.resume:  # a run that is resumed began from it, and needs it no more
     checkpoint.find(config.checkpoint)
@@ -157,26 +156,3 @@ def fail(message: str, world: World) -> NoReturn:
   if world.first(message):
     print(f"error: {message}", file=sys.stderr)
   raise SystemExit(2)
-
-
-class Interrupt:
-  """Remembers that Ctrl-C, SIGTERM or the end of the terminal (SIGHUP, which nohup ignores) asked for an end.
-
-  A Ctrl-C a second later or more ends at once. Sooner it is the same one: torchrun passes on what the
-  terminal has sent to all.
-  """
-
-  def __init__(self) -> None:
-    self.requested = False
-    self.status = 0  # with which to leave: by custom 128 + the signal's number
-    self._since = 0.0  # the first request [s]
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-      if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
-        signal.signal(number, self._request)
-
-  def _request(self, number: int, _frame: FrameType | None) -> None:
-    now = time.monotonic()
-    if not self.requested:
-      self.requested, self.status, self._since = True, 128 + number, now
-    elif number == signal.SIGINT and now - self._since >= 1:
-      raise KeyboardInterrupt

@@ -322,7 +322,7 @@ def _plain(value: Any) -> Any:
   return value
 
 
-def share(config: Config, ranks: int) -> int:
+def local_envs(config: Config, ranks: int) -> int:
   """Return the environments of each rank; raise ConfigError where ranks or minibatches cannot share them."""
   unit = ranks * block(config.ppo)
   if config.num_envs % unit:

@@ -22,7 +22,7 @@ import tasks
 from gpurobot import cli, extras
 from gpurobot.config import ConfigError, Switch, defaults, option, to_dict
 from gpurobot.device.distributed import World
-from gpurobot.learn.ppo import Learner
+from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
 from physics.parity import MujocoSimulation
@@ -120,7 +120,7 @@ def check_training(device: torch.device, seconds: float) -> str:
   module, world = tasks.load(TASK), World()
   config = dataclasses.replace(defaults(module), compile=Switch.off)  # compiling takes longer than all else
   env = module.Task(config.env, config.num_envs, device, random=Random(0, config.num_envs, 0, device))
-  learner, start = Learner(env, config, world), time.monotonic()
+  learner, start = PPO(env, config, world), time.monotonic()
   returns: list[float] = []
   while not returns or time.monotonic() - start < seconds:
     learner.collect()

@@ -64,7 +64,7 @@ def export(settings: Export) -> None:
   for name, error in errors.items():
     print(f"{folder / name}: {', '.join(deployed.outputs)}; actions within {error:.2g} of the policy's")
   print("\n  ".join([f"{folder / NAMES[2]}: what is inside, and what is left to you:", *facts["yours"]]))
-  if trained.policy.network.input_dtype is torch.bfloat16:
+  if trained.policy.agent.precision is Precision.bf16:
     rounded = _difference(env, policy, trained.policy)
     print(f"trained in bf16, exported in float32: actions differ by up to {rounded:.2g}")
 

@@ -28,6 +28,7 @@ from gpurobot.config import LIMITS, Config, ConfigError, assign, leaves, option,
 from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint
 from gpurobot.run.csv_log import read
+from gpurobot.run.interrupt import Interrupt
 
 PROGRAM = Path(__file__).resolve().parents[1] / "train.py"
 OUTPUT = "output.txt"  # what a run printed, in its folder
@@ -150,7 +151,7 @@ def check(config: Config, folder: Path) -> None:
 
 def execute(runs: list[Run], jobs: int, say: Callable[[str], None]) -> None:
   """Run all, so many side by side, and say how each ended; an interrupt ends them and starts no more."""
-  interrupt, interrupted = cli.Interrupt(), False
+  interrupt, interrupted = Interrupt(), False
   waiting, active = list(runs), list[tuple[Run, subprocess.Popen[bytes]]]()
   while active or (waiting and not interrupted):
     while waiting and len(active) < jobs and not interrupted:

@@ -15,7 +15,7 @@ from torch import Tensor
 import train
 from gpurobot.device.distributed import World
 from gpurobot.learn.optimizer import Optimizer
-from gpurobot.learn.ppo import Learner
+from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
 from tests.gpurobot import toy
@@ -106,21 +106,21 @@ def local_environments() -> None:
   train.Random = lambda seed, num_envs, _offset, device: Random(seed, num_envs, 0, device)
 
 
-def _change_learner(change: Callable[[Learner], None]) -> None:
+def _change_learner(change: Callable[[PPO], None]) -> None:
   """Change every learner that is built."""
 
-  def build(method: Callable, learner: Learner, *args: object) -> None:
+  def build(method: Callable, learner: PPO, *args: object) -> None:
     method(learner, *args)
     change(learner)
 
-  replace(Learner.__init__, build)
+  replace(PPO.__init__, build)
 
 
 def local_noise() -> None:
   """The noise of the actions is keyed by the environment's index on the rank."""
 
-  def change(learner: Learner) -> None:
-    learner.random = Random(learner.random.seed, learner.env.num_envs)
+  def change(learner: PPO) -> None:
+    learner.collector.random = Random(learner.collector.random.seed, learner.env.num_envs)
 
   _change_learner(change)
 
@@ -128,7 +128,7 @@ def local_noise() -> None:
 def local_minibatches() -> None:
   """Minibatches are dealt from a rank's whole share, not from blocks of environments."""
 
-  def change(learner: Learner) -> None:
+  def change(learner: PPO) -> None:
     shuffle = learner.sampler
     shuffle._rows = shuffle._rows.view(1, -1)
     shuffle.random = Random(shuffle.random.seed, 1, learner.world.rank)

@@ -54,7 +54,7 @@ class Deployed(nn.Module):
 
   def __init__(self, policy: Policy, controls: Controls | None) -> None:
     super().__init__()
-    network, observations = policy.network, policy.observations
+    network, observations = policy.agent.network, policy.agent.observations
     shift, scale = observations.moments["policy"].unit
     self.register_buffer("shift", shift.clone())
     self.register_buffer("scale", scale.clone())

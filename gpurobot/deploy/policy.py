@@ -7,9 +7,8 @@ import torch
 from torch import Tensor
 
 from gpurobot.config import PPOConfig
+from gpurobot.learn.agent import Agent, Spaces
 from gpurobot.learn.distribution import Distribution
-from gpurobot.learn.network import ActorCritic, resolve
-from gpurobot.learn.normalize import Observations
 from gpurobot.learn.random import Random
 
 
@@ -22,15 +21,10 @@ class Policy:
   random: Random | None = None
 
   def __init__(self, saved: Mapping[str, Any], ppo: PPOConfig, num_envs: int, device: torch.device) -> None:
-    """Rebuild network and moments from the "learner" part of a checkpoint."""
-    precision = resolve(ppo.precision, device)
-    dims = saved["obs_dims"]
-    self.network = ActorCritic(dims, saved["num_actions"], tuple(saved["choices"]), ppo, precision).to(device)
-    self.network.load_state_dict(saved["network"])
-    dtypes = (self.network.dtype, self.network.input_dtype)
-    self.observations = Observations(dims, device, dtypes, ppo.normalize_obs)
-    self.observations.load_state_dict(saved["observations"])
-    self._state = torch.zeros(num_envs, self.network.state_width, dtype=self.network.dtype, device=device)
+    """Rebuild the agent from the "learner" part of a checkpoint."""
+    self.agent = Agent(Spaces.saved(saved), ppo, device)
+    self.agent.load_state_dict(saved)
+    self._state = self.agent.start(num_envs)
 
   @torch.no_grad()
   def __call__(self, obs: Mapping[str, Tensor], restart: Tensor) -> Tensor:
@@ -47,7 +41,6 @@ class Policy:
   @torch.no_grad()
   def distribution(self, obs: Mapping[str, Tensor], restart: Tensor) -> Distribution:
     """Return what the policy says of observation groups, [1, num_envs]; its memory moves on."""
-    batch = {group: x.unsqueeze(0) for group, x in self.observations(obs).items()}
-    policy, state = self.network.act(batch, self._state, restart.unsqueeze(0))
+    policy, state = self.agent.act(obs, self._state, restart)
     self._state[:, : state.shape[1]] = state
     return policy

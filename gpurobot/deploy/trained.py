@@ -13,6 +13,7 @@ from gpurobot.config import Config, ConfigError, assign, leaves, option, pairs, 
 from gpurobot.deploy.gymnasium_env import GymnasiumEnv
 from gpurobot.deploy.policy import Policy
 from gpurobot.device.distributed import World
+from gpurobot.learn.agent import Spaces
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
@@ -94,12 +95,11 @@ def load(settings: Program, num_envs: int, engine: Engine = Engine.own) -> Train
 
 def _check_fit(place: str | None, learner: dict[str, typing.Any], env: VecEnv) -> None:
   """Raise ConfigError where a policy sees or does something else than the environments show and take."""
-  now = {"obs_dims": dict(env.obs_dims), "num_actions": env.num_actions, "choices": list(env.choices)}
-  for name, value in now.items():
-    if learner[name] != value:
+  for name, before, now in zip(Spaces._fields, Spaces.saved(learner), Spaces.of(env), strict=True):
+    if before != now:
       raise ConfigError(
-        f"'{place}' was trained with {name}={learner[name]}, the task has {value} now: train anew, or undo "
-        "what was changed in its file or settings"
+        f"'{place}' was trained with {name}={before}, the task has {now} now: train anew, or undo what was "
+        "changed in its file or settings"
       )
 
 

@@ -71,6 +71,12 @@ def rate_scale(ppo: PPOConfig, num_envs: int) -> float:
   return times ** {Scaling.none: 0, Scaling.sqrt: 0.5, Scaling.linear: 1}[ppo.lr_scaling]
 
 
+def rate_limits(ppo: PPOConfig, num_envs: int) -> tuple[float, float]:
+  """Return the limits of the adaptive learning rate for a minibatch of num_envs environments."""
+  scale = rate_scale(ppo, num_envs)
+  return ppo.lr_min * scale, ppo.lr_max * scale
+
+
 def entropy_weight(ppo: PPOConfig, steps: int) -> float:
   """Return the weight of the entropy bonus after so many environment steps."""
   if ppo.entropy_coef_final is None:

@@ -21,15 +21,6 @@ ACTIVATIONS: dict[Activation, Callable[[], nn.Module]] = {
 Obs = Mapping[str, Tensor]
 
 
-def resolve(precision: Precision, device: torch.device) -> Precision:
-  """Return the precision that auto means on a device: bf16 only where the hardware multiplies in it."""
-  if precision is not Precision.auto:
-    return precision
-  if device.type == "cuda":
-    return Precision.bf16 if torch.cuda.get_device_capability(device)[0] >= 8 else Precision.float32
-  return Precision.bf16 if torch.cpu.get_capabilities().get("amx_bf16", False) else Precision.float32
-
-
 class RecurrentCore(nn.Module):
   """A memory of the episode so far: an LSTM (Hochreiter and Schmidhuber 1997) or GRU (Cho et al. 2014) cell.
 

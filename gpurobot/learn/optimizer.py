@@ -8,7 +8,7 @@ from torch import nn
 
 from gpurobot.config import PPOConfig
 from gpurobot.device.distributed import World
-from gpurobot.learn.loss import rate_scale
+from gpurobot.learn.loss import rate_limits, rate_scale
 
 ALIGNMENT = 16  # numbers: each weight matrix starts on a cache line of the flat memory
 
@@ -36,7 +36,7 @@ class Optimizer:
     world.broadcast_(self.weights.data)
     self.world, self.max_norm = world, ppo.max_grad_norm
     self.scale = rate_scale(ppo, num_envs)
-    self.limits = (ppo.lr_min * self.scale, ppo.lr_max * self.scale)
+    self.limits = rate_limits(ppo, num_envs)
     self.rate = torch.full((), ppo.lr * self.scale, device=self.weights.device)
     capturable = self.weights.is_cuda  # by a graph
     self._adam = torch.optim.Adam([self.weights], lr=self.rate, eps=1e-8, fused=True, capturable=capturable)

@@ -1,36 +1,32 @@
 """Proximal policy optimisation (Schulman et al. 2017, arXiv 1707.06347): collect and update."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
-from tensordict import TensorDict, TensorDictBase
+from tensordict import TensorDictBase
 from torch import Tensor
 
-from gpurobot.config import Config, ConfigError, Memory, Schedule, Switch, block, sequence_length
+from gpurobot.config import Config, ConfigError, Memory, Schedule, block, sequence_length
 from gpurobot.device import process, threads
-from gpurobot.device.clock import Clock
-from gpurobot.device.compiler import Compiler
 from gpurobot.device.distributed import World
-from gpurobot.device.graph import WARM_UPS, Graph, Recorder
+from gpurobot.device.executor import Executor
 from gpurobot.device.transfer import to_cpu
+from gpurobot.learn.agent import Agent, Spaces
+from gpurobot.learn.collector import Collector
 from gpurobot.learn.critic import ScalarHead, Value
 from gpurobot.learn.distribution import Distribution
 from gpurobot.learn.env import VecEnv
-from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss, transform
-from gpurobot.learn.network import ActorCritic, resolve
-from gpurobot.learn.normalize import Moments, Observations
+from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss
+from gpurobot.learn.normalize import Moments
 from gpurobot.learn.optimizer import Optimizer
 from gpurobot.learn.random import Random
 from gpurobot.learn.rollout import MinibatchSampler, Rollout
-from gpurobot.learn.statistics import Statistics
 
 
 def check(config: Config, env: VecEnv) -> None:
-  """Raise ConfigError where settings do not fit the environment or the device."""
+  """Raise ConfigError where settings do not fit each other or the environment."""
   ppo = config.ppo
-  if config.graphs is Switch.on and env.device.type != "cuda":
-    raise ConfigError(f"graphs=on needs a CUDA device, not {env.device.type}; write graphs=auto")
   if ppo.lr_min > ppo.lr_max:
     raise ConfigError(f"ppo.lr_min={ppo.lr_min:g} lies above ppo.lr_max={ppo.lr_max:g}; lower it")
   if ppo.mirror_coef and env.mirror is None:
@@ -40,15 +36,15 @@ def check(config: Config, env: VecEnv) -> None:
     raise ConfigError(f"{given} works for continuous actions without memory; write ppo.mirror_coef=0")
 
 
-class Learner:
-  """One rank's share of the training: `collect` and `update` in turn are an iteration.
+class PPO:
+  """One rank's share of a training by PPO, an `algorithm.Algorithm`.
 
   All that lasts is written in place, and the pieces between two collectives take and return nothing: on CUDA
   each is a graph.
   """
 
   def __init__(self, env: VecEnv, config: Config, world: World) -> None:
-    """Build the network on the environment's device, the same on every rank, and start the first episodes.
+    """Build the agent on the environment's device, the same on every rank, and start the first episodes.
 
     Raises ConfigError where the settings do not fit the environment or the device.
     """
@@ -58,36 +54,25 @@ class Learner:
     torch.manual_seed(config.seed)
     ppo, device = config.ppo, env.device
     self.env, self.ppo, self.world, self.num_envs = env, ppo, world, config.num_envs
-    self.clock = Clock(device)
-    env.begin_part = self.clock.begin
-    self.precision = resolve(ppo.precision, device)
-    self.network = ActorCritic(env.obs_dims, env.num_actions, env.choices, ppo, self.precision).to(device)
+    self.executor = Executor(config, device, world.gather)
+    self.agent = Agent(Spaces.of(env), ppo, device)
+    self.network, self.observations = self.agent.network, self.agent.observations
     self.optimizer = Optimizer(self.network, len(SUMS), ppo, config.num_envs, world)
-    dtype, dtypes = self.network.dtype, (self.network.dtype, self.network.input_dtype)
-    self.observations = Observations(env.obs_dims, device, dtypes, ppo.normalize_obs)
-    self.value_moments = Moments(1, device, dtype)
+    self.value_moments = Moments(1, device, self.network.dtype)
     self.rollout = Rollout(env, self.network, ppo.horizon, sequence_length(ppo))
-    self.random = Random(config.seed, env.num_envs, world.rank * env.num_envs, device)
+    self.collector = Collector(env, self.agent, self.rollout, config, world, self.executor)
+    self.clock, self.statistics = self.collector.clock, self.collector.statistics
     blocks = env.num_envs // block(ppo)
     dealer = Random(config.seed, blocks, world.rank * blocks, device)
     self.sampler = MinibatchSampler(self.rollout.sequences, ppo.minibatches, block(ppo), dealer)
-    self.statistics = Statistics(env.num_envs, device)
     self.iteration = 0
     self._threads = torch.get_num_threads()  # of large operations
-    # Where each environment stands: what it shows, what the network remembers, whether an episode starts.
-    self.obs: TensorDictBase = env.reset().clone()
-    self.state = torch.zeros(env.num_envs, self.network.state_width, dtype=dtype, device=device)
-    self.restart = torch.ones(env.num_envs, dtype=torch.bool, device=device)
     # What the pieces of an update hand on: n, sum and sum of squares of the advantages; the rows of a
     # minibatch; weight and divergence of an epoch; the weight of the entropy.
     self._advantages = torch.zeros(3, dtype=torch.float64, device=device)
     self._rows = torch.zeros_like(self.sampler.minibatches[0])
-    self._divergence = torch.zeros(2, dtype=dtype, device=device)
-    self._entropy_coef = torch.zeros(1, dtype=dtype, device=device)
-    self._graphs: dict[Callable[[], None], Graph] = {}
-    record = config.graphs is not Switch.off and device.type == "cuda"
-    self._recorder = Recorder(device, world.gather) if record else None
-    self._compiled = Compiler(config.compile, device)
+    self._divergence = torch.zeros(2, dtype=self.network.dtype, device=device)
+    self._entropy_coef = torch.zeros(1, dtype=self.network.dtype, device=device)
 
   @property
   def steps(self) -> int:
@@ -104,104 +89,63 @@ class Learner:
     return (
       f"{self.num_envs} environments on {self.world.size} {env.device.type} rank(s){cores}; "
       f"network {memory}{sizes} {ppo.activation} {'shared' if self.network.shared else 'separate'}, "
-      f"{self.precision}; horizon {ppo.horizon}, {ppo.epochs} epochs of {ppo.minibatches} minibatches of "
-      f"{minibatch} samples; learning rate {ppo.lr:g} x {self.optimizer.scale:.3g} "
+      f"{self.agent.precision}; horizon {ppo.horizon}, {ppo.epochs} epochs of {ppo.minibatches} minibatches "
+      f"of {minibatch} samples; learning rate {ppo.lr:g} x {self.optimizer.scale:.3g} "
       f"({ppo.lr_scaling} of {minibatch} / {ppo.reference_minibatch})"
     )
-
-  def _run(self, piece: Callable[[], None]) -> None:
-    """Do a piece of an iteration: static memory in, static memory out, no collective in it."""
-    if piece not in self._graphs:
-      # Of these two the parts are compiled, each by itself.
-      parts = piece in (self._collect, self._differentiate)
-      self._graphs[piece] = Graph(piece if parts else self._compiled(piece), self._recorder)
-    self._graphs[piece]()
-
-  def warm_up(self) -> None:
-    """Compile and record what an iteration is made of, then go back to where it was; every rank calls.
-
-    A training's time then holds none of that. Where no rank compiles or records, it does nothing.
-    """
-    if not any(self.world.gather(self._compiled.used or self._recorder is not None)):
-      return
-    before = to_cpu(self.state_dict())
-    for _ in range(WARM_UPS + 1):
-      self.collect()
-      self.update()
-    self.load_state_dict(before)
-    self.report()  # begins new sums
 
   def collect(self) -> None:
     """Fill the rollout with the present policy's actions; moments and weights stay as they are."""
     self.clock.begin("rollout")
     with threads.use(threads.enough(self.env.num_envs)):
-      self._run(self._collect)
+      self.executor.run_parts(self._collect)
 
-  @torch.no_grad()
   def _collect(self) -> None:
-    self.rollout.restart()
     self.network.head.remember()
-    for t, sample in enumerate(self.rollout.steps):
-      self.clock.begin("policy")
-      self._compiled(self.observations.write)(self.obs, sample["obs"])
-      batch = {group: x.unsqueeze(0) for group, x in sample["obs"].items()}
-      with threads.use(self._threads):
-        restart = self.restart.unsqueeze(0)
-        policy, value, state = self._compiled(self.network)(batch, self.state, restart)
-      action = self._compiled(self._draw)(policy, value, sample)
-      self.clock.begin("task")
-      step = self._compiled(self.env.step)(action)
-      self.clock.begin("storage")
-      self.rollout.keep_state(t, self.state)
-      self._compiled(self._keep)(step, state, sample)
+    self.collector.collect(self._act)
+
+  def _act(self, sample: dict[str, Any], state: Tensor, restart: Tensor) -> tuple[Tensor, Tensor]:
+    """Draw the actions of a step, see `collector.Act`."""
+    obs = {group: x.unsqueeze(0) for group, x in sample["obs"].items()}
+    with threads.use(self._threads):
+      policy, value, state = self.executor.compiled(self.network)(obs, state, restart.unsqueeze(0))
+    return self.executor.compiled(self._draw)(policy, value, sample), state
 
   def _draw(self, policy: Distribution, value: Value, sample: Mapping[str, Tensor]) -> Tensor:
-    """Keep what the network says, a sample of the policy with it; return its action [num_envs, ...]."""
-    self.random.advance()
-    drawn = policy.sample(self.random)
+    """Keep what the network says, a sample of the policy with it; return its action [local_envs, ...]."""
+    random = self.collector.random
+    random.advance()
+    drawn = policy.sample(random)
     sample["action"].copy_(drawn.squeeze(0))
     sample["policy"].copy_(policy.parameters.squeeze(0))
     sample["log_prob"].copy_(policy.log_prob(drawn).squeeze(0))
     sample["value"].copy_(value.value.squeeze(0))
     return policy.action(drawn).squeeze(0)
 
-  def _keep(self, step: TensorDictBase, state: Tensor, sample: Mapping[str, Tensor]) -> None:
-    """Keep what a step led to, and the network's state [num_envs, state_width] after it; move on."""
-    self.rollout.keep_final(step["final_obs"], state, step["truncated"])
-    self.observations.accumulate(self.obs, step["valid"])
-    self.statistics.add_step(step)
-    sample["restart"].copy_(self.restart)
-    sample["reward"].copy_(transform(step["reward"], self.ppo).where(step["valid"], 0))
-    for flag in ("terminated", "truncated", "valid"):
-      sample[flag].copy_(step[flag])
-    self.obs.update_(step["obs"])
-    self.state.copy_(state)
-    self.restart.copy_(step["terminated"] | step["truncated"] | ~step["valid"])
-
   def update(self) -> None:
     """Improve the policy and value on the rollout, then let the moments move on."""
     self.clock.begin("update/values")
     self._entropy_coef.fill_(entropy_weight(self.ppo, self.steps))
-    self._run(self._evaluate)
+    self.executor.run(self._evaluate)
     moments = (*self.observations.moments.values(), self.value_moments)
     self.world.sum_all_([self._advantages, *(own.pending for own in moments)])
-    self._run(self._standardize)
+    self.executor.run(self._standardize)
     for epoch in range(self.ppo.epochs):
-      self._run(self.sampler.draw)
+      self.executor.run(self.sampler.draw)
       self._divergence.zero_()
       for index, rows in enumerate(self.sampler.minibatches):
         self.clock.begin("update/minibatch")
         self._rows.copy_(rows)
-        self._run(self._differentiate)
+        self.executor.run_parts(self._differentiate)
         self.clock.begin("update/all-reduce")
         self.optimizer.reduce()
         self.clock.begin("update/optimizer")
-        self._run(self._descend)
+        self.executor.run(self._descend)
         if (epoch, index) != (0, 0):  # there the policy is still the rollout's
           self._divergence += self.optimizer.sums[:2]
       if self.ppo.schedule is Schedule.adaptive and self.ppo.minibatches + epoch > 1:
-        self._run(self._adapt)
-    self._run(self._merge)
+        self.executor.run(self._adapt)
+    self.executor.run(self._merge)
     self.iteration += 1
     self.clock.begin("other")
 
@@ -210,7 +154,8 @@ class Learner:
     """Find advantages and returns, and what all ranks have to know of their moments."""
     rollout, samples, moments = self.rollout, self.rollout.samples, self.value_moments
     value = moments.denormalize(samples["value"])
-    last = self._value(self.obs, self.state, self.restart)
+    now = self.collector
+    last = self._value(now.obs, now.state, now.restart)
     final_obs = {group: obs.flatten(0, 1) for group, obs in rollout.final_obs.items()}
     final_state = rollout.final_state.flatten(0, 1)
     bootstrap = self._value(final_obs, final_state, final_state.new_zeros(len(final_state), dtype=torch.bool))
@@ -226,9 +171,7 @@ class Learner:
 
   def _value(self, obs: Mapping[str, Tensor], state: Tensor, restart: Tensor) -> Tensor:
     """Return the value [n] of raw observations [n], in the unit of the transformed reward."""
-    batch = {group: x.unsqueeze(0) for group, x in self.observations(obs).items()}
-    value = self.network.evaluate(batch, state, restart.unsqueeze(0)).squeeze(0)
-    return self.value_moments.denormalize(value)
+    return self.value_moments.denormalize(self.agent.evaluate(obs, state, restart))
 
   @torch.no_grad()
   def _standardize(self) -> None:
@@ -243,7 +186,7 @@ class Learner:
     count, first, second = self.value_moments.pending
     spread = (second / count.clamp(min=1) - (first / count.clamp(min=1)).square()).clamp(min=0)
     self.statistics.add_update(
-      self.obs["policy"],
+      self.collector.obs["policy"],
       {
         "explained_variance": 1 - variance / spread,
         "value/mean": self.value_moments.denormalize(self.rollout.samples["value"]).mean(),
@@ -254,10 +197,10 @@ class Learner:
 
   def _differentiate(self) -> None:
     """Find the gradient of this rank's part of a minibatch."""
-    batch, state = self._compiled(self.rollout.minibatch)(self._rows)
+    batch, state = self.executor.compiled(self.rollout.minibatch)(self._rows)
     self.optimizer.clear()
     self.clock.begin("update/forward")
-    objective, sums = self._compiled(self._objective)(batch, state)
+    objective, sums = self.executor.compiled(self._objective)(batch, state)
     self.clock.begin("update/backward")
     objective.backward()
     self.optimizer.sums.copy_(sums)
@@ -300,32 +243,23 @@ class Learner:
     values = self.statistics.report(self.world, self.env.counters())
     return values | {"learning_rate": self.optimizer.rate, "skipped_updates": self.optimizer.skipped}
 
+  def policy_dict(self) -> dict[str, Any]:
+    """Return the part of `state_dict` with which a policy acts or a training begins; a rank has it alone."""
+    return self.agent.state_dict() | {"value_moments": self.value_moments.state_dict()}
+
+  def load_policy(self, state: Mapping[str, Any]) -> None:
+    """Take over the network and the moments that belong to it."""
+    self.agent.load_state_dict(state)
+    self.value_moments.load_state_dict(state["value_moments"])
+
   def state_dict(self) -> dict[str, Any]:
     """Return all that the future of the training depends on, every rank's part in it; every rank calls."""
-    own = {
-      "env": self.env.state_dict(),
-      "obs": self.obs,
-      "state": self.state,
-      "restart": self.restart,
-      "episodes": self.statistics.episodes.running,
-    }
     return self.policy_dict() | {
       "iteration": self.iteration,
       "optimizer": self.optimizer.state_dict(),
-      "random": self.random.state_dict(),
+      "random": self.collector.random.state_dict(),
       "shuffle": self.sampler.random.state_dict(),
-      "ranks": self.world.gather(to_cpu(own)),  # off the device: ranks do not share theirs
-    }
-
-  def policy_dict(self) -> dict[str, Any]:
-    """Return the part of `state_dict` with which a policy acts or a training begins; a rank has it alone."""
-    return {
-      "network": self.network.state_dict(),
-      "obs_dims": dict(self.env.obs_dims),
-      "num_actions": self.env.num_actions,
-      "choices": list(self.env.choices),
-      "observations": self.observations.state_dict(),
-      "value_moments": self.value_moments.state_dict(),
+      "ranks": self.world.gather(to_cpu(self.collector.state_dict())),  # ranks do not share their devices
     }
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -334,18 +268,7 @@ class Learner:
       raise ValueError(f"it is of {len(state['ranks'])} rank(s), not {self.world.size}")
     self.load_policy(state)
     self.iteration = state["iteration"]
-    self.random.load_state_dict(state["random"])
+    self.collector.random.load_state_dict(state["random"])
     self.sampler.random.load_state_dict(state["shuffle"])
     self.optimizer.load_state_dict(state["optimizer"])
-    own = state["ranks"][self.world.rank]
-    self.env.load_state_dict(own["env"])
-    self.obs.update_(TensorDict(own["obs"], batch_size=[self.env.num_envs]))
-    self.state.copy_(own["state"])
-    self.restart.copy_(own["restart"])
-    self.statistics.episodes.running.copy_(own["episodes"])
-
-  def load_policy(self, state: Mapping[str, Any]) -> None:
-    """Take over the network and the moments that belong to it."""
-    self.network.load_state_dict(state["network"])
-    self.observations.load_state_dict(state["observations"])
-    self.value_moments.load_state_dict(state["value_moments"])
+    self.collector.load_state_dict(state["ranks"][self.world.rank])

@@ -9,17 +9,15 @@ import zipfile
 from collections.abc import Collection
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from gpurobot.config import Config, ConfigError, assign, defaults, to_dict, without_limits
 from gpurobot.device.distributed import World
 from gpurobot.device.transfer import to_cpu
+from gpurobot.learn.algorithm import Algorithm
 from gpurobot.run.files import rewrite
-
-if TYPE_CHECKING:
-  from gpurobot.learn.ppo import Learner
 
 NAME, PREVIOUS = "checkpoint.pt", "checkpoint.previous.pt"
 FORMAT = 2  # 1 was that of a trainer with other moments and random numbers
@@ -173,7 +171,7 @@ def restart_arguments(folder: str | None) -> list[str]:
   return [f"resume={folder}" if exists(folder) else f"run_dir={folder}"]
 
 
-def restore(config: Config, learner: "Learner") -> float:
+def restore(config: Config, learner: Algorithm) -> float:
   """Put the learner where config.resume or config.checkpoint says; return the seconds of training before.
 
   Raises CheckpointError where the checkpoint is of another network, task or number of environments or ranks.
@@ -205,7 +203,7 @@ def _check_same(place: str, saved: dict[str, Any], world: World) -> None:
 class Saver:
   """Writes the checkpoint of a run at the main rank; every rank takes part."""
 
-  def __init__(self, config: Config, learner: "Learner", folder: Path) -> None:
+  def __init__(self, config: Config, learner: Algorithm, folder: Path) -> None:
     self.config, self.learner, self.folder = config, learner, folder
     self.failed = False  # the last time, on this rank
     self._last = time.monotonic()

@@ -1,13 +1,10 @@
 """Dumps of diverged environments: their last states, one file each, for `python -m gpurobot.replay`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gpurobot.config import Config, to_dict
+from gpurobot.learn.algorithm import Algorithm
 from gpurobot.run import checkpoint
-
-if TYPE_CHECKING:
-  from gpurobot.learn.ppo import Learner
 
 FOLDER = "diverged"  # in a run folder
 MOST = 100  # files: where many diverge, more say nothing new
@@ -16,7 +13,7 @@ MOST = 100  # files: where many diverge, more say nothing new
 class DivergenceDumps:
   """Writes the files of a run: every rank those of its own environments."""
 
-  def __init__(self, config: Config, learner: "Learner", folder: Path) -> None:
+  def __init__(self, config: Config, learner: Algorithm, folder: Path) -> None:
     self.config, self.learner, self.folder = config, learner, folder / FOLDER
     self._told = False
 

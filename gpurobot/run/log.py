@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import torch
 from rich.console import Console
@@ -16,6 +16,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from gpurobot.config import Config, to_dict
 from gpurobot.device.usage import Usage
+from gpurobot.learn.algorithm import Algorithm
+from gpurobot.learn.loss import rate_limits
 from gpurobot.run import csv_log
 from gpurobot.run.divergence_dumps import DivergenceDumps
 from gpurobot.run.files import rewrite
@@ -23,9 +25,6 @@ from gpurobot.run.health import Health
 from gpurobot.run.profile import ITERATIONS, Profile
 from gpurobot.run.recorder import Recorder
 from gpurobot.run.tensorboard import TensorBoardLog
-
-if TYPE_CHECKING:
-  from gpurobot.learn.ppo import Learner
 
 PARTS = ("physics", "task", "policy", "update")  # of an iteration's time, in the console
 COLUMNS = (  # key, heading, format
@@ -47,7 +46,7 @@ HEADING_EVERY = 25  # lines
 class Log:
   """The record of a run, one line per `log_every` iterations."""
 
-  def __init__(self, config: Config, learner: "Learner", folder: Path, seconds: float = 0.0) -> None:
+  def __init__(self, config: Config, learner: Algorithm, folder: Path, seconds: float = 0.0) -> None:
     """Open the files of the run folder; `seconds` of training went before, when it is resumed."""
     self.config, self.learner, self.folder = config, learner, folder
     self.main = learner.world.main
@@ -56,7 +55,7 @@ class Log:
     self.last_return: float | None = None  # mean over the episodes of the last interval in which any ended
     self.reached: dict[str, float] = {}  # level of the mean return -> seconds of training
     self.warnings: list[str] = []
-    self._health = Health(config.ppo, learner.optimizer.limits)
+    self._health = Health(config.ppo, rate_limits(config.ppo, config.num_envs))
     self._usage = Usage(learner.env.device)
     self._dumps = DivergenceDumps(config, learner, folder)
     self._disk_is_full = False

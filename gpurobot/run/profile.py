@@ -6,15 +6,12 @@ iterations that the clock measures.
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 from torch import profiler
 
 from gpurobot.device.clock import shares
-
-if TYPE_CHECKING:
-  from gpurobot.learn.ppo import Learner
+from gpurobot.learn.algorithm import Algorithm
 
 # Iterations: those in which memory and graphs are made; those measured by the clock, which costs nothing; and
 # those traced, which slows them down.
@@ -27,7 +24,7 @@ OPERATORS = 10  # of the traced ones, listed
 class Profile:
   """Looks at a few iterations of a training, then writes the table and the trace into the run folder."""
 
-  def __init__(self, learner: "Learner", folder: Path) -> None:
+  def __init__(self, learner: Algorithm, folder: Path) -> None:
     """Begin with the next iteration."""
     self._learner, self._folder = learner, folder
     self._start = learner.iteration

@@ -6,14 +6,11 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gpurobot.config import Config, to_dict
+from gpurobot.learn.algorithm import Algorithm
 from gpurobot.run import checkpoint
 from gpurobot.run.tensorboard import TensorBoardLog
-
-if TYPE_CHECKING:
-  from gpurobot.learn.ppo import Learner
 
 FOLDER = "videos"  # of a run
 COMMAND = (sys.executable, "-m", "gpurobot.record")
@@ -33,7 +30,7 @@ class Take:
 class Recorder:
   """Keeps the policy of every `record_every`th iteration in the run folder, and a video of each."""
 
-  def __init__(self, config: Config, learner: "Learner", folder: Path, board: TensorBoardLog) -> None:
+  def __init__(self, config: Config, learner: Algorithm, folder: Path, board: TensorBoardLog) -> None:
     self.config, self.learner, self.folder, self.board = config, learner, folder / FOLDER, board
     self._every = config.record_every
     self._take: Take | None = None

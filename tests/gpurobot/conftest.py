@@ -7,7 +7,7 @@ import tasks
 from gpurobot import config
 from gpurobot.deploy import trained
 from gpurobot.device.distributed import World
-from gpurobot.learn.ppo import Learner
+from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
 from gpurobot.viewer import offscreen
@@ -29,7 +29,7 @@ def box_run(tmp_path_factory):
   random = Random(0, settings.num_envs, 0, "cpu")
   simulation = MujocoSimulation(model, settings.num_envs, module.Task.outputs)
   env = module.Task(settings.env, settings.num_envs, random=random, simulation=simulation)
-  learner = Learner(env, settings, World())
+  learner = PPO(env, settings, World())
   place = tmp_path_factory.mktemp("run")
   content = {"config": config.to_dict(settings), "learner": learner.policy_dict()}
   checkpoint.write(place, content)

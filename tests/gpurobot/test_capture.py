@@ -12,8 +12,10 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from gpurobot.config import assign, defaults
+from gpurobot.device import executor
 from gpurobot.device.distributed import World
-from gpurobot.learn import ppo
+from gpurobot.learn.algorithm import warm_up
+from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from tasks import ant, cartpole
 from tests.compiled import nothing_new, tracing
@@ -58,17 +60,17 @@ CASES = {
 every_case = pytest.mark.parametrize(("module", "settings"), CASES.values(), ids=CASES)
 
 
-def make_learner(module, settings: dict[str, object], device: str = "cpu") -> ppo.Learner:
+def make_learner(module, settings: dict[str, object], device: str = "cpu") -> PPO:
   config = assign(defaults(module), SMALL | settings)
   random = Random(config.seed, config.num_envs, 0, device)
-  return ppo.Learner(module.Task(config.env, config.num_envs, device, random=random), config, World())
+  return PPO(module.Task(config.env, config.num_envs, device, random=random), config, World())
 
 
 def tensors(state: object) -> list[torch.Tensor]:
   return [leaf.clone() for leaf in tree_leaves(state) if isinstance(leaf, torch.Tensor)]
 
 
-def train(learner: ppo.Learner, iterations: int) -> list[torch.Tensor]:
+def train(learner: PPO, iterations: int) -> list[torch.Tensor]:
   """Return all that the iterations report."""
   reported = []
   for _ in range(iterations):
@@ -93,7 +95,7 @@ def test_recorded_operations_train_as_python_does(monkeypatch, module, settings)
   start = tensors(list(called.network.parameters()))
   reports = train(called, ITERATIONS)
   graphs: list[TapedGraph] = []
-  monkeypatch.setattr(ppo, "Graph", lambda *words: graphs.append(TapedGraph(*words)) or graphs[-1])
+  monkeypatch.setattr(executor, "Graph", lambda *words: graphs.append(TapedGraph(*words)) or graphs[-1])
   taped = make_learner(module, settings)
   same = partial(torch.testing.assert_close, rtol=0, atol=0, equal_nan=True)
   same(train(taped, ITERATIONS), reports)
@@ -110,7 +112,7 @@ def test_recorded_operations_go_on_from_a_state_that_is_loaded(monkeypatch, modu
   train(called, ITERATIONS)
   state = copy.deepcopy(called.state_dict())
   expected = train(called, 2)
-  monkeypatch.setattr(ppo, "Graph", TapedGraph)
+  monkeypatch.setattr(executor, "Graph", TapedGraph)
   taped = make_learner(module, settings)
   train(taped, ITERATIONS - 1)
   taped.load_state_dict(state)
@@ -125,7 +127,7 @@ def test_torchs_compiler_follows_an_iteration(monkeypatch, module, settings):
   expected = train(make_learner(module, settings), 2)
   with tracing(monkeypatch):
     learner = make_learner(module, settings | {"compile": "on"})
-    learner.warm_up()
+    warm_up(learner)
     with nothing_new():
       reports = train(learner, 2)
   torch.testing.assert_close(reports, expected, rtol=0, atol=0, equal_nan=True)

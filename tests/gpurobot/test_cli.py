@@ -1,7 +1,5 @@
 import re
 import shutil
-import signal
-import time
 
 import pytest
 import torch
@@ -118,29 +116,6 @@ def test_good_input_gives_settings_and_task():
   assert isinstance(settings, Config)
   assert settings.num_envs == 32
   assert settings.env == task.Config(force=1.0)
-
-
-@pytest.mark.usefixtures("keep_signal_handlers")
-def test_the_first_signal_asks_and_one_a_second_later_ends(monkeypatch):
-  for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    interrupt = cli.Interrupt()
-    assert (interrupt.requested, interrupt.status) == (False, 0)
-    signal.raise_signal(number)
-    assert (interrupt.requested, interrupt.status) == (True, 128 + number)
-  signal.raise_signal(signal.SIGINT)  # passed on by torchrun
-  now = time.monotonic()
-  monkeypatch.setattr(time, "monotonic", lambda: now + 1)
-  with pytest.raises(KeyboardInterrupt):
-    signal.raise_signal(signal.SIGINT)
-
-
-@pytest.mark.usefixtures("keep_signal_handlers")
-def test_under_nohup_the_end_of_the_terminal_is_ignored():
-  signal.signal(signal.SIGHUP, signal.SIG_IGN)
-  interrupt = cli.Interrupt()
-  signal.raise_signal(signal.SIGHUP)
-  assert not interrupt.requested
 
 
 def test_a_run_that_is_resumed_needs_no_more_the_checkpoint_it_began_from(tmp_path):

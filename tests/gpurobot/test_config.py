@@ -14,10 +14,10 @@ from gpurobot.config import (
   block,
   defaults,
   leaves,
+  local_envs,
   nearest_word,
   option,
   pairs,
-  share,
   to_dict,
   without_limits,
 )
@@ -110,14 +110,14 @@ def test_blocks_fill_every_minibatch_evenly(horizon, minibatches, expected):
 
 def test_environments_are_shared_evenly_or_not_at_all():
   config = dataclasses.replace(Config(), num_envs=4096)
-  assert [share(config, ranks) for ranks in (1, 2, 4)] == [4096, 2048, 1024]
+  assert [local_envs(config, ranks) for ranks in (1, 2, 4)] == [4096, 2048, 1024]
   config.ppo.minibatches, config.ppo.horizon, config.num_envs = 32, 16, 30
-  assert share(config, 1) == 30
+  assert local_envs(config, 1) == 30
   with pytest.raises(ConfigError, match=r"^num_envs=30 cannot be shared by 4 rank.*; the nearest is 32$"):
-    share(config, 4)
+    local_envs(config, 4)
   config.num_envs = 1
   with pytest.raises(ConfigError, match=r"the nearest is 2$"):
-    share(config, 1)
+    local_envs(config, 1)
 
 
 def test_nearest_word():

@@ -14,7 +14,7 @@ from gpurobot import evaluate
 from gpurobot.config import Config, Critic, Memory, PPOConfig, RewardTransform, assign, defaults
 from gpurobot.deploy.policy import Policy
 from gpurobot.device.distributed import World
-from gpurobot.learn.ppo import Learner
+from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 
 CPU = torch.device("cpu")
@@ -134,7 +134,7 @@ class RecurrentCore(Env):
 
 
 def train(env, config, iterations):
-  learner = Learner(env, config, World())
+  learner = PPO(env, config, World())
   for _ in range(iterations):
     learner.collect()
     learner.update()

@@ -9,18 +9,18 @@ import torch
 from gpurobot.device.distributed import World
 from gpurobot.learn import ppo
 from gpurobot.learn.loss import SUMS, adapt
-from gpurobot.learn.ppo import Learner
+from gpurobot.learn.ppo import PPO
 from tests.gpurobot.learn.test_ppo import iterate, learner
 
 
-def record_steps(one: Learner) -> list:
+def record_steps(one: PPO) -> list:
   """Return a list to which each step of the environment adds what it has returned."""
   step, steps = one.env.step, []
   one.env.step = lambda action: steps.append(step(action)) or steps[-1]
   return steps
 
 
-def record_minibatches(one: Learner) -> list[tuple[dict[str, float], float]]:
+def record_minibatches(one: PPO) -> list[tuple[dict[str, float], float]]:
   """Return a list to which each optimiser step adds `loss`'s sums and the rate it takes."""
   step, found = one.optimizer.step, []
 
@@ -113,9 +113,9 @@ def test_an_update_leaves_the_memory_of_the_episodes_alone(recurrent):
   """Bootstraps and minibatches run the network too."""
   one = iterate(learner(**{"ppo.recurrent": recurrent, "env.episode_steps": 5}), 1)
   one.collect()
-  before = one.state.clone()
+  before = one.collector.state.clone()
   one.update()
-  assert torch.equal(one.state, before)
+  assert torch.equal(one.collector.state, before)
   assert (before != 0).any()
 
 

@@ -8,7 +8,7 @@ from torch.nn.utils import parameters_to_vector
 
 from gpurobot import config
 from gpurobot.device.distributed import World
-from gpurobot.learn.ppo import Learner
+from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from physics.parity import MujocoSimulation
 from tests.tasks import shaken_cartpole
@@ -127,7 +127,7 @@ def test_it_trains():
     config.defaults(shaken_cartpole), {"num_envs": 32, "env.episode_steps": 20, "ppo.precision": "float32"}
   )
   env = shaken_cartpole.Task(settings.env, 32, random=Random(0, 32))
-  learner = Learner(env, settings, World())
+  learner = PPO(env, settings, World())
   before = parameters_to_vector(learner.network.parameters())
   for _ in range(2):
     learner.collect()

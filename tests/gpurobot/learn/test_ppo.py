@@ -7,19 +7,19 @@ import torch
 from gpurobot.config import ConfigError, assign, defaults
 from gpurobot.device.distributed import World
 from gpurobot.device.transfer import to_cpu
-from gpurobot.learn.ppo import Learner
+from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from tests.gpurobot import toy
 
 
-def learner(world: World | None = None, num_envs: int = 32, **values) -> Learner:
+def learner(world: World | None = None, num_envs: int = 32, **values) -> PPO:
   values = {"ppo.precision": "float64", "num_envs": num_envs} | values
   config = assign(defaults(toy), values)
   env = toy.Task(config.env, num_envs, random=Random(0, num_envs))
-  return Learner(env, config, world or World())
+  return PPO(env, config, world or World())
 
 
-def iterate(learner: Learner, count: int) -> Learner:
+def iterate(learner: PPO, count: int) -> PPO:
   for _ in range(count):
     learner.collect()
     learner.update()
@@ -35,9 +35,9 @@ def test_the_rollout_is_the_present_policys(words):
   one = learner(**words)
   iterate(one, 2)
   one.collect()
-  one._run(one._evaluate)
-  one._run(one._standardize)
-  one._run(one.sampler.draw)
+  one.executor.run(one._evaluate)
+  one.executor.run(one._standardize)
+  one.executor.run(one.sampler.draw)
   for rows in one.sampler.minibatches:
     batch, state = one.rollout.minibatch(rows)
     with torch.no_grad():
@@ -83,8 +83,8 @@ def test_a_failing_simulation_leaves_no_trace():
 def test_advantages_have_unit_moments_over_valid_samples():
   one = learner(**{"env.finite_below": 0.9})
   one.collect()
-  one._run(one._evaluate)
-  one._run(one._standardize)
+  one.executor.run(one._evaluate)
+  one.executor.run(one._standardize)
   x = one.rollout.samples["advantage"][one.rollout.samples["valid"]]
   assert float(x.mean()) == pytest.approx(0, abs=1e-12)
   assert float(x.std(correction=0)) == pytest.approx(1, rel=1e-6)
@@ -139,7 +139,7 @@ def test_a_time_limit_is_worth_the_value_of_its_final_observation(recurrent):
   finals.clear()
   steps.clear()
   one.collect()
-  one._run(one._evaluate)
+  one.executor.run(one._evaluate)
   samples, moments = one.rollout.samples, one.value_moments
   value = moments.denormalize(samples["value"])
   for t in range(8):
@@ -156,11 +156,13 @@ def test_values_stay_where_they_are_when_the_moments_of_the_returns_move_on():
   one.collect()
   samples = one.rollout.samples
   before = one.value_moments.denormalize(samples["value"])
-  one._run(one._evaluate)
-  one._run(one._merge)
+  one.executor.run(one._evaluate)
+  one.executor.run(one._merge)
   obs = {group: x.flatten(0, 1).unsqueeze(0) for group, x in samples["obs"].items()}
   with torch.no_grad():
-    value = one.network.evaluate(obs, one.state[:0], torch.zeros(1, before.numel(), dtype=torch.bool))
+    value = one.network.evaluate(
+      obs, one.collector.state[:0], torch.zeros(1, before.numel(), dtype=torch.bool)
+    )
   after = one.value_moments.denormalize(value).view_as(before)
   torch.testing.assert_close(after, before, rtol=1e-10, atol=1e-10)
   assert float(one.value_moments.mean) != 0

@@ -9,7 +9,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from gpurobot.config import assign, defaults
 from gpurobot.device.distributed import World
-from gpurobot.learn.ppo import Learner
+from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.run import metrics
 from gpurobot.run.log import Log
@@ -18,7 +18,7 @@ from tests.gpurobot import toy
 
 def make_log(folder, **values) -> Log:
   config = assign(defaults(toy), values)
-  learner = Learner(toy.Task(config.env, 64, random=Random(0, 64)), config, World())
+  learner = PPO(toy.Task(config.env, 64, random=Random(0, 64)), config, World())
   return Log(config, learner, folder)
 
 

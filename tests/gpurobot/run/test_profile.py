@@ -7,7 +7,7 @@ import torch
 from gpurobot.config import assign, defaults
 from gpurobot.device.clock import Clock
 from gpurobot.device.distributed import World
-from gpurobot.learn.ppo import Learner
+from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.run.profile import ITERATIONS, MEASURED, Profile, table
 from tests.gpurobot import toy
@@ -30,7 +30,7 @@ def test_the_table_shows_parts_and_their_pieces_by_size():
 def profiled(tmp_path_factory):
   folder = tmp_path_factory.mktemp("run")
   config = assign(defaults(toy), {})
-  learner = Learner(toy.Task(config.env, 64, random=Random(0, 64)), config, World())
+  learner = PPO(toy.Task(config.env, 64, random=Random(0, 64)), config, World())
   profile, told = Profile(learner, folder), []
   for _ in range(ITERATIONS + 1):
     learner.collect()

@@ -70,7 +70,7 @@ def test_the_policies_of_a_run_can_be_exchanged(make_player, box_run, tmp_path):
   before = player.policy
   player.load(str(tmp_path))
   assert player.policy is not before
-  assert all((weights == 0.5).all() for weights in player.policy.network.state_dict().values())
+  assert all((weights == 0.5).all() for weights in player.policy.agent.network.state_dict().values())
 
 
 def test_a_policy_of_another_task_is_refused(make_player, box_run, tmp_path):

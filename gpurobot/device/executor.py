@@ -1,0 +1,50 @@
+"""The executor of an iteration's pieces: compiled, recorded as CUDA graphs, or called as they are."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import torch
+
+from gpurobot.config import Config, ConfigError, Switch
+from gpurobot.device.compiler import Compiler
+from gpurobot.device.graph import Graph, Piece, Recorder
+
+T = TypeVar("T")
+
+
+class Executor:
+  """Runs pieces of an iteration: functions of static memory without a collective, see `graph.Graph`."""
+
+  def __init__(self, config: Config, device: torch.device, gather: Callable[[str], list[str]]) -> None:
+    """Follow config.compile and config.graphs; gather: returns every rank's text.
+
+    Raises ConfigError where one of them is on and cannot work here.
+    """
+    if config.graphs is Switch.on and device.type != "cuda":
+      raise ConfigError(f"graphs=on needs a CUDA device, not {device.type}; write graphs=auto")
+    record = config.graphs is not Switch.off and device.type == "cuda"
+    self._recorder = Recorder(device, gather) if record else None
+    self._compiler = Compiler(config.compile, device)
+    self._graphs: dict[Piece, Graph] = {}
+
+  @property
+  def prepares(self) -> bool:
+    """Tell whether the first calls of a piece compile or record it, and so take longer than later ones."""
+    return self._compiler.used or self._recorder is not None
+
+  def compiled(self, function: Callable[..., T]) -> Callable[..., T]:
+    """Return a function compiled, or as it is where nothing is; see `Compiler`."""
+    return self._compiler(function)
+
+  def run(self, piece: Piece) -> None:
+    """Run a piece, compiled as a whole."""
+    self._run(piece, self._compiler(piece))
+
+  def run_parts(self, piece: Piece) -> None:
+    """Run a piece that compiles its parts itself, each of them by `compiled`."""
+    self._run(piece, piece)
+
+  def _run(self, piece: Piece, function: Piece) -> None:
+    if piece not in self._graphs:
+      self._graphs[piece] = Graph(function, self._recorder)
+    self._graphs[piece]()

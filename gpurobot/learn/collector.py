@@ -1,0 +1,91 @@
+"""The collector of samples: the environments, where each of them stands, and the step that all take."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from tensordict import TensorDict, TensorDictBase
+from torch import Tensor
+
+from gpurobot.config import Config
+from gpurobot.device.clock import Clock
+from gpurobot.device.distributed import World
+from gpurobot.device.executor import Executor
+from gpurobot.learn.agent import Agent
+from gpurobot.learn.env import VecEnv
+from gpurobot.learn.loss import transform
+from gpurobot.learn.random import Random
+from gpurobot.learn.rollout import Rollout
+from gpurobot.learn.statistics import Statistics
+
+# Draws the actions [local_envs, ...] of one step, and returns the network's state after it with them. It gets
+# the step's sample, whose observations are there and whose other entries of the policy it writes, the state
+# [local_envs, state_width] before the step, and where an episode starts [local_envs].
+Act = Callable[[dict[str, Any], Tensor, Tensor], tuple[Tensor, Tensor]]
+
+
+class Collector:
+  """Steps this rank's environments, and keeps what happens in a rollout.
+
+  Moments and weights stay as they are meanwhile. All that lasts is written in place.
+  """
+
+  def __init__(
+    self, env: VecEnv, agent: Agent, rollout: Rollout, config: Config, world: World, executor: Executor
+  ) -> None:
+    """Start the first episodes."""
+    self.env, self.rollout, self.observations = env, rollout, agent.observations
+    self.clock = Clock(env.device)
+    env.begin_part = self.clock.begin
+    self.random = Random(config.seed, env.num_envs, world.rank * env.num_envs, env.device)
+    self.statistics = Statistics(env.num_envs, env.device)
+    self._ppo, self._compiled = config.ppo, executor.compiled
+    # Where each environment stands: what it shows, what the network remembers, whether an episode starts.
+    self.obs: TensorDictBase = env.reset().clone()
+    self.state = agent.start(env.num_envs)
+    self.restart = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
+
+  @torch.no_grad()
+  def collect(self, act: Act) -> None:
+    """Fill the rollout with the steps that `act` decides on."""
+    self.rollout.restart()
+    for t, sample in enumerate(self.rollout.steps):
+      self.clock.begin("policy")
+      self._compiled(self.observations.write)(self.obs, sample["obs"])
+      action, state = act(sample, self.state, self.restart)
+      self.clock.begin("task")
+      step = self._compiled(self.env.step)(action)
+      self.clock.begin("storage")
+      self.rollout.keep_state(t, self.state)
+      self._compiled(self._keep)(step, state, sample)
+
+  def _keep(self, step: TensorDictBase, state: Tensor, sample: Mapping[str, Tensor]) -> None:
+    """Keep what a step led to, and the network's state [local_envs, state_width] after it; move on."""
+    self.rollout.keep_final(step["final_obs"], state, step["truncated"])
+    self.observations.accumulate(self.obs, step["valid"])
+    self.statistics.add_step(step)
+    sample["restart"].copy_(self.restart)
+    sample["reward"].copy_(transform(step["reward"], self._ppo).where(step["valid"], 0))
+    for flag in ("terminated", "truncated", "valid"):
+      sample[flag].copy_(step[flag])
+    self.obs.update_(step["obs"])
+    self.state.copy_(state)
+    self.restart.copy_(step["terminated"] | step["truncated"] | ~step["valid"])
+
+  def state_dict(self) -> dict[str, Any]:
+    """Return this rank's part of what the future depends on; `random` is at one step on every rank."""
+    return {
+      "env": self.env.state_dict(),
+      "obs": self.obs,
+      "state": self.state,
+      "restart": self.restart,
+      "episodes": self.statistics.episodes.running,
+    }
+
+  def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    """Continue from a saved state."""
+    self.env.load_state_dict(state["env"])
+    self.obs.update_(TensorDict(state["obs"], batch_size=[self.env.num_envs]))
+    self.state.copy_(state["state"])
+    self.restart.copy_(state["restart"])
+    self.statistics.episodes.running.copy_(state["episodes"])

@@ -1,0 +1,45 @@
+import pytest
+import torch
+
+from gpurobot.config import Config, ConfigError, Switch
+from gpurobot.device import executor
+from gpurobot.device.executor import Executor
+
+CPU = torch.device("cpu")
+
+
+def make(**settings) -> Executor:
+  return Executor(Config(**settings), CPU, lambda text: [text])
+
+
+def test_on_a_cpu_pieces_are_called_as_they_are():
+  done: list[str] = []
+  pieces = make()
+  for run in (pieces.run, pieces.run_parts):
+    run(lambda: done.append("once"))
+  assert done == ["once", "once"]
+  assert not pieces.prepares
+  assert pieces.compiled(torch.add) is torch.add
+
+
+def test_a_piece_is_compiled_whole_or_left_to_compile_its_parts(monkeypatch):
+  compiled: list[object] = []
+  monkeypatch.setattr(executor, "Compiler", lambda *_: lambda piece: compiled.append(piece) or piece)
+  pieces, done = make(), []
+
+  def whole():
+    done.append("whole")
+
+  def parts():
+    done.append("parts")
+
+  for _ in range(2):
+    pieces.run(whole)
+    pieces.run_parts(parts)
+  assert done == ["whole", "parts"] * 2
+  assert set(compiled) == {whole}
+
+
+def test_graphs_need_a_gpu():
+  with pytest.raises(ConfigError, match="graphs=on needs a CUDA device, not cpu; write graphs=auto"):
+    make(graphs=Switch.on)

@@ -1,0 +1,95 @@
+"""Another algorithm than PPO, of the same parts: a run asks for no more than the protocol."""
+
+import pytest
+
+from gpurobot.config import assign, defaults
+from gpurobot.device.distributed import World
+from gpurobot.device.executor import Executor
+from gpurobot.learn.agent import Agent, Spaces
+from gpurobot.learn.algorithm import Algorithm
+from gpurobot.learn.collector import Collector
+from gpurobot.learn.random import Random
+from gpurobot.learn.rollout import Rollout
+from gpurobot.run import checkpoint
+from gpurobot.run.csv_log import read
+from gpurobot.run.training_run import TrainingRun
+from tests.gpurobot import toy
+
+
+class RandomSearch:
+  """Moves the weights by noise, and back where the rewards have not become larger."""
+
+  def __init__(self, env, config, world):
+    self.env, self.world, self.config, self.iteration = env, world, config, 0
+    self.executor = Executor(config, env.device, world.gather)
+    self.agent = Agent(Spaces.of(env), config.ppo, env.device)
+    self.rollout = Rollout(env, self.agent.network, config.ppo.horizon, 1)
+    self.collector = Collector(env, self.agent, self.rollout, config, world, self.executor)
+    self.clock = self.collector.clock
+    self.best, self.weights = -float("inf"), self.agent.network.state_dict()
+
+  @property
+  def steps(self):
+    return self.iteration * self.rollout.samples.numel()
+
+  def collect(self):
+    self.collector.collect(self._act)
+
+  def _act(self, _sample, state, restart):
+    policy, state = self.agent.act(self.collector.obs, state, restart)
+    return policy.mode().squeeze(0), state
+
+  def update(self):
+    reward = float(self.rollout.samples["reward"].mean())
+    if reward > self.best:
+      self.best = reward
+      self.weights = {name: value.clone() for name, value in self.agent.network.state_dict().items()}
+    self.collector.random.advance()
+    noise = self.collector.random.normal("search", (1,)).mean()
+    self.agent.network.load_state_dict({name: w + 0.1 * noise for name, w in self.weights.items()})
+    self.iteration += 1
+
+  def describe(self):
+    return "random search"
+
+  def report(self):
+    return self.collector.statistics.report(self.world, self.env.counters())
+
+  def policy_dict(self):
+    return self.agent.state_dict()
+
+  def load_policy(self, state):
+    self.agent.load_state_dict(state)
+
+  def state_dict(self):
+    own = {"iteration": self.iteration, "random": self.collector.random.state_dict()}
+    return self.policy_dict() | own | {"ranks": self.world.gather(self.collector.state_dict())}
+
+  def load_state_dict(self, state):
+    self.load_policy(state)
+    self.iteration = state["iteration"]
+    self.collector.random.load_state_dict(state["random"])
+    self.collector.load_state_dict(state["ranks"][self.world.rank])
+
+
+def train(folder, **values) -> RandomSearch:
+  config = assign(defaults(toy), {"run_dir": str(folder), "log_every": 1} | values)
+  learner: Algorithm = RandomSearch(toy.Task(config.env, 64, random=Random(0, 64)), config, World())
+  with TrainingRun(config, learner) as run:
+    while not run.should_stop():
+      learner.collect()
+      learner.update()
+      run.step()
+  assert run.status == 0
+  return learner
+
+
+@pytest.mark.usefixtures("keep_signal_handlers")
+def test_another_algorithm_trains_is_logged_saved_and_resumed(tmp_path):
+  train(tmp_path, max_iterations=3)
+  assert checkpoint.read(tmp_path)["learner"]["iteration"] == 3
+  resumed = train(tmp_path, max_iterations=5, resume=str(tmp_path))
+  assert resumed.steps == 5 * 64 * 8
+  rows = list(read(tmp_path / "metrics.csv"))
+  assert [float(row["iteration"]) for row in rows] == [1, 2, 3, 4, 5]
+  assert all(float(row["reward/distance"]) < 0 for row in rows)
