@@ -22,7 +22,7 @@ COLUMNS = ("setting", "seed", "steps", "seconds", "return")
 Row = dict[str, str]
 
 
-def train(ablation: cases.Ablation) -> list[sweep.Run]:
+def train(ablation: cases.Ablation) -> list[sweep.SweepRun]:
   """Run what is not finished yet and return all runs."""
   folder = f"folder={ROOT / 'runs' / 'ablations' / ablation.name}"
   settings, runs = sweep.plan([folder, "jobs=2", *ablation.words])
@@ -32,7 +32,7 @@ def train(ablation: cases.Ablation) -> list[sweep.Run]:
   return runs
 
 
-def rows_of(run: sweep.Run) -> list[Row]:
+def rows_of(run: sweep.SweepRun) -> list[Row]:
   """Return what is kept of a run's log: the rows whose return is known."""
   with (run.folder / "metrics.csv").open() as file:
     rows = [row for row in csv.DictReader(file) if row["return"] != "nan"]

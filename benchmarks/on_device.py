@@ -9,7 +9,7 @@ from torch import Tensor
 
 import physics
 from benchmarks import cases, engine
-from gpurobot.device.graph import Graph, Recorder
+from gpurobot.device.graph import Graph, GraphRecorder
 
 
 class Engine(Protocol):
@@ -31,7 +31,7 @@ class Own:
   def __init__(self, model: physics.Model, num_envs: int, device: torch.device) -> None:
     self.sim = physics.Simulation(model, num_envs, device)
     self.qpos, self.ctrl = self.sim.qpos, self.sim.ctrl
-    self.step = Graph(self._step, Recorder(device) if device.type == "cuda" else None)
+    self.step = Graph(self._step, GraphRecorder(device) if device.type == "cuda" else None)
 
   def _step(self) -> None:
     self.sim.step(cases.SUBSTEPS)

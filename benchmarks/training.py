@@ -51,7 +51,7 @@ def own_speed(seconds: float, *words: str) -> float:
   return (last[0] - first[0]) / (last[1] - first[1])
 
 
-def peer_speed(peer: cases.TrainingPeer, settings: config.Config) -> float:
+def peer_speed(peer: cases.TrainingPeer, settings: config.TrainConfig) -> float:
   """Run one iteration of Stable-Baselines3 with this project's network, epochs and batch; return steps/s."""
   ppo = settings.ppo
   samples = settings.num_envs * ppo.horizon

@@ -15,7 +15,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from gpurobot.config import Config, PPOConfig, assign, leaves, pairs
+from gpurobot.config import PPOConfig, TrainConfig, assign, leaves, pairs
 from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import PPO
 
@@ -79,7 +79,7 @@ def floor(ppo: PPOConfig, obs: int, actions: int) -> int:
 
 def main(argv: list[str]) -> None:
   """Time collect and update, the best of several iterations each."""
-  config = Config()
+  config = TrainConfig()
   config = assign(config, pairs(argv, leaves(config)))
   world = World()
   device = world.device(config.device)

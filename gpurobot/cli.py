@@ -13,9 +13,9 @@ from typing import Any, NoReturn, TypeVar
 import torch
 
 from gpurobot.config import (
-  Config,
   Leaf,
   Load,
+  TrainConfig,
   assign,
   defaults,
   leaves,
@@ -62,7 +62,7 @@ def _mistake(error: BaseException) -> str:
   return message if isinstance(error, ValueError | ImportError | OSError) else ""
 
 
-def parse(argv: list[str], load: Load, world: World) -> tuple[Config, ModuleType]:
+def parse(argv: list[str], load: Load, world: World) -> tuple[TrainConfig, ModuleType]:
   """Return the configuration and the task's module; raise ConfigError or CheckpointError on bad input.
 
   `load(name)` imports a task and raises ValueError, in one line, where there is none. With resume=... the
@@ -74,7 +74,7 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[Config, ModuleType
   if early.get("resume"):
     saved = checkpoint.read(early["resume"])["config"]
     saved["run_dir"] = str(checkpoint.find(early["resume"]).parent)
-  module = load(early.get("task") or saved.get("task", Config().task))
+  module = load(early.get("task") or saved.get("task", TrainConfig().task))
   config = checkpoint.configure(early["resume"], saved, module, early) if saved else defaults(module, early)
   if len(words) < len(argv):
     print(describe(config, "python train.py"))

@@ -70,7 +70,7 @@ class Critic(StrEnum):
   twohot = "twohot"
 
 
-class Memory(StrEnum):
+class Recurrence(StrEnum):
   """What the network remembers of an episode."""
 
   none = "none"
@@ -141,7 +141,7 @@ class PPOConfig:
   layer_norm: bool = option(False, "normalise each hidden layer before its nonlinearity")
   activation: Activation = option(Activation.silu, "nonlinearity of the hidden layers")
   shared: bool = option(True, "one trunk for actor and critic where both see the same observation")
-  recurrent: Memory = option(Memory.none, "memory before the hidden layers: none, lstm, gru")
+  recurrent: Recurrence = option(Recurrence.none, "memory before the hidden layers: none, lstm, gru")
   recurrent_units: int = option(256, "units of the memory", low=1)
   sequence: int | None = option(None, "steps of back-propagation through time; null: the horizon", low=1)
   squash: bool = option(False, "actions through tanh; otherwise the environment clips them")
@@ -155,7 +155,7 @@ class PPOConfig:
 
 
 @dataclasses.dataclass
-class Config:
+class TrainConfig:
   """Program."""
 
   task: str = option("ant", "a module of tasks/, a dotted module path, or a path to a .py file")
@@ -232,12 +232,12 @@ def pairs(words: list[str], keys: typing.Iterable[str]) -> dict[str, str]:
   return split
 
 
-def defaults(module: ModuleType, given: Collection[str] = ()) -> Config:
+def defaults(module: ModuleType, given: Collection[str] = ()) -> TrainConfig:
   """Return the settings of a task before any argument: the trainer's, then the task's `TRAIN` and `PPO`.
 
   Where one of LIMITS is among the given keys the task's own do not count.
   """
-  config = Config(env=module.Config())
+  config = TrainConfig(env=module.Config())
   overrides = without_limits(getattr(module, "TRAIN", {}), given)
   overrides |= {f"ppo.{key}": value for key, value in getattr(module, "PPO", {}).items()}
   try:
@@ -322,7 +322,7 @@ def _plain(value: Any) -> Any:
   return value
 
 
-def local_envs(config: Config, ranks: int) -> int:
+def local_envs(config: TrainConfig, ranks: int) -> int:
   """Return the environments of each rank; raise ConfigError where ranks or minibatches cannot share them."""
   unit = ranks * block(config.ppo)
   if config.num_envs % unit:
@@ -342,7 +342,7 @@ def block(ppo: PPOConfig) -> int:
 
 def sequence_length(ppo: PPOConfig) -> int:
   """Return the steps that stay together in a minibatch: 1 without memory; ConfigError at a misfit."""
-  if ppo.recurrent is Memory.none:
+  if ppo.recurrent is Recurrence.none:
     return 1
   length = ppo.sequence or ppo.horizon
   if ppo.horizon % length:

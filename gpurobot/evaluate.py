@@ -16,7 +16,7 @@ from torch import Tensor
 from gpurobot.config import ConfigError, option
 from gpurobot.deploy.gymnasium_env import GymnasiumEnv
 from gpurobot.deploy.policy import Policy
-from gpurobot.deploy.trained import Engine, Program, load, start
+from gpurobot.deploy.trained import Engine, PolicySettings, load, start
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.random import Random
 
@@ -24,7 +24,7 @@ Z = 1.96  # standard deviations about the mean of a normal distribution that hol
 
 
 @dataclasses.dataclass
-class Evaluation(Program):
+class EvaluationSettings(PolicySettings):
   """Settings of an evaluation."""
 
   episodes: int = option(100, "episodes to average over, rounded up to a multiple of num_envs", low=1)
@@ -120,7 +120,7 @@ def _figure(name: str, sums: Mapping[str, Tensor], metrics: list[str]) -> Figure
   return Figure.mean(sums[name], lengths if name in metrics else torch.ones_like(lengths))
 
 
-def evaluate(settings: Evaluation, engine: Engine) -> dict[str, Figure]:
+def evaluate(settings: EvaluationSettings, engine: Engine) -> dict[str, Figure]:
   """Return the figures of a checkpoint's policy; raise ConfigError or CheckpointError on bad settings."""
   num_envs = settings.num_envs or settings.episodes
   trained = load(settings, num_envs, engine)
@@ -133,7 +133,7 @@ def evaluate(settings: Evaluation, engine: Engine) -> dict[str, Figure]:
   return figures
 
 
-def show(settings: Evaluation) -> None:
+def show(settings: EvaluationSettings) -> None:
   """Print the figures as `name: value` lines, each with its 95 % interval: value +- interval."""
   if settings.gap and settings.engine is Engine.own:
     raise ConfigError("gap=true compares another engine with engine=own: add engine=mujoco")
@@ -154,7 +154,7 @@ def _print(figures: Mapping[str, Figure], prefix: str = "") -> None:
 
 def main(argv: list[str]) -> None:
   """Evaluate as the words say."""
-  start(Evaluation(), "python -m gpurobot.evaluate", argv, show)
+  start(EvaluationSettings(), "python -m gpurobot.evaluate", argv, show)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from gpurobot.deploy import manifest
 from gpurobot.deploy.deployed import Controls, Deployed
 from gpurobot.deploy.exported import NAMES, Exported, write
 from gpurobot.deploy.policy import Policy
-from gpurobot.deploy.trained import Program, load, read, start
+from gpurobot.deploy.trained import PolicySettings, load, read, start
 from gpurobot.learn.env import VecEnv
 from gpurobot.run import checkpoint
 from tasks.base import Task
@@ -31,7 +31,7 @@ TOLERANCE = 1e-5  # of actions, which reach from -1 to 1
 
 
 @dataclasses.dataclass
-class Export(Program):
+class Export(PolicySettings):
   """Settings of an export."""
 
   folder: str | None = option(None, "where the files go; default: export in the run folder")
@@ -51,15 +51,15 @@ def export(settings: Export) -> None:
   facts = manifest.describe(config, env, deployed) | {"example": _example(deployed, env)}
   folder = Path(settings.folder or checkpoint.find(str(settings.checkpoint)).parent / "export")
   folder.mkdir(parents=True, exist_ok=True)
-  with tempfile.TemporaryDirectory(dir=folder) as place:
-    write(deployed, facts, Path(place))
-    errors = {name: _difference(env, policy, Exported(Path(place) / name, ENVS)) for name in NAMES[:2]}
+  with tempfile.TemporaryDirectory(dir=folder) as scratch:
+    write(deployed, facts, Path(scratch))
+    errors = {name: _difference(env, policy, Exported(Path(scratch) / name, ENVS)) for name in NAMES[:2]}
     for name, error in errors.items():
       if not error <= TOLERANCE:  # nan too
         raise ValueError(
           f"{name}: its actions are {error:.2g} off, more than {TOLERANCE:g}: no file is written"
         )
-    for path in Path(place).iterdir():
+    for path in Path(scratch).iterdir():
       path.replace(folder / path.name)
   for name, error in errors.items():
     print(f"{folder / name}: {', '.join(deployed.outputs)}; actions within {error:.2g} of the policy's")

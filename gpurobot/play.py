@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from gpurobot import extras
 from gpurobot.config import option
-from gpurobot.deploy.trained import Engine, Program, load, start
+from gpurobot.deploy.trained import Engine, PolicySettings, load, start
 
 
 class Viewer(StrEnum):
@@ -20,7 +20,7 @@ class Viewer(StrEnum):
 
 
 @dataclasses.dataclass
-class Play(Program):
+class Play(PolicySettings):
   """Settings of a view."""
 
   viewer: Viewer = option(Viewer.browser, "browser: a page; native: MuJoCo's own window, on a display")

@@ -49,10 +49,10 @@ class Plot:
 
 
 @dataclasses.dataclass(frozen=True)
-class Run:
+class LearningCurve:
   """A training's settings and rows, and the folder in which it and its like lie."""
 
-  place: Path
+  root: Path
   config: dict[str, Any]
   rows: Rows
 
@@ -62,28 +62,28 @@ class Run:
     return {key: value for key, value in self.config.items() if key not in FREE}
 
 
-def read(folder: Path) -> list[Run]:
+def read(folder: Path) -> list[LearningCurve]:
   """Return the run in a folder, or all below it; raise ConfigError where there is none."""
-  found, place = sorted(folder.rglob("metrics.csv")), folder
+  found, root = sorted(folder.rglob("metrics.csv")), folder
   if folder / "metrics.csv" in found:
-    found, place = [folder / "metrics.csv"], folder.parent
-  runs = [_read_run(path.parent, place) for path in found]
+    found, root = [folder / "metrics.csv"], folder.parent
+  runs = [_read_run(path.parent, root) for path in found]
   if not any(run.rows for run in runs):
     raise ConfigError(f"{folder} holds no run with a line of its log (metrics.csv)")
   return [run for run in runs if run.rows]
 
 
-def _read_run(folder: Path, place: Path) -> Run:
+def _read_run(folder: Path, root: Path) -> LearningCurve:
   config = json.loads((folder / "config.json").read_text())
   rows = read_rows(folder / "metrics.csv")
-  return Run(place, config, [{name: float(value) for name, value in row.items()} for row in rows])
+  return LearningCurve(root, config, [{name: float(value) for name, value in row.items()} for row in rows])
 
 
-def curves(runs: Iterable[Run]) -> dict[str, list[Rows]]:
+def curves(runs: Iterable[LearningCurve]) -> dict[str, list[Rows]]:
   """Return the rows of the runs of each curve, by what tells it from the others."""
-  groups: list[list[Run]] = []
+  groups: list[list[LearningCurve]] = []
   for run in runs:
-    like = [group for group in groups if (group[0].place, group[0].settings) == (run.place, run.settings)]
+    like = [group for group in groups if (group[0].root, group[0].settings) == (run.root, run.settings)]
     if like:
       like[0].append(run)
     else:
@@ -92,13 +92,13 @@ def curves(runs: Iterable[Run]) -> dict[str, list[Rows]]:
   return {_label(group, firsts): [run.rows for run in group] for group in groups}
 
 
-def _label(group: list[Run], firsts: list[Run]) -> str:
+def _label(group: list[LearningCurve], firsts: list[LearningCurve]) -> str:
   """Return the task, the place and the settings that tell a curve from others of its task."""
   own = group[0]
   peers = [run for run in firsts if run.config["task"] == own.config["task"]]
   words: list[str] = [own.config["task"]]
-  if any(run.place != own.place for run in peers):
-    words.append(str(own.place))
+  if any(run.root != own.root for run in peers):
+    words.append(str(own.root))
   for key, value in own.settings.items():
     if any(run.settings.get(key) != value for run in peers):
       words.append(f"{key}={value}".replace(" ", ""))

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from gpurobot import extras
 from gpurobot.config import option
-from gpurobot.deploy.trained import Engine, Program, load, start
+from gpurobot.deploy.trained import Engine, PolicySettings, load, start
 
 
 @dataclasses.dataclass
-class Recording(Program):
+class Recording(PolicySettings):
   """Settings of a video."""
 
   video: str = option("video.mp4", "file to write: .mp4, .gif or .webp")

@@ -41,14 +41,14 @@ class Replay:
   debug: bool = option(False, "show where in the program a mistake was found")
 
 
-def find(place: str | None) -> Path:
+def find(source: str | None) -> Path:
   """Return the file that a file or a run folder means; raise ConfigError where there is none."""
-  if place is None:
+  if source is None:
     raise ConfigError(f"file=<run folder, or file in its folder {FOLDER}/> is missing")
-  path = Path(place)
+  path = Path(source)
   files = sorted(path.glob(f"{FOLDER}/*.pt")) if path.is_dir() else [path]
   if not files:
-    raise ConfigError(f"'{place}' has no file in {FOLDER}/: none of its environments diverged")
+    raise ConfigError(f"'{source}' has no file in {FOLDER}/: none of its environments diverged")
   return files[-1]
 
 

@@ -24,7 +24,7 @@ from rich.table import Table
 
 import tasks
 from gpurobot import cli
-from gpurobot.config import LIMITS, Config, ConfigError, assign, leaves, option, pairs, to_dict
+from gpurobot.config import LIMITS, ConfigError, TrainConfig, assign, leaves, option, pairs, to_dict
 from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint
 from gpurobot.run.csv_log import read
@@ -53,12 +53,12 @@ class Sweep:
 
 
 @dataclasses.dataclass(frozen=True)
-class Run:
+class SweepRun:
   """One training: the words of the keys that vary, but for the seed; all words; what they mean."""
 
   setting: tuple[str, ...]
   words: tuple[str, ...]
-  config: Config
+  config: TrainConfig
 
   @property
   def name(self) -> str:
@@ -103,13 +103,13 @@ def alternatives(text: str) -> list[str]:
   return list(dict.fromkeys(re.split(r",(?![^\[]*\])", text)))
 
 
-def plan(argv: list[str]) -> tuple[Sweep, list[Run]]:
+def plan(argv: list[str]) -> tuple[Sweep, list[SweepRun]]:
   """Return the sweep's settings and its runs; raise ConfigError where a word is wrong.
 
   A combination that train.py would refuse ends the program as it would end train.py.
   """
   given = dict(word.partition("=")[::2] for word in argv)
-  names = alternatives(given.get("task", Config().task))
+  names = alternatives(given.get("task", TrainConfig().task))
   known = [leaves(cli.parse([f"task={name}"], tasks.load, World())[0]) for name in names]
   own = leaves(Sweep())
   values = pairs(argv, dict.fromkeys(itertools.chain(own, *known)))
@@ -118,11 +118,11 @@ def plan(argv: list[str]) -> tuple[Sweep, list[Run]]:
   if {"run_dir", "resume"} & set(values):
     raise ConfigError("run_dir and resume are the sweep's to choose; write folder=<folder of the sweep>")
   grid = {key: alternatives(value) for key, value in values.items() if key not in own}
-  grid.setdefault("seed", [str(Config().seed)])
+  grid.setdefault("seed", [str(TrainConfig().seed)])
   return settings, [make_run(grid, chosen, settings) for chosen in itertools.product(*grid.values())]
 
 
-def make_run(grid: dict[str, list[str]], chosen: Iterable[str], settings: Sweep) -> Run:
+def make_run(grid: dict[str, list[str]], chosen: Iterable[str], settings: Sweep) -> SweepRun:
   """Return the run that has the chosen value of each key; raise ConfigError if it has no end or no folder."""
   words = {key: f"{key}={value}" for key, value in zip(grid, chosen, strict=True)}
   setting = tuple(word for key, word in words.items() if len(grid[key]) > 1 and key != "seed")
@@ -134,10 +134,10 @@ def make_run(grid: dict[str, list[str]], chosen: Iterable[str], settings: Sweep)
   if settings.jobs > 1 and "threads" not in words:
     share = max(1, len(os.sched_getaffinity(0)) // settings.jobs)
     words["threads"] = f"threads={min(share, config.threads or share)}"
-  return Run(setting, tuple(words.values()), config)
+  return SweepRun(setting, tuple(words.values()), config)
 
 
-def check(config: Config, folder: Path) -> None:
+def check(config: TrainConfig, folder: Path) -> None:
   """Raise ConfigError if a run would never end, or if its folder holds another one."""
   if all(getattr(config, limit) is None for limit in LIMITS):
     raise ConfigError(f"the runs of a sweep need an end: set one of {', '.join(LIMITS)}")
@@ -149,10 +149,10 @@ def check(config: Config, folder: Path) -> None:
       raise ConfigError(f"'{folder}' holds a run with another {', '.join(other)}; choose another folder=")
 
 
-def execute(runs: list[Run], jobs: int, say: Callable[[str], None]) -> None:
+def execute(runs: list[SweepRun], jobs: int, say: Callable[[str], None]) -> None:
   """Run all, so many side by side, and say how each ended; an interrupt ends them and starts no more."""
   interrupt, interrupted = Interrupt(), False
-  waiting, active = list(runs), list[tuple[Run, subprocess.Popen[bytes]]]()
+  waiting, active = list(runs), list[tuple[SweepRun, subprocess.Popen[bytes]]]()
   while active or (waiting and not interrupted):
     while waiting and len(active) < jobs and not interrupted:
       run = waiting.pop(0)
@@ -168,14 +168,14 @@ def execute(runs: list[Run], jobs: int, say: Callable[[str], None]) -> None:
     active = [(run, process) for run, process in active if process.returncode is None]
 
 
-def start(run: Run) -> subprocess.Popen[bytes]:
+def start(run: SweepRun) -> subprocess.Popen[bytes]:
   """Start a run as a process that writes into its folder."""
   run.folder.mkdir(parents=True, exist_ok=True)
   with (run.folder / OUTPUT).open("ab") as file:
     return subprocess.Popen(run.command(), stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT)
 
 
-def ending(run: Run, status: int) -> str:
+def ending(run: SweepRun, status: int) -> str:
   """Say how the process of a run ended."""
   if not run.is_finished():
     *_, last = ["no output", *(run.folder / OUTPUT).read_text().splitlines()]
@@ -202,9 +202,9 @@ def bootstrap(values: Numbers) -> tuple[float, float]:
   return float(low), float(high)
 
 
-def compare(runs: list[Run], level: float | None) -> list[dict[str, Any]]:
+def compare(runs: list[SweepRun], level: float | None) -> list[dict[str, Any]]:
   """Return the figures of each setting over its seeds, which are a stratum: resampled among themselves."""
-  groups: dict[str, list[Run]] = {}
+  groups: dict[str, list[SweepRun]] = {}
   for run in runs:
     groups.setdefault(" ".join(run.setting) or f"task={run.config.task}", []).append(run)
   rows = []
@@ -258,7 +258,7 @@ def main(argv: list[str]) -> None:
     compete(*plan(argv))
 
 
-def compete(settings: Sweep, runs: list[Run]) -> None:
+def compete(settings: Sweep, runs: list[SweepRun]) -> None:
   """Run what is not finished yet, then compare all; status 1 where a run failed."""
   console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160)
   pending = [run for run in runs if not run.is_finished()]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import tasks
 from gpurobot import cli
-from gpurobot.config import Config, ConfigError, assign, defaults, leaves, nearest_word, pairs
+from gpurobot.config import ConfigError, TrainConfig, assign, defaults, leaves, nearest_word, pairs
 from gpurobot.device.distributed import World
 from gpurobot.learn.random import Random
 from tasks.base import Task
@@ -23,7 +23,7 @@ KEYS = ("describe", "new", "from", "debug")
 def describe(name: str, words: list[str]) -> str:
   """Return a text about the named task with these settings."""
   module = tasks.load(name)
-  config: Config = defaults(module)
+  config: TrainConfig = defaults(module)
   config = assign(config, pairs(words, [key for key in leaves(config) if key.startswith("env.")]))
   task: Task = module.Task(config.env, 1, random=Random(config.seed, 1))
   parts = [_summary(name, module.__doc__ or "", task), _actions(task)]

@@ -10,7 +10,7 @@ import pytest
 
 import tasks
 from benchmarks import table
-from gpurobot.config import Config, leaves
+from gpurobot.config import TrainConfig, leaves
 from gpurobot.run.metrics import METRICS
 
 ROOT = Path(__file__).parents[1]
@@ -31,7 +31,7 @@ def test_readme_shows_the_example_of_adding_a_task() -> None:
 
 def test_training_page_lists_every_key_with_its_meaning() -> None:
   rows = []
-  for key, leaf in leaves(Config()).items():
+  for key, leaf in leaves(TrainConfig()).items():
     unit = f" [{leaf.metadata['unit']}]" if leaf.metadata["unit"] else ""
     rows.append(
       f"| `{key}` | {leaf.metadata['help']}{unit} |".replace("|x|", "\\|x\\|").replace("] [", "] \\[")

@@ -14,7 +14,7 @@ import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import train
-from gpurobot.config import Config
+from gpurobot.config import TrainConfig
 from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint, folder
 from gpurobot.run.files import PART
@@ -146,7 +146,7 @@ def test_bad_input_has_no_traceback(tmp_path):
 
 
 def test_a_second_run_in_a_folder_is_refused(tmp_path, capsys):
-  _, lock = folder.claim(Config(run_dir=str(tmp_path)), World())
+  _, lock = folder.claim(TrainConfig(run_dir=str(tmp_path)), World())
   with lock, pytest.raises(SystemExit) as end:
     run(tmp_path)
   assert end.value.code == 2

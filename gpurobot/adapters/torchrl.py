@@ -31,16 +31,16 @@ class TorchRLEnv(EnvBase):
 
   def _specify(self, count: int) -> None:
     """Say what goes in and out."""
-    task, place = self.environments.task, {"device": self.device}
-    groups = {name: Unbounded((count, width), **place) for name, width in task.obs_dims.items()}
-    self.observation_spec = Composite(groups, shape=[count], **place)
-    self.reward_spec = Unbounded((count, 1), **place)
+    task, here = self.environments.task, {"device": self.device}
+    groups = {name: Unbounded((count, width), **here) for name, width in task.obs_dims.items()}
+    self.observation_spec = Composite(groups, shape=[count], **here)
+    self.reward_spec = Unbounded((count, 1), **here)
     self.done_spec = Composite(
-      {name: Binary(1, (count, 1), dtype=torch.bool, **place) for name in DONE}, shape=[count], **place
+      {name: Binary(1, (count, 1), dtype=torch.bool, **here) for name in DONE}, shape=[count], **here
     )
-    self.action_spec = Bounded(-1.0, 1.0, (count, task.num_actions), **place)
+    self.action_spec = Bounded(-1.0, 1.0, (count, task.num_actions), **here)
     if task.choices:
-      self.action_spec = MultiCategorical(task.choices, (count, task.num_actions), **place)
+      self.action_spec = MultiCategorical(task.choices, (count, task.num_actions), **here)
 
   def _reset(self, tensordict: TensorDictBase | None = None, **_: Any) -> TensorDictBase:
     """Start new episodes everywhere, or hand over those that began where the last step ended one."""

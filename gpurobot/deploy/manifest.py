@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from gpurobot.config import Config, to_dict
+from gpurobot.config import TrainConfig, to_dict
 from gpurobot.deploy.deployed import Deployed
 from gpurobot.learn.env import VecEnv
 from physics import Model
@@ -24,7 +24,7 @@ CONVENTIONS = {
 }
 
 
-def describe(config: Config, env: VecEnv, deployed: Deployed) -> dict[str, Any]:
+def describe(config: TrainConfig, env: VecEnv, deployed: Deployed) -> dict[str, Any]:
   """Return all that is known, as plain values for JSON: less of an environment that is no `Task`."""
   known: dict[str, Any] = {"format": 1, "task": Path(config.task).name, "conventions": CONVENTIONS}
   known |= {"inputs": _inputs(deployed), "outputs": _outputs(deployed), "inside": _inside(deployed)}

@@ -9,7 +9,7 @@ import torch
 
 import tasks
 from gpurobot import cli
-from gpurobot.config import Config, ConfigError, assign, leaves, option, pairs, to_dict
+from gpurobot.config import ConfigError, TrainConfig, assign, leaves, option, pairs, to_dict
 from gpurobot.deploy.gymnasium_env import GymnasiumEnv
 from gpurobot.deploy.policy import Policy
 from gpurobot.device.distributed import World
@@ -29,7 +29,7 @@ class Engine(StrEnum):
 
 
 @dataclasses.dataclass
-class Program:
+class PolicySettings:
   """What every program about a trained policy can be told."""
 
   checkpoint: str | None = option(None, "run folder or .pt file of the policy")
@@ -43,12 +43,12 @@ class Program:
 class Trained:
   """A policy, the settings of its training, and environments for it."""
 
-  config: Config
+  config: TrainConfig
   env: VecEnv | GymnasiumEnv
   policy: Policy
 
 
-P = typing.TypeVar("P", bound=Program)
+P = typing.TypeVar("P", bound=PolicySettings)
 
 
 def start(settings: P, name: str, argv: list[str], run: Callable[[P], None]) -> None:
@@ -58,28 +58,28 @@ def start(settings: P, name: str, argv: list[str], run: Callable[[P], None]) -> 
 
 def parse(settings: P, words: list[str]) -> P:
   """Return settings with words set, the task's own among them; raise ConfigError or CheckpointError."""
-  place = dict(word.split("=", 1) for word in words if "=" in word).get("checkpoint")
-  if place:
-    settings = dataclasses.replace(settings, env=read(place)[0].env)
+  source = dict(word.split("=", 1) for word in words if "=" in word).get("checkpoint")
+  if source:
+    settings = dataclasses.replace(settings, env=read(source)[0].env)
   return assign(settings, pairs(words, leaves(settings)))
 
 
-def read(place: str | None, device: str = "cpu") -> tuple[Config, dict[str, typing.Any]]:
+def read(source: str | None, device: str = "cpu") -> tuple[TrainConfig, dict[str, typing.Any]]:
   """Return a checkpoint's settings and content; raise ConfigError or CheckpointError where there is none."""
-  if place is None:
+  if source is None:
     raise ConfigError("checkpoint=<run folder or .pt file> is missing")
-  saved = checkpoint.read(place, device)
+  saved = checkpoint.read(source, device)
   if "learner" not in saved:
-    raise ConfigError(f"'{place}' holds no policy; python -m gpurobot.replay file={place} shows it")
+    raise ConfigError(f"'{source}' holds no policy; python -m gpurobot.replay file={source} shows it")
   task = saved["config"]["task"]
   try:
     module = tasks.load(task)
   except ValueError as error:
-    raise ConfigError(f"'{place}' is of the task '{task}': {error}") from error
-  return checkpoint.configure(place, saved["config"], module), saved
+    raise ConfigError(f"'{source}' is of the task '{task}': {error}") from error
+  return checkpoint.configure(source, saved["config"], module), saved
 
 
-def load(settings: Program, num_envs: int, engine: Engine = Engine.own) -> Trained:
+def load(settings: PolicySettings, num_envs: int, engine: Engine = Engine.own) -> Trained:
   """Return the policy and `num_envs` environments as they are outside of training, in the engine asked for.
 
   Raises ConfigError or CheckpointError where checkpoint, device or engine do not fit.
@@ -93,24 +93,24 @@ def load(settings: Program, num_envs: int, engine: Engine = Engine.own) -> Train
   return Trained(config, env, Policy(saved["learner"], config.ppo, num_envs, env.device))
 
 
-def _check_fit(place: str | None, learner: dict[str, typing.Any], env: VecEnv) -> None:
+def _check_fit(source: str | None, learner: dict[str, typing.Any], env: VecEnv) -> None:
   """Raise ConfigError where a policy sees or does something else than the environments show and take."""
   for name, before, now in zip(Spaces._fields, Spaces.saved(learner), Spaces.of(env), strict=True):
     if before != now:
       raise ConfigError(
-        f"'{place}' was trained with {name}={before}, the task has {now} now: train anew, or undo what was "
+        f"'{source}' was trained with {name}={before}, the task has {now} now: train anew, or undo what was "
         "changed in its file or settings"
       )
 
 
-def _changed(config: Config) -> list[str]:
+def _changed(config: TrainConfig) -> list[str]:
   """Return the task's settings that are not its defaults, as words."""
   now, default = (to_dict(env) for env in (config.env, tasks.load(config.task).Config()))
   return [f"env.{key}={value}" for key, value in now.items() if value != default[key]]
 
 
 def _make_env(
-  config: Config, num_envs: int, seed: int, device: torch.device, engine: Engine
+  config: TrainConfig, num_envs: int, seed: int, device: torch.device, engine: Engine
 ) -> VecEnv | GymnasiumEnv:
   if engine is Engine.gymnasium:
     changed = _changed(config)

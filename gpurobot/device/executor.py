@@ -5,9 +5,9 @@ from typing import TypeVar
 
 import torch
 
-from gpurobot.config import Config, ConfigError, Switch
+from gpurobot.config import ConfigError, Switch, TrainConfig
 from gpurobot.device.compiler import Compiler
-from gpurobot.device.graph import Graph, Piece, Recorder
+from gpurobot.device.graph import Graph, GraphRecorder, Piece
 
 T = TypeVar("T")
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 class Executor:
   """Runs pieces of an iteration: functions of static memory without a collective, see `graph.Graph`."""
 
-  def __init__(self, config: Config, device: torch.device, gather: Callable[[str], list[str]]) -> None:
+  def __init__(self, config: TrainConfig, device: torch.device, gather: Callable[[str], list[str]]) -> None:
     """Follow config.compile and config.graphs; gather: returns every rank's text.
 
     Raises ConfigError where one of them is on and cannot work here.
@@ -23,7 +23,7 @@ class Executor:
     if config.graphs is Switch.on and device.type != "cuda":
       raise ConfigError(f"graphs=on needs a CUDA device, not {device.type}; write graphs=auto")
     record = config.graphs is not Switch.off and device.type == "cuda"
-    self._recorder = Recorder(device, gather) if record else None
+    self._recorder = GraphRecorder(device, gather) if record else None
     self._compiler = Compiler(config.compile, device)
     self._graphs: dict[Piece, Graph] = {}
 

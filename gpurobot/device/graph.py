@@ -10,7 +10,7 @@ WARM_UPS = 2  # calls before one is recorded: memory is made in the first, and t
 Piece = Callable[[], None]
 
 
-class Recorder:
+class GraphRecorder:
   """Records graphs for one rank, on a stream of its own; all of them take their passing memory from one pool.
 
   They can share it because none of them leaves there what another one reads, and no two run at once.
@@ -71,7 +71,7 @@ class Graph:
   Where recording fails, calls go on as they are.
   """
 
-  def __init__(self, function: Piece, recorder: Recorder | None) -> None:
+  def __init__(self, function: Piece, recorder: GraphRecorder | None) -> None:
     """Wrap a function; without a recorder: only call it."""
     self.function, self._recorder = function, recorder
     self._calls = 0

@@ -10,7 +10,7 @@ from gpurobot.config import PPOConfig, Precision
 from gpurobot.learn.distribution import Distribution
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.network import ActorCritic
-from gpurobot.learn.normalize import Observations
+from gpurobot.learn.normalize import ObservationNormalizer
 
 
 def resolve(precision: Precision, device: torch.device) -> Precision:
@@ -49,7 +49,7 @@ class Agent:
     self.precision = resolve(ppo.precision, device)
     self.network = ActorCritic(*spaces, ppo, self.precision).to(device)
     dtypes = (self.network.dtype, self.network.input_dtype)
-    self.observations = Observations(spaces.obs_dims, device, dtypes, ppo.normalize_obs)
+    self.observations = ObservationNormalizer(spaces.obs_dims, device, dtypes, ppo.normalize_obs)
 
   def start(self, num_envs: int) -> Tensor:
     """Return the network's state [num_envs, state_width] before the first step of an episode."""

@@ -7,7 +7,7 @@ import torch
 from tensordict import TensorDict, TensorDictBase
 from torch import Tensor
 
-from gpurobot.config import Config
+from gpurobot.config import TrainConfig
 from gpurobot.device.clock import Clock
 from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
@@ -31,7 +31,7 @@ class Collector:
   """
 
   def __init__(
-    self, env: VecEnv, agent: Agent, rollout: Rollout, config: Config, world: World, executor: Executor
+    self, env: VecEnv, agent: Agent, rollout: Rollout, config: TrainConfig, world: World, executor: Executor
   ) -> None:
     """Start the first episodes."""
     self.env, self.rollout, self.observations = env, rollout, agent.observations

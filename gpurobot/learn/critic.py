@@ -15,7 +15,7 @@ BINS = 127  # an odd number: one bin is 0
 REACH = 10.0  # symlog of the outermost bins: transformed rewards do not sum up to 22,025
 
 
-class Value(Protocol):
+class ValuePrediction(Protocol):
   """A prediction of the return for each of [...] situations."""
 
   @property

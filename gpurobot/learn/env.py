@@ -12,7 +12,7 @@ from torch import Tensor
 class VecEnv(Protocol):
   """`num_envs` environments of this rank, stepped as one batch; finished ones are reset within the step."""
 
-  num_envs: int
+  num_envs: int  # of this rank: the `local_envs` of the trainer
   device: torch.device
   num_actions: int
   choices: tuple[int, ...]  # empty where actions are continuous; else how many each action chooses between

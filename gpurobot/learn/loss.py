@@ -5,7 +5,7 @@ from tensordict import TensorDictBase
 from torch import Tensor
 
 from gpurobot.config import PPOConfig, RewardTransform, Scaling
-from gpurobot.learn.critic import Value
+from gpurobot.learn.critic import ValuePrediction
 from gpurobot.learn.distribution import Distribution
 from gpurobot.learn.normalize import symlog
 
@@ -15,7 +15,7 @@ SUMS = ("weight", "kl", "policy_loss", "value_loss", "bounds_loss", "mirror_loss
 
 def loss(
   policies: tuple[Distribution, Distribution],
-  value: Value,
+  value: ValuePrediction,
   batch: TensorDictBase,
   ppo: PPOConfig,
   entropy_coef: Tensor,

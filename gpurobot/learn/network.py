@@ -7,8 +7,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from gpurobot.config import Activation, Memory, PPOConfig, Precision
-from gpurobot.learn.critic import Value, value_head
+from gpurobot.config import Activation, PPOConfig, Precision, Recurrence
+from gpurobot.learn.critic import ValuePrediction, value_head
 from gpurobot.learn.distribution import Distribution, action_head
 from gpurobot.learn.layers import linear
 
@@ -27,15 +27,15 @@ class RecurrentCore(nn.Module):
   Its state is one tensor [n, state_width]; the first `units` numbers of it are the output.
   """
 
-  def __init__(self, kind: Memory, width: int, units: int) -> None:
+  def __init__(self, kind: Recurrence, width: int, units: int) -> None:
     super().__init__()
     self.units = units
-    self.cell = nn.LSTMCell(width, units) if kind is Memory.lstm else nn.GRUCell(width, units)
-    self.state_width = 2 * units if kind is Memory.lstm else units
+    self.cell = nn.LSTMCell(width, units) if kind is Recurrence.lstm else nn.GRUCell(width, units)
+    self.state_width = 2 * units if kind is Recurrence.lstm else units
     for name, parameter in self.cell.named_parameters():
       nn.init.orthogonal_(parameter) if name.startswith("weight") else nn.init.zeros_(parameter)
     if (
-      kind is Memory.lstm
+      kind is Recurrence.lstm
     ):  # gates input, forget, cell, output: it starts by keeping (Jozefowicz et al. 2015)
       nn.init.ones_(self.cell.bias_ih.data[units : 2 * units])
 
@@ -63,7 +63,7 @@ class Trunk(nn.Module):
   def __init__(self, width: int, ppo: PPOConfig) -> None:
     super().__init__()
     self.recall = (
-      None if ppo.recurrent is Memory.none else RecurrentCore(ppo.recurrent, width, ppo.recurrent_units)
+      None if ppo.recurrent is Recurrence.none else RecurrentCore(ppo.recurrent, width, ppo.recurrent_units)
     )
     self.state_width = 0 if self.recall is None else self.recall.state_width
     width = width if self.recall is None else self.recall.units
@@ -84,11 +84,11 @@ class Trunk(nn.Module):
       return self.layers(x).to(state.dtype), state
 
 
-class Output(NamedTuple):
+class ActorCriticOutput(NamedTuple):
   """What the network says of observations [steps, n]."""
 
   policy: Distribution  # of the actions
-  value: Value  # normalised, or of a two-hot critic in the unit of the transformed reward
+  value: ValuePrediction  # normalised, or of a two-hot critic in the unit of the transformed reward
   state: Tensor  # [n, state_width] after the last step
 
 
@@ -122,14 +122,14 @@ class ActorCritic(nn.Module):
     self.input_dtype = torch.bfloat16 if precision is Precision.bf16 else self.dtype
     self.to(self.dtype)
 
-  def forward(self, obs: Obs, state: Tensor, restart: Tensor) -> Output:
+  def forward(self, obs: Obs, state: Tensor, restart: Tensor) -> ActorCriticOutput:
     """Return the distribution of the actions, the values, and the state after the last step."""
     own, others = state.split(self.widths, dim=-1)
     features, own = self.actor(obs["policy"], own, restart)
     if self.shared:
-      return Output(self.head(features), self.value(features), own)
+      return ActorCriticOutput(self.head(features), self.value(features), own)
     latent, others = self.critic(obs[self.critic_group], others, restart)
-    return Output(self.head(features), self.value(latent), torch.cat([own, others], dim=-1))
+    return ActorCriticOutput(self.head(features), self.value(latent), torch.cat([own, others], dim=-1))
 
   def act(self, obs: Obs, state: Tensor, restart: Tensor) -> tuple[Distribution, Tensor]:
     """Return the distribution of the actions, and the actor's part of the state after the last step."""

@@ -88,7 +88,7 @@ class Moments:
     self._refresh()
 
 
-class Observations:
+class ObservationNormalizer:
   """Prepares observation groups for a network: zero mean, unit variance, bounded, in its input type."""
 
   def __init__(
@@ -106,10 +106,10 @@ class Observations:
     """Return the groups as the network wants them."""
     return {group: self._prepare(group, obs[group]).to(self.dtypes[1]) for group in self.moments}
 
-  def write(self, obs: Mapping[str, Tensor], places: Mapping[str, Tensor]) -> None:
+  def write(self, obs: Mapping[str, Tensor], out: Mapping[str, Tensor]) -> None:
     """Write the groups as the network wants them into tensors of its input type."""
     for group, prepared in self(obs).items():  # rounded as it lies, then copied: at once takes twice as long
-      places[group].copy_(prepared)
+      out[group].copy_(prepared)
 
   def _prepare(self, group: str, obs: Tensor) -> Tensor:
     x = obs.to(self.dtypes[0])

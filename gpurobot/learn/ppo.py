@@ -7,14 +7,14 @@ import torch
 from tensordict import TensorDictBase
 from torch import Tensor
 
-from gpurobot.config import Config, ConfigError, Memory, Schedule, block, sequence_length
+from gpurobot.config import ConfigError, Recurrence, Schedule, TrainConfig, block, sequence_length
 from gpurobot.device import process, threads
 from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
 from gpurobot.device.transfer import to_cpu
 from gpurobot.learn.agent import Agent, Spaces
 from gpurobot.learn.collector import Collector
-from gpurobot.learn.critic import ScalarHead, Value
+from gpurobot.learn.critic import ScalarHead, ValuePrediction
 from gpurobot.learn.distribution import Distribution
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss
@@ -24,14 +24,14 @@ from gpurobot.learn.random import Random
 from gpurobot.learn.rollout import MinibatchSampler, Rollout
 
 
-def check(config: Config, env: VecEnv) -> None:
+def check(config: TrainConfig, env: VecEnv) -> None:
   """Raise ConfigError where settings do not fit each other or the environment."""
   ppo = config.ppo
   if ppo.lr_min > ppo.lr_max:
     raise ConfigError(f"ppo.lr_min={ppo.lr_min:g} lies above ppo.lr_max={ppo.lr_max:g}; lower it")
   if ppo.mirror_coef and env.mirror is None:
     raise ConfigError(f"ppo.mirror_coef={ppo.mirror_coef:g}: the task has no mirror; write ppo.mirror_coef=0")
-  if ppo.mirror_coef and (env.choices or ppo.recurrent is not Memory.none):
+  if ppo.mirror_coef and (env.choices or ppo.recurrent is not Recurrence.none):
     given = f"ppo.mirror_coef={ppo.mirror_coef:g}"
     raise ConfigError(f"{given} works for continuous actions without memory; write ppo.mirror_coef=0")
 
@@ -43,7 +43,7 @@ class PPO:
   each is a graph.
   """
 
-  def __init__(self, env: VecEnv, config: Config, world: World) -> None:
+  def __init__(self, env: VecEnv, config: TrainConfig, world: World) -> None:
     """Build the agent on the environment's device, the same on every rank, and start the first episodes.
 
     Raises ConfigError where the settings do not fit the environment or the device.
@@ -83,7 +83,7 @@ class PPO:
     """Say in one line what is trained, and how."""
     ppo, env = self.ppo, self.env
     sizes = "-".join(map(str, (env.obs_dims["policy"], *ppo.hidden, sum(env.choices) or env.num_actions)))
-    memory = "" if ppo.recurrent is Memory.none else f"{ppo.recurrent} {ppo.recurrent_units}, "
+    memory = "" if ppo.recurrent is Recurrence.none else f"{ppo.recurrent} {ppo.recurrent_units}, "
     cores = f" with {torch.get_num_threads()} thread(s)" if env.device.type == "cpu" else ""
     minibatch = self.num_envs * ppo.horizon // ppo.minibatches
     return (
@@ -111,7 +111,7 @@ class PPO:
       policy, value, state = self.executor.compiled(self.network)(obs, state, restart.unsqueeze(0))
     return self.executor.compiled(self._draw)(policy, value, sample), state
 
-  def _draw(self, policy: Distribution, value: Value, sample: Mapping[str, Tensor]) -> Tensor:
+  def _draw(self, policy: Distribution, value: ValuePrediction, sample: Mapping[str, Tensor]) -> Tensor:
     """Keep what the network says, a sample of the policy with it; return its action [local_envs, ...]."""
     random = self.collector.random
     random.advance()

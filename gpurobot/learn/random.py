@@ -80,7 +80,7 @@ class Random:
     """Begin the streams of another seed."""
     self.seed = seed
     self._first = self._envs * GAMMA + make_key(seed, "")  # [num_envs, 1] what step 0 hashes
-    self._places: dict[tuple[str, int], Tensor] = {}  # purpose, words -> [words]: where it draws
+    self._offsets: dict[tuple[str, int], Tensor] = {}  # purpose, words -> [words]: offsets of what it draws
     self.step.zero_()
     self._seed()
 
@@ -88,15 +88,15 @@ class Random:
     """Return 32 random bits per number, int32 [num_envs, *shape]."""
     count = math.prod(shape)
     words = (count + 1) // 2
-    if (purpose, words) not in self._places:
-      self._find_place(purpose, words)
-    numbers = _halves(mix(self._seeds + self._places[purpose, words]))
+    if (purpose, words) not in self._offsets:
+      self._find_offsets(purpose, words)
+    numbers = _halves(mix(self._seeds + self._offsets[purpose, words]))
     return numbers[:, :count].view(-1, *shape)
 
   @torch.compiler.disable  # torch's compiler folds constants without a thought of 64 bits
-  def _find_place(self, purpose: str, words: int) -> None:
-    place = torch.arange(1, words + 1, dtype=torch.int64, device=self.step.device) * GAMMA
-    self._places[purpose, words] = place + make_key(self.seed, purpose)
+  def _find_offsets(self, purpose: str, words: int) -> None:
+    offsets = torch.arange(1, words + 1, dtype=torch.int64, device=self.step.device) * GAMMA
+    self._offsets[purpose, words] = offsets + make_key(self.seed, purpose)
 
   def uniform(self, purpose: str, shape: tuple[int, ...], low: float = 0.0, high: float = 1.0) -> Tensor:
     """Return float32 numbers in [low, high), [num_envs, *shape]."""

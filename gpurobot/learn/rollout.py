@@ -1,4 +1,4 @@
-"""The samples of one iteration: [horizon, num_envs] storage, advantages, minibatches."""
+"""The samples of one iteration: [horizon, local_envs] storage, advantages, minibatches."""
 
 from typing import Any
 
@@ -14,11 +14,11 @@ from gpurobot.learn.random import Random
 def gae(
   reward: Tensor, value: Tensor, next_value: Tensor, done: Tensor, valid: Tensor, decay: tuple[float, float]
 ) -> Tensor:
-  """Return generalised advantages [horizon, num_envs] (Schulman et al. 2015, arXiv 1506.02438).
+  """Return generalised advantages [horizon, local_envs] (Schulman et al. 2015, arXiv 1506.02438).
 
-  next_value [horizon, num_envs] is the value of the state that a step led to: 0 where the task ended, that of
-  the final observation where the time limit did. done: an episode ended with the step. Where not valid the
-  advantage is 0 and nothing flows back. decay: (gamma, lambda).
+  next_value [horizon, local_envs] is the value of the state that a step led to: 0 where the task ended, that
+  of the final observation where the time limit did. done: an episode ended with the step. Where not valid
+  the advantage is 0 and nothing flows back. decay: (gamma, lambda).
   """
   gamma, lambda_ = decay
   delta = torch.where(valid, reward + gamma * next_value - value, 0)
@@ -36,7 +36,7 @@ KEPT = ("obs", "restart", "action", "policy", "log_prob", "value", "advantage", 
 class Rollout:
   """Storage for the samples of one iteration, allocated once.
 
-  `samples` [horizon, num_envs] holds of the rollout: obs (normalised, in the network's input type), restart
+  `samples` [horizon, local_envs] holds of the rollout: obs (normalised, in the network's input type), restart
   (an episode starts with the step), action (a sample of the policy), policy (the parameters of its
   distribution), log_prob, value (in normalised units), reward (transformed), terminated, truncated and valid;
   and of what follows: advantage, return_ and weight. Each environment has `sequences` of `sequence` steps
@@ -63,7 +63,7 @@ class Rollout:
     self.steps: list[dict[str, Any]] = [step.to_dict() for step in self.samples.unbind(0)]
     self._flat = self.samples.select(*KEPT).reshape(-1)
     self._steps = torch.arange(sequence, device=env.device).unsqueeze(1) * env.num_envs
-    # The network's state before each sequence, [sequences, num_envs, state_width].
+    # The network's state before each sequence, [sequences, local_envs, state_width].
     self.states = torch.zeros(
       self.sequences, env.num_envs, network.state_width, dtype=dtype, device=env.device
     )
@@ -86,12 +86,12 @@ class Rollout:
     self._used.zero_()
 
   def keep_state(self, t: int, state: Tensor) -> None:
-    """Keep the network's state [num_envs, state_width] before step t, where a sequence starts with it."""
+    """Keep the network's state [local_envs, state_width] before step t, where a sequence starts with it."""
     if t % self.sequence == 0:
       self.states[t // self.sequence].copy_(state)
 
   def keep_final(self, final_obs: TensorDictBase, state: Tensor, truncated: Tensor) -> None:
-    """Keep final observations and the network's state before them where the time limit struck [num_envs]."""
+    """Keep final observations, and the network's state before them, where truncated [local_envs]."""
     for slot, kept_state in enumerate(self.final_state):
       here = (truncated & (self._used == slot)).unsqueeze(-1)
       for group, kept in self.final_obs.items():  # turned, as it lies in memory
@@ -100,10 +100,10 @@ class Rollout:
     self._used += truncated
 
   def advantages(self, value: Tensor, last: Tensor, final: Tensor, decay: tuple[float, float]) -> Tensor:
-    """Return the advantages [horizon, num_envs], all values in the unit of the transformed reward.
+    """Return the advantages [horizon, local_envs], all values in the unit of the transformed reward.
 
-    value [horizon, num_envs]: of each step's observation. last [num_envs]: of the observation after the last
-    step. final [slots, num_envs]: of the kept final observations.
+    value [horizon, local_envs]: of each step's observation. last [local_envs]: of the observation after the
+    last step. final [slots, local_envs]: of the kept final observations.
     """
     terminated, truncated = self.samples["terminated"], self.samples["truncated"]
     # Where an environment broke its promise, the last slot has to do.
@@ -116,10 +116,10 @@ class Rollout:
   def minibatch(self, rows: Tensor) -> tuple[TensorDictBase, Tensor]:
     """Return samples [sequence, n], and the states before them, by the rows [n] that `MinibatchSampler` drew.
 
-    Row r is sequence r // num_envs of environment r % num_envs.
+    Row r is sequence r // local_envs of environment r % local_envs.
     """
-    num_envs = self.shape[1]
-    first = rows + rows // num_envs * ((self.sequence - 1) * num_envs)  # row of the flattened storage
+    local_envs = self.shape[1]
+    first = rows + rows // local_envs * ((self.sequence - 1) * local_envs)  # row of the flattened storage
     return self._flat[first + self._steps], self.states.flatten(0, 1)[rows]
 
 

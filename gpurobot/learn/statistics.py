@@ -15,8 +15,8 @@ RANGES = ("obs", "reward")  # whose least and greatest numbers are told
 class Episodes:
   """Raw returns and lengths: of running episodes, and summed over those ended since the last `restart`."""
 
-  def __init__(self, num_envs: int, device: torch.device) -> None:
-    self.running = torch.zeros(2, num_envs, device=device)  # return, length [steps]
+  def __init__(self, local_envs: int, device: torch.device) -> None:
+    self.running = torch.zeros(2, local_envs, device=device)  # return, length [steps]
     # Over ended episodes: their number, and the sums of return, length and successes.
     self.sums = torch.zeros(4, dtype=torch.float64, device=device)
 
@@ -77,8 +77,8 @@ class Extremes:
 class Statistics:
   """All that is told of a training between two reports."""
 
-  def __init__(self, num_envs: int, device: torch.device) -> None:
-    self.episodes = Episodes(num_envs, device)
+  def __init__(self, local_envs: int, device: torch.device) -> None:
+    self.episodes = Episodes(local_envs, device)
     self.step_means, self.update_means = Means(device), Means(device)
     self.ranges, self.norms = Extremes(len(RANGES), device), Extremes(1, device)
     self._loss = torch.zeros(len(SUMS), dtype=torch.float64, device=device)  # over all ranks

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from gpurobot.config import Config, ConfigError, assign, defaults, to_dict, without_limits
+from gpurobot.config import ConfigError, TrainConfig, assign, defaults, to_dict, without_limits
 from gpurobot.device.distributed import World
 from gpurobot.device.transfer import to_cpu
 from gpurobot.learn.algorithm import Algorithm
@@ -31,26 +31,26 @@ class DamagedCheckpoint(CheckpointError):
   """A file that is cut short, has changed on the disk, or never was a checkpoint."""
 
 
-def find(place: str | Path) -> Path:
+def find(source: str | Path) -> Path:
   """Return the newest file that a run folder or `.pt` path means; raise CheckpointError if there is none."""
-  return _files(place)[0]
+  return _files(source)[0]
 
 
-def _files(place: str | Path) -> list[Path]:
-  """Return the files that a place means, the newest first: a run keeps the checkpoint before the last one."""
-  path = Path(place)
+def _files(source: str | Path) -> list[Path]:
+  """Return the files that `source` means, newest first: a run keeps the checkpoint before the last one."""
+  path = Path(source)
   if path.is_dir():
     path = path / NAME
   paths = [path, path.with_name(PREVIOUS)] if path.name == NAME else [path]
   found = [path for path in paths if path.is_file()]
   if not found:
-    raise CheckpointError(f"no checkpoint at '{place}'{_suggestion(Path(place))}")
+    raise CheckpointError(f"no checkpoint at '{source}'{_suggestion(Path(source))}")
   return found
 
 
-def _suggestion(place: Path) -> str:
+def _suggestion(source: Path) -> str:
   """Name the newest checkpoint in the nearest folder that exists, or in the one around it."""
-  whole = place.absolute()
+  whole = source.absolute()
   for folder in [folder for folder in (whole, *whole.parents) if folder.is_dir()][:2]:
     found = [*folder.glob(f"*/{NAME}"), *folder.glob("*.pt")]
     if found:
@@ -63,12 +63,12 @@ def exists(folder: str | Path) -> bool:
   return any((Path(folder) / name).is_file() for name in (NAME, PREVIOUS))
 
 
-def read(place: str | Path, device: str | torch.device = "cpu") -> dict[str, Any]:
+def read(source: str | Path, device: str | torch.device = "cpu") -> dict[str, Any]:
   """Return the content of a run folder's checkpoint or a `.pt` file; raise CheckpointError if it cannot.
 
   Where a run's last checkpoint is damaged, that is said, and the one before it is read.
   """
-  newest, *before = _files(place)
+  newest, *before = _files(source)
   try:
     return load(newest, device)
   except DamagedCheckpoint as error:
@@ -129,8 +129,8 @@ def _check_format(path: Path, content: Any) -> None:
 
 
 def configure(
-  place: str | Path, values: dict[str, Any], module: ModuleType, given: Collection[str] = ()
-) -> Config:
+  source: str | Path, values: dict[str, Any], module: ModuleType, given: Collection[str] = ()
+) -> TrainConfig:
   """Return the settings of a checkpoint's "config"; its limits do not count where one is among `given` keys.
 
   Settings that it does not know, written before there were such, have their defaults. Raises CheckpointError
@@ -139,7 +139,7 @@ def configure(
   try:
     return assign(defaults(module, given), without_limits(values, given))
   except ConfigError as error:
-    raise CheckpointError(f"'{place}' was written with other settings than today's: {error}") from error
+    raise CheckpointError(f"'{source}' was written with other settings than today's: {error}") from error
 
 
 def write(folder: str | Path, content: dict[str, Any]) -> Path:
@@ -171,39 +171,39 @@ def restart_arguments(folder: str | None) -> list[str]:
   return [f"resume={folder}" if exists(folder) else f"run_dir={folder}"]
 
 
-def restore(config: Config, learner: Algorithm) -> float:
+def restore(config: TrainConfig, learner: Algorithm) -> float:
   """Put the learner where config.resume or config.checkpoint says; return the seconds of training before.
 
   Raises CheckpointError where the checkpoint is of another network, task or number of environments or ranks.
   """
-  place = config.resume or config.checkpoint
-  if place is None:
+  source = config.resume or config.checkpoint
+  if source is None:
     return 0.0
-  saved = read(place, learner.env.device)
-  _check_same(place, saved["learner"], learner.world)
+  saved = read(source, learner.env.device)
+  _check_same(source, saved["learner"], learner.world)
   try:
     if config.resume:
       learner.load_state_dict(saved["learner"])
       return saved["seconds"]
     learner.load_policy(saved["learner"])
   except (KeyError, RuntimeError, ValueError) as error:  # torch tells of shapes in several lines
-    raise CheckpointError(f"'{place}' does not fit this training: {' '.join(str(error).split())}") from error
+    raise CheckpointError(f"'{source}' does not fit this training: {' '.join(str(error).split())}") from error
   return 0.0
 
 
-def _check_same(place: str, saved: dict[str, Any], world: World) -> None:
+def _check_same(source: str, saved: dict[str, Any], world: World) -> None:
   """Raise CheckpointError on a rank that has read another checkpoint than the main one: disks may fail."""
   own, of_main = saved.get("iteration"), world.broadcast_object(saved.get("iteration"))
   if own != of_main:
     raise CheckpointError(
-      f"'{place}': rank {world.rank} has read iteration {own}, rank 0 iteration {of_main}: start again"
+      f"'{source}': rank {world.rank} has read iteration {own}, rank 0 iteration {of_main}: start again"
     )
 
 
 class Saver:
   """Writes the checkpoint of a run at the main rank; every rank takes part."""
 
-  def __init__(self, config: Config, learner: Algorithm, folder: Path) -> None:
+  def __init__(self, config: TrainConfig, learner: Algorithm, folder: Path) -> None:
     self.config, self.learner, self.folder = config, learner, folder
     self.failed = False  # the last time, on this rank
     self._last = time.monotonic()

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gpurobot.config import Config, to_dict
+from gpurobot.config import TrainConfig, to_dict
 from gpurobot.learn.algorithm import Algorithm
 from gpurobot.run import checkpoint
 
@@ -13,7 +13,7 @@ MOST = 100  # files: where many diverge, more say nothing new
 class DivergenceDumps:
   """Writes the files of a run: every rank those of its own environments."""
 
-  def __init__(self, config: Config, learner: Algorithm, folder: Path) -> None:
+  def __init__(self, config: TrainConfig, learner: Algorithm, folder: Path) -> None:
     self.config, self.learner, self.folder = config, learner, folder / FOLDER
     self._told = False
 

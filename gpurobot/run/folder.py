@@ -9,14 +9,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from gpurobot.config import Config, ConfigError
+from gpurobot.config import ConfigError, TrainConfig
 from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint
 
 LOCK = ".lock"
 
 
-def claim(config: Config, world: World) -> tuple[Path, ExitStack]:
+def claim(config: TrainConfig, world: World) -> tuple[Path, ExitStack]:
   """Return the run folder, made where it is missing, and its lock: closing it lets others train there.
 
   Raises ConfigError on every rank where another training is at work there, has left its checkpoint there, or
@@ -57,7 +57,7 @@ def _lock(folder: Path) -> BinaryIO:
   return file
 
 
-def _check(config: Config, folder: Path) -> None:
+def _check(config: TrainConfig, folder: Path) -> None:
   """Raise ConfigError where a training that starts or comes from elsewhere would write over a checkpoint."""
   if not checkpoint.exists(folder):
     return

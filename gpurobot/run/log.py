@@ -14,7 +14,7 @@ import torch
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from gpurobot.config import Config, to_dict
+from gpurobot.config import TrainConfig, to_dict
 from gpurobot.device.usage import Usage
 from gpurobot.learn.algorithm import Algorithm
 from gpurobot.learn.loss import rate_limits
@@ -23,8 +23,8 @@ from gpurobot.run.divergence_dumps import DivergenceDumps
 from gpurobot.run.files import rewrite
 from gpurobot.run.health import Health
 from gpurobot.run.profile import ITERATIONS, Profile
-from gpurobot.run.recorder import Recorder
 from gpurobot.run.tensorboard import TensorBoardLog
+from gpurobot.run.video_recorder import VideoRecorder
 
 PARTS = ("physics", "task", "policy", "update")  # of an iteration's time, in the console
 COLUMNS = (  # key, heading, format
@@ -46,7 +46,7 @@ HEADING_EVERY = 25  # lines
 class Log:
   """The record of a run, one line per `log_every` iterations."""
 
-  def __init__(self, config: Config, learner: Algorithm, folder: Path, seconds: float = 0.0) -> None:
+  def __init__(self, config: TrainConfig, learner: Algorithm, folder: Path, seconds: float = 0.0) -> None:
     """Open the files of the run folder; `seconds` of training went before, when it is resumed."""
     self.config, self.learner, self.folder = config, learner, folder
     self.main = learner.world.main
@@ -71,7 +71,7 @@ class Log:
     plain = to_dict(self.config)
     self._tensorboard = TensorBoardLog(self.folder, self.learner.steps)
     self._tensorboard.write_config(plain, self.learner.steps)
-    self._recorder = Recorder(self.config, self.learner, self.folder, self._tensorboard)
+    self._recorder = VideoRecorder(self.config, self.learner, self.folder, self._tensorboard)
     self._write_json("config.json", plain)
     self.console = Console(highlight=False)
     self.console.print(self.learner.describe(), soft_wrap=True)

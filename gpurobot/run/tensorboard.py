@@ -58,7 +58,7 @@ class TensorBoardLog:
 
   def write_video(self, tag: str, gif: bytes, steps: int) -> None:
     """Add an animated GIF, which the tab Images plays."""
-    width, height = (int.from_bytes(gif[place : place + 2], "little") for place in (6, 8))  # of its header
+    width, height = (int.from_bytes(gif[start : start + 2], "little") for start in (6, 8))  # of its header
     image = Summary.Image(width=width, height=height, colorspace=3, encoded_image_string=gif)
     self._writer.add_summary(Summary(value=[Summary.Value(tag=tag, image=image)]), steps)
 

@@ -2,7 +2,7 @@
 
 from typing import Self
 
-from gpurobot.config import Config
+from gpurobot.config import TrainConfig
 from gpurobot.learn.algorithm import Algorithm, warm_up
 from gpurobot.run import checkpoint, folder
 from gpurobot.run.interrupt import Interrupt
@@ -15,7 +15,7 @@ class TrainingRun:
   It is a context: its end writes the summary, closes the files and finds the `status`.
   """
 
-  def __init__(self, config: Config, learner: Algorithm) -> None:
+  def __init__(self, config: TrainConfig, learner: Algorithm) -> None:
     """Claim the run folder, put the learner where config says that training starts, and warm it up.
 
     Raises ConfigError where the folder is taken, and CheckpointError where the checkpoint does not fit.

@@ -26,9 +26,9 @@ REWARDS = "reward terms"
 class Browser:
   """A server whose page shows a player's robots; clicks wait until the loop obeys them between two steps."""
 
-  def __init__(self, player: Player, place: str, host: str, port: int) -> None:
-    """Serve at `host`, at `port` or the next free one; `place` is the checkpoint's."""
-    self.player, self.stage, self.place = player, Stage(player.task), place
+  def __init__(self, player: Player, source: str, host: str, port: int) -> None:
+    """Serve at `host`, at `port` or the next free one; `source` is the checkpoint's."""
+    self.player, self.stage, self.source = player, Stage(player.task), source
     self.server = viser.ViserServer(host=host, port=port, label=Path(player.config.task).stem, verbose=False)
     self.address = f"http://{host}:{self.server.get_port()}"
     self._clicks: SimpleQueue[Callable[[], None]] = SimpleQueue()
@@ -41,7 +41,7 @@ class Browser:
     tabs = self.server.gui.add_tab_group()
     with tabs.add_tab("Play"):
       self._make_controls()
-    self._plot = Plot(self.server, player, tabs.add_tab("Plot"))
+    self._plot = LivePlot(self.server, player, tabs.add_tab("Plot"))
     with tabs.add_tab("Show"):
       self.scene.create_overlay_gui()
     self.server.on_client_connect(self._greet)  # last: who is there already is greeted at once
@@ -98,21 +98,21 @@ class Browser:
           if most
         }
     with gui.add_folder("Checkpoint"):
-      self._checkpoint = gui.add_dropdown("Of this run", checkpoints(self.place))
+      self._checkpoint = gui.add_dropdown("Of this run", checkpoints(self.source))
       self._on_click("Load", lambda: self._load(self._checkpoint.value))
 
   def _on_click(self, label: str, act: Callable[[], None]) -> None:
     """Add a button; `act` follows in the loop, never in the middle of a step."""
     self.server.gui.add_button(label).on_click(lambda _: self._clicks.put(act))
 
-  def _load(self, place: str) -> None:
+  def _load(self, source: str) -> None:
     """Exchange the policy, or say on the page why not."""
     try:
-      self.player.load(place)
+      self.player.load(source)
     except ValueError as error:
       for client in self.server.get_clients().values():
         client.add_notification("Not loaded", str(error), color="red")
-    self._checkpoint.options = checkpoints(self.place)  # a run that goes on has new ones
+    self._checkpoint.options = checkpoints(self.source)  # a run that goes on has new ones
 
   def run(self) -> None:
     """Play until Ctrl-C, at the speed that the page asks for, or as fast as the machine can."""
@@ -152,21 +152,21 @@ class Browser:
     player, stage, scene = self.player, self.stage, self.scene
     scene.show_only_selected = not self._others.value
     scene.camera_tracking_enabled = self._follow.value
-    places, turns = self._poses
+    positions, turns = self._poses
     for index in range(player.task.num_envs) if self._others.value else [player.index]:
       stage.show(index)
-      places[index], turns[index] = stage.data.xpos, stage.data.xmat.reshape(-1, 3, 3)
+      positions[index], turns[index] = stage.data.xpos, stage.data.xmat.reshape(-1, 3, 3)
     sim = player.task.sim
     state = (sim.mocap_pos, sim.mocap_quat, sim.qpos, sim.qvel, sim.ctrl)
     mocap_pos, mocap_quat, qpos, qvel, ctrl = (part.cpu().numpy() for part in state)
-    scene.update_from_arrays(places, turns, mocap_pos, mocap_quat, player.index, qpos, qvel, ctrl)
+    scene.update_from_arrays(positions, turns, mocap_pos, mocap_quat, player.index, qpos, qvel, ctrl)
     self._status.content = (
       f"**{Path(player.config.task).stem}**, environment {player.index}: {player.time:.1f} s, step "
       f"{player.episode_steps} of the episode, return {player.episode_return:.1f}"
     )
 
 
-class Plot:
+class LivePlot:
   """Curves of the last steps: the reward's terms, or a block of the observation."""
 
   def __init__(self, server: viser.ViserServer, player: Player, tab: viser.GuiTabHandle) -> None:
@@ -185,7 +185,7 @@ class Plot:
       values = dict(self._player.terms)
     else:
       numbers = self._player.observations()[chosen][:CURVES].tolist()
-      values = {f"{chosen} {place}": number for place, number in enumerate(numbers)}
+      values = {f"{chosen} {index}": number for index, number in enumerate(numbers)}
     if self._past and self._past[-1][0] >= self._player.time:
       self._past.clear()  # all has started anew
     self._past.append((self._player.time, chosen, values))
@@ -205,8 +205,8 @@ class Plot:
       self._chart.remove()
     self._names = names
     series: list[dict[str, Any]] = [{"label": "s"}]
-    for place, name in enumerate(names):
-      dashes, colour = divmod(place, len(COLOURS))
+    for index, name in enumerate(names):
+      dashes, colour = divmod(index, len(COLOURS))
       series.append({"label": name, "stroke": COLOURS[colour], "width": 1, "dash": [4 * dashes, 4 * dashes]})
     scales = {"x": {"time": False, "auto": True}}
     with self._tab:

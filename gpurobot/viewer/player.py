@@ -10,7 +10,7 @@ from gpurobot.config import ConfigError
 from gpurobot.deploy import trained
 from gpurobot.deploy.policy import Policy
 from gpurobot.run import checkpoint
-from gpurobot.run.recorder import FOLDER as VIDEOS
+from gpurobot.run.video_recorder import FOLDER as VIDEOS
 from gpurobot.viewer.stage import find_robot, task_of
 
 COMMANDS = ("forward", "sideways", "turn")  # what a velocity command says, in the order of its numbers
@@ -72,11 +72,11 @@ class Player:
     blocks = self.task.observe()["policy"]
     return {name: block[self.index].float().reshape(-1) for name, block in blocks.items()}
 
-  def load(self, place: str) -> None:
+  def load(self, source: str) -> None:
     """Go on with the policy of another checkpoint of the same task; raise ConfigError where it is not."""
-    config, saved = trained.read(place, str(self.task.device))
+    config, saved = trained.read(source, str(self.task.device))
     if config.task != self.config.task:
-      raise ConfigError(f"'{place}' is of task '{config.task}', not of '{self.config.task}'")
+      raise ConfigError(f"'{source}' is of task '{config.task}', not of '{self.config.task}'")
     self.policy = Policy(saved["learner"], config.ppo, self.task.num_envs, self.task.device)
     self._ended.fill_(True)  # the memory of the old policy means nothing to the new one
 
@@ -87,9 +87,9 @@ def _ranges(config: object) -> dict[str, float]:
   return {} if None in found.values() else {name: float(most or 0.0) for name, most in found.items()}
 
 
-def checkpoints(place: str) -> list[str]:
-  """Return the checkpoints of the run that `place` is of, it first: the newest, and those with a video."""
-  path = Path(place)
+def checkpoints(source: str) -> list[str]:
+  """Return the checkpoints of the run that `source` is of, it first: the newest, and those with a video."""
+  path = Path(source)
   run = path if path.is_dir() else path.parent
   run = run.parent if run.name == VIDEOS else run
   newest = [run] if checkpoint.exists(run) else []

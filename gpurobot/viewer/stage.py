@@ -74,8 +74,8 @@ def view(stage: Stage) -> mujoco.MjvCamera:
   model, data, robot = stage.model, stage.data, stage.robot
   ground = np.isin(model.geom_type, (mjtGeom.mjGEOM_PLANE, mjtGeom.mjGEOM_HFIELD))
   shown = model.body_rootid[model.geom_bodyid] == robot.body if robot.free else ~ground
-  places, sizes = data.geom_xpos[shown], model.geom_rbound[shown, None]
-  low, high = (places - sizes).min(0), (places + sizes).max(0)
+  centres, sizes = data.geom_xpos[shown], model.geom_rbound[shown, None]
+  low, high = (centres - sizes).min(0), (centres + sizes).max(0)
   camera = mujoco.MjvCamera()
   camera.lookat = (low + high) / 2
   if robot.free:

@@ -7,7 +7,7 @@ import torch
 import tasks
 import train
 from gpurobot import cli
-from gpurobot.config import Config, ConfigError
+from gpurobot.config import ConfigError, TrainConfig
 from gpurobot.device.distributed import World
 from tests.gpurobot import toy
 
@@ -36,7 +36,7 @@ def test_help_prints_every_key_with_its_meaning_and_unit(capsys, monkeypatch):
 @pytest.mark.parametrize("columns", [60, 80, 140])
 def test_help_is_as_wide_as_the_terminal(columns, monkeypatch):
   monkeypatch.setenv("COLUMNS", str(columns))
-  text = cli.describe(Config(), "train.py")
+  text = cli.describe(TrainConfig(), "train.py")
   assert columns * 0.8 < max(map(len, text.splitlines())) <= columns
   assert " ".join(text.split()).count("a power of minibatch / reference_minibatch; none, sqrt, linear") == 1
 
@@ -113,7 +113,7 @@ def test_a_fault_of_the_program_keeps_its_traceback():
 
 def test_good_input_gives_settings_and_task():
   settings, task = cli.parse([TOY, "num_envs=32", "env.force=1"], tasks.load, World())
-  assert isinstance(settings, Config)
+  assert isinstance(settings, TrainConfig)
   assert settings.num_envs == 32
   assert settings.env == task.Config(force=1.0)
 

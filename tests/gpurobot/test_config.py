@@ -6,10 +6,10 @@ import pytest
 
 from gpurobot.config import (
   Activation,
-  Config,
   ConfigError,
   PPOConfig,
   Precision,
+  TrainConfig,
   assign,
   block,
   defaults,
@@ -24,7 +24,7 @@ from gpurobot.config import (
 from tests.gpurobot import toy
 
 
-def parse(*words: str) -> Config:
+def parse(*words: str) -> TrainConfig:
   config = defaults(toy)
   return assign(config, pairs(list(words), leaves(config)))
 
@@ -55,7 +55,7 @@ def test_a_task_overrides_the_trainers_defaults_and_words_override_both():
 
 
 def test_instances_share_no_defaults():
-  first, second = Config(), Config()
+  first, second = TrainConfig(), TrainConfig()
   first.ppo.hidden.append(1)
   assert second.ppo.hidden == [256, 128, 64]
 
@@ -89,7 +89,7 @@ def test_a_mistake_is_one_line_that_names_it(word, message):
 
 
 def test_every_leaf_has_a_meaning():
-  missing = [key for key, leaf in leaves(Config()).items() if not leaf.metadata.get("help")]
+  missing = [key for key, leaf in leaves(TrainConfig()).items() if not leaf.metadata.get("help")]
   assert missing == []
 
 
@@ -109,7 +109,7 @@ def test_blocks_fill_every_minibatch_evenly(horizon, minibatches, expected):
 
 
 def test_environments_are_shared_evenly_or_not_at_all():
-  config = dataclasses.replace(Config(), num_envs=4096)
+  config = dataclasses.replace(TrainConfig(), num_envs=4096)
   assert [local_envs(config, ranks) for ranks in (1, 2, 4)] == [4096, 2048, 1024]
   config.ppo.minibatches, config.ppo.horizon, config.num_envs = 32, 16, 30
   assert local_envs(config, 1) == 30

@@ -11,7 +11,7 @@ from tensordict import TensorDict
 
 import tasks
 from gpurobot import evaluate
-from gpurobot.config import Config, Critic, Memory, PPOConfig, RewardTransform, assign, defaults
+from gpurobot.config import Critic, PPOConfig, Recurrence, RewardTransform, TrainConfig, assign, defaults
 from gpurobot.deploy.policy import Policy
 from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import PPO
@@ -149,7 +149,7 @@ def mean_return(learner, env):
 
 def bandit(seed, choices=(), **settings):
   ppo = PPOConfig(hidden=[32, 32], horizon=4, lr=1e-3, reference_minibatch=512, **settings)
-  learner = train(Bandit(256, choices), Config(num_envs=256, seed=seed, ppo=ppo), 40)
+  learner = train(Bandit(256, choices), TrainConfig(num_envs=256, seed=seed, ppo=ppo), 40)
   return mean_return(learner, Bandit(1024, choices))
 
 
@@ -159,14 +159,14 @@ def pendulum(seed, squash):
   )
   ppo.gamma, ppo.gae_lambda, ppo.kl_target = 0.95, 0.9, 0.01
   ppo.reward_transform, ppo.reward_scale = RewardTransform.scale, 0.1
-  learner = train(Pendulum(256, training=True), Config(num_envs=256, seed=seed, ppo=ppo), 40)
+  learner = train(Pendulum(256, training=True), TrainConfig(num_envs=256, seed=seed, ppo=ppo), 40)
   return mean_return(learner, Pendulum(256, training=False))
 
 
 def recall(seed, memory):
   ppo = PPOConfig(hidden=[32], recurrent=memory, recurrent_units=32, lr=1e-3, reference_minibatch=1536)
   ppo.horizon = 12
-  learner = train(RecurrentCore(256), Config(num_envs=256, seed=seed, ppo=ppo), 30)
+  learner = train(RecurrentCore(256), TrainConfig(num_envs=256, seed=seed, ppo=ppo), 30)
   return mean_return(learner, RecurrentCore(1024))
 
 
@@ -201,7 +201,7 @@ def test_a_pendulum_swings_up(squash):
   assert pendulum(0, squash) > -400
 
 
-@pytest.mark.parametrize("memory", [Memory.gru, Memory.lstm])
+@pytest.mark.parametrize("memory", [Recurrence.gru, Recurrence.lstm])
 def test_a_memory_recalls(memory):
   """The best without a memory gives -0.21; reached: -0.0020 at worst."""
   assert recall(0, memory) > -0.02
@@ -209,7 +209,7 @@ def test_a_memory_recalls(memory):
 
 def test_nothing_is_recalled_without_a_memory():
   """Reached: -0.220 ... -0.218."""
-  assert recall(0, Memory.none) < -0.15
+  assert recall(0, Recurrence.none) < -0.15
 
 
 def test_cartpole_balances():

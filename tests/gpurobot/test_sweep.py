@@ -13,7 +13,7 @@ TOY = [f"task={toy.__file__}", "max_iterations=1"]
 pytestmark = pytest.mark.usefixtures("keep_signal_handlers")
 
 
-def finish(run: sweep.Run, return_: float | None, speed: float = 1.0, level: float = 0.0) -> None:
+def finish(run: sweep.SweepRun, return_: float | None, speed: float = 1.0, level: float = 0.0) -> None:
   """Write the record that a run would leave: three rows, the last of which is at the level."""
   run.folder.mkdir(parents=True)
   summary = {"seed": run.config.seed, "return": return_, "iterations": 1, "steps": 512, "seconds": 3.0}
@@ -174,7 +174,7 @@ def test_an_interrupt_ends_the_runs_and_starts_no_more(tmp_path, monkeypatch):
     "os.kill(os.getppid(), signal.SIGINT)\n"
     "time.sleep(60)\n"
   )
-  monkeypatch.setattr(sweep.Run, "command", lambda _: [sys.executable, "-c", program])
+  monkeypatch.setattr(sweep.SweepRun, "command", lambda _: [sys.executable, "-c", program])
   _, runs = sweep.plan([*TOY, "seed=0,1", f"folder={tmp_path}"])
   said = []
   sweep.execute(runs, 1, said.append)

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from gpurobot.config import Activation, Memory, Precision
+from gpurobot.config import Activation, Precision, Recurrence
 from gpurobot.deploy.deployed import Controls, Deployed
 from tests.gpurobot.policies import DIMS, NUM_ENVS, make
 
@@ -12,8 +12,8 @@ VARIANTS = {
   "squashed, its noise depends on the state": {"squash": True, "state_std": True},
   "float64": {"precision": Precision.float64},
   "normalised layers": {"layer_norm": True, "activation": Activation.elu},
-  "lstm": {"recurrent": Memory.lstm},
-  "gru of its own": {"recurrent": Memory.gru, "shared": False},
+  "lstm": {"recurrent": Recurrence.lstm},
+  "gru of its own": {"recurrent": Recurrence.gru, "shared": False},
 }
 
 

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from gpurobot.config import Memory
+from gpurobot.config import Recurrence
 from gpurobot.deploy.deployed import Controls, Deployed
 from gpurobot.deploy.exported import NAMES, Exported, write
 from tests.gpurobot.policies import ACTIONS, DIMS, NUM_ENVS, make
@@ -12,7 +12,7 @@ FACTS = {"about": "a robot of [3] parts", "numbers": [1.5, 2.0]}
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
   """Return a folder with the files of a policy with a memory, and that policy."""
-  folder, trained = tmp_path_factory.mktemp("files"), make(recurrent=Memory.lstm)
+  folder, trained = tmp_path_factory.mktemp("files"), make(recurrent=Recurrence.lstm)
   deployed = Deployed(trained, Controls(torch.zeros(ACTIONS), torch.eye(ACTIONS)))
   inputs = {name: {"width": width} for name, width in deployed.inputs.items()}
   write(deployed, FACTS | {"inputs": inputs, "outputs": deployed.outputs}, folder)

@@ -4,7 +4,7 @@ import json
 import torch
 
 import tasks
-from gpurobot.config import Memory, defaults
+from gpurobot.config import Recurrence, defaults
 from gpurobot.deploy.deployed import Controls, Deployed
 from gpurobot.deploy.manifest import describe
 from gpurobot.learn.random import Random
@@ -73,7 +73,7 @@ def test_past_observations_are_told():
 
 def test_a_world_without_robots_is_described_by_its_widths():
   env = toy.Task(toy.Config(), 1, random=Random(0, 1))
-  policy = make(choices=(2, 2, 2), recurrent=Memory.gru)
+  policy = make(choices=(2, 2, 2), recurrent=Recurrence.gru)
   found = describe(defaults(tasks.load(toy.__file__)), env, Deployed(policy, None))
   assert found["inputs"]["obs"]["width"] == 7
   assert found["inside"][1] == "the likeliest choices"

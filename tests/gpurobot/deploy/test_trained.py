@@ -17,21 +17,21 @@ def folder(tmp_path_factory):
 
 
 def test_a_policy_acts_in_the_world_it_was_trained_in(folder):
-  found = trained.load(trained.Program(checkpoint=str(folder)), 3)
+  found = trained.load(trained.PolicySettings(checkpoint=str(folder)), 3)
   assert found.env.num_envs == 3
   assert found.env.max_episode_steps == 7
 
 
 def test_words_change_that_world(folder):
-  settings = trained.parse(trained.Program(), [f"checkpoint={folder}", "env.episode_steps=9"])
+  settings = trained.parse(trained.PolicySettings(), [f"checkpoint={folder}", "env.episode_steps=9"])
   assert trained.load(settings, 3).env.max_episode_steps == 9
   with pytest.raises(ConfigError, match=r"the nearest is 'env[.]episode_steps'"):
-    trained.parse(trained.Program(), [f"checkpoint={folder}", "env.episode_step=9"])
+    trained.parse(trained.PolicySettings(), [f"checkpoint={folder}", "env.episode_step=9"])
 
 
 @pytest.mark.parametrize("word", cli.HELP)
 def test_help_shows_the_settings_of_the_checkpoint_s_task(folder, word, capsys):
-  trained.start(trained.Program(), "show", [f"checkpoint={folder}", word], pytest.fail)
+  trained.start(trained.PolicySettings(), "show", [f"checkpoint={folder}", word], pytest.fail)
   printed = capsys.readouterr().out
   assert printed.startswith("usage: show [key=value ...]")
   assert "env.episode_steps=7" in printed
@@ -42,21 +42,21 @@ def test_a_mistake_is_one_line_but_for_debug(capsys):
     raise ValueError("the arm is missing")
 
   with pytest.raises(SystemExit):
-    trained.start(trained.Program(), "show", [], stumble)
+    trained.start(trained.PolicySettings(), "show", [], stumble)
   assert capsys.readouterr().err == "error: the arm is missing\n"
   with pytest.raises(ValueError, match="the arm is missing"):
-    trained.start(trained.Program(), "show", ["debug=true"], stumble)
+    trained.start(trained.PolicySettings(), "show", ["debug=true"], stumble)
 
 
 def test_mujoco_c_is_on_the_cpu_whatever_device_was_asked_for(box_run, monkeypatch):
   content = read(str(box_run))
   monkeypatch.setattr(trained.World, "device", lambda *_: torch.device("meta"))
   monkeypatch.setattr(trained, "read", lambda *_: content)
-  found = trained.load(trained.Program(checkpoint=str(box_run)), 3, trained.Engine.mujoco)
+  found = trained.load(trained.PolicySettings(checkpoint=str(box_run)), 3, trained.Engine.mujoco)
   assert found.env.reset()["policy"].device.type == "cpu"
 
 
 def test_gymnasium_s_environment_takes_no_settings(folder):
-  settings = trained.parse(trained.Program(), [f"checkpoint={folder}", "env.episode_steps=9"])
+  settings = trained.parse(trained.PolicySettings(), [f"checkpoint={folder}", "env.episode_steps=9"])
   with pytest.raises(ConfigError, match=r"the task as it comes, not env.episode_steps=9"):
     trained.load(settings, 3, trained.Engine.gymnasium)

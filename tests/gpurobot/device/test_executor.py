@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from gpurobot.config import Config, ConfigError, Switch
+from gpurobot.config import ConfigError, Switch, TrainConfig
 from gpurobot.device import executor
 from gpurobot.device.executor import Executor
 
@@ -9,7 +9,7 @@ CPU = torch.device("cpu")
 
 
 def make(**settings) -> Executor:
-  return Executor(Config(**settings), CPU, lambda text: [text])
+  return Executor(TrainConfig(**settings), CPU, lambda text: [text])
 
 
 def test_on_a_cpu_pieces_are_called_as_they_are():

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from gpurobot.device.graph import Graph, Recorder
+from gpurobot.device.graph import Graph, GraphRecorder
 
 ERROR = "operation not permitted when stream is capturing"
 
@@ -125,7 +125,7 @@ def test_without_a_recorder_every_call_is_a_call(count):
 
 
 def test_the_third_call_is_recorded_and_every_call_does_the_work_once(count):
-  graph = Graph(count, Recorder(torch.device("cuda")))
+  graph = Graph(count, GraphRecorder(torch.device("cuda")))
   for done in range(1, 6):
     graph()
     assert len(count.runs) == done
@@ -135,7 +135,7 @@ def test_the_third_call_is_recorded_and_every_call_does_the_work_once(count):
 
 
 def test_it_warms_up_on_the_stream_that_records(count, gpu):
-  graph = Graph(count, Recorder(torch.device("cuda")))
+  graph = Graph(count, GraphRecorder(torch.device("cuda")))
   for _ in range(3):
     graph()
   assert count.streams == ["own"] * 3
@@ -145,7 +145,7 @@ def test_it_warms_up_on_the_stream_that_records(count, gpu):
 
 
 def test_all_graphs_share_one_pool_and_other_threads_spoil_none(count, gpu):
-  recorder = Recorder(torch.device("cuda"))
+  recorder = GraphRecorder(torch.device("cuda"))
   for graph in (Graph(count, recorder), Graph(count, recorder)):
     for _ in range(3):
       graph()
@@ -155,7 +155,7 @@ def test_all_graphs_share_one_pool_and_other_threads_spoil_none(count, gpu):
 
 
 def test_what_cannot_be_recorded_is_said_once_and_goes_on(count, gpu):
-  graph = Graph(count, Recorder(torch.device("cuda")))
+  graph = Graph(count, GraphRecorder(torch.device("cuda")))
   graph(), graph()
   count.spoil = True
   with pytest.warns(UserWarning, match=rf"^no CUDA graph of 'add' \(rank 0: {ERROR}\); graphs=off does with"):
@@ -167,7 +167,7 @@ def test_what_cannot_be_recorded_is_said_once_and_goes_on(count, gpu):
 
 
 def test_a_failed_recording_leaves_torch_as_it_was(count, gpu):
-  graph = Graph(count, Recorder(torch.device("cuda")))
+  graph = Graph(count, GraphRecorder(torch.device("cuda")))
   graph(), graph()
   count.spoil = True
   with pytest.warns(UserWarning, match="^no CUDA graph"):
@@ -177,7 +177,7 @@ def test_a_failed_recording_leaves_torch_as_it_was(count, gpu):
 
 
 def test_after_a_failed_recording_others_share_its_pool(count, gpu):
-  recorder = Recorder(torch.device("cuda"))
+  recorder = GraphRecorder(torch.device("cuda"))
   failed, other = Graph(count, recorder), Graph(count, recorder)
   for graph in (failed, other):
     graph(), graph()
@@ -198,7 +198,7 @@ def test_an_error_of_the_function_counts_as_a_failure(gpu):
     if gpu.recording:
       raise RuntimeError
 
-  graph = Graph(fail, Recorder(torch.device("cuda")))
+  graph = Graph(fail, GraphRecorder(torch.device("cuda")))
   graph(), graph()
   with pytest.warns(UserWarning, match=r"\(rank 0: RuntimeError\)"):
     graph()
@@ -213,7 +213,7 @@ def test_where_one_rank_fails_none_has_a_graph(count):
     told.append(failure)
     return [failure, "out of memory"]
 
-  graph = Graph(count, Recorder(torch.device("cuda"), gather))
+  graph = Graph(count, GraphRecorder(torch.device("cuda"), gather))
   graph(), graph()
   with pytest.warns(UserWarning, match=r"^no CUDA graph of 'add' \(rank 1: out of memory\)"):
     graph()

@@ -1,12 +1,12 @@
 import pytest
 import torch
 
-from gpurobot.config import Memory, PPOConfig, Precision
+from gpurobot.config import PPOConfig, Precision, Recurrence
 from gpurobot.learn.agent import Agent, Spaces, resolve
 
 CPU = torch.device("cpu")
 SPACES = Spaces({"policy": 5, "critic": 7}, 3, ())
-SETTINGS = PPOConfig(hidden=[8], recurrent=Memory.gru, recurrent_units=4, precision=Precision.float32)
+SETTINGS = PPOConfig(hidden=[8], recurrent=Recurrence.gru, recurrent_units=4, precision=Precision.float32)
 OBS = {group: torch.randn(6, width) for group, width in SPACES.obs_dims.items()}
 RESTART = torch.tensor([True, False, False, True, False, False])
 

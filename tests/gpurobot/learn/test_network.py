@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from gpurobot.config import Activation, Memory, PPOConfig, Precision
+from gpurobot.config import Activation, PPOConfig, Precision, Recurrence
 from gpurobot.learn.network import ActorCritic, RecurrentCore
 
 OBS = {"policy": torch.randn(1, 32, 5), "critic": torch.randn(1, 32, 7)}
@@ -29,11 +29,11 @@ def test_layers_start_orthogonal_and_the_policy_quiet():
 @pytest.mark.parametrize(("obs_dims", "shared", "trunks"), [
   ({"policy": 5}, True, 1), ({"policy": 5}, False, 2), ({"policy": 5, "critic": 7}, True, 2),
 ])  # fmt: skip
-@pytest.mark.parametrize("recurrent", list(Memory))
+@pytest.mark.parametrize("recurrent", list(Recurrence))
 def test_one_trunk_only_where_both_see_the_same(obs_dims, shared, trunks, recurrent):
   net = network(obs_dims=obs_dims, shared=shared, recurrent=recurrent, recurrent_units=4)
   assert len({id(net.actor), id(net.critic)}) == trunks
-  assert net.state_width == {Memory.none: 0, Memory.gru: 4, Memory.lstm: 8}[recurrent] * trunks
+  assert net.state_width == {Recurrence.none: 0, Recurrence.gru: 4, Recurrence.lstm: 8}[recurrent] * trunks
   state = torch.randn(32, net.state_width)
   policy, value, after = net(OBS, state, RESTART)
   acting, own = net.act(OBS, state, RESTART)
@@ -44,7 +44,7 @@ def test_one_trunk_only_where_both_see_the_same(obs_dims, shared, trunks, recurr
 
 @pytest.mark.parametrize("settings", [
   *({"activation": activation} for activation in Activation), {"layer_norm": True},
-  {"recurrent": Memory.lstm, "recurrent_units": 3}, {"recurrent": Memory.gru, "recurrent_units": 3},
+  {"recurrent": Recurrence.lstm, "recurrent_units": 3}, {"recurrent": Recurrence.gru, "recurrent_units": 3},
 ])  # fmt: skip
 def test_gradients_of_every_layer(settings):
   net = network(Precision.float64, **settings)
@@ -54,7 +54,7 @@ def test_gradients_of_every_layer(settings):
   torch.autograd.gradcheck(lambda x, s: net({"policy": x}, s, restart)[1].value, (obs, state))
 
 
-@pytest.mark.parametrize(("kind", "library"), [(Memory.lstm, nn.LSTM), (Memory.gru, nn.GRU)])
+@pytest.mark.parametrize(("kind", "library"), [(Recurrence.lstm, nn.LSTM), (Recurrence.gru, nn.GRU)])
 def test_memory_over_a_sequence_is_torchs_own(kind, library):
   recall, whole = RecurrentCore(kind, 5, 4), library(5, 4)
   names = {name: f"{name}_l0" for name, _ in recall.cell.named_parameters()}
@@ -64,7 +64,7 @@ def test_memory_over_a_sequence_is_torchs_own(kind, library):
   torch.testing.assert_close(outputs, whole(x)[0])
 
 
-@pytest.mark.parametrize("kind", [Memory.lstm, Memory.gru])
+@pytest.mark.parametrize("kind", [Recurrence.lstm, Recurrence.gru])
 def test_an_episode_that_starts_remembers_nothing(kind):
   recall = RecurrentCore(kind, 5, 4)
   x, state = torch.randn(6, 3, 5), torch.randn(3, recall.state_width)

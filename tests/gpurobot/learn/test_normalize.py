@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from gpurobot.learn.normalize import BOUND, Moments, Observations, symlog
+from gpurobot.learn.normalize import BOUND, Moments, ObservationNormalizer, symlog
 
 CPU = torch.device("cpu")
 
@@ -98,7 +98,7 @@ def test_symlog():
 
 @pytest.mark.parametrize("enabled", [True, False])
 def test_observations_are_normalised_bounded_and_converted(enabled):
-  observations = Observations({"policy": 3}, CPU, (torch.float32, torch.bfloat16), enabled)
+  observations = ObservationNormalizer({"policy": 3}, CPU, (torch.float32, torch.bfloat16), enabled)
   observations.accumulate({"policy": samples()}, torch.ones(1000))
   observations.merge()
   far = {"policy": torch.tensor([[10.0, 1e6, -5.0]])}
@@ -108,7 +108,7 @@ def test_observations_are_normalised_bounded_and_converted(enabled):
 
 
 def test_clipped_observations_are_counted_in_the_last_step():
-  observations = Observations({"policy": 3}, CPU, (torch.float32, torch.float32), True)
+  observations = ObservationNormalizer({"policy": 3}, CPU, (torch.float32, torch.float32), True)
   x = torch.zeros(2, 4, 3)
   x[0], x[1, 0, 0], x[1, 2, 1] = BOUND, BOUND, -BOUND
   assert float(observations.clipped(x)) == pytest.approx(2 / 12)

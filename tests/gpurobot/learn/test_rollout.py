@@ -2,7 +2,7 @@ import pytest
 import torch
 from tensordict import TensorDict
 
-from gpurobot.config import Memory, PPOConfig, Precision
+from gpurobot.config import PPOConfig, Precision, Recurrence
 from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.random import Random
 from gpurobot.learn.rollout import MinibatchSampler, Rollout
@@ -11,7 +11,9 @@ from tests.gpurobot.toy import Config, Task
 
 def rollout(horizon: int, num_envs: int, limit: int = 1000, sequence: int = 1) -> Rollout:
   env = Task(Config(episode_steps=limit), num_envs, random=Random(0, num_envs))
-  ppo = PPOConfig(hidden=[4], recurrent=Memory.none if sequence == 1 else Memory.gru, recurrent_units=2)
+  ppo = PPOConfig(
+    hidden=[4], recurrent=Recurrence.none if sequence == 1 else Recurrence.gru, recurrent_units=2
+  )
   network = ActorCritic(env.obs_dims, env.num_actions, env.choices, ppo, Precision.float64)
   return Rollout(env, network, horizon, sequence)
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from gpurobot.config import Config, ConfigError
+from gpurobot.config import ConfigError, TrainConfig
 from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint, folder
 
 
 def claim(place, **settings):
-  return folder.claim(Config(run_dir=str(place), **settings), World())
+  return folder.claim(TrainConfig(run_dir=str(place), **settings), World())
 
 
 def test_a_folder_is_one_training_s_at_a_time(tmp_path):
@@ -61,7 +61,7 @@ def test_a_file_system_without_locks_is_told_of(tmp_path, monkeypatch):
 
 def test_a_run_without_a_folder_gets_one_of_its_own(tmp_path, monkeypatch):
   monkeypatch.chdir(tmp_path)
-  place, lock = folder.claim(Config(task="some/where/ant.py", seed=3), World())
+  place, lock = folder.claim(TrainConfig(task="some/where/ant.py", seed=3), World())
   lock.close()
   assert re.fullmatch(r"runs/ant/\d{8}-\d{6}-3", str(place))
   assert Path(place).is_dir()

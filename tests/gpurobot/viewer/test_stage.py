@@ -70,6 +70,6 @@ def test_the_camera_follows_a_free_robot_and_shows_all_that_is_held(stage):
 
 def test_a_task_without_simulation_has_nothing_to_show():
   env = toy.Task(toy.Config(), 1, random=None)
-  found = trained.Trained(trained.Config(task="toy"), env, None)
+  found = trained.Trained(trained.TrainConfig(task="toy"), env, None)
   with pytest.raises(ConfigError, match=r"task 'toy' has no robot"):
     task_of(found)

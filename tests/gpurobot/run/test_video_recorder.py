@@ -4,7 +4,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import train
-from gpurobot.run import checkpoint, recorder
+from gpurobot.run import checkpoint, video_recorder
 from tests.gpurobot import toy
 
 WORDS = (f"task={toy.__file__}", "num_envs=16", "ppo.minibatches=1", "record_every=2", "log_every=1")
@@ -22,7 +22,7 @@ def run(tmp_path, monkeypatch, capsys, keep_signal_handlers):
   """Return how to train in a folder where videos are drawn by this program; it returns what was printed."""
 
   def train_with(program, *words):
-    monkeypatch.setattr(recorder, "COMMAND", (sys.executable, "-c", program))
+    monkeypatch.setattr(video_recorder, "COMMAND", (sys.executable, "-c", program))
     assert train.main([*WORDS, f"run_dir={tmp_path}", "max_iterations=2", *words]) == 0
     return " ".join(capsys.readouterr().out.split())
 
@@ -57,7 +57,7 @@ def test_a_video_that_fails_is_a_warning(run, tmp_path):
 
 
 def test_the_end_waits_for_the_last_video_but_not_for_long(run, monkeypatch):
-  monkeypatch.setattr(recorder, "PATIENCE", 0.1)
+  monkeypatch.setattr(video_recorder, "PATIENCE", 0.1)
   assert "it took more than 0.1 s after the end of training" in run("import time; time.sleep(60)")
 
 
@@ -70,7 +70,7 @@ def test_a_full_disk_is_a_warning(run, monkeypatch):
   save = checkpoint.save
 
   def fail(path, *content):
-    if path.parent.name == recorder.FOLDER:
+    if path.parent.name == video_recorder.FOLDER:
       raise OSError("no space left on device")
     save(path, *content)
 
@@ -87,6 +87,6 @@ def test_a_video_that_tensorboard_cannot_take_is_a_warning(run, monkeypatch):
   def fail(*_):
     raise OSError("no space left on device")
 
-  monkeypatch.setattr(recorder.TensorBoardLog, "write_video", fail)
+  monkeypatch.setattr(video_recorder.TensorBoardLog, "write_video", fail)
   printed = run(DRAW, "max_iterations=4")
   assert "no space left on device" in printed

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpurobot.config import Config, to_dict
+from gpurobot.config import TrainConfig, to_dict
 from gpurobot.learn.algorithm import Algorithm
 from gpurobot.run import checkpoint
 from gpurobot.run.tensorboard import TensorBoardLog
@@ -27,10 +27,10 @@ class Take:
   steps: int  # of training, when the policy was what it shows
 
 
-class Recorder:
+class VideoRecorder:
   """Keeps the policy of every `record_every`th iteration in the run folder, and a video of each."""
 
-  def __init__(self, config: Config, learner: Algorithm, folder: Path, board: TensorBoardLog) -> None:
+  def __init__(self, config: TrainConfig, learner: Algorithm, folder: Path, board: TensorBoardLog) -> None:
     self.config, self.learner, self.folder, self.board = config, learner, folder / FOLDER, board
     self._every = config.record_every
     self._take: Take | None = None
