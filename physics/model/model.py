@@ -23,13 +23,18 @@ class Model:
   Arrays are read-only. Disable flags of the file are folded into the numbers where they can be (no gravity is
   `gravity == 0`, no springs is `jnt_stiffness == 0`, ...); the rest are the flags at the end. Damping and
   armature of joints and tendons include what actuators add to them.
+
+  Behind each array stand its shape, in MuJoCo's sizes, and its unit. [1] is a pure number; [varies] depends
+  on the element's type; several units are those of the columns. `solref` is a time constant and a damping
+  ratio, or where negative -stiffness [1/s^2] and -damping [1/s]. `solimp` is d0, d_width, width, midpoint and
+  power.
   """
 
-  nq: int
-  nv: int
-  nu: int
-  na: int
-  nactuator: int
+  nq: int  # positions: 7 of a free joint, 4 of a ball, 1 of a slide or hinge
+  nv: int  # degrees of freedom, the velocities
+  nu: int  # controls
+  na: int  # activations
+  nactuator: int  # an actuator may have several controls
   nmocap: int
   nbody: int
   njnt: int
@@ -42,183 +47,183 @@ class Model:
   timestep: float  # [s]
   integrator: Literal["Euler", "RK4", "implicitfast"]
   gravity: Floats  # [3] [m/s^2]
-  magnetic: Floats  # [3] what magnetometers measure
-  density: float  # of the fluid around [kg/m^3]
-  viscosity: float  # of the fluid around [Pa s]
-  wind: Floats  # [3] velocity of the fluid around [m/s]
+  magnetic: Floats  # [3] [varies] what magnetometers measure, in their unit
+  density: float  # [kg/m^3] of the fluid around
+  viscosity: float  # [Pa s] of the fluid around
+  wind: Floats  # [3] [m/s] velocity of the fluid around
   iterations: int
-  impratio: float
+  impratio: float  # [1] impedance of friction over that of the normal force
   cone: Literal["pyramidal", "elliptic"]  # of friction
 
-  qpos0: Floats
-  qpos_spring: Floats
-  mocap_pos0: Floats  # [nmocap, 3]
-  mocap_quat0: Floats  # [nmocap, 4]
+  qpos0: Floats  # [nq] [m or rad] and quaternions
+  qpos_spring: Floats  # [nq] [m or rad] and quaternions where springs rest
+  mocap_pos0: Floats  # [nmocap, 3] [m]
+  mocap_quat0: Floats  # [nmocap, 4] [1]
 
-  body_parentid: Ints
-  body_rootid: Ints
-  body_weldid: Ints  # body with the joints that move this one; 0 of what no joint moves, mocap bodies too
-  body_mocapid: Ints  # number among the mocap bodies, -1 of others
-  body_treeid: Ints
-  body_jntnum: Ints
-  body_jntadr: Ints
-  body_dofnum: Ints
-  body_dofadr: Ints
-  body_pos: Floats
-  body_quat: Floats
-  body_ipos: Floats
-  body_iquat: Floats
-  body_mass: Floats
-  body_inertia: Floats
-  body_invweight0: Floats
-  body_gravcomp: Floats
-  body_simple: Ints  # 2: its joints are slides along the axes of its inertia
+  body_parentid: Ints  # [nbody]
+  body_rootid: Ints  # [nbody]
+  body_weldid: Ints  # [nbody] body whose joints move this one; 0 where no joint does, as for mocap bodies
+  body_mocapid: Ints  # [nbody] number among the mocap bodies, -1 of others
+  body_treeid: Ints  # [nbody] -1 of what no joint moves
+  body_jntnum: Ints  # [nbody]
+  body_jntadr: Ints  # [nbody] first joint, -1: none
+  body_dofnum: Ints  # [nbody]
+  body_dofadr: Ints  # [nbody] first degree of freedom, -1: none
+  body_pos: Floats  # [nbody, 3] [m] in the parent
+  body_quat: Floats  # [nbody, 4] [1] in the parent
+  body_ipos: Floats  # [nbody, 3] [m] centre of mass
+  body_iquat: Floats  # [nbody, 4] [1] axes of the inertia
+  body_mass: Floats  # [nbody] [kg]
+  body_inertia: Floats  # [nbody, 3] [kg m^2] along those axes
+  body_invweight0: Floats  # [nbody, 2] [1/kg, 1/(kg m^2)]
+  body_gravcomp: Floats  # [nbody] [1] share of the weight that is carried
+  body_simple: Ints  # [nbody] 2: its joints are slides along the axes of its inertia
 
-  jnt_type: Ints
-  jnt_qposadr: Ints
-  jnt_dofadr: Ints
-  jnt_bodyid: Ints
-  jnt_pos: Floats
-  jnt_axis: Floats
-  jnt_stiffness: Floats
-  jnt_stiffnesspoly: Floats  # [njnt, 2] stiffness grows by (x, x^2) . poly
-  jnt_limited: Bools
-  jnt_range: Floats
-  jnt_margin: Floats
-  jnt_solref: Floats
-  jnt_solimp: Floats
-  jnt_actfrclimited: Bools
-  jnt_actfrcrange: Floats
-  jnt_actgravcomp: Bools
+  jnt_type: Ints  # [njnt]
+  jnt_qposadr: Ints  # [njnt] first place in qpos
+  jnt_dofadr: Ints  # [njnt] first place in qvel
+  jnt_bodyid: Ints  # [njnt]
+  jnt_pos: Floats  # [njnt, 3] [m] in the body
+  jnt_axis: Floats  # [njnt, 3] [1] in the body
+  jnt_stiffness: Floats  # [njnt] [N/m or N m/rad]
+  jnt_stiffnesspoly: Floats  # [njnt, 2] [N/m^2, N/m^3] of a slide; stiffness grows by (x, x^2) . poly
+  jnt_limited: Bools  # [njnt]
+  jnt_range: Floats  # [njnt, 2] [m or rad]
+  jnt_margin: Floats  # [njnt] [m or rad]
+  jnt_solref: Floats  # [njnt, 2] [s, 1]
+  jnt_solimp: Floats  # [njnt, 5] [1, 1, m or rad, 1, 1]
+  jnt_actfrclimited: Bools  # [njnt]
+  jnt_actfrcrange: Floats  # [njnt, 2] [N or N m]
+  jnt_actgravcomp: Bools  # [njnt]
 
-  dof_bodyid: Ints
-  dof_jntid: Ints
-  dof_parentid: Ints
-  dof_armature: Floats
-  dof_damping: Floats
-  dof_dampingpoly: Floats  # [nv, 2] damping grows by (|v|, v^2) . poly
-  dof_frictionloss: Floats
-  dof_invweight0: Floats
-  dof_solref: Floats
-  dof_solimp: Floats
+  dof_bodyid: Ints  # [nv]
+  dof_jntid: Ints  # [nv]
+  dof_parentid: Ints  # [nv] -1: none
+  dof_armature: Floats  # [nv] [kg or kg m^2]
+  dof_damping: Floats  # [nv] [N s/m or N m s/rad]
+  dof_dampingpoly: Floats  # [nv, 2] [N s^2/m^2, N s^3/m^3] of a slide; damping grows by (|v|, v^2) . poly
+  dof_frictionloss: Floats  # [nv] [N or N m]
+  dof_invweight0: Floats  # [nv] [1/kg or 1/(kg m^2)]
+  dof_solref: Floats  # [nv, 2] [s, 1] of frictionloss
+  dof_solimp: Floats  # [nv, 5] [1, 1, m or rad, 1, 1]
 
-  geom_type: Ints
-  geom_bodyid: Ints
-  geom_pos: Floats
-  geom_quat: Floats
-  geom_size: Floats
-  geom_rbound: Floats
-  geom_priority: Ints
-  geom_solmix: Floats
-  geom_friction: Floats
-  geom_solref: Floats
-  geom_solimp: Floats
+  geom_type: Ints  # [ngeom]
+  geom_bodyid: Ints  # [ngeom]
+  geom_dataid: Ints  # [ngeom] mesh or height field, -1: none
+  geom_pos: Floats  # [ngeom, 3] [m] in the body
+  geom_quat: Floats  # [ngeom, 4] [1] in the body
+  geom_size: Floats  # [ngeom, 3] [m]
+  geom_rbound: Floats  # [ngeom] [m] radius of the bounding sphere, 0 of planes
+  geom_priority: Ints  # [ngeom]
+  geom_solmix: Floats  # [ngeom] [1] weight where solref and solimp of two geoms mix
+  geom_friction: Floats  # [ngeom, 3] [1, m, m] sliding, torsional, rolling
+  geom_solref: Floats  # [ngeom, 2] [s, 1]
+  geom_solimp: Floats  # [ngeom, 5] [1, 1, m, 1, 1]
 
-  pair_friction: Floats
-  pair_solref: Floats
-  pair_solreffriction: Floats
-  pair_solimp: Floats
-  geom_dataid: Ints
+  pair_friction: Floats  # [npair, 5] [1, 1, m, m, m] two sliding, one torsional, two rolling
+  pair_solref: Floats  # [npair, 2] [s, 1]
+  pair_solreffriction: Floats  # [npair, 2] [s, 1] zero: as solref
+  pair_solimp: Floats  # [npair, 5] [1, 1, m, 1, 1]
 
-  site_bodyid: Ints
-  site_pos: Floats
-  site_quat: Floats
-  site_type: Ints
-  site_size: Floats
+  site_bodyid: Ints  # [nsite]
+  site_pos: Floats  # [nsite, 3] [m] in the body
+  site_quat: Floats  # [nsite, 4] [1] in the body
+  site_type: Ints  # [nsite]
+  site_size: Floats  # [nsite, 3] [m]
 
-  tendon_adr: Ints
-  tendon_num: Ints
-  tendon_limited: Bools
-  tendon_actfrclimited: Bools
-  tendon_actfrcrange: Floats
-  tendon_range: Floats
-  tendon_margin: Floats
-  tendon_solref_lim: Floats
-  tendon_solimp_lim: Floats
-  tendon_solref_fri: Floats
-  tendon_solimp_fri: Floats
-  tendon_frictionloss: Floats
-  tendon_armature: Floats
-  tendon_stiffness: Floats
-  tendon_stiffnesspoly: Floats
-  tendon_damping: Floats
-  tendon_dampingpoly: Floats
-  tendon_lengthspring: Floats  # [ntendon, 2] between these lengths the spring is slack
-  tendon_length0: Floats
-  tendon_invweight0: Floats
-  wrap_objid: Ints  # joints that tendons are made of
-  wrap_prm: Floats  # and their weights
+  tendon_adr: Ints  # [ntendon] first place in wrap_objid
+  tendon_num: Ints  # [ntendon] number of joints
+  tendon_limited: Bools  # [ntendon]
+  tendon_actfrclimited: Bools  # [ntendon]
+  tendon_actfrcrange: Floats  # [ntendon, 2] [N or N m]
+  tendon_range: Floats  # [ntendon, 2] [m or rad]
+  tendon_margin: Floats  # [ntendon] [m or rad]
+  tendon_solref_lim: Floats  # [ntendon, 2] [s, 1]
+  tendon_solimp_lim: Floats  # [ntendon, 5] [1, 1, m or rad, 1, 1]
+  tendon_solref_fri: Floats  # [ntendon, 2] [s, 1]
+  tendon_solimp_fri: Floats  # [ntendon, 5] [1, 1, m or rad, 1, 1]
+  tendon_frictionloss: Floats  # [ntendon] [N or N m]
+  tendon_armature: Floats  # [ntendon] [kg or kg m^2]
+  tendon_stiffness: Floats  # [ntendon] [N/m or N m/rad]
+  tendon_stiffnesspoly: Floats  # [ntendon, 2] [N/m^2, N/m^3] of slides
+  tendon_damping: Floats  # [ntendon] [N s/m or N m s/rad]
+  tendon_dampingpoly: Floats  # [ntendon, 2] [N s^2/m^2, N s^3/m^3] of slides
+  tendon_lengthspring: Floats  # [ntendon, 2] [m or rad] between these lengths the spring is slack
+  tendon_length0: Floats  # [ntendon] [m or rad] at qpos0
+  tendon_invweight0: Floats  # [ntendon] [1/kg or 1/(kg m^2)]
+  wrap_objid: Ints  # [nwrap] joints that tendons are made of
+  wrap_prm: Floats  # [nwrap] [1] and their weights
 
-  eq_type: Ints
-  eq_objtype: Ints
-  eq_obj1id: Ints
-  eq_obj2id: Ints
-  eq_active0: Bools
-  eq_keeps_pose: Bools  # a weld that keeps the bodies' relative pose at qpos0
-  eq_solref: Floats
-  eq_solimp: Floats
-  eq_data: Floats
+  eq_type: Ints  # [neq]
+  eq_objtype: Ints  # [neq]
+  eq_obj1id: Ints  # [neq]
+  eq_obj2id: Ints  # [neq]
+  eq_active0: Bools  # [neq]
+  eq_keeps_pose: Bools  # [neq] a weld that keeps the bodies' relative pose at qpos0
+  eq_solref: Floats  # [neq, 2] [s, 1]
+  eq_solimp: Floats  # [neq, 5] [1, 1, m or rad, 1, 1]
+  eq_data: Floats  # [neq, 12] [varies]
 
-  hfield_size: Floats  # [nhfield, 4] half sides along x and y, elevation of data 1, depth below 0 [m]
-  hfield_nrow: Ints
-  hfield_ncol: Ints
-  hfield_adr: Ints
-  hfield_data: Floats  # [nhfielddata] elevations of all height fields, 0 to 1
+  hfield_size: Floats  # [nhfield, 4] [m] half sides along x and y, elevation of data 1, depth below 0
+  hfield_nrow: Ints  # [nhfield]
+  hfield_ncol: Ints  # [nhfield]
+  hfield_adr: Ints  # [nhfield] first place in hfield_data
+  hfield_data: Floats  # [nhfielddata] [1] elevations of all height fields, 0 to 1
 
-  actuator_trntype: Ints
+  actuator_trntype: Ints  # [nactuator]
   actuator_trnid: Ints  # [nactuator, 2] joint, tendon or site; site of reference, -1: none
-  actuator_gear: Floats
-  actuator_dyntype: Ints
-  actuator_dynprm: Floats
-  actuator_gaintype: Ints
-  actuator_gainprm: Floats
-  actuator_biastype: Ints
-  actuator_biasprm: Floats
-  actuator_enabled: Bools  # it is in no group that the file disables
-  actuator_is_servo: Bools  # its gain is that of a position error
-  actuator_ctrladr: Ints
-  actuator_ctrlnum: Ints
-  actuator_ctrlspec: Ints
+  actuator_gear: Floats  # [nactuator, 6] [varies]
+  actuator_dyntype: Ints  # [nactuator]
+  actuator_dynprm: Floats  # [nactuator, 10] [varies]
+  actuator_gaintype: Ints  # [nactuator]
+  actuator_gainprm: Floats  # [nactuator, 10] [varies]
+  actuator_biastype: Ints  # [nactuator]
+  actuator_biasprm: Floats  # [nactuator, 10] [varies]
+  actuator_enabled: Bools  # [nactuator] it is in no group that the file disables
+  actuator_is_servo: Bools  # [nactuator] its gain is that of a position error
+  actuator_ctrladr: Ints  # [nactuator] first control
+  actuator_ctrlnum: Ints  # [nactuator]
+  actuator_ctrlspec: Ints  # [nactuator] bits: what its controls mean
   actuator_ctrllimited: Bools  # [nu]
-  actuator_ctrlrange: Floats  # [nu, 2]
-  actuator_delay: Floats  # [s]
+  actuator_ctrlrange: Floats  # [nu, 2] [varies]
+  actuator_delay: Floats  # [nactuator] [s]
   actuator_history: Ints  # [nactuator, 2] number of samples, kind of interpolation
-  actuator_actadr: Ints
-  actuator_actnum: Ints
-  actuator_slots: Ints  # [nactuator, len(ACTIVATIONS)] place among its activations, -1: it has none
-  actuator_actearly: Bools
-  actuator_actlimited: Bools
-  actuator_actrange: Floats
-  actuator_forcelimited: Bools
-  actuator_forcerange: Floats
+  actuator_actadr: Ints  # [nactuator] first activation, -1: none
+  actuator_actnum: Ints  # [nactuator]
+  actuator_slots: Ints  # [nactuator, 6] place of each of ACTIVATIONS among its own, -1: it has none
+  actuator_actearly: Bools  # [nactuator]
+  actuator_actlimited: Bools  # [nactuator]
+  actuator_actrange: Floats  # [nactuator, 2] [varies]
+  actuator_forcelimited: Bools  # [nactuator]
+  actuator_forcerange: Floats  # [nactuator, 2] [N or N m]
 
-  cam_bodyid: Ints
-  cam_pos: Floats
-  cam_quat: Floats
+  cam_bodyid: Ints  # [ncam]
+  cam_pos: Floats  # [ncam, 3] [m] in the body
+  cam_quat: Floats  # [ncam, 4] [1] in the body
 
-  sensor_type: Ints
-  sensor_datatype: Ints
-  sensor_objtype: Ints
-  sensor_objid: Ints
-  sensor_reftype: Ints
-  sensor_refid: Ints
-  sensor_intprm: Ints
-  sensor_dim: Ints
-  sensor_adr: Ints
-  sensor_cutoff: Floats
-  sensor_supported: Bools  # where sensordata is computed; the others stay zero
+  sensor_type: Ints  # [nsensor]
+  sensor_datatype: Ints  # [nsensor]
+  sensor_objtype: Ints  # [nsensor]
+  sensor_objid: Ints  # [nsensor]
+  sensor_reftype: Ints  # [nsensor]
+  sensor_refid: Ints  # [nsensor]
+  sensor_intprm: Ints  # [nsensor, 3]
+  sensor_dim: Ints  # [nsensor]
+  sensor_adr: Ints  # [nsensor] first place in sensordata
+  sensor_cutoff: Floats  # [nsensor] [varies] 0: none
+  sensor_supported: Bools  # [nsensor] where sensordata is computed; the others stay zero
 
-  key_qpos: Floats  # [nkey, nq] of the key frames
-  key_ctrl: Floats  # [nkey, nu]
+  key_qpos: Floats  # [nkey, nq] [m or rad] and quaternions of the key frames
+  key_ctrl: Floats  # [nkey, nu] [varies]
 
-  body_names: tuple[str, ...]
-  joint_names: tuple[str, ...]
-  geom_names: tuple[str, ...]
-  site_names: tuple[str, ...]
-  tendon_names: tuple[str, ...]
-  actuator_names: tuple[str, ...]
-  sensor_names: tuple[str, ...]
-  key_names: tuple[str, ...]
+  body_names: tuple[str, ...]  # [nbody]
+  joint_names: tuple[str, ...]  # [njnt]
+  geom_names: tuple[str, ...]  # [ngeom]
+  site_names: tuple[str, ...]  # [nsite]
+  tendon_names: tuple[str, ...]  # [ntendon]
+  actuator_names: tuple[str, ...]  # [nactuator]
+  sensor_names: tuple[str, ...]  # [nsensor]
+  key_names: tuple[str, ...]  # [nkey]
 
   actuation_enabled: bool
   eulerdamp: bool  # joint damping enters the velocity update implicitly
