@@ -39,25 +39,83 @@ class Simulation:
       model; more are counted in `overflow`, and the shallowest dropped.
   """
 
-  # State and input, float32:
-  qpos: torch.Tensor  # [num_envs, nq]
-  qvel: torch.Tensor  # [num_envs, nv]
-  act: torch.Tensor  # [num_envs, na] activations
-  past_ctrl: torch.Tensor  # [num_envs, rows] delayed controls, actuator by actuator, the oldest sample first
-  mocap_pos: torch.Tensor  # [num_envs, nmocap, 3]
-  mocap_quat: torch.Tensor  # [num_envs, nmocap, 4]
-  qacc_warmstart: torch.Tensor  # [num_envs, nv] where the solver starts
-  ctrl: torch.Tensor  # [num_envs, nu]
+  # State and input:
+  qpos: torch.Tensor  # [num_envs, nq] [m or rad] and quaternions
+  qvel: torch.Tensor  # [num_envs, nv] [m/s or rad/s]
+  act: torch.Tensor  # [num_envs, na] [varies] activations
+  past_ctrl: torch.Tensor  # [num_envs, past_rows] [varies] delayed controls, by actuator, the oldest first
+  mocap_pos: torch.Tensor  # [num_envs, nmocap, 3] [m]
+  mocap_quat: torch.Tensor  # [num_envs, nmocap, 4] [1]
+  qacc_warmstart: torch.Tensor  # [num_envs, nv] [m/s^2 or rad/s^2] where the solver starts
+  ctrl: torch.Tensor  # [num_envs, nu] [varies]
   # Default outputs:
-  qacc: torch.Tensor  # [num_envs, nv]
-  xpos: torch.Tensor  # [num_envs, nbody, 3]
-  xquat: torch.Tensor  # [num_envs, nbody, 4]
-  cfrc_ext: torch.Tensor  # [num_envs, nbody, 6] of contacts; zero for the world
-  sensordata: torch.Tensor  # [num_envs, nsensordata] if the model has sensors
+  qacc: torch.Tensor  # [num_envs, nv] [m/s^2 or rad/s^2]
+  xpos: torch.Tensor  # [num_envs, nbody, 3] [m]
+  xquat: torch.Tensor  # [num_envs, nbody, 4] [1]
+  cfrc_ext: torch.Tensor  # [num_envs, nbody, 6] [N m, N] of contacts; zero for the world
+  sensordata: torch.Tensor  # [num_envs, nsensordata] [varies] if the model has sensors
   contact_count: torch.Tensor  # [num_envs] int32
   overflow: torch.Tensor  # [num_envs] int32, contacts dropped in the last step, summed over its substeps
-  solver_niter: torch.Tensor  # [num_envs] int32
+  solver_niter: torch.Tensor  # [num_envs] int32, iterations
   diverged: torch.Tensor  # [num_envs] int32, substeps of the last step without finite, sane accelerations
+  # Further outputs, where `outputs` asks for them:
+  xmat: torch.Tensor  # [num_envs, nbody, 9] [1] row by row, as all rotation matrices here
+  xipos: torch.Tensor  # [num_envs, nbody, 3] [m] centres of mass
+  ximat: torch.Tensor  # [num_envs, nbody, 9] [1] axes of inertia
+  geom_xpos: torch.Tensor  # [num_envs, ngeom, 3] [m]
+  geom_xmat: torch.Tensor  # [num_envs, ngeom, 9] [1]
+  site_xpos: torch.Tensor  # [num_envs, nsite, 3] [m]
+  site_xmat: torch.Tensor  # [num_envs, nsite, 9] [1]
+  cvel: torch.Tensor  # [num_envs, nbody, 6] [rad/s, m/s]
+  cacc: torch.Tensor  # [num_envs, nbody, 6] [rad/s^2, m/s^2]
+  cinert: torch.Tensor  # [num_envs, nbody, 10] six of [kg m^2], three of [kg m], one of [kg]
+  cfrc_int: torch.Tensor  # [num_envs, nbody, 6] [N m, N]
+  subtree_com: torch.Tensor  # [num_envs, nbody, 3] [m]
+  subtree_linvel: torch.Tensor  # [num_envs, nbody, 3] [m/s]
+  subtree_angmom: torch.Tensor  # [num_envs, nbody, 3] [kg m^2/s]
+  qM: torch.Tensor  # [num_envs, nv, nv] [kg, kg m or kg m^2] both triangles
+  qacc_smooth: torch.Tensor  # [num_envs, nv] [m/s^2 or rad/s^2]
+  qfrc_bias: torch.Tensor  # [num_envs, nv] [N or N m]
+  qfrc_passive: torch.Tensor  # [num_envs, nv] [N or N m]
+  qfrc_actuator: torch.Tensor  # [num_envs, nv] [N or N m]
+  qfrc_smooth: torch.Tensor  # [num_envs, nv] [N or N m]
+  qfrc_constraint: torch.Tensor  # [num_envs, nv] [N or N m]
+  actuator_length: torch.Tensor  # [num_envs, nactuator] [m or rad]
+  actuator_velocity: torch.Tensor  # [num_envs, nactuator] [m/s or rad/s]
+  actuator_force: torch.Tensor  # [num_envs, nactuator] [N or N m]
+  ten_length: torch.Tensor  # [num_envs, ntendon] [m or rad]
+  ten_velocity: torch.Tensor  # [num_envs, ntendon] [m/s or rad/s]
+  energy: torch.Tensor  # [num_envs, 2] [J] potential, kinetic
+  # Numbers of the model, where it varies them; see `Model`:
+  body_mass: torch.Tensor  # [num_envs, nbody] [kg]
+  body_inertia: torch.Tensor  # [num_envs, nbody, 3] [kg m^2]
+  body_ipos: torch.Tensor  # [num_envs, nbody, 3] [m]
+  body_iquat: torch.Tensor  # [num_envs, nbody, 4] [1]
+  dof_armature: torch.Tensor  # [num_envs, nv] [kg or kg m^2]
+  tendon_armature: torch.Tensor  # [num_envs, ntendon] [kg or kg m^2]
+  gravity: torch.Tensor  # [num_envs, 3] [m/s^2]
+  geom_size: torch.Tensor  # [num_envs, ngeom, 3] [m]
+  geom_friction: torch.Tensor  # [num_envs, ngeom, 3] [1, m, m]
+  geom_solref: torch.Tensor  # [num_envs, ngeom, 2] [s, 1]
+  geom_solimp: torch.Tensor  # [num_envs, ngeom, 5] [1, 1, m, 1, 1]
+  pair_friction: torch.Tensor  # [num_envs, npair, 5] [1, 1, m, m, m]
+  pair_solref: torch.Tensor  # [num_envs, npair, 2] [s, 1]
+  pair_solimp: torch.Tensor  # [num_envs, npair, 5] [1, 1, m, 1, 1]
+  jnt_stiffness: torch.Tensor  # [num_envs, njnt] [N/m or N m/rad]
+  jnt_range: torch.Tensor  # [num_envs, njnt, 2] [m or rad]
+  jnt_solref: torch.Tensor  # [num_envs, njnt, 2] [s, 1]
+  jnt_solimp: torch.Tensor  # [num_envs, njnt, 5] [1, 1, m or rad, 1, 1]
+  dof_damping: torch.Tensor  # [num_envs, nv] [N s/m or N m s/rad]
+  dof_frictionloss: torch.Tensor  # [num_envs, nv] [N or N m]
+  dof_solref: torch.Tensor  # [num_envs, nv, 2] [s, 1]
+  dof_solimp: torch.Tensor  # [num_envs, nv, 5] [1, 1, m or rad, 1, 1]
+  actuator_gainprm: torch.Tensor  # [num_envs, nactuator, 10] [varies]
+  actuator_biasprm: torch.Tensor  # [num_envs, nactuator, 10] [varies]
+  actuator_ctrlrange: torch.Tensor  # [num_envs, nu, 2] [varies]
+  actuator_forcerange: torch.Tensor  # [num_envs, nactuator, 2] [N or N m]
+  eq_data: torch.Tensor  # [num_envs, neq, 12] [varies]
+  eq_solref: torch.Tensor  # [num_envs, neq, 2] [s, 1]
+  eq_solimp: torch.Tensor  # [num_envs, neq, 5] [1, 1, m or rad, 1, 1]
 
   def __init__(
     self,
@@ -80,7 +138,7 @@ class Simulation:
     self._memory[: self.layout.state_rows] = self._start
     self._selected = self._memory[self.layout.blocks["mask"].start]  # where `forward` works, spare lanes too
     self._selected.fill_(1.0)
-    for name in self.layout.blocks:
+    for name in (*STATE, *self.layout.outputs):
       setattr(self, name, self._view(name))
     for name in model.varied:
       block = self.variation.blocks[name]

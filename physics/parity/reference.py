@@ -22,7 +22,7 @@ class Dynamics:
 
   xpos: Floats  # [num_states, nbody, 3]
   xquat: Floats  # [num_states, nbody, 4]
-  qM: Floats  # noqa: N815 (MuJoCo's name) [num_states, nv, nv]
+  qM: Floats  # [num_states, nv, nv]
   qfrc_bias: Floats  # [num_states, nv]
   qfrc_passive: Floats  # [num_states, nv]
   qfrc_actuator: Floats  # [num_states, nv]

@@ -1,16 +1,23 @@
 """Simulation: memory, masks, states, controls per substep, and bits that depend on nothing but the state."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 
 from physics import DEFAULT_OUTPUTS, Simulation, load_model
+from physics.model.model import Model
 from physics.parity import random_states
-from physics.state.layout import COUNTERS
+from physics.state.delay import past_rows
+from physics.state.layout import COUNTERS, STATE, field_shapes
 from physics.trace.launcher import Launcher
-from tests.physics.conftest import load
+from physics.vary.variable import VARIABLE
+from tests.physics.conftest import CASES, load
+from tests.physics.declared import declared
 
 INPUTS = ("qpos", "qvel", "ctrl", "qacc_warmstart")
+VIEWS = declared(Simulation)
 
 
 @pytest.fixture(scope="module", params=["assets/ant", "self_contact", "actuators"])
@@ -55,6 +62,46 @@ def test_views_have_mujocos_shapes_and_are_never_rebound(model):
     assert view.shape == (5, *shape), name
     assert view.dtype == (torch.float32 if shape else torch.int32), name
   assert (simulation.num_envs, simulation.device, simulation.model) == (5, torch.device("cpu"), model)
+
+
+def declared_shapes(model, num_envs):
+  """Return the shapes of all views by name, as `Simulation` declares them."""
+  sizes = SimpleNamespace(**{size: getattr(model.mj, size) for size in dir(model.mj) if size.startswith("n")})
+  sizes.num_envs, sizes.past_rows = num_envs, past_rows(model)
+  return {name: view.shape_in(sizes) for name, view in VIEWS.items()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_view_is_declared_with_its_shape(name):
+  model = load(name)
+  shapes = (
+    field_shapes(model) | {"ctrl": (model.nu,)} | {name: getattr(model, name).shape for name in VARIABLE}
+  )
+  del shapes["mask"]
+  assert declared_shapes(model, 5) == {name: (5, *shape) for name, shape in shapes.items()}
+
+
+def test_a_simulation_has_the_views_that_are_declared():
+  model = load_model(CASES["mocap"], vary=VARIABLE)
+  simulation = Simulation(
+    model, 5, outputs=[name for name in VIEWS if name not in (*STATE, *VARIABLE, "ctrl")]
+  )
+  public = {name: value for name, value in vars(simulation).items() if not name.startswith("_")}
+  views = {name: value for name, value in public.items() if isinstance(value, torch.Tensor)}
+  assert {name: view.shape for name, view in views.items()} == declared_shapes(model, 5)
+  for name, view in views.items():
+    assert view.dtype == (torch.int32 if "int32" in VIEWS[name].text else torch.float32), name
+
+
+def test_a_varied_view_is_declared_as_the_models_field_is():
+  fields = declared(Model)
+  for name in VARIABLE:
+    assert VIEWS[name].shape == ("num_envs", *fields[name].shape), name
+    assert VIEWS[name].unit == fields[name].unit, name
+
+
+def test_every_view_but_counters_has_a_unit():
+  assert {name for name, view in VIEWS.items() if view.unit is None} == set(COUNTERS)
 
 
 def test_starts_at_the_models_defaults(model):
