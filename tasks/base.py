@@ -69,14 +69,14 @@ class Task(Names):
     """
     validation.check_complete(type(self), Task, config)
     self.config = config
-    self.num_envs = num_envs
-    self.device = torch.device(device)
+    self.num_envs, self.device = num_envs, torch.device(device)
     self.random, self.training = random, training
     threads = torch.get_num_threads()
-    self.sim: Any = simulation or physics.Simulation(
+    self.sim: physics.Simulation = simulation or physics.Simulation(
       self.make_model(config), num_envs, device, threads, self.outputs, self.moving_capacity
     )
-    self.model, self._substep_runner = self.sim.model, SubstepRunner(self.sim, self.outputs)
+    self.model: physics.Model = self.sim.model
+    self._substep_runner = SubstepRunner(self.sim, self.outputs)
     self.num_actions = validation.count_actions(self.action_names())
     self.max_episode_steps = self.least_between_truncations = config.episode_steps
     self.dt: float = config.substeps * self.model.timestep  # control step [s]
