@@ -23,18 +23,30 @@ def settings(config: Any, prefix: str) -> dict[str, Any]:
 
 
 class Names:
-  """Finds the parts of `model` by name: a slice, which makes a view, where they are evenly spaced."""
+  """Finds the parts of `model` by name.
+
+  What a task writes, `qpos`, `qvel` and `ctrl`, is found as a slice on every robot: `qpos[:, columns]` is a
+  view, and an edit in place arrives. Other parts are to be read: a slice where they are evenly spaced, else
+  an index tensor [n], with which indexing makes a copy.
+  """
 
   model: Any
   device: torch.device
 
-  def qpos_of(self, *joints: str) -> slice | torch.Tensor:
-    """Return the columns of `qpos` of the named joints."""
-    return self._columns(joints, self.model.jnt_qposadr, (7, 4, 1, 1))
+  def qpos_of(self, *joints: str) -> slice:
+    """Return the columns of `qpos` of the named joints, in order; ValueError where no slice has them."""
+    return self._span("qpos", joints, self._columns(joints, self.model.jnt_qposadr, (7, 4, 1, 1)))
 
-  def qvel_of(self, *joints: str) -> slice | torch.Tensor:
-    """Return the columns of `qvel` of the named joints."""
-    return self._columns(joints, self.model.jnt_dofadr, (6, 3, 1, 1))
+  def qvel_of(self, *joints: str) -> slice:
+    """Return the columns of `qvel` of the named joints, in order; ValueError where no slice has them."""
+    return self._span("qvel", joints, self._columns(joints, self.model.jnt_dofadr, (6, 3, 1, 1)))
+
+  def ctrl_of(self, *actuators: str) -> slice:
+    """Return the columns of `ctrl` of the named actuators, in order; ValueError where no slice has them."""
+    owner = np.repeat(np.arange(self.model.nactuator), self.model.actuator_ctrlnum)
+    ids = map(self.model.actuator_id, actuators)
+    columns = [control for actuator in ids for control in np.flatnonzero(owner == actuator).tolist()]
+    return self._span("ctrl", actuators, columns)
 
   def body_of(self, *bodies: str) -> slice | torch.Tensor:
     """Return the rows of `xpos`, `xquat`, `cfrc_ext`, `body_mass` of the named bodies."""
@@ -62,20 +74,22 @@ class Names:
     )
     return qpos, ctrl
 
-  def ctrl_of(self, *actuators: str) -> slice | torch.Tensor:
-    """Return the columns of `ctrl` of the named actuators, in order."""
-    owner = np.repeat(np.arange(self.model.nactuator), self.model.actuator_ctrlnum)
-    ids = map(self.model.actuator_id, actuators)
-    return self._pick([control for actuator in ids for control in np.flatnonzero(owner == actuator).tolist()])
-
-  def _columns(
-    self, joints: tuple[str, ...], address: np.ndarray, widths: tuple[int, ...]
-  ) -> slice | torch.Tensor:
+  def _columns(self, joints: tuple[str, ...], address: np.ndarray, widths: tuple[int, ...]) -> list[int]:
     """Return the columns of `joints` from each one's first and the widths of free, ball, slide and hinge."""
     columns: list[int] = []
     for joint in map(self.model.joint_id, joints):
       columns += range(address[joint], address[joint] + widths[self.model.jnt_type[joint]])
-    return self._pick(columns)
+    return columns
+
+  def _span(self, field: str, names: tuple[str, ...], columns: list[int]) -> slice:
+    """Return the slice of these columns; ValueError where there is none."""
+    span = self._pick(columns)
+    if isinstance(span, slice):
+      return span
+    raise ValueError(
+      f"{', '.join(names)} are the columns {columns} of {field}, not evenly spaced upwards: "
+      "ask for them in parts, and join what is read with torch.cat"
+    )
 
   def _pick(self, index: list[int]) -> slice | torch.Tensor:
     """Return `index` as a slice if it is evenly spaced upwards, else as a tensor."""

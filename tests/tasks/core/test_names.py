@@ -42,11 +42,32 @@ def test_joints_are_columns_of_the_state():
   assert robot.qvel_of("ball") == slice(0, 3, 1)
 
 
-def test_evenly_spaced_parts_are_slices_and_others_lists():
+@pytest.mark.parametrize("joints", [("ball",), ("x", "y", "z"), ("x", "z")])
+def test_an_edit_in_place_arrives_whether_or_not_joints_are_neighbours(joints):
   robot = Robot()
-  assert robot.qvel_of("x", "z") == slice(3, 6, 2)
-  assert robot.qpos_of("z", "x").tolist() == [6, 4]
+  for columns, size in ((robot.qpos_of(*joints), robot.model.nq), (robot.qvel_of(*joints), robot.model.nv)):
+    values = torch.zeros(2, size)
+    part = values[:, columns]
+    part += 1.0
+    assert values[:, columns].equal(torch.ones_like(part))
+    assert values.sum() == part.numel()
+
+
+def test_columns_that_no_slice_has_are_refused():
+  robot = Robot()
+  advice = "not evenly spaced upwards: ask for them in parts, and join what is read with torch.cat"
+  with pytest.raises(ValueError, match=rf"z, x are the columns \[6, 4\] of qpos, {advice}"):
+    robot.qpos_of("z", "x")
+  with pytest.raises(ValueError, match=rf"ball, z are the columns \[0, 1, 2, 5\] of qvel, {advice}"):
+    robot.qvel_of("ball", "z")
+  with pytest.raises(ValueError, match=rf"lift, push are the columns \[3, 0\] of ctrl, {advice}"):
+    robot.ctrl_of("lift", "push")
+
+
+def test_evenly_spaced_parts_are_slices_and_others_tensors():
+  robot = Robot()
   assert robot.body_of("block") == slice(2, 3, 1)
+  assert robot.body_of("block", "ball").tolist() == [2, 1]
 
 
 def test_an_actuator_may_have_several_controls():
@@ -56,7 +77,6 @@ def test_an_actuator_may_have_several_controls():
     slice(1, 3, 1),
     slice(3, 4, 1),
   ]
-  assert robot.ctrl_of("lift", "push").tolist() == [3, 0]
 
 
 def test_an_unknown_part_is_answered_with_the_nearest():
