@@ -24,11 +24,11 @@ INPUTS = (POSITION, VELOCITY, FEEDFORWARD, VOLTAGE)  # in the order of an actuat
 class Signals:
   """What a drive sees in one state."""
 
-  length: Number
-  velocity: Number
+  length: Number  # [m or rad]
+  velocity: Number  # [m/s or rad/s]
   period: Number  # of the length on a circle; zero: it is on a line
-  ctrl: list[Number]  # of this actuator, limited
-  act: list[Number]  # of this actuator
+  ctrl: list[Number]  # [ctrlnum] of this actuator, limited
+  act: list[Number]  # [actnum] of this actuator
 
 
 class Drive(ABC):
@@ -70,7 +70,7 @@ class Drive(ABC):
     return type(self)(self.model, self.actuator, replace(self.signals, length=length, velocity=velocity))
 
   def advance(self, act: list[Number], act_dot: list[Number]) -> list[Number]:
-    """Return the activations a time step later than `act`, at constant rates, in their range."""
+    """Return the activations [actnum] a time step after `act`, at constant rates, in range."""
     later = [a + self.model.timestep * rate for a, rate in zip(act, act_dot, strict=True)]
     if self.model.actuator_actlimited[self.actuator]:
       low, high = map(number, self.model.actuator_actrange[self.actuator])
@@ -85,16 +85,16 @@ class Drive(ABC):
     return act[self.slot[name]]
 
   def inputs(self, ctrl: list[Number]) -> tuple[Number, ...]:
-    """Return position, velocity, feed-forward and voltage of the controls; zero those that do not exist."""
+    """Return position, velocity, feed-forward and voltage of `ctrl` [ctrlnum]; zero where there is none."""
     present, spec = iter(ctrl), int(self.model.actuator_ctrlspec[self.actuator])
     return tuple(next(present) if spec & kind else 0.0 for kind in INPUTS)
 
   def affine(self, prm: list[Number]) -> Number:
-    """Return the affine function of length and velocity that three parameters describe."""
+    """Return the affine function of length and velocity whose coefficients are `prm[:3]`."""
     return dot(prm[:3], (1.0, self.signals.length, self.signals.velocity))
 
   def slewed(self, rate: Number, period: Number) -> list[Number]:
-    """Return the controls, the first one no further from the last setpoint than a rate [1/s] allows."""
+    """Return the controls [ctrlnum], the first within reach of the last setpoint at a rate [1/s]."""
     ctrl = list(self.signals.ctrl)
     if "setpoint" in self.slot:
       last, reach = self.signals.act[self.slot["setpoint"]], rate * self.model.timestep
@@ -130,7 +130,10 @@ class Servo(Drive):
     return slope + self.gainprm[2] * self._input if self._is_affine else slope
 
   def advance(self, act: list[Number], act_dot: list[Number]) -> list[Number]:
-    """Return the activation a time step later, exactly filtered if asked; a setpoint is near the length."""
+    """Return the activations [actnum] a time step after `act`, exactly filtered if asked.
+
+    A setpoint on a circle is the turn nearest the length.
+    """
     if self._kind == FILTER_EXACT:
       decay = 1.0 - math.exp(-self.model.timestep / self._time_constant)
       act_dot = [rate * (self._time_constant * decay / self.model.timestep) for rate in act_dot]

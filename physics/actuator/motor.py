@@ -122,7 +122,10 @@ class Motor(Drive):
     return -self.dynamics.damping if "bristle" in self.slot else 0.0
 
   def advance(self, act: list[Number], act_dot: list[Number]) -> list[Number]:
-    """Return the activations a time step later: current and bristles exactly, at a constant velocity."""
+    """Return the activations [actnum] a time step after `act`.
+
+    Current and bristles are exact at a constant velocity.
+    """
     h, dynamics = self.model.timestep, self.dynamics
     later = [a + h * rate for a, rate in zip(act, act_dot, strict=True)]
     if (at := self.slot.get("integral")) is not None:

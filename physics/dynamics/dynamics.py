@@ -31,7 +31,7 @@ def ancestors(model: Model, dof: int) -> Iterator[int]:
 
 
 def body_inertias(model: Model, p: Poses) -> list[Inertia]:
-  """Return every body's inertia about the origin of its tree, in world axes; the world's entry is zero."""
+  """Return the bodies' inertias [nbody] about their trees' origins, in world axes; the world's is zero."""
   inertias = [Inertia(0.0, vector((0, 0, 0)), Matrix(*[vector((0, 0, 0))] * 3))]
   for body in range(1, model.nbody):
     center = p.relative(body, vector(model.body_ipos[body]))
@@ -45,7 +45,7 @@ def body_inertias(model: Model, p: Poses) -> list[Inertia]:
 
 
 def composite_inertias(model: Model, inertias: list[Inertia]) -> list[Inertia]:
-  """Return for every body the inertia of it and all below it."""
+  """Return for every body the inertia of it and all below it, [nbody] as `inertias`."""
   composite = list(inertias)
   for body in reversed(range(1, model.nbody)):
     parent = model.body_parentid[body]
@@ -76,7 +76,7 @@ def inert_tendons(model: Model) -> list[int]:
 def joint_space(
   model: Model, composite: Sequence[Inertia | Stiffness | None], cdof: list[Motion]
 ) -> SparseMatrix:
-  """Return S^T C S for one matrix C per body, the sum over it and all below it; None vanishes."""
+  """Return S^T C S [nv, nv] for matrices C [nbody], each the sum over a body and all below; None vanishes."""
   result = SparseMatrix(model.nv)
   for i in range(model.nv):
     matrix = composite[model.dof_bodyid[i]]

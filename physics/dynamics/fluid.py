@@ -27,7 +27,7 @@ class Drag:
   inertial: list[Number]  # c [6]
 
   def along(self, motion: Motion) -> list[Number]:
-    """Return the six velocities, about and along the axes, that a motion has."""
+    """Return the velocities [6] of a motion, about [rad/s] and along [m/s] the axes."""
     across = self.axes.transposed
     return [*(across @ motion.angular), *(across @ motion.at(self.center))]
 
@@ -50,7 +50,7 @@ class Drag:
 
 
 def drags(model: Model, p: Poses, velocity: list[Motion]) -> Iterator[Drag]:
-  """Yield the drag on every body with mass that some joint moves; `velocity` by body."""
+  """Yield the drag on every body with mass that some joint moves, at the bodies' velocities [nbody]."""
   if is_zero(model.density) and is_zero(model.viscosity):
     return
   for body in range(1, model.nbody):

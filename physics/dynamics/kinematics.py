@@ -155,7 +155,7 @@ def dof_groups(model: Model, body: int) -> list[range]:
 
 
 def joint_motion(p: Poses, dofs: range, qvel: list[Number]) -> Motion:
-  """Return what a group of degrees of freedom adds to the body's velocity."""
+  """Return what some degrees of freedom, at the velocities `qvel` [nv], add to the body's velocity."""
   motion = STILL
   for dof in dofs:
     motion = motion + p.cdof[dof] * qvel[dof]
@@ -174,7 +174,7 @@ def propagate(model: Model, p: Poses, x: list[Number]) -> list[Motion]:
 
 
 def velocities(model: Model, p: Poses, qvel: list[Number]) -> tuple[list[Motion], list[Motion]]:
-  """Return velocity and bias acceleration (gravity included, joint accelerations zero) of every body."""
+  """Return velocities and bias accelerations (with gravity, joints unaccelerated) of the bodies [nbody]."""
   velocity, acceleration = [STILL], [Motion(ZERO, -vector(np.asarray(model.gravity)))]
   for body in range(1, model.nbody):
     parent = model.body_parentid[body]

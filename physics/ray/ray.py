@@ -3,6 +3,7 @@
 A ray starts at an origin and runs along a direction, both in a shape's own frame. Functions return the
 distance to the nearest point of the surface in lengths of the direction, `NONE` where there is none: MuJoCo's
 `mj_ray`. Surfaces are met from both sides, planes from their front alone.
+A `size` [3] is `geom_size` [m], and so are radii and half lengths.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def ray_box(origin: Vector, direction: Vector, size: tuple[Number, Number, Numbe
 
 
 def ray_box_faces(origin: Vector, direction: Vector, size: tuple[Number, Number, Number]) -> list[Number]:
-  """Return the distance to each face of a box: -x, x, -y, y, -z, z."""
+  """Return the distance to each face [6] of a box: -x, x, -y, y, -z, z."""
   distances = []
   for i in range(3):
     crosses = absolute(direction[i]) > MINVAL

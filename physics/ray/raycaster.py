@@ -110,6 +110,9 @@ class RayCaster:
     self._launch, self.distance = simulation.attach_rays(Rays(index, frame, starts, ways, geoms))
 
   def cast(self) -> torch.Tensor:
-    """Cast the rays in the present state; return `distance`, which the next cast overwrites."""
+    """Cast the rays in the present state; return `distance` [num_envs, num_rays].
+
+    The next cast overwrites it.
+    """
     self._launch()
     return self.distance

@@ -37,7 +37,7 @@ class Contact:
   force: Force  # on the second geom, at the point
 
   def in_frame(self, vector: Vector) -> list[Number]:
-    """Return a vector's components along normal and tangents."""
+    """Return a vector's components [3] along normal and tangents."""
     axes = (self.normal, self.tangent, cross(self.normal, self.tangent))
     return [dot(axis, vector) for axis in axes]
 

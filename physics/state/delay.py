@@ -59,7 +59,7 @@ def acting_controls(
 
 
 def remember(program: Program, model: Model, past: Array, ctrl: list[Number]) -> None:
-  """Drop the oldest of the past controls and append those given."""
+  """Drop the oldest of the past controls and append `ctrl` [nu], where it is delayed."""
   if len(past) > 1:
     with program.loop(len(past) - 1) as i:
       past[i] = past[i + 1]

@@ -8,36 +8,36 @@ from physics.trace.trace import Array, Number, Program, maximum
 
 
 class Mean:
-  """The mean over time steps."""
+  """The mean of `size` values over time steps."""
 
   def __init__(self, program: Program, size: int) -> None:
     self.sums, self.count = program.array(size), program.variable(0.0)
     self.sums.fill([0.0] * size)
 
   def add(self, values: Sequence[Number]) -> None:
-    """Take in the values of a time step."""
+    """Take in the values [size] of a time step."""
     self.sums.fill([total + value for total, value in zip(self.sums.read(), values, strict=True)])
     self.count[0] = self.count[0] + 1.0
 
   def result(self) -> list[Number]:
-    """Return the mean of what was taken in."""
+    """Return the mean [size] of what was taken in."""
     share = 1.0 / self.count[0]
     return [total * share for total in self.sums.read()]
 
 
 class Maximum:
-  """The greatest value in any time step."""
+  """The greatest of each of `size` values in any time step."""
 
   def __init__(self, program: Program, size: int) -> None:
     self.greatest: Array = program.array(size)
     self.greatest.fill([-1e30] * size)
 
   def add(self, values: Sequence[Number]) -> None:
-    """Take in the values of a time step."""
+    """Take in the values [size] of a time step."""
     self.greatest.fill([maximum(a, b) for a, b in zip(self.greatest.read(), values, strict=True)])
 
   def result(self) -> list[Number]:
-    """Return the greatest of what was taken in."""
+    """Return the greatest [size] of what was taken in."""
     return self.greatest.read()
 
 

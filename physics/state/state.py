@@ -49,12 +49,12 @@ class Memory:
     self.diverged[0] = self.diverged[0] + where(is_sane(qacc), 0.0, 1.0)
 
   def state(self, ctrl: list[Number]) -> State:
-    """Read the state, to be evaluated while these controls act."""
+    """Read the state, to be evaluated while the controls `ctrl` [nu] act."""
     parts = {name: self[name].read() for name in STATE if name not in ("past_ctrl", "qacc_warmstart")}
     return State(**parts, ctrl=ctrl)
 
   def fill(self, values: Mapping[str, list[Number]]) -> None:
-    """Replace parts of the state."""
+    """Replace parts of the state: values [rows] by name."""
     for name, value in values.items():
       self[name].fill(value)
 

@@ -71,7 +71,7 @@ class Launcher:
     self.kernels = [build_kernel(program, device.type) for program in programs]
 
   def record(self, parameters: Parameters, arrays: list[torch.Tensor]) -> Launches:
-    """Record the launches of each slice of lane groups, on the arrays state, control and parameters."""
+    """Record the launches of each slice of lane groups on state, control and parameters [rows, lanes]."""
     if self.device.type == "cuda":
       reserve_stacks(self.kernels, self.device)
     memory = [wp.from_torch(array) for array in arrays]

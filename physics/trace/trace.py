@@ -100,7 +100,7 @@ class Program:
     return variable
 
   def table(self, values: Sequence[float] | Sequence[int], index: Integer | Number) -> Any:
-    """Read a constant table; an all-equal table folds away.
+    """Read an entry of a constant table [n]; an all-equal table folds away.
 
     At an int or `Index`, floats give a `Scalar` and integers an `Index`. At a float or `Scalar` that holds a
     whole number every lane reads an entry of its own, the nearest end where there is none.

@@ -20,7 +20,7 @@ class Event:
   left: Tensor  # time until it happens next [num_envs] [s]
 
   def candidates(self) -> Mapping[str, Tensor]:
-    """Return what it would change, by name; raise TaskError where that is something else."""
+    """Return what it would change [num_envs, ...], by name; raise TaskError where that is something else."""
     return by_name(f"{self.act.__name__}()", self.act())
 
   def due(self, dt: float) -> Tensor:

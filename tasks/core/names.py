@@ -49,19 +49,19 @@ class Names:
     return self._span("ctrl", actuators, columns)
 
   def body_of(self, *bodies: str) -> slice | torch.Tensor:
-    """Return the rows of `xpos`, `xquat`, `cfrc_ext`, `body_mass` of the named bodies."""
+    """Return the rows of `xpos`, `xquat`, `cfrc_ext`, `body_mass` of the n named bodies: a slice or [n]."""
     return self._pick([self.model.body_id(name) for name in bodies])
 
   def geom_of(self, *geoms: str) -> slice | torch.Tensor:
-    """Return the rows of `geom_xpos`, `geom_friction` of the named geoms."""
+    """Return the rows of `geom_xpos`, `geom_friction` of the n named geoms: a slice or [n]."""
     return self._pick([self.model.geom_id(name) for name in geoms])
 
   def site_of(self, *sites: str) -> slice | torch.Tensor:
-    """Return the rows of `site_xpos`, `site_xmat` of the named sites."""
+    """Return the rows of `site_xpos`, `site_xmat` of the n named sites: a slice or [n]."""
     return self._pick([self.model.site_id(name) for name in sites])
 
   def sensor_of(self, *sensors: str) -> slice | torch.Tensor:
-    """Return the columns of `sensordata` of the named sensors, in order."""
+    """Return the n columns of `sensordata` of the named sensors, in order: a slice or [n]."""
     slices = map(self.model.sensor_slice, sensors)
     return self._pick([column for part in slices for column in range(part.start, part.stop)])
 

@@ -54,7 +54,7 @@ class Observations:
 
   @property
   def memory(self) -> dict[str, Tensor]:
-    """What is remembered from step to step, by name."""
+    """What is remembered from step to step [num_envs, ...], by name."""
     past = {f"past {group}": history.memory for group, history in self._histories.items()}
     delayed = {f"delayed {group}": delay.memory for group, delay in self._delays.items()}
     return past | delayed | {f"age of {group}": delay.age for group, delay in self._delays.items()}
@@ -67,14 +67,14 @@ class Observations:
       delay.next_age = uniform(f"delay of {group}", (), 0.0, delay.steps + 1.0).to(torch.int64)
 
   def push(self, blocks: Blocks) -> dict[str, Tensor]:
-    """Return the groups with these blocks as the latest observation."""
+    """Return the groups [num_envs, width] with these blocks as the latest observation."""
     groups = self._join(blocks)
     for pasts in (self._delays, self._histories):
       groups |= {group: past.push(groups[group]) for group, past in pasts.items()}
     return groups
 
   def restart(self, blocks: Blocks, ended: Tensor) -> dict[str, Tensor]:
-    """Return the groups; where `ended` [num_envs], these blocks are the first observation, and all past."""
+    """Return the groups [num_envs, width]; where `ended` [num_envs], these blocks are first and all past."""
     groups = self._join(blocks)
     for pasts in (self._delays, self._histories):
       groups |= {group: past.restart(groups[group], ended) for group, past in pasts.items()}
@@ -130,12 +130,12 @@ class Past:
     return self.shown()
 
   def restart(self, obs: Tensor, ended: Tensor) -> Tensor:
-    """Make `obs` all past where `ended` [num_envs]; return what is shown."""
+    """Make `obs` [num_envs, width] all past where `ended` [num_envs]; return what is shown."""
     self.memory.copy_(torch.where(ended.unsqueeze(1), obs.repeat(1, self.length), self.memory))
     return self.shown()
 
   def shown(self) -> Tensor:
-    """Return all of them."""
+    """Return all of them [num_envs, length * width]."""
     return self.memory.clone()
 
 
@@ -149,12 +149,12 @@ class Delay(Past):
     self.next_age = self.age
 
   def restart(self, obs: Tensor, ended: Tensor) -> Tensor:
-    """As `Past.restart`, with new ages."""
+    """As `Past.restart`, with new ages where `ended` [num_envs]."""
     self.age.copy_(torch.where(ended, self.next_age, self.age))
     return super().restart(obs, ended)
 
   def shown(self) -> Tensor:
-    """Return the one of the episode's age."""
+    """Return the one of the episode's age [num_envs, width]."""
     each = self.memory.unflatten(1, (self.length, self.width))
     return each.gather(1, (self.steps - self.age).view(-1, 1, 1).expand(-1, 1, self.width)).squeeze(1)
 

@@ -9,7 +9,7 @@ from tasks.core.names import nearest_word, settings
 
 
 def weigh(config: Any, terms: Mapping[str, Tensor]) -> dict[str, float]:
-  """Return the weight of each term: the field `reward_<term>`; ValueError where one lacks the other."""
+  """Return the weight of each term [num_envs], `reward_<term>`; ValueError where one lacks the other."""
   weights = settings(config, "reward_")
   for name in sorted({*weights} ^ {*terms}):
     lacking = "reward() has no such term" if name in weights else "Config has no such field"

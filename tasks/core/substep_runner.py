@@ -23,7 +23,7 @@ class SubstepRunner:
     self._dropped.clear()
 
   def advance(self, substeps: int, ctrl: Tensor | None) -> None:
-    """Take time steps in one launch, as `physics.Simulation.step` does."""
+    """Take time steps in one launch, under `ctrl` [num_envs, substeps, nu] or `sim.ctrl`."""
     before: dict[str, Tensor] = {}
     if self._steps:
       before = {name: getattr(self._sim, name).clone() for name in self._reduced}

@@ -88,7 +88,7 @@ class Task(base.Task):
     self.pull = config.osc_stiffness * self.constant(reach).unsqueeze(1)  # [6, 1] [m/s^2, rad/s^2]
 
   def arm_at_home(self) -> tuple[Tensor, Tensor]:
-    """Return start states qpos, qvel: the key frame `home` at rest, the arm's joints moved a little."""
+    """Return start states qpos [N, nq], qvel [N, nv]: `home` at rest, the arm's joints moved a little."""
     offset = self.config.start_angle * self.random.uniform("start angle", (7,), -1.0, 1.0)
     qpos = torch.empty_like(self.sim.qpos).copy_(self.home)
     qpos[:, self.angles] = (qpos[:, self.angles] + offset).clamp(self.low, self.high)
@@ -139,7 +139,7 @@ class Task(base.Task):
     return torch.stack([point, point + left * across, point - right * across], 1)
 
   def observe_arm(self) -> dict[str, Tensor]:
-    """Return the blocks that every arm's policy sees."""
+    """Return the blocks [N, ...] that every arm's policy sees."""
     return {
       "angles": self.sim.qpos[:, self.angles],
       "speeds": self.sim.qvel[:, self.speeds],

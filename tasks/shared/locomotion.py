@@ -170,11 +170,11 @@ class Task(base.Task):
     }
 
   def new_command(self) -> dict[str, Tensor]:
-    """Draw another command."""
+    """Draw another command [N, 3]."""
     return {"command": self.commands.draw(), "command_age": torch.zeros_like(self.command_age)}
 
   def push(self) -> dict[str, Tensor]:
-    """Change the trunk's horizontal velocity at once."""
+    """Change the trunk's horizontal velocity at once: return qvel [N, nv]."""
     qvel, most = self.sim.qvel.clone(), self.config.push_speed
     qvel[:, :2] += self.random.uniform("push", (2,), -most, most)
     return {"qvel": qvel}

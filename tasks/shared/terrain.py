@@ -47,7 +47,7 @@ class Tile:
 
   @property
   def ring(self) -> Tensor:
-    """Return how many cells each point is from the centre, along the axis on which it is further."""
+    """Each point's distance [points, points] from the centre in cells, along the axis where it is greater."""
     offset = (torch.arange(self.points) - self.points // 2).abs()
     return torch.maximum(offset[:, None], offset)
 
@@ -60,40 +60,40 @@ class Tile:
     return max(1, round(length / self.cell))
 
   def draw(self, *shape: int) -> Tensor:
-    """Return random numbers in [-1, 1)."""
+    """Return random numbers [*shape] from -1 to 1."""
     return 2 * torch.rand(*shape, generator=self.random) - 1
 
   def framed(self, heights: Tensor) -> Tensor:
-    """Return the heights with the flat start and edge."""
+    """Return the heights [points, points] with the flat start and edge."""
     ring = self.ring
     return heights * ((ring > self.cells(PLATFORM)) & (ring < self.points // 2))
 
 
 def slope_up(tile: Tile) -> Tensor:
-  """Sink the start: the ground rises evenly to the edge."""
+  """Return heights [points, points] [m]: the start is sunk, the ground rises evenly to the edge."""
   run = (tile.ring - tile.cells(PLATFORM)).clamp(min=0)
   return tile.at(SLOPE) * tile.cell * (run - run.max())
 
 
 def slope_down(tile: Tile) -> Tensor:
-  """Raise the start: the ground falls evenly to the edge."""
+  """Return heights [points, points] [m]: the start is raised, the ground falls evenly to the edge."""
   return -slope_up(tile)
 
 
 def stairs_up(tile: Tile) -> Tensor:
-  """Sink the start: stairs lead up to the edge. The front of each is a cell wide."""
+  """Return heights [points, points] [m]: stairs lead up to the edge. The front of each is a cell wide."""
   run = (tile.ring - tile.cells(PLATFORM)).clamp(min=0)
   stairs = torch.ceil(run / tile.cells(TREAD))
   return tile.at(STEP) * (stairs - stairs.max())
 
 
 def stairs_down(tile: Tile) -> Tensor:
-  """Raise the start: stairs lead down to the edge."""
+  """Return heights [points, points] [m]: stairs lead down to the edge."""
   return -stairs_up(tile)
 
 
 def stones(tile: Tile) -> Tensor:
-  """Lay square stones at different heights, with gaps between them."""
+  """Return heights [points, points] [m] of square stones at different levels, with gaps between them."""
   stone = tile.cells(tile.at(STONE))
   period = stone + tile.cells(tile.at(GAP)) + 2
   place = torch.arange(tile.points)
@@ -104,14 +104,14 @@ def stones(tile: Tile) -> Tensor:
 
 
 def rubble(tile: Tile) -> Tensor:
-  """Raise and lower points at random, with straight ground between them."""
+  """Return heights [points, points] [m], random at some points, with straight ground between them."""
   count = (tile.points - 1) // tile.cells(RUBBLE_POINT) + 1
   heights = tile.at(RUBBLE) * tile.draw(1, 1, count, count)
   return tile.framed(interpolate(heights, (tile.points,) * 2, mode="bilinear", align_corners=True)[0, 0])
 
 
 def obstacles(tile: Tile) -> Tensor:
-  """Put rectangular blocks and pits of different sizes, the later over the earlier."""
+  """Return heights [points, points] [m] of rectangular blocks and pits, the later over the earlier."""
   place = tile.cell * torch.arange(tile.points)
   width = tile.cell * (tile.points - 1)
   count = round(OBSTACLE_COUNT * width**2)
