@@ -296,6 +296,11 @@ TENSORS: dict[str, Change] = {
     "self.qpos_of('hinj')",
     "<line>, in setup: KeyError: no joint 'hinj'; the nearest is 'hinge'",
   ),
+  "a joint named twice": (
+    BUFFER,
+    "self.qpos_of('hinge', 'hinge')",
+    "<line>, in setup: hinge, hinge are the columns [0, 0] of qpos, not evenly spaced upwards: ask for them",
+  ),
   "an unknown buffer": (
     BEST,
     BEST.replace("best.copy", "bset.copy"),
