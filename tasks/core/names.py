@@ -35,11 +35,19 @@ class Names:
 
   def qpos_of(self, *joints: str) -> slice:
     """Return the columns of `qpos` of the named joints, in order; ValueError where no slice has them."""
-    return self._span("qpos", joints, self._columns(joints, self.model.jnt_qposadr, (7, 4, 1, 1)))
+    return self._span("qpos", joints, self._qpos_columns(joints))
 
   def qvel_of(self, *joints: str) -> slice:
     """Return the columns of `qvel` of the named joints, in order; ValueError where no slice has them."""
-    return self._span("qvel", joints, self._columns(joints, self.model.jnt_dofadr, (6, 3, 1, 1)))
+    return self._span("qvel", joints, self._qvel_columns(joints))
+
+  def joints_of(self, *joints: str) -> tuple[slice | torch.Tensor, slice | torch.Tensor]:
+    """Return the columns of `qpos` and of `qvel` of the named joints, in any order: slices, or [n] each.
+
+    This is for families of tasks, which do not know their robots. Read and assign through them in one step:
+    an edit of `qpos[:, columns]` arrives, one of `angles = qpos[:, columns]` may be of a copy.
+    """
+    return self._pick(self._qpos_columns(joints)), self._pick(self._qvel_columns(joints))
 
   def ctrl_of(self, *actuators: str) -> slice:
     """Return the columns of `ctrl` of the named actuators, in order; ValueError where no slice has them."""
@@ -73,6 +81,12 @@ class Names:
       [self.model.nq, self.model.nu]
     )
     return qpos, ctrl
+
+  def _qpos_columns(self, joints: tuple[str, ...]) -> list[int]:
+    return self._columns(joints, self.model.jnt_qposadr, (7, 4, 1, 1))
+
+  def _qvel_columns(self, joints: tuple[str, ...]) -> list[int]:
+    return self._columns(joints, self.model.jnt_dofadr, (6, 3, 1, 1))
 
   def _columns(self, joints: tuple[str, ...], address: np.ndarray, widths: tuple[int, ...]) -> list[int]:
     """Return the columns of `joints` from each one's first and the widths of free, ball, slide and hinge."""

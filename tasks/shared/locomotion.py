@@ -108,7 +108,7 @@ class Task(base.Task):
   def setup(self) -> None:
     """Look the robot's parts up; in training, build each robot differently and let pushes happen."""
     config = self.config
-    self.angles, self.speeds = self.qpos_of(*self.joints), self.qvel_of(*self.joints)
+    self.angles, self.speeds = self.joints_of(*self.joints)
     self.home, self.stance = self.key_of("home")  # [nq], joint angles [nu] [rad]
     self.touch, self.chest = self.sensor_of(*self.feet), self.body_of(self.trunk)
     self.sliding = self.sensor_of(*(f"{foot}_velocity" for foot in self.feet))

@@ -54,7 +54,7 @@ class Task(base.Task):
   def setup(self) -> None:
     """Find joints and feet, the joints' ranges and motors, and the target."""
     self.joints = list(self.model.actuator_names)
-    self.angles, self.speeds = self.qpos_of(*self.joints), self.qvel_of(*self.joints)
+    self.angles, self.speeds = self.joints_of(*self.joints)
     self.soles = self.body_of(*self.feet)
     limits = self.constant(self.model.jnt_range)[[self.model.joint_id(name) for name in self.joints]]
     self.low, self.high = limits.unbind(1)  # joint ranges [n] [rad]

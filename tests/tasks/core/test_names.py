@@ -64,6 +64,16 @@ def test_columns_that_no_slice_has_are_refused():
     robot.ctrl_of("lift", "push")
 
 
+def test_joints_in_any_order_can_be_read_and_assigned():
+  robot = Robot()
+  qpos, qvel = robot.joints_of("z", "x")
+  assert (qpos.tolist(), qvel.tolist()) == ([6, 4], [5, 3])
+  values = torch.zeros(2, robot.model.nq)
+  values[:, qpos] += torch.tensor([1.0, 2.0])
+  assert values[0].tolist() == [0, 0, 0, 0, 2, 0, 1]
+  assert robot.joints_of("ball", "x") == (slice(0, 5, 1), slice(0, 4, 1))
+
+
 def test_evenly_spaced_parts_are_slices_and_others_tensors():
   robot = Robot()
   assert robot.body_of("block") == slice(2, 3, 1)

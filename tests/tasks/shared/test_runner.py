@@ -6,6 +6,7 @@ import torch
 import tasks
 from gpurobot.learn.random import Random
 from physics.parity import MujocoSimulation
+from tasks import ant
 
 
 @pytest.fixture(params=["ant", "humanoid"])
@@ -33,6 +34,27 @@ def test_episodes_start_near_home_within_the_joint_ranges(runner, make_task):
   assert task.sim.qpos[:, :7].equal(home[:7].expand(64, 7))
   assert task.sim.qvel[:, :6].abs().max() == 0.0
   assert 0.05 < task.sim.qvel.abs().max() <= 0.1
+
+
+def test_motors_may_come_in_any_order():
+  """A robot whose motors are in another order than its joints has all per-motor numbers in that order."""
+  lines = ant.Task.robot.read_text().splitlines()
+  motors = [line for line in lines if "<motor name=" in line]
+  first, order = lines.index(motors[0]), [3, 0, 7, 1, 5, 2, 6, 4]
+  lines[first : first + len(motors)] = [motors[i] for i in order]
+
+  class Shuffled(ant.Task):
+    robot = "\n".join(lines)
+
+  one, other = (kind(ant.Config(), 4, random=Random(0, 4), training=False) for kind in (ant.Task, Shuffled))
+  action = torch.rand(4, 8) - 0.5
+  one.reset(), other.reset()
+  other.sim.qpos[:], other.sim.qvel[:] = one.sim.qpos, one.sim.qvel
+  one.step(action), other.step(action[:, order])
+  assert isinstance(other.angles, torch.Tensor)
+  torch.testing.assert_close(other.sim.qpos, one.sim.qpos)
+  torch.testing.assert_close(other.sim.qvel[:, other.speeds], one.sim.qvel[:, one.speeds][:, order])
+  torch.testing.assert_close(other.reward()["energy"], one.reward()["energy"])
 
 
 def test_a_mirrored_robot_moves_as_the_mirror_shows(runner, make_task, actions):
