@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from physics.algebra.spatial import MINVAL, Vector, dot, select, total
-from physics.collision.geometry import Shape, Touch
+from physics.collision.geometry import ContactCandidate, Shape
 from physics.trace.trace import (
   Array,
   Index,
@@ -34,12 +34,12 @@ AXIS = [axis for axis in SIDES for _ in range(4)]
 SIGNS = [[float(f"{sign}1") for axis in SIDES for sign in SIDES[axis][k]] for k in range(2)]
 
 
-def sphere_box(_program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch]:
+def sphere_box(_program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
   """Yield the contact of a sphere with a box."""
-  yield _ball_touch(one.position, one.size[0], two, margin)
+  yield _ball_candidate(one.position, one.size[0], two, margin)
 
 
-def _ball_touch(center: Vector, radius: Number, box: Shape, margin: Number) -> Touch:
+def _ball_candidate(center: Vector, radius: Number, box: Shape, margin: Number) -> ContactCandidate:
   """Return the contact of a ball; one whose centre is inside leaves by the nearest face."""
   local = box.rotation.transposed @ (center - box.position)
   inward = _clamped(local, box.size) - local
@@ -53,7 +53,7 @@ def _ball_touch(center: Vector, radius: Number, box: Shape, margin: Number) -> T
     normal, distance = box.rotation @ direction, level - radius
     return distance, normal, center + normal * (radius + 0.5 * distance)
 
-  return Touch(square < reach * reach, resolve)
+  return ContactCandidate(square < reach * reach, resolve)
 
 
 def _clamped(point: Vector, size: tuple[Number, Number, Number]) -> Vector:
@@ -69,7 +69,7 @@ def _nearest_face(point: Vector, size: tuple[Number, Number, Number]) -> tuple[N
   return minimum(minimum(x, y), z), Vector(*direction)
 
 
-def capsule_box(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch]:
+def capsule_box(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
   """Yield the two contacts of a capsule with a box."""
   to_box = two.rotation.transposed
   center = to_box @ (one.position - two.position)
@@ -84,8 +84,8 @@ def capsule_box(program: Program, one: Shape, two: Shape, margin: Number) -> Ite
   masks.fill([1.0, where(exists, 1.0, 0.0)])
   with program.loop(2) as i:
     ball = one.position + one.rotation.column(2) * (one.size[1] * ends[i])
-    touch = _ball_touch(ball, one.size[0], two, margin)
-    yield Touch(touch.active & (masks[i] > 0.0), touch.resolve)
+    candidate = _ball_candidate(ball, one.size[0], two, margin)
+    yield ContactCandidate(candidate.active & (masks[i] > 0.0), candidate.resolve)
 
 
 class _Nearest:

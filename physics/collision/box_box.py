@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from physics.algebra.spatial import Matrix, Vector, cross, dot
-from physics.collision.geometry import Shape, Touch
+from physics.collision.geometry import ContactCandidate, Shape
 from physics.trace.compact import LaneList
 from physics.trace.trace import (
   Mask,
@@ -43,7 +43,7 @@ WAYS = ((-2.0, 0.0, 2.0, 0.0), (0.0, -2.0, 0.0, 2.0))
 Axis = tuple[Truth, Truth]  # whether it is the first of three and, if not, whether it is the second
 
 
-def box_box(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch]:
+def box_box(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
   """Yield the contacts of two boxes."""
   gap, number = _widest_face(one, two)
   with program.when_any(gap < margin):
@@ -58,7 +58,7 @@ def box_box(program: Program, one: Shape, two: Shape, margin: Number) -> Iterato
         patch.add_faces(touching & negate(is_edge))
       with program.when_any(touching & is_edge):
         patch.add_edges(touching & is_edge, edges)
-      yield from patch.touches()
+      yield from patch.candidates()
 
 
 def _axis(number: Number) -> Axis:
@@ -277,7 +277,7 @@ class _Patch:
     exists = where(new[0], 1.0, 0.0)
     self.corners.push(new[0], {"x": x, "y": y, "distance": distance, "exists": exists})
 
-  def touches(self) -> Iterator[Touch]:
+  def candidates(self) -> Iterator[ContactCandidate]:
     """Yield the contacts."""
     plane, (side1, side2) = self.plane.read(), self.face.sides
     base, outward, sign = Vector(*plane[:3]), Vector(*plane[3:6]), plane[6]
@@ -288,4 +288,4 @@ class _Patch:
         point = base + side1 * corner["x"] + side2 * corner["y"] + outward * (0.5 * distance)
         return distance, outward * sign, point
 
-      yield Touch(corner["exists"] > 0.0, resolve)
+      yield ContactCandidate(corner["exists"] > 0.0, resolve)

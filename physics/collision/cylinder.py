@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from physics.algebra.spatial import MINVAL, Vector, cross, dot, select
-from physics.collision.geometry import Shape, Touch
+from physics.collision.geometry import ContactCandidate, Shape
 from physics.trace.trace import (
   Array,
   Number,
@@ -71,7 +71,7 @@ class _Cylinder:
     return outwards + above * where(z > 0.0, way[2], -way[2]), beside + above
 
 
-def sphere_cylinder(_program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch]:
+def sphere_cylinder(_program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
   """Yield the contact of a sphere with a cylinder."""
   radius, (size, half, _) = one.size[0], two.size
   local = two.rotation.transposed @ (one.position - two.position)
@@ -81,10 +81,10 @@ def sphere_cylinder(_program: Program, one: Shape, two: Shape, margin: Number) -
     normal, distance = two.rotation @ direction, level - radius
     return distance, normal, one.position + normal * (radius + 0.5 * distance)
 
-  yield Touch(level - radius < margin, resolve)
+  yield ContactCandidate(level - radius < margin, resolve)
 
 
-def capsule_cylinder(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch]:
+def capsule_cylinder(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
   """Yield the contacts of a capsule with a cylinder."""
   to_cylinder = two.rotation.transposed
   center = to_cylinder @ (one.position - two.position)
@@ -103,11 +103,13 @@ def capsule_cylinder(program: Program, one: Shape, two: Shape, margin: Number) -
       yield _in_world(two, exists > 0.0, distance, Vector(*pair.normal.read()), Vector(*point))
 
 
-def _in_world(cylinder: Shape, exists: Truth, distance: Number, normal: Vector, point: Vector) -> Touch:
+def _in_world(
+  cylinder: Shape, exists: Truth, distance: Number, normal: Vector, point: Vector
+) -> ContactCandidate:
   def resolve() -> tuple[Number, Vector, Vector]:
     return distance, cylinder.rotation @ normal, cylinder.position + cylinder.rotation @ point
 
-  return Touch(exists, resolve)
+  return ContactCandidate(exists, resolve)
 
 
 class _Pair:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from physics.algebra.spatial import dot
-from physics.collision.geometry import PLANE, Lost, Shape, Touch, geom_bound
+from physics.collision.geometry import PLANE, ContactCandidate, Lost, Shape, geom_bound
 from physics.collision.narrow import Narrow, asset, narrow_phase
 from physics.model.model import Model
 from physics.model.pairs import ContactPair
@@ -68,9 +68,9 @@ class Side:
     return Shape.of([column.chosen(self.order, pair) for column in self.columns])
 
 
-def touches(
+def candidates(
   program: Program, model: Model, family: Family, sides: tuple[Side, Side], dropped: Array
-) -> Iterator[tuple[Integer, Touch]]:
+) -> Iterator[tuple[Integer, ContactCandidate]]:
   """Yield possible contacts of a family's pairs with the pair's number, inside the loop over the pairs.
 
   What a narrow phase loses is added to `dropped[0]`.

@@ -37,7 +37,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Touch:
+class ContactCandidate:
   """A possible contact: the lanes that have it, and what computes its distance [m], normal and point."""
 
   active: Truth

@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from physics.algebra.spatial import AXES, Vector
-from physics.collision.geometry import BOX, CAPSULE, SPHERE, Lost, Shape, Touch
+from physics.collision.geometry import BOX, CAPSULE, SPHERE, ContactCandidate, Lost, Shape
 from physics.collision.prism import Prism, Solid, meet
 from physics.model.model import Model
 from physics.trace.compact import LaneList
@@ -60,24 +60,30 @@ class HeightField:
     return program.table(self.heights, row * float(self.columns) + column)
 
 
-def hfield_sphere(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch | Lost]:
+def hfield_sphere(
+  program: Program, one: Shape, two: Shape, margin: Number
+) -> Iterator[ContactCandidate | Lost]:
   """Yield the contacts of a height field and a sphere."""
-  yield from _touches(program, one, Solid(two.position, (), two.size[0]), margin, MOST[SPHERE])
+  yield from _candidates(program, one, Solid(two.position, (), two.size[0]), margin, MOST[SPHERE])
 
 
-def hfield_capsule(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch | Lost]:
+def hfield_capsule(
+  program: Program, one: Shape, two: Shape, margin: Number
+) -> Iterator[ContactCandidate | Lost]:
   """Yield the contacts of a height field and a capsule."""
   axis = two.rotation.column(2) * two.size[1]
-  yield from _touches(program, one, Solid(two.position, (axis,), two.size[0]), margin, MOST[CAPSULE])
+  yield from _candidates(program, one, Solid(two.position, (axis,), two.size[0]), margin, MOST[CAPSULE])
 
 
-def hfield_box(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch | Lost]:
+def hfield_box(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate | Lost]:
   """Yield the contacts of a height field and a box."""
   axes = tuple(two.rotation.column(i) * two.size[i] for i in range(3))
-  yield from _touches(program, one, Solid(two.position, axes, 0.0), margin, MOST[BOX])
+  yield from _candidates(program, one, Solid(two.position, axes, 0.0), margin, MOST[BOX])
 
 
-def _touches(program: Program, one: Shape, solid: Solid, margin: Number, most: int) -> Iterator[Touch | Lost]:
+def _candidates(
+  program: Program, one: Shape, solid: Solid, margin: Number, most: int
+) -> Iterator[ContactCandidate | Lost]:
   """Yield the contact with each prism that is near, one after the other in each lane."""
   field: HeightField = one.asset
   inverse = one.rotation.transposed
@@ -93,8 +99,8 @@ def _touches(program: Program, one: Shape, solid: Solid, margin: Number, most: i
     # back from the prism's coordinates to the height field's, then to the world's
     away = Vector(point[0] - seen.center[0], point[1] - seen.center[1], point[2] - seen.center[2])
     normal, away = (one.rotation @ x for x in _mirrored((normal, away), side))
-    touch = partial(_known, distance, normal, solid.center + away)
-    yield Touch(exists & (distance < margin), touch)
+    resolve = partial(_known, distance, normal, solid.center + away)
+    yield ContactCandidate(exists & (distance < margin), resolve)
   yield Lost(near.dropped[0])
 
 

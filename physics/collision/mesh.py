@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from physics.algebra.spatial import Vector, dot
-from physics.collision.geometry import Shape, Touch
+from physics.collision.geometry import ContactCandidate, Shape
 from physics.collision.plane import Plane
 from physics.model.model import Floats, Model
 from physics.trace.trace import Integer, Number, Program, maximum, minimum, where
@@ -82,7 +82,7 @@ def _widest(ring: Floats) -> Floats:
   return ring[chosen]
 
 
-def plane_mesh(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch]:
+def plane_mesh(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
   """Yield up to four contacts of the face that looks most towards the plane, of those at the lowest vertex.
 
   Vertices above the mesh's centre do not count.
@@ -98,7 +98,7 @@ def plane_mesh(program: Program, one: Shape, two: Shape, margin: Number) -> Iter
       + two.rotation @ Vector(*(program.table(hull.rings[:, k, axis].tolist(), corner) for axis in range(3)))
       for k in range(RING)
     ]
-    yield from Plane.of(one, minimum(margin, center)).touches(program, points)
+    yield from Plane.of(one, minimum(margin, center)).candidates(program, points)
 
 
 def _farthest(program: Program, hull: Hull, direction: Vector) -> tuple[Number, Number]:

@@ -24,9 +24,9 @@ from physics.collision.geometry import (
   MESH,
   PLANE,
   SPHERE,
+  ContactCandidate,
   Lost,
   Shape,
-  Touch,
 )
 from physics.collision.hfield import MOST, HeightField, hfield_box, hfield_capsule, hfield_sphere
 from physics.collision.mesh import Hull, plane_mesh
@@ -41,7 +41,7 @@ from physics.trace.trace import Number, Program
 class Narrow:
   """A narrow phase, how many contacts it yields at most, and whether it is as cheap as a bounding test."""
 
-  find: Callable[[Program, Shape, Shape, Number], Iterator[Touch | Lost]]
+  find: Callable[[Program, Shape, Shape, Number], Iterator[ContactCandidate | Lost]]
   most: int
   cheap: bool = False
 

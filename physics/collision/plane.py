@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from physics.algebra.spatial import Vector, cross, dot, select
-from physics.collision.geometry import Shape, Touch
+from physics.collision.geometry import ContactCandidate, Shape
 from physics.trace.trace import Number, Program, absolute, maximum, negate, sqrt, where
 
 
@@ -28,46 +28,46 @@ class Plane:
     """Return a point's distance [m] from the plane, negative below it."""
     return dot(self.normal, point - self.point)
 
-  def touch(self, point: Vector, radius: Number = 0.0, hint: Vector | None = None) -> Touch:
+  def candidate(self, point: Vector, radius: Number = 0.0, hint: Vector | None = None) -> ContactCandidate:
     """Return the contact of a sphere about a point."""
     distance = self.height(point) - radius
 
     def resolve() -> tuple[Number, Vector, Vector]:
       return distance, self.normal, point - self.normal * (radius + 0.5 * distance)
 
-    return Touch(distance < self.margin, resolve, hint)
+    return ContactCandidate(distance < self.margin, resolve, hint)
 
-  def touches(self, program: Program, points: Sequence[Vector]) -> Iterator[Touch]:
+  def candidates(self, program: Program, points: Sequence[Vector]) -> Iterator[ContactCandidate]:
     """Yield the contacts of points, in a loop: the code of one."""
     memory = program.array(3 * len(points))
     memory.fill([x for point in points for x in point])
     with program.loop(len(points)) as i:
-      yield self.touch(Vector(*memory.read(3 * i, 3)))
+      yield self.candidate(Vector(*memory.read(3 * i, 3)))
 
 
-def plane_sphere(_program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch]:
+def plane_sphere(_program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
   """Yield the contact of a plane and a sphere."""
-  yield Plane.of(one, margin).touch(two.position, two.size[0])
+  yield Plane.of(one, margin).candidate(two.position, two.size[0])
 
 
-def plane_capsule(_program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch]:
+def plane_capsule(_program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
   """Yield the contacts of a capsule's two ends; its axis leads their tangents."""
   plane, axis = Plane.of(one, margin), two.rotation.column(2)
   half = axis * two.size[1]
   for end in (two.position + half, two.position - half):
-    yield plane.touch(end, two.size[0], hint=axis)
+    yield plane.candidate(end, two.size[0], hint=axis)
 
 
-def plane_ellipsoid(_program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch]:
+def plane_ellipsoid(_program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
   """Yield the contact of an ellipsoid's lowest point."""
   plane = Plane.of(one, margin)
   scaled = [x * size for x, size in zip(two.rotation.transposed @ plane.normal, two.size, strict=True)]
   height = sqrt(maximum(dot(scaled, scaled), 1e-30))  # of the centre above the lowest point
   lowest = Vector(*(-x * size / height for x, size in zip(scaled, two.size, strict=True)))
-  yield plane.touch(two.position + two.rotation @ lowest)
+  yield plane.candidate(two.position + two.rotation @ lowest)
 
 
-def plane_cylinder(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch]:
+def plane_cylinder(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
   """Yield the contacts of a cylinder: the lowest points of both rims, and two more of the lower rim.
 
   The latter make a triangle with the lowest point, for a cylinder that stands. The rim of one that stands
@@ -82,12 +82,12 @@ def plane_cylinder(program: Program, one: Shape, two: Shape, margin: Number) -> 
   out = rotation @ Vector(where(upright, two.size[0], -x * scale), where(upright, 0.0, -y * scale), 0.0)
   across = cross(out, rotation.column(2)) * math.sqrt(0.75)
   rim, inner = two.position + axis, out * -0.5
-  yield from plane.touches(
+  yield from plane.candidates(
     program, (rim + out, two.position - axis + out, rim + inner + across, rim + inner - across)
   )
 
 
-def plane_box(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch]:
+def plane_box(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
   """Yield the contacts of a box's four lower corners.
 
   From the lowest corner two others lie at the ends of the edges that rise least. The fourth is diagonally
@@ -106,4 +106,4 @@ def plane_box(program: Program, one: Shape, two: Shape, margin: Number) -> Itera
   on_face = dot(plane.normal, first + second) < dot(plane.normal, steepest)
   lowest = two.position - diagonal * 0.5
   last = select(on_face, first + second, steepest)
-  yield from plane.touches(program, (lowest, lowest + first, lowest + second, lowest + last))
+  yield from plane.candidates(program, (lowest, lowest + first, lowest + second, lowest + last))

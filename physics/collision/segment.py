@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from physics.algebra.spatial import AXES, Vector, cross, dot, select
-from physics.collision.geometry import Shape, Touch
+from physics.collision.geometry import ContactCandidate, Shape
 from physics.trace.trace import Number, Program, Truth, absolute, clip, maximum, sqrt, where
 
 PARALLEL = 1e-4  # angle [rad] below which capsules count as parallel, as in MuJoCo
@@ -27,7 +27,7 @@ class Segment:
     return Segment(shape.position, shape.rotation.column(2) * shape.size[1], shape.size[0])
 
 
-def segments(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[Touch]:
+def segments(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
   """Yield the contact of spheres or capsules at their closest points; two of parallel capsules."""
   pair = SegmentPair(Segment.of(one), Segment.of(two), margin)
   yield pair.first()
@@ -36,7 +36,7 @@ def segments(program: Program, one: Shape, two: Shape, margin: Number) -> Iterat
       yield pair.last()
 
 
-def touch(one: Segment, two: Segment, at: tuple[Number, Number], margin: Number) -> Touch:
+def candidate(one: Segment, two: Segment, at: tuple[Number, Number], margin: Number) -> ContactCandidate:
   """Return the contact, normal from one to two, of the spheres at points in [-1, 1] of two segments."""
   point1, point2 = one.center + one.half_axis * at[0], two.center + two.half_axis * at[1]
   between, radii = point2 - point1, one.radius + two.radius
@@ -48,7 +48,7 @@ def touch(one: Segment, two: Segment, at: tuple[Number, Number], margin: Number)
     distance = length - radii
     return distance, normal, point1 + normal * (one.radius + 0.5 * distance)
 
-  return Touch(square < reach * reach, resolve)
+  return ContactCandidate(square < reach * reach, resolve)
 
 
 def _across(one: Segment, two: Segment) -> Vector:
@@ -75,7 +75,7 @@ class SegmentPair:
     self.square = dot(self.across, self.across)  # a c - b b, without the cancellation where axes align
     self.parallel: Truth = self.square < PARALLEL**2 * (a * c)
 
-  def first(self) -> Touch:
+  def first(self) -> ContactCandidate:
     """Return the contact at the closest points; of parallel capsules, at one end of where they overlap."""
     separation = self.one.center - self.two.center
     along = dot(cross(self.two.half_axis, separation), self.across)
@@ -84,12 +84,12 @@ class SegmentPair:
     if self.parallel is not False:
       end_s, end_t = self._at_end(-1.0)
       s, t = where(self.parallel, end_s, s), where(self.parallel, end_t, t)
-    return touch(self.one, self.two, (s, t), self.margin)
+    return candidate(self.one, self.two, (s, t), self.margin)
 
-  def last(self) -> Touch:
+  def last(self) -> ContactCandidate:
     """Return the contact of parallel capsules at the other end."""
-    ends = touch(self.one, self.two, self._at_end(1.0), self.margin)
-    return Touch(ends.active & self.parallel, ends.resolve)
+    ends = candidate(self.one, self.two, self._at_end(1.0), self.margin)
+    return ContactCandidate(ends.active & self.parallel, ends.resolve)
 
   def _at_end(self, end: float) -> tuple[Number, Number]:
     s = self._first(end)

@@ -23,6 +23,7 @@ from physics.trace.trace import (
   Program,
   absolute,
   clip,
+  is_finite,
   is_zero,
   maximum,
   minimum,
@@ -37,8 +38,8 @@ ROW_SCALES = ("friction", "aspect", "spin", "roll", "cross_roll")
 
 
 @dataclass(frozen=True)
-class Law:
-  """How a constraint responds: stiffness and damping of the reference, impedance by penetration, margin.
+class ConstraintParams:
+  """How a constraint responds (MuJoCo's `solref`, `solimp`): reference acceleration, impedance, margin.
 
   Fields are numbers, or traced values where they differ between the entries of one list.
   """
@@ -68,7 +69,7 @@ class Law:
     return self.damping * velocity + self.stiffness * (impedance * position)
 
 
-def law(model: Model, solref: Any, solimp: Any, margin: Number) -> Law:
+def constraint_params(model: Model, solref: Any, solimp: Any, margin: Number) -> ConstraintParams:
   """Prepare a constraint's constants from MuJoCo's parameters."""
   d0, dmax, width, midpoint, exponent = (number(x) for x in solimp)
   d0, dmax, midpoint = (clip(x, MIN_IMPEDANCE, MAX_IMPEDANCE) for x in (d0, dmax, midpoint))
@@ -77,7 +78,7 @@ def law(model: Model, solref: Any, solimp: Any, margin: Number) -> Law:
   flat = (width <= MINVAL) | (absolute(dmax - d0) <= MINVAL)
   mean = 0.5 * (d0 + dmax)
   low, high = (1.0 / power(x, exponent - 1.0) for x in (midpoint, 1.0 - midpoint))
-  return Law(
+  return ConstraintParams(
     stiffness=stiffness,
     damping=damping,
     d0=where(flat, mean, d0),
@@ -116,19 +117,19 @@ def has_still_geom(model: Model, pair: ContactPair) -> bool:
   return bool((model.body_weldid[model.geom_bodyid[[pair.geom1, pair.geom2]]] == 0).any())
 
 
-def contact_law(model: Model, pair: ContactPair) -> dict[str, Number]:
+def contact_params(model: Model, pair: ContactPair) -> dict[str, Number]:
   """Return the constants of a geom pair's contacts.
 
-  The law; the scales of the rows: `friction` of the first tangent, `aspect` of the second over the first,
-  `spin` [m], `roll` and `cross_roll` over those of the tangents [m]; what the cone needs; and the weight that
-  makes the normal's, or every edge's, D = weight * impedance / (1 - impedance).
+  Those of `ConstraintParams`; the scales of the rows: `friction` of the first tangent, `aspect` of the second
+  over the first, `spin` [m], `roll` and `cross_roll` over those of the tangents [m]; what the cone needs; and
+  the weight that makes the normal's, or every edge's, D = weight * impedance / (1 - impedance).
   """
-  if pair.law is not None:
-    return dict(pair.law)
+  if pair.params is not None:
+    return dict(pair.params)
   cone = contact_cone(model, has_still_geom(model, pair))
   b1, b2 = (int(model.geom_bodyid[g]) for g in (pair.geom1, pair.geom2))
   inverse_mass = number(model.body_invweight0[b1, 0]) + number(model.body_invweight0[b2, 0])
-  fields: dict[str, Number] = vars(law(model, pair.solref, pair.solimp, pair.margin)).copy()
+  fields: dict[str, Number] = vars(constraint_params(model, pair.solref, pair.solimp, pair.margin)).copy()
   mu = [number(x) for x in pair.friction]
   ratio = model.impratio / square(mu[0])
   fields |= cone.constants(pair.condim, ratio)
@@ -153,32 +154,51 @@ class HessianSum(Protocol):
 
 
 @dataclass(frozen=True)
-class Row:
-  """One scalar constraint: its residual is J qacc - aref."""
+class ConstraintRow:
+  """One scalar constraint: its residual is J qacc - aref, its force -D times that, within bounds."""
 
-  jacobian: dict[int, Number]
+  jacobian: dict[int, Number]  # J, by degree of freedom
   D: Number  # zero where the row does not act
   bias: Number  # -aref
-  loss: Number | None = None  # greatest force [N, N m] of friction, infinite of an equality; None: one-sided
+  low: Number = -math.inf  # bounds of the force [N, N m]: (0, inf) of a limit,
+  high: Number = math.inf  # (-loss, loss) of friction, none of an equality
   limit: tuple[str, int] | None = None  # "joint" or "tendon" that the row limits, and its number
   position: Number = 0.0  # of a limit: distance less margin [m, rad]
+
+  def along(self, x: Sequence[Number]) -> Number:
+    """Return J x for x [nv]."""
+    return dot(self.jacobian.values(), [x[dof] for dof in self.jacobian])
+
+  def force(self, residual: Number) -> Number:
+    """Return the force [N, N m] at a residual."""
+    force = -(self.D * residual)
+    if is_finite(self.low):
+      force = maximum(force, self.low)
+    return minimum(force, self.high) if is_finite(self.high) else force
+
+  def stiffness(self, residual: Number) -> Number:
+    """Return the negated derivative of the force: D where the force is between its bounds, else zero."""
+    force = -(self.D * residual)
+    above = force > self.low if is_finite(self.low) else True
+    below = force < self.high if is_finite(self.high) else True
+    return where(above & below, self.D, 0.0)
 
 
 class JointRows:
   """Equalities, limits and friction loss: few, known in advance, unrolled."""
 
-  def __init__(self, program: Program, nv: int, rows: list[Row]) -> None:
+  def __init__(self, program: Program, nv: int, rows: list[ConstraintRow]) -> None:
     self.nv, self.rows = nv, rows
     self.residual: Array = program.array(max(1, len(rows)))
     self.rate: Array = program.array(max(1, len(rows)))
 
   def start(self, x: Sequence[Number]) -> None:
     """Note the residuals at qacc = x."""
-    self.residual.fill([self._along(row, x) + row.bias for row in self.rows])
+    self.residual.fill([row.along(x) + row.bias for row in self.rows])
 
   def aim(self, direction: Sequence[Number], _unsolved: Mask) -> None:
     """Note the rates of the residuals along a direction."""
-    self.rate.fill([self._along(row, direction) for row in self.rows])
+    self.rate.fill([row.along(direction) for row in self.rows])
 
   def move(self, step: Number, _unsolved: Mask) -> None:
     """Move the residuals by a step along the direction."""
@@ -199,7 +219,7 @@ class JointRows:
 
   def row_force(self, index: int) -> Number:
     """Return the force [N, N m] of one row at the noted residuals."""
-    return self._force(self.rows[index], self.residual[index])
+    return self.rows[index].force(self.residual[index])
 
   def slopes(self, step: Number, _unsolved: Mask) -> tuple[Number, Number]:
     """Return the cost's first and second derivative along the direction, a step from the noted residuals."""
@@ -207,8 +227,8 @@ class JointRows:
     second: Number = 0.0
     for i, row in enumerate(self.rows):
       r, rate = self.residual[i] + step * self.rate[i], self.rate[i]
-      first = first - self._force(row, r) * rate
-      second = second + self._stiffness(row, r) * (rate * rate)
+      first = first - row.force(r) * rate
+      second = second + row.stiffness(r) * (rate * rate)
     return first, second
 
   @property
@@ -222,11 +242,11 @@ class JointRows:
     for i, row in enumerate(self.rows):
       if len(row.jacobian) == 1:
         ((dof, coefficient),) = row.jacobian.items()
-        stiffness = self._stiffness(row, self.residual[i])
+        stiffness = row.stiffness(self.residual[i])
         diagonal[dof] = diagonal[dof] + stiffness * (coefficient * coefficient)
     return diagonal
 
-  def coupled(self) -> list[Row]:
+  def coupled(self) -> list[ConstraintRow]:
     """Return the rows that couple degrees of freedom: limits of ball joints, equalities, tendons."""
     return [row for row in self.rows if len(row.jacobian) > 1]
 
@@ -234,29 +254,5 @@ class JointRows:
     """Push the columns V of the Hessian V V^T of the rows that couple degrees of freedom."""
     for i, row in enumerate(self.rows):
       if len(row.jacobian) > 1:
-        root = sqrt(self._stiffness(row, self.residual[i]))
+        root = sqrt(row.stiffness(self.residual[i]))
         to.push([{dof: root * coefficient for dof, coefficient in row.jacobian.items()}])
-
-  @staticmethod
-  def _along(row: Row, x: Sequence[Number]) -> Number:
-    return dot(row.jacobian.values(), [x[dof] for dof in row.jacobian])
-
-  @staticmethod
-  def _force(row: Row, r: Number) -> Number:
-    force = -(row.D * r)
-    if row.loss is None:
-      return maximum(force, 0.0)
-    if _is_equality(row):
-      return force
-    return minimum(maximum(force, -row.loss), row.loss)
-
-  @staticmethod
-  def _stiffness(row: Row, r: Number) -> Number:
-    if _is_equality(row):
-      return row.D
-    acts = r < 0.0 if row.loss is None else absolute(row.D * r) < row.loss
-    return where(acts, row.D, 0.0)
-
-
-def _is_equality(row: Row) -> bool:
-  return isinstance(row.loss, float) and math.isinf(row.loss)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from physics.algebra.spatial import FLAT, NO_FORCE, ZERO, Force, Matrix, Motion, Stiffness, Vector, cross, dot
 from physics.collision.geometry import default_hint, tangents
 from physics.constraint.cone import Cone
-from physics.constraint.constraint import HessianSum, Law, contact_cone
+from physics.constraint.constraint import ConstraintParams, HessianSum, contact_cone
 from physics.constraint.moving import WORD_BITS, MovingPairs, common_origin
 from physics.dynamics.dynamics import project
 from physics.dynamics.kinematics import Poses, propagate
@@ -18,7 +18,7 @@ from physics.trace.column import Column
 from physics.trace.compact import CompactList, Entry, GroupList, LaneList
 from physics.trace.trace import Array, Index, Integer, Mask, Number, Program, Truth, has_bit, sqrt, where
 
-LAW_FIELDS = tuple(Law.__dataclass_fields__)
+PARAM_FIELDS = tuple(ConstraintParams.__dataclass_fields__)
 
 
 def _names(prefix: str, dim: int) -> list[str]:
@@ -80,12 +80,12 @@ class Residuals:
 
   def prepare_entry(self, entry: Entry, velocity: Sequence[Number]) -> None:
     """Set D and the reference terms from distance and the velocity along the rows."""
-    law = Law(*(entry[name] for name in LAW_FIELDS))
-    position = entry["distance"] - law.margin
-    d = law.impedance(position)
+    params = ConstraintParams(*(entry[name] for name in PARAM_FIELDS))
+    position = entry["distance"] - params.margin
+    d = params.impedance(position)
     entry["D"] = entry["weight"] * d / (1.0 - d)
     damping = entry[self.cone.friction_damping] if self.cone.dim > 1 else 0.0
-    reference = [law.reference(position, velocity[0], d), *(damping * v for v in velocity[1:])]
+    reference = [params.reference(position, velocity[0], d), *(damping * v for v in velocity[1:])]
     _note(entry, _names("u", self.cone.dim), reference)
 
   def start_entry(self, entry: Entry, along: Sequence[Number]) -> None:

@@ -5,15 +5,14 @@ Source: MuJoCo's manual, chapter Computation, section Constraint model, Equality
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from physics.algebra.spatial import ZERO, Force, Quaternion, Vector, cross, dot, total, vector
-from physics.constraint.constraint import JointRows, Law, Row, law
-from physics.constraint.rows import Direction, joint_direction, tendon_direction
+from physics.constraint.constraint import ConstraintParams, ConstraintRow, JointRows, constraint_params
+from physics.constraint.rows import JacobianRow, joint_row, tendon_row
 from physics.dynamics.kinematics import dofs_above, point_jacobian, poses
 from physics.model.model import Model
 from physics.smooth import Smooth
@@ -25,15 +24,15 @@ BODY = 1  # mjtObj
 UNTURNED = Quaternion.constant((1.0, 0.0, 0.0, 0.0))
 
 
-def equality_rows(model: Model, smooth: Smooth) -> Iterator[Row]:
+def equality_rows(model: Model, smooth: Smooth) -> Iterator[ConstraintRow]:
   """Yield the rows of all equality constraints that are active from the start."""
   for equality in _active(model):
-    parameters = law(model, model.eq_solref[equality], model.eq_solimp[equality], 0.0)
+    params = constraint_params(model, model.eq_solref[equality], model.eq_solimp[equality], 0.0)
     if model.eq_type[equality] in ROWS_OF_ATTACHMENT:
-      yield from _attachment(model, smooth, equality, parameters)
+      yield from _attachment(model, smooth, equality, params)
     else:
       along, residual = _coupling(model, smooth, equality)
-      yield _row(parameters, along, residual, residual, 0.0)
+      yield _row(params, along, residual, residual, 0.0)
 
 
 def attachment_forces(model: Model, smooth: Smooth, rows: JointRows) -> Iterator[tuple[int, Force]]:
@@ -67,21 +66,23 @@ def _active(model: Model) -> list[int]:
   ]
 
 
-def _row(parameters: Law, along: Direction, residual: Number, distance: Number, drift: Number) -> Row:
+def _row(
+  params: ConstraintParams, along: JacobianRow, residual: Number, distance: Number, drift: Number
+) -> ConstraintRow:
   """Return a row that drives its residual to zero.
 
   `distance` is that of the whole constraint, `drift` the residual's second derivative at qacc = 0.
   """
-  d = parameters.impedance(distance)
-  bias = parameters.reference(residual, along.velocity, d) + drift
-  return Row(along.jacobian, along.resistance(d), bias, math.inf)
+  d = params.impedance(distance)
+  bias = params.reference(residual, along.velocity, d) + drift
+  return ConstraintRow(along.jacobian, along.resistance(d), bias)
 
 
 # -- joints and tendons
 
 
-def _coupling(model: Model, smooth: Smooth, equality: int) -> tuple[Direction, Number]:
-  """Return direction and residual of a position that follows a polynomial of another one, or a constant."""
+def _coupling(model: Model, smooth: Smooth, equality: int) -> tuple[JacobianRow, Number]:
+  """Return the Jacobian row and residual of what follows a polynomial of another position, or a constant."""
   of_joints = model.eq_type[equality] == JOINT
   one, two = (int(ids[equality]) for ids in (model.eq_obj1id, model.eq_obj2id))
   c0, c1, c2, c3, c4 = (number(x) for x in model.eq_data[equality, :5])
@@ -95,20 +96,20 @@ def _coupling(model: Model, smooth: Smooth, equality: int) -> tuple[Direction, N
   for dof, arm in other.jacobian.items():
     jacobian[dof] = jacobian.get(dof, 0.0) - slope * arm
   inverse_inertia = number(along.inverse_inertia) + number(other.inverse_inertia)
-  difference = Direction(jacobian, along.velocity - slope * other.velocity, inverse_inertia)
+  difference = JacobianRow(jacobian, along.velocity - slope * other.velocity, inverse_inertia)
   return difference, position - (c0 + x * (c1 + x * (c2 + x * (c3 + x * c4))))
 
 
-def _joint(model: Model, smooth: Smooth, joint: int) -> tuple[Direction, Number]:
-  """Return a joint's direction and its position from the reference."""
+def _joint(model: Model, smooth: Smooth, joint: int) -> tuple[JacobianRow, Number]:
+  """Return a joint's row of the Jacobian and its position from the reference."""
   at = model.jnt_qposadr[joint]
-  return joint_direction(model, smooth, joint), smooth.state.qpos[at] - number(model.qpos0[at])
+  return joint_row(model, smooth, joint), smooth.state.qpos[at] - number(model.qpos0[at])
 
 
-def _tendon(model: Model, smooth: Smooth, tendon: int) -> tuple[Direction, Number]:
-  """Return a tendon's direction and its length from the reference."""
+def _tendon(model: Model, smooth: Smooth, tendon: int) -> tuple[JacobianRow, Number]:
+  """Return a tendon's row of the Jacobian and its length from the reference."""
   length = smooth.tendons.length[tendon] - number(model.tendon_length0[tendon])
-  return tendon_direction(model, smooth, tendon), length
+  return tendon_row(model, smooth, tendon), length
 
 
 # -- bodies
@@ -161,7 +162,9 @@ class Misalignment:
     return self.two.matrix() @ (turned * (0.5 * self.scale))
 
 
-def _attachment(model: Model, smooth: Smooth, equality: int, parameters: Law) -> Iterator[Row]:
+def _attachment(
+  model: Model, smooth: Smooth, equality: int, params: ConstraintParams
+) -> Iterator[ConstraintRow]:
   """Yield three rows that hold two points together, and for a weld three that hold their frames parallel."""
   one, two = _frames(model, smooth, equality)
   deviations = [_translation(model, smooth, one, two)]
@@ -172,8 +175,8 @@ def _attachment(model: Model, smooth: Smooth, equality: int, parameters: Law) ->
   for each in deviations:
     for k in range(3):
       jacobian = {dof: column[k] for dof, column in each.columns.items() if not is_zero(column[k])}
-      along = Direction(jacobian, each.velocity[k], each.inverse_inertia)
-      yield _row(parameters, along, each.residual[k], distance, each.drift[k])
+      along = JacobianRow(jacobian, each.velocity[k], each.inverse_inertia)
+      yield _row(params, along, each.residual[k], distance, each.drift[k])
 
 
 def _frames(model: Model, smooth: Smooth, equality: int) -> tuple[Frame, Frame]:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from physics.algebra.spatial import Vector
-from physics.collision.family import Shapes, families, touches
+from physics.collision.family import Shapes, candidates, families
 from physics.collision.geometry import geom_shape
 from physics.collision.narrow import narrow_phase
-from physics.constraint.constraint import contact_law
+from physics.constraint.constraint import contact_params
 from physics.constraint.world import is_still
 from physics.dynamics.kinematics import Poses
 from physics.model.model import Model
@@ -83,7 +83,7 @@ def find_moving_contacts(
   """Return the contacts between moving bodies, `capacity` per environment; more are counted as dropped.
 
   Fields: geom1, geom2, point (relative to the origin of the first pair's tree) and normal (from geom1 to
-  geom2), distance, the constants of `contact_law`, and words of bits: gains/loses (bodies that move with
+  geom2), distance, the numbers of `contact_params`, and words of bits: gains/loses (bodies that move with
   geom2's / geom1's side alone), owner2/owner1.
   """
   base = common_origin(model, p, moving)
@@ -96,22 +96,22 @@ def find_moving_contacts(
   for family in families(model, moving.pairs):
     fields = _fields(program, model, moving, family.pairs)
     sides = (shapes.side([q.geom1 for q in family.pairs]), shapes.side([q.geom2 for q in family.pairs]))
-    for pair, touch in touches(program, model, family, sides, found.dropped):
-      with program.when_any(touch.active):
-        distance, normal, point = touch.resolve()
+    for pair, candidate in candidates(program, model, family, sides, found.dropped):
+      with program.when_any(candidate.active):
+        distance, normal, point = candidate.resolve()
         values = {name: column[pair] for name, column in fields.items()} | {"distance": distance}
         # a weight of its own for each lane: it is zero in lanes whose slot is empty
-        values["weight"] = where(touch.active, values["weight"], 0.0)
-        found.push(touch.active, values | vector_fields(point=point, normal=normal))
+        values["weight"] = where(candidate.active, values["weight"], 0.0)
+        found.push(candidate.active, values | vector_fields(point=point, normal=normal))
   return found
 
 
 def _fields(
   program: Program, model: Model, moving: MovingPairs, pairs: Sequence[ContactPair]
 ) -> dict[str, Column]:
-  """Return what is known of pairs before their contacts: geoms, law, bits of whom they push and own."""
-  laws = [contact_law(model, q) for q in pairs]
-  fields = {name: Column(program, [law[name] for law in laws]) for name in laws[0]}
+  """Return by pair what is known before contacts are: geoms, parameters, bits of whom they push and own."""
+  params = [contact_params(model, q) for q in pairs]
+  fields = {name: Column(program, [each[name] for each in params]) for name in params[0]}
   fields["geom1"] = Column(program, [float(q.geom1) for q in pairs])
   fields["geom2"] = Column(program, [float(q.geom2) for q in pairs])
   sides = [(_path(model, q.geom1), _path(model, q.geom2)) for q in pairs]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from physics.algebra.spatial import MINVAL, Quaternion, dot
-from physics.constraint.constraint import Law, Row, law
+from physics.constraint.constraint import ConstraintParams, ConstraintRow, constraint_params
 from physics.dynamics.kinematics import BALL, FREE
 from physics.model.model import Model
 from physics.smooth import Smooth
@@ -15,11 +15,11 @@ from physics.trace.trace import Number, Scalar, absolute, is_zero, maximum, mini
 
 
 @dataclass(frozen=True)
-class Direction:
-  """A velocity that rows act on: of a joint, a tendon, or a point of one body against another."""
+class JacobianRow:
+  """What a row acts on: the motion of a joint, a tendon, or a point of one body against another."""
 
-  jacobian: dict[int, Number]
-  velocity: Number
+  jacobian: dict[int, Number]  # J, by degree of freedom
+  velocity: Number  # J qvel
   inverse_inertia: Any  # at qpos0: what MuJoCo calls invweight0
   owner: tuple[str, int] | None = None  # "joint" or "tendon", and its number
 
@@ -31,62 +31,64 @@ class Direction:
     return impedance * (1.0 / maximum(inverse_inertia, MINVAL)) / (1.0 - impedance)
 
 
-def friction_rows(model: Model, smooth: Smooth) -> Iterator[Row]:
+def friction_rows(model: Model, smooth: Smooth) -> Iterator[ConstraintRow]:
   """Yield the rows of friction loss of joints, then those of tendons."""
   if not model.frictionloss_enabled:
     return
   for dof, velocity in enumerate(smooth.state.qvel):
     if not is_zero(model.dof_frictionloss[dof]):
-      along = Direction({dof: 1.0}, velocity, model.dof_invweight0[dof])
-      parameters = law(model, model.dof_solref[dof], model.dof_solimp[dof], 0.0)
-      yield _friction(parameters, along, number(model.dof_frictionloss[dof]))
+      along = JacobianRow({dof: 1.0}, velocity, model.dof_invweight0[dof])
+      params = constraint_params(model, model.dof_solref[dof], model.dof_solimp[dof], 0.0)
+      yield _friction(params, along, number(model.dof_frictionloss[dof]))
   for tendon in range(model.ntendon):
     if not is_zero(model.tendon_frictionloss[tendon]):
-      along = tendon_direction(model, smooth, tendon)
-      parameters = law(model, model.tendon_solref_fri[tendon], model.tendon_solimp_fri[tendon], 0.0)
-      yield _friction(parameters, along, number(model.tendon_frictionloss[tendon]))
+      along = tendon_row(model, smooth, tendon)
+      params = constraint_params(model, model.tendon_solref_fri[tendon], model.tendon_solimp_fri[tendon], 0.0)
+      yield _friction(params, along, number(model.tendon_frictionloss[tendon]))
 
 
-def limit_rows(model: Model, smooth: Smooth) -> Iterator[Row]:
+def limit_rows(model: Model, smooth: Smooth) -> Iterator[ConstraintRow]:
   """Yield the rows of the limits of joints, then those of tendons."""
   if not model.limit_enabled:
     return
   for joint in range(model.njnt):
     if model.jnt_limited[joint] and model.jnt_type[joint] != FREE:
       solref, solimp = model.jnt_solref[joint], model.jnt_solimp[joint]
-      limit = law(model, solref, solimp, number(model.jnt_margin[joint]))
+      limit = constraint_params(model, solref, solimp, number(model.jnt_margin[joint]))
       bounds = model.jnt_range[joint]
       if model.jnt_type[joint] == BALL:
         yield _cone_limit(model, smooth, joint, limit)
       else:
         position = smooth.state.qpos[model.jnt_qposadr[joint]]
-        yield from _range_limits(limit, joint_direction(model, smooth, joint), position, bounds)
+        yield from _range_limits(limit, joint_row(model, smooth, joint), position, bounds)
   for tendon in range(model.ntendon):
     if model.tendon_limited[tendon]:
       solref, solimp = model.tendon_solref_lim[tendon], model.tendon_solimp_lim[tendon]
-      limit = law(model, solref, solimp, number(model.tendon_margin[tendon]))
+      limit = constraint_params(model, solref, solimp, number(model.tendon_margin[tendon]))
       length, bounds = smooth.tendons.length[tendon], model.tendon_range[tendon]
-      yield from _range_limits(limit, tendon_direction(model, smooth, tendon), length, bounds)
+      yield from _range_limits(limit, tendon_row(model, smooth, tendon), length, bounds)
 
 
-def joint_direction(model: Model, smooth: Smooth, joint: int) -> Direction:
-  """Return the direction of a slide or hinge joint."""
+def joint_row(model: Model, smooth: Smooth, joint: int) -> JacobianRow:
+  """Return the row of the Jacobian for a slide or hinge joint's position."""
   dof = int(model.jnt_dofadr[joint])
-  return Direction({dof: 1.0}, smooth.state.qvel[dof], model.dof_invweight0[dof], ("joint", joint))
+  return JacobianRow({dof: 1.0}, smooth.state.qvel[dof], model.dof_invweight0[dof], ("joint", joint))
 
 
-def tendon_direction(model: Model, smooth: Smooth, tendon: int) -> Direction:
-  """Return the direction in which a tendon lengthens."""
+def tendon_row(model: Model, smooth: Smooth, tendon: int) -> JacobianRow:
+  """Return the row of the Jacobian for a tendon's length."""
   jacobian, velocity = smooth.tendons.jacobian[tendon], smooth.tendons.velocity[tendon]
-  return Direction(jacobian, velocity, model.tendon_invweight0[tendon], ("tendon", tendon))
+  return JacobianRow(jacobian, velocity, model.tendon_invweight0[tendon], ("tendon", tendon))
 
 
-def _friction(parameters: Law, along: Direction, loss: Number) -> Row:
-  D = along.resistance(parameters.impedance(0.0))
-  return Row(along.jacobian, D, parameters.damping * along.velocity, loss)
+def _friction(params: ConstraintParams, along: JacobianRow, loss: Number) -> ConstraintRow:
+  D = along.resistance(params.impedance(0.0))
+  return ConstraintRow(along.jacobian, D, params.damping * along.velocity, -loss, loss)
 
 
-def _range_limits(limit: Law, along: Direction, position: Number, bounds: Sequence[Any]) -> list[Row]:
+def _range_limits(
+  limit: ConstraintParams, along: JacobianRow, position: Number, bounds: Sequence[Any]
+) -> list[ConstraintRow]:
   """Return the rows of both limits, or of the nearer one where only one can act."""
   low, high = (number(x) for x in bounds)
   below, above = position - low, high - position
@@ -96,22 +98,22 @@ def _range_limits(limit: Law, along: Direction, position: Number, bounds: Sequen
   return [_limit(limit, along, minimum(below, above), where(below < above, 1.0, -1.0))]
 
 
-def _cone_limit(model: Model, smooth: Smooth, joint: int, limit: Law) -> Row:
+def _cone_limit(model: Model, smooth: Smooth, joint: int, limit: ConstraintParams) -> ConstraintRow:
   """Return the row that limits a ball joint's angle from its reference."""
   at, dof = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
   axis, angle = Quaternion.normalize(smooth.state.qpos[at : at + 4]).rotation_vector()
   velocity = dot(axis, smooth.state.qvel[dof : dof + 3])
   arms = {dof + k: axis[k] for k in range(3)}
-  along = Direction(arms, velocity, model.dof_invweight0[dof], ("joint", joint))
+  along = JacobianRow(arms, velocity, model.dof_invweight0[dof], ("joint", joint))
   low, high = (number(x) for x in model.jnt_range[joint])
   return _limit(limit, along, maximum(low, high) - absolute(angle), where(angle < 0.0, 1.0, -1.0))
 
 
-def _limit(limit: Law, along: Direction, distance: Number, sign: Number) -> Row:
-  """Return the row of one limit: the distance from it grows with `sign` times the direction."""
+def _limit(limit: ConstraintParams, along: JacobianRow, distance: Number, sign: Number) -> ConstraintRow:
+  """Return the row of one limit: the distance from it grows at `sign` times the row's velocity."""
   position = distance - limit.margin
   d = limit.impedance(position)
   D = where(position < 0.0, along.resistance(d), 0.0)
   jacobian = {dof: arm * sign for dof, arm in along.jacobian.items()}
   bias = limit.reference(position, along.velocity * sign, d)
-  return Row(jacobian, D, bias, limit=along.owner, position=position)
+  return ConstraintRow(jacobian, D, bias, low=0.0, limit=along.owner, position=position)

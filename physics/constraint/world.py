@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from physics.algebra.spatial import ZERO
-from physics.collision.family import Family, Shapes, families, touches
-from physics.collision.geometry import Touch, default_hint, geom_shape
+from physics.collision.family import Family, Shapes, candidates, families
+from physics.collision.geometry import ContactCandidate, default_hint, geom_shape
 from physics.collision.narrow import narrow_phase
-from physics.constraint.constraint import contact_law
+from physics.constraint.constraint import contact_params
 from physics.dynamics.kinematics import Poses
 from physics.model.model import Model
 from physics.model.pairs import ContactPair
@@ -40,7 +40,7 @@ def find_world_contacts(program: Program, model: Model, p: Poses, bodies: list[i
   """Return the contacts with the world; `bodies` are the welded bodies that an entry's `body` indexes.
 
   Fields: body, geom_body, still_body, geom1, geom2, point (relative to the tree origin) and normal (towards
-  the moving geom), hint, distance, and the constants of `contact_law`, the weight zero in lanes without this
+  the moving geom), hint, distance, and the numbers of `contact_params`, the weight zero in lanes without this
   contact.
   """
   pairs = world_pairs(model)
@@ -75,12 +75,14 @@ class _Search:
     moving = self.moving.side([mover for _, mover in roles])
     push = self._pusher(family, owners, 1.0 if still_first else -1.0)
     sides = (still, moving) if still_first else (moving, still)
-    for pair, touch in touches(self.program, model, family, sides, self.found.dropped):
-      push(pair, touch)
+    for pair, candidate in candidates(self.program, model, family, sides, self.found.dropped):
+      push(pair, candidate)
 
-  def _pusher(self, family: Family, owners: list[int], sign: float) -> Callable[[Integer, Touch], None]:
-    program, laws = self.program, [contact_law(self.model, pair) for pair in family.pairs]
-    columns = {name: Column(program, [law[name] for law in laws]) for name in laws[0]}
+  def _pusher(
+    self, family: Family, owners: list[int], sign: float
+  ) -> Callable[[Integer, ContactCandidate], None]:
+    program, params = self.program, [contact_params(self.model, pair) for pair in family.pairs]
+    columns = {name: Column(program, [each[name] for each in params]) for name in params[0]}
     columns["body"] = Column(program, [self.bodies.index(int(self.model.body_weldid[o])) for o in owners])
     columns["geom_body"] = Column(program, owners)
     stills = [_roles(self.model, pair)[0] for pair in family.pairs]
@@ -88,13 +90,13 @@ class _Search:
     columns["geom1"] = Column(program, [pair.geom1 for pair in family.pairs])
     columns["geom2"] = Column(program, [pair.geom2 for pair in family.pairs])
 
-    def push(pair: Integer, touch: Touch) -> None:
-      with program.when_any(touch.active):
-        distance, normal, point = touch.resolve()
+    def push(pair: Integer, candidate: ContactCandidate) -> None:
+      with program.when_any(candidate.active):
+        distance, normal, point = candidate.resolve()
         normal = normal * sign
         entry = {name: column[pair] for name, column in columns.items()} | {"distance": distance}
-        entry["weight"] = where(touch.active, entry["weight"], 0.0)
-        hint = touch.hint or default_hint(normal)
+        entry["weight"] = where(candidate.active, entry["weight"], 0.0)
+        hint = candidate.hint or default_hint(normal)
         self.found.push(entry | vector_fields(point=point, normal=normal, hint=hint))
 
     return push

@@ -37,7 +37,9 @@ class ContactPair:
   solref: Numbers  # [2] time constant [s] and damping ratio, or -stiffness and -damping
   solreffriction: Numbers  # [2] the same for the friction rows of elliptic cones; zero: as solref
   solimp: Numbers  # [5] d0, d_width, width [m], midpoint, power; clipped to the values that MuJoCo uses
-  law: Mapping[str, Number] | None = None  # the constants of the contacts, where they are not to be computed
+  params: Mapping[str, Number] | None = (
+    None  # of the contacts (`contact_params`), where they are not to be computed
+  )
 
 
 def contact_pairs(mj: Any, *, filter_parent: bool) -> tuple[ContactPair, ...]:

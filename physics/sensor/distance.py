@@ -15,8 +15,8 @@ from physics.collision.geometry import (
   ELLIPSOID,
   PLANE,
   SPHERE,
+  ContactCandidate,
   Shape,
-  Touch,
   geom_shape,
 )
 from physics.collision.narrow import NARROW
@@ -81,14 +81,14 @@ def _nearest(derived: Derived, sensor: Sensor) -> tuple[Number, Vector, Vector]:
     first, second = sorted(pair, key=lambda geom: sensor.model.geom_type[geom])
     origin = derived.poses.origin[sensor.model.geom_bodyid[first]]
     one, two = (_shape(derived, geom, origin) for geom in (first, second))
-    for touch in NARROW[kinds_of(sensor.model, pair)].find(program, one, two, sensor.cutoff):
-      if isinstance(touch, Touch):
-        with program.when_any(touch.active):
-          distance, normal, point = touch.resolve()
+    for candidate in NARROW[kinds_of(sensor.model, pair)].find(program, one, two, sensor.cutoff):
+      if isinstance(candidate, ContactCandidate):
+        with program.when_any(candidate.active):
+          distance, normal, point = candidate.resolve()
           half = normal * (0.5 * distance)
           ends = [origin + point - half, origin + point + half]
           values = [distance, *(x for end in (ends if first == pair[0] else ends[::-1]) for x in end)]
-          nearer = touch.active & (distance < nearest[0])
+          nearer = candidate.active & (distance < nearest[0])
           nearest.fill([where(nearer, x, y) for x, y in zip(values, nearest.read(), strict=True)])
   distance, *points = nearest.read()
   return distance, Vector(*points[:3]), Vector(*points[3:])

@@ -250,6 +250,11 @@ def is_zero(value: Any) -> bool:
   return not isinstance(value, Scalar) and float(value) == 0.0
 
 
+def is_finite(value: Number) -> bool:
+  """Return whether a number is not known to be infinite; what is traced counts as finite."""
+  return isinstance(value, Scalar) or math.isfinite(value)
+
+
 def where(mask: Truth, a: Number, b: Number) -> Number:
   """Return `a` where the mask holds, else `b`."""
   if isinstance(mask, bool):

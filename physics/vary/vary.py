@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from physics.constraint.constraint import contact_law
+from physics.constraint.constraint import contact_params
 from physics.dynamics.inverse_weight import inverse_weights
 from physics.model.model import Model
 from physics.model.pairs import pair_parameters
@@ -23,7 +23,7 @@ from physics.trace.trace import Program, Scalar, Truth, negate
 from physics.vary.variable import INERTIAL, OF_PAIRS
 
 WEIGHTS = ("body_invweight0", "dof_invweight0", "tendon_invweight0")
-LAWS = "contact_laws"
+PARAMS = "contact_params"
 SOURCES = "derived_from"  # the numbers that the other derived blocks follow from; nan: none yet
 
 
@@ -43,21 +43,22 @@ class Variation:
     self.rows = 0
     for name in model.varied:
       self._reserve(name, getattr(model, name).shape)
-    self.law_fields: list[str] = []
+    self.param_fields: list[str] = []
     of_pairs = {f"{kind}_{name}" for kind in ("geom", "pair") for name in OF_PAIRS}
     sources = [name for name in model.varied if name in {*INERTIAL, *of_pairs}]
     self.program = self._derive(sources) if sources else None
 
   def model_in(self, program: Program) -> Model:
     """Return the model with the parameters, as read in a program, in place of its constants."""
-    fields = {name: self._read(program, name) for name in self.blocks if name not in (LAWS, SOURCES)}
+    fields = {name: self._read(program, name) for name in self.blocks if name not in (PARAMS, SOURCES)}
     model = dataclasses.replace(self.model, **fields)
-    if LAWS not in self.blocks:
+    if PARAMS not in self.blocks:
       return model
-    laws, pairs = self._read(program, LAWS), []
-    for pair, row in zip(model.pairs, laws, strict=True):
-      law, own = contact_law(self.model, pair), dict(zip(self.law_fields, row, strict=True))
-      pairs.append(dataclasses.replace(pair, law={name: own.get(name, value) for name, value in law.items()}))
+    rows, pairs = self._read(program, PARAMS), []
+    for pair, row in zip(model.pairs, rows, strict=True):
+      params, own = contact_params(self.model, pair), dict(zip(self.param_fields, row, strict=True))
+      params = {name: own.get(name, value) for name, value in params.items()}
+      pairs.append(dataclasses.replace(pair, params=params))
     return dataclasses.replace(model, pairs=tuple(pairs))
 
   def _reserve(self, name: str, shape: tuple[int, ...]) -> None:
@@ -82,7 +83,7 @@ class Variation:
         for name, shape in weights.items():
           self._reserve(name, shape)
           self._write(program, name, getattr(model, name).ravel())
-      self._derive_laws(program, model)
+      self._derive_params(program, model)
     return program.finish()
 
   def _changed(self, program: Program, sources: Mapping[str, Any]) -> Truth:
@@ -95,16 +96,16 @@ class Variation:
     self._write(program, SOURCES, numbers)
     return negate(same)
 
-  def _derive_laws(self, program: Program, model: Model) -> None:
+  def _derive_params(self, program: Program, model: Model) -> None:
     pairs = [
       dataclasses.replace(q, **pair_parameters(model, (q.geom1, q.geom2), q.explicit)) for q in model.pairs
     ]
-    laws = [contact_law(model, pair) for pair in pairs]
-    varied = {name for law in laws for name, value in law.items() if isinstance(value, Scalar)}
-    self.law_fields = sorted(varied)
-    if self.law_fields:
-      self._reserve(LAWS, (len(laws), len(self.law_fields)))
-      self._write(program, LAWS, [law.get(name, 0.0) for law in laws for name in self.law_fields])
+    params = [contact_params(model, pair) for pair in pairs]
+    varied = {name for each in params for name, value in each.items() if isinstance(value, Scalar)}
+    self.param_fields = sorted(varied)
+    if self.param_fields:
+      self._reserve(PARAMS, (len(params), len(self.param_fields)))
+      self._write(program, PARAMS, [each.get(name, 0.0) for each in params for name in self.param_fields])
 
   def _write(self, program: Program, name: str, values: Sequence[Any]) -> None:
     for i, value in enumerate(values):

@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 from mujoco import mjtConstraint
 
-from physics.constraint.constraint import Row
+from physics.constraint.constraint import ConstraintRow
 from physics.model.model import Floats, Model
 from physics.smooth import Smooth, smooth_dynamics
 from physics.state.state import State
@@ -67,7 +67,7 @@ def constraint_rows(model: Model, data: mujoco.MjData, *kinds: mjtConstraint) ->
   return rows[np.isin(data.efc_type, kinds)]
 
 
-def acting_rows(model: Model, rows: Iterable[Row]) -> Floats:
+def acting_rows(model: Model, rows: Iterable[ConstraintRow]) -> Floats:
   """Return the rows that act like `constraint_rows`."""
   acting = [row for row in rows if row.D > 0]
   table = np.zeros((len(acting), model.nv + 2))

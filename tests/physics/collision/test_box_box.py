@@ -92,8 +92,8 @@ def test_no_corner_is_lost_to_rounding(half):
   def traced(program, *numbers):
     counted = program.variable(0.0)
     one, two = Shape.of([*numbers[:12], 0.2, 0.2, 0.1]), Shape.of([*numbers[12:], 0.2, half, 0.1])
-    for touch in box_box(program, one, two, 0.0):
-      counted[0] = counted[0] + where(touch.active, 1.0, 0.0)
+    for candidate in box_box(program, one, two, 0.0):
+      counted[0] = counted[0] + where(candidate.active, 1.0, 0.0)
     return [counted[0]]
 
   np.testing.assert_array_equal(evaluate(traced, *numbers[0], *numbers[1]), 4)

@@ -3,8 +3,8 @@
 import numpy as np
 
 from physics.algebra.spatial import ZERO
-from physics.collision.family import Family, Shapes, families, touches
-from physics.collision.geometry import Lost, Touch, geom_shape
+from physics.collision.family import Family, Shapes, candidates, families
+from physics.collision.geometry import ContactCandidate, Lost, geom_shape
 from physics.collision.narrow import Narrow
 from physics.dynamics.kinematics import poses
 from physics.load import load_model
@@ -45,11 +45,11 @@ def test_a_family_has_one_narrow_phase_and_one_mesh():
 
 def find(_program, _one, _two, margin):
   assert margin == 0.25
-  yield Touch(True, lambda: (0.0, ZERO, ZERO))
+  yield ContactCandidate(True, lambda: (0.0, ZERO, ZERO))
 
 
 def find_and_lose(_program, _one, _two, _margin):
-  yield Touch(True, lambda: (0.0, ZERO, ZERO))
+  yield ContactCandidate(True, lambda: (0.0, ZERO, ZERO))
   yield Lost(2.0)
 
 
@@ -60,7 +60,7 @@ def look(program, model, qpos, narrow, dropped):
   shapes = Shapes(program, {g: geom_shape(model, p, g, -origin) for g, origin in enumerate(origins)})
   sides = tuple(shapes.side([getattr(pair, name) for pair in model.pairs]) for name in ("geom1", "geom2"))
   family = Family(narrow, model.pairs, (None, None))
-  for pair, _ in touches(program, model, family, sides, dropped):
+  for pair, _ in candidates(program, model, family, sides, dropped):
     yield pair
 
 

@@ -4,7 +4,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from physics.collision.geometry import Shape, Touch
+from physics.collision.geometry import ContactCandidate, Shape
 from physics.collision.hfield import HeightField, hfield_box, hfield_capsule, hfield_sphere
 from physics.trace.trace import absolute, where
 from tests.physics.oracle import assert_same_rows, evaluate
@@ -46,14 +46,16 @@ def found(model, kind, shapes):
     table, count = program.array(8 * SLOTS), program.variable(0.0)
     table.fill([0.0] * len(table))
     touches = SHAPES[kind](program, one, Shape.of(numbers[15:]), margin)
-    for slot, touch in enumerate(x for x in touches if isinstance(x, Touch)):
+    for slot, candidate in enumerate(x for x in touches if isinstance(x, ContactCandidate)):
       assert slot == 0, "yielded once, inside a loop"
-      distance, normal, point = touch.resolve()
+      distance, normal, point = candidate.resolve()
       with program.loop(SLOTS) as i:
-        here = touch.active & (absolute(count[0] - program.table([float(k) for k in range(SLOTS)], i)) < 0.5)
+        here = candidate.active & (
+          absolute(count[0] - program.table([float(k) for k in range(SLOTS)], i)) < 0.5
+        )
         for k, value in enumerate((1.0, distance, *normal, *point)):
           table[i * 8 + k] = where(here, value, table[i * 8 + k])
-      count[0] = count[0] + where(touch.active, 1.0, 0.0)
+      count[0] = count[0] + where(candidate.active, 1.0, 0.0)
     return table.read()
 
   rows = evaluate(traced, *shapes[0], *shapes[1]).T.reshape(-1, SLOTS, 8)

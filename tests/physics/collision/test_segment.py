@@ -5,7 +5,7 @@ import pytest
 
 from physics.algebra.spatial import ZERO, Vector
 from physics.collision.geometry import geom_shape
-from physics.collision.segment import Segment, segments, touch
+from physics.collision.segment import Segment, candidate, segments
 from physics.dynamics.kinematics import poses
 from physics.load import load_model
 from physics.trace.trace import Program
@@ -38,7 +38,7 @@ def found_contacts(model, qpos):
     geom_shape(model, p, geom, -p.origin[model.geom_bodyid[geom]]) for geom in (pair.geom1, pair.geom2)
   ]
   touches = segments(Program(), *shapes, pair.margin)
-  rows = [touch.resolve() for touch in touches if touch.active]
+  rows = [candidate.resolve() for candidate in touches if candidate.active]
   return np.array([(distance, *normal, *point) for distance, normal, point in rows]).reshape(-1, 7)
 
 
@@ -93,6 +93,6 @@ def test_coinciding_geoms_push_along_x(shape):
 
 def test_a_contact_counts_within_the_margin():
   one, other = Segment(ZERO, ZERO, 0.5), Segment(Vector(1.25, 0.0, 0.0), ZERO, 0.5)
-  assert touch(one, other, (0.0, 0.0), 0.375).active
-  assert not touch(one, other, (0.0, 0.0), 0.25).active
-  assert touch(one, other, (0.0, 0.0), 0.375).resolve() == (0.25, (1, 0, 0), (0.625, 0, 0))
+  assert candidate(one, other, (0.0, 0.0), 0.375).active
+  assert not candidate(one, other, (0.0, 0.0), 0.25).active
+  assert candidate(one, other, (0.0, 0.0), 0.375).resolve() == (0.25, (1, 0, 0), (0.625, 0, 0))

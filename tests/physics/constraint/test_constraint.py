@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from physics.constraint.constraint import JointRows, Row, contact_cone, contact_law, has_still_geom, law
+from physics.constraint.constraint import (
+  ConstraintRow,
+  JointRows,
+  constraint_params,
+  contact_cone,
+  contact_params,
+  has_still_geom,
+)
 from physics.load import load_model
 from physics.parity import random_states
 from tests.physics.conftest import load
@@ -33,7 +40,7 @@ def hinge(solimp="0.9 0.95 0.001 0.5 2", solref="0.02 1", flag="", **joint):
 @pytest.mark.parametrize("solref", SOLREFS)
 def test_laws_are_mujocos(solimp, solref):
   model = hinge(SOLIMPS[solimp], SOLREFS[solref])
-  limit = law(model, model.jnt_solref[0], model.jnt_solimp[0], 0.0)
+  limit = constraint_params(model, model.jnt_solref[0], model.jnt_solimp[0], 0.0)
   for depth in (1e-6, 3e-4, 0.004, 0.012, 0.021, 0.035, 0.2):
     data = mujoco_at(model, 0.5 + depth)
     stiffness, damping, impedance, _ = data.efc_KBIP.reshape(-1, 4)[0]
@@ -44,13 +51,13 @@ def test_laws_are_mujocos(solimp, solref):
 
 def test_without_refsafe_the_time_constant_is_taken_as_it_is():
   model = hinge(solref="0.0001 1", flag='refsafe="disable"')
-  limit = law(model, model.jnt_solref[0], model.jnt_solimp[0], 0.0)
+  limit = constraint_params(model, model.jnt_solref[0], model.jnt_solimp[0], 0.0)
   assert limit.damping == pytest.approx(2 / (0.95 * 0.0001))
 
 
 @pytest.mark.parametrize("name", ["impedance", "margins", "self_contact"])
 def test_contact_constants_are_mujocos(name):
-  """Each edge's D and the law's K and B of every contact of every pair."""
+  """Each edge's D and the constraint's K and B of every contact of every pair."""
   model = load(name)
   pairs = {(pair.geom1, pair.geom2): pair for pair in model.pairs}
   states, condims = random_states(model, 24), set()
@@ -60,7 +67,7 @@ def test_contact_constants_are_mujocos(name):
       if contact.efc_address < 0:
         continue
       pair, row = pairs[tuple(contact.geom.tolist())], int(contact.efc_address)
-      constants, (stiffness, damping, d, _) = contact_law(model, pair), data.efc_KBIP.reshape(-1, 4)[row]
+      constants, (stiffness, damping, d, _) = contact_params(model, pair), data.efc_KBIP.reshape(-1, 4)[row]
       cone = contact_cone(model, has_still_geom(model, pair))
       edges = (
         max(1, 2 * cone.dim - 2) if contact.dim == 1 else 1
@@ -77,9 +84,9 @@ def random():
 
 
 ROWS = [
-  Row({0: 1.0}, 2.0, 0.3, loss=0.5),
-  Row({1: -1.0}, 3.0, -0.2),
-  Row({0: 0.6, 2: -0.8}, 0.7, 0.1),
+  ConstraintRow({0: 1.0}, 2.0, 0.3, -0.5, 0.5),
+  ConstraintRow({1: -1.0}, 3.0, -0.2, low=0.0),
+  ConstraintRow({0: 0.6, 2: -0.8}, 0.7, 0.1, low=0.0),
 ]
 J, D, BIAS = (
   np.array([[1, 0, 0], [0, -1, 0], [0.6, 0, -0.8]]),

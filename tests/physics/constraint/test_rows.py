@@ -1,5 +1,7 @@
 """Rows of friction loss and limits on plain numbers against MuJoCo's rows."""
 
+import math
+
 import numpy as np
 import pytest
 from mujoco import mjtConstraint
@@ -28,7 +30,7 @@ def test_rows_are_mujocos(name):
       found, expected = acting_rows(model, rows(model, smooth)), constraint_rows(model, data, *kinds)
       np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-9)
       compared += len(found)
-    losses = [row.loss for row in friction_rows(model, smooth)]
+    losses = [row.high for row in friction_rows(model, smooth)]
     np.testing.assert_array_equal(losses, data.efc_frictionloss[np.isin(data.efc_type, FRICTION)])
   assert compared > 5
 
@@ -57,4 +59,4 @@ def test_narrow_ranges_have_both_limits():
 def test_flags_disable_rows(flag):
   assert len(rows_at(hinge(frictionloss="1"), 0.6)) == 2
   (row,) = rows_at(hinge(frictionloss="1", flag=f'{flag}="disable"'), 0.6)
-  assert (row.loss is None) == (flag == "frictionloss")
+  assert (row.low, row.high) == ((0.0, math.inf) if flag == "frictionloss" else (-1.0, 1.0))

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from physics.constraint.constraint import JointRows, Row
+from physics.constraint.constraint import ConstraintRow, JointRows
 from physics.dynamics.dynamics import body_inertias, composite_inertias, mass_matrix
 from physics.dynamics.kinematics import poses
 from physics.load import load_model
@@ -22,16 +22,16 @@ TREE = """<mujoco><worldbody>
       <body pos="0 0.5 0"><joint type="slide" axis="0 1 1"/><geom size="0.1" mass="0.4"/></body></body>
   </body></worldbody></mujoco>"""
 ROWS = [
-  Row({0: 1.0}, 1.5, 0.2, loss=2.0),
-  Row({3: 1.0}, 4.0, -0.5, loss=0.7),
-  Row({1: 1.0}, 30.0, 1.0),
-  Row({2: -1.0}, 2.0, -2.0),
-  Row({0: 0.6, 2: -0.8, 3: 0.3}, 8.0, 0.5),
+  ConstraintRow({0: 1.0}, 1.5, 0.2, -2.0, 2.0),
+  ConstraintRow({3: 1.0}, 4.0, -0.5, -0.7, 0.7),
+  ConstraintRow({1: 1.0}, 30.0, 1.0, low=0.0),
+  ConstraintRow({2: -1.0}, 2.0, -2.0, low=0.0),
+  ConstraintRow({0: 0.6, 2: -0.8, 3: 0.3}, 8.0, 0.5, low=0.0),
 ]
 LOSSES, SIDES = slice(0, 2), slice(2, 5)
 J = np.array([[row.jacobian.get(dof, 0.0) for dof in range(4)] for row in ROWS])
 D, BIAS = (np.array([getattr(row, name) for row in ROWS]) for name in ("D", "bias"))
-LOSS = np.array([row.loss for row in ROWS[LOSSES]])
+LOSS = np.array([row.high for row in ROWS[LOSSES]])
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ def test_lanes_do_not_depend_on_their_neighbours(tree, problems):
 
 def test_without_rows_in_action_one_step_solves(tree, exact):
   force = np.random.default_rng(1).normal(size=(4, ENVS))
-  found, count = solved(tree, force, np.zeros((4, ENVS)), rows=[Row({0: 1.0}, 2.0, 1e3)])
+  found, count = solved(tree, force, np.zeros((4, ENVS)), rows=[ConstraintRow({0: 1.0}, 2.0, 1e3, low=0.0)])
   np.testing.assert_allclose(found, np.linalg.solve(dense(tree[1]), force), rtol=1e-8, atol=1e-10)
   assert (count <= 2).all()
 
