@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from physics.algebra.spatial import MINVAL, NO_FORCE, Force, Motion, Vector, cross_force, dot, vector
+from physics.constraint.body_sums import BodySums
 from physics.constraint.equality import attachment_forces
 from physics.dynamics.kinematics import propagate
 from physics.dynamics.passive import spring_energy
@@ -81,14 +82,12 @@ class Derived:
     """Forces of contacts, of connect and of weld constraints, about the tree origins; none on the world."""
     model, kinds = self.model, self.evaluation.contacts.kinds
     owners = {int(model.geom_bodyid[geom]) for pair in model.pairs for geom in (pair.geom1, pair.geom2)}
-    index = {body: i for i, body in enumerate(sorted(owners - {0}))}
-    sums = self.program.array(6 * (len(index) + 1))
-    sums.fill([0.0] * len(sums))
+    sums = BodySums(self.program, sorted({0, *owners}), width=6)
     for kind in kinds:
-      kind.body_forces(sums, index)
+      kind.add_body_forces(sums)
     forces = [NO_FORCE] * model.nbody
-    for body, i in index.items():
-      forces[body] = Force(Vector(*sums.read(6 * i, 3)), Vector(*sums.read(6 * i + 3, 3)))
+    for body, values in sums.read():
+      forces[body] = Force.of(values)
     for body, force in attachment_forces(model, self.smooth, self.evaluation.joints):
       forces[body] = forces[body] + force
     forces[0] = NO_FORCE

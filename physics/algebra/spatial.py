@@ -197,6 +197,11 @@ class Motion:
     """Return the linear part at another point, given relative to the reference."""
     return self.linear + cross(self.angular, point)
 
+  @staticmethod
+  def of(values: Sequence[Number]) -> Motion:
+    """Make a motion of its components [6]."""
+    return Motion(Vector(*values[:3]), Vector(*values[3:]))
+
   @property
   def components(self) -> tuple[Number, ...]:
     """Six numbers, angular first."""
@@ -228,6 +233,11 @@ class Force:
   def power(self, motion: Motion) -> Number:
     """Return the scalar product with a motion."""
     return dot(self.torque, motion.angular) + dot(self.force, motion.linear)
+
+  @staticmethod
+  def of(values: Sequence[Number]) -> Force:
+    """Make a force of its components [6]."""
+    return Force(Vector(*values[:3]), Vector(*values[3:]))
 
   @property
   def components(self) -> tuple[Number, ...]:

@@ -2,9 +2,9 @@
 
 A contact has up to six rows: its normal, two tangents, the spin about the normal, the rolling about the
 tangents (condim 1, 3, 4 or 6 of them), all but the normal scaled by their friction coefficients. With the
-residuals a = J qacc - aref, a pyramid has edges with residuals a0 + aj and a0 - aj, each with the cost
-D r^2 / 2 where r < 0. The elliptic cone's cost is that of the distance to it (manual, chapter Computation,
-sections Contact and Constraint model).
+residuals r = J qacc - aref, a pyramid has edges with residuals r0 + rj and r0 - rj, each with the cost
+D / 2 times its square where that is negative. The elliptic cone's cost is that of the distance to it (manual,
+chapter Computation, sections Contact and Constraint model).
 """
 
 from __future__ import annotations
@@ -37,16 +37,18 @@ class Cone(Protocol):
   def softness(self, condim: int, ratio: Number, mu: Number) -> Number:
     """Return 1 / D of the normal, or of every edge, over that of a row without friction."""
 
-  def force(self, contact: Fields, a: Sequence[Number]) -> list[Number]:
-    """Return the force along every row."""
+  def force(self, contact: Fields, residual: Sequence[Number]) -> list[Number]:
+    """Return the force along every row [dim] (MuJoCo's `efc_force`)."""
 
-  def slopes(self, contact: Fields, a: Sequence[Number], b: Sequence[Number]) -> tuple[Number, Number]:
-    """Return the cost's first and second derivative along a direction in which the residuals move by b."""
+  def slopes(
+    self, contact: Fields, residual: Sequence[Number], rate: Sequence[Number]
+  ) -> tuple[Number, Number]:
+    """Return the cost's first and second derivative along a direction; `rate` is that of the residuals."""
 
-  def hessian(self, contact: Fields, a: Sequence[Number]) -> dict[tuple[int, int], Number]:
+  def hessian(self, contact: Fields, residual: Sequence[Number]) -> dict[tuple[int, int], Number]:
     """Return the entries i <= j of the cost's Hessian over D; missing ones vanish."""
 
-  def root(self, contact: Fields, a: Sequence[Number]) -> list[list[Number]]:
+  def root(self, contact: Fields, residual: Sequence[Number]) -> list[list[Number]]:
     """Return columns c with sum c c^T = Hessian over D."""
 
 
@@ -66,46 +68,48 @@ class Pyramid:
     """Return 1 / D of every edge over that of a row without friction, whose D all edges of no width share."""
     return max(1, 2 * (self.dim - 1)) if condim == 1 else 2.0 / ratio * (1.0 + mu * mu)
 
-  def force(self, contact: Fields, a: Sequence[Number]) -> list[Number]:
-    """Return the force along every row."""
+  def force(self, contact: Fields, residual: Sequence[Number]) -> list[Number]:
+    """Return the force along every row [dim] (MuJoCo's `efc_force`)."""
     if self.dim == 1:
-      return [contact["D"] * maximum(-a[0], 0.0)]
+      return [contact["D"] * maximum(-residual[0], 0.0)]
     normal: Number = 0.0
     friction = []
     for j in range(1, self.dim):
       D = contact["D"] * contact[f"share{j}"]
-      up, down = D * maximum(-(a[0] + a[j]), 0.0), D * maximum(-(a[0] - a[j]), 0.0)
+      up, down = (D * maximum(-edge, 0.0) for edge in _edges(residual, j))
       normal = normal + (up + down)
       friction.append(up - down)
     return [normal, *friction]
 
-  def slopes(self, contact: Fields, a: Sequence[Number], b: Sequence[Number]) -> tuple[Number, Number]:
-    """Return the cost's first and second derivative along a direction in which the residuals move by b."""
+  def slopes(
+    self, contact: Fields, residual: Sequence[Number], rate: Sequence[Number]
+  ) -> tuple[Number, Number]:
+    """Return the cost's first and second derivative along a direction; `rate` is that of the residuals."""
     first: Number = 0.0
     second: Number = 0.0
     for j in range(1, self.dim):
       share = contact[f"share{j}"]
-      for r, rate in ((a[0] + a[j], b[0] + b[j]), (a[0] - a[j], b[0] - b[j])):
-        first = first + share * minimum(r, 0.0) * rate
-        second = second + where(r < 0.0, share * rate * rate, 0.0)
+      for edge, speed in zip(_edges(residual, j), _edges(rate, j), strict=True):
+        first = first + share * minimum(edge, 0.0) * speed
+        second = second + where(edge < 0.0, share * speed * speed, 0.0)
     if self.dim == 1:
-      first, second = minimum(a[0], 0.0) * b[0], where(a[0] < 0.0, b[0] * b[0], 0.0)
+      first, second = minimum(residual[0], 0.0) * rate[0], where(residual[0] < 0.0, rate[0] * rate[0], 0.0)
     return contact["D"] * first, contact["D"] * second
 
-  def hessian(self, contact: Fields, a: Sequence[Number]) -> dict[tuple[int, int], Number]:
+  def hessian(self, contact: Fields, residual: Sequence[Number]) -> dict[tuple[int, int], Number]:
     """Return the entries i <= j of the cost's Hessian over D: counts of the edges that act."""
     if self.dim == 1:
-      return {(0, 0): where(a[0] < 0.0, 1.0, 0.0)}
+      return {(0, 0): where(residual[0] < 0.0, 1.0, 0.0)}
     entries: dict[tuple[int, int], Number] = {(0, 0): 0.0}
     for j in range(1, self.dim):
-      up, down = (where(r < 0.0, contact[f"share{j}"], 0.0) for r in (a[0] + a[j], a[0] - a[j]))
+      up, down = (where(edge < 0.0, contact[f"share{j}"], 0.0) for edge in _edges(residual, j))
       entries[0, j], entries[j, j] = up - down, up + down
       entries[0, 0] = entries[0, 0] + entries[j, j]
     return entries
 
-  def root(self, contact: Fields, a: Sequence[Number]) -> list[list[Number]]:
+  def root(self, contact: Fields, residual: Sequence[Number]) -> list[list[Number]]:
     """Return columns c with sum c c^T = Hessian over D: its Cholesky factor."""
-    rest, columns = self.hessian(contact, a), []
+    rest, columns = self.hessian(contact, residual), []
     for k in range(self.dim):
       vanishes = rest[k, k] < PIVOT
       per = where(vanishes, 0.0, 1.0 / sqrt(where(vanishes, 1.0, rest[k, k])))
@@ -117,11 +121,16 @@ class Pyramid:
     return columns
 
 
-class Elliptic:
-  """The elliptic cone. In the scaled rows it is round: it acts where a0 is less than the tangents' length T.
+def _edges(values: Sequence[Number], j: int) -> tuple[Number, Number]:
+  """Return the two edges that row j of friction has with the normal: sum and difference."""
+  return values[0] + values[j], values[0] - values[j]
 
-  Where the residual lies in the polar cone, a0 <= -ratio T, all rows act as springs of their own: D along the
-  normal, D ratio along the others. Between, the cost is D ratio / (1 + ratio) (a0 - T)^2 / 2.
+
+class Elliptic:
+  """The elliptic cone. In the scaled rows it is round: it acts where r0 is less than the tangents' length T.
+
+  Where the residual lies in the polar cone, r0 <= -ratio T, all rows act as springs of their own: D along the
+  normal, D ratio along the others. Between, the cost is D ratio / (1 + ratio) (r0 - T)^2 / 2.
   """
 
   friction_damping = "friction_damping"
@@ -137,29 +146,33 @@ class Elliptic:
     """Return 1 / D of the normal over that of a row without friction."""
     return 1.0
 
-  def force(self, contact: Fields, a: Sequence[Number]) -> list[Number]:
-    """Return the force along every row."""
-    cone = _Zones(contact["ratio"], a)
-    slides = cone.stiffness * (a[0] - cone.length)
-    normal = where(cone.polar, a[0], slides)
+  def force(self, contact: Fields, residual: Sequence[Number]) -> list[Number]:
+    """Return the force along every row [dim] (MuJoCo's `efc_force`)."""
+    cone = _Zones(contact["ratio"], residual)
+    slides = cone.stiffness * (residual[0] - cone.length)
+    normal = where(cone.polar, residual[0], slides)
     friction = [
-      where(cone.polar, contact["ratio"] * x, -(slides * t)) for x, t in zip(a[1:], cone.unit, strict=True)
+      where(cone.polar, contact["ratio"] * x, -(slides * t))
+      for x, t in zip(residual[1:], cone.unit, strict=True)
     ]
     return [where(cone.acts, -(contact["D"] * f), 0.0) for f in (normal, *friction)]
 
-  def slopes(self, contact: Fields, a: Sequence[Number], b: Sequence[Number]) -> tuple[Number, Number]:
-    """Return the cost's first and second derivative along a direction in which the residuals move by b."""
-    ratio, cone = contact["ratio"], _Zones(contact["ratio"], a)
-    along, square = dot(cone.unit, b[1:]), dot(b[1:], b[1:])  # rate of T, and what it is made of
-    depth, rate = a[0] - cone.length, b[0] - along
-    first = where(cone.polar, a[0] * b[0] + ratio * dot(a[1:], b[1:]), cone.stiffness * depth * rate)
+  def slopes(
+    self, contact: Fields, residual: Sequence[Number], rate: Sequence[Number]
+  ) -> tuple[Number, Number]:
+    """Return the cost's first and second derivative along a direction; `rate` is that of the residuals."""
+    ratio, cone = contact["ratio"], _Zones(contact["ratio"], residual)
+    along, square = dot(cone.unit, rate[1:]), dot(rate[1:], rate[1:])  # rate of T, and what it is made of
+    depth, speed = residual[0] - cone.length, rate[0] - along
+    springs = residual[0] * rate[0] + ratio * dot(residual[1:], rate[1:])
+    first = where(cone.polar, springs, cone.stiffness * depth * speed)
     bends = depth * (square - along * along) * cone.per_length
-    second = where(cone.polar, b[0] * b[0] + ratio * square, cone.stiffness * (rate * rate - bends))
+    second = where(cone.polar, rate[0] * rate[0] + ratio * square, cone.stiffness * (speed * speed - bends))
     return where(cone.acts, contact["D"] * first, 0.0), where(cone.acts, contact["D"] * second, 0.0)
 
-  def hessian(self, contact: Fields, a: Sequence[Number]) -> dict[tuple[int, int], Number]:
+  def hessian(self, contact: Fields, residual: Sequence[Number]) -> dict[tuple[int, int], Number]:
     """Return the entries i <= j of the cost's Hessian over D."""
-    cone = _Zones(contact["ratio"], a)
+    cone = _Zones(contact["ratio"], residual)
     lean, spread = cone.coefficients()
     entries: dict[tuple[int, int], Number] = {(0, 0): cone.normal_stiffness()}
     for i, t in enumerate(cone.unit, start=1):
@@ -168,9 +181,9 @@ class Elliptic:
         entries[i, j] = (lean - where(cone.polar, 0.0, spread)) * (t * s) + (spread if i == j else 0.0)
     return entries
 
-  def root(self, contact: Fields, a: Sequence[Number]) -> list[list[Number]]:
+  def root(self, contact: Fields, residual: Sequence[Number]) -> list[list[Number]]:
     """Return columns c with sum c c^T = Hessian over D: one along the cone's side, the others across it."""
-    cone = _Zones(contact["ratio"], a)
+    cone = _Zones(contact["ratio"], residual)
     lean, spread = cone.coefficients()
     root_lean, root_spread = sqrt(lean), sqrt(spread)
     columns = [[sqrt(cone.normal_stiffness()), *(-(root_lean * t) for t in cone.unit)]]
@@ -184,15 +197,15 @@ class Elliptic:
 class _Zones:
   """In which zone of the elliptic cone the residuals lie."""
 
-  def __init__(self, ratio: Number, a: Sequence[Number]) -> None:
-    square = dot(a[1:], a[1:])
+  def __init__(self, ratio: Number, residual: Sequence[Number]) -> None:
+    square = dot(residual[1:], residual[1:])
     self.length = sqrt(square)  # T
     self.per_length = 1.0 / maximum(self.length, SMALL)
-    self.unit = [x * self.per_length for x in a[1:]]
-    self.acts = a[0] < self.length
-    self.polar = a[0] + ratio * self.length <= 0.0
+    self.unit = [x * self.per_length for x in residual[1:]]
+    self.acts = residual[0] < self.length
+    self.polar = residual[0] + ratio * self.length <= 0.0
     self.stiffness = ratio / (1.0 + ratio)
-    self.ratio, self.depth = ratio, a[0] - self.length
+    self.ratio, self.depth = ratio, residual[0] - self.length
 
   def normal_stiffness(self) -> Number:
     """Return the Hessian's entry (0, 0) over D."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from physics.algebra.spatial import FLAT, NO_FORCE, ZERO, Force, Matrix, Motion, Stiffness, Vector, cross, dot
 from physics.collision.geometry import default_hint, tangents
+from physics.constraint.body_sums import BodySums
 from physics.constraint.cone import Cone
 from physics.constraint.constraint import ConstraintParams, HessianSum, contact_cone
 from physics.constraint.moving import WORD_BITS, MovingPairs, common_origin
@@ -16,7 +17,7 @@ from physics.dynamics.kinematics import Poses, propagate
 from physics.model.model import Model
 from physics.trace.column import Column
 from physics.trace.compact import CompactList, Entry, GroupList, LaneList
-from physics.trace.trace import Array, Index, Integer, Mask, Number, Program, Truth, has_bit, sqrt, where
+from physics.trace.trace import Array, Index, Mask, Number, Program, Truth, has_bit, sqrt, where
 
 PARAM_FIELDS = tuple(ConstraintParams.__dataclass_fields__)
 
@@ -26,23 +27,23 @@ def _names(prefix: str, dim: int) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Rows:
+class ContactRows:
   """A contact's rows at its point: forces along `linear`, torques about `angular`, scaled by friction."""
 
   linear: list[Vector]  # normal and tangents
   angular: list[Vector]  # spin and rolling
 
   @staticmethod
-  def of(contact: Entry, first: Vector, dim: int) -> Rows:
+  def of(contact: Entry, first: Vector, dim: int) -> ContactRows:
     """Return the `dim` rows of a contact whose first tangent is `first`, scaled by its friction."""
     normal = Vector(*contact.vector("normal"))
     if dim == 1:
-      return Rows([normal], [])
+      return ContactRows([normal], [])
     second = cross(normal, first) * contact["aspect"]
     angular = [normal * contact["spin"]] if dim > 3 else []
     if dim > 4:
       angular += [first * contact["roll"], second * contact["cross_roll"]]
-    return Rows([normal, first, second], angular)
+    return ContactRows([normal, first, second], angular)
 
   def along(self, motion: Motion) -> list[Number]:
     """Return the motion of the contact's point along every row."""
@@ -70,8 +71,8 @@ def _note(entry: Entry, names: Sequence[str], values: Sequence[Number]) -> None:
 class Residuals:
   """What all contacts share: a list whose entries carry residuals and their rates.
 
-  Fields of an entry: u0, u1, ..., -aref along the rows; a0, ..., residuals at the present qacc; b0, ...,
-  their rates along the direction of the line search.
+  Fields of an entry, for each row by its number: `bias` is -aref; `residual` is J qacc - aref at the present
+  qacc; `rate` is that of the residual along the direction of the line search.
   """
 
   program: Program
@@ -86,25 +87,25 @@ class Residuals:
     entry["D"] = entry["weight"] * d / (1.0 - d)
     damping = entry[self.cone.friction_damping] if self.cone.dim > 1 else 0.0
     reference = [params.reference(position, velocity[0], d), *(damping * v for v in velocity[1:])]
-    _note(entry, _names("u", self.cone.dim), reference)
+    _note(entry, _names("bias", self.cone.dim), reference)
 
   def start_entry(self, entry: Entry, along: Sequence[Number]) -> None:
     """Note the residuals at an acceleration along the rows."""
-    biases = _read(entry, _names("u", self.cone.dim))
-    _note(entry, _names("a", self.cone.dim), [a + u for a, u in zip(along, biases, strict=True)])
+    biases = _read(entry, _names("bias", self.cone.dim))
+    _note(entry, _names("residual", self.cone.dim), [a + bias for a, bias in zip(along, biases, strict=True)])
 
   def aim_entry(self, entry: Entry, along: Sequence[Number]) -> None:
     """Note the rates of the residuals along the line search's direction."""
-    _note(entry, _names("b", self.cone.dim), along)
+    _note(entry, _names("rate", self.cone.dim), along)
 
   def residuals(self, entry: Entry) -> list[Number]:
     """Read the residuals."""
-    return _read(entry, _names("a", self.cone.dim))
+    return _read(entry, _names("residual", self.cone.dim))
 
   def move(self, step: Number, unsolved: Mask) -> None:
     """Move the residuals by a step along the direction."""
     with self.acting(unsolved) as entry:
-      _note(entry, _names("a", self.cone.dim), self._ahead(entry, step)[0])
+      _note(entry, _names("residual", self.cone.dim), self._ahead(entry, step)[0])
 
   def slopes(self, step: Number, unsolved: Mask) -> tuple[Number, Number]:
     """Return first and second derivative of the cost along the direction, a step from the noted residuals."""
@@ -129,8 +130,8 @@ class Residuals:
 
   def _ahead(self, entry: Entry, step: Number) -> tuple[list[Number], list[Number]]:
     """Return the residuals a step ahead, and their rates."""
-    rates = _read(entry, _names("b", self.cone.dim))
-    return [a + step * b for a, b in zip(self.residuals(entry), rates, strict=True)], rates
+    rates = _read(entry, _names("rate", self.cone.dim))
+    return [r + step * rate for r, rate in zip(self.residuals(entry), rates, strict=True)], rates
 
 
 class WorldContacts(Residuals):
@@ -143,7 +144,7 @@ class WorldContacts(Residuals):
     self.model, self.p, self.bodies, self.found = model, p, bodies, found
     self.program, self.cone = found.program, contact_cone(model, still=True)
     self.motion: Array = self.program.array(6 * len(bodies))
-    self.sums: Array = self.program.array(21 * len(bodies))
+    self.sums: Array = self.program.array(21 * len(bodies))  # of `BodySums`, one after the other
 
   def prepare(self, velocity: list[Motion]) -> None:
     """Set each contact's basis, D and reference terms."""
@@ -168,18 +169,18 @@ class WorldContacts(Residuals):
 
   def force(self, unsolved: Mask) -> list[Number]:
     """Return the contact forces J^T f [nv] at the noted residuals."""
-    self._clear(6)
+    sums = BodySums(self.program, self.bodies, 6, self.sums)
     with self.acting(unsolved) as entry:
-      self._accumulate(entry, self._force(entry).components)
-    forces = {body: Force(Vector(*s[:3]), Vector(*s[3:])) for body, s in self._sums(6)}
+      sums.add(entry["body"], self._force(entry).components)
+    forces = {body: Force.of(values) for body, values in sums.read()}
     return project(self.model, self.p, [forces.get(body, NO_FORCE) for body in range(self.model.nbody)])
 
   def stiffness(self, unsolved: Mask) -> dict[int, Stiffness]:
     """Return by body the curvature of the cost in its acceleration, at the noted residuals."""
-    self._clear(21)
+    sums = BodySums(self.program, self.bodies, 21, self.sums)
     with self.acting(unsolved) as entry:
-      self._accumulate(entry, self._stiffness(entry).components)
-    return {body: Stiffness.of(values) for body, values in self._sums(21)}
+      sums.add(entry["body"], self._stiffness(entry).components)
+    return {body: Stiffness.of(values) for body, values in sums.read()}
 
   def wrench(self, entry: Entry) -> Force:
     """Return a contact's force on the moving geom, at its point."""
@@ -189,32 +190,23 @@ class WorldContacts(Residuals):
     """Return the world position of the origin that an entry's point is relative to, by its `body`."""
     return [Column(self.program, [self.p.origin[body][k] for body in self.bodies]) for k in range(3)]
 
-  def body_forces(self, body_force: Array, index: dict[int, int]) -> None:
-    """Add each contact's force about the tree origins to the bodies of its geoms.
-
-    `body_force` has six rows per entry of `index`, and six more for the bodies that it lacks.
-    """
-    origins, to_still = self.origins(), any(self.model.body_treeid[body] < 0 for body in index)
+  def add_body_forces(self, sums: BodySums) -> None:
+    """Add each contact's force [6], about the tree origins, to the bodies of its geoms."""
+    origins, to_still = self.origins(), any(self.model.body_treeid[body] < 0 for body in sums.bodies if body)
     with self.found.each() as entry:
-      self._add(body_force, index, entry["geom_body"], self._force(entry))
+      sums.add(sums.place(entry["geom_body"]), self._force(entry).components)
       if to_still:
         origin = Vector(*(column[entry["body"]] for column in origins))
         reaction = self.wrench(entry) * -1.0
         point = origin + Vector(*entry.vector("point"))
-        self._add(body_force, index, entry["still_body"], reaction.moved(point))
+        sums.add(sums.place(entry["still_body"]), reaction.moved(point).components)
 
-  def _add(self, body_force: Array, index: dict[int, int], body: Integer, force: Force) -> None:
-    at = self.program.table([index.get(b, len(index)) for b in range(self.model.nbody)], body) * 6
-    for k, value in enumerate(force.components):
-      body_force[at + k] = body_force[at + k] + value
-
-  def _rows(self, entry: Entry) -> Rows:
+  def _rows(self, entry: Entry) -> ContactRows:
     first = Vector(*entry.vector("first")) if self.cone.dim > 1 else ZERO
-    return Rows.of(entry, first, self.cone.dim)
+    return ContactRows.of(entry, first, self.cone.dim)
 
   def _along_rows(self, entry: Entry) -> list[Number]:
-    motion = self.motion.read(entry["body"] * 6, 6)
-    body = Motion(Vector(*motion[:3]), Vector(*motion[3:]))
+    body = Motion.of(self.motion.read(entry["body"] * 6, 6))
     return self._rows(entry).along(Motion(body.angular, body.at(Vector(*entry.vector("point")))))
 
   def _force(self, entry: Entry) -> Force:
@@ -230,18 +222,6 @@ class WorldContacts(Residuals):
     for i, body in enumerate(self.bodies):
       for k, value in enumerate(motion[body].components):
         self.motion[6 * i + k] = value
-
-  def _clear(self, width: int) -> None:
-    self.sums.fill([0.0] * (width * len(self.bodies)))
-    self.width = width
-
-  def _accumulate(self, entry: Entry, values: Sequence[Number]) -> None:
-    at = entry["body"] * self.width
-    for k, value in enumerate(values):
-      self.sums[at + k] = self.sums[at + k] + value
-
-  def _sums(self, width: int) -> list[tuple[int, list[Number]]]:
-    return [(body, self.sums.read(width * i, width)) for i, body in enumerate(self.bodies)]
 
 
 class MovingContacts(Residuals):
@@ -313,24 +293,23 @@ class MovingContacts(Residuals):
     """Return a contact's force on its second geom, at its point."""
     return self._rows(entry).force(self.cone.force(entry, self.residuals(entry)))
 
-  def body_forces(self, body_force: Array, index: dict[int, int]) -> None:
-    """Add each contact's force about the tree origins to the two bodies that own its geoms."""
+  def add_body_forces(self, sums: BodySums) -> None:
+    """Add each contact's force [6], about the tree origins, to the two bodies that own its geoms."""
     base = common_origin(self.model, self.p, self.moving)
     with self.found.each() as entry:
       wrench = self.wrench(entry)
-      for body in (b for b in self.moving.owners if b in index):
+      for body in self.moving.owners:
         at_body = wrench.moved(Vector(*entry.vector("point")) + (base - self.p.origin[body]))
         to, back = (self._bit(entry, name, self.moving.owners, body) for name in ("owner2", "owner1"))
-        for k, value in enumerate(at_body.components):
-          at = 6 * index[body] + k
-          body_force[at] = body_force[at] + where(to, value, where(back, -value, 0.0))
+        values = [where(to, value, where(back, -value, 0.0)) for value in at_body.components]
+        sums.add(sums.place(body), values)
 
-  def _rows(self, entry: Entry) -> Rows:
+  def _rows(self, entry: Entry) -> ContactRows:
     first = ZERO
     if self.cone.dim > 1:
       normal = Vector(*entry.vector("normal"))
       first = tangents(normal, default_hint(normal))[0] * entry["friction"]
-    return Rows.of(entry, first, self.cone.dim)
+    return ContactRows.of(entry, first, self.cone.dim)
 
   def _bit(self, entry: Entry, name: str, order: tuple[int, ...], body: int) -> Truth:
     position = order.index(body)
@@ -346,7 +325,7 @@ class MovingContacts(Residuals):
     return self.rows.read(self._row(entry, axis), len(self.dofs))
 
 
-def _blocks(rows: Rows, hessian: Mapping[tuple[int, int], Number]) -> tuple[Matrix, Matrix, Matrix]:
+def _blocks(rows: ContactRows, hessian: Mapping[tuple[int, int], Number]) -> tuple[Matrix, Matrix, Matrix]:
   """Return sum h[k, l] r_k r_l^T as blocks: linear, coupling (angular to linear), angular."""
 
   def block(left: list[Vector], right: list[Vector], at: tuple[int, int]) -> Matrix:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from physics.dynamics.kinematics import Poses
 from physics.dynamics.tendon import tendon_jacobian
 from physics.model.model import Model
 from physics.trace.trace import Number, Scalar, is_zero, number
+
+Summand = TypeVar("Summand", Inertia, Force)
 
 
 def ancestors(model: Model, dof: int) -> Iterator[int]:
@@ -46,12 +49,17 @@ def body_inertias(model: Model, p: Poses) -> list[Inertia]:
 
 def composite_inertias(model: Model, inertias: list[Inertia]) -> list[Inertia]:
   """Return for every body the inertia of it and all below it, [nbody] as `inertias`."""
-  composite = list(inertias)
+  return _sums_below(model, inertias)
+
+
+def _sums_below(model: Model, values: Sequence[Summand]) -> list[Summand]:
+  """Return for every body that moves the sum over it and all below it; the others keep their value."""
+  sums = list(values)
   for body in reversed(range(1, model.nbody)):
     parent = model.body_parentid[body]
     if model.body_treeid[parent] >= 0:
-      composite[parent] = composite[parent] + composite[body]
-  return composite
+      sums[parent] = sums[parent] + sums[body]
+  return sums
 
 
 def mass_matrix(model: Model, composite: Sequence[Inertia], cdof: list[Motion]) -> SparseMatrix:
@@ -88,11 +96,7 @@ def joint_space(
 
 def project(model: Model, p: Poses, forces: Sequence[Force]) -> list[Number]:
   """Return S^T f: the joint forces [nv] of one spatial force per body, those on the bodies below included."""
-  carried = list(forces)
-  for body in reversed(range(1, model.nbody)):
-    parent = model.body_parentid[body]
-    if model.body_treeid[parent] >= 0:
-      carried[parent] = carried[parent] + carried[body]
+  carried = _sums_below(model, forces)
   return [carried[model.dof_bodyid[i]].power(p.cdof[i]) for i in range(model.nv)]
 
 
