@@ -6,7 +6,8 @@ are about the origin of the tree, as everywhere in the engine, and move to the c
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from physics.algebra.spatial import MINVAL, NO_FORCE, Force, Motion, Vector, cross_force, dot, vector
 from physics.constraint.body_sums import BodySums
@@ -18,11 +19,23 @@ from physics.model.model import Model
 from physics.state.state import Memory
 from physics.trace.trace import Number, Program, is_zero, maximum
 
+T = TypeVar("T")
+
+
+class OnDemand(Generic[T]):
+  """A property that is computed once in each block of the program where it is not known yet."""
+
+  def __init__(self, compute: Callable[[Derived], T]) -> None:
+    self.compute, self.__doc__ = compute, compute.__doc__
+
+  def __get__(self, derived: Derived, _owner: type) -> T:
+    return derived.program.once((self, derived), lambda: self.compute(derived))
+
 
 class Derived:
-  """Quantities of one evaluated state; lists are by body.
+  """Quantities of one evaluated state, each computed when it is asked for; lists are by body.
 
-  `memory` has counted since the launch began. What is asked for first inside a block can be used there only.
+  `memory` has counted since the launch began.
   """
 
   def __init__(self, program: Program, model: Model, evaluation: Evaluation, memory: Memory) -> None:
@@ -30,13 +43,13 @@ class Derived:
     self.smooth, self.qacc = evaluation.smooth, evaluation.qacc
     self.state, self.poses = self.smooth.state, self.smooth.poses
 
-  @cached_property
+  @OnDemand
   def accelerations(self) -> list[Motion]:
     """Accelerations about the tree origins, gravity included: that of the world is upwards."""
     joints = propagate(self.model, self.poses, self.qacc)
     return [bias + joint for bias, joint in zip(self.smooth.acceleration, joints, strict=True)]
 
-  @cached_property
+  @OnDemand
   def _subtree_mass_moment(self) -> tuple[list[Number], list[Vector]]:
     """Mass [kg] and first moment [kg m], relative to the tree origin, of each body and all below it."""
     mass = [inertia.mass for inertia in self.smooth.inertias]
@@ -47,7 +60,7 @@ class Derived:
       moment[parent] = moment[parent] + (moment[body] + self._shift(body) * mass[body])
     return mass, moment
 
-  @cached_property
+  @OnDemand
   def subtree_centers(self) -> list[Vector]:
     """Centre of mass [m] of each body and all below it, relative to the tree origin."""
     centers = []
@@ -58,13 +71,13 @@ class Derived:
         centers.append(moment * (1.0 / maximum(mass, MINVAL)))
     return centers
 
-  @cached_property
+  @OnDemand
   def centers(self) -> list[Vector]:
     """MuJoCo's reference of each body's spatial quantities: the centre of mass of all below its root body."""
     p, roots = self.poses, self.model.body_rootid
     return [self.subtree_centers[root] + (p.origin[root] - p.origin[body]) for body, root in enumerate(roots)]
 
-  @cached_property
+  @OnDemand
   def subtree_momenta(self) -> list[tuple[Vector, Vector]]:
     """Velocity [m/s] of `subtree_centers`, and angular momentum [kg m^2/s] about them."""
     momenta = [inertia @ v for inertia, v in zip(self.smooth.inertias, self.smooth.velocity, strict=True)]
@@ -77,7 +90,7 @@ class Derived:
       for momentum, mass, center in zip(momenta, masses, self.subtree_centers, strict=True)
     ]
 
-  @cached_property
+  @OnDemand
   def external_forces(self) -> list[Force]:
     """Forces of contacts, of connect and of weld constraints, about the tree origins; none on the world."""
     model, kinds = self.model, self.evaluation.contacts.kinds
@@ -93,7 +106,7 @@ class Derived:
     forces[0] = NO_FORCE
     return forces
 
-  @cached_property
+  @OnDemand
   def internal_forces(self) -> list[Force]:
     """Forces with which parents hold each body and all below it, about `centers` (MuJoCo's `cfrc_int`).
 
@@ -109,12 +122,12 @@ class Derived:
       forces[parent] = forces[parent] + forces[body]
     return forces
 
-  @cached_property
+  @OnDemand
   def kinetic_energy(self) -> Number:
     """Kinetic energy [J]."""
     return 0.5 * dot(self.smooth.M @ self.state.qvel, self.state.qvel)
 
-  @cached_property
+  @OnDemand
   def potential_energy(self) -> Number:
     """Energy [J] of weight and springs."""
     _, moment = self._subtree_mass_moment

@@ -31,7 +31,7 @@ class Value:
   always b, and `a == b` False. `a is b` says whether two are one value.
   """
 
-  __slots__ = ("name", "program")
+  __slots__ = ("block", "name", "program")
   __array_ufunc__ = None  # numpy scalars leave the operator to us
   __hash__ = None  # type: ignore[assignment] # without == no key of a dict; the name is one
 
@@ -49,6 +49,7 @@ class Value:
   def __init__(self, program: Program, name: str) -> None:
     self.program = program
     self.name = name
+    self.block = program.block  # where it is known, blocks inside included
 
 
 @dataclass(eq=False)  # by == it would compare traced values
@@ -99,14 +100,15 @@ def _drop_unused(body: list[Statement], used: set[str]) -> None:
     _drop_unused(statement.body, used)
     if statement.kind in DEFINITIONS and statement.result.name not in used:
       continue
-    used.update(_names_read(statement.args))
+    used.update(value.name for value in values_read(statement.args))
     kept.append(statement)
   body[:] = reversed(kept)
 
 
-def _names_read(args: Sequence[object]) -> Iterator[str]:
+def values_read(args: Sequence[object]) -> Iterator[Value]:
+  """Yield the traced values among a statement's arguments."""
   for arg in args:
     if isinstance(arg, Value):
-      yield arg.name
+      yield arg
     elif isinstance(arg, tuple):
-      yield from _names_read(arg)
+      yield from values_read(arg)

@@ -12,6 +12,8 @@ chain like `0 < x < 1`, `==`, `!=`, `in`, a key of a dict, `min`, `max`, `sorted
 for a choice, `program.when_any(mask)` for a block that some lanes need, `&`, `|` and `~` between masks, and
 `minimum`, `maximum`, `absolute` and the other functions below. An `Index` has `program.when_equal` and
 `program.when_less` for a block, `program.loop` in place of `range`, `program.table` in place of a list.
+
+Nor is a value known when the block has ended in which it was computed: to use it there raises a NameError.
 """
 
 from __future__ import annotations
@@ -20,10 +22,12 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
-from physics.trace.statement import Statement, Value, prune, walk
+from physics.trace.statement import Statement, Value, prune, values_read, walk
 from physics.trace.value import Index, Integer, Mask, Number, Parameter, Scalar, Truth, Word  # noqa: F401 (one vocabulary)
+
+T = TypeVar("T")
 
 
 class Array:
@@ -67,9 +71,14 @@ class Program:
     self.tables: dict[tuple, str] = {}
     self._tuples: dict[tuple[int, bool], tuple[tuple, tuple[str, float | None]]] = {}
     self.parameters: list[str] = []
-    self._blocks = [self.body]
-    self._shared: list[dict[tuple, Value]] = [{}]
+    self._blocks = [Statement("program", body=self.body)]  # the open ones
+    self._shared: list[dict[tuple, Any]] = [{}]
     self._counter = 0
+
+  @property
+  def block(self) -> Statement:
+    """The current block."""
+    return self._blocks[-1]
 
   # -- values
 
@@ -81,6 +90,17 @@ class Program:
   def op(self, op: str, kind: type[Value], *args: object) -> Any:
     """Record (or share) an operation and return its result."""
     return self._define("op", op, kind, args, (op, *map(_key, args)))
+
+  def once(self, key: tuple, compute: Callable[[], T]) -> T:
+    """Return what was computed for a key in this block or in one around it; what is not yet is computed here.
+
+    So nothing is computed twice where it is known, and nothing is taken from a block that has ended.
+    """
+    for scope in self._shared:
+      if key in scope:
+        return scope[key]
+    self._shared[-1][key] = value = compute()
+    return value
 
   def parameter(self, name: str) -> Index:
     """Declare a launch parameter: an integer equal for all lanes."""
@@ -198,7 +218,7 @@ class Program:
     self, kind: str, op: str = "", result: Value | None = None, args: tuple[Any, ...] = ()
   ) -> None:
     """Record a statement in the current block."""
-    self._blocks[-1].append(Statement(kind, op, result, args))
+    self._record(Statement(kind, op, result, args))
 
   # -- the end
 
@@ -213,18 +233,27 @@ class Program:
     return sum(statement.kind == "op" for statement in walk(self.body))
 
   def _define(self, kind: str, op: str, result: type[Value], args: tuple[object, ...], key: tuple) -> Value:
-    for scope in self._shared:
-      if key in scope:
-        return scope[key]
-    value = result(self, self.name())
-    self.statement(kind, op, value, args)
-    self._shared[-1][key] = value
-    return value
+    def define() -> Value:
+      value = result(self, self.name())
+      self.statement(kind, op, value, args)
+      return value
+
+    return self.once(key, define)
+
+  def _record(self, statement: Statement) -> None:
+    """Add a statement to the current block; NameError where it reads what is not known there."""
+    for value in values_read(statement.args):
+      if value.block not in self._blocks:
+        words = "compute it before that block, or keep it in a program.variable"
+        raise NameError(f"{value.name} was computed in a block '{value.block.kind}' that has ended; {words}")
+    self.block.body.append(statement)
 
   @contextmanager
   def _block(self, statement: Statement) -> Iterator[None]:
-    self._blocks[-1].append(statement)
-    self._blocks.append(statement.body)
+    self._record(statement)
+    self._blocks.append(statement)
+    if statement.result is not None:
+      statement.result.block = statement  # a loop's index is known inside
     self._shared.append({})
     self._forget_loads()
     yield

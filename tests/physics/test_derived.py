@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 
+from physics.derived import Derived
+from physics.forward import forward
 from physics.load import load_model
 from physics.parity import NumpySimulation, random_states
 from physics.parity.states import States
+from physics.state.state import State
 from tests.physics.conftest import load
+from tests.physics.oracle import evaluate
 from tests.physics.reports import assert_equal, reports
 
 
@@ -54,3 +58,26 @@ def test_bodies_without_mass_are_where_they_are():
   names = ("subtree_com", "subtree_linvel", "subtree_angmom", "cinert", "cvel", "cfrc_int")
   for name, (found, expected) in reports(model, random_states(model, 4), names).items():
     assert_equal(found, expected, name)
+
+
+def test_quantities_may_be_asked_for_first_in_any_block():
+  """A block that no lane runs asks first, and a block that all lanes run asks again."""
+  model = load("sensors")
+
+  def traced(program, *numbers):
+    memory = program.array(model.nv)
+    memory.fill([0.0] * model.nv)
+    qpos, qvel = list(numbers[: model.nq]), list(numbers[model.nq :])
+    state = State(qpos, qvel, [0.0] * model.na, [], [], [0.0] * model.nu)
+    derived = Derived(program, model, forward(program, model, state, memory), None)
+    for mask in (qpos[0] > 1e9, qpos[0] < 1e9):
+      kept = program.array(6 * model.nbody)
+      kept.fill([0.0] * len(kept))
+      with program.when_any(mask):
+        kept.fill([x for force in derived.internal_forces for x in force.components])
+    return [*kept.read(), *(x for force in derived.internal_forces for x in force.components)]
+
+  states = random_states(model, 8)
+  inside, outside = np.split(evaluate(traced, *states.qpos.T, *states.qvel.T), 2)
+  assert np.abs(outside).max() > 1.0
+  np.testing.assert_array_equal(inside, outside)

@@ -5,7 +5,8 @@ from physics.trace.trace import Array, Index, Program, Scalar
 
 
 def values(names):
-  return [Value(None, name) for name in names]
+  program = Program()
+  return [Value(program, name) for name in names]
 
 
 def test_walk_enters_blocks_in_order():
