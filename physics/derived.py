@@ -79,7 +79,7 @@ class Derived:
 
   @OnDemand
   def subtree_momenta(self) -> list[tuple[Vector, Vector]]:
-    """Velocity [m/s] of `subtree_centers`, and angular momentum [kg m^2/s] about them."""
+    """Velocity [m/s] of `subtree_centers`, and angular momentum [kg m^2/s] about them (`mj_subtreeVel`)."""
     momenta = [inertia @ v for inertia, v in zip(self.smooth.inertias, self.smooth.velocity, strict=True)]
     for body in reversed(range(1, self.model.nbody)):
       parent = self.model.body_parentid[body]
@@ -92,7 +92,10 @@ class Derived:
 
   @OnDemand
   def external_forces(self) -> list[Force]:
-    """Forces of contacts, of connect and of weld constraints, about the tree origins; none on the world."""
+    """Forces [nbody] of contacts, connect and weld constraints, about the tree origins; none on the world.
+
+    With `accelerations` and `internal_forces` this is MuJoCo's `mj_rnePostConstraint`.
+    """
     model, kinds = self.model, self.evaluation.contacts.kinds
     owners = {int(model.geom_bodyid[geom]) for pair in model.pairs for geom in (pair.geom1, pair.geom2)}
     sums = BodySums(self.program, sorted({0, *owners}), width=6)
@@ -124,12 +127,12 @@ class Derived:
 
   @OnDemand
   def kinetic_energy(self) -> Number:
-    """Kinetic energy [J]."""
+    """Kinetic energy [J] (MuJoCo's `mj_energyVel`)."""
     return 0.5 * dot(self.smooth.M @ self.state.qvel, self.state.qvel)
 
   @OnDemand
   def potential_energy(self) -> Number:
-    """Energy [J] of weight and springs."""
+    """Energy [J] of weight and springs (MuJoCo's `mj_energyPos`)."""
     _, moment = self._subtree_mass_moment
     springs = spring_energy(self.model, self.state.qpos, self.smooth.tendons)
     return springs - dot(vector(self.model.gravity), moment[0])

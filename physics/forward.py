@@ -52,7 +52,7 @@ class Evaluation:
 def forward(
   program: Program, model: Model, state: State, qacc: Array, capacity: int | None = None
 ) -> Evaluation:
-  """Evaluate a state; `qacc` [nv] is where the solver starts, and holds the result.
+  """Evaluate a state; `qacc` [nv] is where the solver starts, and holds the result (MuJoCo's `mj_forward`).
 
   `capacity` is the number of contacts between moving bodies that an environment can hold; None: derived from
   the model.
@@ -68,7 +68,7 @@ def forward(
 
 
 def detect_contacts(program: Program, model: Model, smooth: Smooth, capacity: int | None = None) -> Contacts:
-  """Find contacts and prepare their rows."""
+  """Find contacts and prepare their rows (MuJoCo's `mj_collision`, `mj_makeConstraint`)."""
   p, world, moving = smooth.poses, None, None
   if world_pairs(model):
     bodies = pushed_bodies(model)

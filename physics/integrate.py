@@ -24,7 +24,7 @@ WEIGHT = (1 / 6, 1 / 3, 1 / 3, 1 / 6)  # of a stage's rate in the step
 
 
 class OneStage:
-  """Euler's method and implicitfast: one evaluation per time step."""
+  """Euler's method and implicitfast: one evaluation per time step (MuJoCo's `mj_Euler`, `mj_implicit`)."""
 
   offsets = (0.0,)  # times of the evaluations after the start of the time step [time steps]
 
@@ -55,7 +55,7 @@ class OneStage:
 
 
 class RungeKutta:
-  """Runge-Kutta's method of fourth order: a loop over four evaluations."""
+  """Runge-Kutta's method of fourth order: a loop over four evaluations (MuJoCo's `mj_RungeKutta`)."""
 
   offsets = (0.0, 0.5, 0.5, 1.0)
 
@@ -228,7 +228,7 @@ def solve_small(A: list[list[Number]], b: list[Number]) -> list[Number]:
 
 
 def integrate_position(model: Model, qpos: list[Number], qvel: list[Number]) -> list[Number]:
-  """Return the position [nq] after one time step at constant velocity."""
+  """Return the position [nq] after one time step at constant velocity (MuJoCo's `mj_integratePos`)."""
   h = model.timestep
   result = list(qpos)
   for joint in range(model.njnt):

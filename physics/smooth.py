@@ -45,7 +45,10 @@ class Smooth:
 
 
 def smooth_dynamics(model: Model, state: State) -> Smooth:
-  """Compute poses, velocities, inertia and all forces but those of constraints."""
+  """Compute poses, velocities, inertia and all forces but those of constraints.
+
+  MuJoCo's `mj_fwdPosition`, `mj_fwdVelocity` and `mj_fwdActuation`, but for contacts and constraints.
+  """
   p = poses(model, state.qpos, Mocap(state.mocap_pos, state.mocap_quat))
   velocity, acceleration = velocities(model, p, state.qvel)
   inertias = body_inertias(model, p)

@@ -17,7 +17,7 @@ from physics.vary.vary import Variation
 def trace_step(
   model: Model, layout: Layout, moving_capacity: int | None = None, variation: Variation | None = None
 ) -> Program:
-  """Trace `substeps` time steps in one program.
+  """Trace `substeps` time steps in one program (MuJoCo's `mj_step`).
 
   Parameters: substeps; stride, the rows from one substep's controls to the next one's (0: held); integrate
   (0: the state stays, derived quantities are computed). Arrays: state `[layout.rows, env]`, control `[row,

@@ -100,7 +100,7 @@ class Actuated:
 
 
 def actuate(model: Model, p: Poses, tendons: Tendons, state: State, compensation: list[Number]) -> Actuated:
-  """Compute what the actuators do.
+  """Compute what the actuators do (MuJoCo's `mj_fwdActuation`).
 
   `compensation` [nv] are the joint forces that carry the compensated part of the weight; those of the joints
   that ask for it count as the actuators'. Without actuators, or with actuation disabled, there are no forces.

@@ -35,7 +35,7 @@ class Transmission:
 
 
 def transmission(model: Model, p: Poses, tendons: Tendons, qpos: list[Number], actuator: int) -> Transmission:
-  """Return the transmission of an actuator at the positions `qpos` [nq]."""
+  """Return the transmission of an actuator at positions `qpos` [nq] (MuJoCo's `mj_transmission`)."""
   kind, (target, reference) = model.actuator_trntype[actuator], model.actuator_trnid[actuator].tolist()
   gear = [number(x) for x in model.actuator_gear[actuator]]
   if kind == TENDON:

@@ -45,7 +45,7 @@ class SparseMatrix:
     return y
 
   def factor(self) -> SparseFactor:
-    """Return the factors of a positive definite matrix, M = L^T D L.
+    """Return the factors of a positive definite matrix, M = L^T D L (MuJoCo's `mj_factorM`).
 
     The entries of a tree's inertia, where row i has its ancestors, stay among themselves (Featherstone 2008,
     section 6.5); others fill in.
@@ -88,5 +88,5 @@ class SparseFactor:
     return x
 
   def solve(self, x: Sequence[Number]) -> list[Number]:
-    """Return M^-1 x."""
+    """Return M^-1 x (MuJoCo's `mj_solveM`)."""
     return self.finish_solve(self.half_solve(x))

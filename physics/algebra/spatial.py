@@ -71,12 +71,12 @@ def select(mask: Truth, a: Vector, b: Vector) -> Vector:
 
 
 def dot(a: Iterable[Number], b: Iterable[Number]) -> Number:
-  """Return the sum of products, in order."""
+  """Return the sum of products, in order (MuJoCo's `mju_dot`)."""
   return total(x * y for x, y in zip(a, b, strict=True))
 
 
 def cross(a: Vector, b: Vector) -> Vector:
-  """Return the vector product."""
+  """Return the vector product (MuJoCo's `mju_cross`)."""
   return Vector(a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
 
 
@@ -128,13 +128,13 @@ class Quaternion:
 
   @staticmethod
   def about(axis: Vector, angle: Number) -> Quaternion:
-    """Return the rotation by an angle [rad] about a unit axis."""
+    """Return the rotation by an angle [rad] about a unit axis (MuJoCo's `mju_axisAngle2Quat`)."""
     half = angle * 0.5
     return Quaternion(cos(half), axis * sin(half))
 
   @staticmethod
   def normalize(values: Sequence[Number]) -> Quaternion:
-    """Return the unit quaternion along four components; the identity if they vanish."""
+    """Return the unit quaternion along four components; the identity if they vanish (`mju_normalize4`)."""
     square = dot(values, values)
     vanishes = square < 1e-30
     scale = 1.0 / sqrt(where(vanishes, 1.0, square))
@@ -151,7 +151,7 @@ class Quaternion:
 
   @property
   def conjugate(self) -> Quaternion:
-    """The inverse rotation."""
+    """The inverse rotation (MuJoCo's `mju_negQuat`)."""
     return Quaternion(self.w, -self.v)
 
   @property
@@ -160,7 +160,7 @@ class Quaternion:
     return (self.w, *self.v)
 
   def matrix(self) -> Matrix:
-    """Return the rotation matrix."""
+    """Return the rotation matrix (MuJoCo's `mju_quat2Mat`)."""
     w, (x, y, z) = self.w, self.v
     x2, y2, z2 = x * 2.0, y * 2.0, z * 2.0
     xx, xy, xz, yy, yz, zz = x * x2, x * y2, x * z2, y * y2, y * z2, z * z2

@@ -35,7 +35,7 @@ SIGNS = [[float(f"{sign}1") for axis in SIDES for sign in SIDES[axis][k]] for k 
 
 
 def sphere_box(_program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
-  """Yield the contact of a sphere with a box."""
+  """Yield the contact of a sphere with a box (MuJoCo's `mjc_SphereBox`)."""
   yield _ball_candidate(one.position, one.size[0], two, margin)
 
 
@@ -70,7 +70,7 @@ def _nearest_face(point: Vector, size: tuple[Number, Number, Number]) -> tuple[N
 
 
 def capsule_box(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
-  """Yield the two contacts of a capsule with a box."""
+  """Yield the two contacts of a capsule with a box (MuJoCo's `mjc_CapsuleBox`)."""
   to_box = two.rotation.transposed
   center = to_box @ (one.position - two.position)
   half_axis = to_box @ (one.rotation.column(2) * one.size[1])

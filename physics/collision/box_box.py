@@ -44,7 +44,7 @@ Axis = tuple[Truth, Truth]  # whether it is the first of three and, if not, whet
 
 
 def box_box(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
-  """Yield the contacts of two boxes."""
+  """Yield the contacts of two boxes (MuJoCo's `mjc_BoxBox`)."""
   gap, number = _widest_face(one, two)
   with program.when_any(gap < margin):
     edges = _Edges(program, one, two)

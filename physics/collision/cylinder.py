@@ -72,7 +72,7 @@ class _Cylinder:
 
 
 def sphere_cylinder(_program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
-  """Yield the contact of a sphere with a cylinder."""
+  """Yield the contact of a sphere with a cylinder (MuJoCo's `mjc_SphereCylinder`)."""
   radius, (size, half, _) = one.size[0], two.size
   local = two.rotation.transposed @ (one.position - two.position)
   level, direction = _Cylinder(size, half).approach(local)

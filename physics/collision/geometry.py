@@ -80,7 +80,7 @@ def geom_bound(model: Model, geom: int) -> Number:
 
 
 def tangents(normal: Vector, hint: Vector) -> tuple[Vector, Vector]:
-  """Return two directions orthogonal to a unit normal, the first nearest to `hint` (x if they agree)."""
+  """Return two tangents of a unit normal, the first nearest to `hint`, or x (MuJoCo's `mju_makeFrame`)."""
   flat = hint - normal * dot(normal, hint)
   square = dot(flat, flat)
   vanishes = square < 1e-30

@@ -46,12 +46,12 @@ class Plane:
 
 
 def plane_sphere(_program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
-  """Yield the contact of a plane and a sphere."""
+  """Yield the contact of a plane and a sphere (MuJoCo's `mjc_PlaneSphere`)."""
   yield Plane.of(one, margin).candidate(two.position, two.size[0])
 
 
 def plane_capsule(_program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
-  """Yield the contacts of a capsule's two ends; its axis leads their tangents."""
+  """Yield the contacts of a capsule's two ends; its axis leads their tangents (`mjc_PlaneCapsule`)."""
   plane, axis = Plane.of(one, margin), two.rotation.column(2)
   half = axis * two.size[1]
   for end in (two.position + half, two.position - half):
@@ -71,7 +71,7 @@ def plane_cylinder(program: Program, one: Shape, two: Shape, margin: Number) -> 
   """Yield the contacts of a cylinder: the lowest points of both rims, and two more of the lower rim.
 
   The latter make a triangle with the lowest point, for a cylinder that stands. The rim of one that stands
-  upright begins at the cylinder's own x axis.
+  upright begins at the cylinder's own x axis (MuJoCo's `mjc_PlaneCylinder`).
   """
   plane, rotation = Plane.of(one, margin), two.rotation
   x, y, z = rotation.transposed @ plane.normal
@@ -88,7 +88,7 @@ def plane_cylinder(program: Program, one: Shape, two: Shape, margin: Number) -> 
 
 
 def plane_box(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
-  """Yield the contacts of a box's four lower corners.
+  """Yield the contacts of a box's four lower corners (MuJoCo's `mjc_PlaneBox`).
 
   From the lowest corner two others lie at the ends of the edges that rise least. The fourth is diagonally
   opposite to the lowest, on that face, or at the end of the steepest edge, whichever is lower.

@@ -28,7 +28,10 @@ class Segment:
 
 
 def segments(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
-  """Yield the contact of spheres or capsules at their closest points; two of parallel capsules."""
+  """Yield the contact of spheres or capsules at their closest points; two of parallel capsules.
+
+  MuJoCo's `mjc_SphereSphere`, `mjc_SphereCapsule` and `mjc_CapsuleCapsule`.
+  """
   pair = SegmentPair(Segment.of(one), Segment.of(two), margin)
   yield pair.first()
   if pair.parallel is not False:

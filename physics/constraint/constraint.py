@@ -56,7 +56,7 @@ class ConstraintParams:
   margin: Number  # [m, rad]
 
   def impedance(self, position: Number) -> Number:
-    """Return the impedance in (0, 1) at a distance less margin [m, rad]."""
+    """Return the impedance in (0, 1) at a distance less margin [m, rad] (MuJoCo's `mj_makeImpedance`)."""
     x = minimum(absolute(position) * self.per_width, 1.0)
     rest = 1.0 - x
     shape = where(
@@ -65,7 +65,7 @@ class ConstraintParams:
     return self.d0 + self.rise * shape
 
   def reference(self, position: Number, velocity: Number, impedance: Number) -> Number:
-    """Return -aref, what the reference acceleration adds to a row's residual."""
+    """Return -aref, what the reference acceleration adds to a row's residual (`mj_referenceConstraint`)."""
     return self.damping * velocity + self.stiffness * (impedance * position)
 
 
@@ -209,7 +209,7 @@ class JointRows:
     self.residual.fill(moved)
 
   def force(self, _unsolved: Mask) -> list[Number]:
-    """Return the constraint forces J^T f [nv] at the noted residuals."""
+    """Return the constraint forces J^T f [nv] at the noted residuals (MuJoCo's `mj_constraintUpdate`)."""
     force: list[Number] = [0.0] * self.nv
     for i, row in enumerate(self.rows):
       f = self.row_force(i)

@@ -147,7 +147,7 @@ class WorldContacts(Residuals):
     self.sums: Array = self.program.array(21 * len(bodies))  # of `BodySums`, one after the other
 
   def prepare(self, velocity: list[Motion]) -> None:
-    """Set each contact's basis, D and reference terms."""
+    """Set each contact's basis, D and reference terms (MuJoCo's `mj_instantiateContact`)."""
     self._store_motion(velocity)
     with self.found.each() as entry:
       if self.cone.dim > 1:
@@ -240,7 +240,7 @@ class MovingContacts(Residuals):
     self.rank = found.capacity * self.cone.dim  # columns of the Hessian's root at the most
 
   def prepare(self, qvel: list[Number]) -> None:
-    """Set each contact's Jacobian rows, D and reference terms."""
+    """Set each contact's Jacobian rows, D and reference terms (MuJoCo's `mj_instantiateContact`)."""
     base = common_origin(self.model, self.p, self.moving)
     with self.found.each() as entry:
       rows, point = self._rows(entry), Vector(*entry.vector("point"))

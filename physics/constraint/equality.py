@@ -25,7 +25,7 @@ UNTURNED = Quaternion.constant((1.0, 0.0, 0.0, 0.0))
 
 
 def equality_rows(model: Model, smooth: Smooth) -> Iterator[ConstraintRow]:
-  """Yield the rows of all equality constraints that are active from the start."""
+  """Yield the rows of all equality constraints that are active from the start (`mj_instantiateEquality`)."""
   for equality in _active(model):
     params = constraint_params(model, model.eq_solref[equality], model.eq_solimp[equality], 0.0)
     if model.eq_type[equality] in ROWS_OF_ATTACHMENT:

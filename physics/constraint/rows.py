@@ -32,7 +32,7 @@ class JacobianRow:
 
 
 def friction_rows(model: Model, smooth: Smooth) -> Iterator[ConstraintRow]:
-  """Yield the rows of friction loss of joints, then those of tendons."""
+  """Yield the rows of friction loss of joints, then those of tendons (MuJoCo's `mj_instantiateFriction`)."""
   if not model.frictionloss_enabled:
     return
   for dof, velocity in enumerate(smooth.state.qvel):
@@ -48,7 +48,7 @@ def friction_rows(model: Model, smooth: Smooth) -> Iterator[ConstraintRow]:
 
 
 def limit_rows(model: Model, smooth: Smooth) -> Iterator[ConstraintRow]:
-  """Yield the rows of the limits of joints, then those of tendons."""
+  """Yield the rows of the limits of joints, then those of tendons (MuJoCo's `mj_instantiateLimit`)."""
   if not model.limit_enabled:
     return
   for joint in range(model.njnt):

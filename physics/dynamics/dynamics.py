@@ -48,7 +48,7 @@ def body_inertias(model: Model, p: Poses) -> list[Inertia]:
 
 
 def composite_inertias(model: Model, inertias: list[Inertia]) -> list[Inertia]:
-  """Return for every body the inertia of it and all below it, [nbody] as `inertias`."""
+  """Return for every body the inertia of it and all below it, [nbody] as `inertias` (MuJoCo's `mj_crb`)."""
   return _sums_below(model, inertias)
 
 
@@ -63,9 +63,11 @@ def _sums_below(model: Model, values: Sequence[Summand]) -> list[Summand]:
 
 
 def mass_matrix(model: Model, composite: Sequence[Inertia], cdof: list[Motion]) -> SparseMatrix:
-  """Return M [kg m^2, kg m, kg]: M[i, j] for j an ancestor of dof i (Featherstone 2008, table 6.2).
+  """Return M [nv, nv]: its entries (i, j) for j an ancestor of dof i, or i itself (MuJoCo's `mj_makeM`).
 
-  Like MuJoCo's, it leaves out what a tendon's armature couples across branches.
+  Units are kg m^2, kg m and kg. Like MuJoCo's, it leaves out what a tendon's armature couples across
+  branches.
+  Source: Featherstone 2008, table 6.2.
   """
   M = joint_space(model, composite, cdof)
   M = M.add({(i, i): number(armature) for i, armature in enumerate(model.dof_armature)})
@@ -103,7 +105,7 @@ def project(model: Model, p: Poses, forces: Sequence[Force]) -> list[Number]:
 def bias_forces(
   model: Model, p: Poses, inertias: list[Inertia], velocity: list[Motion], acceleration: list[Motion]
 ) -> list[Number]:
-  """Return gravity, Coriolis and centrifugal forces [nv] (recursive Newton-Euler; MuJoCo's `qfrc_bias`)."""
+  """Return gravity, Coriolis and centrifugal forces [nv] (recursive Newton-Euler; `mj_rne`, `qfrc_bias`)."""
   forces = [NO_FORCE]
   for inertia, v, a in zip(inertias[1:], velocity[1:], acceleration[1:], strict=True):
     forces.append(inertia @ a + cross_force(v, inertia @ v))

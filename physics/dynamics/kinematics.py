@@ -174,7 +174,10 @@ def propagate(model: Model, p: Poses, x: list[Number]) -> list[Motion]:
 
 
 def velocities(model: Model, p: Poses, qvel: list[Number]) -> tuple[list[Motion], list[Motion]]:
-  """Return velocities and bias accelerations (with gravity, joints unaccelerated) of the bodies [nbody]."""
+  """Return velocity and bias acceleration of every body [nbody] (MuJoCo's `mj_comVel`).
+
+  The bias acceleration has gravity and no joint accelerations.
+  """
   velocity, acceleration = [STILL], [Motion(ZERO, -vector(np.asarray(model.gravity)))]
   for body in range(1, model.nbody):
     parent = model.body_parentid[body]

@@ -31,7 +31,7 @@ class Passive:
 
 
 def passive_forces(model: Model, state: State, p: Poses, velocity: list[Motion], tendons: Tendons) -> Passive:
-  """Return the forces of springs, dampers, gravity compensation and fluid; `velocity` [nbody] by body."""
+  """Return springs, dampers, gravity compensation and fluid (MuJoCo's `mj_passive`); `velocity` [nbody]."""
   force = [a + b for a, b in zip(_springs(model, state.qpos), _dampers(model, state.qvel), strict=True)]
   for tendon, jacobian in enumerate(tendons.jacobian):
     along = _tendon_force(model, tendons, tendon)

@@ -23,7 +23,7 @@ class Tendons:
 
 
 def tendons(model: Model, state: State) -> Tendons:
-  """Return lengths, velocities and moment arms (MuJoCo's `ten_length`, `ten_velocity`, `ten_J`)."""
+  """Return `ten_length`, `ten_velocity` and moment arms `ten_J` [ntendon] (MuJoCo's `mj_tendon`)."""
   jacobian = [tendon_jacobian(model, tendon) for tendon in range(model.ntendon)]
   positions = [state.qpos[model.jnt_qposadr[joint]] for joint in model.dof_jntid]
   length, velocity = (

@@ -92,7 +92,7 @@ def _filters(mj: Any, geoms: tuple[int, int], index: int | None) -> dict[str, An
 
 
 def pair_parameters(source: Any, geoms: tuple[int, int], index: int | None) -> dict[str, Any]:
-  """Return friction, solref, solreffriction and solimp of a pair.
+  """Return friction, solref, solreffriction and solimp of a pair (MuJoCo's `mj_contactParam`).
 
   `source` is a compiled MjModel or a `Model`, some of whose numbers may be traced. The geom with the higher
   priority decides, or both are mixed; the <pair> of number `index` brings its own.

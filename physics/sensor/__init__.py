@@ -24,7 +24,10 @@ UNLIMITED = (Kind.CONTACT, Kind.GEOMFROMTO)  # sensors whose numbers a cutoff do
 
 
 def sensordata(derived: Derived) -> list[Number]:
-  """Return what all sensors measure [nsensordata]; zeros of those that the engine does not compute."""
+  """Return what all sensors measure [nsensordata]; zeros of those that the engine does not compute.
+
+  MuJoCo's `mj_sensorPos`, `mj_sensorVel` and `mj_sensorAcc`, in one.
+  """
   model = derived.model
   data: list[Number] = [0.0] * model.nsensordata
   for i in range(model.nsensor):

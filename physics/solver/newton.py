@@ -132,9 +132,10 @@ class Problem:
 
 
 def solve(program: Program, problem: Problem, x: Array, iterations: int) -> Array:
-  """Improve qacc [nv] in `x` until the gradient vanishes; return the number of iterations per lane.
+  """Improve qacc [nv] in `x` until the gradient vanishes (MuJoCo's `mj_fwdConstraint`).
 
-  A lane that is solved stays as it is while its neighbours go on: its result does not depend on them.
+  Return the number of iterations per lane. A lane that is solved stays as it is while its neighbours go on:
+  its result does not depend on them.
   """
   inertial = program.array(problem.M.n)  # M x
   inertial.fill(problem.M @ x.read())

@@ -44,7 +44,7 @@ def past_rows(model: Model) -> int:
 def acting_controls(
   model: Model, past: Array, ctrl: list[Number], offsets: Sequence[float], choose: Choose
 ) -> list[Number]:
-  """Return the controls [nu] that act now: those given, or what was given a delay ago.
+  """Return the controls [nu] that act now: those given, or what was given a delay ago (`mju_historyRead`).
 
   `offsets` are the times of the integrator's stages [time steps] after the start of the present one.
   """
@@ -59,7 +59,7 @@ def acting_controls(
 
 
 def remember(program: Program, model: Model, past: Array, ctrl: list[Number]) -> None:
-  """Drop the oldest of the past controls and append `ctrl` [nu], where it is delayed."""
+  """Drop the oldest of the past controls and append `ctrl` [nu] (MuJoCo's `mju_historyInsert`)."""
   if len(past) > 1:
     with program.loop(len(past) - 1) as i:
       past[i] = past[i + 1]

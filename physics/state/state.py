@@ -66,5 +66,5 @@ class Memory:
 
 
 def is_sane(values: list[Number]) -> Truth:
-  """Return whether accelerations or forces [nv] are finite and within reason."""
+  """Return whether accelerations or forces [nv] are finite and within reason (MuJoCo's `mj_checkAcc`)."""
   return total(absolute(x) for x in values) < LARGEST  # false for nan
