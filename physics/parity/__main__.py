@@ -14,6 +14,7 @@ from physics.load import load_model
 from physics.model.model import Model
 from physics.parity.compare import DOUBLE, SINGLE, Finding, Precision, Trial, outputs
 from physics.parity.engines import NumpySimulation
+from physics.parity.reference import ITERATIONS
 from physics.parity.rollout import rollout
 from physics.parity.states import random_states, recorded_states
 from physics.simulation import Simulation
@@ -42,6 +43,11 @@ def main(arguments: list[str] | None = None) -> int:
     print(_row(line) if isinstance(line, Finding) else line)
   failed = [finding.quantity for finding in findings if not finding.holds]
   print(f"\n{EXPLANATION}\n")
+  if failed and model.iterations < ITERATIONS:
+    print(
+      f"note: the engine's solver ends as the file says, iterations={model.iterations}, the reference's at"
+      f' {ITERATIONS}; to compare, set <option iterations="{ITERATIONS}"/> in the file'
+    )
   print(f"does not agree with MuJoCo C: {', '.join(failed)}" if failed else "agrees with MuJoCo C")
   return 1 if failed else 0
 

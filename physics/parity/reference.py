@@ -13,6 +13,7 @@ from physics.parity.engines import read_field
 from physics.parity.states import States
 
 Precision = type[np.floating]
+ITERATIONS = 40  # of the reference's solver at most, whatever the file says
 MIXED = ("friction", "solref", "solimp", "margin")  # `Model` holds them per pair, MuJoCo per geom and <pair>
 
 
@@ -52,7 +53,7 @@ def converging(mj: mujoco.MjModel) -> mujoco.MjModel:
   mj = copy.copy(mj)
   mj.opt.tolerance, mj.opt.ls_tolerance = 1e-300, 1e-8  # it goes on as long as the cost sinks at all
   mj.opt.ccd_tolerance, mj.opt.ccd_iterations = 1e-14, 200
-  mj.opt.iterations, mj.opt.ls_iterations = 40, 100
+  mj.opt.iterations, mj.opt.ls_iterations = ITERATIONS, 100
   mj.opt.disableflags |= mjtDisableBit.mjDSBL_WARMSTART
   return mj
 

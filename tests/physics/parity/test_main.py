@@ -3,6 +3,7 @@
 import dataclasses
 
 from physics.parity import __main__ as program
+from physics.parity.reference import ITERATIONS
 from tests.physics.conftest import CASES
 
 SLIDER = """<mujoco><worldbody><body><joint type="slide" range="-1 1"/><geom size="0.1"/></body></worldbody>
@@ -22,6 +23,20 @@ def test_prints_a_table_and_agrees(tmp_path, capsys):
   assert "float64, uncompiled" in printed
   assert "float32 kernel" in printed
   assert printed.splitlines()[-1] == "agrees with MuJoCo C"
+
+
+def test_a_file_of_few_iterations_is_told_how_to_be_compared(tmp_path, capsys):
+  text, path = CASES["condim"].read_text(), tmp_path / "hasty.xml"
+  found = {}
+  for iterations in (1, ITERATIONS):
+    path.write_text(text.replace("<option", f'<option iterations="{iterations}"', 1))
+    code, printed, _ = run(capsys, str(path))
+    found[iterations] = code, [line for line in printed.splitlines() if line.startswith("note: the engine's")]
+  note = (
+    "note: the engine's solver ends as the file says, iterations=1, the reference's at 40; to compare, "
+    'set <option iterations="40"/> in the file'
+  )
+  assert found == {1: (1, [note]), ITERATIONS: (0, [])}
 
 
 def test_disagreement_is_named_and_told_by_the_exit_code(monkeypatch, capsys):
