@@ -5,7 +5,6 @@ Each field carries its meaning and unit in its metadata ("help" and "unit"), in 
 """
 
 import dataclasses
-import difflib
 import math
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -16,19 +15,14 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from tasks.core.config import option
+from tasks.core.words import nearest_word
+
 LIMITS = ("max_iterations", "max_steps", "max_seconds")  # what ends a training
 
 
 class ConfigError(ValueError):
   """A mistake in the user's input; the message is one line that names it."""
-
-
-def option(default: Any, meaning: str, unit: str = "", low: float = -math.inf, high: float = math.inf) -> Any:
-  """Return a field with its default (a list is copied for each instance), meaning, unit, inclusive range."""
-  metadata = {"help": meaning, "unit": unit, "low": low, "high": high}
-  if isinstance(default, list):
-    return dataclasses.field(default_factory=default.copy, metadata=metadata)
-  return dataclasses.field(default=default, metadata=metadata)
 
 
 class Precision(StrEnum):
@@ -205,13 +199,6 @@ def leaves(config: Any, prefix: str = "") -> dict[str, Leaf]:
     else:
       found[prefix + field.name] = Leaf(kinds[field.name], value, field.metadata)
   return found
-
-
-def nearest_word(word: str, words: typing.Iterable[str]) -> str:
-  """Return the word that looks most like the given one; of equals the first in order."""
-  return max(
-    sorted(words), key=lambda other: difflib.SequenceMatcher(None, word.lower(), other.lower()).ratio()
-  )
 
 
 def pairs(words: list[str], keys: typing.Iterable[str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from tasks.core.config import Config, option
 from tasks.core.control import control_range
 from tasks.core.errors import TaskError, reports_task_errors
 from tasks.core.event import Event
-from tasks.core.names import Names, nearest_word
+from tasks.core.names import Names, hint
 from tasks.core.observation import Observations, Reflection
 from tasks.core.random import Random
 from tasks.core.reward import weigh
@@ -382,7 +382,7 @@ class Task(Names):
   def _choose(self, source: str, name: str, candidate: Tensor, where: Tensor) -> Tensor:
     """Return the candidate for what it names where `where` [num_envs] is true, else what is there."""
     if name not in self._targets:
-      raise TaskError(f"{source}() names '{name}', {nearest_word(name, self._targets)}")
+      raise TaskError(f"{source}() names '{name}', {hint(name, self._targets)}")
     target = self._targets[name]
     validation.check_tensor(f"{source}() '{name}'", candidate, target)
     return torch.where(like(where, target), candidate.to(target.dtype), target)

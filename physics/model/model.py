@@ -1,13 +1,13 @@
 """The model of a robot: the facts of a compiled file as plain arrays, under MuJoCo's names."""
 
 import dataclasses
-import difflib
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from physics.model.pairs import ContactPair
+from physics.model.words import nearest_word
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -271,5 +271,4 @@ class Model:
 def _find(names: tuple[str, ...], kind: str, name: str) -> int:
   if name in names:
     return names.index(name)
-  near = difflib.get_close_matches(name, names, n=1, cutoff=0.0)
-  raise KeyError(f"no {kind} {name!r}" + (f"; the nearest is {near[0]!r}" if near else ""))
+  raise KeyError(f"no {kind} {name!r}" + (f"; the nearest is {nearest_word(name, names)!r}" if names else ""))

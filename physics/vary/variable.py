@@ -1,7 +1,8 @@
 """Fields of a model that may differ between environments."""
 
-import difflib
 from collections.abc import Sequence
+
+from physics.model.words import nearest_word
 
 INERTIAL = ("body_mass", "body_inertia", "body_ipos", "body_iquat", "dof_armature", "tendon_armature")
 OF_PAIRS = ("friction", "solref", "solimp")
@@ -21,6 +22,6 @@ def check_varied(names: Sequence[str]) -> tuple[str, ...]:
   """Return the names of fields to vary; ValueError names one that cannot be."""
   for name in names:
     if name not in VARIABLE:
-      near = difflib.get_close_matches(name, VARIABLE, n=1, cutoff=0.0)[0]
+      near = nearest_word(name, VARIABLE)
       raise ValueError(f"vary: {name!r} cannot vary; the nearest that can is {near!r}")
   return tuple(dict.fromkeys(names))

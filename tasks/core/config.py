@@ -1,4 +1,4 @@
-"""Settings of tasks: dataclasses whose fields say what they mean."""
+"""Settings: dataclasses whose fields say what they mean. The trainer declares its own with `option` too."""
 
 import dataclasses
 import math
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def option(default: Any, meaning: str, unit: str = "", low: float = -math.inf, high: float = math.inf) -> Any:
-  """Return a Config field: its default (a list is copied), meaning, unit and limits for the command line."""
+  """Return a field: its default (a list is copied for each instance), meaning, unit, inclusive range."""
   metadata = {"help": meaning, "unit": unit, "low": low, "high": high}
   if isinstance(default, list):
     return dataclasses.field(default_factory=default.copy, metadata=metadata)

@@ -1,7 +1,6 @@
 """Names: a robot's joints, bodies and actuators as columns, settings by prefix, the word that was meant."""
 
 import dataclasses
-import difflib
 import itertools
 from collections.abc import Iterable
 from typing import Any
@@ -9,11 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from tasks.core.words import nearest_word
 
-def nearest_word(name: str, known: Iterable[str]) -> str:
-  """Say which of the known names is meant."""
-  near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.0)
-  return f"nearest: '{near[0]}'" if near else "there is none"
+
+def hint(name: str, known: Iterable[str]) -> str:
+  """Say which of the known names is meant, for the end of an error's message."""
+  words = list(known)
+  return f"nearest: '{nearest_word(name, words)}'" if words else "there is none"
 
 
 def settings(config: Any, prefix: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tasks.core.names import nearest_word, settings
+from tasks.core.names import hint, settings
 
 # (purpose, shape, low, high) -> random numbers [num_envs, *shape]
 Uniform = Callable[[str, tuple[int, ...], float, float], Tensor]
@@ -89,9 +89,7 @@ class Observations:
     widths = self.widths["policy"]
     known = {**widths, "action": num_actions}
     for name in sorted({*symmetry} ^ {*known}):
-      lacking = (
-        "symmetry() lacks it" if name in known else f"there is no such block, {nearest_word(name, known)}"
-      )
+      lacking = "symmetry() lacks it" if name in known else f"there is no such block, {hint(name, known)}"
       raise ValueError(f"symmetry of '{name}': {lacking}")
     frame = _side_by_side([_reflection(name, symmetry[name], width) for name, width in widths.items()])
     return {
@@ -169,7 +167,7 @@ def _chosen(config: Any, prefix: str, known: Mapping[str, Any]) -> dict[str, Any
   chosen, low = settings(config, prefix), 1 if prefix == "history_" else 0
   for name, value in chosen.items():
     if name not in known:
-      raise ValueError(f"{prefix}{name}: observe() has no '{name}', {nearest_word(name, known)}")
+      raise ValueError(f"{prefix}{name}: observe() has no '{name}', {hint(name, known)}")
     if not value >= low or (prefix != "noise_" and not isinstance(value, int)):
       kind = "number" if prefix == "noise_" else "whole number"
       raise ValueError(f"{prefix}{name}={value} is not a {kind} of {low} or more")

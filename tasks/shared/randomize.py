@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from tasks.base import Task
-from tasks.core.names import nearest_word
+from tasks.core.names import hint
 from tasks.core.shapes import like
 
 Index = slice | Tensor | int
@@ -103,7 +103,7 @@ class Randomization:
     for name, draw in draws.items():
       for field in (effect.field for effect in draw.effects):
         if field not in task.vary:
-          raise ValueError(f"randomising '{name}': vary lacks '{field}', {nearest_word(field, task.vary)}")
+          raise ValueError(f"randomising '{name}': vary lacks '{field}', {hint(field, task.vary)}")
         self._defaults[field] = task.constant(getattr(task.model, field))
 
   def draw(self) -> dict[str, Tensor]:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import interpolate
 
-from tasks.core.names import nearest_word
+from tasks.core.names import hint
 
 Range = tuple[float, float]  # from the easiest tile to the hardest
 
@@ -161,7 +161,7 @@ class Terrain:
     """Make the tiles; ValueError names a kind that there is not, or a size that does not fit."""
     for kind in kinds:
       if kind not in KINDS:
-        raise ValueError(f"terrain '{kind}' is unknown, {nearest_word(kind, KINDS)}")
+        raise ValueError(f"terrain '{kind}' is unknown, {hint(kind, KINDS)}")
     self.cell, half = cell, round(size / cell / 2)
     fits = 2 * half * cell
     if abs(fits - size) > 1e-6:

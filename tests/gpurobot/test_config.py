@@ -15,7 +15,6 @@ from gpurobot.config import (
   defaults,
   leaves,
   local_envs,
-  nearest_word,
   option,
   pairs,
   to_dict,
@@ -118,10 +117,6 @@ def test_environments_are_shared_evenly_or_not_at_all():
   config.num_envs = 1
   with pytest.raises(ConfigError, match=r"the nearest is 2$"):
     local_envs(config, 1)
-
-
-def test_nearest_word():
-  assert nearest_word("ANT", ["cartpole", "ant", "humanoid"]) == "ant"
 
 
 @pytest.mark.parametrize("given", ["max_steps", "max_seconds", "max_iterations"])

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import physics
-from tasks.core.names import Names, nearest_word, settings
+from tasks.core.names import Names, hint, settings
 
 ROBOT = """
 <mujoco>
@@ -94,9 +94,9 @@ def test_an_unknown_part_is_answered_with_the_nearest():
     Robot().qpos_of("bal")
 
 
-def test_the_nearest_word_is_named():
-  assert nearest_word("sped", ["speed", "effort"]) == "nearest: 'speed'"
-  assert nearest_word("sped", []) == "there is none"
+def test_the_hint_is_named():
+  assert hint("sped", ["speed", "effort"]) == "nearest: 'speed'"
+  assert hint("sped", []) == "there is none"
 
 
 def test_settings_of_a_prefix_lose_it():
