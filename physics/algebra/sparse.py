@@ -22,7 +22,7 @@ class SparseMatrix:
     self.entries[at] = value
 
   def rows(self) -> list[list[int]]:
-    """Return for every row the columns below the diagonal's, nearest first."""
+    """Return for every row [n] the columns below the diagonal's, nearest first."""
     rows: list[list[int]] = [[] for _ in range(self.n)]
     for i, j in sorted(self.entries, reverse=True):
       if j < i:
@@ -30,7 +30,7 @@ class SparseMatrix:
     return rows
 
   def add(self, values: Mapping[At, Number]) -> SparseMatrix:
-    """Return the matrix plus another one, given by its entries."""
+    """Return the matrix plus another one [n, n], given by its entries."""
     result = SparseMatrix(self.n, self.entries)
     for at, value in values.items():
       result[at] = result.entries.get(at, 0.0) + value
@@ -66,13 +66,13 @@ class SparseMatrix:
 
 
 class SparseFactor:
-  """The factors L (unit diagonal) and 1 / D of a matrix."""
+  """The factors L [n, n] (unit diagonal) and 1 / D [n] of a matrix."""
 
   def __init__(self, L: SparseMatrix, inverse: list[Number]) -> None:
     self.L, self.inverse, self.rows = L, inverse, L.rows()
 
   def half_solve(self, x: Sequence[Number]) -> list[Number]:
-    """Return L^-T x."""
+    """Return L^-T x [n]."""
     x = list(x)
     for i in reversed(range(self.L.n)):
       for j in self.rows[i]:
@@ -80,7 +80,7 @@ class SparseFactor:
     return x
 
   def finish_solve(self, x: Sequence[Number]) -> list[Number]:
-    """Return L^-1 D^-1 x: what is left of the solution after `half_solve`."""
+    """Return L^-1 D^-1 x [n]: what is left of the solution after `half_solve`."""
     x = [value * inverse for value, inverse in zip(x, self.inverse, strict=True)]
     for i in range(self.L.n):
       for j in self.rows[i]:
@@ -88,5 +88,5 @@ class SparseFactor:
     return x
 
   def solve(self, x: Sequence[Number]) -> list[Number]:
-    """Return M^-1 x (MuJoCo's `mj_solveM`)."""
+    """Return M^-1 x [n] (MuJoCo's `mj_solveM`)."""
     return self.finish_solve(self.half_solve(x))

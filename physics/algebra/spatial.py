@@ -24,7 +24,7 @@ def total(terms: Iterable[Number]) -> Number:
 
 
 class Vector(tuple[Number, Number, Number]):
-  """Three components, made as `Vector(x, y, z)`."""
+  """Three components [3], made as `Vector(x, y, z)`."""
 
   __slots__ = ()
 
@@ -50,7 +50,7 @@ AXES = (Vector(1.0, 0.0, 0.0), Vector(0.0, 1.0, 0.0), Vector(0.0, 0.0, 1.0))
 
 
 def vector(values: Sequence[Number] | np.ndarray) -> Vector:
-  """Make a vector of the model's numbers; rounding residue (below 1e-12) becomes zero, so that it folds."""
+  """Make a vector of the model's numbers [3]; rounding residue (below 1e-12) becomes zero: it folds."""
   return Vector(*(_clean(number(value)) for value in values))
 
 
@@ -71,7 +71,7 @@ def select(mask: Truth, a: Vector, b: Vector) -> Vector:
 
 
 def dot(a: Iterable[Number], b: Iterable[Number]) -> Number:
-  """Return the sum of products, in order (MuJoCo's `mju_dot`)."""
+  """Return the sum of products of two lists [n], in order (MuJoCo's `mju_dot`)."""
   return total(x * y for x, y in zip(a, b, strict=True))
 
 
@@ -81,7 +81,7 @@ def cross(a: Vector, b: Vector) -> Vector:
 
 
 class Matrix(tuple[Vector, Vector, Vector]):
-  """Three rows; acts on vectors and matrices with `@`."""
+  """Three rows [3, 3]; acts on vectors with `@`, on matrices by `times`."""
 
   __slots__ = ()
 
@@ -115,14 +115,14 @@ FLAT = Matrix(ZERO, ZERO, ZERO)
 
 @dataclass(frozen=True)
 class Quaternion:
-  """A rotation, (w, x, y, z), of unit length."""
+  """A rotation [4], (w, x, y, z), of unit length."""
 
   w: Number
   v: Vector
 
   @staticmethod
   def constant(values: Sequence[Number] | np.ndarray) -> Quaternion:
-    """Make a rotation of the model's numbers."""
+    """Make a rotation of the model's numbers [4]."""
     w = number(values[0])
     return Quaternion(1.0 if isinstance(w, float) and abs(w - 1) < 1e-12 else w, vector(values[1:]))
 
@@ -134,7 +134,7 @@ class Quaternion:
 
   @staticmethod
   def normalize(values: Sequence[Number]) -> Quaternion:
-    """Return the unit quaternion along four components; the identity if they vanish (`mju_normalize4`)."""
+    """Return the unit quaternion along components [4]; the identity if they vanish (`mju_normalize4`)."""
     square = dot(values, values)
     vanishes = square < 1e-30
     scale = 1.0 / sqrt(where(vanishes, 1.0, square))
@@ -182,7 +182,7 @@ class Quaternion:
 
 @dataclass(frozen=True)
 class Motion:
-  """A spatial velocity or acceleration: rotation and the linear part at the reference point."""
+  """A spatial velocity or acceleration [6]: rotation and the linear part at the reference point."""
 
   angular: Vector
   linear: Vector
@@ -210,7 +210,7 @@ class Motion:
 
 @dataclass(frozen=True)
 class Force:
-  """A spatial force: torque about the reference point and force."""
+  """A spatial force [6]: torque [N m] about the reference point and force [N]."""
 
   torque: Vector
   force: Vector
@@ -260,7 +260,7 @@ def cross_force(a: Motion, f: Force) -> Force:
 
 
 def symmetric(xx: Number, yy: Number, zz: Number, xy: Number, xz: Number, yz: Number) -> Matrix:
-  """Make a symmetric matrix."""
+  """Make a symmetric matrix [3, 3]."""
   return Matrix(Vector(xx, xy, xz), Vector(xy, yy, yz), Vector(xz, yz, zz))
 
 

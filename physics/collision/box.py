@@ -104,7 +104,7 @@ class _Nearest:
 
   @property
   def at(self) -> Number:
-    """The place on the segment."""
+    """The place on the segment, in [-1, 1]."""
     return self.best[1]
 
   def try_ends(self) -> None:

@@ -58,7 +58,7 @@ class _Cylinder:
     return where(at_rim, slant, maximum(beside, above)), direction
 
   def extent(self, direction: Vector) -> Number:
-    """Return how far it reaches from its centre along a unit direction."""
+    """Return how far [m] it reaches from its centre along a unit direction."""
     x, y, z = direction
     return self.radius * sqrt(x * x + y * y) + self.half * absolute(z)
 

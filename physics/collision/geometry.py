@@ -16,7 +16,7 @@ PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)  # mjt
 
 @dataclass(frozen=True)
 class Shape:
-  """A geom: centre, relative to a reference that both geoms of a pair share; axes; MuJoCo's sizes."""
+  """A geom: centre [m], relative to a reference that both geoms of a pair share; axes; MuJoCo's sizes [m]."""
 
   position: Vector
   rotation: Matrix  # geom to world: columns are the geom's axes
@@ -25,12 +25,12 @@ class Shape:
 
   @property
   def numbers(self) -> tuple[Number, ...]:
-    """The fifteen numbers that `of` makes a shape of."""
+    """The numbers [15] that `of` makes a shape of."""
     return (*self.position, *(x for row in self.rotation for x in row), *self.size)
 
   @staticmethod
   def of(values: Sequence[Number]) -> Shape:
-    """Make a shape of its numbers."""
+    """Make a shape of its numbers [15]."""
     rows = (Vector(*values[i : i + 3]) for i in (3, 6, 9))
     x, y, z = values[12:]
     return Shape(Vector(*values[:3]), Matrix(*rows), (x, y, z))
@@ -53,7 +53,7 @@ class Lost:
 
 
 def geom_shape(model: Model, p: Poses, geom: int, origin: Vector) -> Shape:
-  """Return a geom relative to a point, itself given relative to the origin of the geom's tree."""
+  """Return a geom relative to a point [m], itself given relative to the origin of the geom's tree."""
   body = int(model.geom_bodyid[geom])
   position = p.relative(body, vector(model.geom_pos[geom])) - origin
   local = Quaternion.constant(model.geom_quat[geom]).matrix()

@@ -56,7 +56,7 @@ class HeightField:
     return 2.0 * self.half[0] / (self.columns - 1), 2.0 * self.half[1] / (self.rows - 1)
 
   def height(self, program: Program, row: Number, column: Number) -> Number:
-    """Return the elevation at a grid point of each lane's own."""
+    """Return the elevation [m] at a grid point of each lane's own."""
     return program.table(self.heights, row * float(self.columns) + column)
 
 

@@ -32,7 +32,7 @@ class Solid:
   radius: Number
 
   def extent(self, direction: Vector) -> Number:
-    """Return how far it reaches from its centre along a unit direction."""
+    """Return how far [m] it reaches from its centre along a unit direction."""
     return total(absolute(dot(axis, direction)) for axis in self.half_axes) + self.radius
 
   def lowest(self, direction: Vector) -> Vector:
@@ -60,7 +60,7 @@ class Prism:
 
   @property
   def vertices(self) -> tuple[Vector, ...]:
-    """The six corners: of the top, then below them."""
+    """The corners [6]: of the top, then below them."""
     places = ((0.0, 0.0), (self.width, 0.0), (0.0, self.depth))
     top = (Vector(*place, z) for place, z in zip(places, self.heights, strict=True))
     return (*top, *(Vector(*place, self.base) for place in places))
@@ -72,14 +72,14 @@ class Prism:
 
   @property
   def edges(self) -> Iterator[tuple[Vector, Vector]]:
-    """Start and span of the nine edges."""
+    """Start and span of the edges [9]."""
     v = self.vertices
     for a, b in ((0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5), (0, 3), (1, 4), (2, 5)):
       yield v[a], v[b] - v[a]
 
   @property
   def faces(self) -> Iterator[Face]:
-    """Top, underside, and three walls, the slanted one first."""
+    """Faces [5]: top, underside, and three walls, the slanted one first."""
     rise_u, rise_v = self.slopes
     steepness = 1.0 / sqrt(1.0 + rise_u * rise_u + rise_v * rise_v)
     yield Vector(-rise_u * steepness, -rise_v * steepness, steepness), self.heights[0] * steepness
@@ -90,7 +90,7 @@ class Prism:
     yield -AXES[1], 0.0
 
   def highest(self, direction: Vector) -> tuple[Vector, Number]:
-    """Return the corner furthest along a direction and how far that is."""
+    """Return the corner furthest along a direction and how far [m] that is."""
     down = direction[2] < 0.0
     corners = [
       select(down, below, above) for above, below in zip(self.vertices[:3], self.vertices[3:], strict=True)
@@ -133,7 +133,7 @@ class Prism:
     return enters < leaves
 
   def quick_distance(self, solid: Solid, reach: Number) -> Number:
-    """Return a lower bound of a solid's distance by quick tests, `NEVER` if they show it beyond `reach`.
+    """Return a lower bound [m] of a solid's distance by quick tests, `NEVER` if they show it beyond `reach`.
 
     That of a sphere is exact while its centre is outside: feet are spheres, and a false alarm in one lane
     would part the contacts of others in the list that the solver goes through.
@@ -274,7 +274,7 @@ def closest_on_lines(start: Vector, span: Vector, center: Vector, half_axis: Vec
 
 
 def least_overlap(program: Program, prism: Prism, solid: Solid) -> tuple[Number, Vector, Vector]:
-  """Return depth, normal and halfway point for the direction along which a solid leaves a prism soonest."""
+  """Return depth [m], normal and halfway point for the direction by which a solid leaves a prism soonest."""
   best = Best(program)
   for normal, offset in prism.faces:
     depth = offset + solid.extent(normal) - dot(normal, solid.center)

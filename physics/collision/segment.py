@@ -15,7 +15,7 @@ COINCIDENT = 1e-6  # distance [m] below which points count as one
 
 @dataclass(frozen=True)
 class Segment:
-  """A sphere or capsule: centre, half axis (zero for a sphere), radius."""
+  """A sphere or capsule: centre [m], half axis [m] (zero for a sphere), radius [m]."""
 
   center: Vector
   half_axis: Vector

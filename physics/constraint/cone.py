@@ -43,13 +43,13 @@ class Cone(Protocol):
   def slopes(
     self, contact: Fields, residual: Sequence[Number], rate: Sequence[Number]
   ) -> tuple[Number, Number]:
-    """Return the cost's first and second derivative along a direction; `rate` is that of the residuals."""
+    """Return the cost's first and second derivative along a direction: residuals [dim] change at `rate`."""
 
   def hessian(self, contact: Fields, residual: Sequence[Number]) -> dict[tuple[int, int], Number]:
-    """Return the entries i <= j of the cost's Hessian over D; missing ones vanish."""
+    """Return the entries i <= j of the cost's Hessian [dim, dim] over D; missing ones vanish."""
 
   def root(self, contact: Fields, residual: Sequence[Number]) -> list[list[Number]]:
-    """Return columns c with sum c c^T = Hessian over D."""
+    """Return columns c [dim] with sum c c^T = Hessian over D."""
 
 
 class Pyramid:
@@ -84,7 +84,7 @@ class Pyramid:
   def slopes(
     self, contact: Fields, residual: Sequence[Number], rate: Sequence[Number]
   ) -> tuple[Number, Number]:
-    """Return the cost's first and second derivative along a direction; `rate` is that of the residuals."""
+    """Return the cost's first and second derivative along a direction: residuals [dim] change at `rate`."""
     first: Number = 0.0
     second: Number = 0.0
     for j in range(1, self.dim):
@@ -97,7 +97,7 @@ class Pyramid:
     return contact["D"] * first, contact["D"] * second
 
   def hessian(self, contact: Fields, residual: Sequence[Number]) -> dict[tuple[int, int], Number]:
-    """Return the entries i <= j of the cost's Hessian over D: counts of the edges that act."""
+    """Return the entries i <= j of the cost's Hessian [dim, dim] over D: counts of the edges that act."""
     if self.dim == 1:
       return {(0, 0): where(residual[0] < 0.0, 1.0, 0.0)}
     entries: dict[tuple[int, int], Number] = {(0, 0): 0.0}
@@ -108,7 +108,7 @@ class Pyramid:
     return entries
 
   def root(self, contact: Fields, residual: Sequence[Number]) -> list[list[Number]]:
-    """Return columns c with sum c c^T = Hessian over D: its Cholesky factor."""
+    """Return columns c [dim] with sum c c^T = Hessian over D: its Cholesky factor."""
     rest, columns = self.hessian(contact, residual), []
     for k in range(self.dim):
       vanishes = rest[k, k] < PIVOT
@@ -160,7 +160,7 @@ class Elliptic:
   def slopes(
     self, contact: Fields, residual: Sequence[Number], rate: Sequence[Number]
   ) -> tuple[Number, Number]:
-    """Return the cost's first and second derivative along a direction; `rate` is that of the residuals."""
+    """Return the cost's first and second derivative along a direction: residuals [dim] change at `rate`."""
     ratio, cone = contact["ratio"], _Zones(contact["ratio"], residual)
     along, square = dot(cone.unit, rate[1:]), dot(rate[1:], rate[1:])  # rate of T, and what it is made of
     depth, speed = residual[0] - cone.length, rate[0] - along
@@ -171,7 +171,7 @@ class Elliptic:
     return where(cone.acts, contact["D"] * first, 0.0), where(cone.acts, contact["D"] * second, 0.0)
 
   def hessian(self, contact: Fields, residual: Sequence[Number]) -> dict[tuple[int, int], Number]:
-    """Return the entries i <= j of the cost's Hessian over D."""
+    """Return the entries i <= j of the cost's Hessian [dim, dim] over D."""
     cone = _Zones(contact["ratio"], residual)
     lean, spread = cone.coefficients()
     entries: dict[tuple[int, int], Number] = {(0, 0): cone.normal_stiffness()}
@@ -182,7 +182,7 @@ class Elliptic:
     return entries
 
   def root(self, contact: Fields, residual: Sequence[Number]) -> list[list[Number]]:
-    """Return columns c with sum c c^T = Hessian over D: one along the cone's side, the others across it."""
+    """Return columns c [dim] with sum c c^T = Hessian over D: one along the cone's side, others across it."""
     cone = _Zones(contact["ratio"], residual)
     lean, spread = cone.coefficients()
     root_lean, root_spread = sqrt(lean), sqrt(spread)

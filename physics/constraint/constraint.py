@@ -70,7 +70,7 @@ class ConstraintParams:
 
 
 def constraint_params(model: Model, solref: Any, solimp: Any, margin: Number) -> ConstraintParams:
-  """Prepare a constraint's constants from MuJoCo's parameters."""
+  """Prepare a constraint's constants from MuJoCo's solref [2], solimp [5] and margin [m, rad]."""
   d0, dmax, width, midpoint, exponent = (number(x) for x in solimp)
   d0, dmax, midpoint = (clip(x, MIN_IMPEDANCE, MAX_IMPEDANCE) for x in (d0, dmax, midpoint))
   exponent = maximum(exponent, 1.0)
@@ -93,7 +93,7 @@ def constraint_params(model: Model, solref: Any, solimp: Any, margin: Number) ->
 
 
 def reference_constants(model: Model, solref: Any, dmax: Number) -> tuple[Number, Number]:
-  """Return stiffness K and damping B of the reference acceleration, from either format of solref."""
+  """Return stiffness K [1/s^2] and damping B [1/s] of the reference, from either format of solref [2]."""
   time, ratio = (number(x) for x in solref)
   standard = time > 0.0
   bounded = maximum(time, 2 * model.timestep) if model.refsafe else time
@@ -150,7 +150,7 @@ class HessianSum(Protocol):
   """What collects the part of the Newton step's Hessian that couples degrees of freedom."""
 
   def push(self, columns: Sequence[Mapping[int, Number]]) -> None:
-    """Add V V^T for columns V given by degree of freedom."""
+    """Add V V^T for columns V [nv], each given by degree of freedom."""
 
 
 @dataclass(frozen=True)
@@ -193,11 +193,11 @@ class JointRows:
     self.rate: Array = program.array(max(1, len(rows)))
 
   def start(self, x: Sequence[Number]) -> None:
-    """Note the residuals at qacc = x."""
+    """Note the residuals at qacc = x [nv]."""
     self.residual.fill([row.along(x) + row.bias for row in self.rows])
 
   def aim(self, direction: Sequence[Number], _unsolved: Mask) -> None:
-    """Note the rates of the residuals along a direction."""
+    """Note the rates of the residuals along a direction [nv]."""
     self.rate.fill([row.along(direction) for row in self.rows])
 
   def move(self, step: Number, _unsolved: Mask) -> None:
@@ -251,7 +251,7 @@ class JointRows:
     return [row for row in self.rows if len(row.jacobian) > 1]
 
   def push_hessian(self, to: HessianSum) -> None:
-    """Push the columns V of the Hessian V V^T of the rows that couple degrees of freedom."""
+    """Push the columns V [nv] of the Hessian V V^T of the rows that couple degrees of freedom."""
     for i, row in enumerate(self.rows):
       if len(row.jacobian) > 1:
         root = sqrt(row.stiffness(self.residual[i]))

@@ -30,8 +30,8 @@ def _names(prefix: str, dim: int) -> list[str]:
 class ContactRows:
   """A contact's rows at its point: forces along `linear`, torques about `angular`, scaled by friction."""
 
-  linear: list[Vector]  # normal and tangents
-  angular: list[Vector]  # spin and rolling
+  linear: list[Vector]  # [1 or 3] normal and tangents
+  angular: list[Vector]  # [0, 1 or 3] spin and rolling
 
   @staticmethod
   def of(contact: Entry, first: Vector, dim: int) -> ContactRows:
@@ -46,11 +46,11 @@ class ContactRows:
     return ContactRows([normal, first, second], angular)
 
   def along(self, motion: Motion) -> list[Number]:
-    """Return the motion of the contact's point along every row."""
+    """Return the motion of the contact's point along every row [dim]."""
     return [dot(v, motion.linear) for v in self.linear] + [dot(w, motion.angular) for w in self.angular]
 
   def force(self, values: Sequence[Number]) -> Force:
-    """Return the force at the contact's point, and the torque, of one value per row."""
+    """Return the force at the contact's point, and the torque, of one value per row [dim]."""
     force, torque = ZERO, ZERO
     for axis, value in zip(self.linear, values, strict=False):
       force = force + axis * value
@@ -80,7 +80,7 @@ class Residuals:
   cone: Cone
 
   def prepare_entry(self, entry: Entry, velocity: Sequence[Number]) -> None:
-    """Set D and the reference terms from distance and the velocity along the rows."""
+    """Set D and the reference terms from distance and the velocity [dim] along the rows."""
     params = ConstraintParams(*(entry[name] for name in PARAM_FIELDS))
     position = entry["distance"] - params.margin
     d = params.impedance(position)
@@ -90,16 +90,16 @@ class Residuals:
     _note(entry, _names("bias", self.cone.dim), reference)
 
   def start_entry(self, entry: Entry, along: Sequence[Number]) -> None:
-    """Note the residuals at an acceleration along the rows."""
+    """Note the residuals at an acceleration [dim] along the rows."""
     biases = _read(entry, _names("bias", self.cone.dim))
     _note(entry, _names("residual", self.cone.dim), [a + bias for a, bias in zip(along, biases, strict=True)])
 
   def aim_entry(self, entry: Entry, along: Sequence[Number]) -> None:
-    """Note the rates of the residuals along the line search's direction."""
+    """Note the rates [dim] of the residuals along the line search's direction."""
     _note(entry, _names("rate", self.cone.dim), along)
 
   def residuals(self, entry: Entry) -> list[Number]:
-    """Read the residuals."""
+    """Read the residuals [dim]."""
     return _read(entry, _names("residual", self.cone.dim))
 
   def move(self, step: Number, unsolved: Mask) -> None:
@@ -156,13 +156,13 @@ class WorldContacts(Residuals):
       self.prepare_entry(entry, self._along_rows(entry))
 
   def start(self, x: list[Number]) -> None:
-    """Note the residuals at qacc = x."""
+    """Note the residuals at qacc = x [nv]."""
     self._store_motion(propagate(self.model, self.p, x))
     with self.found.each() as entry:
       self.start_entry(entry, self._along_rows(entry))
 
   def aim(self, direction: list[Number], unsolved: Mask) -> None:
-    """Note the rates of the residuals along a direction."""
+    """Note the rates of the residuals along a direction [nv]."""
     self._store_motion(propagate(self.model, self.p, direction))
     with self.acting(unsolved) as entry:
       self.aim_entry(entry, self._along_rows(entry))
@@ -187,7 +187,7 @@ class WorldContacts(Residuals):
     return self._rows(entry).force(self.cone.force(entry, self.residuals(entry)))
 
   def origins(self) -> list[Column]:
-    """Return the world position of the origin that an entry's point is relative to, by its `body`."""
+    """Return the world position [3] of the origin that an entry's point is relative to, by its `body`."""
     return [Column(self.program, [self.p.origin[body][k] for body in self.bodies]) for k in range(3)]
 
   def add_body_forces(self, sums: BodySums) -> None:
@@ -257,12 +257,12 @@ class MovingContacts(Residuals):
       self.prepare_entry(entry, self._along(entry, qvel))
 
   def start(self, x: list[Number]) -> None:
-    """Note the residuals at qacc = x."""
+    """Note the residuals at qacc = x [nv]."""
     with self.found.each() as entry:
       self.start_entry(entry, self._along(entry, x))
 
   def aim(self, direction: list[Number], unsolved: Mask) -> None:
-    """Note the rates of the residuals along a direction."""
+    """Note the rates of the residuals along a direction [nv]."""
     with self.acting(unsolved) as entry:
       self.aim_entry(entry, self._along(entry, direction))
 
@@ -280,7 +280,7 @@ class MovingContacts(Residuals):
     return result
 
   def push_hessian(self, to: HessianSum, unsolved: Mask) -> None:
-    """Push the columns V of the Hessian V V^T of the edges that act at the noted residuals."""
+    """Push the columns V [nv] of the Hessian V V^T of the edges that act at the noted residuals."""
     with self.acting(unsolved) as entry:
       rows, scale = [self._read_row(entry, axis) for axis in range(self.cone.dim)], sqrt(entry["D"])
       columns = []

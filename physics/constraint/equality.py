@@ -120,7 +120,7 @@ class Frame:
   """A frame fixed in a body."""
 
   body: int
-  point: Vector  # relative to the body's tree origin
+  point: Vector  # relative to the body's tree origin [m]
   turn: Quaternion
 
 

@@ -22,12 +22,12 @@ class ArticulatedFactor:
   """The factors H = L^T D L as operators: for every dof 1 / D and the force G that its motion spreads."""
 
   model: Model
-  cdof: list[Motion]
-  inverse: list[Number]  # 1 / D
-  spread: list[Force]  # G = (I + K)_articulated S / D
+  cdof: list[Motion]  # [nv]
+  inverse: list[Number]  # [nv] 1 / D
+  spread: list[Force]  # [nv] G = (I + K)_articulated S / D
 
   def half_solve(self, b: Sequence[Number]) -> list[Number]:
-    """Return L^-T b, from the leaves to the root."""
+    """Return L^-T b [nv], from the leaves to the root."""
     carried, u = [NO_FORCE] * self.model.nbody, list(b)
     for body in _leaves_first(self.model):
       for dof in reversed(_dofs(self.model, body)):
@@ -38,7 +38,7 @@ class ArticulatedFactor:
     return u
 
   def finish_solve(self, u: Sequence[Number]) -> list[Number]:
-    """Return L^-1 D^-1 u, from the root to the leaves: what is left of the solution after `half_solve`."""
+    """Return L^-1 D^-1 u [nv], from the root to the leaves: what is left to solve after `half_solve`."""
     motion, x = [STILL] * self.model.nbody, list(u)
     for body in reversed(_leaves_first(self.model)):
       motion[body] = motion[_moving_parent(self.model, body)]

@@ -15,7 +15,7 @@ MOST_DOFS = 48  # the factorisation is unrolled: n^3 / 6 products
 
 
 class Couplings:
-  """A matrix V V^T in group memory, columns of V pushed while the program runs."""
+  """A matrix V V^T [nv, nv] in group memory, columns of V pushed while the program runs."""
 
   def __init__(self, program: Program, pairs: set[At]) -> None:
     self.program = program
@@ -24,7 +24,7 @@ class Couplings:
     self.sums.fill([0.0] * len(self.sums))
 
   def push(self, columns: Sequence[Mapping[int, Number]]) -> None:
-    """Add columns of V, given by degree of freedom, all by the same ones."""
+    """Add columns of V [nv], given by degree of freedom, all by the same ones."""
     dofs = sorted(columns[0])
     for i in dofs:
       for j in (j for j in dofs if j <= i):
@@ -49,7 +49,7 @@ def factor_assembled(
   stiffness: Mapping[int, Stiffness],
   others: Sequence[Mapping[At, Number]],
 ) -> SparseFactor:
-  """Factor M + S^T K S + the others; `stiffness` K by welded body, about its tree origin."""
+  """Factor M + S^T K S + the others [nv, nv]; `stiffness` K by welded body, about its tree origin."""
   composite: list[Stiffness | None] = [stiffness.get(body) for body in range(model.nbody)]
   for body in reversed(range(1, model.nbody)):
     parent, own = int(model.body_parentid[body]), composite[body]

@@ -18,12 +18,12 @@ class LowRank:
   def __init__(self, program: Program, factor: ArticulatedFactor, z: Sequence[Number], capacity: int) -> None:
     self.program, self.factor, self.z, self.capacity = program, factor, list(z), capacity
     self.rank = program.variable(0, Index)
-    self.half = program.array(capacity * len(self.z))  # W, a column after the other
+    self.half = program.array(capacity * len(self.z))  # W [nv, capacity], a column after the other
     self.matrix = program.array(capacity * capacity)  # W^T D^-1 W, lower triangle; then its factor
     self.right = program.array(capacity)  # W^T D^-1 z; then the solution
 
   def push(self, columns: Sequence[Mapping[int, Number]]) -> None:
-    """Append columns of V, given by degree of freedom."""
+    """Append columns of V [nv], given by degree of freedom."""
     for column in columns:
       self._push(column)
 
@@ -39,7 +39,7 @@ class LowRank:
     self.rank[0] = rank + 1
 
   def corrected(self) -> list[Number]:
-    """Return the corrected half solution."""
+    """Return the corrected half solution [nv]."""
     rank, n = self.rank[0], len(self.z)
     self._solve(rank)
     z = self.program.array(n)

@@ -44,7 +44,7 @@ class Problem:
 
   bodies: Bodies
   M: SparseMatrix
-  force: list[Number]
+  force: list[Number]  # [nv]
   joints: JointRows
   world: WorldContacts | None
   moving: MovingContacts | None
@@ -55,12 +55,12 @@ class Problem:
     return [self.joints, *(contacts for contacts in (self.world, self.moving) if contacts)]
 
   def start(self, x: list[Number]) -> None:
-    """Note all residuals at qacc = x."""
+    """Note all residuals at qacc = x [nv]."""
     for constraint in self.constraints:
       constraint.start(x)
 
   def aim(self, direction: list[Number], unsolved: Mask) -> None:
-    """Note the rates of all residuals along a direction."""
+    """Note the rates of all residuals along a direction [nv]."""
     for constraint in self.constraints:
       constraint.aim(direction, unsolved)
 
@@ -77,7 +77,7 @@ class Problem:
     return gradient
 
   def size(self, force: Sequence[Number]) -> Number:
-    """Return the squared size of joint forces, each divided by the inertia that it meets at qpos0."""
+    """Return the squared size of joint forces [nv], each divided by the inertia that it meets at qpos0."""
     return dot([f * f for f in force], [number(w) for w in self.bodies.model.dof_invweight0])
 
   def slopes(self, step: Number, unsolved: Mask) -> tuple[Number, Number]:
@@ -90,7 +90,7 @@ class Problem:
     return first, second
 
   def newton_step(self, program: Program, gradient: list[Number], unsolved: Mask) -> list[Number]:
-    """Return -H^-1 gradient at the noted residuals."""
+    """Return -H^-1 gradient [nv] at the noted residuals."""
     model, force = self.bodies.model, [-g for g in gradient]
     diagonal, stiffness = self.joints.diagonal(), self.world.stiffness(unsolved) if self.world else {}
     if self.is_assembled:
