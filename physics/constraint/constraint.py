@@ -51,8 +51,8 @@ class ConstraintParams:
   per_width: Number  # 1 / width [1/m]
   midpoint: Number
   power: Number
-  low: Number  # midpoint^(1 - power)
-  high: Number  # (1 - midpoint)^(1 - power)
+  scale_below: Number  # of the curve up to the midpoint: midpoint^(1 - power)
+  scale_above: Number  # of the curve from there on: (1 - midpoint)^(1 - power)
   margin: Number  # [m, rad]
 
   def impedance(self, position: Number) -> Number:
@@ -60,7 +60,9 @@ class ConstraintParams:
     x = minimum(absolute(position) * self.per_width, 1.0)
     rest = 1.0 - x
     shape = where(
-      x < self.midpoint, self.low * power(x, self.power), 1.0 - self.high * power(rest, self.power)
+      x < self.midpoint,
+      self.scale_below * power(x, self.power),
+      1.0 - self.scale_above * power(rest, self.power),
     )
     return self.d0 + self.rise * shape
 
@@ -77,7 +79,7 @@ def constraint_params(model: Model, solref: Any, solimp: Any, margin: Number) ->
   stiffness, damping = reference_constants(model, solref, dmax)
   flat = (width <= MINVAL) | (absolute(dmax - d0) <= MINVAL)
   mean = 0.5 * (d0 + dmax)
-  low, high = (1.0 / power(x, exponent - 1.0) for x in (midpoint, 1.0 - midpoint))
+  below, above = (1.0 / power(x, exponent - 1.0) for x in (midpoint, 1.0 - midpoint))
   return ConstraintParams(
     stiffness=stiffness,
     damping=damping,
@@ -86,8 +88,8 @@ def constraint_params(model: Model, solref: Any, solimp: Any, margin: Number) ->
     per_width=where(flat, 1.0, 1.0 / maximum(width, MINVAL)),
     midpoint=midpoint,
     power=exponent,
-    low=low,
-    high=high,
+    scale_below=below,
+    scale_above=above,
     margin=number(margin),
   )
 
