@@ -1,7 +1,7 @@
-"""Settings: typed dataclasses <-> `key=value` words, and errors that name the nearest valid word.
+"""Settings: typed dataclasses, read from `key=value` words.
 
-Each field carries its meaning and unit in its metadata ("help" and "unit"), in the tasks' settings as here:
-`--help` prints them.
+An error names the nearest valid word. The metadata of each field holds its meaning ("help") and "unit", which
+`--help` prints.
 """
 
 import dataclasses
@@ -22,11 +22,11 @@ LIMITS = ("max_iterations", "max_steps", "max_seconds")  # what ends a training
 
 
 class ConfigError(ValueError):
-  """A mistake in the user's input; the message is one line that names it."""
+  """A user's mistake; the message is one line that names it."""
 
 
 class Precision(StrEnum):
-  """The arithmetic of hidden layers; weights, heads, losses and optimiser never drop below float32."""
+  """Arithmetic of the hidden layers; weights, heads, losses and optimiser use float32 or float64."""
 
   auto = "auto"  # bf16 where the processor multiplies matrices in it, else float32
   float32 = "float32"
@@ -35,14 +35,14 @@ class Precision(StrEnum):
 
 
 class Schedule(StrEnum):
-  """How the learning rate moves."""
+  """Schedule of the learning rate."""
 
   adaptive = "adaptive"
   constant = "constant"
 
 
 class Scaling(StrEnum):
-  """How the learning rate follows the size of the minibatch."""
+  """Scaling of the learning rate with the size of the minibatch."""
 
   none = "none"
   sqrt = "sqrt"
@@ -50,7 +50,7 @@ class Scaling(StrEnum):
 
 
 class RewardTransform(StrEnum):
-  """What is learned from in the place of the raw reward."""
+  """Transform of the reward before PPO sees it."""
 
   symlog = "symlog"
   scale = "scale"
@@ -58,14 +58,14 @@ class RewardTransform(StrEnum):
 
 
 class Critic(StrEnum):
-  """What the critic predicts: a number, or a distribution over bins."""
+  """Output of the critic: a value, or a distribution over bins."""
 
   scalar = "scalar"
   twohot = "twohot"
 
 
 class Recurrence(StrEnum):
-  """What the network remembers of an episode."""
+  """Recurrent layer of the network."""
 
   none = "none"
   lstm = "lstm"
@@ -73,7 +73,7 @@ class Recurrence(StrEnum):
 
 
 class Switch(StrEnum):
-  """Something for which the device decides unless told."""
+  """Switch of a feature; auto: it depends on the device."""
 
   auto = "auto"
   on = "on"
@@ -81,7 +81,7 @@ class Switch(StrEnum):
 
 
 class Activation(StrEnum):
-  """The nonlinearity of the hidden layers."""
+  """Activation function of the hidden layers."""
 
   elu = "elu"
   relu = "relu"
@@ -91,92 +91,99 @@ class Activation(StrEnum):
 
 @dataclasses.dataclass
 class PPOConfig:
-  """Proximal policy optimisation."""
+  """PPO (proximal policy optimisation)."""
 
-  horizon: int = option(16, "steps of each environment between two updates", low=1)
-  epochs: int = option(4, "passes over the samples in one update", low=1)
-  minibatches: int = option(2, "optimiser steps in one epoch, whatever num_envs is", low=1)
-  gamma: float = option(0.99, "discount per step", low=0, high=1)
-  gae_lambda: float = option(0.95, "decay of generalised advantage estimation", low=0, high=1)
-  clip: float = option(0.2, "range of the probability ratio around 1", low=0)
-  value_clip: float = option(0.2, "range of the value around the rollout's, in normalised units", low=0)
-  lr: float = option(3e-4, "learning rate at the reference minibatch", low=0)
-  lr_min: float = option(1e-6, "lower limit of the adaptive rate at the reference minibatch", low=0)
-  lr_max: float = option(1e-2, "upper limit of the adaptive rate at the reference minibatch", low=0)
+  horizon: int = option(16, "steps per environment and iteration", low=1)
+  epochs: int = option(4, "passes over the samples of an iteration", low=1)
+  minibatches: int = option(2, "minibatches per epoch", low=1)
+  gamma: float = option(0.99, "discount factor", low=0, high=1)
+  gae_lambda: float = option(0.95, "lambda of generalised advantage estimation", low=0, high=1)
+  clip: float = option(0.2, "clip range of the probability ratio", low=0)
+  value_clip: float = option(0.2, "clip range of the value, in normalised units", low=0)
+  lr: float = option(3e-4, "initial learning rate at the reference minibatch", low=0)
+  lr_min: float = option(1e-6, "smallest adaptive learning rate at the reference minibatch", low=0)
+  lr_max: float = option(1e-2, "largest adaptive learning rate at the reference minibatch", low=0)
   lr_scaling: Scaling = option(
     Scaling.sqrt,
-    "factor on lr, lr_min, lr_max: a power of minibatch / reference_minibatch; none, sqrt, linear",
+    "how learning rates grow with minibatch / reference_minibatch: none, sqrt, linear",
   )
   reference_minibatch: int = option(
-    32768, "samples over all ranks for which lr and its limits are meant", low=1
+    32768, "minibatch size, over all ranks, at which lr, lr_min and lr_max hold as given", low=1
   )
-  schedule: Schedule = option(Schedule.adaptive, "adaptive: the KL divergence steers the rate; constant")
+  schedule: Schedule = option(Schedule.adaptive, "learning rate: adaptive, by the KL divergence; constant")
   kl_target: float = option(
     0.008,
-    "KL divergence of old and new policy; the rate moves outside of [target / 2, 2 target]",
+    "target KL divergence; the adaptive rate changes outside of [target / 2, 2 target]",
     "nat",
     low=0,
   )
-  max_grad_norm: float = option(1.0, "length to which longer gradients are shortened", low=0)
+  max_grad_norm: float = option(1.0, "maximum norm of the gradient", low=0)
   critic_coef: float = option(2.0, "weight of the value loss", low=0)
   entropy_coef: float = option(0.0, "weight of the entropy bonus")
-  entropy_coef_final: float | None = option(None, "its weight after entropy_steps; null: it stays")
-  entropy_steps: int = option(10_000_000, "environment steps in which it gets there, linearly", low=1)
+  entropy_coef_final: float | None = option(
+    None, "weight of the entropy bonus after entropy_steps; null: constant"
+  )
+  entropy_steps: int = option(
+    10_000_000, "environment steps over which the entropy bonus changes linearly", low=1
+  )
   bounds_coef: float = option(1e-4, "weight of the penalty on action means beyond +-1.1", low=0)
-  mirror_coef: float = option(
-    0.0, "weight of the loss for acting otherwise in a mirror, where a task has one", low=0
-  )
+  mirror_coef: float = option(0.0, "weight of the mirror symmetry loss, for tasks with a mirror", low=0)
   reward_transform: RewardTransform = option(
-    RewardTransform.symlog, "of the task's reward r: symlog(reward_scale r), scale: reward_scale r, none: r"
+    RewardTransform.symlog,
+    "transform of the reward r: symlog(reward_scale r); scale: reward_scale r; none: r",
   )
-  reward_scale: float = option(1.0, "factor on the task's reward")
-  normalize_obs: bool = option(True, "observations to zero mean and unit variance")
+  reward_scale: float = option(1.0, "factor on the reward")
+  normalize_obs: bool = option(True, "normalise observations to zero mean and unit variance")
   hidden: list[int] = option([256, 128, 64], "units of each hidden layer", low=1)
-  layer_norm: bool = option(False, "normalise each hidden layer before its nonlinearity")
-  activation: Activation = option(Activation.silu, "nonlinearity of the hidden layers")
-  shared: bool = option(True, "one trunk for actor and critic where both see the same observation")
-  recurrent: Recurrence = option(Recurrence.none, "memory before the hidden layers: none, lstm, gru")
-  recurrent_units: int = option(256, "units of the memory", low=1)
-  sequence: int | None = option(None, "steps of back-propagation through time; null: the horizon", low=1)
-  squash: bool = option(False, "actions through tanh; otherwise the environment clips them")
-  state_std: bool = option(False, "a standard deviation that depends on the observation")
-  log_std_init: float = option(0.0, "log standard deviation of the actions at the start")
-  log_std_min: float = option(-3.0, "its floor")
-  critic: Critic = option(
-    Critic.scalar, "what the critic predicts: the value, or twohot: a distribution over bins"
+  layer_norm: bool = option(False, "layer normalisation before each activation")
+  activation: Activation = option(Activation.silu, "activation function of the hidden layers")
+  shared: bool = option(True, "one trunk for actor and critic, if both see the same observations")
+  recurrent: Recurrence = option(Recurrence.none, "recurrent layer before the hidden layers: none, lstm, gru")
+  recurrent_units: int = option(256, "units of the recurrent layer", low=1)
+  sequence: int | None = option(
+    None, "steps of back-propagation through time; it divides the horizon; null: the horizon", low=1
   )
-  precision: Precision = option(Precision.auto, "arithmetic of the hidden layers")
+  squash: bool = option(False, "squash actions by tanh; otherwise the environment clips them")
+  state_std: bool = option(False, "standard deviation of the actions from the network, by observation")
+  log_std_init: float = option(0.0, "initial log standard deviation of the actions")
+  log_std_min: float = option(-3.0, "smallest log standard deviation of the actions")
+  critic: Critic = option(
+    Critic.scalar, "output of the critic: scalar, a value; twohot, a distribution over bins"
+  )
+  precision: Precision = option(
+    Precision.auto, "arithmetic of the hidden layers; auto: bf16 where the processor is fast in it"
+  )
 
 
 @dataclasses.dataclass
 class TrainConfig:
-  """Program."""
+  """Training."""
 
-  task: str = option("ant", "a module of tasks/, a dotted module path, or a path to a .py file")
-  num_envs: int = option(4096, "environments over all ranks", low=1, high=2**24)
-  seed: int = option(0, "of every random number", low=0)
-  device: str = option("auto", "cpu, cuda, cuda:<index>, or auto: cuda where there is one")
-  threads: int | None = option(None, "CPU threads of each rank; null: every core, shared by the ranks", low=1)
-  max_iterations: int | None = option(None, "stop after so many updates", low=0)
-  max_steps: int | None = option(None, "stop after so many environment steps over all ranks", low=0)
-  max_seconds: float | None = option(None, "stop after so long a training", "s", low=0)
-  run_dir: str | None = option(None, "folder of this run; default runs/<task>/<date-time>-<seed>")
-  checkpoint: str | None = option(None, "run folder or .pt file whose network the training starts from")
-  resume: str | None = option(None, "run folder or .pt file to continue, with identical numbers")
+  task: str = option("ant", "task: a module of tasks/, a dotted module path, or a path to a .py file")
+  num_envs: int = option(4096, "number of environments, over all ranks", low=1, high=2**24)
+  seed: int = option(0, "seed of all random numbers", low=0)
+  device: str = option("auto", "device: cpu, cuda, cuda:<index>; auto: cuda where there is one")
+  threads: int | None = option(None, "CPU threads per rank; null: all cores, divided among the ranks", low=1)
+  max_iterations: int | None = option(None, "maximum number of iterations", low=0)
+  max_steps: int | None = option(None, "maximum number of environment steps, over all ranks", low=0)
+  max_seconds: float | None = option(None, "maximum training time", "s", low=0)
+  run_dir: str | None = option(None, "run folder; null: runs/<task>/<date-time>-<seed>")
+  checkpoint: str | None = option(None, "run folder or .pt file from which to take the initial network")
+  resume: str | None = option(None, "run folder or .pt file to resume; the numbers continue exactly")
   checkpoint_seconds: float = option(120.0, "time between checkpoints", "s", low=0)
   log_every: int = option(10, "iterations between log lines", low=1)
   record_every: int | None = option(
-    None, "iterations between videos of the policy, drawn by another process; null: none", low=1
+    None, "iterations between videos of the policy, drawn by another process; null: no videos", low=1
   )
-  profile: bool = option(False, "write a trace and a table of where an iteration goes into the run folder")
+  profile: bool = option(False, "profile a few iterations: a table and a trace in the run folder")
   tf32: bool = option(
-    False, "on CUDA: float32 matrix products with 10 bits of mantissa, several times faster"
+    False, "on CUDA, multiply float32 matrices in TF32 (10 bits of mantissa, several times faster)"
   )
-  compile: Switch = option(Switch.auto, "torch.compile for all but the simulation; auto: on CUDA")
-  graphs: Switch = option(Switch.auto, "CUDA graphs around rollout and update; auto: where there is CUDA")
-  debug: bool = option(False, "show where in the program a mistake was found")
+  compile: Switch = option(Switch.auto, "use torch.compile for all but the physics; auto: on CUDA")
+  graphs: Switch = option(Switch.auto, "use CUDA graphs for rollout and update; auto: on CUDA")
+  debug: bool = option(False, "show the traceback of an error")
   ppo: PPOConfig = dataclasses.field(default_factory=PPOConfig)
-  env: Any = option(None, "the task's own Config")
+  env: Any = option(None, "settings of the task")
 
 
 @dataclasses.dataclass(frozen=True)

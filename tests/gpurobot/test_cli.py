@@ -21,7 +21,7 @@ def test_help_prints_every_key_with_its_meaning_and_unit(capsys, monkeypatch):
   assert not end.value.code
   text = capsys.readouterr().out
   for line in (
-    r"num_envs=64 +environments over all ranks",
+    r"num_envs=64 +number of environments, over all ranks",
     r"ppo.hidden=\[16,16\] +units of each hidden layer",
     r"max_seconds=null +stop after so long a training \[s\]",
     r"env.force=0.5 +distance of one step at full action \[m\]",
@@ -38,7 +38,7 @@ def test_help_is_as_wide_as_the_terminal(columns, monkeypatch):
   monkeypatch.setenv("COLUMNS", str(columns))
   text = cli.describe(TrainConfig(), "train.py")
   assert columns * 0.8 < max(map(len, text.splitlines())) <= columns
-  assert " ".join(text.split()).count("a power of minibatch / reference_minibatch; none, sqrt, linear") == 1
+  assert " ".join(text.split()).count("minibatch / reference_minibatch: none, sqrt, linear") == 1
 
 
 @pytest.mark.parametrize(("words", "message"), [
