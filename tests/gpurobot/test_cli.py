@@ -23,11 +23,11 @@ def test_help_prints_every_key_with_its_meaning_and_unit(capsys, monkeypatch):
   for line in (
     r"num_envs=64 +number of environments, over all ranks",
     r"ppo.hidden=\[16,16\] +units of each hidden layer",
-    r"max_seconds=null +stop after so long a training \[s\]",
+    r"max_seconds=null +maximum training time \[s\]",
     r"env.force=0.5 +distance of one step at full action \[m\]",
-    r"ppo.layer_norm=false +normalise",
-    r"ppo.activation=silu +nonlinearity of the hidden layers \(elu, relu, silu, tanh\)",
-    r"\n\nProximal policy optimisation\n  ppo.horizon=8 ",
+    r"ppo.layer_norm=false +layer normalisation",
+    r"ppo.activation=silu +activation function of the hidden layers \(elu, relu, silu, tanh\)",
+    r"\n\nPPO \(proximal policy optimisation\)\n  ppo.horizon=8 ",
     r"\n\nSettings of the toy\n  env.episode_steps=20 ",
   ):
     assert re.search(line, text), line
