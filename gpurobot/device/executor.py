@@ -38,13 +38,14 @@ class Executor:
 
   def run(self, piece: Piece) -> None:
     """Run a piece, compiled as a whole."""
-    self._run(piece, self._compiler(piece))
+    self._graph(piece, self._compiler(piece))()
 
   def run_parts(self, piece: Piece) -> None:
     """Run a piece that compiles its parts itself, each of them by `compiled`."""
-    self._run(piece, piece)
+    self._graph(piece, piece)()
 
-  def _run(self, piece: Piece, function: Piece) -> None:
+  def _graph(self, piece: Piece, function: Piece) -> Graph:
+    """Return the graph of a piece, the same for the same piece."""
     if piece not in self._graphs:
       self._graphs[piece] = Graph(function, self._recorder)
-    self._graphs[piece]()
+    return self._graphs[piece]
