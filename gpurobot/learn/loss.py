@@ -58,7 +58,7 @@ def transform(reward: Tensor, ppo: PPOConfig) -> Tensor:
 
 def adapt(rate: Tensor, kl: Tensor, target: float, limits: tuple[float, float]) -> Tensor:
   """Return the learning rate, moved by a factor of 1.5 where the divergence leaves [target / 2, 2 target]."""
-  factor = torch.where(kl > 2 * target, 1 / 1.5, torch.where(kl < 0.5 * target, 1.5, 1.0))
+  factor = torch.where(kl > 2 * target, 1 / 1.5, torch.where(kl < 0.5 * target, 1.5, 1.0))  # nan: 1
   return (rate * factor).clamp(*limits)
 
 

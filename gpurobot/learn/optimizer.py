@@ -42,13 +42,13 @@ class Optimizer:
     self._adam = torch.optim.Adam([self.weights], lr=self.rate, eps=1e-8, fused=True, capturable=capturable)
     self._adam_step = torch.compiler.disable(self._adam.step)  # one kernel as it is
     # Where it is 1 the fused step leaves all as it is; torch's own GradScaler asks for that in this way too.
-    self._found_inf = torch.zeros((), device=self.weights.device)
-    vars(self._adam)["found_inf"] = self._found_inf
+    self.found_inf = torch.zeros((), device=self.weights.device)
+    vars(self._adam)["found_inf"] = self.found_inf
     # Of the last gradient, before the clip [1]. torch's compiler (2.13) loses what is written to a float64
     # tensor without dimensions.
     self.norm = self.weights.new_zeros(1)
     self.skipped = torch.zeros((), dtype=torch.int64, device=self.weights.device)
-    self._found_inf.fill_(1)
+    self.found_inf.fill_(1)
     self._adam.step()  # changes nothing, but makes the state that later steps change in place
 
   def clear(self) -> None:
@@ -68,7 +68,7 @@ class Optimizer:
     self.norm.copy_(torch.linalg.vector_norm(self.gradient))
     bad = ~self.norm[0].isfinite()
     self.gradient.mul_((self.max_norm / (self.norm + 1e-6)).clamp(max=1))
-    self._found_inf.copy_(bad)
+    self.found_inf.copy_(bad)
     self._adam_step()
     self.skipped += bad
     self.norm.masked_fill_(bad, 0)

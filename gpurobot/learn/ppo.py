@@ -29,6 +29,11 @@ def check(config: TrainConfig, env: VecEnv) -> None:
   ppo = config.ppo
   if ppo.lr_min > ppo.lr_max:
     raise ConfigError(f"ppo.lr_min={ppo.lr_min:g} lies above ppo.lr_max={ppo.lr_max:g}; lower it")
+  if ppo.schedule is Schedule.adaptive and ppo.epochs * ppo.minibatches == 1:
+    raise ConfigError(
+      "ppo.schedule=adaptive needs a second epoch or minibatch, which measures how far the first has gone; "
+      "with ppo.epochs=1 ppo.minibatches=1 write ppo.schedule=constant"
+    )
   if ppo.mirror_coef and env.mirror is None:
     raise ConfigError(f"ppo.mirror_coef={ppo.mirror_coef:g}: the task has no mirror; write ppo.mirror_coef=0")
   if ppo.mirror_coef and (env.choices or ppo.recurrent is not Recurrence.none):
@@ -68,10 +73,10 @@ class PPO:
     self.iteration = 0
     self._threads = torch.get_num_threads()  # of large operations
     # What the pieces of an update hand on: n, sum and sum of squares of the advantages; the rows of a
-    # minibatch; weight and divergence of an epoch; the weight of the entropy.
+    # minibatch; of an epoch the weight, the divergence and the skipped steps; the weight of the entropy.
     self._advantages = torch.zeros(3, dtype=torch.float64, device=device)
     self._rows = torch.zeros_like(self.sampler.minibatches[0])
-    self._divergence = torch.zeros(2, dtype=self.network.dtype, device=device)
+    self._divergence = torch.zeros(3, dtype=self.network.dtype, device=device)
     self._entropy_coef = torch.zeros(1, dtype=self.network.dtype, device=device)
 
   @property
@@ -142,8 +147,9 @@ class PPO:
         self.clock.begin("update/optimizer")
         self.executor.run(self._descend)
         if (epoch, index) != (0, 0):  # there the policy is still the rollout's
-          self._divergence += self.optimizer.sums[:2]
-      if self.ppo.schedule is Schedule.adaptive and self.ppo.minibatches + epoch > 1:
+          self._divergence[:2] += self.optimizer.sums[:2]
+        self._divergence[2] += self.optimizer.found_inf
+      if self.ppo.schedule is Schedule.adaptive:
         self.executor.run(self._adapt)
     self.executor.run(self._merge)
     self.iteration += 1
@@ -224,9 +230,11 @@ class PPO:
 
   def _adapt(self) -> None:
     """Move the learning rate by the divergence over the epoch and all ranks."""
-    weight, divergence = self._divergence
-    kl = divergence / weight.clamp(min=1)
-    self.optimizer.rate.copy_(adapt(self.optimizer.rate, kl, self.ppo.kl_target, self.optimizer.limits))
+    weight, divergence, skipped = self._divergence
+    rate = self.optimizer.rate
+    adapted = adapt(rate, divergence / weight, self.ppo.kl_target, self.optimizer.limits)
+    # Where a step was skipped the policy has moved less: that is no reason for a higher rate.
+    rate.copy_(torch.where(skipped > 0, adapted.minimum(rate), adapted))
 
   def _merge(self) -> None:
     """Let the moments move on."""

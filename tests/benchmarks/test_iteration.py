@@ -5,7 +5,7 @@ from benchmarks import iteration, report
 
 def test_shares_of_an_iteration_add_up(capsys):
   with mock.patch.multiple(iteration, WARM_UP=1, MEASURED=2, SIDE=64):
-    iteration.run(["task=cartpole", "num_envs=32", "ppo.horizon=4", "ppo.epochs=1", "ppo.minibatches=1"])
+    iteration.run(["task=cartpole", "num_envs=32", "ppo.horizon=4", "ppo.minibatches=1", "ppo.epochs=2"])
   found = report.read(capsys.readouterr().out)
   parts = [part for part in found if part.endswith("_share") and part != "iteration.overhead_share"]
   assert {"iteration.physics_share", "iteration.network_share", "iteration.update_share"} < set(parts)

@@ -146,6 +146,7 @@ def test_the_learning_rate_follows_the_divergence():
   for kl, expected in ((0.01, 1e-3), (0.021, 1e-3 / 1.5), (0.019, 1e-3), (0.0049, 1.2e-3), (0.0051, 1e-3)):
     assert float(adapt(rate, torch.tensor(kl), 0.01, limits)) == pytest.approx(expected)
   assert float(adapt(torch.tensor(1.1e-4), torch.tensor(1.0), 0.01, limits)) == pytest.approx(1e-4)
+  assert float(adapt(rate, torch.tensor(math.nan), 0.01, limits)) == float(rate)  # nothing was measured
 
 
 @pytest.mark.parametrize(

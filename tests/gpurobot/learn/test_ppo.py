@@ -1,4 +1,5 @@
 import functools
+import itertools
 import math
 
 import pytest
@@ -206,8 +207,15 @@ def test_compiled_passes_give_the_same_numbers_but_for_rounding():
 
 
 def test_what_does_not_fit_is_said_in_one_line():
+  alone = (
+    "ppo.schedule=adaptive needs a second epoch or minibatch, which measures how far the first has gone; "
+  )
   for words, message in (
     ({"graphs": "on"}, "graphs=on needs a CUDA device, not cpu; write graphs=auto"),
+    (
+      {"ppo.epochs": 1, "ppo.minibatches": 1},
+      f"{alone}with ppo.epochs=1 ppo.minibatches=1 write ppo.schedule=constant",
+    ),
     ({"ppo.mirror_coef": 0.5}, "ppo.mirror_coef=0.5: the task has no mirror; write ppo.mirror_coef=0"),
     (
       {"ppo.recurrent": "gru", "ppo.sequence": 3},
@@ -217,3 +225,23 @@ def test_what_does_not_fit_is_said_in_one_line():
     with pytest.raises(ConfigError) as error:
       learner(**words)
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize("spoiled", [range(1000), [1]])
+def test_skipped_steps_never_raise_the_learning_rate(spoiled):
+  """The divergence is small because steps of the epoch, all of them or one, were skipped."""
+  one = iterate(learner(**{"ppo.kl_target": 10.0, "ppo.epochs": 1, "ppo.minibatches": 4}), 1)
+  before, reduce, calls = float(one.optimizer.rate), one.optimizer.reduce, itertools.count()
+
+  def spoil():
+    reduce()
+    if next(calls) in spoiled:
+      one.optimizer.gradient[0] = math.nan
+
+  one.optimizer.reduce = spoil
+  iterate(one, 1)
+  assert int(one.optimizer.skipped) == len([*spoiled][:4])
+  assert float(one.optimizer.rate) == before
+  one.optimizer.reduce = reduce
+  iterate(one, 1)
+  assert float(one.optimizer.rate) > before
