@@ -89,8 +89,3 @@ def test_files_and_functions_are_there(page: str) -> None:
     known = {name for path in paths if path.endswith(".py") for name in definitions(path)}
     functions = {span[:-2] for span in spans if re.fullmatch(r"\w[\w.]*\(\)", span)}
     assert functions <= known, f"of {paths}: {functions - known}"
-
-
-@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md"])
-def test_lines_are_no_longer_than_those_of_code(page: str) -> None:
-  assert [line for line in PAGES[Path(page)].splitlines() if len(line) > 110] == []

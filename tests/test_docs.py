@@ -78,6 +78,22 @@ def test_tables_show_the_figures_that_were_measured() -> None:
     assert path.read_text() == page, f"python -m benchmarks.table rewrites {path.name}"
 
 
+def test_benchmarks_page_has_every_result_and_the_readme_five_that_meet_their_goals() -> None:
+  measured = table.results(table.read())
+  assert measured in PAGES[Path("docs/benchmarks.md")]
+  shown = re.findall(r"^\| [^|]+ \| (.*`(?:make|python) [^`]+` \|)$", README, re.MULTILINE)
+  assert len(shown) == 5
+  assert {*shown} <= {line.partition(" | ")[2] for line in measured.splitlines()}
+
+
+def test_lines_have_at_most_110_columns() -> None:
+  """Tables, pictures and what programs print may be wider."""
+  for page, text in PAGES.items():
+    prose = re.sub(r"```text\n.*?```", "", text, flags=re.DOTALL)
+    wide = [line for line in prose.splitlines() if len(line) > 110 and not line.startswith(("|", "!["))]
+    assert wide == [], page
+
+
 def test_tasks_page_has_every_task() -> None:
   page = PAGES[Path("docs/tasks.md")]
   assert sorted(re.findall(r"^### `(.*)`$", page, re.MULTILINE)) == tasks.available()
