@@ -179,6 +179,7 @@ MODULES: dict[str, Callable[[list[str]], object]] = {
   "physics.parity": run_parity,
   "pytest": run_tests,
   "tasks": lambda words: run_program("tasks", words),
+  "train": run_training,
 }
 
 
