@@ -271,7 +271,7 @@ def _text(value: float) -> str:
 
 
 BLOCKS: dict[str, tuple[str, Callable[[Figures], str]]] = {
-  "results": ("README.md", results),
+  "results": ("docs/benchmarks.md", results),
   "physics": ("docs/benchmarks.md", physics),
   "cuda": ("docs/benchmarks.md", cuda),
   "environments": ("docs/benchmarks.md", environments),
