@@ -316,7 +316,7 @@ class Task(Names):
     self.reward_weights = weigh(self.config, terms)
     validation.check_blocks(blocks := self.observe(), self.episode_steps)
     self.observations = Observations(blocks, self.config, noisy=self.training)
-    self.obs_dims = self.observations.dims
+    self.obs_dims, self.obs_names = self.observations.dims, self.observations.names
     symmetry = self.symmetry()
     if symmetry and self.choices:
       raise TaskError("symmetry() is of actions in [-1, 1]; this task has choices")

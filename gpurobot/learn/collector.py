@@ -13,6 +13,7 @@ from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
 from gpurobot.learn.agent import Agent
 from gpurobot.learn.env import VecEnv
+from gpurobot.learn.finite import FiniteCheck
 from gpurobot.learn.loss import transform
 from gpurobot.learn.random import Random
 from gpurobot.learn.rollout import Rollout
@@ -40,8 +41,12 @@ class Collector:
     self.random = Random(config.seed, env.num_envs, world.rank * env.num_envs, env.device)
     self.statistics = Statistics(env.num_envs, env.device)
     self._ppo, self._compiled = config.ppo, executor.compiled
-    # Where each environment stands: what it shows, what the network remembers, whether an episode starts.
+    self.check = FiniteCheck(env, world.rank * env.num_envs)
+    # Where each environment stands: what it shows, whether that was finite, the network's state, whether an
+    # episode starts.
     self.obs: TensorDictBase = env.reset().clone()
+    self.finite = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
+    self._show(self.obs)
     self.state = agent.start(env.num_envs)
     self.restart = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
 
@@ -59,18 +64,36 @@ class Collector:
       self.rollout.keep_state(t, self.state)
       self._compiled(self._keep)(step, state, sample)
 
+  def _show(self, obs: Mapping[str, Tensor]) -> None:
+    """Show the policy new observation groups [local_envs, width], with 0 for numbers that are not finite."""
+    self.finite.copy_(self.check.observations(obs))
+    for group, shown in self.obs.items():  # turned, as it lies in memory
+      torch.nan_to_num(obs[group].T, 0.0, 0.0, 0.0, out=shown.T)
+
   def _keep(self, step: TensorDictBase, state: Tensor, sample: Mapping[str, Tensor]) -> None:
     """Keep what a step led to, and the network's state [local_envs, state_width] after it; move on."""
+    final = self.check.observations(step["final_obs"])
+    valid = self.check.transition(step["valid"], self.finite, final, step["reward"].isfinite())
+    step = step.replace(valid=valid, truncated=step["truncated"] & valid)
     self.rollout.keep_final(step["final_obs"], state, step["truncated"])
-    self.observations.accumulate(self.obs, step["valid"])
+    self.observations.accumulate(self.obs, valid)
     self.statistics.add_step(step)
     sample["restart"].copy_(self.restart)
-    sample["reward"].copy_(transform(step["reward"], self._ppo).where(step["valid"], 0))
+    sample["reward"].copy_(transform(step["reward"], self._ppo).where(valid, 0))
     for flag in ("terminated", "truncated", "valid"):
       sample[flag].copy_(step[flag])
-    self.obs.update_(step["obs"])
+    self._show(step["obs"])
     self.state.copy_(state)
-    self.restart.copy_(step["terminated"] | step["truncated"] | ~step["valid"])
+    self.restart.copy_(step["terminated"] | step["truncated"] | ~valid)
+
+  def report(self, world: World) -> dict[str, Tensor]:
+    """Return the statistics since the last report as scalars, over all ranks; every rank calls.
+
+    "nonfinite_source" is the `FiniteCheck.source` of one of the ranks.
+    """
+    counters = self.env.counters() | {"nonfinite_samples": self.check.count}
+    source = world.max_(self.check.source.clone())
+    return self.statistics.report(world, counters) | {"nonfinite_source": source}
 
   def state_dict(self) -> dict[str, Any]:
     """Return this rank's part of what the future depends on; `random` is at one step on every rank."""
@@ -80,6 +103,7 @@ class Collector:
       "state": self.state,
       "restart": self.restart,
       "episodes": self.statistics.episodes.running,
+      "nonfinite_samples": self.check.count,
     }
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -89,3 +113,4 @@ class Collector:
     self.state.copy_(state["state"])
     self.restart.copy_(state["restart"])
     self.statistics.episodes.running.copy_(state["episodes"])
+    self.check.count.copy_(state.get("nonfinite_samples", torch.zeros_like(self.check.count)))

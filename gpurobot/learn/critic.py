@@ -57,7 +57,7 @@ class TwohotValue:
     Their weights are such that the return is their mean (Hafner et al. 2023, arXiv 2301.04104).
     """
     position = (symlog(return_) + REACH) * ((BINS - 1) / (2 * REACH))
-    lower = position.floor().clamp(0, BINS - 2).long()
+    lower = position.floor().clamp(0, BINS - 2).nan_to_num(0.0).long()  # nan stays in the loss, no index
     low, high = self.bins[lower], self.bins[lower + 1]
     share = ((return_ - low) / (high - low)).clamp(0, 1)
     log_p = self.logits.log_softmax(-1).gather(-1, torch.stack([lower, lower + 1], -1))

@@ -248,7 +248,7 @@ class PPO:
 
   def report(self) -> dict[str, Tensor]:
     """Return the statistics since the last report as scalars on the device; every rank calls."""
-    values = self.statistics.report(self.world, self.env.counters())
+    values = self.collector.report(self.world)
     return values | {"learning_rate": self.optimizer.rate, "skipped_updates": self.optimizer.skipped}
 
   def policy_dict(self) -> dict[str, Any]:

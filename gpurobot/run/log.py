@@ -17,6 +17,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from gpurobot.config import TrainConfig, to_dict
 from gpurobot.device.usage import Usage
 from gpurobot.learn.algorithm import Algorithm
+from gpurobot.learn.finite import describe
 from gpurobot.learn.loss import rate_limits
 from gpurobot.run import csv_log
 from gpurobot.run.divergence_dumps import DivergenceDumps
@@ -58,7 +59,7 @@ class Log:
     self._health = Health(config.ppo, rate_limits(config.ppo, config.num_envs))
     self._usage = Usage(learner.env.device)
     self._dumps = DivergenceDumps(config, learner, folder)
-    self._disk_is_full = False
+    self._disk_is_full = self._told_nonfinite = False
     self._profile = Profile(learner, folder) if config.profile and self.main else None
     self._lines = 0
     self._last = self._counts()
@@ -145,12 +146,21 @@ class Log:
     steps, seconds = self.learner.steps, self.seconds
     row = {"iteration": self.learner.iteration, "steps": steps, "seconds": seconds}
     row |= self._speed() | dict(zip(report, numbers, strict=True)) | self._usage.read()
+    self._warn_of_nonfinite(row.get("nonfinite_samples", 0), int(row.pop("nonfinite_source", -1)))
     self.last_row = row
     self._note_return(row["return"], seconds)
     self._write_line(row)
     self._keep(csv_log.append, self._table, row)
     self._keep(self._tensorboard.write, row, steps)
     self.warn(self._health.check(row) + self._dumps.tell(row.get("nonfinite", 0)))
+
+  def _warn_of_nonfinite(self, count: float, source: int) -> None:
+    """Warn once of samples that had to be left out, and name where the first came from."""
+    if count and not self._told_nonfinite:
+      self._told_nonfinite = True
+      what = "a reward" if source < 0 else f"an observation, {describe(source, self.learner.env)},"
+      left_out = f"{count:.0f} sample(s) left out: {what} was not finite; look where the task computes it"
+      self.warn([left_out])
 
   def _counts(self) -> dict[str, float]:
     """Return what grows: steps, seconds, iterations, collectives, seconds of each part by its name."""

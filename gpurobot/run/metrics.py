@@ -39,6 +39,11 @@ METRICS = (
   Metric("obs/clipped", "obs/clipped", "share of normalised observations at their bound"),
   Metric("overflow", "physics/overflow", "contacts dropped so far for lack of room"),
   Metric("nonfinite", "physics/nonfinite", "environments reset so far because their state was not finite"),
+  Metric(
+    "nonfinite_samples",
+    "update/nonfinite_samples",
+    "samples left out so far because an observation or a reward was not finite",
+  ),
   Metric("steps_per_second", "speed/all", "environment steps per second of the whole training"),
   Metric("steps_per_second/*", "speed/*", "environment steps per second of time spent in this part"),
   Metric("time/*", "time/*", "share of this part in the time"),

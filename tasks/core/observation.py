@@ -53,6 +53,14 @@ class Observations:
     return {group: self.lengths[group] * sum(widths.values()) for group, widths in self.widths.items()}
 
   @property
+  def names(self) -> dict[str, list[str]]:
+    """The block of each column, by group."""
+    return {
+      group: self.lengths[group] * [name for name, width in widths.items() for _ in range(width)]
+      for group, widths in self.widths.items()
+    }
+
+  @property
   def memory(self) -> dict[str, Tensor]:
     """What is remembered from step to step [num_envs, ...], by name."""
     past = {f"past {group}": history.memory for group, history in self._histories.items()}

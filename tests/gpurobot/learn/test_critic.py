@@ -48,6 +48,11 @@ def test_returns_out_of_reach_count_as_the_outermost():
   torch.testing.assert_close(loss, -logits.log_softmax(-1)[0, [-1, 0]])
 
 
+def test_a_return_that_is_no_number_gives_a_loss_that_is_none():
+  loss = twohot(torch.randn(2, BINS)).loss(torch.tensor([math.nan, 1.0]), torch.zeros(2), 0.2)
+  assert loss.isnan().tolist() == [True, False]
+
+
 def test_twohot_starts_at_zero_and_learns_a_mean():
   head = TwohotHead(8)
   assert float(head(FEATURES).value.detach().abs().max()) < 1e-6
