@@ -2,7 +2,7 @@
 
 from physics.load import load_model
 from physics.model.model import Model
-from physics.ray.raycaster import Frame, RayCaster
+from physics.ray.raycaster import RayCaster, RayFrame
 from physics.ray.scene import visible_geoms
 from physics.simulation import Simulation
 from physics.state.layout import DEFAULT_OUTPUTS, default_outputs
@@ -10,9 +10,9 @@ from physics.support import UnsupportedModel
 
 __all__ = [
   "DEFAULT_OUTPUTS",
-  "Frame",
   "Model",
   "RayCaster",
+  "RayFrame",
   "Simulation",
   "UnsupportedModel",
   "default_outputs",

@@ -12,7 +12,7 @@ import mujoco
 import numpy as np
 from mujoco import mjtBias, mjtCone, mjtDisableBit, mjtDyn, mjtEq, mjtGain, mjtIntegrator, mjtSolver, mjtTrn
 
-from physics.actuator.motor import Dynamics, Winding
+from physics.actuator.motor import ActivationParams, WindingParams
 from physics.model.model import ACTIVATIONS, Floats, Model
 from physics.model.pairs import ContactPair, contact_pairs
 from physics.support import UnsupportedModel, disabled, enum_name, label, unsupported, unsupported_sensors
@@ -129,13 +129,13 @@ def _actuator_fields(mj: mujoco.MjModel) -> dict[str, Any]:
 
 
 def _slots(mj: mujoco.MjModel, actuator: int) -> list[int]:
-  """Return the places of an actuator's activations, in the order of ACTIVATIONS."""
+  """Return the slot of each of ACTIVATIONS among an actuator's activations, -1: it has none."""
   dynprm, gainprm = mj.actuator_dynprm[actuator], mj.actuator_gainprm[actuator]
   sources = {"filtered": mj.actuator_actnum[actuator]}  # what is positive where the activation exists
   if mj.actuator_dyntype[actuator] == mjtDyn.mjDYN_PID:
     sources = {"setpoint": dynprm[1], "integral": gainprm[0]}
   if mj.actuator_dyntype[actuator] == mjtDyn.mjDYN_DCMOTOR:
-    dynamics, winding = Dynamics(*dynprm[:9]), Winding(*gainprm[:8])
+    dynamics, winding = ActivationParams(*dynprm[:9]), WindingParams(*gainprm[:8])
     sources = {"setpoint": dynamics.slew_rate, "integral": winding.ki, "bristle": dynamics.stiffness}
     sources |= {"temperature": dynamics.thermal_resistance, "current": dynamics.electric_time}
   present = [sources.get(name, 0.0) > 0.0 for name in ACTIVATIONS]

@@ -12,7 +12,7 @@ import torch
 
 from physics.model.model import Floats, Model
 from physics.ray.raycaster import Rays, trace_rays
-from physics.state.layout import COUNTERS, STATE, Layout, Outputs, default_outputs, field_shapes
+from physics.state.layout import COUNTERS, STATE, Layout, OutputSpec, default_outputs, field_shapes
 from physics.step import trace_step
 from physics.trace.kernel import lanes_on, padded
 from physics.trace.launcher import Launcher, Launches, Parameters, indexed
@@ -123,7 +123,7 @@ class Simulation:
     num_envs: int,
     device: str | torch.device = "cpu",
     threads: int | None = None,
-    outputs: Outputs | None = None,
+    outputs: OutputSpec | None = None,
     moving_capacity: int | None = None,
   ) -> None:
     self.model, self.num_envs, self.device = model, num_envs, indexed(device)

@@ -195,7 +195,7 @@ class Task(Names):
     body: str,
     origins: Sequence[Sequence[float]],
     directions: Sequence[Any],
-    frame: physics.Frame = "body",
+    frame: physics.RayFrame = "body",
     geoms: Sequence[str] = (),
   ) -> physics.RayCaster:
     """Return what casts rays from a body at the named geoms (none: all that are seen), see RayCaster."""

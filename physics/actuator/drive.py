@@ -40,8 +40,8 @@ class Drive(ABC):
       [number(x) for x in prm[actuator]]
       for prm in (model.actuator_dynprm, model.actuator_gainprm, model.actuator_biasprm)
     )
-    places = zip(ACTIVATIONS, model.actuator_slots[actuator].tolist(), strict=True)
-    self.slot = {name: place for name, place in places if place >= 0}  # of activations that exist
+    slots = zip(ACTIVATIONS, model.actuator_slots[actuator].tolist(), strict=True)
+    self.slot = {name: slot for name, slot in slots if slot >= 0}  # of activations that exist
     rates = self.rates()
     self.act_dot = [rates[name] for name in self.slot]
 

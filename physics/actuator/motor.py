@@ -17,7 +17,7 @@ from physics.trace.trace import Number, Truth, absolute, clip, exp, maximum, sin
 SMALL = 0.1  # exponents: below, their series is more precise than the exponential less one
 
 
-class Dynamics(NamedTuple):
+class ActivationParams(NamedTuple):
   """The parameters of a motor's activations (`dynprm`)."""
 
   electric_time: Number  # constant of the current [s]
@@ -31,7 +31,7 @@ class Dynamics(NamedTuple):
   integral: Number  # limit; zero: none
 
 
-class Winding(NamedTuple):
+class WindingParams(NamedTuple):
   """The parameters of winding and controller (`gainprm`)."""
 
   resistance: Number  # at the reference temperature [Ohm]
@@ -44,7 +44,7 @@ class Winding(NamedTuple):
   voltage: Number  # limit of the controller [V]; zero: none
 
 
-class Mechanics(NamedTuple):
+class MechanicalParams(NamedTuple):
   """The parameters of cogging and friction (`biasprm`)."""
 
   cogging: Number  # amplitude [N m]
@@ -59,19 +59,19 @@ class Motor(Drive):
   """A DC motor: a voltage drives a current through the winding, which makes torque in proportion."""
 
   @cached_property
-  def dynamics(self) -> Dynamics:
+  def dynamics(self) -> ActivationParams:
     """Parameters of the activations."""
-    return Dynamics(*self.dynprm[:9])
+    return ActivationParams(*self.dynprm[:9])
 
   @cached_property
-  def winding(self) -> Winding:
+  def winding(self) -> WindingParams:
     """Parameters of winding and controller."""
-    return Winding(*self.gainprm[:8])
+    return WindingParams(*self.gainprm[:8])
 
   @cached_property
-  def mechanics(self) -> Mechanics:
+  def mechanics(self) -> MechanicalParams:
     """Parameters of cogging and friction."""
-    return Mechanics(*self.biasprm[:6])
+    return MechanicalParams(*self.biasprm[:6])
 
   def rates(self) -> dict[str, Number]:
     """Return the rates of setpoint, integral of the error, winding temperature, bristles and current."""

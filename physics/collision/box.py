@@ -89,10 +89,11 @@ def capsule_box(program: Program, one: Shape, two: Shape, margin: Number) -> Ite
 
 
 class _Nearest:
-  """Where a segment is nearest to a box, in the frame of the box.
+  """The search for the point of a segment that is nearest to a box, in the frame of the box.
 
-  Kept of the best candidate: squared distance, place in [-1, 1] on the segment, point of the box, and along
-  which axes that point is free to move: one of an edge, two of a face, three inside, none of a corner.
+  It keeps four facts of the best candidate: the squared distance, the position in [-1, 1] on the segment, the
+  point of the box, and the axes along which that point is free to move: one for an edge, two for a face,
+  three inside, none for a corner.
   """
 
   def __init__(
@@ -104,7 +105,7 @@ class _Nearest:
 
   @property
   def at(self) -> Number:
-    """The place on the segment, in [-1, 1]."""
+    """The position on the segment, in [-1, 1]."""
     return self.best[1]
 
   def try_ends(self) -> None:
@@ -136,8 +137,8 @@ class _Nearest:
   ) -> None:
     """Try an edge; components are along it first, then across.
 
-    s in [-1, 1] is the place on the segment, e in [-1, 1] that on the edge. As in MuJoCo, an edge counts as
-    its end if e was limited, even if e then falls back because s is limited too.
+    s in [-1, 1] is the position on the segment, e in [-1, 1] the position on the edge. As in MuJoCo, an edge
+    counts as its end if e was limited, even if e then moves back because s is limited too.
     """
     to_edge = [c - p for c, p in zip(corner, center[1:], strict=True)]
     across, towards = dot(half_axis[1:], half_axis[1:]), dot(half_axis[1:], to_edge)
@@ -160,11 +161,11 @@ class _Nearest:
       self.best[axis + 5] = where(better, free, self.best[axis + 5])
 
   def follow(self) -> tuple[Number, Truth]:
-    """Return the place where the segment, followed over the box, ends or leaves it, and whether it does so.
+    """Return the position where the segment, followed over the box, ends or leaves it, and whether it does.
 
-    From a face it goes towards the other end of the segment. From an edge or a corner it goes where it is
-    over the box: there must be one direction of the segment that is inwards along one axis and outwards along
-    another, of those across the edge, or of all three at a corner.
+    From a face, the search goes towards the other end of the segment. From an edge or a corner, it goes where
+    the segment is over the box. This needs a direction of the segment that is inwards along one axis and
+    outwards along another: of the two axes across an edge, or of all three at a corner.
     """
     s, point, free = self.best[1], Vector(*self.best.read(2, 3)), self.best.read(5, 3)
     freedom, reach = total(free), [absolute(a) for a in self.half_axis]

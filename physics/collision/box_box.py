@@ -217,7 +217,7 @@ class _Face:
 
 
 class _Patch:
-  """The contacts of a pair of boxes: places on a plane and how far apart the boxes are there."""
+  """The contacts of a pair of boxes: points on a plane and how far apart the boxes are there."""
 
   def __init__(self, program: Program, face: _Face, margin: Number) -> None:
     self.program, self.face, self.margin = program, face, margin
@@ -266,7 +266,7 @@ class _Patch:
     self._add(counts, Vector(0.0, 0.0, distance))
 
   def _add(self, counts: Truth, corner: Vector) -> None:
-    """Add a corner if the boxes are within the margin there and no other is in its place."""
+    """Add a corner if the boxes are within the margin there and there is none yet at the same point."""
     x, y, distance = corner
     width, depth = self.face.half
     near = (SLACK * SLACK) * (width * width + depth * depth)

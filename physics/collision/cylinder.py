@@ -31,7 +31,7 @@ from physics.trace.trace import (
 LYING = 0.0888  # sine of the angle between a capsule and a cap below which it lies on it, as in MuJoCo
 SIDES = 16  # of the polygon that a cap counts as, the first corner along x
 FLAT = 1e-6  # slope below which a segment is equally far everywhere, or a direction horizontal
-HALVINGS = 24  # to find the nearest place
+HALVINGS = 24  # to find the nearest position
 ROUNDS, DIRECTIONS = 5, 32  # to find the shortest way out across the axis
 FAR = 1e10  # more than any distance [m]
 
@@ -115,8 +115,8 @@ def _in_world(
 class _Pair:
   """A capsule and a cylinder, in the cylinder's frame.
 
-  `state` is the distance [m] of the capsule's axis from the cylinder, negative inside, the place in [-1, 1]
-  on it, and the direction of contact, from the axis into the cylinder.
+  `state` holds the distance [m] of the capsule's axis from the cylinder, negative inside; the position in
+  [-1, 1] on the axis; and the direction of contact, from the axis into the cylinder.
   """
 
   def __init__(
@@ -129,8 +129,8 @@ class _Pair:
     self.normal = program.array(3)
     self.contacts = program.array(10)  # twice: 1 if there is one, distance, point
 
-  def _point(self, place: Number) -> Vector:
-    return self.center + self.half_axis * place
+  def _point(self, position: Number) -> Vector:
+    return self.center + self.half_axis * position
 
   def approach(self) -> None:
     """Find the middle of where the axis is nearest to the cylinder.
@@ -147,9 +147,9 @@ class _Pair:
         slope, distance = self.cylinder.slope(self._point(middle), self.half_axis)
         before = slope < bias * (distance + MINVAL)
         bounds[first], bounds[first + 1] = where(before, middle, low), where(before, high, middle)
-    place = 0.25 * (bounds[0] + bounds[1] + bounds[2] + bounds[3])
-    level, direction = self.cylinder.approach(self._point(place))
-    self.state.fill([level, place, *direction])
+    position = 0.25 * (bounds[0] + bounds[1] + bounds[2] + bounds[3])
+    level, direction = self.cylinder.approach(self._point(position))
+    self.state.fill([level, position, *direction])
 
   def escape(self, inside: Truth) -> None:
     """Find the shortest way out of an axis that reaches inside: across the axis, past a cap, or off a tip."""
@@ -173,7 +173,7 @@ class _Pair:
   def _try_across(self, counts: Truth, middle: Number) -> None:
     """Try directions across the axis: all around, then ever closer to the best.
 
-    `middle` is the place of the middle of what is inside.
+    `middle` is the position of the middle of what is inside.
     """
     x, y, z = self.half_axis * (1.0 / sqrt(self.square))
     across = sqrt(maximum(x * x + y * y, MINVAL))
@@ -189,14 +189,14 @@ class _Pair:
         direction = side * cos(angle) + up * sin(angle)
         shorter = self._try(counts, direction)
         best[0] = where(shorter, angle, best[0])
-        place = where(stands, middle, self._beside(direction))
-        self.state[1] = where(shorter, place, self.state[1])
+        position = where(stands, middle, self._beside(direction))
+        self.state[1] = where(shorter, position, self.state[1])
       span[0] = span[0] * (4.0 / DIRECTIONS)
 
   def _beside(self, direction: Vector) -> Number:
-    """Return the place on the axis beside the point of the cylinder that is furthest against a direction.
+    """Return the position on the axis beside the cylinder's point that is furthest against a direction.
 
-    Against a horizontal one it is a line that is furthest: there, heights do not matter.
+    Against a horizontal direction a whole line is furthest; heights do not matter there.
     """
     x, y, z = direction
     across = self.cylinder.radius / sqrt(maximum(x * x + y * y, MINVAL * MINVAL))
@@ -207,9 +207,9 @@ class _Pair:
 
   def touch_once(self, margin: Number) -> None:
     """Note the contact where the axis is nearest."""
-    level, place, *direction = self.state.read()
+    level, position, *direction = self.state.read()
     distance, normal = level - self.radius, Vector(*direction)
-    point = self._point(place) + normal * (self.radius + 0.5 * distance)
+    point = self._point(position) + normal * (self.radius + 0.5 * distance)
     self.normal.fill(normal)
     self.contacts.fill([where(distance < margin, 1.0, 0.0), distance, *point] + [0.0] * 5)
 
@@ -224,7 +224,7 @@ class _Pair:
     across = direction - self.half_axis * (dot(direction, self.half_axis) / self.square)
     line = self.center + across * (self.radius + 0.5 * margin)
     enter, leave = self._over_cap(line)
-    ends = [line + self.half_axis * place for place in (enter, leave)]
+    ends = [line + self.half_axis * position for position in (enter, leave)]
     depths = [up * end[2] - (self.cylinder.half + 0.5 * margin) for end in ends]
     one, two = (depth < 0.0 for depth in depths)
     lies = lies & (enter <= leave) & (one | two)
@@ -240,17 +240,17 @@ class _Pair:
     _replace(self.normal, lies, (0.0, 0.0, -up))
 
   def _over_cap(self, line: Vector) -> tuple[Number, Number]:
-    """Return the first and last place in [-1, 1] on a line along the axis that is over a cap's polygon."""
-    places, angles = self.program.array(2), [(2 * i + 1) * math.pi / SIDES for i in range(SIDES)]
-    places.fill([-1.0, 1.0])
+    """Return the first and last position in [-1, 1] on a line along the axis that is over a cap's polygon."""
+    positions, angles = self.program.array(2), [(2 * i + 1) * math.pi / SIDES for i in range(SIDES)]
+    positions.fill([-1.0, 1.0])
     with self.program.loop(SIDES) as side:
       x, y = (self.program.table([f(angle) for angle in angles], side) for f in (math.cos, math.sin))
       outside = x * line[0] + y * line[1] - self.cylinder.radius * math.cos(math.pi / SIDES)
       outwards = x * self.half_axis[0] + y * self.half_axis[1]
       crossing = -outside / where(absolute(outwards) < MINVAL, MINVAL, outwards)
-      places[0] = where(outwards < 0.0, maximum(places[0], crossing), places[0])
-      places[1] = where(outwards < 0.0, places[1], minimum(places[1], crossing))
-    return places[0], places[1]
+      positions[0] = where(outwards < 0.0, maximum(positions[0], crossing), positions[0])
+      positions[1] = where(outwards < 0.0, positions[1], minimum(positions[1], crossing))
+    return positions[0], positions[1]
 
 
 def _replace(array: Array, mask: Truth, values: Sequence[Number]) -> None:

@@ -131,19 +131,19 @@ def _near_prisms(program: Program, field: HeightField, solid: Solid, margin: Num
       )
       inside = under & (z - reach_z < maximum(maximum(h00, h01), maximum(h10, h11)))
       with program.when_any(inside):
-        # from the cell's first corner, found first: the sum of place and half width would lose digits
+        # from the cell's first corner, found first: the sum of centre and half width would lose digits
         u, v = x - (column * dx - field.half[0]), y - (row * dy - field.half[1])
-        for side, heights, place in (
+        for side, heights, uv in (
           (1.0, (h10, h11, h00), (u, dy - v)),
           (-1.0, (h01, h00, h11), (dx - u, v)),
         ):
           prism = Prism(dx, dy, field.base, heights)
-          seen = Solid(Vector(*place, z), _mirrored(solid.half_axes, side), solid.radius)
+          seen = Solid(Vector(*uv, z), _mirrored(solid.half_axes, side), solid.radius)
           bound = prism.quick_distance(seen, margin)
           found = inside & (bound < margin)
           with program.when_any(found):
             values = dict(zip(("corner", "along_u", "along_v"), heights, strict=True))
-            near.push(found, {"bound": bound, "side": side, "u": place[0], "v": place[1]} | values)
+            near.push(found, {"bound": bound, "side": side, "u": uv[0], "v": uv[1]} | values)
   return near
 
 

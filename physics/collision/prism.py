@@ -61,9 +61,9 @@ class Prism:
   @property
   def vertices(self) -> tuple[Vector, ...]:
     """The corners [6]: of the top, then below them."""
-    places = ((0.0, 0.0), (self.width, 0.0), (0.0, self.depth))
-    top = (Vector(*place, z) for place, z in zip(places, self.heights, strict=True))
-    return (*top, *(Vector(*place, self.base) for place in places))
+    corners = ((0.0, 0.0), (self.width, 0.0), (0.0, self.depth))
+    top = (Vector(*corner, z) for corner, z in zip(corners, self.heights, strict=True))
+    return (*top, *(Vector(*corner, self.base) for corner in corners))
 
   @property
   def center(self) -> Vector:

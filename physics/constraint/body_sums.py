@@ -8,9 +8,9 @@ from physics.trace.trace import Array, Integer, Number, Program
 
 
 class BodySums:
-  """One sum [width] for each of some bodies, zero at first; its place is that of its body among `bodies`.
+  """One sum [width] for each body in `bodies`, in their order; each begins at zero.
 
-  `memory` [at least len(bodies) * width] holds the sums; it may serve others when these have been read.
+  `memory` [at least len(bodies) * width] holds the sums. Others may use it once the sums have been read.
   """
 
   def __init__(
@@ -20,20 +20,20 @@ class BodySums:
     self.memory = program.array(width * len(self.bodies)) if memory is None else memory
     self.memory.fill([0.0] * (width * len(self.bodies)))
 
-  def place(self, body: Integer) -> Integer:
-    """Return the place of a body among `bodies`; ValueError where it is known to be none."""
+  def index(self, body: Integer) -> Integer:
+    """Return the index of a body in `bodies`; ValueError if it is a constant that is not there."""
     if isinstance(body, int):
       return self.bodies.index(body)
-    places = {each: place for place, each in enumerate(self.bodies)}
-    return self.program.table([places.get(each, 0) for each in range(max(places) + 1)], body)
+    indices = {each: index for index, each in enumerate(self.bodies)}
+    return self.program.table([indices.get(each, 0) for each in range(max(indices) + 1)], body)
 
-  def add(self, place: Integer, values: Sequence[Number]) -> None:
-    """Add `values` [width] to the sum at a place."""
-    at = place * self.width
+  def add(self, index: Integer, values: Sequence[Number]) -> None:
+    """Add `values` [width] to the sum at an index."""
+    at = index * self.width
     for k, value in enumerate(values):
       self.memory[at + k] = self.memory[at + k] + value
 
   def read(self) -> Iterator[tuple[int, list[Number]]]:
     """Yield each body with its sum [width]."""
-    for place, body in enumerate(self.bodies):
-      yield body, self.memory.read(place * self.width, self.width)
+    for index, body in enumerate(self.bodies):
+      yield body, self.memory.read(index * self.width, self.width)

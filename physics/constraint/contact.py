@@ -194,12 +194,12 @@ class WorldContacts(Residuals):
     """Add each contact's force [6], about the tree origins, to the bodies of its geoms."""
     origins, to_still = self.origins(), any(self.model.body_treeid[body] < 0 for body in sums.bodies if body)
     with self.found.each() as entry:
-      sums.add(sums.place(entry["geom_body"]), self._force(entry).components)
+      sums.add(sums.index(entry["geom_body"]), self._force(entry).components)
       if to_still:
         origin = Vector(*(column[entry["body"]] for column in origins))
         reaction = self.wrench(entry) * -1.0
         point = origin + Vector(*entry.vector("point"))
-        sums.add(sums.place(entry["still_body"]), reaction.moved(point).components)
+        sums.add(sums.index(entry["still_body"]), reaction.moved(point).components)
 
   def _rows(self, entry: Entry) -> ContactRows:
     first = Vector(*entry.vector("first")) if self.cone.dim > 1 else ZERO
@@ -302,7 +302,7 @@ class MovingContacts(Residuals):
         at_body = wrench.moved(Vector(*entry.vector("point")) + (base - self.p.origin[body]))
         to, back = (self._bit(entry, name, self.moving.owners, body) for name in ("owner2", "owner1"))
         values = [where(to, value, where(back, -value, 0.0)) for value in at_body.components]
-        sums.add(sums.place(body), values)
+        sums.add(sums.index(body), values)
 
   def _rows(self, entry: Entry) -> ContactRows:
     first = ZERO

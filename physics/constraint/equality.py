@@ -44,7 +44,7 @@ def attachment_forces(model: Model, smooth: Smooth, rows: JointRows) -> Iterator
   for equality in _active(model):
     count = ROWS_OF_ATTACHMENT.get(int(model.eq_type[equality]), 1)
     if count > 1:
-      one, two = _frames(model, smooth, equality)
+      one, two = _anchors(model, smooth, equality)
       f = [rows.row_force(first + k) for k in range(count)]
       torque = ZERO
       if count == 6:
@@ -62,7 +62,7 @@ def _active(model: Model) -> list[int]:
     equality
     for equality in np.flatnonzero(model.eq_active0).tolist()
     if int(model.eq_type[equality]) not in ROWS_OF_ATTACHMENT
-    or any(model.body_weldid[body] for body, *_ in _places(model, equality))
+    or any(model.body_weldid[body] for body, *_ in _local_frames(model, equality))
   ]
 
 
@@ -116,7 +116,7 @@ def _tendon(model: Model, smooth: Smooth, tendon: int) -> tuple[JacobianRow, Num
 
 
 @dataclass(frozen=True)
-class Frame:
+class Anchor:
   """A frame fixed in a body."""
 
   body: int
@@ -166,7 +166,7 @@ def _attachment(
   model: Model, smooth: Smooth, equality: int, params: ConstraintParams
 ) -> Iterator[ConstraintRow]:
   """Yield three rows that hold two points together, and for a weld three that hold their frames parallel."""
-  one, two = _frames(model, smooth, equality)
+  one, two = _anchors(model, smooth, equality)
   deviations = [_translation(model, smooth, one, two)]
   if model.eq_type[equality] == WELD:
     scale = number(model.eq_data[equality, 10])
@@ -179,17 +179,17 @@ def _attachment(
       yield _row(params, along, each.residual[k], distance, each.drift[k])
 
 
-def _frames(model: Model, smooth: Smooth, equality: int) -> tuple[Frame, Frame]:
+def _anchors(model: Model, smooth: Smooth, equality: int) -> tuple[Anchor, Anchor]:
   """Return the two frames that coincide where the constraint holds."""
   p = smooth.poses
   one, two = (
-    Frame(body, p.relative(body, local), p.quaternion[body] * turn)
-    for body, local, turn in _places(model, equality)
+    Anchor(body, p.relative(body, local), p.quaternion[body] * turn)
+    for body, local, turn in _local_frames(model, equality)
   )
   return one, two
 
 
-def _places(model: Model, equality: int) -> list[tuple[int, Vector, Quaternion]]:
+def _local_frames(model: Model, equality: int) -> list[tuple[int, Vector, Quaternion]]:
   """Return body, local position and local rotation of the two frames.
 
   Where eq_data varies, what the compiler derives from an anchor follows it.
@@ -219,7 +219,7 @@ def _pose_at_start(model: Model, body: int, frame: int) -> tuple[Vector, Quatern
   return vector(position), Quaternion.constant((inverse * p.quaternion[body]).components)
 
 
-def _translation(model: Model, smooth: Smooth, one: Frame, two: Frame) -> Deviation:
+def _translation(model: Model, smooth: Smooth, one: Anchor, two: Anchor) -> Deviation:
   """Return the vector from the second frame's origin to the first's."""
   velocities, accelerations = [], []
   for frame in (one, two):
@@ -239,7 +239,7 @@ def _translation(model: Model, smooth: Smooth, one: Frame, two: Frame) -> Deviat
   )
 
 
-def _rotation(model: Model, smooth: Smooth, one: Frame, two: Frame, scale: Number) -> Deviation:
+def _rotation(model: Model, smooth: Smooth, one: Anchor, two: Anchor, scale: Number) -> Deviation:
   """Return the misalignment of the first frame against the second."""
   turn = Misalignment(one.turn, two.turn, scale)
   spins = [smooth.velocity[frame.body].angular for frame in (one, two)]
@@ -260,6 +260,6 @@ def _difference(one: dict[int, Vector], two: dict[int, Vector]) -> dict[int, Vec
   return {dof: one.get(dof, ZERO) - two.get(dof, ZERO) for dof in sorted({*one, *two})}
 
 
-def _inverse_inertia(model: Model, one: Frame, two: Frame, kind: int) -> Number:
+def _inverse_inertia(model: Model, one: Anchor, two: Anchor, kind: int) -> Number:
   """Return the summed inverse inertia of two bodies at qpos0: of translation (0) or rotation (1)."""
   return number(model.body_invweight0[one.body, kind]) + number(model.body_invweight0[two.body, kind])

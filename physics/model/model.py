@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from physics.model.pairs import ContactPair
-from physics.model.words import nearest_word
+from physics.model.spelling import nearest_word
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -80,8 +80,8 @@ class Model:
   body_simple: Ints  # [nbody] 2: its joints are slides along the axes of its inertia
 
   jnt_type: Ints  # [njnt]
-  jnt_qposadr: Ints  # [njnt] first place in qpos
-  jnt_dofadr: Ints  # [njnt] first place in qvel
+  jnt_qposadr: Ints  # [njnt] first index in qpos
+  jnt_dofadr: Ints  # [njnt] first index in qvel
   jnt_bodyid: Ints  # [njnt]
   jnt_pos: Floats  # [njnt, 3] [m] in the body
   jnt_axis: Floats  # [njnt, 3] [1] in the body
@@ -131,7 +131,7 @@ class Model:
   site_type: Ints  # [nsite]
   site_size: Floats  # [nsite, 3] [m]
 
-  tendon_adr: Ints  # [ntendon] first place in wrap_objid
+  tendon_adr: Ints  # [ntendon] first index in wrap_objid
   tendon_num: Ints  # [ntendon] number of joints
   tendon_limited: Bools  # [ntendon]
   tendon_actfrclimited: Bools  # [ntendon]
@@ -167,7 +167,7 @@ class Model:
   hfield_size: Floats  # [nhfield, 4] [m] half sides along x and y, elevation of data 1, depth below 0
   hfield_nrow: Ints  # [nhfield]
   hfield_ncol: Ints  # [nhfield]
-  hfield_adr: Ints  # [nhfield] first place in hfield_data
+  hfield_adr: Ints  # [nhfield] first index in hfield_data
   hfield_data: Floats  # [nhfielddata] [1] elevations of all height fields, 0 to 1
 
   actuator_trntype: Ints  # [nactuator]
@@ -190,7 +190,7 @@ class Model:
   actuator_history: Ints  # [nactuator, 2] number of samples, kind of interpolation
   actuator_actadr: Ints  # [nactuator] first activation, -1: none
   actuator_actnum: Ints  # [nactuator]
-  actuator_slots: Ints  # [nactuator, 6] place of each of ACTIVATIONS among its own, -1: it has none
+  actuator_slots: Ints  # [nactuator, 6] slot of each of ACTIVATIONS among its own, -1: it has none
   actuator_actearly: Bools  # [nactuator]
   actuator_actlimited: Bools  # [nactuator]
   actuator_actrange: Floats  # [nactuator, 2] [varies]
@@ -209,7 +209,7 @@ class Model:
   sensor_refid: Ints  # [nsensor]
   sensor_intprm: Ints  # [nsensor, 3]
   sensor_dim: Ints  # [nsensor]
-  sensor_adr: Ints  # [nsensor] first place in sensordata
+  sensor_adr: Ints  # [nsensor] first index in sensordata
   sensor_cutoff: Floats  # [nsensor] [varies] 0: none
   sensor_supported: Bools  # [nsensor] where sensordata is computed; the others stay zero
 

@@ -6,7 +6,7 @@ float32 numbers, so that all engines start from equal ones.
 
 from physics.parity.engines import MujocoSimulation, NumpySimulation, full_mass_matrix
 from physics.parity.reference import (
-  Dynamics,
+  PipelineResults,
   converging,
   one_ulp_effect,
   reference,
@@ -15,9 +15,9 @@ from physics.parity.reference import (
 from physics.parity.states import States, random_states, recorded_states
 
 __all__ = [
-  "Dynamics",
   "MujocoSimulation",
   "NumpySimulation",
+  "PipelineResults",
   "States",
   "converging",
   "full_mass_matrix",

@@ -12,10 +12,10 @@ import numpy as np
 
 from physics.load import load_model
 from physics.model.model import Model
-from physics.parity.compare import DOUBLE, SINGLE, Finding, Precision, Trial, outputs
+from physics.parity.compare import DOUBLE, SINGLE, Finding, Tolerances, Trial, outputs
 from physics.parity.engines import NumpySimulation
+from physics.parity.open_loop import rollout
 from physics.parity.reference import ITERATIONS
-from physics.parity.rollout import rollout
 from physics.parity.states import random_states, recorded_states
 from physics.simulation import Simulation
 
@@ -66,10 +66,10 @@ def compare(model: Model, count: int, seed: int) -> Iterator[Finding | str]:
   yield rollout(model, kernel, seed)
 
 
-def _levels(random: Trial, recorded: Trial, simulation: Any, precision: Precision) -> Iterator[Finding]:
-  yield from random.contacts(precision)
-  yield from random.stages(simulation, precision)
-  yield from recorded.step(simulation, precision)
+def _levels(random: Trial, recorded: Trial, simulation: Any, tolerances: Tolerances) -> Iterator[Finding]:
+  yield from random.contacts(tolerances)
+  yield from random.stages(simulation, tolerances)
+  yield from recorded.step(simulation, tolerances)
 
 
 def _load(path: str) -> Model:

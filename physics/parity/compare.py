@@ -19,7 +19,7 @@ from physics.parity.contacts import contact_errors, mujoco_contacts, traced_cont
 from physics.parity.reference import (
   STAGES,
   STEP,
-  Dynamics,
+  PipelineResults,
   converging,
   one_ulp_effect,
   perturbed,
@@ -35,7 +35,7 @@ COUNTERS = ("contact_count", "overflow", "solver_niter")
 
 
 @dataclasses.dataclass(frozen=True)
-class Precision:
+class Tolerances:
   """Bounds of one kind of arithmetic, relative to the larger of 1 and the reference's magnitude."""
 
   dtype: type[np.floating]
@@ -48,8 +48,8 @@ class Precision:
   solving: float = 0.0  # times what rounding may do to accelerations at worst, see `conditioning`
 
 
-DOUBLE = Precision(np.float64, 1e-9, 1e-9, 1e-9, 1e-9, 1e-9, rounding=30.0)
-SINGLE = Precision(np.float32, 1e-5, 1e-4, 1e-6, 1e-5, 1e-4, rounding=3.0)
+DOUBLE = Tolerances(np.float64, 1e-9, 1e-9, 1e-9, 1e-9, 1e-9, rounding=30.0)
+SINGLE = Tolerances(np.float32, 1e-5, 1e-4, 1e-6, 1e-5, 1e-4, rounding=3.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,20 +93,20 @@ class Trial:
 
   def __init__(self, model: Model, states: States) -> None:
     self.model, self.states = model, states
-    self._rounding: dict[type[np.floating], Dynamics] = {}
+    self._rounding: dict[type[np.floating], PipelineResults] = {}
 
   @cached_property
-  def expected(self) -> Dynamics:
+  def expected(self) -> PipelineResults:
     """MuJoCo's answers."""
     return reference(self.model, self.states)
 
-  def rounding(self, dtype: type[np.floating]) -> Dynamics:
+  def rounding(self, dtype: type[np.floating]) -> PipelineResults:
     """Return what one unit in the last place changes in them, per state."""
     if dtype not in self._rounding:
       self._rounding[dtype] = one_ulp_effect(self.model, self.states, dtype)
     return self._rounding[dtype]
 
-  def stages(self, simulation: Any, precision: Precision) -> list[Finding]:
+  def stages(self, simulation: Any, tolerances: Tolerances) -> list[Finding]:
     """Compare every stage of the pipeline, all from the same states, as many as there are environments."""
     self._start(simulation)
     simulation.forward()
@@ -117,11 +117,11 @@ class Trial:
         found, expected = _numbers(simulation, name), getattr(self.expected, name)
         if name == "cfrc_ext":
           found, expected = found[:, moving], expected[:, moving]
-        findings.append(self._finding(name, relative_error(found, expected), precision))
+        findings.append(self._finding(name, relative_error(found, expected), tolerances))
     dropped = _numbers(simulation, "overflow")
     return [*findings, Finding("overflow", dropped, np.zeros(len(dropped)))]
 
-  def step(self, simulation: Any, precision: Precision) -> list[Finding]:
+  def step(self, simulation: Any, tolerances: Tolerances) -> list[Finding]:
     """Compare the state after one step from each of the states."""
     self._start(simulation)
     simulation.step()
@@ -129,24 +129,24 @@ class Trial:
     for name in STEP:
       if getattr(self.expected, name)[0].size:
         error = relative_error(_numbers(simulation, name), getattr(self.expected, name))
-        findings.append(self._finding(name, error, precision, f"next {name}"))
+        findings.append(self._finding(name, error, tolerances, f"next {name}"))
     return findings
 
-  def contacts(self, precision: Precision) -> list[Finding]:
+  def contacts(self, tolerances: Tolerances) -> list[Finding]:
     """Compare the points of contact."""
     if not self.model.pairs:
       return []
     expected = mujoco_contacts(converging(self.model.mj), self.states)
-    found = traced_contacts(self.model, self.states, precision.dtype)
-    error = contact_errors(found, expected, precision.distance)
-    bounds = (precision.distance, precision.position)
+    found = traced_contacts(self.model, self.states, tolerances.dtype)
+    error = contact_errors(found, expected, tolerances.distance)
+    bounds = (tolerances.distance, tolerances.position)
     findings = [
       Finding(f"contact {name}", values, np.full(len(values), bound))
       for name, values, bound in zip(("distance", "position"), error, bounds, strict=False)
     ]
     if all(finding.holds for finding in findings):
       return findings
-    rounding = precision.rounding * self._contact_rounding(expected, precision.dtype)
+    rounding = tolerances.rounding * self._contact_rounding(expected, tolerances.dtype)
     return [
       dataclasses.replace(finding, bound=np.maximum(finding.bound, rounding[i]))
       for i, finding in enumerate(findings)
@@ -165,16 +165,16 @@ class Trial:
     simulation.reset()
     self.states.write_to(simulation)
 
-  def _finding(self, name: str, error: Floats, precision: Precision, quantity: str = "") -> Finding:
-    least = precision.smooth if name in SMOOTH else precision.solved
-    typical = precision.smooth if name in (*SMOOTH, "qacc_smooth") else precision.median
+  def _finding(self, name: str, error: Floats, tolerances: Tolerances, quantity: str = "") -> Finding:
+    least = tolerances.smooth if name in SMOOTH else tolerances.solved
+    typical = tolerances.smooth if name in (*SMOOTH, "qacc_smooth") else tolerances.median
     finding = Finding(quantity or name, error, np.full(len(error), least), typical)
     if finding.holds:
       return finding  # what rounding may explain takes long to find out
-    rounding = precision.rounding * getattr(self.rounding(precision.dtype), name)
-    if precision.solving and name in SOLVED:
-      worst = acceleration_rounding(converging(self.model.mj), self.states, precision.dtype)
-      rounding = np.maximum(rounding, precision.solving * worst[name])
+    rounding = tolerances.rounding * getattr(self.rounding(tolerances.dtype), name)
+    if tolerances.solving and name in SOLVED:
+      worst = acceleration_rounding(converging(self.model.mj), self.states, tolerances.dtype)
+      rounding = np.maximum(rounding, tolerances.solving * worst[name])
     median = max(typical, float(np.median(rounding)))
     return dataclasses.replace(finding, bound=np.maximum(least, rounding), median=median)
 

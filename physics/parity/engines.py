@@ -15,7 +15,7 @@ from physics.model.model import Floats, Model
 from physics.parity.rays import cast
 from physics.ray.raycaster import Rays
 from physics.solver import newton
-from physics.state.layout import COUNTERS, Layout, Outputs, default_outputs
+from physics.state.layout import COUNTERS, Layout, OutputSpec, default_outputs
 from physics.state.reduction import LAST
 from physics.step import trace_step
 from physics.trace.emit import numpy_function
@@ -48,7 +48,7 @@ class MujocoSimulation:
     self,
     model: Model,
     num_envs: int,
-    outputs: Outputs | None = None,
+    outputs: OutputSpec | None = None,
     mj: mujoco.MjModel | None = None,
   ) -> None:
     self.model, self.num_envs = model, num_envs
@@ -175,7 +175,7 @@ class NumpySimulation:
   overflow: torch.Tensor  # [num_envs]
 
   def __init__(
-    self, model: Model, num_envs: int, outputs: Outputs = DERIVED, dtype: type[np.floating] = np.float64
+    self, model: Model, num_envs: int, outputs: OutputSpec = DERIVED, dtype: type[np.floating] = np.float64
   ) -> None:
     self.model, self.num_envs = model, num_envs
     self.layout = Layout(model, outputs)

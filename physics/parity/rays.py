@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 
 from physics.model.model import Floats
-from physics.ray.raycaster import Frame, Rays
+from physics.ray.raycaster import RayFrame, Rays
 
 
 def cast(mj: mujoco.MjModel, data: mujoco.MjData, rays: Rays) -> Floats:
@@ -24,7 +24,7 @@ def cast(mj: mujoco.MjModel, data: mujoco.MjData, rays: Rays) -> Floats:
   return np.array(distances)
 
 
-def axes(frame: Frame, body: Floats) -> Floats:
+def axes(frame: RayFrame, body: Floats) -> Floats:
   """Return the axes of a frame in the world [3, 3], as columns, from those of the body."""
   yaw = np.arctan2(body[1, 0], body[0, 0])
   about_z = np.array([[np.cos(yaw), -np.sin(yaw), 0], [np.sin(yaw), np.cos(yaw), 0], [0, 0, 1]])

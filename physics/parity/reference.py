@@ -12,13 +12,13 @@ from physics.model.model import Floats, Model
 from physics.parity.engines import read_field
 from physics.parity.states import States
 
-Precision = type[np.floating]
+DType = type[np.floating]
 ITERATIONS = 40  # of the reference's solver at most, whatever the file says
 MIXED = ("friction", "solref", "solimp", "margin")  # `Model` holds them per pair, MuJoCo per geom and <pair>
 
 
 @dataclasses.dataclass(frozen=True)
-class Dynamics:
+class PipelineResults:
   """What MuJoCo C makes of states, its solver run to convergence; MuJoCo's names, in the pipeline's order."""
 
   xpos: Floats  # [num_states, nbody, 3]
@@ -36,13 +36,13 @@ class Dynamics:
   act: Floats  # [num_states, na] a time step later
 
 
-STAGES = tuple(field.name for field in dataclasses.fields(Dynamics))[:-3]
+STAGES = tuple(field.name for field in dataclasses.fields(PipelineResults))[:-3]
 STEP = ("qpos", "qvel", "act")
 
 
-def reference(model: Model, states: States) -> Dynamics:
+def reference(model: Model, states: States) -> PipelineResults:
   """Compute the dynamics of `states` in MuJoCo C."""
-  return _dynamics(converging(model.mj), states)
+  return _results(converging(model.mj), states)
 
 
 def converging(mj: mujoco.MjModel) -> mujoco.MjModel:
@@ -58,7 +58,7 @@ def converging(mj: mujoco.MjModel) -> mujoco.MjModel:
   return mj
 
 
-def _dynamics(mj: mujoco.MjModel, states: States) -> Dynamics:
+def _results(mj: mujoco.MjModel, states: States) -> PipelineResults:
   data = mujoco.MjData(mj)
   rows: dict[str, list[Floats]] = {name: [] for name in (*STAGES, *STEP)}
   for index in range(len(states)):
@@ -71,7 +71,7 @@ def _dynamics(mj: mujoco.MjModel, states: States) -> Dynamics:
     mujoco.mj_step(mj, data)
     for name in STEP:
       rows[name].append(getattr(data, name).copy())
-  return Dynamics(**{name: np.stack(values) for name, values in rows.items()})
+  return PipelineResults(**{name: np.stack(values) for name, values in rows.items()})
 
 
 def relative_error(values: Floats, expected: Floats) -> Floats:
@@ -82,8 +82,8 @@ def relative_error(values: Floats, expected: Floats) -> Floats:
 
 
 def one_ulp_effect(
-  model: Model, states: States, dtype: Precision = np.float32, draws: int = 16, seed: int = 0
-) -> Dynamics:
+  model: Model, states: States, dtype: DType = np.float32, draws: int = 16, seed: int = 0
+) -> PipelineResults:
   """Return per state the largest relative error that rounding to a precision can explain, by field.
 
   Each draw moves every number of the model and of the states by one unit in the last place, up or down, and
@@ -93,16 +93,14 @@ def one_ulp_effect(
   expected = reference(model, states)
   effects = []
   for _ in range(draws):
-    found = _dynamics(perturbed(model.mj, random, dtype), perturbed_states(model, states, random, dtype))
+    found = _results(perturbed(model.mj, random, dtype), perturbed_states(model, states, random, dtype))
     effects.append(
       [relative_error(getattr(found, name), getattr(expected, name)) for name in (*STAGES, *STEP)]
     )
-  return Dynamics(*np.max(effects, axis=0))
+  return PipelineResults(*np.max(effects, axis=0))
 
 
-def perturbed(
-  mj: mujoco.MjModel, random: np.random.Generator, dtype: Precision = np.float32
-) -> mujoco.MjModel:
+def perturbed(mj: mujoco.MjModel, random: np.random.Generator, dtype: DType = np.float32) -> mujoco.MjModel:
   """Return a converging copy with every number that `Model` holds moved by a unit in the last place.
 
   A body's inertia moves by a unit of what it is, with all that the body carries, about the root of its tree:
@@ -137,7 +135,7 @@ def _inertia_about_root(mj: mujoco.MjModel) -> Floats:
 
 
 def perturbed_states(
-  model: Model, states: States, random: np.random.Generator, dtype: Precision = np.float32
+  model: Model, states: States, random: np.random.Generator, dtype: DType = np.float32
 ) -> States:
   """Return the states with every number moved by a unit in the last place, time and history excepted."""
   parts = [(name, values) for name, values in states.parts() if name not in ("time", "history")]
@@ -152,7 +150,7 @@ def perturbed_states(
   return dataclasses.replace(states, **moved)
 
 
-def _turned(quaternions: Floats, random: np.random.Generator, dtype: Precision) -> Floats:
+def _turned(quaternions: Floats, random: np.random.Generator, dtype: DType) -> Floats:
   """Move the components [..., 4] of rotations by a unit of 1, which is how finely a precision turns things.
 
   Rotations by nothing, and by half a turn about an axis, stay: they are exact.
@@ -161,7 +159,7 @@ def _turned(quaternions: Floats, random: np.random.Generator, dtype: Precision) 
   return quaternions + moves * (np.abs(quaternions) < 1).all(axis=-1, keepdims=True)
 
 
-def _moved(values: Floats, random: np.random.Generator, dtype: Precision) -> Floats:
+def _moved(values: Floats, random: np.random.Generator, dtype: DType) -> Floats:
   """Move each number by one unit in the last place, up or down; zeros stay."""
   ulp = np.spacing(np.abs(values).astype(dtype)).astype(np.float64)
   return values + ulp * random.choice([-1.0, 1.0], size=values.shape) * (values != 0)

@@ -74,7 +74,7 @@ class States:
 def past_controls(model: Model, history: Floats) -> Floats:
   """Return the delayed controls [num_states, rows], oldest first, in MuJoCo's ring buffers [num_states, n].
 
-  A buffer holds a number of the user, the place of the newest sample, the samples' times, the samples.
+  A buffer holds a number of the user, the index of the newest sample, the samples' times, the samples.
   """
   columns = [np.empty((len(history), 0))]
   for control, actuator in delayed_controls(model).items():

@@ -29,10 +29,10 @@ def _ray_sides(program: Program, field: HeightField, origin: Vector, direction: 
   for face, t in enumerate(ray_box_faces(above, direction, (*field.half, 0.5 * top))[:4]):
     across, along = face // 2, 1 - face // 2
     edge = float(field.cells[across] * (face % 2))  # the grid line that the side stands on
-    place = (origin[along] + t * direction[along] + field.half[along]) * (1.0 / field.spacing[along])
-    first = clip(floor(place), 0.0, field.cells[along] - 1.0)
+    coordinate = (origin[along] + t * direction[along] + field.half[along]) * (1.0 / field.spacing[along])
+    first = clip(floor(coordinate), 0.0, field.cells[along] - 1.0)
     low, high = (field.height(program, *((edge, k) if across else (k, edge))) for k in (first, first + 1.0))
-    under = origin[2] + t * direction[2] < low + (high - low) * (place - first)
+    under = origin[2] + t * direction[2] < low + (high - low) * (coordinate - first)
     best = where(under, minimum(best, t), best)
   return best
 
@@ -54,7 +54,7 @@ class _Traversal:
     begin = maximum(begin, 0.0)
     self.time, self.best, self.above = (program.variable(value) for value in (begin, NONE, 0.0))
     starts = (
-      clip(floor(place), 0.0, n - 1.0) for place, n in zip(self._places(begin), field.cells, strict=True)
+      clip(floor(x), 0.0, n - 1.0) for x, n in zip(self._coordinates(begin), field.cells, strict=True)
     )
     self.cell = [program.variable(start) for start in starts]
     self.active = program.variable(passes & (begin <= self.end), Mask)
@@ -84,7 +84,7 @@ class _Traversal:
       self.cell[i][0] = cell
     self.active[0] = active
 
-  def _places(self, time: Number) -> list[Number]:
+  def _coordinates(self, time: Number) -> list[Number]:
     """Return where the ray is at a time, in cells along x and y."""
     field = self.field
     return [
@@ -100,7 +100,7 @@ class _Traversal:
 
   def _crosses_diagonal(self, enters: Number, leaves: Number) -> Number:
     """Return when the ray crosses the diagonal from the first corner of its cell to the last, or leaves."""
-    u, v = (place - cell[0] for place, cell in zip(self._places(enters), self.cell, strict=True))
+    u, v = (x - cell[0] for x, cell in zip(self._coordinates(enters), self.cell, strict=True))
     rate = self.direction[0] * (1.0 / self.field.spacing[0]) - self.direction[1] * (
       1.0 / self.field.spacing[1]
     )
@@ -115,7 +115,7 @@ class _Traversal:
 
   def _above(self, corners: list[Number], time: Number) -> Number:
     """Return how high the ray is above the cell's two triangles at a time."""
-    u, v = (place - cell[0] for place, cell in zip(self._places(time), self.cell, strict=True))
+    u, v = (x - cell[0] for x, cell in zip(self._coordinates(time), self.cell, strict=True))
     h00, h01, h10, h11 = corners
     left = h00 + v * (h10 - h00) + u * (h11 - h10)
     right = h00 + u * (h01 - h00) + v * (h11 - h01)

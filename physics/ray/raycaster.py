@@ -18,7 +18,7 @@ from physics.state.state import Memory
 from physics.trace.trace import Program, maximum, sqrt
 from physics.vary.vary import Variation
 
-Frame = Literal["body", "yaw", "world"]
+RayFrame = Literal["body", "yaw", "world"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Rays:
   """
 
   body: int
-  frame: Frame
+  frame: RayFrame
   origins: Floats  # [n, 3] from the body's position, along the frame's axes [m]
   directions: Floats  # [n, 3] of any length, along the frame's axes
   geoms: Sequence[int]
@@ -100,7 +100,7 @@ class RayCaster:
     body: str,
     origins: Sequence[Sequence[float]] | Floats,
     directions: Sequence[Sequence[float]] | Sequence[float] | Floats,
-    frame: Frame = "body",
+    frame: RayFrame = "body",
     geoms: Sequence[int] | None = None,
   ) -> None:
     model, index = simulation.model, simulation.model.body_id(body)

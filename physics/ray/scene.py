@@ -112,8 +112,8 @@ class Scene:
     self, program: Program, model: Model, p: Poses, geoms: Sequence[int], reference: Vector
   ) -> None:
     self.program = program
-    places = {g: geom_shape(model, p, g, reference - p.origin[model.geom_bodyid[g]]) for g in geoms}
-    shapes = Shapes(program, places)
+    relative = {g: geom_shape(model, p, g, reference - p.origin[model.geom_bodyid[g]]) for g in geoms}
+    shapes = Shapes(program, relative)
     self.kinds: list[tuple[Meet, Any, Side, int]] = []
 
     def kind(geom: int) -> tuple[int, int]:
@@ -132,10 +132,10 @@ class Scene:
     best = self.program.variable(NONE)
     for meet, asset, side, count in self.kinds:
       for i in self._each(count):
-        place = side.at(i)
-        inverse = place.rotation.transposed
-        shape = Shape(place.position, place.rotation, place.size, asset)
-        found = meet(self.program, shape, inverse @ (origin - place.position), inverse @ direction)
+        geom = side.at(i)
+        inverse = geom.rotation.transposed
+        shape = Shape(geom.position, geom.rotation, geom.size, asset)
+        found = meet(self.program, shape, inverse @ (origin - geom.position), inverse @ direction)
         best[0] = minimum(best[0], found)
     return where(best[0] < NONE, best[0], -1.0)
 

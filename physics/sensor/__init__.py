@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from physics.derived import Derived
-from physics.sensor.contact import CONTACT_READINGS
+from physics.sensor.contact_sensor import CONTACT_READINGS
 from physics.sensor.distance import DISTANCE_READINGS
-from physics.sensor.frame import FRAME_READINGS
+from physics.sensor.frame_sensor import FRAME_READINGS
 from physics.sensor.joint import JOINT_READINGS
 from physics.sensor.kinds import POSITIVE, REAL, Kind, Reading, Sensor
 from physics.sensor.subtree import SUBTREE_READINGS

@@ -9,7 +9,7 @@ from physics.collision.geometry import Shape
 from physics.derived import Derived
 from physics.ray.ray import NONE
 from physics.ray.scene import MEET
-from physics.sensor.contact import contact_origin, each_contact
+from physics.sensor.contact_sensor import contact_origin, each_contact
 from physics.sensor.kinds import Kind, Reading, Sensor
 from physics.trace.trace import Number, maximum, number, where
 

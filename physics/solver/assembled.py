@@ -19,8 +19,8 @@ class Couplings:
 
   def __init__(self, program: Program, pairs: set[At]) -> None:
     self.program = program
-    self.places = {at: place for place, at in enumerate(sorted(pairs))}
-    self.sums: Array = program.array(len(self.places))
+    self.indices = {at: index for index, at in enumerate(sorted(pairs))}
+    self.sums: Array = program.array(len(self.indices))
     self.sums.fill([0.0] * len(self.sums))
 
   def push(self, columns: Sequence[Mapping[int, Number]]) -> None:
@@ -28,13 +28,13 @@ class Couplings:
     dofs = sorted(columns[0])
     for i in dofs:
       for j in (j for j in dofs if j <= i):
-        place = self.places[i, j]
+        index = self.indices[i, j]
         added = dot([column[i] for column in columns], [column[j] for column in columns])
-        self.sums[place] = self.sums[place] + added
+        self.sums[index] = self.sums[index] + added
 
   def entries(self) -> dict[At, Number]:
     """Return the sums by entry."""
-    return {at: self.sums[place] for at, place in self.places.items()}
+    return {at: self.sums[index] for at, index in self.indices.items()}
 
 
 def pairs_among(dofs: Sequence[int]) -> set[At]:

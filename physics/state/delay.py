@@ -74,11 +74,11 @@ def sample_weights(count: int, kind: int, age: float) -> Floats:
 
   The cubic is Hermite's with the slopes of central differences, zero at the ends (Catmull and Rom 1974).
   """
-  samples, place = np.eye(count), float(np.clip(count - age, 0, count - 1))
-  before, after = math.floor(place + NEAR), math.ceil(place - NEAR)
+  samples, position = np.eye(count), float(np.clip(count - age, 0, count - 1))
+  before, after = math.floor(position + NEAR), math.ceil(position - NEAR)
   if before >= after or kind == HOLD:
     return samples[before]
-  x, step = place - before, samples[after] - samples[before]
+  x, step = position - before, samples[after] - samples[before]
   if kind == LINEAR:
     return samples[before] + x * step
   first, last = (

@@ -17,7 +17,7 @@ STATE = ("qpos", "qvel", "act", "past_ctrl", "mocap_pos", "mocap_quat", "qacc_wa
 COUNTERS = ("contact_count", "overflow", "solver_niter", "diverged")
 DEFAULT_OUTPUTS = ("qacc", "xpos", "xquat", "cfrc_ext", *COUNTERS)
 
-Outputs: TypeAlias = Sequence[str] | Mapping[str, str]
+OutputSpec: TypeAlias = Sequence[str] | Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Layout:
   alone mean), "mean", "max". The counters are always among them: nothing is dropped in silence.
   """
 
-  def __init__(self, model: Model, outputs: Outputs = DEFAULT_OUTPUTS) -> None:
+  def __init__(self, model: Model, outputs: OutputSpec = DEFAULT_OUTPUTS) -> None:
     shapes = field_shapes(model)
     known = [name for name in shapes if name not in (*STATE, "mask")]
     for name in outputs:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from physics.model.words import nearest_word
+from physics.model.spelling import nearest_word
 
 INERTIAL = ("body_mass", "body_inertia", "body_ipos", "body_iquat", "dof_armature", "tendon_armature")
 OF_PAIRS = ("friction", "solref", "solimp")

@@ -32,7 +32,7 @@ def no_constants_of_ours(monkeypatch):
   monkeypatch.setattr(providers, "_get_local_constants", lambda: providers._local_constants)
 
 
-def disagreements(xml, engine, precision):
+def disagreements(xml, engine, tolerances):
   """Return what differs from MuJoCo C in states of a model.
 
   States with more contacts than fit are left out, and those that explode: half a turn in a time step.
@@ -40,10 +40,10 @@ def disagreements(xml, engine, precision):
   model = load_model(xml)
   trial = Trial(model, random_states(model, STATES))
   simulation = engine(model)
-  findings = trial.stages(simulation, precision)
+  findings = trial.stages(simulation, tolerances)
   fits = simulation.overflow.numpy() == 0
   findings = [finding for finding in findings if finding.quantity != "overflow"]
-  findings += trial.step(simulation, precision) + (trial.contacts(precision) if fits.all() else [])
+  findings += trial.step(simulation, tolerances) + (trial.contacts(tolerances) if fits.all() else [])
   fits &= model.timestep * np.abs(trial.expected.qvel).max(axis=1, initial=0.0) < np.pi
   counted = [dataclasses.replace(f.at(fits), median=np.inf) for f in findings if fits.any()]
   return [str(finding) for finding in counted if not finding.holds]

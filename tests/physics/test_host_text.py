@@ -99,11 +99,11 @@ class Situation(Trial):
       fields[name] = rows.T.astype(float)
     return fields
 
-  def differences(self, expected, precision):
+  def differences(self, expected, tolerances):
     """Return which of the text's fields differ by more than rounding explains."""
     names = [name for name, values in expected.items() if values.size and name not in COUNTERS]
     errors = {name: relative_error(self.text[name], expected[name]) for name in names}
-    findings = [self._finding(name, error, precision) for name, error in errors.items()]
+    findings = [self._finding(name, error, tolerances) for name, error in errors.items()]
     return [str(finding) for finding in findings if not finding.holds]
 
   def odd_arrays(self):

@@ -3,7 +3,7 @@
 import dataclasses
 
 from physics.parity.compare import DOUBLE, SINGLE
-from physics.parity.rollout import rollout
+from physics.parity.open_loop import rollout
 
 # In one of its states the axes of two capsules pass at 0.1 mm: what rounding leaves of their normal is worth
 # thirty units of the position, where three do elsewhere.
@@ -23,8 +23,8 @@ def test_traced_step_is_mujocos(case):
 
 
 def test_kernel_agrees_stage_by_stage(case):
-  precision = dataclasses.replace(SINGLE, rounding=ROUGHER.get(case.name, SINGLE.rounding))
-  assert_holds(case.random.contacts(precision) + case.random.stages(case.kernel, precision))
+  tolerances = dataclasses.replace(SINGLE, rounding=ROUGHER.get(case.name, SINGLE.rounding))
+  assert_holds(case.random.contacts(tolerances) + case.random.stages(case.kernel, tolerances))
 
 
 def test_kernel_agrees_step_by_step_along_trajectories(case):

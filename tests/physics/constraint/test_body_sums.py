@@ -12,8 +12,8 @@ def test_each_body_has_the_sum_of_what_was_added_to_it():
   def traced(program, x, y):
     sums = BodySums(program, (2, 5, 3), width=2)
     with program.loop(3) as i:
-      sums.add(sums.place(program.table([3, 2, 3], i)), (x, y))
-    sums.add(sums.place(5), (y, y))
+      sums.add(sums.index(program.table([3, 2, 3], i)), (x, y))
+    sums.add(sums.index(5), (y, y))
     return [value for body, values in sums.read() for value in (float(body), *values)]
 
   found = evaluate(traced, np.array([1.0, 2.0]), np.array([10.0, 20.0]))
@@ -32,6 +32,6 @@ def test_sums_in_memory_that_has_served_begin_at_zero():
   np.testing.assert_array_equal(evaluate(traced, np.array([4.0]))[:, 0], [4, 4, 4, 0, 0])
 
 
-def test_a_body_without_a_sum_has_no_place():
+def test_a_body_without_a_sum_has_no_index():
   with pytest.raises(ValueError, match="4 is not in list"):
-    BodySums(Program(), (2, 5), width=1).place(4)
+    BodySums(Program(), (2, 5), width=1).index(4)

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from physics.parity import NumpySimulation
-from physics.parity.rollout import ENVIRONMENTS, rollout
+from physics.parity.open_loop import ENVIRONMENTS, rollout
 from tests.physics.conftest import load
 
 

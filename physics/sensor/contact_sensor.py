@@ -14,7 +14,7 @@ from physics.constraint.moving import common_origin
 from physics.derived import Derived
 from physics.dynamics.frame import BODY, GEOM, SITE, XBODY, frame
 from physics.model.model import Model
-from physics.sensor.frame import is_inside
+from physics.sensor.frame_sensor import is_inside
 from physics.sensor.kinds import Kind, Reading, Sensor
 from physics.trace.trace import Integer, Number, Truth, maximum, negate, sqrt, where
 
