@@ -1,7 +1,7 @@
 """Derived quantities of an evaluated state: accelerations, momenta and forces of bodies, on demand.
 
-MuJoCo gives spatial quantities of bodies about the centre of mass of the tree that they belong to. Here they
-are about the origin of the tree, as everywhere in the engine, and move to the centre where they are reported.
+MuJoCo gives spatial quantities of bodies about the centre of mass of their tree. Here they are about the
+origin of the tree, as everywhere in the engine; outputs move them to the centre of mass.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class OnDemand(Generic[T]):
-  """A property that is computed once in each block of the program where it is not known yet."""
+  """A property that is computed at its first use in a block, unless an enclosing block has computed it."""
 
   def __init__(self, compute: Callable[[Derived], T]) -> None:
     self.compute, self.__doc__ = compute, compute.__doc__
@@ -33,9 +33,9 @@ class OnDemand(Generic[T]):
 
 
 class Derived:
-  """Quantities of one evaluated state, each computed when it is asked for; lists are by body.
+  """The derived quantities of one evaluated state, each computed on demand; lists are by body.
 
-  `memory` has counted since the launch began.
+  The counters of `memory` began with the launch.
   """
 
   def __init__(self, program: Program, model: Model, evaluation: Evaluation, memory: Memory) -> None:
@@ -45,13 +45,13 @@ class Derived:
 
   @OnDemand
   def accelerations(self) -> list[Motion]:
-    """Accelerations about the tree origins, gravity included: that of the world is upwards."""
+    """Accelerations about the tree origins, gravity included: the world accelerates upwards."""
     joints = propagate(self.model, self.poses, self.qacc)
     return [bias + joint for bias, joint in zip(self.smooth.acceleration, joints, strict=True)]
 
   @OnDemand
   def _subtree_mass_moment(self) -> tuple[list[Number], list[Vector]]:
-    """Mass [kg] and first moment [kg m], relative to the tree origin, of each body and all below it."""
+    """Mass [kg] and first moment [kg m] of each body's subtree, relative to the tree origin."""
     mass = [inertia.mass for inertia in self.smooth.inertias]
     moment = [inertia.moment for inertia in self.smooth.inertias]
     for body in reversed(range(1, self.model.nbody)):
@@ -62,7 +62,7 @@ class Derived:
 
   @OnDemand
   def subtree_centers(self) -> list[Vector]:
-    """Centre of mass [m] of each body and all below it, relative to the tree origin."""
+    """Centre of mass [m] of each body's subtree, relative to the tree origin."""
     centers = []
     for body, (mass, moment) in enumerate(zip(*self._subtree_mass_moment, strict=True)):
       if is_zero(mass):
@@ -73,7 +73,7 @@ class Derived:
 
   @OnDemand
   def centers(self) -> list[Vector]:
-    """MuJoCo's reference of each body's spatial quantities: the centre of mass of all below its root body."""
+    """MuJoCo's reference point of each body's spatial quantities: the centre of mass of its tree."""
     p, roots = self.poses, self.model.body_rootid
     return [self.subtree_centers[root] + (p.origin[root] - p.origin[body]) for body, root in enumerate(roots)]
 
@@ -92,9 +92,9 @@ class Derived:
 
   @OnDemand
   def external_forces(self) -> list[Force]:
-    """Forces [nbody] of contacts, connect and weld constraints, about the tree origins; none on the world.
+    """Forces [nbody] of contacts, connect and weld constraints, about the tree origins; the world's is zero.
 
-    With `accelerations` and `internal_forces` this is MuJoCo's `mj_rnePostConstraint`.
+    Together with `accelerations` and `internal_forces`, this is MuJoCo's `mj_rnePostConstraint`.
     """
     model, kinds = self.model, self.evaluation.contacts.kinds
     owners = {int(model.geom_bodyid[geom]) for pair in model.pairs for geom in (pair.geom1, pair.geom2)}
@@ -111,9 +111,9 @@ class Derived:
 
   @OnDemand
   def internal_forces(self) -> list[Force]:
-    """Forces with which parents hold each body and all below it, about `centers` (MuJoCo's `cfrc_int`).
+    """Forces of the parents on each body's subtree, about `centers` (MuJoCo's `cfrc_int`).
 
-    As in MuJoCo the entry of the world adds forces of several trees, each about its own centre.
+    As in MuJoCo, the entry of the world adds forces of several trees, each about its own centre.
     """
     forces, smooth = [NO_FORCE], self.smooth
     for body in range(1, self.model.nbody):
@@ -138,5 +138,5 @@ class Derived:
     return springs - dot(vector(self.model.gravity), moment[0])
 
   def _shift(self, body: int) -> Vector:
-    """Return the vector from the origin of the tree of a body's parent to that of its own."""
+    """Return the vector from the tree origin of a body's parent to the body's own tree origin."""
     return self.poses.origin[body] - self.poses.origin[self.model.body_parentid[body]]

@@ -22,7 +22,7 @@ from physics.trace.trace import Array, Number, Program, where
 
 @dataclass(frozen=True)
 class Contacts:
-  """Contacts found in one state; None where the model has no such pairs."""
+  """The contacts of one state; None where the model has no such pairs."""
 
   world: WorldContacts | None
   moving: MovingContacts | None
@@ -34,13 +34,13 @@ class Contacts:
 
   @property
   def kinds(self) -> list[WorldContacts | MovingContacts]:
-    """Those that exist."""
+    """The kinds of contact that the model has."""
     return [kind for kind in (self.world, self.moving) if kind]
 
 
 @dataclass(frozen=True)
 class Evaluation:
-  """One state, evaluated: what integrators, outputs and sensors read."""
+  """The results of evaluating one state, which integrators, outputs and sensors read."""
 
   smooth: Smooth
   contacts: Contacts
@@ -62,7 +62,7 @@ def forward(
   rows = [*equality_rows(model, smooth), *friction_rows(model, smooth), *limit_rows(model, smooth)]
   joints = JointRows(program, model.nv, rows)
   iterations = _accelerate(program, model, smooth, contacts, joints, qacc)
-  # the solver ends at once where its gradient is nan: nothing may go on as if nothing had happened
+  # The solver ends at once where its gradient is nan; an infinite qacc reports the failure.
   qacc.fill([where(is_sane(smooth.force), a, math.inf) for a in qacc.read()])
   return Evaluation(smooth, contacts, joints, qacc.read(), iterations)
 

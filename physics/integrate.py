@@ -16,11 +16,11 @@ from physics.model.model import Model
 from physics.state.state import Memory
 from physics.trace.trace import Index, Number, Program, absolute, cos, is_zero, sin, sqrt, where
 
-Parts = Mapping[str, list[Number]]  # of the state, or of its rate of change; "qpos" changes at a rate [nv]
-AT_START = ("sensordata",)  # outputs of the first of several evaluations
+Parts = Mapping[str, list[Number]]  # parts of the state, or their rates of change; the rate of "qpos" is [nv]
+AT_START = ("sensordata",)  # outputs that the first evaluation of a time step reports
 STAGES = 4  # of Runge-Kutta's method
-STEP_TO_NEXT = (0.5, 0.5, 1.0, 0.0)  # of a stage's rate, in time steps, from the start to the next stage
-WEIGHT = (1 / 6, 1 / 3, 1 / 3, 1 / 6)  # of a stage's rate in the step
+STEP_TO_NEXT = (0.5, 0.5, 1.0, 0.0)  # [time steps] from the start to the next stage, at a stage's rate
+WEIGHT = (1 / 6, 1 / 3, 1 / 3, 1 / 6)  # of a stage's rate in the time step
 
 
 class OneStage:
@@ -33,19 +33,19 @@ class OneStage:
 
   @contextmanager
   def stages(self, _integrate: Index) -> Iterator[None]:
-    """Run the block for the state of each evaluation: once."""
+    """Run the block once: there is one evaluation."""
     yield
 
   def moments(self, names: list[str]) -> Iterator[list[str]]:
-    """Yield which outputs are due, in blocks for the evaluations that they report: all, of the only one."""
+    """Yield the outputs that the evaluation reports: all of them."""
     yield names
 
   def choose(self, values: Sequence[float]) -> Number:
-    """Return, of one value per evaluation, that of the present one."""
+    """Return the present evaluation's value; `values` has one for each evaluation."""
     return values[0]
 
   def advance(self, evaluation: Evaluation) -> None:
-    """Move the state one time step on."""
+    """Advance the state by one time step."""
     model, state, actuated = self.model, evaluation.smooth.state, evaluation.smooth.actuated
     qacc = implicit_acceleration(model, evaluation)
     qvel = [v + model.timestep * a for v, a in zip(state.qvel, qacc, strict=True)]
@@ -55,7 +55,7 @@ class OneStage:
 
 
 class RungeKutta:
-  """Runge-Kutta's method of fourth order: a loop over four evaluations (MuJoCo's `mj_RungeKutta`)."""
+  """The fourth-order Runge-Kutta method: a loop over four evaluations (MuJoCo's `mj_RungeKutta`)."""
 
   offsets = (0.0, 0.5, 0.5, 1.0)
 
@@ -64,12 +64,12 @@ class RungeKutta:
     self.start = {name: program.array(len(memory[name])) for name in ("qpos", "qvel", "act")}
     sizes = {"qpos": model.nv, "qvel": model.nv, "act": model.na}
     self.rate = {name: program.array(size) for name, size in sizes.items()}  # weighted sum over the stages
-    self.lines = [program.array(model.nactuator) for _ in range(2)]  # actuators' first lengths and velocities
+    self.lines = [program.array(model.nactuator) for _ in range(2)]  # actuator lengths, velocities at first
     self.change = program.array(model.nv)  # from the start of the time step to the present stage
 
   @contextmanager
   def stages(self, integrate: Index) -> Iterator[None]:
-    """Run the block for the state of each evaluation: all stages, the first alone if time does not pass."""
+    """Run the block for each evaluation: all stages, or only the first if the state is not integrated."""
     for name, array in self.start.items():
       array.fill(self.memory[name].read())
       self.rate[name].fill([0.0] * len(self.rate[name]))
@@ -79,13 +79,13 @@ class RungeKutta:
       yield
 
   def choose(self, values: Sequence[float]) -> Number:
-    """Return, of one value per evaluation, that of the present one."""
+    """Return the present evaluation's value; `values` has one for each evaluation."""
     return self.program.table(values, self.stage)
 
   def moments(self, names: list[str]) -> Iterator[list[str]]:
-    """Yield which outputs are due, in blocks for the evaluations that they report.
+    """Yield the outputs that an evaluation reports, in a block for that evaluation.
 
-    As in MuJoCo sensors measure the start of the time step, the others belong to the last evaluation.
+    As in MuJoCo, sensors measure the start of the time step; other outputs belong to the last evaluation.
     """
     with self.program.when_equal(self.stage, 0):
       yield [name for name in names if name in AT_START]
@@ -99,7 +99,7 @@ class RungeKutta:
       yield
 
   def advance(self, evaluation: Evaluation) -> None:
-    """Move the state to the next stage, after the last one to the end of the time step."""
+    """Move the state to the next stage, or after the last stage to the end of the time step."""
     weight, ahead, end = map(self.choose, (WEIGHT, STEP_TO_NEXT, (0.0, 0.0, 0.0, 1.0)))
     actuated = evaluation.smooth.actuated
     qvel = evaluation.smooth.state.qvel
@@ -121,7 +121,7 @@ class RungeKutta:
 
 
 def rates_of_turns(model: Model, change: list[Number], qvel: list[Number]) -> list[Number]:
-  """Return joint velocities [nv], angular ones of ball and free joints as rates of the rotation vector.
+  """Return joint velocities [nv]; for rotations of ball and free joints, rates of the rotation vector.
 
   A body that has turned by u and rotates at w, both in body axes, changes u at the rate w + u x w / 2 +
   c u x (u x w), c = (1 - |u|/2 cot |u|/2) / |u|^2: the inverse of the exponential's derivative (Munthe-Kaas
@@ -146,7 +146,7 @@ def _bend(square: Number) -> Number:
     series = series * square + term
   angle = sqrt(where(small, 1.0, square))
   sine = sin(angle * 0.5)
-  sine = where(absolute(sine) < 1e-6, 1e-6, sine)  # a full turn in one stage: no answer, but a finite one
+  sine = where(absolute(sine) < 1e-6, 1e-6, sine)  # no answer for a full turn in one stage, but it is finite
   return where(small, series, (1.0 - angle * 0.5 * cos(angle * 0.5) / sine) / (angle * angle))
 
 
@@ -160,8 +160,8 @@ def implicit_acceleration(model: Model, evaluation: Evaluation) -> list[Number]:
   """Return the acceleration [nv] with damping forces taken at the end of the time step.
 
   With damping B, the negated derivative of the forces by velocity, the step solves (M + h B) a = M qacc.
-  Euler's B is that of the joints, unless the file disables it; implicitfast's is that of all smooth forces,
-  without what M does not couple.
+  Euler's B is the damping of the joints, unless the file disables it. That of implicitfast comes from all
+  smooth forces, restricted to the entries of M.
   """
   M, qacc = evaluation.smooth.M, evaluation.qacc
   fast = model.integrator == "implicitfast"
@@ -184,16 +184,16 @@ def _joint_damping(model: Model, qvel: list[Number]) -> dict[tuple[int, int], Nu
 
 
 def _is_free_body(model: Model, joint: int) -> bool:
-  """Return whether a joint is the only one of its tree, and free."""
+  """Return whether a joint is free and the only joint of its tree."""
   tree = model.body_treeid[model.jnt_bodyid[joint]]
   return bool(model.jnt_type[joint] == FREE and (model.body_treeid[model.dof_bodyid] == tree).sum() == 6)
 
 
 def _free_body_acceleration(model: Model, evaluation: Evaluation, joint: int) -> list[Number]:
-  """Return the acceleration [6] of a lone free body, gyroscopic forces taken at the end of the time step too.
+  """Return the acceleration [6] of a lone free body, with gyroscopic forces at the end of the time step too.
 
   With inertia J and first moment m about the body's origin, which is the tree's, the bias is the force
-  w x (w x m) and the torque w x J w; what they gain by dw makes the matrix unsymmetric.
+  w x (w x m) and the torque w x J w; their derivatives by w make the matrix unsymmetric.
   """
   smooth, h = evaluation.smooth, model.timestep
   body, first = int(model.jnt_bodyid[joint]), int(model.jnt_dofadr[joint])

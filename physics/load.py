@@ -1,4 +1,4 @@
-"""The loader of robot files: MuJoCo compiles them, a `Model` is read. It runs once, before tracing."""
+"""The loader of robot files: MuJoCo compiles a file, and a `Model` is read from the result."""
 
 import copy
 import dataclasses
@@ -36,11 +36,11 @@ def load_model(
 ) -> Model:
   """Compile `source` (path, XML text, MjSpec or MjModel) and read it; the argument is left as it was.
 
-  `integrator` replaces the one that the file asks for. `vary` names the fields of which every environment
-  of a simulation has its own (`variable.VARIABLE`). Another solver than Newton is replaced, with a warning,
-  since all solvers of MuJoCo share their solution. A warning names sensors that stay zero. Raises
-  UnsupportedModel for what the engine lacks, ValueError for what MuJoCo's compiler refuses and for fields
-  that cannot vary.
+  `integrator` replaces the file's. `vary` names fields (of `variable.VARIABLE`) whose values differ between
+  the environments of a simulation. If the file asks for another solver, Newton replaces it, with a warning:
+  all solvers of MuJoCo have the same solution. A warning names sensors that stay zero. Raises
+  UnsupportedModel for features that the engine lacks, ValueError for errors of MuJoCo's compiler and for
+  fields that cannot vary.
   """
   mj = _compile(source)
   if mj.opt.timestep <= 0:
@@ -64,7 +64,7 @@ def load_model(
 
 
 def _compile(source: Source) -> mujoco.MjModel:
-  """Return a compiled model that is nobody else's."""
+  """Return a compiled model that no other code holds."""
   if isinstance(source, mujoco.MjModel):
     return copy.copy(source)
   if isinstance(source, mujoco.MjSpec):
@@ -83,7 +83,7 @@ def _compile(source: Source) -> mujoco.MjModel:
 
 
 def _name(source: Source) -> str:
-  """Return how messages name a model's file, with a colon: not at all where it has none."""
+  """Return the prefix of messages about a model: its file, or "MJCF" where there is none, and a colon."""
   is_file = isinstance(source, str | os.PathLike) and not os.fspath(source).lstrip().startswith("<")
   return f"{source}: " if is_file else "MJCF: "
 
@@ -131,7 +131,7 @@ def _actuator_fields(mj: mujoco.MjModel) -> dict[str, Any]:
 def _slots(mj: mujoco.MjModel, actuator: int) -> list[int]:
   """Return the slot of each of ACTIVATIONS among an actuator's activations, -1: it has none."""
   dynprm, gainprm = mj.actuator_dynprm[actuator], mj.actuator_gainprm[actuator]
-  sources = {"filtered": mj.actuator_actnum[actuator]}  # what is positive where the activation exists
+  sources = {"filtered": mj.actuator_actnum[actuator]}  # positive where the activation exists
   if mj.actuator_dyntype[actuator] == mjtDyn.mjDYN_PID:
     sources = {"setpoint": dynprm[1], "integral": gainprm[0]}
   if mj.actuator_dyntype[actuator] == mjtDyn.mjDYN_DCMOTOR:
@@ -143,7 +143,7 @@ def _slots(mj: mujoco.MjModel, actuator: int) -> list[int]:
 
 
 def _added_by_actuators(mj: mujoco.MjModel) -> dict[str, Floats]:
-  """Return damping and armature of joints and tendons with what actuators add to them."""
+  """Return damping and armature of joints and tendons, including those of their actuators."""
   parts = ("damping", "dampingpoly", "armature")
   names = [f"{kind}_{part}" for kind in ("dof", "tendon") for part in parts]
   fields = {name: getattr(mj, name).copy() for name in names}
@@ -170,7 +170,7 @@ def _plain(value: Any) -> Any:
 def _flags(mj: mujoco.MjModel) -> dict[str, bool]:
   """Read the disable flags that stay flags.
 
-  Those that neither this nor `_switched_off` names change no result: island, midphase, nativeccd, multiccd,
+  Flags that are neither here nor in `_switched_off` change no result: island, midphase, nativeccd, multiccd,
   autoreset.
   """
   bit = mjtDisableBit
@@ -186,7 +186,7 @@ def _flags(mj: mujoco.MjModel) -> dict[str, bool]:
 
 
 def _switched_off(mj: mujoco.MjModel) -> Iterator[str]:
-  """Yield the fields that are zero because a disable flag says so."""
+  """Yield the fields that a disable flag sets to zero."""
   if disabled(mj, mjtDisableBit.mjDSBL_GRAVITY):
     yield "gravity"
   if disabled(mj, mjtDisableBit.mjDSBL_SPRING):
@@ -210,7 +210,7 @@ def _pairs(mj: mujoco.MjModel) -> tuple[ContactPair, ...]:
 
 
 def _warn(mj: mujoco.MjModel) -> None:
-  """Say once what the engine replaces or leaves out without changing the motion."""
+  """Warn of a replaced solver and of sensors that stay zero, neither of which changes the motion."""
   if mj.opt.solver != mjtSolver.mjSOL_NEWTON:
     asked = enum_name(mjtSolver(mj.opt.solver)).upper()
     warnings.warn(f"the file asks for the {asked} solver: Newton finds the same solution", stacklevel=3)

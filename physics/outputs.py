@@ -1,4 +1,4 @@
-"""Derived quantities as MuJoCo reports them: what a simulation writes of the state that it evaluated."""
+"""Outputs: the derived quantities that a simulation writes, as MuJoCo reports them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Values = Callable[[Derived], Iterable[Number]]
 
 
 class Outputs:
-  """Writes the derived quantities that the layout has rows for, in the selected lanes."""
+  """The writer of the derived quantities that the layout has rows for, in the selected lanes."""
 
   def __init__(self, program: Program, layout: Layout, selected: Mask) -> None:
     self.program, self.layout, self.selected = program, layout, selected
@@ -28,7 +28,7 @@ class Outputs:
     }
 
   def gather(self, names: Sequence[str], derived: Derived) -> None:
-    """Take in what is asked for of every time step."""
+    """Add a time step's values to the outputs that are reduced over time steps."""
     for name in names:
       if name in self.reductions:
         self.reductions[name].add(list(VALUES[name](derived)))

@@ -1,4 +1,4 @@
-"""Many environments of one model, stepped in parallel: memory, views, launches."""
+"""The simulation: many environments of one model, stepped in parallel on one device."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from physics.vary.vary import SOURCES, Variation
 
 
 class Simulation:
-  """`num_envs` environments of a model on one device.
+  """A batch of `num_envs` environments of one model on one device.
 
   Fields are torch views `[num_envs, ...]` on memory laid out `[field, env]`, float32 (counters int32), with
-  MuJoCo's names, shapes and conventions; write them in place. Derived fields (all but state and input) are
-  those at the start of the last substep. The fields that the model varies are views too; what follows from
-  them follows when the next step begins. A reset leaves them as they are.
+  MuJoCo's names, shapes and conventions; write them in place. Derived fields (all except state and input)
+  hold their values at the start of the last substep. The fields that the model varies are views too; the
+  next step begins by updating the constants that depend on them. A reset does not change them.
 
   Args:
     model: from `load_model`.
@@ -34,9 +34,9 @@ class Simulation:
     device: "cpu" or a CUDA device.
     threads: CPU threads; None: every core that this process may use. Results do not depend on it.
     outputs: derived fields to compute, see `layout.field_shapes`; None: `layout.default_outputs`. A mapping
-      says what becomes of a field's values in the time steps of one `step`: "last", "mean" or "max".
-    moving_capacity: contacts between moving bodies that one environment can hold, None: derived from the
-      model; more are counted in `overflow`, and the shallowest dropped.
+      gives each field's reduction over the time steps of one `step`: "last", "mean" or "max".
+    moving_capacity: contacts between moving bodies that one environment can hold; None: derived from the
+      model. If there are more, the shallowest are dropped, and `overflow` counts them.
   """
 
   # State and input:
@@ -136,7 +136,7 @@ class Simulation:
     )
     self._start = torch.tensor(start_values(model), dtype=torch.float32, device=self.device)[:, None]
     self._memory[: self.layout.state_rows] = self._start
-    self._selected = self._memory[self.layout.blocks["mask"].start]  # where `forward` works, spare lanes too
+    self._selected = self._memory[self.layout.blocks["mask"].start]  # where `forward` computes, padding too
     self._selected.fill_(1.0)
     for name in (*STATE, *self.layout.outputs):
       setattr(self, name, self._view(name))
@@ -155,7 +155,7 @@ class Simulation:
     groups = room // lanes_on(self.device.type)
     self._step = Launcher(programs, self.device, groups, pool, self.threads)
     self._recorded: dict[Parameters, Launches] = {}
-    self._schedules: dict[int, torch.Tensor] = {}  # controls of each of so many time steps
+    self._schedules: dict[int, torch.Tensor] = {}  # controls of all time steps, by their number
 
   def __repr__(self) -> str:
     where = f"{self.threads} threads" if self.device.type == "cpu" else str(self.device)
@@ -215,7 +215,7 @@ class Simulation:
       rows[:, : self.num_envs] = saved
 
   def attach_rays(self, rays: Rays) -> tuple[Callable[[], None], torch.Tensor]:
-    """Return what casts rays in the present state, and where it writes [num_envs, num_rays]."""
+    """Return a function that casts rays in the present state, and the [num_envs, num_rays] it writes."""
     program = trace_rays(self.model, self.layout, rays, self.variation)
     launcher = Launcher([program], self.device, self._step.groups, self._step.pool, self.threads)
     results = torch.zeros(len(rays.origins), self._memory.shape[1], device=self.device)
@@ -235,9 +235,9 @@ class Simulation:
 
   @torch.compiler.disable
   def _launch(self, parameters: Parameters, controls: torch.Tensor) -> None:
-    """Run the kernels: what follows from varied fields, then the step.
+    """Run the kernels: one that derives constants from varied fields, then the step.
 
-    controls are the same tensor in every call with the same parameters: launches are recorded once.
+    Calls with equal parameters must pass the same tensor `controls`, because launches are recorded once.
     """
     if parameters not in self._recorded:
       self._recorded[parameters] = self._step.record(parameters, [self._memory, controls, self._parameters])
@@ -248,13 +248,13 @@ class Simulation:
 def _trace(
   model: Model, outputs: tuple[tuple[str, str], ...], moving_capacity: int | None
 ) -> tuple[Layout, Variation, Program]:
-  """Return the program of a model that computes these outputs; another simulation of the model shares it."""
+  """Return the program that computes these outputs of a model; simulations of one model share it."""
   layout, variation = Layout(model, dict(outputs)), Variation(model)
   return layout, variation, trace_step(model, layout, moving_capacity, variation)
 
 
 def start_values(model: Model) -> Floats:
-  """Return the state [state_rows] that a reset brings: the model's defaults."""
+  """Return the state [state_rows] that a reset writes: the model's defaults."""
   defaults = {"qpos": model.qpos0, "mocap_pos": model.mocap_pos0, "mocap_quat": model.mocap_quat0}
   shapes = field_shapes(model)
   return np.concatenate([defaults.get(name, np.zeros(shapes[name])).ravel() for name in STATE])

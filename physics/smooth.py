@@ -1,4 +1,4 @@
-"""The smooth part of the dynamics: all that a state gives before constraints."""
+"""Smooth dynamics: poses, velocities, inertia, and all forces except those of constraints."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from physics.trace.trace import Number
 
 @dataclass(frozen=True)
 class Smooth:
-  """What one state gives before constraints; joint forces and matrices as MuJoCo names and signs them."""
+  """The quantities of one state before constraints; joint forces and matrices have MuJoCo's signs."""
 
   state: State
   poses: Poses
   inertias: list[Inertia]  # by body, about its tree origin
-  composite: list[Inertia]  # the same, of the body and all below it
+  composite: list[Inertia]  # by body: of its subtree, about its tree origin
   velocity: list[Motion]  # by body
   acceleration: list[Motion]  # by body: gravity and velocity products, joint accelerations zero
   tendons: Tendons
@@ -45,9 +45,9 @@ class Smooth:
 
 
 def smooth_dynamics(model: Model, state: State) -> Smooth:
-  """Compute poses, velocities, inertia and all forces but those of constraints.
+  """Compute poses, velocities, inertia and all forces except those of constraints.
 
-  MuJoCo's `mj_fwdPosition`, `mj_fwdVelocity` and `mj_fwdActuation`, but for contacts and constraints.
+  MuJoCo's `mj_fwdPosition`, `mj_fwdVelocity` and `mj_fwdActuation`, without contacts and constraints.
   """
   p = poses(model, state.qpos, Mocap(state.mocap_pos, state.mocap_quat))
   velocity, acceleration = velocities(model, p, state.qvel)

@@ -19,9 +19,9 @@ def trace_step(
 ) -> Program:
   """Trace `substeps` time steps in one program (MuJoCo's `mj_step`).
 
-  Parameters: substeps; stride, the rows from one substep's controls to the next one's (0: held); integrate
-  (0: the state stays, derived quantities are computed). Arrays: state `[layout.rows, env]`, control `[row,
-  env]`, parameters `[variation.rows, env]` of a model with varied fields.
+  Parameters: substeps; stride, the number of rows between the controls of two substeps (0: controls are
+  held); integrate (0: only derived quantities are computed, and the state stays). Arrays: state
+  `[layout.rows, env]`, control `[row, env]`, parameters `[variation.rows, env]` if the model varies fields.
   """
   program = Program()
   if variation:

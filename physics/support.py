@@ -1,4 +1,4 @@
-"""Unsupported features, named before anything runs: one line with the element and the feature."""
+"""Unsupported features of a robot file, each named with its element before anything runs."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -43,7 +43,7 @@ REFUSED_FLAGS = (
   mjtEnableBit.mjENBL_IPC,
   mjtEnableBit.mjENBL_SPECULATIVE,
 )
-MUST_BE_ZERO = {  # field: (kind of element, feature that a number other than zero asks for)
+MUST_BE_ZERO = {  # field: (kind of element, feature that a nonzero number turns on)
   "jnt_springyield": ("joint", "springyield (a plastic spring)"),
   "geom_adhesion": ("geom", "adhesion"),
   "pair_adhesion": ("pair", "adhesion"),
@@ -59,7 +59,7 @@ SOLREFS = {  # field: (kind of element, field that says where it is used, name i
 
 
 class UnsupportedModel(ValueError):
-  """A model asks for what this engine does not compute; the message names the element and the feature."""
+  """The error for a model that needs what the engine lacks; its message names element and feature."""
 
 
 def disabled(mj: mujoco.MjModel, *bits: mjtDisableBit) -> bool:
@@ -68,19 +68,19 @@ def disabled(mj: mujoco.MjModel, *bits: mjtDisableBit) -> bool:
 
 
 def unsupported(mj: mujoco.MjModel, pairs: tuple[ContactPair, ...]) -> Iterator[tuple[str, str]]:
-  """Yield (element, feature) for all that the engine lacks."""
+  """Yield (element, feature) for everything that the engine lacks."""
   yield from _unsupported_elements(mj)
   yield from _unsupported_contacts(mj, pairs)
 
 
 def label(mj: mujoco.MjModel, kind: str, index: int) -> str:
-  """Return how messages name an element: its name, or its number if it has none."""
+  """Return an element's kind and name for messages, or its number if it has no name."""
   name = mujoco.mj_id2name(mj, getattr(mjtObj, f"mjOBJ_{kind.upper()}"), index)
   return f"{kind} {name!r}" if name else f"{kind} {index}"
 
 
 def _unsupported_elements(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
-  """Yield (element, feature) for all that the engine lacks, contacts excepted."""
+  """Yield (element, feature) for everything that the engine lacks, except for contacts."""
   yield from _unsupported_options(mj)
   for kind, count in (("flex", mj.nflex), ("plugin", mj.nplugin)):
     if count:
@@ -103,7 +103,7 @@ def _unsupported_elements(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
 
 
 def unsupported_sensors(mj: mujoco.MjModel) -> list[str]:
-  """Return for each sensor what the engine lacks to compute it, or an empty text."""
+  """Return for each sensor the feature that the engine lacks, or an empty text."""
   return [_missing_of_sensor(mj, i) for i in range(mj.nsensor)]
 
 
@@ -171,5 +171,5 @@ def _mixes_formats(solref: Any) -> bool:
 
 
 def enum_name(member: Any) -> str:
-  """Return how MJCF calls an enumeration's member: mjTRN_SITE is 'site'."""
+  """Return MJCF's name of an enumeration's member: mjTRN_SITE is 'site'."""
   return str(member.name).split("_", 1)[1].lower()

@@ -1,4 +1,4 @@
-"""Actuators: controls and activations to joint forces.
+"""Actuation: joint forces from controls and activations.
 
 Source: MuJoCo's manual, chapter Computation, section Actuation model; chapter Modeling, sections Disabling
 actuators and Force limits.
@@ -18,18 +18,18 @@ from physics.state.state import State
 from physics.trace.trace import Number, Truth, absolute, clip, is_zero, number, where
 
 DRIVES: dict[int, type[Drive]] = {FIXED: Servo, AFFINE: Servo, DC_MOTOR: Motor, PID: Pid}
-ROUNDING = 1e-6  # of a limit: a sum of forces so near to it is at it
+ROUNDING = 1e-6  # relative to a limit: a sum of forces this close counts as being at the limit
 
 
 @dataclass(frozen=True)
 class Actuated:
-  """What the actuators do in one state."""
+  """The actuators in one state: their transmissions, drives and forces."""
 
   model: Model
   transmissions: list[Transmission]  # [nactuator]
   drives: list[Drive]  # [nactuator]
-  limited: list[Number]  # [nactuator] the forces that actuators and tendons limit
-  force: list[Number]  # [nactuator] MuJoCo's actuator_force: those and the forces that only joints limit
+  limited: list[Number]  # [nactuator] forces within the limits of actuators and tendons
+  force: list[Number]  # [nactuator] MuJoCo's actuator_force: these, and forces that only joints limit
   qfrc: list[Number]  # [nv] MuJoCo's qfrc_actuator
 
   @property
@@ -50,7 +50,7 @@ class Actuated:
   def next_activation(
     self, act: list[Number], act_dot: list[Number], length: list[Number], velocity: list[Number]
   ) -> list[Number]:
-    """Return the activations [na] a time step later than `act`, at rates `act_dot`; disabled actuators rest.
+    """Return the activations [na] a time step later than `act`, at rates `act_dot`; disabled ones stay.
 
     Lengths and velocities are those at the start of the time step.
     """
@@ -67,7 +67,7 @@ class Actuated:
   def damping(self) -> dict[tuple[int, int], Number]:
     """Return the negated derivative of the joint forces by velocity: entries (i, j), i >= j.
 
-    A force that is at a limit of its actuator, or of the tendon or joint that it acts on, has none.
+    A force at a limit of its actuator, or of the tendon or joint that it acts on, has no damping.
     """
     entries: dict[tuple[int, int], Number] = {}
     for actuator, (drive, line) in enumerate(zip(self.drives, self.transmissions, strict=True)):
@@ -100,10 +100,10 @@ class Actuated:
 
 
 def actuate(model: Model, p: Poses, tendons: Tendons, state: State, compensation: list[Number]) -> Actuated:
-  """Compute what the actuators do (MuJoCo's `mj_fwdActuation`).
+  """Compute the forces of the actuators (MuJoCo's `mj_fwdActuation`).
 
-  `compensation` [nv] are the joint forces that carry the compensated part of the weight; those of the joints
-  that ask for it count as the actuators'. Without actuators, or with actuation disabled, there are no forces.
+  `compensation` [nv] are the joint forces that carry the compensated part of the weight. They count as forces
+  of actuators in the joints that ask for it. Without actuators, or with actuation disabled, forces are zero.
   """
   lines = [transmission(model, p, tendons, state.qpos, actuator) for actuator in range(model.nactuator)]
   ctrl = _limited_controls(model, state.ctrl)
@@ -137,7 +137,7 @@ def _drive(model: Model, actuator: int, line: Transmission, ctrl: list[Number], 
 
 
 def _limited_forces(model: Model, drives: list[Drive]) -> list[Number]:
-  """Return the forces that have limits, within those of tendons and actuators."""
+  """Return the forces that have limits, within the limits of actuators and tendons."""
   force = [
     drive.force() if enabled else 0.0 for drive, enabled in zip(drives, model.actuator_enabled, strict=True)
   ]
@@ -178,7 +178,7 @@ def _tendon_force(model: Model, force: list[Number], tendon: int) -> Number:
 def _joint_forces(
   model: Model, lines: list[Transmission], force: list[Number], compensation: list[Number]
 ) -> list[Number]:
-  """Return what the actuators do to the joints, gravity compensation included, limited by the joints."""
+  """Return the joint forces of the actuators, with gravity compensation, within the joints' limits."""
   total = [c if model.jnt_actgravcomp[model.dof_jntid[dof]] else 0.0 for dof, c in enumerate(compensation)]
   for line, f in zip(lines, force, strict=True):
     for dof, arm in line.moment.items():

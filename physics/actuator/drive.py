@@ -1,4 +1,4 @@
-"""Drives: from controls and activations to an actuator's force; servos, with or without filters, and PID.
+"""Drives: an actuator's force from controls and activations; servos, with or without filters, and PID.
 
 Source: MuJoCo's manual, chapter Computation, sections Stateful actuators and Force generation; XML Reference,
 actuator/general (dynamics, gain, bias, actrange, actearly, setpoints on a circle) and actuator/pid.
@@ -22,7 +22,7 @@ INPUTS = (POSITION, VELOCITY, FEEDFORWARD, VOLTAGE)  # in the order of an actuat
 
 @dataclass(frozen=True)
 class Signals:
-  """What a drive sees in one state."""
+  """The inputs of a drive in one state."""
 
   length: Number  # [m or rad]
   velocity: Number  # [m/s or rad/s]
@@ -32,7 +32,7 @@ class Signals:
 
 
 class Drive(ABC):
-  """One actuator in one state: its force, the force's slope, and the rates of its activations."""
+  """The drive of one actuator in one state: its force, the force's slope, the rates of its activations."""
 
   def __init__(self, model: Model, actuator: int, signals: Signals) -> None:
     self.model, self.actuator, self.signals = model, actuator, signals
@@ -94,7 +94,7 @@ class Drive(ABC):
     return dot(prm[:3], (1.0, self.signals.length, self.signals.velocity))
 
   def slewed(self, rate: Number, period: Number) -> list[Number]:
-    """Return the controls [ctrlnum], the first within reach of the last setpoint at a rate [1/s]."""
+    """Return the controls [ctrlnum]; the first moves from the last setpoint at most at a rate [1/s]."""
     ctrl = list(self.signals.ctrl)
     if "setpoint" in self.slot:
       last, reach = self.signals.act[self.slot["setpoint"]], rate * self.model.timestep
@@ -107,7 +107,7 @@ class Drive(ABC):
 
 
 class Servo(Drive):
-  """Gain times control or activation, plus bias; gain and bias are affine in length and velocity."""
+  """A servo: gain times control or activation, plus bias; both are affine in length and velocity."""
 
   def rates(self) -> dict[str, Number]:
     """Integrate the control, or follow it with a time constant."""
@@ -166,7 +166,7 @@ class Servo(Drive):
 
 
 class Pid(Drive):
-  """A controller of position and velocity, with integral action and feed-forward if the model asks."""
+  """A PID controller of position and velocity, with feed-forward; integral action is optional."""
 
   def rates(self) -> dict[str, Number]:
     """Follow the setpoint at a limited rate, and integrate the position error."""
@@ -179,7 +179,7 @@ class Pid(Drive):
     return rates
 
   def force(self) -> Number:
-    """Return the gains times the errors; the bias holds their part of the state."""
+    """Return the gains times the errors; the bias is the part of length and velocity."""
     position, velocity, feedforward, _ = self.inputs(self._setpoints())
     position = nearest_turn(position, self.signals.length, self.signals.period)
     force = self.affine(self.biasprm) - self.biasprm[1] * position - self.biasprm[2] * velocity + feedforward
@@ -201,7 +201,7 @@ def nearest_turn(setpoint: Number, length: Number, period: Number) -> Number:
 
 
 def held_error(error: Number, integral: Number, limit: Number) -> Number:
-  """Return an error to integrate: zero if it drives the integral beyond a limit; limit zero: none."""
+  """Return an error to integrate: zero if it drives the integral beyond a limit; a limit of 0 is none."""
   held = where(integral <= -limit, maximum(error, 0.0), error)
   held = where(integral >= limit, minimum(error, 0.0), held)
   return where(limit > 0.0, held, error)

@@ -14,7 +14,7 @@ from physics.actuator.drive import FEEDFORWARD, POSITION, VELOCITY, Drive, held_
 from physics.algebra.spatial import MINVAL, dot
 from physics.trace.trace import Number, Truth, absolute, clip, exp, maximum, sin, where
 
-SMALL = 0.1  # exponents: below, their series is more precise than the exponential less one
+SMALL = 0.1  # exponent below which the series is more precise than the exponential minus one
 
 
 class ActivationParams(NamedTuple):
@@ -182,7 +182,7 @@ class Motor(Drive):
 
   @property
   def _current(self) -> Number:
-    """The current [A]: an activation, or what is sustained."""
+    """The current [A]: an activation, or the sustained current."""
     return self._present("current") if "current" in self.slot else self._driven_current
 
   @cached_property
@@ -205,7 +205,7 @@ class Motor(Drive):
 
 
 def limited(value: Number, limit: Number) -> Number:
-  """Return a value between the limit and its negative; limit zero: none."""
+  """Return a value limited to [-limit, limit]; a limit of zero is none."""
   return where(limit > 0.0, clip(value, -limit, limit), value)
 
 

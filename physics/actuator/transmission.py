@@ -1,4 +1,4 @@
-"""Transmissions: what an actuator pulls on, its length and its moment arms.
+"""Transmissions: length and moment arms of the joint, tendon or site that an actuator acts on.
 
 Source: MuJoCo's manual, chapter Computation, section Transmission; XML Reference, actuator/general,
 attributes joint, jointinparent, tendon, site and refsite.
@@ -23,7 +23,7 @@ JOINT, IN_PARENT, _, TENDON, SITE = range(5)  # mjtTrn
 
 @dataclass(frozen=True)
 class Transmission:
-  """How an actuator's force acts: joint force is force times moment, velocity is moment times qvel."""
+  """A transmission: joint force is force times moment, velocity is moment times qvel."""
 
   length: Number  # [m, rad], scaled by the gear
   moment: dict[int, Number]  # by dof
@@ -67,7 +67,7 @@ def _at_joint(
 
 
 def _between_sites(model: Model, p: Poses, site: Frame, base: Frame, gear: list[Number]) -> Transmission:
-  """Return the transmission along a site's pose in the frame of another, apart from joints that move both."""
+  """Return the transmission along a site's pose in the frame of another, without joints that move both."""
   along, about = Vector(*gear[:3]), Vector(*gear[3:])
   axis, angle = (base.quaternion.conjugate * site.quaternion).rotation_vector()
   length = dot(base.rotation.transposed @ site.offset(base), along) + dot(axis * angle, about)

@@ -1,4 +1,4 @@
-"""Symmetric matrices by their entries, and their factors; what is known to vanish costs nothing."""
+"""Sparse symmetric matrices and their factors; entries that are known to vanish cost nothing."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class SparseMatrix:
   def factor(self) -> SparseFactor:
     """Return the factors of a positive definite matrix, M = L^T D L (MuJoCo's `mj_factorM`).
 
-    The entries of a tree's inertia, where row i has its ancestors, stay among themselves (Featherstone 2008,
-    section 6.5); others fill in.
+    The inertia of a tree, whose row i has entries for its ancestors, factors without fill-in (Featherstone
+    2008, section 6.5); other matrices fill in.
     """
     L = SparseMatrix(self.n, self.entries)
     inverse: list[Number] = [0.0] * self.n
@@ -80,7 +80,7 @@ class SparseFactor:
     return x
 
   def finish_solve(self, x: Sequence[Number]) -> list[Number]:
-    """Return L^-1 D^-1 x [n]: what is left of the solution after `half_solve`."""
+    """Return L^-1 D^-1 x [n]: the rest of the solution after `half_solve`."""
     x = [value * inverse for value, inverse in zip(x, self.inverse, strict=True)]
     for i in range(self.L.n):
       for j in self.rows[i]:

@@ -1,7 +1,7 @@
 """Vectors, quaternions and spatial (6D) algebra on traced scalars.
 
-Spatial quantities are angular part first and taken about the reference point of the body's tree, in world
-axes (Featherstone 2008, chapter 2). Everything is immutable; components are `Scalar`s or Python floats.
+Spatial quantities have their angular part first. They are about the reference point of the body's tree, in
+world axes (Featherstone 2008, chapter 2). Everything is immutable; components are `Scalar`s or Python floats.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from physics.trace.trace import Number, Scalar, Truth, atan2, cos, number, sin, sqrt, where
 
-MINVAL = 1e-15  # MuJoCo's mjMINVAL: what divides is no less
+MINVAL = 1e-15  # MuJoCo's mjMINVAL: the least divisor
 
 
 def total(terms: Iterable[Number]) -> Number:
@@ -24,7 +24,7 @@ def total(terms: Iterable[Number]) -> Number:
 
 
 class Vector(tuple[Number, Number, Number]):
-  """Three components [3], made as `Vector(x, y, z)`."""
+  """A vector [3], made as `Vector(x, y, z)`."""
 
   __slots__ = ()
 
@@ -50,7 +50,7 @@ AXES = (Vector(1.0, 0.0, 0.0), Vector(0.0, 1.0, 0.0), Vector(0.0, 0.0, 1.0))
 
 
 def vector(values: Sequence[Number] | np.ndarray) -> Vector:
-  """Make a vector of the model's numbers [3]; rounding residue (below 1e-12) becomes zero: it folds."""
+  """Make a vector of the model's numbers [3]; rounding residue (below 1e-12) becomes zero and folds."""
   return Vector(*(_clean(number(value)) for value in values))
 
 
@@ -59,7 +59,7 @@ def _clean(value: Number) -> Number:
 
 
 def constant(value: Number) -> float:
-  """Return a value that is known while tracing as a float."""
+  """Return as a float a value that is known while tracing; TypeError for others."""
   if isinstance(value, Scalar):
     raise TypeError(f"{value.name} depends on the state")
   return float(value)
@@ -81,7 +81,7 @@ def cross(a: Vector, b: Vector) -> Vector:
 
 
 class Matrix(tuple[Vector, Vector, Vector]):
-  """Three rows [3, 3]; acts on vectors with `@`, on matrices by `times`."""
+  """A matrix [3, 3] of three rows; acts on vectors with `@`, on matrices by `times`."""
 
   __slots__ = ()
 
@@ -182,7 +182,7 @@ class Quaternion:
 
 @dataclass(frozen=True)
 class Motion:
-  """A spatial velocity or acceleration [6]: rotation and the linear part at the reference point."""
+  """A spatial velocity or acceleration [6]: the angular part, and the linear part at the reference point."""
 
   angular: Vector
   linear: Vector
@@ -227,7 +227,7 @@ class Force:
     return Force(cross(point, force), force)
 
   def moved(self, point: Vector) -> Force:
-    """Return a force given about a point, which is relative to the reference, about the reference."""
+    """Return a force about the reference that is given about a point, relative to the reference."""
     return Force(self.torque + cross(point, self.force), self.force)
 
   def power(self, motion: Motion) -> Number:
@@ -317,7 +317,7 @@ class Inertia:
 
 @dataclass(frozen=True)
 class Stiffness:
-  """A symmetric 6 x 6 matrix from motions to forces: the Hessian that contacts with the world give a body."""
+  """A symmetric 6 x 6 matrix from motions to forces: the Hessian of a body's contacts with the world."""
 
   angular: Matrix
   coupling: Matrix
@@ -325,7 +325,7 @@ class Stiffness:
 
   @staticmethod
   def at(point: Vector, linear: Matrix, coupling: Matrix = FLAT, angular: Matrix = FLAT) -> Stiffness:
-    """Return the stiffness about the reference of one about a point, given relative to the reference."""
+    """Return the stiffness about the reference, from its blocks about a point relative to the reference."""
     columns = linear.transposed
     moved = Matrix(*(cross(point, columns[i]) for i in range(3))).transposed
     turned = Matrix(*(cross(point, moved[i]) for i in range(3)))
@@ -334,13 +334,13 @@ class Stiffness:
 
   @staticmethod
   def of(values: Sequence[Number]) -> Stiffness:
-    """Make one from its 21 components."""
+    """Make a stiffness of its 21 components."""
     coupling = Matrix(*(Vector(*values[6 + 3 * i : 9 + 3 * i]) for i in range(3)))
     return Stiffness(symmetric(*values[:6]), coupling, symmetric(*values[15:21]))
 
   @property
   def components(self) -> tuple[Number, ...]:
-    """Its 21 independent numbers."""
+    """The 21 independent numbers."""
     return (*_six(self.angular), *(x for row in self.coupling for x in row), *_six(self.linear))
 
   @staticmethod

@@ -1,7 +1,7 @@
 """Contacts of spheres and capsules with boxes, as MuJoCo finds them.
 
-A capsule touches with one ball where its segment is nearest to the box, and with a second one where the
-segment, followed from there over the box, ends or leaves the box behind.
+A capsule has one contact where its segment is nearest to the box. It has a second one where the segment,
+followed from there over the box, ends or leaves the box.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def sphere_box(_program: Program, one: Shape, two: Shape, margin: Number) -> Ite
 
 
 def _ball_candidate(center: Vector, radius: Number, box: Shape, margin: Number) -> ContactCandidate:
-  """Return the contact of a ball; one whose centre is inside leaves by the nearest face."""
+  """Return the contact of a ball; if its centre is inside, the nearest face pushes it out."""
   local = box.rotation.transposed @ (center - box.position)
   inward = _clamped(local, box.size) - local
   square, reach = dot(inward, inward), radius + margin
@@ -186,8 +186,8 @@ class _Nearest:
   def _inwards(self, point: Vector, free: list[Number], sign: list[Number]) -> list[Number]:
     """Return for each axis whether the segment leads inwards from a point of the box, 1, or outwards, -1.
 
-    Where rounding would decide, a segment that lies on the box has to be followed: it counts as outwards if
-    it is inwards along other axes.
+    Where rounding would decide, the segment may lie on the box and has to be followed: it counts as outwards
+    if it is inwards along other axes.
     """
     flat = LEVEL * sqrt(dot(self.half_axis, self.half_axis))
     steep = [where(absolute(a) > flat, 1.0, 0.0) for a in self.half_axis]

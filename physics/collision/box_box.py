@@ -1,9 +1,9 @@
 """Contacts of two boxes, as MuJoCo finds them.
 
 Of the directions in which boxes can be apart - the normals of three faces of each, and nine products of their
-edges - the one in which they are furthest apart decides. If it is a face's, the facing face of the other box
-is clipped against that face and every corner of what remains touches, up to eight. If it is a product of
-edges, those two edges touch where they are nearest.
+edges - the one in which they are furthest apart decides. If it is the normal of a face, the facing face of
+the other box is clipped against that face, and every remaining corner is a contact, up to eight. If it is a
+product of edges, those two edges touch where they are nearest.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from physics.trace.trace import (
 )
 
 MOST = 8  # corners of a rectangle clipped against another
-SLACK = 1e-6  # relative to the boxes: what float32 cannot tell from nothing
+SLACK = 1e-6  # relative to the boxes: below it, float32 cannot tell a length from zero
 PARALLEL = 1e-12  # squared sine of the angle below which edges have no product
-EDGE_BIAS = 1e-6  # by which part a product of edges must be further apart than what was found before
+EDGE_BIAS = 1e-6  # share by which a product of edges must be further apart than the best so far
 ALIKE = 0.99  # cosine above which a product of edges is taken for the face ...
-ALIKE_GAIN = 0.05  # ... unless it is further apart by this part
+ALIKE_GAIN = 0.05  # ... unless it is further apart by this share
 EDGES = [(i, j) for i in range(3) for j in range(3)]
-# Corners of a face in turn, along its two axes, and the way from each to the next.
+# Corners of a face in turn, along its two axes, and the vector from each to the next.
 CORNERS = ((1.0, -1.0, -1.0, 1.0), (1.0, 1.0, -1.0, -1.0))
 WAYS = ((-2.0, 0.0, 2.0, 0.0), (0.0, -2.0, 0.0, 2.0))
 
@@ -74,7 +74,7 @@ def _column(axis: Axis, matrix: Matrix) -> Vector:
 
 
 def _last(axis: Axis, box: Shape) -> Shape:
-  """Return the same box with its axes named anew, in cyclic order, so that this one is the last."""
+  """Return the same box with its axes permuted in cyclic order, this one last."""
   orders = ((1, 2, 0), (2, 0, 1), (0, 1, 2))
 
   def turned(values: Sequence[Number]) -> tuple[Number, Number, Number]:
@@ -90,7 +90,7 @@ def _choose(mask: Truth, one: Shape, two: Shape) -> Shape:
 
 
 def _widest_face(one: Shape, two: Shape) -> tuple[Number, Number]:
-  """Return the widest gap [m] across a face, and whose: axes of the first box, then of the second."""
+  """Return the widest gap [m] across a face, and its number: axes of the first box, then of the second."""
   turned = one.rotation.transposed.times(two.rotation)
   tilt = Matrix(*(Vector(*(absolute(x) for x in row)) for row in turned))
   widest: Number = -1e10
@@ -105,12 +105,12 @@ def _widest_face(one: Shape, two: Shape) -> tuple[Number, Number]:
 
 
 class _Edges:
-  """How far two boxes are apart in the directions across an edge of each, and which edges do best."""
+  """The gaps of two boxes in the directions across an edge of each, and the edges with the widest gap."""
 
   def __init__(self, program: Program, one: Shape, two: Shape) -> None:
     self.program, self.one, self.two = program, one, two
     self.between = two.position - one.position
-    self.state = program.array(3)  # gap [m] and axes of the edges that do better than faces
+    self.state = program.array(3)  # gap [m] and axes of the edges with a wider gap than faces
 
   def search(self, face_gap: Number) -> None:
     """Measure the gaps of all pairs of edges."""
@@ -138,7 +138,7 @@ class _Edges:
 
   @property
   def gap(self) -> Number:
-    """The widest gap [m], that of faces if no edges do better."""
+    """The widest gap [m]; that of faces if no edges have a wider one."""
     return self.state[0]
 
   @property
@@ -157,7 +157,7 @@ class _Edges:
     return first, second, across
 
   def surpass(self, face_gap: Number, face_normal: Vector) -> Truth:
-    """Return whether edges decide: those that stand for the face must be clearly further apart than it."""
+    """Return whether edges decide: along the face's normal, their gap must be clearly wider than its gap."""
     _, _, across = self.directions()
     clear = self.gap >= face_gap + ALIKE_GAIN * absolute(face_gap)
     return (self.state[1] > -0.5) & (clear | (absolute(dot(across, face_normal)) <= ALIKE))
@@ -187,7 +187,7 @@ def _edge_middle(box: Shape, axis: Axis, direction: Vector) -> Vector:
 
 @dataclass(frozen=True)
 class _Face:
-  """The face that decides, and what of the other box faces it, along its two sides and its outward normal."""
+  """The face that decides and the other box's facing face, along its two sides and its outward normal."""
 
   normal: Vector
   sides: tuple[Vector, Vector]
@@ -217,7 +217,7 @@ class _Face:
 
 
 class _Patch:
-  """The contacts of a pair of boxes: points on a plane and how far apart the boxes are there."""
+  """The contacts of a pair of boxes: points on a plane and the distance of the boxes there."""
 
   def __init__(self, program: Program, face: _Face, margin: Number) -> None:
     self.program, self.face, self.margin = program, face, margin
@@ -225,7 +225,7 @@ class _Patch:
     self.corners.clear()
     for name in ("x", "y", "distance", "exists"):
       self.corners.field(name, Scalar)
-    # where corners are measured from, the direction of distance, 1 if it leads to the second box or else -1
+    # the origin of corners, the direction of distance, and 1 if it leads to the second box or else -1
     self.plane = program.array(7)
     self.plane.fill([*face.center, *face.normal, where(face.is_first, 1.0, -1.0)])
 
@@ -246,7 +246,7 @@ class _Patch:
       self._add(counts & inside, face.facing + u * a + v * b)
 
   def _within(self, start: Vector, way: Vector) -> tuple[Number, Number]:
-    """Return where in [0, 1] a way enters and leaves the face; leaving before entering, it does not pass."""
+    """Return where in [0, 1] a path enters and leaves the face; it misses if it leaves before it enters."""
     enter: Number = 0.0
     leave: Number = 1.0
     for x, dx, half in zip(start[:2], way[:2], self.face.half, strict=True):

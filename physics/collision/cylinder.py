@@ -1,8 +1,8 @@
 """Contacts of spheres and capsules with cylinders.
 
-MuJoCo finds those of capsules by general convex algorithms, within a tolerance; here their results have
-formulas. A capsule that nearly lies on a cap gets two contacts, the ends of where it is over the cap, which
-counts as a polygon of sixteen sides; any other capsule gets one.
+MuJoCo finds the contacts of capsules by general convex algorithms, within a tolerance; here formulas give
+their results. A capsule that nearly lies on a cap gets two contacts, at the ends of its part over the cap,
+which counts as a polygon of sixteen sides. Any other capsule gets one.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ class _Cylinder:
     return where(at_rim, slant, maximum(beside, above)), direction
 
   def extent(self, direction: Vector) -> Number:
-    """Return how far [m] it reaches from its centre along a unit direction."""
+    """Return how far [m] the cylinder reaches from its centre along a unit direction."""
     x, y, z = direction
     return self.radius * sqrt(x * x + y * y) + self.half * absolute(z)
 
   def slope(self, point: Vector, way: Vector) -> tuple[Number, Number]:
-    """Return how half the squared distance from the surface grows along a way, and that distance at most."""
+    """Return the slope of half the squared distance along a way, and an upper bound of the distance."""
     x, y, z = point
     across = sqrt(maximum(x * x + y * y, MINVAL * MINVAL))
     beside, above = maximum(across - self.radius, 0.0), maximum(absolute(z) - self.half, 0.0)
@@ -133,7 +133,7 @@ class _Pair:
     return self.center + self.half_axis * position
 
   def approach(self) -> None:
-    """Find the middle of where the axis is nearest to the cylinder.
+    """Find the middle of the stretch of the axis that is nearest to the cylinder.
 
     Distance from a convex body is convex: its slope is negative before and positive after that stretch.
     """
@@ -152,7 +152,7 @@ class _Pair:
     self.state.fill([level, position, *direction])
 
   def escape(self, inside: Truth) -> None:
-    """Find the shortest way out of an axis that reaches inside: across the axis, past a cap, or off a tip."""
+    """Find the shortest way out for an axis that reaches inside: across the axis, past a cap, off a tip."""
     level, middle = self.state.read(0, 2)
     self.state[0] = where(inside, -FAR, level)
     self._try_across(inside, middle)
@@ -163,7 +163,7 @@ class _Pair:
       self._try(inside, Vector(-x * across, -y * across, 0.0))
 
   def _try(self, counts: Truth, direction: Vector) -> Truth:
-    """Note a direction if the way out against it is shorter than before; return where it is."""
+    """Store a direction if the way out against it is shorter than before; return where it is."""
     along = dot(direction, self.half_axis)
     level = -dot(direction, self.center) - absolute(along) - self.cylinder.extent(direction)
     shorter = counts & (level > self.state[0])
@@ -173,7 +173,7 @@ class _Pair:
   def _try_across(self, counts: Truth, middle: Number) -> None:
     """Try directions across the axis: all around, then ever closer to the best.
 
-    `middle` is the position of the middle of what is inside.
+    `middle` is the position of the middle of the part that is inside.
     """
     x, y, z = self.half_axis * (1.0 / sqrt(self.square))
     across = sqrt(maximum(x * x + y * y, MINVAL))
@@ -206,7 +206,7 @@ class _Pair:
     return clip(dot(to_rim, ahead) / maximum(dot(ahead, ahead), MINVAL), -1.0, 1.0)
 
   def touch_once(self, margin: Number) -> None:
-    """Note the contact where the axis is nearest."""
+    """Store the contact where the axis is nearest."""
     level, position, *direction = self.state.read()
     distance, normal = level - self.radius, Vector(*direction)
     point = self._point(position) + normal * (self.radius + 0.5 * distance)
@@ -214,9 +214,9 @@ class _Pair:
     self.contacts.fill([where(distance < margin, 1.0, 0.0), distance, *point] + [0.0] * 5)
 
   def touch_twice(self, lies: Truth, margin: Number) -> None:
-    """Note the contacts of a capsule that lies on a cap instead, if it overlaps with the cap.
+    """Store two contacts instead for a capsule that lies on a cap, if it overlaps with the cap.
 
-    Its lowest line, as long as it is over the cap, touches at its ends. If only one end touches, it counts
+    They are the ends of the part of its lowest line that is over the cap. If only one end touches, it counts
     twice unless it is a tip of the capsule. MuJoCo grows both shapes by half the margin.
     """
     direction = Vector(*self.state.read(2, 3))

@@ -1,7 +1,7 @@
-"""Families: pairs of geoms that one narrow phase serves, run through one loop over tables.
+"""Families: geom pairs of one narrow phase, which runs in one loop over tables.
 
-Code does not grow with the number of pairs. Pairs whose narrow phase costs no more than a bounding test are
-unrolled.
+So the code does not grow with the number of pairs. Only pairs whose narrow phase costs no more than a
+bounding test are unrolled.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from physics.trace.trace import Array, Integer, Number, Program, Truth, number
 
 @dataclass(frozen=True)
 class Family:
-  """Pairs of geoms, what finds their contacts, and the assets of all first and all second geoms."""
+  """A family: pairs of geoms, their narrow phase, and the assets of all first and all second geoms."""
 
   narrow: Narrow
   pairs: tuple[ContactPair, ...]
@@ -73,7 +73,7 @@ def candidates(
 ) -> Iterator[tuple[Integer, ContactCandidate]]:
   """Yield possible contacts of a family's pairs with the pair's number, inside the loop over the pairs.
 
-  What a narrow phase loses is added to `dropped[0]`.
+  Contacts that a narrow phase loses are added to `dropped[0]`.
   """
   pairs, find = family.pairs, family.narrow.find
   margins = Column(program, [number(pair.margin) for pair in pairs])
@@ -99,7 +99,7 @@ def _each(program: Program, count: int, unrolled: bool) -> Iterator[Integer]:
 
 
 def _reach(model: Model, pair: ContactPair) -> Number:
-  """Return the distance [m] of the second geom's centre, from the first's or a plane, where contact ends."""
+  """Return the greatest distance [m] of contact from the first geom's centre, or plane, to the second's."""
   first = 0.0 if model.geom_type[pair.geom1] == PLANE else geom_bound(model, pair.geom1)
   return first + geom_bound(model, pair.geom2) + number(pair.margin)
 

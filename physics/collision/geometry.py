@@ -1,4 +1,4 @@
-"""Shapes, contacts, and the frames of contacts."""
+"""Shapes, possible contacts, and contact frames."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Shape:
   position: Vector
   rotation: Matrix  # geom to world: columns are the geom's axes
   size: tuple[Number, Number, Number]
-  asset: Any = None  # what the sizes do not tell: the hull of a mesh, the elevations of a height field
+  asset: Any = None  # data beyond the sizes: the hull of a mesh, the elevations of a height field
 
   @property
   def numbers(self) -> tuple[Number, ...]:
@@ -38,16 +38,16 @@ class Shape:
 
 @dataclass(frozen=True)
 class ContactCandidate:
-  """A possible contact: the lanes that have it, and what computes its distance [m], normal and point."""
+  """A possible contact: the lanes that have it, and a function for its distance [m], normal and point."""
 
   active: Truth
   resolve: Callable[[], tuple[Number, Vector, Vector]]
-  hint: Vector | None = None  # what the first tangent is nearest to; None: the normal's own
+  hint: Vector | None = None  # direction nearest to the first tangent; None: the default of the normal
 
 
 @dataclass(frozen=True)
 class Lost:
-  """Possible contacts, per lane, for which a narrow phase had no room."""
+  """The number of possible contacts, per lane, for which a narrow phase had no room."""
 
   count: Number
 
@@ -60,7 +60,7 @@ def geom_shape(model: Model, p: Poses, geom: int, origin: Vector) -> Shape:
   rotation = p.rotation[body].times(Matrix(*(vector(row) for row in local)))
   x, y, z = (number(size) for size in model.geom_size[geom])
   if model.geom_type[geom] == SPHERE:
-    y, z = 0.0, 0.0  # the file may give more sizes, which MuJoCo keeps and nobody uses
+    y, z = 0.0, 0.0  # the file may give more sizes, which MuJoCo keeps but does not use
   return Shape(position, rotation, (x, y, z))
 
 

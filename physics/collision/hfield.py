@@ -1,9 +1,9 @@
-"""Height fields with spheres, capsules and boxes.
+"""Contacts of height fields with spheres, capsules and boxes.
 
-As in MuJoCo, a height field is two triangular prisms per cell of its grid, and each of them that a geom
-touches has one contact with it. Spheres and capsules agree with MuJoCo, where their cores overlap to what its
-expanding polytope reaches (1e-6 m). So do boxes with a margin; without one that polytope stops too early, and
-MuJoCo's depths are centimetres off.
+As in MuJoCo, a height field is two triangular prisms per cell of its grid, and a geom has one contact with
+each prism that it touches. Spheres and capsules agree with MuJoCo; where their cores overlap, they agree to
+the precision of its expanding polytope (1e-6 m). Boxes with a margin agree too. Without a margin that
+polytope stops too early, and MuJoCo's depths are wrong by centimetres.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from physics.model.model import Model
 from physics.trace.compact import LaneList
 from physics.trace.trace import Number, Program, Truth, absolute, floor, maximum, minimum, where
 
-# Prisms that one geom may be near: a sphere smaller than a cell, the eight about a grid point; limbs and
-# trunk of a robot that tumbles over cells half as wide as its trunk, no more than these.
+# The most prisms that one geom may be near: for a sphere smaller than a cell, the eight about a grid point;
+# for limbs and trunk of a robot, enough to tumble over cells half as wide as its trunk.
 MOST = {SPHERE: 8, CAPSULE: 16, BOX: 24}
 
 
@@ -56,7 +56,7 @@ class HeightField:
     return 2.0 * self.half[0] / (self.columns - 1), 2.0 * self.half[1] / (self.rows - 1)
 
   def height(self, program: Program, row: Number, column: Number) -> Number:
-    """Return the elevation [m] at a grid point of each lane's own."""
+    """Return the elevation [m] at each lane's own grid point."""
     return program.table(self.heights, row * float(self.columns) + column)
 
 
@@ -114,7 +114,7 @@ def _mirrored(vectors: tuple[Vector, ...], side: Number) -> tuple[Vector, ...]:
 
 
 def _near_prisms(program: Program, field: HeightField, solid: Solid, margin: Number, most: int) -> LaneList:
-  """List lane by lane the prisms that may touch a solid, those of the least bounds on the distance.
+  """List in each lane the prisms that may touch a solid, those with the least bounds on the distance.
 
   Fields: bound, side, the heights corner, along_u, along_v, and u, v: the solid's centre in its coordinates.
   """
@@ -150,7 +150,7 @@ def _near_prisms(program: Program, field: HeightField, solid: Solid, margin: Num
 def _cells(
   program: Program, field: HeightField, solid: Solid, reach: tuple[Number, Number], near: Truth
 ) -> Iterator[tuple[Number, Number, Truth]]:
-  """Loop over the cells under a solid: row and column of each lane's own, and which lanes have one."""
+  """Loop over the cells under a solid: yield each lane's row and column, and which lanes have a cell."""
   (first_row, end_row), (first_column, end_column) = (
     (
       maximum(floor((at - r + half) * (1.0 / step)), 0.0),

@@ -1,4 +1,4 @@
-"""Convex meshes with planes: MuJoCo's compiled hull in tables."""
+"""Contacts of planes with convex meshes, whose hulls MuJoCo has compiled."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ def _faces(model: Model, geom: int) -> Iterator[tuple[list[int], Floats]]:
 def _widest(ring: Floats) -> Floats:
   """Return up to four vertices [4, 3] of a convex polygon that, with the first, span a wide quadrilateral.
 
-  As MuJoCo finds them: the last moves on while the area grows, after each move the third, then the second.
+  As in MuJoCo, the last vertex advances while the area grows; after each advance the third does, then the
+  second.
   """
   chosen = list(range(min(RING, len(ring))))
 
@@ -83,7 +84,7 @@ def _widest(ring: Floats) -> Floats:
 
 
 def plane_mesh(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
-  """Yield up to four contacts of the face that looks most towards the plane, of those at the lowest vertex.
+  """Yield up to four contacts of a face: of those at the lowest vertex, the one that faces the plane most.
 
   Vertices above the mesh's centre do not count.
   """
@@ -112,7 +113,7 @@ def _farthest(program: Program, hull: Hull, direction: Vector) -> tuple[Number, 
 
 
 def _facing(program: Program, hull: Hull, vertex: Number, direction: Vector) -> Number:
-  """Return the corner at a vertex whose face looks most in a direction."""
+  """Return the corner at a vertex whose face points most in a direction."""
   most = max(hull.corner_count)
   first, count = (program.table(list(map(float, x)), vertex) for x in (hull.first_corner, hull.corner_count))
   best, alignment = program.variable(0.0), program.variable(FARTHEST)

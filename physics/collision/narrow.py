@@ -1,9 +1,9 @@
-"""The table of narrow phases: which function finds the contacts of which two shapes.
+"""The table of narrow phases: the function that finds the contacts of two types of shapes.
 
 A narrow phase takes the program, two shapes in the order of their types, relative to one reference, and the
-margin [m] below whose distance contact begins. It yields possible contacts, their normals from the first
-shape to the second. It may yield inside loops and guarded blocks: a contact is used where it is yielded. Last
-it may yield how many contacts it lost for want of room.
+margin [m], the distance at which contact begins. It yields possible contacts, their normals from the first
+shape to the second. It may yield inside loops and guarded blocks: a contact is used where it is yielded. At
+its end it may yield the number of contacts that it lost for lack of room.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from physics.trace.trace import Number, Program
 
 @dataclass(frozen=True)
 class Narrow:
-  """A narrow phase, how many contacts it yields at most, and whether it is as cheap as a bounding test."""
+  """A narrow phase, the most contacts that it yields, and whether it is as cheap as a bounding test."""
 
   find: Callable[[Program, Shape, Shape, Number], Iterator[ContactCandidate | Lost]]
   most: int
@@ -69,11 +69,11 @@ ASSETS: dict[int, Callable[[Model, int], Any]] = {HFIELD: HeightField.of, MESH: 
 
 
 def narrow_phase(model: Model, pair: ContactPair) -> Narrow:
-  """Return what finds a pair's contacts; KeyError if nothing does."""
+  """Return the narrow phase of a pair; KeyError if there is none."""
   return NARROW[int(model.geom_type[pair.geom1]), int(model.geom_type[pair.geom2])]
 
 
 def asset(model: Model, geom: int) -> Any:
-  """Return what a geom's sizes do not tell of its shape: a mesh's hull; None of most."""
+  """Return the data of a geom's shape beyond its sizes, such as a mesh's hull; None for most shapes."""
   make = ASSETS.get(int(model.geom_type[geom]))
   return make(model, geom) if make else None

@@ -1,4 +1,4 @@
-"""Planes with everything else."""
+"""Contacts of planes with spheres, capsules, ellipsoids, cylinders and boxes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Plane:
 
   @staticmethod
   def of(shape: Shape, margin: Number) -> Plane:
-    """Return what a plane's shape is."""
+    """Return the plane of a shape."""
     return Plane(shape.position, shape.rotation.column(2), margin)
 
   def height(self, point: Vector) -> Number:
@@ -38,7 +38,7 @@ class Plane:
     return ContactCandidate(distance < self.margin, resolve, hint)
 
   def candidates(self, program: Program, points: Sequence[Vector]) -> Iterator[ContactCandidate]:
-    """Yield the contacts of points, in a loop: the code of one."""
+    """Yield the contacts of points, in a loop that has the code of one."""
     memory = program.array(3 * len(points))
     memory.fill([x for point in points for x in point])
     with program.loop(len(points)) as i:
@@ -51,7 +51,7 @@ def plane_sphere(_program: Program, one: Shape, two: Shape, margin: Number) -> I
 
 
 def plane_capsule(_program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
-  """Yield the contacts of a capsule's two ends; its axis leads their tangents (`mjc_PlaneCapsule`)."""
+  """Yield the contacts of a capsule's two ends; tangents follow its axis (MuJoCo's `mjc_PlaneCapsule`)."""
   plane, axis = Plane.of(one, margin), two.rotation.column(2)
   half = axis * two.size[1]
   for end in (two.position + half, two.position - half):
@@ -70,8 +70,8 @@ def plane_ellipsoid(_program: Program, one: Shape, two: Shape, margin: Number) -
 def plane_cylinder(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
   """Yield the contacts of a cylinder: the lowest points of both rims, and two more of the lower rim.
 
-  The latter make a triangle with the lowest point, for a cylinder that stands. The rim of one that stands
-  upright begins at the cylinder's own x axis (MuJoCo's `mjc_PlaneCylinder`).
+  Those two make a triangle with the lowest point, for a cylinder that stands. If it stands upright, the
+  triangle begins at its x axis (MuJoCo's `mjc_PlaneCylinder`).
   """
   plane, rotation = Plane.of(one, margin), two.rotation
   x, y, z = rotation.transposed @ plane.normal
@@ -90,8 +90,8 @@ def plane_cylinder(program: Program, one: Shape, two: Shape, margin: Number) -> 
 def plane_box(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
   """Yield the contacts of a box's four lower corners (MuJoCo's `mjc_PlaneBox`).
 
-  From the lowest corner two others lie at the ends of the edges that rise least. The fourth is diagonally
-  opposite to the lowest, on that face, or at the end of the steepest edge, whichever is lower.
+  They are the lowest corner and the other ends of its two edges that rise least. The fourth is diagonally
+  opposite to the lowest, on the face of these edges, or at the end of the steepest edge, whichever is lower.
   """
   plane = Plane.of(one, margin)
   edges = [two.rotation.column(k) * (2.0 * two.size[k]) for k in range(3)]

@@ -1,4 +1,4 @@
-"""Distances from a solid to a triangular prism, the piece of a height field that contacts are made with.
+"""Distances between a solid and a triangular prism, the piece of a height field that a geom touches.
 
 Coordinates: u and v along the legs of the triangle's right angle, z up; they may be left-handed. The prism
 stands over u >= 0, v >= 0, u / width + v / depth <= 1. Its underside is flat, its top passes through three
@@ -25,18 +25,18 @@ NEVER = 1e10  # more than any overlap or squared distance
 
 @dataclass(frozen=True)
 class Solid:
-  """What none, one or three half axes span about a centre, grown by a radius: a sphere, a capsule, a box."""
+  """A sphere, capsule or box: the span of zero, one or three half axes about a centre, grown by a radius."""
 
   center: Vector
   half_axes: tuple[Vector, ...]
   radius: Number
 
   def extent(self, direction: Vector) -> Number:
-    """Return how far [m] it reaches from its centre along a unit direction."""
+    """Return how far [m] the solid reaches from its centre along a unit direction."""
     return total(absolute(dot(axis, direction)) for axis in self.half_axes) + self.radius
 
   def lowest(self, direction: Vector) -> Vector:
-    """Return its point that is furthest against a unit direction."""
+    """Return the point that is furthest against a unit direction."""
     point = self.center - direction * self.radius
     for axis in self.half_axes:
       point = point - axis * where(dot(axis, direction) < 0.0, -1.0, 1.0)
@@ -45,7 +45,7 @@ class Solid:
 
 @dataclass(frozen=True)
 class Prism:
-  """Lengths of the legs [m], height of the underside, heights of the top at the corner and the legs' ends."""
+  """A prism: lengths of the legs [m], height of the underside, heights of the top's three corners."""
 
   width: float
   depth: float
@@ -54,7 +54,7 @@ class Prism:
 
   @property
   def slopes(self) -> tuple[Number, Number]:
-    """How much the top rises along u and v."""
+    """The slopes of the top along u and v."""
     corner, along_u, along_v = self.heights
     return (along_u - corner) * (1.0 / self.width), (along_v - corner) * (1.0 / self.depth)
 
@@ -135,8 +135,8 @@ class Prism:
   def quick_distance(self, solid: Solid, reach: Number) -> Number:
     """Return a lower bound [m] of a solid's distance by quick tests, `NEVER` if they show it beyond `reach`.
 
-    That of a sphere is exact while its centre is outside: feet are spheres, and a false alarm in one lane
-    would part the contacts of others in the list that the solver goes through.
+    The bound of a sphere is exact while its centre is outside. Feet are spheres, and a false alarm in one
+    lane would separate the contacts of the others in the list that the solver loops over.
     """
     top, _, *walls = self.faces
     if not solid.half_axes:
@@ -153,7 +153,7 @@ class Prism:
     return where(enters <= leaves, lowest - solid.radius, NEVER)
 
   def _before_box_faces(self, box: Solid, axis: Vector) -> Number:
-    """Return how far all of the prism is before the nearer of two faces of a box."""
+    """Return the distance of the whole prism before the nearer of two faces of a box."""
     length = sqrt(dot(axis, axis))
     normal = axis * (1.0 / length)
     middle = dot(normal, box.center)
@@ -164,13 +164,13 @@ Face = tuple[Vector, Number]  # outward unit normal, offset from the origin
 
 
 def _before(face: Face, solid: Solid) -> Number:
-  """Return how far all of a solid is before a face."""
+  """Return the distance of a whole solid before a face."""
   normal, offset = face
   return dot(normal, solid.center) - solid.extent(normal) - offset
 
 
 def _clipped(faces: Iterable[Face], center: Vector, half_axis: Vector) -> tuple[Number, Number]:
-  """Return where in [-1, 1] a segment enters and leaves what all faces bound; if nowhere, in wrong order."""
+  """Return where in [-1, 1] a segment enters and leaves the inside of all faces; reversed if it misses."""
   enters: Number = -1.0
   leaves: Number = 1.0
   for normal, offset in faces:
@@ -183,14 +183,14 @@ def _clipped(faces: Iterable[Face], center: Vector, half_axis: Vector) -> tuple[
 
 
 class Best:
-  """The least value offered so far, lane by lane, and what was offered with it."""
+  """The least value offered so far in each lane, and the vectors offered with it."""
 
   def __init__(self, program: Program) -> None:
     self.memory: Array = program.array(7)
     self.memory.fill([NEVER, *[0.0] * 6])
 
   def offer(self, value: Number, one: Vector, two: Vector) -> None:
-    """Keep the vectors where the value is less than all before, by more than what rounding decides."""
+    """Keep the vectors where the value is less than all before by more than rounding."""
     before = self.memory.read()
     less = value < before[0] - TIE * absolute(before[0])
     for k, (new, old) in enumerate(zip((value, *one, *two), before, strict=True)):
@@ -208,7 +208,7 @@ def meet(program: Program, prism: Prism, solid: Solid) -> tuple[Number, Vector, 
 
   If the core of a sphere or capsule, its centre or segment, is outside, the distance is that of the closest
   points. Else, and for boxes, it is minus the least translation that ends the overlap, found by the
-  separating axis theorem; of a box that does not touch it is a lower bound.
+  separating axis theorem; for a box that does not touch, it is a lower bound.
   """
   if len(solid.half_axes) == 3:
     overlap, normal, point = least_overlap(program, prism, solid)
@@ -227,7 +227,7 @@ def meet(program: Program, prism: Prism, solid: Solid) -> tuple[Number, Vector, 
 
 
 def _core_distance(program: Program, prism: Prism, solid: Solid) -> tuple[Number, Vector, Vector, Truth]:
-  """Return squared distance from prism to core, closest point, the way from there, whether they intersect."""
+  """Return squared distance from prism to core, closest point, vector from there, whether they intersect."""
   if not solid.half_axes:
     return _sphere_distance(prism, solid)
   (axis,) = solid.half_axes
@@ -260,7 +260,7 @@ def each_edge(program: Program, prism: Prism) -> Iterator[tuple[Vector, Vector]]
 
 
 def closest_on_lines(start: Vector, span: Vector, center: Vector, half_axis: Vector) -> tuple[Vector, Vector]:
-  """Return the point of an edge that is closest to a segment, and the way from it to there."""
+  """Return the point of an edge that is closest to a segment, and the vector from it to there."""
   separation = center - start
   e, f, b = dot(span, span), dot(half_axis, half_axis), dot(span, half_axis)
   c, g = dot(span, separation), dot(half_axis, separation)
@@ -274,7 +274,7 @@ def closest_on_lines(start: Vector, span: Vector, center: Vector, half_axis: Vec
 
 
 def least_overlap(program: Program, prism: Prism, solid: Solid) -> tuple[Number, Vector, Vector]:
-  """Return depth [m], normal and halfway point for the direction by which a solid leaves a prism soonest."""
+  """Return depth [m], normal and halfway point for the shortest way of a solid out of a prism."""
   best = Best(program)
   for normal, offset in prism.faces:
     depth = offset + solid.extent(normal) - dot(normal, solid.center)

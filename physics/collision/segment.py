@@ -1,4 +1,4 @@
-"""Spheres and capsules among themselves: a sphere is a capsule of length zero."""
+"""Contacts among spheres and capsules: a sphere is a capsule of length zero."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Segment:
 
   @staticmethod
   def of(shape: Shape) -> Segment:
-    """Return what a sphere or capsule is; the second size of a sphere is zero."""
+    """Return the segment of a sphere or capsule; the second size of a sphere is zero."""
     return Segment(shape.position, shape.rotation.column(2) * shape.size[1], shape.size[0])
 
 
@@ -55,7 +55,7 @@ def candidate(one: Segment, two: Segment, at: tuple[Number, Number], margin: Num
 
 
 def _across(one: Segment, two: Segment) -> Vector:
-  """Return the normal where points coincide, as axes that cross: across both, x if they are parallel.
+  """Return the normal for coinciding points: across both axes, or x if they are parallel.
 
   MuJoCo does so below 1e-15 m; float32 cannot tell points 1e-6 m apart from coinciding ones.
   """
@@ -65,7 +65,7 @@ def _across(one: Segment, two: Segment) -> Vector:
 
 
 class SegmentPair:
-  """Two segments and where they are closest; `margin` [m] is the distance at which contact begins."""
+  """Two segments and their closest points; `margin` [m] is the distance at which contact begins."""
 
   def __init__(self, one: Segment, two: Segment, margin: Number) -> None:
     self.one, self.two, self.margin = one, two, margin

@@ -1,4 +1,4 @@
-"""Friction cones: what a contact's cost is, as a function of its residuals.
+"""Friction cones: the cost of a contact as a function of its residuals.
 
 A contact has up to six rows: its normal, two tangents, the spin about the normal, the rolling about the
 tangents (condim 1, 3, 4 or 6 of them), all but the normal scaled by their friction coefficients. With the
@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from physics.algebra.spatial import dot
 from physics.trace.trace import Number, maximum, minimum, sqrt, where
 
-SMALL = 1e-12  # residual [m/s^2, rad/s^2] along the tangents that counts as none
+SMALL = 1e-12  # residual [m/s^2, rad/s^2] along the tangents that counts as zero
 PIVOT = 0.01  # the pyramid's counts are small integers: a lesser pivot is a rounding residue of zero
 
 
@@ -32,7 +32,7 @@ class Cone(Protocol):
   friction_damping: str  # field with the damping of the rows of friction
 
   def constants(self, condim: int, ratio: Number) -> dict[str, Number]:
-    """Return what a contact of fewer rows needs to know; `ratio` is the normal's D over that of friction."""
+    """Return the constants of a contact with `condim` rows; `ratio` is the normal's D over friction's."""
 
   def softness(self, condim: int, ratio: Number, mu: Number) -> Number:
     """Return 1 / D of the normal, or of every edge, over that of a row without friction."""
@@ -53,7 +53,7 @@ class Cone(Protocol):
 
 
 class Pyramid:
-  """Pairs of opposite edges, as many as a contact has rows of friction; without friction, a single edge."""
+  """The pyramidal cone: two opposite edges for each row of friction; without friction, a single edge."""
 
   friction_damping = "damping"
 
@@ -61,11 +61,11 @@ class Pyramid:
     self.dim = dim
 
   def constants(self, condim: int, ratio: Number) -> dict[str, Number]:  # noqa: ARG002 (the pyramid's D has it)
-    """Return for every row of friction whether the contact has it: all, of no width, if frictionless."""
+    """Return for every row of friction if the contact has it; a frictionless one has all, with zero width."""
     return {f"share{j}": float(condim == 1 or j < condim) for j in range(1, self.dim)}
 
   def softness(self, condim: int, ratio: Number, mu: Number) -> Number:
-    """Return 1 / D of every edge over that of a row without friction, whose D all edges of no width share."""
+    """Return 1 / D of every edge over that of a row without friction, whose D edges of zero width share."""
     return max(1, 2 * (self.dim - 1)) if condim == 1 else 2.0 / ratio * (1.0 + mu * mu)
 
   def force(self, contact: Fields, residual: Sequence[Number]) -> list[Number]:
@@ -129,8 +129,8 @@ def _edges(values: Sequence[Number], j: int) -> tuple[Number, Number]:
 class Elliptic:
   """The elliptic cone. In the scaled rows it is round: it acts where r0 is less than the tangents' length T.
 
-  Where the residual lies in the polar cone, r0 <= -ratio T, all rows act as springs of their own: D along the
-  normal, D ratio along the others. Between, the cost is D ratio / (1 + ratio) (r0 - T)^2 / 2.
+  Where the residual lies in the polar cone, r0 <= -ratio T, every row acts as a spring: with D along the
+  normal, and D ratio along the others. Between, the cost is D ratio / (1 + ratio) (r0 - T)^2 / 2.
   """
 
   friction_damping = "friction_damping"
@@ -139,7 +139,7 @@ class Elliptic:
     self.dim = dim
 
   def constants(self, condim: int, ratio: Number) -> dict[str, Number]:
-    """Return the D of friction over that of the normal; any will do without friction."""
+    """Return the D of friction over that of the normal; without friction, any value works."""
     return {"ratio": 1.0 if condim == 1 else ratio}
 
   def softness(self, condim: int, ratio: Number, mu: Number) -> Number:  # noqa: ARG002 (the normal has its own D)
@@ -162,7 +162,8 @@ class Elliptic:
   ) -> tuple[Number, Number]:
     """Return the cost's first and second derivative along a direction: residuals [dim] change at `rate`."""
     ratio, cone = contact["ratio"], _Zones(contact["ratio"], residual)
-    along, square = dot(cone.unit, rate[1:]), dot(rate[1:], rate[1:])  # rate of T, and what it is made of
+    # the rate of T, and the squared rate of the tangents
+    along, square = dot(cone.unit, rate[1:]), dot(rate[1:], rate[1:])
     depth, speed = residual[0] - cone.length, rate[0] - along
     springs = residual[0] * rate[0] + ratio * dot(residual[1:], rate[1:])
     first = where(cone.polar, springs, cone.stiffness * depth * speed)
@@ -195,7 +196,7 @@ class Elliptic:
 
 
 class _Zones:
-  """In which zone of the elliptic cone the residuals lie."""
+  """The zone of the elliptic cone that the residuals lie in."""
 
   def __init__(self, ratio: Number, residual: Sequence[Number]) -> None:
     square = dot(residual[1:], residual[1:])

@@ -1,7 +1,7 @@
 """MuJoCo's soft constraints: impedance, reference acceleration, and the rows that belong to joints.
 
 A row with residual r = J qacc - aref costs 1/2 D r^2 where it acts (manual, chapter Computation, section
-Constraint model). Constants are prepared in float64 here; what depends on the state is traced.
+Constraint model). Constants are computed in float64 here; numbers that depend on the state are traced.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ROW_SCALES = ("friction", "aspect", "spin", "roll", "cross_roll")
 
 @dataclass(frozen=True)
 class ConstraintParams:
-  """How a constraint responds (MuJoCo's `solref`, `solimp`): reference acceleration, impedance, margin.
+  """The parameters of a constraint: reference acceleration and impedance (`solref`, `solimp`), margin.
 
   Fields are numbers, or traced values where they differ between the entries of one list.
   """
@@ -67,12 +67,12 @@ class ConstraintParams:
     return self.d0 + self.rise * shape
 
   def reference(self, position: Number, velocity: Number, impedance: Number) -> Number:
-    """Return -aref, what the reference acceleration adds to a row's residual (`mj_referenceConstraint`)."""
+    """Return -aref, the reference acceleration's part of a row's residual (`mj_referenceConstraint`)."""
     return self.damping * velocity + self.stiffness * (impedance * position)
 
 
 def constraint_params(model: Model, solref: Any, solimp: Any, margin: Number) -> ConstraintParams:
-  """Prepare a constraint's constants from MuJoCo's solref [2], solimp [5] and margin [m, rad]."""
+  """Return a constraint's constants from MuJoCo's solref [2], solimp [5] and margin [m, rad]."""
   d0, dmax, width, midpoint, exponent = (number(x) for x in solimp)
   d0, dmax, midpoint = (clip(x, MIN_IMPEDANCE, MAX_IMPEDANCE) for x in (d0, dmax, midpoint))
   exponent = maximum(exponent, 1.0)
@@ -122,9 +122,9 @@ def has_still_geom(model: Model, pair: ContactPair) -> bool:
 def contact_params(model: Model, pair: ContactPair) -> dict[str, Number]:
   """Return the constants of a geom pair's contacts.
 
-  Those of `ConstraintParams`; the scales of the rows: `friction` of the first tangent, `aspect` of the second
-  over the first, `spin` [m], `roll` and `cross_roll` over those of the tangents [m]; what the cone needs; and
-  the weight that makes the normal's, or every edge's, D = weight * impedance / (1 - impedance).
+  They are those of `ConstraintParams`; the scales of the rows: `friction` of the first tangent, `aspect` of
+  the second over the first, `spin` [m], `roll` and `cross_roll` over those of the tangents [m]; the constants
+  of the cone; and the weight: the normal, or every edge, has D = weight * impedance / (1 - impedance).
   """
   if pair.params is not None:
     return dict(pair.params)
@@ -149,7 +149,7 @@ def contact_params(model: Model, pair: ContactPair) -> dict[str, Number]:
 
 
 class HessianSum(Protocol):
-  """What collects the part of the Newton step's Hessian that couples degrees of freedom."""
+  """A sum of the part of the Newton step's Hessian that couples degrees of freedom."""
 
   def push(self, columns: Sequence[Mapping[int, Number]]) -> None:
     """Add V V^T for columns V [nv], each given by degree of freedom."""
@@ -163,7 +163,7 @@ class ConstraintRow:
   D: Number  # zero where the row does not act
   bias: Number  # -aref
   low: Number = -math.inf  # bounds of the force [N, N m]: (0, inf) of a limit,
-  high: Number = math.inf  # (-loss, loss) of friction, none of an equality
+  high: Number = math.inf  # (-loss, loss) of friction; an equality has none
   limit: tuple[str, int] | None = None  # "joint" or "tendon" that the row limits, and its number
   position: Number = 0.0  # of a limit: distance less margin [m, rad]
 
@@ -187,7 +187,7 @@ class ConstraintRow:
 
 
 class JointRows:
-  """Equalities, limits and friction loss: few, known in advance, unrolled."""
+  """The rows of equalities, limits and friction loss: few, known in advance, unrolled."""
 
   def __init__(self, program: Program, nv: int, rows: list[ConstraintRow]) -> None:
     self.nv, self.rows = nv, rows
@@ -195,11 +195,11 @@ class JointRows:
     self.rate: Array = program.array(max(1, len(rows)))
 
   def start(self, x: Sequence[Number]) -> None:
-    """Note the residuals at qacc = x [nv]."""
+    """Store the residuals at qacc = x [nv]."""
     self.residual.fill([row.along(x) + row.bias for row in self.rows])
 
   def aim(self, direction: Sequence[Number], _unsolved: Mask) -> None:
-    """Note the rates of the residuals along a direction [nv]."""
+    """Store the rates of the residuals along a direction [nv]."""
     self.rate.fill([row.along(direction) for row in self.rows])
 
   def move(self, step: Number, _unsolved: Mask) -> None:
@@ -211,7 +211,7 @@ class JointRows:
     self.residual.fill(moved)
 
   def force(self, _unsolved: Mask) -> list[Number]:
-    """Return the constraint forces J^T f [nv] at the noted residuals (MuJoCo's `mj_constraintUpdate`)."""
+    """Return the constraint forces J^T f [nv] at the stored residuals (MuJoCo's `mj_constraintUpdate`)."""
     force: list[Number] = [0.0] * self.nv
     for i, row in enumerate(self.rows):
       f = self.row_force(i)
@@ -220,11 +220,11 @@ class JointRows:
     return force
 
   def row_force(self, index: int) -> Number:
-    """Return the force [N, N m] of one row at the noted residuals."""
+    """Return the force [N, N m] of one row at the stored residuals."""
     return self.rows[index].force(self.residual[index])
 
   def slopes(self, step: Number, _unsolved: Mask) -> tuple[Number, Number]:
-    """Return the cost's first and second derivative along the direction, a step from the noted residuals."""
+    """Return the cost's first and second derivative along the direction, a step from the stored residuals."""
     first: Number = 0.0
     second: Number = 0.0
     for i, row in enumerate(self.rows):

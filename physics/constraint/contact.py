@@ -1,4 +1,4 @@
-"""Contacts as the solver sees them: rows, residuals, forces, curvature. What they cost is in cone.py."""
+"""Contact constraints for the solver: rows, residuals, forces, curvature; costs are in `cone.py`."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ def _note(entry: Entry, names: Sequence[str], values: Sequence[Number]) -> None:
 
 
 class Residuals:
-  """What all contacts share: a list whose entries carry residuals and their rates.
+  """The base of all contacts: a list whose entries have residuals and their rates.
 
   Fields of an entry, for each row by its number: `bias` is -aref; `residual` is J qacc - aref at the present
-  qacc; `rate` is that of the residual along the direction of the line search.
+  qacc; `rate` is the rate of the residual along the direction of the line search.
   """
 
   program: Program
@@ -90,12 +90,12 @@ class Residuals:
     _note(entry, _names("bias", self.cone.dim), reference)
 
   def start_entry(self, entry: Entry, along: Sequence[Number]) -> None:
-    """Note the residuals at an acceleration [dim] along the rows."""
+    """Store the residuals at an acceleration [dim] along the rows."""
     biases = _read(entry, _names("bias", self.cone.dim))
     _note(entry, _names("residual", self.cone.dim), [a + bias for a, bias in zip(along, biases, strict=True)])
 
   def aim_entry(self, entry: Entry, along: Sequence[Number]) -> None:
-    """Note the rates [dim] of the residuals along the line search's direction."""
+    """Store the rates [dim] of the residuals along the line search's direction."""
     _note(entry, _names("rate", self.cone.dim), along)
 
   def residuals(self, entry: Entry) -> list[Number]:
@@ -108,7 +108,7 @@ class Residuals:
       _note(entry, _names("residual", self.cone.dim), self._ahead(entry, step)[0])
 
   def slopes(self, step: Number, unsolved: Mask) -> tuple[Number, Number]:
-    """Return first and second derivative of the cost along the direction, a step from the noted residuals."""
+    """Return first and second derivative of the cost along the direction, a step from stored residuals."""
     first, second = self.program.variable(0.0), self.program.variable(0.0)
     with self.acting(unsolved) as entry:
       slope, curvature = self.cone.slopes(entry, *self._ahead(entry, step))
@@ -137,14 +137,14 @@ class Residuals:
 class WorldContacts(Residuals):
   """Contacts of moving bodies with the world.
 
-  Their curvature is summed per body as a 6 x 6 stiffness that acts like inertia: there are no Jacobian rows.
+  Their curvature is summed per body as a 6 x 6 stiffness that acts like inertia, without Jacobian rows.
   """
 
   def __init__(self, model: Model, p: Poses, bodies: list[int], found: GroupList) -> None:
     self.model, self.p, self.bodies, self.found = model, p, bodies, found
     self.program, self.cone = found.program, contact_cone(model, still=True)
     self.motion: Array = self.program.array(6 * len(bodies))
-    self.sums: Array = self.program.array(21 * len(bodies))  # of `BodySums`, one after the other
+    self.sums: Array = self.program.array(21 * len(bodies))  # memory that several `BodySums` use in turn
 
   def prepare(self, velocity: list[Motion]) -> None:
     """Set each contact's basis, D and reference terms (MuJoCo's `mj_instantiateContact`)."""
@@ -156,19 +156,19 @@ class WorldContacts(Residuals):
       self.prepare_entry(entry, self._along_rows(entry))
 
   def start(self, x: list[Number]) -> None:
-    """Note the residuals at qacc = x [nv]."""
+    """Store the residuals at qacc = x [nv]."""
     self._store_motion(propagate(self.model, self.p, x))
     with self.found.each() as entry:
       self.start_entry(entry, self._along_rows(entry))
 
   def aim(self, direction: list[Number], unsolved: Mask) -> None:
-    """Note the rates of the residuals along a direction [nv]."""
+    """Store the rates of the residuals along a direction [nv]."""
     self._store_motion(propagate(self.model, self.p, direction))
     with self.acting(unsolved) as entry:
       self.aim_entry(entry, self._along_rows(entry))
 
   def force(self, unsolved: Mask) -> list[Number]:
-    """Return the contact forces J^T f [nv] at the noted residuals."""
+    """Return the contact forces J^T f [nv] at the stored residuals."""
     sums = BodySums(self.program, self.bodies, 6, self.sums)
     with self.acting(unsolved) as entry:
       sums.add(entry["body"], self._force(entry).components)
@@ -176,7 +176,7 @@ class WorldContacts(Residuals):
     return project(self.model, self.p, [forces.get(body, NO_FORCE) for body in range(self.model.nbody)])
 
   def stiffness(self, unsolved: Mask) -> dict[int, Stiffness]:
-    """Return by body the curvature of the cost in its acceleration, at the noted residuals."""
+    """Return by body the curvature of the cost in its acceleration, at the stored residuals."""
     sums = BodySums(self.program, self.bodies, 21, self.sums)
     with self.acting(unsolved) as entry:
       sums.add(entry["body"], self._stiffness(entry).components)
@@ -237,7 +237,7 @@ class MovingContacts(Residuals):
     self.program, self.cone = found.program, contact_cone(model, still=False)
     self.dofs = [dof for dof in range(model.nv) if int(model.dof_bodyid[dof]) in moving.bodies]
     self.rows: Array = self.program.array(found.capacity * self.cone.dim * len(self.dofs))
-    self.rank = found.capacity * self.cone.dim  # columns of the Hessian's root at the most
+    self.rank = found.capacity * self.cone.dim  # the most columns of the Hessian's root
 
   def prepare(self, qvel: list[Number]) -> None:
     """Set each contact's Jacobian rows, D and reference terms (MuJoCo's `mj_instantiateContact`)."""
@@ -257,17 +257,17 @@ class MovingContacts(Residuals):
       self.prepare_entry(entry, self._along(entry, qvel))
 
   def start(self, x: list[Number]) -> None:
-    """Note the residuals at qacc = x [nv]."""
+    """Store the residuals at qacc = x [nv]."""
     with self.found.each() as entry:
       self.start_entry(entry, self._along(entry, x))
 
   def aim(self, direction: list[Number], unsolved: Mask) -> None:
-    """Note the rates of the residuals along a direction [nv]."""
+    """Store the rates of the residuals along a direction [nv]."""
     with self.acting(unsolved) as entry:
       self.aim_entry(entry, self._along(entry, direction))
 
   def force(self, unsolved: Mask) -> list[Number]:
-    """Return the contact forces J^T f [nv] at the noted residuals."""
+    """Return the contact forces J^T f [nv] at the stored residuals."""
     force = self.program.array(len(self.dofs))
     force.fill([0.0] * len(self.dofs))
     with self.acting(unsolved) as entry:
@@ -280,7 +280,7 @@ class MovingContacts(Residuals):
     return result
 
   def push_hessian(self, to: HessianSum, unsolved: Mask) -> None:
-    """Push the columns V [nv] of the Hessian V V^T of the edges that act at the noted residuals."""
+    """Push the columns V [nv] of the Hessian V V^T of the edges that act at the stored residuals."""
     with self.acting(unsolved) as entry:
       rows, scale = [self._read_row(entry, axis) for axis in range(self.cone.dim)], sqrt(entry["D"])
       columns = []

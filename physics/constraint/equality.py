@@ -82,7 +82,7 @@ def _row(
 
 
 def _coupling(model: Model, smooth: Smooth, equality: int) -> tuple[JacobianRow, Number]:
-  """Return the Jacobian row and residual of what follows a polynomial of another position, or a constant."""
+  """Return Jacobian row and residual of a position that is a polynomial of another one, or a constant."""
   of_joints = model.eq_type[equality] == JOINT
   one, two = (int(ids[equality]) for ids in (model.eq_obj1id, model.eq_obj2id))
   c0, c1, c2, c3, c4 = (number(x) for x in model.eq_data[equality, :5])
@@ -117,7 +117,7 @@ def _tendon(model: Model, smooth: Smooth, tendon: int) -> tuple[JacobianRow, Num
 
 @dataclass(frozen=True)
 class Anchor:
-  """A frame fixed in a body."""
+  """An anchor of a connect or weld constraint: a frame fixed in a body."""
 
   body: int
   point: Vector  # relative to the body's tree origin [m]
@@ -126,7 +126,7 @@ class Anchor:
 
 @dataclass(frozen=True)
 class Deviation:
-  """How far one frame is from another, in three coordinates."""
+  """The deviation of one frame from another, in three coordinates."""
 
   residual: Vector
   velocity: Vector
@@ -152,12 +152,12 @@ class Misalignment:
     return self.two.conjugate * self.one
 
   def rate(self, spin: Vector) -> Vector:
-    """Return how it changes at an angular velocity of the first frame against the second."""
+    """Return its rate of change at an angular velocity of the first frame relative to the second."""
     w = self.two.matrix().transposed @ spin
     return (w * self.error.w + cross(w, self.error.v)) * (0.5 * self.scale)
 
   def torque(self, force: Vector) -> Vector:
-    """Return the torque on the first frame of a force on it: the transpose of `rate`."""
+    """Return the torque on the first frame from a force on the misalignment: the transpose of `rate`."""
     turned = force * self.error.w + cross(self.error.v, force)
     return self.two.matrix() @ (turned * (0.5 * self.scale))
 
@@ -180,7 +180,7 @@ def _attachment(
 
 
 def _anchors(model: Model, smooth: Smooth, equality: int) -> tuple[Anchor, Anchor]:
-  """Return the two frames that coincide where the constraint holds."""
+  """Return the two anchors that coincide where the constraint holds."""
   p = smooth.poses
   one, two = (
     Anchor(body, p.relative(body, local), p.quaternion[body] * turn)
@@ -190,9 +190,9 @@ def _anchors(model: Model, smooth: Smooth, equality: int) -> tuple[Anchor, Ancho
 
 
 def _local_frames(model: Model, equality: int) -> list[tuple[int, Vector, Quaternion]]:
-  """Return body, local position and local rotation of the two frames.
+  """Return body, local position and local rotation of the two anchors.
 
-  Where eq_data varies, what the compiler derives from an anchor follows it.
+  If eq_data varies, this derives what the compiler derives from it otherwise.
   """
   one, two = int(model.eq_obj1id[equality]), int(model.eq_obj2id[equality])
   if model.eq_objtype[equality] != BODY:

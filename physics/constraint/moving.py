@@ -1,4 +1,4 @@
-"""Contacts of moving bodies with each other: each lane packs its own into its slots."""
+"""Contacts between moving bodies: each lane packs its own contacts into its slots."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from physics.trace.compact import LaneList, vector_fields
 from physics.trace.trace import Program, where
 
 WORD_BITS = 31
-USUAL, BOUND = 16, 64  # contacts between moving bodies: room that is given to all, and to none more
+USUAL, BOUND = 16, 64  # slots for contacts between moving bodies: the usual number, and the upper limit
 
 
 @dataclass(frozen=True)
 class MovingPairs:
-  """The pairs of moving geoms and which bodies a contact of theirs pushes."""
+  """The pairs of moving geoms, and the bodies that their contacts push."""
 
   pairs: tuple[ContactPair, ...]
   geoms: tuple[int, ...]  # all geoms in pairs
@@ -34,7 +34,7 @@ class MovingPairs:
 
 
 def moving_pairs(model: Model) -> MovingPairs:
-  """Collect what the tables and bit masks of moving contacts are made from."""
+  """Return the pairs of moving geoms, their geoms and their bodies."""
   pairs = tuple(
     pair for pair in model.pairs if not is_still(model, pair.geom1) and not is_still(model, pair.geom2)
   )
@@ -46,11 +46,11 @@ def moving_pairs(model: Model) -> MovingPairs:
 
 
 def moving_capacity(model: Model, moving: MovingPairs) -> int:
-  """Return how many contacts between moving bodies an environment can hold.
+  """Return the number of contacts between moving bodies that an environment can hold.
 
-  If every geom had as many contacts as with the richest of its partners, there would be half their sum, for a
-  contact has two geoms. That, or `USUAL` where it is less, but never more than all pairs can have together,
-  or than `BOUND`, for the memory of scenes with many free bodies.
+  A geom counts with the most contacts that one of its pairs can have; half the sum of these is the estimate,
+  because a contact has two geoms. The capacity is at least `USUAL`. It is at most what all pairs can have
+  together, and at most `BOUND`, which limits the memory of scenes with many free bodies.
   """
   most = dict.fromkeys(moving.geoms, 0)
   for pair in moving.pairs:
@@ -100,7 +100,7 @@ def find_moving_contacts(
       with program.when_any(candidate.active):
         distance, normal, point = candidate.resolve()
         values = {name: column[pair] for name, column in fields.items()} | {"distance": distance}
-        # a weight of its own for each lane: it is zero in lanes whose slot is empty
+        # each lane has its own weight, which is zero in lanes whose slot is empty
         values["weight"] = where(candidate.active, values["weight"], 0.0)
         found.push(candidate.active, values | vector_fields(point=point, normal=normal))
   return found
@@ -109,7 +109,7 @@ def find_moving_contacts(
 def _fields(
   program: Program, model: Model, moving: MovingPairs, pairs: Sequence[ContactPair]
 ) -> dict[str, Column]:
-  """Return by pair what is known before contacts are: geoms, parameters, bits of whom they push and own."""
+  """Return by pair the fields known in advance: geoms, parameters, bits of pushed bodies and owners."""
   params = [contact_params(model, q) for q in pairs]
   fields = {name: Column(program, [each[name] for each in params]) for name in params[0]}
   fields["geom1"] = Column(program, [float(q.geom1) for q in pairs])

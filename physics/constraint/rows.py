@@ -1,4 +1,4 @@
-"""The rows of friction loss and of limits, in joints and tendons: known in advance, in MuJoCo's order."""
+"""Constraint rows of friction loss and limits, for joints and tendons, in MuJoCo's order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from physics.trace.trace import Number, Scalar, absolute, is_zero, maximum, mini
 
 @dataclass(frozen=True)
 class JacobianRow:
-  """What a row acts on: the motion of a joint, a tendon, or a point of one body against another."""
+  """The Jacobian row of a constraint: of a joint, a tendon, or a point of one body against another."""
 
   jacobian: dict[int, Number]  # J, by degree of freedom
   velocity: Number  # J qvel
@@ -24,7 +24,7 @@ class JacobianRow:
   owner: tuple[str, int] | None = None  # "joint" or "tendon", and its number
 
   def resistance(self, impedance: Number) -> Number:
-    """Return D of a row with this impedance: 1 / MINVAL at most, as where nothing can move."""
+    """Return D of a row with this impedance: at most 1 / MINVAL, its value where nothing can move."""
     inverse_inertia = number(self.inverse_inertia)
     if not isinstance(inverse_inertia, Scalar) and inverse_inertia <= MINVAL:
       return 1.0 / MINVAL

@@ -1,4 +1,4 @@
-"""Contacts of moving bodies with what stands still.
+"""Contacts of moving bodies with geoms that stand still.
 
 If any lane is near, a candidate gets an entry in the group's list, which has room for all candidates.
 """
@@ -31,7 +31,7 @@ def world_pairs(model: Model) -> list[ContactPair]:
 
 
 def pushed_bodies(model: Model) -> list[int]:
-  """Return the bodies that contacts with the world push, of those that are welded together the first."""
+  """Return the bodies that contacts with the world push: of bodies welded together, only the first."""
   movers = {_roles(model, pair)[1] for pair in world_pairs(model)}
   return sorted({int(model.body_weldid[model.geom_bodyid[geom]]) for geom in movers})
 
@@ -53,7 +53,7 @@ def find_world_contacts(program: Program, model: Model, p: Poses, bodies: list[i
 
 
 class _Search:
-  """Runs families of pairs and pushes what they find."""
+  """The search for contacts: it runs families of pairs and pushes what they find."""
 
   def __init__(self, program: Program, model: Model, p: Poses, bodies: list[int], found: GroupList) -> None:
     self.program, self.model, self.bodies, self.found = program, model, bodies, found

@@ -1,4 +1,4 @@
-"""The equations of motion M qacc + bias = force: composite bodies, Newton-Euler."""
+"""The equations of motion M qacc + bias = force: composite rigid bodies and recursive Newton-Euler."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def _sums_below(model: Model, values: Sequence[Summand]) -> list[Summand]:
 def mass_matrix(model: Model, composite: Sequence[Inertia], cdof: list[Motion]) -> SparseMatrix:
   """Return M [nv, nv]: its entries (i, j) for j an ancestor of dof i, or i itself (MuJoCo's `mj_makeM`).
 
-  Units are kg m^2, kg m and kg. Like MuJoCo's, it leaves out what a tendon's armature couples across
-  branches.
+  Units are kg m^2, kg m and kg. Like MuJoCo's, it leaves out the coupling of branches by a tendon's
+  armature.
   Source: Featherstone 2008, table 6.2.
   """
   M = joint_space(model, composite, cdof)
@@ -86,7 +86,7 @@ def inert_tendons(model: Model) -> list[int]:
 def joint_space(
   model: Model, composite: Sequence[Inertia | Stiffness | None], cdof: list[Motion]
 ) -> SparseMatrix:
-  """Return S^T C S [nv, nv] for matrices C [nbody], each the sum over a body and all below; None vanishes."""
+  """Return S^T C S [nv, nv] for matrices C [nbody], each the sum over a body and all below; None is zero."""
   result = SparseMatrix(model.nv)
   for i in range(model.nv):
     matrix = composite[model.dof_bodyid[i]]

@@ -1,4 +1,4 @@
-"""Drag of a still or streaming fluid on bodies, each taken for the box that has its mass and inertia.
+"""Fluid drag on bodies, each of which counts as the box that has its mass and inertia.
 
 Source: MuJoCo's manual, chapter Computation, section Fluid forces, Inertia model.
 """
@@ -64,7 +64,7 @@ def drags(model: Model, p: Poses, velocity: list[Motion]) -> Iterator[Drag]:
 def _coefficients(model: Model, body: int) -> tuple[list[Number], list[Number]]:
   """Return b and c [6]: Stokes' drag on a sphere of the box's mean size, quadratic drag on its faces.
 
-  A body whose mass varies and is zero feels none.
+  A body whose mass varies and is zero has no drag.
   """
   moments, mass = [number(x) for x in model.body_inertia[body]], number(model.body_mass[body])
   per_mass, present = 6.0 / maximum(mass, MINVAL), where(mass < MINVAL, 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""Frames fixed in bodies: those of bodies, of their inertia, of geoms, sites and cameras."""
+"""Frames fixed in bodies: of bodies, their inertias, geoms, sites and cameras."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ SLIDES_ONLY = 2  # body_simple of a body that slides along its axes and does not
 def inverse_weights(model: Model) -> dict[str, Any]:
   """Return body_invweight0 [nbody, 2], dof_invweight0 [nv] and tendon_invweight0 [ntendon].
 
-  They are the diagonal of J M^-1 J^T in the pose qpos0: of a body's centre of mass the mean over translations
-  and that over rotations, of ball and free joints likewise (MuJoCo's `mj_setConst`).
+  They are the diagonal of J M^-1 J^T in the pose qpos0. A body has the mean over the translations of its
+  centre of mass and the mean over its rotations; ball and free joints likewise (MuJoCo's `mj_setConst`).
   """
   p = poses(model, [number(x) for x in model.qpos0])
   M = mass_matrix(model, composite_inertias(model, body_inertias(model, p)), p.cdof)

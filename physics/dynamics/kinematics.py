@@ -1,8 +1,7 @@
 """Forward kinematics: poses, joint axes and velocities of bodies, each tree about its own root.
 
-Positions are relative to the origin of the body's tree, which is wherever its root body is at this instant.
-The state of a robot a kilometre from the world's origin then computes to the same relative precision as one
-that stands on it.
+Positions are relative to the origin of the body's tree, which is the present position of its root body. So
+the state of a robot a kilometre from the world's origin has the same relative precision as one at the origin.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
 
 @dataclass(frozen=True)
 class Poses:
-  """Poses of all bodies, joint axes of all degrees of freedom."""
+  """The poses of all bodies, and the joint axes of all degrees of freedom."""
 
   origin: list[
     Vector
@@ -52,7 +51,7 @@ class Poses:
 
 @dataclass(frozen=True)
 class Mocap:
-  """Where mocap bodies are put from outside; they stand still as far as velocities are concerned."""
+  """The poses of mocap bodies, which are set from outside; their velocities are zero."""
 
   position: list[Number]  # [3 nmocap] [m]
   quaternion: list[Number]  # [4 nmocap], of any length
@@ -136,7 +135,7 @@ def dofs_above(model: Model, body: int) -> list[int]:
 def point_jacobian(model: Model, p: Poses, body: int, point: Vector) -> dict[int, Vector]:
   """Return the velocity of a point of a body at unit velocity of each dof that moves it (`mj_jac`).
 
-  `point` is relative to the origin of the body's tree. The rotation's is `p.cdof[dof].angular`.
+  `point` is relative to the origin of the body's tree. The Jacobian of its rotation is `p.cdof[dof].angular`.
   """
   return {dof: p.cdof[dof].at(point) for dof in dofs_above(model, body)}
 
@@ -176,7 +175,7 @@ def propagate(model: Model, p: Poses, x: list[Number]) -> list[Motion]:
 def velocities(model: Model, p: Poses, qvel: list[Number]) -> tuple[list[Motion], list[Motion]]:
   """Return velocity and bias acceleration of every body [nbody] (MuJoCo's `mj_comVel`).
 
-  The bias acceleration has gravity and no joint accelerations.
+  The bias acceleration includes gravity, but no joint accelerations.
   """
   velocity, acceleration = [STILL], [Motion(ZERO, -vector(np.asarray(model.gravity)))]
   for body in range(1, model.nbody):

@@ -1,4 +1,4 @@
-"""Passive joint forces: springs, dampers, gravity compensation, drag; and how they change with velocity.
+"""Passive joint forces: springs, dampers, gravity compensation, drag; and their derivatives by velocity.
 
 Source: MuJoCo's manual, chapter Computation, section Passive forces.
 """
@@ -24,7 +24,7 @@ from physics.trace.trace import Number, absolute, is_zero, maximum, minimum, num
 
 @dataclass(frozen=True)
 class Passive:
-  """Passive forces and their damping."""
+  """The passive forces and their damping."""
 
   force: list[Number]  # [nv] (MuJoCo's `qfrc_passive`)
   damping: dict[At, Number]  # negated derivative by velocity
@@ -128,7 +128,7 @@ def _tendon_force(model: Model, tendons: Tendons, tendon: int) -> Number:
 
 
 def _stretch(model: Model, tendons: Tendons, tendon: int) -> Number:
-  """Return by how much a tendon is longer, or (negative) shorter, than where its spring is slack."""
+  """Return how much longer, or (negative) shorter, a tendon is than the range where its spring is slack."""
   low, high = (number(x) for x in model.tendon_lengthspring[tendon])
   length = tendons.length[tendon]
   return maximum(length - high, 0.0) + minimum(length - low, 0.0)
@@ -149,7 +149,7 @@ def _damping(
 def _damped_rows(
   model: Model, p: Poses, tendons: Tendons, drag: list[Drag]
 ) -> Iterator[tuple[Number, dict[int, Number]]]:
-  """Yield the damping of each velocity that tendons and drag act against, and the velocity by dof."""
+  """Yield the damping of each velocity that tendons and drag act against, and its derivative by dof."""
   for tendon, jacobian in enumerate(tendons.jacobian):
     speed = absolute(tendons.velocity[tendon])
     yield _slope(model.tendon_damping[tendon], model.tendon_dampingpoly[tendon], speed), jacobian

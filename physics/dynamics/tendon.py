@@ -15,7 +15,7 @@ from physics.trace.trace import Number, number
 
 @dataclass(frozen=True)
 class Tendons:
-  """Every tendon's length [m, rad], its velocity, and its moment arms by degree of freedom."""
+  """The lengths [m, rad] of all tendons, their velocities, and their moment arms by degree of freedom."""
 
   length: list[Number]  # [ntendon]
   velocity: list[Number]  # [ntendon]

@@ -24,10 +24,10 @@ class Model:
   `gravity == 0`, no springs is `jnt_stiffness == 0`, ...); the rest are the flags at the end. Damping and
   armature of joints and tendons include what actuators add to them.
 
-  Behind each array stand its shape, in MuJoCo's sizes, and its unit. [1] is a pure number; [varies] depends
-  on the element's type; several units are those of the columns. `solref` is a time constant and a damping
-  ratio, or where negative -stiffness [1/s^2] and -damping [1/s]. `solimp` is d0, d_width, width, midpoint and
-  power.
+  The comment of each array gives its shape, in MuJoCo's sizes, and its unit. [1] is a pure number; [varies]
+  depends on the element's type; several units are those of the columns. `solref` is a time constant and a
+  damping ratio, or, if negative, -stiffness [1/s^2] and -damping [1/s]. `solimp` is d0, d_width, width,
+  midpoint and power.
   """
 
   nq: int  # positions: 7 of a free joint, 4 of a ball, 1 of a slide or hinge
@@ -48,9 +48,9 @@ class Model:
   integrator: Literal["Euler", "RK4", "implicitfast"]
   gravity: Floats  # [3] [m/s^2]
   magnetic: Floats  # [3] [varies] what magnetometers measure, in their unit
-  density: float  # [kg/m^3] of the fluid around
-  viscosity: float  # [Pa s] of the fluid around
-  wind: Floats  # [3] [m/s] velocity of the fluid around
+  density: float  # [kg/m^3] of the surrounding fluid
+  viscosity: float  # [Pa s] of the surrounding fluid
+  wind: Floats  # [3] [m/s] velocity of the surrounding fluid
   iterations: int
   impratio: float  # [1] impedance of friction over that of the normal force
   cone: Literal["pyramidal", "elliptic"]  # of friction
@@ -63,8 +63,8 @@ class Model:
   body_parentid: Ints  # [nbody]
   body_rootid: Ints  # [nbody]
   body_weldid: Ints  # [nbody] body whose joints move this one; 0 where no joint does, as for mocap bodies
-  body_mocapid: Ints  # [nbody] number among the mocap bodies, -1 of others
-  body_treeid: Ints  # [nbody] -1 of what no joint moves
+  body_mocapid: Ints  # [nbody] index among the mocap bodies, -1: none of them
+  body_treeid: Ints  # [nbody] -1: no joint moves it
   body_jntnum: Ints  # [nbody]
   body_jntadr: Ints  # [nbody] first joint, -1: none
   body_dofnum: Ints  # [nbody]
@@ -76,7 +76,7 @@ class Model:
   body_mass: Floats  # [nbody] [kg]
   body_inertia: Floats  # [nbody, 3] [kg m^2] along those axes
   body_invweight0: Floats  # [nbody, 2] [1/kg, 1/(kg m^2)]
-  body_gravcomp: Floats  # [nbody] [1] share of the weight that is carried
+  body_gravcomp: Floats  # [nbody] [1] part of the weight that is compensated
   body_simple: Ints  # [nbody] 2: its joints are slides along the axes of its inertia
 
   jnt_type: Ints  # [njnt]
@@ -113,7 +113,7 @@ class Model:
   geom_pos: Floats  # [ngeom, 3] [m] in the body
   geom_quat: Floats  # [ngeom, 4] [1] in the body
   geom_size: Floats  # [ngeom, 3] [m]
-  geom_rbound: Floats  # [ngeom] [m] radius of the bounding sphere, 0 of planes
+  geom_rbound: Floats  # [ngeom] [m] radius of the bounding sphere, 0: a plane
   geom_priority: Ints  # [ngeom]
   geom_solmix: Floats  # [ngeom] [1] weight where solref and solimp of two geoms mix
   geom_friction: Floats  # [ngeom, 3] [1, m, m] sliding, torsional, rolling
@@ -179,8 +179,8 @@ class Model:
   actuator_gainprm: Floats  # [nactuator, 10] [varies]
   actuator_biastype: Ints  # [nactuator]
   actuator_biasprm: Floats  # [nactuator, 10] [varies]
-  actuator_enabled: Bools  # [nactuator] it is in no group that the file disables
-  actuator_is_servo: Bools  # [nactuator] its gain is that of a position error
+  actuator_enabled: Bools  # [nactuator] false where the file disables its group
+  actuator_is_servo: Bools  # [nactuator] whether its gain multiplies a position error
   actuator_ctrladr: Ints  # [nactuator] first control
   actuator_ctrlnum: Ints  # [nactuator]
   actuator_ctrlspec: Ints  # [nactuator] bits: what its controls mean
@@ -233,9 +233,9 @@ class Model:
   warmstart_enabled: bool
   refsafe: bool  # time constants of constraints are at least two time steps
 
-  varied: tuple[str, ...]  # fields of which every environment has its own
+  varied: tuple[str, ...]  # fields whose values differ between environments
   pairs: tuple[ContactPair, ...]  # all geom pairs that can collide
-  mj: Any  # mujoco.MjModel, the compiled model itself: for parity tests and people
+  mj: Any  # mujoco.MjModel, the compiled model itself: for parity tests and for inspection
 
   def body_id(self, name: str) -> int:
     """Return the id of the body called `name`; KeyError names the nearest."""
@@ -262,7 +262,7 @@ class Model:
     return _find(self.actuator_names, "actuator", name)
 
   def sensor_slice(self, name: str) -> slice:
-    """Return where sensordata has the numbers of the sensor called `name`; KeyError names the nearest."""
+    """Return the slice of sensordata of the sensor called `name`; KeyError names the nearest."""
     sensor = _find(self.sensor_names, "sensor", name)
     start = int(self.sensor_adr[sensor])
     return slice(start, start + int(self.sensor_dim[sensor]))

@@ -31,22 +31,20 @@ class ContactPair:
   geom2: int
   explicit: int | None  # number of the <pair> element that names them
   condim: int  # 1: frictionless; 3: sliding; 4: torsional; 6: rolling friction
-  margin: float  # there is force below this distance [m]
+  margin: float  # force acts below this distance [m]
   gap: float  # contacts are detected, without force, up to margin + gap [m]
   friction: Numbers  # [5] two sliding [1], one torsional and two rolling [m]
   solref: Numbers  # [2] time constant [s] and damping ratio, or -stiffness and -damping
   solreffriction: Numbers  # [2] the same for the friction rows of elliptic cones; zero: as solref
   solimp: Numbers  # [5] d0, d_width, width [m], midpoint, power; clipped to the values that MuJoCo uses
-  params: Mapping[str, Number] | None = (
-    None  # of the contacts (`contact_params`), where they are not to be computed
-  )
+  params: Mapping[str, Number] | None = None  # `contact_params` of the contacts; None: to be computed
 
 
 def contact_pairs(mj: Any, *, filter_parent: bool) -> tuple[ContactPair, ...]:
   """Return every pair of geoms of a compiled MjModel that can collide, in the order of geom ids.
 
-  Explicit pairs bring their own parameters and pass all filters but one: geoms welded to each other, or both
-  to bodies without degrees of freedom, never push each other.
+  Explicit pairs have their own parameters and pass all filters except one: geoms that are welded to each
+  other, or both to bodies without degrees of freedom, never collide.
   """
   pairs = []
   explicit = {(mj.pair_geom1[i], mj.pair_geom2[i]): i for i in range(mj.npair)}
@@ -63,7 +61,7 @@ def contact_pairs(mj: Any, *, filter_parent: bool) -> tuple[ContactPair, ...]:
 
 
 def _may_collide(mj: Any, geom1: int, geom2: int, filter_parent: bool) -> bool:
-  """Apply the filters of pairs that the file does not name: bits, excluded bodies, parent and child."""
+  """Return whether a pair without a <pair> element passes the filters: bits, exclusions, parenthood."""
   types, affinities = mj.geom_contype, mj.geom_conaffinity
   if not (types[geom1] & affinities[geom2] or types[geom2] & affinities[geom1]):
     return False
@@ -76,7 +74,7 @@ def _may_collide(mj: Any, geom1: int, geom2: int, filter_parent: bool) -> bool:
 
 
 def _filters(mj: Any, geoms: tuple[int, int], index: int | None) -> dict[str, Any]:
-  """Return when contacts exist and of how many rows they are."""
+  """Return condim, margin and gap of a pair."""
   if index is not None:
     return {
       "condim": int(mj.pair_dim[index]),
@@ -95,7 +93,7 @@ def pair_parameters(source: Any, geoms: tuple[int, int], index: int | None) -> d
   """Return friction, solref, solreffriction and solimp of a pair (MuJoCo's `mj_contactParam`).
 
   `source` is a compiled MjModel or a `Model`, some of whose numbers may be traced. The geom with the higher
-  priority decides, or both are mixed; the <pair> of number `index` brings its own.
+  priority decides, or both are mixed; the <pair> of number `index` has its own parameters.
   """
   if index is not None:
     names = ("friction", "solref", "solreffriction", "solimp")
@@ -111,7 +109,7 @@ def pair_parameters(source: Any, geoms: tuple[int, int], index: int | None) -> d
 
 
 def _winners(source: Any, geoms: tuple[int, int]) -> list[int]:
-  """Return the geoms of the higher priority."""
+  """Return the geoms with the higher priority: one of them, or both."""
   priority = [int(source.geom_priority[geom]) for geom in geoms]
   return [geom for geom, own in zip(geoms, priority, strict=True) if own == max(priority)]
 
@@ -138,6 +136,6 @@ def _mixed(source: Any, geoms: list[int]) -> dict[str, list[Number]]:
 
 
 def _weights(solmix: Floats) -> list[float]:
-  """Return the weights of one or two geoms, in proportion to solmix; equal if all are none."""
+  """Return the weights of one or two geoms, in proportion to solmix; equal if all are zero."""
   weight = np.where(solmix >= MINVAL, solmix, 0.0)
   return list(map(float, weight / weight.sum() if weight.any() else np.full(len(solmix), 1 / len(solmix))))

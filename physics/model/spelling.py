@@ -1,4 +1,4 @@
-"""Words: the known name that was meant by an unknown one."""
+"""Spelling suggestions: the known name that is nearest to an unknown one."""
 
 import difflib
 from collections.abc import Collection

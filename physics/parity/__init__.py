@@ -1,7 +1,7 @@
-"""MuJoCo C as the reference: engines behind one contract, states to compare on, what rounding may explain.
+"""Parity with MuJoCo C: engines with one interface, states to compare in, error bounds from rounding.
 
-`python -m physics.parity robot.xml` compares any model. MuJoCo and the oracle compute in float64; states are
-float32 numbers, so that all engines start from equal ones.
+`python -m physics.parity robot.xml` compares any model. MuJoCo and the oracle compute in float64. States
+are float32 numbers, so all engines start from the same ones.
 """
 
 from physics.parity.engines import MujocoSimulation, NumpySimulation, full_mass_matrix

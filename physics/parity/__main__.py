@@ -1,4 +1,4 @@
-"""Compare the engine with MuJoCo C on any model and print a table: `python -m physics.parity robot.xml`."""
+"""Comparison of the engine with MuJoCo C on any model, as a table: `python -m physics.parity robot.xml`."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ from physics.parity.states import random_states, recorded_states
 from physics.simulation import Simulation
 
 ROW = "  {:<22}{:>10}{:>10}{:>10}  {}"
-EXPLANATION = """Errors are relative to the larger of 1 and the reference's magnitude, of contacts in metres.
-"worst" is the error nearest to its bound, or farthest beyond; "allowed" is that bound."""
+EXPLANATION = """Errors are relative to the larger of 1 and the reference's magnitude.
+Errors of contacts are in metres.
+"worst" is the error with the largest ratio to its bound, and "allowed" is that bound."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-  """Print the table; return 0 where all agrees, 1 where something does not, 2 without a model to compare."""
+  """Print the table; return 0 if all agrees, 1 if something does not, 2 if there is no model to compare."""
   parser = argparse.ArgumentParser("python -m physics.parity", description=__doc__)
   parser.add_argument("model", help="MJCF or URDF file")
-  parser.add_argument("--states", type=int, default=256, help="how many states to compare at (default: 256)")
+  parser.add_argument("--states", type=int, default=256, help="number of states to compare (default: 256)")
   parser.add_argument("--seed", type=int, default=0, help="seed of states and controls (default: 0)")
   options = parser.parse_args(arguments)
   try:
@@ -45,8 +46,8 @@ def main(arguments: list[str] | None = None) -> int:
   print(f"\n{EXPLANATION}\n")
   if failed and model.iterations < ITERATIONS:
     print(
-      f"note: the engine's solver ends as the file says, iterations={model.iterations}, the reference's at"
-      f' {ITERATIONS}; to compare, set <option iterations="{ITERATIONS}"/> in the file'
+      f"note: the file stops the engine's solver after iterations={model.iterations}, but the reference's"
+      f' stops after {ITERATIONS}; to compare them, set <option iterations="{ITERATIONS}"/> in the file'
     )
   print(f"does not agree with MuJoCo C: {', '.join(failed)}" if failed else "agrees with MuJoCo C")
   return 1 if failed else 0

@@ -1,8 +1,8 @@
 """Agreement with MuJoCo C on three levels: stages from equal states, single steps, open-loop rollouts.
 
-The levels are those of MuJoCo's own guide (`mujoco/doc/skills/parity`). A deviation counts against a bound
-per state, which is wider where moving state and constants by one unit in the last place already moves
-MuJoCo C by more.
+The levels are those of MuJoCo's own guide (`mujoco/doc/skills/parity`). Each state has a bound for its error.
+The bound is wider where a change of state and constants by one unit in the last place already changes the
+result of MuJoCo C by more.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ COUNTERS = ("contact_count", "overflow", "solver_niter")
 
 @dataclasses.dataclass(frozen=True)
 class Tolerances:
-  """Bounds of one kind of arithmetic, relative to the larger of 1 and the reference's magnitude."""
+  """The error bounds of one kind of arithmetic, relative to the larger of 1 and the reference's magnitude."""
 
   dtype: type[np.floating]
   smooth: float  # poses, inertia and forces that no constraint enters
-  solved: float  # accelerations, constraint forces and what comes of them
-  median: float  # of those, the median over the states
+  solved: float  # accelerations, constraint forces and their results
+  median: float  # of the solved ones, the median over the states
   distance: float  # of contacts [m]
   position: float  # of contacts [m]
-  rounding: float  # times what one unit in the last place changes in MuJoCo C
-  solving: float = 0.0  # times what rounding may do to accelerations at worst, see `conditioning`
+  rounding: float  # times the change that one unit in the last place makes in MuJoCo C
+  solving: float = 0.0  # times the worst effect of rounding on accelerations, see `conditioning`
 
 
 DOUBLE = Tolerances(np.float64, 1e-9, 1e-9, 1e-9, 1e-9, 1e-9, rounding=30.0)
@@ -54,12 +54,12 @@ SINGLE = Tolerances(np.float32, 1e-5, 1e-4, 1e-6, 1e-5, 1e-4, rounding=3.0)
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-  """One quantity compared: errors and what they may be, one per state (or per time of a rollout)."""
+  """The comparison of one quantity: errors and their bounds, one per state (or per time of a rollout)."""
 
   quantity: str
   error: Floats
   bound: Floats
-  median: float = np.inf  # what the median error may be
+  median: float = np.inf  # bound of the median error
 
   def at(self, states: Bools) -> Finding:
     """Return the finding restricted to some of the states [num_states]."""
@@ -67,13 +67,13 @@ class Finding:
 
   @property
   def worst(self) -> int:
-    """The state nearest to its bound, or farthest beyond."""
+    """The state with the largest ratio of error to bound."""
     error = np.where(np.isinf(self.bound), 0.0, self.error)
     return int(np.argmax(np.nan_to_num(error, nan=np.inf) / np.maximum(self.bound, 1e-300)))
 
   @property
   def holds(self) -> bool:
-    """Whether every error and the median are within their bounds; what is not finite never is."""
+    """Whether every error and the median are within their bounds; an error of nan never is."""
     return bool((self.error <= self.bound).all() and np.median(self.error) <= self.median)
 
   def __str__(self) -> str:
@@ -83,13 +83,13 @@ class Finding:
 
 
 def outputs(model: Model) -> tuple[str, ...]:
-  """Return what a simulation has to compute to be compared."""
+  """Return the outputs that a simulation has to compute for a comparison."""
   shapes = field_shapes(model)
   return tuple(name for name in (*STAGES, *COUNTERS) if name in shapes)
 
 
 class Trial:
-  """A model at states, what MuJoCo makes of them, and what one ulp changes in that."""
+  """A model in some states, MuJoCo's results there, and the changes that one ulp makes in them."""
 
   def __init__(self, model: Model, states: States) -> None:
     self.model, self.states = model, states
@@ -97,20 +97,20 @@ class Trial:
 
   @cached_property
   def expected(self) -> PipelineResults:
-    """MuJoCo's answers."""
+    """MuJoCo's results."""
     return reference(self.model, self.states)
 
   def rounding(self, dtype: type[np.floating]) -> PipelineResults:
-    """Return what one unit in the last place changes in them, per state."""
+    """Return the relative change that one unit in the last place makes in them, per state."""
     if dtype not in self._rounding:
       self._rounding[dtype] = one_ulp_effect(self.model, self.states, dtype)
     return self._rounding[dtype]
 
   def stages(self, simulation: Any, tolerances: Tolerances) -> list[Finding]:
-    """Compare every stage of the pipeline, all from the same states, as many as there are environments."""
+    """Compare every stage of the pipeline, from the same states, one per environment."""
     self._start(simulation)
     simulation.forward()
-    moving = self.model.body_treeid >= 0  # forces on what stands still are not computed
+    moving = self.model.body_treeid >= 0  # the engine does not compute forces on static bodies
     findings = []
     for name in STAGES:
       if name in simulation.layout and getattr(self.expected, name)[0].size:
@@ -133,7 +133,7 @@ class Trial:
     return findings
 
   def contacts(self, tolerances: Tolerances) -> list[Finding]:
-    """Compare the points of contact."""
+    """Compare the contact points."""
     if not self.model.pairs:
       return []
     expected = mujoco_contacts(converging(self.model.mj), self.states)
@@ -170,7 +170,7 @@ class Trial:
     typical = tolerances.smooth if name in (*SMOOTH, "qacc_smooth") else tolerances.median
     finding = Finding(quantity or name, error, np.full(len(error), least), typical)
     if finding.holds:
-      return finding  # what rounding may explain takes long to find out
+      return finding  # the effect of rounding takes long to compute
     rounding = tolerances.rounding * getattr(self.rounding(tolerances.dtype), name)
     if tolerances.solving and name in SOLVED:
       worst = acceleration_rounding(converging(self.model.mj), self.states, tolerances.dtype)

@@ -1,7 +1,7 @@
 """Propagation of float32 rounding in inertias and forces through the inverse of the mass matrix.
 
 After MuJoCo's guide to parity (`mujoco/doc/skills/parity`, section Ill-conditioned mass matrices): an entry
-of M is a sum of terms larger than itself, and a light link at the end of a long chain feels what they lose.
+of M is a sum of terms larger than itself, and their rounding errors move a light link at the end of a chain.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SOLVED = ("qacc_smooth", "qacc", "qvel")
 def acceleration_rounding(mj: mujoco.MjModel, states: States, dtype: type[np.floating]) -> dict[str, Floats]:
   """Return per state the relative error [num_states] of qacc_smooth, qacc and the next qvel at worst.
 
-  It is |M^-1| (S |qacc| + |force|) times the unit of the precision, S being the size of what M sums up.
+  It is |M^-1| (S |qacc| + |force|) times the machine epsilon, where S is the size of the terms of M.
   """
   data, above = mujoco.MjData(mj), _ancestors(mj)
   rows: dict[str, list[float]] = {name: [] for name in SOLVED}

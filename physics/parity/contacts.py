@@ -21,7 +21,7 @@ from physics.trace.compact import Entry
 from physics.trace.emit import numpy_function
 from physics.trace.trace import Number, Program, has_bit, where
 
-# A contact is a row: first and second body (a still one is 0), distance and margin [m], point [m], normal.
+# A contact is a row: first and second body (a static one is 0), distance and margin [m], point [m], normal.
 BODIES, DISTANCE, MARGIN, POINT, NORMAL = slice(0, 2), 2, 3, slice(4, 7), slice(7, 10)
 WIDTH = 10
 
@@ -99,8 +99,8 @@ def _owner(kind: MovingContacts, entry: Entry, name: str) -> Number:
 def contact_errors(found: Sequence[Floats], expected: Sequence[Floats], grazing: float) -> Floats:
   """Return per state the largest errors [3, num_states] of distance [m], position [m] and normal.
 
-  Each contact is compared with the nearest one of its pair of bodies. Infinite where one has no partner,
-  unless its distance is within `grazing` [m] of the margin, where rounding decides whether it exists.
+  Each contact is compared with the nearest one of its pair of bodies. The error is infinite where one has
+  no partner, unless its distance is within `grazing` [m] of the margin: rounding decides whether it exists.
   """
   return np.array([_state_errors(a, b, grazing) for a, b in zip(found, expected, strict=True)]).T
 

@@ -1,4 +1,4 @@
-"""Two engines behind the names of `Simulation`: MuJoCo C, and the traced program without compilation."""
+"""Two engines with the interface of `Simulation`: MuJoCo C, and the traced program run by NumPy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from physics.step import trace_step
 from physics.trace.emit import numpy_function
 
 DERIVED = ("qacc", "xpos", "xquat", "cfrc_ext")
-# All that MuJoCo's future depends on and this engine knows of, in the order in which mj_getState packs it.
+# The parts of MuJoCo's full state that this engine has too, in the order of mj_getState.
 STATE = {
   "time": mjtState.mjSTATE_TIME,
   "qpos": mjtState.mjSTATE_QPOS,
@@ -37,10 +37,10 @@ SIGNATURE = sum(part.value for part in STATE.values())
 
 
 class MujocoSimulation:
-  """MuJoCo C stepping `num_envs` environments one by one, in float64, behind the names of `Simulation`.
+  """MuJoCo C with the interface of `Simulation`: `num_envs` environments, stepped one by one in float64.
 
   Fields are tensors [num_envs, ...] on the CPU, written in place and never rebound: the state, the fields
-  that vary, and the `outputs`, derived ones. MuJoCo by itself resets an environment whose state is not
+  that vary, and the derived `outputs`. MuJoCo by itself resets an environment whose state is not
   finite. `mj` replaces the compiled model that `model` carries.
   """
 
@@ -100,7 +100,7 @@ class MujocoSimulation:
     self._state[self._selected(mask)] = self._start
 
   def get_state(self) -> torch.Tensor:
-    """Return a copy [num_envs, size] of all that the future depends on."""
+    """Return a copy [num_envs, size] of everything that the future depends on."""
     return torch.from_numpy(self._state.copy())
 
   def set_state(self, state: torch.Tensor) -> None:
@@ -108,7 +108,7 @@ class MujocoSimulation:
     self._state[:] = state.numpy()
 
   def attach_rays(self, rays: Rays) -> tuple[Callable[[], None], torch.Tensor]:
-    """Return what casts rays in the present state, one after the other, and where it writes them."""
+    """Return a function that casts rays in the present state, one by one, and the tensor that it writes."""
     distance = torch.zeros(self.num_envs, len(rays.origins), dtype=torch.float64)
 
     def launch() -> None:
@@ -135,7 +135,7 @@ class MujocoSimulation:
     mujoco.mj_setState(self._mj, self._data, self._state[env], SIGNATURE)
 
   def _store(self, env: int, substep: int = 0) -> None:
-    """Take in the derived quantities of an environment after a time step, the first of which has number 0."""
+    """Store the derived quantities of an environment after a time step; `substep` counts from 0."""
     mujoco.mj_rnePostConstraint(self._mj, self._data)
     for name, array in self._outputs.items():
       value, reduction = self._read(name), self._reductions[name]
@@ -164,9 +164,9 @@ def full_mass_matrix(mj: mujoco.MjModel, data: mujoco.MjData) -> Floats:
 
 
 class NumpySimulation:
-  """The traced program run by NumPy: in float64 it shows its mathematics, in float32 its rounding.
+  """The traced program run by NumPy: float64 tests its mathematics, float32 its rounding.
 
-  Fields are tensors [num_envs, ...] on the CPU, of the precision that `dtype` says, counters included. `run`
+  Fields are tensors [num_envs, ...] on the CPU of the type `dtype`, counters included. `run`
   is the program as a Python function, which a debugger steps through.
   """
 
@@ -215,7 +215,7 @@ class NumpySimulation:
 
 @contextmanager
 def _converging(dtype: type[np.floating]) -> Iterator[None]:
-  """Trace a solver that stops where float64 resolves no more; its own tolerances are those of float32."""
+  """Trace the solver with tolerances for float64 in the block; its own are for float32."""
   names = ("TOLERANCE", "STEP_TOLERANCE") if dtype == np.float64 else ()
   before = {name: getattr(newton, name) for name in names}
   for name in names:

@@ -1,4 +1,4 @@
-"""Open-loop rollouts beside MuJoCo C, whose own sensitivity to float32 tells how far they may part."""
+"""Open-loop rollouts compared with MuJoCo C, whose own sensitivity to float32 bounds the divergence."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from physics.parity.states import HOLD, random_controls, random_states
 STEPS = 100
 ENVIRONMENTS = 16  # that are compared; the simulation may have more
 SHADOWS = 6  # perturbed runs of MuJoCo C
-FACTOR = 3.0  # by which our divergence may exceed the widest of them
+FACTOR = 3.0  # bound of our divergence, relative to the widest of theirs
 FLOOR = 1e-6
 
 
 def rollout(model: Model, simulation: Any, seed: int = 0) -> Finding:
   """Compare a float32 simulation of at least 16 environments with MuJoCo C, from random states, open loop.
 
-  Shadow runs of MuJoCo C, states and constants moved by one float32 unit and states rounded to float32 after
-  every step, part from the reference too. The finding is, per time, the median over the environments of the
-  greatest divergence up to then, bounded by `FACTOR` times that of the widest shadow.
+  Shadow runs of MuJoCo C diverge from the reference too: their states and constants are moved by one
+  float32 unit, and their states are rounded to float32 after every step. The finding has, for each time, the
+  median over the environments of the greatest divergence so far. Its bound is `FACTOR` times that of the
+  widest shadow.
   """
   random = np.random.default_rng(seed)
   states = random_states(model, ENVIRONMENTS, seed)
@@ -47,7 +48,7 @@ def rollout(model: Model, simulation: Any, seed: int = 0) -> Finding:
 
 
 class _First:
-  """The first environments of a simulation that may have more."""
+  """A view of the first environments of a simulation, which may have more."""
 
   def __init__(self, simulation: Any) -> None:
     self._simulation = simulation

@@ -1,4 +1,4 @@
-"""Rays by MuJoCo C."""
+"""Ray casting by MuJoCo C."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from physics.ray.raycaster import RayFrame, Rays
 
 
 def cast(mj: mujoco.MjModel, data: mujoco.MjData, rays: Rays) -> Floats:
-  """Return the distance of each ray [n] in the poses that `data` holds, -1 for nothing."""
+  """Return the distance of each ray [n] in the poses that `data` holds, -1 if it meets nothing."""
   chosen = np.isin(np.arange(mj.ngeom), rays.geoms)
   groups = mj.geom_group.copy()
-  mj.geom_group[:] = np.where(chosen, 0, 1)  # mj_ray can choose among groups alone
+  mj.geom_group[:] = np.where(chosen, 0, 1)  # mj_ray can select geoms by group only
   only = np.array([1, 0, 0, 0, 0, 0], np.uint8)
   turn, start = axes(rays.frame, data.xmat[rays.body].reshape(3, 3)), data.xpos[rays.body]
   distances = [

@@ -1,4 +1,4 @@
-"""MuJoCo C's results as the reference, and what rounding alone may change in them."""
+"""Reference results of MuJoCo C, and the effect of rounding on them."""
 
 import copy
 import dataclasses
@@ -13,13 +13,13 @@ from physics.parity.engines import read_field
 from physics.parity.states import States
 
 DType = type[np.floating]
-ITERATIONS = 40  # of the reference's solver at most, whatever the file says
+ITERATIONS = 40  # limit of the reference's solver, whatever the file says
 MIXED = ("friction", "solref", "solimp", "margin")  # `Model` holds them per pair, MuJoCo per geom and <pair>
 
 
 @dataclasses.dataclass(frozen=True)
 class PipelineResults:
-  """What MuJoCo C makes of states, its solver run to convergence; MuJoCo's names, in the pipeline's order."""
+  """The results of MuJoCo C in some states, with a converged solver, in the order of MuJoCo's pipeline."""
 
   xpos: Floats  # [num_states, nbody, 3]
   xquat: Floats  # [num_states, nbody, 4]
@@ -41,17 +41,17 @@ STEP = ("qpos", "qvel", "act")
 
 
 def reference(model: Model, states: States) -> PipelineResults:
-  """Compute the dynamics of `states` in MuJoCo C."""
+  """Return the results of MuJoCo C in `states`."""
   return _results(converging(model.mj), states)
 
 
 def converging(mj: mujoco.MjModel) -> mujoco.MjModel:
-  """Return a copy of the model whose searches, for accelerations and for contacts, end where float64 does.
+  """Return a copy of the model whose solver and collision detection iterate to the precision of float64.
 
-  The solver starts cold.
+  The solver starts without a warm start.
   """
   mj = copy.copy(mj)
-  mj.opt.tolerance, mj.opt.ls_tolerance = 1e-300, 1e-8  # it goes on as long as the cost sinks at all
+  mj.opt.tolerance, mj.opt.ls_tolerance = 1e-300, 1e-8  # it continues while the cost decreases at all
   mj.opt.ccd_tolerance, mj.opt.ccd_iterations = 1e-14, 200
   mj.opt.iterations, mj.opt.ls_iterations = ITERATIONS, 100
   mj.opt.disableflags |= mjtDisableBit.mjDSBL_WARMSTART
@@ -84,7 +84,7 @@ def relative_error(values: Floats, expected: Floats) -> Floats:
 def one_ulp_effect(
   model: Model, states: States, dtype: DType = np.float32, draws: int = 16, seed: int = 0
 ) -> PipelineResults:
-  """Return per state the largest relative error that rounding to a precision can explain, by field.
+  """Return per state the largest relative error that rounding to `dtype` can explain, by field.
 
   Each draw moves every number of the model and of the states by one unit in the last place, up or down, and
   lets MuJoCo C compute in float64. The result's fields have shape [num_states].
@@ -103,8 +103,8 @@ def one_ulp_effect(
 def perturbed(mj: mujoco.MjModel, random: np.random.Generator, dtype: DType = np.float32) -> mujoco.MjModel:
   """Return a converging copy with every number that `Model` holds moved by a unit in the last place.
 
-  A body's inertia moves by a unit of what it is, with all that the body carries, about the root of its tree:
-  the size at which spatial algebra adds inertias.
+  A body's inertia moves by a unit in the last place of its composite inertia about the root of its tree:
+  that is the size at which spatial algebra adds inertias.
   """
   mj = converging(mj)
   about_root = _inertia_about_root(mj)
@@ -121,9 +121,9 @@ def perturbed(mj: mujoco.MjModel, random: np.random.Generator, dtype: DType = np
 
 
 def _inertia_about_root(mj: mujoco.MjModel) -> Floats:
-  """Return the moments of inertia [nbody, 3] of bodies with all they carry, about the root body at qpos0.
+  """Return the composite moments of inertia [nbody, 3] of bodies about their root bodies at qpos0.
 
-  Axes are ignored: it is a matter of size.
+  Axes are ignored, because only the size matters.
   """
   data = mujoco.MjData(mj)
   mujoco.mj_kinematics(mj, data)
@@ -151,9 +151,9 @@ def perturbed_states(
 
 
 def _turned(quaternions: Floats, random: np.random.Generator, dtype: DType) -> Floats:
-  """Move the components [..., 4] of rotations by a unit of 1, which is how finely a precision turns things.
+  """Move the components [..., 4] of rotations by the machine epsilon: rotations are rounded relative to 1.
 
-  Rotations by nothing, and by half a turn about an axis, stay: they are exact.
+  The identity, and half turns about an axis, stay: they are exact.
   """
   moves = random.choice([-1.0, 1.0], size=quaternions.shape) * float(np.finfo(dtype).eps)
   return quaternions + moves * (np.abs(quaternions) < 1).all(axis=-1, keepdims=True)

@@ -1,4 +1,4 @@
-"""States to compare engines on: drawn at random, or recorded along MuJoCo's trajectories."""
+"""States for comparing engines: drawn at random, or recorded along MuJoCo's trajectories."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ from physics.model.model import Floats, Model
 from physics.state.delay import delayed_controls
 
 HOLD = 10  # steps for which a random control is held
-FASTEST = 100.0  # [m/s, rad/s] a state beyond it says more about its own numbers than about an engine
+FASTEST = 100.0  # [m/s, rad/s] faster states test their own rounding more than an engine
 
 
 @dataclasses.dataclass(frozen=True)
 class States:
-  """States and controls of a model, one per row; all numbers of float32, history and time excepted.
+  """States and controls of a model, one per row; all are float32 numbers, except history and time.
 
-  What is None is at the model's start.
+  Fields that are None have the model's initial values.
   """
 
   qpos: Floats  # [num_states, nq]
@@ -37,18 +37,18 @@ class States:
     return len(self.qpos)
 
   def __getitem__(self, rows: Any) -> "States":
-    """Return some of them, chosen as rows of an array are."""
+    """Return the states of some rows, given like an index of an array."""
     return States(**{name: values[rows] for name, values in self.parts()})
 
   def parts(self) -> Iterator[tuple[str, Floats]]:
-    """Yield name and values of all that is given."""
+    """Yield name and values of each field that is given."""
     for field in dataclasses.fields(self):
       values = getattr(self, field.name)
       if values is not None and values.size:
         yield field.name, values
 
   def write_to(self, simulation: Any) -> None:
-    """Set a simulation, reset before, to these states; only MuJoCo's keeps time and times of the history."""
+    """Write these states to a simulation after its reset; only MuJoCo's has the time and times of history."""
     for name, values in self.parts():
       if hasattr(simulation, name):
         getattr(simulation, name)[:] = torch.from_numpy(values)
@@ -56,7 +56,7 @@ class States:
         simulation.past_ctrl[:] = torch.from_numpy(past_controls(simulation.model, values))
 
   def load(self, index: int, data: mujoco.MjData) -> None:
-    """Set MuJoCo's data, reset before, to one of them."""
+    """Write one of the states to MuJoCo's data after its reset."""
     for name, values in self.parts():
       if name == "time":
         data.time = values[index, 0]
@@ -65,16 +65,16 @@ class States:
 
   @staticmethod
   def of(rows: list[dict[str, Floats]]) -> "States":
-    """Collect what `_snapshot` returned."""
+    """Collect rows that `_snapshot` returned."""
     fields = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
     exact = ("history", "time")
     return States(**{n: v if n in exact else v.astype(np.float32).astype(float) for n, v in fields.items()})
 
 
 def past_controls(model: Model, history: Floats) -> Floats:
-  """Return the delayed controls [num_states, rows], oldest first, in MuJoCo's ring buffers [num_states, n].
+  """Return the delayed controls [num_states, rows], oldest first, of MuJoCo's ring buffers [num_states, n].
 
-  A buffer holds a number of the user, the index of the newest sample, the samples' times, the samples.
+  A buffer holds a user's number, the index of the newest sample, the samples' times, the samples.
   """
   columns = [np.empty((len(history), 0))]
   for control, actuator in delayed_controls(model).items():
@@ -89,7 +89,7 @@ def past_controls(model: Model, history: Floats) -> Floats:
 def random_states(model: Model, count: int, seed: int = 0) -> States:
   """Return a mixture of states: in the air, on the ground, in self-contact, beyond limits, in motion.
 
-  Half come out of rollouts of up to a second with random controls; half of the others have their free bodies
+  Half are ends of rollouts of up to a second with random controls; half of the others have their free bodies
   lowered onto the nearest plane. Limited joints reach a tenth of their range beyond their limits.
   """
   random = np.random.default_rng(seed)
@@ -113,7 +113,7 @@ def random_states(model: Model, count: int, seed: int = 0) -> States:
 def recorded_states(model: Model, count: int, steps: int = 64, seed: int = 0) -> States:
   """Return the states, warm starts included, before each step of MuJoCo's trajectories under random controls.
 
-  A trajectory ends after `steps` steps, or where it grows wild.
+  A trajectory ends after `steps` steps, or when its velocities become too large.
   """
   random = np.random.default_rng(seed)
   mj, data = model.mj, mujoco.MjData(model.mj)
@@ -177,7 +177,7 @@ def _random_rotation(random: np.random.Generator, limit: float) -> Floats:
 
 
 def random_controls(model: Model, random: np.random.Generator) -> Floats:
-  """Return controls within their ranges, and a fifth beyond, so that clamping is seen."""
+  """Return random controls, up to a tenth of their ranges beyond them, which tests clamping."""
   limited = model.actuator_ctrllimited[:, None]
   low, high = np.where(limited, model.actuator_ctrlrange, np.array([-1.0, 1.0])).T
   return (low + high) / 2 + random.uniform(-0.6, 0.6, size=model.nu) * (high - low)

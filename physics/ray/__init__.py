@@ -1,4 +1,4 @@
-"""Rays: where they meet shapes and height fields, and kernels that cast many of them in each environment.
+"""Ray casting: intersections with shapes and height fields, and kernels for many rays per environment.
 
-Sensors of distance, lidars and height scans use them. The rules are those of MuJoCo's `mj_ray`.
+Distance sensors, lidars and height scans use it. The rules are those of MuJoCo's `mj_ray`.
 """

@@ -38,7 +38,7 @@ def _ray_sides(program: Program, field: HeightField, origin: Vector, direction: 
 
 
 class _Traversal:
-  """A ray's way over the grid, lane by lane: when it enters a cell, which one, how high above the ground.
+  """The path of each lane's ray over the grid: its cell, when it enters, its height above the ground.
 
   A time is a distance from the origin in lengths of the direction.
   """
@@ -85,7 +85,7 @@ class _Traversal:
     self.active[0] = active
 
   def _coordinates(self, time: Number) -> list[Number]:
-    """Return where the ray is at a time, in cells along x and y."""
+    """Return the coordinates of the ray at a time, in cells along x and y."""
     field = self.field
     return [
       (self.origin[i] + time * self.direction[i] + field.half[i]) * (1.0 / field.spacing[i]) for i in range(2)

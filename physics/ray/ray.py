@@ -14,7 +14,7 @@ from functools import reduce
 from physics.algebra.spatial import MINVAL, Vector, cross, dot
 from physics.trace.trace import Number, Truth, absolute, maximum, minimum, sqrt, where
 
-NONE = 1e10  # distance of what is not met
+NONE = 1e10  # distance where a ray meets nothing
 
 
 def ray_plane(origin: Vector, direction: Vector, size: tuple[Number, Number, Number]) -> Number:

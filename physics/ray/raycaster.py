@@ -1,4 +1,4 @@
-"""Lidars and height scans: many rays from one body, cast in all environments by a kernel of their own."""
+"""Lidars and height scans: many rays from one body, cast in all environments by a separate kernel."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RayFrame = Literal["body", "yaw", "world"]
 
 @dataclass(frozen=True, eq=False)
 class Rays:
-  """Rays about a body: where they start and where they go, and which geoms they can meet.
+  """Rays from a body: their origins and directions, and the geoms that they can meet.
 
   Rays turn with the body in frame "body", with its heading about the world's z in frame "yaw", and not at all
   in frame "world".
@@ -50,8 +50,8 @@ class Rays:
 def trace_rays(model: Model, layout: Layout, rays: Rays, variation: Variation | None = None) -> Program:
   """Trace the casting of rays in one program, with the parameters and arrays of `step.trace_step`.
 
-  It reads the state and writes distances to the rows of `control`: in lengths of the directions, -1 for
-  nothing.
+  It reads the state and writes distances to the rows of `control`: in lengths of the directions, -1
+  where a ray meets nothing.
   """
   program = Program()
   if variation:
@@ -72,27 +72,27 @@ def trace_rays(model: Model, layout: Layout, rays: Rays, variation: Variation | 
 
 
 class Casting(Protocol):
-  """A simulation that rays are cast in."""
+  """A simulation in which rays can be cast."""
 
   model: Any
 
   def attach_rays(self, rays: Rays) -> tuple[Callable[[], None], torch.Tensor]:
-    """Return what casts rays in the present state, and where it writes [num_envs, num_rays]."""
+    """Return a function that casts rays in the present state, and the [num_envs, num_rays] it writes."""
 
 
 class RayCaster:
-  """Casts rays in every environment of a simulation, by the rules of MuJoCo's `mj_ray`.
+  """A caster of rays in every environment of a simulation, by the rules of MuJoCo's `mj_ray`.
 
   Args:
-    simulation: whose present state counts.
+    simulation: the rays are cast in its present state.
     body: name of the body that the rays start from; "world" stands still.
     origins: [num_rays, 3] from the body's position [m].
     directions: [num_rays, 3], or [3] for all.
-    frame: along whose axes these are: the "body"'s; its "yaw", heading, about the world's z; the "world"'s.
+    frame: the axes that these follow: "body", "yaw" (the body's heading about the world's z) or "world".
     geoms: what rays can meet, see `visible_geoms`; None: every visible geom of another body.
   """
 
-  distance: torch.Tensor  # [num_envs, num_rays] in lengths of the directions, -1 for nothing
+  distance: torch.Tensor  # [num_envs, num_rays] in lengths of the directions, -1: it meets nothing
 
   def __init__(
     self,

@@ -39,7 +39,7 @@ from physics.ray.ray import (
 )
 from physics.trace.trace import Integer, Number, Program, minimum, where
 
-GROUPS = 6  # mjNGROUP: geoms of greater groups count as of the last
+GROUPS = 6  # mjNGROUP: greater groups count as the last one
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +91,8 @@ def visible_geoms(
 ) -> list[int]:
   """Return the geoms that rays meet, by `mj_ray`'s rules: those that are not wholly transparent.
 
-  `groups` chooses geom groups (None: all), `static` whether geoms that never move count; geoms of the body
-  `exclude` do not.
+  `groups` chooses geom groups (None: all), `static` includes geoms that never move, and `exclude` is a body
+  whose geoms are left out.
   """
   mj, chosen = model.mj, []
   for geom in range(model.ngeom):
@@ -106,7 +106,7 @@ def visible_geoms(
 
 
 class Scene:
-  """Geoms to cast rays at, relative to a reference point in the world; geoms of one type share one loop."""
+  """The geoms that rays can meet, relative to a reference point in the world; a type shares one loop."""
 
   def __init__(
     self, program: Program, model: Model, p: Poses, geoms: Sequence[int], reference: Vector

@@ -1,4 +1,4 @@
-"""Sensors: what `sensordata` holds, by MuJoCo's definitions; noise is not added, as MuJoCo does not either.
+"""Sensors: the measurements in `sensordata`, by MuJoCo's definitions; like MuJoCo, the engine adds no noise.
 
 Source: MuJoCo's XML Reference, section sensor.
 """
@@ -24,9 +24,9 @@ UNLIMITED = (Kind.CONTACT, Kind.GEOMFROMTO)  # sensors whose numbers a cutoff do
 
 
 def sensordata(derived: Derived) -> list[Number]:
-  """Return what all sensors measure [nsensordata]; zeros of those that the engine does not compute.
+  """Return the measurements of all sensors [nsensordata]; zeros for sensors that the engine lacks.
 
-  MuJoCo's `mj_sensorPos`, `mj_sensorVel` and `mj_sensorAcc`, in one.
+  This is MuJoCo's `mj_sensorPos`, `mj_sensorVel` and `mj_sensorAcc` in one.
   """
   model = derived.model
   data: list[Number] = [0.0] * model.nsensordata

@@ -1,4 +1,4 @@
-"""Contact sensors: which contacts match, and what is reported of them."""
+"""Contact sensors: the contacts that match, and the fields that a sensor reports."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ EMPTY = 1e30  # rank of an empty slot
 
 @dataclass(frozen=True)
 class Contact:
-  """One contact, inside the loop over its list, as MuJoCo describes contacts."""
+  """A contact as MuJoCo describes it, inside the loop over its list."""
 
   exists: Truth
   geoms: tuple[Integer | Number, Integer | Number]
   distance: Number  # [m]
-  point: Vector  # [m] relative to the origin asked for
+  point: Vector  # [m] relative to the requested origin
   normal: Vector  # from the first geom to the second
   tangent: Vector
   force: Force  # on the second geom, at the point
@@ -43,7 +43,7 @@ class Contact:
 
 
 def contact_origin(derived: Derived) -> Vector:
-  """Return the world position that sums over contacts are taken about: a tree's, which is near them."""
+  """Return the world position about which contacts are summed: the origin of a tree, which is near them."""
   moving = np.flatnonzero(derived.model.body_treeid >= 0)
   return derived.poses.origin[moving[0]] if len(moving) else ZERO
 
@@ -92,7 +92,7 @@ def _between_moving_geoms(contacts: MovingContacts, origin: Vector) -> Iterator[
 
 
 class Match:
-  """Which contacts a sensor sees, and which way round."""
+  """The test of a sensor for the contacts that it sees and the sign of their normals."""
 
   def __init__(self, derived: Derived, sensor: Sensor, origin: Vector) -> None:
     self.program, self.sensor = derived.program, sensor
@@ -101,7 +101,7 @@ class Match:
     self.zone_center = self.zone.position + (self.zone.origin - origin) if self.zone else ZERO
 
   def of(self, contact: Contact) -> tuple[Truth, Truth]:
-    """Return whether a contact matches, and whether its normal has to turn round."""
+    """Return whether a contact matches, and whether its normal has to be reversed."""
     (one1, one2), (two1, two2) = (
       [self.program.table(members, geom) > 0.5 for geom in contact.geoms] for members in self.members
     )
@@ -134,19 +134,19 @@ def _is_below(model: Model, body: int, ancestor: int) -> bool:
 
 
 def _fields(sensor: Sensor) -> list[int]:
-  """Return what a contact sensor reports, in order."""
+  """Return the fields that a contact sensor reports, in order."""
   return [field for field in range(len(SIZES)) if sensor.options[0] >> field & 1]
 
 
 def _contacts(derived: Derived, sensor: Sensor) -> Sequence[Number]:
-  """Return what a contact sensor reports, slot after slot."""
+  """Return the report of a contact sensor, slot by slot."""
   origin = contact_origin(derived)
   match = Match(derived, sensor, origin)
   return _net(derived, match, origin) if sensor.options[1] == NET else _ranked(derived, match, origin)
 
 
 def _ranked(derived: Derived, match: Match, origin: Vector) -> list[Number]:
-  """Fill the slots with the contacts of least rank, each lane its own, by insertion."""
+  """Return the slots: in each lane the contacts of least rank, sorted by insertion."""
   program, sensor = derived.program, match.sensor
   fields = [field for field in _fields(sensor) if field != FOUND]
   width = 1 + sum(SIZES[field] for field in fields)  # rank and report
@@ -177,7 +177,7 @@ def _ranked(derived: Derived, match: Match, origin: Vector) -> list[Number]:
 
 
 def _report(contact: Contact, flips: Truth, fields: Sequence[int], origin: Vector) -> list[Number]:
-  """Return a contact's fields; where it turns round, so do normal and first tangent."""
+  """Return a contact's fields; where it is reversed, normal and first tangent change their signs."""
   sign = where(flips, -1.0, 1.0)
   force, torque = (contact.in_frame(part) for part in (contact.force.force, contact.force.torque))
   values: dict[int, Sequence[Number]] = {
@@ -192,7 +192,7 @@ def _report(contact: Contact, flips: Truth, fields: Sequence[int], origin: Vecto
 
 
 def _net(derived: Derived, match: Match, origin: Vector) -> list[Number]:
-  """Return the sum of the forces that match, in world axes, about the mean of their points by force."""
+  """Return the sum of the matching forces, in world axes, about the force-weighted mean of their points."""
   program = derived.program
   sums = program.array(11)  # contacts, weights, weighted points, force and torque about the origin
   sums.fill([0.0] * len(sums))

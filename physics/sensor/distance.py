@@ -1,4 +1,4 @@
-"""Sensors of distance: rays from sites, and the nearest points of two geoms."""
+"""Distance sensors: rays from sites, and the nearest points of two geoms."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from physics.ray.scene import Scene, visible_geoms
 from physics.sensor.kinds import Kind, Reading, Sensor
 from physics.trace.trace import Number, sqrt, where
 
-DISTANCE, DIRECTION, ORIGIN, POINT, _, DEPTH = range(6)  # mjtRayDataField; what is left out is the normal
+DISTANCE, DIRECTION, ORIGIN, POINT, _, DEPTH = range(6)  # mjtRayDataField; the normal is left out
 RAY_FIELDS = sum(1 << field for field in (DISTANCE, DIRECTION, ORIGIN, POINT, DEPTH))
-# Types of geoms, the lesser first, whose narrow phase finds their distance beyond contact too.
+# Pairs of geom types, the lesser first, whose narrow phase also finds the distance of separated geoms.
 MEASURED = {
   *((PLANE, kind) for kind in (SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX)),
   *((SPHERE, kind) for kind in (SPHERE, CAPSULE, CYLINDER, BOX)),
@@ -36,11 +36,11 @@ MEASURED = {
   (CAPSULE, BOX),
 }
 DISTANCES = (Kind.GEOMDIST, Kind.GEOMNORMAL, Kind.GEOMFROMTO)
-TINY = 1e-12  # distance [m] without direction
+TINY = 1e-12  # distance [m] below which there is no direction
 
 
 def _range(derived: Derived, sensor: Sensor) -> Sequence[Number]:
-  """Return what a ray along a site's z axis meets."""
+  """Return the fields that the sensor reports of a ray along a site's z axis."""
   site, p = sensor.frame(derived), derived.poses
   axis = site.rotation.column(2)
   geoms = visible_geoms(sensor.model, exclude=site.body)
@@ -71,7 +71,7 @@ def kinds_of(model: Any, pair: tuple[int, int]) -> tuple[int, int]:
 
 
 def _nearest(derived: Derived, sensor: Sensor) -> tuple[Number, Vector, Vector]:
-  """Return the least distance of all pairs, the cutoff at most, and the two nearest points.
+  """Return the least distance of all pairs, at most the cutoff, and the two nearest points.
 
   The points are zero where nothing is nearer than the cutoff.
   """

@@ -1,4 +1,4 @@
-"""Sensors of frames: poses, velocities, accelerations, the forces that hold a body, inertial units."""
+"""Frame sensors: poses, velocities, accelerations, interaction forces, and inertial units."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def acceleration(derived: Derived, at: Frame) -> Motion:
 
 
 def holding_force(derived: Derived, at: Frame) -> Force:
-  """Return torque about a frame and force with which the parent holds the frame's body, in world axes."""
+  """Return the parent's force on the frame's body, its torque about the frame, in world axes."""
   return derived.internal_forces[at.body].moved(derived.centers[at.body] - at.position)
 
 
@@ -68,7 +68,7 @@ def _axis(column: int) -> Reading:
 
 
 def _relative_velocity(derived: Derived, sensor: Sensor) -> Motion:
-  """Return the velocity as seen from the reference, which turns too, in its axes."""
+  """Return the velocity relative to the reference frame, which may rotate, in the reference's axes."""
   at, reference = sensor.frame(derived), sensor.reference_frame(derived)
   motion = velocity(derived, at)
   if not reference:
@@ -82,16 +82,15 @@ def _relative_velocity(derived: Derived, sensor: Sensor) -> Motion:
 def _inside_site(derived: Derived, sensor: Sensor) -> Sequence[Number]:
   (kind, index), model, at = sensor.target, sensor.model, sensor.frame(derived)
   site = frame(model, derived.poses, *sensor.reference)
-  if kind == BODY and is_zero(
-    model.body_mass[index]
-  ):  # a body without mass counts as where those below it are
+  # A body without mass is measured at the centre of mass of its subtree.
+  if kind == BODY and is_zero(model.body_mass[index]):
     at = replace(at, position=derived.subtree_centers[index])
   inside = is_inside(model, sensor.reference[1], site.rotation.transposed @ at.offset(site))
   return [where(inside, 1.0, 0.0)]
 
 
 def _in_axes(read: Callable[[Derived, Frame], Vector]) -> Reading:
-  """Return what reads a vector in the axes of the sensor's frame."""
+  """Return the reading of a vector in the axes of the sensor's frame."""
   return lambda derived, sensor: (
     sensor.frame(derived).rotation.transposed @ read(derived, sensor.frame(derived))
   )

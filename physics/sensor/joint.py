@@ -1,4 +1,4 @@
-"""Sensors of joints, tendons and actuators."""
+"""Joint, tendon and actuator sensors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _actuator_force_on_tendon(derived: Derived, sensor: Sensor) -> Sequence[Numb
 
 
 def _limit(element: str, read: Callable[[Derived, int], Number]) -> Reading:
-  """Return what reads a limit's constraint row by its number: the first that acts, zero if none does."""
+  """Return the reading of a limit's constraint row: of the first that acts, zero if none does."""
 
   def reading(derived: Derived, sensor: Sensor) -> Sequence[Number]:
     result: Number = 0.0

@@ -1,4 +1,4 @@
-"""Kinds of sensors: what each one measures of which element, as the model records it."""
+"""Kinds of sensors, and the record of one sensor: its kind, elements and options."""
 
 from __future__ import annotations
 
@@ -61,19 +61,19 @@ class Kind(IntEnum):
   E_KINETIC = 44
 
 
-REAL, POSITIVE = range(2)  # mjtDataType that a cutoff limits on both sides, above
+REAL, POSITIVE = range(2)  # mjtDataType; a cutoff limits the first on both sides, the second from above
 
 
 @dataclass(frozen=True)
 class Sensor:
-  """One sensor of a model."""
+  """The record of one sensor of a model."""
 
   model: Model
   kind: Kind
-  target: tuple[int, int]  # what it is attached to: type (mjtObj) and number of the element
-  reference: tuple[int, int]  # in what it measures, or a second target; number -1: the world, or none
-  size: int  # how many numbers it gives
-  options: tuple[int, ...]  # what a ray or a contact reports, as bits; how contacts are reduced
+  target: tuple[int, int]  # type (mjtObj) and number of the element that it is attached to
+  reference: tuple[int, int]  # its frame of reference, or a second target; number -1: the world, or none
+  size: int  # number of values
+  options: tuple[int, ...]  # bits of the fields that a ray or a contact reports; reduction of contacts
   cutoff: Number
 
   @staticmethod

@@ -1,4 +1,4 @@
-"""Sensors of a body with all below it, and of the whole model: momenta and energy."""
+"""Subtree sensors, and sensors of the whole model: momenta and energy."""
 
 from __future__ import annotations
 

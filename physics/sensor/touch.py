@@ -1,4 +1,4 @@
-"""Touch sensors: the sum of the normal forces on a body that are felt within a site's shape."""
+"""Touch sensors: the sum of a body's normal contact forces within a site's shape."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from physics.trace.trace import Number, maximum, number, where
 
 
 def _touch(derived: Derived, sensor: Sensor) -> Sequence[Number]:
-  """Return the sum [N] of the normal forces on the site's body whose contacts see the site.
+  """Return the sum [N] of the normal forces on the site's body, over the contacts that the site senses.
 
-  A contact sees it that lies within, or from whose point the normal out of the body meets it.
+  It senses a contact that lies inside it, or whose ray along the normal out of the body meets it.
   """
   model, origin, zone = sensor.model, contact_origin(derived), sensor.frame(derived)
   center, inverse = zone.position + (zone.origin - origin), zone.rotation.transposed

@@ -1,8 +1,8 @@
 """Articulated-body solves with M plus stiffness on bodies and joints: no matrix over joints is formed.
 
-A body's inertia I and the stiffness K that contacts with the world give it act on its acceleration alike, so
-that (S^T (I + K) S + diagonal) x = b is the forward dynamics of a tree with inertias I + K (Featherstone
-2008, chapter 7). Joints are taken one degree of freedom at a time; as all quantities share the tree's origin
+A body's inertia I and the stiffness K of its contacts with the world both multiply its acceleration. So
+(S^T (I + K) S + diagonal) x = b is the forward dynamics of a tree with inertias I + K (Featherstone 2008,
+chapter 7). Joints are taken one degree of freedom at a time. All quantities share the tree's origin, so
 nothing is transformed.
 """
 
@@ -38,7 +38,7 @@ class ArticulatedFactor:
     return u
 
   def finish_solve(self, u: Sequence[Number]) -> list[Number]:
-    """Return L^-1 D^-1 u [nv], from the root to the leaves: what is left to solve after `half_solve`."""
+    """Return L^-1 D^-1 u [nv], from the root to the leaves: the rest of the solution after `half_solve`."""
     motion, x = [STILL] * self.model.nbody, list(u)
     for body in reversed(_leaves_first(self.model)):
       motion[body] = motion[_moving_parent(self.model, body)]

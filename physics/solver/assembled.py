@@ -24,7 +24,7 @@ class Couplings:
     self.sums.fill([0.0] * len(self.sums))
 
   def push(self, columns: Sequence[Mapping[int, Number]]) -> None:
-    """Add columns of V [nv], given by degree of freedom, all by the same ones."""
+    """Add columns of V [nv], given by degree of freedom; all have the same ones."""
     dofs = sorted(columns[0])
     for i in dofs:
       for j in (j for j in dofs if j <= i):

@@ -10,7 +10,7 @@ from physics.trace.trace import Index, Number, Program, sqrt
 
 
 class LowRank:
-  """The correction of one solve, columns pushed one by one, at most `capacity`.
+  """The low-rank correction of one solve; columns are pushed one by one, at most `capacity`.
 
   With H = L^T D L and W = L^-T V, the half solution z = L^-T b becomes z - W (I + W^T D^-1 W)^-1 W^T D^-1 z.
   """
@@ -18,7 +18,7 @@ class LowRank:
   def __init__(self, program: Program, factor: ArticulatedFactor, z: Sequence[Number], capacity: int) -> None:
     self.program, self.factor, self.z, self.capacity = program, factor, list(z), capacity
     self.rank = program.variable(0, Index)
-    self.half = program.array(capacity * len(self.z))  # W [nv, capacity], a column after the other
+    self.half = program.array(capacity * len(self.z))  # W [nv, capacity], column by column
     self.matrix = program.array(capacity * capacity)  # W^T D^-1 W, lower triangle; then its factor
     self.right = program.array(capacity)  # W^T D^-1 z; then the solution
 

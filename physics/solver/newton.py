@@ -1,9 +1,9 @@
 """Newton's method for the constrained acceleration, with exact line search and warm start.
 
-qacc minimises 1/2 (x - qacc_smooth)^T M (x - qacc_smooth) + sum of the constraints' costs: convex and
-piecewise quadratic, so that a full Newton step with the right active set ends the search (manual, chapter
-Computation, section Solver algorithms). M x and the constraints' residuals move along with x: an iteration
-applies M and the Jacobian once, to its step.
+qacc minimises 1/2 (x - qacc_smooth)^T M (x - qacc_smooth) + sum of the constraints' costs. This is convex and
+piecewise quadratic, so a full Newton step with the right active set ends the search (manual, chapter
+Computation, section Solver algorithms). M x and the constraints' residuals are updated along with x: an
+iteration applies M and the Jacobian once, to its step.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LINE_ITERATIONS = 8
 
 @dataclass(frozen=True)
 class Bodies:
-  """What the Newton step takes from the bodies: M without its matrix."""
+  """The bodies of a Newton step: M without its matrix."""
 
   model: Model
   poses: Poses
@@ -40,7 +40,7 @@ class Bodies:
 
 @dataclass(frozen=True)
 class Problem:
-  """What is minimised: inertia, applied joint forces, constraints (absent kinds are None)."""
+  """The minimisation problem: inertia, applied joint forces, constraints (absent kinds are None)."""
 
   bodies: Bodies
   M: SparseMatrix
@@ -55,12 +55,12 @@ class Problem:
     return [self.joints, *(contacts for contacts in (self.world, self.moving) if contacts)]
 
   def start(self, x: list[Number]) -> None:
-    """Note all residuals at qacc = x [nv]."""
+    """Store all residuals at qacc = x [nv]."""
     for constraint in self.constraints:
       constraint.start(x)
 
   def aim(self, direction: list[Number], unsolved: Mask) -> None:
-    """Note the rates of all residuals along a direction [nv]."""
+    """Store the rates of all residuals along a direction [nv]."""
     for constraint in self.constraints:
       constraint.aim(direction, unsolved)
 
@@ -70,7 +70,7 @@ class Problem:
       constraint.move(step, unsolved)
 
   def gradient(self, inertial: list[Number], unsolved: Mask) -> list[Number]:
-    """Return M x - force - J^T f [nv] at the noted residuals."""
+    """Return M x - force - J^T f [nv] at the stored residuals."""
     gradient = [a - f for a, f in zip(inertial, self.force, strict=True)]
     for constraint in self.constraints:
       gradient = [g - f for g, f in zip(gradient, constraint.force(unsolved), strict=True)]
@@ -90,7 +90,7 @@ class Problem:
     return first, second
 
   def newton_step(self, program: Program, gradient: list[Number], unsolved: Mask) -> list[Number]:
-    """Return -H^-1 gradient [nv] at the noted residuals."""
+    """Return -H^-1 gradient [nv] at the stored residuals."""
     model, force = self.bodies.model, [-g for g in gradient]
     diagonal, stiffness = self.joints.diagonal(), self.world.stiffness(unsolved) if self.world else {}
     if self.is_assembled:
@@ -109,14 +109,14 @@ class Problem:
 
   @property
   def rank(self) -> int:
-    """Most columns that couple degrees of freedom beyond the tree."""
+    """The most columns that couple degrees of freedom beyond the tree."""
     return self.joints.rank + (self.moving.rank if self.moving else 0)
 
   @property
   def is_assembled(self) -> bool:
     """Whether the Newton step assembles a matrix.
 
-    It does where its size is less than the rank of a correction, and where M is more than bodies and joints.
+    It does if the matrix is smaller than the rank of a correction, or if M has more than bodies and joints.
     """
     return bool(inert_tendons(self.bodies.model)) or self.rank > self.M.n <= MOST_DOFS
 
@@ -134,8 +134,8 @@ class Problem:
 def solve(program: Program, problem: Problem, x: Array, iterations: int) -> Array:
   """Improve qacc [nv] in `x` until the gradient vanishes (MuJoCo's `mj_fwdConstraint`).
 
-  Return the number of iterations per lane. A lane that is solved stays as it is while its neighbours go on:
-  its result does not depend on them.
+  Return the number of iterations per lane. A lane that is solved does not change while its neighbours go
+  on: its result does not depend on them.
   """
   inertial = program.array(problem.M.n)  # M x
   inertial.fill(problem.M @ x.read())

@@ -1,7 +1,8 @@
-"""Delays: controls that act some time after they were given.
+"""Delayed controls: controls that act some time after they were given.
 
-Every time step remembers the controls given. A delayed control is read between the samples of one time step
-ago, two time steps ago, and so on; the oldest stands for all before it, the newest for all after it.
+Every time step stores the controls given. A delayed control is interpolated between the samples of one time
+step ago, two time steps ago, and so on. The oldest sample counts for all times before it, the newest for all
+times after it.
 
 Source: MuJoCo's manual, chapter Modeling, section Delays; XML Reference, actuator/general, attributes
 nsample, interp and delay. MuJoCo compares accumulated times, whose rounding can move a delay of whole time
@@ -20,14 +21,14 @@ from physics.model.model import Floats, Model
 from physics.trace.trace import Array, Number, Program
 
 HOLD, LINEAR, CUBIC = range(3)  # mju_historyRead's kinds of interpolation
-NEAR = 1e-6  # time steps: a delay so near to a whole number of them is one
+NEAR = 1e-6  # [time steps] a delay this close to a whole number counts as whole
 Choose = Callable[
   [Sequence[float]], Number
-]  # of one value per stage of the integrator, that of the present one
+]  # returns the value of the integrator's present stage, out of one per stage
 
 
 def delayed_controls(model: Model) -> dict[int, int]:
-  """Return the actuators of the controls that act with a delay, by control."""
+  """Return the actuator of each control that acts with a delay, by control."""
   return {
     int(model.actuator_ctrladr[actuator]) + k: actuator
     for actuator in range(model.nactuator)
@@ -37,14 +38,14 @@ def delayed_controls(model: Model) -> dict[int, int]:
 
 
 def past_rows(model: Model) -> int:
-  """Return how many past controls are remembered: `nsample` of each delayed one, oldest first."""
+  """Return the number of stored past controls: `nsample` for each delayed control."""
   return sum(int(model.actuator_history[actuator, 0]) for actuator in delayed_controls(model).values())
 
 
 def acting_controls(
   model: Model, past: Array, ctrl: list[Number], offsets: Sequence[float], choose: Choose
 ) -> list[Number]:
-  """Return the controls [nu] that act now: those given, or what was given a delay ago (`mju_historyRead`).
+  """Return the controls [nu] that act now: those given now or one delay ago (`mju_historyRead`).
 
   `offsets` are the times of the integrator's stages [time steps] after the start of the present one.
   """

@@ -1,4 +1,4 @@
-"""The layout of the state memory `[row, env]`: which rows hold what."""
+"""The layout of the state memory `[row, env]`: the rows of each field."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OutputSpec: TypeAlias = Sequence[str] | Mapping[str, str]
 
 @dataclass(frozen=True)
 class Block:
-  """Consecutive rows: one field."""
+  """The consecutive rows of one field."""
 
   start: int
   shape: tuple[int, ...]
@@ -34,10 +34,10 @@ class Block:
 
 
 class Layout:
-  """The fields of one simulation, in memory order: state, mask, outputs.
+  """The rows of every field of one simulation, in memory order: state, mask, outputs.
 
-  `outputs` are names, or names with what becomes of the values of a launch's time steps: "last" (what names
-  alone mean), "mean", "max". The counters are always among them: nothing is dropped in silence.
+  `outputs` are names, or a mapping from names to the reduction over a launch's time steps: "last" (the
+  default), "mean" or "max". The counters are always included: nothing is dropped in silence.
   """
 
   def __init__(self, model: Model, outputs: OutputSpec = DEFAULT_OUTPUTS) -> None:
@@ -68,7 +68,7 @@ class Layout:
 
 
 def default_outputs(model: Model) -> tuple[str, ...]:
-  """Return what a simulation computes if nothing is said: sensors where the model has some."""
+  """Return the outputs of a simulation by default: `DEFAULT_OUTPUTS`, and sensors if the model has some."""
   return DEFAULT_OUTPUTS + (("sensordata",) if model.nsensor else ())
 
 

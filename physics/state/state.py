@@ -14,7 +14,7 @@ LARGEST = 1e10  # mjMAXVAL: an acceleration beyond it makes MuJoCo warn of an un
 
 @dataclass(frozen=True)
 class State:
-  """One state and the inputs that act on it: lists of numbers under MuJoCo's names."""
+  """A state and the inputs that act on it: lists of numbers under MuJoCo's names."""
 
   qpos: list[Number]  # [nq]
   qvel: list[Number]  # [nv]

@@ -1,5 +1,5 @@
-"""The tracer: Python arithmetic recorded as a program, and what writes, compiles and launches it.
+"""The tracer: Python arithmetic, recorded as a program that is then written, compiled and launched.
 
-Here live the recorded values and statements, lists in the memory of a lane group, the texts for Warp and
-NumPy, and launches. It knows nothing of physics: what is recorded is the business of the rooms above.
+This room has the recorded values and statements, lists in the memory of a lane group, the writers of text for
+Warp and NumPy, and launches. It contains no physics: the rooms above it record that.
 """

@@ -1,4 +1,4 @@
-"""Numbers that are known before a loop and read at an index inside it."""
+"""Columns: numbers that are known before a loop and read at an index inside it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from physics.trace.trace import Integer, Parameter, Program, Scalar
 
 
 class Column:
-  """A table where the numbers are constants, group memory where some are traced; one repeated value folds.
+  """A table of constants, or group memory if some numbers are traced; equal numbers fold to one.
 
-  Parameters of the model that lie evenly in memory are read from there.
+  Parameters of the model that are evenly spaced in memory are read from there.
 
-  To be made before the loop: what is traced is written to memory where the column is made.
+  Make a column before the loop: its traced numbers are written to memory where it is made.
   """
 
   def __init__(self, program: Program, values: Sequence[Any]) -> None:
@@ -44,7 +44,7 @@ class Column:
 
 
 def _stride(values: Sequence[Any]) -> int | None:
-  """Return the distance between the rows of parameters that lie evenly in memory; None of other values."""
+  """Return the distance between the rows of evenly spaced parameters; None for other values."""
   if not all(isinstance(value, Parameter) for value in values):
     return None
   steps = {b.row - a.row for a, b in pairwise(values)}

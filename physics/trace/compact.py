@@ -1,10 +1,10 @@
-"""Compacted lists in group-local memory: what a lane group found is packed, and loops visit only that.
+"""Compacted lists in group-local memory: entries are packed, and loops visit only existing ones.
 
 A `GroupList` holds entries shared by the group: pushed once if any lane needs them, in a fixed order, with
 room for every candidate that is pushed. A `LaneList` fills its slots lane by lane: slot 3 of one
-environment and slot 3 of its neighbour are unrelated contacts. Its capacity is fixed and what does not fit is
-counted per lane. A field that every push gives the same constant is not stored: reading it gives the
-constant.
+environment and slot 3 of its neighbour are unrelated contacts. Its capacity is fixed, and entries that do
+not fit are counted per lane. A field that every push gives the same constant is not stored: reading it gives
+the constant.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def vector_fields(**vectors: Sequence[Number]) -> dict[str, Number]:
 
 
 class CompactList:
-  """What both lists share: one array per field, constants kept apart.
+  """The base of both lists: one array per field, with constants kept apart.
 
-  `dropped[0]` counts per lane what found no room, in the list or on the way to it.
+  `dropped[0]` counts per lane the entries that found no room, in the list or on the way to it.
   """
 
   def __init__(self, program: Program, capacity: int) -> None:
@@ -74,7 +74,7 @@ class CompactList:
 
 
 class GroupList(CompactList):
-  """Entries shared by the lane group; a `push` inside a guard decides whether an entry exists."""
+  """A list of entries that a lane group shares; a `push` inside a guard decides whether an entry exists."""
 
   def __init__(self, program: Program, capacity: int) -> None:
     super().__init__(program, capacity)
@@ -91,10 +91,10 @@ class GroupList(CompactList):
 
 
 class LaneList(CompactList):
-  """Slots filled lane by lane; what finds none is counted as dropped.
+  """A list whose slots are filled lane by lane; entries that find no slot are counted as dropped.
 
-  Where all slots are taken, the entry of the greatest value of the field `order` gives way; without an order
-  the last one does.
+  If all slots are taken, the entry with the greatest value of the field `order` is dropped; without an order,
+  the new entry is.
   """
 
   def __init__(self, program: Program, capacity: int, order: str | None = None) -> None:
@@ -104,7 +104,7 @@ class LaneList(CompactList):
 
   @property
   def needed(self) -> list[Array]:
-    """The arrays that a push uses whether or not somebody reads them."""
+    """The arrays that a push uses even if nothing else reads them."""
     return [self.size, self.dropped, *([self.order] if self.order else [])]
 
   @property

@@ -37,7 +37,7 @@ _INFIX = {
 def native_source(program: Program, lanes: int, unroll: bool = True) -> str:
   """Return the body of a native function of (env, parameters..., arrays...) for `lanes` environments at once.
 
-  Without `unroll` the compiler is told to leave the loops of one environment's text as they are.
+  Without `unroll`, the compiler does not unroll the loops of one environment's text.
   """
   writer = _Native(program, rolled=lanes == 1 and not unroll)
   return preamble(lanes) + "\n".join(writer.lines()) + "\n"
@@ -52,15 +52,15 @@ def numpy_function(program: Program) -> Callable[..., None]:
   source, file = "".join(lines), f"<traced program {next(_NUMBERS)}>"
   namespace: dict[str, Any] = {"np": np, "inf": np.inf}
   exec(compile(source, file, "exec"), namespace)
-  run = namespace.pop("run")  # else its globals would hold it until the next collection of garbage
-  linecache.cache[file] = len(source), None, lines, file  # None: no file, whose time would be looked up
-  # The lines go with the code, not with the function: the frames of a traceback hold the code alone.
+  run = namespace.pop("run")  # its globals would keep it alive until the next garbage collection
+  linecache.cache[file] = len(source), None, lines, file  # None: there is no file to check for changes
+  # The lines live as long as the code, not the function: the frames of a traceback hold only the code.
   weakref.finalize(run.__code__, linecache.cache.pop, file, None)
   return run
 
 
 class _Writer:
-  """Text of a program: a method `emit_<kind>` for each kind of statement, the line that closes a block."""
+  """The writer of a program: a method `emit_<kind>` for each kind of statement, and how a block closes."""
 
   closing: str
 
@@ -75,14 +75,14 @@ class _Writer:
         yield indent + self.closing
 
   def stored(self, push: Statement) -> list[tuple[Array, Any]]:
-    """Return the fields that a push onto a lane list has to write, those that are read, with their values."""
+    """Return the fields that a push onto a lane list has to write, with values: those that are read."""
     lanes, _, names, values = push.args
     fields = [(lanes.fields[name], value) for name, value in zip(names, values, strict=True)]
     return [(array, value) for array, value in fields if _is_read(self.program, array)]
 
 
 class _Native(_Writer):
-  """C++ text of a program, its loops rolled up or left to the compiler."""
+  """The writer of C++ text, with loops kept rolled or left to the compiler."""
 
   closing = "}"
 
@@ -199,7 +199,7 @@ class _Native(_Writer):
 
 
 class _Numpy(_Writer):
-  """Python text of a program: every value an array over environments, group memory a list of such arrays."""
+  """The writer of Python text: values are arrays over environments, group memory is a list of arrays."""
 
   closing = "  pass"
   OPS: ClassVar[dict[str, str]] = {
@@ -316,7 +316,7 @@ def _float(value: float) -> str:
 
 
 def _floats(values: Sequence[float]) -> list[str]:
-  """Return the shortest literals of float32s, fixed text for fixed values; beyond their range is clipped."""
+  """Return the shortest literals of float32 numbers; numbers beyond their range are clipped."""
   largest = np.finfo(np.float32).max
   texts = map(str, np.clip(np.array(values, float), -largest, largest).astype(np.float32))
   return [f"{text}f" if "." in text or "e" in text else f"{text}.0f" for text in texts]

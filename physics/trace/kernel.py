@@ -22,7 +22,7 @@ CUDA_UNROLL = False  # let the CUDA compiler unroll loops: twice the instruction
 
 
 def start_warp() -> None:
-  """Initialise Warp, silently: its library tells every CPU machine on stderr that it has no GPU."""
+  """Initialise Warp silently: without a GPU, its library writes to stderr that there is none."""
   wp.config.log_level = wp.LOG_ERROR
   wp.config.cuda_output = "cubin"  # a driver newer than Warp's compiler would take tens of seconds for PTX
   stderr, sink = os.dup(2), os.open(os.devnull, os.O_WRONLY)
@@ -47,9 +47,9 @@ def lanes_on(device: str) -> int:
 
 
 def padded(num_envs: int, device: str) -> int:
-  """Return how many environments a device keeps in memory: whole lane groups on a CPU, whole warps on CUDA.
+  """Return the number of environments in a device's memory: whole lane groups on a CPU, whole warps on CUDA.
 
-  Every row of a field then begins with a cache line of its own.
+  Every row of a field then begins at the start of a cache line.
   """
   multiple = CUDA_BLOCK if device.startswith("cuda") else CPU_LANES
   return -(-num_envs // multiple) * multiple
@@ -60,8 +60,8 @@ def build_kernel(program: Program, device: str) -> wp.Kernel:
   """Return the kernel of a traced step for "cpu" or "cuda", compiled at its first launch, then cached.
 
   Arguments: first, the first lane group of the launch; substeps, stride, integrate and the arrays state,
-  control and parameters as `trace_step` declares them. Works without a GPU too: the kernel is then there to
-  be compiled ahead of time.
+  control and parameters as `trace_step` declares them. This works without a GPU too, to compile a kernel
+  ahead of time.
   """
   start_warp()
   x: Any = wp.array2d(dtype=wp.float32)

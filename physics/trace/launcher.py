@@ -1,4 +1,4 @@
-"""Traced programs, compiled and launched over all environments, in slices for CPU threads."""
+"""The launcher of traced programs: they run over all environments, in slices for CPU threads."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from physics.trace.kernel import CUDA_BLOCK, build_kernel
 from physics.trace.trace import Program
 
 GIGA = 1e9
-SLICES_PER_THREAD = 4  # more slices than threads: environments with many contacts do not hold the others up
+SLICES_PER_THREAD = 4  # more slices than threads, so environments with many contacts delay no others
 Parameters = tuple[int, int, int]  # substeps, stride, integrate: see `step.trace_step`
-Launches = list[list[wp.Launch]]  # of each slice, those of every program
+Launches = list[list[wp.Launch]]  # for each slice, the launches of every program
 _stacks: dict[torch.device, int] = {}  # what CUDA has reserved for each thread's stack so far [bytes]
 
 
@@ -28,15 +28,15 @@ def indexed(device: str | torch.device) -> torch.device:
 
 @lru_cache(maxsize=8)
 def warp_stream(stream: torch.cuda.Stream) -> wp.Stream:
-  """Return Warp's object for one of torch's streams; to make one takes a CUDA event."""
+  """Return Warp's object for one of torch's streams; making one takes a CUDA event."""
   return wp.stream_from_torch(stream)
 
 
 def reserve_stacks(kernels: Sequence[wp.Kernel], device: torch.device) -> None:
   """Raise MemoryError where CUDA has no room for the stacks of these kernels' threads.
 
-  Their first launch would fail without a word of them: CUDA reserves the deepest stack so far for as many
-  threads as the whole GPU can hold, however few are launched.
+  Their first launch would fail with an error that does not mention stacks: CUDA reserves the deepest stack so
+  far for as many threads as the whole GPU can hold, even if few are launched.
   """
   gpu = wp.device_from_torch(device)
   stack = max(
@@ -46,7 +46,7 @@ def reserve_stacks(kernels: Sequence[wp.Kernel], device: torch.device) -> None:
   threads = chip.multi_processor_count * chip.max_threads_per_multi_processor
   missing = (stack - _stacks.get(device, 0)) * threads
   if missing > torch.cuda.mem_get_info(device)[0]:
-    torch.cuda.empty_cache()  # what torch keeps of freed tensors
+    torch.cuda.empty_cache()  # memory of freed tensors that torch keeps
   free = torch.cuda.mem_get_info(device)[0]
   if missing > free:
     raise MemoryError(
@@ -57,7 +57,7 @@ def reserve_stacks(kernels: Sequence[wp.Kernel], device: torch.device) -> None:
 
 
 class Launcher:
-  """The kernels of programs, one after the other on each of `groups` lane groups of a device."""
+  """The launcher of one or more programs, which run in order on each of `groups` lane groups of a device."""
 
   def __init__(
     self,
@@ -92,10 +92,10 @@ class Launcher:
       for first, end in pairwise(bounds.tolist())
     ]
 
-  @torch.compiler.disable  # it compiles what is before and after
+  @torch.compiler.disable  # it compiles the code around the launch
   def run(self, launches: Launches) -> None:
-    """Run the slices, each thread taking the next one when it has done its last."""
-    # On a GPU the launch takes its place in torch's stream, behind what wrote the views.
+    """Run the slices; each thread takes the next slice when it has finished one."""
+    # On a GPU the launch queues in torch's stream, after the operations that wrote the views.
     stream = warp_stream(torch.cuda.current_stream(self.device)) if self.device.type == "cuda" else None
     slices = iter(launches)
     others = [self.pool.submit(_drain, slices, stream) for _ in range(self.threads - 1)] if self.pool else []

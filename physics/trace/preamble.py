@@ -1,4 +1,4 @@
-"""C++ types and operations that emitted code is written in, for one environment or several side by side."""
+"""The C++ preamble: types and operations of emitted code, for one environment or several side by side."""
 
 _SCALAR = """
 typedef float T; typedef bool M; typedef int W;
@@ -93,5 +93,5 @@ auto where_ = [](M m, T a, T b) -> T { return m ? a : b; };
 
 
 def preamble(lanes: int) -> str:
-  """Return what stands before the statements of `lanes` environments side by side."""
+  """Return the text before the statements of `lanes` environments side by side."""
   return (_SCALAR if lanes == 1 else _VECTOR.format(lanes=lanes)) + _COMMON

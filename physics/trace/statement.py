@@ -1,4 +1,4 @@
-"""Statements of a traced program, and how they are pruned."""
+"""Statements of a traced program, and their pruning."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHOICE = "where(mask, a, b) for a choice, when_any(mask) for a guarded block"  #
 
 
 def refusal(asked: str, *instead: str) -> Callable[..., NoReturn]:
-  """Return a method for what cannot be done while tracing: its error says what to write instead."""
+  """Return a method that raises TypeError for an operation that tracing lacks, and says what to write."""
 
   def refuse(value: Value, *_: object) -> NoReturn:
     refused = asked.format(f"a traced {type(value).__name__}")
@@ -25,21 +25,21 @@ def refusal(asked: str, *instead: str) -> Callable[..., NoReturn]:
 
 
 class Value:
-  """A name in the traced program: what it stands for is known when the program runs.
+  """A value in the traced program: a name for numbers that are known only when the program runs.
 
-  Python that asks for it before is refused. By Python's own answers every value would be true, `min(a, b)`
-  always b, and `a == b` False. `a is b` says whether two are one value.
+  Python code that needs the numbers earlier raises a TypeError. With Python's defaults every value would be
+  true, `min(a, b)` always b, and `a == b` False. `a is b` tests whether two names are one value.
   """
 
   __slots__ = ("block", "name", "program")
-  __array_ufunc__ = None  # numpy scalars leave the operator to us
-  __hash__ = None  # type: ignore[assignment] # without == no key of a dict; the name is one
+  __array_ufunc__ = None  # NumPy's scalars then use our operators
+  __hash__ = None  # type: ignore[assignment] # no == means no key of a dict; use its name as the key
 
   __bool__ = refusal(
     "take the truth of {}", CHOICE, "minimum and maximum for min and max, & | ~ for and, or, not"
   )
   __eq__ = __ne__ = refusal("compare {} by == or !=", CHOICE, "(a <= b) & (b <= a) for a mask")
-  if not TYPE_CHECKING:  # a type checker refuses these by itself
+  if not TYPE_CHECKING:  # a type checker rejects these itself
     __iter__ = refusal("iterate over {}", "program.loop(count) for a loop", CHOICE)
     __index__ = refusal(
       "take the integer in {}", "program.loop(x) for range(x), program.table(list, x) for list[x]", CHOICE
@@ -49,12 +49,12 @@ class Value:
   def __init__(self, program: Program, name: str) -> None:
     self.program = program
     self.name = name
-    self.block = program.block  # where it is known, blocks inside included
+    self.block = program.block  # where it is known, inner blocks included
 
 
-@dataclass(eq=False)  # by == it would compare traced values
+@dataclass(eq=False)  # == would compare traced values
 class Statement:
-  """One recorded line: `kind` says how to emit it, `result` what it defines, `args` what it reads."""
+  """A recorded statement: `kind` says how to emit it, `result` what it defines, `args` what it reads."""
 
   kind: str
   op: str = ""

@@ -3,17 +3,17 @@
 A program runs for one *lane group*: a fixed number of environments side by side, one per lane (16 on a CPU
 core, 1 in a CUDA thread, all of them in the NumPy oracle). `Scalar`, `Mask` and `Word` hold one value per
 lane; `Index` holds one integer for the whole group and steers loops and addresses. Model constants are Python
-floats: they fold while tracing (`0 * x`, `1 * x`, `x + 0`), equal expressions are shared, and what nobody
-reads is dropped by `Program.finish`.
+floats: they fold while tracing (`0 * x`, `1 * x`, `x + 0`). Equal expressions are shared, and
+`Program.finish` drops values that nothing reads.
 
-What you may not write: Python that has to know a traced number. That is `if`, `while`, `and`, `or`, `not`, a
-chain like `0 < x < 1`, `==`, `!=`, `in`, a key of a dict, `min`, `max`, `sorted`, `abs`, `range(i)`,
-`values[i]`, `float(x)`, the functions of `math` and NumPy. It raises a TypeError. Write `where(mask, a, b)`
-for a choice, `program.when_any(mask)` for a block that some lanes need, `&`, `|` and `~` between masks, and
-`minimum`, `maximum`, `absolute` and the other functions below. An `Index` has `program.when_equal` and
-`program.when_less` for a block, `program.loop` in place of `range`, `program.table` in place of a list.
+Python code cannot use the value of a traced number. These raise a TypeError: `if`, `while`, `and`, `or`,
+`not`, a chain like `0 < x < 1`, `==`, `!=`, `in`, a key of a dict, `min`, `max`, `sorted`, `abs`, `range(i)`,
+`values[i]`, `float(x)`, the functions of `math` and NumPy. Write `where(mask, a, b)` for a choice,
+`program.when_any(mask)` for a block that some lanes need, `&`, `|` and `~` between masks, and `minimum`,
+`maximum`, `absolute` and the other functions below. For an `Index`, write `program.when_equal` and
+`program.when_less` for a block, `program.loop` for `range`, and `program.table` for a list.
 
-Nor is a value known when the block has ended in which it was computed: to use it there raises a NameError.
+A value is known only in the block that computes it: to use it after the block has ended raises a NameError.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ class Array:
     return [self[start + i] for i in range(self.size if count is None else count)]
 
   def _within(self, index: Integer) -> Integer:
-    """Refuse an int beyond the end, which also ends a `for` over the array."""
+    """Raise IndexError for an int beyond the end, which also ends a `for` over the array."""
     if isinstance(index, int) and not 0 <= index < self.size:
       raise IndexError(f"{index} is not in an array of {self.size}")
     return index
 
 
 class Program:
-  """Records statements; the current block is the innermost open loop or guard."""
+  """A traced program: records statements in the current block, the innermost open loop or guard."""
 
   def __init__(self) -> None:
     self.body: list[Statement] = []
@@ -71,7 +71,7 @@ class Program:
     self.tables: dict[tuple, str] = {}
     self._tuples: dict[tuple[int, bool], tuple[tuple, tuple[str, float | None]]] = {}
     self.parameters: list[str] = []
-    self._blocks = [Statement("program", body=self.body)]  # the open ones
+    self._blocks = [Statement("program", body=self.body)]  # the open blocks
     self._shared: list[dict[tuple, Any]] = [{}]
     self._counter = 0
 
@@ -92,9 +92,9 @@ class Program:
     return self._define("op", op, kind, args, (op, *map(_key, args)))
 
   def once(self, key: tuple, compute: Callable[[], T]) -> T:
-    """Return what was computed for a key in this block or in one around it; what is not yet is computed here.
+    """Return the value computed for a key in this block or an enclosing one; else compute it here.
 
-    So nothing is computed twice where it is known, and nothing is taken from a block that has ended.
+    So no value is computed again where it is known, and none is taken from a block that has ended.
     """
     for scope in self._shared:
       if key in scope:
@@ -123,7 +123,7 @@ class Program:
     """Read an entry of a constant table [n]; an all-equal table folds away.
 
     At an int or `Index`, floats give a `Scalar` and integers an `Index`. At a float or `Scalar` that holds a
-    whole number every lane reads an entry of its own, the nearest end where there is none.
+    whole number, every lane reads its own entry; beyond an end it reads that end.
     """
     integral = all(isinstance(v, Integral) for v in values) and not isinstance(index, Scalar | float)
     if not isinstance(index, Value):
@@ -138,7 +138,7 @@ class Program:
   def _table_of(self, values: Sequence[float] | Sequence[int], integral: bool) -> tuple[str, float | None]:
     """Return the name of a constant table, and its only value if all are equal.
 
-    A tuple is looked through once: the elevations of a height field, many and read at many places.
+    A tuple is examined only once: the elevations of a height field are many, and many statements read them.
     """
     key = id(values), integral
     if key in self._tuples:
@@ -147,7 +147,7 @@ class Program:
     only = entries[0] if len(set(entries)) == 1 else None
     name = "" if only is not None else self.tables.setdefault((integral, entries), f"table{len(self.tables)}")
     if isinstance(values, tuple):
-      self._tuples[key] = values, (name, only)  # kept, so that its id stays its own
+      self._tuples[key] = values, (name, only)  # kept alive, so its id stays unique
     return name, only
 
   def load(self, array: Array, index: Integer) -> Any:
@@ -191,7 +191,7 @@ class Program:
 
   @contextmanager
   def when_any(self, mask: Truth) -> Iterator[None]:
-    """Run the block if the mask holds in any lane; the other lanes run along."""
+    """Run the block, in all lanes, if the mask holds in any lane."""
     if mask is True:
       yield
       return
@@ -223,7 +223,7 @@ class Program:
   # -- the end
 
   def finish(self) -> Program:
-    """Drop what nobody reads; return self."""
+    """Drop values that nothing reads; return self."""
     read = prune(self.body)
     self.arrays = [array for array in self.arrays if array.name in read]
     return self
@@ -241,7 +241,7 @@ class Program:
     return self.once(key, define)
 
   def _record(self, statement: Statement) -> None:
-    """Add a statement to the current block; NameError where it reads what is not known there."""
+    """Add a statement to the current block; NameError where it reads a value that is not known there."""
     for value in values_read(statement.args):
       if value.block not in self._blocks:
         words = "compute it before that block, or keep it in a program.variable"
@@ -270,17 +270,17 @@ class Program:
 
 
 def number(value: Any) -> Number:
-  """Return a number of the model as it enters the program: a float, or what is traced of a varied field."""
+  """Return a number of the model for the program: a float, or a traced value of a varied field."""
   return value if isinstance(value, Scalar) else float(value)
 
 
 def is_zero(value: Any) -> bool:
-  """Return whether a number of the model is known to be zero; what is traced never is."""
+  """Return whether a number of the model is known to be zero; a traced value never is."""
   return not isinstance(value, Scalar) and float(value) == 0.0
 
 
 def is_finite(value: Number) -> bool:
-  """Return whether a number is not known to be infinite; what is traced counts as finite."""
+  """Return whether a number is not known to be infinite; a traced value counts as finite."""
   return isinstance(value, Scalar) or math.isfinite(value)
 
 

@@ -1,4 +1,4 @@
-"""The values of a traced program: what one name stands for, and the arithmetic that records itself."""
+"""Traced values: scalars, masks, words and indices, whose arithmetic records itself in a program."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from physics.trace.statement import CHOICE, Value, refusal
 Number = Union["Scalar", float]
 Truth = Union["Mask", bool]
 Integer = Union["Index", int]
-# In place of an if on indices, which are the same in all lanes.
+# Instead of an if on indices, which are the same in all lanes.
 OF_GROUP = f"when_equal(a, b) and when_less(a, b) for a guarded block; between lanes {CHOICE}"
 
 
@@ -111,7 +111,7 @@ class Index(Value):
   __hash__ = None
   __bool__ = refusal("take the truth of {}", OF_GROUP)
   __eq__ = __ne__ = refusal("compare {} by == or !=", OF_GROUP)
-  if not TYPE_CHECKING:  # a type checker refuses these by itself
+  if not TYPE_CHECKING:  # a type checker rejects these itself
     __lt__ = __le__ = __gt__ = __ge__ = refusal("compare {} by < or >", OF_GROUP)
 
   def __add__(self, other: Integer) -> Index:
@@ -137,7 +137,7 @@ def _is(value: object, constant: float) -> bool:
 
 
 def _whole(other: Any) -> Integer:
-  """Refuse what an index would cut to an integer, on a GPU without a word."""
+  """Raise TypeError for a number that an index would truncate, on a GPU without an error."""
   if not isinstance(other, int | Index):
     words = "write program.table(values, index) for a number that follows from an index"
     raise TypeError(f"an index takes int and Index, not {type(other).__name__}; {words}")

@@ -1,5 +1,5 @@
-"""Numbers of the model that differ between environments, and what follows from them.
+"""Varied fields: numbers of the model that differ between environments, and the constants they determine.
 
-Here is said which fields can vary, how they enter a program in place of constants, and how a program of its
-own derives what MuJoCo's compiler would.
+This room lists the fields that can vary and reads them in a program instead of constants. A separate program
+derives from them what MuJoCo's compiler would derive.
 """

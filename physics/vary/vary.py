@@ -1,9 +1,9 @@
-"""Numbers of the model that differ between environments, and what follows from them.
+"""Varied fields: numbers of the model that differ between environments, and the constants they determine.
 
-A varied field is a block of parameters `[row, env]` that the user writes. What the compiler would derive from
-it, inverse weights and constants of contacts, is computed by a program of its own into further blocks. This
-runs before every step, keeps the numbers that it derived from, and does nothing where they are still the
-same. The step reads both in place of the model's constants.
+A varied field is a block of parameters `[row, env]` that the user writes. A separate program computes what
+MuJoCo's compiler would derive from it, inverse weights and constants of contacts, into further blocks. It
+runs before every step, stores the numbers that it derived from, and does nothing where they have not changed.
+The step reads both kinds of blocks instead of the model's constants.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from physics.vary.variable import INERTIAL, OF_PAIRS
 
 WEIGHTS = ("body_invweight0", "dof_invweight0", "tendon_invweight0")
 PARAMS = "contact_params"
-SOURCES = "derived_from"  # the numbers that the other derived blocks follow from; nan: none yet
+SOURCES = "derived_from"  # the numbers that the other derived blocks were computed from; nan: none yet
 
 
 class Variation:
@@ -32,9 +32,9 @@ class Variation:
 
   Attributes:
     blocks: rows of the parameter memory by field: the varied ones, then the derived ones.
-    rows: their number.
+    rows: number of rows of all blocks.
     program: computes the derived blocks of the array `parameters` where the varied ones have changed; None
-      without any.
+      if there are none.
   """
 
   def __init__(self, model: Model) -> None:
@@ -49,7 +49,7 @@ class Variation:
     self.program = self._derive(sources) if sources else None
 
   def model_in(self, program: Program) -> Model:
-    """Return the model with the parameters, as read in a program, in place of its constants."""
+    """Return the model with parameters that a program reads instead of constants."""
     fields = {name: self._read(program, name) for name in self.blocks if name not in (PARAMS, SOURCES)}
     model = dataclasses.replace(self.model, **fields)
     if PARAMS not in self.blocks:
@@ -72,7 +72,7 @@ class Variation:
     return numbers.reshape(block.shape)
 
   def _derive(self, names: Sequence[str]) -> Program:
-    """Trace what is derived from these fields, reserving its blocks; return the program."""
+    """Return the program that derives constants from these fields; reserve blocks for them."""
     program = Program()
     sources = {name: self._read(program, name) for name in names}
     model = dataclasses.replace(self.model, **sources)
@@ -87,7 +87,7 @@ class Variation:
     return program.finish()
 
   def _changed(self, program: Program, sources: Mapping[str, Any]) -> Truth:
-    """Return where the numbers are not those derived from last, and keep them; nan counts as new."""
+    """Return where the numbers have changed since the last derivation, and store them; nan is a change."""
     numbers = [number for values in sources.values() for number in values.ravel()]
     self._reserve(SOURCES, (len(numbers),))
     same: Truth = True

@@ -31,10 +31,13 @@ def test_a_file_of_few_iterations_is_told_how_to_be_compared(tmp_path, capsys):
   for iterations in (1, ITERATIONS):
     path.write_text(text.replace("<option", f'<option iterations="{iterations}"', 1))
     code, printed, _ = run(capsys, str(path))
-    found[iterations] = code, [line for line in printed.splitlines() if line.startswith("note: the engine's")]
+    found[iterations] = (
+      code,
+      [line for line in printed.splitlines() if line.startswith("note: the file")],
+    )
   note = (
-    "note: the engine's solver ends as the file says, iterations=1, the reference's at 40; to compare, "
-    'set <option iterations="40"/> in the file'
+    "note: the file stops the engine's solver after iterations=1, but the reference's stops after 40; "
+    'to compare them, set <option iterations="40"/> in the file'
   )
   assert found == {1: (1, [note]), ITERATIONS: (0, [])}
 
