@@ -166,7 +166,7 @@ class Servo(Drive):
 
 
 class Pid(Drive):
-  """A PID controller of position and velocity, with feed-forward; integral action is optional."""
+  """A PID controller of position and velocity, with optional integral action and feed-forward."""
 
   def rates(self) -> dict[str, Number]:
     """Follow the setpoint at a limited rate, and integrate the position error."""

@@ -99,7 +99,7 @@ def _each(program: Program, count: int, unrolled: bool) -> Iterator[Integer]:
 
 
 def _reach(model: Model, pair: ContactPair) -> Number:
-  """Return the greatest distance [m] of contact from the first geom's centre, or plane, to the second's."""
+  """Return the distance [m] from the first geom's centre, or plane, to the second's where contact begins."""
   first = 0.0 if model.geom_type[pair.geom1] == PLANE else geom_bound(model, pair.geom1)
   return first + geom_bound(model, pair.geom2) + number(pair.margin)
 
