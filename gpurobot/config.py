@@ -15,7 +15,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from tasks.core.config import option
+from tasks.core.option import option
 from tasks.core.words import nearest_word
 
 LIMITS = ("max_iterations", "max_steps", "max_seconds")  # what ends a training

@@ -1,4 +1,4 @@
-"""The base of every task: the step of a batch of environments, named rewards and observations, resets."""
+"""Base class of all tasks: batched steps and resets, with rewards and observations by name."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -12,43 +12,43 @@ from torch import Tensor
 
 import physics
 from tasks.core import validation
-from tasks.core.config import Config, option
 from tasks.core.control import control_range
 from tasks.core.errors import TaskError, reports_task_errors
 from tasks.core.event import Event
 from tasks.core.names import Names, hint
 from tasks.core.observation import Observations, Reflection
-from tasks.core.random import Random
-from tasks.core.reward import weigh
+from tasks.core.option import Config, option
+from tasks.core.random_source import RandomSource
+from tasks.core.reward_weights import weigh
 from tasks.core.shapes import like
 from tasks.core.state_history import StateHistory
 from tasks.core.substep_runner import SubstepRunner
 
-__all__ = ["ASSETS", "Config", "Random", "Reflection", "Task", "option"]  # what task files use
+__all__ = ["ASSETS", "Config", "RandomSource", "Reflection", "Task", "option"]  # for task files
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
-# A transition whose magnitudes sum to more than this counts as diverged, like one with nan or inf. No robot
-# of a few metres and kilogrammes comes near it.
+# A transition counts as diverged if its magnitudes sum to more than this, or if it has nan or inf. A robot of
+# a few metres and kilogrammes stays far below.
 DIVERGED = 1e7
 
 
 class Task(Names):
-  """A batch of environments of one task.
+  """Batch of environments of one task.
 
-  A task names its `robot` and writes `reward` and `observe`, and those of the other methods that it needs.
-  They see all environments at once: tensors are [num_envs, ...], static in shape, never read by the host.
-  State is in `self.sim` and in buffers, both written in place.
+  A task sets `robot`, defines `reward` and `observe`, and overrides other methods as needed. Each method
+  handles all environments at once: tensors are [num_envs, ...], their shapes are static, and the host never
+  reads them. The state is in `self.sim` and in buffers; both are written in place.
   """
 
   robot: Path | str  # MJCF file or text
-  vary: tuple[str, ...] = ()  # fields of which every environment has its own, see physics/vary/variable.py
-  # Derived quantities to compute, or what becomes of each over a step: last, mean, max; None: the usual ones.
+  vary: tuple[str, ...] = ()  # model fields that differ between environments, see physics/vary/variable.py
+  # Derived quantities to compute, optionally with a reduction over the step: last, mean, max; None: defaults.
   outputs: Sequence[str] | Mapping[str, str] | None = None
-  moving_capacity: int | None = None  # contacts between moving bodies there is room for; None: see Simulation
-  choices: tuple[int, ...] = ()  # of each action, how many; empty: numbers in [-1, 1], one per control
+  moving_capacity: int | None = None  # most contacts between moving bodies; None: see Simulation
+  choices: tuple[int, ...] = ()  # number of choices of each discrete action; empty: continuous in [-1, 1]
 
   def __init_subclass__(cls) -> None:
-    """Raise TaskError where the methods of a task are not what the base calls."""
+    """Raise TaskError if the base cannot call the methods of a task."""
     validation.check_class(cls, Task)
 
   @reports_task_errors
@@ -58,14 +58,14 @@ class Task(Names):
     num_envs: int,
     device: torch.device | str = "cpu",
     *,
-    random: Random,
+    random: RandomSource,
     training: bool = True,
     simulation: Any = None,
   ) -> None:
-    """Build `num_envs` environments; in training their first episodes start at random phases.
+    """Build `num_envs` environments; in training, their first episodes have random lengths.
 
-    `simulation` is any object with the contract of `physics.Simulation`; None makes one, on torch's threads.
-    Raises TaskError, in one line, where the task's author is wrong.
+    `simulation` has the interface of `physics.Simulation`; None creates one, with as many threads as torch.
+    Raises TaskError with a one-line message at a mistake in the task file.
     """
     validation.check_complete(type(self), Task, config)
     self.config = config
@@ -79,108 +79,105 @@ class Task(Names):
     self._substep_runner = SubstepRunner(self.sim, self.outputs)
     self.num_actions = validation.count_actions(self.action_names())
     self.max_episode_steps = self.least_between_truncations = config.episode_steps
-    self.dt: float = config.substeps * self.model.timestep  # control step [s]
-    self.begin_part: Callable[[str], None] = lambda _part: None  # what time goes to from now on
+    self.dt: float = config.substeps * self.model.timestep  # duration of a control step [s]
+    self.begin_part: Callable[[str], None] = lambda _part: None  # called where a timed part begins
     self._made, self._made_to_last = list[Tensor](), list[Tensor]()
     self.events: dict[str, Event] = {}
     kind = torch.int64 if self.choices else torch.float32
-    self.action = self.buffer(self.num_actions, dtype=kind)  # of the present step: in [-1, 1], or choices
-    self.episode_steps = self.buffer(dtype=torch.int64)  # control steps since the episode's start
+    self.action = self.buffer(self.num_actions, dtype=kind)  # current action: in [-1, 1], or choices
+    self.episode_steps = self.buffer(dtype=torch.int64)  # control steps since the start of the episode
     self._overflow, self._nonfinite = torch.zeros(2, dtype=torch.int64, device=self.device).unbind()
-    self._validated = simulation is not None  # what is handed in is stepped by its owner alone
+    self._validated = simulation is not None  # only its owner steps a simulation that is passed in
     kept = config.keep_states if training else 0
     self._state_history = StateHistory(self.sim, num_envs, kept) if kept else None
     self._set_up()
 
   @classmethod
   def make_model(cls, config: Any) -> physics.Model:
-    """Return the model of the scene that the settings ask for."""
+    """Return the model of `scene(config)`."""
     return physics.load_model(cls.scene(config), vary=cls.vary)
 
-  # ---- what a task writes ----
+  # ---- methods that a task overrides ----
 
   @classmethod
   def scene(cls, config: Any) -> Path | str:  # noqa: ARG003
-    """Return the MJCF file or text of the world: by default the robot's own, whatever the settings."""
+    """Return the MJCF file or text of the world; the default is `robot`, independent of the settings."""
     return cls.robot
 
   def action_names(self) -> Sequence[str]:
-    """Return a name for each action: by default the actuator's for each control, or a number per choice."""
+    """Return a name for each action; the defaults are the actuator of each control, or numbered choices."""
     if self.choices:
       return [f"choice {index}" for index in range(len(self.choices))]
     return np.repeat(self.model.actuator_names, self.model.actuator_ctrlnum).tolist()
 
   def setup(self) -> None:
-    """Look names up, make constants and buffers."""
+    """Look up names, create constants and buffers."""
 
   def initial_state(self) -> dict[str, Tensor]:
-    """Return candidates [num_envs, ...] for the start of an episode, by name.
+    """Return start values [num_envs, ...] of an episode by name, for all environments.
 
-    Names are `qpos`, `qvel`, `mocap_pos`, `mocap_quat`, buffers and the fields of `vary`; base keeps the
-    candidates where an episode ended. What is not named starts at the model's default, a buffer at zero;
-    varied fields and lasting buffers stay as they are. The final state is still visible.
+    Names are `qpos`, `qvel`, `mocap_pos`, `mocap_quat`, buffers and the fields of `vary`. The base applies
+    the values only where an episode ended. Other state starts at the model's default and other buffers at
+    zero; other varied fields and lasting buffers keep their values. The final state can still be read here.
     """
     return {}
 
   def control(self) -> None:
-    """Write `sim.ctrl` from `action`. The default maps [-1, 1], or the choices, onto each control's range."""
+    """Write `sim.ctrl` [num_envs, nu] from `action`; by default, map actions onto the control ranges."""
     offset, scale = self._control_range
     self.sim.ctrl.copy_(torch.addcmul(offset, scale, self.action.to(torch.float32)))
 
   def simulate(self) -> None:
-    """Let the control step's time pass: by default under constant controls."""
+    """Simulate one control step; the default holds the controls constant."""
     self.advance(self.config.substeps)
 
   def update(self) -> None:
-    """Advance the task's buffers, once per step after the physics."""
+    """Update the buffers of the task; called once per step, after the physics."""
 
   def reward(self) -> dict[str, Tensor]:
-    """Return the unweighted terms of the reward by name, each [num_envs]."""
+    """Return the unweighted reward terms [num_envs] by name."""
     raise NotImplementedError
 
   def terminated(self) -> Tensor:
-    """Return where the episode failed or succeeded [num_envs] bool: nowhere by default. Time is base's."""
+    """Return where the episode ends by failure or success [num_envs] bool; the base adds the time limit."""
     return torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
 
   def success(self) -> Tensor | None:
-    """Return where an episode that ends now has succeeded [num_envs] bool; None: success has no meaning."""
+    """Return where an episode that ends now is a success [num_envs] bool; None: success is not defined."""
     return None
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Return named blocks [num_envs] or [num_envs, n] per group: `policy`, maybe `critic`. Change nothing."""
+    """Return blocks [num_envs, ...] by name for the group `policy`, maybe also `critic`; change no tensor."""
     raise NotImplementedError
 
   def metrics(self) -> dict[str, Tensor]:
-    """Return further quantities [num_envs] to log."""
+    """Return further quantities [num_envs] to log, by name."""
     return {}
 
   def symmetry(self) -> Mapping[str, Reflection]:
-    """Return what becomes of `action` and each block of `policy` in the mirror, or nothing without symmetry.
-
-    It is a list of signs, or (index, signs) where numbers change places: x[i] becomes signs[i] * x[index[i]].
-    """
+    """Return mirror images of `action` and all blocks of `policy` by name, see Reflection; empty: none."""
     return {}
 
-  # ---- what setup and simulate use ----
+  # ---- methods for setup and simulate ----
 
   def buffer(self, *shape: int, dtype: torch.dtype = torch.float32, lasting: bool = False) -> Tensor:
-    """Return zeros [num_envs, *shape], to be kept as an attribute and written in place.
+    """Return zeros [num_envs, *shape] to keep as an attribute and write in place.
 
-    A buffer is zeroed where an episode ends, unless it is lasting or `initial_state` names it. It is part of
-    a checkpoint.
+    A buffer is set to zero where an episode ends, unless it is `lasting` or `initial_state` returns it.
+    Checkpoints include all buffers.
     """
     if hasattr(self, "_buffers"):
-      raise TaskError("buffer() makes memory that lasts: call it in setup()")
+      raise TaskError("buffer() allocates permanent memory: call it in setup()")
     self._made.append(torch.zeros(*shape, self.num_envs, dtype=dtype, device=self.device).movedim(-1, 0))
     if lasting:
       self._made_to_last.append(self._made[-1])
     return self._made[-1]
 
   def every(self, low: float, high: float, act: Callable[[], dict[str, Tensor]]) -> None:
-    """Let `act` happen to each environment at intervals drawn from [low, high) s.
+    """Call `act` for each environment at random intervals from [low, high) s.
 
-    It returns candidates [num_envs, ...] by name, as `initial_state` does; base keeps them where it happens:
-    after the rewards of a step, before its observation.
+    `act` returns new values [num_envs, ...] by name, as `initial_state` does. The base applies them where the
+    event is due, after the rewards of the step and before its observation.
     """
     name = act.__name__
     if name in self.events:
@@ -198,23 +195,23 @@ class Task(Names):
     frame: physics.RayFrame = "body",
     geoms: Sequence[str] = (),
   ) -> physics.RayCaster:
-    """Return what casts rays from a body at the named geoms (none: all that are seen), see RayCaster."""
+    """Return a RayCaster for rays from a body at the named geoms, or at all visible ones if none is named."""
     chosen = [self.model.geom_id(name) for name in geoms] or None
     return physics.RayCaster(self.sim, body, origins, directions, frame, chosen)
 
   def constant(self, values: Any) -> Tensor:
-    """Return numbers as a float32 tensor on the device."""
+    """Return values [...] as a float32 tensor [...] on the device."""
     return torch.tensor(np.asarray(values), dtype=torch.float32, device=self.device)
 
   def advance(self, substeps: int, ctrl: Tensor | None = None) -> None:
-    """Take time steps under `ctrl` [num_envs, substeps, nu], or `sim.ctrl`; several calls make one step."""
+    """Take physics steps with `ctrl` [num_envs, substeps, nu] or `sim.ctrl`; several calls make a step."""
     self._substep_runner.advance(substeps, ctrl)
 
-  # ---- what a trainer uses ----
+  # ---- methods for a trainer ----
 
   @reports_task_errors
   def reset(self) -> TensorDict:
-    """Start every episode anew and return the observation groups [num_envs]."""
+    """Start a new episode in every environment; return the observation groups [num_envs, width] by name."""
     everywhere = torch.ones(self.num_envs, dtype=torch.bool, device=self.device)
     if not self._validated:
       self._validate(everywhere)
@@ -226,12 +223,13 @@ class Task(Names):
     return TensorDict(self.observations.restart(self.observe(), everywhere), batch_size=[self.num_envs])
 
   def step(self, action: Tensor) -> TensorDict:
-    """Apply `action` [num_envs, num_actions] for one control step; reset what has ended.
+    """Apply `action` [num_envs, num_actions] for one control step; reset the environments that end.
 
-    It is clipped to [-1, 1]; where there are `choices` it holds their numbers, int64. The result [num_envs]
-    holds obs, final_obs, reward, terminated, truncated, valid, reward_terms, metrics and, of a task that
-    knows it, success: whether an episode that ended with this step succeeded. Where `valid` is false the
-    simulation diverged: reward is zero, final_obs is the obs after the reset.
+    Continuous actions are clipped to [-1, 1]; actions of a task with `choices` are int64 indices. The result
+    has batch size [num_envs] and holds obs and final_obs [num_envs, width] by group; reward, terminated,
+    truncated and valid [num_envs]; reward_terms and metrics [num_envs] by name. A task that defines it adds
+    success [num_envs]: whether the episode that ends with this step succeeded. Where `valid` is false the
+    simulation diverged: there, reward is zero and final_obs is the obs after the reset.
     """
     self._advance()
     self.action.copy_(action if self.choices else action.clamp(-1.0, 1.0))
@@ -274,7 +272,7 @@ class Task(Names):
     return TensorDict(result, batch_size=[self.num_envs])
 
   def counters(self) -> dict[str, Tensor]:
-    """Return counts since the start, scalars on the device: contacts dropped, transitions that diverged."""
+    """Return scalar tensors, counted since the start: dropped contacts and diverged transitions."""
     return {"overflow": self._overflow, "nonfinite": self._nonfinite}
 
   def diverged(self) -> TensorDict:
@@ -282,7 +280,7 @@ class Task(Names):
     return self._state_history.take() if self._state_history else TensorDict(batch_size=[0])
 
   def state_dict(self) -> dict[str, Any]:
-    """Return everything that the future of these environments depends on."""
+    """Return the complete state of the environments: simulation, buffers, counters and random numbers."""
     return {
       "simulation": self.sim.get_state().clone(),
       "memory": {name: memory.clone() for name, memory in self._memory().items()},
@@ -291,7 +289,7 @@ class Task(Names):
     }
 
   def load_state_dict(self, state: dict[str, Any]) -> None:
-    """Continue exactly from `state`, which the same task with the same number of environments returned."""
+    """Restore a `state_dict` of the same task with the same number of environments, bit by bit."""
     self.sim.set_state(state["simulation"])
     for name, memory in self._memory().items():
       memory.copy_(state["memory"][name])
@@ -301,10 +299,10 @@ class Task(Names):
     if self._state_history:
       self._state_history.restart()
 
-  # ---- inside ----
+  # ---- internals ----
 
   def _set_up(self) -> None:
-    """Let the task make what it remembers, and learn the names and widths of all that it returns."""
+    """Call `setup`, then find the names and widths of rewards and observations."""
     views = dict(vars(self.sim))
     self.setup()
     validation.check_views("self.sim", self.sim, views)
@@ -324,19 +322,19 @@ class Task(Names):
     self.mirror: Mapping[str, tuple[Tensor, Tensor]] | None = mirror
 
   def _memory(self) -> dict[str, Tensor]:
-    """Return all that is remembered from step to step outside of the simulation's state, by name."""
+    """Return the tensors kept from step to step outside the state of the simulation, by name."""
     events = {f"left until {name}": event.left for name, event in self.events.items()}
     outputs = physics.default_outputs(self.model) if self.outputs is None else self.outputs
     derived = {f"derived {name}": getattr(self.sim, name) for name in outputs}  # control may read them
     return {**self._buffers, **events, **derived, **self.observations.memory}
 
   def _advance(self) -> None:
-    """Begin a step: move to its random numbers, draw its noise."""
+    """Begin a step: advance the random numbers and draw the noise."""
     self.random.advance()
     self.observations.draw(self.random.uniform)
 
   def _validate(self, everywhere: Tensor) -> None:
-    """Try a step out and take it back; TaskError at what its author did wrong."""
+    """Take a trial step and undo it; raise TaskError at a mistake in the task file."""
     before = self.state_dict()
     self._advance()
     self._reset(everywhere, everywhere)
@@ -345,15 +343,15 @@ class Task(Names):
     self._validated = True
 
   def _finite(self, reward: Tensor, obs: dict[str, Tensor]) -> Tensor:
-    """Return where the transition is finite and sane [num_envs] bool (a comparison with nan is false)."""
+    """Return where the transition is finite and below DIVERGED [num_envs] bool; nan compares as false."""
     parts = [reward.unsqueeze(1), self.sim.qpos, self.sim.qvel, *obs.values()]
     # A product with ones is a sum, twice as fast.
     return torch.stack([part.abs() @ part.new_ones(part.shape[1]) for part in parts]).sum(0) < DIVERGED
 
   def _reset(self, ended: Tensor, valid: Tensor) -> None:
-    """Start a new episode where `ended` [num_envs] is true; a lasting buffer learns only from valid ones."""
+    """Start a new episode where `ended` [num_envs]; lasting buffers change only where it is also `valid`."""
     learns = ended & valid
-    # Taken before anything is written: candidates may be views of what the reset changes.
+    # Start values are selected before anything is written: they can be views of what the reset changes.
     starts = {
       name: self._choose("initial_state", name, candidate, learns if name in self._lasting else ended)
       for name, candidate in validation.by_name("initial_state()", self.initial_state()).items()
@@ -372,7 +370,7 @@ class Task(Names):
     self.begin_part("task")
 
   def _happen(self) -> None:
-    """Let events happen where their time has come."""
+    """Apply the events that are due."""
     for name, event in self.events.items():
       due = event.due(self.dt)
       changes = {key: self._choose(name, key, value, due) for key, value in event.candidates().items()}
@@ -380,7 +378,7 @@ class Task(Names):
         self._targets[key].copy_(change)
 
   def _choose(self, source: str, name: str, candidate: Tensor, where: Tensor) -> Tensor:
-    """Return the candidate for what it names where `where` [num_envs] is true, else what is there."""
+    """Return `candidate` [num_envs, ...] where `where` [num_envs] is true, otherwise the current values."""
     if name not in self._targets:
       raise TaskError(f"{source}() names '{name}', {hint(name, self._targets)}")
     target = self._targets[name]
@@ -389,11 +387,11 @@ class Task(Names):
 
   @functools.cached_property
   def _control_range(self) -> Tensor:
-    """The offset and factor [2, nu] from each action to its control."""
+    """Offsets and scale factors [2, nu] from actions to controls."""
     return self.constant(control_range(self.model, self.num_actions, self.choices))
 
   def _named(self, made: list[Tensor]) -> dict[str, Tensor]:
-    """Return buffers by the names of the attributes that hold them."""
+    """Return buffers [num_envs, ...] by the names of the attributes that hold them."""
     named = {name: value for name, value in vars(self).items() if any(value is one for one in made)}
     if len({*map(id, named.values())}) < len(made):
       raise TaskError("a buffer has no name: write self.<name> = self.buffer(...), and no part or list of it")

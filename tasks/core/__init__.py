@@ -1,5 +1,5 @@
-"""Parts of `tasks/base.py`: observations, events, control, state history, checks of a task's file.
+"""Parts of `tasks/base.py`: observations, events, control, state history, validation of task files.
 
-A task does not import these: what it needs of them, base hands on. They know tensors and settings, no robot
-and no engine.
+A task file does not import these modules. It imports `tasks.base`, which exports what an author needs. The
+modules work on tensors and settings; they know no robot and no engine.
 """

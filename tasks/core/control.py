@@ -1,4 +1,4 @@
-"""The default map from actions to controls."""
+"""Default map from actions to controls."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,10 +10,10 @@ from tasks.core.errors import TaskError
 
 
 def control_range(model: Any, num_actions: int, choices: Sequence[int]) -> NDArray[np.float64]:
-  """Return the offset and the factor [2, nu] from each action to its control.
+  """Return the offsets and the scale factors [2, nu] that map each action to its control.
 
-  Actions in [-1, 1] are spread over each control's range, and so are the numbers of choices. Raises TaskError
-  where a control has no range, or no action.
+  The interval [-1, 1] is mapped onto the control range; so are the indices of a discrete choice. Raises
+  TaskError if a control has no range, or if the numbers of actions and controls differ.
   """
   names = np.repeat(model.actuator_names, model.actuator_ctrlnum)
   for index, (name, limited) in enumerate(zip(names, model.actuator_ctrllimited, strict=True)):

@@ -1,4 +1,4 @@
-"""Errors in a task's file, each in one line: where it is, and what."""
+"""Errors in task files, reported in one line with the file, the line and the function."""
 
 import difflib
 import functools
@@ -16,14 +16,14 @@ class TaskError(ValueError):
 
 @contextmanager
 def task_errors(files: Callable[[], Collection[str]]) -> Iterator[None]:
-  """Raise what goes wrong in one of these files as a TaskError that names file, line and function."""
+  """Turn an exception raised in one of these files into a TaskError that names file, line and function."""
   try:
     yield
   except Exception as error:
-    place = _place(error, files())
-    if place is None:
+    location = _location(error, files())
+    if location is None:
       raise
-    raise TaskError(f"{place}: {_text(error)}") from error
+    raise TaskError(f"{location}: {_text(error)}") from error
 
 
 S = TypeVar("S")
@@ -32,7 +32,7 @@ R = TypeVar("R")
 
 
 def reports_task_errors(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-  """Let a method raise what goes wrong in the files of its object's class as `task_errors` does."""
+  """Apply `task_errors` to a method, for the files that define the class of its object."""
 
   @functools.wraps(method)
   def call(self: S, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -43,7 +43,7 @@ def reports_task_errors(method: Callable[Concatenate[S, P], R]) -> Callable[Conc
 
 
 def _files(kind: type) -> frozenset[str]:
-  """Return the files in which a task's class and what it derives from are written, but for the base's."""
+  """Return the files that define the class of a task and its parents, except those of the base."""
   modules = [sys.modules.get(part.__module__) for part in kind.__mro__]
   files = [getattr(module, "__file__", None) for module in modules]
   core = Path(__file__).parent
@@ -51,8 +51,8 @@ def _files(kind: type) -> frozenset[str]:
   return frozenset(file for file in files if file and Path(file) != base and core not in Path(file).parents)
 
 
-def _place(error: Exception, files: Collection[str]) -> str | None:
-  """Return the last place in one of the files that an error went through, None where it did not."""
+def _location(error: Exception, files: Collection[str]) -> str | None:
+  """Return the innermost line of the traceback in one of the files, or None if there is none."""
   if isinstance(error, SyntaxError) and error.filename and error.filename in files:
     return f"{_short(error.filename)}, line {error.lineno}"
   frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in files]
@@ -63,13 +63,13 @@ def _place(error: Exception, files: Collection[str]) -> str | None:
 
 
 def _short(file: str) -> str:
-  """Return a path from the present folder where it lies below."""
+  """Return a path, relative to the working directory if it is inside it."""
   path = Path(file)
   return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def _text(error: Exception) -> str:
-  """Return in one line what an error says, behind its kind unless it speaks for itself."""
+  """Return the message of an error in one line, after its type unless it is a ValueError."""
   words = str(error)
   if isinstance(error, SyntaxError):
     words = error.msg

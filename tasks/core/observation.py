@@ -1,4 +1,4 @@
-"""Observation groups, made of named blocks: noise, delays, history, mirror images."""
+"""Observation groups made of named blocks, with noise, delays, history and mirror images."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -11,20 +11,21 @@ from tasks.core.names import hint, settings
 # (purpose, shape, low, high) -> random numbers [num_envs, *shape]
 Uniform = Callable[[str, tuple[int, ...], float, float], Tensor]
 Blocks = Mapping[str, Mapping[str, Tensor]]  # group -> block -> [num_envs] or [num_envs, n]
-# What becomes of a block's numbers in the mirror: their signs, or (index, signs) where they change places.
+# Mirror image of a block: the signs of its numbers, or (index, signs) if they are also permuted. A mirrored
+# x[i] is signs[i] * x[index[i]].
 Reflection = Sequence[int] | tuple[Sequence[int], Sequence[int]]
 
 
 class Observations:
-  """Makes one float32 tensor [num_envs, width] per group of the blocks that a task observes.
+  """Observation groups of a task: one float32 tensor [num_envs, width] for each group of named blocks.
 
-  A Config field `noise_<block>` is the largest error of a block of the group `policy`; `delay_<group>` is how
-  many control steps old an observation of a group may be, a whole number drawn for each episode;
-  `history_<group>` is how many observations of a group lie side by side, the oldest first.
+  The Config field `noise_<block>` is the largest error of a block of the group `policy`. `delay_<group>` is
+  the largest delay of a group in control steps; a whole number is drawn for each episode. `history_<group>`
+  is the number of consecutive observations in a group, the oldest first.
   """
 
   def __init__(self, blocks: Blocks, config: Any, *, noisy: bool) -> None:
-    """Learn names and widths from the blocks; ValueError where a field of `config` names none of them."""
+    """Take names and widths from blocks [num_envs] or [num_envs, n]; raise ValueError at a misnamed field."""
     self.widths = {
       group: {name: _flat(block).shape[1] for name, block in named.items()} for group, named in blocks.items()
     }
@@ -49,7 +50,7 @@ class Observations:
 
   @property
   def dims(self) -> dict[str, int]:
-    """The width of each group, past observations included."""
+    """The width of each group, including past observations."""
     return {group: self.lengths[group] * sum(widths.values()) for group, widths in self.widths.items()}
 
   @property
@@ -62,37 +63,37 @@ class Observations:
 
   @property
   def memory(self) -> dict[str, Tensor]:
-    """What is remembered from step to step [num_envs, ...], by name."""
+    """Tensors kept from step to step [num_envs, ...], by name."""
     past = {f"past {group}": history.memory for group, history in self._histories.items()}
     delayed = {f"delayed {group}": delay.memory for group, delay in self._delays.items()}
     return past | delayed | {f"age of {group}": delay.age for group, delay in self._delays.items()}
 
   def draw(self, uniform: Uniform) -> None:
-    """Draw the noise of a step, of what is observed before and after its resets, and what resets may need."""
+    """Draw the noise of a step, used before and after its resets, and the delays for new episodes."""
     if self._amplitude is not None:
       self._error = self._amplitude * uniform("observation noise", self._amplitude.shape, -1.0, 1.0)
     for group, delay in self._delays.items():
       delay.next_age = uniform(f"delay of {group}", (), 0.0, delay.steps + 1.0).to(torch.int64)
 
   def push(self, blocks: Blocks) -> dict[str, Tensor]:
-    """Return the groups [num_envs, width] with these blocks as the latest observation."""
+    """Return the groups [num_envs, width] with these blocks [num_envs, ...] as the latest observation."""
     groups = self._join(blocks)
     for pasts in (self._delays, self._histories):
       groups |= {group: past.push(groups[group]) for group, past in pasts.items()}
     return groups
 
   def restart(self, blocks: Blocks, ended: Tensor) -> dict[str, Tensor]:
-    """Return the groups [num_envs, width]; where `ended` [num_envs], these blocks are first and all past."""
+    """Return the groups [num_envs, width]; where `ended` [num_envs] is true, the blocks fill all history."""
     groups = self._join(blocks)
     for pasts in (self._delays, self._histories):
       groups |= {group: past.restart(groups[group], ended) for group, past in pasts.items()}
     return groups
 
   def mirror(self, symmetry: Mapping[str, Reflection], num_actions: int) -> dict[str, tuple[Tensor, Tensor]]:
-    """Return (index, sign) of `policy` and `action`, a mirrored x being sign * x[..., index].
+    """Return (index, sign) [width] of `policy` and of `action`; a mirrored x is sign * x[..., index].
 
-    `symmetry` holds the reflection of each block of the group `policy` and of `action`. Raises ValueError
-    where one is missing, unknown, of another width, or not its own inverse.
+    `symmetry` holds the reflection of each block of the group `policy` and of `action`. Raises ValueError if
+    one is missing, unknown, of the wrong width, or not its own inverse.
     """
     widths = self.widths["policy"]
     known = {**widths, "action": num_actions}
@@ -106,9 +107,9 @@ class Observations:
     }
 
   def _join(self, blocks: Blocks) -> dict[str, Tensor]:
-    """Return each group as one tensor [num_envs, width], its blocks side by side, with noise.
+    """Return each group as one tensor [num_envs, width]: its blocks, concatenated, with noise.
 
-    The environment is fastest in memory, as in the simulation's fields: blocks are copied as they lie.
+    The environment index is the fastest in memory, as in the simulation: blocks are copied as they are.
     """
     groups = {
       group: torch.cat([_flat(block).to(torch.float32).T for block in named.values()]).T
@@ -124,43 +125,43 @@ class Observations:
 
 
 class Past:
-  """The last observations of a group side by side, the oldest first."""
+  """History of a group: its last observations, concatenated, the oldest first."""
 
   def __init__(self, num_envs: int, width: int, length: int, device: torch.device) -> None:
     self.width, self.length = width, length
     self.memory = torch.zeros(num_envs, length * width, device=device)
 
   def push(self, obs: Tensor) -> Tensor:
-    """Take in the latest observation [num_envs, width]; return what is shown [num_envs, ...]."""
+    """Append the latest observation [num_envs, width]; return `shown()` [num_envs, ...]."""
     self.memory.copy_(torch.cat([self.memory[:, self.width :], obs], dim=1))
     return self.shown()
 
   def restart(self, obs: Tensor, ended: Tensor) -> Tensor:
-    """Make `obs` [num_envs, width] all past where `ended` [num_envs]; return what is shown."""
+    """Fill the history with `obs` [num_envs, width] where `ended` [num_envs]; return `shown()`."""
     self.memory.copy_(torch.where(ended.unsqueeze(1), obs.repeat(1, self.length), self.memory))
     return self.shown()
 
   def shown(self) -> Tensor:
-    """Return all of them [num_envs, length * width]."""
+    """Return the whole history [num_envs, length * width]."""
     return self.memory.clone()
 
 
 class Delay(Past):
-  """An observation of a group some steps ago: how many is drawn for each episode."""
+  """Delay of a group: an observation from several steps ago, a number drawn for each episode."""
 
   def __init__(self, num_envs: int, width: int, steps: int, device: torch.device) -> None:
     super().__init__(num_envs, width, steps + 1, device)
-    self.steps = steps  # the most
+    self.steps = steps  # the largest delay
     self.age = torch.zeros(num_envs, dtype=torch.int64, device=device)  # [control steps]
     self.next_age = self.age
 
   def restart(self, obs: Tensor, ended: Tensor) -> Tensor:
-    """As `Past.restart`, with new ages where `ended` [num_envs]."""
+    """Fill the history with `obs` [num_envs, width] and set new delays where `ended` [num_envs]."""
     self.age.copy_(torch.where(ended, self.next_age, self.age))
     return super().restart(obs, ended)
 
   def shown(self) -> Tensor:
-    """Return the one of the episode's age [num_envs, width]."""
+    """Return the observation delayed by the age of the episode [num_envs, width]."""
     each = self.memory.unflatten(1, (self.length, self.width))
     return each.gather(1, (self.steps - self.age).view(-1, 1, 1).expand(-1, 1, self.width)).squeeze(1)
 
@@ -171,7 +172,7 @@ def _flat(block: Tensor) -> Tensor:
 
 
 def _chosen(config: Any, prefix: str, known: Mapping[str, Any]) -> dict[str, Any]:
-  """Return the settings of a prefix; ValueError where one is of nothing known, or less than it can be."""
+  """Return the settings with a prefix; raise ValueError if one has an unknown name or is out of range."""
   chosen, low = settings(config, prefix), 1 if prefix == "history_" else 0
   for name, value in chosen.items():
     if name not in known:
@@ -183,7 +184,7 @@ def _chosen(config: Any, prefix: str, known: Mapping[str, Any]) -> dict[str, Any
 
 
 def _reflection(name: str, given: Reflection, width: int) -> tuple[list[int], list[int]]:
-  """Return the index and signs of a block of so many numbers; ValueError at a misfit."""
+  """Return the index and the signs of a block of `width` numbers; raise ValueError if they do not fit."""
   index, sign = given if isinstance(given, tuple) else (range(width), given)
   index, sign = list(index), list(sign)
   if not len(index) == len(sign) == width:
@@ -195,7 +196,7 @@ def _reflection(name: str, given: Reflection, width: int) -> tuple[list[int], li
 
 
 def _side_by_side(parts: list[tuple[list[int], list[int]]]) -> tuple[list[int], list[int]]:
-  """Return the index and signs of blocks that lie side by side."""
+  """Return the index and the signs of concatenated blocks."""
   indices: list[int] = []
   for index, _ in parts:
     start = len(indices)

@@ -1,8 +1,8 @@
-"""Numbers of environments beside tensors of environments."""
+"""Shapes that broadcast one number per environment over tensors of environments."""
 
 from torch import Tensor
 
 
 def like(values: Tensor, tensor: Tensor) -> Tensor:
-  """Return values [num_envs] in a shape that broadcasts to a tensor [num_envs, ...]."""
+  """Return values [num_envs], reshaped to broadcast over a tensor [num_envs, ...]."""
   return values.view(-1, *[1] * (tensor.ndim - 1))

@@ -1,4 +1,4 @@
-"""The runner of a control step's substeps, in as many launches of the simulation as a task makes."""
+"""Runner of the physics substeps of a control step, in one or several launches of the simulation."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,14 +8,14 @@ from torch import Tensor
 
 
 class SubstepRunner:
-  """Steps a simulation; contacts dropped, means and greatest values are of all launches of a control step."""
+  """Runner that combines the outputs and the dropped contacts of all launches of a control step."""
 
   def __init__(self, sim: Any, outputs: Sequence[str] | Mapping[str, str] | None) -> None:
-    """Look at the outputs that are not the last time step's, as `Task.outputs` names them."""
+    """Find the outputs in `Task.outputs` that are a mean or a maximum over the control step."""
     reduced = outputs if isinstance(outputs, Mapping) else {}
     self._sim, self._reduced = sim, {name: how for name, how in reduced.items() if how != "last"}
-    self._steps = 0  # time steps of this control step so far
-    self._dropped: list[Tensor] = []  # contacts without room, of all launches but the last [num_envs] each
+    self._steps = 0  # physics steps taken in this control step
+    self._dropped: list[Tensor] = []  # dropped contacts of all launches but the last, [num_envs] each
 
   def begin(self) -> None:
     """Begin a control step."""
@@ -23,7 +23,7 @@ class SubstepRunner:
     self._dropped.clear()
 
   def advance(self, substeps: int, ctrl: Tensor | None) -> None:
-    """Take time steps in one launch, under `ctrl` [num_envs, substeps, nu] or `sim.ctrl`."""
+    """Take physics steps in one launch, with controls `ctrl` [num_envs, substeps, nu] or `sim.ctrl`."""
     before: dict[str, Tensor] = {}
     if self._steps:
       before = {name: getattr(self._sim, name).clone() for name in self._reduced}
@@ -38,6 +38,6 @@ class SubstepRunner:
     self._steps += substeps
 
   def dropped(self) -> Tensor:
-    """Return how many contacts had no room in this control step [], in all environments."""
-    # A task that steps the simulation itself is told of its last launch.
+    """Return the number of contacts dropped in this control step, a scalar tensor over all environments."""
+    # If a task steps the simulation itself, only its last launch is counted.
     return sum(self._dropped, self._sim.overflow).sum()

@@ -1,6 +1,6 @@
-"""Validation of a task before its first step: its methods, and the tensors that they return.
+"""Validation of a task before its first step: its methods and the tensors that they return.
 
-Nothing of it reads the device but `check_finite`, which is called once.
+Only `check_finite` reads values from the device. It is called once.
 """
 
 import difflib
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tasks.core.errors import TaskError
 
-METHODS = (  # what a task may write
+METHODS = (  # methods that a task may override
   "scene",
   "action_names",
   "setup",
@@ -28,17 +28,17 @@ METHODS = (  # what a task may write
   "metrics",
   "symmetry",
 )
-KEPT = {  # what it may not, and what to write in its place
+KEPT = {  # methods that a task may not override, and what to write instead
   "__init__": "setup(self)",
   "reset": "initial_state(self), which says where episodes start",
   "step": "control, update, reward, terminated and observe, of which a step is made",
 }
-ALIKE = 0.85  # names more alike than this are a slip: terminate, rewards, init_state
+ALIKE = 0.85  # names more similar than this count as misspelt: terminate, rewards, init_state
 GROUPS = ("policy", "critic")
 
 
 def check_class(kind: type, base: type) -> None:
-  """Raise TaskError where a class has a method of the base's own, or one misspelt or with other arguments."""
+  """Raise TaskError if a class overrides a method of the base, misspells one, or changes its arguments."""
   for name, value in vars(kind).items():
     if name in KEPT:
       raise TaskError(f"a task has no {name}() of its own: write {KEPT[name]}")
@@ -55,7 +55,7 @@ def check_class(kind: type, base: type) -> None:
 
 
 def _takes(written: Any, method: Any, other: Any) -> bool:
-  """Tell whether a method, as written and as its class has it, takes the arguments of another."""
+  """Return whether a method, as written and as bound to its class, takes the arguments of another."""
   try:
     inspect.signature(method).bind(*inspect.signature(other).parameters)
   except (TypeError, ValueError):  # no function, or one without self
@@ -64,7 +64,7 @@ def _takes(written: Any, method: Any, other: Any) -> bool:
 
 
 def _header(base: type, name: str) -> str:
-  """Return the first line of a method of the base."""
+  """Return the header line of a method of the base."""
   method = vars(base)[name]
   function = inspect.unwrap(getattr(method, "__func__", method))
   arguments = ", ".join(inspect.signature(function).parameters)
@@ -72,7 +72,7 @@ def _header(base: type, name: str) -> str:
 
 
 def check_complete(kind: Any, base: Any, config: Any) -> None:
-  """Raise TaskError where a class lacks what every task has, or its Config is of another family."""
+  """Raise TaskError if a class lacks a required part, or if its Config does not derive from base.Config."""
   if not hasattr(kind, "robot") and kind.scene.__func__ is base.scene.__func__:
     raise TaskError("Task has no robot: write robot = <MJCF file or text>")
   for name in ("vary", "outputs", "choices"):
@@ -89,21 +89,21 @@ def check_complete(kind: Any, base: Any, config: Any) -> None:
 
 
 def count_actions(names: Any) -> int:
-  """Return how many actions a task names; raise TaskError where there is none."""
+  """Return the number of actions; raise TaskError if there is none."""
   if not names:
-    raise TaskError("there is nothing to act on: give the robot an actuator, or write action_names()")
+    raise TaskError("the task has no actions: give the robot an actuator, or write action_names()")
   return len(names)
 
 
 def by_name(source: str, values: Any) -> Mapping[str, Any]:
-  """Return a mapping; raise TaskError where something else was returned."""
+  """Return `values` if it is a mapping; otherwise raise TaskError."""
   if not isinstance(values, Mapping):
     raise TaskError(f"{source} returns {_kind(values)}: return tensors by name, {{'name': tensor}}")
   return values
 
 
 def check_terms(source: str, terms: Any, like: Tensor) -> None:
-  """Raise TaskError unless these are tensors by name, each [num_envs] on the device of `like` [num_envs]."""
+  """Raise TaskError unless `terms` are tensors [num_envs] by name, on the device of `like` [num_envs]."""
   for name, term in by_name(source, terms).items():
     check_tensor(f"{source} '{name}'", term, like)
 
@@ -111,9 +111,9 @@ def check_terms(source: str, terms: Any, like: Tensor) -> None:
 def check_tensor(
   what: str, value: Any, like: Tensor, dtype: torch.dtype | None = None, *, wide: bool = False
 ) -> None:
-  """Raise TaskError unless this is a tensor of the shape and on the device of `like`, and of this type.
+  """Raise TaskError unless `value` is a tensor with the shape and device of `like` and with this dtype.
 
-  Wide: further dimensions may follow.
+  If `wide`, further dimensions may follow.
   """
   if not isinstance(value, Tensor):
     raise TaskError(f"{what} is {_kind(value)}: return a tensor [num_envs]")
@@ -127,7 +127,7 @@ def check_tensor(
 
 
 def check_blocks(groups: Any, like: Tensor) -> None:
-  """Raise TaskError unless these are the groups of an observation: blocks by name, [num_envs] or wider."""
+  """Raise TaskError unless `groups` are observation groups: blocks [num_envs] or [num_envs, ...] by name."""
   if not isinstance(groups, Mapping) or not all(isinstance(blocks, Mapping) for blocks in groups.values()):
     raise TaskError("observe() returns no blocks by group: return {'policy': {'name': tensor, ...}}")
   if "policy" not in groups or not {*groups} <= {*GROUPS}:
@@ -139,20 +139,21 @@ def check_blocks(groups: Any, like: Tensor) -> None:
       check_tensor(f"observe() '{group}' '{name}'", block, like, wide=True)
 
 
-def check_views(place: str, owner: Any, views: Mapping[str, Any]) -> None:
-  """Raise TaskError where an attribute of the owner is not the tensor any more that it was."""
+def check_views(owner_name: str, owner: Any, views: Mapping[str, Any]) -> None:
+  """Raise TaskError if an attribute of `owner` is no longer the tensor in `views`."""
   for name, view in views.items():
     if isinstance(view, Tensor) and getattr(owner, name) is not view:
-      raise TaskError(f"{place}.{name} was rebound, which changes nothing: write {place}.{name}[:] = ...")
+      attribute = f"{owner_name}.{name}"
+      raise TaskError(f"{attribute} was rebound, which changes nothing: write {attribute}[:] = ...")
 
 
 def look(task: Any, name: str, *owners: Any) -> Any:
-  """Return what a method returns; raise TaskError where it changes a tensor of one of the owners in place."""
+  """Call a method of a task; raise TaskError if it changes a tensor of one of the owners in place."""
   tensors = [
     (key, value)
     for owner in owners
     for key, value in vars(owner).items()
-    if isinstance(value, Tensor) and not value.is_inference()  # which has no version
+    if isinstance(value, Tensor) and not value.is_inference()  # inference tensors have no version
   ]
   versions = [value._version for _, value in tensors]
   returned = getattr(task, name)()
@@ -164,7 +165,7 @@ def look(task: Any, name: str, *owners: Any) -> Any:
 
 
 def check_finite(values: Mapping[str, Tensor], limit: float) -> None:
-  """Raise TaskError where numbers by name, [num_envs, ...] each, diverge in every environment."""
+  """Raise TaskError if one of the tensors by name [num_envs, ...] diverges in every environment."""
   for name, value in values.items():
     worst = value.float().abs().reshape(len(value), -1).amax(1)
     if not (worst < limit).any():
@@ -175,9 +176,9 @@ def check_finite(values: Mapping[str, Tensor], limit: float) -> None:
 
 
 def check_step(task: Any, limit: float) -> None:
-  """Take a step, method by method, and raise TaskError at the first that is not what it should be.
+  """Take a step, method by method; raise TaskError at the first wrong result.
 
-  What the task remembers moves on. `limit` is the magnitude from which numbers count as diverged.
+  This changes the state of the task. Numbers of magnitude `limit` or more count as diverged.
   """
   like, views = task.episode_steps, dict(vars(task.sim))
   task.action.zero_()
@@ -190,7 +191,7 @@ def check_step(task: Any, limit: float) -> None:
       )
   rewards, terminated = look(task, "reward", task.sim), look(task, "terminated", task.sim)
   success, metrics = look(task, "success", task.sim), look(task, "metrics", task.sim)
-  blocks = look(task, "observe", task.sim, task)  # which is called twice in a step
+  blocks = look(task, "observe", task.sim, task)  # a step calls observe() twice
   check_terms("reward()", rewards, like)
   check_tensor("terminated()", terminated, like, torch.bool)
   if success is not None:
@@ -206,7 +207,7 @@ def check_step(task: Any, limit: float) -> None:
 
 
 def _kind(value: Any) -> str:
-  """Say what a value is that should have been something else."""
+  """Describe a value of the wrong type, for an error message."""
   if value is None:
     return "None (is a return missing?)"
   name = "tensor" if isinstance(value, Tensor) else type(value).__name__

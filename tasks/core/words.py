@@ -1,13 +1,13 @@
-"""Words: the known one that was meant by an unknown one."""
+"""Search for the known word nearest to an unknown one."""
 
 import difflib
 from collections.abc import Iterable
 
 
 def nearest_word(word: str, words: Iterable[str]) -> str:
-  """Return the word that looks most like the given one, capitals aside; of equals the first in order.
+  """Return the word most similar to `word`, ignoring case; if several are, the first in alphabetical order.
 
-  Raises ValueError where there are no words.
+  Raises ValueError if `words` is empty.
   """
   return max(
     sorted(words), key=lambda other: difflib.SequenceMatcher(None, word.lower(), other.lower()).ratio()

@@ -289,7 +289,7 @@ TENSORS: dict[str, Change] = {
   "a late buffer": (
     BEST,
     "self.late = self.buffer()",
-    "<line>, in update: buffer() makes memory that lasts: call it in setup()",
+    "<line>, in update: buffer() allocates permanent memory: call it in setup()",
   ),
   "an unknown joint": (
     BUFFER,
@@ -359,7 +359,7 @@ ROBOTS: dict[str, Change] = {
   "no actuator": (
     '<motor joint="hinge" gear="3" ctrllimited="true" ctrlrange="-1 1"/>',
     "",
-    "there is nothing to act on: give the robot an actuator, or write action_names()",
+    "the task has no actions: give the robot an actuator, or write action_names()",
   ),
   "no range of controls": (
     'ctrllimited="true" ctrlrange="-1 1"',

@@ -1,4 +1,4 @@
-"""Weights of reward terms, by the fields of a task's settings."""
+"""Weights of reward terms, from the fields `reward_<term>` of the settings of a task."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from tasks.core.names import hint, settings
 
 
 def weigh(config: Any, terms: Mapping[str, Tensor]) -> dict[str, float]:
-  """Return the weight of each term [num_envs], `reward_<term>`; ValueError where one lacks the other."""
+  """Return the weight `reward_<term>` of each term [num_envs]; raise ValueError if their names differ."""
   weights = settings(config, "reward_")
   for name in sorted({*weights} ^ {*terms}):
     lacking = "reward() has no such term" if name in weights else "Config has no such field"
