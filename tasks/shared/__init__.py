@@ -1,5 +1,5 @@
-"""Shared parts of tasks: walking and running robots, an arm, terrain, randomisation, rotations.
+"""Shared parts of tasks: walking and running robots, a robot arm, terrain, randomisation, quaternions.
 
-A task is one file in `tasks/`, or a short file on one of these. They know `tasks.base` and torch; none of
-them is a task.
+A task is a file in `tasks/`, which can derive from one of these modules. The modules know `tasks.base` and
+torch; none of them is a task.
 """

@@ -1,7 +1,8 @@
-"""Actuators that the engine lacks: a network, learned from a real motor, gives each joint's torque.
+"""Actuator network: a neural network, trained on a real motor, that predicts joint torques.
 
-All else is the robot file's business and runs within the physics: servos (`position`, with `forcerange`), PD
-control of a motor whose torque falls with its speed (`dcmotor` with `nominal` and `controller`), and `delay`.
+The robot file defines all other actuators, and the engine simulates them: servos (`position` with
+`forcerange`), PD-controlled motors whose torque falls with speed (`dcmotor` with `nominal` and `controller`),
+and `delay`.
 """
 
 import warnings
@@ -13,20 +14,21 @@ from torch import Tensor
 
 
 class Network:
-  """Torques from the last errors and speeds of joints, by one network for all joints, saved as TorchScript.
+  """Network in a TorchScript file that predicts joint torques from recent position errors and speeds.
 
-  It maps [rows, 2 * samples] to [rows, 1], a row for each joint of each environment: the errors of its angle,
-  target - angle [rad], the latest first, then its speeds [rad/s] likewise, to a torque [N m] (Hwangbo et al.
-  2019, arXiv 1901.08652). A task keeps the past in a buffer, which an episode starts with zeros.
+  It maps [rows, 2 * samples] to torques [rows, 1] [N m], with one row per joint and environment. The inputs
+  are the position errors, target - angle [rad], the latest first, then the joint speeds [rad/s] in the same
+  order (Hwangbo et al. 2019, arXiv 1901.08652). The task keeps the history in a buffer that is zero at the
+  start of an episode.
   """
 
   def __init__(self, path: str | Path, samples: int, interval: int, device: torch.device | str) -> None:
-    """Load the network of `samples` states that lie `interval` physics steps apart.
+    """Load a network whose input is `samples` joint states, `interval` physics steps apart.
 
-    Raises ValueError where the file is missing, no TorchScript, or of other shapes.
+    Raises ValueError if the file is missing, is no TorchScript file, or has other input or output shapes.
     """
     self._network = _load(Path(path), device)
-    self._interval, self.memory = interval, interval * (samples - 1) + 1  # physics steps to remember
+    self._interval, self.memory = interval, interval * (samples - 1) + 1  # length of the history
     numbers = torch.zeros(2, 2 * samples, device=device)
     try:
       shape = tuple(self._network(numbers).shape)
@@ -36,18 +38,18 @@ class Network:
       raise ValueError(f"actuator network '{path}': it gives {list(shape)} for two rows, not [2, 1]")
 
   def remember(self, past: Tensor, errors: Tensor, speeds: Tensor) -> None:
-    """Put errors [rad] and speeds [rad/s] [num_envs, joints] first in past [num_envs, 2, memory, joints]."""
+    """Insert errors and speeds [num_envs, joints] at the front of `past` [num_envs, 2, memory, joints]."""
     past.copy_(torch.cat([torch.stack([errors, speeds], 1).unsqueeze(2), past[:, :, :-1]], 2))
 
   @torch.no_grad()
   def torques(self, past: Tensor) -> Tensor:
-    """Return the joints' torques [num_envs, joints] [N m]."""
+    """Return joint torques [num_envs, joints] [N m] from `past` [num_envs, 2, memory, joints]."""
     seen = past[:, :, :: self._interval].movedim(3, 1)  # [num_envs, joints, 2, samples]
     return self._network(seen.flatten(2).flatten(0, 1)).view(seen.shape[:2])
 
 
 def without_servos(robot: Path | str) -> str:
-  """Return the text of a robot file with motors of the same limits in the place of its servos."""
+  """Return the MJCF text of a robot file whose servos are replaced by motors with the same limits."""
   tree = ET.parse(robot)
   for servo in tree.iter("position"):
     servo.tag = "motor"
@@ -57,11 +59,11 @@ def without_servos(robot: Path | str) -> str:
 
 
 def _load(path: Path, device: torch.device | str) -> torch.jit.ScriptModule:
-  """Return the module in a TorchScript file, its weights constants of the program."""
+  """Return the frozen module of a TorchScript file, in evaluation mode."""
   if not path.is_file():
     raise ValueError(f"actuator network '{path}': there is no such file")
   with warnings.catch_warnings():
-    # torch would rather have programs exported; networks of motors are published as TorchScript.
+    # torch recommends exported programs, but published actuator networks are TorchScript files.
     warnings.simplefilter("ignore", DeprecationWarning)
     try:
       return torch.jit.freeze(torch.jit.load(path, device).eval())

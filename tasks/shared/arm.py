@@ -1,7 +1,7 @@
-"""Arm: what the tasks of the seven-joint arm share: its control, its observation, its start.
+"""Seven-joint robot arm with a gripper: control, observation and start state of its tasks.
 
-Actions are displacements from where the arm is, so that a policy's zeros hold it still. Operational-space
-control, its stiffness and the largest displacements follow IsaacGymEnvs 1.5.1
+Actions are displacements from the current pose, so that an action of zero holds the arm still.
+Operational-space control, its stiffness and the largest displacements follow IsaacGymEnvs 1.5.1
 (`isaacgymenvs/tasks/franka_cube_stack.py`).
 """
 
@@ -23,39 +23,43 @@ FINGERS = ("left_finger", "right_finger")
 
 
 class Control(StrEnum):
-  """What the arm's actions move."""
+  """Control mode of the arm."""
 
-  joint = "joint"  # the seven joints, by their position targets
-  osc = "osc"  # the grasp point along and about the world's axes, by torques
+  joint = "joint"  # position targets of the seven joints
+  osc = "osc"  # operational-space control: torques move the grasp point along and about the world axes
 
 
 @dataclass
 class Config(base.Config):
-  """Settings of an arm."""
+  """Settings of an arm task."""
 
-  episode_steps: int = option(100, "control steps until the time limit", low=1)
-  substeps: int = option(8, "physics steps in a control step", low=1)
-  control: Control = option(Control.joint, "what actions move: the joints' targets, the grasp point")
-  joint_step: float = option(0.2, "largest distance of a joint's target from where it is", "rad", low=0)
-  osc_step: float = option(0.1, "largest distance to which the grasp point is pulled", "m", low=0)
-  osc_turn: float = option(0.5, "largest angle about each axis to which it is pulled", "rad", low=0)
-  osc_stiffness: float = option(150.0, "its acceleration per displacement, critically damped", "1/s^2", low=0)
-  osc_posture: float = option(10.0, "the same of joints towards home, where that is free", "1/s^2", low=0)
-  osc_substeps: int = option(4, "physics steps for which a torque is held, a part of substeps", low=1)
-  start_angle: float = option(0.1, "largest offset of a joint at the start of an episode", "rad", low=0)
+  episode_steps: int = option(100, "maximum number of control steps per episode", low=1)
+  substeps: int = option(8, "number of physics steps per control step", low=1)
+  control: Control = option(
+    Control.joint, "controlled quantity: joint targets, or the grasp point by operational-space control"
+  )
+  joint_step: float = option(0.2, "offset of a joint target from the joint for an action of 1", "rad", low=0)
+  osc_step: float = option(0.1, "target offset of the grasp point for an action of 1", "m", low=0)
+  osc_turn: float = option(0.5, "rotation of the hand about each axis for an action of 1", "rad", low=0)
+  osc_stiffness: float = option(
+    150.0, "acceleration of the grasp point per offset, critically damped", "1/s^2", low=0
+  )
+  osc_posture: float = option(10.0, "null-space stiffness of the joints towards home", "1/s^2", low=0)
+  osc_substeps: int = option(4, "number of physics steps per torque update, a divisor of substeps", low=1)
+  start_angle: float = option(0.1, "largest joint offset at the start of an episode", "rad", low=0)
 
 
 class Task(base.Task):
-  """An arm and its gripper, in a scene that includes `arm.xml` and has a key frame `home`."""
+  """Task of an arm with a gripper, in a scene that includes `arm.xml` and has a key frame `home`."""
 
   robot = base.ASSETS / "arm" / "robot.xml"
   outputs = ("xpos", "xmat", "xquat", "site_xpos", "qM")
-  grips = True  # whether the last action opens the gripper; otherwise it stays as it is at home
+  grips = True  # whether the last action opens the gripper; otherwise it keeps its opening at home
   config: Config
 
   @classmethod
   def scene(cls, config: Config) -> Path | str:
-    """Return the scene as it is, or with torques in place of position targets as the joints' controls."""
+    """Return the MJCF scene, with torque motors instead of joint servos for operational-space control."""
     path = Path(cls.robot)
     if config.control == Control.joint:
       return path
@@ -63,12 +67,12 @@ class Task(base.Task):
     return text.replace('file="', f'file="{path.parent}/')
 
   def action_names(self) -> list[str]:
-    """Return seven joints or six displacements, and one for the gripper."""
+    """Return the names of seven joints or six displacements, and of the gripper."""
     moves = ("x", "y", "z", "turn about x", "turn about y", "turn about z")
     return [*(JOINTS if self.config.control == Control.joint else moves), *["gripper"] * self.grips]
 
   def setup(self) -> None:
-    """Find joints, links, controls and the grasp point."""
+    """Look up joints, links, controls and the grasp point."""
     config = self.config
     if config.control == Control.osc and config.substeps % config.osc_substeps:
       raise ValueError(
@@ -88,14 +92,14 @@ class Task(base.Task):
     self.pull = config.osc_stiffness * self.constant(reach).unsqueeze(1)  # [6, 1] [m/s^2, rad/s^2]
 
   def arm_at_home(self) -> tuple[Tensor, Tensor]:
-    """Return start states qpos [N, nq], qvel [N, nv]: `home` at rest, the arm's joints moved a little."""
+    """Return start states qpos [N, nq] and qvel [N, nv]: `home` at rest, with random joint offsets."""
     offset = self.config.start_angle * self.random.uniform("start angle", (7,), -1.0, 1.0)
     qpos = torch.empty_like(self.sim.qpos).copy_(self.home)
     qpos[:, self.angles] = (qpos[:, self.angles] + offset).clamp(self.low, self.high)
     return qpos, torch.zeros_like(self.sim.qvel)
 
   def control(self) -> None:
-    """Move the gripper and, in joint control, the targets; torques follow in `simulate`."""
+    """Set the gripper and, in joint control, the joint targets; `simulate` computes torques."""
     if self.grips:
       self.sim.ctrl[:, self.gripper] = (1.0 + self.action[:, -1]) * (self.max_opening / 2)
     else:
@@ -105,7 +109,7 @@ class Task(base.Task):
       self.sim.ctrl[:, self.drives] = target.clamp(self.low, self.high)
 
   def simulate(self) -> None:
-    """Let time pass under constant targets, or under torques that follow the arm's motion."""
+    """Simulate the step with constant targets, or with torques that are updated as the arm moves."""
     if self.config.control == Control.joint:
       super().simulate()
       return
@@ -114,7 +118,7 @@ class Task(base.Task):
       self.advance(self.config.osc_substeps)
 
   def torques(self) -> Tensor:
-    """Return torques [7, N] that pull the grasp point where the action says, and joints towards home."""
+    """Return joint torques [7, N] [N m] that move the grasp point by the action and the arm towards home."""
     config, sim = self.config, self.sim
     angles, speeds = sim.qpos[:, self.angles].T, sim.qvel[:, self.speeds].T
     jacobian = self.jacobian()
@@ -126,20 +130,20 @@ class Task(base.Task):
     return osc.torques(mass, jacobian, acceleration, posture)
 
   def jacobian(self) -> Tensor:
-    """Return the grasp point's Jacobian [6, 7, N]; each joint is its link's z axis."""
+    """Return the Jacobian of the grasp point [6, 7, N]; each joint turns about the z axis of its link."""
     axis = self.sim.xmat[:, self.links, 2::3].permute(1, 2, 0)
     anchor = self.sim.xpos[:, self.links].permute(1, 2, 0)
     return osc.jacobian(axis, anchor, self.sim.site_xpos[:, self.point].T)
 
   def grip_points(self) -> Tensor:
-    """Return where the grasp point and the left and right fingertips are [N, 3, 3] [m]."""
+    """Return the positions of the grasp point and of the left and right fingertips [N, 3, 3] [m]."""
     point = self.sim.site_xpos[:, self.point]
     across = self.sim.xmat[:, self.hand, 1::3]  # the direction in which the left finger opens
     left, right = self.sim.qpos[:, self.fingers].unsqueeze(1).unbind(2)
     return torch.stack([point, point + left * across, point - right * across], 1)
 
   def observe_arm(self) -> dict[str, Tensor]:
-    """Return the blocks [N, ...] that every arm's policy sees."""
+    """Return the observation blocks [N, ...] of the arm by name."""
     return {
       "angles": self.sim.qpos[:, self.angles],
       "speeds": self.sim.qvel[:, self.speeds],

@@ -1,4 +1,4 @@
-"""Commands: what a robot is told to do, drawn anew at intervals."""
+"""Random velocity commands for walking robots."""
 
 from collections.abc import Sequence
 
@@ -8,14 +8,14 @@ from tasks.base import Task
 
 
 class VelocityCommands:
-  """Draws velocities to walk at: forward, to the left [m/s] and turning to the left [rad/s]."""
+  """Distribution of velocity commands: forward, to the left [m/s] and yaw rate to the left [rad/s]."""
 
   def __init__(self, task: Task, most: Sequence[float], standing: float) -> None:
-    """Draw each of the three in [-most, most]; a share `standing` of the commands is to stand still."""
+    """Draw each component in [-most, most]; a fraction `standing` of the commands is zero."""
     self._random, self._most, self._standing = task.random, task.constant(most), standing
 
   def draw(self) -> Tensor:
-    """Return commands [num_envs, 3]."""
+    """Return commands [num_envs, 3] [m/s, m/s, rad/s]."""
     drawn = self._random.uniform("velocity command", (4,), -1.0, 1.0)
     walks = (drawn[:, 3:] + 1) / 2 >= self._standing
     return self._most * drawn[:, :3] * walks

@@ -1,9 +1,9 @@
-"""Shared parts of Gymnasium's tasks: the installed package's robot files, noisy starts, running along x.
+"""Shared parts of the Gymnasium tasks: robot files of the installed package, noisy starts, running along x.
 
-Observations, rewards, terminations, starts and time limits of this folder are the defaults of Gymnasium's v5
-environments (https://gymnasium.farama.org/environments/mujoco), also where they read a derived quantity: as
-in MuJoCo, it belongs to the last evaluation of a step. An action in [-1, 1] is mapped onto the control range;
-Gymnasium's action is the control itself.
+Observations, rewards, terminations, starts and time limits of `tasks/gym/` are the defaults of Gymnasium's v5
+environments (https://gymnasium.farama.org/environments/mujoco). This includes derived quantities: as in
+MuJoCo, they are those of the last evaluation of a step. An action in [-1, 1] is mapped onto the control
+range; in Gymnasium, the action is the control itself.
 """
 
 import importlib.util
@@ -17,7 +17,7 @@ from tasks.base import option
 
 
 def _assets() -> Path:
-  """Return the folder of Gymnasium's robots, without an import of its environments."""
+  """Return the folder of Gymnasium's robot files, without importing its environments."""
   package = importlib.util.find_spec("gymnasium")
   if package is None or package.origin is None:
     raise ImportError("the tasks gym/* use the robots of the package gymnasium, which is not installed")
@@ -25,7 +25,7 @@ def _assets() -> Path:
 
 
 ASSETS = _assets()
-# For a few cores: physics this light leaves the time to the network, which needs many updates on few samples.
+# For a few CPU cores: this physics is cheap, so the network takes the time, with many updates on few samples.
 TRAIN: dict[str, object] = {"num_envs": 512}
 PPO: dict[str, object] = {
   "horizon": 64,
@@ -39,25 +39,25 @@ PPO: dict[str, object] = {
 
 @dataclass
 class Config(base.Config):
-  """Settings that most of them have."""
+  """Settings of most Gymnasium tasks."""
 
   start_noise: float = option(
-    0.1, "largest offset of positions, and size of velocities, at the start of an episode", low=0
+    0.1, "largest position offset, and scale of velocities, at the start of an episode", low=0
   )
 
 
 class Task(base.Task):
-  """Starts near the file's pose."""
+  """Task that starts near the pose of the robot file."""
 
   config: Config
-  normal_velocity = False  # velocities start normally distributed, of that standard deviation; else uniform
+  normal_velocity = False  # start velocities are normal with standard deviation start_noise; else uniform
 
   def setup(self) -> None:
-    """Keep the file's pose."""
+    """Store the pose of the robot file."""
     self.home = self.constant(self.model.qpos0)  # [nq]
 
   def initial_state(self) -> dict[str, Tensor]:
-    """Offset every number of the pose, a quaternion's too, and of the velocity."""
+    """Add noise to all numbers of the pose, quaternions included, and to the velocity."""
     noise, shape = self.config.start_noise, (self.model.nv,)
     if self.normal_velocity:
       qvel = noise * self.random.normal("start velocity", shape)
@@ -68,35 +68,35 @@ class Task(base.Task):
 
 
 class Runner(Task):
-  """Pays for the speed along x and charges for the controls; shows positions, but not where along x."""
+  """Task that rewards speed along x, penalises controls, and hides the position along x."""
 
   unseen = 1  # numbers at the start of qpos that are not observed
 
   def setup(self) -> None:
-    """Make room for the place before the action, and the speed."""
+    """Create buffers for the position before the action and for the speed."""
     super().setup()
     self.before = self.buffer()  # x before the action [num_envs] [m]
     self.speed = self.buffer()  # along x over the control step [num_envs] [m/s]
 
-  def place(self) -> Tensor:
-    """Return x as the reward measures it [num_envs] [m]."""
+  def x_position(self) -> Tensor:
+    """Return the x coordinate that the reward measures [num_envs] [m]."""
     return self.sim.qpos[:, 0]
 
   def control(self) -> None:
-    """Note where the robot is, then drive the motors."""
-    self.before.copy_(self.place())
+    """Store the position, then set the controls."""
+    self.before.copy_(self.x_position())
     super().control()
 
   def update(self) -> None:
-    """Measure the speed."""
-    self.speed.copy_((self.place() - self.before) / self.dt)
+    """Compute the speed along x."""
+    self.speed.copy_((self.x_position() - self.before) / self.dt)
 
   def reward(self) -> dict[str, Tensor]:
-    """Pay for speed, charge for squared controls."""
+    """Reward speed, penalise squared controls."""
     return {"forward": self.speed, "control": self.sim.ctrl.square().sum(1)}
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Show positions and velocities."""
+    """Return positions and velocities."""
     return {"policy": {"position": self.sim.qpos[:, self.unseen :], "velocity": self.sim.qvel}}
 
   def metrics(self) -> dict[str, Tensor]:

@@ -1,15 +1,15 @@
-"""Quaternions (w, x, y, z) on tensors: the last dimension holds the four numbers, all others are batch."""
+"""Quaternions (w, x, y, z) in the last dimension of tensors; all other dimensions are batch dimensions."""
 
 import torch
 from torch import Tensor
 
-# Signs of a vector in a mirror that exchanges left and right: a velocity, force or direction; an angular
-# velocity or torque.
+# Signs of the mirror image of a vector when left and right are exchanged: a polar vector such as a velocity
+# or a force; an axial vector such as an angular velocity or a torque.
 POLAR, AXIAL = [1, -1, 1], [-1, 1, -1]
 
 
 def to_matrix(q: Tensor) -> Tensor:
-  """Return rotations [..., 3, 3] of unit quaternions `q` [..., 4]; column j is body axis j in the world."""
+  """Return rotation matrices [..., 3, 3] of unit quaternions [..., 4]; column j is body axis j."""
   w, x, y, z = q.unbind(-1)
   x2, y2, z2 = 2 * x, 2 * y, 2 * z
   xx, yy, zz = x * x2, y * y2, z * z2
@@ -31,18 +31,18 @@ def to_matrix(q: Tensor) -> Tensor:
 
 
 def upright(q: Tensor) -> Tensor:
-  """Return the cosine of the angle [...] between the body's z axis and the world's."""
+  """Return the cosine [...] of the angle between the z axes of body and world, for quaternions [..., 4]."""
   return 1 - 2 * q[..., 1:3].square().sum(-1)
 
 
 def to_body(rotation: Tensor, vector: Tensor) -> Tensor:
-  """Return `vector` [..., 3], given in the world, in the body frames of `rotation` [..., 3, 3]."""
+  """Return world vectors [..., 3] in the body frames [..., 3] of rotation matrices [..., 3, 3]."""
   x, y, z = vector.unsqueeze(-1).unbind(-2)
   return rotation[..., 0, :] * x + rotation[..., 1, :] * y + rotation[..., 2, :] * z
 
 
 def multiply(a: Tensor, b: Tensor) -> Tensor:
-  """Return the product [..., 4] of `a` and `b` [..., 4]: the rotation `b`, then `a`."""
+  """Return the product [..., 4] of quaternions `a` and `b` [..., 4]: the rotation `b`, followed by `a`."""
   aw, ax, ay, az = a.unbind(-1)
   bw, bx, by, bz = b.unbind(-1)
   parts = [
@@ -60,7 +60,7 @@ def conjugate(q: Tensor) -> Tensor:
 
 
 def to_rotation_vector(q: Tensor) -> Tensor:
-  """Return the axis times the angle [..., 3] [rad], at most pi, of unit quaternions `q` [..., 4]."""
+  """Return rotation vectors, axis times angle [..., 3] [rad], of unit quaternions [..., 4]; at most pi."""
   vector = q[..., 1:]
   sine = vector.square().sum(-1).sqrt()
   angle = 2.0 * torch.atan2(sine, q[..., 0].abs())

@@ -1,8 +1,8 @@
-"""Randomisation: environments whose robots differ, each drawn from what the model's file says.
+"""Domain randomisation: model fields that differ between environments, relative to the robot file.
 
-A task names the fields in `vary`, makes a `Randomization` in `setup`, and adds `draw()` to its
-`initial_state` for another robot in each episode, or passes it to `every` for changes within one. `apply()`
-in `setup` draws once, for good. Outside of training all robots are the file's.
+A task names the fields in `vary` and creates a `Randomization` in `setup`. It adds `draw()` to its
+`initial_state` for new values in each episode, or passes it to `every` for changes within an episode.
+`apply()` in `setup` draws once, permanently. Outside of training, all environments use the robot file.
 """
 
 import math
@@ -22,14 +22,14 @@ ALL = slice(None)
 
 @dataclass(frozen=True)
 class Effect:
-  """What a drawn number does to the part of a field [num_envs, ...] at `index` (after the environment)."""
+  """Effect of a random number on a field [num_envs, ...], at `index` of the dimensions after the first."""
 
   field: str
   index: tuple[Index, ...]
-  act: Callable[[Tensor, Tensor], Tensor]  # (the part, numbers that broadcast to it) -> the new part
+  act: Callable[[Tensor, Tensor], Tensor]  # (old values, broadcastable random numbers) -> new values
 
   def apply(self, fields: Mapping[str, Tensor], drawn: Tensor) -> None:
-    """Change the field in place by numbers [num_envs] or of the part's own shape."""
+    """Change the field [num_envs, ...] in place by numbers [num_envs] or [num_envs, *indexed part]."""
     field, where = fields[self.field], (ALL, *self.index)
     part = field[where]
     field[where] = self.act(part, like(drawn, part) if drawn.ndim == 1 else drawn)
@@ -37,10 +37,10 @@ class Effect:
 
 @dataclass(frozen=True)
 class Draw:
-  """A number per environment in [low, high), and its effects.
+  """Random number in [low, high) per environment, and its effects.
 
-  `each`: a number for each element of the first effect's part. `logarithmic`: the number's logarithm is
-  uniform, so that halves are as likely as doubles.
+  `each`: one number for each element that the first effect changes. `logarithmic`: the logarithm of the
+  number is uniform, so that halving is as likely as doubling.
   """
 
   low: float
@@ -56,48 +56,48 @@ class Draw:
 
 
 def scale(field: str, low: float, high: float, *index: Index, each: bool = False, log: bool = False) -> Draw:
-  """Multiply a field, or its part at `index`, by a number."""
+  """Return a draw that multiplies a field, or its part at `index`, by a random number."""
   return Draw(low, high, (Effect(field, index, torch.mul),), each, log)
 
 
 def add(field: str, low: float, high: float, *index: Index, each: bool = False) -> Draw:
-  """Add a number to a field, in the field's unit."""
+  """Return a draw that adds a random number to a field, in the unit of the field."""
   return Draw(low, high, (Effect(field, index, torch.add),), each)
 
 
 def put(field: str, low: float, high: float, *index: Index, each: bool = False, log: bool = False) -> Draw:
-  """Put a number in the place of the file's."""
+  """Return a draw that replaces the values of a field by a random number."""
   return Draw(low, high, (Effect(field, index, lambda part, drawn: drawn.expand_as(part)),), each, log)
 
 
 def friction(low: float, high: float, geoms: Index = ALL) -> Draw:
-  """Put a coefficient of sliding friction; of two geoms in contact the larger one counts, as in MuJoCo."""
+  """Return a draw of the sliding friction of geoms; in a contact the larger one counts, as in MuJoCo."""
   return put("geom_friction", low, high, geoms, 0)
 
 
 def mass(low: float, high: float, bodies: Index = ALL) -> Draw:
-  """Multiply the mass of bodies by a number; their shape stays, so inertia follows in proportion."""
+  """Return a draw that scales the mass of bodies, and their inertia in proportion."""
   return Draw(
     low, high, (Effect("body_mass", (bodies,), torch.mul), Effect("body_inertia", (bodies,), torch.mul))
   )
 
 
 def stiffness(low: float, high: float, actuators: Index = ALL) -> Draw:
-  """Multiply the position gain kp of position actuators by a number."""
+  """Return a draw that scales the position gain kp of position actuators."""
   gain, bias = Effect("actuator_gainprm", (actuators, 0), torch.mul), ("actuator_biasprm", (actuators, 1))
   return Draw(low, high, (gain, Effect(*bias, torch.mul)))
 
 
 def damping(low: float, high: float, actuators: Index = ALL) -> Draw:
-  """Multiply the velocity gain kv of position actuators by a number."""
+  """Return a draw that scales the velocity gain kv of position actuators."""
   return scale("actuator_biasprm", low, high, actuators, 2)
 
 
 class Randomization:
-  """Draws the fields of a task's robots, by name of what is drawn (each has random numbers of its own)."""
+  """Named draws of a task; each name has its own stream of random numbers."""
 
   def __init__(self, task: Task, draws: Mapping[str, Draw]) -> None:
-    """Check that every field that is drawn is in the task's `vary`; raise ValueError at one that is not."""
+    """Store the draws; raise ValueError if a field that they change is not in `vary` of the task."""
     self._task, self._draws = task, draws
     self._defaults: dict[str, Tensor] = {}
     for name, draw in draws.items():
@@ -107,9 +107,9 @@ class Randomization:
         self._defaults[field] = task.constant(getattr(task.model, field))
 
   def draw(self) -> dict[str, Tensor]:
-    """Return candidates of all fields [num_envs, ...], drawn from the model's own values; none in evaluation.
+    """Return new values of all fields [num_envs, ...] by name, based on the model; empty in evaluation.
 
-    Draws on the same field follow each other in their order.
+    Several draws on the same field are applied in order.
     """
     if not self._task.training:
       return {}
@@ -123,12 +123,12 @@ class Randomization:
     return fields
 
   def apply(self) -> None:
-    """Draw once, for good: numbers that no episode changes cost nothing in a step."""
+    """Draw once and write the fields; values that stay fixed cost no time in a step."""
     for name, value in self.draw().items():
       getattr(self._task.sim, name).copy_(value)
 
   def _numbers(self, purpose: str, draw: Draw, field: Tensor) -> Tensor:
-    """Return one number per environment [num_envs], or one for each element of the part."""
+    """Return random numbers [num_envs], or one for each element that the draw changes [num_envs, ...]."""
     shape = field[(ALL, *draw.effects[0].index)].shape[1:] if draw.each else ()
     low, high = (math.log(draw.low), math.log(draw.high)) if draw.logarithmic else (draw.low, draw.high)
     drawn = self._task.random.uniform(purpose, tuple(shape), low, high)

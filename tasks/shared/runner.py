@@ -1,9 +1,9 @@
-"""Robots that run towards a target far ahead: their motion as a policy sees it, and its rewards.
+"""Running robots: observations, rewards and termination of running towards a distant target.
 
-Observation, reward and termination follow IsaacGymEnvs 1.5.1 (`ant.py` and `humanoid.py` of
-`isaacgymenvs/tasks`, `Ant.yaml` and `Humanoid.yaml` of `isaacgymenvs/cfg/task`), but for three things: angles
-lie in (-pi, pi], the bearing of the target is taken on the floor (there its atan2 gets z in place of y), and
-the feet's contact is MuJoCo's, in world axes.
+They follow IsaacGymEnvs 1.5.1 (`ant.py` and `humanoid.py` of `isaacgymenvs/tasks`, `Ant.yaml` and
+`Humanoid.yaml` of `isaacgymenvs/cfg/task`), with three differences: angles lie in (-pi, pi]; the bearing of
+the target is measured on the floor (IsaacGymEnvs passes z instead of y to atan2); and the contact forces of
+the feet are MuJoCo's, in world axes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,39 +20,39 @@ from tasks.shared.quat import AXIAL, POLAR
 
 @dataclass
 class Config(base.Config):
-  """Settings of a runner; each robot has weights of its own."""
+  """Settings of a running robot; each robot has its own weights."""
 
-  episode_steps: int = option(1000, "control steps until the time limit", low=1)
-  substeps: int = option(4, "physics steps in a control step", low=1)
-  target_distance: float = option(1000.0, "distance of the target ahead of the start", "m", low=1)
-  fall_height: float = option(0.0, "height of the torso below which the robot has fallen", "m")
-  start_angle: float = option(0.2, "largest offset of a joint at the start of an episode", "rad", low=0)
+  episode_steps: int = option(1000, "maximum number of control steps per episode", low=1)
+  substeps: int = option(4, "number of physics steps per control step", low=1)
+  target_distance: float = option(1000.0, "distance from the start to the target", "m", low=1)
+  fall_height: float = option(0.0, "torso height below which the robot has fallen", "m")
+  start_angle: float = option(0.2, "largest joint offset at the start of an episode", "rad", low=0)
   start_velocity: float = option(0.1, "largest joint speed at the start of an episode", "rad/s", low=0)
   reward_progress: float = option(1.0, "weight of the speed towards the target", "s/m")
-  reward_alive: float = option(1.0, "weight of one per step")
-  reward_upright: float = option(0.1, "weight of standing within 21 degrees of upright")
-  reward_heading: float = option(0.5, "weight of facing the target, in full within 37 degrees")
-  reward_action: float = option(0.0, "weight of the summed squared actions")
+  reward_alive: float = option(1.0, "weight of the constant reward per step")
+  reward_upright: float = option(0.1, "weight of a torso within 21 degrees of upright")
+  reward_heading: float = option(0.5, "weight of facing the target, largest within 37 degrees")
+  reward_action: float = option(0.0, "weight of the penalty on the sum of squared actions")
   reward_energy: float = option(
-    0.0, "weight of the summed |action x joint speed|, each times its motor's share of the strongest", "s/rad"
+    0.0, "weight of the penalty on the sum of |action x joint speed| x relative motor strength", "s/rad"
   )
-  reward_joint_limit: float = option(0.0, "weight of the joints at their limits")
-  reward_fallen: float = option(0.0, "reward of a step that ends in a fall, in place of all others")
+  reward_joint_limit: float = option(0.0, "weight of the penalty on joints at their limits")
+  reward_fallen: float = option(0.0, "reward of a step that ends in a fall, replacing all other terms")
 
 
 class Task(base.Task):
-  """A torso with joints, each driven by a motor of its name; the action is the motors' torques."""
+  """Task of a running robot; actions are motor torques, and each motor has the name of its joint."""
 
   outputs: Sequence[str] = ("cfrc_ext",)
   config: Config
-  feet: tuple[str, ...]  # bodies, those of the left and the right with "left" and "right" in their names
-  turning: tuple[str, ...]  # endings of the names of joints that turn the other way in a mirror
-  spin_scale = 1.0  # of the torso's angular velocity in the observation [s/rad]
-  speed_scale: float  # of the joints' speeds in the observation [s/rad]
-  force_scale: float  # of torques and forces in the observation [1/(N m), 1/N]
+  feet: tuple[str, ...]  # names of bodies, with "left" or "right" in them
+  turning: tuple[str, ...]  # name endings of joints whose angle changes sign in the mirror
+  spin_scale = 1.0  # observation scale of the torso's angular velocity [s/rad]
+  speed_scale: float  # observation scale of joint speeds [s/rad]
+  force_scale: float  # observation scale of torques and forces [1/(N m), 1/N]
 
   def setup(self) -> None:
-    """Find joints and feet, the joints' ranges and motors, and the target."""
+    """Look up joints, feet, joint ranges and motors; set the target."""
     self.joints = list(self.model.actuator_names)
     self.angles, self.speeds = self.joints_of(*self.joints)
     self.soles = self.body_of(*self.feet)
@@ -60,13 +60,13 @@ class Task(base.Task):
     self.low, self.high = limits.unbind(1)  # joint ranges [n] [rad]
     self.middle, self.half = (self.low + self.high) / 2, (self.high - self.low) / 2  # [n] [rad]
     gear = self.constant(self.model.actuator_gear[:, 0])
-    self.share = gear / gear.max()  # of each motor's torque in the strongest motor's [n]
+    self.share = gear / gear.max()  # relative motor strength [n]
     self.home = self.constant(self.model.qpos0)  # [nq]
     self.target = self.constant([self.config.target_distance, 0.0])  # on the floor [m]
-    self.before = self.buffer(2)  # the torso on the floor before the action [num_envs, 2] [m]
+    self.before = self.buffer(2)  # horizontal position of the torso before the action [num_envs, 2] [m]
 
   def initial_state(self) -> dict[str, Tensor]:
-    """Start in the home pose, its joints moved a little, within their ranges."""
+    """Start in the home pose with random joint offsets and speeds, within the joint ranges."""
     offset, speed = self.config.start_angle, self.config.start_velocity
     random = self.random.uniform("start", (2, len(self.joints)), -1.0, 1.0)
     qpos = torch.empty_like(self.sim.qpos).copy_(self.home)
@@ -76,14 +76,14 @@ class Task(base.Task):
     return {"qpos": qpos, "qvel": qvel}
 
   def control(self) -> None:
-    """Note where the torso is, then drive the motors."""
+    """Store the position of the torso, then set the motors."""
     self.before.copy_(self.sim.qpos[:, :2])
     super().control()
 
   def reward(self) -> dict[str, Tensor]:
-    """Pay for speed towards the target, posture and heading; charge for effort."""
+    """Reward speed towards the target, posture and heading; penalise effort."""
     _, up, heading, _ = self.attitude()
-    # The distance gained, d0 - d1 = (d0^2 - d1^2) / (d0 + d1): no difference of large numbers in float32.
+    # Progress is d0 - d1 = (d0^2 - d1^2) / (d0 + d1), which avoids a difference of large numbers in float32.
     position = self.sim.qpos[:, :2]
     old, new = self.target - self.before, self.target - position
     distances = torch.hypot(*old.unbind(1)) + torch.hypot(*new.unbind(1))
@@ -100,15 +100,15 @@ class Task(base.Task):
     return reward.replace(terms, self.terminated(), "fallen")
 
   def at_limits(self, fraction: Tensor) -> Tensor:
-    """Return how much the joints press against their limits [N]; `fraction` is `joint_fraction()`."""
+    """Return a measure of joints at their limits [N] from `joint_fraction()` [N, n]."""
     raise NotImplementedError
 
   def terminated(self) -> Tensor:
-    """Fail when the torso is low."""
+    """Fail if the torso is below `fall_height`."""
     return self.sim.qpos[:, 2] < self.config.fall_height
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Show the torso's motion in its own frame, the joints, the feet's contact and the last action."""
+    """Return torso motion in the torso frame, joints, contact forces of the feet and the last action."""
     rotation, up, heading, bearing = self.attitude()
     qvel = self.sim.qvel
     return {
@@ -124,14 +124,14 @@ class Task(base.Task):
         "angles": self.joint_fraction(),
         "speeds": self.speed_scale * qvel[:, self.speeds],
         # Contact torque about the robot's centre of mass [N m] and contact force [N] on each foot, in world
-        # axes, in the last substep (MuJoCo's cfrc_ext), without the peaks of rare hard landings.
+        # axes, in the last substep (MuJoCo's cfrc_ext), clipped at the peaks of rare hard landings.
         "feet": (self.force_scale * self.sim.cfrc_ext[:, self.soles]).clamp(-10.0, 10.0),
         "action": self.action,
       }
     }
 
   def metrics(self) -> dict[str, Tensor]:
-    """Log the torso's speed along x [m/s]."""
+    """Return the speed of the torso along x [m/s]."""
     return {"forward_speed": self.sim.qvel[:, 0]}
 
   def symmetry(self) -> Mapping[str, base.Reflection]:
@@ -150,10 +150,10 @@ class Task(base.Task):
     }
 
   def attitude(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return how the torso is turned: rotation [N, 3, 3], up, heading, bearing [N].
+    """Return the attitude of the torso: rotation [N, 3, 3], up, heading and bearing [N].
 
-    `up` is the cosine of its z axis with the vertical, `heading` that of its x axis with the direction to the
-    target, `bearing` the angle on the floor from its x axis to that direction [rad].
+    `up` is the cosine of the angle between its z axis and the vertical, `heading` that between its x axis and
+    the direction to the target, `bearing` the horizontal angle from its x axis to that direction [rad].
     """
     rotation = quat.to_matrix(self.sim.qpos[:, 3:7])
     x, y = (self.target - self.sim.qpos[:, :2]).unbind(1)
@@ -162,14 +162,14 @@ class Task(base.Task):
     return rotation, rotation[:, 2, 2], along / torch.hypot(x, y), torch.atan2(across, along)
 
   def joint_fraction(self) -> Tensor:
-    """Return where each joint is in its range [N, n]: -1 at the lower limit, 1 at the upper."""
+    """Return joint angles scaled to their ranges [N, n]: -1 at the lower limit, 1 at the upper."""
     return (self.sim.qpos[:, self.angles] - self.middle) / self.half
 
 
 def exchange(names: Sequence[str], turning: tuple[str, ...] = ()) -> tuple[list[int], list[int]]:
-  """Return (index, signs) of a mirror that exchanges "left" and "right" in `names`.
+  """Return (index, signs) of the mirror image that exchanges "left" and "right" in `names`.
 
-  The signs of those that end with a word of `turning` are -1: they turn the other way.
+  Names that end with a word of `turning` have the sign -1, because those joints turn the other way.
   """
   other = {"left": "right", "right": "left"}
   mirrored = ["_".join(other.get(word, word) for word in name.split("_")) for name in names]

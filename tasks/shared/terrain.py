@@ -1,8 +1,8 @@
-"""Terrain: tiles of uneven ground in rows of rising difficulty, as data, as a scene, as heights at points.
+"""Rough terrain: a grid of tiles of rising difficulty, as heights and as an MJCF height field.
 
-Kinds of ground and how they harden follow legged_gym's terrains (Rudin et al. 2021, arXiv 2109.11978), at the
-scale of a robot whose legs are 0.3 m long. Every tile is flat about its centre, where robots start, and at
-height zero along its edge, so that any two fit together.
+The kinds of terrain and their difficulty follow legged_gym (Rudin et al. 2021, arXiv 2109.11978), scaled for
+a robot with legs of 0.3 m. Every tile is flat around its centre, where robots start, and has height zero
+along its edge, so that all tiles fit together.
 """
 
 import xml.etree.ElementTree as ET
@@ -24,71 +24,71 @@ TREAD = 0.3  # depth of a stair [m]
 STONE: Range = (0.8, 0.3)  # side of a stepping stone [m]
 GAP: Range = (0.1, 0.3)  # width of the floor between stones; they fall to it over the width of a cell [m]
 GAP_DEPTH: Range = (0.02, 0.25)  # [m]
-STONE_HEIGHT: Range = (0.0, 0.04)  # most that a stone is above or below the tile's edge [m]
-RUBBLE: Range = (0.01, 0.08)  # the same of a point of rubble [m]
-RUBBLE_POINT = 0.2  # distance between such points [m]
-OBSTACLE: Range = (0.02, 0.16)  # the same of an obstacle [m]
-OBSTACLE_SIDE: Range = (0.3, 1.2)  # shortest and longest [m]
-OBSTACLE_COUNT = 0.8  # per square metre [1/m^2]
+STONE_HEIGHT: Range = (0.0, 0.04)  # largest height of a stone above or below the tile edge [m]
+RUBBLE: Range = (0.01, 0.08)  # largest height of a rubble point above or below the tile edge [m]
+RUBBLE_POINT = 0.2  # distance between rubble points [m]
+OBSTACLE: Range = (0.02, 0.16)  # largest height of an obstacle above or below the tile edge [m]
+OBSTACLE_SIDE: Range = (0.3, 1.2)  # shortest and longest side of an obstacle [m]
+OBSTACLE_COUNT = 0.8  # obstacles per square metre [1/m^2]
 
-PLATFORM = 0.8  # from a tile's centre to the end of its flat start, along x and y [m]
+PLATFORM = 0.8  # half the side of the flat start area around a tile's centre [m]
 BORDER = 1.0  # width of the flat ground around all tiles [m]
-BASE = 0.5  # from the lowest point down to the height field's underside [m]
+BASE = 0.5  # thickness of the height field below its lowest point [m]
 
 
 @dataclass(frozen=True)
 class Tile:
-  """What a tile's heights are made from: a square grid of points, one cell apart."""
+  """Parameters of a tile: a square grid of points, one cell apart, and its difficulty."""
 
-  points: int  # along each side
+  points: int  # number of points along each side
   cell: float  # [m]
   difficulty: float  # 0 ... 1
   random: torch.Generator
 
   @property
   def ring(self) -> Tensor:
-    """Each point's distance [points, points] from the centre in cells, along the axis where it is greater."""
+    """Chebyshev distance of each point from the centre [points, points] [cells]."""
     offset = (torch.arange(self.points) - self.points // 2).abs()
     return torch.maximum(offset[:, None], offset)
 
   def at(self, bounds: Range) -> float:
-    """Return what is between the bounds, for the tile's difficulty."""
+    """Return the value between two bounds at the difficulty of the tile."""
     return bounds[0] + self.difficulty * (bounds[1] - bounds[0])
 
   def cells(self, length: float) -> int:
-    """Return a length [m] in cells, at least one."""
+    """Return a length [m] as a number of cells, at least one."""
     return max(1, round(length / self.cell))
 
   def draw(self, *shape: int) -> Tensor:
-    """Return random numbers [*shape] from -1 to 1."""
+    """Return uniform random numbers [*shape] in [-1, 1)."""
     return 2 * torch.rand(*shape, generator=self.random) - 1
 
   def framed(self, heights: Tensor) -> Tensor:
-    """Return the heights [points, points] with the flat start and edge."""
+    """Return heights [points, points] that are zero in the start area and along the edge."""
     ring = self.ring
     return heights * ((ring > self.cells(PLATFORM)) & (ring < self.points // 2))
 
 
 def slope_up(tile: Tile) -> Tensor:
-  """Return heights [points, points] [m]: the start is sunk, the ground rises evenly to the edge."""
+  """Return heights [points, points] [m] of a slope that rises from the start area to the edge."""
   run = (tile.ring - tile.cells(PLATFORM)).clamp(min=0)
   return tile.at(SLOPE) * tile.cell * (run - run.max())
 
 
 def slope_down(tile: Tile) -> Tensor:
-  """Return heights [points, points] [m]: the start is raised, the ground falls evenly to the edge."""
+  """Return heights [points, points] [m] of a slope that falls from the start area to the edge."""
   return -slope_up(tile)
 
 
 def stairs_up(tile: Tile) -> Tensor:
-  """Return heights [points, points] [m]: stairs lead up to the edge. The front of each is a cell wide."""
+  """Return heights [points, points] [m] of stairs up to the edge; the riser of a stair is one cell wide."""
   run = (tile.ring - tile.cells(PLATFORM)).clamp(min=0)
   stairs = torch.ceil(run / tile.cells(TREAD))
   return tile.at(STEP) * (stairs - stairs.max())
 
 
 def stairs_down(tile: Tile) -> Tensor:
-  """Return heights [points, points] [m]: stairs lead down to the edge."""
+  """Return heights [points, points] [m] of stairs down to the edge."""
   return -stairs_up(tile)
 
 
@@ -96,35 +96,35 @@ def stones(tile: Tile) -> Tensor:
   """Return heights [points, points] [m] of square stones at different levels, with gaps between them."""
   stone = tile.cells(tile.at(STONE))
   period = stone + tile.cells(tile.at(GAP)) + 2
-  place = torch.arange(tile.points)
-  top, count = place % period <= stone, tile.points // period + 1
+  index = torch.arange(tile.points)
+  top, count = index % period <= stone, tile.points // period + 1
   height = tile.at(STONE_HEIGHT) * tile.draw(count, count)
   stones = height.repeat_interleave(period, 0).repeat_interleave(period, 1)[: tile.points, : tile.points]
   return tile.framed(torch.where(top[:, None] & top, stones, -tile.at(GAP_DEPTH)))
 
 
 def rubble(tile: Tile) -> Tensor:
-  """Return heights [points, points] [m], random at some points, with straight ground between them."""
+  """Return heights [points, points] [m] of rubble: random at coarse points, interpolated between them."""
   count = (tile.points - 1) // tile.cells(RUBBLE_POINT) + 1
   heights = tile.at(RUBBLE) * tile.draw(1, 1, count, count)
   return tile.framed(interpolate(heights, (tile.points,) * 2, mode="bilinear", align_corners=True)[0, 0])
 
 
 def obstacles(tile: Tile) -> Tensor:
-  """Return heights [points, points] [m] of rectangular blocks and pits, the later over the earlier."""
-  place = tile.cell * torch.arange(tile.points)
+  """Return heights [points, points] [m] of rectangular blocks and pits; later ones cover earlier ones."""
+  position = tile.cell * torch.arange(tile.points)
   width = tile.cell * (tile.points - 1)
   count = round(OBSTACLE_COUNT * width**2)
   x, y, side_x, side_y, height = tile.draw(5, count, 1)
   shortest, longest = OBSTACLE_SIDE
 
   def within(centre: Tensor, side: Tensor) -> Tensor:
-    """Return which points an obstacle covers along an axis [count, points]."""
-    offset = (place - width / 2 * (1 + centre)).abs()
+    """Return which points each obstacle covers along an axis [count, points] bool."""
+    offset = (position - width / 2 * (1 + centre)).abs()
     return offset <= (shortest + (longest - shortest) * (1 + side) / 2) / 2
 
   covers = within(y, side_y).unsqueeze(2) & within(x, side_x).unsqueeze(1)  # [count, points, points]
-  last = (covers * torch.arange(1, count + 1).view(-1, 1, 1)).amax(0)  # which one is on top, from 1; 0: none
+  last = (covers * torch.arange(1, count + 1).view(-1, 1, 1)).amax(0)  # top obstacle, from 1; 0: none
   heights = torch.cat([torch.zeros(1), tile.at(OBSTACLE) * height[:, 0]])
   return tile.framed(heights[last])
 
@@ -135,19 +135,19 @@ KINDS: dict[str, Callable[[Tile], Tensor]] = {
 
 
 class Terrain:
-  """A grid of tiles about the origin: levels of rising difficulty along x, kinds of ground along y.
+  """Grid of tiles centred at the origin: levels of rising difficulty along x, kinds of terrain along y.
 
   Args:
-    kinds: of ground, in KINDS, one for each column of tiles.
-    levels: rows of tiles; the difficulty rises from 0 to 1.
-    seed: of what is random.
-    size: of a tile's sides, a multiple of two cells [m].
+    kinds: names in KINDS, one for each column of tiles.
+    levels: number of rows of tiles; the difficulty rises from 0 to 1.
+    seed: random seed.
+    size: side of a tile, a multiple of two cells [m].
     cell: distance between points of the height field [m].
-    device: where the heights are kept.
+    device: device of the tensors.
   """
 
-  heights: Tensor  # [points along y, points along x], in whole millimetres [m]
-  origins: Tensor  # [levels, kinds, 3] where robots start: each tile's centre, on the ground [m]
+  heights: Tensor  # [points along y, points along x], rounded to millimetres [m]
+  origins: Tensor  # [levels, kinds, 3] start positions: the centre of each tile, on the ground [m]
 
   def __init__(
     self,
@@ -158,7 +158,7 @@ class Terrain:
     cell: float = 0.1,
     device: torch.device | str = "cpu",
   ) -> None:
-    """Make the tiles; ValueError names a kind that there is not, or a size that does not fit."""
+    """Make the tiles; raise ValueError at an unknown kind or a size that is no multiple of two cells."""
     for kind in kinds:
       if kind not in KINDS:
         raise ValueError(f"terrain '{kind}' is unknown, {hint(kind, KINDS)}")
@@ -183,10 +183,10 @@ class Terrain:
     self.origins = torch.cat([flat, self.heights[y, x].unsqueeze(2)], 2)
 
   def scene(self, robot: Path | str, floor: str = "floor") -> str:
-    """Return the MJCF of a robot, a file or text, with the height field in the place of the plane `floor`.
+    """Return the MJCF text of a robot, a file or text, whose plane `floor` is replaced by the height field.
 
-    The floor keeps its friction and the lowest bit of its contype: what should meet planes alone has another.
-    The file must not name further ones (meshes), whose paths would be lost.
+    The floor keeps its friction and gets contype 1; geoms that should touch planes only use another bit. The
+    file must not refer to other files such as meshes, because relative paths would be lost.
     """
     tree = ET.fromstring(robot if isinstance(robot, str) else robot.read_text())
     plane = tree.find(f".//geom[@name='{floor}']")
@@ -205,13 +205,13 @@ class Terrain:
     return ET.tostring(tree, encoding="unicode")
 
   def height(self, points: Tensor) -> Tensor:
-    """Return the ground's height [...] at points [..., 2] in the world [m]; beyond the edge, the edge's.
+    """Return the ground height [...] [m] at world points [..., 2] [m]; outside, the height of the edge.
 
-    A cell is two triangles about the diagonal from its first corner to its last, as in MuJoCo.
+    The diagonal from its first to its last corner divides a cell into two triangles, as in MuJoCo.
     """
     rows, columns = self.heights.shape
-    place = (points + self.half) / self.cell
-    x, y = (place[..., i].clamp(0, count - 1) for i, count in enumerate((columns, rows)))
+    grid = (points + self.half) / self.cell  # fractional column and row
+    x, y = (grid[..., i].clamp(0, count - 1) for i, count in enumerate((columns, rows)))
     column, row = x.floor().clamp(max=columns - 2), y.floor().clamp(max=rows - 2)
     u, v = x - column, y - row
     first = row.long() * columns + column.long()
