@@ -1,7 +1,7 @@
-"""The tasks: one module each, found by name; a task elsewhere loads by its dotted module path or its file.
+"""Tasks, one module each, and the loader that finds them by name, dotted module path or file.
 
-Every module of this folder but `base.py` is a task, and so is every module of `gym/`. What several of them
-are built from is in `shared/`, what the base is built from in `core/`.
+Every module of this folder except `base.py` is a task, and so is every module of `gym/`. `shared/` holds what
+several tasks use, `core/` the parts of `base.py`.
 """
 
 import difflib
@@ -18,19 +18,19 @@ _FOLDER = Path(__file__).parent
 
 
 class UnknownTask(TaskError):
-  """A name that is no task. Its message is one line that names the nearest valid words."""
+  """Error of an unknown task name; the message is one line with the nearest known names."""
 
 
 def available() -> list[str]:
-  """Return the names of the tasks of this folder, sorted."""
+  """Return the names of all tasks of this folder, sorted."""
   return sorted(_modules())
 
 
 def load(name: str) -> ModuleType:
-  """Return the module of a task: it has `Config`, `Task` and, where it overrides trainer settings, `PPO`.
+  """Return the module of a task: `Config`, `Task` and, to override trainer settings, `PPO` and `TRAIN`.
 
-  `name` is one of `available`, a dotted module path or the path of a `.py` file. Raises UnknownTask, or
-  TaskError where the module is not what a task's has to be.
+  `name` is one of `available()`, a dotted module path, or the path of a `.py` file. Raises UnknownTask if
+  nothing has that name, and TaskError if the module is not a valid task.
   """
   if name.endswith(".py"):
     module = _load_file(Path(name))
@@ -43,7 +43,7 @@ def load(name: str) -> ModuleType:
 
 
 def _check(name: str, module: ModuleType) -> None:
-  """Raise TaskError where a task's module lacks something, or has something else in its place."""
+  """Raise TaskError if the module of a task lacks a required part or has one of the wrong type."""
   missing = [part for part in ("Config", "Task") if not isinstance(getattr(module, part, None), type)]
   if missing:
     raise TaskError(f"task '{name}' is a module without a class {' and '.join(missing)}")
@@ -57,7 +57,7 @@ def _check(name: str, module: ModuleType) -> None:
 
 
 def _modules() -> dict[str, str]:
-  """Return the dotted path of every task by name: gym/half_cheetah.py is called `gym/HalfCheetah-v5`."""
+  """Return the dotted module path of every task by name: gym/half_cheetah.py is `gym/HalfCheetah-v5`."""
   own, gym = (
     [path.stem for path in sorted(folder.glob("*.py")) if path.stem != "base" and path.stem[0] != "_"]
     for folder in (_FOLDER, _FOLDER / "gym")
@@ -73,7 +73,7 @@ def _load_file(path: Path) -> ModuleType:
   if not path.is_file():
     hint = f"; the task of that name is task={path.stem}" if path.stem in _modules() else ""
     raise UnknownTask(f"there is no task file '{path}' in {Path.cwd()}{hint}")
-  # The full path tells files of one name apart; dataclasses look their module up in sys.modules.
+  # The full path distinguishes files of the same name; dataclasses look their module up in sys.modules.
   module_name = "task_file_" + "_".join(path.resolve().with_suffix("").parts[1:])
   if module_name not in sys.modules:
     spec = importlib.util.spec_from_file_location(module_name, path.resolve())
@@ -95,7 +95,7 @@ def _load_dotted(name: str) -> ModuleType:
     spec = importlib.util.find_spec(name) if "." in name else None
   except ModuleNotFoundError as error:
     if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-      raise  # a package of that name is there and lacks something
+      raise  # the package exists, but one of its own imports is missing
     spec = None
   if spec is not None:
     with task_errors(lambda: [str(spec.origin)]):

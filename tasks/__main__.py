@@ -1,4 +1,4 @@
-"""`python -m tasks`: the program `gpurobot.tasks`, which stands above this package."""
+"""Entry point of `python -m tasks`, which runs the program `gpurobot.tasks`."""
 
 import runpy
 

@@ -1,7 +1,7 @@
-"""Biped: a humanoid robot with 23 joints walks on flat ground as it is told: forward, sideways, turning.
+"""Biped: a humanoid robot with 23 joints follows velocity commands on flat ground.
 
-A clock tells the feet when to stand and when to swing, as Unitree's `unitree_rl_gym` does
-(`legged_gym/envs/g1`, BSD-3-Clause), where the rewards beyond those of `tasks/shared/locomotion.py` are from.
+A gait clock determines when each foot stands and swings, as in Unitree's `unitree_rl_gym`
+(`legged_gym/envs/g1`, BSD-3-Clause). The rewards that `tasks/shared/locomotion.py` lacks follow it too.
 """
 
 import math
@@ -26,38 +26,48 @@ PPO: dict[str, object] = {"hidden": [256, 128, 64], "horizon": 24, "epochs": 3, 
 class Config(locomotion.Config):
   """Settings of the biped."""
 
-  substeps: int = option(8, "physics steps in a control step", low=1)
+  substeps: int = option(8, "number of physics steps per control step", low=1)
   quiet_scale: float = option(
-    0.25, "action_scale of hips (roll, yaw), waist and arms: more would shake the pelvis", "rad", low=0
+    0.25, "action_scale of hips (roll, yaw), waist and arms; more shakes the pelvis", "rad", low=0
   )
-  command_forward: float = option(0.8, "largest commanded speed forward and backward", "m/s", low=0)
-  command_sideways: float = option(0.4, "largest commanded speed to either side", "m/s", low=0)
-  command_turn: float = option(0.8, "largest commanded rate of turning", "rad/s", low=0)
-  start_angle: float = option(0.1, "largest offset of a joint at the start of an episode", "rad", low=0)
-  start_velocity: float = option(0.2, "largest speed of the trunk at the start", "m/s, rad/s", low=0)
-  push_speed: float = option(0.3, "largest change of the speed by a push, along x and along y", "m/s", low=0)
-  step_seconds: float = option(0.8, "time from one step of a foot to its next", "s", low=0.1)
-  stance: float = option(0.55, "share of that time in which the foot stands", low=0, high=1)
-  swing_height: float = option(0.1, "height of a foot's site in the middle of its swing", "m", low=0)
-  fall_height: float = option(0.5, "height of the pelvis below which the robot has fallen", "m")
-  reward_velocity: float = option(2.0, "weight of following the commanded velocity")
-  reward_turn: float = option(1.5, "weight of following the commanded rate of turning")
-  reward_effort: float = option(-1e-5, "weight of the summed squared torques", "1/(N m)^2")
+  command_forward: float = option(0.8, "largest commanded forward or backward speed", "m/s", low=0)
+  command_sideways: float = option(0.4, "largest commanded sideways speed", "m/s", low=0)
+  command_turn: float = option(0.8, "largest commanded yaw rate", "rad/s", low=0)
+  start_angle: float = option(0.1, "largest joint offset at the start of an episode", "rad", low=0)
+  start_velocity: float = option(
+    0.2, "largest trunk velocity at the start of an episode", "m/s, rad/s", low=0
+  )
+  push_speed: float = option(
+    0.3, "largest change of the trunk velocity by a push, along x and along y", "m/s", low=0
+  )
+  step_seconds: float = option(0.8, "duration of a gait cycle", "s", low=0.1)
+  stance: float = option(0.55, "fraction of the gait cycle in which a foot stands", low=0, high=1)
+  swing_height: float = option(0.1, "target height of the site of a swinging foot", "m", low=0)
+  fall_height: float = option(0.5, "pelvis height below which the robot has fallen", "m")
+  reward_velocity: float = option(2.0, "weight of tracking the commanded velocity")
+  reward_turn: float = option(1.5, "weight of tracking the commanded yaw rate")
+  reward_effort: float = option(-1e-5, "weight of the penalty on the sum of squared torques", "1/(N m)^2")
   reward_pose: float = option(
-    -0.3, "weight of the squared angles of hips (roll, yaw), waist, arms", "1/rad^2"
+    -0.3, "weight of the penalty on squared offsets of hips (roll, yaw), waist, arms", "1/rad^2"
   )
-  reward_still: float = option(-0.02, "weight of the summed angles from home while told to stand", "1/rad")
-  reward_flight: float = option(0.0, "weight of a foot's time in the air: the clock asks for steps", "1/s")
-  reward_slip: float = option(-0.2, "weight of the squared speed of standing feet on the ground", "s^2/m^2")
-  reward_alive: float = option(0.2, "weight of one per step")
-  reward_gait: float = option(0.5, "weight of the number of feet that stand or swing when they should")
+  reward_still: float = option(
+    -0.02, "weight of the penalty on summed joint offsets from home under a command to stand", "1/rad"
+  )
+  reward_flight: float = option(
+    0.0, "weight of the swing time of a foot; here, the gait clock suffices", "1/s"
+  )
+  reward_slip: float = option(
+    -0.2, "weight of the penalty on the squared sliding speed of feet in contact", "s^2/m^2"
+  )
+  reward_alive: float = option(0.2, "weight of the constant reward per step")
+  reward_gait: float = option(0.5, "weight of the number of feet that agree with the gait clock")
   reward_swing: float = option(
-    -10.0, "weight of the squared distance of swinging feet from their height", "1/m^2"
+    -10.0, "weight of the penalty on the squared height error of swinging feet", "1/m^2"
   )
 
 
 class Task(locomotion.Task):
-  """Twenty-three joints; the policy sees 83 numbers."""
+  """Biped task with 23 actions, joint targets, and 83 observations of the policy."""
 
   robot = base.ASSETS / "biped" / "robot.xml"
   outputs: Mapping[str, str] = {**locomotion.Task.outputs, "site_xpos": "last"}
@@ -77,18 +87,18 @@ class Task(locomotion.Task):
   config: Config
 
   def setup(self) -> None:
-    """Look the feet up; let quiet joints move less."""
+    """Look up the feet; use a smaller action scale for quiet joints."""
     self.soles = self.site_of(*self.feet)
-    self.offsets = self.constant([0.0, 0.5])  # of the feet on the clock
+    self.offsets = self.constant([0.0, 0.5])  # phase of each foot
     super().setup()
     self.angle_scale[self.posed] = self.config.quiet_scale
 
   def clock(self) -> Tensor:
-    """Return the time in periods of a step [num_envs, 1]."""
+    """Return the time since the start of the episode in gait cycles [num_envs, 1]."""
     return (self.episode_steps * (self.dt / self.config.step_seconds)).unsqueeze(1)
 
   def reward(self) -> dict[str, Tensor]:
-    """Pay for feet that stand and swing in turn, and lift them."""
+    """Add rewards for feet that follow the gait clock and lift off the ground."""
     terms = super().reward()
     swings = ((self.clock() + self.offsets).frac() >= self.config.stance) & self.moves().unsqueeze(1)
     height = self.sim.site_xpos[:, self.soles, 2]
@@ -99,15 +109,15 @@ class Task(locomotion.Task):
     }
 
   def terminated(self) -> Tensor:
-    """Fail when the robot lies on its torso, leans too far or kneels."""
+    """Fail if the torso is in contact, tilts too far, or is too low."""
     return super().terminated() | (self.sim.qpos[:, 2] < self.config.fall_height)
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Show the clock too."""
+    """Add the gait clock."""
     groups, angle = super().observe(), 2 * math.pi * self.clock()
     clock = {"clock": torch.cat([angle.sin(), angle.cos()], 1)}
     return {group: blocks | clock for group, blocks in groups.items()}
 
   def symmetry(self) -> Mapping[str, base.Reflection]:
-    """Exchange the limbs at the left and the right, half a step later."""
+    """Exchange the left and right limbs, with the gait clock shifted by half a cycle."""
     return {**super().symmetry(), "clock": [-1, -1]}

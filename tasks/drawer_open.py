@@ -1,10 +1,10 @@
-"""Drawer open: the arm takes the handle of a cabinet's drawer and pulls it open.
+"""Drawer open: an arm grasps the handle of a cabinet drawer and pulls the drawer open.
 
 Reward and opening follow IsaacGymEnvs 1.5.1 (`isaacgymenvs/tasks/franka_cabinet.py`,
-`isaacgymenvs/cfg/task/FrankaCabinet.yaml`), but for three things: an episode goes on when the drawer is
-open, and pays for every step that it stays so; the bar counts as between the fingers where it is so in the
-hand's own frame, whichever finger is above; and nothing is charged for fingers beyond the handle: they cannot
-pass it.
+`isaacgymenvs/cfg/task/FrankaCabinet.yaml`), with three differences. The episode continues after the drawer is
+open, with a reward for every step in which it stays open. Whether the handle bar is between the fingers is
+decided in the hand frame, whichever finger is above. There is no penalty on fingers beyond the handle,
+because they cannot pass it.
 """
 
 from dataclasses import dataclass
@@ -16,99 +16,103 @@ from tasks import base
 from tasks.base import option
 from tasks.shared import arm
 
-# The distance from the handle within which nearness counts double, and from the bar to the middle of fingers
-# that are around it [m]; openings, as parts of the whole, at which the drawer earns bonuses.
+# Distance from the handle within which its reward doubles; largest distance of the bar from the middle of the
+# fingers around it [m]; fractions of open_distance at which the drawer earns bonuses.
 CLOSE, AROUND = 0.02, 0.02
 STARTED, HALFWAY = 0.025, 0.5
-TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 10_000_000}  # nearly all succeed after 3 million
+TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 10_000_000}  # most succeed after 3 million steps
 PPO: dict[str, object] = {
   "minibatches": 4,
   "gamma": 0.97,
   "hidden": [128, 128],
   "log_std_init": -0.7,
-  "reward_transform": "scale",  # what the last centimetres bring would be lost beside the rest
+  "reward_transform": "scale",  # with symlog, the last centimetres would add too little
   "reward_scale": 0.1,
 }
 
 
 @dataclass
 class Config(arm.Config):
-  """Settings of the drawer."""
+  """Settings of drawer open."""
 
-  control: arm.Control = option(arm.Control.osc, "what actions move: the joints' targets, the grasp point")
-  osc_turn: float = option(0.3, "largest angle about each axis to which it is pulled", "rad", low=0)
-  open_distance: float = option(0.39, "way of the drawer at which it is open", "m", low=0)
-  reward_near: float = option(2.0, "weight of the grasp point's nearness to the handle, 0 to 2")
-  reward_turned: float = option(0.5, "weight of the hand's alignment with the drawer, -0.5 to 1")
-  reward_around: float = option(0.125, "weight of one while the bar is between the fingers")
-  reward_closed: float = option(5.0, "weight of how far fingers around the bar are closed", "1/m")
-  reward_pulled: float = option(7.5, "weight of the drawer's way, half without a hand on the bar", "1/m")
-  reward_opened: float = option(0.5, "weight of the number of stages that the drawer has passed, 0 to 4")
-  reward_action: float = option(-0.01, "weight of the summed squared actions")
+  control: arm.Control = option(
+    arm.Control.osc, "controlled quantity: joint targets, or the grasp point by operational-space control"
+  )
+  osc_turn: float = option(0.3, "rotation of the hand about each axis for an action of 1", "rad", low=0)
+  open_distance: float = option(0.39, "displacement at which the drawer is open", "m", low=0)
+  reward_near: float = option(2.0, "weight of the closeness of the grasp point to the handle, 0 to 2")
+  reward_turned: float = option(0.5, "weight of the alignment of the hand with the drawer, -0.5 to 1")
+  reward_around: float = option(0.125, "weight of the constant reward while the bar is between the fingers")
+  reward_closed: float = option(5.0, "weight of the closing of fingers around the bar", "1/m")
+  reward_pulled: float = option(
+    7.5, "weight of the drawer displacement, doubled with the bar between the fingers", "1/m"
+  )
+  reward_opened: float = option(0.5, "weight of the bonuses for stages of the opening, 0 to 4")
+  reward_action: float = option(-0.01, "weight of the penalty on the sum of squared actions")
 
 
 class Task(arm.Task):
-  """The arm's joints, or its grasp point, and the gripper are the action."""
+  """Drawer open task; actions are displacements of the grasp point or of joints, and the gripper opening."""
 
   robot = base.ASSETS / "arm" / "cabinet.xml"
   config: Config
 
   def setup(self) -> None:
-    """Find the drawer and its handle."""
+    """Look up the drawer and its handle."""
     super().setup()
     self.drawer, self.drawer_speed = self.qpos_of("drawer"), self.qvel_of("drawer")
     self.handle = self.model.site_id("handle")
-    self.bar = float(self.model.geom_size[self.model.geom_id("bar"), 1])  # half its length [m]
+    self.bar = float(self.model.geom_size[self.model.geom_id("bar"), 1])  # half length of the bar [m]
     self.stages = self.config.open_distance * self.constant([STARTED, HALFWAY, 1.0])  # [3] [m]
 
   def initial_state(self) -> dict[str, Tensor]:
-    """Start near home before the closed drawer."""
+    """Start near home in front of the closed drawer."""
     qpos, qvel = self.arm_at_home()
     return {"qpos": qpos, "qvel": qvel}
 
   def reward(self) -> dict[str, Tensor]:
-    """Pay for a hand around the handle, turned as the drawer is, and for every way of the drawer."""
+    """Reward a hand that is aligned with the drawer and around its handle, and drawer displacement."""
     hand, to_handle = self.hand_axes(), self.to_handle()
     distance = to_handle.norm(dim=1)
     nearness = 1.0 / (1.0 + distance.square()).square()
-    into, across = hand[:, 0, 2], hand[:, 2, 1]  # of the hand's z axis along x, its y axis along z
+    into, across = hand[:, 0, 2], hand[:, 2, 1]  # x component of the hand's z axis, z component of its y axis
     around = self.is_around(hand, to_handle)
-    way = self.sim.qpos[:, self.drawer]  # [N, 1]
-    passed = (way > self.stages).float()
+    displacement = self.sim.qpos[:, self.drawer]  # [N, 1]
+    passed = (displacement > self.stages).float()
     return {
       "near": torch.where(distance < CLOSE, 2.0, 1.0) * nearness,
       "turned": 0.5 * (into * into.abs() + across.square()),
       "around": around,
       "closed": around * (self.max_opening - self.sim.qpos[:, self.fingers].sum(1)),
-      "pulled": (1.0 + around) * way.squeeze(1),
+      "pulled": (1.0 + around) * displacement.squeeze(1),
       "opened": passed[:, 0] + around * (passed[:, 1] + 2.0 * passed[:, 2]),
       "action": self.action.square().sum(1),
     }
 
   def success(self) -> Tensor:
-    """Succeed with the drawer open."""
+    """Succeed if the drawer is open."""
     return self.sim.qpos[:, self.drawer].squeeze(1) > self.config.open_distance
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Show the arm, the handle from the grasp point, and the drawer."""
+    """Return the arm, the offset of the handle from the grasp point, and the drawer."""
     drawer = {"way": self.sim.qpos[:, self.drawer], "drawer_speed": self.sim.qvel[:, self.drawer_speed]}
     return {"policy": self.observe_arm() | {"to_handle": self.to_handle()} | drawer}
 
   def metrics(self) -> dict[str, Tensor]:
-    """Log the drawer's way [m] and the distance from the handle [m]."""
-    way = self.sim.qpos[:, self.drawer].squeeze(1)
-    return {"way": way, "handle_distance": self.to_handle().norm(dim=1)}
+    """Return the drawer displacement [m] and the distance of the grasp point from the handle [m]."""
+    displacement = self.sim.qpos[:, self.drawer].squeeze(1)
+    return {"way": displacement, "handle_distance": self.to_handle().norm(dim=1)}
 
   def hand_axes(self) -> Tensor:
-    """Return the hand's axes in the world, as columns [N, 3, 3]."""
+    """Return the axes of the hand in world coordinates, as columns [N, 3, 3]."""
     return self.sim.xmat[:, self.hand].unflatten(1, (3, 3))
 
   def to_handle(self) -> Tensor:
-    """Return the handle's offset from the grasp point [N, 3] [m]."""
+    """Return the offset of the handle from the grasp point [N, 3] [m]."""
     return self.sim.site_xpos[:, self.handle] - self.sim.site_xpos[:, self.point]
 
   def is_around(self, hand: Tensor, to_handle: Tensor) -> Tensor:
-    """Return where the bar is between the fingers [N] bool."""
-    x, y, z = (hand * to_handle.unsqueeze(2)).sum(1).unbind(1)  # the handle in the hand's frame
+    """Return where the bar is between the fingers [N] bool, from hand axes [N, 3, 3] and offset [N, 3]."""
+    x, y, z = (hand * to_handle.unsqueeze(2)).sum(1).unbind(1)  # handle position in the hand frame
     left, right = self.sim.qpos[:, self.fingers].unbind(1)
     return (y < left) & (y > -right) & (z.abs() < AROUND) & (x.abs() < self.bar)

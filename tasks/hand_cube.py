@@ -1,9 +1,9 @@
-"""Hand with a cube: four fingers turn the cube to a target orientation, then to the next, and do not drop it.
+"""Hand cube: a hand with four fingers reorients a cube to one target orientation after another.
 
-The task follows IsaacGymEnvs 1.5.1 (`isaacgymenvs/tasks/allegro_hand.py`) and, in that it pays for the angle
-gained, OpenAI et al. 2018 (Learning Dexterous In-Hand Manipulation, arXiv 1808.00177). What differs: actions
-move the joints' targets, the policy does not know one side of the cube from another, the critic feels the
-fingertips, and a new target is a turn of the last one about any axis.
+The task follows IsaacGymEnvs 1.5.1 (`isaacgymenvs/tasks/allegro_hand.py`) and, for the progress reward,
+OpenAI et al. 2018 (Learning Dexterous In-Hand Manipulation, arXiv 1808.00177). There are four differences:
+actions move the joint targets, the policy cannot distinguish the sides of the cube, the critic observes the
+fingertips, and a new target rotates the last one about a random axis.
 """
 
 import itertools
@@ -20,8 +20,9 @@ from tasks.base import option
 from tasks.shared import quat
 
 TIPS = [f"{finger}_tip" for finger in ("index", "middle", "ring", "thumb")]
-LARGEST_FORCE = 10.0  # of a fingertip, that the critic tells from larger ones [N]
-# The 24 orientations of a cube that look alike, as quaternions of any length; of each and its negative, one.
+LARGEST_FORCE = 10.0  # fingertip force at which the observation of the critic is clipped [N]
+# The 24 rotations of the symmetry group of a cube, as unnormalised quaternions; q and -q are the same
+# rotation.
 ALIKE = [q for q in itertools.product((-1, 0, 1), repeat=4) if sum(map(abs, q)) in {1, 2, 4} and q > (0,) * 4]
 TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 100_000_000}
 PPO: dict[str, object] = {
@@ -31,47 +32,51 @@ PPO: dict[str, object] = {
   "hidden": [256, 128],
   "kl_target": 0.016,
   "log_std_init": -0.5,
-  "entropy_coef": 0.003,  # without it the hand soon holds the cube still, and finds nothing else any more
-  "reward_transform": "scale",  # a logarithm would make a success worth a few steps near the target
+  "entropy_coef": 0.003,  # without it, the hand learns to hold the cube still and stops exploring
+  "reward_transform": "scale",  # with symlog, a success would be worth only a few steps near the target
 }
 
 
 @dataclass
 class Config(base.Config):
-  """Settings of the hand with a cube."""
+  """Settings of hand cube."""
 
-  episode_steps: int = option(600, "control steps until the time limit", low=1)
-  substeps: int = option(6, "physics steps in a control step", low=1)
-  joint_speed: float = option(6.0, "largest speed of the joints' targets", "rad/s", low=0)
-  turn_min: float = option(0.5, "smallest angle between two targets", "rad", low=0, high=math.pi)
-  turn_max: float = option(math.pi, "largest angle between two targets", "rad", low=0, high=math.pi)
-  success_angle: float = option(0.4, "angle to the target at which it counts as reached", "rad", low=0)
+  episode_steps: int = option(600, "maximum number of control steps per episode", low=1)
+  substeps: int = option(6, "number of physics steps per control step", low=1)
+  joint_speed: float = option(6.0, "speed of the joint targets for an action of 1", "rad/s", low=0)
+  turn_min: float = option(0.5, "smallest angle between consecutive targets", "rad", low=0, high=math.pi)
+  turn_max: float = option(math.pi, "largest angle between consecutive targets", "rad", low=0, high=math.pi)
+  success_angle: float = option(0.4, "angle to the target below which it is reached", "rad", low=0)
   start_curl: float = option(
-    0.5, "how far fingers are bent at the start, as a part of the home pose: a loose hand turns more", low=0
+    0.5, "finger bend at the start as a fraction of the home pose; a loose hand turns the cube more", low=0
   )
-  start_angle: float = option(0.05, "largest offset of a joint at the start of an episode", "rad", low=0)
+  start_angle: float = option(0.05, "largest joint offset at the start of an episode", "rad", low=0)
   drop_distance: float = option(
-    0.1, "distance of the cube from where it starts at which it has been dropped", "m", low=0
+    0.1, "distance of the cube from its start beyond which it has been dropped", "m", low=0
   )
-  see_velocity: bool = option(True, "show the policy velocities; without them it needs a memory or a history")
-  history_policy: int = option(1, "observations that the policy sees side by side", low=1)
+  see_velocity: bool = option(
+    True, "whether the policy observes velocities; without them, it needs a memory or a history"
+  )
+  history_policy: int = option(1, "number of consecutive observations in the policy input", low=1)
   reward_success: float = option(5.0, "weight of reaching a target")
-  reward_progress: float = option(3.0, "weight of the angle gained towards the target", "1/rad")
+  reward_progress: float = option(3.0, "weight of the decrease of the angle to the target", "1/rad")
   reward_near: float = option(0.01, "weight of 1 / (angle to the target + 0.1 rad)", "rad")
-  reward_offset: float = option(-0.2, "weight of the cube's distance from where it starts", "1/m")
-  reward_action: float = option(-4e-6, "weight of the summed squared actions")
-  reward_dropped: float = option(-0.5, "weight of dropping the cube")
+  reward_offset: float = option(
+    -0.2, "weight of the penalty on the distance of the cube from its start", "1/m"
+  )
+  reward_action: float = option(-4e-6, "weight of the penalty on the sum of squared actions")
+  reward_dropped: float = option(-0.5, "weight of the penalty on dropping the cube")
 
 
 class Task(base.Task):
-  """Sixteen joints' targets move by the action; the critic sees fingertips too, and what touches them."""
+  """Hand cube task with 16 actions, speeds of joint targets; the critic also observes the fingertips."""
 
   robot = base.ASSETS / "hand" / "robot.xml"
   outputs: Mapping[str, str] = {"sensordata": "mean"}
   config: Config
 
   def setup(self) -> None:
-    """Find joints, cube and fingertips."""
+    """Look up joints, cube and fingertips."""
     joints = self.model.actuator_names
     self.angles, self.speeds = self.qpos_of(*joints), self.qvel_of(*joints)
     self.cube, self.cube_velocity = self.qpos_of("cube"), self.qvel_of("cube")
@@ -81,17 +86,17 @@ class Task(base.Task):
     self.start = home_command * (1 + bends * (self.config.start_curl - 1))  # [16] [rad]
     self.cube_start = self.home[self.cube][:3]  # [m]
     self.low, self.high = self.constant(self.model.actuator_ctrlrange).unbind(1)  # [16] [rad]
-    self.alike = normalize(self.constant(ALIKE), dim=1)  # orientations [24, 4]
-    self.command = self.buffer(self.num_actions)  # where the joints are asked to be [N, 16] [rad]
-    self.target = self.buffer(4)  # orientation asked of the cube
-    self.angle = self.buffer()  # from the cube to its target [N] [rad]
-    self.left = self.buffer()  # that angle at the end of the step, if no new target had come [N] [rad]
-    self.gained = self.buffer()  # how much smaller it became in this step [N] [rad]
-    self.reached = self.buffer(dtype=torch.bool)  # the target, in this step [N]
-    self.successes = self.buffer()  # targets reached in this episode [N]
+    self.alike = normalize(self.constant(ALIKE), dim=1)  # symmetry rotations [24, 4]
+    self.command = self.buffer(self.num_actions)  # joint targets [N, 16] [rad]
+    self.target = self.buffer(4)  # target orientation of the cube [N, 4]
+    self.angle = self.buffer()  # angle from the cube to its target [N] [rad]
+    self.left = self.buffer()  # angle at the end of the step to the target before it [N] [rad]
+    self.gained = self.buffer()  # decrease of the angle in this step [N] [rad]
+    self.reached = self.buffer(dtype=torch.bool)  # whether the target was reached in this step [N]
+    self.successes = self.buffer()  # number of targets reached in this episode [N]
 
   def initial_state(self) -> dict[str, Tensor]:
-    """Start with the cube in the fingers; which side is up would make no difference."""
+    """Start with the cube in the fingers, always with the same side up."""
     offset = self.config.start_angle
     moved = self.random.uniform("start angles", (self.num_actions,), -offset, offset)
     command = (self.start + moved).clamp(self.low, self.high)
@@ -102,20 +107,20 @@ class Task(base.Task):
     return {"qpos": qpos, "command": command, "target": target, "angle": angle_between(orientation, target)}
 
   def turned(self, orientation: Tensor) -> Tensor:
-    """Return orientations [N, 4], turned about any axis."""
+    """Return orientations [N, 4], rotated about random axes."""
     low, high = self.config.turn_min, self.config.turn_max
     half = self.random.uniform("turn", (1,), low, high) / 2
     axis = normalize(self.random.normal("axis", (3,)), dim=1)
     return normalize(quat.multiply(torch.cat([half.cos(), half.sin() * axis], 1), orientation), dim=1)
 
   def control(self) -> None:
-    """Move the joints' targets."""
+    """Move the joint targets."""
     self.command.add_(self.action, alpha=self.dt * self.config.joint_speed)
     self.command.clamp_(self.low, self.high)
     self.sim.ctrl.copy_(self.command)
 
   def update(self) -> None:
-    """See how the cube has turned; a target that it reached gives way to a new one."""
+    """Compute the progress of the cube; replace targets that it reached."""
     orientation = self.sim.qpos[:, self.cube][:, 3:]
     self.left.copy_(angle_between(orientation, self.target))
     self.gained.copy_(self.angle - self.left)
@@ -125,7 +130,7 @@ class Task(base.Task):
     self.angle.copy_(torch.where(self.reached, angle_between(orientation, self.target), self.left))
 
   def reward(self) -> dict[str, Tensor]:
-    """Pay for turning towards the target and reaching it."""
+    """Reward progress towards the target and reaching it; penalise offset, actions and dropping."""
     return {
       "success": self.reached,
       "progress": self.gained,
@@ -136,11 +141,11 @@ class Task(base.Task):
     }
 
   def terminated(self) -> Tensor:
-    """Fail when the cube is no longer in the hand."""
+    """Fail if the cube is no longer in the hand."""
     return self.offset().norm(dim=1) > self.config.drop_distance
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Show joints and their targets, how the cube lies and is to turn; the critic feels the fingertips."""
+    """Return joints, joint targets, cube pose and rotation to the target; add fingertips for the critic."""
     orientation = self.sim.qpos[:, self.cube][:, 3:]
     turn = quat.multiply(self.target, quat.conjugate(orientation))
     policy = {
@@ -148,7 +153,7 @@ class Task(base.Task):
       "commands": self.command,
       "cube": self.offset(),
       "lies": quat.to_rotation_vector(self.lying(orientation)),
-      "turn": quat.to_matrix(turn)[:, :, :2],  # two columns say all, without a quaternion's jumps
+      "turn": quat.to_matrix(turn)[:, :, :2],  # two columns suffice, and are continuous unlike quaternions
     }
     velocities = {
       "speeds": self.sim.qvel[:, self.speeds],
@@ -156,29 +161,29 @@ class Task(base.Task):
     }
     fingertips = {
       "touch": self.sim.sensordata[:, self.touch].clamp(max=LARGEST_FORCE),  # [N]
-      "tips": self.sim.sensordata[:, self.tips],  # in the world [m]
+      "tips": self.sim.sensordata[:, self.tips],  # world positions [m]
     }
     if self.config.see_velocity:
       policy |= velocities
     return {"policy": policy, "critic": policy | velocities | fingertips}
 
   def metrics(self) -> dict[str, Tensor]:
-    """Log the targets reached so far in the episode, and the angle to the present one [rad]."""
+    """Return the number of targets reached in the episode, and the angle to the current target [rad]."""
     return {"consecutive_successes": self.successes, "angle": self.angle}
 
   def lying(self, orientation: Tensor) -> Tensor:
-    """Return the least turn [N, 4] from which one of the 24 cubes that look alike lies as this one does.
+    """Return orientations [N, 4], reduced to the smallest equivalent rotations under the cube symmetry.
 
-    The physics does not know which side is up either: what is learned of one lying serves for all 24.
+    The physics has the same symmetry, so what is learned for one orientation holds for all 24.
     """
     nearest = (orientation.to(torch.float32) @ self.alike.T).abs().argmax(1)
     return quat.multiply(orientation, quat.conjugate(self.alike[nearest]))
 
   def offset(self) -> Tensor:
-    """Return where the cube is from where it starts [N, 3] [m]."""
+    """Return the offset of the cube from its start [N, 3] [m]."""
     return self.sim.qpos[:, self.cube][:, :3] - self.cube_start
 
 
 def angle_between(a: Tensor, b: Tensor) -> Tensor:
-  """Return the angle [N] [rad] of the turn between orientations [N, 4]; of none it may round to 1e-3."""
+  """Return the angle [N] [rad] between orientations [N, 4]; rounding can turn zero into 1e-3."""
   return 2 * torch.acos((a * b).sum(1).abs().clamp(max=1.0))

@@ -1,7 +1,7 @@
-"""Humanoid: a robot of human shape runs towards a target far ahead.
+"""Humanoid: a robot of human shape that runs towards a distant target.
 
-All but the robot and its weights is in `tasks/shared/runner.py`. In IsaacGymEnvs the policy sees the force in
-each joint; here, the torque of contacts and limits.
+`tasks/shared/runner.py` holds everything except the robot and its reward weights. In IsaacGymEnvs the policy
+observes the force in each joint; here it observes the torque of contacts and limits.
 """
 
 from collections.abc import Mapping
@@ -29,23 +29,23 @@ PPO: dict[str, object] = {
 class Config(runner.Config):
   """Settings of Humanoid."""
 
-  substeps: int = option(3, "physics steps in a control step", low=1)
-  fall_height: float = option(0.8, "height of the torso below which the robot has fallen", "m")
-  reward_alive: float = option(2.0, "weight of one per step")
-  reward_action: float = option(-0.01, "weight of the summed squared actions")
+  substeps: int = option(3, "number of physics steps per control step", low=1)
+  fall_height: float = option(0.8, "torso height below which the robot has fallen", "m")
+  reward_alive: float = option(2.0, "weight of the constant reward per step")
+  reward_action: float = option(-0.01, "weight of the penalty on the sum of squared actions")
   reward_energy: float = option(
     -0.005,
-    "weight of the summed |action x joint speed|, each times its motor's share of the strongest",
+    "weight of the penalty on the sum of |action x joint speed| x relative motor strength",
     "s/rad",
   )
   reward_joint_limit: float = option(
-    -0.25, "weight of the joints at their limits: 1 each where the strongest motor is, less where weaker"
+    -0.25, "weight of the penalty on joints at their limits, scaled by relative motor strength"
   )
-  reward_fallen: float = option(-1.0, "reward of a step that ends in a fall, in place of all others")
+  reward_fallen: float = option(-1.0, "reward of a step that ends in a fall, replacing all other terms")
 
 
 class Task(runner.Task):
-  """21 motor torques are the action; the observation has 108 numbers."""
+  """Humanoid task with 21 actions, motor torques, and 108 observations."""
 
   robot = base.ASSETS / "humanoid" / "robot.xml"
   outputs = ("cfrc_ext", "qfrc_constraint")
@@ -55,11 +55,14 @@ class Task(runner.Task):
   config: Config
 
   def at_limits(self, fraction: Tensor) -> Tensor:
-    """Sum, over joints with their motors' shares: 0 up to 98 % of the way to a limit, 1 at it, at most 2."""
+    """Return the sum [N] over joints, weighted by motor strength, from `joint_fraction()` [N, n].
+
+    A joint counts 0 up to 98 % of its range, 1 at the limit and at most 2 beyond.
+    """
     return (self.share * ((fraction.abs() - 0.98) / 0.02).clamp(0.0, 2.0)).sum(1)
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Show, beside what all runners see, the torques of contacts and limits in the joints."""
+    """Add the joint torques of contacts and limits to the observation of a running robot."""
     torques = (self.force_scale * self.sim.qfrc_constraint[:, self.speeds]).clamp(-10.0, 10.0)
     return {"policy": {**super().observe()["policy"], "torques": torques}}
 

@@ -1,9 +1,9 @@
-"""Peg insert: the arm puts the square peg that it holds into a hole with 2 mm of room on each side.
+"""Peg insert: an arm inserts a square peg, held in its gripper, into a hole with 2 mm of clearance per side.
 
 The rewards are those of Factory in Isaac Lab (`isaaclab_tasks/direct/factory/factory_tasks_cfg.py`; Narang
-et al. 2022, Tang et al. 2024): how near points of the peg are to where they belong, in three widths, and one
-each for a peg that has entered the hole and for one that has arrived at its end. The peg is held by friction:
-it may slip, and is lost where it leaves the fingers.
+et al. 2022, Tang et al. 2024): the closeness of points of the peg to their goals, in three widths, and
+constant rewards for a peg that has entered the hole and for one that has reached its end. Friction holds the
+peg: it can slip, and the episode fails if it leaves the fingers.
 """
 
 from dataclasses import dataclass
@@ -15,59 +15,63 @@ from tasks import base
 from tasks.base import option
 from tasks.shared import arm, quat
 
-TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 10_000_000}  # nearly all succeed after 2 million
+TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 10_000_000}  # most succeed after 2 million steps
 PPO: dict[str, object] = {
   "minibatches": 4,
   "gamma": 0.97,
   "hidden": [128, 128],
   "log_std_init": -0.7,
-  "reward_transform": "scale",  # they are bounded, and the last millimetres' matter most
+  "reward_transform": "scale",  # rewards are bounded, and those of the last millimetres matter most
 }
 
 
 @dataclass
 class Config(arm.Config):
-  """Settings of the peg; the reward of a step is at most the sum of the weights."""
+  """Settings of peg insert. The reward of a step is at most the sum of the weights."""
 
-  control: arm.Control = option(arm.Control.osc, "what actions move: the joints' targets, the grasp point")
-  osc_turn: float = option(0.3, "largest angle about each axis to which it is pulled", "rad", low=0)
-  start_angle: float = option(0.1, "largest offset of the first and last joint at the start", "rad", low=0)
-  start_slip: float = option(0.003, "largest offset of the peg between the fingers at the start", "m", low=0)
+  control: arm.Control = option(
+    arm.Control.osc, "controlled quantity: joint targets, or the grasp point by operational-space control"
+  )
+  osc_turn: float = option(0.3, "rotation of the hand about each axis for an action of 1", "rad", low=0)
+  start_angle: float = option(0.1, "largest start offset of the first and the last joint", "rad", low=0)
+  start_slip: float = option(0.003, "largest start offset of the peg between the fingers", "m", low=0)
   hole_spread: float = option(0.1, "largest offset of the hole along x and y", "m", low=0)
-  hole_turn: float = option(0.35, "largest angle by which the hole is turned", "rad", low=0)
-  entered_depth: float = option(0.1, "part of the hole's depth from which the peg has entered", low=0, high=1)
-  arrived_depth: float = option(0.96, "part of the hole's depth from which it has arrived", low=0, high=1)
-  lost_distance: float = option(0.08, "distance of the peg from the grasp point at which it is lost", "m")
-  reward_far: float = option(0.17, "weight of nearness within 0.2 m")
-  reward_near: float = option(0.25, "weight of nearness within 0.02 m")
-  reward_close: float = option(0.5, "weight of nearness within 0.01 m")
-  reward_entered: float = option(1.0, "weight of one while the peg is in the hole")
-  reward_arrived: float = option(1.0, "weight of one while the peg is at the hole's end")
+  hole_turn: float = option(0.35, "largest rotation of the hole", "rad", low=0)
+  entered_depth: float = option(0.1, "fraction of the hole depth at which the peg has entered", low=0, high=1)
+  arrived_depth: float = option(
+    0.96, "fraction of the hole depth at which the peg is inserted", low=0, high=1
+  )
+  lost_distance: float = option(0.08, "distance of the peg from the grasp point beyond which it is lost", "m")
+  reward_far: float = option(0.17, "weight of closeness to the goal on a scale of 0.2 m")
+  reward_near: float = option(0.25, "weight of closeness to the goal on a scale of 0.02 m")
+  reward_close: float = option(0.5, "weight of closeness to the goal on a scale of 0.01 m")
+  reward_entered: float = option(1.0, "weight of the constant reward while the peg is in the hole")
+  reward_arrived: float = option(1.0, "weight of the constant reward while the peg is fully inserted")
 
 
 class Task(arm.Task):
-  """The arm's joints, or its grasp point, are the action; the gripper stays closed."""
+  """Peg insert task; actions are displacements of the grasp point or of joints; the gripper stays closed."""
 
   robot = base.ASSETS / "arm" / "hole.xml"
   grips = False
   config: Config
 
   def setup(self) -> None:
-    """Find the peg, its points, and the size of the hole."""
+    """Look up the peg, its points, and the size of the hole."""
     super().setup()
     self.peg = self.qpos_of("peg")
     x, _, z = self.model.geom_size[self.model.geom_id("peg")]
     _, width, height = self.model.geom_size[self.model.geom_id("front_wall")]
-    self.points = self.constant([[-x, 0, -z], [x, 0, -z], [-x, 0, z], [x, 0, z]])  # of the peg [4, 3] [m]
-    self.above = self.constant([0.0, 0.0, z])  # from a peg's end to its middle [3] [m]
-    self.depth = 2.0 * float(height)  # of the hole [m]
+    self.points = self.constant([[-x, 0, -z], [x, 0, -z], [-x, 0, z], [x, 0, z]])  # on the peg [4, 3] [m]
+    self.above = self.constant([0.0, 0.0, z])  # offset from the end of the peg to its middle [3] [m]
+    self.depth = 2.0 * float(height)  # depth of the hole [m]
     self.hole = self.constant(self.model.mocap_pos0)  # [1, 3] [m]
-    self.aside = 2.0 * float(width - x)  # farther from the middle no peg's end is in the hole [m]
-    self.end = self.buffer(3)  # of the peg, from that of the hole [N, 3] [m]
-    self.gap = self.buffer()  # mean distance of the peg's points from where they belong [N] [m]
+    self.aside = 2.0 * float(width - x)  # largest offset from the middle of a peg in the hole [m]
+    self.end = self.buffer(3)  # position of the end of the peg, relative to that of the hole [N, 3] [m]
+    self.gap = self.buffer()  # mean distance of the points on the peg from their goals [N] [m]
 
   def initial_state(self) -> dict[str, Tensor]:
-    """Turn the arm about its base and the hand about itself, the peg with them; put the hole somewhere."""
+    """Rotate the base joint and the hand at random, together with the peg; place the hole at random."""
     config, random = self.config, self.random.uniform("start", (7,), -1.0, 1.0).T
     qpos = torch.empty_like(self.sim.qpos).copy_(self.home)
     arm_turn, hand_turn = config.start_angle * random[:2]
@@ -86,15 +90,15 @@ class Task(arm.Task):
     return {"qpos": qpos, "qvel": torch.zeros_like(self.sim.qvel), "mocap_pos": hole, "mocap_quat": turned}
 
   def update(self) -> None:
-    """Note where the peg's end is, and how far the peg is from its place."""
+    """Compute the position of the end of the peg and the distance of the peg from its goal."""
     offset, turn = self.offsets()
     self.end.copy_(offset - turn[:, :, 2] * self.above[2])
-    # No matrix product: an evaluation in MuJoCo C mixes float32 with float64.
+    # A matrix product would fail in an evaluation in MuJoCo C, which mixes float32 with float64.
     turned = (turn.unsqueeze(1) * self.points.unsqueeze(1)).sum(3)
     self.gap.copy_((offset.unsqueeze(1) + turned).norm(dim=2).mean(1))
 
   def reward(self) -> dict[str, Tensor]:
-    """Pay for a peg near its place, in the hole, at its end."""
+    """Reward a peg near its goal, in the hole, and fully inserted."""
     return {
       "far": nearness(self.gap, 5.0, 4.0),
       "near": nearness(self.gap, 50.0, 2.0),
@@ -104,42 +108,45 @@ class Task(arm.Task):
     }
 
   def terminated(self) -> Tensor:
-    """Fail when the peg has left the fingers."""
+    """Fail if the peg has left the fingers."""
     offset = self.sim.qpos[:, self.peg][:, :3] - self.sim.site_xpos[:, self.point]
     return offset.norm(dim=1) > self.config.lost_distance
 
   def success(self) -> Tensor:
-    """Succeed with the peg at the hole's end."""
+    """Succeed if the peg is fully inserted."""
     return self.is_deep(self.config.arrived_depth)
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Show the arm, the peg from its place, its axes less those of the hole, and how the hole is turned."""
+    """Return the arm, the position and axis errors of the peg, and the orientation of the hole."""
     offset, turn = self.offsets()
     seen = {"peg": offset, "peg_axes": turn[:, :, ::2], "hole": self.sim.mocap_quat[:, 0, ::3]}
     return {"policy": self.observe_arm() | seen}
 
   def metrics(self) -> dict[str, Tensor]:
-    """Log how far the peg is from its place [m] and whether it is in the hole."""
+    """Return the distance of the peg from its goal [m] and whether it is in the hole."""
     return {"gap": self.gap, "in_hole": self.is_deep(self.config.entered_depth)}
 
   def offsets(self) -> tuple[Tensor, Tensor]:
-    """Return the peg's position from its place [N, 3] [m], and its axes less those of the hole [N, 3, 3]."""
+    """Return the offset of the peg from its goal [N, 3] [m], and the difference of their axes [N, 3, 3]."""
     peg = self.sim.qpos[:, self.peg]
     turns = quat.to_matrix(torch.stack([peg[:, 3:], self.sim.mocap_quat[:, 0]], 1))
     return peg[:, :3] - self.sim.mocap_pos[:, 0] - self.above, turns[:, 0] - turns[:, 1]
 
   def is_deep(self, part: float) -> Tensor:
-    """Return where the peg's end is at least so deep in the hole, as a part of its depth [N] bool."""
+    """Return where the peg has entered the hole by at least a fraction `part` of its depth [N] bool."""
     inside = self.end[:, :2].norm(dim=1) < self.aside
     return inside & (self.end[:, 2] < (1.0 - part) * self.depth)
 
 
 def about_vertical(angle: Tensor) -> Tensor:
-  """Return the quaternions [N, 4] of rotations by `angle` [N] [rad] about the world's z axis."""
+  """Return quaternions [N, 4] of rotations by `angle` [N] [rad] about the world z axis."""
   zero = torch.zeros_like(angle)
   return torch.stack([(angle / 2).cos(), zero, zero, (angle / 2).sin()], 1)
 
 
 def nearness(distance: Tensor, slope: float, flat: float) -> Tensor:
-  """Return one where `distance` [N] is zero, less the farther by `slope` [1/m]; `flat` widens the top."""
+  """Return the closeness [N] at `distance` [N] [m]: 1 at zero, falling with `slope` [1/m].
+
+  A larger `flat` widens the peak.
+  """
   return (2.0 + flat) / ((slope * distance).exp() + flat + (-slope * distance).exp())

@@ -1,6 +1,6 @@
-"""Quadruped: a robot dog walks on flat ground as it is told: forward, sideways, turning.
+"""Quadruped: a robot dog follows velocity commands on flat ground.
 
-Commands, rewards and randomisation follow published tasks of its kind, see `tasks/shared/locomotion.py`.
+Commands, rewards and randomisation follow published tasks, see `tasks/shared/locomotion.py`.
 """
 
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ class Config(locomotion.Config):
 
 
 class Task(locomotion.Task):
-  """Twelve joints; 48 numbers for the policy, 59 for the critic."""
+  """Quadruped task with 12 actions, joint targets; 48 observations of the policy, 59 of the critic."""
 
   robot = base.ASSETS / "quadruped" / "robot.xml"
   joints = tuple(f"{leg}_{part}" for leg in LEGS for part in ("hip", "thigh", "calf"))
   feet = tuple(f"{leg}_foot" for leg in LEGS)
   trunk = "trunk"
   guarded = tuple(f"{leg}_{part}" for leg in LEGS for part in ("hip", "thigh"))
-  mirrored = [*range(3, 6), *range(3), *range(9, 12), *range(6, 9)], [-1, 1, 1] * 4  # hips turn the other way
+  mirrored = [*range(3, 6), *range(3), *range(9, 12), *range(6, 9)], [-1, 1, 1] * 4  # hips change sign
   config: Config

@@ -1,7 +1,7 @@
-"""Quadruped getup: a robot dog that fell down anyhow gets up and stands still.
+"""Quadruped getup: a robot dog stands up from a random fallen pose and stands still.
 
-It is dropped with its joints anyhow, held stiff until it lies, and then left to its own for the rest of the
-episode. Start, action and rewards are after MuJoCo Playground's (`_src/locomotion/go1/getup.py`).
+The robot is dropped with random joint angles and held stiff until it lies on the ground; then the policy
+takes over. Start, actions and rewards follow MuJoCo Playground (`_src/locomotion/go1/getup.py`).
 """
 
 from dataclasses import dataclass
@@ -20,41 +20,47 @@ PPO: dict[str, object] = {"hidden": [128, 64, 32], "horizon": 24, "epochs": 3, "
 
 @dataclass
 class Config(base.Config):
-  """Settings of the quadruped that gets up."""
+  """Settings of quadruped getup."""
 
-  episode_steps: int = option(350, "control steps until the time limit", low=1)
-  action_scale: float = option(0.5, "angle from where a joint is that an action of 1 asks for", "rad", low=0)
-  drop_height: float = option(0.4, "height of the trunk from which the robot is dropped", "m", low=0)
-  lying_seconds: float = option(0.7, "time until the robot may move", "s", low=0)
-  start_standing: float = option(0.2, "share of the episodes in training that start at home", low=0, high=1)
-  friction_min: float = option(0.5, "least coefficient of friction in training", low=0)
-  friction_max: float = option(1.25, "greatest coefficient of friction in training", low=0)
-  trunk_mass: float = option(0.2, "largest deviation of the trunk's mass, as a fraction of it", low=0, high=1)
-  full_height: float = option(0.26, "height of the trunk that earns all that height can", "m", low=0.01)
+  episode_steps: int = option(350, "maximum number of control steps per episode", low=1)
+  action_scale: float = option(
+    0.5, "offset of a joint target from the joint for an action of 1", "rad", low=0
+  )
+  drop_height: float = option(0.4, "trunk height from which the robot is dropped", "m", low=0)
+  lying_seconds: float = option(0.7, "time before the policy takes over", "s", low=0)
+  start_standing: float = option(0.2, "fraction of training episodes that start at home", low=0, high=1)
+  friction_min: float = option(0.5, "smallest friction coefficient in training", low=0)
+  friction_max: float = option(1.25, "largest friction coefficient in training", low=0)
+  trunk_mass: float = option(0.2, "largest relative change of the trunk mass in training", low=0, high=1)
+  full_height: float = option(0.26, "trunk height that earns the full height reward", "m", low=0.01)
   pose_width: float = option(
-    1.5, "root of the summed squared angles from home at which that reward falls to 1/e", "rad", low=0.01
+    1.5, "norm of the joint offsets from home at which reward_pose falls to 1/e", "rad", low=0.01
   )
   still_width: float = option(
-    3.0, "root of the summed squared joint speeds at which that reward falls to 1/e", "rad/s", low=0.01
+    3.0, "norm of the joint speeds at which reward_still falls to 1/e", "rad/s", low=0.01
   )
-  success_height: float = option(0.22, "height from which the trunk is at standing height", "m", low=0)
-  success_up: float = option(0.95, "cosine of the trunk's tilt from which it is upright", low=-1, high=1)
-  success_speed: float = option(0.2, "speed of the trunk up to which it is still", "m/s", low=0)
-  noise_angular_velocity: float = option(0.2, "largest error of the trunk's angular velocity", "rad/s", low=0)
-  noise_gravity: float = option(0.05, "largest error of the direction of gravity", low=0)
-  noise_angles: float = option(0.01, "largest error of a joint angle", "rad", low=0)
-  noise_speeds: float = option(1.5, "largest error of a joint speed", "rad/s", low=0)
-  reward_upright: float = option(1.0, "weight of the way from the back, 0, to the feet, 1")
-  reward_height: float = option(1.0, "weight of the trunk's height as a fraction of full_height")
+  success_height: float = option(0.22, "trunk height above which the robot stands", "m", low=0)
+  success_up: float = option(
+    0.95, "cosine of the trunk tilt above which the robot is upright", low=-1, high=1
+  )
+  success_speed: float = option(0.2, "trunk speed below which the robot is still", "m/s", low=0)
+  noise_angular_velocity: float = option(0.2, "largest noise on the trunk angular velocity", "rad/s", low=0)
+  noise_gravity: float = option(0.05, "largest noise on the gravity direction", low=0)
+  noise_angles: float = option(0.01, "largest noise on a joint angle", "rad", low=0)
+  noise_speeds: float = option(1.5, "largest noise on a joint speed", "rad/s", low=0)
+  reward_upright: float = option(1.0, "weight of the trunk attitude: 0 on the back, 1 upright")
+  reward_height: float = option(1.0, "weight of the trunk height as a fraction of full_height")
   reward_pose: float = option(1.0, "weight of standing with the joints at home, 0 to 1")
   reward_still: float = option(1.0, "weight of standing with the joints at rest, 0 to 1")
-  reward_effort: float = option(-1e-4, "weight of the summed squared torques", "1/(N m)^2")
-  reward_change: float = option(-0.01, "weight of the summed squared change of the action")
-  reward_limit: float = option(-0.05, "weight of the number of joints in the outer 2 % of their ranges")
+  reward_effort: float = option(-1e-4, "weight of the penalty on the sum of squared torques", "1/(N m)^2")
+  reward_change: float = option(-0.01, "weight of the penalty on the summed squared change of the action")
+  reward_limit: float = option(
+    -0.05, "weight of the penalty on the number of joints in the outer 2 % of their ranges"
+  )
 
 
 class Task(base.Task):
-  """Twelve joints; 42 numbers for the policy, 49 for the critic."""
+  """Quadruped getup task with 12 actions, joint targets; 42 observations of the policy, 49 of the critic."""
 
   robot = quadruped.Task.robot
   vary = ("geom_friction", "body_mass", "body_inertia")
@@ -62,7 +68,7 @@ class Task(base.Task):
   config: Config
 
   def setup(self) -> None:
-    """Look the joints and their ranges up; in training, build each robot differently."""
+    """Look up the joints and their ranges; in training, randomise the robots."""
     config, joints = self.config, quadruped.Task.joints
     self.angles, self.speeds = self.qpos_of(*joints), self.qvel_of(*joints)
     self.home, self.stance = self.key_of("home")  # [nq], joint angles [12] [rad]
@@ -70,10 +76,10 @@ class Task(base.Task):
     self.low, self.high = ranges.unbind(1)  # [12] [rad]
     self.middle, self.half = (self.low + self.high) / 2, (self.high - self.low) / 2  # [12] [rad]
     self.trunk = self.body_of(quadruped.Task.trunk)
-    self.held = self.buffer(12)  # the joints' angles while the robot comes to lie [rad]
-    self.waits = self.buffer()  # time until it may move [s]
+    self.held = self.buffer(12)  # joint angles held until the policy takes over [rad]
+    self.waits = self.buffer()  # time until the policy takes over [s]
     self.last_action = self.buffer(12)
-    self.change = self.buffer(12)  # of the action, from the step before to this one
+    self.change = self.buffer(12)  # change of the action since the previous step
     randomize.Randomization(
       self,
       {
@@ -83,7 +89,7 @@ class Task(base.Task):
     ).apply()
 
   def initial_state(self) -> dict[str, Tensor]:
-    """Start in the air in any orientation, with any angles; in training, sometimes at home."""
+    """Start in the air with a random orientation and random joint angles; in training, sometimes at home."""
     random = self.random.uniform("start", (16,))
     qpos = self.home.expand(self.num_envs, -1).clone()
     qpos[:, 2].fill_(self.config.drop_height)
@@ -95,7 +101,7 @@ class Task(base.Task):
     return {"qpos": qpos, "held": qpos[:, self.angles], "waits": waits}
 
   def control(self) -> None:
-    """Have the servos go to angles about where the joints are, within their ranges."""
+    """Set the joint targets relative to the current angles, within the joint ranges."""
     self.change.copy_(self.action - self.last_action)
     self.last_action.copy_(self.action)
     asked = self.sim.qpos[:, self.angles] + self.config.action_scale * self.action
@@ -103,11 +109,11 @@ class Task(base.Task):
     self.sim.ctrl.copy_(torch.where(waits, self.held, asked).clamp(self.low, self.high))
 
   def update(self) -> None:
-    """Let the time until it may move pass."""
+    """Count down the time until the policy takes over."""
     self.waits.sub_(self.dt).clamp_(min=0.0)
 
   def reward(self) -> dict[str, Tensor]:
-    """Pay for getting up and standing at rest; charge for effort and for joints at their ends."""
+    """Reward getting up and standing still; penalise effort and joints at their limits."""
     up, config = self.up(), self.config
     height = (self.sim.qpos[:, 2] / config.full_height).clamp(0.0, 1.0)
     standing = height * (2 * up - 1).clamp(min=0.0)
@@ -124,13 +130,13 @@ class Task(base.Task):
     }
 
   def success(self) -> Tensor:
-    """Succeed by standing upright, at height and still."""
+    """Succeed if the trunk is upright, high enough and still."""
     config, qvel = self.config, self.sim.qvel
     high = self.sim.qpos[:, 2] > config.success_height
     return high & (self.up() > config.success_up) & (qvel[:, :3].norm(dim=1) < config.success_speed)
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Show what a robot measures, and the critic what it cannot measure."""
+    """Return what a robot can measure; add what it cannot measure for the critic."""
     rotation = quat.to_matrix(self.sim.qpos[:, 3:7])
     policy = {
       "angular_velocity": self.sim.qvel[:, 3:6],
@@ -149,22 +155,22 @@ class Task(base.Task):
     return {"policy": policy, "critic": policy | hidden}
 
   def metrics(self) -> dict[str, Tensor]:
-    """Log the trunk's height [m] and the share of robots that stand still now."""
+    """Return the trunk height [m] and whether the robot stands still."""
     return {"height": self.sim.qpos[:, 2], "standing": self.success()}
 
   def up(self) -> Tensor:
-    """Return the cosine of the trunk's tilt [num_envs]."""
+    """Return the cosine of the trunk tilt [num_envs]."""
     return quat.upright(self.sim.qpos[:, 3:7])
 
   def bend(self) -> Tensor:
-    """Return the joints' angles from home [num_envs, 12] [rad]."""
+    """Return the joint offsets from home [num_envs, 12] [rad]."""
     return self.sim.qpos[:, self.angles] - self.stance
 
 
 def any_orientation(random: Tensor) -> Tensor:
-  """Return quaternions [num_envs, 4], uniform over rotations, from numbers [num_envs, 3] in [0, 1).
+  """Return uniformly distributed quaternions [num_envs, 4] from numbers [num_envs, 3] in [0, 1).
 
-  Shoemake 1992, "Uniform random rotations".
+  Source: Shoemake 1992, "Uniform random rotations".
   """
   share, one, two = random[:, 0], 2 * pi * random[:, 1], 2 * pi * random[:, 2]
   inner, outer = (1 - share).sqrt(), share.sqrt()

@@ -1,1 +1,1 @@
-"""Gymnasium's MuJoCo environments, version 5: `half_cheetah.py` is the task `gym/HalfCheetah-v5`."""
+"""Tasks equal to Gymnasium's MuJoCo environments, version 5; `half_cheetah.py` is `gym/HalfCheetah-v5`."""

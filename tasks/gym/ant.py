@@ -1,4 +1,4 @@
-"""Ant: a torso on four legs of two motors each walks forwards, charged for effort and contact."""
+"""Ant: a four-legged robot with eight motors walks forwards, with penalties on effort and contact."""
 
 from dataclasses import dataclass
 
@@ -8,25 +8,29 @@ from tasks.base import option
 from tasks.shared import gym_v5
 
 TRAIN = gym_v5.TRAIN | {"max_steps": 30_000_000}
-PPO = gym_v5.PPO | {"log_std_init": -1.0}  # large actions cost more than a beginner earns
+PPO = gym_v5.PPO | {"log_std_init": -1.0}  # early in training, large actions cost more than they earn
 
 
 @dataclass
 class Config(gym_v5.Config):
   """Settings of Ant."""
 
-  substeps: int = option(5, "physics steps in a control step", low=1)
-  height_low: float = option(0.2, "height of the torso below which an episode ends", "m")
-  height_high: float = option(1.0, "height of the torso above which an episode ends", "m")
-  contact_limit: float = option(1.0, "size at which contact forces and torques are cut", "N, N m", low=0)
-  reward_forward: float = option(1.0, "weight of the torso's speed along x", "s/m")
-  reward_healthy: float = option(1.0, "weight of one per step that does not end the episode early")
-  reward_control: float = option(-0.5, "weight of the summed squared controls")
-  reward_contact: float = option(-5e-4, "weight of the summed squared contact forces and torques, cut")
+  substeps: int = option(5, "number of physics steps per control step", low=1)
+  height_low: float = option(0.2, "torso height below which the episode ends", "m")
+  height_high: float = option(1.0, "torso height above which the episode ends", "m")
+  contact_limit: float = option(
+    1.0, "magnitude at which contact forces and torques are clipped", "N, N m", low=0
+  )
+  reward_forward: float = option(1.0, "weight of the torso velocity along x", "s/m")
+  reward_healthy: float = option(1.0, "weight of the constant reward of a step that does not end the episode")
+  reward_control: float = option(-0.5, "weight of the penalty on the sum of squared controls")
+  reward_contact: float = option(
+    -5e-4, "weight of the penalty on the sum of squared contact forces and torques, after clipping"
+  )
 
 
 class Task(gym_v5.Runner):
-  """Eight motors are the action; the observation has 105 numbers."""
+  """Ant task of Gymnasium with 8 actions, motor torques, and 105 observations."""
 
   robot = gym_v5.ASSETS / "ant.xml"
   outputs = ("cfrc_ext", "xpos")
@@ -35,31 +39,31 @@ class Task(gym_v5.Runner):
   config: Config
 
   def setup(self) -> None:
-    """Find the torso; make room for contact forces: zero before the first step, as Gymnasium has them."""
+    """Look up the torso; create a buffer for contact forces, zero before the first step as in Gymnasium."""
     super().setup()
     self.torso = self.body_of("torso")
-    self.contact = self.buffer(self.model.nbody - 1, 6)  # torques and forces, cut [num_envs, bodies, 6]
+    self.contact = self.buffer(self.model.nbody - 1, 6)  # clipped torques, forces [num_envs, bodies, 6]
 
-  def place(self) -> Tensor:
+  def x_position(self) -> Tensor:
     """Return x of the torso in the last evaluation [num_envs] [m]."""
     return self.sim.xpos[:, self.torso, 0].squeeze(1)
 
   def update(self) -> None:
-    """Measure the speed, cut the contact forces."""
+    """Compute the speed; clip the contact forces."""
     super().update()
     limit = self.config.contact_limit
     self.contact.copy_(self.sim.cfrc_ext[:, 1:].clamp(-limit, limit))
 
   def reward(self) -> dict[str, Tensor]:
-    """Pay for being healthy and charge for contact besides."""
+    """Add a reward for being healthy and a penalty on contact."""
     contact = self.contact.square().sum((1, 2))
     return super().reward() | {"healthy": ~self.terminated(), "contact": contact}
 
   def terminated(self) -> Tensor:
-    """Fail when the torso is low or high."""
+    """Fail if the torso is too low or too high."""
     height = self.sim.qpos[:, 2]
     return (height < self.config.height_low) | (height > self.config.height_high)
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Show positions, velocities and contact forces."""
+    """Return positions, velocities and contact forces."""
     return {"policy": super().observe()["policy"] | {"contact": self.contact}}

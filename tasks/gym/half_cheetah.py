@@ -1,4 +1,4 @@
-"""HalfCheetah: a planar animal of six motors runs as fast as it can."""
+"""HalfCheetah: a planar robot with six motors runs as fast as possible."""
 
 from dataclasses import dataclass
 
@@ -11,15 +11,15 @@ PPO = gym_v5.PPO
 
 @dataclass
 class Config(gym_v5.Config):
-  """Settings of HalfCheetah; an episode never ends early."""
+  """Settings of HalfCheetah. Episodes never terminate early."""
 
-  substeps: int = option(5, "physics steps in a control step", low=1)
-  reward_forward: float = option(1.0, "weight of the speed along x", "s/m")
-  reward_control: float = option(-0.1, "weight of the summed squared controls")
+  substeps: int = option(5, "number of physics steps per control step", low=1)
+  reward_forward: float = option(1.0, "weight of the velocity along x", "s/m")
+  reward_control: float = option(-0.1, "weight of the penalty on the sum of squared controls")
 
 
 class Task(gym_v5.Runner):
-  """Six motors are the action; the observation has 17 numbers."""
+  """HalfCheetah task of Gymnasium with 6 actions, motor torques, and 17 observations."""
 
   robot = gym_v5.ASSETS / "half_cheetah.xml"
   outputs = ()

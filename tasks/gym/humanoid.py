@@ -1,4 +1,4 @@
-"""Humanoid: a body of seventeen motors walks forwards without falling."""
+"""Humanoid: a robot of human shape with seventeen motors walks forwards."""
 
 from dataclasses import dataclass
 
@@ -15,76 +15,78 @@ PPO = gym_v5.PPO | {"log_std_init": -1.0}
 class Config(gym_v5.Config):
   """Settings of Humanoid."""
 
-  substeps: int = option(5, "physics steps in a control step", low=1)
+  substeps: int = option(5, "number of physics steps per control step", low=1)
   start_noise: float = option(
     0.01, "largest offset of positions and velocities at the start of an episode", low=0
   )
-  height_low: float = option(1.0, "height of the torso below which an episode ends", "m")
-  height_high: float = option(2.0, "height of the torso above which an episode ends", "m")
+  height_low: float = option(1.0, "torso height below which the episode ends", "m")
+  height_high: float = option(2.0, "torso height above which the episode ends", "m")
   contact_limit: float = option(
-    2e7, "sum of squared contact forces and torques beyond which they cost no more", "N^2, N^2 m^2", low=0
+    2e7, "largest sum of squared contact forces and torques in the penalty", "N^2, N^2 m^2", low=0
   )
-  reward_forward: float = option(1.25, "weight of the centre of mass's speed along x", "s/m")
-  reward_healthy: float = option(5.0, "weight of one per step that does not end the episode early")
-  reward_control: float = option(-0.1, "weight of the summed squared controls")
-  reward_contact: float = option(-5e-7, "weight of the summed squared contact forces and torques")
+  reward_forward: float = option(1.25, "weight of the velocity of the centre of mass along x", "s/m")
+  reward_healthy: float = option(5.0, "weight of the constant reward of a step that does not end the episode")
+  reward_control: float = option(-0.1, "weight of the penalty on the sum of squared controls")
+  reward_contact: float = option(
+    -5e-7, "weight of the penalty on the sum of squared contact forces and torques"
+  )
 
 
 class Body(gym_v5.Task):
-  """The humanoid of both tasks: seventeen motors are the action; the observation has 348 numbers."""
+  """Base of both humanoid tasks of Gymnasium, with 17 actions, motor torques, and 348 observations."""
 
   outputs: tuple[str, ...] = ("cfrc_ext", "cinert", "cvel", "qfrc_actuator")
 
   def setup(self) -> None:
-    """Make room for contact forces: zero before the first step, as Gymnasium has them."""
+    """Create a buffer for contact forces, zero before the first step as in Gymnasium."""
     super().setup()
     self.contact = self.buffer(self.model.nbody - 1, 6)  # torques and forces [num_envs, bodies, 6]
 
   def update(self) -> None:
-    """Keep the contact forces."""
+    """Store the contact forces."""
     super().update()
     self.contact.copy_(self.sim.cfrc_ext[:, 1:])
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Show positions, velocities, inertias, joint torques and contact forces."""
+    """Return positions, velocities, inertias, joint torques and contact forces."""
     blocks = {
       "position": self.sim.qpos[:, 2:],
       "velocity": self.sim.qvel,
       "inertia": self.sim.cinert[:, 1:],  # about the centre of mass
-      "body_velocity": self.sim.cvel[:, 1:],  # likewise
+      "body_velocity": self.sim.cvel[:, 1:],  # about the centre of mass
       "torque": self.sim.qfrc_actuator[:, 6:],
       "contact": self.contact,
     }
     return {"policy": blocks}
 
   def squared_contact(self, limit: float) -> Tensor:
-    """Return the sum of squared contact forces and torques, `limit` at most [num_envs] [N^2, N^2 m^2]."""
+    """Return the sum of squared contact forces and torques, at most `limit` [num_envs] [N^2, N^2 m^2]."""
     return self.contact.square().sum((1, 2)).clamp(max=limit)
 
 
 class Task(Body, gym_v5.Runner):
-  """Walks forwards."""
+  """Humanoid task of Gymnasium: walking forwards."""
 
   robot = gym_v5.ASSETS / "humanoid.xml"
   outputs = (*Body.outputs, "xipos")
   config: Config
 
   def setup(self) -> None:
-    """Weigh the bodies."""
+    """Compute the mass fraction of each body."""
     super().setup()
     mass = self.constant(self.model.body_mass)
-    self.share = mass / mass.sum()  # of each body in the mass [nbody]
+    self.share = mass / mass.sum()  # mass fractions [nbody]
 
-  def place(self) -> Tensor:
+  def x_position(self) -> Tensor:
     """Return x of the centre of mass in the last evaluation [num_envs] [m]."""
     return (self.sim.xipos[:, :, 0] * self.share).sum(1)
 
   def reward(self) -> dict[str, Tensor]:
-    """Pay for being healthy and charge for contact besides."""
+    """Add a reward for being healthy and a penalty on contact."""
     contact = self.squared_contact(self.config.contact_limit)
     return super().reward() | {"healthy": ~self.terminated(), "contact": contact}
 
   def terminated(self) -> Tensor:
-    """Fail when the torso is low or high."""
+    """Fail if the torso is too low or too high."""
     height = self.sim.qpos[:, 2]
     return (height <= self.config.height_low) | (height >= self.config.height_high)

@@ -1,4 +1,4 @@
-"""HumanoidStandup: the humanoid lies on its back and is paid for the height of its torso."""
+"""HumanoidStandup: a humanoid that starts on its back gets up."""
 
 from dataclasses import dataclass
 
@@ -15,29 +15,31 @@ PPO = gym_v5.PPO | {"log_std_init": -1.0, "reward_scale": 0.01}  # rewards reach
 
 @dataclass
 class Config(gym_v5.Config):
-  """Settings of HumanoidStandup; an episode never ends early. Rewards reach 500."""
+  """Settings of HumanoidStandup. Episodes never terminate early."""
 
-  substeps: int = option(5, "physics steps in a control step", low=1)
+  substeps: int = option(5, "number of physics steps per control step", low=1)
   start_noise: float = option(
     0.01, "largest offset of positions and velocities at the start of an episode", low=0
   )
   contact_limit: float = option(
-    2e7, "sum of squared contact forces and torques beyond which they cost no more", "N^2, N^2 m^2", low=0
+    2e7, "largest sum of squared contact forces and torques in the penalty", "N^2, N^2 m^2", low=0
   )
-  reward_height: float = option(1.0, "weight of the torso's height over the physics' time step", "s/m")
-  reward_alive: float = option(1.0, "weight of one per step")
-  reward_control: float = option(-0.1, "weight of the summed squared controls")
-  reward_contact: float = option(-5e-7, "weight of the summed squared contact forces and torques")
+  reward_height: float = option(1.0, "weight of the torso height divided by the physics time step", "s/m")
+  reward_alive: float = option(1.0, "weight of the constant reward per step")
+  reward_control: float = option(-0.1, "weight of the penalty on the sum of squared controls")
+  reward_contact: float = option(
+    -5e-7, "weight of the penalty on the sum of squared contact forces and torques"
+  )
 
 
 class Task(humanoid.Body):
-  """Stands up."""
+  """HumanoidStandup task of Gymnasium: getting up."""
 
   robot = gym_v5.ASSETS / "humanoidstandup.xml"
   config: Config
 
   def reward(self) -> dict[str, Tensor]:
-    """Pay for height; charge for squared controls and contact."""
+    """Reward height; penalise squared controls and contact."""
     height = self.sim.qpos[:, 2]
     return {
       "height": height / self.model.timestep,

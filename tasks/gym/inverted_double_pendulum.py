@@ -1,4 +1,4 @@
-"""InvertedDoublePendulum: a cart on a rail keeps two poles, one upon the other, upright."""
+"""InvertedDoublePendulum: a cart on a rail balances two poles, one on top of the other."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ PPO = gym_v5.PPO | {
   "hidden": [64, 64],
   "reference_minibatch": 2048,
   "log_std_init": -1.0,
-  "log_std_min": -1.5,  # at -3 too little is tried from starts with both poles tilted: one in twenty falls
+  "log_std_min": -1.5,  # with -3, too little exploration with both poles tilted: one in twenty falls
 }
 
 
@@ -20,18 +20,28 @@ PPO = gym_v5.PPO | {
 class Config(gym_v5.Config):
   """Settings of InvertedDoublePendulum."""
 
-  substeps: int = option(5, "physics steps in a control step", low=1)
-  height_low: float = option(1.0, "height of the tip at which an episode ends", "m")
-  height_aim: float = option(2.0, "height of the tip that costs nothing", "m")
-  reward_healthy: float = option(10.0, "weight of one per step that does not end the episode early")
-  reward_sideways: float = option(-0.01, "weight of the tip's squared distance from the middle", "1/m^2")
-  reward_height: float = option(-1.0, "weight of the tip's squared distance from height_aim", "1/m^2")
-  reward_lower_speed: float = option(-1e-3, "weight of the lower hinge's squared speed", "s^2/rad^2")
-  reward_upper_speed: float = option(-5e-3, "weight of the upper hinge's squared speed", "s^2/rad^2")
+  substeps: int = option(5, "number of physics steps per control step", low=1)
+  height_low: float = option(1.0, "height of the tip below which the episode ends", "m")
+  height_aim: float = option(2.0, "height of the tip without a penalty", "m")
+  reward_healthy: float = option(
+    10.0, "weight of the constant reward of a step that does not end the episode"
+  )
+  reward_sideways: float = option(
+    -0.01, "weight of the penalty on the squared distance of the tip from the middle", "1/m^2"
+  )
+  reward_height: float = option(
+    -1.0, "weight of the penalty on the squared distance of the tip from height_aim", "1/m^2"
+  )
+  reward_lower_speed: float = option(
+    -1e-3, "weight of the penalty on the squared speed of the lower hinge", "s^2/rad^2"
+  )
+  reward_upper_speed: float = option(
+    -5e-3, "weight of the penalty on the squared speed of the upper hinge", "s^2/rad^2"
+  )
 
 
 class Task(gym_v5.Task):
-  """The cart's motor is the action; the observation has 9 numbers."""
+  """InvertedDoublePendulum task of Gymnasium with one action, the motor of the cart, and 9 observations."""
 
   robot = gym_v5.ASSETS / "inverted_double_pendulum.xml"
   outputs = ("qfrc_constraint", "site_xpos")
@@ -39,12 +49,12 @@ class Task(gym_v5.Task):
   config: Config
 
   def tip(self) -> tuple[Tensor, Tensor]:
-    """Return where the tip was in the last evaluation: along the rail, up [num_envs] [m]."""
+    """Return x and z of the tip in the last evaluation, [num_envs] each [m]."""
     x, _, z = self.sim.site_xpos[:, 0].unbind(1)
     return x, z
 
   def reward(self) -> dict[str, Tensor]:
-    """Pay for staying up, charge for distance and speed."""
+    """Reward staying up; penalise distance and speed."""
     x, z = self.tip()
     _, lower, upper = self.sim.qvel.square().unbind(1)
     return {
@@ -56,12 +66,12 @@ class Task(gym_v5.Task):
     }
 
   def terminated(self) -> Tensor:
-    """Fail when the tip is low."""
+    """Fail if the tip is too low."""
     _, z = self.tip()
     return z <= self.config.height_low
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Show cart, angles, velocities and the force of the rail's ends, the last two within +-10."""
+    """Return cart, angles, velocities and the force of the rail limits, the last two clipped to +-10."""
     angles = self.sim.qpos[:, 1:]
     blocks = {
       "cart": self.sim.qpos[:, 0],

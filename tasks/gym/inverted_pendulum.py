@@ -1,4 +1,4 @@
-"""InvertedPendulum: a cart on a rail keeps a pole upright."""
+"""InvertedPendulum: a cart on a rail balances a pole."""
 
 from dataclasses import dataclass
 
@@ -15,29 +15,29 @@ PPO = gym_v5.PPO | {"hidden": [64, 64], "reference_minibatch": 2048, "log_std_in
 class Config(gym_v5.Config):
   """Settings of InvertedPendulum."""
 
-  substeps: int = option(2, "physics steps in a control step", low=1)
+  substeps: int = option(2, "number of physics steps per control step", low=1)
   start_noise: float = option(
     0.01, "largest offset of positions and velocities at the start of an episode", low=0
   )
-  angle_limit: float = option(0.2, "angle of the pole beyond which an episode ends", "rad", low=0)
-  reward_upright: float = option(1.0, "weight of one per step that does not end the episode early")
+  angle_limit: float = option(0.2, "pole angle beyond which the episode ends", "rad", low=0)
+  reward_upright: float = option(1.0, "weight of the constant reward of a step that does not end the episode")
 
 
 class Task(gym_v5.Task):
-  """The cart's motor is the action; the observation is the state."""
+  """InvertedPendulum task of Gymnasium with one action, the motor of the cart; it observes the state."""
 
   robot = gym_v5.ASSETS / "inverted_pendulum.xml"
   outputs = ()
   config: Config
 
   def reward(self) -> dict[str, Tensor]:
-    """Pay for an upright pole."""
+    """Reward an upright pole."""
     return {"upright": ~self.terminated()}
 
   def terminated(self) -> Tensor:
-    """Fail when the pole leans."""
+    """Fail if the pole tilts too far."""
     return self.sim.qpos[:, 1].abs() > self.config.angle_limit
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Show the state."""
+    """Return the state."""
     return {"policy": {"position": self.sim.qpos, "velocity": self.sim.qvel}}

@@ -1,4 +1,4 @@
-"""Swimmer: a chain of three links swims in a viscous fluid."""
+"""Swimmer: a chain of three links with two motors swims in a viscous fluid."""
 
 from dataclasses import dataclass
 
@@ -6,20 +6,20 @@ from tasks.base import option
 from tasks.shared import gym_v5
 
 TRAIN = gym_v5.TRAIN | {"max_steps": 10_000_000}
-PPO = gym_v5.PPO | {"gamma": 0.9999}  # a stroke pays late: with 0.99 it learns to wriggle in place
+PPO = gym_v5.PPO | {"gamma": 0.9999}  # strokes pay off late; with 0.99 it learns to wriggle on the spot
 
 
 @dataclass
 class Config(gym_v5.Config):
-  """Settings of Swimmer; an episode never ends early."""
+  """Settings of Swimmer. Episodes never terminate early."""
 
-  substeps: int = option(4, "physics steps in a control step", low=1)
-  reward_forward: float = option(1.0, "weight of the speed along x", "s/m")
-  reward_control: float = option(-1e-4, "weight of the summed squared controls")
+  substeps: int = option(4, "number of physics steps per control step", low=1)
+  reward_forward: float = option(1.0, "weight of the velocity along x", "s/m")
+  reward_control: float = option(-1e-4, "weight of the penalty on the sum of squared controls")
 
 
 class Task(gym_v5.Runner):
-  """Two motors are the action; the observation has 8 numbers."""
+  """Swimmer task of Gymnasium with 2 actions, motor torques, and 8 observations."""
 
   robot = gym_v5.ASSETS / "swimmer.xml"
   outputs = ()

@@ -31,7 +31,7 @@ def test_it_tells_the_columns_of_every_block_and_what_blurs_them():
 
 def test_it_tells_rewards_with_their_weights_and_what_happens():
   text = program.run([f"describe={SHAKEN}"])
-  assert "  -0.01   cart_speed  weight of the cart's speed\n" in text
+  assert "  -0.01   cart_speed  weight of the penalty on the speed of the cart\n" in text
   assert "  varies   body_mass\n" in text
   assert text.endswith("  happens  kick          every 0.5 to 2 s")
   assert "in training" not in program.run(["describe=cartpole"])

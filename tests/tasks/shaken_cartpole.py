@@ -18,7 +18,7 @@ class Config(cartpole.Config):
 
   noise_position: float = option(0.01, "largest error of the positions that the policy sees", "m, rad", low=0)
   delay_policy: int = option(2, "control steps by which what the policy sees is late, at most", low=0)
-  history_policy: int = option(3, "observations that the policy sees side by side", low=1)
+  history_policy: int = option(3, "number of consecutive observations in the policy input", low=1)
   pole_mass: float = option(0.3, "largest deviation of the pole's mass, as a fraction of it", low=0, high=1)
   kick_seconds_min: float = option(0.5, "shortest time between kicks", "s", low=0)
   kick_seconds_max: float = option(2.0, "longest time between kicks", "s", low=0)

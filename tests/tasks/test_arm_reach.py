@@ -72,7 +72,7 @@ def test_the_policy_sees_the_way_to_the_goal(task):
 
 def towards_goal(task):
   """Return actions that pull the grasp point to the goal."""
-  offset, turn = task.way()
+  offset, turn = task.pose_error()
   if task.config.control == "osc":
     return torch.cat([offset / task.config.osc_step, turn / task.config.osc_turn], 1)
   jacobian = task.jacobian().permute(2, 0, 1)
