@@ -1,1 +1,1 @@
-"""Benchmarks: data-only lists of cases, runners that print `name: value` lines, peers in the same run."""
+"""Benchmarks: cases as data, and programs that print `name: value` lines, with peers in the same run."""

@@ -1,4 +1,4 @@
-"""Run every benchmark, or those named, such as `python -m benchmarks kernel training`."""
+"""Entry point of `python -m benchmarks [name ...]`, which runs the named benchmarks, by default all."""
 
 import importlib
 import sys

@@ -1,7 +1,8 @@
-"""Ablations of single settings: sweeps over seeds, kept in docs/ablations/<name>.csv and drawn beside it.
+"""Ablations of single settings over several seeds, saved as docs/ablations/<name>.csv and .png.
 
-`python -m benchmarks.ablations [name ...]` runs those named (default: all), two trainings of one thread side
-by side, and prints the interquartile mean of each setting's last return with its 95 % interval.
+`python -m benchmarks.ablations [name ...]` runs the named ablations (default: all), two single-threaded
+trainings at a time. It prints the interquartile mean of the last return of each setting, with its 95 %
+confidence interval.
 """
 
 import csv
@@ -23,7 +24,7 @@ Row = dict[str, str]
 
 
 def train(ablation: cases.Ablation) -> list[sweep.SweepRun]:
-  """Run what is not finished yet and return all runs."""
+  """Run the trainings that are not finished; return all runs."""
   folder = f"folder={ROOT / 'runs' / 'ablations' / ablation.name}"
   settings, runs = sweep.plan([folder, "jobs=2", *ablation.words])
   sweep.execute(
@@ -33,7 +34,7 @@ def train(ablation: cases.Ablation) -> list[sweep.SweepRun]:
 
 
 def rows_of(run: sweep.SweepRun) -> list[Row]:
-  """Return what is kept of a run's log: the rows whose return is known."""
+  """Return the rows of a run's log that have a return, reduced to COLUMNS."""
   with (run.folder / "metrics.csv").open() as file:
     rows = [row for row in csv.DictReader(file) if row["return"] != "nan"]
   kept = {"setting": " ".join(run.setting), "seed": str(run.config.seed)}
@@ -50,7 +51,7 @@ def write(rows: list[Row], path: Path) -> None:
 
 
 def read(name: str) -> list[Row]:
-  """Return the kept rows of an ablation, none if it was never run."""
+  """Return the saved rows of an ablation; empty if it was never run."""
   path = FOLDER / f"{name}.csv"
   if not path.exists():
     return []
@@ -59,7 +60,7 @@ def read(name: str) -> list[Row]:
 
 
 def groups(rows: list[Row]) -> dict[str, list[list[Row]]]:
-  """Return the rows of each setting's seeds."""
+  """Return the rows by setting and seed."""
   settings = dict.fromkeys(row["setting"] for row in rows)
   return {
     setting: [
@@ -71,14 +72,14 @@ def groups(rows: list[Row]) -> dict[str, list[list[Row]]]:
 
 
 def draw(ablation: cases.Ablation, rows: list[Row], path: Path) -> None:
-  """Draw the mean return of each setting over environment steps, with the band of its seeds."""
+  """Draw the mean return of each setting over environment steps, with the range over its seeds."""
   mpl.use("agg")
   settings = groups(rows)
   panels = dict.fromkeys(ablation.panel(setting) for setting in settings)
   figure, axes = plt.subplots(
     1, len(panels), figsize=(5 * len(panels), 4), sharey=True, layout="constrained", squeeze=False
   )
-  for panel, place in zip(panels, axes[0], strict=True):
+  for panel, ax in zip(panels, axes[0], strict=True):
     for setting, seeds in settings.items():
       if ablation.panel(setting) == panel:
         most = min(float(seed[-1]["steps"]) for seed in seeds)
@@ -87,8 +88,8 @@ def draw(ablation: cases.Ablation, rows: list[Row], path: Path) -> None:
           np.interp(steps, *np.array([(row["steps"], row["return"]) for row in seed], float).T)
           for seed in seeds
         ]
-        (drawn,) = place.plot(steps / 1e6, np.mean(curves, axis=0), label=ablation.label(setting))
-        place.fill_between(
+        (drawn,) = ax.plot(steps / 1e6, np.mean(curves, axis=0), label=ablation.label(setting))
+        ax.fill_between(
           steps / 1e6,
           np.min(curves, axis=0),
           np.max(curves, axis=0),
@@ -96,18 +97,19 @@ def draw(ablation: cases.Ablation, rows: list[Row], path: Path) -> None:
           linewidth=0,
           color=drawn.get_color(),
         )
-    place.set(title=panel or ablation.name, xlabel="environment steps [million]", ylabel="mean return")
-    place.grid(alpha=0.3)
-    place.legend()
+    ax.set(title=panel or ablation.name, xlabel="environment steps [million]", ylabel="mean return")
+    ax.grid(alpha=0.3)
+    ax.legend()
   figure.savefig(path, dpi=80, metadata={"Software": None})
   plt.close(figure)
 
 
 def summary(rows: list[Row]) -> dict[str, tuple[float, float, float, float]]:
-  """Return figures of each setting over its seeds.
+  """Return statistics of each setting over its seeds.
 
-  The interquartile mean of the last returns, both ends of its 95 % interval, and the interquartile mean of
-  what the returns are on average over the environment steps, which is high where they rise early.
+  They are the interquartile mean of the last returns, the lower and the upper end of its 95 % confidence
+  interval, and the interquartile mean of the returns averaged over the environment steps. This average is
+  high if returns rise early.
   """
   figures = {}
   for setting, seeds in groups(rows).items():
@@ -122,20 +124,20 @@ def summary(rows: list[Row]) -> dict[str, tuple[float, float, float, float]]:
 
 
 def _average(seed: list[Row]) -> float:
-  """Return the mean return over the steps of a run, from the first known one on."""
+  """Return the mean return of a run over its steps, starting at the first row."""
   steps, returns = np.array([(row["steps"], row["return"]) for row in seed], float).T
   return float(np.trapezoid(returns, steps) / np.ptp(steps)) if len(seed) > 1 else float(returns[0])
 
 
 def report(ablation: cases.Ablation, rows: list[Row]) -> None:
-  """Print the figures of each setting."""
+  """Print the statistics of each setting."""
   for setting, figures in summary(rows).items():
     for name, value in zip(("return", "low", "high", "average"), figures, strict=True):
       line(f"ablation.{ablation.name}.{setting.replace(' ', ',')}.{name}", value)
 
 
 def run(names: list[str]) -> None:
-  """Run, keep, draw and report the named ablations."""
+  """Run, save, draw and report the named ablations, or all."""
   for ablation in cases.ABLATIONS:
     if not names or ablation.name in names:
       rows = [row for run in train(ablation) for row in rows_of(run)]

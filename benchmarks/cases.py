@@ -1,20 +1,20 @@
-"""Cases to measure: models, settings and goals. Nothing here runs."""
+"""Benchmark cases as data: models, settings and goals."""
 
 from dataclasses import dataclass
 from typing import Literal
 
-SUBSTEPS = 5  # physics steps in a control step, as in Gymnasium's environments
+SUBSTEPS = 5  # physics steps per control step, as in Gymnasium's environments
 THREADS = (1, 2)
-PARITY_STATES = 64  # states of the benchmarked run compared with MuJoCo C
+PARITY_STATES = 64  # number of states of a benchmarked run that are compared with MuJoCo C
 
 
 @dataclass(frozen=True)
 class Robot:
-  """A model to measure: a file, the integrator in its place, the ground in the place of its floor."""
+  """Benchmarked model: a file, with an optional change of its integrator and of its floor."""
 
-  file: str  # under gymnasium/ (its folder of MuJoCo assets) or assets/ (this project's)
-  integrator: Literal["Euler"] | None = None  # None: what the file asks for
-  rough: bool = False  # a height field in the place of the plane called floor
+  file: str  # path under gymnasium/ (its MuJoCo assets) or assets/ (those of this project)
+  integrator: Literal["Euler"] | None = None  # None: the integrator of the file
+  rough: bool = False  # whether a height field replaces the plane called floor
 
 
 ROBOTS = {
@@ -28,23 +28,23 @@ ROBOTS = {
   "arm": Robot("assets/arm/table.xml"),
   "hand": Robot("assets/hand/robot.xml"),
 }
-KERNELS = {"ant": 10, "humanoid": 15, "hand": 30}  # goals for building them [s]
-MEMORY = {"humanoid_heap": 16384}  # goals for an environment's memory [bytes], by case
+KERNELS = {"ant": 10, "humanoid": 15, "hand": 30}  # goals for the kernel build time [s], by robot
+MEMORY = {"humanoid_heap": 16384}  # goals for the memory per environment [bytes], by case
 
 
 @dataclass(frozen=True)
 class PhysicsCase:
-  """One model in one situation, stepped under random controls with Newton's solver whatever the file asks."""
+  """Physics benchmark: one model in one situation, with random controls and always the Newton solver."""
 
   name: str
   robot: str  # in ROBOTS
-  warm: int  # control steps from the model's home to the situation that is timed
-  goal: float  # times MuJoCo's speed at equal threads
-  spread: float = 1.0  # of the controls about those of home, in halves of their ranges
+  warm: int  # control steps from the home pose to the timed situation
+  goal: float  # goal for the speed, relative to MuJoCo with the same number of threads
+  spread: float = 1.0  # largest control offset from home, as a fraction of half the control range
   num_envs: int = 4096
-  peer_envs: int = 512  # MuJoCo's time per environment does not depend on their number
-  steps: int = 20  # control steps in one measurement
-  repetitions: int = 7  # of each engine, in turns; the median counts
+  peer_envs: int = 512  # environments for MuJoCo, whose time per environment does not depend on their number
+  steps: int = 20  # control steps per measurement
+  repetitions: int = 7  # alternating measurements of each engine, of which the median counts
 
 
 PHYSICS = (
@@ -63,46 +63,46 @@ PHYSICS = (
 
 @dataclass(frozen=True)
 class TrainingPeer:
-  """Stable-Baselines3's PPO on one Gymnasium environment, each worker a process of its own."""
+  """Peer of a training benchmark: Stable-Baselines3's PPO with one Gymnasium environment per process."""
 
   name: str
-  environment: str  # Gymnasium's id
-  goal: float  # times its training speed
-  workers: int = 2
+  environment: str  # Gymnasium id
+  goal: float  # goal for the training speed, relative to the peer
+  workers: int = 2  # number of processes
 
 
 TRAINING = (
   TrainingPeer("same_model", "benchmarks.gym_ant:benchmarks/Ant-v0", goal=20),
   TrainingPeer("stock_ant", "Ant-v5", goal=30),
 )
-TRAINING_SECONDS = 20.0  # of each of two measurements of this project's trainer, before and after the peers
+TRAINING_SECONDS = 20.0  # duration of each of two own measurements, before and after the peers
 
 
 @dataclass(frozen=True)
 class Goal:
-  """A level that a column of a training's log is to reach, and by when."""
+  """Goal of a training: a level of a column of its log, and a time limit."""
 
   column: str
   level: float
-  seconds: float  # of training
-  least: bool = True  # the level is the least that will do; else the most, as of an error
-  evaluated: bool = True  # whether an evaluation tells it too
+  seconds: float  # training time
+  least: bool = True  # whether the level is a lower bound; if not, an upper bound, as for an error
+  evaluated: bool = True  # whether an evaluation reports it too
 
 
 @dataclass(frozen=True)
 class Curve:
-  """A learning curve: how long each of its seeds trains, and what is to be reached."""
+  """Learning curve: the training time of each seed, and the goals."""
 
   task: str
   seconds: float
   goals: tuple[Goal, ...]
   seeds: tuple[int, ...] = (0, 1, 2)
-  engine: str = "mujoco"  # in which the trained policy is looked at, beside its own
-  shown: str = "return"  # what is compared of the two engines
+  engine: str = "mujoco"  # second engine in which the trained policy is evaluated
+  shown: str = "return"  # column that is compared between the engines
 
   @property
   def columns(self) -> tuple[str, ...]:
-    """What is drawn: the return, what has a level to reach, and what is compared."""
+    """The columns that are drawn: the return, those with goals, and the compared one."""
     return tuple(dict.fromkeys(("return", *(goal.column for goal in self.goals), self.shown)))
 
 
@@ -115,7 +115,7 @@ def _success(level: float, minutes: float) -> Goal:
 
 
 def _gym(name: str, minutes: float, *levels: float) -> Curve:
-  """Return the curve of a task that Gymnasium's own environment judges."""
+  """Return the curve of a Gymnasium task, whose policy is evaluated in Gymnasium's own environment."""
   goals = tuple(_return(level, 20) for level in levels)
   return Curve(f"gym/{name}-v5", minutes * MINUTE, goals, seeds=(0,), engine="gymnasium")
 
@@ -126,7 +126,7 @@ def _long(task: str, *goals: Goal, shown: str) -> Curve:
 
 
 MINUTE = 60.0
-ERROR = 0.15  # of a robot's velocity [m/s], and of its turning [rad/s]
+ERROR = 0.15  # goal for the errors of velocity [m/s] and yaw rate [rad/s]
 CURVES = (
   Curve("cartpole", 30, (_return(490, 0.5),)),
   Curve("ball_balance", MINUTE, (_success(0.95, 5),), shown="success"),
@@ -166,18 +166,18 @@ CURVES = (
 
 @dataclass(frozen=True)
 class Ablation:
-  """Settings to compare: words of `gpurobot.sweep`; the keys of `panels` tell pictures apart."""
+  """Ablation: arguments of `gpurobot.sweep`, and the keys whose values get separate panels."""
 
   name: str
   words: tuple[str, ...]
   panels: tuple[str, ...] = ()
 
   def panel(self, setting: str) -> str:
-    """Return which picture a setting is drawn in."""
+    """Return the name of the panel of a setting."""
     return " ".join(word for word in setting.split() if word.partition("=")[0] in self.panels)
 
   def label(self, setting: str) -> str:
-    """Return what tells a setting from the others of its picture; of a single one, what it sets."""
+    """Return the label of a setting within its panel; if it is the only setting, its `ppo.*` arguments."""
     words = setting.split() or [word for word in self.words if word.startswith("ppo.")]
     return " ".join(word for word in words if word.partition("=")[0] not in self.panels)
 
@@ -188,7 +188,7 @@ TRANSFORMS = "ppo.reward_transform=symlog,scale,none"
 
 
 def _sizes(task: str, reference: int, steps: str) -> Ablation:
-  """Compare 1, 2, 4 and 8 times 512 environments, of which the first has the reference minibatch."""
+  """Return an ablation over 512 to 4096 environments; the smallest uses the reference minibatch."""
   words = (
     "num_envs=512,1024,2048,4096",
     "ppo.lr_scaling=sqrt,none",

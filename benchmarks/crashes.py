@@ -1,7 +1,7 @@
-"""Kill a training at random moments: python -m benchmarks.crashes [kills=100] [key=value ...] for `train.py`.
+"""Crash test of training: python -m benchmarks.crashes [kills=100] [key=value ...] for `train.py`.
 
-Each time it is resumed, at the end beside one that nothing interrupted; `name: value` lines say what differs.
-`python -m benchmarks.failures` does so with ranks.
+It kills a training at random moments and resumes it each time. At the end, `name: value` lines report the
+differences from an uninterrupted training. `python -m benchmarks.failures` does the same with ranks.
 """
 
 import csv
@@ -25,24 +25,25 @@ from gpurobot.run import checkpoint
 from gpurobot.run.files import PART
 
 WORDS = ["task=cartpole", "num_envs=64", "threads=1", "checkpoint_seconds=0", "log_every=1"]
-HALF = f"{checkpoint.NAME}{PART}"  # what is left of a checkpoint in the writing
+HALF = f"{checkpoint.NAME}{PART}"  # partial file of a checkpoint whose writing was interrupted
 KILLS = 100
 MORE = 5  # iterations after the last kill
-LIFE = 4.0  # a process lives for so many times what one that resumes takes to its first iteration, at most
-POLL = 0.01  # [s]
-CLOCKED = re.compile(r"time/|(steps_per_)?second|memory/|utilisation|collectives")  # columns of the machine
-FORKS = multiprocessing.get_context("forkserver")  # processes that have torch at once
+LIFE = 4.0  # longest life of a process, relative to the time from a resume to its first iteration
+POLL = 0.01  # polling interval [s]
+# Columns of the log that depend on the machine.
+CLOCKED = re.compile(r"time/|(steps_per_)?second|memory/|utilisation|collectives")
+FORKS = multiprocessing.get_context("forkserver")  # its processes have torch already imported
 FORKS.set_forkserver_preload(["train", "tasks.cartpole"])
 
 
-def place(folder: Path, words: Sequence[str]) -> list[str]:
-  """Return words for `train.py` to start in a folder, or to continue there."""
+def train_arguments(folder: Path, words: Sequence[str]) -> list[str]:
+  """Return arguments for `train.py` that start a training in a folder, or resume the one there."""
   return [*words, f"resume={folder}" if checkpoint.exists(folder) else f"run_dir={folder}"]
 
 
 def start(folder: Path, words: Sequence[str]) -> BaseProcess:
-  """Start or continue a training as a process; what it prints goes to a file beside the folder."""
-  process = FORKS.Process(target=_train, args=(place(folder, words), folder.with_suffix(".txt")))
+  """Start or resume a training in a process; its output goes to a file beside the folder."""
+  process = FORKS.Process(target=_train, args=(train_arguments(folder, words), folder.with_suffix(".txt")))
   process.start()
   return process
 
@@ -55,12 +56,12 @@ def _train(words: list[str], output: Path) -> None:
 
 
 def written(folder: Path, name: str = checkpoint.NAME) -> int:
-  """Return when the checkpoint of a run, or another file, was written [ns]; 0: never."""
+  """Return the modification time of the checkpoint of a run, or of another file [ns]; 0: no such file."""
   return max((path.stat().st_mtime_ns for path in folder.glob(name)), default=0)
 
 
 def wait_for_checkpoint(folder: Path, runs: Callable[[], bool]) -> None:
-  """Wait until a training has written a checkpoint; raise RuntimeError where it ends before."""
+  """Wait until a training has written a checkpoint; raise RuntimeError if it ends first."""
   before = written(folder)
   while written(folder) == before:
     if not runs():
@@ -69,7 +70,7 @@ def wait_for_checkpoint(folder: Path, runs: Callable[[], bool]) -> None:
 
 
 def unreadable(folder: Path) -> int:
-  """Return how many checkpoints of a run folder cannot be read, and print why."""
+  """Return the number of unreadable checkpoints in a run folder; print the errors."""
   count = 0
   for path in folder.glob("*.pt"):
     try:
@@ -81,12 +82,12 @@ def unreadable(folder: Path) -> int:
 
 
 def iterations(folder: Path) -> int:
-  """Return the iterations until the last checkpoint."""
+  """Return the number of iterations in the last checkpoint."""
   return int(checkpoint.read(folder)["learner"]["iteration"])
 
 
 def differences(one: Path, other: Path) -> tuple[int, int]:
-  """Return how many tensors of two runs' checkpoints, and rows of their logs, are not the same bit by bit."""
+  """Return the numbers of checkpoint tensors and of log rows that are not bit-equal between two runs."""
   tensors = [
     [leaf for leaf in tree_leaves(checkpoint.read(folder)["learner"]) if isinstance(leaf, torch.Tensor)]
     for folder in (one, other)
@@ -97,14 +98,14 @@ def differences(one: Path, other: Path) -> tuple[int, int]:
 
 
 def _rows(folder: Path) -> list[list[str]]:
-  """Return the log, without what the machine decides."""
+  """Return the rows of the log, without the columns that depend on the machine."""
   with (folder / "metrics.csv").open(newline="") as file:
     rows = list(csv.DictReader(file))
   return [[value for name, value in row.items() if not CLOCKED.match(name)] for row in rows]
 
 
 def kill(folder: Path, words: Sequence[str], kills: int) -> dict[str, int]:
-  """Kill a training again and again; return how often something special happened."""
+  """Kill and resume a training repeatedly; return counts of notable events."""
   moments = random.Random(kills)
   counts = {"before_the_first_iteration": 0, "while_saving": 0, "unreadable": 0}
   process = start(folder, words)
@@ -133,7 +134,7 @@ def kill(folder: Path, words: Sequence[str], kills: int) -> dict[str, int]:
 
 
 def compare(folder: Path, words: Sequence[str], kills: int) -> dict[str, int]:
-  """Kill a training, let it end, and say what came of it beside one that nothing interrupted."""
+  """Kill a training repeatedly, let it end, and compare it with an uninterrupted training."""
   killed, whole = folder / "killed", folder / "whole"
   counts = {"kills": kills, **kill(killed, words, kills)}
   end = iterations(killed) + MORE

@@ -1,4 +1,7 @@
-"""The robots' GPU kernels, compiled for sm_90 without a GPU: registers, stack, instructions, bytes moved."""
+"""Resources of the robots' GPU kernels: registers, stack, instructions and memory traffic.
+
+The kernels are compiled for sm_90; no GPU is needed.
+"""
 
 import contextlib
 import re
@@ -21,8 +24,8 @@ from physics.trace.kernel import build_kernel
 from physics.trace.trace import Program
 
 ARCHITECTURE = 90  # H100, H200
-WORD = 4  # bytes of a number, and of what a load or store moves unless its name says otherwise
-ACCESS = re.compile(r"\s(?:LD|ST)(L|G|)((?:\.\w+)*)\s")  # load or store: local, global or either; modifiers
+WORD = 4  # bytes of a number, and of a load or store without a size modifier
+ACCESS = re.compile(r"\s(?:LD|ST)(L|G|)((?:\.\w+)*)\s")  # load or store: local, global or generic; modifiers
 
 
 def trace(model: physics.Model) -> Program:
@@ -32,7 +35,7 @@ def trace(model: physics.Model) -> Program:
 
 @contextlib.contextmanager
 def unrolled(wanted: bool) -> Iterator[None]:
-  """Let the CUDA compiler unroll the loops of kernels that are built in the block, or not."""
+  """Set whether the CUDA compiler unrolls the loops of kernels that are built inside the block."""
   before, kernel.CUDA_UNROLL = kernel.CUDA_UNROLL, wanted
   try:
     yield
@@ -41,7 +44,7 @@ def unrolled(wanted: bool) -> Iterator[None]:
 
 
 def compile_cubin(model: physics.Model, folder: str | Path) -> Path:
-  """Compile the step of a model for a GPU and return the CUBIN; the folder must be empty."""
+  """Compile the step of a model for a GPU into an empty folder; return the path of the CUBIN file."""
   module = build_kernel(trace(model), "cuda").module
   wp.compile_aot_module(module, arch=ARCHITECTURE, module_dir=str(folder), use_ptx=False, strip_hash=True)
   (cubin,) = Path(folder).glob("*.cubin")
@@ -49,23 +52,23 @@ def compile_cubin(model: physics.Model, folder: str | Path) -> Path:
 
 
 def tool(name: str) -> str:
-  """Return the path of a CUDA tool that a wheel of the `bench` extra holds."""
+  """Return the path of a CUDA tool from a wheel of the `bench` extra."""
   files = metadata.files(f"nvidia-cuda-{name}") or ()
   return str(next(file.locate() for file in files if file.name == name))
 
 
 def resources(cubin: Path) -> dict[str, int]:
-  """Return registers and stack bytes of a thread, the number of instructions, and the bytes that they move.
+  """Return registers and stack bytes per thread, the number of instructions, and the bytes that they move.
 
-  Each instruction counts once, however often its loop runs: the bytes are those of a launch of one substep
-  in which every loop passes once and every guarded block is entered.
+  Each instruction counts once, however often its loop runs. The bytes are those of a launch of one substep in
+  which every loop runs once and every guarded block is entered.
   """
   usage = subprocess.run([tool("cuobjdump"), "-res-usage", cubin], check=True, capture_output=True, text=True)
   code = subprocess.run([tool("nvdisasm"), "-c", cubin], check=True, capture_output=True, text=True).stdout
   found = dict(re.findall(r"(REG|STACK):(\d+)", usage.stdout + usage.stderr))
   moved = {"L": 0, "G": 0}
   for space, modifiers in ACCESS.findall(code):
-    moved[space or "G"] += width(modifiers)  # generic: not its own stack
+    moved[space or "G"] += width(modifiers)  # a generic access does not go to the stack
   return {
     "registers": int(found["REG"]),
     "stack_bytes": int(found["STACK"]),
@@ -76,13 +79,13 @@ def resources(cubin: Path) -> dict[str, int]:
 
 
 def width(modifiers: str) -> int:
-  """Return the bytes that a load or store with these modifiers moves per thread."""
+  """Return the number of bytes per thread of a load or store with these modifiers."""
   bits = re.search(r"\.[US]?(8|16|64|128)\b", modifiers)
   return int(bits[1]) // 8 if bits else WORD
 
 
 def run() -> None:
-  """Print the resources of every robot's kernel, its loops as they are and unrolled, and its arrays' size."""
+  """Print the resources of every robot's kernel, with and without unrolled loops, and its array size."""
   for robot in cases.ROBOTS:
     model = models.load(robot)
     for wanted, prefix in ((False, ""), (True, "unrolled_")):

@@ -1,8 +1,8 @@
-"""Learning curves over seeds: train, keep the rows in docs/curves/<task>.csv, draw docs/curves/<task>.png.
+"""Learning curves over seeds, saved as docs/curves/<task>.csv and .png.
 
-`python -m benchmarks.curves task [key=value ...]` trains each seed of a task, one after another;
-`python -m benchmarks.curves task runs=folder,...` keeps runs that are there already.
-`python -m benchmarks.table` then shows what was kept.
+`python -m benchmarks.curves task [key=value ...]` trains the seeds of a task, one after another.
+`python -m benchmarks.curves task runs=folder,...` uses existing runs.
+`python -m benchmarks.table` then updates the tables.
 """
 
 import csv
@@ -24,22 +24,22 @@ from gpurobot.run import checkpoint
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "curves"
 COLUMNS = ("seed", "threads", "iteration", "steps", "seconds", "steps_per_second", "return", "length")
-# Student's t for a 95 % interval of the mean, by the number of seeds.
+# Student's t for a 95 % confidence interval of the mean, by number of seeds.
 STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}
 
 
-def place(task: str) -> Path:
-  """Return the path of a task's curve, without a suffix."""
+def curve_path(task: str) -> Path:
+  """Return the path of the curve of a task, without a suffix."""
   return FOLDER / task.replace("/", "-")
 
 
 def run_folder(task: str, seed: int) -> Path:
-  """Return where a seed is trained."""
+  """Return the run folder of a seed."""
   return ROOT / "runs" / "curves" / task / str(seed)
 
 
 def columns(curve: cases.Curve) -> tuple[str, ...]:
-  """Return what is kept of the log."""
+  """Return the columns of the log that are saved."""
   return tuple(dict.fromkeys((*COLUMNS, *curve.columns)))
 
 
@@ -54,7 +54,7 @@ def train(curve: cases.Curve, words: list[str]) -> list[Path]:
 
 
 def rows_of(curve: cases.Curve, folder: Path) -> Rows:
-  """Return what is kept of a run's metrics.csv."""
+  """Return the saved columns of the metrics.csv of a run."""
   config = checkpoint.read(folder)["config"]
   threads = config["threads"] or len(os.sched_getaffinity(0))
   with (folder / "metrics.csv").open() as file:
@@ -75,8 +75,8 @@ def write(rows: Rows, path: Path) -> None:
 
 
 def read(curve: cases.Curve) -> list[Rows]:
-  """Return the kept rows of each seed, none if nothing was kept."""
-  path = place(curve.task).with_suffix(".csv")
+  """Return the saved rows of each seed; empty if there are none."""
+  path = curve_path(curve.task).with_suffix(".csv")
   if not path.exists():
     return []
   with path.open() as file:
@@ -86,7 +86,7 @@ def read(curve: cases.Curve) -> list[Rows]:
 
 
 def reached(rows: Rows, goal: cases.Goal) -> float:
-  """Return the seconds of training after which a goal was first met; inf if it never was."""
+  """Return the training time at which a goal was first met [s]; inf if it never was."""
   sign = 1 if goal.least else -1
   return min(
     (row["seconds"] for row in rows if sign * row[goal.column] >= sign * goal.level), default=math.inf
@@ -94,19 +94,19 @@ def reached(rows: Rows, goal: cases.Goal) -> float:
 
 
 def last(rows: Rows, column: str) -> float:
-  """Return the last known value of a column."""
+  """Return the last finite value of a column."""
   return [row[column] for row in rows if math.isfinite(row[column])][-1]
 
 
 def interval(values: list[float]) -> float:
-  """Return half the 95 % interval of the mean (Student's t); nan of a single value."""
+  """Return half the width of the 95 % confidence interval of the mean (Student's t); nan for one value."""
   if len(values) < 2:
     return math.nan
   return STUDENT[len(values)] * statistics.stdev(values) / math.sqrt(len(values))
 
 
 def draw(curve: cases.Curve, runs: list[Rows]) -> None:
-  """Draw means over training time, the band of the seeds around them, and the levels to reach."""
+  """Draw means and ranges of the seeds over training time, and the goals."""
   count = len(curve.columns)
   figure = Figure(figsize=(7 if count == 1 else 4.5 * count, 4), layout="constrained")
   panels = figure.subplots(1, count, squeeze=False)[0]
@@ -121,11 +121,11 @@ def draw(curve: cases.Curve, runs: list[Rows]) -> None:
     axes.set(title=curve.task, xlabel="training time [s]", ylabel=column.replace("_", " "), xlim=(0, None))
     axes.grid(alpha=0.3)
     axes.legend()
-  figure.savefig(place(curve.task).with_suffix(".png"), dpi=80, metadata={"Software": None})
+  figure.savefig(curve_path(curve.task).with_suffix(".png"), dpi=80, metadata={"Software": None})
 
 
 def run(words: list[str]) -> None:
-  """Train or take, write and draw the curves of a task."""
+  """Train a task or read its runs; save and draw the curves."""
   known = {curve.task: curve for curve in cases.CURVES}
   if not words or words[0] not in known:
     sys.exit(f"name a task to train, one of: {', '.join(known)}")
@@ -133,7 +133,7 @@ def run(words: list[str]) -> None:
   given = [word for word in settings if word.startswith("runs=")]
   folders = [Path(name) for word in given for name in word.removeprefix("runs=").split(",")]
   runs = [rows_of(curve, folder) for folder in folders or train(curve, settings)]
-  write([row for rows in runs for row in rows], place(curve.task).with_suffix(".csv"))
+  write([row for rows in runs for row in rows], curve_path(curve.task).with_suffix(".csv"))
   draw(curve, runs)
 
 

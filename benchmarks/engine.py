@@ -1,4 +1,4 @@
-"""Physics steps per second beside MuJoCo C (`mujoco.batch.Batch`): same states, controls and threads."""
+"""Physics speed compared with MuJoCo C (`mujoco.batch.Batch`), with equal states, controls and threads."""
 
 import statistics
 import time
@@ -19,11 +19,11 @@ from physics import parity
 from physics.dynamics.kinematics import HINGE, SLIDE
 
 Array = NDArray[np.float64]
-SHIFT = 0.1  # [rad, m] of a joint's start at most, but no more than a twentieth of its range
+SHIFT = 0.1  # largest start offset of a joint [rad or m], and at most a twentieth of its range
 
 
 class Situation(NamedTuple):
-  """Where a measurement starts and the controls that it applies."""
+  """Start state and controls of a measurement."""
 
   state: Tensor  # of physics.Simulation.get_state
   qpos: Array  # [num_envs, nq]
@@ -33,14 +33,14 @@ class Situation(NamedTuple):
 
 
 def home(model: physics.Model) -> tuple[Array, Array]:
-  """Return pose [nq] and controls [nu] of the first keyframe, or default pose and middle controls."""
+  """Return the pose [nq] and controls [nu] of the first keyframe, or the default pose and mean controls."""
   if model.mj.nkey:
     return model.mj.key_qpos[0], model.mj.key_ctrl[0]
   return model.qpos0, model.actuator_ctrlrange.mean(axis=1)
 
 
 def random_controls(model: physics.Model, case: cases.PhysicsCase, steps: int, seed: int) -> Tensor:
-  """Return controls [steps, num_envs, nu], uniform about those of home, within each actuator's range."""
+  """Return random controls [steps, num_envs, nu], uniform around home and clipped to the control ranges."""
   low, high = torch.tensor(model.actuator_ctrlrange, dtype=torch.float32).T
   middle = torch.tensor(home(model)[1], dtype=torch.float32)
   generator = torch.Generator().manual_seed(seed)
@@ -49,7 +49,7 @@ def random_controls(model: physics.Model, case: cases.PhysicsCase, steps: int, s
 
 
 def shifts(model: physics.Model) -> Tensor:
-  """Return how far each number of a start pose [nq] may be from home."""
+  """Return the largest start offset of each number of the pose [nq] from home."""
   result = torch.zeros(model.nq)
   for joint in np.flatnonzero(np.isin(model.jnt_type, (HINGE, SLIDE))):
     low, high = model.jnt_range[joint]
@@ -59,7 +59,7 @@ def shifts(model: physics.Model) -> Tensor:
 
 
 def situation(case: cases.PhysicsCase, sim: physics.Simulation) -> Situation:
-  """Bring every environment from near home into the situation of the case."""
+  """Simulate every environment from near home to the situation of the case; return the situation."""
   generator = torch.Generator().manual_seed(0)
   sim.reset()
   start = torch.tensor(home(sim.model)[0], dtype=torch.float32)
@@ -78,7 +78,7 @@ def situation(case: cases.PhysicsCase, sim: physics.Simulation) -> Situation:
 
 
 def own_run(sim: physics.Simulation, start: Situation) -> Callable[[], float]:
-  """Return a measurement of this project's engine: substeps per second from the start of the situation."""
+  """Return a function that measures the speed of this engine in a situation [substeps/s]."""
 
   def measure() -> float:
     sim.set_state(start.state)
@@ -92,7 +92,7 @@ def own_run(sim: physics.Simulation, start: Situation) -> Callable[[], float]:
 
 
 def peer_run(batch: Batch, start: Situation) -> Callable[[], float]:
-  """Return a measurement of MuJoCo C on the first environments of the same situation."""
+  """Return a function that measures MuJoCo C on the first environments of a situation [substeps/s]."""
   n = batch.nsim
   controls = start.controls[:, :n].double().numpy()
 
@@ -111,7 +111,7 @@ def peer_run(batch: Batch, start: Situation) -> Callable[[], float]:
 
 
 def check(sim: physics.Simulation, start: Situation) -> dict[str, float]:
-  """Repeat the run untimed and return what could make its speed worthless; see `acceptable`."""
+  """Repeat the run without timing; return figures that tell if its speed is valid, see `acceptable`."""
   sim.set_state(start.state)
   overflow, iterations = 0, torch.zeros(len(start.controls), sim.num_envs)
   for step, ctrl in enumerate(start.controls):
@@ -136,14 +136,14 @@ def check(sim: physics.Simulation, start: Situation) -> dict[str, float]:
 
 
 def acceptable(model: physics.Model, found: dict[str, float]) -> bool:
-  """Tell whether no contact was dropped, every solve converged, and the sampled states agree with MuJoCo."""
+  """Return whether no contact was dropped, all solves converged and sampled states agree with MuJoCo."""
   converged = found["solver_iterations_worst"] < model.iterations
   agrees = found["parity_within_1e-4"] >= 0.95 and found["parity_worst_over_bound"] <= 1.0
   return found["overflow"] == 0 and converged and agrees
 
 
 def peak(threads: int) -> float:
-  """Return the float32 operations per second of a matrix product: what the processor can do at most."""
+  """Return the peak rate of the processor, measured by a matrix product [float32 operations/s]."""
   before = torch.get_num_threads()
   torch.set_num_threads(threads)
   a, b = torch.rand(2, 1024, 1024)
@@ -153,7 +153,7 @@ def peak(threads: int) -> float:
 
 
 def measure(case: cases.PhysicsCase, name: str, threads: int) -> None:
-  """Print the speeds of both engines at a number of threads, and the ratio's median over the repetitions.
+  """Print the speeds of both engines with a number of threads, and the median ratio over repetitions.
 
   The fraction of the peak counts each operation of the traced program once, however often its loops run.
   """
@@ -170,9 +170,9 @@ def measure(case: cases.PhysicsCase, name: str, threads: int) -> None:
 
 
 def run() -> None:
-  """Print speeds in substeps/s, ratios, and the checks of each case.
+  """Print the speeds [substeps/s], ratios and checks of all cases.
 
-  Torch gets one thread: its idle ones would spin on the core that the engine's second thread needs.
+  Torch gets one thread, because its idle threads would spin on the core of the engine's second thread.
   """
   torch.set_num_threads(1)
   for case in cases.PHYSICS:

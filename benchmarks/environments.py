@@ -1,8 +1,8 @@
-"""The memory of an environment in training: python -m benchmarks.environments [key=value ...].
+"""Memory per environment in training: python -m benchmarks.environments [key=value ...].
 
-Prints `name: value` lines for each task with its own settings: the bytes that one more environment takes, of
-the simulation and in all (state, task, storage of a rollout), and how many fit into a gigabyte. On CUDA
-`peak` counts what an iteration allocates in passing as well.
+The program prints `name: value` lines for each task with its own settings: the bytes per additional
+environment, in the simulation and in total (state, task, rollout storage), and the number of environments per
+gigabyte. On CUDA, `peak` includes temporary allocations of an iteration.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 
-ENVS = (256, 512)  # the difference is of that many environments, without what all of them share
+ENVS = (256, 512)  # environments of two measurements, whose difference excludes shared memory
 GIGA = 1e9
 OWN = [name for name in tasks.available() if "/" not in name]
 
@@ -29,26 +29,26 @@ class Settings:
   """Settings of a measurement."""
 
   device: str = option("auto", "cpu, cuda, cuda:<index>, or auto: cuda where there is one")
-  tasks: list[str] = option(OWN, "by their names")  # noqa: RUF009 (a field)
+  tasks: list[str] = option(OWN, "names of tasks")  # noqa: RUF009 (a field)
 
 
 def held() -> int:
-  """Return the bytes of all tensors that there are, shared memory counted once."""
+  """Return the total bytes of all live tensors, counting shared storage once."""
   storages = {}
   for thing in gc.get_objects():
-    if type(thing) in (torch.Tensor, torch.nn.Parameter):  # no fake ones
+    if type(thing) in (torch.Tensor, torch.nn.Parameter):  # excludes fake tensors
       storage = thing.untyped_storage()
       storages[storage.data_ptr()] = storage.nbytes()
   return sum(storages.values())
 
 
 def measure(name: str, num_envs: int, device: torch.device) -> tuple[int, int, int]:
-  """Return the bytes of a simulation of one environment, of a training, and its peak on CUDA, else 0."""
+  """Return the bytes of the simulation per environment, of a training, and of its peak (CUDA, else 0)."""
   gc.collect()
   before, peak = held(), 0
   module = tasks.load(name)
   config = assign(defaults(module), {"num_envs": num_envs, "compile": "off"})
-  if config.ppo.precision is Precision.auto:  # what present GPUs take, whatever this machine is
+  if config.ppo.precision is Precision.auto:  # current GPUs use bf16, so this does not depend on the machine
     config.ppo.precision = Precision.bf16
   if device.type == "cuda":
     torch.cuda.synchronize(device)

@@ -1,8 +1,7 @@
-"""Kill ranks at random: python -m benchmarks.failures [failures=10] [key=value ...] for `train.py`.
+"""Crash test of ranks: python -m benchmarks.failures [failures=10] [key=value ...] for `train.py`.
 
-Of two ranks under `torchrun --max-restarts` one is killed, at a random moment after the first checkpoint
-since the last time; both start anew. `name: value` lines say what differs at the end from a training of two
-ranks that nothing interrupted.
+It kills one of two ranks under `torchrun --max-restarts`, at a random moment after each new checkpoint; then
+both ranks restart. At the end, `name: value` lines report the differences from an uninterrupted training.
 """
 
 import os
@@ -21,7 +20,7 @@ from benchmarks.crashes import (
   WORDS,
   differences,
   iterations,
-  place,
+  train_arguments,
   unreadable,
   wait_for_checkpoint,
 )
@@ -29,25 +28,25 @@ from benchmarks.report import line
 
 ROOT = Path(__file__).parents[1]
 FAILURES = 10
-WAIT = 2.0  # from a checkpoint until a rank is killed, at most [s]
+WAIT = 2.0  # longest time from a checkpoint until a rank is killed [s]
 
 
 def torchrun(folder: Path, words: Sequence[str], restarts: int = 0) -> subprocess.Popen[bytes]:
-  """Start or continue a training of two ranks; what they print goes to a file beside the folder."""
+  """Start or resume a training with two ranks; their output goes to a file beside the folder."""
   command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
-  command += [f"--max-restarts={restarts}", str(ROOT / "train.py"), *place(folder, words)]
+  command += [f"--max-restarts={restarts}", str(ROOT / "train.py"), *train_arguments(folder, words)]
   with folder.with_suffix(".txt").open("a") as output:
     return subprocess.Popen(command, stdout=output, stderr=output, env=os.environ | {"OMP_NUM_THREADS": "1"})
 
 
 def ranks(job: subprocess.Popen[bytes]) -> list[int]:
-  """Return the process numbers of torchrun's ranks."""
+  """Return the process ids of torchrun's ranks."""
   threads = Path(f"/proc/{job.pid}/task").glob("*/children")
   return sorted(int(child) for thread in threads for child in thread.read_text().split())
 
 
 def kill(folder: Path, words: Sequence[str], failures: int) -> int:
-  """Kill ranks of a training, then ask it to end; return how many checkpoints were unreadable on the way."""
+  """Kill ranks of a training, then terminate it; return the number of unreadable checkpoints found."""
   chance, damaged = random.Random(failures), 0
   job = torchrun(folder, words, failures)
   for _ in range(failures):
@@ -65,7 +64,7 @@ def kill(folder: Path, words: Sequence[str], failures: int) -> int:
 
 
 def compare(folder: Path, words: Sequence[str], failures: int) -> dict[str, int]:
-  """Kill ranks, let the training end, and say what came of it beside one that nothing interrupted."""
+  """Kill ranks, let the training end, and compare it with an uninterrupted training."""
   killed, whole = folder / "killed", folder / "whole"
   counts = {"failures": failures, "unreadable": kill(killed, words, failures)}
   end = iterations(killed) + MORE

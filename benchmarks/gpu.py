@@ -1,9 +1,9 @@
-"""A visit to a GPU, one step per command: python -m benchmarks.gpu step=<step> folder=<folder>.
+"""GPU measurements and tests in steps: python -m benchmarks.gpu step=<step> folder=<folder>.
 
-Without a step it lists them, the most telling first. A step is a few pieces, each a process of its own. It
-ends by itself in less than 500 s, with what it has: output goes to <folder>/<step>.txt as it comes, and the
-same command goes on with the pieces that are left. Whatever becomes of it, nothing that it started stays
-behind. The status is the number of pieces that failed; to repeat those, delete the file.
+Without a step, the program lists all steps, the most informative first. A step consists of a few pieces, each
+a separate process. It ends within 500 s: output goes to <folder>/<step>.txt as it appears, and the same
+command continues with the remaining pieces. All processes of a step end with it, even if it is killed. The
+exit status is the number of pieces that failed; delete the output file to repeat them.
 """
 
 import contextlib
@@ -22,12 +22,12 @@ from typing import IO
 from gpurobot.config import ConfigError, assign, leaves, option, pairs
 
 ROOT = Path(__file__).parents[1]
-SECONDS = 480.0  # a step may take; what is interrupted has PATIENCE besides
-PATIENCE = 10.0  # [s]
-GLANCE = 0.2  # between looks at what a piece prints [s]
-WORKERS = "5"  # for tests: CUDA keeps up to 10 GB for the stacks of a kernel's threads, in each process
+SECONDS = 480.0  # time limit of a step [s]; an interrupted piece gets PATIENCE in addition
+PATIENCE = 10.0  # time for an interrupted piece to end [s]
+GLANCE = 0.2  # polling interval of the output of a piece [s]
+WORKERS = "5"  # test processes; in each, CUDA reserves up to 10 GB for the stacks of kernel threads
 ANT = ["task=ant", "num_envs=16384"]
-# Kernels that do not depend on each other in one launch, which torch's compiler does not do by itself.
+# Combines independent kernels in one launch, which torch's compiler does not do by default.
 COMBINED = """
 import sys
 from torch._inductor import config
@@ -35,37 +35,37 @@ from benchmarks import iteration
 config.combo_kernels = True
 iteration.run(sys.argv[1:])
 """
-# Ends a group of processes when its own input does, as it does however the process that holds it dies.
+# Kills a process group when its standard input closes, which happens however the parent process dies.
 GUARD = "import os, signal, sys; sys.stdin.read(); os.killpg(int(sys.argv[1]), signal.SIGKILL)"
 
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-  """What a command does."""
+  """Step of the program: a description, an estimated duration, and pieces to run."""
 
-  tells: str
-  minutes: float  # that it may take, guessed
-  pieces: Mapping[str, Sequence[str]]  # by name: words after the Python interpreter
-  before: Sequence[str] = ()  # a program that runs the interpreter
+  description: str
+  minutes: float  # estimated duration
+  pieces: Mapping[str, Sequence[str]]  # arguments of the Python interpreter, by name
+  before: Sequence[str] = ()  # command that runs the interpreter, such as a profiler
 
 
 def tests(*words: str) -> list[str]:
-  """Return tests by pytest, on a GPU."""
+  """Return the arguments of a pytest run on a GPU."""
   return ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--device=cuda:0", *words]
 
 
 def parallel(*words: str) -> list[str]:
-  """Return tests by pytest, in several processes."""
+  """Return the arguments of a pytest run on a GPU in several processes."""
   return tests("-n", WORKERS, "--dist", "loadgroup", *words)
 
 
 def learn(task: str, seconds: float, *words: str) -> list[str]:
-  """Return a training of a task by its own settings."""
+  """Return the arguments of a training of a task with its own settings."""
   return ["train.py", f"task={task}", f"max_seconds={seconds:g}", f"run_dir=runs/gpu/{task}", *words]
 
 
 def kernels(*words: str) -> dict[str, list[str]]:
-  """Return the measurement of the physics alone, robot by robot."""
+  """Return the arguments of physics measurements, by robot."""
   named = ("ant", "humanoid_heap", "quadruped_on_rough_ground", "hand_holding_cube")
   return {name: ["-m", "benchmarks.visit", "part=kernels", f"cases=[{name}]", *words] for name in named}
 
@@ -73,10 +73,10 @@ def kernels(*words: str) -> dict[str, list[str]]:
 NSIGHT = ("SpeedOfLight", "WarpStateStats", "MemoryWorkloadAnalysis", "MemoryWorkloadAnalysis_Tables")
 STEPS = {
   "fetch": Step(
-    "an instruction's price by the size of the code", 2, {"fetch": ["-m", "benchmarks.visit", "part=fetch"]}
+    "time per instruction over the code size", 2, {"fetch": ["-m", "benchmarks.visit", "part=fetch"]}
   ),
   "graphs": Step(
-    "every part of an iteration is recorded, waits for nothing, computes what a CPU does",
+    "tests of CUDA graphs: each part of an iteration is recorded, never synchronises, agrees with a CPU",
     6,
     {
       "plain": tests("tests/gpu", "-k", "not compiled"),
@@ -85,7 +85,7 @@ STEPS = {
     },
   ),
   "iteration": Step(
-    "an iteration of 16,384 Ants: speed, kernels, memory; without the compiler; with kernels joined",
+    "iteration of 16,384 Ants: speed, kernels, memory; without the compiler; with combined kernels",
     6,
     {
       "compiled": ["-m", "benchmarks.iteration", *ANT],
@@ -93,10 +93,10 @@ STEPS = {
       "joined": ["-c", COMBINED, *ANT],
     },
   ),
-  "kernels": Step("physics alone, 4,096 to 1,048,576 environments", 4, kernels()),
-  "unrolled": Step("the same with loops unrolled", 5, kernels("unroll=true")),
+  "kernels": Step("physics only, 4,096 to 1,048,576 environments", 4, kernels()),
+  "unrolled": Step("physics only, with unrolled loops", 5, kernels("unroll=true")),
   "nsight": Step(
-    "why the physics of Ant and the quadruped waits: warp states, memory tables",
+    "stalls in the physics of Ant and the quadruped: warp states, memory tables",
     3,
     {
       name: [*kernels()[name], "num_envs=[16384]", "profiled=true"]
@@ -108,7 +108,7 @@ STEPS = {
     ],
   ),
   "engine": Step(
-    "physics beside mujoco_warp",
+    "physics compared with mujoco_warp",
     8,
     {
       name: ["-m", "benchmarks.gpu_engine", f"cases=[{name}]"]
@@ -116,12 +116,12 @@ STEPS = {
     },
   ),
   "million": Step(
-    "a training of a million Ants",
+    "training of a million Ants",
     3,
     {"million": ["-m", "benchmarks.iteration", "task=ant", "num_envs=1048576", "ppo.horizon=4"]},
   ),
   "learn": Step(
-    "trainings by each task's settings, Ant's with a profile",
+    "trainings with the settings of each task, Ant with a profile",
     8,
     {
       "ant": learn("ant", 20, "num_envs=16384", "profile=true"),
@@ -130,12 +130,12 @@ STEPS = {
     },
   ),
   "learn_hands": Step(
-    "trainings of manipulation",
+    "trainings of manipulation tasks",
     8,
     {"cube_stack": learn("cube_stack", 180), "hand_cube": learn("hand_cube", 180)},
   ),
   "environments": Step(
-    "memory of an environment of each task", 5, {"environments": ["-m", "benchmarks.environments"]}
+    "memory per environment of each task", 5, {"environments": ["-m", "benchmarks.environments"]}
   ),
   "test_tasks": Step(
     "tests of all tasks",
@@ -147,7 +147,7 @@ STEPS = {
     },
   ),
   "test_physics": Step(
-    "tests of the physics beside MuJoCo C",
+    "tests of the physics against MuJoCo C",
     8,
     {
       "parity": parallel("tests/physics/test_parity.py", "tests/physics/vary/test_vary.py"),
@@ -170,23 +170,23 @@ STEPS = {
 
 @dataclasses.dataclass
 class Settings:
-  """Settings of a visit to a GPU."""
+  """Settings of the program."""
 
-  step: str = option("", f"which: {', '.join(STEPS)}; none: list them")
-  folder: str = option("runs/gpu", "where output goes, and tells what is done")
+  step: str = option("", f"step to run: {', '.join(STEPS)}; empty: list them")
+  folder: str = option("runs/gpu", "folder of the output files, which also record the finished pieces")
 
 
 class Outcome(enum.StrEnum):
-  """What became of a piece, as its last line tells; what is left out has none."""
+  """Outcome of a piece, written to the last line of its output."""
 
   done = enum.auto()
   failed = enum.auto()
-  cut = enum.auto()  # by the step's end
+  cut = enum.auto()  # interrupted at the time limit of the step
 
 
 @contextlib.contextmanager
 def group(command: Sequence[str], output: IO[str]) -> Iterator[subprocess.Popen[bytes]]:
-  """Run a command in a group of processes that ends with the block, and with this process at the latest."""
+  """Run a command in a process group that is killed at the end of the block, or if this process dies."""
   process = subprocess.Popen(
     command,
     cwd=ROOT,
@@ -198,7 +198,7 @@ def group(command: Sequence[str], output: IO[str]) -> Iterator[subprocess.Popen[
   guard = subprocess.Popen(
     [sys.executable, "-c", GUARD, str(process.pid)],
     stdin=subprocess.PIPE,
-    stderr=subprocess.DEVNULL,  # where nothing is left to end
+    stderr=subprocess.DEVNULL,  # hides the error if the group has already ended
     process_group=0,
   )
   try:
@@ -209,7 +209,7 @@ def group(command: Sequence[str], output: IO[str]) -> Iterator[subprocess.Popen[
 
 
 def interrupt(process: subprocess.Popen[bytes]) -> None:
-  """Ask a group of processes to end, and wait for it a little: it may tell how far it came."""
+  """Interrupt a process group and wait up to PATIENCE, so that it can print its results."""
   with contextlib.suppress(ProcessLookupError):
     os.killpg(process.pid, signal.SIGINT)
     with contextlib.suppress(subprocess.TimeoutExpired):
@@ -217,7 +217,7 @@ def interrupt(process: subprocess.Popen[bytes]) -> None:
 
 
 def run_piece(command: Sequence[str], output: Path, seconds: float) -> Outcome:
-  """Run a command for so long at most, its output added to the file and shown as it comes."""
+  """Run a command for at most `seconds`; append its output to a file and print it as it appears."""
   end = time.monotonic() + seconds
   with output.open("a") as file, output.open(errors="replace") as shown:
     shown.seek(0, os.SEEK_END)
@@ -232,14 +232,14 @@ def run_piece(command: Sequence[str], output: Path, seconds: float) -> Outcome:
 
 
 def finished(output: Path) -> list[str]:
-  """Return the pieces that a step's output has to the end."""
+  """Return the finished pieces in the output file of a step."""
   rows = output.read_text(errors="replace").splitlines() if output.exists() else []
-  told = [row.split() for row in rows if row.startswith("== ")]
-  return [words[1] for words in told if words[2:3] and words[2].rstrip(",") in (Outcome.done, Outcome.failed)]
+  ends = [row.split() for row in rows if row.startswith("== ")]
+  return [words[1] for words in ends if words[2:3] and words[2].rstrip(",") in (Outcome.done, Outcome.failed)]
 
 
 def run_step(name: str, step: Step, folder: Path) -> int:
-  """Run the pieces of a step that are not done, as far as its time goes; return how many failed."""
+  """Run the remaining pieces of a step within its time limit; return the number of failures."""
   output, begin, failed = folder / f"{name}.txt", time.monotonic(), 0
   left = [piece for piece in step.pieces if piece not in finished(output)]
   while left and (seconds := SECONDS - (time.monotonic() - begin)) > PATIENCE:
@@ -259,14 +259,14 @@ def run_step(name: str, step: Step, folder: Path) -> int:
 
 
 def overview(folder: Path) -> Iterator[str]:
-  """Yield a line for each step: about how long it takes, what is done of it, what it tells."""
+  """Yield a line for each step: estimated duration, finished pieces and description."""
   for name, step in STEPS.items():
     done = len(finished(folder / f"{name}.txt"))
-    yield f"{name:<14}{step.minutes:>4g} min  {done}/{len(step.pieces)} done  {step.tells}"
+    yield f"{name:<14}{step.minutes:>4g} min  {done}/{len(step.pieces)} done  {step.description}"
 
 
 def run(words: Sequence[str] = ()) -> int:
-  """Run a step, or list all of them; return how many of its pieces failed."""
+  """Run a step, or list all steps; return the number of pieces that failed."""
   settings = assign(Settings(), pairs([*words], leaves(Settings())))
   folder = Path(settings.folder)
   if not settings.step:

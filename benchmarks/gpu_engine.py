@@ -1,7 +1,7 @@
-"""Physics beside mujoco_warp on one device: python -m benchmarks.gpu_engine [key=value ...].
+"""Physics speed compared with mujoco_warp on one device: python -m benchmarks.gpu_engine [key=value ...].
 
-Same states, controls and solver; on CUDA each engine's control step is one graph. `name: value` lines give
-substeps/s, the ratio's median over the repetitions, and whether both made the same run and dropped nothing.
+States, controls and solver are equal; on CUDA, the control step of each engine is one graph. `name: value`
+lines give substeps/s, the median ratio over repetitions, dropped contacts and the difference of the results.
 """
 
 import dataclasses
@@ -23,8 +23,8 @@ from benchmarks.report import line
 from gpurobot.config import assign, leaves, option, pairs
 from gpurobot.device.distributed import World
 
-ROOM = 2.0  # of mujoco_warp's arrays, times the most that a sample of the states needs
-SAMPLED = 64  # states
+ROOM = 2.0  # size of mujoco_warp's arrays, relative to the largest need of a sample of states
+SAMPLED = 64  # number of sampled states
 
 
 CASES = ["ant", "humanoid_heap", "quadruped_on_rough_ground", "arm_and_cube_on_table"]
@@ -35,13 +35,13 @@ SIZES = [4096, 16384, 65536]
 class Settings:
   """Settings of a comparison."""
 
-  device: str = option("auto", "where both run: cpu, cuda, cuda:<index>, or auto: cuda where there is one")
-  cases: list[str] = option(CASES, "situations of `cases.PHYSICS`")  # noqa: RUF009 (a field)
-  num_envs: list[int] = option(SIZES, "environments, one measurement for each")  # noqa: RUF009
+  device: str = option("auto", "device of both engines: cpu, cuda, cuda:<index>, or auto: cuda if available")
+  cases: list[str] = option(CASES, "names of cases in `cases.PHYSICS`")  # noqa: RUF009 (a field)
+  num_envs: list[int] = option(SIZES, "numbers of environments to measure")  # noqa: RUF009
 
 
 class Peer:
-  """mujoco_warp, with arrays as small as the states of the run allow."""
+  """mujoco_warp, with arrays as small as the states allow."""
 
   def __init__(
     self, model: physics.Model, num_envs: int, device: torch.device, start: engine.Situation
@@ -61,7 +61,7 @@ class Peer:
       mujoco_warp.step(self.model, self.data)
 
   def step(self) -> None:
-    """Advance by a control step: on CUDA once as it is, to compile, then as a graph."""
+    """Take a control step: on CUDA, first without a graph, to compile, then as a graph."""
     with wp.ScopedDevice(self.device):
       if not self.device.is_cuda:
         self._step()
@@ -74,7 +74,7 @@ class Peer:
       wp.capture_launch(self.graph, stream=wp.stream_from_torch())
 
   def start(self, start: engine.Situation) -> None:
-    """Go to where the run starts."""
+    """Set the start state of the run."""
     for name in ("qpos", "qvel", "qacc_warmstart"):
       view = wp.to_torch(getattr(self.data, name))
       view.copy_(repeated(torch.from_numpy(getattr(start, name)).float(), len(view)))
@@ -82,12 +82,12 @@ class Peer:
     self.data.overflow.zero_()
 
   def dropped(self) -> int:
-    """Return in how many environments something had no room since the start."""
+    """Return the number of environments that dropped contacts or constraints since the start."""
     return int(wp.to_torch(self.data.overflow).count_nonzero())
 
 
 def sizes(mj: mujoco.MjModel, start: engine.Situation) -> tuple[int, int]:
-  """Return room for contacts and constraints of an environment."""
+  """Return the capacities for contacts and for constraints of an environment."""
   data, most = mujoco.MjData(mj), (1, 1)
   for qpos, qvel in zip(start.qpos[:SAMPLED], start.qvel[:SAMPLED], strict=True):
     data.qpos[:], data.qvel[:] = qpos, qvel
@@ -97,7 +97,7 @@ def sizes(mj: mujoco.MjModel, start: engine.Situation) -> tuple[int, int]:
 
 
 def difference(own: Own, peer: Peer, start: engine.Situation, controls: Tensor) -> Tensor:
-  """Return how far positions are apart after a control step, in each environment [num_envs]."""
+  """Return the largest difference of qpos [num_envs] after one step with controls [steps, num_envs, nu]."""
   for one in (own, peer):
     one.start(start)
     one.ctrl.copy_(controls[0])
@@ -106,7 +106,7 @@ def difference(own: Own, peer: Peer, start: engine.Situation, controls: Tensor) 
 
 
 def compare(case: cases.PhysicsCase, num_envs: int, start: engine.Situation, device: torch.device) -> None:
-  """Print the speeds of both engines and what they are worth."""
+  """Print the speeds of both engines and the checks that make them comparable."""
   model, name = models.load(case.robot), f"gpu.{case.name}.envs{num_envs}"
   own, peer = Own(model, num_envs, device), Peer(model, num_envs, device, start)
   controls = controls_of(start, num_envs, device)

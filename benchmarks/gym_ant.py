@@ -1,4 +1,4 @@
-"""The Ant as a Gymnasium environment over MuJoCo C: what tasks/ant.py computes, for one robot in NumPy."""
+"""Ant as a Gymnasium environment in MuJoCo C: the computations of tasks/ant.py for one robot in NumPy."""
 
 from typing import Any
 
@@ -16,13 +16,13 @@ FEET = [f"{leg}_foot" for leg in ant.LEGS]
 
 
 class Ant(gymnasium.Env[Array, Array]):
-  """One Ant with the observation, reward and termination of tasks/ant.py."""
+  """Environment of one Ant with the observation, reward and termination of tasks/ant.py."""
 
   observation_space = Box(-np.inf, np.inf, (60,))
   action_space = Box(-1.0, 1.0, (8,))
 
   def __init__(self, render_mode: None = None) -> None:
-    self.render_mode = render_mode  # there is nothing to see
+    self.render_mode = render_mode  # rendering is not supported
     self.config = ant.Config()
     self.model = model = mujoco.MjModel.from_xml_path(str(ant.Task.robot))
     self.data = mujoco.MjData(model)
@@ -34,7 +34,7 @@ class Ant(gymnasium.Env[Array, Array]):
     self.target = np.array([self.config.target_distance, 0.0])
 
   def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Array, dict]:
-    """Start in the home pose, its joints moved a little."""
+    """Start in the home pose with random joint offsets."""
     super().reset(seed=seed, options=options)
     mujoco.mj_resetData(self.model, self.data)
     offset, speed = self.config.start_angle, self.config.start_velocity
@@ -46,7 +46,7 @@ class Ant(gymnasium.Env[Array, Array]):
     return self.observe(), {}
 
   def step(self, action: Array) -> tuple[Array, float, bool, bool, dict]:
-    """Apply motor torques for one control step."""
+    """Apply motor torques [8] for one control step."""
     before = np.hypot(*(self.target - self.data.qpos[:2]))
     self.data.ctrl[:] = np.clip(action, -1.0, 1.0)
     mujoco.mj_step(self.model, self.data, self.config.substeps)
@@ -56,7 +56,7 @@ class Ant(gymnasium.Env[Array, Array]):
     return self.observe(), self.config.reward_fallen if fallen else self.reward(progress), fallen, False, {}
 
   def reward(self, progress: float) -> float:
-    """Pay for speed towards the target [m/s], posture and heading; charge for effort."""
+    """Return the reward of the speed towards the target [m/s], posture, heading and effort."""
     c, ctrl = self.config, self.data.ctrl
     _, up, heading, _ = self.attitude()
     return float(
@@ -70,7 +70,7 @@ class Ant(gymnasium.Env[Array, Array]):
     )
 
   def observe(self) -> Array:
-    """Return the 60 numbers of tasks/ant.py, in its order."""
+    """Return the observation of tasks/ant.py [60]."""
     rotation, up, heading, bearing = self.attitude()
     qpos, qvel = self.data.qpos, self.data.qvel
     yaw, roll = np.arctan2(rotation[1, 0], rotation[0, 0]), np.arctan2(rotation[2, 1], rotation[2, 2])
@@ -87,7 +87,7 @@ class Ant(gymnasium.Env[Array, Array]):
     return np.concatenate(blocks).astype(np.float32)
 
   def attitude(self) -> tuple[NDArray[np.float64], float, float, float]:
-    """Return the torso's rotation [3, 3], its up and heading cosines, and the target's bearing [rad]."""
+    """Return the torso rotation [3, 3], its up and heading cosines, and the target bearing [rad]."""
     rotation = np.empty((3, 3))
     mujoco.mju_quat2Mat(rotation.reshape(9), self.data.qpos[3:7])
     x, y = self.target - self.data.qpos[:2]
@@ -96,7 +96,7 @@ class Ant(gymnasium.Env[Array, Array]):
     return rotation, rotation[2, 2], along / np.hypot(x, y), np.arctan2(across, along)
 
   def joint_fraction(self) -> NDArray[np.float64]:
-    """Return where each joint is in its range [8]: -1 at the lower limit, 1 at the upper."""
+    """Return joint angles scaled to their ranges [8]: -1 at the lower limit, 1 at the upper."""
     return (2 * self.data.qpos[self.angles] - self.high - self.low) / (self.high - self.low)
 
 

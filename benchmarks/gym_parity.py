@@ -1,9 +1,9 @@
-"""The distance of the tasks gym/* from Gymnasium's environments: `python -m benchmarks gym_parity`.
+"""Parity of the tasks gym/* with Gymnasium's environments: `python -m benchmarks gym_parity`.
 
-Both take one control step from the same states of random play, contacts included, with the same controls.
-Gymnasium's environment runs its model with the Newton solver, to which all others converge; what the solver
-of a file that names another one leaves unfinished is told beside it. Numbers are compared one by one; where
-they differ by more than ALLOWED, what float32 leaves of the state moves Gymnasium's own answer about as far:
+Both take one control step from the same states, collected with random actions, and with the same controls.
+Gymnasium's environment uses the Newton solver, to which all solvers converge; for a file that names another
+solver, the difference between the two solvers is reported too. All numbers are compared one by one. Where
+they differ by more than ALLOWED, rounding the state to float32 changes Gymnasium's own result about as much:
 a small component of a large force or velocity is a difference of large numbers.
 """
 
@@ -28,47 +28,47 @@ from tasks import base
 Floats = NDArray[np.float64]
 NEWTON = mujoco.mjtSolver.mjSOL_NEWTON
 NAMES = tuple(name for name in tasks.available() if name.startswith("gym/"))
-NUM_ENVS, VISITS, BETWEEN = 50, 20, 5  # environments, states of each, control steps between two states
+NUM_ENVS, VISITS, BETWEEN = 50, 20, 5  # environments, states per environment, control steps between states
 ALLOWED = 1e-4  # error relative to the larger of 1 and the number itself
-DRAWS = 32  # of what rounding may be
+DRAWS = 32  # random perturbations that estimate the effect of rounding
 
 
 @dataclasses.dataclass(frozen=True)
 class Answers:
-  """What steps show, one per row."""
+  """Results of one step from each of several states."""
 
-  blocks: dict[str, Floats]  # of the observation, by name, and the reward [num_states, width]
+  blocks: dict[str, Floats]  # observation blocks and the reward by name [num_states, width]
   terminated: NDArray[np.bool_]  # [num_states]
 
 
 def make_task(name: str, num_envs: int = NUM_ENVS) -> base.Task:
-  """Return a task as it is evaluated."""
+  """Return a task in evaluation mode."""
   module = tasks.load(name)
   return module.Task(module.Config(), num_envs, random=Random(0, num_envs), training=False)
 
 
 def make_env(name: str) -> Any:
-  """Return Gymnasium's environment of a task, without its time limit."""
+  """Return the Gymnasium environment of a task, without its time limit."""
   env = gymnasium.make(name.removeprefix("gym/")).unwrapped
   env.reset(seed=0)
   return env
 
 
 def newton(model: mujoco.MjModel) -> mujoco.MjModel:
-  """Return the model with the Newton solver."""
+  """Return a copy of the model that uses the Newton solver."""
   model = copy.copy(model)
   model.opt.solver = NEWTON
   return model
 
 
 def controls(task: base.Task, actions: torch.Tensor) -> Floats:
-  """Return the controls [..., nu], which are Gymnasium's actions."""
+  """Return the controls [..., nu] of actions [..., nu]; Gymnasium's actions are controls."""
   low, high = task.model.actuator_ctrlrange.astype(np.float32).T
   return ((low + high) / 2 + (high - low) / 2 * actions.numpy()).astype(np.float64)
 
 
 def visit(task: base.Task) -> tuple[States, Answers]:
-  """Play at random from resets on; return states on the way and what the task made of each."""
+  """Take random actions from resets on; return visited states and the results of the task from each."""
   task.reset()
   generator = torch.Generator().manual_seed(0)
   states, answers = [], []
@@ -76,7 +76,7 @@ def visit(task: base.Task) -> tuple[States, Answers]:
     actions = 2 * torch.rand(BETWEEN + 1, task.num_envs, task.num_actions, generator=generator) - 1
     for action in actions[:-1]:
       task.step(action)
-    task.sim.forward()  # derived fields are then what Gymnasium's are when it is set to a state
+    task.sim.forward()  # updates derived fields, as Gymnasium does when it sets a state
     state = {name: getattr(task.sim, name).double().numpy() for name in ("qpos", "qvel", "qacc_warmstart")}
     states.append({**state, "ctrl": controls(task, actions[-1])})
     step = task.step(actions[-1])
@@ -87,19 +87,19 @@ def visit(task: base.Task) -> tuple[States, Answers]:
 
 
 def seen(step: TensorDict) -> Floats:
-  """Return observation and reward of a step side by side [num_envs, width]."""
+  """Return the observation and the reward of a step, concatenated [num_envs, width]."""
   return torch.cat([step["final_obs", "policy"], step["reward"].unsqueeze(1)], dim=1).double().numpy()
 
 
 def split(task: base.Task, shown: Floats) -> dict[str, Floats]:
-  """Return observation and reward side by side [num_states, width] as the task's blocks, by name."""
+  """Return the blocks [num_states, n] by name, from concatenated numbers [num_states, width]."""
   widths = {**task.observations.widths["policy"], "reward": 1}
   parts = np.split(shown, np.cumsum([*widths.values()])[:-1], axis=1)
   return dict(zip(widths, parts, strict=True))
 
 
 def ask(task: base.Task, env: Any, model: mujoco.MjModel, states: States) -> Answers:
-  """Return what Gymnasium's environment, running a model like its own, makes of the states."""
+  """Return the results of Gymnasium's environment, with `model` in place of its own, from the states."""
   own, env.model = env.model, model
   shown, terminated = [], []
   for row in range(len(states)):
@@ -113,7 +113,7 @@ def ask(task: base.Task, env: Any, model: mujoco.MjModel, states: States) -> Ans
 
 
 def error(found: Answers, expected: Answers) -> Floats:
-  """Return the largest error [num_states] of any number, relative to the larger of 1 and its size."""
+  """Return the largest error per state [num_states], relative to the larger of 1 and the number."""
   errors = [
     (np.abs(found.blocks[name] - values) / np.maximum(1.0, np.abs(values))).max(axis=1)
     for name, values in expected.blocks.items()
@@ -122,7 +122,7 @@ def error(found: Answers, expected: Answers) -> Floats:
 
 
 def rounding(task: base.Task, env: Any, states: States) -> Floats:
-  """Return how far one float32 unit in states and constants moves Gymnasium's own answers [num_states]."""
+  """Return the change of Gymnasium's results [num_states] by float32 rounding of states and constants."""
   random = np.random.default_rng(0)
   expected = ask(task, env, newton(env.model), states)
   moved = [
@@ -133,7 +133,7 @@ def rounding(task: base.Task, env: Any, states: States) -> Floats:
 
 
 def run() -> None:
-  """Report each task's median and largest error, the gap to its file's solver, and what float32 excuses."""
+  """Print errors of each task, the gap to the solver of its file, and errors relative to rounding."""
   for name in NAMES:
     task, env = make_task(name), make_env(name)
     states, found = visit(task)

@@ -1,10 +1,10 @@
-"""Shares of an iteration of training: python -m benchmarks.iteration [key=value ...], of Ant by default.
+"""Time breakdown of a training iteration: python -m benchmarks.iteration [key=value ...], by default of Ant.
 
-Prints `name: value` lines: the share of each part, physics, task, network in the rollout, policy around it
-(normalisation, sampling), storage and statistics, update; the rollout's overhead, which is all outside of
-physics, network and update, beside its goal; and the rate of the network's arithmetic beside that of a large
-float32 matrix product here. On CUDA a rollout is one graph and one part: what its kernels are and how much of
-the time one runs is told instead.
+The program prints `name: value` lines. They give the share of each part: physics, task, network in the
+rollout, policy around it (normalisation, sampling), storage and statistics, update. The overhead of the
+rollout, which is everything except physics, network and update, is compared with its goal, and the arithmetic
+rate of the network with that of a large float32 matrix product. On CUDA, where a rollout is one graph and one
+part, the program prints kernels and their shares instead.
 """
 
 import sys
@@ -27,31 +27,31 @@ from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 
 WARM_UP, MEASURED = 5, 20  # iterations
-GOAL = 0.15  # of an iteration for the rollout's overhead, at 4,096 environments
-SIDE = 4096  # of the matrices whose product shows what this machine can do
-TOLD = 20  # kernels
+GOAL = 0.15  # goal for the share of rollout overhead, with 4,096 environments
+SIDE = 4096  # side of the matrices whose product measures the peak rate
+SHOWN = 20  # number of kernels to print
 
 
 def float32_rate(device: torch.device) -> float:
-  """Return the floating-point operations per second of a large float32 matrix product."""
+  """Return the rate of a large float32 matrix product [floating-point operations/s]."""
   matrix = torch.randn(SIDE, SIDE, device=device)
   seconds = 0.0
   for _ in range(2):  # the first one warms up
     start = time.perf_counter()
-    float((matrix @ matrix)[0, 0])  # waits for it
+    float((matrix @ matrix)[0, 0])  # waits for the result
     seconds = time.perf_counter() - start
   return 2 * SIDE**3 / seconds
 
 
 def iterate(learner: PPO, count: int) -> None:
-  """Train for so many iterations."""
+  """Train for `count` iterations."""
   for _ in range(count):
     learner.collect()
     learner.update()
 
 
 def watch_network(learner: PPO) -> None:
-  """Let the clock tell the network of the rollout from the policy around it."""
+  """Let the clock time the network of the rollout separately from the policy around it."""
   clock, compiled = learner.clock, learner.executor.compiled
 
   def network(*inputs: Any) -> Any:
@@ -67,12 +67,12 @@ def watch_network(learner: PPO) -> None:
 
 
 def largest(parts: Mapping[str, float]) -> list[tuple[str, float]]:
-  """Return the parts with their sizes, the largest first."""
+  """Return the parts and their sizes, the largest first."""
   return sorted(parts.items(), key=lambda item: -item[1])
 
 
-def tell_kernels(learner: PPO, seconds: float) -> None:
-  """Print how many kernels an iteration of so many seconds has, and their shares of it."""
+def print_kernels(learner: PPO, seconds: float) -> None:
+  """Print the number of kernels in an iteration of `seconds`, and their shares of the time."""
   with profile(activities=[ProfilerActivity.CUDA]) as seen:
     iterate(learner, 1)
     torch.cuda.synchronize()
@@ -82,12 +82,12 @@ def tell_kernels(learner: PPO, seconds: float) -> None:
     busy[event.name] += event.time_range.elapsed_us() / 1e6
   line("iteration.kernels", len(kernels))
   line("iteration.busy_share", sum(busy.values()) / seconds)
-  for name, spent in largest(busy)[:TOLD]:
+  for name, spent in largest(busy)[:SHOWN]:
     line(f"iteration.kernel.{name[:60]}", spent / seconds)
 
 
 def run(words: Sequence[str] = ()) -> None:
-  """Train for some iterations, the clock told of the network as well."""
+  """Train for some iterations and print the time breakdown."""
   world = World()
   config, task = cli.parse(["task=ant", *words], tasks.load, world)
   device = world.device(config.device)
@@ -111,7 +111,7 @@ def run(words: Sequence[str] = ()) -> None:
     line(f"iteration.{part}_share", share)
   if device.type == "cuda":
     line("iteration.memory_gb", torch.cuda.max_memory_reserved() / 1e9)
-    tell_kernels(learner, total / MEASURED)
+    print_kernels(learner, total / MEASURED)
     return
   line("iteration.overhead_share", 1 - sum(found[part] for part in ("physics", "network", "update")))
   line("iteration.overhead_goal", GOAL)

@@ -1,4 +1,4 @@
-"""Seconds until a robot's first step: kernels built into an empty cache, then loaded by the next process."""
+"""Time to the first step of a robot: kernels built with an empty cache, then loaded by a second process."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ print(time.perf_counter() - start)
 
 
 def seconds(robot: str, cache: str) -> float:
-  """Return how long a new process takes from the model to the first step, with kernels kept in `cache`."""
+  """Return the time of a new process from the model to the first step [s], with kernels in `cache`."""
   environment = {**os.environ, "WARP_CACHE_PATH": cache}
   command = [sys.executable, "-c", PROGRAM, robot]
   done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
@@ -29,7 +29,7 @@ def seconds(robot: str, cache: str) -> float:
 
 
 def run() -> None:
-  """Print the seconds with an empty cache and with a filled one."""
+  """Print the times with an empty cache and with a filled one."""
   for robot, goal in cases.KERNELS.items():
     with tempfile.TemporaryDirectory() as cache:
       line(f"kernel.{robot}.build_seconds", seconds(robot, cache))

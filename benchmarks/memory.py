@@ -1,7 +1,7 @@
-"""Memory of a long training: python -m benchmarks.memory [key=value ...] for `train.py`.
+"""Memory growth of a long training: python -m benchmarks.memory [key=value ...] for `train.py`.
 
-10,000 iterations of a small Cartpole, every part of the program in them: log, TensorBoard, checkpoints.
-Prints `name: value` lines: the resident memory [MB] after a tenth of the iterations and at the end, growth.
+The program runs 10,000 iterations of a small Cartpole, including log, TensorBoard and checkpoints. It prints
+`name: value` lines: the resident memory [MB] after a tenth of the iterations and at the end, and its growth.
 """
 
 import os
@@ -22,7 +22,7 @@ MEGA = 1e6
 
 
 def resident() -> float:
-  """Return the memory of this process that is in use [MB]."""
+  """Return the resident memory of this process [MB]."""
   pages = int(Path("/proc/self/statm").read_text().split()[1])
   return pages * os.sysconf("SC_PAGE_SIZE") / MEGA
 
@@ -42,14 +42,14 @@ def watched() -> Iterator[list[float]]:
 
 
 def measure(words: list[str]) -> list[float]:
-  """Train by the words; return the resident memory [MB] after each iteration."""
+  """Train with these arguments; return the resident memory [MB] after each iteration."""
   with tempfile.TemporaryDirectory() as folder, watched() as samples:
     train.main([*words, f"run_dir={folder}/run"])
   return samples
 
 
 def growth(samples: list[float]) -> float:
-  """Return the mean over the last tenth of the samples less that over the second: the first warms up."""
+  """Return the mean of the last tenth of the samples minus that of the second; the first is warm-up."""
   tenth = len(samples) // 10
   return (sum(samples[-tenth:]) - sum(samples[tenth : 2 * tenth])) / tenth
 

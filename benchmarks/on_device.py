@@ -1,4 +1,4 @@
-"""Physics on any device, timed: control steps from a situation, on CUDA each of them a graph."""
+"""Timing of physics engines on any device: control steps from a situation, each a graph on CUDA."""
 
 import time
 from collections.abc import Callable
@@ -13,20 +13,20 @@ from gpurobot.device.graph import Graph, GraphRecorder
 
 
 class Engine(Protocol):
-  """What is timed."""
+  """Interface of a timed engine."""
 
   ctrl: Tensor  # [num_envs, nu]
 
   @property
   def step(self) -> Callable[[], None]:
-    """What takes a control step."""
+    """The function that takes a control step."""
 
   def start(self, start: engine.Situation) -> None:
-    """Go to where the run starts."""
+    """Set the start state of the run."""
 
 
 class Own:
-  """This project's engine."""
+  """Engine of this project."""
 
   def __init__(self, model: physics.Model, num_envs: int, device: torch.device) -> None:
     self.sim = physics.Simulation(model, num_envs, device)
@@ -37,26 +37,26 @@ class Own:
     self.sim.step(cases.SUBSTEPS)
 
   def start(self, start: engine.Situation) -> None:
-    """Go to where the run starts."""
+    """Set the start state of the run."""
     self.sim.set_state(repeated(start.state.T, self.sim.num_envs).T.to(self.sim.device))
 
   def dropped(self) -> int:
-    """Return how many contacts the last step had no room for."""
+    """Return the number of contacts that the last step dropped."""
     return int(self.sim.overflow.sum())
 
 
 def controls_of(start: engine.Situation, num_envs: int, device: torch.device) -> Tensor:
-  """Return the controls of a run [steps, num_envs, nu], those of the first environments again and again."""
+  """Return the controls of a run [steps, num_envs, nu], repeated over the environments."""
   return repeated(start.controls.to(device).transpose(0, 1), num_envs).transpose(0, 1).contiguous()
 
 
 def repeated(values: Tensor, count: int) -> Tensor:
-  """Return so many rows: those of values, again and again."""
+  """Return `count` rows: the rows of `values` [n, ...], repeated cyclically [count, ...]."""
   return values[torch.arange(count) % len(values)]
 
 
 def timed(engine_: Engine, start: engine.Situation, controls: Tensor) -> Callable[[], float]:
-  """Return a measurement of an engine: substeps/s from the start of the situation."""
+  """Return a function that measures an engine [substeps/s] with controls [steps, num_envs, nu]."""
 
   def measure() -> float:
     engine_.start(start)

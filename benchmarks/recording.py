@@ -1,6 +1,7 @@
-"""The cost of videos to a training of Ant: steps/s with and without; python -m benchmarks.recording.
+"""Cost of recording videos during a training of Ant: python -m benchmarks.recording.
 
-With one thread of two a core is left to the process that draws; with two it takes what they leave over.
+The program compares steps/s with and without videos. With one thread on two cores, the drawing process has a
+core to itself; with two threads, it shares the cores.
 """
 
 import os
@@ -9,9 +10,9 @@ import statistics
 from benchmarks.report import line
 from benchmarks.training import own_speed
 
-SECONDS = 40.0  # of a training
+SECONDS = 40.0  # duration of a training
 TURNS = 3
-EVERY = "record_every=10"  # a new video begins about when the last one is done
+EVERY = "record_every=10"  # a new video starts about when the last one is finished
 
 
 def run() -> None:

@@ -1,7 +1,7 @@
-"""Weak scaling of training Ant: two ranks of one thread, twice the environments, against one rank.
+"""Weak scaling of training Ant: two single-threaded ranks with twice the environments of one rank.
 
-`python -m benchmarks scaling` prints `name: value` lines. The two are measured in turns, each rank on a core
-of its own; other programs on these cores make the figures worthless.
+`python -m benchmarks scaling` prints `name: value` lines. The measurements alternate, with each rank on its
+own core. Other programs on these cores invalidate the results.
 """
 
 import csv
@@ -15,14 +15,14 @@ from pathlib import Path
 import train
 from benchmarks.report import line
 
-ENVS = 2048  # of each rank
-ITERATIONS = 40  # of each run
+ENVS = 2048  # environments per rank
+ITERATIONS = 40  # iterations per run
 TURNS = 3
-GOAL = 1.85  # times the speed of one rank
+GOAL = 1.85  # goal for the speed of two ranks, relative to one rank
 
 
 def speed(ranks: int) -> float:
-  """Train on so many ranks; return environment steps/s, the median over the log's lines after the first."""
+  """Train with `ranks` ranks; return the median of the logged speeds after the first row [steps/s]."""
   with tempfile.TemporaryDirectory() as folder:
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={ranks}"]
     command += ["-m", "benchmarks.scaling", "task=ant", "threads=1", f"num_envs={ENVS * ranks}"]
@@ -34,7 +34,7 @@ def speed(ranks: int) -> float:
 
 
 def run() -> None:
-  """Print both speeds, in environment steps/s, and their ratio: medians over the turns."""
+  """Print both speeds [environment steps/s] and their ratio, as medians over the turns."""
   turns = [(speed(1), speed(2)) for _ in range(TURNS)]
   one, two = (statistics.median(speeds) for speeds in zip(*turns, strict=True))
   line("scaling.num_envs_of_each_rank", ENVS)
@@ -45,7 +45,7 @@ def run() -> None:
 
 
 def be_rank(words: list[str]) -> None:
-  """Train as one of torchrun's ranks, on the core of its number."""
+  """Train as one of torchrun's ranks, on the core with its index."""
   cores = sorted(os.sched_getaffinity(0))
   os.sched_setaffinity(0, {cores[int(os.environ["LOCAL_RANK"])]})
   train.main(words)

@@ -1,7 +1,8 @@
-"""An hour of training: python -m benchmarks.soak [key=value ...] for `train.py`.
+"""Soak test, an hour of training: python -m benchmarks.soak [key=value ...] for `train.py`.
 
-Prints `name: value` lines: memory and speed in the second tenth of the time, when all is warm, and in the
-last; how many warnings there were. Speed is per second of processor time: other programs hardly count.
+The program prints `name: value` lines: memory and speed in the second tenth of the time, after warm-up, and
+in the last tenth, and the number of warnings. Speed is measured per second of processor time, so that other
+programs have little effect.
 """
 
 import sys
@@ -22,47 +23,47 @@ TENTHS = 10
 
 
 class Sample(NamedTuple):
-  """The state of a training at a moment."""
+  """Sample of memory and progress during a training."""
 
-  seconds: float  # of training
-  processor: float  # time of all threads [s]
-  memory: float  # [MB]
+  seconds: float  # training time
+  processor: float  # processor time of all threads [s]
+  memory: float  # resident memory [MB]
   steps: int
 
 
 class WatchedLog(Log):
-  """A log that samples itself once a second, and keeps its warnings for later."""
+  """Log that takes a sample once a second and collects its warnings."""
 
   samples: ClassVar[list[Sample]] = []
-  told: ClassVar[list[str]] = []
+  caught: ClassVar[list[str]] = []
 
   def step(self) -> None:
-    """Follow an iteration."""
+    """Record an iteration."""
     super().step()
     if not self.samples or self.seconds - self.samples[-1].seconds >= 1:
       self.samples.append(Sample(self.seconds, time.process_time(), resident(), self.learner.steps))
 
   def close(self) -> None:
     """Write summary.json and close the files."""
-    self.told.extend(self.warnings)
+    self.caught.extend(self.warnings)
     super().close()
 
 
 def measure(words: Sequence[str]) -> tuple[list[Sample], list[str]]:
-  """Train by the words; return the samples and all that warned, Python's warnings among it."""
-  WatchedLog.samples, WatchedLog.told = [], []
+  """Train with these arguments; return the samples and all warnings, including Python's."""
+  WatchedLog.samples, WatchedLog.caught = [], []
   with (
     tempfile.TemporaryDirectory() as folder,
     mock.patch.object(train, "Log", WatchedLog),
-    warnings.catch_warnings(record=True) as told,
+    warnings.catch_warnings(record=True) as caught,
   ):
     warnings.simplefilter("always")
     train.main([*words, f"run_dir={folder}/run"])
-  return WatchedLog.samples, [*WatchedLog.told, *(str(warning.message) for warning in told)]
+  return WatchedLog.samples, [*WatchedLog.caught, *(str(warning.message) for warning in caught)]
 
 
 def tenths(samples: list[Sample]) -> list[tuple[float, float]]:
-  """Return the mean memory [MB] and the speed [steps/s of processor time] of each tenth of the time."""
+  """Return the mean memory [MB] and the speed [steps per s of processor time] of each tenth of the time."""
   end = samples[-1].seconds
   found = []
   for index in range(TENTHS):
@@ -76,7 +77,7 @@ def tenths(samples: list[Sample]) -> list[tuple[float, float]]:
 
 def run(words: Sequence[str] = ()) -> None:
   """Measure and report."""
-  samples, told = measure([*WORDS, *words])
+  samples, caught = measure([*WORDS, *words])
   _, *parts = tenths(samples)
   memories, speeds = zip(*parts, strict=True)
   line("soak.seconds", samples[-1].seconds)
@@ -88,8 +89,8 @@ def run(words: Sequence[str] = ()) -> None:
   line("soak.speed_start", speeds[0])
   line("soak.speed_end", speeds[-1])
   line("soak.speed_slowest_of_fastest", min(speeds) / max(speeds))
-  line("soak.warnings", len(told))
-  for warning in told[:TENTHS]:
+  line("soak.warnings", len(caught))
+  for warning in caught[:TENTHS]:
     print(f"soak.warning: {warning}")
 
 

@@ -1,6 +1,6 @@
-"""The tables of README.md and of pages in docs/, made of what is kept there: what was measured.
+"""Tables of README.md and docs/, generated from the saved results.
 
-`python -m benchmarks.table` rewrites each between its marks, `<!-- NAME -->` and `<!-- end of NAME -->`.
+`python -m benchmarks.table` rewrites each table between `<!-- NAME -->` and `<!-- end of NAME -->`.
 """
 
 import math
@@ -20,7 +20,7 @@ Figures = Mapping[str, float]
 
 
 class Row(NamedTuple):
-  """A quantity, the names of its figures, the goal, and the command that measures it."""
+  """Row of the table of results: a quantity, the names of its figures, its goal and its command."""
 
   what: str
   figures: tuple[str, ...]
@@ -116,7 +116,7 @@ RESULT_ROWS = (
 
 
 def read() -> dict[str, float]:
-  """Return all figures in docs/results, and when each seed of a curve met its goals, by name."""
+  """Return all figures in docs/results, and the times at which the curves met their goals, by name."""
   figures: dict[str, float] = {}
   for path in sorted(RESULTS.rglob("*.txt")):
     figures |= report.read(path.read_text())
@@ -128,7 +128,7 @@ def read() -> dict[str, float]:
 
 
 def results(figures: Figures) -> str:
-  """Return quantities beside their goals and commands."""
+  """Return the table of results with goals and commands."""
   table = [["", "measured", "goal", "command"]]
   for row in RESULT_ROWS:
     if figures.keys() >= {*row.figures}:
@@ -138,7 +138,7 @@ def results(figures: Figures) -> str:
 
 
 def physics(figures: Figures) -> str:
-  """Return the speeds of both engines in each case."""
+  """Return the table of the speeds of both engines in each case."""
   columns = {
     "gpurobot": "gpurobot [substeps/s]",
     "mujoco": "MuJoCo C [substeps/s]",
@@ -150,7 +150,7 @@ def physics(figures: Figures) -> str:
 
 
 def tasks(figures: Figures) -> str:
-  """Return what each task's training has come to."""
+  """Return the table of training results of each task."""
   heads = (
     "task",
     "",
@@ -177,7 +177,7 @@ def tasks(figures: Figures) -> str:
 def _training(
   curve: cases.Curve, runs: list[curves.Rows], goal: cases.Goal | None, figures: Figures
 ) -> list[str]:
-  """Return a row: a goal of a task (None: what is shown), when each seed met it, its end, what that took."""
+  """Return the row of a goal of a task; None: of the column that the curve compares."""
   column = goal.column if goal else curve.shown
   ends = [curves.last(rows, column) for rows in runs]
   half = curves.interval(ends)
@@ -198,7 +198,7 @@ def _training(
 
 
 def _evaluated(curve: cases.Curve, column: str, figures: Figures) -> str:
-  """Return a figure in an evaluation, here and in the other engine, where there was one."""
+  """Return the evaluated value of a column in both engines, as far as there is one."""
   names = [f"transfer.{curve.task}.{engine}.{column}" for engine in ("own", curve.engine)]
   return " / ".join(_text(figures[name]) for name in names if name in figures)
 
@@ -208,7 +208,7 @@ def _seconds(value: float) -> str:
 
 
 def cuda(figures: Figures) -> str:
-  """Return the resources of the GPU kernels."""
+  """Return the table of resources of the GPU kernels."""
   columns = (
     "registers",
     "stack_bytes",
@@ -228,7 +228,7 @@ def cuda(figures: Figures) -> str:
 
 
 def environments(figures: Figures) -> str:
-  """Return the memory of an environment in training."""
+  """Return the table of memory per environment in training."""
   heads = {
     "": "task",
     "simulation_bytes": "bytes of the simulation",
@@ -239,9 +239,9 @@ def environments(figures: Figures) -> str:
 
 
 def ablation(case: cases.Ablation, _figures: Figures) -> str:
-  """Return the last return of each setting and, in brackets, the mean return; a column for each picture."""
+  """Return the table of the last and, in brackets, the mean return of each setting, by panel."""
   found = ablations.summary(ablations.read(case.name))
-  panels, labels = (dict.fromkeys(map(tell, found)) for tell in (case.panel, case.label))
+  panels, labels = (dict.fromkeys(map(name, found)) for name in (case.panel, case.label))
   cells = {
     (case.label(s), case.panel(s)): f"{_text(last)} ({_text(mean)})"
     for s, (last, _, _, mean) in found.items()
@@ -252,7 +252,7 @@ def ablation(case: cases.Ablation, _figures: Figures) -> str:
 
 
 def _grid(figures: Figures, prefix: str, columns: dict[str, str], rows: dict[str, str]) -> str:
-  """Return the figures `<prefix>.<row>.<column>` under the columns' heads, beside the rows'."""
+  """Return the table of the figures `<prefix>.<row>.<column>`, with headings of columns and rows."""
   table = [list(columns.values())]
   for row, head in rows.items():
     names = [f"{prefix}.{row}.{column}" for column in columns if column]
@@ -281,7 +281,7 @@ BLOCKS: dict[str, tuple[str, Callable[[Figures], str]]] = {
 
 
 def pages() -> dict[Path, str]:
-  """Return the pages as they ought to be."""
+  """Return the pages with updated tables, by path."""
   figures = read()
   texts = {ROOT / page: (ROOT / page).read_text() for page, _ in BLOCKS.values()}
   for name, (page, block) in BLOCKS.items():

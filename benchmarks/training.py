@@ -1,4 +1,4 @@
-"""Environment steps per second of training Ant: this project's trainer beside Stable-Baselines3's PPO."""
+"""Training speed of Ant, compared with Stable-Baselines3's PPO, in environment steps per second."""
 
 import csv
 import itertools
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 
 
 class Trunk(BaseFeaturesExtractor):
-  """The hidden layers that actor and critic share, as in this project's network."""
+  """Hidden layers that actor and critic share, as in the network of this project."""
 
   def __init__(self, space: gymnasium.spaces.Box, ppo: config.PPOConfig) -> None:
     super().__init__(space, ppo.hidden[-1])
@@ -36,12 +36,12 @@ class Trunk(BaseFeaturesExtractor):
     self.layers = nn.Sequential(*(module for pair in layers for module in pair))
 
   def forward(self, observation: Tensor) -> Tensor:
-    """Return features [batch, hidden[-1]]."""
+    """Return features [batch, hidden[-1]] of observations [batch, width]."""
     return self.layers(observation)
 
 
 def own_speed(seconds: float, *words: str) -> float:
-  """Train Ant for some seconds with `train.py`; return its environment steps/s after the first row."""
+  """Train Ant with `train.py`; return its speed after the first row of the log [environment steps/s]."""
   with tempfile.TemporaryDirectory() as folder:
     command = [sys.executable, "train.py", "task=ant", "log_every=5"]
     command += [f"max_seconds={seconds}", f"run_dir={folder}/run", *words]
@@ -52,7 +52,7 @@ def own_speed(seconds: float, *words: str) -> float:
 
 
 def peer_speed(peer: cases.TrainingPeer, settings: config.TrainConfig) -> float:
-  """Run one iteration of Stable-Baselines3 with this project's network, epochs and batch; return steps/s."""
+  """Run an iteration of Stable-Baselines3 with the same network, epochs and batch; return steps/s."""
   ppo = settings.ppo
   samples = settings.num_envs * ppo.horizon
   unseen = {"render_mode": None}
@@ -78,7 +78,7 @@ def peer_speed(peer: cases.TrainingPeer, settings: config.TrainConfig) -> float:
 
 
 def run() -> None:
-  """Print training speeds and their ratios, the project's own measured before and after the peers."""
+  """Print training speeds and ratios; the own speed is measured before and after the peers."""
   settings = config.defaults(tasks.load("ant"))
   ppo = settings.ppo
   line("training.num_envs", settings.num_envs)

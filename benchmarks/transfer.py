@@ -1,7 +1,7 @@
-"""Trained policies in two engines: `python -m benchmarks.transfer task ...`.
+"""Evaluation of trained policies in two engines: `python -m benchmarks.transfer task ...`.
 
-Each seed that `benchmarks.curves` has trained is evaluated here and in its curve's other engine, MuJoCo C or
-Gymnasium's own environment; means over the seeds are kept in docs/results/transfer/<task>.txt.
+Each seed that `benchmarks.curves` trained is evaluated in this engine and in the second engine of its curve,
+MuJoCo C or Gymnasium's own environment. Means over the seeds are saved in docs/results/transfer/<task>.txt.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ EPISODES = 100
 
 
 def evaluate(checkpoint: Path, engine: str) -> dict[str, float]:
-  """Return the figures that `gpurobot.evaluate` prints."""
+  """Return the output of `gpurobot.evaluate` by name."""
   words = [f"checkpoint={checkpoint}", f"episodes={EPISODES}", f"engine={engine}"]
   command = [sys.executable, "-m", "gpurobot.evaluate", *words]
   done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
@@ -28,7 +28,7 @@ def evaluate(checkpoint: Path, engine: str) -> dict[str, float]:
 
 
 def compare(curve: cases.Curve) -> None:
-  """Print each figure's mean over the seeds in both engines, and the relative difference of the one shown."""
+  """Print the means over the seeds in both engines, and the relative difference of the compared column."""
   means: dict[str, float] = {}
   for engine in ("own", curve.engine):
     found = [evaluate(run_folder(curve.task, seed), engine) for seed in curve.seeds]

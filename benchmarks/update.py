@@ -1,7 +1,7 @@
-"""Speed of the trainer alone at Ant's sizes: python -m benchmarks.update [ppo.key=value ...].
+"""Speed of the trainer without physics, at the sizes of Ant: python -m benchmarks.update [ppo.key=value ...].
 
-The environment is a table of random numbers. Prints `name: value` lines: environment steps per second of
-policy, update and both, and the floating-point operations per step that the network needs at least.
+The environment returns fixed random numbers. The program prints `name: value` lines: environment steps per
+second of policy, update and both, and the minimum of floating-point operations per step.
 """
 
 import itertools
@@ -24,7 +24,7 @@ REPEATS = 8
 
 
 class Table:
-  """Random observations and rewards [num_envs, ...], the same at every step."""
+  """Environment with random observations and rewards [num_envs, ...] that are the same at every step."""
 
   max_episode_steps = least_between_truncations = 1000
   num_actions = ACTIONS
@@ -43,33 +43,33 @@ class Table:
     self._step = TensorDict(entries, batch_size=[num_envs])
 
   def reset(self) -> TensorDict:
-    """Return the observation."""
+    """Return the observation [num_envs, OBS]."""
     return self._step["obs"]
 
   def step(self, _action: Tensor) -> TensorDict:
-    """Return the table."""
+    """Return the fixed step [num_envs]."""
     return self._step
 
   def counters(self) -> dict[str, Tensor]:
-    """Return nothing."""
+    """Return no counters."""
     return {}
 
   def diverged(self) -> TensorDict:
-    """Return nothing."""
+    """Return no states."""
     return TensorDict()
 
   def state_dict(self) -> dict[str, Any]:
-    """Return nothing."""
+    """Return an empty state."""
     return {}
 
   def load_state_dict(self, state: dict[str, Any]) -> None:
-    """Keep the table."""
+    """Ignore the state."""
 
 
 def floor(ppo: PPOConfig, obs: int, actions: int) -> int:
-  """Return the floating-point operations that training needs for each step: one policy, and the epochs.
+  """Return the minimum of floating-point operations per step: one policy evaluation, and the epochs.
 
-  The network has a shared trunk; additions of biases, nonlinearities and the loss are not counted.
+  The network has a shared trunk. Biases, nonlinearities and the loss are not counted.
   """
   sizes = [obs, *ppo.hidden]
   forward = 2 * (sum(a * b for a, b in itertools.pairwise(sizes)) + sizes[-1] * (actions + 1))
@@ -78,7 +78,7 @@ def floor(ppo: PPOConfig, obs: int, actions: int) -> int:
 
 
 def main(argv: list[str]) -> None:
-  """Time collect and update, the best of several iterations each."""
+  """Time collect and update, and print the best of several iterations of each."""
   config = TrainConfig()
   config = assign(config, pairs(argv, leaves(config)))
   world = World()

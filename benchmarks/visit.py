@@ -1,9 +1,9 @@
-"""A GPU's speed on code as large as ours: python -m benchmarks.visit part=fetch, or part=kernels.
+"""GPU speed on large kernels: python -m benchmarks.visit part=fetch, or part=kernels.
 
-`fetch`: straight-line code of 32 to 1,024 KB, run again and again by a few warps on every multiprocessor, for
-what an instruction costs where it no longer lies in a cache. `kernels`: the physics alone, from 4,096
-environments to a million, its loops left as they are, or unrolled (`unroll=true`). Prints `name: value` lines
-as it goes.
+`fetch` runs straight-line code of 32 to 1,024 KB repeatedly with a few warps on every multiprocessor, and
+measures the time per instruction when the code no longer fits into a cache. `kernels` runs the physics only,
+from 4,096 environments to a million, with or without unrolled loops (`unroll=true`). Both print `name: value`
+lines.
 """
 
 import dataclasses
@@ -29,19 +29,17 @@ from physics.trace.kernel import CUDA_BLOCK, start_warp
 CASES = {case.name: case for case in cases.PHYSICS}
 CHOSEN = ["ant", "humanoid_heap", "quadruped_on_rough_ground", "hand_holding_cube"]
 SIZES = [4096, 16384, 65536, 1048576]
-CACHED = 8  # KB of code that the nearest cache holds: what the others are compared with
+CACHED = 8  # size of code that fits into the nearest cache [KB], the reference for other sizes
 KILOBYTES = (CACHED, 32, 64, 128, 256, 512, 1024)
-WARPS = (1, 4, 8)  # on each multiprocessor
-INSTRUCTION = 16  # bytes
-PIECE = 256  # instructions in one statement; of them four chains do not wait for each other
-FEW, MANY = 4, 36  # passes over the code, whose difference is timed: both begin alike
-STEPS = (
-  10  # control steps in one measurement, fewer than elsewhere: controls of a million environments are large
-)
+WARPS = (1, 4, 8)  # warps per multiprocessor
+INSTRUCTION = 16  # size of an instruction [bytes]
+PIECE = 256  # instructions per statement, in four independent chains
+FEW, MANY = 4, 36  # passes over the code; the difference of their times excludes the launch
+STEPS = 10  # control steps per measurement; few, because controls of a million environments are large
 
 
 class Part(enum.StrEnum):
-  """What is measured."""
+  """Kind of measurement."""
 
   fetch = enum.auto()
   kernels = enum.auto()
@@ -51,19 +49,21 @@ class Part(enum.StrEnum):
 class Settings:
   """Settings of a measurement."""
 
-  part: Part = option(Part.fetch, "what is measured")  # noqa: RUF009 (a field)
-  device: str = option("auto", "where: cpu (kernels alone), cuda, cuda:<index>, or auto")
-  cases: list[str] = option(CHOSEN, "kernels: situations of `cases.PHYSICS`")  # noqa: RUF009 (a field)
-  num_envs: list[int] = option(SIZES, "kernels: environments, one measurement for each")  # noqa: RUF009
-  unroll: bool = option(False, "kernels: let the compiler unroll loops")
-  profiled: bool = option(False, "kernels: one step between cudaProfilerStart and -Stop, and no figures")
+  part: Part = option(Part.fetch, "kind of measurement")  # noqa: RUF009 (a field)
+  device: str = option("auto", "device: cpu (kernels only), cuda, cuda:<index>, or auto")
+  cases: list[str] = option(CHOSEN, "kernels: names of cases in `cases.PHYSICS`")  # noqa: RUF009 (a field)
+  num_envs: list[int] = option(SIZES, "kernels: numbers of environments to measure")  # noqa: RUF009
+  unroll: bool = option(False, "kernels: whether the compiler unrolls loops")
+  profiled: bool = option(
+    False, "kernels: profile one step between cudaProfilerStart and -Stop, print nothing"
+  )
 
 
 def straight_line(kilobytes: int) -> wp.Kernel:
-  """Return a CUDA kernel of (passes, numbers [6]): each thread goes that often over so much code."""
+  """Return a CUDA kernel (passes, numbers [6]) whose threads run code of this size `passes` times."""
   start_warp()
   x: Any = wp.array(dtype=wp.float32)
-  # Assembly: the compiler would take a quarter of an hour for a megabyte of C++ in one piece.
+  # Assembly, because the compiler would take a quarter of an hour for a megabyte of C++.
   row = "".join(f"fma.rn.f32 %{chain}, %{chain}, %4, %5;" for chain in range(4))
   piece = f'asm volatile("{row * (PIECE // 4)}" : "+f"(p), "+f"(q), "+f"(r), "+f"(s) : "f"(k), "f"(l));\n'
   text = f"""
@@ -73,7 +73,7 @@ def straight_line(kilobytes: int) -> wp.Kernel:
   for (int pass = 0; pass < passes; ++pass) {{
   {piece * (kilobytes * 1024 // INSTRUCTION // PIECE)}
   }}
-  if (p + q + r + s == 1.0f) numbers[0] = 1.0f;  // it never is, but then the code has a purpose
+  if (p + q + r + s == 1.0f) numbers[0] = 1.0f;  // never true, but keeps the code from being removed
   #endif
   """
 
@@ -88,7 +88,7 @@ def straight_line(kilobytes: int) -> wp.Kernel:
 
 
 def seconds(device: torch.device, code: wp.Kernel, warps: int, passes: int) -> float:
-  """Return how long so many warps on every multiprocessor take, the least of several times [s]."""
+  """Return the shortest of several times of a launch with `warps` warps on every multiprocessor [s]."""
   numbers = wp.full(6, 0.5, dtype=wp.float32, device=wp.device_from_torch(device))
   threads = warps * CUDA_BLOCK * torch.cuda.get_device_properties(device).multi_processor_count
   found, stream = [], wp.stream_from_torch(device)
@@ -103,7 +103,7 @@ def seconds(device: torch.device, code: wp.Kernel, warps: int, passes: int) -> f
 
 
 def fetch(device: torch.device) -> None:
-  """Print the time of a warp's instruction by the size of the code, and as multiple of that in a cache."""
+  """Print the time per instruction of a warp for each code size, and relative to cached code."""
   cached: dict[int, float] = {}
   for kilobytes in KILOBYTES:
     code = straight_line(kilobytes)
@@ -117,7 +117,7 @@ def fetch(device: torch.device) -> None:
 
 
 def describe(sim: physics.Simulation, name: str) -> None:
-  """Print what the step's kernel takes of each thread of a GPU."""
+  """Print the registers and the stack of the step kernel per thread."""
   step = kernel.build_kernel(sim.program, "cuda")
   found = wp.get_cuda_kernel_properties(step, wp.device_from_torch(sim.device), CUDA_BLOCK)
   line(f"{name}.registers", found["register_count"])
@@ -125,7 +125,7 @@ def describe(sim: physics.Simulation, name: str) -> None:
 
 
 def measure(case: cases.PhysicsCase, settings: Settings, device: torch.device) -> None:
-  """Print substeps per second of a case by the number of environments."""
+  """Print the speed of a case [substeps/s] for each number of environments."""
   model = models.load(case.robot)
   start = engine.situation(case, physics.Simulation(model, case.num_envs, device))
   start = start._replace(controls=start.controls[:STEPS])

@@ -1,6 +1,6 @@
-"""Train a task with PPO in a single file, in the manner of CleanRL, over Gymnasium's vector environments.
+"""PPO in a single file, in the style of CleanRL, on Gymnasium's vector environments.
 
-`python examples/ppo_cleanrl.py --env_id gpurobot/Ant-v0`. Everything stays in torch tensors on one device.
+`python examples/ppo_cleanrl.py --env_id gpurobot/Ant-v0`. All data are torch tensors on one device.
 """
 
 from argparse import ArgumentDefaultsHelpFormatter, ArgumentParser
@@ -13,7 +13,7 @@ from gymnasium import spaces
 from torch import Tensor, nn
 from torch.distributions import Normal
 
-import gpurobot  # noqa: F401 tells Gymnasium the names of the tasks
+import gpurobot  # noqa: F401 registers the tasks in Gymnasium
 
 HORIZON, EPOCHS, MINIBATCHES = 16, 4, 4
 GAMMA, LAMBDA = 0.99, 0.95
@@ -21,10 +21,10 @@ CLIP, VALUE_WEIGHT, MAX_GRAD_NORM, LEARNING_RATE = 0.2, 1.0, 1.0, 1e-3
 
 
 class Agent(nn.Module):
-  """A normal distribution over actions, and a value, of observations that it scales to unit variance."""
+  """Actor and critic, with running normalisation of the observations."""
 
-  mean: Tensor  # of the observations so far [num_obs]
-  variance: Tensor  # [num_obs]
+  mean: Tensor  # running mean of the observations [num_obs]
+  variance: Tensor  # running variance of the observations [num_obs]
 
   def __init__(self, num_obs: int, num_actions: int) -> None:
     super().__init__()
@@ -38,12 +38,12 @@ class Agent(nn.Module):
     self.register_buffer("variance", torch.ones(num_obs))
 
   def forward(self, obs: Tensor) -> tuple[Normal, Tensor]:
-    """Return the distribution and the value [n] for observations [n, num_obs]."""
+    """Return the action distribution [n, num_actions] and the value [n] for observations [n, num_obs]."""
     x = ((obs - self.mean) / (self.variance + 1e-8).sqrt()).clamp(-10, 10)
     return Normal(self.actor(x), self.log_std.exp()), self.critic(x).squeeze(-1)
 
   def observe(self, obs: Tensor) -> None:
-    """Merge observations [n, num_obs] into mean and variance (Chan, Golub and LeVeque 1979)."""
+    """Update mean and variance with observations [n, num_obs] (Chan, Golub and LeVeque 1979)."""
     share = len(obs) / (self.count + len(obs))
     delta = obs.mean(0) - self.mean
     self.variance.lerp_(obs.var(0, correction=0), share).add_(delta.square() * share * (1 - share))
@@ -53,7 +53,7 @@ class Agent(nn.Module):
 
 @dataclass
 class Rollout:
-  """What HORIZON steps of all environments were, [HORIZON, num_envs, ...] each."""
+  """Rollout of HORIZON steps in all environments; each tensor is [HORIZON, num_envs, ...]."""
 
   obs: Tensor
   actions: Tensor
@@ -63,17 +63,17 @@ class Rollout:
 
 
 class Collector:
-  """Steps the environments and keeps the returns of their episodes."""
+  """Collector of rollouts and of the returns of the last episodes."""
 
   def __init__(self, envs: Any, agent: Agent, seed: int) -> None:
     self.envs, self.agent = envs, agent
     self.obs, _ = envs.reset(seed=seed)
-    self.current = torch.zeros(envs.num_envs, device=self.obs.device)  # returns so far
-    self.returns = torch.zeros(0, device=self.obs.device)  # of the last 100 episodes
+    self.current = torch.zeros(envs.num_envs, device=self.obs.device)  # returns of the current episodes
+    self.returns = torch.zeros(0, device=self.obs.device)  # returns of the last 100 episodes
 
   @torch.no_grad()
   def collect(self) -> Rollout:
-    """Return the next HORIZON steps, with advantages (generalised advantage estimation)."""
+    """Return the next HORIZON steps [HORIZON, num_envs, ...] with generalised advantage estimates."""
     steps = [self._step() for _ in range(HORIZON)]
     obs, actions, logp, values, rewards, ended = (torch.stack(column) for column in zip(*steps, strict=True))
     value, advantage, advantages = self.agent(self.obs)[1], torch.zeros_like(self.current), []
@@ -94,13 +94,13 @@ class Collector:
     ended = terminated | truncated
     self.returns = torch.cat([self.returns, self.current[ended]])[-100:]
     self.current[ended] = 0
-    # Where the time limit struck, the value of the last observation stands for what would have followed.
+    # At a time limit, the value of the final observation replaces the rewards that would have followed.
     reward = reward + GAMMA * self.agent(info["final_obs"])[1] * truncated
     return obs, action, policy.log_prob(action).sum(-1), value, reward, ended.float()
 
 
 def update(agent: Agent, optimizer: torch.optim.Optimizer, rollout: Rollout) -> None:
-  """Improve the agent by a few passes over a rollout."""
+  """Update the agent with EPOCHS passes over a rollout."""
   batch = {name: tensor.flatten(0, 1) for name, tensor in vars(rollout).items()}
   returns = batch["values"] + batch["advantages"]
   for _ in range(EPOCHS):
@@ -118,7 +118,7 @@ def update(agent: Agent, optimizer: torch.optim.Optimizer, rollout: Rollout) -> 
 
 
 def train(env_id: str, num_envs: int, steps: int, seed: int, device: str = "cpu") -> float:
-  """Train for so many environment steps; return the mean return of the last 100 episodes."""
+  """Train for `steps` environment steps; return the mean return of the last 100 episodes."""
   torch.manual_seed(seed)
   envs = gymnasium.make_vec(env_id, num_envs=num_envs, training=True, output="torch", device=device)
   widths = (spaces.flatdim(space) for space in (envs.single_observation_space, envs.single_action_space))
@@ -130,7 +130,7 @@ def train(env_id: str, num_envs: int, steps: int, seed: int, device: str = "cpu"
     optimizer.param_groups[0]["lr"] = LEARNING_RATE * (1 - iteration / iterations)
     rollout = collector.collect()
     update(agent, optimizer, rollout)
-    agent.observe(rollout.obs.flatten(0, 1))  # not before: the old probabilities are of the old moments
+    agent.observe(rollout.obs.flatten(0, 1))  # after the update, which needs the moments of the rollout
     if iteration % 20 == 0:
       print(f"{(iteration + 1) * HORIZON * num_envs} steps, return {float(collector.returns.mean()):.4g}")
   return float(collector.returns.mean())
@@ -138,9 +138,9 @@ def train(env_id: str, num_envs: int, steps: int, seed: int, device: str = "cpu"
 
 if __name__ == "__main__":
   parser = ArgumentParser(description=__doc__, formatter_class=ArgumentDefaultsHelpFormatter)
-  parser.add_argument("--env_id", default="gpurobot/Ant-v0", help="a name in Gymnasium's registry")
-  parser.add_argument("--num_envs", default=1024, type=int, help="environments")
-  parser.add_argument("--steps", default=3_000_000, type=int, help="steps over all environments")
-  parser.add_argument("--seed", default=0, type=int, help="of policy and environments")
-  parser.add_argument("--device", default="cpu", help="cpu or cuda")
+  parser.add_argument("--env_id", default="gpurobot/Ant-v0", help="Gymnasium id of the environment")
+  parser.add_argument("--num_envs", default=1024, type=int, help="number of environments")
+  parser.add_argument("--steps", default=3_000_000, type=int, help="total number of environment steps")
+  parser.add_argument("--seed", default=0, type=int, help="random seed of policy and environments")
+  parser.add_argument("--device", default="cpu", help="device: cpu or cuda")
   print(f"return: {train(**vars(parser.parse_args())):.4g}")

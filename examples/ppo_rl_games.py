@@ -1,4 +1,4 @@
-"""Train a task with the PPO of rl_games: `python examples/ppo_rl_games.py --task ant`."""
+"""Training with the PPO of rl_games: `python examples/ppo_rl_games.py --task ant`."""
 
 from argparse import ArgumentDefaultsHelpFormatter, ArgumentParser
 from pathlib import Path
@@ -28,7 +28,7 @@ NETWORK = {
 ALGORITHM = {
   "device": "cpu",
   "device_name": "cpu",
-  "torch_compile": False,  # takes a minute, and gains nothing for networks this small
+  "torch_compile": False,  # takes a minute and is no faster for small networks
   "horizon_length": HORIZON,
   "mini_epochs": 4,
   "normalize_input": True,
@@ -52,7 +52,7 @@ ALGORITHM = {
 
 
 def settings(task: str, num_envs: int, steps: int, seed: int, folder: str) -> dict[str, Any]:
-  """Return the runner's settings."""
+  """Return the settings of the runner."""
   config = {
     "name": Path(task).stem,
     "env_name": rl_games.NAME,
@@ -70,21 +70,21 @@ def settings(task: str, num_envs: int, steps: int, seed: int, folder: str) -> di
       "network": NETWORK,
       "config": config,
       "seed": seed,
-      "torch_threads": 0,  # as many as torch has been told
+      "torch_threads": 0,  # keeps torch's number of threads
     }
   }
 
 
 class LastReturn(DefaultAlgoObserver):
-  """Keeps the algorithm, which knows the mean return of its last episodes."""
+  """Observer that gives access to the mean return of the last episodes."""
 
   def mean(self) -> float:
-    """Return it."""
+    """Return the mean return of the last episodes."""
     return float(self.algo.game_rewards.get_mean()[0])
 
 
 def train(task: str, num_envs: int, steps: int, seed: int, folder: str) -> float:
-  """Train for so many environment steps; return the mean return of the last 100 episodes."""
+  """Train for `steps` environment steps; return the mean return of the last 100 episodes."""
   torch.manual_seed(seed)  # the runner takes a seed of 0 for none
   rl_games.register()
   observer = LastReturn()
@@ -96,9 +96,9 @@ def train(task: str, num_envs: int, steps: int, seed: int, folder: str) -> float
 
 if __name__ == "__main__":
   parser = ArgumentParser(description=__doc__, formatter_class=ArgumentDefaultsHelpFormatter)
-  parser.add_argument("--task", default="ant", help="a task's name or file")
-  parser.add_argument("--num_envs", default=1024, type=int, help="environments")
-  parser.add_argument("--steps", default=3_000_000, type=int, help="steps over all environments")
-  parser.add_argument("--seed", default=0, type=int, help="of policy and environments")
-  parser.add_argument("--folder", default="runs/rl_games", help="for models and TensorBoard")
+  parser.add_argument("--task", default="ant", help="name or file of a task")
+  parser.add_argument("--num_envs", default=1024, type=int, help="number of environments")
+  parser.add_argument("--steps", default=3_000_000, type=int, help="total number of environment steps")
+  parser.add_argument("--seed", default=0, type=int, help="random seed of policy and environments")
+  parser.add_argument("--folder", default="runs/rl_games", help="folder of models and TensorBoard files")
   print(f"return: {train(**vars(parser.parse_args())):.4g}")

@@ -1,4 +1,4 @@
-"""Train a task with the PPO of rsl_rl: `python examples/ppo_rsl_rl.py --task quadruped`."""
+"""Training with the PPO of rsl_rl: `python examples/ppo_rsl_rl.py --task quadruped`."""
 
 from argparse import ArgumentDefaultsHelpFormatter, ArgumentParser
 from typing import Any
@@ -10,7 +10,7 @@ from gpurobot.adapters.rsl_rl import RslRlEnv
 
 
 def settings(seed: int, has_critic_group: bool) -> dict[str, Any]:
-  """Return the runner's settings; the critic sees its own observation group where the task has one."""
+  """Return the settings of the runner; the critic uses the observation group `critic` if there is one."""
   model = {"class_name": "MLPModel", "hidden_dims": [128, 64], "activation": "elu", "obs_normalization": True}
   return {
     "seed": seed,
@@ -24,7 +24,7 @@ def settings(seed: int, has_critic_group: bool) -> dict[str, Any]:
 
 
 def train(task: str, num_envs: int, steps: int, seed: int, folder: str) -> float:
-  """Train for so many environment steps; return the mean return of the last 100 episodes."""
+  """Train for `steps` environment steps; return the mean return of the last 100 episodes."""
   torch.manual_seed(seed)
   env = RslRlEnv(task, num_envs, seed=seed)
   config = settings(seed, "critic" in env.get_observations().keys())  # noqa: SIM118 a TensorDict is no dict
@@ -36,9 +36,9 @@ def train(task: str, num_envs: int, steps: int, seed: int, folder: str) -> float
 
 if __name__ == "__main__":
   parser = ArgumentParser(description=__doc__, formatter_class=ArgumentDefaultsHelpFormatter)
-  parser.add_argument("--task", default="ant", help="a task's name or file")
-  parser.add_argument("--num_envs", default=1024, type=int, help="environments")
-  parser.add_argument("--steps", default=3_000_000, type=int, help="steps over all environments")
-  parser.add_argument("--seed", default=0, type=int, help="of policy and environments")
-  parser.add_argument("--folder", default="runs/rsl_rl", help="for models and TensorBoard")
+  parser.add_argument("--task", default="ant", help="name or file of a task")
+  parser.add_argument("--num_envs", default=1024, type=int, help="number of environments")
+  parser.add_argument("--steps", default=3_000_000, type=int, help="total number of environment steps")
+  parser.add_argument("--seed", default=0, type=int, help="random seed of policy and environments")
+  parser.add_argument("--folder", default="runs/rsl_rl", help="folder of models and TensorBoard files")
   print(f"return: {train(**vars(parser.parse_args())):.4g}")

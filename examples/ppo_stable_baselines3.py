@@ -1,4 +1,4 @@
-"""Train a task with the PPO of Stable-Baselines3: `python examples/ppo_stable_baselines3.py --task ant`."""
+"""Training with the PPO of Stable-Baselines3: `python examples/ppo_stable_baselines3.py --task ant`."""
 
 from argparse import ArgumentDefaultsHelpFormatter, ArgumentParser
 
@@ -10,7 +10,7 @@ from gpurobot.adapters.stable_baselines3 import StableBaselinesEnv
 
 
 def train(task: str, num_envs: int, steps: int, seed: int) -> float:
-  """Train for so many environment steps; return the mean return of the last 100 episodes."""
+  """Train for `steps` environment steps; return the mean return of the last 100 episodes."""
   env = VecNormalize(VecMonitor(StableBaselinesEnv(task, num_envs)))
   model = PPO(
     "MlpPolicy",
@@ -29,8 +29,8 @@ def train(task: str, num_envs: int, steps: int, seed: int) -> float:
 
 if __name__ == "__main__":
   parser = ArgumentParser(description=__doc__, formatter_class=ArgumentDefaultsHelpFormatter)
-  parser.add_argument("--task", default="ant", help="a task's name or file")
-  parser.add_argument("--num_envs", default=1024, type=int, help="environments")
-  parser.add_argument("--steps", default=3_000_000, type=int, help="steps over all environments")
-  parser.add_argument("--seed", default=0, type=int, help="of policy and environments")
+  parser.add_argument("--task", default="ant", help="name or file of a task")
+  parser.add_argument("--num_envs", default=1024, type=int, help="number of environments")
+  parser.add_argument("--steps", default=3_000_000, type=int, help="total number of environment steps")
+  parser.add_argument("--seed", default=0, type=int, help="random seed of policy and environments")
   print(f"return: {train(**vars(parser.parse_args())):.4g}")

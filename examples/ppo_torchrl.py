@@ -1,4 +1,4 @@
-"""Train a task with TorchRL's collector, advantages and loss: `python examples/ppo_torchrl.py --task ant`."""
+"""Training with TorchRL's collector, advantages and PPO loss: `python examples/ppo_torchrl.py --task ant`."""
 
 from argparse import ArgumentDefaultsHelpFormatter, ArgumentParser
 from collections import deque
@@ -19,7 +19,7 @@ HORIZON, EPOCHS, MINIBATCHES = 16, 4, 4
 
 
 class Diagonal(Independent):
-  """Independent normal distributions of the actions."""
+  """Diagonal normal distribution over actions [..., num_actions]."""
 
   def __init__(self, loc: torch.Tensor, scale: torch.Tensor) -> None:
     super().__init__(Normal(loc, scale), 1)
@@ -38,12 +38,12 @@ def networks(env: TransformedEnv) -> tuple[ProbabilisticActor, ValueOperator]:
   )
   critic = ValueOperator(MLP(out_features=1, **layers), in_keys=["policy"])
   for network in (actor, critic):
-    network(env.fake_tensordict())  # makes the lazy first layers
+    network(env.fake_tensordict())  # initialises the lazy first layers
   return actor, critic
 
 
 def train(task: str, num_envs: int, steps: int, seed: int) -> float:
-  """Train for so many environment steps; return the mean return of the last 100 episodes."""
+  """Train for `steps` environment steps; return the mean return of the last 100 episodes."""
   torch.manual_seed(seed)
   transforms = Compose(RewardSum(), VecNormV2(in_keys=["policy"], decay=1.0, reduce_batch_dims=True))
   env = TransformedEnv(TorchRLEnv(task, num_envs), transforms)
@@ -53,7 +53,7 @@ def train(task: str, num_envs: int, steps: int, seed: int) -> float:
   settings = {"clip_epsilon": 0.2, "entropy_bonus": False, "normalize_advantage": True}
   loss = ClipPPOLoss(actor, critic, loss_critic_type="l2", **settings)
   optimizer = torch.optim.Adam(loss.parameters(), 1e-3)
-  returns: deque[float] = deque(maxlen=100)  # of the last episodes
+  returns: deque[float] = deque(maxlen=100)  # returns of the last episodes
   sizes = {"frames_per_batch": HORIZON * num_envs, "total_frames": steps}
   for data in Collector(env, actor, **sizes, auto_register_policy_transforms=True):
     advantage(data)
@@ -72,8 +72,8 @@ def train(task: str, num_envs: int, steps: int, seed: int) -> float:
 
 if __name__ == "__main__":
   parser = ArgumentParser(description=__doc__, formatter_class=ArgumentDefaultsHelpFormatter)
-  parser.add_argument("--task", default="ant", help="a task's name or file")
-  parser.add_argument("--num_envs", default=1024, type=int, help="environments")
-  parser.add_argument("--steps", default=3_000_000, type=int, help="steps over all environments")
-  parser.add_argument("--seed", default=0, type=int, help="of policy and environments")
+  parser.add_argument("--task", default="ant", help="name or file of a task")
+  parser.add_argument("--num_envs", default=1024, type=int, help="number of environments")
+  parser.add_argument("--steps", default=3_000_000, type=int, help="total number of environment steps")
+  parser.add_argument("--seed", default=0, type=int, help="random seed of policy and environments")
   print(f"return: {train(**vars(parser.parse_args())):.4g}")

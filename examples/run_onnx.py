@@ -1,6 +1,6 @@
-"""Walk with the quadruped's exported policy in plain MuJoCo, without gpurobot.
+"""Use of an exported quadruped policy in plain MuJoCo, without gpurobot.
 
-`pip install mujoco onnxruntime`, then `python run_onnx.py policy.onnx robot.xml`. For another task, write its
+`pip install mujoco onnxruntime`, then `python run_onnx.py policy.onnx robot.xml`. For another task, replace
 `observe`.
 """
 
@@ -15,7 +15,7 @@ COMMAND = np.array([0.6, 0.0, 0.3])  # forward, to the left [m/s], turning to th
 
 
 def observe(data: mujoco.MjData, home: np.ndarray, action: np.ndarray) -> np.ndarray:
-  """Return the blocks that policy.json lists."""
+  """Return the observation [48], with the blocks that policy.json lists."""
   trunk, qpos, qvel = data.body("trunk").xmat.reshape(3, 3), data.qpos, data.qvel
   return np.concatenate([qvel[:3] @ trunk, qvel[3:6], -trunk[2], COMMAND, qpos[7:] - home, qvel[6:], action])
 
@@ -29,7 +29,7 @@ def walk(policy_file: str, robot_file: str, seconds: float) -> np.ndarray:
   mujoco.mj_resetDataKeyframe(model, data, model.key("home").id)
   home, action, seen = data.qpos[7:].copy(), np.zeros(model.nu), []
   while data.time < seconds:
-    mujoco.mj_kinematics(model, data)  # the trunk's axes of this very moment
+    mujoco.mj_kinematics(model, data)  # updates the axes of the trunk
     seen.append(observe(data, home, action))
     inputs = {"obs": seen[-1][None].astype(np.float32)}
     action, data.ctrl[:] = (values[0] for values in policy.run(["action", "ctrl"], inputs))
@@ -38,5 +38,5 @@ def walk(policy_file: str, robot_file: str, seconds: float) -> np.ndarray:
 
 
 if __name__ == "__main__":
-  velocity = walk(*sys.argv[1:3], seconds=10.0)[50:, [0, 1, 5]].mean(0)  # from the first second on
-  print("asked for", COMMAND, "and walked", velocity.round(2), "[m/s, m/s, rad/s]")
+  velocity = walk(*sys.argv[1:3], seconds=10.0)[50:, [0, 1, 5]].mean(0)  # after the first second
+  print("command", COMMAND, "mean velocity", velocity.round(2), "[m/s, m/s, rad/s]")

@@ -34,7 +34,7 @@ def test_what_is_kept_can_be_read_again(tmp_path, monkeypatch):
   monkeypatch.setattr(curves, "FOLDER", tmp_path)
   curve = cases.Curve("gym/Ant-v5", 30, (cases.Goal("error", 0.2, 60, least=False),))
   rows = ROWS + [row | {"seed": 1} for row in ROWS]
-  curves.write(rows, curves.place(curve.task).with_suffix(".csv"))
+  curves.write(rows, curves.curve_path(curve.task).with_suffix(".csv"))
   assert (tmp_path / "gym-Ant-v5.csv").exists()
   runs = curves.read(curve)
   assert [len(run) for run in runs] == [3, 3]
