@@ -50,7 +50,7 @@ def _check(name: str, module: ModuleType) -> None:
   if "__dataclass_fields__" not in vars(module.Config):
     raise TaskError(f"task '{name}': Config is no dataclass: write @dataclass above it")
   if "config" not in inspect.signature(module.Task).parameters:
-    raise TaskError(f"task '{name}': Task is not made of a config: write class Task(base.Task)")
+    raise TaskError(f"task '{name}': Task takes no config: write class Task(base.Task)")
   for part in ("TRAIN", "PPO"):
     if not isinstance(getattr(module, part, {}), dict):
       raise TaskError(f"task '{name}': {part} is no dictionary: write {part} = {{'key': value}}")

@@ -272,11 +272,11 @@ class Task(Names):
     return TensorDict(result, batch_size=[self.num_envs])
 
   def counters(self) -> dict[str, Tensor]:
-    """Return scalar tensors, counted since the start: dropped contacts and diverged transitions."""
+    """Return counts [] since the start, on the device: dropped contacts and diverged transitions."""
     return {"overflow": self._overflow, "nonfinite": self._nonfinite}
 
   def diverged(self) -> TensorDict:
-    """Return the last states of environments that diverged since the last call, see StateHistory.take."""
+    """Return the last states [n, ...] of n newly diverged environments, see StateHistory.take."""
     return self._state_history.take() if self._state_history else TensorDict(batch_size=[0])
 
   def state_dict(self) -> dict[str, Any]:

@@ -38,6 +38,6 @@ class SubstepRunner:
     self._steps += substeps
 
   def dropped(self) -> Tensor:
-    """Return the number of contacts dropped in this control step, a scalar tensor over all environments."""
+    """Return the number of contacts dropped in this control step [], over all environments."""
     # If a task steps the simulation itself, only its last launch is counted.
     return sum(self._dropped, self._sim.overflow).sum()

@@ -111,7 +111,7 @@ def check_terms(source: str, terms: Any, like: Tensor) -> None:
 def check_tensor(
   what: str, value: Any, like: Tensor, dtype: torch.dtype | None = None, *, wide: bool = False
 ) -> None:
-  """Raise TaskError unless `value` is a tensor with the shape and device of `like` and with this dtype.
+  """Raise TaskError unless `value` is a tensor with the shape and device of `like` [...] and this dtype.
 
   If `wide`, further dimensions may follow.
   """

@@ -100,5 +100,5 @@ class Runner(Task):
     return {"policy": {"position": self.sim.qpos[:, self.unseen :], "velocity": self.sim.qvel}}
 
   def metrics(self) -> dict[str, Tensor]:
-    """Log the speed under Gymnasium's name."""
+    """Return the speed under Gymnasium's name [m/s]."""
     return {"x_velocity": self.speed}

@@ -74,7 +74,7 @@ MODULES: dict[str, Change] = {
   "Task without a family": (
     "Task(base.Task)",
     "Task",
-    "task '<file>': Task is not made of a config: write class Task(base.Task)",
+    "task '<file>': Task takes no config: write class Task(base.Task)",
   ),
   "no Task": ("class Task(", "class Pendulum(", "task '<file>' is a module without a class Task"),
   "PPO of an unknown key": (
