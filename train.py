@@ -1,4 +1,4 @@
-"""Train a policy: `python train.py [key=value ...]`; `python train.py --help` prints every key."""
+"""Training of a policy: `python train.py [key=value ...]`; `python train.py --help` lists every key."""
 
 import sys
 
@@ -12,19 +12,19 @@ from gpurobot.run.training_run import TrainingRun
 
 
 def main(argv: list[str]) -> int:
-  """Train, and return the status to leave with; a mistake of the user's ends it with one line, status 2."""
+  """Train, and return the exit status; a user's mistake ends the program with one line and status 2."""
   world = distributed.start()
   with cli.user_errors(argv, world):
-    again = world.broadcast_object(checkpoint.restart_arguments(world.recall()))
-    status = train(argv + again, world)
+    restart = world.broadcast_object(checkpoint.restart_arguments(world.recall()))
+    status = train(argv + restart, world)
     world.close()
     return status
 
 
 def train(argv: list[str], world: distributed.World) -> int:
-  """Build task and learner, then iterate until a limit is reached or a signal asks for an end.
+  """Build the task and the learner, then iterate until a limit is reached or a signal requests a stop.
 
-  Returns 0, 128 + the signal's number, or 1 where the last checkpoint could not be saved.
+  Returns the exit status: 0, 128 + the signal's number, or 1 if the last checkpoint could not be saved.
   """
   settings, task = cli.parse(argv, tasks.load, world)
   device, local_envs = world.device(settings.device), config.local_envs(settings, world.size)

@@ -1,6 +1,6 @@
-"""Data-parallel PPO over TensorDict: the trainer, which knows no task and no physics engine.
+"""Data-parallel PPO over TensorDict: the trainer.
 
-The import also tells Gymnasium the names of the tasks: `gymnasium.make("gpurobot/Ant-v0")`.
+Importing the package also registers the tasks with Gymnasium: `gymnasium.make("gpurobot/Ant-v0")`.
 """
 
 from gpurobot.adapters import registration

@@ -1,4 +1,4 @@
-"""The command line: `key=value` words -> (configuration, task); help; errors in one line, status 2."""
+"""Command line: `key=value` arguments to a configuration and a task, help text, one-line errors."""
 
 import contextlib
 import operator
@@ -27,9 +27,9 @@ from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint
 
 HELP = ("--help", "-h")
-NO_MEMORY = "DefaultCPUAllocator"  # torch has no class of its own for the memory of a CPU
+NO_MEMORY = "DefaultCPUAllocator"  # torch has no exception for a lack of CPU memory; its message names this
 USAGE = "usage: {program} [key=value ...]\n"
-MOST_INDENT = 36  # of the meanings in the help text [columns]
+MOST_INDENT = 36  # largest indent of the meanings in the help text [columns]
 
 
 S = TypeVar("S")
@@ -37,10 +37,10 @@ S = TypeVar("S")
 
 @contextlib.contextmanager
 def user_errors(argv: list[str], world: World) -> Iterator[None]:
-  """Let a mistake in what the user gave end the program: one line on standard error, status 2.
+  """End the program on a user's mistake: print one line on standard error and exit with status 2.
 
-  That is what raises ValueError, ImportError or OSError within, or takes more memory than there is. With
-  `debug=true` among the words the traceback is shown instead. Ctrl-C ends it with status 130.
+  A mistake is a ValueError, ImportError or OSError raised in the block, or a lack of memory. With
+  `debug=true` among the arguments the traceback is shown instead. Ctrl-C exits with status 130.
   """
   debug = "debug=true" in [word.lower() for word in argv]
   try:
@@ -54,10 +54,10 @@ def user_errors(argv: list[str], world: World) -> Iterator[None]:
 
 
 def _mistake(error: BaseException) -> str:
-  """Return a user's mistake in one line, or nothing where an error tells of a fault of the program."""
+  """Return the one-line message of a user's mistake, or "" if the error is a fault of the program."""
   message = " ".join(str(error).split())
-  lacking = isinstance(error, MemoryError | torch.OutOfMemoryError) or NO_MEMORY in message
-  if lacking or isinstance(error.__cause__, torch.OutOfMemoryError):  # in a task's own file
+  no_memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or NO_MEMORY in message
+  if no_memory or isinstance(error.__cause__, torch.OutOfMemoryError):  # the cause: from a task's own file
     return f"out of memory: lower num_envs or ppo.horizon ({message})"
   return message if isinstance(error, ValueError | ImportError | OSError) else ""
 
@@ -65,8 +65,8 @@ def _mistake(error: BaseException) -> str:
 def parse(argv: list[str], load: Load, world: World) -> tuple[TrainConfig, ModuleType]:
   """Return the configuration and the task's module; raise ConfigError or CheckpointError on bad input.
 
-  `load(name)` imports a task and raises ValueError, in one line, where there is none. With resume=... the
-  saved configuration comes first, then the words given now.
+  `load(name)` imports a task; if there is none, it raises ValueError with a one-line message. With resume=...
+  the arguments override the saved configuration.
   """
   words = [word for word in argv if word not in HELP]
   early = {key: value for key, _, value in (word.partition("=") for word in words)}
@@ -82,7 +82,7 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[TrainConfig, Modul
   config = assign(config, pairs(words, leaves(config)))
   local_envs(config, world.size)
   world.device(config.device)
-  if config.checkpoint and not config.resume:  # a run that is resumed began from it, and needs it no more
+  if config.checkpoint and not config.resume:  # a resumed run no longer needs the checkpoint it began from
     checkpoint.find(config.checkpoint)
   return config, module
 
@@ -94,9 +94,9 @@ def start(
   run: Callable[[S], None],
   read: Callable[[S, list[str]], S] | None = None,
 ) -> None:
-  """Run a program with its settings and `key=value` words, or print its help.
+  """Run a program with settings from `key=value` arguments, or print its help.
 
-  `read` returns the settings with the words set, as `assign` does. A mistake in them ends the program with
+  `read` returns the settings with the arguments applied, as `assign` does. A mistake ends the program with
   one line on standard error and status 2.
   """
   with user_errors(argv, World()):
@@ -109,9 +109,9 @@ def start(
 
 
 def describe(config: Any, program: str) -> str:
-  """Return the help text, as wide as the terminal: a heading for each dataclass, below it its fields.
+  """Return the help text, wrapped to the terminal: a heading for each dataclass, then its fields.
 
-  A field is `key=default  meaning [unit]`, with the words that it can be where the meaning has them not.
+  A field is `key=default  meaning [unit]`, followed by its allowed values if the meaning does not list them.
   """
   groups: dict[str, list[tuple[str, str]]] = {}
   plain = to_dict(config)
@@ -130,13 +130,13 @@ def describe(config: Any, program: str) -> str:
 
 
 def _heading(part: Any) -> str:
-  """Return the first line of a dataclass's docstring; one without has been given its signature by Python."""
+  """Return the first line of a dataclass's docstring; Python's own docstring is the signature."""
   first = str(type(part).__doc__).partition("\n")[0].rstrip(".")
   return "Settings" if first.startswith(f"{type(part).__name__}(") else first
 
 
 def _meaning(leaf: Leaf) -> str:
-  """Return what a setting means, its unit, and the words that it can be."""
+  """Return the meaning of a setting, its unit and its allowed values."""
   meaning = leaf.metadata.get("help", "")
   unit = f" [{leaf.metadata['unit']}]" if leaf.metadata.get("unit") else ""
   names = list(getattr(leaf.kind, "__members__", {}))
@@ -145,14 +145,14 @@ def _meaning(leaf: Leaf) -> str:
 
 
 def _word(value: Any) -> str:
-  """Return a plain value as it is written on the command line."""
+  """Return a plain value as a user writes it on the command line."""
   if value is None or isinstance(value, bool):
     return {None: "null", True: "true", False: "false"}[value]
   return str(value).replace(" ", "") if isinstance(value, list) else str(value)
 
 
 def fail(message: str, world: World) -> NoReturn:
-  """Print one line on standard error, once for all ranks that fail with it, and exit with status 2."""
+  """Print one line on standard error, once for all ranks with the same message; exit with status 2."""
   if world.first(message):
     print(f"error: {message}", file=sys.stderr)
   raise SystemExit(2)

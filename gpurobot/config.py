@@ -1,7 +1,7 @@
-"""Settings: typed dataclasses, read from `key=value` words.
+"""Settings: typed dataclasses, set by `key=value` arguments.
 
-An error names the nearest valid word. The metadata of each field holds its meaning ("help") and "unit", which
-`--help` prints.
+An error names the nearest valid key or value. The metadata of each field holds its meaning ("help") and its
+"unit", which `--help` prints.
 """
 
 import dataclasses
@@ -18,17 +18,17 @@ from omegaconf.errors import OmegaConfBaseException
 from tasks.core.option import option
 from tasks.core.words import nearest_word
 
-LIMITS = ("max_iterations", "max_steps", "max_seconds")  # what ends a training
+LIMITS = ("max_iterations", "max_steps", "max_seconds")  # the settings that end training
 
 
 class ConfigError(ValueError):
-  """A user's mistake; the message is one line that names it."""
+  """A mistake in the settings; the message is one line that names it."""
 
 
 class Precision(StrEnum):
   """Arithmetic of the hidden layers; weights, heads, losses and optimiser use float32 or float64."""
 
-  auto = "auto"  # bf16 where the processor multiplies matrices in it, else float32
+  auto = "auto"  # bf16 on processors that multiply bf16 matrices in hardware, else float32
   float32 = "float32"
   bf16 = "bf16"
   float64 = "float64"
@@ -188,7 +188,7 @@ class TrainConfig:
 
 @dataclasses.dataclass(frozen=True)
 class Leaf:
-  """One setting: its type, its present value, and the metadata of its field."""
+  """One setting: its type, its current value, and the metadata of its field."""
 
   kind: Any
   value: Any
@@ -196,7 +196,7 @@ class Leaf:
 
 
 def leaves(config: Any, prefix: str = "") -> dict[str, Leaf]:
-  """Return the settings of a dataclass instance by key, nested keys joined by dots."""
+  """Return the settings of a dataclass instance by key; dots join nested keys."""
   found: dict[str, Leaf] = {}
   kinds = typing.get_type_hints(type(config))
   for field in dataclasses.fields(config):
@@ -209,7 +209,7 @@ def leaves(config: Any, prefix: str = "") -> dict[str, Leaf]:
 
 
 def pairs(words: list[str], keys: typing.Iterable[str]) -> dict[str, str]:
-  """Split `key=value` words; raise ConfigError at one that is none, or at a key outside of `keys`."""
+  """Split `key=value` arguments; raise ConfigError on any other argument and on a key not in `keys`."""
   known = list(keys)
   split: dict[str, str] = {}
   for word in words:
@@ -217,7 +217,7 @@ def pairs(words: list[str], keys: typing.Iterable[str]) -> dict[str, str]:
     if word.startswith("-") and key.lstrip("-") in known:
       raise ConfigError(f"'{word}': keys have no dashes; write {key.lstrip('-')}={value or '<value>'}")
     if not equals and key not in known:
-      raise ConfigError(f"'{word}' is no key=value; --help prints every key")
+      raise ConfigError(f"'{word}' is not of the form key=value; --help lists every key")
     if key not in known:
       raise ConfigError(f"unknown key '{key}'; the nearest is '{nearest_word(key, known)}'")
     if not equals:
@@ -227,9 +227,9 @@ def pairs(words: list[str], keys: typing.Iterable[str]) -> dict[str, str]:
 
 
 def defaults(module: ModuleType, given: Collection[str] = ()) -> TrainConfig:
-  """Return the settings of a task before any argument: the trainer's, then the task's `TRAIN` and `PPO`.
+  """Return a task's default settings: the trainer's, overridden by the task's `TRAIN` and `PPO`.
 
-  Where one of LIMITS is among the given keys the task's own do not count.
+  If one of LIMITS is among the `given` keys, the task's own limits are dropped.
   """
   config = TrainConfig(env=module.Config())
   overrides = without_limits(getattr(module, "TRAIN", {}), given)
@@ -241,7 +241,7 @@ def defaults(module: ModuleType, given: Collection[str] = ()) -> TrainConfig:
 
 
 def without_limits(values: Mapping[str, Any], given: Collection[str]) -> dict[str, Any]:
-  """Return values by key, without any of LIMITS if one of these is given in their place."""
+  """Return values by key; drop those of LIMITS if one of LIMITS is among the `given` keys."""
   replaced = any(key in LIMITS for key in given)
   return {key: value for key, value in values.items() if not (replaced and key in LIMITS)}
 
@@ -250,7 +250,7 @@ C = typing.TypeVar("C")
 
 
 def assign(config: C, values: Mapping[str, Any]) -> C:
-  """Return the dataclass with values (texts or objects) set by dotted key; raise ConfigError at a misfit."""
+  """Return the dataclass with values (strings or objects) set by dotted key; raise ConfigError on errors."""
   known = leaves(config)
   try:
     schema = OmegaConf.structured(config)
@@ -265,7 +265,7 @@ def assign(config: C, values: Mapping[str, Any]) -> C:
 
 
 def _set(schema: DictConfig, key: str, value: Any, kind: Any) -> None:
-  """Set one key of a structured config from a text (read as YAML) or an object."""
+  """Set one key of a structured config from a string (parsed as YAML) or an object."""
   try:
     parsed = value
     if isinstance(value, str) and not _is_enum(kind):  # YAML would take on and off for true and false
@@ -273,7 +273,7 @@ def _set(schema: DictConfig, key: str, value: Any, kind: Any) -> None:
     if isinstance(parsed, float) and parsed.is_integer() and int in (kind, *typing.get_args(kind)):
       parsed = int(parsed)  # max_steps=1e6
     OmegaConf.update(schema, key, parsed)
-  except Exception as error:  # OmegaConf and the YAML reader raise many kinds
+  except Exception as error:  # OmegaConf and the YAML parser raise many types
     raise ConfigError(f"{key}={value} is not {_expected(kind, str(value))}") from error
 
 
@@ -291,7 +291,7 @@ def _check_range(key: str, value: Any, leaf: Leaf) -> None:
 
 
 def _expected(kind: Any, text: str) -> str:
-  """Say what a field of this type accepts, the word nearest to the given text first."""
+  """Describe the values that a field of this type accepts, and name the one nearest to `text`."""
   if _is_enum(kind):
     names = [member.name for member in kind]
     return f"one of {', '.join(names)}; the nearest is '{nearest_word(text, names)}'"
@@ -299,12 +299,12 @@ def _expected(kind: Any, text: str) -> str:
     return f"true or false; the nearest is '{nearest_word(text, ['true', 'false'])}'"
   if typing.get_origin(kind) is list:
     return f"a list, each element {_expected(typing.get_args(kind)[0], text)}"
-  words = {int: "a whole number", float: "a number", str: "a text"}
+  words = {int: "a whole number", float: "a number", str: "a string"}
   return next((words[part] for part in (kind, *typing.get_args(kind)) if part in words), f"a {kind}")
 
 
 def to_dict(config: Any) -> dict[str, Any]:
-  """Return dotted key -> plain value (numbers, texts, lists) of every leaf; `assign` reads it back."""
+  """Return dotted key -> plain value (number, string, list) of every setting; `assign` reads it back."""
   return {key: _plain(leaf.value) for key, leaf in leaves(config).items()}
 
 
@@ -317,25 +317,31 @@ def _plain(value: Any) -> Any:
 
 
 def local_envs(config: TrainConfig, ranks: int) -> int:
-  """Return the environments of each rank; raise ConfigError where ranks or minibatches cannot share them."""
+  """Return the number of environments per rank; raise ConfigError if they do not divide evenly.
+
+  Each rank has the same number, and so has each of its minibatches.
+  """
   unit = ranks * block(config.ppo)
   if config.num_envs % unit:
     near = max(unit, round(config.num_envs / unit) * unit)
     raise ConfigError(
-      f"num_envs={config.num_envs} cannot be shared by {ranks} rank(s) and {config.ppo.minibatches} "
-      f"minibatches of horizon {config.ppo.horizon}; the nearest is {near}"
+      f"num_envs={config.num_envs} does not divide evenly among {ranks} rank(s) and {config.ppo.minibatches} "
+      f"minibatch(es) of horizon {config.ppo.horizon}; the nearest is {near}"
     )
   return config.num_envs // ranks
 
 
 def block(ppo: PPOConfig) -> int:
-  """Return the fewest environments whose sequences fill every minibatch with equally many."""
+  """Return the smallest number of environments whose sequences divide evenly among the minibatches."""
   sequences = ppo.horizon // sequence_length(ppo)
   return ppo.minibatches // math.gcd(ppo.minibatches, sequences)
 
 
 def sequence_length(ppo: PPOConfig) -> int:
-  """Return the steps that stay together in a minibatch: 1 without memory; ConfigError at a misfit."""
+  """Return the number of consecutive steps in a sequence of a minibatch: 1 without a recurrent layer.
+
+  Raises ConfigError if it does not divide the horizon.
+  """
   if ppo.recurrent is Recurrence.none:
     return 1
   length = ppo.sequence or ppo.horizon

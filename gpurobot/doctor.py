@@ -1,7 +1,7 @@
-"""A check of the installation: python -m gpurobot.doctor [key=value ...].
+"""Installation check: python -m gpurobot.doctor [key=value ...].
 
-It tells versions, devices, the cache of kernels and what can draw, then steps, trains and saves for ten
-seconds. Its status is 1 where something that every training needs does not work.
+It prints versions, devices, the kernel cache and the renderer. Then it compares the physics with MuJoCo C,
+trains for a few seconds and saves a checkpoint. The exit status is 1 if physics or training fails.
 """
 
 import dataclasses
@@ -29,23 +29,23 @@ from physics.parity import MujocoSimulation
 from physics.trace.kernel import kernel_cache
 
 PACKAGES = ("gpurobot", "torch", "warp-lang", "mujoco-core", "tensordict", "gymnasium", "numpy")
-TASK = "cartpole"  # its kernel is compiled in seconds
-STEPS = 20  # that are compared with MuJoCo C
-CLOSE = 1e-3  # to MuJoCo C's positions after STEPS [m, rad]: float32 against float64 leaves 1e-6
+TASK = "cartpole"  # its kernel compiles in seconds
+STEPS = 20  # number of steps compared with MuJoCo C
+CLOSE = 1e-3  # largest difference from MuJoCo C's positions after STEPS [m, rad]; float32 alone makes 1e-6
 MEGA, GIGA = 1e6, 1e9
 
 
 @dataclasses.dataclass
 class Doctor:
-  """Settings of a look at the installation."""
+  """Installation check."""
 
-  seconds: float = option(8.0, "length of the training that is tried", "s", low=0)
-  device: str = option("auto", "where: cpu, cuda, cuda:<index>, or auto: cuda where there is one")
-  debug: bool = option(False, "show where in the program something goes wrong")
+  seconds: float = option(8.0, "length of the trial training", "s", low=0)
+  device: str = option("auto", "device: cpu, cuda, cuda:<index>; auto: cuda where there is one")
+  debug: bool = option(False, "show the traceback of an error")
 
 
 def versions() -> Iterator[tuple[str, str]]:
-  """Yield the versions of what is installed, and which extras are not."""
+  """Yield (name, version) of the packages, then (name, missing packages) of the extras."""
   yield "python", f"{platform.python_version()} on {platform.platform()}"
   for package in PACKAGES:
     try:
@@ -54,34 +54,34 @@ def versions() -> Iterator[tuple[str, str]]:
       yield package, "not installed"
   for extra, packages in extras.EXTRAS.items():
     missing = [package for package in packages if importlib.util.find_spec(package) is None]
-    told = f"without {', '.join(missing)}: pip install 'gpurobot[{extra}]'" if missing else "installed"
-    yield f"extra {extra}", told
+    hint = f"{', '.join(missing)} missing: pip install 'gpurobot[{extra}]'" if missing else "installed"
+    yield f"extra {extra}", hint
 
 
 def devices() -> Iterator[tuple[str, str]]:
-  """Yield what computes here."""
+  """Yield (name, description) of the CPU and of each CUDA device."""
   facts = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
   known = dict(line.split(":", 1) for line in facts.splitlines() if ":" in line)
   known = {key.strip(): value.strip() for key, value in known.items()}
-  vectors = next(
-    (name for name in ("avx512f", "avx2") if name in known.get("flags", "").split()), "none known"
-  )
+  flags = known.get("flags", "").split()
+  vectors = next((name for name in ("avx512f", "avx2") if name in flags), "unknown")
   name = known.get("model name") or platform.processor() or platform.machine()
-  yield "cpu", f"{name}, {len(os.sched_getaffinity(0))} of {os.cpu_count()} cores, vectors: {vectors}"
+  cores = f"{len(os.sched_getaffinity(0))} of {os.cpu_count()} cores"
+  yield "cpu", f"{name}, {cores}, vector instructions: {vectors}"
   for index in range(torch.cuda.device_count()):
     gpu = torch.cuda.get_device_properties(index)
     yield f"cuda:{index}", f"{gpu.name}, {gpu.total_memory / GIGA:.0f} GB, CUDA {torch.version.cuda}"
   if not torch.cuda.is_available():
-    why = "this torch is built without CUDA" if torch.version.cuda is None else "torch sees no GPU"
+    why = "torch is built without CUDA" if torch.version.cuda is None else "torch finds no GPU"
     yield "cuda", f"none: {why}"
 
 
 def surroundings() -> Iterator[tuple[str, str]]:
-  """Yield where compiled kernels are kept, and what draws without a display."""
+  """Yield (name, description) of the folder of compiled kernels and of the offscreen renderer."""
   folder = kernel_cache()
   files = [file for file in folder.rglob("*") if file.is_file()]
   size = sum(file.stat().st_size for file in files) / MEGA
-  writable = "" if os.access(folder, os.W_OK) else ", NOT writable: set WARP_CACHE_PATH to a folder that is"
+  writable = "" if os.access(folder, os.W_OK) else ", NOT writable: set WARP_CACHE_PATH to a writable folder"
   yield "kernel cache", f"{folder}, {len(files)} files, {size:.0f} MB{writable}"
   try:
     with extras.require_extra("viewer"):
@@ -92,7 +92,7 @@ def surroundings() -> Iterator[tuple[str, str]]:
 
 
 def check_physics(device: torch.device) -> str:
-  """Step a robot here and in MuJoCo C; say how far they part, raise ConfigError where that is too far."""
+  """Step a robot here and in MuJoCo C; describe the difference; raise ConfigError if it is too large."""
   module, environments = tasks.load(TASK), 16
   config, start = module.Config(), time.monotonic()
   simulation = MujocoSimulation(module.Task.make_model(config), environments)
@@ -110,15 +110,16 @@ def check_physics(device: torch.device) -> str:
     worst = max(worst, float((here.sim.qpos.cpu() - there.sim.qpos).abs().max()))
   if not worst < CLOSE:
     raise ConfigError(
-      f"after {STEPS} steps positions are {worst:.1e} from MuJoCo C's: they should be {CLOSE:g}"
+      f"after {STEPS} steps positions differ by {worst:.1e} from MuJoCo C's; the limit is {CLOSE:g}"
     )
-  return f"{STEPS} steps as in MuJoCo C to {worst:.1e}, kernel included in {time.monotonic() - start:.1f} s"
+  seconds = time.monotonic() - start
+  return f"{STEPS} steps agree with MuJoCo C to {worst:.1e} ({seconds:.1f} s with kernel compilation)"
 
 
 def check_training(device: torch.device, seconds: float) -> str:
-  """Train for so long and save; say how far it came, raise ConfigError at numbers that are not finite."""
+  """Train for `seconds`, save a checkpoint and describe both; raise ConfigError if a loss is not finite."""
   module, world = tasks.load(TASK), World()
-  config = dataclasses.replace(defaults(module), compile=Switch.off)  # compiling takes longer than all else
+  config = dataclasses.replace(defaults(module), compile=Switch.off)  # compiling would take longest
   env = module.Task(config.env, config.num_envs, device, random=Random(0, config.num_envs, 0, device))
   learner, start = PPO(env, config, world), time.monotonic()
   returns: list[float] = []
@@ -136,25 +137,25 @@ def check_training(device: torch.device, seconds: float) -> str:
     checkpoint.read(folder)
   return (
     f"{learner.iteration} iterations, {speed:,.0f} steps/s, return {returns[0]:.0f} to {returns[-1]:.0f}, "
-    f"a checkpoint of {size:.1f} MB"
+    f"checkpoint of {size:.1f} MB"
   )
 
 
 def attempt(name: str, check: Callable[[], str], *, debug: bool) -> bool:
-  """Run a check and print how it ended; tell whether it went well."""
+  """Run a check and print its result; return whether it passed."""
   try:
     print(f"{name}: {check()}", flush=True)
   except Exception as error:
     if debug:
       raise
     message = " ".join(str(error).split())
-    print(f"{name}: FAILED: {type(error).__name__}: {message}; debug=true shows where", flush=True)
+    print(f"{name}: FAILED: {type(error).__name__}: {message}; debug=true shows the traceback", flush=True)
     return False
   return True
 
 
 def look(settings: Doctor) -> None:
-  """Print what is found; status 1 where a check failed."""
+  """Print all findings; exit with status 1 if a check failed."""
   world = World()
   device = world.device(settings.device)
   for part in (versions, devices, surroundings):
@@ -165,13 +166,13 @@ def look(settings: Doctor) -> None:
     f"physics on {device}": lambda: check_physics(device),
     f"training on {device}": lambda: check_training(device, settings.seconds),
   }
-  well = {name: attempt(name, check, debug=settings.debug) for name, check in checks.items()}
-  if not all(well.values()):
+  passed = [attempt(name, check, debug=settings.debug) for name, check in checks.items()]
+  if not all(passed):
     raise SystemExit(1)
 
 
 def main(argv: list[str]) -> None:
-  """Look as the words say."""
+  """Check the installation with the settings in `argv`."""
   cli.start(Doctor(), "python -m gpurobot.doctor", argv, look)
 
 

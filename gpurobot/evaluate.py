@@ -1,7 +1,7 @@
-"""Evaluate a policy: python -m gpurobot.evaluate checkpoint=<run folder or .pt file> [key=value ...].
+"""Evaluation of a policy: python -m gpurobot.evaluate checkpoint=<run folder or .pt file> [key=value ...].
 
-Every environment contributes the same number of whole episodes, its first ones, so short episodes do not
-count more often than long ones.
+Every environment contributes the same number of complete episodes, its first ones. Otherwise short episodes
+would count more often than long ones.
 """
 
 import dataclasses
@@ -20,56 +20,57 @@ from gpurobot.deploy.trained import Engine, PolicySettings, load, start
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.random import Random
 
-Z = 1.96  # standard deviations about the mean of a normal distribution that hold 95 % of it
+Z = 1.96  # 95 % of a normal distribution lie within this many standard deviations of the mean
 
 
 @dataclasses.dataclass
 class EvaluationSettings(PolicySettings):
-  """Settings of an evaluation."""
+  """Evaluation of a policy."""
 
   episodes: int = option(100, "episodes to average over, rounded up to a multiple of num_envs", low=1)
   engine: Engine = option(
     Engine.own,
-    "own; mujoco: MuJoCo C in float64 on the same model; gymnasium: a gym/* task's unmodified environment",
+    "own: gpurobot's; mujoco: MuJoCo C in float64 on the same model; gymnasium: a gym/* task's original "
+    "environment",
   )
   gap: bool = option(
-    False, "evaluate in engine=own too, in MuJoCo C from the same starts, and say how far off it is"
+    False, "evaluate in engine=own too (with mujoco: from the same initial states) and print the differences"
   )
-  num_envs: int | None = option(None, "environments side by side; default: one for each episode", low=1)
-  sampled: bool = option(False, "draw actions as in training, in place of the policy's means")
+  num_envs: int | None = option(None, "number of parallel environments; null: one for each episode", low=1)
+  sampled: bool = option(False, "sample actions as in training; otherwise the policy's means are used")
 
 
 @dataclasses.dataclass(frozen=True)
 class Figure:
-  """A mean over episodes, and how sure it is."""
+  """A mean over episodes, with its confidence interval."""
 
   value: float
-  deviations: Tensor  # of each episode from it [episodes]
-  least: float = 0.0  # that `interval` is, however much alike the episodes are
+  deviations: Tensor  # deviation of each episode from the mean [episodes]
+  least: float = 0.0  # lower bound of `interval`, for episodes that are all alike
 
   @classmethod
   def mean(cls, sums: Tensor, counts: Tensor) -> "Figure":
-    """Return the sum of `sums` over that of `counts`, [episodes] each; nan where these are 0."""
+    """Return the sum of `sums` [episodes] divided by that of `counts` [episodes]; nan if it is 0."""
     value = sums.sum() / counts.sum()
     return cls(float(value), (sums - value * counts) / counts.mean())
 
   @classmethod
   def share(cls, happened: Tensor) -> "Figure":
-    """Return the share of episodes [episodes] in which something happened.
+    """Return the share of episodes with an event, from `happened` [episodes], 0 or 1 each.
 
-    Where it happened in all or in none, the interval is Wilson's (1927), z^2 / (n + z^2), not 0.
+    If all or none have it, the interval is Wilson's (1927), z^2 / (n + z^2), not 0.
     """
     value, n = happened.mean(), len(happened)
     return cls(float(value), happened - value, Z**2 / (n + Z**2))
 
   @property
   def interval(self) -> float:
-    """Half the width of the 95 % interval about the value; nan of one episode."""
+    """Half the width of the 95 % confidence interval; nan for a single episode."""
     n = len(self.deviations)
     return max(Z * float(self.deviations.std()) / math.sqrt(n), self.least) if n > 1 else math.nan
 
   def __sub__(self, other: "Figure") -> "Figure":
-    """Return the difference of two figures over episodes that belong together, pair by pair."""
+    """Return the difference of two figures over paired episodes."""
     least = max(self.least, other.least)
     return Figure(self.value - other.value, self.deviations - other.deviations, least)
 
@@ -78,9 +79,9 @@ class Figure:
 def run(env: VecEnv | GymnasiumEnv, policy: Policy, rounds: int) -> dict[str, Figure]:
   """Return figures over the first `rounds` episodes of each environment, by name.
 
-  return, length [steps]: of an episode. success: share of the episodes that reached their aim, where the
-  task has one. diverged: share that the simulation broke off. return/<term>: what each term of the reward,
-  weighted, adds to the return. The task's metrics: means over all steps.
+  return, length [steps]: means over episodes. success: share of the successful episodes, if the task defines
+  success. diverged: share of the episodes whose simulation diverged. return/<term>: part of the return due to
+  one reward term, weighted. The task's metrics: means over all steps.
   """
   names: list[str] = []
   finished = torch.zeros(env.num_envs, dtype=torch.int64, device=env.device)
@@ -103,7 +104,7 @@ def run(env: VecEnv | GymnasiumEnv, policy: Policy, rounds: int) -> dict[str, Fi
 
 
 def _quantities(step: TensorDict) -> dict[str, Tensor]:
-  """Return what a step adds to the sums over an episode [num_envs], by name; nothing if it diverged."""
+  """Return what a step adds to an episode's sums [num_envs], by name; 0 where the step diverged."""
   valid, reward, success = step["valid"], step["reward"], step.get("success", None)
   quantities = {"return": reward, "length": torch.ones_like(reward)}
   quantities |= {} if success is None else {"success": success}
@@ -113,7 +114,7 @@ def _quantities(step: TensorDict) -> dict[str, Tensor]:
 
 
 def _figure(name: str, sums: Mapping[str, Tensor], metrics: list[str]) -> Figure:
-  """Return the figure of a quantity from the sums over each episode [episodes]."""
+  """Return the figure of a quantity from its sums over each episode [episodes]."""
   if name in ("success", "diverged"):
     return Figure.share(sums[name])
   lengths = sums["length"]
@@ -129,14 +130,14 @@ def evaluate(settings: EvaluationSettings, engine: Engine) -> dict[str, Figure]:
   figures = run(trained.env, trained.policy, -(-settings.episodes // num_envs))
   dropped = int(trained.env.counters().get("overflow", 0)) if isinstance(trained.env, VecEnv) else 0
   if dropped:
-    print(f"warning: {dropped} contacts found no room and were dropped", file=sys.stderr)
+    print(f"warning: {dropped} contacts exceeded the capacity and were dropped", file=sys.stderr)
   return figures
 
 
 def show(settings: EvaluationSettings) -> None:
   """Print the figures as `name: value` lines, each with its 95 % interval: value +- interval."""
   if settings.gap and settings.engine is Engine.own:
-    raise ConfigError("gap=true compares another engine with engine=own: add engine=mujoco")
+    raise ConfigError("gap=true compares another engine with engine=own; add engine=mujoco")
   found = evaluate(settings, settings.engine)
   print(f"episodes: {len(found['return'].deviations)}")
   _print(found)
@@ -153,7 +154,7 @@ def _print(figures: Mapping[str, Figure], prefix: str = "") -> None:
 
 
 def main(argv: list[str]) -> None:
-  """Evaluate as the words say."""
+  """Evaluate a policy with the settings in `argv`."""
   start(EvaluationSettings(), "python -m gpurobot.evaluate", argv, show)
 
 

@@ -1,7 +1,7 @@
-"""Export a policy: python -m gpurobot.export checkpoint=<run folder or .pt file> [key=value ...].
+"""Export of a policy: python -m gpurobot.export checkpoint=<run folder or .pt file> [key=value ...].
 
 It writes policy.onnx and policy.pt (TorchScript), the same function of raw observations, and policy.json,
-which says how to use them; both carry that text too. First their actions are compared with the policy's.
+their manifest, which both files also embed. The actions of both are compared with the policy's first.
 """
 
 import dataclasses
@@ -26,19 +26,19 @@ from gpurobot.learn.env import VecEnv
 from gpurobot.run import checkpoint
 from tasks.base import Task
 
-ENVS, STEPS = 16, 64  # of the comparison
-TOLERANCE = 1e-5  # of actions, which reach from -1 to 1
+ENVS, STEPS = 16, 64  # size of the comparison
+TOLERANCE = 1e-5  # largest difference of actions in [-1, 1]
 
 
 @dataclasses.dataclass
 class Export(PolicySettings):
-  """Settings of an export."""
+  """Export of a policy."""
 
-  folder: str | None = option(None, "where the files go; default: export in the run folder")
+  folder: str | None = option(None, "folder of the exported files; null: export/ in the run folder")
 
 
 def export(settings: Export) -> None:
-  """Write the files and say what they are; raise ValueError, and write nothing, where they are not right."""
+  """Write the files and describe them; raise ValueError, and write nothing, if their actions are wrong."""
   with extras.require_extra("export"):
     for name in extras.EXTRAS["export"]:
       importlib.import_module(name)
@@ -57,26 +57,28 @@ def export(settings: Export) -> None:
     for name, error in errors.items():
       if not error <= TOLERANCE:  # nan too
         raise ValueError(
-          f"{name}: its actions are {error:.2g} off, more than {TOLERANCE:g}: no file is written"
+          f"{name}: its actions differ by {error:.2g} from the policy's, more than {TOLERANCE:g}; nothing is "
+          "written"
         )
     for path in Path(scratch).iterdir():
       path.replace(folder / path.name)
   for name, error in errors.items():
-    print(f"{folder / name}: {', '.join(deployed.outputs)}; actions within {error:.2g} of the policy's")
-  print("\n  ".join([f"{folder / NAMES[2]}: what is inside, and what is left to you:", *facts["yours"]]))
+    outputs = ", ".join(deployed.outputs)
+    print(f"{folder / name}: outputs {outputs}; actions differ by at most {error:.2g} from the policy's")
+  print("\n  ".join([f"{folder / NAMES[2]}: the manifest. Your program has to provide:", *facts["yours"]]))
   if trained.policy.agent.precision is Precision.bf16:
     rounded = _difference(env, policy, trained.policy)
-    print(f"trained in bf16, exported in float32: actions differ by up to {rounded:.2g}")
+    print(f"the policy was trained in bf16 and exported in float32: actions differ by at most {rounded:.2g}")
 
 
 def _unrounded(ppo: PPOConfig) -> PPOConfig:
-  """Return the settings of the same network in float32, or float64 where it was trained in that."""
+  """Return the settings of the same network in float32, or in float64 if it was trained in float64."""
   precision = Precision.float64 if ppo.precision is Precision.float64 else Precision.float32
   return dataclasses.replace(ppo, precision=precision)
 
 
 def _find_controls(env: Task) -> Controls | None:
-  """Return what makes controls of actions, found by random ones; None where it depends on more than them."""
+  """Fit the map from actions to controls on random actions; None if controls depend on more than those."""
   generator = torch.Generator().manual_seed(0)
   pairs = []
   env.reset()
@@ -85,15 +87,15 @@ def _find_controls(env: Task) -> Controls | None:
     if env.choices:
       action = ((action + 1) / 2 * torch.tensor(env.choices)).long()
     step = env.step(action.to(env.device))
-    goes_on = ~(step["terminated"] | step["truncated"]) & step["valid"]  # else the controls are reset
-    pairs.append((action[goes_on.cpu()], env.sim.ctrl[goes_on].cpu()))
+    running = ~(step["terminated"] | step["truncated"]) & step["valid"]  # elsewhere controls were reset
+    pairs.append((action[running.cpu()], env.sim.ctrl[running].cpu()))
   actions, controls = (torch.cat(column) for column in zip(*pairs, strict=True))
   return Controls.fit(actions, controls)
 
 
 @torch.no_grad()
 def _example(deployed: Deployed, env: VecEnv) -> dict[str, Any]:
-  """Return inputs and outputs of one step, for whoever runs the policy to try."""
+  """Return the inputs and outputs of one step, a test case for the program that runs the policy."""
   inputs = {name: torch.zeros(1, width) for name, width in deployed.inputs.items()}
   inputs["obs"] = env.reset()["policy"][:1].float().cpu()
   outputs = dict(zip(deployed.outputs, deployed(*inputs.values()), strict=True))
@@ -104,9 +106,9 @@ def _example(deployed: Deployed, env: VecEnv) -> dict[str, Any]:
 def _difference(
   env: VecEnv, policy: Policy, other: Callable[[Mapping[str, Tensor], Tensor], Tensor]
 ) -> float:
-  """Return how far another policy's actions are off where this one acts, at most; nan if one is no number.
+  """Return the largest difference of another policy's actions along this one's rollout; nan if any is nan.
 
-  Of choices it is by how much their probability's logarithm is smaller [nat].
+  For discrete actions it is the difference of their log probabilities [nat].
   """
   errors: list[Tensor] = []
   obs, ended = env.reset(), torch.ones(ENVS, dtype=torch.bool, device=env.device)
@@ -124,7 +126,7 @@ def _difference(
 
 
 def main(argv: list[str]) -> None:
-  """Export as the words say."""
+  """Export a policy with the settings in `argv`."""
   start(Export(), "python -m gpurobot.export", argv, export)
 
 

@@ -1,11 +1,11 @@
-"""Packages that only some programs need, and what is said where one is missing."""
+"""Optional packages, and the error message if one is missing."""
 
 import contextlib
 from collections.abc import Iterator
 
 from gpurobot.config import ConfigError
 
-# What an installation with `gpurobot[<extra>]` can import.
+# The packages that `pip install gpurobot[<extra>]` adds.
 EXTRAS = {
   "viewer": ("mujoco", "viser", "mjviser", "imageio"),
   "export": ("onnx", "onnxruntime", "onnxscript"),
@@ -14,7 +14,7 @@ EXTRAS = {
 
 @contextlib.contextmanager
 def require_extra(extra: str) -> Iterator[None]:
-  """Turn the failure of an import within into a ConfigError that says how to install what is missing."""
+  """Turn an ImportError in the block into a ConfigError that says how to install the missing package."""
   try:
     yield
   except ImportError as error:

@@ -1,6 +1,6 @@
-"""Watch a policy at play: python -m gpurobot.play checkpoint=<run folder or .pt file> [key=value ...].
+"""Interactive viewer: python -m gpurobot.play checkpoint=<run folder or .pt file> [key=value ...].
 
-A page shows it in any browser, over ssh too; viewer=native opens MuJoCo's own window.
+It serves a web page for any browser, also over ssh; viewer=native opens MuJoCo's own window.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ from gpurobot.deploy.trained import Engine, PolicySettings, load, start
 
 
 class Viewer(StrEnum):
-  """What shows the robot."""
+  """Viewer of the robot."""
 
   browser = "browser"
   native = "native"
@@ -21,17 +21,17 @@ class Viewer(StrEnum):
 
 @dataclasses.dataclass
 class Play(PolicySettings):
-  """Settings of a view."""
+  """Interactive viewer of a policy."""
 
-  viewer: Viewer = option(Viewer.browser, "browser: a page; native: MuJoCo's own window, on a display")
-  num_envs: int = option(16, "environments to choose from", low=1, high=1000)
-  host: str = option("localhost", "address that the page is served at; 0.0.0.0: to every machine")
-  port: int = option(8080, "port of the page, or the next free one", low=1, high=65535)
-  engine: Engine = option(Engine.own, "own, or mujoco: MuJoCo C in float64 on the same model")
+  viewer: Viewer = option(Viewer.browser, "browser: a web page; native: MuJoCo's own window, on a display")
+  num_envs: int = option(16, "number of environments", low=1, high=1000)
+  host: str = option("localhost", "address to serve the page at; 0.0.0.0: reachable from other machines")
+  port: int = option(8080, "port of the page; if it is taken, the next free one", low=1, high=65535)
+  engine: Engine = option(Engine.own, "own: gpurobot's; mujoco: MuJoCo C in float64 on the same model")
 
 
 def play(settings: Play) -> None:
-  """Show the policy until the view is closed, or Ctrl-C."""
+  """Show the policy until the window is closed or Ctrl-C is pressed."""
   with extras.require_extra("viewer"):
     from gpurobot.viewer.player import Player  # noqa: PLC0415
 
@@ -47,13 +47,14 @@ def play(settings: Play) -> None:
   browser = Browser(player, str(settings.checkpoint), settings.host, settings.port)
   port = browser.server.get_port()
   print(
-    f"open {browser.address}; from another machine: ssh -L {port}:localhost:{port} <this one>", flush=True
+    f"open {browser.address}; from another machine, first: ssh -L {port}:localhost:{port} <this machine>",
+    flush=True,
   )
   browser.run()
 
 
 def main(argv: list[str]) -> None:
-  """Play as the words say."""
+  """Play a policy with the settings in `argv`."""
   start(Play(), "python -m gpurobot.play", argv, play)
 
 

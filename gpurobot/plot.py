@@ -1,7 +1,7 @@
-"""Draw learning curves: python -m gpurobot.plot runs/ant runs/other [key=value ...].
+"""Learning curves: python -m gpurobot.plot runs/ant runs/other [key=value ...].
 
-Each folder is a run, or holds runs at any depth. Runs of one place that differ in nothing but their seed make
-one curve: their mean, and the band from the least to the greatest of them, as far as all of them came.
+Each folder is a run, or contains runs at any depth. Runs below one folder that differ only in their seed make
+one curve: their mean and the band from their minimum to their maximum, over the range that all of them cover.
 """
 
 import dataclasses
@@ -22,16 +22,16 @@ from gpurobot.config import ConfigError, assign, leaves, nearest_word, option, p
 from gpurobot.device.distributed import World
 from gpurobot.run.csv_log import read as read_rows
 
-# Settings in which the runs of a curve may differ: the seed, and what says nothing about how they learn.
+# Settings in which the runs of a curve may differ: the seed, and settings that do not affect learning.
 FREE = {"seed", "run_dir", "resume", "threads", "checkpoint_seconds", "log_every", "record_every", "debug"}
-POINTS = 300  # of a curve
+POINTS = 300  # points per curve
 AXES = {"seconds": "training time [s]", "steps": "environment steps", "iteration": "iteration"}
 Rows = list[dict[str, float]]
 Numbers = NDArray[np.float64]
 
 
 class Progress(StrEnum):
-  """What curves are drawn over: a column of metrics.csv."""
+  """Horizontal axis of the curves: a column of metrics.csv."""
 
   seconds = "seconds"
   steps = "steps"
@@ -40,17 +40,17 @@ class Progress(StrEnum):
 
 @dataclasses.dataclass
 class Plot:
-  """Settings of a picture."""
+  """Learning curves."""
 
-  y: str = option("return", "columns of metrics.csv, a panel for each: y=return,length")
-  x: Progress = option(Progress.seconds, "what they are drawn over: seconds, steps, iteration")
-  out: str = option("curves.png", "the picture to write; its ending names the format")
-  debug: bool = option(False, "show where in the program a mistake was found")
+  y: str = option("return", "columns of metrics.csv to plot, one panel each: y=return,length")
+  x: Progress = option(Progress.seconds, "horizontal axis: seconds, steps, iteration")
+  out: str = option("curves.png", "image file to write; its suffix sets the format")
+  debug: bool = option(False, "show the traceback of an error")
 
 
 @dataclasses.dataclass(frozen=True)
 class LearningCurve:
-  """A training's settings and rows, and the folder in which it and its like lie."""
+  """The settings and log rows of one run, and the folder that groups it with others."""
 
   root: Path
   config: dict[str, Any]
@@ -58,18 +58,18 @@ class LearningCurve:
 
   @property
   def settings(self) -> dict[str, Any]:
-    """All settings but those in which the runs of a curve may differ."""
+    """The settings, without those in which the runs of a curve may differ."""
     return {key: value for key, value in self.config.items() if key not in FREE}
 
 
 def read(folder: Path) -> list[LearningCurve]:
-  """Return the run in a folder, or all below it; raise ConfigError where there is none."""
+  """Return the run in a folder, or all runs below it; raise ConfigError if there is none."""
   found, root = sorted(folder.rglob("metrics.csv")), folder
   if folder / "metrics.csv" in found:
     found, root = [folder / "metrics.csv"], folder.parent
   runs = [_read_run(path.parent, root) for path in found]
   if not any(run.rows for run in runs):
-    raise ConfigError(f"{folder} holds no run with a line of its log (metrics.csv)")
+    raise ConfigError(f"{folder} has no run with a row in metrics.csv")
   return [run for run in runs if run.rows]
 
 
@@ -80,7 +80,7 @@ def _read_run(folder: Path, root: Path) -> LearningCurve:
 
 
 def curves(runs: Iterable[LearningCurve]) -> dict[str, list[Rows]]:
-  """Return the rows of the runs of each curve, by what tells it from the others."""
+  """Return the rows of each curve's runs, by the label that distinguishes the curve."""
   groups: list[list[LearningCurve]] = []
   for run in runs:
     like = [group for group in groups if (group[0].root, group[0].settings) == (run.root, run.settings)]
@@ -93,7 +93,7 @@ def curves(runs: Iterable[LearningCurve]) -> dict[str, list[Rows]]:
 
 
 def _label(group: list[LearningCurve], firsts: list[LearningCurve]) -> str:
-  """Return the task, the place and the settings that tell a curve from others of its task."""
+  """Return a label: the task, and the folder and settings in which its curves differ."""
   own = group[0]
   peers = [run for run in firsts if run.config["task"] == own.config["task"]]
   words: list[str] = [own.config["task"]]
@@ -106,28 +106,28 @@ def _label(group: list[LearningCurve], firsts: list[LearningCurve]) -> str:
 
 
 def band(runs: list[Rows], column: str, x: str = "seconds") -> tuple[Numbers, ...]:
-  """Return points along x where all runs have values, and the least, mean and greatest of these at each.
+  """Return x, minimum, mean and maximum over the runs, [POINTS] each, over the range that all runs cover.
 
-  Raises ConfigError where there are none.
+  Raises ConfigError if there is no such range.
   """
   known = [np.array([(row[x], row[column]) for row in rows if np.isfinite(row[column])]) for rows in runs]
   starts, ends = np.transpose([points[[0, -1], 0] if len(points) else (np.inf, -np.inf) for points in known])
   if ends.min() < starts.max():
-    raise ConfigError(f"a run has no number in '{column}', or none where the others have: leave it out")
+    raise ConfigError(f"a run has no values in '{column}', or none in the range of the others; leave it out")
   grid = np.linspace(starts.max(), ends.min(), POINTS)
   values = np.stack([np.interp(grid, points[:, 0], points[:, 1]) for points in known])
   return grid, values.min(axis=0), values.mean(axis=0), values.max(axis=0)
 
 
 def draw_curve(axes: Axes, label: str, runs: list[Rows], column: str, x: str = "seconds") -> None:
-  """Draw the mean of runs, and the band between the least and the greatest."""
+  """Draw the mean of runs, and the band between their minimum and maximum."""
   grid, low, mean, high = band(runs, column, x)
   (line,) = axes.plot(grid, mean, label=label)
   axes.fill_between(grid, low, high, alpha=0.25, linewidth=0, color=line.get_color())
 
 
 def draw(found: dict[str, list[Rows]], settings: Plot) -> Figure:
-  """Return a panel for each column of y; raise ConfigError at a column that a run does not have."""
+  """Return a figure with a panel for each column of y; raise ConfigError if a run lacks a column."""
   columns = settings.y.split(",")
   figure = Figure(figsize=(max(7, 4.5 * len(columns)), 4), layout="constrained")
   panels = figure.subplots(1, len(columns), squeeze=False)[0]
@@ -148,18 +148,18 @@ def _check_column(column: str, label: str, runs: list[Rows]) -> None:
 
 
 def plot(words: list[str]) -> None:
-  """Write the picture of the folders and settings named; raise ConfigError at a mistake in them."""
+  """Write the image for the given folders and settings; raise ConfigError on a mistake in them."""
   folders = [Path(word) for word in words if "=" not in word or Path(word).exists()]
   settings = assign(Plot(), pairs([word for word in words if Path(word) not in folders], leaves(Plot())))
   if not folders:
-    raise ConfigError("name run folders, or folders of runs: python -m gpurobot.plot runs/ant")
+    raise ConfigError("no run folder is given; write for example: python -m gpurobot.plot runs/ant")
   runs = [run for folder in folders for run in read(folder)]
   draw(curves(runs), settings).savefig(settings.out, dpi=120)
   print(f"{settings.out}: {len(runs)} runs")
 
 
 def main(argv: list[str]) -> None:
-  """Draw as the words say, or print help; a mistake ends the program with one line and status 2."""
+  """Plot the runs given in `argv`, or print help; a mistake ends the program with one line and status 2."""
   with cli.user_errors(argv, World()):
     if set(cli.HELP) & set(argv):
       print(cli.describe(Plot(), "python -m gpurobot.plot folder ..."))

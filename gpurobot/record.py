@@ -1,6 +1,6 @@
-"""Make a video of a policy: python -m gpurobot.record checkpoint=<run folder or .pt file> video=<file>.
+"""Video of a policy: python -m gpurobot.record checkpoint=<run folder or .pt file> video=<file>.
 
-It draws without a display, through EGL or OSMesa. With several environments each has a tile of a grid.
+It renders without a display, by EGL or OSMesa. Several environments are shown as the tiles of a grid.
 """
 
 import dataclasses
@@ -14,39 +14,39 @@ from gpurobot.deploy.trained import Engine, PolicySettings, load, start
 
 @dataclasses.dataclass
 class Recording(PolicySettings):
-  """Settings of a video."""
+  """Video of a policy."""
 
-  video: str = option("video.mp4", "file to write: .mp4, .gif or .webp")
+  video: str = option("video.mp4", "video file to write: .mp4, .gif or .webp")
   seconds: float = option(10.0, "length of the video", "s", low=0.1)
-  speed: float = option(1.0, "of the robot's time: 0.5 shows it at half its speed", low=0.01)
-  fps: float = option(30.0, "pictures in a second of the video", low=1, high=120)
-  width: int = option(640, "of a tile", "pixels", low=16, high=4096)
-  height: int = option(480, "of a tile", "pixels", low=16, high=4096)
-  num_envs: int = option(1, "environments, side by side in a grid", low=1, high=100)
-  camera: str | None = option(None, "a camera of the model; null: one that follows the robot")
-  engine: Engine = option(Engine.own, "own, or mujoco: MuJoCo C in float64 on the same model")
+  speed: float = option(1.0, "playback speed: 0.5 shows the robot at half speed", low=0.01)
+  fps: float = option(30.0, "frames per second of the video", low=1, high=120)
+  width: int = option(640, "width of a tile", "pixels", low=16, high=4096)
+  height: int = option(480, "height of a tile", "pixels", low=16, high=4096)
+  num_envs: int = option(1, "number of environments, shown in a grid", low=1, high=100)
+  camera: str | None = option(None, "camera of the model; null: a camera that follows the robot")
+  engine: Engine = option(Engine.own, "own: gpurobot's; mujoco: MuJoCo C in float64 on the same model")
 
 
 def record(settings: Recording) -> None:
-  """Play the policy and write what a camera sees; raise ConfigError where that cannot be."""
+  """Run the policy and write a camera's frames; raise ConfigError on a bad setting or without a renderer."""
   with extras.require_extra("viewer"):
     from gpurobot.viewer.film import Film  # noqa: PLC0415
     from gpurobot.viewer.offscreen import Camera, backend  # noqa: PLC0415
     from gpurobot.viewer.player import Player  # noqa: PLC0415
   player = Player(load(settings, settings.num_envs, settings.engine))
   camera = Camera(player.task, settings.num_envs, settings.width, settings.height, settings.camera)
-  pictures = max(1, round(settings.seconds * settings.fps))
+  frames = max(1, round(settings.seconds * settings.fps))
   with Film(Path(settings.video), settings.fps) as film:
-    for picture in range(pictures):
-      while player.time < picture * settings.speed / settings.fps:
+    for frame in range(frames):
+      while player.time < frame * settings.speed / settings.fps:
         player.step()
       film.add(camera.shoot())
   camera.close()
-  print(f"{settings.video}: {pictures} pictures, {player.time:.1f} s of the robot's time, by {backend()}")
+  print(f"{settings.video}: {frames} frames, {player.time:.1f} s of simulated time, rendered by {backend()}")
 
 
 def main(argv: list[str]) -> None:
-  """Record as the words say."""
+  """Record a policy with the settings in `argv`."""
   start(Recording(), "python -m gpurobot.record", argv, record)
 
 

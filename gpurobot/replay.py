@@ -1,7 +1,7 @@
-"""Show what led to it where an environment diverged: python -m gpurobot.replay file=<run folder or file>.
+"""Replay of a diverged environment: python -m gpurobot.replay file=<run folder or file>.
 
-A training keeps the last states of such environments in the folder `diverged` of its own. The table tells
-them step by step; video=<file> draws them, one picture for each.
+Training writes the last states of diverged environments to the folder `diverged/` of the run. This program
+prints them as a table, one line per step; video=<file> renders them, one frame per state.
 """
 
 import dataclasses
@@ -30,19 +30,19 @@ PROGRAM = "python -m gpurobot.replay"
 
 @dataclasses.dataclass
 class Replay:
-  """Settings of a replay."""
+  """Replay of a diverged environment."""
 
-  file: str | None = option(None, "file of an environment that diverged, or a run folder: its newest one")
-  states: int = option(20, "last states in the table", low=1)
-  video: str | None = option(None, "file to draw the states into as well: .mp4, .gif or .webp")
-  fps: float = option(10.0, "states in a second of the video", low=1, high=120)
-  width: int = option(640, "of the video", "pixels", low=16, high=4096)
-  height: int = option(480, "of the video", "pixels", low=16, high=4096)
-  debug: bool = option(False, "show where in the program a mistake was found")
+  file: str | None = option(None, "file in the folder diverged/ of a run, or a run folder: its newest file")
+  states: int = option(20, "number of states in the table, the last ones", low=1)
+  video: str | None = option(None, "video file to write: .mp4, .gif or .webp; null: no video")
+  fps: float = option(10.0, "frames per second of the video", low=1, high=120)
+  width: int = option(640, "width of the video", "pixels", low=16, high=4096)
+  height: int = option(480, "height of the video", "pixels", low=16, high=4096)
+  debug: bool = option(False, "show the traceback of an error")
 
 
 def find(source: str | None) -> Path:
-  """Return the file that a file or a run folder means; raise ConfigError where there is none."""
+  """Return `source` itself, or the newest file of a run folder; raise ConfigError if there is none."""
   if source is None:
     raise ConfigError(f"file=<run folder, or file in its folder {FOLDER}/> is missing")
   path = Path(source)
@@ -53,16 +53,16 @@ def find(source: str | None) -> Path:
 
 
 def read(path: Path) -> tuple[type[Task], Any, dict[str, Any]]:
-  """Return the task, its settings, and what the file tells; raise ConfigError or CheckpointError."""
+  """Return the task, its settings and the file's content; raise ConfigError or CheckpointError."""
   saved = checkpoint.read(path)
   if "states" not in saved:
-    raise ConfigError(f"'{path}' holds no states: name a file in the folder {FOLDER}/ of a run")
+    raise ConfigError(f"'{path}' holds no states; name a file in the folder {FOLDER}/ of a run")
   module = tasks.load(saved["config"]["task"])
   return module.Task, checkpoint.configure(path, saved["config"], module).env, saved
 
 
 def owners(model: Model) -> dict[str, list[str]]:
-  """Return, for each number of qpos, qvel and ctrl, the name of the joint or actuator that it is of."""
+  """Return the name of the joint or actuator of each element of qpos, qvel and ctrl."""
   names = [model.mj.joint(index).name or f"number {index}" for index in range(model.mj.njnt)]
   starts = {"qpos": (model.jnt_qposadr, model.nq), "qvel": (model.jnt_dofadr, model.nv)}
   found = {
@@ -73,7 +73,7 @@ def owners(model: Model) -> dict[str, list[str]]:
 
 
 def worst(values: Tensor, names: list[str]) -> str:
-  """Return the greatest of some numbers, one that is not finite first, with the name of what it is of."""
+  """Return the name and number of the largest absolute value of `values` [n]; inf and nan come first."""
   if not names:
     return "-"
   index = int(values.abs().nan_to_num(torch.inf).argmax())
@@ -81,22 +81,22 @@ def worst(values: Tensor, names: list[str]) -> str:
 
 
 def cause(saved: dict[str, Any], names: dict[str, list[str]]) -> str:
-  """Say which number of the last state went astray, or that none did."""
+  """Return what diverged in the last state: a position, a velocity, the reward or an observation."""
   for field, part in (("qpos", "position"), ("qvel", "velocity")):
     last = saved["states"][field][-1]
     if not last.abs().sum() < DIVERGED:
       return f"the {part} of joint {worst(last, names[field])}"
   reward = float(saved["reward"][-1])
-  told = "an observation" if abs(reward) < DIVERGED else f"the reward, {reward:.4g}"
-  return f"{told}: positions and velocities are sane"
+  part = "an observation" if abs(reward) < DIVERGED else f"the reward, {reward:.4g}"
+  return f"{part} (positions and velocities are within bounds)"
 
 
 def tell(saved: dict[str, Any], names: dict[str, list[str]], count: int) -> None:
-  """Print what diverged, and the last states, one line each."""
+  """Print what diverged and the last `count` states, one line each."""
   states, reward = saved["states"], saved["reward"]
   print(
-    f"environment {saved['env']} of {saved['config']['task']}, iteration {saved['iteration']}: what diverged "
-    f"is {cause(saved, names)}; {len(reward)} states"
+    f"environment {saved['env']} of {saved['config']['task']} diverged at iteration {saved['iteration']}: "
+    f"{cause(saved, names)}; {len(reward)} states"
   )
   table = Table("step", "reward", "fastest joint [m/s or rad/s]", "largest control", box=None)
   for index in range(max(0, len(reward) - count), len(reward)):
@@ -106,7 +106,7 @@ def tell(saved: dict[str, Any], names: dict[str, list[str]], count: int) -> None
 
 
 def film(settings: Replay, kind: type[Task], config: Any, saved: dict[str, Any]) -> None:
-  """Draw the states that can be drawn; raise ConfigError where nothing can."""
+  """Render the states that have not diverged; raise ConfigError if there is no renderer."""
   with extras.require_extra("viewer"):
     from gpurobot.viewer.film import Film  # noqa: PLC0415
     from gpurobot.viewer.offscreen import Camera  # noqa: PLC0415
@@ -124,12 +124,12 @@ def film(settings: Replay, kind: type[Task], config: Any, saved: dict[str, Any])
         getattr(task.sim, name)[0] = values[min(index, len(values) - 1)]
       camera = camera or Camera(task, 1, settings.width, settings.height)
       pictures.add(camera.shoot())
-  left = f"; {len(whole) - len(drawn)} cannot be drawn" if len(drawn) < len(whole) else ""
+  left = f"; {len(whole) - len(drawn)} diverged states are left out" if len(drawn) < len(whole) else ""
   print(f"{settings.video}: {len(drawn)} states{left}")
 
 
 def show(settings: Replay) -> None:
-  """Tell, and draw if asked to."""
+  """Print the table, and write the video if it is wanted."""
   kind, config, saved = read(find(settings.file))
   tell(saved, owners(kind.make_model(config)), settings.states)
   if settings.video:
@@ -137,7 +137,7 @@ def show(settings: Replay) -> None:
 
 
 def main(argv: list[str]) -> None:
-  """Replay as the words say."""
+  """Replay a file with the settings in `argv`."""
   cli.start(Replay(), PROGRAM, argv, show)
 
 

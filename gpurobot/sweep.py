@@ -1,7 +1,7 @@
-"""Train seeds and settings, and compare them: python -m gpurobot.sweep task=ant seed=0,1,2 ppo.lr=1e-4,3e-4.
+"""Sweep over seeds and settings: python -m gpurobot.sweep task=ant seed=0,1,2 ppo.lr=1e-4,3e-4.
 
 Every key of train.py takes one value or several, separated by commas (a list in brackets is one value). Each
-combination is one run of train.py in a folder of its own; called again, the sweep goes on where it ended.
+combination is one run of train.py in its own folder. Started again, the sweep continues where it stopped.
 """
 
 import csv
@@ -31,30 +31,32 @@ from gpurobot.run.csv_log import read
 from gpurobot.run.interrupt import Interrupt
 
 PROGRAM = Path(__file__).resolve().parents[1] / "train.py"
-OUTPUT = "output.txt"  # what a run printed, in its folder
-PLACES = ("run_dir", "resume", "threads", "debug")  # settings that do not make it another run
-RESAMPLES = 10_000  # of the bootstrap
+OUTPUT = "output.txt"  # console output of a run, in its folder
+PLACES = ("run_dir", "resume", "threads", "debug")  # settings that may differ between two starts of a run
+RESAMPLES = 10_000  # resamples of the bootstrap
 FIGURES = ("return", "return_low", "return_high", "steps_per_second", "seconds_to_level")
-COLUMNS = ("setting", "runs", "missing", *FIGURES)  # of results.csv
+COLUMNS = ("setting", "runs", "missing", *FIGURES)  # columns of results.csv
 HELP = """
-and every key of train.py with one value or several: seed=0,1,2 ppo.hidden=[64,64],[256,128]
+Every key of train.py is allowed too, with one value or several: seed=0,1,2 ppo.hidden=[64,64],[256,128]
 """
 Numbers = NDArray[np.float64]
-POLL = 0.1  # time between looks at the running processes [s]
+POLL = 0.1  # time between polls of the running processes [s]
 
 
 @dataclasses.dataclass
 class Sweep:
-  """Settings of a sweep."""
+  """Sweep over seeds and settings."""
 
-  folder: str = option("runs/sweep/<task>", "where the results are written, and each run has its folder")
-  jobs: int = option(1, "runs side by side; they share the cores", low=1)
-  level: float | None = option(None, "mean return; the time until a run first reaches it is reported")
+  folder: str = option("runs/sweep/<task>", "folder of the results and of the run folders")
+  jobs: int = option(1, "number of runs at a time; they divide the cores among them", low=1)
+  level: float | None = option(
+    None, "mean return; the table shows the training time until a run first reaches it; null: none"
+  )
 
 
 @dataclasses.dataclass(frozen=True)
 class SweepRun:
-  """One training: the words of the keys that vary, but for the seed; all words; what they mean."""
+  """One run: the arguments that vary (without the seed), all arguments, and the parsed configuration."""
 
   setting: tuple[str, ...]
   words: tuple[str, ...]
@@ -62,16 +64,16 @@ class SweepRun:
 
   @property
   def name(self) -> str:
-    """What tells this run from the others."""
+    """The arguments that distinguish this run from the others."""
     return " ".join([*self.setting, f"seed={self.config.seed}"])
 
   @property
   def folder(self) -> Path:
-    """Where its record is."""
+    """The run folder."""
     return Path(str(self.config.run_dir))
 
   def is_finished(self) -> bool:
-    """Tell whether it has reached one of its limits: one that was interrupted left a summary, too."""
+    """Return whether the run has reached one of its limits (an interrupted run has a summary too)."""
     path = self.folder / "summary.json"
     if not path.exists():
       return False
@@ -80,7 +82,7 @@ class SweepRun:
     return any(end is not None and now >= end for now, end in reached)
 
   def command(self) -> list[str]:
-    """Return the command that starts it, or continues it from its checkpoint."""
+    """Return the command that starts the run, or resumes it from its checkpoint."""
     resume = [f"resume={self.folder}"] if checkpoint.exists(self.folder) else []
     return [sys.executable, str(PROGRAM), *resume, *self.words]
 
@@ -91,7 +93,7 @@ class SweepRun:
     return figures | {"seconds_to_level": self._seconds_to(level)}
 
   def _seconds_to(self, level: float | None) -> float | None:
-    """Return the seconds of training until the mean return first came to a level; None if it never did."""
+    """Return the training time [s] until the mean return first reached a level; None if it never did."""
     if level is None:
       return None
     rows = read(self.folder / "metrics.csv")
@@ -99,14 +101,14 @@ class SweepRun:
 
 
 def alternatives(text: str) -> list[str]:
-  """Return the values of a comma list, each once; commas within brackets do not separate."""
+  """Return the distinct values of a comma-separated list; commas within brackets do not separate."""
   return list(dict.fromkeys(re.split(r",(?![^\[]*\])", text)))
 
 
 def plan(argv: list[str]) -> tuple[Sweep, list[SweepRun]]:
-  """Return the sweep's settings and its runs; raise ConfigError where a word is wrong.
+  """Return the sweep's settings and its runs; raise ConfigError on a bad argument.
 
-  A combination that train.py would refuse ends the program as it would end train.py.
+  A combination that train.py rejects ends the sweep with the same message.
   """
   given = dict(word.partition("=")[::2] for word in argv)
   names = alternatives(given.get("task", TrainConfig().task))
@@ -116,14 +118,14 @@ def plan(argv: list[str]) -> tuple[Sweep, list[SweepRun]]:
   settings = assign(Sweep(), {key: value for key, value in values.items() if key in own})
   settings.folder = settings.folder.replace("<task>", ",".join(Path(name).stem for name in names))
   if {"run_dir", "resume"} & set(values):
-    raise ConfigError("run_dir and resume are the sweep's to choose; write folder=<folder of the sweep>")
+    raise ConfigError("a sweep sets run_dir and resume itself; write folder=<folder of the sweep>")
   grid = {key: alternatives(value) for key, value in values.items() if key not in own}
   grid.setdefault("seed", [str(TrainConfig().seed)])
   return settings, [make_run(grid, chosen, settings) for chosen in itertools.product(*grid.values())]
 
 
 def make_run(grid: dict[str, list[str]], chosen: Iterable[str], settings: Sweep) -> SweepRun:
-  """Return the run that has the chosen value of each key; raise ConfigError if it has no end or no folder."""
+  """Return the run with the chosen value of each key; raise ConfigError if `check` rejects it."""
   words = {key: f"{key}={value}" for key, value in zip(grid, chosen, strict=True)}
   setting = tuple(word for key, word in words.items() if len(grid[key]) > 1 and key != "seed")
   parts = [",".join(setting), words["seed"]] if setting else [words["seed"]]
@@ -138,9 +140,9 @@ def make_run(grid: dict[str, list[str]], chosen: Iterable[str], settings: Sweep)
 
 
 def check(config: TrainConfig, folder: Path) -> None:
-  """Raise ConfigError if a run would never end, or if its folder holds another one."""
+  """Raise ConfigError if a run would never end, or if its folder holds a run with other settings."""
   if all(getattr(config, limit) is None for limit in LIMITS):
-    raise ConfigError(f"the runs of a sweep need an end: set one of {', '.join(LIMITS)}")
+    raise ConfigError(f"the runs of a sweep need a limit; set one of {', '.join(LIMITS)}")
   path = folder / "config.json"
   if path.exists():
     there, wanted = json.loads(path.read_text()), to_dict(config)
@@ -150,7 +152,7 @@ def check(config: TrainConfig, folder: Path) -> None:
 
 
 def execute(runs: list[SweepRun], jobs: int, say: Callable[[str], None]) -> None:
-  """Run all, so many side by side, and say how each ended; an interrupt ends them and starts no more."""
+  """Run all, `jobs` at a time, and report how each ended; an interrupt stops them all."""
   interrupt, interrupted = Interrupt(), False
   waiting, active = list(runs), list[tuple[SweepRun, subprocess.Popen[bytes]]]()
   while active or (waiting and not interrupted):
@@ -169,14 +171,14 @@ def execute(runs: list[SweepRun], jobs: int, say: Callable[[str], None]) -> None
 
 
 def start(run: SweepRun) -> subprocess.Popen[bytes]:
-  """Start a run as a process that writes into its folder."""
+  """Start a run as a process whose output goes to its folder."""
   run.folder.mkdir(parents=True, exist_ok=True)
   with (run.folder / OUTPUT).open("ab") as file:
     return subprocess.Popen(run.command(), stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT)
 
 
 def ending(run: SweepRun, status: int) -> str:
-  """Say how the process of a run ended."""
+  """Return a line that says how the process of a run ended."""
   if not run.is_finished():
     *_, last = ["no output", *(run.folder / OUTPUT).read_text().splitlines()]
     return f"failed with status {status}: {last}"
@@ -185,25 +187,28 @@ def ending(run: SweepRun, status: int) -> str:
 
 
 def show(value: float | None) -> str:
-  """Return a figure as people read it."""
+  """Return a figure as a formatted string."""
   return "-" if value is None else f"{value:,.5g}"
 
 
 def interquartile_mean(values: Numbers) -> Numbers:
-  """Return the mean over the last axis of what is left without the lowest and the highest quarter of it."""
+  """Return the mean over the last axis of `values` [..., n], without its lowest and highest quarter [...]."""
   count = values.shape[-1]
   return np.sort(values, axis=-1)[..., count // 4 : count - count // 4].mean(axis=-1)
 
 
 def bootstrap(values: Numbers) -> tuple[float, float]:
-  """Return the 95 % interval of the interquartile mean (Agarwal et al. 2021, arXiv 2108.13264)."""
+  """Return the 95 % interval of the interquartile mean of `values` [n].
+
+  It is a percentile bootstrap (Agarwal et al. 2021, arXiv 2108.13264).
+  """
   drawn = np.random.default_rng(0).integers(len(values), size=(RESAMPLES, len(values)))
   low, high = np.percentile(interquartile_mean(values[drawn]), [2.5, 97.5])
   return float(low), float(high)
 
 
 def compare(runs: list[SweepRun], level: float | None) -> list[dict[str, Any]]:
-  """Return the figures of each setting over its seeds, which are a stratum: resampled among themselves."""
+  """Return the figures of each setting over its seeds; the bootstrap resamples the seeds of one setting."""
   groups: dict[str, list[SweepRun]] = {}
   for run in runs:
     groups.setdefault(" ".join(run.setting) or f"task={run.config.task}", []).append(run)
@@ -217,7 +222,7 @@ def compare(runs: list[SweepRun], level: float | None) -> list[dict[str, Any]]:
 
 
 def summarize(results: list[dict[str, Any]]) -> dict[str, float | None]:
-  """Return FIGURES of some runs; the time is None where a run of the middle half never reached the level."""
+  """Return FIGURES over runs; the time is None if a run of the middle half never reached the level."""
   columns = ("return", "steps_per_second", "seconds_to_level")
   returns, speeds, times = (np.array([run[name] for run in results], dtype=np.float64) for name in columns)
   low, high = bootstrap(returns)
@@ -232,14 +237,14 @@ def summarize(results: list[dict[str, Any]]) -> dict[str, float | None]:
 
 
 def report(rows: list[dict[str, Any]], folder: Path, console: Console) -> None:
-  """Write results.csv (a row for each setting) and results.json (every run, too), and print a table."""
+  """Write results.csv (a row per setting) and results.json (with every run), and print a table."""
   folder.mkdir(parents=True, exist_ok=True)
   (folder / "results.json").write_text(json.dumps(rows, indent=2) + "\n")
   with (folder / "results.csv").open("w", newline="") as file:
     writer = csv.DictWriter(file, COLUMNS, extrasaction="ignore")
     writer.writeheader()
     writer.writerows(rows)
-  table = Table("setting", title="interquartile means over seeds, 95 % intervals")
+  table = Table("setting", title="interquartile means over seeds with 95 % intervals")
   for heading in ("runs", "return", "interval", "steps/s", "s to level"):
     table.add_column(heading, justify="right")
   for row in rows:
@@ -250,7 +255,7 @@ def report(rows: list[dict[str, Any]], folder: Path, console: Console) -> None:
 
 
 def main(argv: list[str]) -> None:
-  """Sweep as the words say, or print help."""
+  """Run the sweep given in `argv`, or print help."""
   if set(cli.HELP) & set(argv):
     print(cli.describe(Sweep(), "python -m gpurobot.sweep") + HELP)
     return
@@ -259,14 +264,14 @@ def main(argv: list[str]) -> None:
 
 
 def compete(settings: Sweep, runs: list[SweepRun]) -> None:
-  """Run what is not finished yet, then compare all; status 1 where a run failed."""
+  """Run what is not finished yet, then compare all runs; exit with status 1 if a run failed."""
   console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160)
   pending = [run for run in runs if not run.is_finished()]
 
   def say(text: str) -> None:
     console.print(text, soft_wrap=True)
 
-  say(f"{len(runs)} runs in {settings.folder}, {len(runs) - len(pending)} of them finished before")
+  say(f"{len(runs)} runs in {settings.folder}, {len(runs) - len(pending)} of them already finished")
   execute(pending, settings.jobs, say)
   report(compare(runs, settings.level), Path(settings.folder), console)
   if not all(run.is_finished() for run in runs):

@@ -1,9 +1,9 @@
-"""A listing of tasks, and a start for new ones.
+"""List of the tasks, description of a task, and template of a new one.
 
-`python -m tasks`                          names all tasks;
+`python -m tasks`                          lists all tasks;
 `python -m tasks describe=ant [env.x=...]` prints actions, observations and rewards by name;
-`python -m tasks new=my_task from=ant`     writes my_task.py, a copy to change, which trains as it is;
-`debug=true` after any of them            shows where in the program a mistake was found.
+`python -m tasks new=my_task from=ant`     writes my_task.py, a copy of a task to edit, ready to train;
+`debug=true` with any of them              shows the traceback of an error.
 """
 
 import sys
@@ -21,7 +21,7 @@ KEYS = ("describe", "new", "from", "debug")
 
 
 def describe(name: str, words: list[str]) -> str:
-  """Return a text about the named task with these settings."""
+  """Return a description of the named task; `words` are its settings, such as env.substeps=2."""
   module = tasks.load(name)
   config: TrainConfig = defaults(module)
   config = assign(config, pairs(words, [key for key in leaves(config) if key.startswith("env.")]))
@@ -51,7 +51,7 @@ def _actions(task: Task) -> str:
 
 
 def _observations(task: Task, group: str) -> str:
-  """Return the blocks of a group, each with the columns of its numbers and what blurs it."""
+  """Return a table of a group's blocks: columns, name and observation noise."""
   observations = task.observations
   rows, start = [], 0
   for block, width in observations.widths[group].items():
@@ -61,9 +61,9 @@ def _observations(task: Task, group: str) -> str:
     start += width
   title = f"observation '{group}': {task.obs_dims[group]}"
   if observations.lengths[group] > 1:
-    title += f" = {observations.lengths[group]} observations of {start}, the oldest first"
+    title += f" = {observations.lengths[group]} observations of {start}, oldest first"
   late = getattr(task.config, f"delay_{group}", 0)
-  return table(title + (f", up to {late} steps late in training" if late else ""), rows)
+  return table(title + (f", delayed by up to {late} steps in training" if late else ""), rows)
 
 
 def _rewards(task: Task) -> str:
@@ -72,11 +72,11 @@ def _rewards(task: Task) -> str:
     (f"{weight:g}", name, settings[f"reward_{name}"].metadata.get("help", ""))
     for name, weight in task.reward_weights.items()
   ]
-  return table("rewards: their weights and what these are for", rows)
+  return table("rewards: weight, term and meaning", rows)
 
 
 def _happenings(task: Task) -> str:
-  """Return what differs between environments and what happens to them."""
+  """Return a table of the model fields that vary between environments, and of the random events."""
   rows = [("varies", field, "") for field in task.vary]
   rows += [
     ("happens", name, "every {:g} to {:g} s".format(*event.interval)) for name, event in task.events.items()
@@ -85,7 +85,7 @@ def _happenings(task: Task) -> str:
 
 
 def table(title: str, rows: Sequence[Sequence[str]]) -> str:
-  """Return lines whose columns are aligned, below a title."""
+  """Return a title and rows with aligned columns."""
   widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
   lines = (
     "  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip() for row in rows
@@ -94,15 +94,15 @@ def table(title: str, rows: Sequence[Sequence[str]]) -> str:
 
 
 def new(name: str, source: str) -> Path:
-  """Write the file of a task called `name`, a copy of the task `source`; return its path.
+  """Write the file of a new task `name`, a copy of the task `source`; return its path.
 
-  Raises ValueError where there is such a file already, or the name is no name for a module.
+  Raises ValueError if the file exists or the name is not a valid module name.
   """
   path = Path(name).with_suffix(".py")
   if not path.stem.isidentifier():
-    raise ValueError(f"new={name}: a task's file needs the name of a module, such as my_task")
+    raise ValueError(f"new={name}: the name of a task has to be a Python identifier, such as my_task")
   if path.exists():
-    raise ValueError(f"new={name}: there is a file {path} already; choose another name")
+    raise ValueError(f"new={name}: the file {path} already exists; choose another name")
   module = tasks.load(source)
   text = Path(str(module.__file__)).read_text()
   path.write_text(text.replace('"""', f'"""{path.stem}, begun as a copy of {source}.\n\n', 1))
@@ -110,7 +110,7 @@ def new(name: str, source: str) -> Path:
 
 
 def run(words: list[str]) -> str:
-  """Return what the program prints."""
+  """Return the output for the arguments."""
   own = [word for word in words if word.partition("=")[0] in KEYS]
   rest = [word for word in words if word not in own]
   given = pairs(own, KEYS)
@@ -120,7 +120,7 @@ def run(words: list[str]) -> str:
     key = rest[0].partition("=")[0]
     raise ConfigError(f"unknown key '{key}'; the nearest is '{nearest_word(key, KEYS)}'")
   if "from" in given and "new" not in given:
-    raise ConfigError(f"from={given['from']}: say with new=<name> what the copy is called")
+    raise ConfigError(f"from={given['from']} needs a name for the copy: add new=<name>")
   if "new" in given:
     path = new(given["new"], given.get("from", "cartpole"))
     return f"wrote {path}; train it with: python train.py task={path}"
@@ -128,7 +128,7 @@ def run(words: list[str]) -> str:
 
 
 def main(argv: list[str]) -> None:
-  """Print what the words ask for; a mistake in them is one line, status 2."""
+  """Print the output for `argv`; a mistake ends the program with one line and status 2."""
   if {*cli.HELP} & {*argv}:
     print(__doc__)
     return

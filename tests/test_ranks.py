@@ -265,5 +265,5 @@ def test_bad_input_is_told_once_by_all_ranks(tmp_path):
   errors = (tmp_path / "errors0.txt").read_text()
   own, _, of_torchrun = errors.partition("Traceback")
   assert own.count("error: ") == 1
-  assert "\nerror: num_envs=65 cannot be shared by 2 rank(s) and 2 minibatches" in f"\n{own}"
+  assert "\nerror: num_envs=65 does not divide evenly among 2 rank(s) and 2 minibatch(es)" in f"\n{own}"
   assert 'train.py", line' not in of_torchrun

@@ -150,7 +150,7 @@ def test_a_second_run_in_a_folder_is_refused(tmp_path, capsys):
   with lock, pytest.raises(SystemExit) as end:
     run(tmp_path)
   assert end.value.code == 2
-  assert f" trains in '{tmp_path}': wait for its end, or choose another run_dir\n" in capsys.readouterr().err
+  assert f" is running in '{tmp_path}'; wait for it, or choose another run_dir\n" in capsys.readouterr().err
   run(tmp_path, "max_iterations=1")
   with pytest.raises(SystemExit):
     run(tmp_path)
@@ -177,9 +177,9 @@ def test_a_full_disk_is_told_and_survived(tmp_path):
   assert run(tmp_path, "max_iterations=3", "checkpoint_seconds=0")["iteration"] == 3
   first, second = warnings(tmp_path)
   assert first.startswith(
-    "no checkpoint could be written ([Errno 28] No space left on device): training goes on"
+    "the checkpoint could not be written ([Errno 28] No space left on device); training goes on"
   )
-  assert second == "checkpoints are written again"
+  assert second == "checkpoints can be written again"
 
 
 def test_a_training_whose_end_is_not_saved_leaves_with_status_1(tmp_path, monkeypatch):
@@ -192,7 +192,7 @@ def test_a_training_whose_end_is_not_saved_leaves_with_status_1(tmp_path, monkey
   words = [f"resume={tmp_path}", "max_iterations=4", "checkpoint_seconds=0"]
   assert train.main(words) == 1
   assert [text.partition(" (")[0] for text in warnings(tmp_path)] == [
-    "no checkpoint could be written",
+    "the checkpoint could not be written",
     "the log could not be written",
   ]
   assert checkpoint.read(tmp_path)["learner"]["iteration"] == 1

@@ -1,5 +1,4 @@
-"""The tasks as environments of other libraries: Gymnasium, Stable-Baselines3, TorchRL, rl_games, rsl_rl.
+"""Adapters of the tasks to other libraries: Gymnasium, Stable-Baselines3, TorchRL, rl_games, rsl_rl.
 
-The other direction, Gymnasium's own environments for a policy of this package, is
-`gpurobot/deploy/gymnasium_env.py`.
+`gpurobot/deploy/gymnasium_env.py` is the other direction: Gymnasium's environments for a policy of gpurobot.
 """

@@ -1,4 +1,4 @@
-"""The start of every adapter: environments of a task by its name, which any seed starts anew."""
+"""Common base of the adapters: the environments of a task, by its name, with reset by seed."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -18,11 +18,11 @@ from tasks.base import Task
 
 
 class Environments:
-  """`num_envs` environments of a task, a name for `tasks.load`, with some of its settings changed.
+  """`num_envs` environments of a task (a name for `tasks.load`), with `settings` of its Config.
 
-  With `training` they are what a policy of this package is trained in: with noise, delays and whatever else
-  a task keeps from evaluations, and at random phases of their first episodes. Without, they are what
-  `gpurobot.evaluate` measures it in. Raises ValueError where task, setting or device do not fit.
+  With `training=True` they are the environments of training: with noise, delays and the other randomisation
+  of the task, and with first episodes at random phases. Otherwise they are those of `gpurobot.evaluate`.
+  Raises ValueError if the task, a setting or the device is not valid.
   """
 
   def __init__(
@@ -40,10 +40,10 @@ class Environments:
       self.action_space = spaces.MultiDiscrete(self.task.choices)
 
   def reset(self, seed: int | None = None) -> TensorDict:
-    """Start new episodes everywhere and return the observation groups [num_envs, width].
+    """Start new episodes in all environments; return the observation groups, [num_envs, width] each.
 
-    A seed makes the environments what they would be if they had been made with it: what they have been
-    through, levels of a curriculum too, is forgotten. Without one they go on.
+    With a seed the environments become as new ones made with it: all history, such as curriculum levels, is
+    dropped. Without a seed the random numbers and the history continue.
     """
     if seed is not None:
       self.task.load_state_dict(self._new)
@@ -54,19 +54,19 @@ class Environments:
     return groups
 
   def _make(self, seed: int, **options: Any) -> None:
-    """Make the task with a seed: some of what differs between environments is drawn then, once."""
+    """Make the task with a seed; some of its randomisation is drawn only once, at construction."""
     self.task: Any = self._build(random=Random(seed, self.num_envs, 0, self.device), **options)
     self._seed, self._new = seed, self.task.state_dict()
 
   def step(self, action: Tensor) -> TensorDict:
-    """Step as `VecEnv.step` says, and add `ended` [num_envs] bool: where an episode ended with this step.
+    """Step as `VecEnv.step` does; add `ended` [num_envs] bool: the episode ended with this step.
 
-    Other libraries know no transition without weight. One that diverged terminates for them, with reward 0.
-    Raises ValueError for actions of another shape than [num_envs, num_actions].
+    Other libraries have no weight for transitions, so a diverged one becomes a termination with reward 0.
+    Raises ValueError unless the actions have the shape [num_envs, num_actions].
     """
     if action.shape != (self.num_envs, self.task.num_actions):
       wanted = [self.num_envs, self.task.num_actions]
-      raise ValueError(f"actions have the shape {list(action.shape)}; the environments take {wanted}")
+      raise ValueError(f"actions have the shape {list(action.shape)}; the environments expect {wanted}")
     step: TensorDict = self.task.step(action.detach().to(self.device))
     step["terminated"] = step["terminated"] | ~step["valid"]
     step["ended"] = step["terminated"] | step["truncated"]
@@ -74,7 +74,7 @@ class Environments:
 
 
 def logged(step: TensorDict) -> dict[str, Tensor]:
-  """Return what a step tells beside the reward, [num_envs] each: its terms, metrics, and `is_success`."""
+  """Return the reward terms, metrics and `is_success` of a step, [num_envs] each."""
   terms = {f"reward_{name}": term for name, term in step["reward_terms"].items()}
   success = step.get("success", None)
   return {**terms, **step["metrics"], **({} if success is None else {"is_success": success})}

@@ -1,6 +1,6 @@
-"""The tasks as environments of Gymnasium: many as one vector environment, or a single one.
+"""Gymnasium adapter: a task as a vector environment or as a single environment.
 
-`gpurobot/adapters/registration.py` names them: `gymnasium.make_vec("gpurobot/Ant-v0", num_envs=8)`.
+`gpurobot/adapters/registration.py` registers them: `gymnasium.make_vec("gpurobot/Ant-v0", num_envs=8)`.
 """
 
 from enum import StrEnum
@@ -18,27 +18,28 @@ from torch import Tensor
 from gpurobot import extras
 from gpurobot.adapters.environments import Environments, logged
 
-SEEDS = 2**31  # a first reset without a seed draws one below this
-PIXELS = 480  # width and height of a picture
+SEEDS = 2**31  # upper bound of the random seed of a first reset without a seed
+PIXELS = 480  # width and height of a rendered frame
 
 
 class Output(StrEnum):
-  """What `step` and `reset` return."""
+  """Array type that `step` and `reset` return."""
 
   numpy = "numpy"
-  torch = "torch"  # on the task's device; nothing waits for it
+  torch = "torch"  # on the task's device, without synchronisation
 
 
 class TaskVectorEnv(VectorEnv[Any, Any, Any]):
-  """Environments of a task as one batch, each reset in the step that ends its episode (SAME_STEP).
+  """Vector environment of a task; each environment resets in the step that ends its episode (SAME_STEP).
 
-  `settings` are fields of the task's Config, such as `episode_steps=200`. With `training` there are noise,
-  delays, pushes and first episodes at random phases, as in the package's own training.
+  `settings` are fields of the task's Config, such as `episode_steps=200`. `training=True` adds noise, delays,
+  pushes and first episodes at random phases, as in gpurobot's own training.
 
-  `info` holds `reward_<term>` (weighted), the task's metrics and `is_success` where an episode goes on, and
-  `info["final_info"]` where it ended; as Gymnasium has it, an array `_x` [num_envs] tells where `x` is meant.
-  NumPy's `final_obs` is an array of observations and None. Torch's is [num_envs, width], before the resets,
-  and always there, so that the host need not wait to learn whether an episode ended.
+  `info` holds `reward_<term>` (weighted), the task's metrics and `is_success` for the environments whose
+  episode continues, and `info["final_info"]` for those whose episode ended. As is usual in Gymnasium, a mask
+  `_x` [num_envs] says for which environments `x` is valid. With output=numpy `final_obs` is an object array
+  of observations and None. With output=torch it is [num_envs, width], taken before the resets and always
+  present, so that the host need not wait to learn whether an episode ended.
   """
 
   def __init__(
@@ -65,13 +66,19 @@ class TaskVectorEnv(VectorEnv[Any, Any, Any]):
   def reset(
     self, *, seed: int | None = None, options: dict[str, Any] | None = None
   ) -> tuple[Any, dict[str, Any]]:
-    """Start new episodes everywhere; the seed is one number for all of them. There are no options."""
+    """Start new episodes in all environments; return the observations [num_envs, width] and an empty info.
+
+    One seed serves all environments. There are no options.
+    """
     super().reset(seed=seed)
     groups = self.environments.reset(_seed(self, seed, options))
     return self._out(groups["policy"]), {}
 
   def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-    """Step with actions [num_envs, num_actions] in [-1, 1], or choices; arrays or tensors."""
+    """Step with actions [num_envs, num_actions]: arrays or tensors in [-1, 1], or int for discrete actions.
+
+    Returns observations [num_envs, width]; reward, terminated and truncated [num_envs] each; info.
+    """
     step = self.environments.step(torch.as_tensor(actions))
     keys = ("obs", "policy"), "reward", "terminated", "truncated"
     obs, reward, terminated, truncated = (self._out(step[key]) for key in keys)
@@ -98,7 +105,7 @@ class TaskVectorEnv(VectorEnv[Any, Any, Any]):
     return info
 
   def _where(self, entries: dict[str, Tensor], mask: Tensor) -> dict[str, Any]:
-    """Return entries where `mask` [num_envs] is true, zero elsewhere, with the mask of each."""
+    """Return the entries [num_envs], zero where `mask` [num_envs] is false, and a mask for each."""
     values = {name: self._out(value.masked_fill(~mask, 0)) for name, value in entries.items()}
     return values | {f"_{name}": self._out(mask.clone()) for name in entries}
 
@@ -107,13 +114,13 @@ class TaskVectorEnv(VectorEnv[Any, Any, Any]):
 
 
 class TaskEnv(gymnasium.Env[NDArray[np.float32], Any]):
-  """One environment of a task, with NumPy arrays. For speed take `TaskVectorEnv`.
+  """Single environment of a task, with NumPy arrays; `TaskVectorEnv` is the fast one.
 
   `info` holds `reward_<term>` (weighted), the task's metrics, and `is_success`. With
-  `render_mode="rgb_array"` it draws pictures, as `gpurobot.record` does.
+  `render_mode="rgb_array"` it renders frames, as `gpurobot.record` does.
   """
 
-  metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012 Gymnasium declares it for instances, reads the class's
+  metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012 (Gymnasium reads the class attribute)
 
   def __init__(
     self,
@@ -125,7 +132,7 @@ class TaskEnv(gymnasium.Env[NDArray[np.float32], Any]):
     **settings: Any,
   ) -> None:
     if render_mode not in (None, "rgb_array"):
-      raise ValueError(f"render_mode={render_mode}: the tasks draw 'rgb_array' alone")
+      raise ValueError(f"render_mode={render_mode}: the tasks support only 'rgb_array'")
     self.environments = Environments(task, 1, device, training, settings)
     self.observation_space = self.environments.observation_space
     self.action_space = self.environments.action_space
@@ -138,7 +145,7 @@ class TaskEnv(gymnasium.Env[NDArray[np.float32], Any]):
   def reset(
     self, *, seed: int | None = None, options: dict[str, Any] | None = None
   ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-    """Start a new episode. There are no options."""
+    """Start a new episode; return the observation [width] and an empty info. There are no options."""
     super().reset(seed=seed)
     seed = _seed(self, seed, options)
     groups = self.environments.reset(seed) if seed is not None or self._next is None else self._next
@@ -146,7 +153,10 @@ class TaskEnv(gymnasium.Env[NDArray[np.float32], Any]):
     return _first(groups), {}
 
   def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
-    """Step with an action [num_actions] in [-1, 1], or choices."""
+    """Step with an action [num_actions] in [-1, 1], or int for discrete actions.
+
+    Returns the observation [width], before any reset; reward, terminated, truncated; info.
+    """
     step = self.environments.step(torch.as_tensor(action).unsqueeze(0))
     self._next = step["obs"] if step["ended"] else None
     reward, terminated, truncated = (step[name].item() for name in ("reward", "terminated", "truncated"))
@@ -154,9 +164,10 @@ class TaskEnv(gymnasium.Env[NDArray[np.float32], Any]):
     return _first(step["final_obs"]), reward, terminated, truncated, info
 
   def render(self) -> NDArray[np.uint8]:
-    """Return a picture [PIXELS, PIXELS, 3] that follows the robot; an ended episode's next one has begun.
+    """Return a frame [PIXELS, PIXELS, 3] of a camera that follows the robot.
 
-    Raises ConfigError where nothing can draw.
+    After the last step of an episode it shows the first state of the next one. Raises ConfigError without a
+    renderer.
     """
     if self.render_mode is None:
       raise ValueError('render() needs gymnasium.make(..., render_mode="rgb_array")')
@@ -164,26 +175,26 @@ class TaskEnv(gymnasium.Env[NDArray[np.float32], Any]):
       with extras.require_extra("viewer"):
         from gpurobot.viewer.offscreen import Camera  # noqa: PLC0415
       self._camera = Camera(self.environments.task, 1, PIXELS, PIXELS)
-    picture: NDArray[np.uint8] = self._camera.shoot()
-    return picture
+    frame: NDArray[np.uint8] = self._camera.shoot()
+    return frame
 
   def close(self) -> None:
-    """Give back what draws."""
+    """Release the renderer."""
     if self._camera is not None:
       self._camera.close()
       self._camera = None
 
 
 def _seed(env: TaskVectorEnv | TaskEnv, seed: int | None, options: dict[str, Any] | None) -> int | None:
-  """Return the seed to start from: a random one at a first reset without; None to go on."""
+  """Return the given seed, a random one at a first reset without a seed, or None to continue."""
   if options:
-    raise ValueError(f"reset(options={options}): the tasks have no options; change a setting in make(...)")
+    raise ValueError(f"reset(options={options}): the tasks have no options; pass settings to make(...)")
   if seed is None and not env.environments.started:
     return int(env.np_random.integers(SEEDS))
   return seed
 
 
 def _first(groups: TensorDict) -> NDArray[np.float32]:
-  """Return the observation of the only environment."""
+  """Return the observation [width] of the only environment."""
   obs: NDArray[np.float32] = groups["policy"][0].cpu().numpy()
   return obs

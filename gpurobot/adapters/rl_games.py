@@ -1,4 +1,4 @@
-"""The tasks as environments of rl_games, under the name `gpurobot`."""
+"""rl_games adapter, registered there as `gpurobot`."""
 
 from typing import Any
 
@@ -15,10 +15,10 @@ NAME = "gpurobot"
 
 
 class RlGamesEnv(IVecEnv):
-  """Environments of a task: in rl_games's configuration `num_actors` says how many, `env_config` the rest.
+  """Vector environment of a task; rl_games sets `num_actors` (num_envs) and `env_config` (other arguments).
 
-  `settings` are fields of the task's Config. `training` as in `Environments`. Where the critic sees more, it
-  is the `states` of a central value.
+  `settings` are fields of the task's Config; `training` is as in `Environments`. The observation group
+  "critic", if the task has it, becomes the `states` of a central value network.
   """
 
   def __init__(
@@ -34,16 +34,19 @@ class RlGamesEnv(IVecEnv):
     self.seed(seed)
 
   def reset(self) -> dict[str, Tensor]:
-    """Start new episodes everywhere."""
+    """Start new episodes in all environments; return obs and, if there are any, states [num_envs, width]."""
     return _groups(self.environments.reset())
 
   def step(self, actions: Tensor) -> tuple[dict[str, Tensor], Tensor, Tensor, dict[str, Any]]:
-    """Step; `time_outs` of the infos tells where the time limit ended an episode."""
+    """Step with actions [num_envs, num_actions]; return observations, reward [num_envs], done, infos.
+
+    `time_outs` [num_envs] bool of the infos marks episodes that the time limit ended.
+    """
     step = self.environments.step(actions)
     return _groups(step["obs"]), step["reward"], step["ended"], {"time_outs": step["truncated"]}
 
   def get_env_info(self) -> dict[str, Any]:
-    """Return the spaces."""
+    """Return the spaces of observations, actions and, if there are any, states."""
     space, width = self.environments.action_space, self.environments.task.obs_dims.get("critic")
     if isinstance(space, spaces.MultiDiscrete):
       space = spaces.Tuple([spaces.Discrete(int(count)) for count in space.nvec])
@@ -53,12 +56,12 @@ class RlGamesEnv(IVecEnv):
     )
 
   def seed(self, seed: int) -> None:
-    """Start new episodes from a seed."""
+    """Start new episodes in all environments from a seed."""
     self.environments.reset(seed)
 
 
 def register() -> None:
-  """Tell rl_games the name."""
+  """Register the environments with rl_games."""
   vecenv.register(NAME, lambda _name, num_actors, **settings: RlGamesEnv(num_envs=num_actors, **settings))
   env_configurations.register(NAME, {"vecenv_type": NAME})
 

@@ -1,4 +1,4 @@
-"""The tasks as environments of rsl_rl."""
+"""rsl_rl adapter."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ from gpurobot.adapters.environments import Environments, logged
 
 
 class RslRlEnv(VecEnv):
-  """Environments of a task for `OnPolicyRunner`, with the observation groups `policy` and maybe `critic`.
+  """Vector environment for `OnPolicyRunner`, with the observation groups `policy` and maybe `critic`.
 
-  `settings` are fields of the task's Config. `training` as in `Environments`; first episodes then start at
-  random phases, so that `learn` need not be told to.
+  `settings` are fields of the task's Config; `training` is as in `Environments`. In training the first
+  episodes start at random phases, so `learn` needs no init_at_random_ep_len.
   """
 
   def __init__(
@@ -27,7 +27,7 @@ class RslRlEnv(VecEnv):
   ) -> None:
     self.environments = Environments(task, num_envs, device, training, settings)
     if self.environments.task.choices:
-      raise ValueError(f"task '{task}' has choices; rsl_rl's PPO has continuous actions alone")
+      raise ValueError(f"task '{task}' has discrete actions; rsl_rl's PPO supports only continuous actions")
     self.num_envs, self.num_actions = num_envs, self.environments.task.num_actions
     self.device = self.environments.device
     self.cfg = self.environments.task.config
@@ -36,7 +36,7 @@ class RslRlEnv(VecEnv):
 
   @property
   def episode_length_buf(self) -> Tensor:
-    """Control steps since the episodes' starts [num_envs] int64."""
+    """Control steps since the start of each episode [num_envs] int64."""
     steps: Tensor = self.environments.task.episode_steps
     return steps
 
@@ -45,11 +45,15 @@ class RslRlEnv(VecEnv):
     self.environments.task.episode_steps.copy_(steps)
 
   def get_observations(self) -> TensorDict:
-    """Return the present observation groups [num_envs, width]."""
+    """Return the current observation groups, [num_envs, width] each."""
     return self._obs
 
   def step(self, actions: Tensor) -> tuple[TensorDict, Tensor, Tensor, dict[str, Any]]:
-    """Step; `time_outs` tells where the time limit struck, `log` has means of reward terms and metrics."""
+    """Step with actions [num_envs, num_actions]; return observations, reward [num_envs], done, extras.
+
+    The extras are `time_outs` [num_envs] bool, set where the time limit ended an episode, and `log`, the
+    means of reward terms and metrics.
+    """
     step = self.environments.step(actions)
     self._obs = step["obs"]
     log = {f"/{name}": value.float().mean() for name, value in logged(step).items() if name != "is_success"}

@@ -1,4 +1,4 @@
-"""The tasks as environments of Stable-Baselines3."""
+"""Stable-Baselines3 adapter."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,9 +15,9 @@ Step = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_], list[d
 
 
 class StableBaselinesEnv(VecEnv):
-  """Environments of a task for `PPO("MlpPolicy", env)`; VecMonitor around it logs returns and lengths.
+  """Vector environment of a task for `PPO("MlpPolicy", env)`; VecMonitor around it logs returns and lengths.
 
-  `settings` are fields of the task's Config. `training` as in `Environments`.
+  `settings` are fields of the task's Config; `training` is as in `Environments`.
   """
 
   def __init__(
@@ -30,17 +30,23 @@ class StableBaselinesEnv(VecEnv):
     self._actions = torch.zeros(0)
 
   def reset(self) -> NDArray[np.float32]:
-    """Start new episodes; those after `seed(...)` from the first environment's seed, for all of them."""
+    """Start new episodes in all environments; return the observations [num_envs, width].
+
+    After `seed(...)` the first environment's seed is the seed of them all.
+    """
     groups = self.environments.reset(self._seeds[0])
     self._reset_seeds()
     return groups["policy"].cpu().numpy()
 
   def step_async(self, actions: NDArray[Any]) -> None:
-    """Keep actions [num_envs, num_actions] for `step_wait`."""
+    """Store actions [num_envs, num_actions] for `step_wait`."""
     self._actions = torch.as_tensor(actions)
 
   def step_wait(self) -> Step:
-    """Step; where an episode ended its info has `terminal_observation` and `TimeLimit.truncated`."""
+    """Step; return observations [num_envs, width], reward [num_envs], done [num_envs] and infos.
+
+    The info of an ended episode has `terminal_observation` [width] and `TimeLimit.truncated`.
+    """
     step = self.environments.step(self._actions).cpu()
     final, truncated, ended = (step[key].numpy() for key in (("final_obs", "policy"), "truncated", "ended"))
     success = step.get("success", None)
@@ -55,23 +61,23 @@ class StableBaselinesEnv(VecEnv):
     """Do nothing: there is nothing to close."""
 
   def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
-    """Return an attribute, which all environments share, once for each."""
+    """Return an attribute, which all environments share, once per environment."""
     return [getattr(self, attr_name) for _ in self._get_indices(indices)]
 
   def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
-    """Set an attribute of all environments; ValueError for some of them."""
+    """Set an attribute of all environments; raise ValueError if `indices` selects only some."""
     self._require_all(indices)
     setattr(self, attr_name, value)
 
   def env_method(self, method_name: str, *args: Any, indices: Indices = None, **kwargs: Any) -> list[Any]:
-    """Call a method of all environments at once; ValueError for some of them."""
+    """Call a method of all environments at once; raise ValueError if `indices` selects only some."""
     self._require_all(indices)
     return [getattr(self, method_name)(*args, **kwargs)] * self.num_envs
 
   def env_is_wrapped(self, wrapper_class: type[Any], indices: Indices = None) -> list[bool]:  # noqa: ARG002
-    """Return False for each environment: Gymnasium's wrappers are of single ones."""
+    """Return False for each environment: Gymnasium's wrappers apply to single environments."""
     return [False for _ in self._get_indices(indices)]
 
   def _require_all(self, indices: Indices) -> None:
     if len(self._get_indices(indices)) != self.num_envs:
-      raise ValueError("the environments are one batch: leave indices away")
+      raise ValueError("the environments are one batch and cannot be selected; leave indices out")

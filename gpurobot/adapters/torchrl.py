@@ -1,4 +1,4 @@
-"""The tasks as environments of TorchRL."""
+"""TorchRL adapter."""
 
 from typing import Any
 
@@ -15,8 +15,8 @@ DONE = ("done", "terminated", "truncated")
 class TorchRLEnv(EnvBase):
   """Environments of a task, batch size [num_envs], with the observation groups `policy` and maybe `critic`.
 
-  `settings` are fields of the task's Config. `training` as in `Environments`. An episode ends by the task
-  alone: for a shorter one set its `episode_steps`, not a transform.
+  `settings` are fields of the task's Config; `training` is as in `Environments`. Only the task ends an
+  episode: for shorter episodes set its `episode_steps` rather than a StepCounter transform.
   """
 
   def __init__(
@@ -25,12 +25,12 @@ class TorchRLEnv(EnvBase):
     self.environments = Environments(task, num_envs, device, training, settings)
     super().__init__(device=self.environments.device, batch_size=[num_envs])
     self._start: int | None = None  # seed of the next full reset
-    self._obs = TensorDict()  # behind the resets of the last step
-    self._new = torch.zeros(num_envs, dtype=torch.bool, device=self.device)  # where an episode begins there
+    self._obs = TensorDict()  # observations after the resets of the last step
+    self._new = torch.zeros(num_envs, dtype=torch.bool, device=self.device)  # they start an episode
     self._specify(num_envs)
 
   def _specify(self, count: int) -> None:
-    """Say what goes in and out."""
+    """Declare the specs of observations, reward, done flags and actions."""
     task, here = self.environments.task, {"device": self.device}
     groups = {name: Unbounded((count, width), **here) for name, width in task.obs_dims.items()}
     self.observation_spec = Composite(groups, shape=[count], **here)
@@ -43,11 +43,11 @@ class TorchRLEnv(EnvBase):
       self.action_spec = MultiCategorical(task.choices, (count, task.num_actions), **here)
 
   def _reset(self, tensordict: TensorDictBase | None = None, **_: Any) -> TensorDictBase:
-    """Start new episodes everywhere, or hand over those that began where the last step ended one."""
+    """Start new episodes in all environments, or return those that the last step has already started."""
     which = None if tensordict is None else tensordict.get("_reset", None)
     if which is None or bool((which.squeeze(-1) & ~self._new).any()):
       if which is not None and not which.all():
-        raise ValueError("a task resets by itself what has ended; for shorter episodes set episode_steps=...")
+        raise ValueError("a task resets ended episodes itself; for shorter episodes set episode_steps=...")
       self._obs, self._start = self.environments.reset(self._start), None
       self._new.fill_(True)
     return self._obs.clone()
@@ -65,5 +65,5 @@ class TorchRLEnv(EnvBase):
     return TensorDict({**step["final_obs"], **columns}, batch_size=self.batch_size, device=self.device)
 
   def _set_seed(self, seed: int | None) -> None:
-    """Let the next full reset start from a seed."""
+    """Set the seed of the next full reset."""
     self._start = seed

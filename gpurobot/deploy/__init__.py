@@ -1,5 +1,4 @@
-"""A policy outside of training: loaded from a checkpoint, exported, described, in Gymnasium's environments.
+"""Deployment of a policy: loading from a checkpoint, export, manifest, Gymnasium's environments.
 
-The programs play, record, evaluate and export begin here. What an exported policy has to be told is in
-`manifest.py`.
+The programs play, record, evaluate and export build on it. `manifest.py` describes an exported policy.
 """

@@ -1,4 +1,4 @@
-"""A policy as it is taken along: one function of raw observations, in float32."""
+"""Deployable policy: one float32 function of raw observations, for export."""
 
 import copy
 from dataclasses import dataclass
@@ -9,22 +9,22 @@ from torch import Tensor, nn
 from gpurobot.deploy.policy import Policy
 from gpurobot.learn.normalize import BOUND
 
-EXACT = 1e-5  # of the largest control: less than that off is rounding
+EXACT = 1e-5  # largest error that counts as rounding, relative to the largest control
 
 
 @dataclass(frozen=True)
 class Controls:
-  """What a robot is told for an action: offset + action @ gain."""
+  """Affine map from actions to a robot's controls: offset + action @ gain."""
 
-  offset: Tensor  # [nu] in the controls' units
+  offset: Tensor  # [nu], in the units of the controls
   gain: Tensor  # [num_actions, nu]
 
   @classmethod
   def fit(cls, actions: Tensor, controls: Tensor) -> "Controls | None":
-    """Return what has made `controls` [n, nu] of `actions` [n, num_actions]; None if it is more than that.
+    """Return the map from `actions` [n, num_actions] to `controls` [n, nu]; None if it is not affine.
 
-    The actions are random ones: what depends on anything else, or is cut anywhere, does not fit. Fewer than
-    two for each number to be found tell nothing: None.
+    The actions are random: controls that depend on anything else, or are clipped, do not fit. With fewer than
+    two samples per unknown the result is None too.
     """
     actions, controls = actions.double().cpu(), controls.double().cpu()
     if len(actions) < 2 * (1 + actions.shape[1]):
@@ -43,10 +43,10 @@ class Controls:
 
 
 class Deployed(nn.Module):
-  """A policy without noise, what prepares its observations, and what makes controls of its actions.
+  """Policy without noise, with observation normalisation before it and the map to controls after it.
 
-  The outputs have names: "action", cut to [-1, 1], or whole numbers where the task has choices; "ctrl", the
-  robot's controls, where they follow from the action alone; "next_state", where the policy has a memory.
+  The outputs are, by name: "action", clipped to [-1, 1], or int64 for discrete actions; "ctrl", the robot's
+  controls, if they depend only on the action; "next_state", if the policy is recurrent.
   """
 
   shift: Tensor
@@ -66,20 +66,20 @@ class Deployed(nn.Module):
 
   @property
   def inputs(self) -> dict[str, int]:
-    """The width of each input, by name."""
+    """Width of each input, by name."""
     return {"obs": len(self.shift)} | ({"state": self.state_width} if self.state_width else {})
 
   @property
   def outputs(self) -> list[str]:
-    """The names of the outputs."""
+    """Names of the outputs, in order."""
     control, memory = ["ctrl"] * (self.controls is not None), ["next_state"] * bool(self.state_width)
     return ["action", *control, *memory]
 
   def forward(self, obs: Tensor, state: Tensor | None = None) -> tuple[Tensor, ...]:
     """Return the outputs [n, ...] for raw observations [n, width].
 
-    state [n, state_width] is zero where an episode starts, then the last "next_state"; a policy without a
-    memory has none.
+    state [n, state_width] is zero at the start of an episode, later the last "next_state". A policy that is
+    not recurrent takes none.
     """
     x = obs if self.bound is None else ((obs - self.shift) / self.scale).clamp(-self.bound, self.bound)
     restart = torch.zeros_like(obs[:, 0], dtype=torch.bool)

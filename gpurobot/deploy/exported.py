@@ -1,4 +1,4 @@
-"""Files of exported policies, ONNX and TorchScript: written, and read back to act."""
+"""Exported policy files, ONNX and TorchScript: writer and reader."""
 
 import importlib
 import json
@@ -15,12 +15,12 @@ from torch import Tensor
 
 from gpurobot.deploy.deployed import Deployed
 
-NAMES = ("policy.onnx", "policy.pt", "policy.json")  # ONNX, TorchScript, and the facts that both carry too
-KEY = "gpurobot"  # of the facts in a file
+NAMES = ("policy.onnx", "policy.pt", "policy.json")  # ONNX, TorchScript, and the manifest that both embed
+KEY = "gpurobot"  # key of the embedded manifest
 
 
 def write(deployed: Deployed, facts: Mapping[str, Any], folder: Path) -> None:
-  """Write a policy and the facts about it as the files NAMES of a folder."""
+  """Write a policy and its manifest `facts` as the files NAMES in a folder."""
   text = json.dumps(facts, indent=2, allow_nan=False)
   text = re.sub(r"\[[^\[\]{}\"]*\]", lambda numbers: " ".join(numbers.group().split()), text)  # on one line
   onnx, torchscript, manifest = (folder / name for name in NAMES)
@@ -44,14 +44,14 @@ def write(deployed: Deployed, facts: Mapping[str, Any], folder: Path) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-  """Keep back what torch says of itself: that TorchScript gets no further, which packages it did without."""
+  """Suppress torch's messages about itself: deprecation of TorchScript, optional packages."""
   logger = logging.getLogger("torch.onnx")
   level = logger.level
   logger.setLevel(logging.ERROR)
   with warnings.catch_warnings():
     for category in (DeprecationWarning, FutureWarning):
       warnings.simplefilter("ignore", category)
-    warnings.filterwarnings("ignore", "# The axis name")  # obs and state have as many rows: it is meant so
+    warnings.filterwarnings("ignore", "# The axis name")  # obs and state share the axis n on purpose
     try:
       yield
     finally:
@@ -59,7 +59,7 @@ def _quiet() -> Iterator[None]:
 
 
 class Exported:
-  """A file's policy for `num_envs` environments: what `Policy` is, without noise."""
+  """Policy read from an exported file, for `num_envs` environments; called like `Policy`, without noise."""
 
   def __init__(self, path: Path, num_envs: int) -> None:
     if path.suffix == ".onnx":
@@ -79,7 +79,7 @@ class Exported:
 
   @torch.no_grad()
   def __call__(self, obs: Mapping[str, Tensor], restart: Tensor) -> Tensor:
-    """Return actions [num_envs, num_actions] for observation groups; see Policy."""
+    """Return actions [num_envs, num_actions] for observation groups [num_envs, width]; see `Policy`."""
     device = obs["policy"].device
     inputs = {"obs": obs["policy"].float().cpu()}
     if self._state.shape[1]:

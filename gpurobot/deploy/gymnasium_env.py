@@ -1,4 +1,4 @@
-"""Gymnasium's own environments, unmodified, for policies of the tasks gym/* to be evaluated in."""
+"""Gymnasium's own environments, unmodified, to evaluate policies of the tasks gym/*."""
 
 from typing import Any
 
@@ -10,20 +10,20 @@ from numpy.typing import NDArray
 from tensordict import TensorDict
 from torch import Tensor
 
-PREFIX = "gym/"  # of a task that is one of Gymnasium's environments
+PREFIX = "gym/"  # prefix of the tasks that are Gymnasium environments
 METRICS = ("x_velocity",)  # entries of Gymnasium's info that those tasks log too
 
 
 class GymnasiumEnv:
-  """Gymnasium environments, one after another on the CPU, with `reset` and `step` of `env.VecEnv`."""
+  """Gymnasium environments, stepped one by one on the CPU, with `reset` and `step` of `env.VecEnv`."""
 
   def __init__(self, task: str, num_envs: int, seed: int) -> None:
     """Make the environments of a task such as gym/Ant-v5.
 
-    Raises ValueError where Gymnasium has no such environment, or lacks what it runs on.
+    Raises ValueError if Gymnasium has no such environment, or a package that it needs is missing.
     """
     if not task.startswith(PREFIX):
-      raise ValueError(f"engine=gymnasium is for policies of the tasks {PREFIX}*; this one's is '{task}'")
+      raise ValueError(f"engine=gymnasium is for policies of the tasks {PREFIX}*; this task is '{task}'")
     settings = {"autoreset_mode": AutoresetMode.SAME_STEP}
     try:
       self._envs = gymnasium.make_vec(
@@ -36,12 +36,12 @@ class GymnasiumEnv:
     self._middle, self._half = (space.high + space.low) / 2, (space.high - space.low) / 2
 
   def reset(self) -> TensorDict:
-    """Start new episodes everywhere, the same ones after each call; return the observation groups."""
+    """Start new episodes, the same at each call; return the observation groups, [num_envs, width] each."""
     obs, _ = self._envs.reset(seed=self._seed)
     return self._groups(obs)
 
   def step(self, action: Tensor) -> TensorDict:
-    """Step with actions in [-1, 1] [num_envs, num_actions]; return the entries that `VecEnv.step` lists."""
+    """Step with actions [num_envs, num_actions] in [-1, 1]; return the entries that `VecEnv.step` lists."""
     control = self._middle + self._half * action.clamp(-1.0, 1.0).cpu().numpy()
     obs, reward, terminated, truncated, info = self._envs.step(control)
     ended, last = terminated | truncated, info.get("final_info", {})

@@ -1,4 +1,4 @@
-"""The manifest of an exported policy, policy.json: inputs and outputs, the robot's parts, rates, units."""
+"""Manifest of an exported policy, policy.json: inputs and outputs, the robot's parts, rates, units."""
 
 import inspect
 import math
@@ -17,7 +17,7 @@ from tasks.base import Task
 ROOT = Path(__file__).resolve().parents[2]
 JOINTS = ("free", "ball", "slide", "hinge")  # by MuJoCo's mjtJoint
 CONVENTIONS = {
-  "units": "SI: m, rad, s, kg, N, N m; a block of the observation that the task scales is in its unit",
+  "units": "SI: m, rad, s, kg, N, N m; observation blocks that the task scales are in the scaled unit",
   "quaternions": "w, x, y, z; from the body's axes to the world's",
   "velocity of a free joint": "linear in the world's axes, then angular in the body's",
   "shapes": "[n, width] float32, a row for each of n robots",
@@ -25,7 +25,7 @@ CONVENTIONS = {
 
 
 def describe(config: TrainConfig, env: VecEnv, deployed: Deployed) -> dict[str, Any]:
-  """Return all that is known, as plain values for JSON: less of an environment that is no `Task`."""
+  """Return the manifest as plain values for JSON; for an environment that is no `Task` it is shorter."""
   known: dict[str, Any] = {"format": 1, "task": Path(config.task).name, "conventions": CONVENTIONS}
   known |= {"inputs": _inputs(deployed), "outputs": _outputs(deployed), "inside": _inside(deployed)}
   known |= {"yours": _yours(env, deployed)}
@@ -41,7 +41,7 @@ def describe(config: TrainConfig, env: VecEnv, deployed: Deployed) -> dict[str, 
 
 
 def _finite(settings: dict[str, Any]) -> dict[str, Any]:
-  """Return plain settings with null in the place of inf, which JSON does not know: no limit."""
+  """Return plain settings with inf (no limit) replaced by null, as JSON has no inf."""
   return {
     key: None if isinstance(value, float) and not math.isfinite(value) else value
     for key, value in settings.items()
@@ -50,55 +50,57 @@ def _finite(settings: dict[str, Any]) -> dict[str, Any]:
 
 def _inputs(deployed: Deployed) -> dict[str, Any]:
   meanings = {
-    "obs": "the observation as the task makes it, not normalised",
-    "state": "zeros where an episode starts, then next_state of the step before",
+    "obs": "the observation as the task computes it, not normalised",
+    "state": "zeros at the start of an episode, then next_state of the previous step",
   }
   return {name: {"width": width, "meaning": meanings[name]} for name, width in deployed.inputs.items()}
 
 
 def _outputs(deployed: Deployed) -> dict[str, str]:
-  """Return the meaning of each output, in their order."""
+  """Return the meaning of each output, in order."""
   meanings = {
-    "action": "what the task calls the action: in [-1, 1], or the number of each choice (int64)",
+    "action": "the task's action: in [-1, 1], or the index of each discrete action (int64)",
     "ctrl": "the robot's controls: MuJoCo's ctrl, in the order of control.controls",
-    "next_state": "the memory after this step",
+    "next_state": "the recurrent state after this step",
   }
   return {name: meanings[name] for name in deployed.outputs}
 
 
 def _inside(deployed: Deployed) -> list[str]:
-  """Say what an exported policy does by itself."""
+  """List what the exported policy computes itself."""
   chosen = deployed.head.sample_dtype is torch.int64
-  parts = ["the likeliest choices" if chosen else "the policy's means, without noise, cut to [-1, 1]"]
+  parts = [
+    "the most likely discrete actions" if chosen else "the policy's means, without noise, clipped to [-1, 1]"
+  ]
   if deployed.bound is not None:
-    normalised = "observations to zero mean and unit variance, cut at"
+    normalised = "normalisation of observations to zero mean and unit variance, clipped at"
     parts.insert(0, f"{normalised} {deployed.bound:g} standard deviations")
   if deployed.controls is not None:
-    parts.append("controls of the actions: control.offset + action @ control.gain")
+    parts.append("controls from actions: control.offset + action @ control.gain")
   return parts
 
 
 def _yours(env: VecEnv, deployed: Deployed) -> list[str]:
-  """Say what is left to who runs it."""
-  parts = ["the observation, and what an action does: the task says"]
+  """List what the program that runs the policy has to provide."""
+  parts = ["the observation and the effect of an action, as the task defines them"]
   if isinstance(env, Task):
-    parts = [f"the observation, see {_place(env.observe)}, without the noise and delays of training"]
+    parts = [f"the observation as in {_place(env.observe)}, without the noise and delays of training"]
     if deployed.controls is None:
       places = f"{_place(env.control)} and {_place(env.simulate)}"
-      parts.append(f"controls of the actions: they depend on more than the action, see {places}")
+      parts.append(f"controls from actions (they depend on more than the action), see {places}")
   if deployed.state_width:
-    parts.append("the memory: give next_state back as state")
+    parts.append("the recurrent state: pass next_state back as state")
   return parts
 
 
 def _place(method: Callable[..., Any]) -> str:
-  """Return where a method is written: file and name."""
+  """Return the source file and the name of a method."""
   path = Path(str(inspect.getsourcefile(inspect.unwrap(method))))
   return f"{_short(path)}: {method.__qualname__}"
 
 
 def _short(path: Path) -> str:
-  """Return a path as it is in every copy of this project; of another file its name."""
+  """Return a path relative to the repository, or the name of a file outside of it."""
   return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path.name)
 
 
@@ -137,7 +139,7 @@ def _controls(model: Model) -> list[dict[str, Any]]:
 
 
 def _joint(model: Model, index: int) -> dict[str, Any]:
-  """Return what a joint is called, where its numbers are, and how far it goes."""
+  """Return a joint's name, type, addresses in qpos and qvel, and range."""
   return {
     "name": model.joint_names[index],
     "type": JOINTS[model.jnt_type[index]],
@@ -148,7 +150,7 @@ def _joint(model: Model, index: int) -> dict[str, Any]:
 
 
 def _actuator(model: Model, index: int) -> dict[str, Any]:
-  """Return what an actuator moves and how: a servo by its gains, any other by MuJoCo's parameters."""
+  """Return an actuator's joint and parameters: the gains of a servo, MuJoCo's parameters of any other."""
   gain, bias = model.actuator_gainprm[index], model.actuator_biasprm[index]
   joint = model.actuator_trntype[index] == 0
   servo = {"kp": gain[0], "kv": -bias[2]}

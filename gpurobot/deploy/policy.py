@@ -1,4 +1,4 @@
-"""A trained policy for use: observations in, actions out."""
+"""Policy of a checkpoint: observations in, actions out."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,9 +13,9 @@ from gpurobot.learn.random import Random
 
 
 class Policy:
-  """The policy of a checkpoint, with a memory of `num_envs` environments if it has one.
+  """The policy of a checkpoint, with the recurrent state of `num_envs` environments if it is recurrent.
 
-  It acts without noise unless `random` is there to draw its actions with.
+  It acts without noise unless `random` is set; then it samples its actions.
   """
 
   random: Random | None = None
@@ -28,9 +28,9 @@ class Policy:
 
   @torch.no_grad()
   def __call__(self, obs: Mapping[str, Tensor], restart: Tensor) -> Tensor:
-    """Return actions [num_envs, num_actions], float32 or int64, for observation groups.
+    """Return actions [num_envs, num_actions], float32 or int64, for observation groups [num_envs, width].
 
-    restart [num_envs] bool: where an episode starts with these observations.
+    restart [num_envs] bool: an episode starts with these observations.
     """
     policy = self.distribution(obs, restart)
     if self.random is None:
@@ -40,7 +40,7 @@ class Policy:
 
   @torch.no_grad()
   def distribution(self, obs: Mapping[str, Tensor], restart: Tensor) -> Distribution:
-    """Return what the policy says of observation groups, [1, num_envs]; its memory moves on."""
+    """Return the action distribution [1, num_envs] for observation groups; advance the recurrent state."""
     policy, state = self.agent.act(obs, self._state, restart)
     self._state[:, : state.shape[1]] = state
     return policy

@@ -1,4 +1,4 @@
-"""A trained policy and a world to act in: what the programs that use a checkpoint begin with."""
+"""Trained policy with its environments: the common start of the programs that use a checkpoint."""
 
 import dataclasses
 import typing
@@ -21,7 +21,7 @@ from physics.parity import MujocoSimulation
 
 
 class Engine(StrEnum):
-  """What simulates the policy's world."""
+  """Simulator of the environments."""
 
   own = "own"
   mujoco = "mujoco"
@@ -30,18 +30,18 @@ class Engine(StrEnum):
 
 @dataclasses.dataclass
 class PolicySettings:
-  """What every program about a trained policy can be told."""
+  """Settings that all programs for trained policies share."""
 
   checkpoint: str | None = option(None, "run folder or .pt file of the policy")
-  seed: int = option(0, "of the episodes' starts", low=0)
-  device: str = option("cpu", "cpu, cuda or cuda:<index>")
-  debug: bool = option(False, "show where in the program a mistake was found")
-  env: typing.Any = option(None, "the task's settings, as trained: env.<key>=<value> changes one")
+  seed: int = option(0, "seed of the episodes' initial states", low=0)
+  device: str = option("cpu", "device: cpu, cuda, cuda:<index>")
+  debug: bool = option(False, "show the traceback of an error")
+  env: typing.Any = option(None, "settings of the task, as in training; env.<key>=<value> changes one")
 
 
 @dataclasses.dataclass(frozen=True)
 class Trained:
-  """A policy, the settings of its training, and environments for it."""
+  """A policy, its training settings, and environments for it."""
 
   config: TrainConfig
   env: VecEnv | GymnasiumEnv
@@ -52,12 +52,12 @@ P = typing.TypeVar("P", bound=PolicySettings)
 
 
 def start(settings: P, name: str, argv: list[str], run: Callable[[P], None]) -> None:
-  """Run a program called `name` with its settings and `key=value` words, the task's own among them."""
+  """Run the program `name` with settings from `key=value` arguments, including the task's settings."""
   cli.start(settings, name, argv, run, parse)
 
 
 def parse(settings: P, words: list[str]) -> P:
-  """Return settings with words set, the task's own among them; raise ConfigError or CheckpointError."""
+  """Return settings with arguments applied, including the task's; raise ConfigError or CheckpointError."""
   source = dict(word.split("=", 1) for word in words if "=" in word).get("checkpoint")
   if source:
     settings = dataclasses.replace(settings, env=read(source)[0].env)
@@ -65,24 +65,24 @@ def parse(settings: P, words: list[str]) -> P:
 
 
 def read(source: str | None, device: str = "cpu") -> tuple[TrainConfig, dict[str, typing.Any]]:
-  """Return a checkpoint's settings and content; raise ConfigError or CheckpointError where there is none."""
+  """Return a checkpoint's settings and content; raise ConfigError or CheckpointError if it has no policy."""
   if source is None:
     raise ConfigError("checkpoint=<run folder or .pt file> is missing")
   saved = checkpoint.read(source, device)
   if "learner" not in saved:
-    raise ConfigError(f"'{source}' holds no policy; python -m gpurobot.replay file={source} shows it")
+    raise ConfigError(f"'{source}' holds no policy; show it with: python -m gpurobot.replay file={source}")
   task = saved["config"]["task"]
   try:
     module = tasks.load(task)
   except ValueError as error:
-    raise ConfigError(f"'{source}' is of the task '{task}': {error}") from error
+    raise ConfigError(f"'{source}' was trained on the task '{task}': {error}") from error
   return checkpoint.configure(source, saved["config"], module), saved
 
 
 def load(settings: PolicySettings, num_envs: int, engine: Engine = Engine.own) -> Trained:
-  """Return the policy and `num_envs` environments as they are outside of training, in the engine asked for.
+  """Return the policy and `num_envs` evaluation environments in the given engine.
 
-  Raises ConfigError or CheckpointError where checkpoint, device or engine do not fit.
+  Raises ConfigError or CheckpointError if the checkpoint, the device or the engine does not fit.
   """
   device = World().device(settings.device)
   config, saved = read(settings.checkpoint, str(device))
@@ -94,17 +94,17 @@ def load(settings: PolicySettings, num_envs: int, engine: Engine = Engine.own) -
 
 
 def _check_fit(source: str | None, learner: dict[str, typing.Any], env: VecEnv) -> None:
-  """Raise ConfigError where a policy sees or does something else than the environments show and take."""
+  """Raise ConfigError if the policy's observations or actions differ from those of the environments."""
   for name, before, now in zip(Spaces._fields, Spaces.saved(learner), Spaces.of(env), strict=True):
     if before != now:
       raise ConfigError(
-        f"'{source}' was trained with {name}={before}, the task has {now} now: train anew, or undo what was "
-        "changed in its file or settings"
+        f"'{source}' was trained with {name}={before}, but the task now has {now}: train a new policy, or "
+        "undo the change in the task's file or settings"
       )
 
 
 def _changed(config: TrainConfig) -> list[str]:
-  """Return the task's settings that are not its defaults, as words."""
+  """Return the task's settings that differ from its defaults, as arguments."""
   now, default = (to_dict(env) for env in (config.env, tasks.load(config.task).Config()))
   return [f"env.{key}={value}" for key, value in now.items() if value != default[key]]
 
@@ -115,11 +115,12 @@ def _make_env(
   if engine is Engine.gymnasium:
     changed = _changed(config)
     if changed:
-      raise ConfigError(f"engine=gymnasium has the task as it comes, not {' '.join(changed)}")
+      words = " ".join(changed)
+      raise ConfigError(f"engine=gymnasium supports only the task's default settings, not {words}")
     return GymnasiumEnv(config.task, num_envs, seed)
   kind, simulation = tasks.load(config.task).Task, None
   if engine is Engine.mujoco:
-    device = torch.device("cpu")  # where MuJoCo C is; the policy is where its environments are
+    device = torch.device("cpu")  # MuJoCo C runs on the CPU, and the policy with it
     simulation = MujocoSimulation(kind.make_model(config.env), num_envs, kind.outputs)
   random = Random(seed, num_envs, 0, device)
   env: VecEnv = kind(config.env, num_envs, device, random=random, training=False, simulation=simulation)

@@ -1,5 +1,5 @@
-"""The machine under a training: ranks, CUDA graphs, torch's compiler, threads, clocks, memory.
+"""Device layer: ranks, CUDA graphs, torch.compile, threads, timers, memory.
 
-Nothing here knows what is learned. `distributed.py` alone knows of other ranks, and does nothing where
-there are none.
+It is independent of the algorithm. Only `distributed.py` communicates between ranks; with a single rank its
+collectives do nothing.
 """

@@ -1,4 +1,4 @@
-"""torch's compiler, which joins operations into few kernels: where it is used, and whether it works there."""
+"""torch.compile with static shapes, and a test of whether it works on this machine."""
 
 import warnings
 from collections.abc import Callable
@@ -12,25 +12,25 @@ T = TypeVar("T")
 
 
 class Compiler:
-  """Compiles functions of tensors whose shapes never change, or leaves them as they are."""
+  """Compiler of functions of tensors with static shapes; if it is off, it returns them unchanged."""
 
   def __init__(self, switch: Switch, device: torch.device) -> None:
-    """Try it out where it is wanted: it needs compilers of its own, which a machine may lack.
+    """Test torch.compile if it is wanted: it needs a C++ or GPU compiler, which a machine may lack.
 
-    Where it fails, `on` raises ConfigError, and `auto` warns and does without.
+    If it fails, `on` raises ConfigError; `auto` warns and continues without it.
     """
     self._compiled: dict[Callable[..., Any], Callable[..., Any]] = {}
     self.used = switch is Switch.on or (switch is Switch.auto and device.type == "cuda")
     if self.used and (failure := _try_out(device)):
       if switch is Switch.on:
         raise ConfigError(f"compile=on: torch.compile fails here ({failure}); write compile=off")
-      warnings.warn(f"no torch.compile ({failure}); compile=off does without", stacklevel=3)
+      warnings.warn(f"torch.compile fails here, so it is off ({failure}); write compile=off", stacklevel=3)
       self.used = False
 
   def __call__(self, function: Callable[..., T]) -> Callable[..., T]:
-    """Return the function compiled, the same for the same function, or as it is where nothing is compiled.
+    """Return the compiled function, cached by function, or the function itself if compilation is off.
 
-    The first call runs it as it is, which makes what is made once; the second compiles.
+    Its first call runs uncompiled, so that buffers made once are made there; the second call compiles.
     """
     if not self.used:
       return function
@@ -40,7 +40,7 @@ class Compiler:
 
 
 def _from_second_call(function: Callable[..., T]) -> Callable[..., T]:
-  """Return a function that runs itself once, and compiled from then on."""
+  """Return a function whose first call runs uncompiled and whose later calls run compiled."""
   compiled, called = torch.compile(function, dynamic=False), False
 
   def call(*inputs: Any) -> T:
@@ -55,9 +55,9 @@ def _from_second_call(function: Callable[..., T]) -> Callable[..., T]:
 
 
 def _try_out(device: torch.device) -> str:
-  """Return why nothing can be compiled for the device, in one line, or nothing."""
+  """Return why compilation fails for the device, in one line, or "" if it works."""
   try:
     torch.compile(torch.add, dynamic=False)(torch.ones(1, device=device), 1)
-  except Exception as error:  # each of its parts has errors of its own
+  except Exception as error:  # each stage of the compiler has its own exceptions
     return next(iter(str(error).splitlines()), type(error).__name__)
   return ""

@@ -1,4 +1,4 @@
-"""The only place that knows torch.distributed: sums and agreements over ranks, the identity when alone."""
+"""Collectives over ranks, the only use of torch.distributed; with a single rank they do nothing."""
 
 import os
 import time
@@ -14,33 +14,33 @@ from torch import Tensor
 
 from gpurobot.config import ConfigError, nearest_word
 
-PATIENCE = timedelta(minutes=10)  # that a rank waits in a collective for one that hangs
-GRACE = 5.0  # that ranks have to show, after a failed collective, that they are left [s]
+PATIENCE = timedelta(minutes=10)  # timeout of a collective
+GRACE = 5.0  # time for ranks to report that they are alive after a failed collective [s]
 
 
 @dataclass
 class World:
   """The ranks of one training; every rank calls the same methods in the same order.
 
-  Where a rank dies or hangs, the collectives of the others fail: they name it and exit with status 1.
+  If a rank dies or hangs, the collectives of the others fail: they name it and exit with status 1.
   """
 
   rank: int = 0  # among all ranks
-  size: int = 1
+  size: int = 1  # number of ranks
   local_rank: int = 0  # on this machine
-  local_size: int = 1
-  store: dist.Store = field(default_factory=dist.HashStore, compare=False, repr=False)  # notes to each other
-  collectives: int = field(default=0, compare=False)  # so far
+  local_size: int = 1  # number of ranks on this machine
+  store: dist.Store = field(default_factory=dist.HashStore, compare=False, repr=False)  # shared by the ranks
+  collectives: int = field(default=0, compare=False)  # number of collectives so far
 
   @property
   def main(self) -> bool:
-    """Tell whether this rank does the input and output."""
+    """Whether this rank does the input and output."""
     return self.rank == 0
 
   def device(self, name: str) -> torch.device:
     """Return this rank's device for auto, cpu, cuda or cuda:<index>; raise ConfigError if there is none.
 
-    Each rank of a machine has a GPU of its own, so that several cannot name one.
+    Each rank of a machine has its own GPU, so several ranks cannot use cuda:<index>.
     """
     if name == "auto":
       name = "cuda" if torch.cuda.is_available() else "cpu"
@@ -55,7 +55,7 @@ class World:
       return device
     if device.index is not None and self.local_size > 1:
       raise ConfigError(
-        f"device={name} would put all {self.local_size} ranks of this machine on one GPU; write device=cuda"
+        f"device={name} puts all {self.local_size} ranks of this machine on one GPU; write device=cuda"
       )
     index = self.local_rank if device.index is None else device.index
     if index >= torch.cuda.device_count():
@@ -65,56 +65,56 @@ class World:
     return torch.device("cuda", index)
 
   def use(self, device: torch.device, threads: int | None) -> None:
-    """Let this rank's torch and physics use a device and so many CPU threads; None: its share of them."""
+    """Make torch and the physics of this rank use a device and `threads` CPU threads; None: its share."""
     if device.type == "cuda":
-      torch.cuda.set_device(device)  # where events and graphs are made
-    if threads is None and self.size > 1:  # torchrun would allow one; alone, torch's own choice is right
+      torch.cuda.set_device(device)  # the device of events and graphs
+    if threads is None and self.size > 1:  # torchrun sets one; for a single rank torch's default is right
       threads = max(1, len(os.sched_getaffinity(0)) // self.local_size)
     if threads is not None:
       torch.set_num_threads(threads)
 
   def sum_(self, tensor: Tensor) -> Tensor:
-    """Replace a tensor by its sum over all ranks."""
+    """Replace a tensor [...] by its sum over all ranks, in place; return it."""
     self._run(dist.all_reduce, tensor)
     return tensor
 
   def sum_all_(self, tensors: Sequence[Tensor]) -> None:
-    """Replace tensors of one type by their sums over all ranks, in one collective."""
+    """Replace tensors [...] of one dtype by their sums over all ranks, in place, by one collective."""
     if self.size > 1:
       total = self.sum_(torch.cat([tensor.flatten() for tensor in tensors]))
       for tensor, part in zip(tensors, total.split([tensor.numel() for tensor in tensors]), strict=True):
         tensor.copy_(part.view_as(tensor))
 
   def max_(self, tensor: Tensor) -> Tensor:
-    """Replace a tensor by its largest values over all ranks."""
+    """Replace a tensor [...] by its element-wise maximum over all ranks, in place; return it."""
     self._run(dist.all_reduce, tensor, op=dist.ReduceOp.MAX)
     return tensor
 
   def broadcast_(self, tensor: Tensor) -> Tensor:
-    """Replace a tensor by the main rank's."""
+    """Replace a tensor [...] by the main rank's, in place; return it."""
     self._run(dist.broadcast, tensor, src=0)
     return tensor
 
   def broadcast_object(self, value: Any) -> Any:
-    """Return the main rank's value of a small object."""
+    """Return the main rank's value, a small object."""
     box = [value]
     self._run(dist.broadcast_object_list, box, src=0)
     return box[0]
 
   def any_rank(self, *flags: bool) -> list[bool]:
-    """Tell for each flag whether it is set on any rank: one collective for all of them."""
+    """Return for each flag whether it is set on any rank, by one collective."""
     if self.size == 1:
       return list(flags)
     return self.sum_(torch.tensor(flags, dtype=torch.int32)).bool().tolist()
 
   def gather(self, value: Any) -> list[Any]:
-    """Return every rank's value, in the order of the ranks."""
+    """Return the values of all ranks, in rank order."""
     values = [value] * self.size
     self._run(dist.all_gather_object, values, value)
     return values
 
   def _run(self, collective: Callable[..., Any], *arguments: Any, **options: Any) -> None:
-    """Run a collective and count it, unless this rank is alone."""
+    """Run a collective and count it, unless there is only one rank."""
     if self.size == 1:
       return
     self.collectives += 1
@@ -122,63 +122,66 @@ class World:
       collective(*arguments, **options)
       return
     except RuntimeError as error:
-      failure = error.with_traceback(None)  # its frames would keep the group of ranks alive
+      failure = error.with_traceback(None)  # its frames would keep the process group alive
     self._give_up(failure)
 
   def _give_up(self, error: RuntimeError) -> NoReturn:
-    """Exit after a failed collective; the first of the ranks that are left names those that are not.
+    """Exit after a failed collective; the first surviving rank names those that do not answer.
 
-    Leaving the group closes the connections to this rank, so that whoever waits for it comes here too.
+    Leaving the group closes the connections to this rank, so the ranks that wait for it fail and get here.
     """
     dist.destroy_process_group()
-    left = self._roll_call()
-    gone = [str(rank) for rank in range(self.size) if rank not in left]
+    alive = self._roll_call()
+    gone = [str(rank) for rank in range(self.size) if rank not in alive]
     if not gone:
       raise error
-    if self.rank != min(left):
+    if self.rank != min(alive):
       raise SystemExit(1)
     raise SystemExit(
-      f"error: of {self.size} ranks, rank {' and rank '.join(gone)} died or hangs; what it printed last may "
-      "say why, and torchrun --max-restarts=<n> would continue from the last checkpoint"
+      f"error: of {self.size} ranks, rank {' and rank '.join(gone)} died or hangs; its last output may "
+      "say why; torchrun --max-restarts=<n> restarts the ranks from the last checkpoint"
     )
 
   def _roll_call(self) -> list[int]:
-    """Return the ranks that show up within GRACE, or all as soon as they have done so."""
+    """Return the ranks that report within GRACE; stop waiting once all have."""
     store = dist.PrefixStore("left", self.store)
     end = time.monotonic() + GRACE
-    left: list[int] = []
+    alive: list[int] = []
     try:
       store.set(str(self.rank), "")
-      while len(left) < self.size and time.monotonic() < end:
+      while len(alive) < self.size and time.monotonic() < end:
         time.sleep(0.1)
-        left = [rank for rank in range(self.size) if store.check([str(rank)])]
-    except RuntimeError:  # who kept the store is gone: the main rank, or torchrun on its machine
-      left = list(range(1, self.size))
-    return left
+        alive = [rank for rank in range(self.size) if store.check([str(rank)])]
+    except RuntimeError:  # the process that hosts the store is gone: the main rank, or torchrun there
+      alive = list(range(1, self.size))
+    return alive
 
   def first(self, text: str) -> bool:
-    """Tell whether this rank is the first that wants to say a text."""
+    """Return whether this rank is the first to print a text."""
     return self.store.add(f"said {text}", 1) == 1
 
   def recall(self) -> str | None:
-    """Return, on the main rank, what it kept in an earlier attempt of this launch of torchrun, if any."""
+    """Return the text that the main rank saved in an earlier attempt of this torchrun launch, if any.
+
+    Other ranks get None.
+    """
     note = _note()
     return note.read_text() if self.main and note and note.exists() else None
 
   def remember(self, text: str) -> None:
-    """Keep the main rank's text for later attempts: torchrun --max-restarts starts the ranks anew."""
+    """Save the main rank's text for later attempts, as torchrun --max-restarts restarts the ranks."""
     note = _note()
     if self.main and note:
       note.write_text(text)
 
   def close(self) -> None:
-    """Leave the group of ranks."""
+    """Leave the process group."""
     if self.size > 1:
       dist.destroy_process_group()
 
 
 def start() -> World:
-  """Join the ranks that torchrun started (gloo between CPUs, NCCL between GPUs), or be the only one."""
+  """Join the ranks that torchrun started (gloo between CPUs, NCCL between GPUs), or run as a single rank."""
   if "WORLD_SIZE" not in os.environ:
     return World()
   rank, size, local_rank, local_size = (
@@ -195,6 +198,6 @@ def start() -> World:
 
 
 def _note() -> Path | None:
-  """Return the file of `World.remember`: in torchrun's folder of logs, which lasts from launch to end."""
+  """Return the file of `World.remember`, in torchrun's log folder, which exists for the whole launch."""
   errors = os.environ.get("TORCHELASTIC_ERROR_FILE", os.devnull)  # <folder>/attempt_<n>/<rank>/error.json
   return None if errors == os.devnull else Path(errors).parents[2] / "gpurobot.txt"

@@ -1,4 +1,4 @@
-"""The executor of an iteration's pieces: compiled, recorded as CUDA graphs, or called as they are."""
+"""Executor of an iteration's pieces: compiled, captured as CUDA graphs, or called directly."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -13,12 +13,12 @@ T = TypeVar("T")
 
 
 class Executor:
-  """Runs pieces of an iteration: functions of static memory without a collective, see `graph.Graph`."""
+  """Executor of pieces of an iteration: functions on static memory without collectives, see `Graph`."""
 
   def __init__(self, config: TrainConfig, device: torch.device, gather: Callable[[str], list[str]]) -> None:
-    """Follow config.compile and config.graphs; gather: returns every rank's text.
+    """Set up according to config.compile and config.graphs; `gather` returns the texts of all ranks.
 
-    Raises ConfigError where one of them is on and cannot work here.
+    Raises ConfigError if one of them is `on` but does not work here.
     """
     if config.graphs is Switch.on and device.type != "cuda":
       raise ConfigError(f"graphs=on needs a CUDA device, not {device.type}; write graphs=auto")
@@ -29,11 +29,11 @@ class Executor:
 
   @property
   def prepares(self) -> bool:
-    """Tell whether the first calls of a piece compile or record it, and so take longer than later ones."""
+    """Whether the first calls of a piece compile or capture it, which makes them slower."""
     return self._compiler.used or self._recorder is not None
 
   def compiled(self, function: Callable[..., T]) -> Callable[..., T]:
-    """Return a function compiled, or as it is where nothing is; see `Compiler`."""
+    """Return a compiled function, or the function itself if compilation is off; see `Compiler`."""
     return self._compiler(function)
 
   def run(self, piece: Piece) -> None:
@@ -41,11 +41,11 @@ class Executor:
     self._graph(piece, self._compiler(piece))()
 
   def run_parts(self, piece: Piece) -> None:
-    """Run a piece that compiles its parts itself, each of them by `compiled`."""
+    """Run a piece that compiles its parts itself, each by `compiled`."""
     self._graph(piece, piece)()
 
   def _graph(self, piece: Piece, function: Piece) -> Graph:
-    """Return the graph of a piece, the same for the same piece."""
+    """Return the graph of a piece, cached by piece."""
     if piece not in self._graphs:
       self._graphs[piece] = Graph(function, self._recorder)
     return self._graphs[piece]

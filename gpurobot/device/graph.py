@@ -1,4 +1,4 @@
-"""CUDA graphs: a piece of an iteration is recorded once and replayed; on a CPU it is just called."""
+"""CUDA graphs: capture of a piece of an iteration, and its replay; on a CPU the piece is called."""
 
 import contextlib
 import warnings
@@ -6,25 +6,25 @@ from collections.abc import Callable
 
 import torch
 
-WARM_UPS = 2  # calls before one is recorded: memory is made in the first, and the second compiles
+WARM_UPS = 2  # calls before the capture: the first allocates memory, the second compiles
 Piece = Callable[[], None]
 
 
 class GraphRecorder:
-  """Records graphs for one rank, on a stream of its own; all of them take their passing memory from one pool.
+  """Recorder of one rank's graphs, on a separate stream, with one pool for their temporary memory.
 
-  They can share it because none of them leaves there what another one reads, and no two run at once.
+  The graphs can share the pool: none leaves there what another one reads, and no two run at once.
   """
 
   def __init__(
     self, device: torch.device, gather: Callable[[str], list[str]] = lambda failure: [failure]
   ) -> None:
-    """Record on a GPU; gather: returns every rank's text, so that the ranks agree on what has failed."""
+    """Record on a GPU; `gather` returns the texts of all ranks, so that they agree on what has failed."""
     self._stream, self._gather = torch.cuda.Stream(device), gather
     self._pool = torch.cuda.graph_pool_handle()
 
   def run(self, function: Piece) -> None:
-    """Run a function as it is on the stream that will record it: libraries prepare for each stream."""
+    """Run a function on the stream of the later capture: libraries initialise once per stream."""
     current = torch.cuda.current_stream(self._stream.device)
     self._stream.wait_stream(current)
     with torch.cuda.stream(self._stream):
@@ -32,58 +32,58 @@ class GraphRecorder:
     current.wait_stream(self._stream)
 
   def record(self, function: Piece) -> torch.cuda.CUDAGraph | None:
-    """Return the graph of a function, or None where recording failed on any rank, which a warning tells.
+    """Return the graph of a function; if the capture fails on any rank, warn and return None on all of them.
 
-    Nothing but the attempt is lost then: no operation has run, and torch's state is what it was. Every rank
-    calls, and all of them get a graph or none does.
+    A failed capture has no side effects: no operation has run, and torch's state is restored. Every rank
+    calls.
     """
     graph, failure = torch.cuda.CUDAGraph(), ""
     generator = torch.cuda.default_generators[self._stream.device.index]
     state = generator.clone_state()
-    # Only this thread's calls can spoil it: others, such as NCCL's watchdog, go on meanwhile.
+    # Only calls of this thread can invalidate the capture: others, such as NCCL's watchdog, go on.
     capture = torch.cuda.graph(graph, self._pool, self._stream, capture_error_mode="thread_local")
     try:
-      # The outer context ends in any case; the one in `capture` stays open where ending the capture fails.
+      # The outer context always ends; the one in `capture` stays open if ending the capture fails.
       with torch.cuda.stream(self._stream), capture:
         function()
     except RuntimeError as error:
       failure = str(error) or type(error).__name__
-      # Where ending the capture fails, torch leaves generator and pool in it: it would refuse random numbers,
-      # and every later recording in the same pool.
+      # If ending the capture fails, torch leaves generator and pool in capture mode: random numbers and every
+      # later capture in the same pool would fail.
       generator.graphsafe_set_state(state)
-      with contextlib.suppress(RuntimeError):  # the pool is left already where only the function failed
+      with contextlib.suppress(RuntimeError):  # if only the function failed, the pool is closed already
         torch._C._cuda_endAllocateToPool(self._stream.device.index, self._pool)
     failures = {rank: text for rank, text in enumerate(self._gather(failure)) if text}
     if not failures:
       return graph
     rank, text = next(iter(failures.items()))
     name = function.__name__.strip("_")
-    warnings.warn(f"no CUDA graph of '{name}' (rank {rank}: {text}); graphs=off does without", stacklevel=4)
+    warnings.warn(f"no CUDA graph of '{name}' (rank {rank}: {text}); write graphs=off", stacklevel=4)
     return None
 
 
 class Graph:
-  """A function of static memory: it takes nothing, returns nothing, and writes its results in place.
+  """A function on static memory: it takes nothing, returns nothing, and writes its results in place.
 
-  With a recorder its first calls run as they are, which builds what is built once; the third is recorded, and
-  replayed then and ever after: the same kernels on the same memory, hence the same numbers, without Python
-  launching each. So the function decides nothing by what Python keeps: it would be decided once and for all.
-  Where recording fails, calls go on as they are.
+  With a recorder the first WARM_UPS calls run the function directly, which allocates its memory. The next
+  call captures a graph, and all calls from then on replay it: the same kernels on the same memory, hence the
+  same numbers, without a launch from Python for each. So no branch of the function may depend on Python
+  state: it would be fixed at the capture. If the capture fails, calls keep running the function directly.
   """
 
   def __init__(self, function: Piece, recorder: GraphRecorder | None) -> None:
-    """Wrap a function; without a recorder: only call it."""
+    """Wrap a function; without a recorder calls run it directly."""
     self.function, self._recorder = function, recorder
     self._calls = 0
     self._graph: torch.cuda.CUDAGraph | None = None
 
   @property
   def recorded(self) -> bool:
-    """Tell whether calls replay a graph."""
+    """Whether calls replay a graph."""
     return self._graph is not None
 
   def __call__(self) -> None:
-    """Do the work once."""
+    """Run the function once, directly or by replay."""
     self._calls += 1
     if self._recorder and self._calls <= WARM_UPS:
       self._recorder.run(self.function)

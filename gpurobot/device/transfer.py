@@ -1,4 +1,4 @@
-"""Copies on the CPU of what lies on a device."""
+"""Copies of tensors from the device to the CPU."""
 
 from typing import Any
 
@@ -7,7 +7,10 @@ from tensordict import TensorDictBase
 
 
 def to_cpu(value: Any) -> Any:
-  """Return nested dicts, lists, numbers, texts and tensors on the CPU: what a weights_only reader accepts."""
+  """Return a nested value with its tensors copied to the CPU and plain containers.
+
+  `torch.load(weights_only=True)` can read it: dicts, lists, numbers, strings and tensors of the same shapes.
+  """
   if isinstance(value, TensorDictBase):
     value = value.to_dict()
   if isinstance(value, dict):
@@ -15,5 +18,5 @@ def to_cpu(value: Any) -> Any:
   if isinstance(value, list | tuple):
     return [to_cpu(item) for item in value]
   if isinstance(value, torch.Tensor):
-    return value.detach().to("cpu", copy=True)  # without the memory that a view is part of
+    return value.detach().to("cpu", copy=True)  # a copy, so that a view does not save its base
   return value

@@ -1,5 +1,5 @@
-"""The learner: PPO, its network, rollout, optimiser, moments and random numbers.
+"""Learner: PPO, its network, rollout, optimiser, normalisation and random numbers.
 
-It knows tensors, and of environments what `env.py` says. It imports no task, no physics and no program; what
-it says of a training, `gpurobot/run` writes down.
+It works on tensors and on environments with the protocol of `env.py`. It imports no task, no physics and no
+program; `gpurobot/run` writes its logs.
 """

@@ -1,4 +1,4 @@
-"""An agent: the actor-critic network, and the moments that normalise what it sees."""
+"""Agent: the actor-critic network with its observation normalisation."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
@@ -14,7 +14,7 @@ from gpurobot.learn.normalize import ObservationNormalizer
 
 
 def resolve(precision: Precision, device: torch.device) -> Precision:
-  """Return the precision that auto means on a device: bf16 only where the hardware multiplies in it."""
+  """Return the precision of the hidden layers on a device; auto: bf16 if the hardware multiplies in it."""
   if precision is not Precision.auto:
     return precision
   if device.type == "cuda":
@@ -23,7 +23,7 @@ def resolve(precision: Precision, device: torch.device) -> Precision:
 
 
 class Spaces(NamedTuple):
-  """What an agent sees and does; the fields are those of `env.VecEnv`."""
+  """Observation and action spaces of an agent; the fields are those of `env.VecEnv`."""
 
   obs_dims: dict[str, int]
   num_actions: int
@@ -41,7 +41,7 @@ class Spaces(NamedTuple):
 
 
 class Agent:
-  """The network and the observation moments of one policy: in training, in evaluation and in an export."""
+  """The network and the observation normaliser of one policy, in training, evaluation and export."""
 
   def __init__(self, spaces: Spaces, ppo: PPOConfig, device: torch.device) -> None:
     """Build the network with new weights on the device."""
@@ -56,22 +56,22 @@ class Agent:
     return torch.zeros(num_envs, self.network.state_width, dtype=self.network.dtype, device=self.device)
 
   def act(self, obs: Mapping[str, Tensor], state: Tensor, restart: Tensor) -> tuple[Distribution, Tensor]:
-    """Return the actions' distribution [1, n] for raw observations [n, width], and the actor's new state.
+    """Return the action distribution [1, n] for raw observations [n, width], and the actor's new state.
 
-    state [n, state_width]: before the step. restart [n] bool: an episode starts with it.
+    state [n, state_width]: before the step. restart [n] bool: an episode starts with this step.
     """
     return self.network.act(self._batch(obs), state, restart.unsqueeze(0))
 
   def evaluate(self, obs: Mapping[str, Tensor], state: Tensor, restart: Tensor) -> Tensor:
-    """Return the values [n] of raw observations, as the critic's head gives them; arguments as of `act`."""
+    """Return the values [n] of raw observations, as the critic's head outputs them; arguments as in `act`."""
     return self.network.evaluate(self._batch(obs), state, restart.unsqueeze(0)).squeeze(0)
 
   def _batch(self, obs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the groups as the network wants them: normalised, as one step [1, n, width]."""
+    """Return the groups as the network's input: normalised, as one step [1, n, width]."""
     return {group: x.unsqueeze(0) for group, x in self.observations(obs).items()}
 
   def state_dict(self) -> dict[str, Any]:
-    """Return weights and moments, and the spaces that they are of."""
+    """Return weights, moments and spaces."""
     return {
       "network": self.network.state_dict(),
       "obs_dims": dict(self.spaces.obs_dims),
@@ -81,6 +81,6 @@ class Agent:
     }
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    """Take over saved weights and moments; torch's errors tell where they are of another network."""
+    """Load saved weights and moments; raises torch's RuntimeError if they are of another network."""
     self.network.load_state_dict(state["network"])
     self.observations.load_state_dict(state["observations"])

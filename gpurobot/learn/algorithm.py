@@ -1,4 +1,4 @@
-"""The protocol of an algorithm: what a training run, its log and its checkpoints need of one."""
+"""Protocol of a learning algorithm, as the training run, its log and its checkpoints use it."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -14,47 +14,47 @@ from gpurobot.learn.env import VecEnv
 
 
 class Algorithm(Protocol):
-  """One rank's share of a training: `collect` and `update` in turn are an iteration."""
+  """One rank's part of an algorithm; a `collect` and an `update` make an iteration."""
 
   env: VecEnv
   world: World
-  clock: Clock  # of the parts of an iteration
+  clock: Clock  # timer of the parts of an iteration
   executor: Executor
-  iteration: int  # iterations so far
+  iteration: int  # number of finished iterations
 
   @property
   def steps(self) -> int:
-    """The environment steps so far, over all ranks."""
+    """Number of environment steps so far, over all ranks."""
 
   def collect(self) -> None:
-    """Gather samples with the present policy."""
+    """Collect samples with the current policy."""
 
   def update(self) -> None:
-    """Learn from samples; every rank calls."""
+    """Learn from the samples; every rank calls."""
 
   def describe(self) -> str:
-    """Say in one line what is trained, and how."""
+    """Return one line about the environments, the network and the hyperparameters."""
 
   def report(self) -> dict[str, Tensor]:
     """Return the statistics since the last report by name, scalars on the device; every rank calls."""
 
   def policy_dict(self) -> dict[str, Any]:
-    """Return the part of `state_dict` with which a policy acts or a training begins; a rank has it alone."""
+    """Return the part of `state_dict` that a policy needs to act; it needs no communication."""
 
   def load_policy(self, state: Mapping[str, Any]) -> None:
-    """Begin with the policy of a `policy_dict` or `state_dict`."""
+    """Load the policy of a `policy_dict` or `state_dict`."""
 
   def state_dict(self) -> dict[str, Any]:
-    """Return all that the future of the training depends on, every rank's part in it; every rank calls."""
+    """Return the complete training state of all ranks; every rank calls."""
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    """Continue a training with identical numbers; raise ValueError where it had another number of ranks."""
+    """Continue training with identical numbers; raise ValueError if the number of ranks differs."""
 
 
 def warm_up(algorithm: Algorithm) -> None:
-  """Compile and record what an iteration is made of, then go back to where it was; every rank calls.
+  """Compile and capture the pieces of an iteration, then restore the state; every rank calls.
 
-  A training's time then holds none of that. Where no rank compiles or records, it does nothing.
+  The training time then includes none of that. If no rank compiles or captures, it does nothing.
   """
   if not any(algorithm.world.gather(algorithm.executor.prepares)):
     return
@@ -63,4 +63,4 @@ def warm_up(algorithm: Algorithm) -> None:
     algorithm.collect()
     algorithm.update()
   algorithm.load_state_dict(before)
-  algorithm.report()  # begins new sums
+  algorithm.report()  # resets the statistics

@@ -1,4 +1,4 @@
-"""The collector of samples: the environments, where each of them stands, and the step that all take."""
+"""Collector of rollouts: steps the environments and stores the samples."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -19,22 +19,22 @@ from gpurobot.learn.random import Random
 from gpurobot.learn.rollout import Rollout
 from gpurobot.learn.statistics import Statistics
 
-# Draws the actions [local_envs, ...] of one step, and returns the network's state after it with them. It gets
-# the step's sample, whose observations are there and whose other entries of the policy it writes, the state
-# [local_envs, state_width] before the step, and where an episode starts [local_envs].
+# Returns the actions [local_envs, ...] of one step, and the recurrent state [local_envs, state_width] after
+# it. Its arguments: the sample of the step, with the observations filled in, to which it writes the policy's
+# outputs; the state [local_envs, state_width] before the step; restart [local_envs] bool: an episode starts.
 Act = Callable[[dict[str, Any], Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 class Collector:
-  """Steps this rank's environments, and keeps what happens in a rollout.
+  """Collector of one rank: it steps the environments and stores the samples in a rollout.
 
-  Moments and weights stay as they are meanwhile. All that lasts is written in place.
+  Moments and weights do not change meanwhile. All persistent tensors are written in place.
   """
 
   def __init__(
     self, env: VecEnv, agent: Agent, rollout: Rollout, config: TrainConfig, world: World, executor: Executor
   ) -> None:
-    """Start the first episodes."""
+    """Reset the environments."""
     self.env, self.rollout, self.observations = env, rollout, agent.observations
     self.clock = Clock(env.device)
     env.begin_part = self.clock.begin
@@ -42,8 +42,8 @@ class Collector:
     self.statistics = Statistics(env.num_envs, env.device)
     self._ppo, self._compiled = config.ppo, executor.compiled
     self.check = FiniteCheck(env, world.rank * env.num_envs)
-    # Where each environment stands: what it shows, whether that was finite, the network's state, whether an
-    # episode starts.
+    # The next observations [local_envs, width], whether they were finite [local_envs], the recurrent state, and
+    # whether an episode starts [local_envs].
     self.obs: TensorDictBase = env.reset().clone()
     self.finite = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
     self._show(self.obs)
@@ -52,7 +52,7 @@ class Collector:
 
   @torch.no_grad()
   def collect(self, act: Act) -> None:
-    """Fill the rollout with the steps that `act` decides on."""
+    """Fill the rollout with steps whose actions `act` chooses."""
     self.rollout.restart()
     for t, sample in enumerate(self.rollout.steps):
       self.clock.begin("policy")
@@ -71,7 +71,7 @@ class Collector:
       torch.nan_to_num(obs[group].T, 0.0, 0.0, 0.0, out=shown.T)
 
   def _keep(self, step: TensorDictBase, state: Tensor, sample: Mapping[str, Tensor]) -> None:
-    """Keep what a step led to, and the network's state [local_envs, state_width] after it; move on."""
+    """Store the results of a step [local_envs, ...] and the state [local_envs, state_width] after it."""
     final = self.check.observations(step["final_obs"])
     valid = self.check.transition(step["valid"], self.finite, final, step["reward"].isfinite())
     step = step.replace(valid=valid, truncated=step["truncated"] & valid)
@@ -96,7 +96,7 @@ class Collector:
     return self.statistics.report(world, counters) | {"nonfinite_source": source}
 
   def state_dict(self) -> dict[str, Any]:
-    """Return this rank's part of what the future depends on; `random` is at one step on every rank."""
+    """Return this rank's part of the state; `random` is left out, as it is the same on every rank."""
     return {
       "env": self.env.state_dict(),
       "obs": self.obs,

@@ -1,4 +1,4 @@
-"""Critics: heads that predict the return as a number in normalised units, or as a distribution over bins."""
+"""Critic heads: a scalar value in normalised units, or a distribution over bins."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,50 +11,51 @@ from gpurobot.config import Critic, PPOConfig
 from gpurobot.learn.layers import linear
 from gpurobot.learn.normalize import symlog
 
-BINS = 127  # an odd number: one bin is 0
-REACH = 10.0  # symlog of the outermost bins: transformed rewards do not sum up to 22,025
+BINS = 127  # odd, so that one bin is 0
+REACH = 10.0  # symlog of the outermost bins, 22,025; transformed rewards sum to less
 
 
 class ValuePrediction(Protocol):
-  """A prediction of the return for each of [...] situations."""
+  """Prediction of the return for a batch [...] of observations."""
 
   @property
   def value(self) -> Tensor:
     """The expected return [...]."""
 
   def loss(self, return_: Tensor, old_value: Tensor, clip: float) -> Tensor:
-    """Return what to minimise [...], given the returns and the rollout's values [...]."""
+    """Return the value loss [...], given the returns [...] and the rollout's values [...]."""
 
 
 @dataclass(frozen=True)
 class ScalarValue:
-  """The value itself [...]."""
+  """Scalar value [...]."""
 
   value: Tensor
 
   def loss(self, return_: Tensor, old_value: Tensor, clip: float) -> Tensor:
-    """Return half the squared error [...]: no credit for moving further than `clip` from the old value."""
+    """Return half the squared error [...]; moves beyond `clip` from the old value do not reduce it."""
     near = old_value + (self.value - old_value).clamp(-clip, clip)
     return 0.5 * torch.maximum((self.value - return_).square(), (near - return_).square())
 
 
 @dataclass(frozen=True)
 class TwohotValue:
-  """A distribution over bins [BINS]: logits [..., BINS] (Bellemare et al. 2017, arXiv 1707.06887)."""
+  """Distribution over bins [BINS]: logits [..., BINS] (Bellemare et al. 2017, arXiv 1707.06887)."""
 
   logits: Tensor
   bins: Tensor
 
   @property
   def value(self) -> Tensor:
-    """The expectation [...], of each bin and its opposite together: large ones cancel exactly."""
+    """The expectation [...]; each bin is summed with its opposite, so that large ones cancel exactly."""
     p, middle = self.logits.softmax(-1), BINS // 2
     return (p[..., middle + 1 :] - p[..., :middle].flip(-1)) @ self.bins[middle + 1 :]
 
   def loss(self, return_: Tensor, old_value: Tensor, clip: float) -> Tensor:  # noqa: ARG002 (nothing to clip)
-    """Return the cross entropy [nat], [...], with the two bins beside the return.
+    """Return the cross entropy [...] [nat] to the two-hot encoding of the returns [...].
 
-    Their weights are such that the return is their mean (Hafner et al. 2023, arXiv 2301.04104).
+    It weights the two bins next to the return so that the return is their mean (Hafner et al. 2023, arXiv
+    2301.04104).
     """
     position = (symlog(return_) + REACH) * ((BINS - 1) / (2 * REACH))
     lower = position.floor().clamp(0, BINS - 2).nan_to_num(0.0).long()  # nan stays in the loss, no index
@@ -65,7 +66,7 @@ class TwohotValue:
 
 
 class ScalarHead(nn.Module):
-  """The last layer of a critic: features [..., width] to a ScalarValue."""
+  """Output layer of a scalar critic: features [..., width] to a ScalarValue [...]."""
 
   def __init__(self, width: int) -> None:
     super().__init__()
@@ -73,23 +74,24 @@ class ScalarHead(nn.Module):
 
   @torch.no_grad()
   def preserve(self, old: Sequence[Tensor], new: Sequence[Tensor]) -> None:
-    """Say the same values as before in a new unit, each given as (shift, scale) of the normalised values.
+    """Rescale the layer so that the denormalised values stay the same under new moments of the returns.
 
-    Otherwise every value would jump when the moments of the returns move on, the returns, which build on the
-    values, would follow, and the moments them (van Hasselt et al. 2016, arXiv 1602.07714).
+    `old` and `new` are (shift, scale), [1] each, of the normalised values. Otherwise an update of the moments
+    would shift every value, then the returns, which bootstrap from the values, and then the moments again
+    (PopArt: van Hasselt et al. 2016, arXiv 1602.07714).
     """
     self.output.bias.mul_(old[1]).add_(old[0]).sub_(new[0]).div_(new[1])
     self.output.weight.mul_(old[1]).div_(new[1])
 
   def forward(self, features: Tensor) -> ScalarValue:
-    """Return the value."""
+    """Return the value [...] for features [..., width]."""
     return ScalarValue(self.output(features).squeeze(-1))
 
 
 class TwohotHead(nn.Module):
-  """The last layer of a critic: features [..., width] to a TwohotValue, 0 at the start.
+  """Output layer of a two-hot critic: features [..., width] to a TwohotValue [...], 0 at initialisation.
 
-  The bins are evenly spaced in symlog, fine around 0 and wide far off: returns need no normalisation.
+  The bins are evenly spaced in symlog, narrow near 0 and wide far from it, so returns need no normalisation.
   """
 
   bins: Tensor
@@ -101,10 +103,10 @@ class TwohotHead(nn.Module):
     self.register_buffer("bins", torch.cat([-half[1:].flip(0), half]), persistent=False)
 
   def forward(self, features: Tensor) -> TwohotValue:
-    """Return the distribution of the return."""
+    """Return the distribution of the return [...] for features [..., width]."""
     return TwohotValue(self.output(features), self.bins)
 
 
 def value_head(width: int, ppo: PPOConfig) -> ScalarHead | TwohotHead:
-  """Return the head that the settings ask for."""
+  """Return the head for features [..., width] that ppo.critic selects."""
   return TwohotHead(width) if ppo.critic is Critic.twohot else ScalarHead(width)

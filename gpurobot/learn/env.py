@@ -1,4 +1,4 @@
-"""The contract between trainer and environments: tensors in, TensorDict out, nothing read by the host."""
+"""Protocol of vectorised environments: tensors in, TensorDict out, no synchronisation with the host."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
@@ -10,38 +10,38 @@ from torch import Tensor
 
 @runtime_checkable
 class VecEnv(Protocol):
-  """`num_envs` environments of this rank, stepped as one batch; finished ones are reset within the step."""
+  """`num_envs` environments of one rank, stepped as one batch; a step resets those whose episode ended."""
 
-  num_envs: int  # of this rank: the `local_envs` of the trainer
+  num_envs: int  # number of environments on this rank: the `local_envs` of the trainer
   device: torch.device
   num_actions: int
-  choices: tuple[int, ...]  # empty where actions are continuous; else how many each action chooses between
-  obs_dims: dict[str, int]  # width of each observation group: "policy", and "critic" where it sees more
+  choices: tuple[int, ...]  # number of choices of each discrete action; empty for continuous actions
+  obs_dims: dict[str, int]  # width of each observation group: "policy", and maybe "critic"
   max_episode_steps: int
-  least_between_truncations: int  # control steps, in one environment
-  # How "policy" and "action" look in a mirror: sign * x[..., index], as (index, sign) [width] each; None
-  # where the robot has no plane of symmetry.
+  least_between_truncations: int  # smallest number of steps between two truncations of an environment
+  # Mirror symmetry of "policy" and "action": (index, sign), [width] each; the mirror image of x is
+  # sign * x[..., index]. None if the robot has no plane of symmetry.
   mirror: Mapping[str, tuple[Tensor, Tensor]] | None
 
-  # Set by the trainer, for environments to call: what its time goes to from now on, "physics" or "task".
+  # Set by the trainer; the environments call it with "physics" or "task", the part that the timers count.
   begin_part: Callable[[str], None]
 
   def reset(self) -> TensorDict:
-    """Start new episodes everywhere; return the observation groups, float32 [num_envs, width] each."""
+    """Start new episodes; return the observation groups, float32 [num_envs, width] each."""
 
   def step(self, action: Tensor) -> TensorDict:
-    """Step with actions [num_envs, num_actions]; return entries for each environment.
+    """Step with actions [num_envs, num_actions]; return entries with the batch size [num_envs].
 
-    Continuous actions are float32, clipped to [-1, 1]; choices are int64, the number of each one.
+    Continuous actions are float32, clipped to [-1, 1]; discrete actions are int64 indices of the choices.
 
-    obs: after the reset of finished environments, the input to the next action.
-    final_obs: before the reset; the same as obs where nothing ended.
-    reward: float32, the raw weighted sum. reward_terms: its parts by name.
-    terminated: bool, the task ended. truncated: bool, the time limit ended it and nothing else; an
-      environment is truncated at most once in any least_between_truncations steps.
-    valid: bool, False where the transition was not finite: it has no weight, and its environment was reset.
-    metrics: quantities to log, by name (may be empty).
-    success: bool, the episode ended with this step and had reached its aim (only where a task has one).
+    obs: groups [num_envs, width] after the resets, the observation for the next action.
+    final_obs: groups [num_envs, width] before the resets; equal to obs where no episode ended.
+    reward: float32 [num_envs], the raw weighted sum. reward_terms: its terms by name, [num_envs] each.
+    terminated: bool [num_envs], the task ended the episode. truncated: bool [num_envs], only the time limit
+      ended it; an environment is truncated at most once in any least_between_truncations steps.
+    valid: bool [num_envs], False if the transition diverged: it has no weight, and its environment was reset.
+    metrics: quantities to log, by name, [num_envs] each (may be empty).
+    success: bool [num_envs], an episode ended with success (only if the task defines success).
     """
 
   def counters(self) -> dict[str, Tensor]:
@@ -50,12 +50,13 @@ class VecEnv(Protocol):
   def diverged(self) -> TensorDict:
     """Return the last states of environments that diverged since the last call, for a file.
 
-    [n] each: env, its index on this rank; states by name and reward [n, length, ...], the last `steps` of
-    them from its last episode; varied, by name: what of the model the environment has of its own.
+    Entries of n environments: env [n], the index on this rank; states by name and reward [n, length, ...];
+    steps [n], how many of the last rows belong to the last episode; varied, by name, [n, ...]: the model
+    fields that vary between environments.
     """
 
   def state_dict(self) -> dict[str, Any]:
-    """Return all that the future depends on."""
+    """Return the complete state."""
 
   def load_state_dict(self, state: dict[str, Any]) -> None:
     """Continue from a saved state."""

@@ -1,10 +1,10 @@
-"""Building blocks of the networks."""
+"""Layers of the networks."""
 
 from torch import nn
 
 
 def linear(inputs: int, outputs: int, gain: float) -> nn.Linear:
-  """Return a layer with orthogonal weights of this gain and no bias at the start (Saxe et al. 2013)."""
+  """Return a layer [..., inputs] to [..., outputs]: orthogonal weights (Saxe et al. 2013), zero bias."""
   layer = nn.Linear(inputs, outputs)
   nn.init.orthogonal_(layer.weight, gain)
   nn.init.zeros_(layer.bias)

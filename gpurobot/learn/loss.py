@@ -1,4 +1,4 @@
-"""PPO's loss, reward transforms and schedules, as pure functions of tensors."""
+"""PPO loss, reward transforms and schedules, as pure functions of tensors."""
 
 import torch
 from tensordict import TensorDictBase
@@ -9,7 +9,7 @@ from gpurobot.learn.critic import ValuePrediction
 from gpurobot.learn.distribution import Distribution
 from gpurobot.learn.normalize import symlog
 
-# What `loss` adds up beside its gradient, each weighted by the sample's weight; the weights come first.
+# Names of the sums that `loss` returns, over samples by weight; the first is the sum of the weights.
 SUMS = ("weight", "kl", "policy_loss", "value_loss", "bounds_loss", "mirror_loss", "entropy", "clipped")
 
 
@@ -21,11 +21,12 @@ def loss(
   entropy_coef: Tensor,
   mirrored: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
-  """Return the objective to minimise, summed over the samples by weight, and its parts' sums [len(SUMS)].
+  """Return the loss, a weighted sum over the samples (a scalar), and the sums of its parts [len(SUMS)].
 
-  policies: the present one and the rollout's. value: the present one. batch [...]: action and log_prob of the
-  rollout, its value and the return_ (both normalised), the advantage (standardised), and weight (0 where
-  invalid, else 1). mirrored [..., num_actions]: what the present policy does in a mirror, mirrored back.
+  policies: the current one and the rollout's, [...] each. value [...]: the current one. batch [...]: action
+  and log_prob of the rollout, value and return_ (both normalised), advantage (standardised), and weight (1,
+  or 0 if invalid). mirrored [..., num_actions]: the current policy's mean actions for the mirrored
+  observations, mirrored back.
   """
   policy, old = policies
   ratio = (policy.log_prob(batch["action"]) - batch["log_prob"]).exp()
@@ -33,7 +34,7 @@ def loss(
   policy_loss = -torch.minimum(ratio * batch["advantage"], near * batch["advantage"])
   value_loss = value.loss(batch["return_"], batch["value"], ppo.value_clip)
   bounds_loss = policy.bounds().expand_as(ratio)
-  with torch.set_grad_enabled(bool(ppo.entropy_coef or ppo.entropy_coef_final)):  # most of squashing's cost
+  with torch.set_grad_enabled(bool(ppo.entropy_coef or ppo.entropy_coef_final)):  # it is costly with squash
     entropy = policy.entropy().expand_as(ratio)
   mirror_loss = torch.zeros_like(ratio)
   if mirrored is not None:
@@ -49,7 +50,7 @@ def loss(
 
 
 def transform(reward: Tensor, ppo: PPOConfig) -> Tensor:
-  """Return what is learned from in the place of raw rewards."""
+  """Return the rewards [...] that PPO learns from, given raw rewards [...]."""
   if ppo.reward_transform is RewardTransform.none:
     return reward
   scaled = reward * ppo.reward_scale
@@ -57,28 +58,31 @@ def transform(reward: Tensor, ppo: PPOConfig) -> Tensor:
 
 
 def adapt(rate: Tensor, kl: Tensor, target: float, limits: tuple[float, float]) -> Tensor:
-  """Return the learning rate, moved by a factor of 1.5 where the divergence leaves [target / 2, 2 target]."""
-  factor = torch.where(kl > 2 * target, 1 / 1.5, torch.where(kl < 0.5 * target, 1.5, 1.0))  # nan: 1
+  """Return the learning rate (a scalar), changed by a factor of 1.5 if kl is not in [target / 2, 2 target].
+
+  limits: its smallest and largest value.
+  """
+  factor = torch.where(kl > 2 * target, 1 / 1.5, torch.where(kl < 0.5 * target, 1.5, 1.0))  # 1 for nan
   return (rate * factor).clamp(*limits)
 
 
 def rate_scale(ppo: PPOConfig, num_envs: int) -> float:
-  """Return the factor on learning rates for a minibatch of num_envs environments (over all ranks).
+  """Return the factor on learning rates for the minibatch size of num_envs environments (over all ranks).
 
-  Adam's noise per step stays the same under the square root (Malladi et al. 2022, arXiv 2205.10287).
+  The square root keeps the noise of Adam's steps constant (Malladi et al. 2022, arXiv 2205.10287).
   """
   times = num_envs * ppo.horizon / ppo.minibatches / ppo.reference_minibatch
   return times ** {Scaling.none: 0, Scaling.sqrt: 0.5, Scaling.linear: 1}[ppo.lr_scaling]
 
 
 def rate_limits(ppo: PPOConfig, num_envs: int) -> tuple[float, float]:
-  """Return the limits of the adaptive learning rate for a minibatch of num_envs environments."""
+  """Return the limits of the adaptive learning rate for the minibatch size of num_envs environments."""
   scale = rate_scale(ppo, num_envs)
   return ppo.lr_min * scale, ppo.lr_max * scale
 
 
 def entropy_weight(ppo: PPOConfig, steps: int) -> float:
-  """Return the weight of the entropy bonus after so many environment steps."""
+  """Return the weight of the entropy bonus after `steps` environment steps."""
   if ppo.entropy_coef_final is None:
     return ppo.entropy_coef
   done = min(steps / ppo.entropy_steps, 1.0)

@@ -1,4 +1,4 @@
-"""Actor and critic networks: memory, hidden layers, heads."""
+"""Actor and critic networks: recurrent layer, hidden layers, heads."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -22,9 +22,9 @@ Obs = Mapping[str, Tensor]
 
 
 class RecurrentCore(nn.Module):
-  """A memory of the episode so far: an LSTM (Hochreiter and Schmidhuber 1997) or GRU (Cho et al. 2014) cell.
+  """Recurrent layer: an LSTM (Hochreiter and Schmidhuber 1997) or GRU (Cho et al. 2014) cell.
 
-  Its state is one tensor [n, state_width]; the first `units` numbers of it are the output.
+  Its state is one tensor [n, state_width], whose first `units` columns are the output.
   """
 
   def __init__(self, kind: Recurrence, width: int, units: int) -> None:
@@ -34,16 +34,14 @@ class RecurrentCore(nn.Module):
     self.state_width = 2 * units if kind is Recurrence.lstm else units
     for name, parameter in self.cell.named_parameters():
       nn.init.orthogonal_(parameter) if name.startswith("weight") else nn.init.zeros_(parameter)
-    if (
-      kind is Recurrence.lstm
-    ):  # gates input, forget, cell, output: it starts by keeping (Jozefowicz et al. 2015)
+    if kind is Recurrence.lstm:  # bias 1 of the forget gate, the second of four (Jozefowicz et al. 2015)
       nn.init.ones_(self.cell.bias_ih.data[units : 2 * units])
 
   def forward(self, x: Tensor, state: Tensor, restart: Tensor) -> tuple[Tensor, Tensor]:
     """Return outputs [steps, n, units] for inputs [steps, n, width], and the state after the last step.
 
-    state [n, state_width] is the state before the first step. Where restart [steps, n] is true an episode
-    starts with the step: what was before is forgotten.
+    state [n, state_width] is the state before the first step. Where restart [steps, n] is true, an episode
+    starts with the step, and the state before it is reset to 0.
     """
     outputs: list[Tensor] = []
     for step, fresh in zip(x.unbind(0), restart.unbind(0), strict=True):
@@ -58,7 +56,7 @@ class RecurrentCore(nn.Module):
 
 
 class Trunk(nn.Module):
-  """Memory, where there is one, in full precision, and hidden layers: one observation group to features."""
+  """Hidden layers of one observation group, after a recurrent layer in full precision if there is one."""
 
   def __init__(self, width: int, ppo: PPOConfig) -> None:
     super().__init__()
@@ -76,7 +74,10 @@ class Trunk(nn.Module):
     self.width = width
 
   def forward(self, x: Tensor, state: Tensor, restart: Tensor) -> tuple[Tensor, Tensor]:
-    """Return features [steps, n, hidden[-1]] and the state after the last step; see RecurrentCore."""
+    """Return features [steps, n, hidden[-1]] for inputs [steps, n, width], and the state after the last step.
+
+    Arguments are as in RecurrentCore.
+    """
     rounded = x.dtype is torch.bfloat16
     if self.recall is not None:
       x, state = self.recall(x.to(state.dtype), state, restart)
@@ -85,20 +86,20 @@ class Trunk(nn.Module):
 
 
 class ActorCriticOutput(NamedTuple):
-  """What the network says of observations [steps, n]."""
+  """Outputs of the network for observations [steps, n, width]."""
 
-  policy: Distribution  # of the actions
-  value: ValuePrediction  # normalised, or of a two-hot critic in the unit of the transformed reward
+  policy: Distribution  # action distribution [steps, n]
+  value: ValuePrediction  # [steps, n], normalised; of a two-hot critic in the unit of the transformed reward
   state: Tensor  # [n, state_width] after the last step
 
 
 class ActorCritic(nn.Module):
-  """Trunks (one, or one each for actor and critic) below heads in float32 or float64.
+  """One shared trunk, or one each for actor and critic, with heads in float32 or float64.
 
-  Observations are normalised groups [steps, n, width] in `input_dtype`: "policy" for the actor, "critic"
-  (where the environment has it) for the critic. With a memory the steps are consecutive ones of n
-  environments, state [n, state_width] is from before the first, and restart [steps, n] marks where an episode
-  starts; without one the steps are independent, and state_width is 0.
+  Observations are normalised groups [steps, n, width] in `input_dtype`: "policy" for the actor, "critic" for
+  the critic (if the environment has that group). With a recurrent layer the steps are consecutive steps of n
+  environments, state [n, state_width] is the state before the first, and restart [steps, n] marks steps that
+  start an episode. Without one the steps are independent, and state_width is 0.
   """
 
   def __init__(
@@ -123,7 +124,7 @@ class ActorCritic(nn.Module):
     self.to(self.dtype)
 
   def forward(self, obs: Obs, state: Tensor, restart: Tensor) -> ActorCriticOutput:
-    """Return the distribution of the actions, the values, and the state after the last step."""
+    """Return action distribution and values [steps, n], and the state [n, state_width] after the steps."""
     own, others = state.split(self.widths, dim=-1)
     features, own = self.actor(obs["policy"], own, restart)
     if self.shared:
@@ -132,11 +133,11 @@ class ActorCritic(nn.Module):
     return ActorCriticOutput(self.head(features), self.value(latent), torch.cat([own, others], dim=-1))
 
   def act(self, obs: Obs, state: Tensor, restart: Tensor) -> tuple[Distribution, Tensor]:
-    """Return the distribution of the actions, and the actor's part of the state after the last step."""
+    """Return the action distribution [steps, n], and the actor's part of the state after the last step."""
     features, state = self.actor(obs["policy"], state[:, : self.widths[0]], restart)
     return self.head(features), state
 
   def evaluate(self, obs: Obs, state: Tensor, restart: Tensor) -> Tensor:
-    """Return the values [steps, n], the state left as it is."""
+    """Return the values [steps, n]; the state is not changed."""
     others = state[:, self.state_width - self.critic.state_width :]
     return self.value(self.critic(obs[self.critic_group], others, restart)[0]).value

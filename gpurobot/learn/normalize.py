@@ -1,4 +1,4 @@
-"""Running moments in float64, frozen while they are in use and merged exactly across batches and ranks."""
+"""Running mean and variance in float64, merged exactly over batches and ranks once per iteration."""
 
 from collections.abc import Mapping
 
@@ -6,20 +6,20 @@ import torch
 from torch import Tensor
 
 EPSILON = 1e-5  # added to the variance
-BOUND = 5.0  # of normalised observations, in standard deviations
+BOUND = 5.0  # normalised observations are clipped here [standard deviations]
 
 
 def symlog(x: Tensor) -> Tensor:
-  """Return sign(x) log(1 + |x|), linear near 0, logarithmic far off (Hafner 2023, arXiv 2301.04104)."""
+  """Return sign(x) log(1 + |x|) of x [...] (Hafner et al. 2023, arXiv 2301.04104)."""
   return x.sign() * x.abs().log1p()
 
 
 class Moments:
   """Mean and variance of `width` quantities over all samples merged so far.
 
-  `accumulate` collects samples aside, in `pending`; once that is summed over the ranks, `merge` adds it. Only
-  then changes what `normalize` and `denormalize` use: the moments stay frozen during a rollout and its
-  update. Before the first merge they are 0 and 1.
+  `accumulate` adds samples to `pending`, the caller sums that over the ranks, and `merge` adds it to the
+  moments. `normalize` and `denormalize` change only then: the moments are frozen during a rollout and its
+  update. Before the first merge mean and variance are 0 and 1.
   """
 
   def __init__(self, width: int, device: torch.device, dtype: torch.dtype = torch.float32) -> None:
@@ -33,36 +33,36 @@ class Moments:
 
   @property
   def variance(self) -> Tensor:
-    """The population variance [width], 1 before the first merge."""
+    """Population variance [width], 1 before the first merge."""
     return torch.where(self.count > 0, self.m2 / self.count.clamp(min=1), torch.ones_like(self.m2))
 
   @property
   def unit(self) -> tuple[Tensor, Tensor]:
-    """Shift and scale [width] of the normalised quantities."""
+    """Shift and scale of the normalised quantities, [width] each."""
     return self._shift, self._scale
 
   def normalize(self, x: Tensor) -> Tensor:
-    """Return (x - mean) / std of samples [..., width]."""
+    """Return (x - mean) / std [..., width] of samples x [..., width]."""
     return (x - self._shift).div_(self._scale)
 
   def denormalize(self, x: Tensor) -> Tensor:
-    """Return the inverse of `normalize`."""
+    """Return mean + std * x [..., width], the inverse of `normalize`."""
     return x * self._scale + self._shift
 
   def accumulate(self, x: Tensor, weight: Tensor) -> None:
-    """Collect finite samples x [n, width] with weights [n] of 0 or 1 for the next merge."""
-    # Deviations from the frozen mean are small numbers: their squares sum without cancellation.
+    """Add finite samples x [n, width] with weights [n] of 0 or 1 to the pending sums."""
+    # Deviations from the frozen mean are small, so that their squares sum without cancellation.
     deviation = x.to(torch.float64, copy=True).sub_(self.mean)
     weight = weight.to(torch.float64)
     first = weight @ deviation
     self.pending += torch.cat([weight.sum(0, keepdim=True), first, weight @ deviation.square_()])
 
   def forget(self) -> None:
-    """Drop what is pending."""
+    """Drop the pending sums."""
     self.pending.zero_()
 
   def merge(self) -> None:
-    """Add what is pending, exactly for any split of it (Chan, Golub and LeVeque 1979)."""
+    """Add the pending sums to the moments, exactly for any split into batches (Chan, Golub, LeVeque 1979)."""
     width = self.mean.numel()
     n, first, second = self.pending.split([1, width, width])
     delta = first / n.clamp(min=1)
@@ -89,7 +89,7 @@ class Moments:
 
 
 class ObservationNormalizer:
-  """Prepares observation groups for a network: zero mean, unit variance, bounded, in its input type."""
+  """Normaliser of observation groups: zero mean, unit variance, clipped, in the network's input dtype."""
 
   def __init__(
     self,
@@ -98,17 +98,20 @@ class ObservationNormalizer:
     dtypes: tuple[torch.dtype, torch.dtype],
     enabled: bool,
   ) -> None:
-    """Hold the moments of each group; dtypes: of the arithmetic, of the result; not enabled: only convert."""
+    """Create the moments of each group.
+
+    dtypes: of the arithmetic and of the result. If not `enabled`, observations are only converted.
+    """
     self.moments = {group: Moments(width, device, dtypes[0]) for group, width in obs_dims.items()}
     self.dtypes, self.enabled = dtypes, enabled
 
   def __call__(self, obs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the groups as the network wants them."""
+    """Return the network's input groups [..., width] for raw groups [..., width]."""
     return {group: self._prepare(group, obs[group]).to(self.dtypes[1]) for group in self.moments}
 
   def write(self, obs: Mapping[str, Tensor], out: Mapping[str, Tensor]) -> None:
-    """Write the groups as the network wants them into tensors of its input type."""
-    for group, prepared in self(obs).items():  # rounded as it lies, then copied: at once takes twice as long
+    """Write the network's input groups for raw groups [..., width] to tensors `out` of the same shapes."""
+    for group, prepared in self(obs).items():  # rounding and copying in one operation takes twice as long
       out[group].copy_(prepared)
 
   def _prepare(self, group: str, obs: Tensor) -> Tensor:
@@ -116,26 +119,27 @@ class ObservationNormalizer:
     return self.moments[group].normalize(x).clamp_(-BOUND, BOUND) if self.enabled else x
 
   def accumulate(self, obs: Mapping[str, Tensor], weight: Tensor) -> None:
-    """Collect raw observations [n, width] with weights [n] for the next merge."""
+    """Add raw observations [n, width] with weights [n] of 0 or 1 to the pending sums."""
     for group, moments in self.moments.items():
       moments.accumulate(obs[group], weight)
 
   def merge(self) -> None:
-    """Add what is pending."""
+    """Add the pending sums to the moments of each group."""
     for moments in self.moments.values():
       moments.merge()
 
   def clipped(self, x: Tensor) -> Tensor:
-    """Return the share of prepared observations [steps, n, width] that lie at the bound, a scalar.
+    """Return the share of normalised observations [steps, n, width] at the clip bound, a scalar.
 
-    The last step stands for all: to look at every one would take 2 % of an iteration.
+    Only the last step is used: all steps would take 2 % of an iteration.
     """
     return (x[-1].abs() >= BOUND).to(torch.float32).mean()
 
   def reflect(self, x: Tensor, index: Tensor, sign: Tensor) -> Tensor:
-    """Return prepared observations of the group "policy" [..., width] as their mirror image is prepared.
+    """Return the normalised mirror image [..., width] of normalised observations x of the group "policy".
 
-    The image of raw observations is sign * raw[..., index].
+    x is [..., width]; index and sign are [width]. The mirror image of raw observations is
+    sign * raw[..., index].
     """
     if not self.enabled:
       return x[..., index] * sign.to(x.dtype)

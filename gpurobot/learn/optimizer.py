@@ -1,4 +1,4 @@
-"""Adam over one flat tensor of all weights: one all-reduce, one clip, and no step on gradients not finite."""
+"""Adam over one flat tensor of all weights: one all-reduce, one clip, no step if a gradient is not finite."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,18 +10,21 @@ from gpurobot.config import PPOConfig
 from gpurobot.device.distributed import World
 from gpurobot.learn.loss import rate_limits, rate_scale
 
-ALIGNMENT = 16  # numbers: each weight matrix starts on a cache line of the flat memory
+ALIGNMENT = 16  # in numbers: each weight matrix starts at a cache line of the flat tensor
 
 
 class Optimizer:
   """Adam (Kingma and Ba 2014) on the weights of a module, which become views of one flat tensor.
 
-  Behind the gradient lies room for sums over samples, the first of them the samples' weight: one all-reduce
-  serves both. The learning rate, the norms and the count of skipped steps stay on the device.
+  The tensor of the gradient also holds sums over samples, the first of them the sum of the weights, so that
+  one all-reduce sums both. The learning rate, the norms and the count of skipped steps stay on the device.
   """
 
   def __init__(self, module: nn.Module, sums: int, ppo: PPOConfig, num_envs: int, world: World) -> None:
-    """Take over a module's weights, the main rank's on every rank; num_envs over all ranks sets the rate."""
+    """Flatten a module's weights and copy the main rank's to every rank.
+
+    sums: number of sums over samples. num_envs: over all ranks, for the scale of the learning rate.
+    """
     parameters = list(module.parameters())
     sizes = [-(-p.numel() // ALIGNMENT) * ALIGNMENT for p in parameters]
     total = sum(sizes)
@@ -38,31 +41,31 @@ class Optimizer:
     self.scale = rate_scale(ppo, num_envs)
     self.limits = rate_limits(ppo, num_envs)
     self.rate = torch.full((), ppo.lr * self.scale, device=self.weights.device)
-    capturable = self.weights.is_cuda  # by a graph
+    capturable = self.weights.is_cuda  # by a CUDA graph
     self._adam = torch.optim.Adam([self.weights], lr=self.rate, eps=1e-8, fused=True, capturable=capturable)
-    self._adam_step = torch.compiler.disable(self._adam.step)  # one kernel as it is
-    # Where it is 1 the fused step leaves all as it is; torch's own GradScaler asks for that in this way too.
+    self._adam_step = torch.compiler.disable(self._adam.step)  # it is one kernel already
+    # If it is 1, the fused step changes nothing; torch's GradScaler skips steps in the same way.
     self.found_inf = torch.zeros((), device=self.weights.device)
     vars(self._adam)["found_inf"] = self.found_inf
-    # Of the last gradient, before the clip [1]. torch's compiler (2.13) loses what is written to a float64
-    # tensor without dimensions.
+    # Norm [1] of the last gradient before the clip. It is no scalar, as torch.compile (2.13) drops writes to
+    # float64 scalars.
     self.norm = self.weights.new_zeros(1)
     self.skipped = torch.zeros((), dtype=torch.int64, device=self.weights.device)
     self.found_inf.fill_(1)
-    self._adam.step()  # changes nothing, but makes the state that later steps change in place
+    self._adam.step()  # changes no weight, but allocates the state that later steps change in place
 
   def clear(self) -> None:
-    """Start a new gradient and new sums."""
+    """Zero the gradient and the sums."""
     self._reduced.zero_()
 
   def reduce(self) -> None:
-    """Sum gradient and sums over the ranks: the collective of a minibatch."""
+    """Sum the gradient and the sums over the ranks, the only collective of a minibatch."""
     self.world.sum_(self._reduced)
 
   def step(self) -> None:
-    """Take one step along the mean gradient over the samples' weight, shortened to the largest norm.
+    """Take one step with the weighted mean gradient, clipped to the maximum norm.
 
-    Where it is not finite on any rank, no rank steps, and the sums are zeroed.
+    If it is not finite, all ranks skip the step and zero the sums.
     """
     self.gradient.div_(self.sums[0].clamp(min=1))
     self.norm.copy_(torch.linalg.vector_norm(self.gradient))
@@ -75,12 +78,12 @@ class Optimizer:
     self.sums.masked_fill_(bad, 0)
 
   def state_dict(self) -> dict[str, Any]:
-    """Return Adam's moments, the rate and the count of skipped steps; the weights are the module's."""
+    """Return Adam's moments, the learning rate and the count of skipped steps, without the weights."""
     return {"adam": self._adam.state_dict()["state"], "rate": self.rate, "skipped": self.skipped}
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Continue from a saved state."""
-    # Adam's own loading would put new tensors there, of which a recorded graph knows nothing.
+    # Adam's load_state_dict would replace the tensors, but a captured graph uses the old ones.
     for name, tensor in self._adam.state[self.weights].items():
       tensor.copy_(state["adam"][0][name])
     self.rate.copy_(state["rate"])

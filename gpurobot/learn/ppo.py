@@ -1,4 +1,4 @@
-"""Proximal policy optimisation (Schulman et al. 2017, arXiv 1707.06347): collect and update."""
+"""Proximal policy optimisation (PPO; Schulman et al. 2017, arXiv 1707.06347)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,33 +25,35 @@ from gpurobot.learn.rollout import MinibatchSampler, Rollout
 
 
 def check(config: TrainConfig, env: VecEnv) -> None:
-  """Raise ConfigError where settings do not fit each other or the environment."""
+  """Raise ConfigError if settings contradict each other or do not fit the environment."""
   ppo = config.ppo
   if ppo.lr_min > ppo.lr_max:
-    raise ConfigError(f"ppo.lr_min={ppo.lr_min:g} lies above ppo.lr_max={ppo.lr_max:g}; lower it")
+    raise ConfigError(f"ppo.lr_min={ppo.lr_min:g} is greater than ppo.lr_max={ppo.lr_max:g}; lower it")
   if ppo.schedule is Schedule.adaptive and ppo.epochs * ppo.minibatches == 1:
     raise ConfigError(
-      "ppo.schedule=adaptive needs a second epoch or minibatch, which measures how far the first has gone; "
-      "with ppo.epochs=1 ppo.minibatches=1 write ppo.schedule=constant"
+      "ppo.schedule=adaptive needs a second epoch or minibatch to measure the KL divergence; with "
+      "ppo.epochs=1 ppo.minibatches=1 write ppo.schedule=constant"
     )
   if ppo.mirror_coef and env.mirror is None:
     raise ConfigError(f"ppo.mirror_coef={ppo.mirror_coef:g}: the task has no mirror; write ppo.mirror_coef=0")
   if ppo.mirror_coef and (env.choices or ppo.recurrent is not Recurrence.none):
     given = f"ppo.mirror_coef={ppo.mirror_coef:g}"
-    raise ConfigError(f"{given} works for continuous actions without memory; write ppo.mirror_coef=0")
+    raise ConfigError(
+      f"{given} needs continuous actions and a policy without recurrence; write ppo.mirror_coef=0"
+    )
 
 
 class PPO:
-  """One rank's share of a training by PPO, an `algorithm.Algorithm`.
+  """One rank's part of PPO, an `algorithm.Algorithm`.
 
-  All that lasts is written in place, and the pieces between two collectives take and return nothing: on CUDA
-  each is a graph.
+  All persistent tensors are written in place, and the pieces between two collectives take and return nothing:
+  on CUDA each is a graph.
   """
 
   def __init__(self, env: VecEnv, config: TrainConfig, world: World) -> None:
-    """Build the agent on the environment's device, the same on every rank, and start the first episodes.
+    """Build the agent on the environment's device, the same on every rank, and reset the environments.
 
-    Raises ConfigError where the settings do not fit the environment or the device.
+    Raises ConfigError if the settings do not fit the environment or the device.
     """
     check(config, env)
     process.keep_memory()
@@ -71,9 +73,9 @@ class PPO:
     dealer = Random(config.seed, blocks, world.rank * blocks, device)
     self.sampler = MinibatchSampler(self.rollout.sequences, ppo.minibatches, block(ppo), dealer)
     self.iteration = 0
-    self._threads = torch.get_num_threads()  # of large operations
-    # What the pieces of an update hand on: n, sum and sum of squares of the advantages; the rows of a
-    # minibatch; of an epoch the weight, the divergence and the skipped steps; the weight of the entropy.
+    self._threads = torch.get_num_threads()  # for large operations
+    # Data between the pieces of an update: n, sum and sum of squares of the advantages [3]; the rows of a
+    # minibatch [n]; weight, divergence and skipped steps of an epoch [3]; weight of the entropy bonus [1].
     self._advantages = torch.zeros(3, dtype=torch.float64, device=device)
     self._rows = torch.zeros_like(self.sampler.minibatches[0])
     self._divergence = torch.zeros(3, dtype=self.network.dtype, device=device)
@@ -81,26 +83,27 @@ class PPO:
 
   @property
   def steps(self) -> int:
-    """The environment steps so far, over all ranks."""
+    """Number of environment steps so far, over all ranks."""
     return self.iteration * self.num_envs * self.ppo.horizon
 
   def describe(self) -> str:
-    """Say in one line what is trained, and how."""
+    """Return one line about the environments, the network and the hyperparameters."""
     ppo, env = self.ppo, self.env
     sizes = "-".join(map(str, (env.obs_dims["policy"], *ppo.hidden, sum(env.choices) or env.num_actions)))
     memory = "" if ppo.recurrent is Recurrence.none else f"{ppo.recurrent} {ppo.recurrent_units}, "
-    cores = f" with {torch.get_num_threads()} thread(s)" if env.device.type == "cpu" else ""
+    ranks = _count(self.world.size, f"{env.device.type} rank")
+    cores = f" with {_count(torch.get_num_threads(), 'thread')}" if env.device.type == "cpu" else ""
     minibatch = self.num_envs * ppo.horizon // ppo.minibatches
     return (
-      f"{self.num_envs} environments on {self.world.size} {env.device.type} rank(s){cores}; "
+      f"{_count(self.num_envs, 'environment')} on {ranks}{cores}; "
       f"network {memory}{sizes} {ppo.activation} {'shared' if self.network.shared else 'separate'}, "
-      f"{self.agent.precision}; horizon {ppo.horizon}, {ppo.epochs} epochs of {ppo.minibatches} minibatches "
-      f"of {minibatch} samples; learning rate {ppo.lr:g} x {self.optimizer.scale:.3g} "
-      f"({ppo.lr_scaling} of {minibatch} / {ppo.reference_minibatch})"
+      f"{self.agent.precision}; horizon {ppo.horizon}, {_count(ppo.epochs, 'epoch')} of "
+      f"{_count(ppo.minibatches, 'minibatch', 'es')} of {minibatch} samples; learning rate {ppo.lr:g} x "
+      f"{self.optimizer.scale:.3g} ({ppo.lr_scaling} of {minibatch} / {ppo.reference_minibatch})"
     )
 
   def collect(self) -> None:
-    """Fill the rollout with the present policy's actions; moments and weights stay as they are."""
+    """Fill the rollout with the current policy; moments and weights do not change."""
     self.clock.begin("rollout")
     with threads.use(threads.enough(self.env.num_envs)):
       self.executor.run_parts(self._collect)
@@ -110,14 +113,14 @@ class PPO:
     self.collector.collect(self._act)
 
   def _act(self, sample: dict[str, Any], state: Tensor, restart: Tensor) -> tuple[Tensor, Tensor]:
-    """Draw the actions of a step, see `collector.Act`."""
+    """Return actions [local_envs, ...] and the next state, see `collector.Act`."""
     obs = {group: x.unsqueeze(0) for group, x in sample["obs"].items()}
     with threads.use(self._threads):
       policy, value, state = self.executor.compiled(self.network)(obs, state, restart.unsqueeze(0))
     return self.executor.compiled(self._draw)(policy, value, sample), state
 
   def _draw(self, policy: Distribution, value: ValuePrediction, sample: Mapping[str, Tensor]) -> Tensor:
-    """Keep what the network says, a sample of the policy with it; return its action [local_envs, ...]."""
+    """Sample the policy, store the sample and the network's outputs; return the actions [local_envs, ...]."""
     random = self.collector.random
     random.advance()
     drawn = policy.sample(random)
@@ -128,7 +131,7 @@ class PPO:
     return policy.action(drawn).squeeze(0)
 
   def update(self) -> None:
-    """Improve the policy and value on the rollout, then let the moments move on."""
+    """Train policy and critic on the rollout, then merge the moments."""
     self.clock.begin("update/values")
     self._entropy_coef.fill_(entropy_weight(self.ppo, self.steps))
     self.executor.run(self._evaluate)
@@ -146,7 +149,7 @@ class PPO:
         self.optimizer.reduce()
         self.clock.begin("update/optimizer")
         self.executor.run(self._descend)
-        if (epoch, index) != (0, 0):  # there the policy is still the rollout's
+        if (epoch, index) != (0, 0):  # the divergence of the first minibatch is 0
           self._divergence[:2] += self.optimizer.sums[:2]
         self._divergence[2] += self.optimizer.found_inf
       if self.ppo.schedule is Schedule.adaptive:
@@ -157,7 +160,7 @@ class PPO:
 
   @torch.no_grad()
   def _evaluate(self) -> None:
-    """Find advantages and returns, and what all ranks have to know of their moments."""
+    """Compute advantages, returns and the sums for their moments over all ranks."""
     rollout, samples, moments = self.rollout, self.rollout.samples, self.value_moments
     value = moments.denormalize(samples["value"])
     now = self.collector
@@ -176,7 +179,7 @@ class PPO:
     self._advantages.copy_(torch.stack([w.sum(), w @ x, w @ x.square()]))
 
   def _value(self, obs: Mapping[str, Tensor], state: Tensor, restart: Tensor) -> Tensor:
-    """Return the value [n] of raw observations [n], in the unit of the transformed reward."""
+    """Return the values [n] of raw observations [n, width], in the unit of the transformed reward."""
     return self.value_moments.denormalize(self.agent.evaluate(obs, state, restart))
 
   @torch.no_grad()
@@ -188,7 +191,7 @@ class PPO:
     variance = (second / n - mean.square()).clamp(min=0)
     advantage = self.rollout.samples["advantage"]
     advantage.copy_((advantage - mean) / (variance.sqrt() + 1e-8))
-    # The returns' deviations from the value are the advantages.
+    # The returns minus the values are the advantages, so 1 - variance / spread is the explained variance.
     count, first, second = self.value_moments.pending
     spread = (second / count.clamp(min=1) - (first / count.clamp(min=1)).square()).clamp(min=0)
     self.statistics.add_update(
@@ -202,7 +205,7 @@ class PPO:
     )
 
   def _differentiate(self) -> None:
-    """Find the gradient of this rank's part of a minibatch."""
+    """Compute the gradient on this rank's part of a minibatch."""
     batch, state = self.executor.compiled(self.rollout.minibatch)(self._rows)
     self.optimizer.clear()
     self.clock.begin("update/forward")
@@ -212,7 +215,7 @@ class PPO:
     self.optimizer.sums.copy_(sums)
 
   def _objective(self, batch: TensorDictBase, state: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the objective and `loss`'s sums of a minibatch [sequence, n] with the states before it [n]."""
+    """Return the loss of a minibatch [sequence, n] and its sums; state [n, state_width]: before it."""
     policy, value, _ = self.network(batch["obs"], state, batch["restart"])
     mirrored = None
     if self.ppo.mirror_coef and self.env.mirror:
@@ -223,27 +226,27 @@ class PPO:
     return loss(policies, value, batch, self.ppo, self._entropy_coef, mirrored)
 
   def _descend(self) -> None:
-    """Take one step of the optimiser along the gradient over all ranks."""
+    """Take one optimiser step with the gradient of all ranks."""
     self.optimizer.step()
     self.network.head.project()
     self.statistics.add_minibatch(self.optimizer.sums, self.optimizer.norm)
 
   def _adapt(self) -> None:
-    """Move the learning rate by the divergence over the epoch and all ranks."""
+    """Adapt the learning rate to the mean divergence over the epoch and all ranks."""
     weight, divergence, skipped = self._divergence
     rate = self.optimizer.rate
     adapted = adapt(rate, divergence / weight, self.ppo.kl_target, self.optimizer.limits)
-    # Where a step was skipped the policy has moved less: that is no reason for a higher rate.
+    # If a step was skipped, the policy has changed less, which is no reason for a higher rate.
     rate.copy_(torch.where(skipped > 0, adapted.minimum(rate), adapted))
 
   def _merge(self) -> None:
-    """Let the moments move on."""
+    """Merge the pending sums into the moments."""
     self.observations.merge()
     if isinstance(self.network.value, ScalarHead):
       old = [part.clone() for part in self.value_moments.unit]
       self.value_moments.merge()
       self.network.value.preserve(old, self.value_moments.unit)
-    else:  # in the unit of the transformed reward
+    else:  # a two-hot critic needs no normalisation
       self.value_moments.forget()
 
   def report(self) -> dict[str, Tensor]:
@@ -252,31 +255,36 @@ class PPO:
     return values | {"learning_rate": self.optimizer.rate, "skipped_updates": self.optimizer.skipped}
 
   def policy_dict(self) -> dict[str, Any]:
-    """Return the part of `state_dict` with which a policy acts or a training begins; a rank has it alone."""
+    """Return the part of `state_dict` that a policy needs to act; it needs no communication."""
     return self.agent.state_dict() | {"value_moments": self.value_moments.state_dict()}
 
   def load_policy(self, state: Mapping[str, Any]) -> None:
-    """Take over the network and the moments that belong to it."""
+    """Load the network and its moments from a `policy_dict` or `state_dict`."""
     self.agent.load_state_dict(state)
     self.value_moments.load_state_dict(state["value_moments"])
 
   def state_dict(self) -> dict[str, Any]:
-    """Return all that the future of the training depends on, every rank's part in it; every rank calls."""
+    """Return the complete training state of all ranks; every rank calls."""
     return self.policy_dict() | {
       "iteration": self.iteration,
       "optimizer": self.optimizer.state_dict(),
       "random": self.collector.random.state_dict(),
       "shuffle": self.sampler.random.state_dict(),
-      "ranks": self.world.gather(to_cpu(self.collector.state_dict())),  # ranks do not share their devices
+      "ranks": self.world.gather(to_cpu(self.collector.state_dict())),  # each has its own device
     }
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    """Continue a training with identical numbers; raise ValueError where it had another number of ranks."""
+    """Continue training with identical numbers; raise ValueError if the number of ranks differs."""
     if len(state["ranks"]) != self.world.size:
-      raise ValueError(f"it is of {len(state['ranks'])} rank(s), not {self.world.size}")
+      raise ValueError(f"it was written by {_count(len(state['ranks']), 'rank')}, not {self.world.size}")
     self.load_policy(state)
     self.iteration = state["iteration"]
     self.collector.random.load_state_dict(state["random"])
     self.sampler.random.load_state_dict(state["shuffle"])
     self.optimizer.load_state_dict(state["optimizer"])
     self.collector.load_state_dict(state["ranks"][self.world.rank])
+
+
+def _count(number: int, noun: str, ending: str = "s") -> str:
+  """Return a number with its noun, in the plural unless the number is 1."""
+  return f"{number} {noun}{ending if number != 1 else ''}"

@@ -1,8 +1,8 @@
-"""Counter-based random numbers on tensors: the same for any number of ranks, any split, and after a resume.
+"""Counter-based random numbers on tensors: the same for any number of ranks and after a resume.
 
-Every environment and step has a seed of its own, a hash of (seed, step, global environment index). From there
-each purpose draws a short stretch of SplitMix64 (Steele, Lea and Flood 2014), beginning at a place of its
-own. Only torch integer operations on the device: safe inside a captured graph.
+Each environment and step has its own seed, a hash of (seed, step, global environment index). From there each
+purpose draws a short section of the SplitMix64 sequence (Steele, Lea and Flood 2014), with its own offset.
+Only integer operations of torch on the device are used, which a CUDA graph can capture.
 """
 
 import hashlib
@@ -12,42 +12,42 @@ import struct
 import torch
 from torch import Tensor
 
-ENV_BITS = 24  # environments: up to 16.7 million
+ENV_BITS = 24  # at most 16.7 million environments
 
 
 def _signed(word: int) -> int:
-  """Return a 64-bit word as the signed number that torch knows."""
+  """Return a 64-bit word as a signed number, as torch has no unsigned int64."""
   return word - 2**64 if word >= 2**63 else word
 
 
-GAMMA = _signed(0x9E3779B97F4A7C15)  # the step from one number of a stream to the next
+GAMMA = _signed(0x9E3779B97F4A7C15)  # increment from one number of a stream to the next
 _ROUNDS = ((30, _signed(0xBF58476D1CE4E5B9)), (27, _signed(0x94D049BB133111EB)))
 _LAST_SHIFT = 31
 
 
 def mix(z: Tensor) -> Tensor:
-  """Return 64-bit words [int64, any shape], scrambled one to one (SplitMix64's hash); z is overwritten."""
+  """Return the bijective SplitMix64 hash of 64-bit words z int64 [...], in place."""
   for shift, factor in _ROUNDS:
     z.bitwise_xor_(_shifted(z, shift)).mul_(factor)
   return z.bitwise_xor_(_shifted(z, _LAST_SHIFT))
 
 
 def _shifted(z: Tensor, bits: int) -> Tensor:
-  """Return the words shifted right; torch's shift carries the sign: mask it off."""
+  """Return the words [...] shifted right without sign extension."""
   return (z >> bits).bitwise_and_(2 ** (64 - bits) - 1)
 
 
 def _halves(z: Tensor) -> Tensor:
-  """Return 64-bit words [..., n] as their 32-bit halves [..., 2 n], the low one of each first."""
-  if torch.compiler.is_compiling():  # a view of another type ends a kernel there
+  """Return 64-bit words [..., n] as 32-bit halves [..., 2 n], low half first."""
+  if torch.compiler.is_compiling():  # torch.compile does not fuse over a view of another dtype
     return torch.stack([z, z >> 32], -1).to(torch.int32).flatten(-2)
   return z.view(torch.int32)
 
 
 @torch.compiler.assume_constant_result
 def _below(high: float) -> float:
-  """Return the largest float32 number below one."""
-  (word,) = struct.unpack("<i", struct.pack("<f", high))  # the order of the words is that of the sizes
+  """Return the largest float32 number below `high`."""
+  (word,) = struct.unpack("<i", struct.pack("<f", high))  # integers are ordered as the floats they encode
   word = word - 1 if high > 0 else word + 1 if high < 0 else 1 - 2**31
   (number,) = struct.unpack("<f", struct.pack("<i", word))
   return float(number)
@@ -60,32 +60,32 @@ def make_key(seed: int, purpose: str) -> int:
 
 
 class Random:
-  """Random numbers of `num_envs` environments, the first of which has the global index `env_offset`.
+  """Random numbers for `num_envs` environments, the first of which has the global index `env_offset`.
 
-  Within a step the same purpose gives the same numbers; `advance` moves all purposes to the next step.
+  Within a step the same purpose returns the same numbers; `advance` moves all purposes to the next step.
   """
 
   def __init__(
     self, seed: int, num_envs: int, env_offset: int = 0, device: str | torch.device = "cpu"
   ) -> None:
     if not 0 <= env_offset <= env_offset + num_envs <= 2**ENV_BITS:
-      raise ValueError(f"environment indices must lie in 0 ... {2**ENV_BITS}")
+      raise ValueError(f"environment indices must be in 0 ... {2**ENV_BITS}")
     self.num_envs = num_envs
     self.step = torch.zeros((), dtype=torch.int64, device=device)
     self._envs = torch.arange(env_offset, env_offset + num_envs, dtype=torch.int64, device=device)[:, None]
-    self._seeds = torch.zeros_like(self._envs)  # [num_envs, 1] of the present step
+    self._seeds = torch.zeros_like(self._envs)  # [num_envs, 1], of the current step
     self.reseed(seed)
 
   def reseed(self, seed: int) -> None:
-    """Begin the streams of another seed."""
+    """Restart with another seed, at step 0."""
     self.seed = seed
-    self._first = self._envs * GAMMA + make_key(seed, "")  # [num_envs, 1] what step 0 hashes
-    self._offsets: dict[tuple[str, int], Tensor] = {}  # purpose, words -> [words]: offsets of what it draws
+    self._first = self._envs * GAMMA + make_key(seed, "")  # [num_envs, 1], the counter of step 0
+    self._offsets: dict[tuple[str, int], Tensor] = {}  # (purpose, words) -> offsets of its numbers [words]
     self.step.zero_()
     self._seed()
 
   def bits(self, purpose: str, shape: tuple[int, ...]) -> Tensor:
-    """Return 32 random bits per number, int32 [num_envs, *shape]."""
+    """Return int32 numbers [num_envs, *shape] of 32 random bits each."""
     count = math.prod(shape)
     words = (count + 1) // 2
     if (purpose, words) not in self._offsets:
@@ -93,19 +93,19 @@ class Random:
     numbers = _halves(mix(self._seeds + self._offsets[purpose, words]))
     return numbers[:, :count].view(-1, *shape)
 
-  @torch.compiler.disable  # torch's compiler folds constants without a thought of 64 bits
+  @torch.compiler.disable  # torch.compile folds these constants without 64-bit overflow
   def _find_offsets(self, purpose: str, words: int) -> None:
     offsets = torch.arange(1, words + 1, dtype=torch.int64, device=self.step.device) * GAMMA
     self._offsets[purpose, words] = offsets + make_key(self.seed, purpose)
 
   def uniform(self, purpose: str, shape: tuple[int, ...], low: float = 0.0, high: float = 1.0) -> Tensor:
-    """Return float32 numbers in [low, high), [num_envs, *shape]."""
+    """Return uniform float32 numbers [num_envs, *shape] in [low, high)."""
     unit = (self.bits(purpose, shape) >> 8).float()  # 24 bits and the sign: exact in float32
     numbers = unit.mul_((high - low) * 2.0**-24).add_((low + high) / 2)
-    return numbers.clamp_(max=_below(high)) if high > low else numbers  # a sum may be rounded to `high`
+    return numbers.clamp_(max=_below(high)) if high > low else numbers  # a sum may round to `high`
 
   def normal(self, purpose: str, shape: tuple[int, ...]) -> Tensor:
-    """Return float32 standard normal numbers, [num_envs, *shape] (Box and Muller 1958)."""
+    """Return standard normal float32 numbers [num_envs, *shape] (Box and Muller 1958)."""
     count = math.prod(shape)
     pairs = (count + 1) // 2
     first, second = self.bits(purpose, (2, pairs)).unbind(1)
@@ -120,7 +120,7 @@ class Random:
     self._seed()
 
   def _seed(self) -> None:
-    """Hash the seeds of the present step, one counter for each step and environment."""
+    """Hash the seeds of the current step from the counters (step, environment)."""
     self._seeds.copy_(mix(self._first + (self.step << ENV_BITS) * GAMMA))
 
   def state_dict(self) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""The samples of one iteration: [horizon, local_envs] storage, advantages, minibatches."""
+"""Rollout storage [horizon, local_envs], advantages and minibatches of an iteration."""
 
 from typing import Any
 
@@ -14,11 +14,11 @@ from gpurobot.learn.random import Random
 def gae(
   reward: Tensor, value: Tensor, next_value: Tensor, done: Tensor, valid: Tensor, decay: tuple[float, float]
 ) -> Tensor:
-  """Return generalised advantages [horizon, local_envs] (Schulman et al. 2015, arXiv 1506.02438).
+  """Return generalised advantages [horizon, local_envs] (GAE; Schulman et al. 2015, arXiv 1506.02438).
 
-  next_value [horizon, local_envs] is the value of the state that a step led to: 0 where the task ended, that
-  of the final observation where the time limit did. done: an episode ended with the step. Where not valid
-  the advantage is 0 and nothing flows back. decay: (gamma, lambda).
+  All tensors are [horizon, local_envs]. next_value: the value of the next observation; 0 where the task
+  terminated, the value of the final observation where the time limit truncated. done: an episode ended with
+  the step. Where not valid, the advantage is 0 and earlier steps get nothing from it. decay: (gamma, lambda).
   """
   gamma, lambda_ = decay
   delta = torch.where(valid, reward + gamma * next_value - value, 0)
@@ -36,15 +36,15 @@ KEPT = ("obs", "restart", "action", "policy", "log_prob", "value", "advantage", 
 class Rollout:
   """Storage for the samples of one iteration, allocated once.
 
-  `samples` [horizon, local_envs] holds of the rollout: obs (normalised, in the network's input type), restart
-  (an episode starts with the step), action (a sample of the policy), policy (the parameters of its
-  distribution), log_prob, value (in normalised units), reward (transformed), terminated, truncated and valid;
-  and of what follows: advantage, return_ and weight. Each environment has `sequences` of `sequence` steps
-  that stay together in a minibatch.
+  `samples` [horizon, local_envs] has obs (normalised, in the network's input dtype), restart (an episode
+  starts with the step), action (a sample of the policy), policy (the parameters of its distribution),
+  log_prob, value (in normalised units), reward (transformed), terminated, truncated, valid; the update adds
+  advantage, return_ and weight. Each environment has `sequences` sequences of `sequence` consecutive steps,
+  the unit of the minibatches.
   """
 
   def __init__(self, env: VecEnv, network: ActorCritic, horizon: int, sequence: int) -> None:
-    """Allocate the storage; the length of a sequence divides the horizon."""
+    """Allocate the storage; `sequence` must divide the horizon."""
     self.shape, self.sequence, self.sequences = (horizon, env.num_envs), sequence, horizon // sequence
     self.device, dtype, head = env.device, network.dtype, network.head
     numbers = ("log_prob", "value", "reward", "advantage", "return_", "weight")
@@ -59,42 +59,45 @@ class Rollout:
       },
       batch_size=self.shape,
     )
-    # The same memory: of each step, and of all of them together.
+    # Views of the same memory: one for each step [local_envs, ...], and one flat [horizon * local_envs, ...].
     self.steps: list[dict[str, Any]] = [step.to_dict() for step in self.samples.unbind(0)]
     self._flat = self.samples.select(*KEPT).reshape(-1)
     self._steps = torch.arange(sequence, device=env.device).unsqueeze(1) * env.num_envs
-    # The network's state before each sequence, [sequences, local_envs, state_width].
+    # The recurrent state before each sequence [sequences, local_envs, state_width].
     self.states = torch.zeros(
       self.sequences, env.num_envs, network.state_width, dtype=dtype, device=env.device
     )
-    # So many time limits of one environment can fall into one rollout.
+    # The largest number of truncations of one environment in a rollout.
     slots = -(-horizon // env.least_between_truncations)
-    # Of the time limits of this rollout in their order: the final observations, raw, and the network's state
-    # before them. What no time limit wrote is never used.
+    # The raw final observations of the truncations, in order, and the recurrent state before them. Slots
+    # without a truncation are never used.
     self.final_obs: dict[str, Tensor] = {
-      group: torch.zeros(slots, width, env.num_envs, device=env.device).mT  # as tasks have them in memory
+      group: torch.zeros(slots, width, env.num_envs, device=env.device).mT  # the memory layout of tasks
       for group, width in env.obs_dims.items()
     }
     self.final_state = self.states.new_zeros(slots, *self.states.shape[1:])
-    self._used = torch.zeros(env.num_envs, dtype=torch.int64, device=env.device)  # slots filled
+    self._used = torch.zeros(env.num_envs, dtype=torch.int64, device=env.device)  # slots used
 
   def _zeros(self, *width: int, kind: torch.dtype) -> Tensor:
     return torch.zeros(*self.shape, *width, dtype=kind, device=self.device)
 
   def restart(self) -> None:
-    """Begin a new iteration."""
+    """Start a new iteration."""
     self._used.zero_()
 
   def keep_state(self, t: int, state: Tensor) -> None:
-    """Keep the network's state [local_envs, state_width] before step t, where a sequence starts with it."""
+    """Store the recurrent state [local_envs, state_width] before step t if a sequence starts there."""
     if t % self.sequence == 0:
       self.states[t // self.sequence].copy_(state)
 
   def keep_final(self, final_obs: TensorDictBase, state: Tensor, truncated: Tensor) -> None:
-    """Keep final observations, and the network's state before them, where truncated [local_envs]."""
+    """Store final observations [local_envs, width] and the state before them where an episode is truncated.
+
+    state: [local_envs, state_width]. truncated: [local_envs] bool.
+    """
     for slot, kept_state in enumerate(self.final_state):
       here = (truncated & (self._used == slot)).unsqueeze(-1)
-      for group, kept in self.final_obs.items():  # turned, as it lies in memory
+      for group, kept in self.final_obs.items():  # transposed, as in memory
         torch.where(here.T, final_obs[group].T, kept[slot].T, out=kept[slot].T)
       torch.where(here, state, kept_state, out=kept_state)
     self._used += truncated
@@ -103,10 +106,10 @@ class Rollout:
     """Return the advantages [horizon, local_envs], all values in the unit of the transformed reward.
 
     value [horizon, local_envs]: of each step's observation. last [local_envs]: of the observation after the
-    last step. final [slots, local_envs]: of the kept final observations.
+    last step. final [slots, local_envs]: of the stored final observations. decay: (gamma, lambda).
     """
     terminated, truncated = self.samples["terminated"], self.samples["truncated"]
-    # Where an environment broke its promise, the last slot has to do.
+    # If an environment truncates more often than it declares, the last slot is used.
     slot = (truncated.cumsum(0) - 1).clamp(0, len(final) - 1)
     next_value = torch.cat([value[1:], last.unsqueeze(0)])
     next_value = torch.where(truncated, final.gather(0, slot), next_value).masked_fill(terminated, 0)
@@ -114,9 +117,9 @@ class Rollout:
     return gae(self.samples["reward"], value, next_value, done, self.samples["valid"], decay)
 
   def minibatch(self, rows: Tensor) -> tuple[TensorDictBase, Tensor]:
-    """Return samples [sequence, n], and the states before them, by the rows [n] that `MinibatchSampler` drew.
+    """Return samples [sequence, n] and the states [n, state_width] before them, for rows [n].
 
-    Row r is sequence r // local_envs of environment r % local_envs.
+    Row r is sequence r // local_envs of environment r % local_envs; `MinibatchSampler` draws the rows.
     """
     local_envs = self.shape[1]
     first = rows + rows // local_envs * ((self.sequence - 1) * local_envs)  # row of the flattened storage
@@ -124,20 +127,21 @@ class Rollout:
 
 
 class MinibatchSampler:
-  """Draws minibatches: the same for any number of ranks, equally many sequences of every rank in each.
+  """Minibatch sampler: the same for any number of ranks, with equally many sequences of each rank.
 
-  A block is the fewest environments whose sequences fill all minibatches evenly; a permutation within each
-  block deals its sequences out to the minibatches. Random numbers are keyed by the block's global index.
+  A block is the smallest number of environments whose sequences divide evenly among the minibatches; a random
+  permutation within each block assigns its sequences to minibatches. Random numbers are keyed by the global
+  index of the block.
   """
 
   def __init__(self, sequences: int, minibatches: int, block: int, random: Random) -> None:
-    """Deal out the sequences of each environment in each of random's blocks of environments."""
+    """Number the rows; there are random.num_envs blocks of `block` environments, `sequences` rows each."""
     self.random = random
     blocks, device = random.num_envs, random.step.device
     sequence = torch.arange(sequences, device=device)
     env = torch.arange(blocks * block, device=device).view(blocks, 1, block)
     self._rows = (sequence[:, None] * (blocks * block) + env).flatten(1)  # [blocks, sequences * block]
-    # Of the present epoch: the rows of each minibatch [minibatches, n]; see Rollout.minibatch.
+    # The rows of each minibatch of the current epoch [minibatches, n]; see Rollout.minibatch.
     self.minibatches = self._rows.new_zeros(minibatches, self._rows.numel() // minibatches)
 
   def draw(self) -> None:

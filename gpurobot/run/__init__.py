@@ -1,5 +1,5 @@
-"""The record of a run: folder, checkpoints, log, videos, profile, dumps of diverged environments.
+"""Files of a training run: folder, checkpoints, log, videos, profile, dumps of diverged environments.
 
-The only reads of the device during training are here. Programs that use a finished run are above; what a
-policy needs outside of training is in `gpurobot/deploy`.
+During training only this package reads from the device. The programs that use a finished run are in
+`gpurobot/`; loading a policy outside of training is in `gpurobot/deploy`.
 """

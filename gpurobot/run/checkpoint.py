@@ -20,7 +20,7 @@ from gpurobot.learn.algorithm import Algorithm
 from gpurobot.run.files import rewrite
 
 NAME, PREVIOUS = "checkpoint.pt", "checkpoint.previous.pt"
-FORMAT = 2  # 1 was that of a trainer with other moments and random numbers
+FORMAT = 2  # format 1 had other moments and random numbers
 
 
 class CheckpointError(ValueError):
@@ -28,16 +28,16 @@ class CheckpointError(ValueError):
 
 
 class DamagedCheckpoint(CheckpointError):
-  """A file that is cut short, has changed on the disk, or never was a checkpoint."""
+  """A file that is truncated, corrupted, or no checkpoint at all."""
 
 
 def find(source: str | Path) -> Path:
-  """Return the newest file that a run folder or `.pt` path means; raise CheckpointError if there is none."""
+  """Return the newest checkpoint of a run folder or `.pt` path; raise CheckpointError if there is none."""
   return _files(source)[0]
 
 
 def _files(source: str | Path) -> list[Path]:
-  """Return the files that `source` means, newest first: a run keeps the checkpoint before the last one."""
+  """Return the checkpoints of `source`, newest first: a run keeps the previous checkpoint too."""
   path = Path(source)
   if path.is_dir():
     path = path / NAME
@@ -49,7 +49,7 @@ def _files(source: str | Path) -> list[Path]:
 
 
 def _suggestion(source: Path) -> str:
-  """Name the newest checkpoint in the nearest folder that exists, or in the one around it."""
+  """Name the newest checkpoint in the nearest existing folder or its parent."""
   whole = source.absolute()
   for folder in [folder for folder in (whole, *whole.parents) if folder.is_dir()][:2]:
     found = [*folder.glob(f"*/{NAME}"), *folder.glob("*.pt")]
@@ -59,14 +59,14 @@ def _suggestion(source: Path) -> str:
 
 
 def exists(folder: str | Path) -> bool:
-  """Tell whether a run folder has a checkpoint."""
+  """Return whether a run folder has a checkpoint."""
   return any((Path(folder) / name).is_file() for name in (NAME, PREVIOUS))
 
 
 def read(source: str | Path, device: str | torch.device = "cpu") -> dict[str, Any]:
-  """Return the content of a run folder's checkpoint or a `.pt` file; raise CheckpointError if it cannot.
+  """Return the content of a run folder's checkpoint or a `.pt` file; raise CheckpointError if it fails.
 
-  Where a run's last checkpoint is damaged, that is said, and the one before it is read.
+  If the last checkpoint of a run is damaged, a warning is printed and the previous one is read.
   """
   newest, *before = _files(source)
   try:
@@ -75,20 +75,20 @@ def read(source: str | Path, device: str | torch.device = "cpu") -> dict[str, An
     if not before:
       raise
     content = load(before[0], device)
-    _warn(f"{error}; '{before[0]}', the one before it, is used")
+    _warn(f"{error}; the previous one, '{before[0]}', is used")
     return content
 
 
 @functools.cache
 def _warn(text: str) -> None:
-  """Say once in this process what a user should know."""
+  """Print a warning, once per process."""
   print(f"warning: {text}", file=sys.stderr)
 
 
 def load(path: Path, device: str | torch.device = "cpu") -> dict[str, Any]:
-  """Return the content of one file; raise CheckpointError where it is damaged or no checkpoint.
+  """Return the content of one file; raise CheckpointError if it is damaged or no checkpoint.
 
-  Raises OSError where the disk fails, and torch.OutOfMemoryError: such a file may be whole.
+  Raises OSError if the disk fails, and torch.OutOfMemoryError; the file may be intact then.
   """
   try:
     with path.open("rb") as file:
@@ -100,9 +100,11 @@ def load(path: Path, device: str | torch.device = "cpu") -> dict[str, Any]:
   except torch.OutOfMemoryError:
     raise
   except pickle.UnpicklingError as error:
-    raise CheckpointError(f"'{path}' holds more than numbers and texts: no checkpoint of gpurobot") from error
-  except Exception as error:  # torch raises whatever the pickle and zip readers raise
-    # A damaged table of contents leads to places before the file's start, which are invalid arguments.
+    raise CheckpointError(
+      f"'{path}' is not a checkpoint of gpurobot: it holds more than numbers and strings"
+    ) from error
+  except Exception as error:  # torch passes on any exception of the pickle and zip readers
+    # A damaged zip directory leads to offsets before the start of the file, hence EINVAL.
     if isinstance(error, OSError) and error.errno != errno.EINVAL:
       raise
     reason = " ".join(str(error).split()) or type(error).__name__
@@ -112,38 +114,40 @@ def load(path: Path, device: str | torch.device = "cpu") -> dict[str, Any]:
 
 
 def _check_format(path: Path, content: Any) -> None:
-  """Raise CheckpointError where a file is of another format, and say what to do about it."""
+  """Raise CheckpointError, with the remedy, if a file has another format."""
   found = content.get("format") if isinstance(content, dict) else None
   if not isinstance(found, int):
-    raise CheckpointError(f"'{path}' is no checkpoint of gpurobot: it names no format")
+    raise CheckpointError(f"'{path}' is not a checkpoint of gpurobot: it has no format number")
   if found < FORMAT:
     raise CheckpointError(
-      f"'{path}' is a checkpoint of format {found}, of a trainer that kept other numbers than today's, of "
-      f"format {FORMAT}: use the gpurobot that wrote it, or train anew"
+      f"'{path}' is a checkpoint of format {found}, of an older gpurobot; this one reads format {FORMAT}: "
+      "use the gpurobot that wrote it, or train a new policy"
     )
   if found > FORMAT:
     raise CheckpointError(
-      f"'{path}' is a checkpoint of format {found}, of a newer gpurobot: this one reads format {FORMAT}; "
-      "update it"
+      f"'{path}' is a checkpoint of format {found}, of a newer gpurobot; this one reads format {FORMAT}: "
+      "update gpurobot"
     )
 
 
 def configure(
   source: str | Path, values: dict[str, Any], module: ModuleType, given: Collection[str] = ()
 ) -> TrainConfig:
-  """Return the settings of a checkpoint's "config"; its limits do not count where one is among `given` keys.
+  """Return the settings of a checkpoint's "config", without its limits if one is among the `given` keys.
 
-  Settings that it does not know, written before there were such, have their defaults. Raises CheckpointError
-  where it has some that are no more.
+  Settings that were added since it was written get their defaults. Raises CheckpointError if it has settings
+  that no longer exist.
   """
   try:
     return assign(defaults(module, given), without_limits(values, given))
   except ConfigError as error:
-    raise CheckpointError(f"'{source}' was written with other settings than today's: {error}") from error
+    raise CheckpointError(
+      f"'{source}' was written with settings that this version does not accept: {error}"
+    ) from error
 
 
 def write(folder: str | Path, content: dict[str, Any]) -> Path:
-  """Write the checkpoint of a run folder, as `save` does; the last one becomes the previous one."""
+  """Write the checkpoint of a run folder, as `save` does; the existing one becomes the previous one."""
   path = Path(folder) / NAME
   path.parent.mkdir(parents=True, exist_ok=True)
   save(path, content, path.with_name(PREVIOUS))
@@ -151,30 +155,30 @@ def write(folder: str | Path, content: dict[str, Any]) -> Path:
 
 
 def save(path: Path, content: dict[str, Any], previous: Path | None = None) -> None:
-  """Write what `read` returns; the file that was there becomes `previous`.
+  """Write content that `read` returns; an existing file becomes `previous`.
 
-  Raises OSError where the disk is full; then the files there stay as they are.
+  Raises OSError if the disk is full; the existing files stay unchanged then.
   """
   with rewrite(path, previous) as file:
     try:
       torch.save({"format": FORMAT} | to_cpu(content), file)
     except RuntimeError as error:
-      if isinstance(error.__context__, OSError):  # torch's writer covers it with an error of its own
+      if isinstance(error.__context__, OSError):  # torch's writer replaces it by its own error
         raise error.__context__ from None
       raise
 
 
 def restart_arguments(folder: str | None) -> list[str]:
-  """Return the words with which a run that torchrun restarts goes on in its folder, if it had one yet."""
+  """Return the arguments that continue a run in its folder after a restart by torchrun."""
   if folder is None:
     return []
   return [f"resume={folder}" if exists(folder) else f"run_dir={folder}"]
 
 
 def restore(config: TrainConfig, learner: Algorithm) -> float:
-  """Put the learner where config.resume or config.checkpoint says; return the seconds of training before.
+  """Load config.resume or config.checkpoint into the learner; return the training time before it [s].
 
-  Raises CheckpointError where the checkpoint is of another network, task or number of environments or ranks.
+  Raises CheckpointError if the checkpoint has another network, task, or number of environments or ranks.
   """
   source = config.resume or config.checkpoint
   if source is None:
@@ -186,37 +190,37 @@ def restore(config: TrainConfig, learner: Algorithm) -> float:
       learner.load_state_dict(saved["learner"])
       return saved["seconds"]
     learner.load_policy(saved["learner"])
-  except (KeyError, RuntimeError, ValueError) as error:  # torch tells of shapes in several lines
+  except (KeyError, RuntimeError, ValueError) as error:  # torch's messages about shapes have several lines
     raise CheckpointError(f"'{source}' does not fit this training: {' '.join(str(error).split())}") from error
   return 0.0
 
 
 def _check_same(source: str, saved: dict[str, Any], world: World) -> None:
-  """Raise CheckpointError on a rank that has read another checkpoint than the main one: disks may fail."""
+  """Raise CheckpointError on a rank that has read another checkpoint than the main rank (disks may fail)."""
   own, of_main = saved.get("iteration"), world.broadcast_object(saved.get("iteration"))
   if own != of_main:
     raise CheckpointError(
-      f"'{source}': rank {world.rank} has read iteration {own}, rank 0 iteration {of_main}: start again"
+      f"'{source}': rank {world.rank} has read iteration {own}, rank 0 iteration {of_main}; start again"
     )
 
 
 class Saver:
-  """Writes the checkpoint of a run at the main rank; every rank takes part."""
+  """Writer of a run's checkpoints; every rank calls, the main rank writes."""
 
   def __init__(self, config: TrainConfig, learner: Algorithm, folder: Path) -> None:
     self.config, self.learner, self.folder = config, learner, folder
-    self.failed = False  # the last time, on this rank
+    self.failed = False  # whether the last save failed, on this rank
     self._last = time.monotonic()
 
   @property
   def due(self) -> bool:
-    """Tell whether `checkpoint_seconds` have passed since the last one (by the clock of this rank)."""
+    """Whether `checkpoint_seconds` have passed since the last save, by this rank's clock."""
     return time.monotonic() - self._last >= self.config.checkpoint_seconds
 
   def save(self, seconds: float) -> list[str]:
-    """Save now, `seconds` of training after the start; return warnings.
+    """Save a checkpoint after `seconds` of training; return warnings.
 
-    Where the disk is full the last checkpoint stays, and the next is due as always.
+    If the disk is full, the last checkpoint stays, and the next save is due as usual.
     """
     state = self.learner.state_dict()
     warnings = self._write(state, seconds) if self.learner.world.main else []
@@ -229,6 +233,6 @@ class Saver:
       write(self.folder, {"config": to_dict(self.config), "learner": state, "seconds": seconds})
     except OSError as error:
       self.failed = True
-      warning = f"no checkpoint could be written ({error}): training goes on, the last one stays as it is"
+      warning = f"the checkpoint could not be written ({error}); training goes on, and the last one is kept"
       return [] if before else [warning]
-    return ["checkpoints are written again"] if before else []
+    return ["checkpoints can be written again"] if before else []

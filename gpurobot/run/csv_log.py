@@ -1,4 +1,4 @@
-"""The CSV log of a run, metrics.csv: whole lines of numbers under the names of their columns."""
+"""CSV log of a run, metrics.csv: a header with the column names, then complete lines of numbers."""
 
 import csv
 import io
@@ -12,13 +12,13 @@ Row = dict[str, Any]
 
 
 def read(path: Path) -> list[Row]:
-  """Return the rows as texts by column; a line that a crash or a full disk cut short does not count."""
+  """Return the rows as strings by column; skip an incomplete last line, left by a crash or a full disk."""
   whole, newline, _ = path.read_text().rpartition("\n") if path.exists() else ("", "", "")
   return list(csv.DictReader(io.StringIO(whole + newline)))
 
 
 def cut(path: Path, steps: int) -> list[Row]:
-  """Drop the rows after so many steps, and a line that was cut short; return those that stay."""
+  """Drop the rows after `steps` environment steps and an incomplete last line; return the other rows."""
   rows = [row for row in read(path) if int(row["steps"]) <= steps]
   if path.exists():
     with rewrite(path) as file:
@@ -27,9 +27,9 @@ def cut(path: Path, steps: int) -> list[Row]:
 
 
 def append(path: Path, row: Row) -> None:
-  """Add a row in the order of the columns that the first one named; what they lack is left out.
+  """Append a row; the columns are those of the header, which the first row sets. Other values are dropped.
 
-  Raises OSError where the disk is full; then the file stays as it was.
+  Raises OSError if the disk is full; the file stays unchanged then.
   """
   with path.open("a+b", buffering=0) as file:
     size = file.tell()

@@ -6,19 +6,19 @@ from gpurobot.config import TrainConfig, to_dict
 from gpurobot.learn.algorithm import Algorithm
 from gpurobot.run import checkpoint
 
-FOLDER = "diverged"  # in a run folder
-MOST = 100  # files: where many diverge, more say nothing new
+FOLDER = "diverged"  # name of the folder in a run folder
+MOST = 100  # maximum number of files; if many environments diverge, more files show nothing new
 
 
 class DivergenceDumps:
-  """Writes the files of a run: every rank those of its own environments."""
+  """Writer of a run's dumps; every rank writes those of its own environments."""
 
   def __init__(self, config: TrainConfig, learner: Algorithm, folder: Path) -> None:
     self.config, self.learner, self.folder = config, learner, folder / FOLDER
-    self._told = False
+    self._warned = False
 
   def write(self) -> None:
-    """Write down what diverged since the last call; raise OSError where the disk is full."""
+    """Write the environments that diverged since the last call; raise OSError if the disk is full."""
     found = self.learner.env.diverged()
     first = self.learner.world.rank * self.learner.env.num_envs
     for dump in found.unbind(0):
@@ -37,16 +37,16 @@ class DivergenceDumps:
       checkpoint.save(self.folder / f"{self.learner.iteration:06d}-{env}.pt", content)
 
   def files(self) -> list[Path]:
-    """Return the files so far, in the order of the iterations."""
+    """Return the files so far, sorted by iteration."""
     return sorted(self.folder.glob("*.pt"))
 
   def tell(self, count: float) -> list[str]:
-    """Return, once, a warning where so many environments have diverged so far and there are files."""
-    files = [] if self._told or not count else self.files()
+    """Return a warning, once, if `count` environments have diverged so far and there are files."""
+    files = [] if self._warned or not count else self.files()
     if not files:
       return []
-    self._told = True
+    self._warned = True
     command = f"python -m gpurobot.replay file={files[-1]}"
     return [
-      f"{count:.0f} environment(s) diverged and were reset, training goes on; what led to it: {command}"
+      f"{count:.0f} environment(s) diverged and were reset; training goes on; see the cause with: {command}"
     ]

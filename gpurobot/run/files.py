@@ -1,4 +1,4 @@
-"""Files that are whole or not there."""
+"""Atomic replacement of files."""
 
 import os
 from collections.abc import Iterator
@@ -6,16 +6,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-PART = ".part"  # ends the name of a file that is not whole yet
-OLD = ".old"  # ends the name of a file on its way from one name to another
+PART = ".part"  # suffix of a file that is not complete yet
+OLD = ".old"  # suffix of a file during its renaming
 
 
 @contextmanager
 def rewrite(path: Path, previous: Path | None = None) -> Iterator[BinaryIO]:
-  """Open a file that takes the place of `path` when it is whole: a reader finds the old one or the new one.
+  """Open a file that replaces `path` when it is complete: a reader finds either the old or the new one.
 
-  The data reach the disk (fsync) before the name does, so a power cut leaves the old file. It becomes
-  `previous`, and what was called so stays until the new one has its name: the old one may be damaged.
+  The data reach the disk (fsync) before the renaming, so a power cut leaves the old file. The old file
+  becomes `previous`. The former `previous` is kept until then, as the old file may be damaged.
   """
   part, old = (path.with_name(path.name + ending) for ending in (PART, OLD))
   try:

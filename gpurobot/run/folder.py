@@ -1,4 +1,4 @@
-"""The folder of a run: one training at a time writes there, and none over the checkpoint of another."""
+"""Run folder: its lock, for one training at a time, and protection of other runs' checkpoints."""
 
 import fcntl
 import os
@@ -17,10 +17,10 @@ LOCK = ".lock"
 
 
 def claim(config: TrainConfig, world: World) -> tuple[Path, ExitStack]:
-  """Return the run folder, made where it is missing, and its lock: closing it lets others train there.
+  """Create the run folder if it is missing; return it and its lock, which is released when it is closed.
 
-  Raises ConfigError on every rank where another training is at work there, has left its checkpoint there, or
-  the folder cannot be written to.
+  Raises ConfigError on every rank if another training is running there or has left a checkpoint there, or if
+  the folder is not writable.
   """
   name = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{config.seed}"
   folder = Path(world.broadcast_object(config.run_dir or f"runs/{Path(config.task).stem}/{name}"))
@@ -37,20 +37,24 @@ def claim(config: TrainConfig, world: World) -> tuple[Path, ExitStack]:
 
 
 def _lock(folder: Path) -> BinaryIO:
-  """Return the lock of a folder, which the system gives back however this process ends."""
+  """Return the lock of a folder; the system releases it however this process ends."""
   try:
     folder.mkdir(parents=True, exist_ok=True)
     file = (folder / LOCK).open("a+b")
   except OSError as error:
-    raise ConfigError(f"run_dir={folder} cannot be written to ({error.strerror})") from error
+    raise ConfigError(f"run_dir={folder} is not writable ({error.strerror})") from error
   try:
     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
   except BlockingIOError:
     file.seek(0)
     owner = file.read().decode()
-    raise ConfigError(f"{owner} trains in '{folder}': wait for its end, or choose another run_dir") from None
+    raise ConfigError(
+      f"another training ({owner}) is running in '{folder}'; wait for it, or choose another run_dir"
+    ) from None
   except OSError as error:  # a file system without locks
-    warnings.warn(f"'{folder}' cannot be locked ({error.strerror}): start no second run there", stacklevel=2)
+    warnings.warn(
+      f"'{folder}' cannot be locked ({error.strerror}); do not start a second run there", stacklevel=2
+    )
   file.truncate(0)
   file.write(f"process {os.getpid()} on {socket.gethostname()}".encode())
   file.flush()
@@ -58,11 +62,11 @@ def _lock(folder: Path) -> BinaryIO:
 
 
 def _check(config: TrainConfig, folder: Path) -> None:
-  """Raise ConfigError where a training that starts or comes from elsewhere would write over a checkpoint."""
+  """Raise ConfigError if this training would overwrite the checkpoint of another one."""
   if not checkpoint.exists(folder):
     return
   if config.resume is None or not checkpoint.find(config.resume).parent.samefile(folder):
     raise ConfigError(
-      f"'{folder}' holds the checkpoint of another training: resume={folder} continues that, another run_dir "
-      "leaves it alone"
+      f"'{folder}' holds the checkpoint of another training; write resume={folder} to continue that, or "
+      "choose another run_dir"
     )

@@ -1,4 +1,4 @@
-"""Signals that ask a training to end."""
+"""Signals that stop training."""
 
 import signal
 import time
@@ -6,16 +6,16 @@ from types import FrameType
 
 
 class Interrupt:
-  """Remembers that Ctrl-C, SIGTERM or the end of the terminal (SIGHUP, which nohup ignores) asked for an end.
+  """Record of a stop request by Ctrl-C, SIGTERM or a closed terminal (SIGHUP, which nohup ignores).
 
-  A second Ctrl-C ends the program at once if it comes a second or more after the first. One that comes sooner
-  counts as the first: torchrun passes on what the terminal has sent to all.
+  A second Ctrl-C ends the program at once if it comes a second or more after the first. An earlier one is
+  ignored, as torchrun repeats the signal that the terminal has already sent to all.
   """
 
   def __init__(self) -> None:
     self.requested = False
-    self.status = 0  # with which to leave: by custom 128 + the signal's number
-    self._since = 0.0  # the first request [s]
+    self.status = 0  # exit status, by convention 128 + the signal's number
+    self._since = 0.0  # time of the first request [s]
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
       if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
         signal.signal(number, self._request)

@@ -1,6 +1,6 @@
-"""The only reads of the device during training: console, TensorBoard, metrics.csv and summary.json of a run.
+"""Log of a run: console, TensorBoard, metrics.csv and summary.json.
 
-Every rank takes part in the sums; the main rank alone writes.
+Every rank takes part in the sums; only the main rank writes. Nothing else reads from the device in training.
 """
 
 import json
@@ -27,7 +27,7 @@ from gpurobot.run.profile import ITERATIONS, Profile
 from gpurobot.run.tensorboard import TensorBoardLog
 from gpurobot.run.video_recorder import VideoRecorder
 
-PARTS = ("physics", "task", "policy", "update")  # of an iteration's time, in the console
+PARTS = ("physics", "task", "policy", "update")  # parts of an iteration in the console table
 COLUMNS = (  # key, heading, format
   ("iteration", "iter", "6d"),
   ("steps", "steps", "12,d"),
@@ -45,15 +45,15 @@ HEADING_EVERY = 25  # lines
 
 
 class Log:
-  """The record of a run, one line per `log_every` iterations."""
+  """Log of a run, one row per `log_every` iterations."""
 
   def __init__(self, config: TrainConfig, learner: Algorithm, folder: Path, seconds: float = 0.0) -> None:
-    """Open the files of the run folder; `seconds` of training went before, when it is resumed."""
+    """Open the files of the run folder; `seconds`: training time before a resume."""
     self.config, self.learner, self.folder = config, learner, folder
     self.main = learner.world.main
     self.seconds_before, self.started = seconds, time.monotonic()
     self.last_row: dict[str, float] = {}
-    self.last_return: float | None = None  # mean over the episodes of the last interval in which any ended
+    self.last_return: float | None = None  # mean over the episodes of the last interval with an ended one
     self.reached: dict[str, float] = {}  # level of the mean return -> seconds of training
     self.warnings: list[str] = []
     self._health = Health(config.ppo, rate_limits(config.ppo, config.num_envs))
@@ -83,7 +83,7 @@ class Log:
     self.progress.start()
 
   def _forget_later_rows(self) -> None:
-    """Cut metrics.csv back to the checkpoint that is resumed, and learn from it what was reached."""
+    """Cut metrics.csv back to the resumed checkpoint, and read from it the levels reached so far."""
     for row in csv_log.cut(self._table, self.learner.steps):
       self._note_return(float(row["return"]), float(row["seconds"]))
 
@@ -96,21 +96,21 @@ class Log:
       file.write((json.dumps(content, indent=2) + "\n").encode())
 
   def _keep(self, write: Callable[..., None], *content: Any) -> None:
-    """Write to the disk; where it is full say so once, and go on."""
+    """Write to the disk; if that fails, warn once and go on."""
     try:
       write(*content)
     except OSError as error:
-      warning = f"the log could not be written ({error}): training goes on, and the log has a gap"
+      warning = f"the log could not be written ({error}); training goes on, but the log has a gap"
       self.warn([] if self._disk_is_full else [warning])
       self._disk_is_full = True
 
   @property
   def seconds(self) -> float:
-    """The training time so far [s], before a resume included."""
+    """Training time so far [s], including that before a resume."""
     return self.seconds_before + time.monotonic() - self.started
 
   def _limits(self) -> list[tuple[float, float]]:
-    """Return (now, end) for each limit that the configuration sets."""
+    """Return (current value, limit) for each limit that is set."""
     config = self.config
     ends = (
       (self.learner.iteration, config.max_iterations),
@@ -121,11 +121,11 @@ class Log:
 
   @property
   def finished(self) -> bool:
-    """Tell whether a limit is reached (by the clock of this rank)."""
+    """Whether a limit is reached, by this rank's clock."""
     return any(now >= end for now, end in self._limits())
 
   def step(self) -> None:
-    """Follow an iteration; every rank calls."""
+    """Log a finished iteration; every rank calls."""
     if self.main:
       done = max((now / max(end, 1e-9) for now, end in self._limits()), default=None)
       self.progress.update(self.bar, completed=done)
@@ -137,7 +137,7 @@ class Log:
       self.console.print(table, soft_wrap=True)
 
   def write(self) -> None:
-    """Read the statistics from the device and write them everywhere; every rank calls."""
+    """Read the statistics from the device and write a row; every rank calls."""
     report = self.learner.report()
     numbers = torch.stack([value.detach().double().squeeze() for value in report.values()]).tolist()
     self._keep(self._dumps.write)
@@ -163,7 +163,7 @@ class Log:
       self.warn([left_out])
 
   def _counts(self) -> dict[str, float]:
-    """Return what grows: steps, seconds, iterations, collectives, seconds of each part by its name."""
+    """Return cumulative counts: steps, seconds, iterations, collectives, and seconds of each part by name."""
     learner = self.learner
     counts = {"steps": learner.steps, "seconds": self.seconds, "iterations": learner.iteration}
     counts["collectives"] = learner.world.collectives
@@ -173,7 +173,7 @@ class Log:
     return counts
 
   def _speed(self) -> dict[str, float]:
-    """Return the environment steps per second, and how the time divides, since the last call."""
+    """Return environment steps per second and shares of the time since the last call."""
     counts, before = self._counts(), self._last
     self._last = counts
     parts = {name: count - before.get(name, 0.0) for name, count in counts.items()}
@@ -187,7 +187,7 @@ class Log:
     return speed
 
   def warn(self, warnings: list[str]) -> None:
-    """Print warnings, if any, and keep them for the summary, at the main rank."""
+    """Print warnings and keep them for the summary, on the main rank."""
     self.warnings += warnings
     for warning in warnings if self.main else []:
       self.console.print(f"warning: {warning}", style="yellow", soft_wrap=True)
@@ -204,7 +204,7 @@ class Log:
             self.reached.setdefault(f"{digit * 10.0**exponent:g}", seconds)
 
   def _write_line(self, row: dict[str, float]) -> None:
-    """Print one line of the table, and its heading now and then."""
+    """Print one line of the table, with a heading every HEADING_EVERY lines."""
     if self._lines % HEADING_EVERY == 0:
       widths = [len(format(0, spec)) for _, _, spec in COLUMNS]
       heads = [f"{head:>{width}}" for (_, head, _), width in zip(COLUMNS, widths, strict=True)]
@@ -216,7 +216,7 @@ class Log:
     return self
 
   def __exit__(self, *_: object) -> None:
-    """Give the terminal back, whatever ended the training."""
+    """Restore the terminal, also after an error."""
     if self.main:
       self.progress.stop()
 
@@ -227,7 +227,7 @@ class Log:
     if not self.main:
       return
     if self._profile and not self._profile.done:
-      self.warn([f"profile=true looks at {ITERATIONS} iterations: the run ended before"])
+      self.warn([f"no profile was written: profile=true needs {ITERATIONS} iterations"])
     row, seconds = self.last_row, self.seconds
     self.warn(self._recorder.close())  # it may wait
     self._keep(self._tensorboard.close)
@@ -244,6 +244,7 @@ class Log:
       "training": self.learner.describe(),
     }
     self._keep(self._write_json, "summary.json", summary)
+    reached = "no episode ended" if self.last_return is None else f"return {self.last_return:.2f}"
     self.console.print(
-      f"{self.folder}: return {self.last_return}, {self.learner.steps:,} steps in {seconds:.1f} s"
+      f"{self.folder}: {reached}, {self.learner.steps:,} steps in {seconds:.1f} s", soft_wrap=True
     )

@@ -1,7 +1,7 @@
-"""Profiles of a training: a table by the clock, and a trace by torch's profiler, for `profile=true`.
+"""Training profile for `profile=true`: a table of timers, and a trace by torch's profiler.
 
-On CUDA the parts are NVTX ranges too, and Nsight Systems, told --capture-range=cudaProfilerApi, looks at the
-iterations that the clock measures.
+On CUDA the parts are NVTX ranges too: Nsight Systems with --capture-range=cudaProfilerApi records the
+iterations that the timers measure.
 """
 
 from collections.abc import Mapping
@@ -13,19 +13,19 @@ from torch import profiler
 from gpurobot.device.clock import shares
 from gpurobot.learn.algorithm import Algorithm
 
-# Iterations: those in which memory and graphs are made; those measured by the clock, which costs nothing; and
-# those traced, which slows them down.
+# Numbers of iterations: skipped, as they allocate memory and graphs; measured by timers, at no cost; traced,
+# which slows them down.
 SKIPPED, MEASURED, TRACED = 3, 5, 2
 ITERATIONS = SKIPPED + MEASURED + TRACED
-TABLE, TRACE = "profile.txt", "trace.json"  # of the run folder; the trace is for chrome://tracing or Perfetto
-OPERATORS = 10  # of the traced ones, listed
+TABLE, TRACE = "profile.txt", "trace.json"  # files in the run folder; Perfetto shows the trace
+OPERATORS = 10  # number of operators in the table
 
 
 class Profile:
-  """Looks at a few iterations of a training, then writes the table and the trace into the run folder."""
+  """Profiler of a few iterations, which writes the table and the trace to the run folder."""
 
   def __init__(self, learner: Algorithm, folder: Path) -> None:
-    """Begin with the next iteration."""
+    """Start with the next iteration."""
     self._learner, self._folder = learner, folder
     self._start = learner.iteration
     self._before: dict[str, float] = {}
@@ -35,7 +35,7 @@ class Profile:
     self.done = False
 
   def step(self) -> str | None:
-    """Follow an iteration; return the table, and where it lies, after the last that is looked at."""
+    """Count a finished iteration; after the last profiled one return the table and the paths of the files."""
     count, clock = self._learner.iteration - self._start, self._learner.clock
     if count == SKIPPED:
       self._before = clock.seconds()
@@ -59,18 +59,18 @@ class Profile:
     self._profiler.export_chrome_trace(str(self._folder / TRACE))
     text = f"{self._table}\n{operators(self._profiler)}"
     (self._folder / TABLE).write_text(text)
-    return f"{text}\nwritten to {self._folder / TABLE}; the trace is {self._folder / TRACE}"
+    return f"{text}\nThis table is in {self._folder / TABLE}, the trace in {self._folder / TRACE}."
 
 
 def table(before: Mapping[str, float], after: Mapping[str, float], iterations: int) -> str:
-  """Return a table of the parts of an iteration between two readings of a clock, the largest first."""
+  """Return a table of the parts of an iteration, the largest first, from two readings of the clock [s]."""
   found = shares(before, after)
   total = sum(after.values()) - sum(before.values())  # [s]
   parts: dict[str, dict[str, float]] = {}  # part -> piece -> share
   for name, share in found.items():
     part, _, piece = name.partition("/")
     parts.setdefault(part, {})[piece or "rest"] = share
-  lines = [("an iteration", 1.0)]
+  lines = [("iteration", 1.0)]
   for part, pieces in sorted(parts.items(), key=lambda item: -sum(item[1].values())):
     lines.append((part, sum(pieces.values())))
     if len(pieces) > 1:
@@ -80,7 +80,7 @@ def table(before: Mapping[str, float], after: Mapping[str, float], iterations: i
 
 
 def operators(trace: profiler.profile) -> str:
-  """Return a table of the operators that took most time themselves, without those that they call."""
+  """Return a table of the operators with the most self time, without the operators that they call."""
   found = [event for event in trace.key_averages() if not event.is_user_annotation]
   on_device = any(event.self_device_time_total for event in found)
   rows = [  # [us]

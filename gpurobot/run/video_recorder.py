@@ -1,4 +1,4 @@
-"""Videos of a policy in training, drawn by another process: training neither waits nor fails with it."""
+"""Videos of the policy during training, rendered by another process, so that training does not wait."""
 
 import os
 import subprocess
@@ -12,42 +12,42 @@ from gpurobot.learn.algorithm import Algorithm
 from gpurobot.run import checkpoint
 from gpurobot.run.tensorboard import TensorBoardLog
 
-FOLDER = "videos"  # of a run
+FOLDER = "videos"  # name of the folder in a run folder
 COMMAND = (sys.executable, "-m", "gpurobot.record")
 LOOK = ("seconds=6", "fps=15", "width=256", "height=192")
-PATIENCE = 60.0  # for the last video when training ends [s]
+PATIENCE = 60.0  # longest wait for the last video at the end of training [s]
 
 
 @dataclass(frozen=True)
 class Take:
-  """A video that is being drawn."""
+  """Video in progress."""
 
   process: subprocess.Popen[bytes]
-  path: Path  # of the policy; beside it are the video, .gif, and what the process says, .log
-  steps: int  # of training, when the policy was what it shows
+  path: Path  # checkpoint of the policy; beside it are the video (.gif) and the process's output (.log)
+  steps: int  # environment steps of training at that checkpoint
 
 
 class VideoRecorder:
-  """Keeps the policy of every `record_every`th iteration in the run folder, and a video of each."""
+  """Recorder of the policy at every `record_every`th iteration: a checkpoint and a video of each."""
 
   def __init__(self, config: TrainConfig, learner: Algorithm, folder: Path, board: TensorBoardLog) -> None:
     self.config, self.learner, self.folder, self.board = config, learner, folder / FOLDER, board
     self._every = config.record_every
     self._take: Take | None = None
-    self._slow = False  # it has been said that drawing takes too long
+    self._slow = False  # whether the warning about slow rendering has been given
 
   def step(self) -> list[str]:
-    """Follow an iteration; return warnings."""
+    """Start and finish videos after an iteration; return warnings."""
     if not self._every:
       return []
     warnings = self._finish() if self._take and self._take.process.poll() is not None else []
     return warnings + self._begin() if self.learner.iteration % self._every == 0 else warnings
 
   def _begin(self) -> list[str]:
-    """Let the present policy be drawn, unless the last one still is."""
+    """Start a video of the current policy, unless the last one is still in progress."""
     if self._take:
-      told, self._slow = self._slow, True
-      return [] if told else ["a video takes longer than record_every iterations: some are left out"]
+      warned, self._slow = self._slow, True
+      return [] if warned else ["a video takes longer than record_every iterations; some are left out"]
     path = self.folder / f"{self.learner.iteration:06d}.pt"
     words = (*COMMAND, *LOOK, f"checkpoint={path}", f"video={path.with_suffix('.gif')}")
     content = {"config": to_dict(self.config), "learner": self.learner.policy_dict()}
@@ -61,31 +61,32 @@ class VideoRecorder:
           stdout=log,
           stderr=log,
           env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
-          process_group=0,  # a Ctrl-C is meant for the training; Linux weighs sessions, not their processes
+          # Ctrl-C goes only to the training. A new session would get its own share of the CPU on Linux.
+          process_group=0,
         )
-      _step_back(process.pid)
+      _lower_priority(process.pid)
     except OSError as error:
       return [_failure(path, str(error))]
     self._take = Take(process, path, self.learner.steps)
     return []
 
   def _finish(self) -> list[str]:
-    """Show the video that has been drawn to TensorBoard, or return why there is none."""
+    """Send the finished video to TensorBoard, or return a warning if it failed."""
     take, self._take = self._take, None
     if take is None:
       return []
     log = take.path.with_suffix(".log")
     try:
       if take.process.returncode:
-        return [_failure(take.path, (log.read_text().splitlines() or ["it does not say why"])[-1])]
+        return [_failure(take.path, (log.read_text().splitlines() or ["no output"])[-1])]
       self.board.write_video("policy", take.path.with_suffix(".gif").read_bytes(), take.steps)
       log.unlink()
-    except OSError as error:  # TensorBoard's writer raises what once befell it, too
+    except OSError as error:  # TensorBoard's writer raises its earlier errors again
       return [_failure(take.path, str(error))]
     return []
 
   def close(self) -> list[str]:
-    """Wait for the last video, but not for long; return warnings."""
+    """Wait for the last video, at most PATIENCE; return warnings."""
     if self._take is None:
       return []
     try:
@@ -96,9 +97,9 @@ class VideoRecorder:
     return self._finish()
 
 
-def _step_back(process: int) -> None:
-  """Leave a process the time that no other wants; where the system knows no such, little of it."""
-  with suppress(OSError):  # it may have ended, or the system may forbid it: a video is drawn all the same
+def _lower_priority(process: int) -> None:
+  """Schedule a process on idle time only, or at the lowest priority where the system lacks that."""
+  with suppress(OSError):  # the process may have ended, or the system may forbid it: neither matters
     if hasattr(os, "SCHED_IDLE"):
       os.sched_setscheduler(process, os.SCHED_IDLE, os.sched_param(0))
     else:

@@ -1,1 +1,1 @@
-"""Views of a trained policy: its robot in a browser, in MuJoCo's own window, in a video."""
+"""Viewers of a trained policy: web page, MuJoCo's own window, video."""

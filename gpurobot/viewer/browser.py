@@ -1,4 +1,4 @@
-"""The view in a browser: the scene, and the panel with which a person changes what happens."""
+"""Viewer in the browser: the scene and a control panel."""
 
 import math
 import random
@@ -16,18 +16,18 @@ import viser
 from gpurobot.viewer.player import Player, checkpoints
 from gpurobot.viewer.stage import Stage, view
 
-DRAWN, PLOTTED = 1 / 30, 1 / 5  # shortest time between two pictures, two plots [s]
+DRAWN, PLOTTED = 1 / 30, 1 / 5  # shortest time between two frames, two plots [s]
 REMEMBERED = 400  # control steps in a plot
-CURVES = 8  # in a plot of observations, the first ones
+CURVES = 8  # largest number of curves in a plot of observations
 COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f")
 REWARDS = "reward terms"
 
 
 class Browser:
-  """A server whose page shows a player's robots; clicks wait until the loop obeys them between two steps."""
+  """Server of a page that shows a player's robots; clicks are queued and handled between two steps."""
 
   def __init__(self, player: Player, source: str, host: str, port: int) -> None:
-    """Serve at `host`, at `port` or the next free one; `source` is the checkpoint's."""
+    """Serve at `host`, at `port` or the next free one; `source`: run folder or file of the checkpoint."""
     self.player, self.stage, self.source = player, Stage(player.task), source
     self.server = viser.ViserServer(host=host, port=port, label=Path(player.config.task).stem, verbose=False)
     self.address = f"http://{host}:{self.server.get_port()}"
@@ -44,18 +44,18 @@ class Browser:
     self._plot = LivePlot(self.server, player, tabs.add_tab("Plot"))
     with tabs.add_tab("Show"):
       self.scene.create_overlay_gui()
-    self.server.on_client_connect(self._greet)  # last: who is there already is greeted at once
+    self.server.on_client_connect(self._greet)  # last, as it runs at once for connected clients
 
   def _make_scene(self) -> None:
-    """Put the robots and their world on the page."""
+    """Add the robots and the scene to the page."""
     stage = self.stage
     self.scene = mjviser.ViserMujocoScene(self.server, stage.model, self.player.task.num_envs)
-    self.scene._tracked_body_id = stage.robot.body  # else the first body that moves
+    self.scene._tracked_body_id = stage.robot.body  # by default it is the first moving body
     stage.show(0)
     self._camera = view(stage)
 
   def _greet(self, client: viser.ClientHandle) -> None:
-    """Put a visitor's camera before the robot."""
+    """Point a new client's camera at the robot."""
     camera = self._camera
     turn, rise = math.radians(camera.azimuth), math.radians(camera.elevation)
     ahead = np.array([math.cos(rise) * math.cos(turn), math.cos(rise) * math.sin(turn), math.sin(rise)])
@@ -65,22 +65,22 @@ class Browser:
     client.camera.look_at = target
 
   def _place(self) -> np.ndarray:
-    """Return where the robot is; while it is followed, this is the origin of the page."""
+    """Return the robot's position [3]; while the camera follows, this is the origin of the page."""
     return self.stage.data.xpos[self.stage.robot.body].copy()
 
   def _keep_sight(self) -> None:
-    """Let cameras go on to see what they saw, when following begins or ends."""
+    """Keep the view of all cameras unchanged when following starts or stops."""
     shift = -self._place() if self._follow.value else self._place()
     for client in self.server.get_clients().values():
-      client.camera.position = client.camera.position + shift  # what it looks at comes along
+      client.camera.position = client.camera.position + shift  # its look_at point moves along
 
   def _make_controls(self) -> None:
-    """Make the buttons and sliders of the panel."""
+    """Add the buttons and sliders of the panel."""
     gui, player = self.server.gui, self.player
     self._paused = gui.add_checkbox("Pause", False)
     self._on_click("Step", self._advance)
     self._on_click("Restart", player.restart)
-    self._speed = gui.add_slider("Speed", 0.1, 2.0, 0.1, 1.0, hint="1 is real time, where the machine can")
+    self._speed = gui.add_slider("Speed", 0.1, 2.0, 0.1, 1.0, hint="1: real time, if possible")
     last = max(1, player.task.num_envs - 1)
     self._index = gui.add_slider("Environment", 0, last, 1, 0, visible=player.task.num_envs > 1)
     self._others = gui.add_checkbox("Show the others", False, visible=player.task.num_envs > 1)
@@ -102,20 +102,20 @@ class Browser:
       self._on_click("Load", lambda: self._load(self._checkpoint.value))
 
   def _on_click(self, label: str, act: Callable[[], None]) -> None:
-    """Add a button; `act` follows in the loop, never in the middle of a step."""
+    """Add a button; the loop calls `act` between two steps."""
     self.server.gui.add_button(label).on_click(lambda _: self._clicks.put(act))
 
   def _load(self, source: str) -> None:
-    """Exchange the policy, or say on the page why not."""
+    """Load another policy, or show the error on the page."""
     try:
       self.player.load(source)
     except ValueError as error:
       for client in self.server.get_clients().values():
         client.add_notification("Not loaded", str(error), color="red")
-    self._checkpoint.options = checkpoints(self.source)  # a run that goes on has new ones
+    self._checkpoint.options = checkpoints(self.source)  # a running training adds new ones
 
   def run(self) -> None:
-    """Play until Ctrl-C, at the speed that the page asks for, or as fast as the machine can."""
+    """Play until Ctrl-C, at the speed set on the page or as fast as the machine can."""
     try:
       while True:
         self.turn()
@@ -123,7 +123,7 @@ class Browser:
       self.server.stop()
 
   def turn(self) -> None:
-    """Obey what was clicked, act once unless paused, show it, and wait until the next step is due."""
+    """Handle clicks, step once unless paused, draw, and wait until the next step is due."""
     start = time.monotonic()
     while not self._clicks.empty():
       self._clicks.get()()
@@ -148,7 +148,7 @@ class Browser:
     self._plot.remember()
 
   def _draw(self) -> None:
-    """Send the present states to the page."""
+    """Send the current states to the page."""
     player, stage, scene = self.player, self.stage, self.scene
     scene.show_only_selected = not self._others.value
     scene.camera_tracking_enabled = self._follow.value
@@ -167,10 +167,10 @@ class Browser:
 
 
 class LivePlot:
-  """Curves of the last steps: the reward's terms, or a block of the observation."""
+  """Plot of the last steps: the reward terms, or a block of the observation."""
 
   def __init__(self, server: viser.ViserServer, player: Player, tab: viser.GuiTabHandle) -> None:
-    """Add the choice of what is drawn to a tab."""
+    """Add a menu of the possible curves to a tab."""
     self._server, self._player, self._tab = server, player, tab
     self._past: deque[tuple[float, str, dict[str, float]]] = deque(maxlen=REMEMBERED)  # time, choice, values
     self._names: list[str] = []
@@ -179,7 +179,7 @@ class LivePlot:
     self._chart: viser.GuiUplotHandle | None = None
 
   def remember(self) -> None:
-    """Note what the present step has come to."""
+    """Store the values of the current step."""
     chosen = self._choice.value
     if chosen == REWARDS:
       values = dict(self._player.terms)
@@ -187,11 +187,11 @@ class LivePlot:
       numbers = self._player.observations()[chosen][:CURVES].tolist()
       values = {f"{chosen} {index}": number for index, number in enumerate(numbers)}
     if self._past and self._past[-1][0] >= self._player.time:
-      self._past.clear()  # all has started anew
+      self._past.clear()  # the player was restarted
     self._past.append((self._player.time, chosen, values))
 
   def draw(self) -> None:
-    """Draw what is remembered of what is chosen."""
+    """Draw the stored values of the chosen curves."""
     rows = [(when, values) for when, choice, values in self._past if choice == self._choice.value]
     if len(rows) < 2:
       return

@@ -1,4 +1,4 @@
-"""Moving pictures in files: .mp4 for players, .gif and .webp for pages."""
+"""Video files: .mp4 for players, .gif and .webp for web pages."""
 
 import itertools
 from pathlib import Path
@@ -12,15 +12,15 @@ from gpurobot.config import ConfigError, nearest_word
 from gpurobot.viewer.offscreen import Picture
 
 SUFFIXES = (".mp4", ".gif", ".webp")
-GIF_TICK = 10  # in which a GIF counts time [ms]
-GIF_RATE = 50  # browsers show pictures of less than two ticks slowly
+GIF_TICK = 10  # unit of time in a GIF [ms]
+GIF_RATE = 50  # highest frame rate of a GIF: browsers slow down frames shorter than two ticks [1/s]
 
 
 class Film:
-  """A file that pictures are added to; it is complete when the `with` block ends, and gone if that fails."""
+  """Video file in progress; the `with` block completes it, or deletes it after an error."""
 
   def __init__(self, path: Path, rate: float) -> None:
-    """Begin the file; `rate` [pictures/s]. Raises ConfigError where no such file can be written."""
+    """Create the file, with `rate` frames per second; raise ConfigError on a bad suffix or rate."""
     if path.suffix not in SUFFIXES:
       near = nearest_word(path.suffix, SUFFIXES)
       raise ConfigError(f"video={path} is none of {', '.join(SUFFIXES)}; the nearest is '{near}'")
@@ -28,16 +28,16 @@ class Film:
     self._is_gif = path.suffix == ".gif"
     if self._is_gif and rate > GIF_RATE:
       raise ConfigError(
-        f"a .gif shows at most {GIF_RATE} pictures/s, not fps={rate:g}: write a .webp or .mp4"
+        f"a .gif has at most {GIF_RATE} frames per second, not fps={rate:g}; write a .webp or .mp4"
       )
     path.parent.mkdir(parents=True, exist_ok=True)
-    self._pictures: list[Image.Image] = []  # Pillow writes them together
+    self._pictures: list[Image.Image] = []  # Pillow writes them all at once
     self._stream: Any = None
     if path.suffix == ".mp4":
-      self._stream = imageio.get_writer(path, fps=rate, macro_block_size=2)  # codecs want even sides
+      self._stream = imageio.get_writer(path, fps=rate, macro_block_size=2)  # codecs need even sizes
 
   def add(self, picture: Picture) -> None:
-    """Add the next picture."""
+    """Add the next frame [height, width, 3]."""
     if self._stream:
       self._stream.append_data(picture)
     else:

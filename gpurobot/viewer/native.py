@@ -1,4 +1,4 @@
-"""MuJoCo's own window: what its keys do is what the page's buttons do."""
+"""Viewer in MuJoCo's own window, with keys for the actions of the web page's buttons."""
 
 import math
 import random
@@ -16,17 +16,17 @@ from gpurobot.viewer.player import Player
 from gpurobot.viewer.stage import Stage, view
 
 PUSH = 1.0  # [m/s]
-KEYS = "space: pause, right and left: another environment, P: push, R: restart"
+KEYS = "space: pause, right and left: next and previous environment, P: push, R: restart"
 
 
 class Window:
-  """A window on a display, with a player's robot."""
+  """Window on a display that shows a player's robot."""
 
   def __init__(self, player: Player) -> None:
-    """Note what each key does."""
+    """Bind the keys."""
     self.player, self.stage, self.paused = player, Stage(player.task), False
     self._pressed: SimpleQueue[int] = SimpleQueue()
-    self._acts: dict[int, Callable[[], None]] = {  # by GLFW's number of the key
+    self._acts: dict[int, Callable[[], None]] = {  # by GLFW key code
       ord(" "): self._pause,
       ord("P"): lambda: player.push(PUSH, random.uniform(-math.pi, math.pi)),
       ord("R"): player.restart,
@@ -41,11 +41,11 @@ class Window:
     self.player.look_at((self.player.index + by) % self.player.task.num_envs)
 
   def run(self) -> None:
-    """Play until the window is closed; raise ConfigError where there is no display."""
+    """Play until the window is closed; raise ConfigError if there is no display."""
     with warnings.catch_warnings():
       warnings.simplefilter("ignore", glfw.GLFWError)
       if not glfw.init():  # MuJoCo would end the process
-        raise ConfigError("viewer=native needs a display: leave it out for a page in the browser")
+        raise ConfigError("viewer=native needs a display; leave it out for a page in the browser")
     self.stage.show(0)
     stage = self.stage
     with mujoco.viewer.launch_passive(stage.model, stage.data, key_callback=self._pressed.put) as window:
@@ -63,7 +63,7 @@ class Window:
       setattr(camera, name, getattr(wanted, name))
 
   def turn(self) -> None:
-    """Do what keys asked for, act once unless paused, and take the state over."""
+    """Handle pressed keys, step once unless paused, and show the state."""
     while not self._pressed.empty():
       self._acts.get(self._pressed.get(), lambda: None)()
     if not self.paused:

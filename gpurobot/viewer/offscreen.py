@@ -1,4 +1,4 @@
-"""Pictures without a display: environments side by side, drawn by MuJoCo through EGL or OSMesa."""
+"""Offscreen rendering by MuJoCo with EGL or OSMesa: environments as tiles of one image."""
 
 import functools
 import importlib
@@ -18,7 +18,7 @@ from tasks.base import Task
 
 Picture = NDArray[np.uint8]  # [height, width, 3]
 
-BACKENDS = ("egl", "osmesa")  # the GPU's, else Mesa's on the CPU; Mesa's where EGL is missing
+BACKENDS = ("egl", "osmesa")  # EGL renders on a GPU, or by Mesa on the CPU; OSMesa does not need EGL
 PROBE = """
 import mujoco
 model = mujoco.MjModel.from_xml_string("<mujoco/>")
@@ -26,43 +26,42 @@ with mujoco.Renderer(model, 8, 8) as renderer:
   renderer.update_scene(mujoco.MjData(model))
   renderer.render()
 """
-SHADOWS = 1024  # texels along a shadow map: MuJoCo's 4096 take half of the time where a CPU draws
-GEOMS = 10_000  # room for what a scene shows
+SHADOWS = 1024  # size of a shadow map [texels]; MuJoCo's 4096 take half of the time on a CPU
+GEOMS = 10_000  # capacity of the scene
 
 
 @functools.cache
 def backend() -> str:
-  """Return what draws without a display: MUJOCO_GL if it is set, else the first of BACKENDS that can.
+  """Return the offscreen renderer: MUJOCO_GL if it is set, else the first of BACKENDS that works.
 
-  Raises ConfigError where none can.
+  Raises ConfigError if none works.
   """
   chosen = os.environ.get("MUJOCO_GL")
   for name in [chosen] if chosen else BACKENDS:
     if _draws(name):
       return name
   if chosen:
-    raise ConfigError(f"MUJOCO_GL={chosen} cannot draw here: unset it, or install what it needs")
+    raise ConfigError(f"MUJOCO_GL={chosen} does not work here; unset it, or install its libraries")
   raise ConfigError(
-    "nothing here can draw without a display: install EGL (Debian: libegl1 libgl1-mesa-dri) or OSMesa "
-    "(libosmesa6)"
+    "no offscreen renderer works here; install EGL (Debian: libegl1 libgl1-mesa-dri) or OSMesa (libosmesa6)"
   )
 
 
 def _draws(name: str) -> bool:
-  """Tell whether a backend draws: in another process, as a driver that fails may not fail gently."""
+  """Return whether a backend works; test it in another process, as a bad driver may crash."""
   environment = os.environ | {"MUJOCO_GL": name}
   done = subprocess.run([sys.executable, "-c", PROBE], env=environment, capture_output=True, check=False)
   return done.returncode == 0
 
 
 class Canvas:
-  """Draws states of a model in memory.
+  """Offscreen renderer of a model's states.
 
-  MuJoCo's own `Renderer` is bound to the backend that was chosen when MuJoCo was first imported.
+  MuJoCo's own `Renderer` is not used, as the first import of MuJoCo fixes its backend.
   """
 
   def __init__(self, model: mujoco.MjModel, width: int, height: int) -> None:
-    """Open an OpenGL context; raise ConfigError where nothing can draw."""
+    """Open an OpenGL context; raise ConfigError if there is no renderer."""
     self.width, self.height, self._model = width, height, model
     self._context = importlib.import_module(f"mujoco.{backend()}").GLContext(width, height)
     self._context.make_current()
@@ -72,30 +71,30 @@ class Canvas:
     self._area = mujoco.MjrRect(0, 0, width, height)
 
   def draw(self, data: mujoco.MjData, camera: mujoco.MjvCamera) -> Picture:
-    """Return what a camera sees."""
-    self._context.make_current()  # another canvas may have been
+    """Return the image [height, width, 3] of a camera."""
+    self._context.make_current()  # another canvas may be current
     everything = mujoco.mjtCatBit.mjCAT_ALL
     mujoco.mjv_updateScene(self._model, data, self._option, None, camera, everything, self._scene)
     mujoco.mjr_render(self._area, self._scene, self._resources)
     picture = np.empty((self.height, self.width, 3), np.uint8)
     mujoco.mjr_readPixels(picture, None, self._area, self._resources)
-    return picture[::-1]  # OpenGL counts rows from below
+    return picture[::-1]  # OpenGL's first row is at the bottom
 
   def close(self) -> None:
-    """Give the context back."""
+    """Release the OpenGL context."""
     self._context.make_current()
     self._resources.free()
     self._context.free()
 
 
 class Camera:
-  """Draws environments of a task, each in a tile of a grid."""
+  """Camera on the environments of a task, which draws each as a tile of a grid."""
 
   def __init__(self, task: Task, envs: int, width: int, height: int, name: str | None = None) -> None:
-    """Make tiles of width x height pixels for the first `envs` environments.
+    """Set up tiles of width x height pixels for the first `envs` environments.
 
-    `name` is of a camera of the model; None: one that follows the robot, or shows all where it is held.
-    Raises ConfigError where nothing can draw, or the model has no such camera.
+    name: a camera of the model; None: a camera that follows the robot, or shows the scene if its base is
+    fixed. Raises ConfigError if there is no renderer, or the model has no such camera.
     """
     self.stage, self.envs = Stage(task), envs
     self._columns = math.ceil(math.sqrt(envs))
@@ -107,7 +106,7 @@ class Camera:
     self._canvas = Canvas(model, width, height)
 
   def shoot(self) -> Picture:
-    """Return the picture of the present states; what is left of the last row of tiles is black."""
+    """Return the image [rows * height, columns * width, 3] of the current states; unused tiles are black."""
     width, height = self._canvas.width, self._canvas.height
     rows = math.ceil(self.envs / self._columns)
     picture = np.zeros((rows * height, self._columns * width, 3), np.uint8)
@@ -119,15 +118,15 @@ class Camera:
     return picture
 
   def close(self) -> None:
-    """Give back what draws."""
+    """Release the renderer."""
     self._canvas.close()
 
 
 def _named(model: mujoco.MjModel, name: str) -> mujoco.MjvCamera:
-  """Return a camera of the model; raise ConfigError where there is none of this name."""
+  """Return the camera of this name in the model; raise ConfigError if there is none."""
   names = [model.camera(index).name for index in range(model.ncam)]
   if name not in names:
-    hint = f"the nearest is '{nearest_word(name, names)}'" if names else "it has none: leave camera out"
+    hint = f"the nearest is '{nearest_word(name, names)}'" if names else "it has no cameras; leave camera out"
     raise ConfigError(f"camera={name}: the model has no such camera; {hint}")
   camera = mujoco.MjvCamera()
   camera.type = mujoco.mjtCamera.mjCAMERA_FIXED

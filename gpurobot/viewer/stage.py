@@ -1,4 +1,4 @@
-"""MuJoCo's scene of a task: its robot in a state, with a floor and a sky to see motion by."""
+"""MuJoCo scene of a task for rendering, with a checkered floor and a sky."""
 
 import dataclasses
 import math
@@ -15,16 +15,16 @@ from tasks.base import Task
 FLOOR = "gpurobot floor"  # texture and material
 STATE = ("qpos", "qvel", "act", "ctrl", "mocap_pos", "mocap_quat")
 AZIMUTH, ELEVATION = 130.0, -20.0  # of the camera [degree]
-NEAR, FAR = 1.1, 1.5  # distance at which a ball around what is shown fills the picture, times
+NEAR, FAR = 1.1, 1.5  # camera distance, as a multiple of that at which the bounding sphere fills the image
 EARTH, TILE, HORIZON, ZENITH = (0.5, 0.55, 0.6), (0.6, 0.65, 0.7), (0.85, 0.9, 0.95), (0.45, 0.6, 0.8)
-AMBIENT = 0.3  # light from everywhere, at least
+AMBIENT = 0.3  # smallest ambient light
 
 
 class Stage:
-  """A task's scene in MuJoCo, `model` and `data`, which take the state of one environment after another."""
+  """MuJoCo `model` and `data` of a task's scene, which show one environment at a time."""
 
   def __init__(self, task: Task) -> None:
-    """Compile the scene with the floor and the sky that it lacks."""
+    """Compile the scene; add floor and sky if they are missing."""
     self.task = task
     self.model = _dressed(task)
     self.data = mujoco.MjData(self.model)
@@ -32,34 +32,34 @@ class Stage:
     self._far_lights = self.model.light_type[:, None] == mujoco.mjtLightType.mjLIGHT_DIRECTIONAL
 
   def show(self, index: int) -> None:
-    """Put `data` into the state of one environment, with all that follows from it."""
+    """Copy the state of one environment to `data` and compute its kinematics."""
     for name in STATE:
       getattr(self.data, name)[:] = getattr(self.task.sim, name)[index].cpu().numpy()
     if "geom_size" in self.task.model.varied:
       self.model.geom_size[:] = self.task.sim.geom_size[index].cpu().numpy()
     mujoco.mj_forward(self.model, self.data)
-    if self.robot.free:  # light from far away is the same everywhere, but its shadows have a place
+    if self.robot.free:  # the shadow map of a directional light is centred at the light
       self.data.light_xpos[:, :2] += self.data.xpos[self.robot.body, :2] * self._far_lights
 
 
 def task_of(trained: Trained) -> Task:
-  """Return the environments to be shown; raise ConfigError where they have no model to draw."""
+  """Return the environments to render; raise ConfigError if they have no model."""
   if not isinstance(trained.env, Task):
-    raise ConfigError(f"task '{trained.config.task}' has no robot that could be drawn in this engine")
+    raise ConfigError(f"task '{trained.config.task}' has no robot model to render in this engine")
   return trained.env
 
 
 @dataclasses.dataclass(frozen=True)
 class Robot:
-  """What the actuators of a model move."""
+  """The actuated kinematic tree of a model."""
 
-  body: int  # the root of its tree
-  dof: int  # its first
-  free: bool  # it moves freely: dofs from `dof` on are its velocity along x, y, z
+  body: int  # root body of the tree
+  dof: int  # first degree of freedom of the tree
+  free: bool  # whether the root has a free joint; dofs from `dof` on are then its velocity along x, y, z
 
 
 def find_robot(model: mujoco.MjModel) -> Robot:
-  """Return the tree that the first actuator at a joint or site moves, or else the first one that moves."""
+  """Return the tree of the first actuator on a joint or site, or else the first tree that moves."""
   bodies = {mjtTrn.mjTRN_JOINT: model.jnt_bodyid, mjtTrn.mjTRN_SITE: model.site_bodyid}
   targets = zip(model.actuator_trntype.tolist(), model.actuator_trnid[:, 0].tolist(), strict=True)
   driven = [int(bodies[kind][target]) for kind, target in targets if kind in bodies]
@@ -70,7 +70,7 @@ def find_robot(model: mujoco.MjModel) -> Robot:
 
 
 def view(stage: Stage) -> mujoco.MjvCamera:
-  """Return a camera that follows a robot that moves freely, and shows the whole scene of one that is held."""
+  """Return a camera: it follows a robot with a free base, or shows the scene of one with a fixed base."""
   model, data, robot = stage.model, stage.data, stage.robot
   ground = np.isin(model.geom_type, (mjtGeom.mjGEOM_PLANE, mjtGeom.mjGEOM_HFIELD))
   shown = model.body_rootid[model.geom_bodyid] == robot.body if robot.free else ~ground
@@ -88,7 +88,7 @@ def view(stage: Stage) -> mujoco.MjvCamera:
 
 
 def _dressed(task: Task) -> mujoco.MjModel:
-  """Return the task's model with a checkered floor and a sky, unless it has its own."""
+  """Return the task's model, with a checkered floor and a sky unless it has its own."""
   scene = os.fspath(task.scene(task.config))
   is_text = scene.lstrip().startswith("<")
   spec = mujoco.MjSpec.from_string(scene) if is_text else mujoco.MjSpec.from_file(scene)

@@ -50,7 +50,7 @@ def test_help_is_as_wide_as_the_terminal(columns, monkeypatch):
   ([TOY, "resume=nowhere"], "no checkpoint at 'nowhere'"),
   ([TOY, "checkpoint=nowhere"], "no checkpoint at 'nowhere'"),
   ([TOY, "num_envs=30", "ppo.minibatches=32"],
-   "num_envs=30 cannot be shared by 1 rank(s) and 32 minibatches of horizon 8; the nearest is 32"),
+   "num_envs=30 does not divide evenly among 1 rank(s) and 32 minibatch(es) of horizon 8; the nearest is 32"),
 ])  # fmt: skip
 def test_bad_input_ends_with_one_line_and_status_2(words, message, capsys):
   with pytest.raises(SystemExit) as end, cli.user_errors(words, World()):

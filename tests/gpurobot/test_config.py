@@ -112,7 +112,9 @@ def test_environments_are_shared_evenly_or_not_at_all():
   assert [local_envs(config, ranks) for ranks in (1, 2, 4)] == [4096, 2048, 1024]
   config.ppo.minibatches, config.ppo.horizon, config.num_envs = 32, 16, 30
   assert local_envs(config, 1) == 30
-  with pytest.raises(ConfigError, match=r"^num_envs=30 cannot be shared by 4 rank.*; the nearest is 32$"):
+  with pytest.raises(
+    ConfigError, match=r"^num_envs=30 does not divide evenly among 4 rank.*; the nearest is 32$"
+  ):
     local_envs(config, 4)
   config.num_envs = 1
   with pytest.raises(ConfigError, match=r"the nearest is 2$"):

@@ -20,21 +20,21 @@ def facts(text: str) -> dict[str, str]:
 def test_it_tells_versions_devices_cache_and_renderer(kept):
   assert {*doctor.PACKAGES, "python", "cpu", "kernel cache", "renderer", "extra viewer"} <= {*kept}
   assert kept["torch"].startswith("2.")
-  assert " cores, vectors: " in kept["cpu"]
+  assert " cores, vector instructions: " in kept["cpu"]
   assert " files, " in kept["kernel cache"]
 
 
 def test_it_says_how_to_install_what_is_missing(monkeypatch):
   find = importlib.util.find_spec
   monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "viser" else find(name))
-  assert dict(doctor.versions())["extra viewer"] == "without viser: pip install 'gpurobot[viewer]'"
+  assert dict(doctor.versions())["extra viewer"] == "viser missing: pip install 'gpurobot[viewer]'"
 
 
 def test_a_sound_installation_steps_trains_and_saves(monkeypatch, capsys):
   monkeypatch.setattr(doctor, "surroundings", lambda: iter(()))
   doctor.main(["device=cpu", "seconds=0"])
   found = facts(capsys.readouterr().out)
-  assert found["physics on cpu"].startswith("20 steps as in MuJoCo C to ")
+  assert found["physics on cpu"].startswith("20 steps agree with MuJoCo C to ")
   assert found["training on cpu"].startswith("1 iterations, ")
   assert found["training on cpu"].endswith(" MB")
 
@@ -45,7 +45,7 @@ def test_what_fails_is_told_and_the_rest_is_tried(monkeypatch, capsys):
   with pytest.raises(SystemExit, match="1"):
     doctor.main(["device=cpu", "seconds=0"])
   found = facts(capsys.readouterr().out)
-  assert found["physics on cpu"].startswith("FAILED: ConfigError: after 20 steps positions are ")
+  assert found["physics on cpu"].startswith("FAILED: ConfigError: after 20 steps positions differ by ")
   assert found["training on cpu"].startswith("1 iterations, ")
   with pytest.raises(ValueError, match="from MuJoCo C's"):
     doctor.main(["device=cpu", "seconds=0", "debug=true"])
@@ -53,7 +53,7 @@ def test_what_fails_is_told_and_the_rest_is_tried(monkeypatch, capsys):
 
 def test_its_help_and_mistakes(capsys):
   doctor.main(["--help"])
-  assert "\n  seconds=8.0  length of the training that is tried [s]\n" in capsys.readouterr().out
+  assert "\n  seconds=8.0  length of the trial training [s]\n" in capsys.readouterr().out
   with pytest.raises(SystemExit):
     doctor.main(["secnds=1"])
   assert capsys.readouterr().err == "error: unknown key 'secnds'; the nearest is 'seconds'\n"

@@ -145,14 +145,14 @@ def test_gymnasium_is_for_its_own_tasks(trained, capsys):
   with pytest.raises(SystemExit):
     evaluate.main([f"checkpoint={trained}", "engine=gymnasium"])
   message = capsys.readouterr().err
-  assert message.startswith("error: engine=gymnasium is for policies of the tasks gym/*; this one's is ")
+  assert message.startswith("error: engine=gymnasium is for policies of the tasks gym/*; this task is ")
   assert message.count("\n") == 1
 
 
 def test_dropped_contacts_are_said(trained, capsys, monkeypatch):
   monkeypatch.setattr(tasks.load(toy.__file__).Task, "counters", lambda _self: {"overflow": torch.tensor(7)})
   evaluate.main([f"checkpoint={trained}", "episodes=1"])
-  assert capsys.readouterr().err == "warning: 7 contacts found no room and were dropped\n"
+  assert capsys.readouterr().err == "warning: 7 contacts exceeded the capacity and were dropped\n"
 
 
 @pytest.mark.parametrize(("words", "message"), [

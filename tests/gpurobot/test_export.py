@@ -23,7 +23,7 @@ def test_a_policy_is_taken_along(folder, capsys):
   export.main([f"checkpoint={folder}"])
   printed = capsys.readouterr().out
   assert f"{folder}/export/policy.onnx: action, ctrl, next_state; actions within " in printed
-  assert "the memory: give next_state back as state" in printed
+  assert "the recurrent state: pass next_state back as state" in printed
   assert "trained in bf16, exported in float32: actions differ by up to " in printed
   assert {path.name for path in (folder / "export").iterdir()} == {*NAMES}
 

@@ -64,7 +64,7 @@ def test_the_band_has_the_runs_within_as_far_as_all_came():
   assert (grid[-1], low[-1], mean[-1], high[-1]) == (30, 2, 3, 4)
   steps, *_ = plot.band([ROWS], "length", "steps")
   assert np.allclose(steps[[0, -1]], (100, 300))
-  with pytest.raises(ConfigError, match="or none where the others have"):
+  with pytest.raises(ConfigError, match="or none in the range of the others"):
     plot.band([ROWS, [ROWS[1]], [ROWS[2]]], "return")
 
 
@@ -91,10 +91,13 @@ def test_a_picture_has_a_panel_for_each_column_and_a_line_for_each_curve(tmp_pat
 @pytest.mark.parametrize(
   ("words", "message"),
   [
-    ([], "name run folders, or folders of runs: python -m gpurobot.plot runs/ant"),
-    (["{}/none"], "{}/none holds no run with a line of its log (metrics.csv)"),
+    ([], "no run folder is given; write for example: python -m gpurobot.plot runs/ant"),
+    (["{}/none"], "{}/none has no run with a row in metrics.csv"),
     (["{}", "y=retrun"], "no column 'retrun' in toy; the nearest is 'return'"),
-    (["{}", "y=success"], "a run has no number in 'success', or none where the others have: leave it out"),
+    (
+      ["{}", "y=success"],
+      "a run has no values in 'success', or none in the range of the others; leave it out",
+    ),
     (["{}", "x=time"], "x=time is not one of seconds, steps, iteration; the nearest is 'steps'"),
     (["{}", "to=x.png"], "unknown key 'to'; the nearest is 'out'"),
   ],

@@ -27,7 +27,7 @@ def test_mistakes_are_one_line(box_run, capsys):
   words = [f"checkpoint={box_run}", *SMALL]
   for wrong, message in {
     "video=box.mp3": "video=box.mp3 is none of .mp4, .gif, .webp; the nearest is '.mp4'",
-    "engine=gymnasium": "engine=gymnasium is for policies of the tasks gym/*; this one's is",
+    "engine=gymnasium": "engine=gymnasium is for policies of the tasks gym/*; this task is",
     "camera=abowe": "camera=abowe: the model has no such camera; the nearest is 'above'",
   }.items():
     with pytest.raises(SystemExit):

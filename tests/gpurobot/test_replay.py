@@ -22,7 +22,7 @@ def test_a_folder_s_newest_is_told(folder, capsys):
   replay.main([f"file={folder}", "states=2"])
   first, _, *rows = capsys.readouterr().out.splitlines()
   assert first.startswith("environment 5 of ")
-  assert first.endswith(", iteration 2: what diverged is the velocity of joint slider inf; 4 states")
+  assert first.endswith(" diverged at iteration 2: the velocity of joint slider inf; 4 states")
   assert [row.split()[0] for row in rows] == ["-1", "0"]
   assert "slider inf" in rows[-1]
 
@@ -31,15 +31,15 @@ def test_of_sane_states_the_reward_or_an_observation_is_named():
   states = {"qpos": torch.ones(2, 1), "qvel": torch.ones(2, 1)}
   names = {"qpos": ["hip"], "qvel": ["hip"]}
   told = replay.cause({"states": states, "reward": torch.tensor([1.0, torch.nan])}, names)
-  assert told == "the reward, nan: positions and velocities are sane"
+  assert told == "the reward, nan (positions and velocities are within bounds)"
   told = replay.cause({"states": states, "reward": torch.ones(2)}, names)
-  assert told == "an observation: positions and velocities are sane"
+  assert told == "an observation (positions and velocities are within bounds)"
 
 
 def test_states_are_drawn(folder, tmp_path, capsys, drawing):
   video = tmp_path / "video.gif"
   replay.main([f"file={folder}", f"video={video}", "width=64", "height=48"])
-  assert capsys.readouterr().out.endswith(f"{video}: 3 states; 1 cannot be drawn\n")
+  assert capsys.readouterr().out.endswith(f"{video}: 3 states; 1 diverged states are left out\n")
   assert video.stat().st_size > 0
 
 
@@ -61,12 +61,12 @@ def test_what_is_no_record_of_states_is_named(folder, tmp_path, capsys):
   assert "has no file in diverged/: none of its environments diverged" in capsys.readouterr().err
   with pytest.raises(SystemExit):
     replay.main([f"file={folder / checkpoint.NAME}"])
-  assert "holds no states: name a file in the folder diverged/ of a run" in capsys.readouterr().err
+  assert "holds no states; name a file in the folder diverged/ of a run" in capsys.readouterr().err
 
 
 def test_a_record_of_states_is_no_policy(folder):
   (place, *_) = (folder / divergence_dumps.FOLDER).iterdir()
-  with pytest.raises(ConfigError, match=r"holds no policy; python -m gpurobot[.]replay file="):
+  with pytest.raises(ConfigError, match=r"holds no policy; show it with: python -m gpurobot[.]replay file="):
     trained.read(str(place))
 
 

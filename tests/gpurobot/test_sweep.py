@@ -53,10 +53,10 @@ def test_jobs_share_the_cores(tmp_path, monkeypatch):
     ("ppo.gama=1", "unknown key 'ppo.gama'; the nearest is 'ppo.gamma'"),
     ("seed", "'seed' has no value; write seed=<value>"),
     ("jobs=0", "jobs=0 is out of range; the nearest is 1"),
-    ("run_dir=x", "run_dir and resume are the sweep's to choose; write folder=<folder of the sweep>"),
+    ("run_dir=x", "a sweep sets run_dir and resume itself; write folder=<folder of the sweep>"),
     (
       "max_iterations=null",
-      "the runs of a sweep need an end: set one of max_iterations, max_steps, max_seconds",
+      "the runs of a sweep need a limit; set one of max_iterations, max_steps, max_seconds",
     ),
   ],
 )
@@ -70,7 +70,7 @@ def test_nothing_runs_where_one_combination_is_bad(tmp_path, capsys):
   with pytest.raises(SystemExit) as end:
     sweep.main([*TOY, "num_envs=64,63", "ppo.minibatches=16", f"folder={tmp_path / 'sweep'}"])
   assert end.value.code == 2
-  assert capsys.readouterr().err.startswith("error: num_envs=63 cannot be shared by 1 rank(s)")
+  assert capsys.readouterr().err.startswith("error: num_envs=63 does not divide evenly among 1 rank(s)")
   assert not (tmp_path / "sweep").exists()
 
 
@@ -150,7 +150,7 @@ def test_a_sweep_runs_skips_what_is_done_and_names_what_failed(tmp_path, capfd):
   before = (folder / good["setting"].replace("/", "_") / "seed=0" / sweep.OUTPUT).read_text()
   sweep.main([f"task={toy.__file__},{broken}", *words])
   out = capfd.readouterr().out
-  assert f"2 runs in {folder}, 1 of them finished before\n" in out
+  assert f"2 runs in {folder}, 1 of them already finished\n" in out
   assert [row["runs"] for row in json.loads((folder / "results.json").read_text())] == [1, 1]
   assert (folder / good["setting"].replace("/", "_") / "seed=0" / sweep.OUTPUT).read_text() == before
 

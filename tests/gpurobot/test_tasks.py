@@ -21,7 +21,8 @@ def test_without_words_it_names_all_tasks():
 def test_it_tells_the_columns_of_every_block_and_what_blurs_them():
   lines = program.run([f"describe={SHAKEN}", "env.noise_position=0.5", "env.history_policy=2"]).splitlines()
   assert (
-    "observation 'policy': 8 = 2 observations of 4, the oldest first, up to 2 steps late in training" in lines
+    "observation 'policy': 8 = 2 observations of 4, oldest first, delayed by up to 2 steps in training"
+    in lines
   )
   assert "  0 ... 1  position  +- 0.5" in lines
   assert "  2 ... 3  velocity" in lines
@@ -52,9 +53,9 @@ def test_a_new_task_trains_at_once(tmp_path):
     (["describe=antt"], "unknown task 'antt'; nearest: ant"),
     (["describe=ant", "env.substep=3"], "unknown key 'env.substep'; the nearest is 'env.substeps'"),
     (["describ=ant"], "unknown key 'describ'; the nearest is 'describe'"),
-    (["new=1st"], "new=1st: a task's file needs the name of a module, such as my_task"),
+    (["new=1st"], "new=1st: the name of a task has to be a Python identifier, such as my_task"),
     (["new=a", "from=antt"], "unknown task 'antt'; nearest: ant"),
-    (["from=ant"], "from=ant: say with new=<name> what the copy is called"),
+    (["from=ant"], "from=ant needs a name for the copy: add new=<name>"),
   ],
 )
 def test_a_mistake_ends_in_one_line(words, message, monkeypatch, tmp_path):
@@ -67,6 +68,6 @@ def test_a_mistake_ends_in_one_line(words, message, monkeypatch, tmp_path):
 def test_no_file_is_overwritten(tmp_path):
   file = tmp_path / "mine.py"
   file.write_text("mine")
-  with pytest.raises(ValueError, match=r"there is a file .*mine\.py already; choose another name"):
+  with pytest.raises(ValueError, match=r"the file .*mine\.py already exists; choose another name"):
     program.run([f"new={file}", "from=ant"])
   assert file.read_text() == "mine"

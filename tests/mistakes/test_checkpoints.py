@@ -43,8 +43,11 @@ CHECKPOINTS: dict[str, tuple[Callable[[Path, Path], object], str]] = {
     lambda good, file: file.write_bytes(good.read_bytes()[:-100]),
     "'<file>' is not a readable checkpoint",
   ),
-  "of another program": (saved({"weight": torch.ones(2)}), "'<file>' is no checkpoint of gpurobot"),
-  "with code": (saved({"format": 2, "code": Code()}), "'<file>' holds more than numbers and texts: "),
+  "of another program": (saved({"weight": torch.ones(2)}), "'<file>' is not a checkpoint of gpurobot"),
+  "with code": (
+    saved({"format": 2, "code": Code()}),
+    "'<file>' is not a checkpoint of gpurobot: it holds more than numbers and strings",
+  ),
   "older": (saved({"format": 1}), "'<file>' is a checkpoint of format 1"),
 }
 
@@ -77,11 +80,9 @@ def test_in_a_task_that_was_changed_or_moved_since(tmp_path, monkeypatch, capsys
     "unknown key 'env.episode_stps'"
   )
   file.rename("yours.py")
-  message = f"'run' is of the task 'mine.py': there is no task file 'mine.py' in {tmp_path}"
+  message = f"'run' was trained on the task 'mine.py': there is no task file 'mine.py' in {tmp_path}"
   assert told(capsys, evaluate.main, words) == message
   file.write_text(PENDULUM.replace(SPEED, f'{SPEED}, "more": angle'))
   monkeypatch.setattr("sys.modules", {k: v for k, v in sys.modules.items() if not k.startswith("task_file")})
-  message = (
-    "'run' was trained with obs_dims={'policy': 3}, the task has {'policy': 4} now: train anew, or undo "
-  )
+  message = "'run' was trained with obs_dims={'policy': 3}, but the task now has {'policy': 4}: train "
   assert told(capsys, evaluate.main, words).startswith(message)

@@ -95,7 +95,7 @@ def test_actions_of_another_shape_are_refused():
   """Torch would copy one action to all environments."""
   envs = make(toy.__file__)
   envs.reset(0)
-  with pytest.raises(ValueError, match=r"shape \[2\]; the environments take \[4, 2\]"):
+  with pytest.raises(ValueError, match=r"shape \[2\]; the environments expect \[4, 2\]"):
     envs.step(torch.zeros(2))
 
 

@@ -148,7 +148,7 @@ def test_pictures(drawing):
 def test_pictures_are_asked_for_at_the_start():
   with pytest.raises(ValueError, match="render_mode"):
     gymnasium.make(**TOY).unwrapped.render()
-  with pytest.raises(ValueError, match="'rgb_array' alone"):
+  with pytest.raises(ValueError, match="only 'rgb_array'"):
     TaskEnv(task=toy.__file__, render_mode="ansi")
 
 

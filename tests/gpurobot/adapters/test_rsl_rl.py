@@ -29,5 +29,5 @@ def test_the_steps_of_episodes_can_be_set():
 
 
 def test_choices_are_refused():
-  with pytest.raises(ValueError, match="continuous actions alone"):
+  with pytest.raises(ValueError, match="only continuous actions"):
     RslRlEnv(toy_choices.__file__, 1)

@@ -42,7 +42,7 @@ def test_a_walking_robot_is_described():
   assert found["key_frames"]["home"]["qpos"][7:10] == [0, 0.9, -1.8]
   assert found["settings"]["action_scale"] == 0.5
   assert found["yours"] == [
-    "the observation, see tasks/shared/locomotion.py: Task.observe, without the noise and delays of training"
+    "the observation as in tasks/shared/locomotion.py: Task.observe, without the noise and delays of training"
   ]
 
 
@@ -58,7 +58,7 @@ def test_what_controls_depend_on_is_left_to_the_caller():
   found = facts("ball_balance")
   assert found["control"]["offset"] is found["control"]["gain"] is None
   assert found["yours"][1] == (
-    "controls of the actions: they depend on more than the action, see tasks/ball_balance.py: Task.control "
+    "controls from actions (they depend on more than the action), see tasks/ball_balance.py: Task.control "
     "and tasks/base.py: Task.simulate"
   )
 
@@ -76,14 +76,14 @@ def test_a_world_without_robots_is_described_by_its_widths():
   policy = make(choices=(2, 2, 2), recurrent=Recurrence.gru)
   found = describe(defaults(tasks.load(toy.__file__)), env, Deployed(policy, None))
   assert found["inputs"]["obs"]["width"] == 7
-  assert found["inside"][1] == "the likeliest choices"
-  assert found["yours"][1] == "the memory: give next_state back as state"
+  assert found["inside"][1] == "the most likely discrete actions"
+  assert found["yours"][1] == "the recurrent state: pass next_state back as state"
   assert "joints" not in found
 
 
 def test_raw_observations_are_told():
   assert facts("cartpole", policy=make(normalize_obs=False))["inside"] == [
-    "the policy's means, without noise, cut to [-1, 1]"
+    "the policy's means, without noise, clipped to [-1, 1]"
   ]
 
 

@@ -58,5 +58,7 @@ def test_mujoco_c_is_on_the_cpu_whatever_device_was_asked_for(box_run, monkeypat
 
 def test_gymnasium_s_environment_takes_no_settings(folder):
   settings = trained.parse(trained.PolicySettings(), [f"checkpoint={folder}", "env.episode_steps=9"])
-  with pytest.raises(ConfigError, match=r"the task as it comes, not env.episode_steps=9"):
+  with pytest.raises(
+    ConfigError, match=r"supports only the task's default settings, not env.episode_steps=9"
+  ):
     trained.load(settings, 3, trained.Engine.gymnasium)

@@ -51,7 +51,7 @@ def test_the_first_call_is_the_function_itself(monkeypatch):
 
 @pytest.mark.usefixtures("broken")
 def test_where_it_fails_it_is_left_alone_or_a_mistake():
-  with pytest.warns(UserWarning, match=r"^no torch.compile \(.+\); compile=off does without$"):
+  with pytest.warns(UserWarning, match=r"^torch.compile fails here, so it is off \(.+\); write compile=off$"):
     assert not Compiler(Switch.auto, CUDA).used
   message = r"^compile=on: torch.compile fails here \(no C\+\+ compiler found\); write compile=off$"
   with pytest.raises(ConfigError, match=message):

@@ -47,7 +47,7 @@ def test_devices(monkeypatch):
     ConfigError, match=r"^device=cuda:2: this machine has 2 CUDA GPU\(s\); the nearest is 'cpu'$"
   ):
     World().device("cuda:2")
-  alike = r"^device=cuda:0 would put all 2 ranks of this machine on one GPU; write device=cuda$"
+  alike = r"^device=cuda:0 puts all 2 ranks of this machine on one GPU; write device=cuda$"
   with pytest.raises(ConfigError, match=alike):
     World(1, 2, 1, 2).device("cuda:0")
   assert World(1, 2, 0, 1).device("cuda:0") == torch.device("cuda:0")  # alone on its machine

@@ -158,7 +158,7 @@ def test_what_cannot_be_recorded_is_said_once_and_goes_on(count, gpu):
   graph = Graph(count, GraphRecorder(torch.device("cuda")))
   graph(), graph()
   count.spoil = True
-  with pytest.warns(UserWarning, match=rf"^no CUDA graph of 'add' \(rank 0: {ERROR}\); graphs=off does with"):
+  with pytest.warns(UserWarning, match=rf"^no CUDA graph of 'add' \(rank 0: {ERROR}\); write graphs=off"):
     graph()
   for done in (4, 5):
     graph()

@@ -192,7 +192,7 @@ def test_the_floor_of_the_standard_deviation(state_std):
 
 
 def test_a_start_below_the_floor_is_told():
-  with pytest.raises(ConfigError, match=r"^ppo.log_std_init=-4 must lie above ppo.log_std_min=-3$"):
+  with pytest.raises(ConfigError, match=r"^ppo.log_std_init=-4 must be greater than ppo.log_std_min=-3$"):
     action_head(8, A, (), PPOConfig(log_std_init=-4.0))
 
 

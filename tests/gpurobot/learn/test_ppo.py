@@ -103,7 +103,7 @@ def test_training_improves_the_return():
 def test_another_number_of_ranks_does_not_fit():
   state = learner().state_dict()
   state["ranks"] = [state["ranks"][0]] * 2
-  with pytest.raises(ValueError, match=r"^it is of 2 rank\(s\), not 1$"):
+  with pytest.raises(ValueError, match=r"^it was written by 2 ranks, not 1$"):
     learner().load_state_dict(state)
 
 
@@ -207,9 +207,7 @@ def test_compiled_passes_give_the_same_numbers_but_for_rounding():
 
 
 def test_what_does_not_fit_is_said_in_one_line():
-  alone = (
-    "ppo.schedule=adaptive needs a second epoch or minibatch, which measures how far the first has gone; "
-  )
+  alone = "ppo.schedule=adaptive needs a second epoch or minibatch, to measure the KL divergence; "
   for words, message in (
     ({"graphs": "on"}, "graphs=on needs a CUDA device, not cpu; write graphs=auto"),
     (

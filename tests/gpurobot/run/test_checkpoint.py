@@ -60,7 +60,7 @@ def test_what_is_no_checkpoint_is_named(tmp_path):
   with pytest.raises(CheckpointError, match=r"new\.pt' is a checkpoint of format 3, of a newer gpurobot"):
     checkpoint.read(tmp_path / "new.pt")
   torch.save({"weight": torch.ones(1)}, tmp_path / "other.pt")
-  with pytest.raises(CheckpointError, match=r"other\.pt' is no checkpoint of gpurobot"):
+  with pytest.raises(CheckpointError, match=r"other\.pt' is not a checkpoint of gpurobot"):
     checkpoint.read(tmp_path / "other.pt")
 
 
@@ -98,7 +98,7 @@ def test_the_previous_checkpoint_is_used_in_the_place_of_a_damaged_one(tmp_path,
   assert [checkpoint.read(tmp_path / place)["number"] for _ in range(2)] == [1, 1]
   told = capsys.readouterr().err
   assert told.startswith(f"warning: '{path}' is not a readable checkpoint (")
-  assert told.endswith(f"; '{tmp_path / checkpoint.PREVIOUS}', the one before it, is used\n")
+  assert told.endswith(f"; the previous one, '{tmp_path / checkpoint.PREVIOUS}', is used\n")
   assert told.count("\n") == 1
   path.unlink()  # as between the renames of a write
   assert checkpoint.exists(tmp_path)
@@ -114,7 +114,10 @@ def test_a_file_that_would_run_code_is_refused(tmp_path):
       return (pytest.fail, ("code of the file was run",))
 
   torch.save({"format": 2, "config": Trap()}, tmp_path / "trap.pt")
-  with pytest.raises(CheckpointError, match=r"trap\.pt' holds more than numbers and texts"):
+  with pytest.raises(
+    CheckpointError,
+    match=r"trap\.pt' is not a checkpoint of gpurobot: it holds more than numbers and strings",
+  ):
     checkpoint.read(tmp_path / "trap.pt")
 
 
@@ -125,7 +128,7 @@ def test_settings_of_another_version_load_or_are_named(tmp_path):
   assert checkpoint.configure("run", values, toy).ppo == dataclasses.replace(config.ppo, gamma=0.5)
   values["env.forse"] = 1.0
   with pytest.raises(
-    CheckpointError, match=r"^'run' was written with other settings .*'env.forse'; the nearest"
+    CheckpointError, match=r"^'run' was written with settings that this version .*'env.forse'; the nearest"
   ):
     checkpoint.configure("run", values, toy)
 

@@ -15,7 +15,7 @@ def test_training_goes_on_and_keeps_what_led_to_it(tmp_path):
   files = sorted(path.name for path in (tmp_path / divergence_dumps.FOLDER).iterdir())
   assert files == [f"{iteration:06d}-{env}.pt" for iteration in (1, 2) for env in (1, 5)]
   (warning,) = [text for text in summary["warnings"] if "replay file=" in text]
-  assert warning.startswith("2 environment(s) diverged and were reset, training goes on; ")
+  assert warning.startswith("2 environment(s) diverged and were reset; training goes on; ")
   assert warning.endswith(
     f"python -m gpurobot.replay file={tmp_path / divergence_dumps.FOLDER / '000001-5.pt'}"
   )

@@ -16,7 +16,9 @@ def claim(place, **settings):
 def test_a_folder_is_one_training_s_at_a_time(tmp_path):
   place, lock = claim(tmp_path / "a" / "b")
   assert place.is_dir()
-  message = rf"^process {os.getpid()} on .* trains in '{re.escape(str(place))}': wait for its end, or choose"
+  message = (
+    rf"^another training \(process {os.getpid()} on .*\) is running in '{re.escape(str(place))}'; wait"
+  )
   with pytest.raises(ConfigError, match=message):
     claim(place)
   lock.close()
@@ -35,7 +37,7 @@ def test_the_system_takes_the_lock_from_one_that_was_killed(tmp_path):
 
 def test_a_training_writes_over_no_other_s_checkpoint(tmp_path):
   checkpoint.write(tmp_path, {})
-  with pytest.raises(ConfigError, match="holds the checkpoint of another training: resume="):
+  with pytest.raises(ConfigError, match="holds the checkpoint of another training; write resume="):
     claim(tmp_path)
   checkpoint.write(tmp_path / "other", {})
   with pytest.raises(ConfigError, match="holds the checkpoint of another training"):
@@ -46,7 +48,7 @@ def test_a_training_writes_over_no_other_s_checkpoint(tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
   (tmp_path / "file").touch()
-  with pytest.raises(ConfigError, match=r"run_dir=.*/file/run cannot be written to \(Not a directory\)"):
+  with pytest.raises(ConfigError, match=r"run_dir=.*/file/run is not writable \(Not a directory\)"):
     claim(tmp_path / "file" / "run")
 
 

@@ -46,10 +46,14 @@ def test_a_healthy_run_is_not_commented():
       "numbers are not finite (KL nan, value loss inf)",
       "precision",
     ),
-    ({"skipped_updates": 2.0}, "2 steps of the optimiser were skipped", "ppo.lr"),
-    ({"nonfinite": 3.0}, "3 environments have diverged", "timestep"),
-    ({"overflow": 1.0}, "1 contacts found no room", "moving_capacity"),
-    ({"action/std": 2.8}, "the policy is noise: actions in [-1, 1] vary by 2.8", "ppo.entropy_coef"),
+    ({"skipped_updates": 2.0}, "2 optimiser steps were skipped", "ppo.lr"),
+    ({"nonfinite": 3.0}, "3 environments diverged", "timestep"),
+    ({"overflow": 1.0}, "1 contacts exceeded the capacity", "moving_capacity"),
+    (
+      {"action/std": 2.8},
+      "the policy is pure noise: actions in [-1, 1] have the standard deviation 2.8",
+      "ppo.entropy_coef",
+    ),
   ],
 )
 def test_what_is_wrong_at_once_is_told_once_with_cause_and_setting(row, cause, setting):
@@ -63,7 +67,11 @@ def test_what_is_wrong_at_once_is_told_once_with_cause_and_setting(row, cause, s
   ("row", "cause", "iterations"),
   [
     ({"explained_variance": -0.1, "value_loss": 0.4}, "the critic explains nothing", 50),
-    ({"kl": 0.081}, "the policy jumps: its KL divergence is 0.081, the target 0.008; lower ppo.lr", 5),
+    (
+      {"kl": 0.081},
+      "the policy changes too fast: its KL divergence is 0.081, the target 0.008; lower ppo.lr",
+      5,
+    ),
     ({"learning_rate": LIMITS[0], "kl": 0.017}, "the learning rate is at its lower limit", 20),
     ({"learning_rate": LIMITS[1], "kl": 0.0007}, "the learning rate is at its upper limit", 50),
   ],

@@ -101,7 +101,7 @@ def test_a_warning_is_printed_and_kept(tmp_path, capsys):
   iterate(log, 10)
   log.close()
   found = [line for line in capsys.readouterr().out.splitlines() if line.startswith("warning: ")]
-  assert ["the policy jumps" in line for line in found] == [True]
+  assert ["the policy changes too fast" in line for line in found] == [True]
   kept = json.loads((tmp_path / "summary.json").read_text())["warnings"]
   assert [f"warning: {warning}" for warning in kept] == found
 
@@ -110,7 +110,7 @@ def test_a_profile_that_the_run_was_too_short_for_is_told(tmp_path, capsys):
   log = make_log(tmp_path, profile=True)
   iterate(log, 2)
   log.close()
-  assert "warning: profile=true looks at 10 iterations: the run ended before" in capsys.readouterr().out
+  assert "warning: no profile was written: profile=true needs 10 iterations" in capsys.readouterr().out
 
 
 def test_the_terminal_is_given_back_whatever_ends_the_training(tmp_path, monkeypatch):

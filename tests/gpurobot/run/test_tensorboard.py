@@ -24,7 +24,7 @@ def test_scalars_have_groups_and_descriptions(tmp_path):
   assert found.Tags()["scalars"] == ["episode/return", "task/forward_speed"]
   assert [(event.step, event.value) for event in found.Scalars("episode/return")] == [(10, 2.5), (20, 5.0)]
   description = found.SummaryMetadata("episode/return").summary_description
-  assert description.startswith("sum of the raw rewards of an episode")
+  assert description.startswith("undiscounted sum of raw rewards")
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf])

@@ -51,9 +51,9 @@ def test_a_training_may_start_from_a_kept_policy(run, tmp_path):
 
 
 def test_a_video_that_fails_is_a_warning(run, tmp_path):
-  printed = run("raise SystemExit('error: nothing here can draw')")
-  assert f"warning: no video of '{tmp_path}/videos/000002.pt': nothing here can draw" in printed
-  assert "nothing here can draw" in (tmp_path / "summary.json").read_text()
+  printed = run("raise SystemExit('error: no offscreen renderer works here')")
+  assert f"warning: no video of '{tmp_path}/videos/000002.pt': no offscreen renderer works here" in printed
+  assert "no offscreen renderer works here" in (tmp_path / "summary.json").read_text()
 
 
 def test_the_end_waits_for_the_last_video_but_not_for_long(run, monkeypatch):

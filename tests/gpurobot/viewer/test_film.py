@@ -50,7 +50,7 @@ def test_a_rate_that_is_no_whole_number_of_milliseconds_is_kept_in_the_mean(tmp_
 
 
 def test_a_gif_faster_than_browsers_is_refused(tmp_path):
-  with pytest.raises(ConfigError, match=r"at most 50 pictures/s, not fps=60"):
+  with pytest.raises(ConfigError, match=r"at most 50 frames per second, not fps=60"):
     Film(tmp_path / "fast.gif", 60)
 
 

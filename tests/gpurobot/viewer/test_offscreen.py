@@ -62,7 +62,7 @@ def test_where_nothing_draws_it_is_said_what_to_install(monkeypatch, forgetful):
 
 def test_a_backend_that_is_asked_for_has_to_work(monkeypatch, forgetful):
   monkeypatch.setenv("MUJOCO_GL", "egg")
-  with pytest.raises(ConfigError, match=r"MUJOCO_GL=egg cannot draw here"):
+  with pytest.raises(ConfigError, match=r"MUJOCO_GL=egg does not work here"):
     offscreen.backend()
 
 
