@@ -1,4 +1,5 @@
 # make train [key=value ...]   train on what this machine has; every key=value goes to train.py
+# make quick                   lint and the unit tests, of the folders in QUICK: within a minute
 # make test                    lint, format check, type check and the test suite
 # make fuzz                    500 random models against MuJoCo C: half an hour
 # make bench                   every benchmark, as `name: value` lines
@@ -11,11 +12,18 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 KEYS = $(filter-out PYTHON=%,$(MAKEOVERRIDES))
+# Folders of unit tests, and the rules of the house. Of their tests --quick skips the few that build a kernel or
+# start a process; the files test_ppo*.py, which train, are left out.
+QUICK := assets gpurobot/learn gpurobot/run mistakes physics/actuator physics/algebra physics/constraint \
+	physics/dynamics physics/model physics/ray physics/solver physics/state tasks/core test_house.py
 
-.PHONY: train test fuzz bench results docs lint
+.PHONY: train quick test fuzz bench results docs lint
 
 train: $(VENV)/.installed
 	$(BIN)/python train.py $(KEYS)
+
+quick: lint
+	$(BIN)/python -m pytest -n 2 --quick --ignore-glob='*/test_ppo*.py' $(addprefix tests/,$(QUICK))
 
 test: lint
 	$(BIN)/python -m pytest -n 2 --dist loadgroup

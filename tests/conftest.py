@@ -1,7 +1,8 @@
-"""What every test shares: one torch thread, the checkout's own kernel cache, a device; GPU tests need one."""
+"""What every test shares: a torch thread, the checkout's own kernel cache, a device, what `--quick` skips."""
 
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,17 +14,30 @@ os.environ.setdefault("WARP_CACHE_PATH", str(Path(__file__).parents[1] / ".pytes
 import pytest
 import torch
 
+from physics.trace import launcher
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
   parser.addoption(
     "--device", default="cpu", help="where tests of physics and of tasks simulate, such as cuda:0"
   )
+  parser.addoption("--quick", action="store_true", help="skip what builds a kernel or starts a process")
 
 
 @pytest.fixture(scope="session")
 def device(request: pytest.FixtureRequest) -> torch.device:
   """Where to simulate."""
   return torch.device(request.config.getoption("--device"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _quick(request: pytest.FixtureRequest) -> Iterator[None]:
+  """With `--quick`, skip a test in the moment when it builds a kernel or starts a process."""
+  with pytest.MonkeyPatch.context() as patch:
+    if request.config.getoption("--quick"):
+      patch.setattr(launcher, "build_kernel", lambda *_: pytest.skip("builds a kernel"))
+      patch.setattr(subprocess, "Popen", lambda *_, **__: pytest.skip("starts a process"))
+    yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

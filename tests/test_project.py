@@ -1,6 +1,7 @@
 """Files around the code that agree with it: pins of hooks, what GitHub runs, versions of Python."""
 
 import re
+import subprocess
 import tomllib
 
 import yaml
@@ -26,3 +27,13 @@ def test_github_checks_what_ci_does_from_the_oldest_python_on() -> None:
   versions = job["strategy"]["matrix"]["python"]
   assert SpecifierSet(project["requires-python"]) == SpecifierSet(f">={versions[0]}")
   assert {f"Programming Language :: Python :: {version}" for version in versions} <= {*project["classifiers"]}
+
+
+def test_the_unit_tests_of_make_quick_are_there() -> None:
+  command = ["make", "--dry-run", "--no-print-directory", "quick"]
+  done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+  words = done.stdout.splitlines()[-1].split()
+  places = [ROOT / word for word in words if word.startswith("tests/")]
+  assert "--quick" in words
+  assert len(places) > 10
+  assert all(place.exists() for place in places)
