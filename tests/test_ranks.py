@@ -19,7 +19,7 @@ from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
 from tests.gpurobot import toy
-from tests.ranks import launch
+from tests.ranks import HANG, launch
 from tests.tasks import shaken_cartpole
 
 ROOT = Path(__file__).parents[1]
@@ -239,7 +239,7 @@ def test_torchrun_goes_on_where_a_rank_was_killed(tmp_path):
   (tmp_path / "mortal.py").write_text(MORTAL)
   words = ["task=mortal.py", "max_iterations=6", "checkpoint_seconds=0", "log_every=1"]
   job = torchrun(["--standalone", "--nproc_per_node=2", "--max-restarts=2"], words, tmp_path)
-  assert job.wait(timeout=120) == 0
+  assert job.wait(timeout=HANG) == 0
   errors = (tmp_path / "errors1.txt").read_text().splitlines()
   errors = [line.partition(";")[0] for line in errors if line.startswith("error:")]
   assert errors == ["error: of 2 ranks, rank 1 died or hangs"] * 2
@@ -254,14 +254,14 @@ def test_two_torchruns_are_one_training(tmp_path):
   meeting = ["--rdzv_backend=c10d", f"--rdzv_endpoint=127.0.0.1:{port}", "--rdzv_id=7"]
   words = [*TOY, "max_iterations=2", "log_every=1", "run_dir=run"]
   jobs = [torchrun(["--nnodes=2", "--nproc_per_node=1", *meeting], words, tmp_path) for _ in range(2)]
-  assert [job.wait(timeout=120) for job in jobs] == [0, 0]
+  assert [job.wait(timeout=HANG) for job in jobs] == [0, 0]
   together = training(tmp_path / "together", 2, (*TOY, "max_iterations=2"))
   assert difference(together, numbers(tmp_path / "run", 2)) == 0
 
 
 def test_bad_input_is_told_once_by_all_ranks(tmp_path):
   job = torchrun(["--standalone", "--nproc_per_node=2"], ["num_envs=65", TOY[0]], tmp_path)
-  assert job.wait(timeout=120) == 1
+  assert job.wait(timeout=HANG) == 1
   errors = (tmp_path / "errors0.txt").read_text()
   own, _, of_torchrun = errors.partition("Traceback")
   assert own.count("error: ") == 1

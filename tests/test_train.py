@@ -129,7 +129,7 @@ def test_a_signal_saves_and_ends_cleanly(tmp_path, number):
   ) as process:
     wait_for(tmp_path / "metrics.csv", process)
     process.send_signal(number)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=600)
   assert process.returncode == 128 + number, errors
   assert "Traceback" not in errors
   summary = json.loads((tmp_path / "summary.json").read_text())

@@ -16,7 +16,7 @@ def test_ranks_that_are_killed_end_where_others_do(tmp_path):
 
 def test_the_ranks_of_a_launch_are_its_children():
   program = (
-    "import subprocess; children = [subprocess.Popen(['sleep', '60']) for _ in range(2)]; print(flush=True)"
+    "import subprocess; children = [subprocess.Popen(['sleep', '600']) for _ in range(2)]; print(flush=True)"
   )
   program += "; [child.wait() for child in children]"
   with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as job:

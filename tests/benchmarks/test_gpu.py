@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -18,13 +19,14 @@ PIECES = {
   "bad": ["-c", "raise SystemExit(3)"],
   "last": ["-c", "print('a figure: 2')"],
 }
-SLOW = "import pathlib, time; print('begun'); pathlib.Path({!r}).touch(); time.sleep(600)"
+HANG = 600  # what takes so long hangs, however busy the machine is [s]
+SLOW = "import pathlib, time; print('begun'); pathlib.Path({!r}).touch(); time.sleep(3600)"
 # A program with a child of its own that writes both numbers to a file and never ends.
 PARENT = """
 import os, subprocess, sys, time
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
 open(sys.argv[1], "w").write(f"{os.getpid()} {child.pid}")
-time.sleep(600)
+time.sleep(3600)
 """
 
 
@@ -72,40 +74,43 @@ def test_the_same_command_goes_on_with_what_is_left(visit, monkeypatch, tmp_path
   assert outcomes(again)[4:] == ["== bad failed"]
 
 
+def wait_until(holds):
+  end = time.monotonic() + HANG
+  while not holds():
+    assert time.monotonic() < end
+    time.sleep(0.05)
+
+
 def ended(pid):
-  """Wait until a process is gone, or a zombie that nobody has asked for."""
-  for _ in range(600):
-    try:
-      with open(f"/proc/{pid}/stat") as file:  # noqa: PTH123
-        if file.read().rpartition(")")[2].split()[0] == "Z":
-          return True
-    except FileNotFoundError:
-      return True
-    time.sleep(0.1)
-  return False
+  """Tell whether a process is gone, or a zombie that nobody has asked for."""
+  try:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+  except (FileNotFoundError, ProcessLookupError):  # the latter where it ends while the file is read
+    return True
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_command_that_is_cut_takes_along_all_that_it_started(tmp_path, how):
   numbers = tmp_path / "numbers"
   code = f"""
+import signal
 from benchmarks import gpu
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored in the background
 gpu.STEPS = {{"step": gpu.Step("", 1, {{"parent": ["-c", {PARENT!r}, {str(numbers)!r}]}})}}
 gpu.run(["step=step", "folder={tmp_path}"])
 """
   process = subprocess.Popen([sys.executable, "-c", code], cwd=gpu.ROOT, stderr=subprocess.DEVNULL)
-  pids = []
+
+  def pids():
+    return numbers.read_text().split() if numbers.exists() else []
+
   try:
-    for _ in range(600):
-      if numbers.exists() and len(pids := numbers.read_text().split()) == 2:
-        break
-      time.sleep(0.1)
-    assert len(pids) == 2
+    wait_until(lambda: len(pids()) == 2)
     process.send_signal(how)
-    process.wait(60)
-    assert all(map(ended, pids))
+    process.wait(HANG)
+    wait_until(lambda: all(map(ended, pids())))
   finally:
-    for pid in map(int, pids):
+    for pid in map(int, pids()):
       with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
     process.kill()
@@ -113,8 +118,8 @@ gpu.run(["step=step", "folder={tmp_path}"])
 
 def test_a_piece_that_ends_takes_along_what_it_started(visit, tmp_path):
   numbers = tmp_path / "numbers"
-  visit({"parent": ["-c", PARENT.replace("time.sleep(600)\n", "\n"), str(numbers)]})
-  assert all(map(ended, numbers.read_text().split()))
+  visit({"parent": ["-c", PARENT.replace("time.sleep(3600)\n", "\n"), str(numbers)]})
+  wait_until(lambda: all(map(ended, numbers.read_text().split())))
 
 
 def test_the_list_says_what_is_done(monkeypatch, tmp_path, capsys):

@@ -172,7 +172,7 @@ def test_an_interrupt_ends_the_runs_and_starts_no_more(tmp_path, monkeypatch):
     "import os, signal, sys, time\n"
     "signal.signal(signal.SIGTERM, lambda *_: sys.exit())\n"
     "os.kill(os.getppid(), signal.SIGINT)\n"
-    "time.sleep(60)\n"
+    "time.sleep(600)\n"
   )
   monkeypatch.setattr(sweep.SweepRun, "command", lambda _: [sys.executable, "-c", program])
   _, runs = sweep.plan([*TOY, "seed=0,1", f"folder={tmp_path}"])

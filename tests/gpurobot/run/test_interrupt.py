@@ -8,6 +8,7 @@ from gpurobot.run.interrupt import Interrupt
 
 @pytest.mark.usefixtures("keep_signal_handlers")
 def test_the_first_signal_asks_and_one_a_second_later_ends(monkeypatch):
+  monkeypatch.setattr(time, "monotonic", lambda: 5.0)
   for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     interrupt = Interrupt()
@@ -15,8 +16,7 @@ def test_the_first_signal_asks_and_one_a_second_later_ends(monkeypatch):
     signal.raise_signal(number)
     assert (interrupt.requested, interrupt.status) == (True, 128 + number)
   signal.raise_signal(signal.SIGINT)  # passed on by torchrun
-  now = time.monotonic()
-  monkeypatch.setattr(time, "monotonic", lambda: now + 1)
+  monkeypatch.setattr(time, "monotonic", lambda: 6.0)
   with pytest.raises(KeyboardInterrupt):
     signal.raise_signal(signal.SIGINT)
 
