@@ -4,6 +4,7 @@ A stand-in does all that reads the words of a command, and a little of the work:
 64 environments, a program that waits for people, or draws, prints the help that its words lead to.
 """
 
+import contextlib
 import functools
 import importlib.util
 import os
@@ -152,10 +153,9 @@ def run_python(words: list[str]) -> None:
 
 
 def run_tests(words: list[str]) -> None:
-  """Look whether there are such tests."""
-  command = [sys.executable, "-m", "pytest", "--collect-only", "--quiet", *words]
-  done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
-  assert done.returncode == 0, done.stdout
+  """Look whether there are such tests, in this process, which has imported most of them."""
+  with contextlib.chdir(ROOT):
+    assert pytest.main(["--collect-only", "--quiet", "--capture=no", *words]) == 0
 
 
 def run_pip(words: list[str]) -> None:

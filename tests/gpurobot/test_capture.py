@@ -57,6 +57,12 @@ CASES = {
     },
   ),
 }
+# The compiler takes ten seconds for each: settings that do not exclude each other are followed together.
+COMPILED = {
+  "ant": (ant, {"ppo.precision": "bf16"} | CASES["ant, squashed and twohot"][1]),
+  "toy": (toy, {"env.finite_below": 1.2} | CASES["toy in float64"][1] | CASES["toy, schedules"][1]),
+  **{name: case for name, case in CASES.items() if name.startswith(("cartpole", "box"))},
+}
 every_case = pytest.mark.parametrize(("module", "settings"), CASES.values(), ids=CASES)
 
 
@@ -121,7 +127,7 @@ def test_recorded_operations_go_on_from_a_state_that_is_loaded(monkeypatch, modu
   torch.testing.assert_close(found, wanted, rtol=0, atol=0, equal_nan=True)
 
 
-@every_case
+@pytest.mark.parametrize(("module", "settings"), COMPILED.values(), ids=COMPILED)
 def test_torchs_compiler_follows_an_iteration(monkeypatch, module, settings):
   """For good while it warms up, which leaves no trace."""
   expected = train(make_learner(module, settings), 2)
