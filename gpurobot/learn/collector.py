@@ -42,8 +42,8 @@ class Collector:
     self.statistics = Statistics(env.num_envs, env.device)
     self._ppo, self._compiled = config.ppo, executor.compiled
     self.check = FiniteCheck(env, world.rank * env.num_envs)
-    # The next observations [local_envs, width], whether they were finite [local_envs], the recurrent state, and
-    # whether an episode starts [local_envs].
+    # The next observations [local_envs, width], whether they were finite [local_envs], the recurrent state,
+    # and whether an episode starts [local_envs].
     self.obs: TensorDictBase = env.reset().clone()
     self.finite = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
     self._show(self.obs)
