@@ -27,7 +27,10 @@ class Play(PolicySettings):
   num_envs: int = option(16, "number of environments", low=1, high=1000)
   host: str = option("localhost", "address to serve the page at; 0.0.0.0: reachable from other machines")
   port: int = option(8080, "port of the page; if it is taken, the next free one", low=1, high=65535)
-  engine: Engine = option(Engine.own, "own: gpurobot's; mujoco: MuJoCo C in float64 on the same model")
+  engine: Engine = option(
+    Engine.own,
+    "own: gpurobot's; mujoco: MuJoCo C in float64 on the same model; gymnasium: not available here",
+  )
 
 
 def play(settings: Play) -> None:

@@ -24,7 +24,10 @@ class Recording(PolicySettings):
   height: int = option(480, "height of a tile", "pixels", low=16, high=4096)
   num_envs: int = option(1, "number of environments, shown in a grid", low=1, high=100)
   camera: str | None = option(None, "camera of the model; null: a camera that follows the robot")
-  engine: Engine = option(Engine.own, "own: gpurobot's; mujoco: MuJoCo C in float64 on the same model")
+  engine: Engine = option(
+    Engine.own,
+    "own: gpurobot's; mujoco: MuJoCo C in float64 on the same model; gymnasium: not available here",
+  )
 
 
 def record(settings: Recording) -> None:

@@ -49,9 +49,7 @@ class Sweep:
 
   folder: str = option("runs/sweep/<task>", "folder of the results and of the run folders")
   jobs: int = option(1, "number of runs at a time; they divide the cores among them", low=1)
-  level: float | None = option(
-    None, "mean return; the table shows the training time until a run first reaches it; null: none"
-  )
+  level: float | None = option(None, "mean return; the time until runs first reach it is reported")
 
 
 @dataclasses.dataclass(frozen=True)
