@@ -30,7 +30,7 @@ def run(model: mujoco.MjModel, data: mujoco.MjData, seconds: float) -> None:
 def test_every_robot_says_where_its_figures_are_from(folder: str) -> None:
   text = (ASSETS / folder / "SOURCE.md").read_text()
   assert "| figure | value | source |" in text
-  assert "no file was copied" in text
+  assert "no file was copied" in " ".join(text.split())
 
 
 @pytest.mark.parametrize("scene", SCENES)

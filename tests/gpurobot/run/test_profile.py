@@ -17,7 +17,7 @@ def test_the_table_shows_parts_and_their_pieces_by_size():
   before = {"physics": 1.0}
   after = {"physics": 1.3, "update": 0.1, "update/forward": 0.2, "update/backward": 0.4}
   assert table(before, after, 4).splitlines() == [
-    "an iteration             250.00 ms   100.0%",
+    "iteration                250.00 ms   100.0%",
     "update                   175.00 ms    70.0%",
     "  backward               100.00 ms    40.0%",
     "  forward                 50.00 ms    20.0%",
