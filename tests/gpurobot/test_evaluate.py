@@ -158,7 +158,7 @@ def test_dropped_contacts_are_said(trained, capsys, monkeypatch):
 @pytest.mark.parametrize(("words", "message"), [
   ([], "checkpoint=<run folder or .pt file> is missing"),
   (["checkpoint=nowhere"], "no checkpoint at 'nowhere'"),
-  (["gap=true"], "gap=true compares another engine with engine=own: add engine=mujoco"),
+  (["gap=true"], "gap=true compares another engine with engine=own; add engine=mujoco"),
   (["engine=mujocco"], "engine=mujocco is not one of own, mujoco, gymnasium; the nearest is 'mujoco'"),
   (["episode=3"], "unknown key 'episode'; the nearest is 'episodes'"),
 ])  # fmt: skip

@@ -22,9 +22,11 @@ def folder(tmp_path_factory):
 def test_a_policy_is_taken_along(folder, capsys):
   export.main([f"checkpoint={folder}"])
   printed = capsys.readouterr().out
-  assert f"{folder}/export/policy.onnx: action, ctrl, next_state; actions within " in printed
+  assert (
+    f"{folder}/export/policy.onnx: outputs action, ctrl, next_state; actions differ by at most " in printed
+  )
   assert "the recurrent state: pass next_state back as state" in printed
-  assert "trained in bf16, exported in float32: actions differ by up to " in printed
+  assert "trained in bf16 and exported in float32: actions differ by at most " in printed
   assert {path.name for path in (folder / "export").iterdir()} == {*NAMES}
 
   session = onnxruntime.InferenceSession(folder / "export" / NAMES[0])
@@ -46,7 +48,9 @@ def test_a_file_that_acts_otherwise_is_not_written(folder, tmp_path, capsys, mon
   monkeypatch.setattr(export, "Exported", other)
   with pytest.raises(SystemExit):
     export.main([f"checkpoint={folder}", f"folder={tmp_path}"])
-  assert re.search(r"policy.onnx: its actions are \S+ off, more than 1e-05: no file", capsys.readouterr().err)
+  assert re.search(
+    r"policy.onnx: its actions differ by \S+ from the policy's, more than 1e-05", capsys.readouterr().err
+  )
   assert list(tmp_path.iterdir()) == []
 
 

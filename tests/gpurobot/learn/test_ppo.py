@@ -207,7 +207,7 @@ def test_compiled_passes_give_the_same_numbers_but_for_rounding():
 
 
 def test_what_does_not_fit_is_said_in_one_line():
-  alone = "ppo.schedule=adaptive needs a second epoch or minibatch, to measure the KL divergence; "
+  alone = "ppo.schedule=adaptive needs a second epoch or minibatch to measure the KL divergence; "
   for words, message in (
     ({"graphs": "on"}, "graphs=on needs a CUDA device, not cpu; write graphs=auto"),
     (
