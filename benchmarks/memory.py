@@ -14,6 +14,7 @@ from unittest import mock
 
 import train
 from benchmarks.report import line
+from gpurobot.run import training_run
 from gpurobot.run.log import Log
 
 ITERATIONS = 10_000
@@ -37,7 +38,7 @@ def watched() -> Iterator[list[float]]:
       super().step()
       samples.append(resident())
 
-  with mock.patch.object(train, "Log", WatchedLog):
+  with mock.patch.object(training_run, "Log", WatchedLog):
     yield samples
 
 

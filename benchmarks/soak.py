@@ -16,6 +16,7 @@ from unittest import mock
 import train
 from benchmarks.memory import resident
 from benchmarks.report import line
+from gpurobot.run import training_run
 from gpurobot.run.log import Log
 
 WORDS = ["task=ant", "num_envs=64", "threads=1", "max_seconds=3600", "checkpoint_seconds=30"]
@@ -54,7 +55,7 @@ def measure(words: Sequence[str]) -> tuple[list[Sample], list[str]]:
   WatchedLog.samples, WatchedLog.caught = [], []
   with (
     tempfile.TemporaryDirectory() as folder,
-    mock.patch.object(train, "Log", WatchedLog),
+    mock.patch.object(training_run, "Log", WatchedLog),
     warnings.catch_warnings(record=True) as caught,
   ):
     warnings.simplefilter("always")
