@@ -67,8 +67,8 @@ class Collector:
   def _show(self, obs: Mapping[str, Tensor]) -> None:
     """Show the policy new observation groups [local_envs, width], with 0 for numbers that are not finite."""
     self.finite.copy_(self.check.observations(obs))
-    for group, shown in self.obs.items():  # turned, as it lies in memory
-      torch.nan_to_num(obs[group].T, 0.0, 0.0, 0.0, out=shown.T)
+    for group, shown in self.obs.items():
+      shown.copy_(obs[group].nan_to_num(0.0, 0.0, 0.0))
 
   def _keep(self, step: TensorDictBase, state: Tensor, sample: Mapping[str, Tensor]) -> None:
     """Store the results of a step [local_envs, ...] and the state [local_envs, state_width] after it."""

@@ -23,7 +23,7 @@ def test_a_page_is_served_where_it_is_said(box_run, shown, capsys):
   (view,) = shown
   port = view.server.get_port()
   assert view.player.task.num_envs == 3
-  assert f"open http://localhost:{port}; from another machine: ssh -L {port}:localhost:{port}" in (
+  assert f"open http://localhost:{port}; from another machine, first: ssh -L {port}:localhost:{port} " in (
     capsys.readouterr().out
   )
 
