@@ -66,13 +66,14 @@ class Collector:
 
   def _show(self, obs: Mapping[str, Tensor]) -> None:
     """Show the policy new observation groups [local_envs, width], with 0 for numbers that are not finite."""
-    self.finite.copy_(self.check.observations(obs))
+    self.finite.copy_(self.check.rows(obs))
+    self.check.note(obs, self.finite)
     for group, shown in self.obs.items():
       shown.copy_(obs[group].nan_to_num(0.0, 0.0, 0.0))
 
   def _keep(self, step: TensorDictBase, state: Tensor, sample: Mapping[str, Tensor]) -> None:
     """Store the results of a step [local_envs, ...] and the state [local_envs, state_width] after it."""
-    final = self.check.observations(step["final_obs"])
+    final = self.check.rows(step["final_obs"])
     valid = self.check.transition(step["valid"], self.finite, final, step["reward"].isfinite())
     step = step.replace(valid=valid, truncated=step["truncated"] & valid)
     self.rollout.keep_final(step["final_obs"], state, step["truncated"])
@@ -92,7 +93,7 @@ class Collector:
     "nonfinite_source" is the `FiniteCheck.source` of one of the ranks.
     """
     counters = self.env.counters() | {"nonfinite_samples": self.check.count}
-    source = world.max_(self.check.source.clone())
+    source = world.max_(self.check.source)
     return self.statistics.report(world, counters) | {"nonfinite_source": source}
 
   def state_dict(self) -> dict[str, Any]:

@@ -11,33 +11,45 @@ WIDEST = 2**20  # columns of an observation group: more than any has
 
 
 class FiniteCheck:
-  """Finds environments whose numbers are nan or infinite, counts them, and notes the first one's observation.
+  """Finds environments whose numbers are nan or infinite, counts them, and notes where they were.
 
-  `count` [1]: samples left out so far although the environment had called them valid. `source` [1]: the
-  environment, group and column of the first such observation as one number, see `describe`; -1: none so far.
+  `count` [1]: samples left out so far although the environment had called them valid.
   """
 
   def __init__(self, env: VecEnv, first_env: int) -> None:
     """Check environments of which the first has the global index `first_env`."""
     self._first_env = first_env
     self.count = torch.zeros(1, dtype=torch.int64, device=env.device)
-    self.source = torch.full((1,), -1, dtype=torch.int64, device=env.device)
+    self._envs = torch.zeros(env.num_envs, dtype=torch.bool, device=env.device)  # found so far
+    self._columns = [self._envs.new_zeros(width) for width in env.obs_dims.values()]
 
-  def observations(self, obs: Mapping[str, Tensor]) -> Tensor:
+  def rows(self, obs: Mapping[str, Tensor]) -> Tensor:
     """Return where all observations [n, width] of an environment are finite, [n] bool."""
-    finite = [x.sum(1).isfinite() for x in obs.values()]
-    for index, (x, own) in enumerate(zip(obs.values(), finite, strict=True)):
-      env = (~own).to(torch.uint8).argmax().view(1)
-      column = (~x.index_select(0, env).isfinite()).to(torch.uint8).argmax()
-      code = ((self._first_env + env) * len(finite) + index) * WIDEST + column
-      self.source.copy_(torch.where((self.source < 0) & ~own.all(), code, self.source))
-    return torch.stack(finite).all(0)
+    return torch.stack([x.sum(1) for x in obs.values()]).sum(0).isfinite()
+
+  def note(self, obs: Mapping[str, Tensor], finite: Tensor) -> None:
+    """Note environments and columns of observations [n, width] whose `rows` are not all finite."""
+    self._envs |= ~finite
+    for column, x in zip(self._columns, obs.values(), strict=True):
+      column.logical_or_(~x.sum(0).isfinite())
 
   def transition(self, claimed: Tensor, *finite: Tensor) -> Tensor:
     """Return where a step [n] is valid: the environment claims it, and all of `finite` [n] hold."""
-    valid = torch.stack([claimed, *finite]).all(0)
-    self.count += (claimed & ~valid).sum()
+    valid = claimed
+    for part in finite:
+      valid = valid & part
+    self.count += (claimed ^ valid).sum()
     return valid
+
+  @property
+  def source(self) -> Tensor:
+    """The first environment, group and column noted, as one number [1], see `describe`; -1: none."""
+    env = self._first_env + self._envs.to(torch.uint8).argmax()
+    source = torch.full_like(self.count, -1)
+    for index, found in reversed([*enumerate(self._columns)]):
+      code = (env * len(self._columns) + index) * WIDEST + found.to(torch.uint8).argmax()
+      source = torch.where(found.any(), code, source)
+    return source
 
 
 def describe(source: int, env: VecEnv) -> str:

@@ -90,9 +90,11 @@ def test_a_task_names_its_block():
   env = toy.Task(toy.Config(), 4, random=Random(0, 4))
   check = FiniteCheck(env, first_env=100)
   obs = {"policy": torch.zeros(4, 2), "critic": torch.zeros(4, 3)}
-  assert check.observations(obs).all()
+  assert check.rows(obs).all()
+  check.note(obs, check.rows(obs))
   assert int(check.source) == -1
   obs["critic"][2, 1] = math.nan
-  assert check.observations(obs).tolist() == [True, True, False, True]
+  assert check.rows(obs).tolist() == [True, True, False, True]
+  check.note(obs, check.rows(obs))
   env.obs_names = {"policy": ["position"] * 2, "critic": ["position", "position", "age"]}
   assert describe(int(check.source), env) == "block 'position' of the group 'critic' in environment 102"
