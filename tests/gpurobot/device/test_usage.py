@@ -1,10 +1,11 @@
 import os
-import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from gpurobot.device import usage
 from gpurobot.device.usage import Usage
 
 CPU = torch.device("cpu")
@@ -19,11 +20,11 @@ def test_memory_is_the_most_that_the_process_has_held():
 def test_utilisation_is_the_share_of_the_cores_that_works(monkeypatch):
   monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1})
   passed, worked = iter([1.0, 3.0, 4.0]), iter([5.0, 6.0, 6.0])
-  monkeypatch.setattr(time, "monotonic", lambda: next(passed))
-  monkeypatch.setattr(time, "process_time", lambda: next(worked))
-  usage = Usage(CPU)
-  assert usage.read()["utilisation"] == 0.25
-  assert usage.read()["utilisation"] == 0.0
+  clocks = SimpleNamespace(monotonic=lambda: next(passed), process_time=lambda: next(worked))
+  monkeypatch.setattr(usage, "time", clocks)
+  used = Usage(CPU)
+  assert used.read()["utilisation"] == 0.25
+  assert used.read()["utilisation"] == 0.0
 
 
 @pytest.mark.gpu

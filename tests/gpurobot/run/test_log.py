@@ -2,16 +2,18 @@ import csv
 import itertools
 import json
 import math
-import time
 from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from gpurobot.config import assign, defaults
+from gpurobot.device import clock
 from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
+from gpurobot.run import log as log_module
 from gpurobot.run import metrics
 from gpurobot.run.log import Log
 from tests.gpurobot import toy
@@ -85,8 +87,8 @@ def test_every_column_is_described(tmp_path):
 
 def test_the_parts_of_the_time_add_up(tmp_path, monkeypatch):
   readings = itertools.count()  # every reading of a clock is a second after the last one
-  for name in ("monotonic", "perf_counter"):
-    monkeypatch.setattr(time, name, lambda: float(next(readings)))
+  for module, name in ((log_module, "monotonic"), (clock, "perf_counter")):
+    monkeypatch.setattr(module, "time", SimpleNamespace(**{name: lambda: float(next(readings))}))
   log = make_log(tmp_path, log_every=2)
   iterate(log, 4)
   row = log.last_row
