@@ -10,7 +10,6 @@ from gpurobot.viewer.browser import Browser
 from gpurobot.viewer.player import Player
 
 SOFTWARE = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-SOFTWARE += ["--disable-gpu-watchdog"]  # which ends a process that draws for 10 s, as a busy machine lets it
 HANG = 600_000  # what takes so long hangs, however busy the machine is [ms]
 
 
