@@ -75,14 +75,14 @@ class Collector:
     """Store the results of a step [local_envs, ...] and the state [local_envs, state_width] after it."""
     final = self.check.rows(step["final_obs"])
     valid = self.check.transition(step["valid"], self.finite, final, step["reward"].isfinite())
-    step = step.replace(valid=valid, truncated=step["truncated"] & valid)
-    self.rollout.keep_final(step["final_obs"], state, step["truncated"])
+    flags = {"terminated": step["terminated"], "truncated": step["truncated"] & valid, "valid": valid}
+    self.rollout.keep_final(step["final_obs"], state, flags["truncated"])
     self.observations.accumulate(self.obs, valid)
-    self.statistics.add_step(step)
+    self.statistics.add_step(step, valid)
     sample["restart"].copy_(self.restart)
     sample["reward"].copy_(transform(step["reward"], self._ppo).where(valid, 0))
-    for flag in ("terminated", "truncated", "valid"):
-      sample[flag].copy_(step[flag])
+    for name, flag in flags.items():
+      sample[name].copy_(flag)
     self._show(step["obs"])
     self.state.copy_(state)
     self.restart.copy_(step["terminated"] | step["truncated"] | ~valid)
@@ -101,6 +101,7 @@ class Collector:
     return {
       "env": self.env.state_dict(),
       "obs": self.obs,
+      "finite": self.finite,
       "state": self.state,
       "restart": self.restart,
       "episodes": self.statistics.episodes.running,
@@ -111,6 +112,7 @@ class Collector:
     """Continue from a saved state."""
     self.env.load_state_dict(state["env"])
     self.obs.update_(TensorDict(state["obs"], batch_size=[self.env.num_envs]))
+    self.finite.copy_(state.get("finite", torch.ones_like(self.finite)))  # older checkpoints: all were
     self.state.copy_(state["state"])
     self.restart.copy_(state["restart"])
     self.statistics.episodes.running.copy_(state["episodes"])

@@ -1,4 +1,4 @@
-"""The check of observations and rewards: a sample counts only where all its numbers are finite."""
+"""Check that the observations and rewards of samples are finite."""
 
 from collections.abc import Mapping
 
@@ -21,7 +21,7 @@ class FiniteCheck:
     self._first_env = first_env
     self.count = torch.zeros(1, dtype=torch.int64, device=env.device)
     self._envs = torch.zeros(env.num_envs, dtype=torch.bool, device=env.device)  # found so far
-    self._columns = [self._envs.new_zeros(width) for width in env.obs_dims.values()]
+    self._columns = {group: self._envs.new_zeros(width) for group, width in env.obs_dims.items()}
 
   def rows(self, obs: Mapping[str, Tensor]) -> Tensor:
     """Return where all observations [n, width] of an environment are finite, [n] bool."""
@@ -30,8 +30,8 @@ class FiniteCheck:
   def note(self, obs: Mapping[str, Tensor], finite: Tensor) -> None:
     """Note environments and columns of observations [n, width] whose `rows` are not all finite."""
     self._envs |= ~finite
-    for column, x in zip(self._columns, obs.values(), strict=True):
-      column.logical_or_(~x.sum(0).isfinite())
+    for group, found in self._columns.items():
+      found.logical_or_(~obs[group].sum(0).isfinite())
 
   def transition(self, claimed: Tensor, *finite: Tensor) -> Tensor:
     """Return where a step [n] is valid: the environment claims it, and all of `finite` [n] hold."""
@@ -46,7 +46,7 @@ class FiniteCheck:
     """The first environment, group and column noted, as one number [1], see `describe`; -1: none."""
     env = self._first_env + self._envs.to(torch.uint8).argmax()
     source = torch.full_like(self.count, -1)
-    for index, found in reversed([*enumerate(self._columns)]):
+    for index, found in reversed([*enumerate(self._columns.values())]):
       code = (env * len(self._columns) + index) * WIDEST + found.to(torch.uint8).argmax()
       source = torch.where(found.any(), code, source)
     return source
@@ -57,8 +57,6 @@ def describe(source: int, env: VecEnv) -> str:
   rest, column = divmod(source, WIDEST)
   index, group = divmod(rest, len(env.obs_dims))
   name = list(env.obs_dims)[group]
-  blocks: Mapping[str, list[str]] = getattr(
-    env, "obs_names", {}
-  )  # of each column, where the environment says
-  part = f"block '{blocks[name][column]}'" if blocks else f"column {column}"
+  names: Mapping[str, list[str]] = getattr(env, "obs_names", {})  # the block of each column; tasks have them
+  part = f"block '{names[name][column]}'" if names else f"column {column}"
   return f"{part} of the group '{name}' in environment {index}"

@@ -86,9 +86,9 @@ class Statistics:
     self._always = torch.ones(1, dtype=torch.bool, device=device)
     self._has_success = False
 
-  def add_step(self, step: TensorDictBase) -> None:
-    """Add one step of each environment: the entries of `VecEnv.step`, [local_envs, ...] each."""
-    valid, reward = step["valid"], step["reward"]
+  def add_step(self, step: TensorDictBase, valid: Tensor) -> None:
+    """Add the entries of `VecEnv.step`, [local_envs, ...] each, where `valid` [local_envs] is true."""
+    reward = step["reward"]
     success = step.get("success", None)
     self._has_success = success is not None
     ended = step["terminated"] | step["truncated"]

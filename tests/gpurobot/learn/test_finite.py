@@ -1,4 +1,4 @@
-"""What is not finite in an observation or a reward leaves the training as it is, counted and named."""
+"""Training beside observations and rewards that are not finite: they are left out, counted and named."""
 
 import math
 
@@ -72,6 +72,21 @@ def test_what_is_not_finite_is_worth_nothing_to_the_other_environments():
     assert torch.equal(spoiled.rollout.samples[name][:, others], whole.rollout.samples[name][:, others])
 
 
+def test_a_resumed_run_leaves_the_same_sample_out():
+  """The observation before the save was not finite: the step that starts from it does not count."""
+  original, resumed = train("obs", 0), train("", 0)
+  original.env.steps = 4  # spoiled are the last three steps of this rollout, 10 to 12, and none of the next
+  original.collect()
+  assert original.collector.finite.tolist() == [env != 5 for env in range(ENVS)]
+  resumed.load_state_dict(original.state_dict())
+  for learner in (original, resumed):
+    learner.collect()
+    learner.update()
+  assert not resumed.rollout.samples["valid"][0, 5]
+  pairs = zip(original.network.parameters(), resumed.network.parameters(), strict=True)
+  assert all(torch.equal(a, b) for a, b in pairs)
+
+
 def test_the_first_source_is_named(tmp_path, capsys):
   learner = train("obs", 0, log_every=1)
   with Log(learner_config := assign(defaults(toy), {"log_every": 1}), learner, tmp_path) as log:
@@ -93,6 +108,7 @@ def test_a_task_names_its_block():
   assert check.rows(obs).all()
   check.note(obs, check.rows(obs))
   assert int(check.source) == -1
+  obs = {"critic": obs["critic"], "policy": obs["policy"]}  # another order than in `obs_dims`
   obs["critic"][2, 1] = math.nan
   assert check.rows(obs).tolist() == [True, True, False, True]
   check.note(obs, check.rows(obs))

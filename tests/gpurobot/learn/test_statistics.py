@@ -46,12 +46,16 @@ def step(reward: list[float], **flags: list[bool]) -> TensorDict:
   return TensorDict(entries, [3])
 
 
+def add(statistics: Statistics, entries: TensorDict) -> None:
+  statistics.add_step(entries, entries["valid"])
+
+
 def test_a_report_sums_all_up_and_starts_again():
   statistics = Statistics(3, CPU)
   obs = torch.tensor([[1.0], [-4.0], [2.0]])
-  statistics.add_step(step([1.0, 2.0, 3.0], success=[False] * 3))
+  add(statistics, step([1.0, 2.0, 3.0], success=[False] * 3))
   ended = {"terminated": [True, False, False], "truncated": [False, True, False]}
-  statistics.add_step(step([1.0, 2.0, 3.0], success=[True, False, False], **ended))
+  add(statistics, step([1.0, 2.0, 3.0], success=[True, False, False], **ended))
   sums = dict.fromkeys(SUMS, 0.0) | {"weight": 4.0, "kl": 2.0, "entropy": 8.0}
   for norm in (1.0, 3.0):
     statistics.add_minibatch(torch.tensor(list(sums.values())), torch.tensor(norm))
@@ -70,7 +74,7 @@ def test_a_report_sums_all_up_and_starts_again():
 
 def test_success_is_unknown_where_a_task_has_none():
   statistics = Statistics(3, CPU)
-  statistics.add_step(step([1.0, 2.0, 3.0], terminated=[True] * 3))
+  add(statistics, step([1.0, 2.0, 3.0], terminated=[True] * 3))
   report = statistics.report(World(), {})
   assert math.isnan(float(report["success"]))
   assert float(report["episodes"]) == 3
