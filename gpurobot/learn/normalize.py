@@ -1,5 +1,6 @@
 """Running mean and variance in float64, merged exactly over batches and ranks once per iteration."""
 
+import math
 from collections.abc import Mapping
 
 import torch
@@ -7,6 +8,9 @@ from torch import Tensor
 
 EPSILON = 1e-5  # added to the variance
 BOUND = 5.0  # normalised observations are clipped here [standard deviations]
+# A sample farther from the mean counts as this far [standard deviations]. One outlier among n samples adds at
+# most OUTLIER^2 / n to the relative variance, and moments that are much too narrow still widen at each merge.
+OUTLIER = 100.0
 
 
 def symlog(x: Tensor) -> Tensor:
@@ -20,9 +24,14 @@ class Moments:
   `accumulate` adds samples to `pending`, the caller sums that over the ranks, and `merge` adds it to the
   moments. `normalize` and `denormalize` change only then: the moments are frozen during a rollout and its
   update. Before the first merge mean and variance are 0 and 1.
+
+  Outliers are bounded: a sample counts as at most OUTLIER standard deviations from the mean.
   """
 
-  def __init__(self, width: int, device: torch.device, dtype: torch.dtype = torch.float32) -> None:
+  def __init__(
+    self, width: int, device: torch.device, dtype: torch.dtype = torch.float32, reach: float = math.inf
+  ) -> None:
+    """Create moments of no samples; before the first merge a sample counts as at most `reach` from 0."""
     self.count = torch.zeros(1, dtype=torch.float64, device=device)
     self.mean = self.count.new_zeros(width)
     self.m2 = self.count.new_zeros(width)  # sum of squared deviations from the mean
@@ -30,6 +39,8 @@ class Moments:
     self.pending = self.count.new_zeros(1 + 2 * width)
     self._shift = torch.zeros(width, dtype=dtype, device=device)
     self._scale = torch.ones(width, dtype=dtype, device=device)
+    self._first_reach = reach
+    self._reach = torch.full_like(self.mean, reach)  # the largest deviation that counts
 
   @property
   def variance(self) -> Tensor:
@@ -52,7 +63,7 @@ class Moments:
   def accumulate(self, x: Tensor, weight: Tensor) -> None:
     """Add finite samples x [n, width] with weights [n] of 0 or 1 to the pending sums."""
     # Deviations from the frozen mean are small, so that their squares sum without cancellation.
-    deviation = x.to(torch.float64, copy=True).sub_(self.mean)
+    deviation = x.to(torch.float64, copy=True).sub_(self.mean).clamp_(-self._reach, self._reach)
     weight = weight.to(torch.float64)
     first = weight @ deviation
     self.pending += torch.cat([weight.sum(0, keepdim=True), first, weight @ deviation.square_()])
@@ -73,9 +84,18 @@ class Moments:
     self.forget()
     self._refresh()
 
+  def rescale(self, factor: Tensor) -> None:
+    """Multiply all samples merged so far by a factor [1], and with them what `denormalize` returns."""
+    factor = torch.where(self.count > 0, factor, 1)
+    self.m2 *= factor.square()
+    for part in (self.mean, self._shift, self._scale, self._reach):
+      part.mul_(factor)
+
   def _refresh(self) -> None:
     self._shift.copy_(self.mean)
-    self._scale.copy_(torch.where(self.count > 0, (self.variance + EPSILON).sqrt(), 1))
+    std = (self.variance + EPSILON).sqrt()
+    self._scale.copy_(torch.where(self.count > 0, std, 1))
+    self._reach.copy_(torch.where(self.count > 0, OUTLIER * std, self._first_reach))
 
   def state_dict(self) -> dict[str, Tensor]:
     """Return count, mean and sum of squared deviations."""
@@ -102,7 +122,7 @@ class ObservationNormalizer:
 
     dtypes: of the arithmetic and of the result. If not `enabled`, observations are only converted.
     """
-    self.moments = {group: Moments(width, device, dtypes[0]) for group, width in obs_dims.items()}
+    self.moments = {group: Moments(width, device, dtypes[0], OUTLIER) for group, width in obs_dims.items()}
     self.dtypes, self.enabled = dtypes, enabled
 
   def __call__(self, obs: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from gpurobot.learn.normalize import BOUND, Moments, ObservationNormalizer, symlog
+from gpurobot.learn.normalize import BOUND, OUTLIER, Moments, ObservationNormalizer, symlog
 
 CPU = torch.device("cpu")
 
@@ -73,6 +73,43 @@ def test_a_merge_of_nothing_changes_nothing():
   before = {name: tensor.clone() for name, tensor in moments.state_dict().items()}
   moments.merge()
   assert all(torch.equal(before[name], tensor) for name, tensor in moments.state_dict().items())
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_one_outlier_does_not_flatten_a_column(first):
+  """Before or after the first merge it counts as OUTLIER; unbounded, the deviation would be 3,000."""
+  moments = ObservationNormalizer({"policy": 1}, CPU, (torch.float32, torch.float32), True).moments["policy"]
+  generator = torch.Generator().manual_seed(0)
+  for batch in range(100):
+    x = torch.randn(1000, 1, generator=generator)
+    if batch == first:
+      x[17] = 1e6
+    moments.accumulate(x, torch.ones(1000))
+    moments.merge()
+    if batch == first:
+      assert float(moments.variance) < 1 + 1.3 * OUTLIER**2 / (1000 * (first + 1))
+  assert float(moments.variance) == pytest.approx(1 + OUTLIER**2 / 1e5, rel=0.05)
+
+
+@pytest.mark.parametrize(("start", "later"), [(0.0, 1.0), (0.0, 1e3), (1.0, 1e4)])
+def test_moments_that_are_too_narrow_widen_within_a_few_merges(start, later):
+  moments = Moments(1, CPU)
+  generator = torch.Generator().manual_seed(0)
+  for size in [start] * 100 + [later] * 8:
+    moments.accumulate(size * torch.randn(1000, 1, generator=generator), torch.ones(1000))
+    moments.merge()
+  assert float(moments.variance.sqrt()) > 0.15 * later  # without a bound: 0.27
+
+
+def test_moments_taken_back_bound_as_at_the_start():
+  moments = Moments(1, CPU, reach=OUTLIER)
+  empty = {name: tensor.clone() for name, tensor in moments.state_dict().items()}
+  moments.accumulate(torch.full((10, 1), 1e-3), torch.ones(10))
+  moments.merge()
+  moments.load_state_dict(empty)
+  moments.accumulate(torch.tensor([[1e6], [-50.0]]), torch.ones(2))
+  moments.merge()
+  assert float(moments.mean) == (OUTLIER - 50) / 2
 
 
 def test_moments_restored_before_the_first_merge_change_nothing():
