@@ -183,8 +183,22 @@ class Ablation:
 
 
 SEEDS = "seed=0,1,2"
-ANT = ("num_envs=2048", SEEDS, "max_steps=4e6")
-TRANSFORMS = "ppo.reward_transform=symlog,scale,none"
+# Tasks whose usual rewards are of different sizes, from 0.01 to 500, and what they train for.
+REWARDS = (
+  ("cartpole", "max_steps=1e6"),
+  ("ant", "num_envs=2048", "max_steps=2e6"),
+  ("quadcopter", "max_steps=2e6"),
+  ("gym/Hopper-v5", "max_steps=2e6"),
+  ("gym/HumanoidStandup-v5", "max_steps=1e6"),
+  ("cube_lift", "max_steps=2e6"),
+)
+
+
+def _rewards(task: str, *words: str) -> tuple[Ablation, Ablation]:
+  """Return ablations of the reward's transform and scale, and of what the task has by itself."""
+  name, given = task.rpartition("/")[2], (f"task={task}", SEEDS, *words)
+  transforms = ("ppo.reward_transform=symlog,scale", "ppo.reward_scale=1,null")
+  return Ablation(f"rewards-{name}", (*given, *transforms)), Ablation(f"own-{name}", given)
 
 
 def _sizes(task: str, reference: int, steps: str) -> Ablation:
@@ -200,9 +214,7 @@ def _sizes(task: str, reference: int, steps: str) -> Ablation:
 
 
 ABLATIONS = (
-  Ablation("transform-ant", ("task=ant", TRANSFORMS, *ANT)),
-  Ablation("symlog-ant", ("task=ant", "ppo.reward_transform=symlog", "ppo.reward_scale=1", *ANT)),
-  Ablation("transform-cartpole", ("task=cartpole", TRANSFORMS, SEEDS, "max_steps=1e6")),
+  *(sweep for task, *words in REWARDS for sweep in _rewards(task, *words)),
   _sizes("ant", 4096, "1.5e6"),
   _sizes("cartpole", 8192, "1e6"),
 )

@@ -132,7 +132,9 @@ class PPOConfig:
     RewardTransform.symlog,
     "transform of the reward r: symlog(reward_scale r); scale: reward_scale r; none: r",
   )
-  reward_scale: float = option(1.0, "factor on the reward")
+  reward_scale: float | None = option(
+    None, "factor on the reward; null: 0.1 / the root mean square of all rewards so far"
+  )
   normalize_obs: bool = option(True, "normalise observations to zero mean and unit variance")
   hidden: list[int] = option([256, 128, 64], "units of each hidden layer", low=1)
   layer_norm: bool = option(False, "layer normalisation before each activation")

@@ -14,7 +14,6 @@ from gpurobot.device.executor import Executor
 from gpurobot.learn.agent import Agent
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.finite import FiniteCheck
-from gpurobot.learn.loss import transform
 from gpurobot.learn.random import Random
 from gpurobot.learn.rollout import Rollout
 from gpurobot.learn.statistics import Statistics
@@ -40,7 +39,7 @@ class Collector:
     env.begin_part = self.clock.begin
     self.random = Random(config.seed, env.num_envs, world.rank * env.num_envs, env.device)
     self.statistics = Statistics(env.num_envs, env.device)
-    self._ppo, self._compiled = config.ppo, executor.compiled
+    self._compiled = executor.compiled
     self.check = FiniteCheck(env, world.rank * env.num_envs)
     # The next observations [local_envs, width], whether they were finite [local_envs], the recurrent state,
     # and whether an episode starts [local_envs].
@@ -80,7 +79,7 @@ class Collector:
     self.observations.accumulate(self.obs, valid)
     self.statistics.add_step(step, valid)
     sample["restart"].copy_(self.restart)
-    sample["reward"].copy_(transform(step["reward"], self._ppo).where(valid, 0))
+    sample["reward"].copy_(step["reward"].where(valid, 0))
     for name, flag in flags.items():
       sample[name].copy_(flag)
     self._show(step["obs"])

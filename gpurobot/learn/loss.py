@@ -1,13 +1,12 @@
-"""PPO loss, reward transforms and schedules, as pure functions of tensors."""
+"""PPO loss and schedules, as pure functions of tensors."""
 
 import torch
 from tensordict import TensorDictBase
 from torch import Tensor
 
-from gpurobot.config import PPOConfig, RewardTransform, Scaling
+from gpurobot.config import PPOConfig, Scaling
 from gpurobot.learn.critic import ValuePrediction
 from gpurobot.learn.distribution import Distribution
-from gpurobot.learn.normalize import symlog
 
 # Names of the sums that `loss` returns, over samples by weight; the first is the sum of the weights.
 SUMS = ("weight", "kl", "policy_loss", "value_loss", "bounds_loss", "mirror_loss", "entropy", "clipped")
@@ -47,14 +46,6 @@ def loss(
     parts = [ones, old.divergence(policy), policy_loss, value_loss, bounds_loss, mirror_loss, entropy, beyond]
     sums = torch.stack(parts).flatten(1) @ weight
   return objective.flatten() @ weight, sums
-
-
-def transform(reward: Tensor, ppo: PPOConfig) -> Tensor:
-  """Return the rewards [...] that PPO learns from, given raw rewards [...]."""
-  if ppo.reward_transform is RewardTransform.none:
-    return reward
-  scaled = reward * ppo.reward_scale
-  return symlog(scaled) if ppo.reward_transform is RewardTransform.symlog else scaled
 
 
 def adapt(rate: Tensor, kl: Tensor, target: float, limits: tuple[float, float]) -> Tensor:

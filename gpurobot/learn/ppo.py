@@ -21,6 +21,7 @@ from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss
 from gpurobot.learn.normalize import Moments
 from gpurobot.learn.optimizer import Optimizer
 from gpurobot.learn.random import Random
+from gpurobot.learn.reward import RewardScaler
 from gpurobot.learn.rollout import MinibatchSampler, Rollout
 
 
@@ -66,6 +67,7 @@ class PPO:
     self.network, self.observations = self.agent.network, self.agent.observations
     self.optimizer = Optimizer(self.network, len(SUMS), ppo, config.num_envs, world)
     self.value_moments = Moments(1, device, self.network.dtype)
+    self.rewards = RewardScaler(ppo, device, self.network.dtype)
     self.rollout = Rollout(env, self.network, ppo.horizon, sequence_length(ppo))
     self.collector = Collector(env, self.agent, self.rollout, config, world, self.executor)
     self.clock, self.statistics = self.collector.clock, self.collector.statistics
@@ -134,6 +136,10 @@ class PPO:
     """Train policy and critic on the rollout, then merge the moments."""
     self.clock.begin("update/values")
     self._entropy_coef.fill_(entropy_weight(self.ppo, self.steps))
+    if self.rewards.automatic:
+      self.executor.run(self._measure)
+      self.world.sum_(self.rewards.moments.pending)
+      self.executor.run(self._rescale)
     self.executor.run(self._evaluate)
     moments = (*self.observations.moments.values(), self.value_moments)
     self.world.sum_all_([self._advantages, *(own.pending for own in moments)])
@@ -159,17 +165,27 @@ class PPO:
     self.clock.begin("other")
 
   @torch.no_grad()
+  def _measure(self) -> None:
+    """Sum up the raw rewards of the rollout for their automatic scale."""
+    self.rewards.accumulate(self.rollout.samples["reward"], self.rollout.samples["valid"])
+
+  @torch.no_grad()
+  def _rescale(self) -> None:
+    """Merge the raw rewards of all ranks into the scale; the critic's values follow it."""
+    self.value_moments.rescale(self.rewards.merge())
+
+  @torch.no_grad()
   def _evaluate(self) -> None:
     """Compute advantages, returns and the sums for their moments over all ranks."""
     rollout, samples, moments = self.rollout, self.rollout.samples, self.value_moments
-    value = moments.denormalize(samples["value"])
+    reward, value = self.rewards(samples["reward"]), moments.denormalize(samples["value"])
     now = self.collector
     last = self._value(now.obs, now.state, now.restart)
     final_obs = {group: obs.flatten(0, 1) for group, obs in rollout.final_obs.items()}
     final_state = rollout.final_state.flatten(0, 1)
     bootstrap = self._value(final_obs, final_state, final_state.new_zeros(len(final_state), dtype=torch.bool))
     decay = (self.ppo.gamma, self.ppo.gae_lambda)
-    advantage = rollout.advantages(value, last, bootstrap.view(-1, len(last)), decay)
+    advantage = rollout.advantages(reward, value, last, bootstrap.view(-1, len(last)), decay)
     samples["advantage"].copy_(advantage)
     samples["return_"].copy_(moments.normalize(advantage + value))
     samples["weight"].copy_(samples["valid"])
@@ -256,12 +272,16 @@ class PPO:
 
   def policy_dict(self) -> dict[str, Any]:
     """Return the part of `state_dict` that a policy needs to act; it needs no communication."""
-    return self.agent.state_dict() | {"value_moments": self.value_moments.state_dict()}
+    return self.agent.state_dict() | {
+      "value_moments": self.value_moments.state_dict(),
+      "rewards": self.rewards.state_dict(),  # the unit of the values
+    }
 
   def load_policy(self, state: Mapping[str, Any]) -> None:
     """Load the network and its moments from a `policy_dict` or `state_dict`."""
     self.agent.load_state_dict(state)
     self.value_moments.load_state_dict(state["value_moments"])
+    self.rewards.load_state_dict(state.get("rewards", self.rewards.state_dict()))  # older checkpoints: none
 
   def state_dict(self) -> dict[str, Any]:
     """Return the complete training state of all ranks; every rank calls."""

@@ -38,7 +38,7 @@ class Rollout:
 
   `samples` [horizon, local_envs] has obs (normalised, in the network's input dtype), restart (an episode
   starts with the step), action (a sample of the policy), policy (the parameters of its distribution),
-  log_prob, value (in normalised units), reward (transformed), terminated, truncated, valid; the update adds
+  log_prob, value (in normalised units), reward (raw), terminated, truncated, valid; the update adds
   advantage, return_ and weight. Each environment has `sequences` sequences of `sequence` consecutive steps,
   the unit of the minibatches.
   """
@@ -102,11 +102,14 @@ class Rollout:
       torch.where(here, state, kept_state, out=kept_state)
     self._used += truncated
 
-  def advantages(self, value: Tensor, last: Tensor, final: Tensor, decay: tuple[float, float]) -> Tensor:
+  def advantages(
+    self, reward: Tensor, value: Tensor, last: Tensor, final: Tensor, decay: tuple[float, float]
+  ) -> Tensor:
     """Return the advantages [horizon, local_envs], all values in the unit of the transformed reward.
 
-    value [horizon, local_envs]: of each step's observation. last [local_envs]: of the observation after the
-    last step. final [slots, local_envs]: of the stored final observations. decay: (gamma, lambda).
+    reward [horizon, local_envs]: transformed. value [horizon, local_envs]: of each step's observation. last
+    [local_envs]: of the observation after the last step. final [slots, local_envs]: of the stored final
+    observations. decay: (gamma, lambda).
     """
     terminated, truncated = self.samples["terminated"], self.samples["truncated"]
     # If an environment truncates more often than it declares, the last slot is used.
@@ -114,7 +117,7 @@ class Rollout:
     next_value = torch.cat([value[1:], last.unsqueeze(0)])
     next_value = torch.where(truncated, final.gather(0, slot), next_value).masked_fill(terminated, 0)
     done = terminated | truncated
-    return gae(self.samples["reward"], value, next_value, done, self.samples["valid"], decay)
+    return gae(reward, value, next_value, done, self.samples["valid"], decay)
 
   def minibatch(self, rows: Tensor) -> tuple[TensorDictBase, Tensor]:
     """Return samples [sequence, n] and the states [n, state_width] before them, for rows [n].

@@ -7,10 +7,10 @@ import pytest
 import torch
 from tensordict import TensorDict
 
-from gpurobot.config import PPOConfig, RewardTransform, Scaling
+from gpurobot.config import PPOConfig, Scaling
 from gpurobot.learn.critic import ScalarValue
 from gpurobot.learn.distribution import Gaussian
-from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss, rate_scale, transform
+from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss, rate_scale
 
 ENTROPY = 0.05
 SETTINGS = PPOConfig(entropy_coef=ENTROPY, bounds_coef=0.5, mirror_coef=0.3, critic_coef=1.7)
@@ -127,18 +127,6 @@ def test_sequences_count_step_by_step():
   )
   whole, again = case.loss(SETTINGS)
   torch.testing.assert_close((whole, again), (flat, sums), rtol=1e-13, atol=0)
-
-
-def test_rewards_are_transformed_once():
-  reward = torch.tensor([-3.0, 0.0, 250.0], dtype=torch.float64)
-  expected = {
-    RewardTransform.symlog: [-math.log(2.5), 0.0, math.log(126.0)],
-    RewardTransform.scale: [-1.5, 0.0, 125.0],
-    RewardTransform.none: [-3.0, 0.0, 250.0],
-  }
-  for kind, values in expected.items():
-    found = transform(reward, PPOConfig(reward_transform=kind, reward_scale=0.5))
-    assert found.tolist() == pytest.approx(values, rel=1e-14)
 
 
 def test_the_learning_rate_follows_the_divergence():

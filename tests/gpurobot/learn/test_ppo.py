@@ -66,9 +66,8 @@ def test_returns_are_those_of_the_shaped_reward():
   raw = -one.rollout.samples["obs", "policy"][1:].norm(dim=-1)  # moments are 0 and 1: observations are raw
   going_on = ~(one.rollout.samples["terminated"] | one.rollout.samples["truncated"])[:-1]
   expected = -torch.log1p(0.5 * raw.abs())
-  torch.testing.assert_close(
-    one.rollout.samples["reward"][:-1][going_on], expected[going_on], rtol=1e-6, atol=1e-7
-  )
+  found = one.rewards(one.rollout.samples["reward"])[:-1]
+  torch.testing.assert_close(found[going_on], expected[going_on], rtol=1e-6, atol=1e-7)
 
 
 def test_a_failing_simulation_leaves_no_trace():
@@ -146,7 +145,7 @@ def test_a_time_limit_is_worth_the_value_of_its_final_observation(recurrent):
   for t in range(8):
     obs = {group: x.unsqueeze(0) for group, x in one.observations(steps[t]["final_obs"]).items()}
     final = moments.denormalize(one.network.evaluate(obs, finals[t], torch.zeros(1, 32, dtype=torch.bool))[0])
-    expected = samples["reward"][t] + one.ppo.gamma * final - value[t]
+    expected = one.rewards(samples["reward"][t]) + one.ppo.gamma * final - value[t]
     here = samples["truncated"][t]
     torch.testing.assert_close(samples["advantage"][t][here], expected[here].detach(), rtol=1e-11, atol=1e-11)
   assert int(samples["truncated"].sum()) > 32

@@ -29,7 +29,7 @@ def test_advantages_by_hand():
   value = torch.tensor([2.0, 4.0, 8.0, 0.0], dtype=torch.float64)[:, None].expand(4, 4)
   last = torch.full((4,), 2.0, dtype=torch.float64)
   final = torch.full((1, 4), 6.0, dtype=torch.float64)
-  advantage = r.advantages(value, last, final, (0.5, 0.5))
+  advantage = r.advantages(r.samples["reward"], value, last, final, (0.5, 0.5))
   assert advantage.T.tolist() == [
     [1.265625, 1.0625, -3.75, 5.0],
     [0.5, -2.0, -3.75, 5.0],  # delta = 2 + 0 - 4
@@ -43,7 +43,10 @@ def test_a_reward_that_is_not_finite_stays_where_it_is():
   r.samples["reward"][:, 0] = torch.tensor([1.0, torch.nan])
   r.samples["valid"][0] = True
   value = torch.ones(2, 1, dtype=torch.float64)
-  assert r.advantages(value, value[0], value[:1], (0.5, 0.5)).flatten().tolist() == [0.5, 0.0]
+  assert r.advantages(r.samples["reward"], value, value[0], value[:1], (0.5, 0.5)).flatten().tolist() == [
+    0.5,
+    0.0,
+  ]
 
 
 def test_every_time_limit_of_a_rollout_keeps_its_own_observation_and_state():
@@ -62,7 +65,7 @@ def test_every_time_limit_of_a_rollout_keeps_its_own_observation_and_state():
   r.samples["valid"][:] = True
   final = torch.tensor([[10.0, 20.0], [30.0, 40.0], [50.0, 60.0]], dtype=torch.float64)
   zeros = torch.zeros(6, 2, dtype=torch.float64)
-  advantage = r.advantages(zeros, zeros[0], final, (1.0, 0.0))
+  advantage = r.advantages(r.samples["reward"], zeros, zeros[0], final, (1.0, 0.0))
   assert advantage.T.tolist() == [[10, 0, 30, 0, 50, 0], [0, 20, 0, 0, 40, 0]]
 
 

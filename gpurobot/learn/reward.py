@@ -1,0 +1,57 @@
+"""Transform of the rewards that PPO learns from, with a given or an automatic scale."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gpurobot.config import PPOConfig, RewardTransform
+from gpurobot.learn.normalize import Moments, symlog
+
+SIZE = 0.1  # root mean square of the scaled rewards: symlog compresses 0.1 by 5 %, and 1 by 31 %
+
+
+class RewardScaler:
+  """Transform of raw rewards: symlog(scale r), scale r, or r.
+
+  An automatic scale makes the root mean square of all rewards so far SIZE. It changes only in `merge`: all
+  ranks first sum the `moments.pending` of the raw rewards.
+  """
+
+  def __init__(self, ppo: PPOConfig, device: torch.device, dtype: torch.dtype) -> None:
+    self.kind = ppo.reward_transform
+    self.automatic = ppo.reward_scale is None and self.kind is not RewardTransform.none
+    self.moments = Moments(1, device)
+    self.scale = torch.full((1,), 1.0 if ppo.reward_scale is None else ppo.reward_scale, device=device)
+    self.scale = self.scale.to(dtype)
+
+  def __call__(self, reward: Tensor) -> Tensor:
+    """Return the transformed rewards [...] of raw rewards [...]."""
+    if self.kind is RewardTransform.none:
+      return reward
+    scaled = reward * self.scale
+    return symlog(scaled) if self.kind is RewardTransform.symlog else scaled
+
+  def accumulate(self, reward: Tensor, valid: Tensor) -> None:
+    """Add raw rewards [horizon, local_envs] to the pending sums, where `valid` [horizon, local_envs]."""
+    self.moments.accumulate(reward.reshape(-1, 1), valid.flatten())
+
+  def merge(self) -> Tensor:
+    """Take the pending sums into the scale; return the factor [1] by which it has changed."""
+    old = self.scale.clone()
+    self.moments.merge()
+    size = (self.moments.variance + self.moments.mean.square()).sqrt()
+    known = (self.moments.count > 0) & (size > 0)
+    self.scale.copy_(torch.where(known, SIZE / size, old))
+    return self.scale / old
+
+  def state_dict(self) -> dict[str, Any]:
+    """Return the scale and the moments of the raw rewards."""
+    return {"scale": self.scale, "moments": self.moments.state_dict()}
+
+  def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    """Continue from a saved state; a given scale stays as it is."""
+    if self.automatic:
+      self.scale.copy_(state["scale"])
+      self.moments.load_state_dict(state["moments"])
