@@ -268,7 +268,11 @@ class PPO:
   def report(self) -> dict[str, Tensor]:
     """Return the statistics since the last report as scalars on the device; every rank calls."""
     values = self.collector.report(self.world)
-    return values | {"learning_rate": self.optimizer.rate, "skipped_updates": self.optimizer.skipped}
+    return values | {
+      "learning_rate": self.optimizer.rate,
+      "skipped_updates": self.optimizer.skipped,
+      "reward_scale": self.rewards.scale,
+    }
 
   def policy_dict(self) -> dict[str, Any]:
     """Return the part of `state_dict` that a policy needs to act; it needs no communication."""

@@ -12,6 +12,14 @@ from gpurobot.learn.normalize import Moments, symlog
 SIZE = 0.1  # root mean square of the scaled rewards: symlog compresses 0.1 by 5 %, and 1 by 31 %
 
 
+def transform(reward: Tensor, kind: RewardTransform, scale: Tensor | float) -> Tensor:
+  """Return the rewards [...] that PPO learns from, given raw rewards [...]."""
+  if kind is RewardTransform.none:
+    return reward
+  scaled = reward * scale
+  return symlog(scaled) if kind is RewardTransform.symlog else scaled
+
+
 class RewardScaler:
   """Transform of raw rewards: symlog(scale r), scale r, or r.
 
@@ -28,10 +36,7 @@ class RewardScaler:
 
   def __call__(self, reward: Tensor) -> Tensor:
     """Return the transformed rewards [...] of raw rewards [...]."""
-    if self.kind is RewardTransform.none:
-      return reward
-    scaled = reward * self.scale
-    return symlog(scaled) if self.kind is RewardTransform.symlog else scaled
+    return transform(reward, self.kind, self.scale)
 
   def accumulate(self, reward: Tensor, valid: Tensor) -> None:
     """Add raw rewards [horizon, local_envs] to the pending sums, where `valid` [horizon, local_envs]."""

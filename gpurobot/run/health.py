@@ -4,7 +4,10 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import torch
+
 from gpurobot.config import PPOConfig, Schedule
+from gpurobot.learn.reward import transform
 
 NUMBERS = ("kl", "entropy", "policy_loss", "value_loss")  # finite in every healthy row
 AT_FLOOR = 1.2  # a standard deviation below this multiple of its minimum counts as at the minimum
@@ -67,6 +70,12 @@ def symptoms(ppo: PPOConfig, limits: tuple[float, float]) -> list[Symptom]:
   return [
     *SYMPTOMS,
     Symptom(
+      lambda row: abs(row["value/mean"]) * (1 - ppo.gamma) > largest(row, ppo),
+      "the values ran away: their mean is {row[value/mean]:.3g}, more than all rewards can sum to; a critic "
+      "group must not see the episode's age; otherwise lower ppo.gamma or ppo.critic_coef",
+      patience=20,
+    ),
+    Symptom(
       lambda row: row["gain"] < 0.5 and is_certain(row, AT_FLOOR * math.exp(ppo.log_std_min)),
       "entropy has collapsed to {row[entropy]:.3g} while the return is low; raise ppo.entropy_coef or lower "
       "ppo.lr",
@@ -95,6 +104,12 @@ def symptoms(ppo: PPOConfig, limits: tuple[float, float]) -> list[Symptom]:
       patience=50,
     ),
   ]
+
+
+def largest(row: LogRow, ppo: PPOConfig) -> float:
+  """Return the largest transformed reward of a step, without its sign."""
+  raw = torch.tensor(max(abs(row["reward/min"]), abs(row["reward/max"])))
+  return float(transform(raw, ppo.reward_transform, row["reward_scale"]))
 
 
 def is_certain(row: LogRow, floor: float) -> bool:

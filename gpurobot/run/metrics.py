@@ -30,6 +30,7 @@ METRICS = (
   Metric("mirror_loss", "loss/mirror", "squared difference of the actions from those of the mirrored robot"),
   Metric("explained_variance", "value/explained_variance", "explained variance of the returns by the critic"),
   Metric("value/mean", "value/mean", "mean value of the states, in units of the transformed reward"),
+  Metric("reward_scale", "update/reward_scale", "factor on the reward before its transform"),
   Metric("gradient_norm", "update/gradient_norm", "mean norm of the gradient before clipping"),
   Metric("gradient_norm_max", "update/gradient_norm_max", "maximum norm of the gradient before clipping"),
   Metric("learning_rate", "update/learning_rate", "learning rate of Adam"),

@@ -1,4 +1,8 @@
-"""A task without physics, for tests: points in a plane are pushed towards the origin."""
+"""A task without physics, for tests: points in a plane are pushed towards the origin.
+
+The critic does not see the episode's age: with it, values at the time limit have no solution, see
+`test_values_have_no_solution_where_the_critic_sees_the_age`.
+"""
 
 import dataclasses
 from typing import Any, ClassVar
@@ -49,7 +53,7 @@ class Task:
   def _observe(self) -> dict[str, torch.Tensor]:
     return {
       "policy": self.position.clone(),
-      "critic": torch.cat([self.position, self.age[:, None].float()], 1),
+      "critic": torch.cat([self.position, self.position.norm(dim=1, keepdim=True)], 1),
     }
 
   def _reset(self, mask: torch.Tensor) -> None:

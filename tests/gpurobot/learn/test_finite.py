@@ -112,5 +112,5 @@ def test_a_task_names_its_block():
   obs["critic"][2, 1] = math.nan
   assert check.rows(obs).tolist() == [True, True, False, True]
   check.note(obs, check.rows(obs))
-  env.obs_names = {"policy": ["position"] * 2, "critic": ["position", "position", "age"]}
+  env.obs_names = {"policy": ["position"] * 2, "critic": ["position", "position", "distance"]}
   assert describe(int(check.source), env) == "block 'position' of the group 'critic' in environment 102"
