@@ -10,6 +10,8 @@ from gpurobot.config import ConfigError, Switch
 
 T = TypeVar("T")
 
+VERSIONS = 256  # of one function: one for each learner in the process; torch's limit is 8
+
 
 class Compiler:
   """Compiler of functions of tensors with static shapes; if it is off, it returns them unchanged."""
@@ -21,6 +23,9 @@ class Compiler:
     """
     self._compiled: dict[Callable[..., Any], Callable[..., Any]] = {}
     self.used = switch is Switch.on or (switch is Switch.auto and device.type == "cuda")
+    if self.used:  # beyond the limit torch would go on uncompiled, and only log it
+      torch._dynamo.config.recompile_limit = VERSIONS
+      torch._dynamo.config.fail_on_recompile_limit_hit = True
     if self.used and (failure := _try_out(device)):
       if switch is Switch.on:
         raise ConfigError(f"compile=on: torch.compile fails here ({failure}); write compile=off")

@@ -1,3 +1,5 @@
+import functools
+
 import pytest
 import torch
 
@@ -47,6 +49,25 @@ def test_the_first_call_is_the_function_itself(monkeypatch):
   assert [call(), call(), compiler(itself)()] == ["itself", "compiled", "compiled"]
   assert compiler(itself) is call
   assert call.__name__ == "itself"
+
+
+class Piece:
+  """A piece of one learner."""
+
+  def __init__(self, number: int) -> None:
+    self.number = number
+
+  def run(self, x: torch.Tensor) -> torch.Tensor:
+    return x + self.number + 100 * torch.compiler.is_compiling()
+
+
+def test_every_learner_of_a_process_is_compiled(monkeypatch):
+  monkeypatch.setattr(torch, "compile", functools.partial(torch.compile, backend="eager"))
+  found = []
+  for number in range(12):
+    piece = Compiler(Switch.on, CPU)(Piece(number).run)
+    found.append([float(piece(torch.zeros(1))) for _ in range(2)])  # the first call is not compiled
+  assert found == [[number, number + 100] for number in range(12)]
 
 
 @pytest.mark.usefixtures("broken")
