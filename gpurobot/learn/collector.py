@@ -104,6 +104,7 @@ class Collector:
       "state": self.state,
       "restart": self.restart,
       "episodes": self.statistics.episodes.running,
+      "whole_episodes": self.statistics.episodes.whole,
       "nonfinite_samples": self.check.count,
     }
 
@@ -114,5 +115,7 @@ class Collector:
     self.finite.copy_(state.get("finite", torch.ones_like(self.finite)))  # older checkpoints: all were
     self.state.copy_(state["state"])
     self.restart.copy_(state["restart"])
-    self.statistics.episodes.running.copy_(state["episodes"])
+    episodes = self.statistics.episodes
+    episodes.running.copy_(state["episodes"])
+    episodes.whole.copy_(state.get("whole_episodes", torch.ones_like(episodes.whole)))
     self.check.count.copy_(state.get("nonfinite_samples", torch.zeros_like(self.check.count)))

@@ -13,10 +13,14 @@ RANGES = ("obs", "reward")  # tensors whose minimum and maximum are reported
 
 
 class Episodes:
-  """Raw returns and lengths, of running episodes and summed over those ended since the last `restart`."""
+  """Raw returns and lengths, of running episodes and summed over those ended since the last `restart`.
+
+  The first episode of each environment is left out: in training it starts at a random age.
+  """
 
   def __init__(self, local_envs: int, device: torch.device) -> None:
     self.running = torch.zeros(2, local_envs, device=device)  # return and length [steps] so far
+    self.whole = torch.zeros(local_envs, dtype=torch.bool, device=device)  # the running episode counts
     # Over ended episodes: their number, and the sums of return, length and successes [4].
     self.sums = torch.zeros(4, dtype=torch.float64, device=device)
 
@@ -25,8 +29,10 @@ class Episodes:
     self.running[0] += torch.where(valid, reward, 0)
     self.running[1] += 1
     rows = torch.stack([torch.ones_like(reward), *self.running, success.to(reward.dtype)])
-    self.sums += rows.to(torch.float64) @ (ended & valid).to(torch.float64)
-    self.running.masked_fill_(ended | ~valid, 0)
+    self.sums += rows.to(torch.float64) @ (ended & valid & self.whole).to(torch.float64)
+    over = ended | ~valid
+    self.running.masked_fill_(over, 0)
+    self.whole |= over
 
   def restart(self) -> None:
     """Reset the sums."""

@@ -15,7 +15,11 @@ class Metric(NamedTuple):
 METRICS = (
   Metric("return", "episode/return", "undiscounted sum of raw rewards, mean over ended episodes"),
   Metric("length", "episode/length", "number of steps, mean over ended episodes"),
-  Metric("episodes", "episode/count", "number of ended episodes"),
+  Metric(
+    "episodes",
+    "episode/count",
+    "ended episodes, but not the first of an environment: it starts at a random age",
+  ),
   Metric("success", "episode/success", "share of the ended episodes that succeeded"),
   Metric("reward/min", "reward/min", "smallest raw reward of a step"),
   Metric("reward/max", "reward/max", "largest raw reward of a step"),

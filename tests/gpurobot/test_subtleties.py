@@ -128,17 +128,18 @@ def test_rounding_of_products_is_a_setting():
 
 
 def test_the_return_told_is_the_raw_one():
-  """Neither scaled nor squashed, and of whole episodes across rollouts."""
+  """Neither scaled nor squashed, and of whole episodes across rollouts: the first began at some age."""
   words = {"ppo.reward_transform": "symlog", "ppo.reward_scale": 0.01}
   one = learner(**words)
   steps = record_steps(one)
   iterate(one, 6)
-  ended, sums, running = 0, torch.zeros(2, dtype=torch.float64), torch.zeros(2, 32)
+  ended, sums, running = 0, torch.zeros(2, dtype=torch.float64), torch.full((2, 32), torch.nan)
   for step in steps:
     running += torch.stack([step["reward"], torch.ones(32)])
     over = step["terminated"] | step["truncated"]
-    sums += running[:, over].sum(1)
-    ended += int(over.sum())
+    counted = over & ~running[0].isnan()
+    sums += running[:, counted].sum(1)
+    ended += int(counted.sum())
     running[:, over] = 0
   told = one.report()
   assert ended == float(told["episodes"]) > 32

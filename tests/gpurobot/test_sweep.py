@@ -135,7 +135,7 @@ def test_a_sweep_runs_skips_what_is_done_and_names_what_failed(tmp_path, capfd):
     "    raise SystemExit('the robot broke')\n"
   )
   folder = tmp_path / "sweep"
-  words = ["num_envs=64", "max_iterations=1", f"folder={folder}", "jobs=2"]
+  words = ["num_envs=64", "max_iterations=4", f"folder={folder}", "jobs=2"]
   with pytest.raises(SystemExit) as end:
     sweep.main([f"task={toy.__file__},{broken}", *words])
   assert end.value.code == 1

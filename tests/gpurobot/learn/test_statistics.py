@@ -13,12 +13,23 @@ NO, YES = torch.tensor([False] * 3), torch.tensor([True] * 3)
 
 def test_episodes_sum_raw_returns():
   episodes = Episodes(3, CPU)
+  episodes.whole.fill_(True)
   episodes.add(torch.tensor([1.0, 2.0, torch.nan]), NO, torch.tensor([True, True, False]), NO)
   episodes.add(torch.tensor([10.0, 20.0, 30.0]), torch.tensor([True, False, True]), YES, YES)
   assert episodes.sums.tolist() == [2, 11 + 30, 2 + 1, 2]
   episodes.restart()
   episodes.add(torch.tensor([0.0, 5.0, 0.0]), torch.tensor([False, True, False]), YES, NO)
   assert episodes.sums.tolist() == [1, 27, 3, 0]
+
+
+def test_the_first_episode_of_each_environment_is_left_out():
+  """It starts at a random age; the next counts, after a failure too."""
+  episodes = Episodes(3, CPU)
+  first = torch.tensor([True, False, False]), torch.tensor([True, True, False])  # an end, nothing, a failure
+  episodes.add(torch.ones(3), *first, NO)
+  assert episodes.sums.tolist() == [0, 0, 0, 0]
+  episodes.add(torch.tensor([5.0, 7.0, 9.0]), YES, YES, NO)
+  assert episodes.sums.tolist() == [2, 5 + 9, 2, 0]
 
 
 def test_means_weigh_only_what_is_valid():
@@ -52,6 +63,7 @@ def add(statistics: Statistics, entries: TensorDict) -> None:
 
 def test_a_report_sums_all_up_and_starts_again():
   statistics = Statistics(3, CPU)
+  statistics.episodes.whole.fill_(True)
   obs = torch.tensor([[1.0], [-4.0], [2.0]])
   add(statistics, step([1.0, 2.0, 3.0], success=[False] * 3))
   ended = {"terminated": [True, False, False], "truncated": [False, True, False]}
@@ -74,6 +86,7 @@ def test_a_report_sums_all_up_and_starts_again():
 
 def test_success_is_unknown_where_a_task_has_none():
   statistics = Statistics(3, CPU)
+  statistics.episodes.whole.fill_(True)
   add(statistics, step([1.0, 2.0, 3.0], terminated=[True] * 3))
   report = statistics.report(World(), {})
   assert math.isnan(float(report["success"]))
