@@ -81,6 +81,7 @@ class Task(Names):
     self.max_episode_steps = self.least_between_truncations = config.episode_steps
     self.dt: float = config.substeps * self.model.timestep  # duration of a control step [s]
     self.begin_part: Callable[[str], None] = lambda _part: None  # called where a timed part begins
+    self.levels_held = False  # lasting buffers keep their values, as where a checkpoint is evaluated
     self._made, self._made_to_last = list[Tensor](), list[Tensor]()
     self.events: dict[str, Event] = {}
     kind = torch.int64 if self.choices else torch.float32
@@ -292,7 +293,7 @@ class Task(Names):
     """Restore a `state_dict` of the same task with the same number of environments, bit by bit."""
     self.sim.set_state(state["simulation"])
     for name, memory in self._memory().items():
-      memory.copy_(state["memory"][name])
+      memory.copy_(state["memory"].get(name, memory))  # what older checkpoints lack stays as set up
     for name, count in self.counters().items():
       count.copy_(state["counters"][name])
     self.random.load_state_dict(state["random"])
@@ -306,7 +307,7 @@ class Task(Names):
     views = dict(vars(self.sim))
     self.setup()
     validation.check_views("self.sim", self.sim, views)
-    self._buffers, self._lasting = self._named(self._made), self._named(self._made_to_last)
+    self._buffers, self.lasting = self._named(self._made), self._named(self._made_to_last)
     mocap = ("mocap_pos", "mocap_quat") if self.model.nmocap else ()
     names = ("qpos", "qvel", *mocap, *self.model.varied)
     self._targets = {name: getattr(self.sim, name) for name in names} | self._buffers  # of candidates
@@ -350,16 +351,16 @@ class Task(Names):
 
   def _reset(self, ended: Tensor, valid: Tensor) -> None:
     """Start a new episode where `ended` [num_envs]; lasting buffers change only where it is also `valid`."""
-    learns = ended & valid
+    learns = ended & valid & (not self.levels_held)
     # Start values are selected before anything is written: they can be views of what the reset changes.
     starts = {
-      name: self._choose("initial_state", name, candidate, learns if name in self._lasting else ended)
+      name: self._choose("initial_state", name, candidate, learns if name in self.lasting else ended)
       for name, candidate in validation.by_name("initial_state()", self.initial_state()).items()
     }
     self.sim.reset(ended)
     validation.check_views("self", self, self._buffers)
     for name, buffer in self._buffers.items():
-      if name not in starts and name not in self._lasting:
+      if name not in starts and name not in self.lasting:
         buffer.masked_fill_(like(ended, buffer), 0)
     for name, start in starts.items():
       self._targets[name].copy_(start)

@@ -31,6 +31,9 @@ class Config(quadruped.Config):
 
   terrain_kinds: list[str] = option(list(KINDS), "kinds of terrain, one for each column of tiles")
   terrain_levels: int = option(10, "number of rows of tiles, of rising difficulty", low=1)
+  level: int | None = option(
+    None, "level of every episode; null: the curriculum's, or a checkpoint's in its evaluation", low=0
+  )
   terrain_size: float = option(6.0, "side of a tile, a multiple of two cells", "m", low=2)
   terrain_cell: float = option(0.1, "distance between points of the height field", "m", low=0.01)
   terrain_seed: int = option(0, "random seed of the terrain", low=0)
@@ -71,7 +74,8 @@ class Task(quadruped.Task):
     self.terrain = make_terrain(config, self.device)
     self.reach = config.terrain_size / 2  # distance from the middle of a tile to its edge [m]
     kinds = len(config.terrain_kinds)
-    self.kind = (kinds * self.random.uniform("kind of ground", ())).long()  # [num_envs]
+    self.kind = self.buffer(dtype=torch.int64, lasting=True)
+    self.kind.copy_(kinds * self.random.uniform("kind of ground", ()))
     self.level = self.buffer(dtype=torch.int64, lasting=True)
     self.origin = self.buffer(3)  # middle of the robot's tile, on the ground [m]
     self.heading = self.buffer()  # commanded heading [rad]
@@ -109,10 +113,14 @@ class Task(quadruped.Task):
     """Return the next level [num_envs] int64: one up after leaving the tile, one down for a short walk.
 
     A walk is short if it covers less than half of the commanded distance. After the last level, and outside
-    of training, the next level is random.
+    of training, the next level is random, unless levels are held or the settings choose one.
     """
     levels = self.config.terrain_levels
     drawn = (levels * self.random.uniform("level", ())).long()
+    if self.config.level is not None:
+      return torch.full_like(drawn, self.config.level)
+    if self.levels_held:
+      return self.level
     if not self.training:
       return drawn
     walked = torch.hypot(*(self.sim.qpos[:, :2] - self.origin[:, :2]).unbind(1))
@@ -178,7 +186,11 @@ class Task(quadruped.Task):
 
 
 def make_terrain(config: Config, device: torch.device | str = "cpu") -> Terrain:
-  """Return the terrain of the settings."""
+  """Return the terrain of the settings; raise ValueError if it does not have what they ask for."""
+  if config.level is not None and config.level >= config.terrain_levels:
+    raise ValueError(
+      f"env.level={config.level} is none of env.terrain_levels={config.terrain_levels}: they start at 0"
+    )
   return Terrain(
     config.terrain_kinds,
     config.terrain_levels,

@@ -2,7 +2,7 @@
 
 import dataclasses
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 
 import torch
@@ -18,6 +18,7 @@ from gpurobot.learn.env import VecEnv
 from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
 from physics.parity import MujocoSimulation
+from tasks.base import Task
 
 
 class Engine(StrEnum):
@@ -90,6 +91,8 @@ def load(settings: PolicySettings, num_envs: int, engine: Engine = Engine.own) -
   env = _make_env(config, num_envs, settings.seed, device, engine)
   if not isinstance(env, GymnasiumEnv):
     _check_fit(settings.checkpoint, saved["learner"], env)
+    if isinstance(env, Task) and "ranks" in saved["learner"]:  # a policy alone has no environments
+      hold_levels(env, [rank["env"] for rank in saved["learner"]["ranks"]])
   return Trained(config, env, Policy(saved["learner"], config.ppo, num_envs, env.device))
 
 
@@ -101,6 +104,18 @@ def _check_fit(source: str | None, learner: dict[str, typing.Any], env: VecEnv) 
         f"'{source}' was trained with {name}={before}, but the task now has {now}: train a new policy, or "
         "undo the change in the task's file or settings"
       )
+
+
+def hold_levels(env: Task, states: Sequence[Mapping[str, typing.Any]]) -> None:
+  """Give environments the lasting buffers of a training, such as the level of a curriculum, and hold them.
+
+  states: the task's `state_dict` of each rank. The environments are spread evenly over those of the training.
+  """
+  for name, buffer in env.lasting.items():
+    if all(name in state["memory"] for state in states):  # older checkpoints may lack one
+      saved = torch.cat([state["memory"][name] for state in states])
+      buffer.copy_(saved[torch.arange(env.num_envs) * len(saved) // env.num_envs])
+  env.levels_held = True
 
 
 def _changed(config: TrainConfig) -> list[str]:

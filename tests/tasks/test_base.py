@@ -227,6 +227,16 @@ def test_a_lasting_buffer_survives_resets_and_learns_from_initial_state():
   assert task.mark.tolist() == [7.0] * 4
 
 
+def test_a_lasting_buffer_that_is_held_learns_nothing():
+  task = sliding(kind=Levelled)
+  task.level.fill_(5.0)
+  task.levels_held = True
+  task.reset()
+  task.sim.qpos[2, task.y] = 1.5
+  assert task.step(torch.zeros(4, 2))["terminated"].tolist() == [False, False, True, False]
+  assert task.level.tolist() == [5.0] * 4
+
+
 def test_a_lasting_buffer_learns_nothing_from_an_environment_that_diverged():
   task = sliding(kind=Levelled)
   task.sim.qvel[1, task.qvel_of("x")] = torch.nan

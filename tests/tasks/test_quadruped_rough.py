@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from gpurobot.deploy.trained import hold_levels
 from gpurobot.learn.random import Random
 from physics.parity import MujocoSimulation
 from tasks.quadruped_rough import RAY_START, Config, Task
@@ -15,9 +16,9 @@ from tests.tasks.conftest import SMALL
 STANDING = torch.zeros(32, 12)
 
 
-def make(num_envs, *, training, **settings):
-  config = Config(**SMALL["quadruped_rough"])
-  return Task(config, num_envs, random=Random(0, num_envs), training=training, **settings)
+def make(num_envs, *, training, level=None, **given):
+  config = Config(**SMALL["quadruped_rough"], level=level)
+  return Task(config, num_envs, random=Random(0, num_envs), training=training, **given)
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +74,26 @@ def test_levels_end_at_the_first_and_begin_anew_anywhere_after_the_last(task):
 def test_outside_of_training_every_level_is_met(finished):
   finished.level.fill_(0)
   assert finished.initial_state()["level"].unique().tolist() == [0, 1, 2]
+
+
+def test_evaluation_holds_the_levels_and_kinds_of_a_training(task, made):
+  task.level.copy_(torch.arange(32) % 3)
+  finished = make(64, training=False)
+  hold_levels(finished, [task.state_dict()])
+  finished.reset()
+  assert finished.level.tolist() == task.level.repeat_interleave(2).tolist()
+  assert finished.kind.tolist() == task.kind.repeat_interleave(2).tolist()
+  assert torch.equal(finished.origin, finished.terrain.origins[finished.level, finished.kind])
+  made[1].reset()
+  assert made[1].level.unique().tolist() == [0, 1, 2]
+
+
+def test_the_settings_choose_a_level():
+  task = make(8, training=False, level=2)
+  task.reset()
+  assert task.level.tolist() == [2] * 8
+  with pytest.raises(ValueError, match=r"env.level=3 is none of env.terrain_levels=3: they start at 0$"):
+    make(8, training=False, level=3)
 
 
 def test_leaving_the_tile_ends_the_episode_as_a_success_and_starts_the_next_level(task):

@@ -6,7 +6,7 @@ from gpurobot import cli
 from gpurobot.config import ConfigError
 from gpurobot.deploy import trained
 from gpurobot.deploy.trained import read
-from tests.gpurobot import toy
+from tests.gpurobot import fragile, toy
 
 
 @pytest.fixture(scope="module")
@@ -20,6 +20,15 @@ def test_a_policy_acts_in_the_world_it_was_trained_in(folder):
   found = trained.load(trained.PolicySettings(checkpoint=str(folder)), 3)
   assert found.env.num_envs == 3
   assert found.env.max_episode_steps == 7
+
+
+def test_a_policy_meets_the_levels_that_its_training_reached(tmp_path):
+  words = [f"task={fragile.__file__}", "num_envs=8", "threads=1", "ppo.horizon=4", "ppo.minibatches=1"]
+  train.main([*words, f"run_dir={tmp_path}", "max_iterations=3"])
+  found = trained.load(trained.PolicySettings(checkpoint=str(tmp_path)), 4)
+  (rank,) = read(str(tmp_path))[1]["learner"]["ranks"]
+  assert found.env.levels_held
+  assert found.env.age.tolist() == rank["env"]["memory"]["age"][::2].tolist() == [12] * 4
 
 
 def test_words_change_that_world(folder):
