@@ -1,5 +1,6 @@
 """Critic heads: a scalar value in normalised units, or a distribution over bins."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,7 +13,8 @@ from gpurobot.learn.layers import linear
 from gpurobot.learn.normalize import symlog
 
 BINS = 127  # odd, so that one bin is 0
-REACH = 10.0  # symlog of the outermost bins, 22,025; transformed rewards sum to less
+REACH = 10.0  # symlog of the outermost bins
+LARGEST = math.expm1(REACH)  # 22,025, the largest value; transformed rewards usually sum to less
 
 
 class ValuePrediction(Protocol):

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import torch
 
-from gpurobot.config import PPOConfig, Schedule
+from gpurobot.config import Critic, PPOConfig, Schedule
+from gpurobot.learn.critic import LARGEST
 from gpurobot.learn.reward import transform
 
 NUMBERS = ("kl", "entropy", "policy_loss", "value_loss")  # finite in every healthy row
@@ -74,6 +75,11 @@ def symptoms(ppo: PPOConfig, limits: tuple[float, float]) -> list[Symptom]:
       "the values ran away: their mean is {row[value/mean]:.3g}, more than all rewards can sum to; a critic "
       "group must not see the episode's age; otherwise lower ppo.gamma or ppo.critic_coef",
       patience=20,
+    ),
+    Symptom(
+      lambda row: ppo.critic is Critic.twohot and abs(row["value/mean"]) > LARGEST / 2,
+      f"values of {{row[value/mean]:.3g}} are close to the {LARGEST:.0f} that ppo.critic=twohot can represent; "
+      "lower ppo.reward_scale, or write ppo.reward_scale=null",
     ),
     Symptom(
       lambda row: row["gain"] < 0.5 and is_certain(row, AT_FLOOR * math.exp(ppo.log_std_min)),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpurobot.config import PPOConfig, Schedule
+from gpurobot.config import Critic, PPOConfig, Schedule
 from gpurobot.run.health import Health
 
 LIMITS = (1e-5, 1e-2)
@@ -73,6 +73,11 @@ def test_what_is_wrong_at_once_is_told_once_with_cause_and_setting(row, cause, s
       5,
     ),
     ({"learning_rate": LIMITS[0], "kl": 0.017}, "the learning rate is at its lower limit", 20),
+    (  # rewards of 0.2 sum to 20, and their symlog to 18.2
+      {"reward_scale": 0.1, "reward/min": -2.0, "reward/max": 1.0, "value/mean": -18.3},
+      "the values ran away: their mean is -18.3",
+      20,
+    ),
     ({"learning_rate": LIMITS[1], "kl": 0.0007}, "the learning rate is at its upper limit", 50),
   ],
 )
@@ -96,6 +101,19 @@ def test_a_policy_of_choices_has_collapsed_where_little_of_its_first_entropy_is_
   choices = {"action/std": math.nan}
   assert watch({"return": 0.0} | choices, choices, {"return": 40.0, "entropy": 0.07} | choices) == []
   assert len(watch({"return": 0.0} | choices, choices, {"return": 40.0, "entropy": 0.05} | choices)) == 1
+
+
+def test_values_that_rewards_can_sum_to_are_healthy():
+  row = {"reward_scale": 0.1, "reward/min": -2.0, "reward/max": 1.0, "value/mean": -18.2}
+  assert watch(*[row] * 10) == []
+  assert watch(*[row | {"value/mean": 1e9}] * 10, gamma=1.0) == []
+
+
+def test_a_twohot_critic_near_its_largest_value_is_named():
+  row = {"value/mean": -12_000.0}
+  assert watch(row) == []
+  (warning,) = watch(row, critic=Critic.twohot)
+  assert warning.startswith("values of -1.2e+04 are close to the 22025 that ppo.critic=twohot can represent")
 
 
 def test_a_constant_learning_rate_may_be_anywhere():
