@@ -78,7 +78,7 @@ def symptoms(ppo: PPOConfig, limits: tuple[float, float]) -> list[Symptom]:
     ),
     Symptom(
       lambda row: ppo.critic is Critic.twohot and abs(row["value/mean"]) > LARGEST / 2,
-      f"values of {{row[value/mean]:.3g}} are close to the {LARGEST:.0f} that ppo.critic=twohot can represent; "
+      f"values of {{row[value/mean]:.3g}} are close to the {LARGEST:.0f} that ppo.critic=twohot can hold; "
       "lower ppo.reward_scale, or write ppo.reward_scale=null",
     ),
     Symptom(

@@ -113,7 +113,7 @@ def test_a_twohot_critic_near_its_largest_value_is_named():
   row = {"value/mean": -12_000.0}
   assert watch(row) == []
   (warning,) = watch(row, critic=Critic.twohot)
-  assert warning.startswith("values of -1.2e+04 are close to the 22025 that ppo.critic=twohot can represent")
+  assert warning.startswith("values of -1.2e+04 are close to the 22025 that ppo.critic=twohot can hold")
 
 
 def test_a_constant_learning_rate_may_be_anywhere():
