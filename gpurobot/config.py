@@ -7,7 +7,7 @@ An error names the nearest valid key or value. The metadata of each field holds 
 import dataclasses
 import math
 import typing
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import Enum, StrEnum
 from types import ModuleType
 from typing import Any
@@ -353,4 +353,8 @@ def sequence_length(ppo: PPOConfig) -> int:
   return length
 
 
-Load = Callable[[str], ModuleType]  # task name -> module with Config and Task
+class Load(typing.Protocol):
+  """Loader of a task, as `tasks.load` is: the module with Config and Task for a name."""
+
+  def __call__(self, name: str, source: str | None = None, given: str | None = None) -> ModuleType:
+    """Return the module; `source` is the checkpoint that says the name, `given` what the user says."""
