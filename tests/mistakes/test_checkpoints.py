@@ -106,7 +106,7 @@ CALLS = {
 
 @pytest.fixture
 def trap(tmp_path, monkeypatch) -> Callable[[str], Path]:
-  """Return how to make run/ with a checkpoint of a task; that returns the file that the task's code writes."""
+  """Return how to make run/ with a checkpoint of a task; that returns the file that its code writes."""
   monkeypatch.chdir(tmp_path)
   monkeypatch.syspath_prepend(tmp_path)
 
