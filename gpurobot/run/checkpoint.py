@@ -92,9 +92,7 @@ def load(path: Path, device: str | torch.device = "cpu") -> dict[str, Any]:
   """
   try:
     with path.open("rb") as file:
-      damaged = zipfile.ZipFile(file).testzip()  # torch.load compares no checksums
-      if damaged:
-        raise zipfile.BadZipFile(f"wrong checksum of {damaged}")
+      _check_archive(zipfile.ZipFile(file), path.stat().st_size)
       file.seek(0)
       content = torch.load(file, map_location=device, weights_only=True)
   except torch.OutOfMemoryError:
@@ -111,6 +109,19 @@ def load(path: Path, device: str | torch.device = "cpu") -> dict[str, Any]:
     raise DamagedCheckpoint(f"'{path}' is not a readable checkpoint ({reason})") from error
   _check_format(path, content)
   return content
+
+
+def _check_archive(archive: zipfile.ZipFile, size: int) -> None:
+  """Raise BadZipFile if a file of `size` bytes unpacks to more than that, or has a wrong checksum.
+
+  torch writes its parts as they are, so a packed file is none of ours, and may fill the memory.
+  """
+  unpacked = sum(part.file_size for part in archive.infolist())
+  if unpacked > size:
+    raise zipfile.BadZipFile(f"its {size:,} bytes unpack to {unpacked:,}: checkpoints are never packed")
+  damaged = archive.testzip()  # torch.load compares no checksums
+  if damaged:
+    raise zipfile.BadZipFile(f"wrong checksum of {damaged}")
 
 
 def _check_format(path: Path, content: Any) -> None:
