@@ -51,7 +51,13 @@ def test_its_own_page_is_answered_through_any_port(ask, host):
 
 @pytest.mark.parametrize(
   "origin",
-  ["https://evil.example", "http://localhost:3000", "http://localhost.evil.example", "null", "file://"],
+  [
+    "https://evil.example",
+    "http://localhost:3000",
+    "http://localhost.evil.example",
+    "null",
+    "chrome-extension://evil",
+  ],
 )
 def test_a_page_of_another_origin_is_refused(ask, origin, capsys):
   access._warn.cache_clear()
