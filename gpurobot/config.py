@@ -240,6 +240,11 @@ def defaults(module: ModuleType, given: Collection[str] = ()) -> TrainConfig:
     raise ConfigError(f"the task's Config, TRAIN or PPO: {error}") from error
 
 
+def code_keys(config: Any) -> set[str]:
+  """Return the keys of the settings that name a file which can run code."""
+  return {key for key, leaf in leaves(config).items() if leaf.metadata.get("code")}
+
+
 def without_limits(values: Mapping[str, Any], given: Collection[str]) -> dict[str, Any]:
   """Return values by key; drop those of LIMITS if one of LIMITS is among the `given` keys."""
   replaced = any(key in LIMITS for key in given)

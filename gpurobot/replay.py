@@ -17,7 +17,7 @@ from torch import Tensor
 
 import tasks
 from gpurobot import cli, extras
-from gpurobot.config import ConfigError, option
+from gpurobot.config import ConfigError, code_keys, defaults, option
 from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
 from gpurobot.run.divergence_dumps import FOLDER
@@ -62,8 +62,11 @@ def read(source: str | None, task: str | None = None) -> tuple[type[Task], Any, 
   saved = checkpoint.read(path)
   if "states" not in saved:
     raise ConfigError(f"'{path}' holds no states; name a file in the folder {FOLDER}/ of a run")
-  module = tasks.load(saved["config"]["task"], source, task)
-  return module.Task, checkpoint.configure(path, saved["config"], module).env, saved
+  settings = saved["config"]
+  module = tasks.load(settings["task"], source, task)
+  unused = code_keys(defaults(module))  # what steps the robot, and needs the user's word
+  known = {key: value for key, value in settings.items() if key not in unused}
+  return module.Task, checkpoint.configure(path, known, module).env, saved
 
 
 def owners(model: Model) -> dict[str, list[str]]:

@@ -2,8 +2,9 @@
 
 import dataclasses
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
+from types import MappingProxyType
 
 import torch
 
@@ -61,22 +62,23 @@ def parse(settings: P, words: list[str]) -> P:
   """Return settings with arguments applied, including the task's; raise ConfigError or CheckpointError."""
   early = dict(word.split("=", 1) for word in words if "=" in word)
   if early.get("checkpoint"):
-    config, _ = read(early["checkpoint"], early.get("task"))
+    config, _ = read(early["checkpoint"], early)
     settings = dataclasses.replace(settings, env=config.env)
   return assign(settings, pairs(words, leaves(settings)))
 
 
 def read(
-  source: str | None, task: str | None = None, device: str = "cpu"
+  source: str | None, given: Mapping[str, typing.Any] = MappingProxyType({}), device: str = "cpu"
 ) -> tuple[TrainConfig, dict[str, typing.Any]]:
-  """Return a checkpoint's settings and content; `task` is the name that the user gives for its task.
+  """Return a checkpoint's settings and content; `given` are the settings that the user gives, by key.
 
-  Raises ConfigError, CheckpointError or TaskError if it has no policy, or its task cannot be imported.
+  Raises ConfigError, CheckpointError or TaskError if it has no policy, or if its task cannot be imported.
   """
   saved = read_policy(source, device)
-  settings = saved["config"]
+  settings, task = saved["config"], given.get("task")
   module = tasks.load(settings["task"], source, task)
-  return checkpoint.configure(str(source), settings | {"task": task or settings["task"]}, module), saved
+  settings = settings | {"task": task or settings["task"]}
+  return checkpoint.configure(str(source), settings, module, given), saved
 
 
 def read_policy(source: str | None, device: str = "cpu") -> dict[str, typing.Any]:
@@ -95,7 +97,7 @@ def load(settings: PolicySettings, num_envs: int, engine: Engine = Engine.own) -
   Raises ConfigError or CheckpointError if the checkpoint, the device or the engine does not fit.
   """
   device = World().device(settings.device)
-  config, saved = read(settings.checkpoint, settings.task, str(device))
+  config, saved = read(settings.checkpoint, to_dict(settings), str(device))
   config = dataclasses.replace(config, env=settings.env or config.env)
   env = _make_env(config, num_envs, settings.seed, device, engine)
   if not isinstance(env, GymnasiumEnv):

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 import tasks
-from gpurobot.config import ConfigError
+from gpurobot.config import ConfigError, to_dict
 from gpurobot.deploy import trained
 from gpurobot.deploy.policy import Policy
 from gpurobot.run import checkpoint
@@ -82,7 +82,8 @@ class Player:
     own, other = self.config.task, saved["config"]["task"]
     if Path(own).name != Path(other).name:
       raise ConfigError(f"'{source}' is of task '{other}', not of '{own}'")
-    config = checkpoint.configure(source, saved["config"], tasks.load(own))
+    given = to_dict(self.config)  # the environments stay as they are
+    config = checkpoint.configure(source, saved["config"], tasks.load(own), given)
     self.policy = Policy(saved["learner"], config.ppo, self.task.num_envs, self.task.device)
     self._ended.fill_(True)  # resets the recurrent state, which is the old policy's
 

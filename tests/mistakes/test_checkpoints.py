@@ -10,7 +10,10 @@ import torch
 
 import tasks
 import train
-from gpurobot import evaluate, export, play, record, replay
+from gpurobot import cli, evaluate, export, play, record, replay
+from gpurobot.config import to_dict
+from gpurobot.deploy import trained as trained_policy
+from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint
 from tests.mistakes.task_files import PENDULUM, SPEED
 from tests.mistakes.told import SMALL, TOY, told
@@ -143,6 +146,30 @@ def test_in_a_task_that_came_with_its_checkpoint(program, words, task, trap, cap
   assert message.endswith("which is not run: move it to another folder and write task=<its new path>")
   assert told(capsys, program, [*words, f"task={task}"]) == message
   assert not imported.exists()
+
+
+@pytest.mark.parametrize(("program", "words"), [call for name, call in CALLS.items() if "replay" not in name])
+def test_in_a_setting_that_names_code(program, words, tmp_path, monkeypatch, capsys):
+  monkeypatch.chdir(tmp_path)
+  config = {"task": "quadruped", "env.actuator_network": "run/motor.pt"}
+  checkpoint.write("run", {"config": config, "learner": {}})
+  message = "'run' has the setting env.actuator_network, a file whose code runs: add "
+  assert told(capsys, program, words) == f"{message}env.actuator_network=run/motor.pt"
+
+
+def test_a_setting_that_names_code_holds_if_it_is_given_too(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  config = {"task": "quadruped", "env.actuator_network": "motor.pt"}
+  checkpoint.write("run", {"config": config, "learner": {}, "states": {}})
+  given = "env.actuator_network=other.pt"
+  settings, _ = cli.parse(["resume=run", given], tasks.load, World())
+  assert settings.env.actuator_network == "other.pt"
+  assert checkpoint.code_arguments(settings) == ["task=quadruped", given]
+  policy = trained_policy.parse(trained_policy.PolicySettings(), ["checkpoint=run", given])
+  assert policy.env.actuator_network == "other.pt"
+  assert trained_policy.read("run", to_dict(policy))[0].env.actuator_network == "motor.pt"
+  _, env, _ = replay.read("run/checkpoint.pt")
+  assert env.actuator_network is None  # nothing is stepped
 
 
 def test_a_task_file_may_have_moved_since(trained, tmp_path, capsys):

@@ -51,7 +51,7 @@ def test_a_mistake_is_one_line_but_for_debug(capsys):
 
 
 def test_mujoco_c_is_on_the_cpu_whatever_device_was_asked_for(box_run, monkeypatch):
-  content = read(str(box_run), hopping_box.__file__)
+  content = read(str(box_run), {"task": hopping_box.__file__})
   monkeypatch.setattr(trained.World, "device", lambda *_: torch.device("meta"))
   monkeypatch.setattr(trained, "read", lambda *_: content)
   settings = trained.PolicySettings(checkpoint=str(box_run), task=hopping_box.__file__)
