@@ -3,6 +3,7 @@
 import errno
 import functools
 import pickle
+import shlex
 import sys
 import time
 import zipfile
@@ -13,7 +14,7 @@ from typing import Any
 
 import torch
 
-from gpurobot.config import ConfigError, TrainConfig, assign, defaults, to_dict, without_limits
+from gpurobot.config import ConfigError, TrainConfig, assign, code_keys, defaults, to_dict, without_limits
 from gpurobot.device.distributed import World
 from gpurobot.device.transfer import to_cpu
 from gpurobot.learn.algorithm import Algorithm
@@ -92,9 +93,7 @@ def load(path: Path, device: str | torch.device = "cpu") -> dict[str, Any]:
   """
   try:
     with path.open("rb") as file:
-      damaged = zipfile.ZipFile(file).testzip()  # torch.load compares no checksums
-      if damaged:
-        raise zipfile.BadZipFile(f"wrong checksum of {damaged}")
+      _check_archive(zipfile.ZipFile(file), path.stat().st_size)
       file.seek(0)
       content = torch.load(file, map_location=device, weights_only=True)
   except torch.OutOfMemoryError:
@@ -111,6 +110,19 @@ def load(path: Path, device: str | torch.device = "cpu") -> dict[str, Any]:
     raise DamagedCheckpoint(f"'{path}' is not a readable checkpoint ({reason})") from error
   _check_format(path, content)
   return content
+
+
+def _check_archive(archive: zipfile.ZipFile, size: int) -> None:
+  """Raise BadZipFile if a file of `size` bytes unpacks to more than that, or has a wrong checksum.
+
+  torch writes its parts as they are, so a packed file is none of ours, and may fill the memory.
+  """
+  unpacked = sum(part.file_size for part in archive.infolist())
+  if unpacked > size:
+    raise zipfile.BadZipFile(f"its {size:,} bytes unpack to {unpacked:,}: checkpoints are never packed")
+  damaged = archive.testzip()  # torch.load compares no checksums
+  if damaged:
+    raise zipfile.BadZipFile(f"wrong checksum of {damaged}")
 
 
 def _check_format(path: Path, content: Any) -> None:
@@ -136,14 +148,27 @@ def configure(
   """Return the settings of a checkpoint's "config", without its limits if one is among the `given` keys.
 
   Settings that were added since it was written get their defaults. Raises CheckpointError if it has settings
-  that no longer exist.
+  that no longer exist, or one that names a file with code and is not among the `given` keys.
   """
   try:
-    return assign(defaults(module, given), without_limits(values, given))
+    default = defaults(module, given)
+    config = assign(default, without_limits(values, given))
   except ConfigError as error:
     raise CheckpointError(
       f"'{source}' was written with settings that this version does not accept: {error}"
     ) from error
+  now, before = to_dict(config), to_dict(default)
+  for key in sorted(code_keys(config).difference(given)):
+    if now[key] != before[key]:
+      argument = shlex.quote(f"{key}={now[key]}")
+      raise CheckpointError(f"'{source}' has the setting {key}, a file whose code runs: add {argument}")
+  return config
+
+
+def code_arguments(config: TrainConfig) -> list[str]:
+  """Return the arguments that a program needs besides a checkpoint of these settings: what can run code."""
+  values = to_dict(config)
+  return [f"{key}={values[key]}" for key in ("task", *sorted(code_keys(config))) if values[key] is not None]
 
 
 def write(folder: str | Path, content: dict[str, Any]) -> Path:
