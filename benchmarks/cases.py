@@ -213,8 +213,5 @@ def _sizes(task: str, reference: int, steps: str) -> Ablation:
   return Ablation(name, (f"task={task}", *words, SEEDS, f"max_steps={steps}"), panels)
 
 
-ABLATIONS = (
-  *(sweep for task, *words in REWARDS for sweep in _rewards(task, *words)),
-  _sizes("ant", 4096, "1.5e6"),
-  _sizes("cartpole", 8192, "1e6"),
-)
+SIZES = (_sizes("ant", 4096, "1.5e6"), _sizes("cartpole", 8192, "1e6"))
+ABLATIONS = (*(each for task, *words in REWARDS for each in _rewards(task, *words)), *SIZES)

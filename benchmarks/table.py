@@ -251,6 +251,21 @@ def ablation(case: cases.Ablation, _figures: Figures) -> str:
   return _markdown(table)
 
 
+def rewards(_figures: Figures) -> str:
+  """Return the table of the transforms of rewards: last return, its interval and (the mean one), by task."""
+  heads = ["task"]
+  rows = []
+  for task, *_ in cases.REWARDS:
+    name = task.rpartition("/")[2]
+    found = ablations.summary(ablations.read(f"rewards-{name}"))
+    own = ablations.summary(ablations.read(f"own-{name}"))
+    if found and own:
+      heads = ["task", *(setting.replace("ppo.reward_", "") for setting in found), "as the task sets it"]
+      figures = [[_text(figure) for figure in each] for each in (*found.values(), *own.values())]
+      rows.append([f"`{task}`", *(f"{last} [{low}, {high}] ({mean})" for last, low, high, mean in figures)])
+  return _markdown([heads, *rows])
+
+
 def _grid(figures: Figures, prefix: str, columns: dict[str, str], rows: dict[str, str]) -> str:
   """Return the table of the figures `<prefix>.<row>.<column>`, with headings of columns and rows."""
   table = [list(columns.values())]
@@ -276,7 +291,8 @@ BLOCKS: dict[str, tuple[str, Callable[[Figures], str]]] = {
   "cuda": ("docs/benchmarks.md", cuda),
   "environments": ("docs/benchmarks.md", environments),
   "tasks": ("docs/tasks.md", tasks),
-  **{each.name: ("docs/ablations.md", partial(ablation, each)) for each in cases.ABLATIONS},
+  "rewards": ("docs/ablations.md", rewards),
+  **{each.name: ("docs/ablations.md", partial(ablation, each)) for each in cases.SIZES},
 }
 
 
