@@ -123,7 +123,7 @@ def test_output_goes_on_when_there_is_space_again():
   assert disk.held.endswith(b"kept")
 
 
-@pytest.mark.parametrize("name", ["a[red]b", "a[/red]b", "a:smile:b"])
+@pytest.mark.parametrize("name", ["a[red]b", "a[/red]b", "a:smile:b", "{x}"])
 def test_the_name_of_a_folder_is_printed_as_it_is(name, tmp_path, monkeypatch, capsys):
   monkeypatch.chdir(tmp_path)
   run(Path(name))
