@@ -13,7 +13,8 @@ from gpurobot.run.training_run import TrainingRun
 
 def main(argv: list[str]) -> int:
   """Train, and return the exit status; a user's mistake ends the program with one line and status 2."""
-  world = distributed.start()
+  with cli.user_errors(argv, distributed.World()):
+    world = distributed.start()
   with cli.user_errors(argv, world):
     restart = world.broadcast_object(checkpoint.restart_arguments(world.recall()))
     status = train(argv + restart, world)
@@ -27,6 +28,7 @@ def train(argv: list[str], world: distributed.World) -> int:
   Returns the exit status: 0, 128 + the signal's number, or 1 if the last checkpoint could not be saved.
   """
   settings, task = cli.parse(argv, tasks.load, world)
+  world.require_same(cli.identity(settings, task))
   device, local_envs = world.device(settings.device), config.local_envs(settings, world.size)
   world.use(device, settings.threads)
   random = Random(settings.seed, local_envs, world.rank * local_envs, device)

@@ -1,12 +1,14 @@
 """Command line: `key=value` arguments to a configuration and a task, help text, one-line errors."""
 
 import contextlib
+import hashlib
 import operator
 import shutil
 import signal
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn, TypeVar
 
@@ -70,6 +72,7 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[TrainConfig, Modul
   """
   words = [word for word in argv if word not in HELP]
   early = {key: value for key, _, value in (word.partition("=") for word in words)}
+  early = {key: value for key, value in early.items() if (key, value) != ("resume", "null")}
   saved: dict[str, Any] = {}
   if early.get("resume"):
     saved = checkpoint.read(early["resume"])["config"]
@@ -87,6 +90,17 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[TrainConfig, Modul
   if config.checkpoint and not config.resume:  # a resumed run no longer needs the checkpoint it began from
     checkpoint.find(config.checkpoint)
   return config, module
+
+
+def identity(config: TrainConfig, module: ModuleType) -> dict[str, Any]:
+  """Return by key what all ranks of a training must share: the settings, and a digest of the task's file.
+
+  Ranks on unlike machines may have unlike `threads`.
+  """
+  digest = hashlib.sha256(Path(str(module.__file__)).read_bytes()).hexdigest()
+  return {key: value for key, value in to_dict(config).items() if key != "threads"} | {
+    "the task's file": digest
+  }
 
 
 def start(

@@ -9,16 +9,17 @@ import math
 import typing
 from collections.abc import Collection, Mapping, Sequence
 from enum import Enum, StrEnum
-from types import ModuleType
+from types import ModuleType, UnionType
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from tasks.core.option import option
-from tasks.core.words import nearest_word
+from tasks.core.words import suggestion
 
 LIMITS = ("max_iterations", "max_steps", "max_seconds")  # the settings that end training
+SCALARS = (bool, int, float, str)
 
 
 class ConfigError(ValueError):
@@ -163,9 +164,11 @@ class TrainConfig:
 
   task: str = option("ant", "task: a module of tasks/, a dotted module path, or a path to a .py file")
   num_envs: int = option(4096, "number of environments, over all ranks", low=1, high=2**24)
-  seed: int = option(0, "seed of all random numbers", low=0)
+  seed: int = option(0, "seed of all random numbers", low=0, high=2**64 - 1)
   device: str = option("auto", "device: cpu, cuda, cuda:<index>; auto: cuda where there is one")
-  threads: int | None = option(None, "CPU threads per rank; null: all cores, divided among the ranks", low=1)
+  threads: int | None = option(
+    None, "CPU threads per rank; null: all cores, divided among the ranks", low=1, high=1024
+  )
   max_iterations: int | None = option(None, "maximum number of iterations", low=0)
   max_steps: int | None = option(None, "maximum number of environment steps, over all ranks", low=0)
   max_seconds: float | None = option(None, "maximum training time", "s", low=0)
@@ -221,8 +224,8 @@ def pairs(words: list[str], keys: typing.Iterable[str]) -> dict[str, str]:
     if not equals and key not in known:
       raise ConfigError(f"'{word}' is not of the form key=value; --help lists every key")
     if key not in known:
-      raise ConfigError(f"unknown key '{key}'; the nearest is '{nearest_word(key, known)}'")
-    if not equals:
+      raise ConfigError(f"unknown key '{key}'{suggestion(key, known)}")
+    if not value.strip():
       raise ConfigError(f"'{word}' has no value; write {key}=<value>")
     split[key] = value
   return split
@@ -265,23 +268,59 @@ def assign(config: C, values: Mapping[str, Any]) -> C:
     raise ConfigError(f"{error.full_key}: {str(error.msg).partition(chr(10))[0]}") from error
   for key, value in values.items():
     if key not in known:
-      raise ConfigError(f"unknown key '{key}'; the nearest is '{nearest_word(key, known)}'")
+      raise ConfigError(f"unknown key '{key}'{suggestion(key, known)}")
     _set(schema, key, value, known[key].kind)
     _check_range(key, OmegaConf.select(schema, key), known[key])
   return typing.cast(C, OmegaConf.to_object(schema))
 
 
 def _set(schema: DictConfig, key: str, value: Any, kind: Any) -> None:
-  """Set one key of a structured config from a string (parsed as YAML) or an object."""
+  """Set one key of a structured config from a string or an object; raise ConfigError if it does not fit."""
+  if "${" in str(value):  # OmegaConf would expand it
+    raise ConfigError(f"{key}={value}: ${{...}} is not expanded; write the value itself")
   try:
-    parsed = value
-    if isinstance(value, str) and not _is_enum(kind):  # YAML would take on and off for true and false
-      parsed = OmegaConf.select(OmegaConf.from_dotlist([f"x={value}"]), "x")
+    parsed = from_text(value, kind) if isinstance(value, str) else value
     if isinstance(parsed, float) and parsed.is_integer() and int in (kind, *typing.get_args(kind)):
       parsed = int(parsed)  # max_steps=1e6
+    _check_type(parsed, kind)
     OmegaConf.update(schema, key, parsed)
   except Exception as error:  # OmegaConf and the YAML parser raise many types
     raise ConfigError(f"{key}={value} is not {_expected(kind, str(value))}") from error
+
+
+def from_text(text: str, kind: Any) -> Any:
+  """Return the value that a text means for a setting of some type; raise ValueError if it means none.
+
+  Numbers are decimal, strings are taken as they are, lists are [a,b], and `null` is None. A whole number may
+  come as a float. Other types are YAML.
+  """
+  kinds = typing.get_args(kind) if typing.get_origin(kind) in (typing.Union, UnionType) else (kind,)
+  if text == "null" and type(None) in kinds:
+    return None
+  if str in kinds or any(map(_is_enum, kinds)):
+    return text
+  if bool in kinds:
+    return {"true": True, "false": False}[text.lower()]
+  if int in kinds or float in kinds:
+    return int(text) if int in kinds and text.lstrip("+-").isdecimal() else float(text)
+  element = _element(kinds[0])
+  if element in SCALARS:
+    if text[0] + text[-1] != "[]":
+      raise ValueError(text)
+    return [from_text(part.strip(), element) for part in text[1:-1].split(",") if text[1:-1].strip()]
+  return OmegaConf.select(OmegaConf.from_dotlist([f"x={text}"]), "x")
+
+
+def _element(kind: Any) -> Any:
+  """Return the type of a list's elements, or None if the type is no list."""
+  return typing.get_args(kind)[0] if typing.get_origin(kind) is list else None
+
+
+def _check_type(value: Any, kind: Any) -> None:
+  """Raise ValueError where OmegaConf takes another type: a number for a bool, a list in a list of numbers."""
+  nested = isinstance(value, Sequence) and any(isinstance(item, list | tuple | dict) for item in value)
+  if (kind is bool and not isinstance(value, bool)) or (nested and _element(kind) in SCALARS):
+    raise ValueError(value)
 
 
 def _is_enum(kind: Any) -> bool:
@@ -301,9 +340,9 @@ def _expected(kind: Any, text: str) -> str:
   """Describe the values that a field of this type accepts, and name the one nearest to `text`."""
   if _is_enum(kind):
     names = [member.name for member in kind]
-    return f"one of {', '.join(names)}; the nearest is '{nearest_word(text, names)}'"
+    return f"one of {', '.join(names)}{suggestion(text, names)}"
   if kind is bool:
-    return f"true or false; the nearest is '{nearest_word(text, ['true', 'false'])}'"
+    return f"true or false{suggestion(text, ['true', 'false'])}"
   if typing.get_origin(kind) is list:
     return f"a list, each element {_expected(typing.get_args(kind)[0], text)}"
   words = {int: "a whole number", float: "a number", str: "a string"}

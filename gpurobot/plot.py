@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from gpurobot import cli
-from gpurobot.config import ConfigError, assign, leaves, nearest_word, option, pairs
+from gpurobot.config import ConfigError, assign, leaves, option, pairs, suggestion
 from gpurobot.device.distributed import World
 from gpurobot.run.csv_log import read as read_rows
 
@@ -144,7 +144,7 @@ def draw(found: dict[str, list[Rows]], settings: Plot) -> Figure:
 def _check_column(column: str, label: str, runs: list[Rows]) -> None:
   for rows in runs:
     if column not in rows[0]:
-      raise ConfigError(f"no column '{column}' in {label}; the nearest is '{nearest_word(column, rows[0])}'")
+      raise ConfigError(f"no column '{column}' in {label}{suggestion(column, rows[0])}")
 
 
 def plot(words: list[str]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import tasks
 from gpurobot import cli
-from gpurobot.config import ConfigError, TrainConfig, assign, defaults, leaves, nearest_word, pairs
+from gpurobot.config import ConfigError, TrainConfig, assign, defaults, leaves, pairs, suggestion
 from gpurobot.device.distributed import World
 from gpurobot.learn.random import Random
 from tasks.base import Task
@@ -118,7 +118,7 @@ def run(words: list[str]) -> str:
     return describe(given["describe"], rest)
   if rest:
     key = rest[0].partition("=")[0]
-    raise ConfigError(f"unknown key '{key}'; the nearest is '{nearest_word(key, KEYS)}'")
+    raise ConfigError(f"unknown key '{key}'{suggestion(key, KEYS)}")
   if "from" in given and "new" not in given:
     raise ConfigError(f"from={given['from']} needs a name for the copy: add new=<name>")
   if "new" in given:

@@ -81,6 +81,29 @@ def test_ranks_compute_what_one_computes(tmp_path, task):
       assert len(one["learning_rate"].unique()) > 1  # there were decisions
 
 
+def unlike(words: list[str], own: list[str], folder: Path) -> None:
+  """Start one of two ranks with settings, or a task's file, of its own."""
+  rank = int(os.environ["RANK"])
+  path = folder / f"{rank}" / "mine.py"
+  path.parent.mkdir()
+  path.write_text(Path(toy.__file__).read_text() + f"# {rank if 'file' in own else 0}\n")
+  os.chdir(path.parent)
+  train.main(["task=mine.py", *words, *(word.format(rank) for word in own if word != "file")])
+
+
+@pytest.mark.parametrize(("own", "keys"), [
+  (["seed={}", "env.force=0.{}1"], "seed, env.force"), (["file"], "the task's file"), (["threads=1"], ""),
+])  # fmt: skip
+def test_ranks_with_other_settings_end_before_they_train(tmp_path, own, keys):
+  output = tmp_path / "output.txt"
+  words = ["max_iterations=1", f"run_dir={tmp_path / 'run'}"]
+  assert launch(2, output, unlike, words, own, tmp_path) == ([1, 1] if keys else [0, 0]), output.read_text()
+  errors = [line for line in output.read_text().splitlines() if line.startswith("error: ")]
+  told = [f"error: the ranks have different settings: {keys}; start all with the same"] if keys else []
+  assert errors == told
+  assert (tmp_path / "run").exists() == (not keys)
+
+
 def test_collectives_of_an_iteration_are_as_documented(tmp_path):
   training(tmp_path / "run", 2, (*TOY, "max_iterations=3", "ppo.epochs=3", "ppo.minibatches=2"))
   with (tmp_path / "run" / "metrics.csv").open() as file:

@@ -1,8 +1,10 @@
 """Collectives over ranks, the only use of torch.distributed; with a single rank they do nothing."""
 
 import os
+import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -12,9 +14,11 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from gpurobot.config import ConfigError, nearest_word
+from gpurobot.config import ConfigError, suggestion
 
 PATIENCE = timedelta(minutes=10)  # timeout of a collective
+NOTICE = 10.0  # time after which a rank says that it waits for the others [s]
+REMEDY = "start the ranks by torchrun, or unset WORLD_SIZE"
 GRACE = 5.0  # time for ranks to report that they are alive after a failed collective [s]
 
 
@@ -49,8 +53,8 @@ class World:
     except RuntimeError:
       device = torch.device("meta")
     if device.type not in ("cpu", "cuda"):
-      near = nearest_word(name, ["auto", "cpu", "cuda"])
-      raise ConfigError(f"device={name} is not one of auto, cpu, cuda, cuda:<index>; the nearest is '{near}'")
+      near = suggestion(name, ["auto", "cpu", "cuda"])
+      raise ConfigError(f"device={name} is not one of auto, cpu, cuda, cuda:<index>{near}")
     if device.type == "cpu":
       return device
     if device.index is not None and self.local_size > 1:
@@ -112,6 +116,15 @@ class World:
     values = [value] * self.size
     self._run(dist.all_gather_object, values, value)
     return values
+
+  def require_same(self, values: Mapping[str, Any]) -> None:
+    """Exit with status 1 if the ranks have different values; the main rank prints their keys."""
+    texts = self.gather({key: repr(value) for key, value in values.items()})
+    keys = dict.fromkeys(key for rank in texts for key in rank)
+    different = [key for key in keys if len({rank.get(key) for rank in texts}) > 1]
+    if different:
+      message = f"error: the ranks have different settings: {', '.join(different)}; start all with the same"
+      raise SystemExit(message if self.main else 1)
 
   def _run(self, collective: Callable[..., Any], *arguments: Any, **options: Any) -> None:
     """Run a collective and count it, unless there is only one rank."""
@@ -182,20 +195,61 @@ class World:
 
 
 def start() -> World:
-  """Join the ranks that torchrun started (gloo between CPUs, NCCL between GPUs), or run as a single rank."""
+  """Join the ranks that torchrun started (gloo between CPUs, NCCL between GPUs), or run as a single rank.
+
+  Raises ConfigError if torchrun's variables are incomplete or wrong, or if a rank does not come in time.
+  """
   if "WORLD_SIZE" not in os.environ:
     return World()
   rank, size, local_rank, local_size = (
-    int(os.environ[name]) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+    _variable(name) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
   )
   world = World(rank, size, local_rank, local_size)
+  if not (0 <= world.rank < world.size and 0 <= world.local_rank < world.local_size <= world.size):
+    raise ConfigError(
+      f"RANK={world.rank} of WORLD_SIZE={world.size}, LOCAL_RANK={world.local_rank} of LOCAL_WORLD_SIZE="
+      f"{world.local_size} is no rank; {REMEDY}"
+    )
   if world.size > 1:
+    _join(world)
+  return world
+
+
+def _variable(name: str) -> int:
+  """Return a variable that torchrun sets; raise ConfigError if it is missing or no number."""
+  try:
+    return int(os.environ[name])
+  except KeyError:
+    raise ConfigError(f"WORLD_SIZE is set, but {name} is not; {REMEDY}") from None
+  except ValueError:
+    raise ConfigError(f"{name}={os.environ[name]} is not a whole number; {REMEDY}") from None
+
+
+def _join(world: World) -> None:
+  """Wait for the other ranks, and say so if it takes long; raise ConfigError if PATIENCE is over."""
+  for name in ("MASTER_ADDR", "MASTER_PORT"):
+    if name not in os.environ:
+      raise ConfigError(f"WORLD_SIZE is set, but {name} is not; {REMEDY}")
+  place = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
+  text = f"rank {world.rank} waits for the other ranks of {world.size} at {place}, {PATIENCE} at most"
+  notice = threading.Timer(NOTICE, print, [text], {"file": sys.stderr, "flush": True})
+  notice.daemon = True
+  notice.start()
+  try:
     store, *_ = next(dist.rendezvous("env://", timeout=PATIENCE))
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     world.store = dist.PrefixStore(f"attempt {attempt}", store)  # torchrun may keep the store over restarts
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-    dist.init_process_group(backend, store=world.store, rank=rank, world_size=size, timeout=PATIENCE)
-  return world
+    dist.init_process_group(
+      backend, store=world.store, rank=world.rank, world_size=world.size, timeout=PATIENCE
+    )
+  except (RuntimeError, ValueError) as error:
+    reason = str(error).partition("\n")[0].rstrip(".")
+    raise ConfigError(
+      f"rank {world.rank} could not join the other ranks of {world.size} at {place} ({reason}); {REMEDY}"
+    ) from error
+  finally:
+    notice.cancel()
 
 
 def _note() -> Path | None:

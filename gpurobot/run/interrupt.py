@@ -18,9 +18,10 @@ class Interrupt:
     self._since = 0.0  # time of the first request [s]
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
       if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
-        signal.signal(number, self._request)
+        signal.signal(number, self.request)
 
-  def _request(self, number: int, _frame: FrameType | None) -> None:
+  def request(self, number: int, _frame: FrameType | None = None) -> None:
+    """Note the request of a signal; raise KeyboardInterrupt at the second Ctrl-C."""
     now = time.monotonic()
     if not self.requested:
       self.requested, self.status, self._since = True, 128 + number, now

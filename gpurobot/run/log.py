@@ -5,10 +5,12 @@ Every rank takes part in the sums; only the main rank writes. Nothing else reads
 
 import json
 import math
+import os
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TextIO, cast
 
 import torch
 from rich.console import Console
@@ -23,6 +25,7 @@ from gpurobot.run import csv_log
 from gpurobot.run.divergence_dumps import DivergenceDumps
 from gpurobot.run.files import rewrite
 from gpurobot.run.health import Health
+from gpurobot.run.output import Output, tell
 from gpurobot.run.profile import ITERATIONS, Profile
 from gpurobot.run.tensorboard import TensorBoardLog
 from gpurobot.run.video_recorder import VideoRecorder
@@ -55,6 +58,7 @@ class Log:
     self.last_row: dict[str, float] = {}
     self.last_return: float | None = None  # mean over the episodes of the last interval with an ended one
     self.reached: dict[str, float] = {}  # level of the mean return -> seconds of training
+    self.unread = False  # whether the reader of standard output has left, as `| head` does
     self.warnings: list[str] = []
     self._health = Health(config.ppo, rate_limits(config.ppo, config.num_envs))
     self._usage = Usage(learner.env.device)
@@ -62,6 +66,7 @@ class Log:
     self._disk_is_full = self._told_nonfinite = False
     self._profile = Profile(learner, folder) if config.profile and self.main else None
     self._lines = 0
+    self._written = learner.iteration  # the iteration of the last row
     self._last = self._counts()
     if self.main:
       self._open()
@@ -74,13 +79,24 @@ class Log:
     self._tensorboard.write_config(plain, self.learner.steps)
     self._recorder = VideoRecorder(self.config, self.learner, self.folder, self._tensorboard)
     self._write_json("config.json", plain)
-    self.console = Console(highlight=False)
+    stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")  # it may be closed
+    output = Output(stdout, self._note_output_failure)
+    self.console = Console(file=cast("TextIO", output), highlight=False, markup=False, emoji=False)
     self.console.print(self.learner.describe(), soft_wrap=True)
+    name = TextColumn("{task.description}", markup=False)
     bar = (BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn(), TimeRemainingColumn())
-    self.progress = Progress(TextColumn(f"{self.config.task}"), *bar, console=self.console, transient=True)
+    self.progress = Progress(name, *bar, console=self.console, transient=True)
     self.progress.disable = not self.console.is_terminal
-    self.bar = self.progress.add_task("", total=1.0 if self._limits() else None)
+    self.bar = self.progress.add_task(self.config.task, total=1.0 if self._limits() else None)
     self.progress.start()
+
+  def _note_output_failure(self, error: OSError) -> None:
+    """Warn on standard error and in the summary that standard output fails."""
+    self.unread = isinstance(error, BrokenPipeError)
+    what = f"standard output could not be written ({error}); "
+    warning = what + ("training saves a checkpoint and ends" if self.unread else "training goes on")
+    self.warnings.append(warning)
+    tell(f"warning: {warning}")
 
   def _forget_later_rows(self) -> None:
     """Cut metrics.csv back to the resumed checkpoint, and read from it the levels reached so far."""
@@ -132,7 +148,11 @@ class Log:
       self.warn(self._recorder.step())
     if self.learner.iteration % self.config.log_every == 0:
       self.write()
-    table = self._profile and self._profile.step()
+    if self._profile:
+      self._keep(self._write_profile, self._profile)
+
+  def _write_profile(self, profile: Profile) -> None:
+    table = profile.step()
     if table:
       self.console.print(table, soft_wrap=True)
 
@@ -141,6 +161,7 @@ class Log:
     report = self.learner.report()
     numbers = torch.stack([value.detach().double().squeeze() for value in report.values()]).tolist()
     self._keep(self._dumps.write)
+    self._written = self.learner.iteration
     if not self.main:
       return
     steps, seconds = self.learner.steps, self.seconds
@@ -222,7 +243,7 @@ class Log:
 
   def close(self) -> None:
     """Write summary.json and close the files; every rank calls."""
-    if self.learner.iteration % self.config.log_every:
+    if self.learner.iteration > self._written:
       self.write()
     if not self.main:
       return

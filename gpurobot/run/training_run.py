@@ -1,5 +1,6 @@
 """Training run: folder, restore, limits, log and checkpoints around the loop of `train.py`."""
 
+import signal
 from typing import Self
 
 from gpurobot.config import TrainConfig
@@ -30,10 +31,12 @@ class TrainingRun:
     self.status = 0  # exit status: 128 + a signal's number, or 1 if the last checkpoint could not be saved
 
   def should_stop(self) -> bool:
-    """Return whether a limit is reached or a signal requests a stop, on any rank.
+    """Return whether a limit is reached, a signal requests a stop or nobody reads the output, on any rank.
 
     Saves a checkpoint before the end and whenever one is due; the ranks agree on both in one collective.
     """
+    if self._log.unread:
+      self._interrupt.request(signal.SIGPIPE)
     end = self._log.finished or self._interrupt.requested
     stop, due = self._world.any_rank(end, self._saver.due)
     if stop or due:

@@ -8,7 +8,7 @@ from typing import Any, Self
 import imageio.v2 as imageio
 from PIL import Image
 
-from gpurobot.config import ConfigError, nearest_word
+from gpurobot.config import ConfigError, suggestion
 from gpurobot.viewer.offscreen import Picture
 
 SUFFIXES = (".mp4", ".gif", ".webp")
@@ -22,8 +22,8 @@ class Film:
   def __init__(self, path: Path, rate: float) -> None:
     """Create the file, with `rate` frames per second; raise ConfigError on a bad suffix or rate."""
     if path.suffix not in SUFFIXES:
-      near = nearest_word(path.suffix, SUFFIXES)
-      raise ConfigError(f"video={path} is none of {', '.join(SUFFIXES)}; the nearest is '{near}'")
+      near = suggestion(path.suffix, SUFFIXES)
+      raise ConfigError(f"video={path} is none of {', '.join(SUFFIXES)}{near}")
     self.path, self.rate = path, rate
     self._is_gif = path.suffix == ".gif"
     if self._is_gif and rate > GIF_RATE:

@@ -12,7 +12,7 @@ import numpy as np
 from mujoco import mjtObj
 from numpy.typing import NDArray
 
-from gpurobot.config import ConfigError, nearest_word
+from gpurobot.config import ConfigError, suggestion
 from gpurobot.viewer.stage import Stage, view
 from tasks.base import Task
 
@@ -126,8 +126,8 @@ def _named(model: mujoco.MjModel, name: str) -> mujoco.MjvCamera:
   """Return the camera of this name in the model; raise ConfigError if there is none."""
   names = [model.camera(index).name for index in range(model.ncam)]
   if name not in names:
-    hint = f"the nearest is '{nearest_word(name, names)}'" if names else "it has no cameras; leave camera out"
-    raise ConfigError(f"camera={name}: the model has no such camera; {hint}")
+    hint = suggestion(name, names) if names else "; it has no cameras; leave camera out"
+    raise ConfigError(f"camera={name}: the model has no such camera{hint}")
   camera = mujoco.MjvCamera()
   camera.type = mujoco.mjtCamera.mjCAMERA_FIXED
   camera.fixedcamid = mujoco.mj_name2id(model, mjtObj.mjOBJ_CAMERA, name)

@@ -19,7 +19,7 @@ def task_errors(files: Callable[[], Collection[str]]) -> Iterator[None]:
   """Turn an exception raised in one of these files into a TaskError that names file, line and function."""
   try:
     yield
-  except Exception as error:
+  except (Exception, SystemExit) as error:
     location = _location(error, files())
     if location is None:
       raise
@@ -51,7 +51,7 @@ def _files(kind: type) -> frozenset[str]:
   return frozenset(file for file in files if file and Path(file) != base and core not in Path(file).parents)
 
 
-def _location(error: Exception, files: Collection[str]) -> str | None:
+def _location(error: BaseException, files: Collection[str]) -> str | None:
   """Return the innermost line of the traceback in one of the files, or None if there is none."""
   if isinstance(error, SyntaxError) and error.filename and error.filename in files:
     return f"{_short(error.filename)}, line {error.lineno}"
@@ -68,11 +68,13 @@ def _short(file: str) -> str:
   return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
-def _text(error: Exception) -> str:
+def _text(error: BaseException) -> str:
   """Return the message of an error in one line, after its type unless it is a ValueError."""
   words = str(error)
   if isinstance(error, SyntaxError):
     words = error.msg
+  elif isinstance(error, SystemExit):
+    words = "the file ends the program; raise an error where it cannot go on"
   elif isinstance(error, KeyError):  # its text is in quotes
     words = str(error.args[0])
   elif isinstance(error, AttributeError) and error.obj is not None:

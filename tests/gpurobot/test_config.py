@@ -46,6 +46,25 @@ def test_texts_become_typed_values():
   assert (config.env.force, type(config.env.force), config.resume, config.seed) == (2.0, float, None, 7)
 
 
+@pytest.mark.parametrize("name", ["[red]", "010", "1e3", "true", "a #b", "a: b", "{x}", "*x", "2024-01-01"])
+def test_a_string_is_taken_as_it_is(name):
+  assert parse(f"run_dir={name}").run_dir == name
+
+
+def test_numbers_are_decimal():
+  config = parse("num_envs=064", "ppo.hidden=[010, 2]", "ppo.lr=1", "ppo.layer_norm=False")
+  assert (config.num_envs, config.ppo.hidden, config.ppo.lr) == (64, [10, 2], 1.0)
+  assert not config.ppo.layer_norm
+
+
+@pytest.mark.parametrize(("key", "value"), [
+  ("hidden", [[8]]), ("hidden", [8, [8]]), ("layer_norm", 2), ("layer_norm", 1), ("hidden", ["${seed}"])
+])  # fmt: skip
+def test_the_values_of_a_file_are_checked_too(key, value):
+  with pytest.raises(ConfigError, match=rf"^ppo\.{key}="):
+    assign(TrainConfig(), {f"ppo.{key}": value})
+
+
 def test_a_task_overrides_the_trainers_defaults_and_words_override_both():
   assert parse().num_envs == 64
   assert parse().ppo.hidden == [16, 16]
@@ -76,7 +95,21 @@ def test_instances_share_no_defaults():
    "ppo.precision=fp32 is not one of auto, float32, bf16, float64; the nearest is 'float32'"),
   ("ppo.hidden=[a]", "ppo.hidden=[a] is not a list, each element a whole number"),
   ("ppo.hidden=[", "ppo.hidden=[ is not a list, each element a whole number"),
-  ("seed=${num_envs", "seed=${num_envs is not a whole number"),
+  ("seed=${num_envs", "seed=${num_envs: ${...} is not expanded; write the value itself"),
+  ("run_dir=${oc.env:HOME}", "run_dir=${oc.env:HOME}: ${...} is not expanded; write the value itself"),
+  ("resume=", "'resume=' has no value; write resume=<value>"),
+  ("checkpoint= ", "'checkpoint= ' has no value; write checkpoint=<value>"),
+  ("xyzzy=1", "unknown key 'xyzzy'"),
+  ("num_envs=0x40", "num_envs=0x40 is not a whole number"),
+  ("num_envs=1:30", "num_envs=1:30 is not a whole number"),
+  ("ppo.layer_norm=2", "ppo.layer_norm=2 is not true or false"),
+  ("ppo.layer_norm=yes", "ppo.layer_norm=yes is not true or false"),
+  ("ppo.schedule=zzz", "ppo.schedule=zzz is not one of adaptive, constant"),
+  ("ppo.hidden=[[8]]", "ppo.hidden=[[8]] is not a list, each element a whole number"),
+  ("ppo.hidden=[8,[8]]", "ppo.hidden=[8,[8]] is not a list, each element a whole number"),
+  ("seed=18446744073709551616",
+   "seed=18446744073709551616 is out of range; the nearest is 18446744073709551615"),
+  ("threads=100000", "threads=100000 is out of range; the nearest is 1024"),
   ("num_envs=0", "num_envs=0 is out of range; the nearest is 1"),
   ("ppo.hidden=[8,0]", "ppo.hidden=[8, 0] is out of range; the nearest is 1"),
   ("ppo.gamma=1.5", "ppo.gamma=1.5 is out of range; the nearest is 1"),
@@ -144,4 +177,4 @@ def test_no_limit_is_kept_where_it_is_the_default():
   assert assign(Unlimited(), {"height": "2.5"}).height == 2.5
   for key, value in (("speed", "inf"), ("height", "nan")):
     with pytest.raises(ConfigError, match=f"^{key}={value} is not a finite number$"):
-      assign(Unlimited(), {key: f".{value}"})
+      assign(Unlimited(), {key: value})

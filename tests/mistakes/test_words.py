@@ -1,10 +1,15 @@
 """Mistakes on the command line: the key is named, and what it could be."""
 
+import socket
+from datetime import timedelta
+from pathlib import Path
+
 import pytest
 
 import train
 from gpurobot import evaluate, sweep
 from gpurobot import tasks as tasks_program
+from gpurobot.device import distributed
 from tests.gpurobot import toy
 from tests.mistakes.told import TOY, told
 
@@ -19,7 +24,7 @@ WORDS = {
   "lr=1e-3": "unknown key 'lr'; the nearest is 'ppo.lr'",
   "env.forc=1": "unknown key 'env.forc'; the nearest is 'env.force'",
   "ppo=1": "unknown key 'ppo'; the nearest is 'ppo.lr'",
-  "num_envs=": "num_envs= is not a whole number",
+  "num_envs=": "'num_envs=' has no value; write num_envs=<value>",
   "num_envs=many": "num_envs=many is not a whole number",
   "num_envs=1.5": "num_envs=1.5 is not a whole number",
   "num_envs=0": "num_envs=0 is out of range; the nearest is 1",
@@ -35,7 +40,7 @@ WORDS = {
   "ppo.hidden=64": "ppo.hidden=64 is not a list, each element a whole number",
   "ppo.hidden=[64,0]": "ppo.hidden=[64, 0] is out of range; the nearest is 1",
   "ppo.hidden=[64": "ppo.hidden=[64 is not a list, each element a whole number",
-  "ppo.layer_norm=maybe": "ppo.layer_norm=maybe is not true or false; the nearest is 'false'",
+  "ppo.layer_norm=maybe": "ppo.layer_norm=maybe is not true or false",
   "ppo.schedule=adaptiv": "ppo.schedule=adaptiv is not one of adaptive, constant; the nearest is 'adaptive'",
   "ppo.minibatches=3": "num_envs=64 does not divide evenly among 1 rank(s) and 3 minibatch(es) of ",
   "ppo.mirror_coef=1": "ppo.mirror_coef=1: the task has no mirror; write ppo.mirror_coef=0",
@@ -48,6 +53,12 @@ WORDS = {
   "task=ant.py": "there is no task file 'ant.py' in ",
   TOY.removesuffix(".py"): f"unknown task '{toy.__file__.removesuffix('.py')}'; the file is task=",
   "task=os.path": "task 'os.path' is a module without a class Config and Task",
+  "resume=": "'resume=' has no value; write resume=<value>",
+  "checkpoint=": "'checkpoint=' has no value; write checkpoint=<value>",
+  "run_dir=${oc.env:HOME}": "run_dir=${oc.env:HOME}: ${...} is not expanded; write the value itself",
+  "seed=99999999999999999999": "seed=99999999999999999999 is out of range; the nearest is 184467440737",
+  "threads=100000": "threads=100000 is out of range; the nearest is 1024",
+  "ppo.hidden=[[8]]": "ppo.hidden=[[8]] is not a list, each element a whole number",
   "resume=nowhere": "no checkpoint at 'nowhere'",
   "run_dir=train.py": "run_dir=train.py ",
 }  # fmt: skip
@@ -66,8 +77,52 @@ def test_in_a_word(word, message, capsys, tmp_path):
   (evaluate.main, ["runs/ant"], "'runs/ant' is not of the form key=value; --help lists every key"),
   (sweep.main, [TOY, "seed=0,x", "max_steps=1"], "seed=x is not a whole number"),
   (sweep.main, [TOY, "sed=0,1"], "unknown key 'sed'; the nearest is 'seed'"),
-  (tasks_program.main, ["ant"], "unknown key 'ant'; the nearest is 'new'"),
+  (tasks_program.main, ["ant"], "unknown key 'ant'"),
   (tasks_program.main, ["describe=antt"], "unknown task 'antt'; nearest: ant"),
 ])  # fmt: skip
 def test_in_a_word_to_another_program(program, words, message, capsys):
   assert told(capsys, program, words).startswith(message)
+
+
+STARTS = {  # torchrun's variables: the line
+  "WORLD_SIZE=1": "WORLD_SIZE is set, but RANK is not; start the ranks by torchrun, or unset WORLD_SIZE",
+  "WORLD_SIZE=2 RANK=0 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1": "WORLD_SIZE is set, but MASTER_ADDR is not; start ",
+  "WORLD_SIZE=1 RANK=3 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1": "RANK=3 of WORLD_SIZE=1, LOCAL_RANK=0 of ",
+  "WORLD_SIZE=0 RANK=0 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1": "RANK=0 of WORLD_SIZE=0, LOCAL_RANK=0 of ",
+  "WORLD_SIZE=2 RANK=x LOCAL_RANK=0 LOCAL_WORLD_SIZE=1": "RANK=x is not a whole number; start the ranks by ",
+}
+
+
+@pytest.mark.parametrize(("variables", "message"), STARTS.items(), ids=STARTS)
+def test_in_the_variables_of_a_rank(variables, message, capsys, monkeypatch):
+  for name in ("MASTER_ADDR", "MASTER_PORT"):
+    monkeypatch.delenv(name, raising=False)
+  for name, _, value in (word.partition("=") for word in variables.split()):
+    monkeypatch.setenv(name, value)
+  assert told(capsys, train.main, [TOY]).startswith(message)
+
+
+def test_a_rank_that_never_comes_is_waited_for_aloud(capsys, monkeypatch):
+  with socket.create_server(("127.0.0.1", 0)) as probe:
+    port = probe.getsockname()[1]
+  start = {"WORLD_SIZE": 2, "RANK": 0, "LOCAL_RANK": 0, "LOCAL_WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1"}
+  for name, value in {**start, "MASTER_PORT": port}.items():
+    monkeypatch.setenv(name, str(value))
+  monkeypatch.setattr(distributed, "PATIENCE", timedelta(seconds=1))
+  monkeypatch.setattr(distributed, "NOTICE", 0.0)
+  with pytest.raises(SystemExit) as end:
+    train.main([TOY])
+  assert end.value.code == 2
+  notice, error = capsys.readouterr().err.splitlines()
+  assert notice == f"rank 0 waits for the other ranks of 2 at 127.0.0.1:{port}, 0:00:01 at most"
+  assert error.startswith(f"error: rank 0 could not join the other ranks of 2 at 127.0.0.1:{port} (")
+
+
+@pytest.mark.parametrize("status", ["", "0", "3"])
+def test_a_task_file_that_ends_the_program(status, capsys, monkeypatch, tmp_path):
+  monkeypatch.chdir(tmp_path)
+  Path("mine.py").write_text(f"import sys\nsys.exit({status})\n")
+  line = told(capsys, train.main, ["task=mine.py"])
+  assert (
+    line == "mine.py, line 2: SystemExit: the file ends the program; raise an error where it cannot go on"
+  )

@@ -53,8 +53,9 @@ def test_devices(monkeypatch):
   with pytest.raises(ConfigError, match=alike):
     World(1, 2, 1, 2).device("cuda:0")
   assert World(1, 2, 0, 1).device("cuda:0") == torch.device("cuda:0")  # alone on its machine
-  for wrong, near in (("gpu", "cpu"), ("kuda", "cuda"), ("mps", "cpu"), ("automatic", "auto")):
-    with pytest.raises(ConfigError, match=f"the nearest is '{near}'$"):
+  for wrong, near in (("gpu", "cpu"), ("kuda", "cuda"), ("mps", ""), ("automatic", "auto")):
+    end = f"; the nearest is '{near}'$" if near else "cuda:<index>$"
+    with pytest.raises(ConfigError, match=end):
       World().device(wrong)
 
 

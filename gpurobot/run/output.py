@@ -1,0 +1,61 @@
+"""Standard output that may fail: a full disk, a reader that left, or a closed terminal ends no training."""
+
+import io
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TextIO
+
+
+class Output(io.TextIOBase):
+  """Text stream over another one; text that cannot be written is dropped, never kept for a second attempt."""
+
+  def __init__(self, stream: TextIO, on_failure: Callable[[OSError], None] = lambda _: None) -> None:
+    """Write to `stream`; the first failure is passed to `on_failure`."""
+    self._stream, self._on_failure = stream, on_failure
+    self._failed = False
+
+  @property
+  def encoding(self) -> str:  # type: ignore[override]
+    """The encoding of the stream, which decides what characters a progress bar is made of."""
+    return getattr(self._stream, "encoding", None) or "utf-8"
+
+  def isatty(self) -> bool:
+    """Return whether the stream is a terminal."""
+    return self._stream.isatty()
+
+  def fileno(self) -> int:
+    """Return the stream's file descriptor."""
+    return self._stream.fileno()
+
+  def write(self, text: str) -> int:
+    """Write text at once; return its length, also if it was dropped."""
+    try:
+      self._stream.write(text)
+      self._stream.flush()
+    except OSError as error:
+      self._drop()
+      if not self._failed:
+        self._failed = True
+        self._on_failure(error)
+    return len(text)
+
+  def _drop(self) -> None:
+    """Empty the stream's buffer: Python would write it at its end, fail again, and exit with status 120."""
+    descriptor = self._stream.fileno()
+    kept, null = os.dup(descriptor), os.open(os.devnull, os.O_WRONLY)
+    try:
+      os.dup2(null, descriptor)
+      with suppress(OSError):
+        self._stream.flush()
+    finally:
+      os.dup2(kept, descriptor)
+      os.close(kept)
+      os.close(null)
+
+
+def tell(text: str) -> None:
+  """Write a line on standard error, if that is possible."""
+  if sys.stderr is not None:
+    Output(sys.stderr).write(f"{text}\n")

@@ -1,0 +1,138 @@
+"""Standard output that fails: the training loses nothing, and ends only if nobody reads it any more."""
+
+import errno
+import io
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TextIO
+
+import pytest
+
+import train
+from gpurobot.learn.ppo import PPO
+from gpurobot.run import checkpoint
+from gpurobot.run.output import Output
+from tests.gpurobot import toy
+
+ROOT = Path(__file__).parents[3]
+TOY = f"task={toy.__file__}"
+pytestmark = pytest.mark.usefixtures("keep_signal_handlers")
+
+
+def full_disk() -> TextIO:
+  return Path("/dev/full").open("w")
+
+
+def left_pipe() -> TextIO:
+  reader, writer = os.pipe()
+  os.close(reader)
+  return os.fdopen(writer, "w")
+
+
+def closed_terminal() -> TextIO:
+  main, terminal = pty.openpty()
+  os.close(main)
+  return os.fdopen(terminal, "w")
+
+
+def run(folder: Path, *words: str) -> tuple[int, int, dict]:
+  """Train three iterations; return status, iterations of the checkpoint, and summary."""
+  status = train.main([TOY, f"run_dir={folder}", "log_every=1", "max_iterations=3", *words])
+  summary = json.loads((folder / "summary.json").read_text())
+  return status, checkpoint.read(folder)["learner"]["iteration"], summary
+
+
+ENDINGS = {  # stdout: status, iterations, and the warning
+  full_disk: (0, 3, "([Errno 28] No space left on device); training goes on"),
+  closed_terminal: (0, 3, "([Errno 5] Input/output error); training goes on"),
+  left_pipe: (141, 0, "([Errno 32] Broken pipe); training saves a checkpoint and ends"),
+}
+
+
+@pytest.mark.parametrize("stdout", ENDINGS)
+def test_output_that_fails_ends_no_training(stdout, tmp_path, monkeypatch, capsys):
+  status, iterations, reason = ENDINGS[stdout]
+  with stdout() as stream, monkeypatch.context() as patch:
+    patch.setattr(sys, "stdout", stream)
+    ended, saved, summary = run(tmp_path)
+    stream.flush()  # nothing is left that would fail at the end of the program
+  assert (ended, saved, summary["iterations"]) == (status, iterations, iterations)
+  assert summary["warnings"] == [f"standard output could not be written {reason}"]
+  assert capsys.readouterr().err == f"warning: standard output could not be written {reason}\n"
+
+
+def test_a_terminal_that_is_closed_saves_and_ends(tmp_path, monkeypatch):
+  update = PPO.update
+
+  def close_terminal(learner: PPO) -> None:
+    update(learner)
+    signal.raise_signal(signal.SIGHUP)
+
+  signal.signal(signal.SIGHUP, signal.SIG_DFL)
+  monkeypatch.setattr(PPO, "update", close_terminal)
+  with closed_terminal() as stream:
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert run(tmp_path)[:2] == (128 + signal.SIGHUP, 1)
+
+
+def test_a_program_without_standard_output_trains(tmp_path, monkeypatch):
+  monkeypatch.setattr(sys, "stdout", None)
+  assert run(tmp_path)[:2] == (0, 3)
+
+
+def test_the_status_of_a_training_on_a_full_disk_is_its_own(tmp_path):
+  words = [TOY, f"run_dir={tmp_path}", "log_every=1", "max_iterations=1"]
+  command = [sys.executable, "train.py", *words]
+  with full_disk() as full:
+    done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=full, check=False)
+  assert done.returncode == 0
+  assert checkpoint.read(tmp_path)["learner"]["iteration"] == 1
+
+
+def test_output_goes_on_when_there_is_space_again():
+  class Disk(io.RawIOBase):
+    full, held = True, b""
+
+    def writable(self) -> bool:
+      return True
+
+    def fileno(self) -> int:
+      return self.descriptor
+
+    def write(self, data: bytes) -> int:
+      if self.full:
+        raise OSError(errno.ENOSPC, "No space left on device")
+      self.held += bytes(data)
+      return len(data)
+
+  errors: list[OSError] = []
+  disk = Disk()
+  disk.descriptor = os.open(os.devnull, os.O_WRONLY)
+  output = Output(io.TextIOWrapper(io.BufferedWriter(disk)), errors.append)
+  output.write("lost ")
+  output.write("lost too ")
+  disk.full = False
+  output.write("kept")
+  assert [error.errno for error in errors] == [errno.ENOSPC]
+  os.close(disk.descriptor)
+  assert disk.held.endswith(b"kept")
+
+
+@pytest.mark.parametrize("name", ["a[red]b", "a[/red]b", "a:smile:b", "{x}"])
+def test_the_name_of_a_folder_is_printed_as_it_is(name, tmp_path, monkeypatch, capsys):
+  monkeypatch.chdir(tmp_path)
+  run(Path(name))
+  assert capsys.readouterr().out.splitlines()[-1].startswith(f"{name}: ")
+
+
+def test_a_resumed_run_with_nothing_left_to_do_writes_no_row_and_no_warning(tmp_path):
+  run(tmp_path, "log_every=10")
+  before = (tmp_path / "metrics.csv").read_text()
+  train.main([f"resume={tmp_path}", "max_iterations=3"])
+  assert (tmp_path / "metrics.csv").read_text() == before
+  assert json.loads((tmp_path / "summary.json").read_text())["warnings"] == []
