@@ -59,6 +59,9 @@ class Browser:
   def _make_scene(self) -> None:
     """Add the robots and the scene to the page."""
     stage = self.stage
+    # viser's page has a map of the surroundings, and fades in when it is loaded. A second map, which mjviser
+    # would send, ends the fade where it is: on a busy machine the scene could stay at 5 % of its opacity.
+    self.server.scene.configure_environment_map = lambda *_, **__: None
     self.scene = mjviser.ViserMujocoScene(self.server, stage.model, self.player.task.num_envs)
     self.scene._tracked_body_id = stage.robot.body  # by default it is the first moving body
     stage.show(0)

@@ -33,9 +33,10 @@ def page(browser, chromium):
 
 
 def red(page):
-  """Return where the page is red [height, width] bool: the robot is, and nothing else."""
+  """Return where the page is red [height, width] bool: the robot is, and not the orange of a notification."""
   shot = np.asarray(Image.open(io.BytesIO(page.screenshot(timeout=HANG))).convert("RGB")).astype(int)
-  return shot[..., 0] > shot[..., 1:].max(2) + 60
+  red, green, blue = shot[..., 0], shot[..., 1], shot[..., 2]
+  return (red > np.maximum(green, blue) + 60) & (abs(green - blue) < 40)
 
 
 def until(browser, holds):
@@ -66,6 +67,12 @@ def test_a_page_shows_the_robot_and_its_buttons_work(browser, page):
   page.get_by_role("button", name="Step").click()
   until(browser, lambda: player.time > now)
   assert player.time == pytest.approx(now + player.task.dt)
+
+
+def test_the_page_keeps_its_own_surroundings(browser):
+  """A second map that arrives while the page fades in with the first would leave it faint."""
+  messages = browser.server._websock_server.get_message_buffer().message_from_id.values()
+  assert "EnvironmentMapMessage" not in {type(message).__name__ for message in messages}
 
 
 def test_the_panel_moves_what_the_loop_does(browser, box_run, tmp_path):
