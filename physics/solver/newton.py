@@ -172,18 +172,18 @@ def _line_search(
   terms. The difference of two costs would be lost in the rounding of their springs' energy.
   """
   low, high, step = program.variable(0.0), program.variable(1e6), program.variable(1.0)
-  best, lowest = program.variable(0.0), program.variable(0.0)
+  best, lowest, searching = program.variable(0.0), program.variable(0.0), program.variable(unsolved, Mask)
   with program.loop(LINE_ITERATIONS):
     at = step[0]
     growth = problem.growth(at, unsolved)
     change = at * (slope + 0.5 * at * curvature) + growth.beyond_tangent
     first, second = slope + at * curvature + growth.slope, curvature + growth.curvature
-    lowers = change < lowest[0]
+    lowers = searching[0] & (change < lowest[0])
     best[0], lowest[0] = where(lowers, at, best[0]), where(lowers, change, lowest[0])
-    searching = unsolved & ~(lowers & (absolute(first) <= LINE_TOLERANCE * absolute(slope)))
-    program.break_if_none(searching)
+    searching[0] = searching[0] & ~(lowers & (absolute(first) <= LINE_TOLERANCE * absolute(slope)))
+    program.break_if_none(searching[0])
     low[0], high[0] = where(first < 0.0, at, low[0]), where(first < 0.0, high[0], at)
     newton = at - first / maximum(second, 1e-30)
     inside = (newton > low[0]) & (newton < high[0])
-    step[0] = where(searching, where(inside, newton, 0.5 * (low[0] + high[0])), at)
+    step[0] = where(searching[0], where(inside, newton, 0.5 * (low[0] + high[0])), at)
   return where(unsolved, best[0], 0.0)

@@ -85,9 +85,8 @@ def test_growth_is_the_costs_beyond_its_tangent(name, step):
 
 
 def test_growth_of_a_spring_keeps_a_step_that_its_residual_would_drown():
-  """In float32, 1e4 + 1e-4 is 1e4; the growth does not form this sum's square."""
-  residual, rate = np.float32(-1e4), np.float32(1e-4)
-  growth = spring_growth(residual, rate, np.float32(1.0))
+  """As 1e13 + 1e-4 is 1e13, the difference of the two costs would be zero."""
+  growth = spring_growth(-1e13, 1e-4, 1.0)
   assert growth.beyond_tangent == pytest.approx(0.5e-8, rel=1e-6)
   assert growth.slope == pytest.approx(1e-8, rel=1e-6)
 
