@@ -10,6 +10,7 @@ chapter Computation, sections Contact and Constraint model).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from physics.algebra.spatial import dot
@@ -17,6 +18,41 @@ from physics.trace.trace import Number, maximum, minimum, sqrt, where
 
 SMALL = 1e-12  # residual [m/s^2, rad/s^2] along the tangents that counts as zero
 PIVOT = 0.01  # the pyramid's counts are small integers: a lesser pivot is a rounding residue of zero
+
+
+@dataclass(frozen=True)
+class Growth:
+  """How a convex cost grows over a step along a direction: the first two are not negative."""
+
+  beyond_tangent: Number  # cost at the step, less its tangent's value there, which touches it at step 0
+  slope: Number  # that at the step, less that at step 0
+  curvature: Number  # at the step
+
+  def __add__(self, other: Growth) -> Growth:
+    return Growth(
+      self.beyond_tangent + other.beyond_tangent,
+      self.slope + other.slope,
+      self.curvature + other.curvature,
+    )
+
+  def __mul__(self, factor: Number) -> Growth:
+    return Growth(self.beyond_tangent * factor, self.slope * factor, self.curvature * factor)
+
+
+NO_GROWTH = Growth(0.0, 0.0, 0.0)
+
+
+def spring_growth(residual: Number, rate: Number, step: Number) -> Growth:
+  """Return the growth of 1/2 r^2, which acts where the residual r is negative.
+
+  The change of a spring that acts at both ends is formed from the step alone, without r, which may be larger
+  by orders of magnitude.
+  """
+  move = step * rate
+  acts = residual < 0.0
+  change = where(acts, minimum(move, -residual), minimum(residual + move, 0.0))
+  beyond = 0.5 * (change * change) + where(acts, residual, 0.0) * (change - move)
+  return Growth(beyond, change * rate, where(residual + move < 0.0, rate * rate, 0.0))
 
 
 class Fields(Protocol):
@@ -40,10 +76,10 @@ class Cone(Protocol):
   def force(self, contact: Fields, residual: Sequence[Number]) -> list[Number]:
     """Return the force along every row [dim] (MuJoCo's `efc_force`)."""
 
-  def slopes(
-    self, contact: Fields, residual: Sequence[Number], rate: Sequence[Number]
-  ) -> tuple[Number, Number]:
-    """Return the cost's first and second derivative along a direction: residuals [dim] change at `rate`."""
+  def growth(
+    self, contact: Fields, residual: Sequence[Number], rate: Sequence[Number], step: Number
+  ) -> Growth:
+    """Return the cost's growth over a step: residuals [dim] change at `rate`."""
 
   def hessian(self, contact: Fields, residual: Sequence[Number]) -> dict[tuple[int, int], Number]:
     """Return the entries i <= j of the cost's Hessian [dim, dim] over D; missing ones vanish."""
@@ -81,20 +117,18 @@ class Pyramid:
       friction.append(up - down)
     return [normal, *friction]
 
-  def slopes(
-    self, contact: Fields, residual: Sequence[Number], rate: Sequence[Number]
-  ) -> tuple[Number, Number]:
-    """Return the cost's first and second derivative along a direction: residuals [dim] change at `rate`."""
-    first: Number = 0.0
-    second: Number = 0.0
-    for j in range(1, self.dim):
-      share = contact[f"share{j}"]
-      for edge, speed in zip(_edges(residual, j), _edges(rate, j), strict=True):
-        first = first + share * minimum(edge, 0.0) * speed
-        second = second + where(edge < 0.0, share * speed * speed, 0.0)
+  def growth(
+    self, contact: Fields, residual: Sequence[Number], rate: Sequence[Number], step: Number
+  ) -> Growth:
+    """Return the cost's growth over a step: residuals [dim] change at `rate`."""
     if self.dim == 1:
-      first, second = minimum(residual[0], 0.0) * rate[0], where(residual[0] < 0.0, rate[0] * rate[0], 0.0)
-    return contact["D"] * first, contact["D"] * second
+      return spring_growth(residual[0], rate[0], step) * contact["D"]
+    sums = NO_GROWTH
+    for j in range(1, self.dim):
+      edges = zip(_edges(residual, j), _edges(rate, j), strict=True)
+      up, down = (spring_growth(edge, speed, step) for edge, speed in edges)
+      sums = sums + (up + down) * contact[f"share{j}"]
+    return sums * contact["D"]
 
   def hessian(self, contact: Fields, residual: Sequence[Number]) -> dict[tuple[int, int], Number]:
     """Return the entries i <= j of the cost's Hessian [dim, dim] over D: counts of the edges that act."""
@@ -157,19 +191,19 @@ class Elliptic:
     ]
     return [where(cone.acts, -(contact["D"] * f), 0.0) for f in (normal, *friction)]
 
-  def slopes(
-    self, contact: Fields, residual: Sequence[Number], rate: Sequence[Number]
-  ) -> tuple[Number, Number]:
-    """Return the cost's first and second derivative along a direction: residuals [dim] change at `rate`."""
-    ratio, cone = contact["ratio"], _Zones(contact["ratio"], residual)
-    # the rate of T, and the squared rate of the tangents
-    along, square = dot(cone.unit, rate[1:]), dot(rate[1:], rate[1:])
-    depth, speed = residual[0] - cone.length, rate[0] - along
-    springs = residual[0] * rate[0] + ratio * dot(residual[1:], rate[1:])
-    first = where(cone.polar, springs, cone.stiffness * depth * speed)
-    bends = depth * (square - along * along) * cone.per_length
-    second = where(cone.polar, rate[0] * rate[0] + ratio * square, cone.stiffness * (speed * speed - bends))
-    return where(cone.acts, contact["D"] * first, 0.0), where(cone.acts, contact["D"] * second, 0.0)
+  def growth(
+    self, contact: Fields, residual: Sequence[Number], rate: Sequence[Number], step: Number
+  ) -> Growth:
+    """Return the cost's growth over a step: residuals [dim] change at `rate`."""
+    ratio = contact["ratio"]
+    ahead = [r + step * speed for r, speed in zip(residual, rate, strict=True)]
+    here, there = _Zones(ratio, residual), _Zones(ratio, ahead)
+    slope_here, _ = here.slopes(residual, rate)
+    slope, curvature = there.slopes(ahead, rate)
+    change, beyond = slope - slope_here, there.cost(ahead) - here.cost(residual) - step * slope_here
+    springs, both = step * (rate[0] * rate[0] + ratio * dot(rate[1:], rate[1:])), here.polar & there.polar
+    growth = Growth(where(both, 0.5 * step * springs, beyond), where(both, springs, change), curvature)
+    return growth * contact["D"]
 
   def hessian(self, contact: Fields, residual: Sequence[Number]) -> dict[tuple[int, int], Number]:
     """Return the entries i <= j of the cost's Hessian [dim, dim] over D."""
@@ -217,3 +251,21 @@ class _Zones:
     lean = where(self.acts, where(self.polar, 0.0, self.stiffness), 0.0)
     spread = where(self.polar, self.ratio, -(self.stiffness * self.depth * self.per_length))
     return lean, where(self.acts, spread, 0.0)
+
+  def cost(self, residual: Sequence[Number]) -> Number:
+    """Return the cost over D."""
+    springs = residual[0] * residual[0] + self.ratio * (self.length * self.length)
+    return where(self.acts, 0.5 * where(self.polar, springs, self.stiffness * (self.depth * self.depth)), 0.0)
+
+  def slopes(self, residual: Sequence[Number], rate: Sequence[Number]) -> tuple[Number, Number]:
+    """Return the cost's first and second derivative over D along a direction."""
+    # the rate of T, and the squared rate of the tangents
+    along, square = dot(self.unit, rate[1:]), dot(rate[1:], rate[1:])
+    speed = rate[0] - along
+    springs = residual[0] * rate[0] + self.ratio * dot(residual[1:], rate[1:])
+    first = where(self.polar, springs, self.stiffness * self.depth * speed)
+    bends = self.depth * (square - along * along) * self.per_length
+    second = where(
+      self.polar, rate[0] * rate[0] + self.ratio * square, self.stiffness * (speed * speed - bends)
+    )
+    return where(self.acts, first, 0.0), where(self.acts, second, 0.0)

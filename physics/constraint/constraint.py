@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from physics.algebra.spatial import MINVAL, dot
-from physics.constraint.cone import Cone, Elliptic, Pyramid
+from physics.constraint.cone import NO_GROWTH, Cone, Elliptic, Growth, Pyramid, spring_growth
 from physics.model.model import Model
 from physics.model.pairs import MAX_IMPEDANCE, MIN_IMPEDANCE, ContactPair
 from physics.trace.trace import (
@@ -178,6 +178,21 @@ class ConstraintRow:
       force = maximum(force, self.low)
     return minimum(force, self.high) if is_finite(self.high) else force
 
+  def growth(self, residual: Number, rate: Number, step: Number) -> Growth:
+    """Return the cost's growth over a step: the residual changes at `rate`."""
+    if not is_finite(self.high) and is_finite(self.low):  # a limit
+      return spring_growth(residual, rate, step) * self.D
+    move = step * rate
+    ahead = residual + move
+    free, stiffness = self.stiffness(residual), self.stiffness(ahead)
+    # At a force f the cost is -f r - f^2 / 2D, in the spring's range and at the bounds of friction alike.
+    here, there = self.force(residual), self.force(ahead)
+    change, mean = there - here, 0.5 * (there + here) / maximum(self.D, MINVAL)
+    is_spring = (free > 0.0) & (stiffness > 0.0)
+    beyond = where(is_spring, 0.5 * self.D * move * move, -(change * (ahead + mean)))
+    rise = where(is_spring, self.D * move * rate, -(change * rate))
+    return Growth(beyond, rise, stiffness * rate * rate)
+
   def stiffness(self, residual: Number) -> Number:
     """Return the negated derivative of the force: D where the force is between its bounds, else zero."""
     force = -(self.D * residual)
@@ -223,15 +238,12 @@ class JointRows:
     """Return the force [N, N m] of one row at the stored residuals."""
     return self.rows[index].force(self.residual[index])
 
-  def slopes(self, step: Number, _unsolved: Mask) -> tuple[Number, Number]:
-    """Return the cost's first and second derivative along the direction, a step from the stored residuals."""
-    first: Number = 0.0
-    second: Number = 0.0
+  def growth(self, step: Number, _unsolved: Mask) -> Growth:
+    """Return the cost's growth over a step along the direction, from the stored residuals."""
+    sums = NO_GROWTH
     for i, row in enumerate(self.rows):
-      r, rate = self.residual[i] + step * self.rate[i], self.rate[i]
-      first = first - row.force(r) * rate
-      second = second + row.stiffness(r) * (rate * rate)
-    return first, second
+      sums = sums + row.growth(self.residual[i], self.rate[i], step)
+    return sums
 
   @property
   def rank(self) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from physics.algebra.spatial import FLAT, NO_FORCE, ZERO, Force, Matrix, Motion, Stiffness, Vector, cross, dot
 from physics.collision.geometry import default_hint, tangents
 from physics.constraint.body_sums import BodySums
-from physics.constraint.cone import Cone
+from physics.constraint.cone import Cone, Growth
 from physics.constraint.constraint import ConstraintParams, HessianSum, contact_cone
 from physics.constraint.moving import WORD_BITS, MovingPairs, common_origin
 from physics.dynamics.dynamics import project
@@ -105,15 +105,18 @@ class Residuals:
   def move(self, step: Number, unsolved: Mask) -> None:
     """Move the residuals by a step along the direction."""
     with self.acting(unsolved) as entry:
-      _note(entry, _names("residual", self.cone.dim), self._ahead(entry, step)[0])
+      moved = [r + step * rate for r, rate in zip(self.residuals(entry), self._rates(entry), strict=True)]
+      _note(entry, _names("residual", self.cone.dim), moved)
 
-  def slopes(self, step: Number, unsolved: Mask) -> tuple[Number, Number]:
-    """Return first and second derivative of the cost along the direction, a step from stored residuals."""
-    first, second = self.program.variable(0.0), self.program.variable(0.0)
+  def growth(self, step: Number, unsolved: Mask) -> Growth:
+    """Return the cost's growth over a step along the direction, from the stored residuals."""
+    sums = self.program.array(3)
+    sums.fill([0.0] * 3)
     with self.acting(unsolved) as entry:
-      slope, curvature = self.cone.slopes(entry, *self._ahead(entry, step))
-      first[0], second[0] = first[0] + slope, second[0] + curvature
-    return first[0], second[0]
+      growth = self.cone.growth(entry, self.residuals(entry), self._rates(entry), step)
+      more = Growth(*sums.read()) + growth
+      sums.fill([more.beyond_tangent, more.slope, more.curvature])
+    return Growth(*sums.read())
 
   def count(self) -> Number:
     """Return the number of contacts per lane; dropped ones do not count."""
@@ -128,10 +131,8 @@ class Residuals:
     with self.found.each() as entry, self.program.when_any((entry["D"] > 0.0) & unsolved):
       yield entry
 
-  def _ahead(self, entry: Entry, step: Number) -> tuple[list[Number], list[Number]]:
-    """Return the residuals a step ahead, and their rates."""
-    rates = _read(entry, _names("rate", self.cone.dim))
-    return [r + step * rate for r, rate in zip(self.residuals(entry), rates, strict=True)], rates
+  def _rates(self, entry: Entry) -> list[Number]:
+    return _read(entry, _names("rate", self.cone.dim))
 
 
 class WorldContacts(Residuals):

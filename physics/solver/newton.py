@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from physics.algebra.sparse import At, SparseMatrix
 from physics.algebra.spatial import Inertia, dot
+from physics.constraint.cone import NO_GROWTH, Growth
 from physics.constraint.constraint import JointRows
 from physics.constraint.contact import MovingContacts, WorldContacts
 from physics.dynamics.dynamics import inert_tendons
@@ -80,14 +81,12 @@ class Problem:
     """Return the squared size of joint forces [nv], each divided by the inertia that it meets at qpos0."""
     return dot([f * f for f in force], [number(w) for w in self.bodies.model.dof_invweight0])
 
-  def slopes(self, step: Number, unsolved: Mask) -> tuple[Number, Number]:
-    """Return first and second derivative of the constraints' cost, a step along the direction."""
-    first: Number = 0.0
-    second: Number = 0.0
+  def growth(self, step: Number, unsolved: Mask) -> Growth:
+    """Return the growth of the constraints' cost over a step along the direction."""
+    sums = NO_GROWTH
     for constraint in self.constraints:
-      more = constraint.slopes(step, unsolved)
-      first, second = first + more[0], second + more[1]
-    return first, second
+      sums = sums + constraint.growth(step, unsolved)
+    return sums
 
   def newton_step(self, program: Program, gradient: list[Number], unsolved: Mask) -> list[Number]:
     """Return -H^-1 gradient [nv] at the stored residuals."""
@@ -149,35 +148,42 @@ def solve(program: Program, problem: Problem, x: Array, iterations: int) -> Arra
     program.break_if_none(active)
     count[0] = count[0] + where(active, 1.0, 0.0)
     direction = problem.newton_step(program, gradient, active)
+    # Where rounding has made a pivot of the Hessian negative, the step in that soft direction has the wrong sign.
+    downhill = where(dot(gradient, direction) > 0.0, -1.0, 1.0)
+    direction = [downhill * d for d in direction]
     problem.aim(direction, active)
     change = problem.M @ direction
-    slope = dot([a - f for a, f in zip(inertial.read(), problem.force, strict=True)], direction)
-    step = _line_search(program, problem, (dot(gradient, direction), slope, dot(change, direction)), active)
+    step = _line_search(program, problem, dot(gradient, direction), dot(change, direction), active)
     problem.move(step, active)
     change_of_x, size = dot(direction, direction), dot(x.read(), x.read())
-    unsolved[0] = active & (change_of_x > STEP_TOLERANCE**2 * size)
+    unsolved[0] = active & (step > 0.0) & (change_of_x > STEP_TOLERANCE**2 * size)
     x.fill([where(active, a + step * d, a) for a, d in zip(x.read(), direction, strict=True)])
     inertial.fill([where(active, a + step * d, a) for a, d in zip(inertial.read(), change, strict=True)])
   return count
 
 
 def _line_search(
-  program: Program, problem: Problem, slopes: tuple[Number, Number, Number], unsolved: Mask
+  program: Program, problem: Problem, slope: Number, curvature: Number, unsolved: Mask
 ) -> Number:
-  """Return the step along the direction at which the cost has its minimum: Newton's method within a bracket.
+  """Return a step along the direction that lowers the cost, near its minimum; 0 if none was found.
 
-  `slopes` are the cost's slope at step 0, its smooth part's slope there, and the smooth part's curvature.
+  It is Newton's method within a bracket. `slope` is the cost's at step 0, `curvature` that of its smooth
+  part. The cost at a step is compared with that at 0 by what it grows beyond its tangent: a sum of positive
+  terms. The difference of two costs would be lost in the rounding of their springs' energy.
   """
-  start, linear, quadratic = slopes
   low, high, step = program.variable(0.0), program.variable(1e6), program.variable(1.0)
+  best, lowest, searching = program.variable(0.0), program.variable(0.0), program.variable(unsolved, Mask)
   with program.loop(LINE_ITERATIONS):
     at = step[0]
-    first, second = problem.slopes(at, unsolved)
-    first, second = first + linear + at * quadratic, second + quadratic
-    searching = unsolved & (absolute(first) > LINE_TOLERANCE * absolute(start))
-    program.break_if_none(searching)
+    growth = problem.growth(at, unsolved)
+    change = at * (slope + 0.5 * at * curvature) + growth.beyond_tangent
+    first, second = slope + at * curvature + growth.slope, curvature + growth.curvature
+    lowers = searching[0] & (change < lowest[0])
+    best[0], lowest[0] = where(lowers, at, best[0]), where(lowers, change, lowest[0])
+    searching[0] = searching[0] & ~(lowers & (absolute(first) <= LINE_TOLERANCE * absolute(slope)))
+    program.break_if_none(searching[0])
     low[0], high[0] = where(first < 0.0, at, low[0]), where(first < 0.0, high[0], at)
     newton = at - first / maximum(second, 1e-30)
     inside = (newton > low[0]) & (newton < high[0])
-    step[0] = where(searching, where(inside, newton, 0.5 * (low[0] + high[0])), at)
-  return where(unsolved, step[0], 0.0)
+    step[0] = where(searching[0], where(inside, newton, 0.5 * (low[0] + high[0])), at)
+  return where(unsolved, best[0], 0.0)

@@ -1,9 +1,9 @@
-"""The costs of contacts: forces, slopes and Hessians against differences of the cost itself."""
+"""The costs of contacts: forces, growth and Hessians against differences of the cost itself."""
 
 import numpy as np
 import pytest
 
-from physics.constraint.cone import Elliptic, Pyramid
+from physics.constraint.cone import Elliptic, Pyramid, spring_growth
 
 H = 1e-6
 RATIO = 1.7
@@ -68,16 +68,27 @@ def test_hessian_is_the_forces_derivative_and_its_root_squared(name):
 
 
 @pytest.mark.parametrize("name", CONES)
-def test_slopes_are_derivatives_along_a_direction(name):
+@pytest.mark.parametrize("step", [0.0, 0.1, 1.3])
+def test_growth_is_the_costs_beyond_its_tangent(name, step):
   cone = CONES[name]
   contact = fields(cone, cone.dim)
   for a, b in zip(residuals(cone.dim), residuals(cone.dim)[::-1], strict=True):
-    first, second = cone.slopes(contact, a.tolist(), b.tolist())
-    force = np.array(cone.force(contact, a.tolist()))
-    assert first == pytest.approx(-force @ b, abs=1e-12)
-    hessian = cone.hessian(contact, a.tolist())
+    growth, there = cone.growth(contact, a.tolist(), b.tolist(), step), a + step * b
+    slope, slope_there = (-np.array(cone.force(contact, at.tolist())) @ b for at in (a, there))
+    beyond = cost(cone, contact, there) - cost(cone, contact, a) - step * slope
+    assert growth.beyond_tangent == pytest.approx(beyond, abs=1e-11)
+    assert growth.slope == pytest.approx(slope_there - slope, abs=1e-11)
+    hessian = cone.hessian(contact, there.tolist())
     full = [hessian.get((min(i, j), max(i, j)), 0.0) for i in range(cone.dim) for j in range(cone.dim)]
-    assert second == pytest.approx(contact["D"] * b @ np.reshape(full, (cone.dim, cone.dim)) @ b, abs=1e-11)
+    curvature = contact["D"] * b @ np.reshape(full, (cone.dim, cone.dim)) @ b
+    assert growth.curvature == pytest.approx(curvature, abs=1e-11)
+
+
+def test_growth_of_a_spring_keeps_a_step_that_its_residual_would_drown():
+  """As 1e13 + 1e-4 is 1e13, the difference of the two costs would be zero."""
+  growth = spring_growth(-1e13, 1e-4, 1.0)
+  assert growth.beyond_tangent == pytest.approx(0.5e-8, rel=1e-6)
+  assert growth.slope == pytest.approx(1e-8, rel=1e-6)
 
 
 def test_all_zones_of_the_ellipse_were_met():

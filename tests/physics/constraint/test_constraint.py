@@ -102,13 +102,14 @@ def row_cost(x):
   return huber + 0.5 * D[1:] @ np.minimum(r[1:], 0) ** 2
 
 
-def test_joint_rows_force_and_slopes_are_derivatives_of_their_cost(random):
+def test_joint_rows_force_and_growth_follow_from_their_cost(random):
   def traced(program, *numbers):
     rows, unsolved = JointRows(program, 3, ROWS), numbers[0] < 1e9
     rows.start(numbers[:3])
     rows.aim(numbers[3:], unsolved)
     rows.move(0.25, unsolved)
-    return [*rows.force(unsolved), *rows.slopes(0.5, unsolved)]
+    growth = rows.growth(0.5, unsolved)
+    return [*rows.force(unsolved), growth.beyond_tangent, growth.slope, growth.curvature]
 
   x, direction = random.normal(size=(2, 3, 40))
   found = evaluate(traced, *x, *direction).T
@@ -117,5 +118,7 @@ def test_joint_rows_force_and_slopes_are_derivatives_of_their_cost(random):
     gradient = [(row_cost(at + h * e) - row_cost(at - h * e)) / (2 * h) for e in np.eye(3)]
     np.testing.assert_allclose(found[env, :3], np.negative(gradient), atol=1e-4)
     before, there, after = (row_cost(at + (0.5 + t) * along) for t in (-h, 0, h))
-    assert found[env, 3] == pytest.approx((after - before) / (2 * h), abs=1e-4)
-    assert found[env, 4] == pytest.approx((after - 2 * there + before) / h**2, abs=1e-3)
+    start, slope = row_cost(at), np.dot(gradient, along)
+    assert found[env, 3] == pytest.approx(there - start - 0.5 * slope, abs=1e-4)
+    assert found[env, 4] == pytest.approx((after - before) / (2 * h) - slope, abs=1e-4)
+    assert found[env, 5] == pytest.approx((after - 2 * there + before) / h**2, abs=1e-3)
