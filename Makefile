@@ -6,6 +6,8 @@
 # make results                 bench, the curves of Cartpole and Ant, transfer, into docs: 35 minutes on an idle machine
 # make docs                    the pages of docs/ as a site, in site/
 # make lint                    lint, format check and type check alone
+# make audit                   are the installed packages consistent, and does the registry offer what constraints.lock says
+# make lock                    constraints.lock, from constraints.txt; this needs uv
 # The first call of each builds .venv with the versions of constraints.txt; later ones reuse it.
 
 PYTHON ?= python3
@@ -17,7 +19,7 @@ KEYS = $(filter-out PYTHON=%,$(MAKEOVERRIDES))
 QUICK := assets gpurobot/learn gpurobot/run mistakes physics/actuator physics/algebra physics/constraint \
 	physics/dynamics physics/model physics/ray physics/solver physics/state tasks/core test_house.py
 
-.PHONY: train quick test fuzz bench results docs lint
+.PHONY: train quick test fuzz bench results docs lint audit lock
 
 train: $(VENV)/.installed
 	$(BIN)/python train.py $(KEYS)
@@ -47,6 +49,15 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+audit: $(VENV)/.installed-dev
+	$(BIN)/python -m pip check
+	$(BIN)/python -m pip install --quiet --dry-run --ignore-installed --no-deps --require-hashes -r constraints.lock
+
+# Without torch, which has several builds: one for each CUDA version, and one for the CPU.
+lock:
+	uv pip compile --quiet --no-deps --no-annotate --generate-hashes --no-emit-package torch \
+		--custom-compile-command "make lock" --output-file constraints.lock constraints.txt
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

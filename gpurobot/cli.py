@@ -65,8 +65,8 @@ def _mistake(error: BaseException) -> str:
 def parse(argv: list[str], load: Load, world: World) -> tuple[TrainConfig, ModuleType]:
   """Return the configuration and the task's module; raise ConfigError or CheckpointError on bad input.
 
-  `load(name)` imports a task; if there is none, it raises ValueError with a one-line message. With resume=...
-  the arguments override the saved configuration.
+  `load` imports a task, or raises ValueError with a one-line message. With resume=... the arguments override
+  the saved configuration.
   """
   words = [word for word in argv if word not in HELP]
   early = {key: value for key, _, value in (word.partition("=") for word in words)}
@@ -74,7 +74,9 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[TrainConfig, Modul
   if early.get("resume"):
     saved = checkpoint.read(early["resume"])["config"]
     saved["run_dir"] = str(checkpoint.find(early["resume"]).parent)
-  module = load(early.get("task") or saved.get("task", TrainConfig().task))
+    module = load(saved["task"], early["resume"], early.get("task"))
+  else:
+    module = load(early.get("task") or TrainConfig().task)
   config = checkpoint.configure(early["resume"], saved, module, early) if saved else defaults(module, early)
   if len(words) < len(argv):
     print(describe(config, "python train.py"))

@@ -7,7 +7,7 @@ An error names the nearest valid key or value. The metadata of each field holds 
 import dataclasses
 import math
 import typing
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import Enum, StrEnum
 from types import ModuleType
 from typing import Any
@@ -242,6 +242,11 @@ def defaults(module: ModuleType, given: Collection[str] = ()) -> TrainConfig:
     raise ConfigError(f"the task's Config, TRAIN or PPO: {error}") from error
 
 
+def code_keys(config: Any) -> set[str]:
+  """Return the keys of the settings that name a file which can run code."""
+  return {key for key, leaf in leaves(config).items() if leaf.metadata.get("code")}
+
+
 def without_limits(values: Mapping[str, Any], given: Collection[str]) -> dict[str, Any]:
   """Return values by key; drop those of LIMITS if one of LIMITS is among the `given` keys."""
   replaced = any(key in LIMITS for key in given)
@@ -355,4 +360,8 @@ def sequence_length(ppo: PPOConfig) -> int:
   return length
 
 
-Load = Callable[[str], ModuleType]  # task name -> module with Config and Task
+class Load(typing.Protocol):
+  """Loader of a task, as `tasks.load` is: the module with Config and Task for a name."""
+
+  def __call__(self, name: str, source: str | None = None, given: str | None = None) -> ModuleType:
+    """Return the module; `source` is the checkpoint that says the name, `given` what the user says."""

@@ -21,7 +21,7 @@ from gpurobot.deploy import manifest
 from gpurobot.deploy.deployed import Controls, Deployed
 from gpurobot.deploy.exported import NAMES, Exported, write
 from gpurobot.deploy.policy import Policy
-from gpurobot.deploy.trained import PolicySettings, load, read, start
+from gpurobot.deploy.trained import PolicySettings, load, read_policy, start
 from gpurobot.learn.env import VecEnv
 from gpurobot.run import checkpoint
 from tasks.base import Task
@@ -45,7 +45,7 @@ def export(settings: Export) -> None:
   trained = load(settings, ENVS)
   env, config = trained.env, trained.config
   assert isinstance(env, VecEnv)
-  _, saved = read(settings.checkpoint)
+  saved = read_policy(settings.checkpoint)
   policy = Policy(saved["learner"], _unrounded(config.ppo), ENVS, env.device)
   deployed = Deployed(policy, _find_controls(env) if isinstance(env, Task) else None)
   facts = manifest.describe(config, env, deployed) | {"example": _example(deployed, env)}

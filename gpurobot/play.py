@@ -27,6 +27,9 @@ class Play(PolicySettings):
   num_envs: int = option(16, "number of environments", low=1, high=1000)
   host: str = option("localhost", "address to serve the page at; 0.0.0.0: reachable from other machines")
   port: int = option(8080, "port of the page; if it is taken, the next free one", low=1, high=65535)
+  allowed_hosts: list[str] = option(
+    [], "other names by which browsers may ask for the page, such as a proxy's: [robots.example.org]"
+  )
   engine: Engine = option(
     Engine.own,
     "own: gpurobot's; mujoco: MuJoCo C in float64 on the same model; gymnasium: not available here",
@@ -47,7 +50,8 @@ def play(settings: Play) -> None:
     print(KEYS)
     Window(player).run()
     return
-  browser = Browser(player, str(settings.checkpoint), settings.host, settings.port)
+  source = str(settings.checkpoint)
+  browser = Browser(player, source, settings.host, settings.port, settings.allowed_hosts)
   port = browser.server.get_port()
   print(
     f"open {browser.address}; from another machine, first: ssh -L {port}:localhost:{port} <this machine>",

@@ -17,7 +17,7 @@ from torch import Tensor
 
 import tasks
 from gpurobot import cli, extras
-from gpurobot.config import ConfigError, option
+from gpurobot.config import ConfigError, code_keys, defaults, option
 from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
 from gpurobot.run.divergence_dumps import FOLDER
@@ -33,6 +33,7 @@ class Replay:
   """Replay of a diverged environment."""
 
   file: str | None = option(None, "file in the folder diverged/ of a run, or a run folder: its newest file")
+  task: str | None = option(None, "its task, if that is your own: a dotted module path or a .py file")
   states: int = option(20, "number of states in the table, the last ones", low=1)
   video: str | None = option(None, "video file to write: .mp4, .gif or .webp; null: no video")
   fps: float = option(10.0, "frames per second of the video", low=1, high=120)
@@ -52,13 +53,20 @@ def find(source: str | None) -> Path:
   return files[-1]
 
 
-def read(path: Path) -> tuple[type[Task], Any, dict[str, Any]]:
-  """Return the task, its settings and the file's content; raise ConfigError or CheckpointError."""
+def read(source: str | None, task: str | None = None) -> tuple[type[Task], Any, dict[str, Any]]:
+  """Return the task, its settings and the content of the file that `find` finds.
+
+  `task` is the name that the user gives for the task. Raises ConfigError, CheckpointError or TaskError.
+  """
+  path = find(source)
   saved = checkpoint.read(path)
   if "states" not in saved:
     raise ConfigError(f"'{path}' holds no states; name a file in the folder {FOLDER}/ of a run")
-  module = tasks.load(saved["config"]["task"])
-  return module.Task, checkpoint.configure(path, saved["config"], module).env, saved
+  settings = saved["config"]
+  module = tasks.load(settings["task"], source, task)
+  unused = code_keys(defaults(module))  # what steps the robot, and needs the user's word
+  known = {key: value for key, value in settings.items() if key not in unused}
+  return module.Task, checkpoint.configure(path, known, module).env, saved
 
 
 def owners(model: Model) -> dict[str, list[str]]:
@@ -130,7 +138,7 @@ def film(settings: Replay, kind: type[Task], config: Any, saved: dict[str, Any])
 
 def show(settings: Replay) -> None:
   """Print the table, and write the video if it is wanted."""
-  kind, config, saved = read(find(settings.file))
+  kind, config, saved = read(settings.file, settings.task)
   tell(saved, owners(kind.make_model(config)), settings.states)
   if settings.video:
     film(settings, kind, config, saved)

@@ -8,6 +8,7 @@ import difflib
 import importlib
 import importlib.util
 import inspect
+import shlex
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -21,17 +22,25 @@ class UnknownTask(TaskError):
   """Error of an unknown task name; the message is one line with the nearest known names."""
 
 
+class UntrustedTask(TaskError):
+  """Error of a task that a run folder or `.pt` file names, and the user does not."""
+
+
 def available() -> list[str]:
   """Return the names of all tasks of this folder, sorted."""
   return sorted(_modules())
 
 
-def load(name: str) -> ModuleType:
+def load(name: str, source: str | Path | None = None, given: str | None = None) -> ModuleType:
   """Return the module of a task: `Config`, `Task` and, to override trainer settings, `PPO` and `TRAIN`.
 
-  `name` is one of `available()`, a dotted module path, or the path of a `.py` file. Raises UnknownTask if
-  nothing has that name, and TaskError if the module is not a valid task.
+  `name` is one of `available()`, a dotted module path, or the path of a `.py` file. If it is what the run
+  folder or `.pt` file `source` says, and not the user, `given` is the name that the user says. Raises
+  UntrustedTask if that does not suffice to import it, UnknownTask if nothing has that name, and TaskError if
+  the module is not a valid task.
   """
+  if source is not None:
+    name = _trusted(name, Path(source), given)
   if name.endswith(".py"):
     module = _load_file(Path(name))
   elif name in (modules := _modules()):
@@ -40,6 +49,43 @@ def load(name: str) -> ModuleType:
     module = _load_dotted(name)
   _check(name, module)
   return module
+
+
+def _trusted(name: str, source: Path, given: str | None) -> str:
+  """Return the task to import for `source`, which says that it is `name`; raise UntrustedTask.
+
+  Importing runs code, so a task outside of this package is the user's to name, wherever its file is now.
+  """
+  if given is None:
+    if name in (modules := _modules()) or name in modules.values():
+      return name
+    _check_outside(name, source)
+    argument = shlex.quote(f"task={name}")
+    raise UntrustedTask(f"'{source}' was trained on the task '{name}', whose code runs: add {argument}")
+  if Path(given).name != Path(name).name:
+    raise UntrustedTask(f"'{source}' was trained on the task '{name}', not on '{given}'")
+  _check_outside(given, source)
+  return given
+
+
+def _check_outside(name: str, source: Path) -> None:
+  """Raise UntrustedTask if the code of a task lies in the folder of `source`, and so came along with it.
+
+  A folder in which the user works is the user's own.
+  """
+  folder = (source if source.is_dir() else source.parent).resolve()
+  if Path.cwd().is_relative_to(folder):
+    return
+  places = [Path(name)]
+  if not name.endswith(".py"):
+    stems = [Path(entry, *name.split(".")) for entry in sys.path]
+    places = [place for stem in stems for place in (stem, stem.with_suffix(".py"))]
+  for place in places:
+    if place.exists() and place.resolve().is_relative_to(folder):
+      raise UntrustedTask(
+        f"'{source}' came with the code of its task, '{place}', which is not run: move it to another folder "
+        "and write task=<its new path>"
+      )
 
 
 def _check(name: str, module: ModuleType) -> None:

@@ -1,4 +1,4 @@
-"""What torch's compiler asks of an iteration, checked without generating code, which takes minutes."""
+"""Requirements of torch's compiler on an iteration, checked without generating code, which takes minutes."""
 
 import functools
 from collections.abc import Iterator

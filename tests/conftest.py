@@ -1,4 +1,4 @@
-"""What every test shares: a torch thread, the checkout's own kernel cache, a device, what `--quick` skips."""
+"""Shared fixtures: a torch thread, the checkout's own kernel cache, a device, and what `--quick` skips."""
 
 import os
 import signal

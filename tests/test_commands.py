@@ -36,7 +36,7 @@ COMMAND = re.compile(r"(?:\w+=\S+ )*(?:\.venv/bin/)?(?:make|pip|python|tensorboa
 PLACEHOLDERS = {
   "<run folder>": "trained",
   "<run folder or .pt file>": "trained/checkpoint.pt",
-  "runs/pendulum/<folder>": "trained",
+  "<folder>": "run",
   "<task>": "cartpole",
   "=my_task.py": "=pendulum.py",
   "...": "",
@@ -81,6 +81,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(folder / "trained", folder / "runs" / name / "run")
   (folder / "robot.xml").symlink_to(ROOT / "assets" / "ant" / "robot.xml")
   (folder / "pendulum.py").write_text(python_blocks(README)[0])
+  with contextlib.chdir(folder):
+    train.main(
+      ["task=pendulum.py", "run_dir=runs/pendulum/run", "max_iterations=1", "num_envs=64", "threads=1"]
+    )
   return folder
 
 

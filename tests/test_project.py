@@ -20,6 +20,15 @@ def test_hooks_run_the_ruff_of_the_constraints() -> None:
   assert [hook["additional_dependencies"] for hook in hooks] == [[pin], [pin]]
 
 
+def test_the_lock_has_hashes_of_what_the_constraints_name_but_for_torch() -> None:
+  """torch's hash depends on where it is from; the file must not say where the others are from."""
+  pins = re.findall(r"^\w.*==.*$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+  lock = (ROOT / "constraints.lock").read_text()
+  locked = re.findall(r"^(\S+) \\\n    --hash=sha256:[0-9a-f]{64}\b", lock, re.MULTILINE)
+  assert locked == [pin for pin in pins if not pin.startswith("torch==")]
+  assert "://" not in lock
+
+
 def test_github_checks_what_ci_does_from_the_oldest_python_on() -> None:
   job = read(".github/workflows/check.yml")["jobs"]["check"]
   project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -70,7 +70,7 @@ def test_limits_end_a_run(tmp_path, limit, iterations):
 def test_a_resumed_run_repeats_the_uninterrupted_one(tmp_path, words):
   whole = run(tmp_path / "whole", "max_iterations=6", *words)
   run(tmp_path / "parts", "max_iterations=3", *words)
-  train.main([f"resume={tmp_path / 'parts'}", "max_iterations=6"])
+  train.main([TOY, f"resume={tmp_path / 'parts'}", "max_iterations=6"])
   parts = checkpoint.read(tmp_path / "parts")["learner"]
   assert same(whole["network"], parts["network"])
   assert same(whole["ranks"][0]["env"]["random"], parts["ranks"][0]["env"]["random"])
@@ -83,9 +83,9 @@ def test_a_resumed_run_repeats_the_uninterrupted_one(tmp_path, words):
 def test_a_resumed_run_forgets_what_came_after_its_checkpoint(tmp_path):
   run(tmp_path, "max_iterations=3")
   saved = (tmp_path / checkpoint.NAME).read_bytes()
-  train.main([f"resume={tmp_path}", "max_iterations=5"])
+  train.main([TOY, f"resume={tmp_path}", "max_iterations=5"])
   (tmp_path / checkpoint.NAME).write_bytes(saved)
-  train.main([f"resume={tmp_path}", "max_iterations=4"])
+  train.main([TOY, f"resume={tmp_path}", "max_iterations=4"])
   assert [row["iteration"] for row in rows(tmp_path)] == ["1", "2", "3", "4"]
 
 
@@ -100,7 +100,7 @@ def test_a_checkpoint_can_start_another_run(tmp_path):
 def test_a_checkpoint_that_does_not_fit_ends_with_one_line_and_status_2(tmp_path, capsys, word):
   run(tmp_path, "max_iterations=0")
   with pytest.raises(SystemExit) as end:
-    train.main([f"resume={tmp_path}", word])
+    train.main([TOY, f"resume={tmp_path}", word])
   assert end.value.code == 2
   error = capsys.readouterr().err
   assert error.startswith(f"error: '{tmp_path}' does not fit this training: ")
@@ -162,7 +162,7 @@ def test_a_damaged_checkpoint_costs_the_iterations_since_the_one_before(tmp_path
   run(tmp_path / "parts", "max_iterations=3", "checkpoint_seconds=0")
   path = tmp_path / "parts" / checkpoint.NAME
   path.write_bytes(path.read_bytes()[:1000])
-  train.main([f"resume={tmp_path / 'parts'}", "max_iterations=5"])
+  train.main([TOY, f"resume={tmp_path / 'parts'}", "max_iterations=5"])
   assert f"warning: '{path}' is not a readable checkpoint" in capsys.readouterr().err
   assert same(whole["network"], checkpoint.read(tmp_path / "parts")["learner"]["network"])
   assert [row["iteration"] for row in rows(tmp_path / "parts")] == ["1", "2", "3", "4", "5"]
@@ -189,7 +189,7 @@ def test_a_training_whose_end_is_not_saved_leaves_with_status_1(tmp_path, monkey
   run(tmp_path, "max_iterations=1")
   monkeypatch.setattr(checkpoint, "write", refuse)
   monkeypatch.setattr("gpurobot.run.csv_log.append", refuse)
-  words = [f"resume={tmp_path}", "max_iterations=4", "checkpoint_seconds=0"]
+  words = [TOY, f"resume={tmp_path}", "max_iterations=4", "checkpoint_seconds=0"]
   assert train.main(words) == 1
   assert [text.partition(" (")[0] for text in warnings(tmp_path)] == [
     "the checkpoint could not be written",

@@ -4,6 +4,7 @@ import dataclasses
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from types import MappingProxyType
 
 import torch
 
@@ -34,6 +35,7 @@ class PolicySettings:
   """Settings that all programs for trained policies share."""
 
   checkpoint: str | None = option(None, "run folder or .pt file of the policy")
+  task: str | None = option(None, "its task, if that is your own: a dotted module path or a .py file")
   seed: int = option(0, "seed of the episodes' initial states", low=0)
   device: str = option("cpu", "device: cpu, cuda, cuda:<index>")
   debug: bool = option(False, "show the traceback of an error")
@@ -59,25 +61,35 @@ def start(settings: P, name: str, argv: list[str], run: Callable[[P], None]) -> 
 
 def parse(settings: P, words: list[str]) -> P:
   """Return settings with arguments applied, including the task's; raise ConfigError or CheckpointError."""
-  source = dict(word.split("=", 1) for word in words if "=" in word).get("checkpoint")
-  if source:
-    settings = dataclasses.replace(settings, env=read(source)[0].env)
+  early = dict(word.split("=", 1) for word in words if "=" in word)
+  if early.get("checkpoint"):
+    config, _ = read(early["checkpoint"], early)
+    settings = dataclasses.replace(settings, env=config.env)
   return assign(settings, pairs(words, leaves(settings)))
 
 
-def read(source: str | None, device: str = "cpu") -> tuple[TrainConfig, dict[str, typing.Any]]:
-  """Return a checkpoint's settings and content; raise ConfigError or CheckpointError if it has no policy."""
+def read(
+  source: str | None, given: Mapping[str, typing.Any] = MappingProxyType({}), device: str = "cpu"
+) -> tuple[TrainConfig, dict[str, typing.Any]]:
+  """Return a checkpoint's settings and content; `given` are the settings that the user gives, by key.
+
+  Raises ConfigError, CheckpointError or TaskError if it has no policy, or if its task cannot be imported.
+  """
+  saved = read_policy(source, device)
+  settings, task = saved["config"], given.get("task")
+  module = tasks.load(settings["task"], source, task)
+  settings = settings | {"task": task or settings["task"]}
+  return checkpoint.configure(str(source), settings, module, given), saved
+
+
+def read_policy(source: str | None, device: str = "cpu") -> dict[str, typing.Any]:
+  """Return a checkpoint's content, and import nothing; raise ConfigError or CheckpointError without one."""
   if source is None:
     raise ConfigError("checkpoint=<run folder or .pt file> is missing")
   saved = checkpoint.read(source, device)
   if "learner" not in saved:
     raise ConfigError(f"'{source}' holds no policy; show it with: python -m gpurobot.replay file={source}")
-  task = saved["config"]["task"]
-  try:
-    module = tasks.load(task)
-  except ValueError as error:
-    raise ConfigError(f"'{source}' was trained on the task '{task}': {error}") from error
-  return checkpoint.configure(source, saved["config"], module), saved
+  return saved
 
 
 def load(settings: PolicySettings, num_envs: int, engine: Engine = Engine.own) -> Trained:
@@ -86,14 +98,15 @@ def load(settings: PolicySettings, num_envs: int, engine: Engine = Engine.own) -
   Raises ConfigError or CheckpointError if the checkpoint, the device or the engine does not fit.
   """
   device = World().device(settings.device)
-  config, saved = read(settings.checkpoint, str(device))
+  config, saved = read(settings.checkpoint, to_dict(settings), str(device))
   config = dataclasses.replace(config, env=settings.env or config.env)
   env = _make_env(config, num_envs, settings.seed, device, engine)
-  if not isinstance(env, GymnasiumEnv):
-    _check_fit(settings.checkpoint, saved["learner"], env)
-    if isinstance(env, Task) and "ranks" in saved["learner"]:  # a policy alone has no environments
-      hold_levels(env, [rank["env"] for rank in saved["learner"]["ranks"]])
-  return Trained(config, env, Policy(saved["learner"], config.ppo, num_envs, env.device))
+  with checkpoint.fitting(settings.checkpoint, "its own settings"):
+    if not isinstance(env, GymnasiumEnv):
+      _check_fit(settings.checkpoint, saved["learner"], env)
+      if isinstance(env, Task) and "ranks" in saved["learner"]:  # a policy alone has no environments
+        hold_levels(env, [rank["env"] for rank in saved["learner"]["ranks"]])
+    return Trained(config, env, Policy(saved["learner"], config.ppo, num_envs, env.device))
 
 
 def _check_fit(source: str | None, learner: dict[str, typing.Any], env: VecEnv) -> None:

@@ -4,6 +4,7 @@ import errno
 import functools
 import math
 import pickle
+import shlex
 import sys
 import time
 import zipfile
@@ -11,11 +12,11 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any, BinaryIO
+from typing import Any
 
 import torch
 
-from gpurobot.config import ConfigError, TrainConfig, assign, defaults, to_dict, without_limits
+from gpurobot.config import ConfigError, TrainConfig, assign, code_keys, defaults, to_dict, without_limits
 from gpurobot.device.distributed import World
 from gpurobot.device.transfer import to_cpu
 from gpurobot.learn.algorithm import Algorithm
@@ -94,7 +95,7 @@ def load(path: Path, device: str | torch.device = "cpu") -> dict[str, Any]:
   """
   try:
     with path.open("rb") as file:
-      _check_sums(file)  # torch.load compares none
+      _check_archive(zipfile.ZipFile(file), path.stat().st_size)
       file.seek(0)
       content = torch.load(file, map_location=device, weights_only=True)
   except torch.OutOfMemoryError:
@@ -114,19 +115,25 @@ def load(path: Path, device: str | torch.device = "cpu") -> dict[str, Any]:
   return content
 
 
-def _check_sums(file: BinaryIO) -> None:
-  """Raise BadZipFile if a checksum of a file is wrong, or if it has none."""
-  wrong = zipfile.ZipFile(file).testzip()
-  if wrong:
-    raise zipfile.BadZipFile(f"wrong checksum of {wrong}")
+def _check_archive(archive: zipfile.ZipFile, size: int) -> None:
+  """Raise BadZipFile if a file of `size` bytes unpacks to more than that, or has a wrong checksum.
+
+  torch writes its parts as they are, so a packed file is none of ours, and may fill the memory.
+  """
+  unpacked = sum(part.file_size for part in archive.infolist())
+  if unpacked > size:
+    raise zipfile.BadZipFile(f"its {size:,} bytes unpack to {unpacked:,}: checkpoints are never packed")
+  damaged = archive.testzip()  # torch.load compares no checksums
+  if damaged:
+    raise zipfile.BadZipFile(f"wrong checksum of {damaged}")
 
 
 def _is_whole(path: Path) -> bool:
   """Return whether a file exists and has the right checksums."""
   try:
     with path.open("rb") as file:
-      _check_sums(file)
-  except (OSError, ValueError, zipfile.BadZipFile):
+      _check_archive(zipfile.ZipFile(file), path.stat().st_size)
+  except (OSError, ValueError, NotImplementedError, RuntimeError, zipfile.BadZipFile):
     return False
   return True
 
@@ -167,14 +174,27 @@ def configure(
   """Return the settings of a checkpoint's "config", without its limits if one is among the `given` keys.
 
   Settings that were added since it was written get their defaults. Raises CheckpointError if it has settings
-  that no longer exist.
+  that no longer exist, or one that names a file with code and is not among the `given` keys.
   """
   try:
-    return assign(defaults(module, given), without_limits(values, given))
+    default = defaults(module, given)
+    config = assign(default, without_limits(values, given))
   except ConfigError as error:
     raise CheckpointError(
       f"'{source}' was written with settings that this version does not accept: {error}"
     ) from error
+  now, before = to_dict(config), to_dict(default)
+  for key in sorted(code_keys(config).difference(given)):
+    if now[key] != before[key]:
+      argument = shlex.quote(f"{key}={now[key]}")
+      raise CheckpointError(f"'{source}' has the setting {key}, a file whose code runs: add {argument}")
+  return config
+
+
+def code_arguments(config: TrainConfig) -> list[str]:
+  """Return the arguments that a program needs besides a checkpoint of these settings: what can run code."""
+  values = to_dict(config)
+  return [f"{key}={values[key]}" for key in ("task", *sorted(code_keys(config))) if values[key] is not None]
 
 
 def write(folder: str | Path, content: dict[str, Any]) -> Path:
@@ -219,7 +239,9 @@ def restore(config: TrainConfig, learner: Algorithm) -> float:
     return 0.0
   saved = read(source, learner.env.device)
   if "learner" not in saved:
-    raise CheckpointError(f"'{source}' holds no policy; show it with: python -m gpurobot.replay file={source}")
+    raise CheckpointError(
+      f"'{source}' holds no policy; show it with: python -m gpurobot.replay file={source}"
+    )
   _check_same(source, saved["learner"], learner.world)
   with fitting(source, "this training"):
     if config.resume:
@@ -237,8 +259,6 @@ def fitting(source: str | Path | None, whom: str) -> Iterator[None]:
   except (torch.OutOfMemoryError, MemoryError, OSError, ConfigError, CheckpointError):
     raise
   except Exception as error:  # whatever has a wrong type or shape
-    if isinstance(error, RuntimeError) and NO_MEMORY in str(error):
-      raise
     text = " ".join(str(error).split())  # torch's messages about shapes have several lines
     reason = f"it lacks {text}" if isinstance(error, KeyError) else text
     raise CheckpointError(f"'{source}' does not fit {whom}: {reason}") from error

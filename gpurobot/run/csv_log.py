@@ -9,6 +9,7 @@ from typing import Any
 from gpurobot.run.files import rewrite
 
 Row = dict[str, Any]
+NEEDED = ("steps", "return", "seconds")  # columns without which a log cannot be continued
 
 
 def read(path: Path) -> list[Row]:
@@ -18,8 +19,16 @@ def read(path: Path) -> list[Row]:
 
 
 def cut(path: Path, steps: int) -> list[Row]:
-  """Drop the rows after `steps` environment steps and an incomplete last line; return the other rows."""
-  rows = [row for row in read(path) if int(row["steps"]) <= steps]
+  """Drop the rows after `steps` environment steps and an incomplete last line; return the other rows.
+
+  Raises ValueError if the file is something else than the log of a run; it stays unchanged then.
+  """
+  try:
+    rows = [row for row in read(path) if int(row["steps"]) <= steps]
+    _ = [float(row[column]) for row in rows for column in NEEDED]
+  except (KeyError, TypeError, ValueError, csv.Error) as error:
+    reason = f"it lacks the column {error}" if isinstance(error, KeyError) else str(error)
+    raise ValueError(f"'{path}' is not the log of a run ({reason}): move it elsewhere, and resume") from error
   if path.exists():
     with rewrite(path) as file:
       file.write(_text(rows, list(rows[0]) if rows else [], heading=bool(rows)).encode())

@@ -46,7 +46,7 @@ class DivergenceDumps:
     if not files:
       return []
     self._warned = True
-    command = f"python -m gpurobot.replay file={files[-1]}"
+    command = f"python -m gpurobot.replay file={files[-1]} task={self.config.task}"
     return [
       f"{count:.0f} environment(s) diverged and were reset; training goes on; see the cause with: {command}"
     ]

@@ -70,17 +70,7 @@ def symptoms(ppo: PPOConfig, limits: tuple[float, float]) -> list[Symptom]:
   kl, adaptive = ppo.kl_target, ppo.schedule is Schedule.adaptive
   return [
     *SYMPTOMS,
-    Symptom(
-      lambda row: abs(row["value/mean"]) * (1 - ppo.gamma) > largest(row, ppo),
-      "the values ran away: their mean is {row[value/mean]:.3g}, more than all rewards can sum to; a critic "
-      "group must not see the episode's age; otherwise lower ppo.gamma or ppo.critic_coef",
-      patience=20,
-    ),
-    Symptom(
-      lambda row: ppo.critic is Critic.twohot and abs(row["value/mean"]) > LARGEST / 2,
-      f"values of {{row[value/mean]:.3g}} are close to the {LARGEST:.0f} that ppo.critic=twohot can hold; "
-      "lower ppo.reward_scale, or write ppo.reward_scale=null",
-    ),
+    *value_symptoms(ppo),
     Symptom(
       lambda row: row["gain"] < 0.5 and is_certain(row, AT_FLOOR * math.exp(ppo.log_std_min)),
       "entropy has collapsed to {row[entropy]:.3g} while the return is low; raise ppo.entropy_coef or lower "
@@ -108,6 +98,23 @@ def symptoms(ppo: PPOConfig, limits: tuple[float, float]) -> list[Symptom]:
       "the learning rate is at its upper limit and the policy hardly changes; check that the reward depends "
       "on the actions, then raise ppo.lr_max or ppo.reward_scale",
       patience=50,
+    ),
+  ]
+
+
+def value_symptoms(ppo: PPOConfig) -> list[Symptom]:
+  """Return the symptoms of values that cannot be right."""
+  return [
+    Symptom(
+      lambda row: abs(row["value/mean"]) * (1 - ppo.gamma) > largest(row, ppo),
+      "the values ran away: their mean is {row[value/mean]:.3g}, more than all rewards can sum to; a critic "
+      "group must not see the episode's age; otherwise lower ppo.gamma or ppo.critic_coef",
+      patience=20,
+    ),
+    Symptom(
+      lambda row: ppo.critic is Critic.twohot and abs(row["value/mean"]) > LARGEST / 2,
+      f"values of {{row[value/mean]:.3g}} are close to the {LARGEST:.0f} that ppo.critic=twohot can hold; "
+      "lower ppo.reward_scale, or write ppo.reward_scale=null",
     ),
   ]
 

@@ -49,7 +49,8 @@ class VideoRecorder:
       warned, self._slow = self._slow, True
       return [] if warned else ["a video takes longer than record_every iterations; some are left out"]
     path = self.folder / f"{self.learner.iteration:06d}.pt"
-    words = (*COMMAND, *LOOK, f"checkpoint={path}", f"video={path.with_suffix('.gif')}")
+    policy = f"checkpoint={path}", *checkpoint.code_arguments(self.config)
+    words = (*COMMAND, *LOOK, *policy, f"video={path.with_suffix('.gif')}")
     content = {"config": to_dict(self.config), "learner": self.learner.policy_dict()}
     try:
       self.folder.mkdir(exist_ok=True)

@@ -4,7 +4,7 @@ import math
 import random
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -13,6 +13,8 @@ import mjviser
 import numpy as np
 import viser
 
+from gpurobot.config import ConfigError
+from gpurobot.viewer.access import Access, guarded_servers
 from gpurobot.viewer.player import Player, checkpoints
 from gpurobot.viewer.stage import Stage, view
 
@@ -26,10 +28,18 @@ REWARDS = "reward terms"
 class Browser:
   """Server of a page that shows a player's robots; clicks are queued and handled between two steps."""
 
-  def __init__(self, player: Player, source: str, host: str, port: int) -> None:
-    """Serve at `host`, at `port` or the next free one; `source`: run folder or file of the checkpoint."""
+  def __init__(
+    self, player: Player, source: str, host: str, port: int, allowed_hosts: Collection[str] = ()
+  ) -> None:
+    """Serve at `host`, at `port` or the next free one, to the browsers that `Access` allows.
+
+    source: run folder or file of the checkpoint.
+    """
     self.player, self.stage, self.source = player, Stage(player.task), source
-    self.server = viser.ViserServer(host=host, port=port, label=Path(player.config.task).stem, verbose=False)
+    with guarded_servers(Access(host, allowed_hosts)):
+      self.server = viser.ViserServer(
+        host=host, port=port, label=Path(player.config.task).stem, verbose=False
+      )
     self.address = f"http://{host}:{self.server.get_port()}"
     self._clicks: SimpleQueue[Callable[[], None]] = SimpleQueue()
     self._drawn = self._plotted = 0.0
@@ -88,7 +98,7 @@ class Browser:
     self._follow.on_update(lambda _: self._clicks.put(self._keep_sight))
     with gui.add_folder("Push"):
       strength = gui.add_slider("Speed [m/s]", 0.1, 5.0, 0.1, 1.0)
-      self._on_click("Push", lambda: player.push(strength.value, random.uniform(-math.pi, math.pi)))
+      self._on_click("Push", lambda: player.push(_within(strength), random.uniform(-math.pi, math.pi)))
     if player.ranges:
       with gui.add_folder("Velocity command"):
         self._driven = gui.add_checkbox("Drive", False, hint="otherwise the task draws the commands")
@@ -106,8 +116,10 @@ class Browser:
     self.server.gui.add_button(label).on_click(lambda _: self._clicks.put(act))
 
   def _load(self, source: str) -> None:
-    """Load another policy, or show the error on the page."""
+    """Load another policy of the run, or show the error on the page; a client may ask for any text."""
     try:
+      if source not in checkpoints(self.source):
+        raise ConfigError(f"'{source}' is no checkpoint of this run")
       self.player.load(source)
     except ValueError as error:
       for client in self.server.get_clients().values():
@@ -127,14 +139,15 @@ class Browser:
     start = time.monotonic()
     while not self._clicks.empty():
       self._clicks.get()()
-    self.player.look_at(int(self._index.value))
+    self.player.look_at(int(_within(self._index)))
     if self.player.ranges:
-      wanted = [self._command[name].value if name in self._command else 0.0 for name in self.player.ranges]
+      sliders = [self._command.get(name) for name in self.player.ranges]
+      wanted = [_within(slider) if slider else 0.0 for slider in sliders]
       self.player.command = wanted if self._driven.value else None
     pause = DRAWN
     if not self._paused.value:
       self._advance()
-      pause = self.player.task.dt / self._speed.value
+      pause = self.player.task.dt / _within(self._speed)
     if start - self._drawn >= DRAWN:
       self._drawn = start
       self._draw()
@@ -166,6 +179,11 @@ class Browser:
     )
 
 
+def _within(slider: viser.GuiSliderHandle[Any]) -> float:
+  """Return a slider's value within its range; a client may send any number."""
+  return max(slider.min, min(slider.value, slider.max))
+
+
 class LivePlot:
   """Plot of the last steps: the reward terms, or a block of the observation."""
 
@@ -180,11 +198,10 @@ class LivePlot:
 
   def remember(self) -> None:
     """Store the values of the current step."""
-    chosen = self._choice.value
-    if chosen == REWARDS:
-      values = dict(self._player.terms)
-    else:
-      numbers = self._player.observations()[chosen][:CURVES].tolist()
+    chosen, blocks = self._choice.value, self._player.observations()
+    values = dict(self._player.terms)
+    if chosen in blocks:  # a client may send any text
+      numbers = blocks[chosen][:CURVES].tolist()
       values = {f"{chosen} {index}": number for index, number in enumerate(numbers)}
     if self._past and self._past[-1][0] >= self._player.time:
       self._past.clear()  # the player was restarted

@@ -6,7 +6,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from gpurobot.config import ConfigError
+import tasks
+from gpurobot.config import ConfigError, to_dict
 from gpurobot.deploy import trained
 from gpurobot.deploy.policy import Policy
 from gpurobot.run import checkpoint
@@ -73,11 +74,18 @@ class Player:
     return {name: block[self.index].float().reshape(-1) for name, block in blocks.items()}
 
   def load(self, source: str) -> None:
-    """Continue with the policy of another checkpoint; raise ConfigError if it is of another task."""
-    config, saved = trained.read(source, str(self.task.device))
-    if config.task != self.config.task:
-      raise ConfigError(f"'{source}' is of task '{config.task}', not of '{self.config.task}'")
-    self.policy = Policy(saved["learner"], config.ppo, self.task.num_envs, self.task.device)
+    """Continue with the policy of another checkpoint; raise ConfigError if it is of another task.
+
+    The checkpoint is read, and nothing that it names is imported.
+    """
+    saved = trained.read_policy(source, str(self.task.device))
+    own, other = self.config.task, saved["config"]["task"]
+    if Path(own).name != Path(other).name:
+      raise ConfigError(f"'{source}' is of task '{other}', not of '{own}'")
+    given = to_dict(self.config)  # the environments stay as they are
+    config = checkpoint.configure(source, saved["config"], tasks.load(own), given)
+    with checkpoint.fitting(source, "its own settings"):
+      self.policy = Policy(saved["learner"], config.ppo, self.task.num_envs, self.task.device)
     self._ended.fill_(True)  # resets the recurrent state, which is the old policy's
 
 

@@ -8,12 +8,21 @@ import math
 from typing import Any
 
 
-def option(default: Any, meaning: str, unit: str = "", low: float = -math.inf, high: float = math.inf) -> Any:
+def option(
+  default: Any,
+  meaning: str,
+  unit: str = "",
+  low: float = -math.inf,
+  high: float = math.inf,
+  *,
+  code: bool = False,
+) -> Any:
   """Return a dataclass field with a default, a help text, a unit and an inclusive range.
 
-  A default that is a list is copied for each instance.
+  A default that is a list is copied for each instance. `code`: the value names a file that can run code, such
+  as TorchScript; a checkpoint that has such a setting is not enough to load the file.
   """
-  metadata = {"help": meaning, "unit": unit, "low": low, "high": high}
+  metadata = {"help": meaning, "unit": unit, "low": low, "high": high, "code": code}
   if isinstance(default, list):
     return dataclasses.field(default_factory=default.copy, metadata=metadata)
   return dataclasses.field(default=default, metadata=metadata)

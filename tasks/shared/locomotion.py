@@ -32,7 +32,7 @@ class Config(base.Config):
     0.01, "largest random change of action_delay per episode in training", "s", low=0
   )
   actuator_network: str | None = option(
-    None, "TorchScript file of a network that computes the joint torques; null: servos"
+    None, "TorchScript file of a network that computes the joint torques; null: servos", code=True
   )
   actuator_samples: int = option(3, "number of joint states in the input of actuator_network", low=1)
   actuator_interval: int = option(2, "physics steps between the joint states of actuator_network", low=1)

@@ -43,7 +43,8 @@ def make_player(box_run):
   """Return how players of the hopping box are made."""
 
   def make(num_envs=2):
-    settings = trained.parse(trained.PolicySettings(), [f"checkpoint={box_run}", WORDS[1]])
+    words = [f"checkpoint={box_run}", f"task={hopping_box.__file__}", WORDS[1]]
+    settings = trained.parse(trained.PolicySettings(), words)
     return Player(trained.load(settings, num_envs, trained.Engine.mujoco))
 
   return make

@@ -1,4 +1,4 @@
-"""What a CUDA graph asks of an iteration, checked on any machine: nothing read, static memory, replayable."""
+"""Requirements of a CUDA graph on an iteration, checked on any machine: no reads, static memory, replay."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

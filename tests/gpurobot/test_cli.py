@@ -123,5 +123,5 @@ def test_a_run_that_is_resumed_needs_no_more_the_checkpoint_it_began_from(tmp_pa
   words = [TOY, f"checkpoint={tmp_path / 'first'}", f"run_dir={tmp_path / 'second'}", "max_iterations=1"]
   train.main(words)
   shutil.rmtree(tmp_path / "first")
-  config, _ = cli.parse([f"resume={tmp_path / 'second'}"], tasks.load, World())
+  config, _ = cli.parse([TOY, f"resume={tmp_path / 'second'}"], tasks.load, World())
   assert config.checkpoint == str(tmp_path / "first")

@@ -12,6 +12,8 @@ from gpurobot.learn.env import VecEnv
 from gpurobot.learn.random import Random
 from tests.gpurobot import toy
 
+TOY = f"task={toy.__file__}"
+
 
 class Counting:
   """Episodes of environment i last i + 1 steps and end; the reward is 1, the metric is i."""
@@ -98,7 +100,7 @@ def test_one_episode_has_no_interval():
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
   folder = tmp_path_factory.mktemp("run")
-  train.main([f"task={toy.__file__}", f"run_dir={folder}", "max_iterations=20"])
+  train.main([TOY, f"run_dir={folder}", "max_iterations=20"])
   return folder
 
 
@@ -107,7 +109,7 @@ def lines(capsys) -> dict[str, float]:
 
 
 def test_a_run_folder_is_evaluated(trained, capsys):
-  evaluate.main([f"checkpoint={trained}", "episodes=40", "num_envs=16"])
+  evaluate.main([f"checkpoint={trained}", TOY, "episodes=40", "num_envs=16"])
   found = lines(capsys)
   assert found["episodes"] == 48
   assert found["length"] == 20
@@ -116,14 +118,14 @@ def test_a_run_folder_is_evaluated(trained, capsys):
   assert found["return/distance"] == found["return"]
   assert found["speed"] > 0
   assert "success" not in found
-  evaluate.main([f"checkpoint={trained}", "episodes=40", "num_envs=16"])
+  evaluate.main([f"checkpoint={trained}", TOY, "episodes=40", "num_envs=16"])
   assert lines(capsys) == found
 
 
 def test_the_policy_is_better_without_noise(trained, capsys):
   found = {}
   for sampled in ("false", "true"):
-    evaluate.main([f"checkpoint={trained}", f"sampled={sampled}"])
+    evaluate.main([f"checkpoint={trained}", TOY, f"sampled={sampled}"])
     found[sampled] = lines(capsys)
   worst = found["false"]["return"] - found["false"]["return_interval_95"]
   assert worst > found["true"]["return"] + found["true"]["return_interval_95"]
@@ -143,7 +145,7 @@ def test_a_policy_of_gymnasium_s_task_does_as_well_in_gymnasium_itself(tmp_path,
 
 def test_gymnasium_is_for_its_own_tasks(trained, capsys):
   with pytest.raises(SystemExit):
-    evaluate.main([f"checkpoint={trained}", "engine=gymnasium"])
+    evaluate.main([f"checkpoint={trained}", TOY, "engine=gymnasium"])
   message = capsys.readouterr().err
   assert message.startswith("error: engine=gymnasium is for policies of the tasks gym/*; this task is ")
   assert message.count("\n") == 1
@@ -151,7 +153,7 @@ def test_gymnasium_is_for_its_own_tasks(trained, capsys):
 
 def test_dropped_contacts_are_said(trained, capsys, monkeypatch):
   monkeypatch.setattr(tasks.load(toy.__file__).Task, "counters", lambda _self: {"overflow": torch.tensor(7)})
-  evaluate.main([f"checkpoint={trained}", "episodes=1"])
+  evaluate.main([f"checkpoint={trained}", TOY, "episodes=1"])
   assert capsys.readouterr().err == "warning: 7 contacts exceeded the capacity and were dropped\n"
 
 

@@ -4,6 +4,9 @@ import pytest
 
 from gpurobot import play
 from gpurobot.viewer import browser, native
+from tests.gpurobot import hopping_box
+
+BOX = f"task={hopping_box.__file__}"
 
 
 @pytest.fixture
@@ -19,7 +22,7 @@ def shown(monkeypatch):
 
 
 def test_a_page_is_served_where_it_is_said(box_run, shown, capsys):
-  play.main([f"checkpoint={box_run}", "engine=mujoco", "num_envs=3", "port=8300"])
+  play.main([f"checkpoint={box_run}", BOX, "engine=mujoco", "num_envs=3", "port=8300"])
   (view,) = shown
   port = view.server.get_port()
   assert view.player.task.num_envs == 3
@@ -29,7 +32,7 @@ def test_a_page_is_served_where_it_is_said(box_run, shown, capsys):
 
 
 def test_the_native_window_opens_where_it_is_asked_for(box_run, shown, capsys):
-  play.main([f"checkpoint={box_run}", "engine=mujoco", "num_envs=3", "viewer=native"])
+  play.main([f"checkpoint={box_run}", BOX, "engine=mujoco", "num_envs=3", "viewer=native"])
   assert isinstance(shown[0], native.Window)
   assert "space: pause" in capsys.readouterr().out
 
@@ -38,7 +41,7 @@ def test_without_a_display_it_is_said_what_to_do(box_run, monkeypatch, capsys):
   monkeypatch.setenv("DISPLAY", "nowhere:9")
   monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
   with pytest.raises(SystemExit):
-    play.main([f"checkpoint={box_run}", "engine=mujoco", "num_envs=1", "viewer=native"])
+    play.main([f"checkpoint={box_run}", BOX, "engine=mujoco", "num_envs=1", "viewer=native"])
   assert "error: viewer=native needs a display" in capsys.readouterr().err
 
 
@@ -46,5 +49,5 @@ def test_a_missing_library_is_named_with_what_installs_it(box_run, monkeypatch, 
   monkeypatch.delitem(sys.modules, "gpurobot.viewer.browser")
   monkeypatch.setitem(sys.modules, "mjviser", None)
   with pytest.raises(SystemExit):
-    play.main([f"checkpoint={box_run}", "engine=mujoco"])
+    play.main([f"checkpoint={box_run}", BOX, "engine=mujoco"])
   assert "mjviser is missing: pip install 'gpurobot[viewer]'" in capsys.readouterr().err

@@ -2,14 +2,16 @@ import pytest
 from PIL import Image
 
 from gpurobot import record
+from tests.gpurobot import hopping_box
 
+BOX = f"task={hopping_box.__file__}"
 SMALL = ("engine=mujoco", "seconds=0.3", "fps=10", "width=32", "height=24")
 
 
 @pytest.fixture(scope="module")
 def video(box_run, tmp_path_factory, drawing):
   path = tmp_path_factory.mktemp("video") / "box.gif"
-  record.main([f"checkpoint={box_run}", f"video={path}", "num_envs=4", *SMALL])
+  record.main([f"checkpoint={box_run}", BOX, f"video={path}", "num_envs=4", *SMALL])
   return path
 
 
@@ -24,7 +26,7 @@ def test_a_video_shows_a_grid_of_moving_robots(video):
 
 
 def test_mistakes_are_one_line(box_run, capsys):
-  words = [f"checkpoint={box_run}", *SMALL]
+  words = [f"checkpoint={box_run}", BOX, *SMALL]
   for wrong, message in {
     "video=box.mp3": "video=box.mp3 is none of .mp4, .gif, .webp; the nearest is '.mp4'",
     "engine=gymnasium": "engine=gymnasium is for policies of the tasks gym/*; this task is",

@@ -8,7 +8,8 @@ from gpurobot.deploy import trained
 from gpurobot.run import checkpoint, divergence_dumps
 from tests.gpurobot import fragile
 
-WORDS = [f"task={fragile.__file__}", "num_envs=8", "threads=1", "ppo.horizon=4", "log_every=1"]
+TASK = f"task={fragile.__file__}"
+WORDS = [TASK, "num_envs=8", "threads=1", "ppo.horizon=4", "log_every=1"]
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +20,7 @@ def folder(tmp_path_factory):
 
 
 def test_a_folder_s_newest_is_told(folder, capsys):
-  replay.main([f"file={folder}", "states=2"])
+  replay.main([f"file={folder}", TASK, "states=2"])
   first, _, *rows = capsys.readouterr().out.splitlines()
   assert first.startswith("environment 5 of ")
   assert first.endswith(" diverged at iteration 2: the velocity of joint slider inf; 4 states")
@@ -38,7 +39,7 @@ def test_of_sane_states_the_reward_or_an_observation_is_named():
 
 def test_states_are_drawn(folder, tmp_path, capsys, drawing):
   video = tmp_path / "video.gif"
-  replay.main([f"file={folder}", f"video={video}", "width=64", "height=48"])
+  replay.main([f"file={folder}", TASK, f"video={video}", "width=64", "height=48"])
   assert capsys.readouterr().out.endswith(f"{video}: 3 states; 1 diverged states are left out\n")
   assert video.stat().st_size > 0
 

@@ -1,4 +1,4 @@
-"""What implementations of PPO are known to get wrong, where the test of no single file would notice.
+"""Known mistakes of PPO implementations that the test of no single file would notice.
 
 Each test runs whole iterations and looks at what they leave.
 """

@@ -1,4 +1,4 @@
-"""What a user is told: one line on standard error, and status 2."""
+"""The message of a user's mistake: one line on standard error, and status 2."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What the line that declares a field says of it: `name: kind  # [shape] [unit] words`."""
+"""Comments of declared fields: `name: kind  # [shape] [unit] words`."""
 
 import inspect
 import re

@@ -1,4 +1,4 @@
-"""What the engine reports of states, in float64 without compilation, beside what MuJoCo reports."""
+"""Reports of the engine about states, in float64 without compilation, beside those of MuJoCo."""
 
 from collections.abc import Iterable
 

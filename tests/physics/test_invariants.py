@@ -1,4 +1,4 @@
-"""What physics says, whatever MuJoCo does: energy, momentum, weight, friction angle, a stack that stands."""
+"""Laws of physics, without MuJoCo: energy, momentum, weight, friction angle, a stack that stands."""
 
 import mujoco
 import numpy as np

@@ -1,4 +1,4 @@
-"""What is refused, and how; what is taken although it says more than the motion needs."""
+"""Refused models with their messages, and accepted ones that say more than the motion needs."""
 
 import warnings
 

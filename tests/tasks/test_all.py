@@ -1,4 +1,4 @@
-"""What every task keeps: the trainer's contract, and nothing that reads the device."""
+"""Rules of every task: the trainer's contract, and nothing that reads the device."""
 
 import dataclasses
 import io

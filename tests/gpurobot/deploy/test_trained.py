@@ -6,18 +6,20 @@ from gpurobot import cli
 from gpurobot.config import ConfigError
 from gpurobot.deploy import trained
 from gpurobot.deploy.trained import read
-from tests.gpurobot import fragile, toy
+from tests.gpurobot import fragile, hopping_box, toy
+
+TOY = f"task={toy.__file__}"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
   folder = tmp_path_factory.mktemp("run")
-  train.main([f"task={toy.__file__}", f"run_dir={folder}", "max_iterations=1", "env.episode_steps=7"])
+  train.main([TOY, f"run_dir={folder}", "max_iterations=1", "env.episode_steps=7"])
   return folder
 
 
 def test_a_policy_acts_in_the_world_it_was_trained_in(folder):
-  found = trained.load(trained.PolicySettings(checkpoint=str(folder)), 3)
+  found = trained.load(trained.PolicySettings(checkpoint=str(folder), task=toy.__file__), 3)
   assert found.env.num_envs == 3
   assert found.env.max_episode_steps == 7
 
@@ -25,22 +27,23 @@ def test_a_policy_acts_in_the_world_it_was_trained_in(folder):
 def test_a_policy_meets_the_levels_that_its_training_reached(tmp_path):
   words = [f"task={fragile.__file__}", "num_envs=8", "threads=1", "ppo.horizon=4", "ppo.minibatches=1"]
   train.main([*words, f"run_dir={tmp_path}", "max_iterations=3"])
-  found = trained.load(trained.PolicySettings(checkpoint=str(tmp_path)), 4)
-  (rank,) = read(str(tmp_path))[1]["learner"]["ranks"]
+  given = {"checkpoint": str(tmp_path), "task": fragile.__file__}
+  found = trained.load(trained.PolicySettings(**given), 4)
+  (rank,) = read(str(tmp_path), given)[1]["learner"]["ranks"]
   assert found.env.levels_held
   assert found.env.age.tolist() == rank["env"]["memory"]["age"][::2].tolist() == [12] * 4
 
 
 def test_words_change_that_world(folder):
-  settings = trained.parse(trained.PolicySettings(), [f"checkpoint={folder}", "env.episode_steps=9"])
+  settings = trained.parse(trained.PolicySettings(), [f"checkpoint={folder}", TOY, "env.episode_steps=9"])
   assert trained.load(settings, 3).env.max_episode_steps == 9
   with pytest.raises(ConfigError, match=r"the nearest is 'env[.]episode_steps'"):
-    trained.parse(trained.PolicySettings(), [f"checkpoint={folder}", "env.episode_step=9"])
+    trained.parse(trained.PolicySettings(), [f"checkpoint={folder}", TOY, "env.episode_step=9"])
 
 
 @pytest.mark.parametrize("word", cli.HELP)
 def test_help_shows_the_settings_of_the_checkpoint_s_task(folder, word, capsys):
-  trained.start(trained.PolicySettings(), "show", [f"checkpoint={folder}", word], pytest.fail)
+  trained.start(trained.PolicySettings(), "show", [f"checkpoint={folder}", TOY, word], pytest.fail)
   printed = capsys.readouterr().out
   assert printed.startswith("usage: show [key=value ...]")
   assert "env.episode_steps=7" in printed
@@ -58,15 +61,16 @@ def test_a_mistake_is_one_line_but_for_debug(capsys):
 
 
 def test_mujoco_c_is_on_the_cpu_whatever_device_was_asked_for(box_run, monkeypatch):
-  content = read(str(box_run))
+  content = read(str(box_run), {"task": hopping_box.__file__})
   monkeypatch.setattr(trained.World, "device", lambda *_: torch.device("meta"))
   monkeypatch.setattr(trained, "read", lambda *_: content)
-  found = trained.load(trained.PolicySettings(checkpoint=str(box_run)), 3, trained.Engine.mujoco)
+  settings = trained.PolicySettings(checkpoint=str(box_run), task=hopping_box.__file__)
+  found = trained.load(settings, 3, trained.Engine.mujoco)
   assert found.env.reset()["policy"].device.type == "cpu"
 
 
 def test_gymnasium_s_environment_takes_no_settings(folder):
-  settings = trained.parse(trained.PolicySettings(), [f"checkpoint={folder}", "env.episode_steps=9"])
+  settings = trained.parse(trained.PolicySettings(), [f"checkpoint={folder}", TOY, "env.episode_steps=9"])
   with pytest.raises(
     ConfigError, match=r"supports only the task's default settings, not env.episode_steps=9"
   ):

@@ -1,6 +1,7 @@
 import dataclasses
 import errno
 import shutil
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,24 @@ def test_a_file_that_would_run_code_is_refused(tmp_path):
     match=r"trap\.pt' is not a checkpoint of gpurobot: it holds more than numbers and strings",
   ):
     checkpoint.read(tmp_path / "trap.pt")
+
+
+def test_a_file_that_would_fill_the_memory_is_not_unpacked(tmp_path, monkeypatch):
+  path = checkpoint.write(tmp_path, {"zeros": torch.zeros(4_000_000)})
+  with (
+    zipfile.ZipFile(path) as whole,
+    zipfile.ZipFile(tmp_path / "bomb.pt", "w", zipfile.ZIP_DEFLATED) as bomb,
+  ):
+    for name in whole.namelist():
+      bomb.writestr(name, whole.read(name))
+  size = (tmp_path / "bomb.pt").stat().st_size
+  assert size < 100_000
+  monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("it was unpacked"))
+  message = (
+    rf"bomb\.pt' is not a readable checkpoint \(its {size:,} bytes unpack to 16,00\d,\d+: .* never packed"
+  )
+  with pytest.raises(CheckpointError, match=message):
+    checkpoint.read(tmp_path / "bomb.pt")
 
 
 def test_settings_of_another_version_load_or_are_named(tmp_path):

@@ -5,7 +5,8 @@ import train
 from gpurobot.run import checkpoint, divergence_dumps
 from tests.gpurobot import fragile
 
-WORDS = [f"task={fragile.__file__}", "num_envs=8", "threads=1", "ppo.horizon=4", "log_every=1"]
+TASK = f"task={fragile.__file__}"
+WORDS = [TASK, "num_envs=8", "threads=1", "ppo.horizon=4", "log_every=1"]
 
 
 def test_training_goes_on_and_keeps_what_led_to_it(tmp_path):
@@ -17,7 +18,7 @@ def test_training_goes_on_and_keeps_what_led_to_it(tmp_path):
   (warning,) = [text for text in summary["warnings"] if "replay file=" in text]
   assert warning.startswith("2 environment(s) diverged and were reset; training goes on; ")
   assert warning.endswith(
-    f"python -m gpurobot.replay file={tmp_path / divergence_dumps.FOLDER / '000001-5.pt'}"
+    f"python -m gpurobot.replay file={tmp_path / divergence_dumps.FOLDER / '000001-5.pt'} {TASK}"
   )
   saved = checkpoint.read(tmp_path / divergence_dumps.FOLDER / "000001-1.pt")
   assert (saved["env"], saved["iteration"]) == (1, 1)
@@ -31,5 +32,5 @@ def test_a_full_folder_takes_no_more(tmp_path, monkeypatch):
   train.main([*WORDS, "max_iterations=3", f"run_dir={tmp_path / 'run'}"])
   assert len(list((tmp_path / "run" / divergence_dumps.FOLDER).iterdir())) == 3
   shutil.rmtree(tmp_path / "run" / divergence_dumps.FOLDER)
-  train.main([f"resume={tmp_path / 'run'}", "max_iterations=4", "env.keep_states=0"])
+  train.main([TASK, f"resume={tmp_path / 'run'}", "max_iterations=4", "env.keep_states=0"])
   assert not (tmp_path / "run" / divergence_dumps.FOLDER).exists()

@@ -1,4 +1,5 @@
 import io
+import shutil
 import time
 
 import numpy as np
@@ -67,7 +68,7 @@ def test_a_page_shows_the_robot_and_its_buttons_work(browser, page):
   assert player.time == pytest.approx(now + player.task.dt)
 
 
-def test_the_panel_moves_what_the_loop_does(browser, box_run):
+def test_the_panel_moves_what_the_loop_does(browser, box_run, tmp_path):
   player = browser.player
   browser._index.value = 1
   browser._driven.value = True
@@ -79,8 +80,17 @@ def test_the_panel_moves_what_the_loop_does(browser, box_run):
   before = player.policy
   browser._load(browser._checkpoint.options[1])
   assert player.policy is not before
+  before = player.policy
   browser._load("nowhere")
-  assert player.policy is not before
+  browser._load(str(shutil.copy(box_run / "checkpoint.pt", tmp_path)))  # any text may be asked for
+  assert player.policy is before
+
+
+def test_the_loop_survives_what_no_page_sends(browser):
+  browser._index.value, browser._speed.value, browser._plot._choice.value = 7, 0.0, "nothing"
+  browser.turn()
+  assert browser.player.index == 1
+  browser._plot.draw()
 
 
 def test_plots_show_the_last_steps_of_what_is_chosen(browser):

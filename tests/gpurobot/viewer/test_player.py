@@ -1,5 +1,4 @@
 import math
-import shutil
 
 import pytest
 
@@ -73,11 +72,12 @@ def test_the_policies_of_a_run_can_be_exchanged(make_player, box_run, tmp_path):
   assert all((weights == 0.5).all() for weights in player.policy.agent.network.state_dict().values())
 
 
-def test_a_policy_of_another_task_is_refused(make_player, box_run, tmp_path):
+def test_a_policy_of_another_task_is_refused_before_its_code_runs(make_player, box_run, tmp_path):
   content = checkpoint.read(box_run)
-  copy = tmp_path / "other.py"
-  shutil.copy(content["config"]["task"], copy)
-  content["config"]["task"] = str(copy)
+  other = tmp_path / "other.py"
+  other.write_text(f"open({str(tmp_path / 'imported')!r}, 'w')")
+  content["config"]["task"] = str(other)
   checkpoint.write(tmp_path, content)
   with pytest.raises(ConfigError, match=r"is of task '.*other[.]py', not of"):
     make_player().load(str(tmp_path))
+  assert not (tmp_path / "imported").exists()

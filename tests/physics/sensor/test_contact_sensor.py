@@ -1,4 +1,4 @@
-"""Which contacts a sensor chooses; what it reports of them is compared with MuJoCo in test_sensors.py."""
+"""Contacts that a sensor chooses; its reports are compared with MuJoCo in test_sensors.py."""
 
 import numpy as np
 import pytest

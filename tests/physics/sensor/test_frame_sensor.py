@@ -1,4 +1,4 @@
-"""Whether points are inside sites of every shape; frames of every kind are compared in test_sensors.py."""
+"""Points inside sites of every shape; frames of every kind are compared in test_sensors.py."""
 
 import numpy as np
 import pytest

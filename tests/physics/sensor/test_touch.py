@@ -1,4 +1,4 @@
-"""Which contacts a touch sensor feels; shapes of its site are compared with MuJoCo in test_sensors.py."""
+"""Contacts that a touch sensor feels; shapes of its site are compared with MuJoCo in test_sensors.py."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Where a mistake is: file, line and function, of the files of a task alone."""
+"""Places of mistakes: file, line and function, in the files of a task alone."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the validation of a task lets pass; what it does not is in tests/mistakes."""
+"""Tasks that pass the validation; those that do not are in tests/mistakes."""
 
 import pytest
 import torch

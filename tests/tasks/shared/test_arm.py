@@ -1,4 +1,4 @@
-"""What arm tasks share: controls by hand and against MuJoCo, the start, the observation."""
+"""Common parts of arm tasks: controls by hand and against MuJoCo, the start, the observation."""
 
 import mujoco
 import numpy as np

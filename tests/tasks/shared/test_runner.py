@@ -1,4 +1,4 @@
-"""What runners share: progress, starts, mirror images, by hand and beside MuJoCo C."""
+"""Common parts of runners: progress, starts, mirror images, by hand and beside MuJoCo C."""
 
 import pytest
 import torch
