@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tensordict import TensorDictBase
 from torch import Tensor
 
 
@@ -12,10 +13,11 @@ def check_saved(saved: Any, own: Any, *, finite: bool = True, name: str = "") ->
   Both are what `state_dict` returns. `Tensor.copy_` would spread a smaller tensor over a larger one in
   silence. What only one of them has is left to the loader: older versions lack some parts.
   """
-  if isinstance(own, Mapping):
-    _check(isinstance(saved, Mapping), f"{name or 'the state'} is a {type(saved).__name__}, not a dictionary")
-    for key in own:
-      if key in saved:
+  if isinstance(own, Mapping | TensorDictBase):
+    what = f"{name or 'the state'} is a {type(saved).__name__}, not a dictionary"
+    _check(isinstance(saved, Mapping | TensorDictBase), what)
+    for key in own.keys():  # noqa: SIM118 (a TensorDict iterates over its environments)
+      if key in saved.keys():  # noqa: SIM118
         check_saved(saved[key], own[key], finite=finite, name=f"{name}.{key}" if name else str(key))
   elif isinstance(own, Tensor):
     _check(isinstance(saved, Tensor), f"{name} is a {type(saved).__name__}, not a tensor")

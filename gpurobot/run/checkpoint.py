@@ -253,7 +253,7 @@ def restore(config: TrainConfig, learner: Algorithm) -> float:
 
 @contextmanager
 def fitting(source: str | Path | None, whom: str) -> Iterator[None]:
-  """Within the block the content of a checkpoint is loaded: raise CheckpointError if it is of other things."""
+  """Raise CheckpointError if the block cannot load the content of a checkpoint."""
   try:
     yield
   except (torch.OutOfMemoryError, MemoryError, OSError, ConfigError, CheckpointError):

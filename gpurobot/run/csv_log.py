@@ -9,7 +9,6 @@ from typing import Any
 from gpurobot.run.files import rewrite
 
 Row = dict[str, Any]
-NEEDED = ("steps", "return", "seconds")  # columns without which a log cannot be continued
 
 
 def read(path: Path) -> list[Row]:
@@ -18,14 +17,15 @@ def read(path: Path) -> list[Row]:
   return list(csv.DictReader(io.StringIO(whole + newline)))
 
 
-def cut(path: Path, steps: int) -> list[Row]:
+def cut(path: Path, steps: int, *numbers: str) -> list[Row]:
   """Drop the rows after `steps` environment steps and an incomplete last line; return the other rows.
 
-  Raises ValueError if the file is something else than the log of a run; it stays unchanged then.
+  Raises ValueError if the file is not the log of a run, whose rows have steps and the columns `numbers`; it
+  stays unchanged then.
   """
   try:
     rows = [row for row in read(path) if int(row["steps"]) <= steps]
-    _ = [float(row[column]) for row in rows for column in NEEDED]
+    _ = [float(row[column]) for row in rows for column in numbers]
   except (KeyError, TypeError, ValueError, csv.Error) as error:
     reason = f"it lacks the column {error}" if isinstance(error, KeyError) else str(error)
     raise ValueError(f"'{path}' is not the log of a run ({reason}): move it elsewhere, and resume") from error
