@@ -15,7 +15,15 @@ from mujoco import mjtBias, mjtCone, mjtDisableBit, mjtDyn, mjtEq, mjtGain, mjtI
 from physics.actuator.motor import ActivationParams, WindingParams
 from physics.model.model import ACTIVATIONS, Floats, Model
 from physics.model.pairs import ContactPair, contact_pairs
-from physics.support import UnsupportedModel, disabled, enum_name, label, unsupported, unsupported_sensors
+from physics.support import (
+  UnsupportedModel,
+  disabled,
+  enum_name,
+  label,
+  nonfinite,
+  unsupported,
+  unsupported_sensors,
+)
 from physics.vary.variable import check_varied
 
 Source: TypeAlias = str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel
@@ -47,6 +55,8 @@ def load_model(
     raise ValueError(
       f"{_name(source)}option: timestep={mj.opt.timestep:g} is not positive: write one, such as 0.005"
     )
+  for element, numbers in nonfinite(mj):
+    raise ValueError(f"{_name(source)}{element}: {numbers} is not finite: write numbers")
   if integrator is not None:
     mj.opt.integrator = INTEGRATORS[integrator]
   pairs = _pairs(mj)

@@ -49,6 +49,21 @@ MUST_BE_ZERO = {  # field: (kind of element, feature that a nonzero number turns
   "pair_adhesion": ("pair", "adhesion"),
   "geom_surfacevel": ("geom", "surfacevel"),
 }
+ELEMENTS = {  # start of a field's name in MjModel: kind of the element whose numbers it holds, one row each
+  "body": "body",
+  "jnt": "joint",
+  "dof": "joint",
+  "geom": "geom",
+  "site": "site",
+  "mesh": "mesh",
+  "hfield": "hfield",
+  "pair": "pair",
+  "eq": "equality",
+  "tendon": "tendon",
+  "actuator": "actuator",
+  "sensor": "sensor",
+  "key": "key",
+}
 SOLREFS = {  # field: (kind of element, field that says where it is used, name in MJCF)
   "jnt_solref": ("joint", "jnt_limited", "solreflimit"),
   "dof_solref": ("joint", "dof_frictionloss", "solreffriction"),
@@ -65,6 +80,22 @@ class UnsupportedModel(ValueError):
 def disabled(mj: mujoco.MjModel, *bits: mjtDisableBit) -> bool:
   """Return whether any of these disable flags is set."""
   return any(mj.opt.disableflags & bit for bit in bits)
+
+
+def nonfinite(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
+  """Yield (element, field and numbers) for every element of a model with nan or an infinite number."""
+  for owner, prefixes in ((mj.opt, {}), (mj, ELEMENTS)):
+    for field in sorted(dir(owner), key=lambda name: name.endswith("0")):  # those are computed from others
+      values = np.asarray(None if field.startswith("_") else getattr(owner, field))
+      kind = next((kind for prefix, kind in prefixes.items() if field.startswith(f"{prefix}_")), None)
+      if np.issubdtype(values.dtype, np.floating):
+        bad = ~np.isfinite(values)
+        if kind and bad.any():
+          index = int(bad.reshape(len(values), -1).any(1).argmax())
+          owner_index = int(mj.dof_jntid[index]) if field.startswith("dof_") else index
+          yield label(mj, kind, owner_index), f"{field}={values[index]}"
+        elif bad.any():
+          yield "option" if owner is mj.opt else "model", f"{field}={values}"
 
 
 def unsupported(mj: mujoco.MjModel, pairs: tuple[ContactPair, ...]) -> Iterator[tuple[str, str]]:

@@ -19,7 +19,7 @@ from tasks.core.names import Names, hint
 from tasks.core.observation import Observations, Reflection
 from tasks.core.option import Config, option
 from tasks.core.random_source import RandomSource
-from tasks.core.reward_weights import weigh
+from tasks.core.reward_weights import weigh, weighted
 from tasks.core.shapes import like
 from tasks.core.state_history import StateHistory
 from tasks.core.substep_runner import SubstepRunner
@@ -223,6 +223,7 @@ class Task(Names):
       self.episode_steps.copy_(phase)
     return TensorDict(self.observations.restart(self.observe(), everywhere), batch_size=[self.num_envs])
 
+  @reports_task_errors
   def step(self, action: Tensor) -> TensorDict:
     """Apply `action` [num_envs, num_actions] for one control step; reset the environments that end.
 
@@ -241,11 +242,12 @@ class Task(Names):
     self.begin_part("task")
     self.episode_steps += 1
     self.update()
-    rewards = {name: self.reward_weights[name] * term.float() for name, term in self.reward().items()}
+    rewards = weighted(self.reward_weights, self.reward(), self.episode_steps)
     terms = torch.stack(list(rewards.values()))
     reward = terms.sum(0)
-    terminated, success = self.terminated(), self.success()
-    metrics = {name: value.to(torch.float32, copy=True) for name, value in self.metrics().items()}
+    terminated, success, metrics = self.terminated(), self.success(), self.metrics()
+    validation.check_outcome(terminated, success, metrics, self.episode_steps)
+    metrics = {name: value.to(torch.float32, copy=True) for name, value in metrics.items()}
     self._happen()
     final_obs = self.observations.push(self.observe())
     valid = self._finite(reward, final_obs)
@@ -311,8 +313,7 @@ class Task(Names):
     mocap = ("mocap_pos", "mocap_quat") if self.model.nmocap else ()
     names = ("qpos", "qvel", *mocap, *self.model.varied)
     self._targets = {name: getattr(self.sim, name) for name in names} | self._buffers  # of candidates
-    validation.check_terms("reward()", terms := self.reward(), self.episode_steps)
-    self.reward_weights = weigh(self.config, terms)
+    self.reward_weights = weigh(self.config, self.reward(), self.episode_steps)
     validation.check_blocks(blocks := self.observe(), self.episode_steps)
     self.observations = Observations(blocks, self.config, noisy=self.training)
     self.obs_dims, self.obs_names = self.observations.dims, self.observations.names

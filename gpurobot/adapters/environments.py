@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,18 +17,29 @@ from gpurobot.device.distributed import World
 from gpurobot.learn.random import Random
 from tasks.base import Task
 
+MOST = 2**24  # environments, as in training
+
+
+def is_count(number: Any) -> bool:
+  """Return whether this is a whole number from 1 to MOST, of Python or NumPy."""
+  return not isinstance(number, bool) and isinstance(number, Integral) and 1 <= int(number) <= MOST
+
 
 class Environments:
   """`num_envs` environments of a task (a name for `tasks.load`), with `settings` of its Config.
 
   With `training=True` they are the environments of training: with noise, delays and the other randomisation
   of the task, and with first episodes at random phases. Otherwise they are those of `gpurobot.evaluate`.
-  Raises ValueError if the task, a setting or the device is not valid.
+  Raises ValueError if the task, the number, a setting or the device is not valid.
   """
 
   def __init__(
     self, task: str, num_envs: int, device: str | torch.device, training: bool, settings: Mapping[str, Any]
   ) -> None:
+    if not is_count(num_envs):
+      raise ValueError(f"num_envs={num_envs!r} is not a whole number from 1 to {MOST}")
+    if not isinstance(task, str):
+      raise ValueError(f"task={task!r} is not a name: write a task's name or file")
     module = tasks.load(task)
     config = assign(module.Config(), settings)
     self.num_envs, self.device = num_envs, World().device(str(device))
@@ -62,15 +74,40 @@ class Environments:
     """Step as `VecEnv.step` does; add `ended` [num_envs] bool: the episode ended with this step.
 
     Other libraries have no weight for transitions, so a diverged one becomes a termination with reward 0.
-    Raises ValueError unless the actions have the shape [num_envs, num_actions].
+    Raises ValueError unless the actions are numbers of the shape [num_envs, num_actions]: int for choices,
+    none of them nan. On a GPU their values are not read, and nan ends the episode as a diverged one.
     """
-    if action.shape != (self.num_envs, self.task.num_actions):
-      wanted = [self.num_envs, self.task.num_actions]
-      raise ValueError(f"actions have the shape {list(action.shape)}; the environments expect {wanted}")
+    self._check(action)
     step: TensorDict = self.task.step(action.detach().to(self.device))
     step["terminated"] = step["terminated"] | ~step["valid"]
     step["ended"] = step["terminated"] | step["truncated"]
     return step
+
+  def _check(self, action: Tensor) -> None:
+    """Raise ValueError if these are no actions of the environments."""
+    if action.shape != (self.num_envs, self.task.num_actions):
+      wanted = [self.num_envs, self.task.num_actions]
+      raise ValueError(f"actions have the shape {list(action.shape)}; the environments expect {wanted}")
+    if action.is_complex() or action.layout is not torch.strided or action.is_meta:
+      raise ValueError(f"actions are {action.dtype} on {action.device}, {action.layout}: give real numbers")
+    if self.task.choices and (action.is_floating_point() or action.dtype is torch.bool):
+      raise ValueError(f"actions are {action.dtype}; the choices of the environments are int")
+    if action.device.type != "cpu":
+      return
+    counts = torch.tensor(self.task.choices) if self.task.choices else None
+    if counts is not None and ((action < 0) | (action >= counts)).any():
+      raise ValueError(f"actions are choices from 0 to less than {counts.tolist()}; some are not")
+    if action.isnan().any():
+      env = int(action.isnan().any(1).to(torch.uint8).argmax())
+      raise ValueError(f"the action of environment {env} is nan: look where it is computed")
+
+
+def as_action(values: Any) -> Tensor:
+  """Return actions as a tensor; raise ValueError if they are no numbers."""
+  try:
+    return torch.as_tensor(values)
+  except (TypeError, ValueError, RuntimeError) as error:
+    raise ValueError(f"actions are not numbers: {' '.join(str(error).split())}") from error
 
 
 def logged(step: TensorDict) -> dict[str, Tensor]:

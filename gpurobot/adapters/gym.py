@@ -8,7 +8,6 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-import torch
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from gpurobot import extras
-from gpurobot.adapters.environments import Environments, logged
+from gpurobot.adapters.environments import Environments, as_action, logged
 
 SEEDS = 2**31  # upper bound of the random seed of a first reset without a seed
 PIXELS = 480  # width and height of a rendered frame
@@ -79,7 +78,7 @@ class TaskVectorEnv(VectorEnv[Any, Any, Any]):
 
     Returns observations [num_envs, width]; reward, terminated and truncated [num_envs] each; info.
     """
-    step = self.environments.step(torch.as_tensor(actions))
+    step = self.environments.step(as_action(actions))
     keys = ("obs", "policy"), "reward", "terminated", "truncated"
     obs, reward, terminated, truncated = (self._out(step[key]) for key in keys)
     return obs, reward, terminated, truncated, self._info(step)
@@ -157,7 +156,7 @@ class TaskEnv(gymnasium.Env[NDArray[np.float32], Any]):
 
     Returns the observation [width], before any reset; reward, terminated, truncated; info.
     """
-    step = self.environments.step(torch.as_tensor(action).unsqueeze(0))
+    step = self.environments.step(as_action(action).unsqueeze(0))
     self._next = step["obs"] if step["ended"] else None
     reward, terminated, truncated = (step[name].item() for name in ("reward", "terminated", "truncated"))
     info = {name: value.item() for name, value in logged(step).items()}

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
-from gpurobot.adapters.environments import Environments
+from gpurobot.adapters.environments import Environments, as_action
 
 Indices = int | Iterable[int] | None
 Step = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]
@@ -40,7 +40,7 @@ class StableBaselinesEnv(VecEnv):
 
   def step_async(self, actions: NDArray[Any]) -> None:
     """Store actions [num_envs, num_actions] for `step_wait`."""
-    self._actions = torch.as_tensor(actions)
+    self._actions = as_action(actions)
 
   def step_wait(self) -> Step:
     """Step; return observations [num_envs, width], reward [num_envs], done [num_envs] and infos.

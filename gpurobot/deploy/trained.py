@@ -101,11 +101,12 @@ def load(settings: PolicySettings, num_envs: int, engine: Engine = Engine.own) -
   config, saved = read(settings.checkpoint, to_dict(settings), str(device))
   config = dataclasses.replace(config, env=settings.env or config.env)
   env = _make_env(config, num_envs, settings.seed, device, engine)
-  if not isinstance(env, GymnasiumEnv):
-    _check_fit(settings.checkpoint, saved["learner"], env)
-    if isinstance(env, Task) and "ranks" in saved["learner"]:  # a policy alone has no environments
-      hold_levels(env, [rank["env"] for rank in saved["learner"]["ranks"]])
-  return Trained(config, env, Policy(saved["learner"], config.ppo, num_envs, env.device))
+  with checkpoint.fitting(settings.checkpoint, "its own settings"):
+    if not isinstance(env, GymnasiumEnv):
+      _check_fit(settings.checkpoint, saved["learner"], env)
+      if isinstance(env, Task) and "ranks" in saved["learner"]:  # a policy alone has no environments
+        hold_levels(env, [rank["env"] for rank in saved["learner"]["ranks"]])
+    return Trained(config, env, Policy(saved["learner"], config.ppo, num_envs, env.device))
 
 
 def _check_fit(source: str | None, learner: dict[str, typing.Any], env: VecEnv) -> None:

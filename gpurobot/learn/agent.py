@@ -11,6 +11,7 @@ from gpurobot.learn.distribution import Distribution
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.normalize import ObservationNormalizer
+from gpurobot.learn.saved_state import check_saved
 
 
 def resolve(precision: Precision, device: torch.device) -> Precision:
@@ -81,6 +82,11 @@ class Agent:
     }
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    """Load saved weights and moments; raises torch's RuntimeError if they are of another network."""
+    """Load saved weights and moments.
+
+    Raises ValueError or torch's RuntimeError if they are of another network, or not finite.
+    """
+    own = self.state_dict()
+    check_saved({key: state[key] for key in own}, own)
     self.network.load_state_dict(state["network"])
     self.observations.load_state_dict(state["observations"])

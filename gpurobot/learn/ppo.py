@@ -23,6 +23,7 @@ from gpurobot.learn.optimizer import Optimizer
 from gpurobot.learn.random import Random
 from gpurobot.learn.reward import RewardScaler
 from gpurobot.learn.rollout import MinibatchSampler, Rollout
+from gpurobot.learn.saved_state import check_saved
 
 
 def check(config: TrainConfig, env: VecEnv) -> None:
@@ -283,6 +284,7 @@ class PPO:
 
   def load_policy(self, state: Mapping[str, Any]) -> None:
     """Load the network and its moments from a `policy_dict` or `state_dict`."""
+    check_saved(state, self.policy_dict())
     self.agent.load_state_dict(state)
     self.value_moments.load_state_dict(state["value_moments"])
     self.rewards.load_state_dict(state.get("rewards", self.rewards.state_dict()))  # older checkpoints: none
@@ -301,6 +303,10 @@ class PPO:
     """Continue training with identical numbers; raise ValueError if the number of ranks differs."""
     if len(state["ranks"]) != self.world.size:
       raise ValueError(f"it was written by {_count(len(state['ranks']), 'rank')}, not {self.world.size}")
+    own = self.collector.state_dict()
+    check_saved(state["ranks"][self.world.rank], own, finite=False, name="environments")
+    check_saved(state["optimizer"], self.optimizer.state_dict(), name="optimizer")
+    check_saved({"iteration": state["iteration"]}, {"iteration": self.iteration})
     self.load_policy(state)
     self.iteration = state["iteration"]
     self.collector.random.load_state_dict(state["random"])

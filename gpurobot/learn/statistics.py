@@ -40,18 +40,24 @@ class Episodes:
 
 
 class Means:
-  """Means of named quantities over what was added since the last `restart`; the first `add` names them."""
+  """Means of named quantities over what was added since the last `restart`; the first `add` names them.
 
-  def __init__(self, device: torch.device) -> None:
-    self.names: list[str] = []
+  `source` says in messages where the quantities come from.
+  """
+
+  def __init__(self, source: str, device: torch.device) -> None:
+    self.source, self.names = source, list[str]()
     self.sums = torch.zeros(1, dtype=torch.float64, device=device)  # weight, then one sum for each name
 
   def add(self, values: Mapping[str, Tensor], weight: Tensor) -> None:
-    """Add quantities [n] by name where `weight` [n] bool is true."""
+    """Add quantities [n] by name where `weight` [n] bool is true; raise ValueError if the names change."""
     if not self.names:
       self.names = list(values)
       self.sums = self.sums.new_zeros(1 + len(values))
-    rows = torch.stack([torch.ones_like(weight, dtype=torch.float32), *values.values()])
+    if len(values) != len(self.names) or not all(name in values for name in self.names):
+      changed = ", ".join(sorted({*values} ^ {*self.names}))
+      raise ValueError(f"{self.source} are not the same in every step: {changed} came or went")
+    rows = torch.stack([torch.ones_like(weight, dtype=torch.float32), *(values[name] for name in self.names)])
     self.sums += torch.where(weight, rows, 0).sum(1)
 
   def means(self) -> dict[str, Tensor]:
@@ -85,17 +91,20 @@ class Statistics:
 
   def __init__(self, local_envs: int, device: torch.device) -> None:
     self.episodes = Episodes(local_envs, device)
-    self.step_means, self.update_means = Means(device), Means(device)
+    self.step_means = Means("the reward terms and metrics of the environments", device)
+    self.update_means = Means("the measures of an update", device)
     self.ranges, self.norms = Extremes(len(RANGES), device), Extremes(1, device)
     self._loss = torch.zeros(len(SUMS), dtype=torch.float64, device=device)  # over all ranks
     self._norms = torch.zeros(2, dtype=torch.float64, device=device)  # count and sum of the gradient norms
     self._always = torch.ones(1, dtype=torch.bool, device=device)
-    self._has_success = False
+    self._has_success: bool | None = None  # unknown before the first step
 
   def add_step(self, step: TensorDictBase, valid: Tensor) -> None:
     """Add the entries of `VecEnv.step`, [local_envs, ...] each, where `valid` [local_envs] is true."""
     reward = step["reward"]
     success = step.get("success", None)
+    if self._has_success not in (None, success is not None):
+      raise ValueError("the environments say of some steps, but not of all, whether an episode succeeded")
     self._has_success = success is not None
     ended = step["terminated"] | step["truncated"]
     self.episodes.add(reward, ended, valid, torch.zeros_like(ended) if success is None else success)

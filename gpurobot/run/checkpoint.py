@@ -2,12 +2,14 @@
 
 import errno
 import functools
+import math
 import pickle
 import shlex
 import sys
 import time
 import zipfile
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -109,6 +111,7 @@ def load(path: Path, device: str | torch.device = "cpu") -> dict[str, Any]:
     reason = " ".join(str(error).split()) or type(error).__name__
     raise DamagedCheckpoint(f"'{path}' is not a readable checkpoint ({reason})") from error
   _check_format(path, content)
+  _check_content(path, content)
   return content
 
 
@@ -123,6 +126,16 @@ def _check_archive(archive: zipfile.ZipFile, size: int) -> None:
   damaged = archive.testzip()  # torch.load compares no checksums
   if damaged:
     raise zipfile.BadZipFile(f"wrong checksum of {damaged}")
+
+
+def _is_whole(path: Path) -> bool:
+  """Return whether a file exists and has the right checksums."""
+  try:
+    with path.open("rb") as file:
+      _check_archive(zipfile.ZipFile(file), path.stat().st_size)
+  except (OSError, ValueError, NotImplementedError, RuntimeError, zipfile.BadZipFile):
+    return False
+  return True
 
 
 def _check_format(path: Path, content: Any) -> None:
@@ -140,6 +153,19 @@ def _check_format(path: Path, content: Any) -> None:
       f"'{path}' is a checkpoint of format {found}, of a newer gpurobot; this one reads format {FORMAT}: "
       "update gpurobot"
     )
+
+
+def _check_content(path: Path, content: dict[str, Any]) -> None:
+  """Raise CheckpointError if a part of a checkpoint is missing or of another type."""
+  config, seconds = content.get("config"), content.get("seconds", 0.0)
+  if not isinstance(config, dict) or not all(isinstance(key, str) for key in config):
+    raise CheckpointError(f"'{path}' is not a checkpoint of gpurobot: it has no settings")
+  if not isinstance(config.get("task"), str):
+    raise CheckpointError(f"'{path}' is not a checkpoint of gpurobot: it names no task")
+  if not isinstance(content.get("learner", {}), dict):
+    raise CheckpointError(f"'{path}' is not a checkpoint of gpurobot: its policy is {content['learner']!r}")
+  if not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+    raise CheckpointError(f"'{path}' is not a checkpoint of gpurobot: it has seconds={seconds!r}")
 
 
 def configure(
@@ -172,10 +198,13 @@ def code_arguments(config: TrainConfig) -> list[str]:
 
 
 def write(folder: str | Path, content: dict[str, Any]) -> Path:
-  """Write the checkpoint of a run folder, as `save` does; the existing one becomes the previous one."""
+  """Write the checkpoint of a run folder, as `save` does; the existing one becomes the previous one.
+
+  An existing one that is damaged is replaced: the previous one may be all that is left of the run.
+  """
   path = Path(folder) / NAME
   path.parent.mkdir(parents=True, exist_ok=True)
-  save(path, content, path.with_name(PREVIOUS))
+  save(path, content, path.with_name(PREVIOUS) if _is_whole(path) else None)
   return path
 
 
@@ -209,15 +238,30 @@ def restore(config: TrainConfig, learner: Algorithm) -> float:
   if source is None:
     return 0.0
   saved = read(source, learner.env.device)
+  if "learner" not in saved:
+    raise CheckpointError(
+      f"'{source}' holds no policy; show it with: python -m gpurobot.replay file={source}"
+    )
   _check_same(source, saved["learner"], learner.world)
-  try:
+  with fitting(source, "this training"):
     if config.resume:
       learner.load_state_dict(saved["learner"])
       return saved["seconds"]
     learner.load_policy(saved["learner"])
-  except (KeyError, RuntimeError, ValueError) as error:  # torch's messages about shapes have several lines
-    raise CheckpointError(f"'{source}' does not fit this training: {' '.join(str(error).split())}") from error
   return 0.0
+
+
+@contextmanager
+def fitting(source: str | Path | None, whom: str) -> Iterator[None]:
+  """Raise CheckpointError if the block cannot load the content of a checkpoint."""
+  try:
+    yield
+  except (torch.OutOfMemoryError, MemoryError, OSError, ConfigError, CheckpointError):
+    raise
+  except Exception as error:  # whatever has a wrong type or shape
+    text = " ".join(str(error).split())  # torch's messages about shapes have several lines
+    reason = f"it lacks {text}" if isinstance(error, KeyError) else text
+    raise CheckpointError(f"'{source}' does not fit {whom}: {reason}") from error
 
 
 def _check_same(source: str, saved: dict[str, Any], world: World) -> None:

@@ -17,9 +17,18 @@ def read(path: Path) -> list[Row]:
   return list(csv.DictReader(io.StringIO(whole + newline)))
 
 
-def cut(path: Path, steps: int) -> list[Row]:
-  """Drop the rows after `steps` environment steps and an incomplete last line; return the other rows."""
-  rows = [row for row in read(path) if int(row["steps"]) <= steps]
+def cut(path: Path, steps: int, *numbers: str) -> list[Row]:
+  """Drop the rows after `steps` environment steps and an incomplete last line; return the other rows.
+
+  Raises ValueError if the file is not the log of a run, whose rows have steps and the columns `numbers`; it
+  stays unchanged then.
+  """
+  try:
+    rows = [row for row in read(path) if int(row["steps"]) <= steps]
+    _ = [float(row[column]) for row in rows for column in numbers]
+  except (KeyError, TypeError, ValueError, csv.Error) as error:
+    reason = f"it lacks the column {error}" if isinstance(error, KeyError) else str(error)
+    raise ValueError(f"'{path}' is not the log of a run ({reason}): move it elsewhere, and resume") from error
   if path.exists():
     with rewrite(path) as file:
       file.write(_text(rows, list(rows[0]) if rows else [], heading=bool(rows)).encode())

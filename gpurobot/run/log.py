@@ -100,7 +100,7 @@ class Log:
 
   def _forget_later_rows(self) -> None:
     """Cut metrics.csv back to the resumed checkpoint, and read from it the levels reached so far."""
-    for row in csv_log.cut(self._table, self.learner.steps):
+    for row in csv_log.cut(self._table, self.learner.steps, "return", "seconds"):
       self._note_return(float(row["return"]), float(row["seconds"]))
 
   @property

@@ -84,7 +84,8 @@ class Player:
       raise ConfigError(f"'{source}' is of task '{other}', not of '{own}'")
     given = to_dict(self.config)  # the environments stay as they are
     config = checkpoint.configure(source, saved["config"], tasks.load(own), given)
-    self.policy = Policy(saved["learner"], config.ppo, self.task.num_envs, self.task.device)
+    with checkpoint.fitting(source, "its own settings"):
+      self.policy = Policy(saved["learner"], config.ppo, self.task.num_envs, self.task.device)
     self._ended.fill_(True)  # resets the recurrent state, which is the old policy's
 
 

@@ -1,5 +1,8 @@
 """Warp kernels of traced programs."""
 
+import contextlib
+import hashlib
+import json
 import os
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +20,7 @@ CPU_FLAGS = (
   "-march=native -ffp-contract=fast -mllvm=-inline-threshold=9000 -mllvm=-inline-cold-callsite-threshold=3000"
   " -mllvm=-slp-recursion-max-depth=4"
 )
+CHECKSUMS = "checksums.json"  # of the other files in a kernel's folder of Warp's cache, which Warp trusts
 CUDA_BLOCK = 32  # threads; larger blocks leave multiprocessors idle at a few thousand environments
 CUDA_UNROLL = False  # let the CUDA compiler unroll loops: twice the instructions, see docs/benchmarks.md
 
@@ -79,3 +83,45 @@ def build_kernel(program: Program, device: str) -> wp.Kernel:
       step, module="unique", module_options=options, launch_bounds=CUDA_BLOCK, grid_stride=False
     )
   return wp.kernel(step, module="unique", module_options=options)
+
+
+def load_kernel(kernel: wp.Kernel, device: wp.Device, block_dim: int) -> None:
+  """Load a kernel from Warp's cache, or build it; files that are damaged are built again."""
+  folder = kernel_cache() / kernel.module.get_module_identifier(block_dim)
+  known = _checksums(folder)
+  for file in _binaries(folder):
+    if known.get(file.name, _checksum(file)) != _checksum(file):
+      file.unlink(missing_ok=True)
+  found = _binaries(folder)
+  try:
+    kernel.module.load(device, block_dim)
+  except Exception:  # Warp's and those of the files' readers
+    if not found:
+      raise
+    for file in found:  # they are older than their checksums
+      file.unlink(missing_ok=True)
+    kernel.module.load(device, block_dim)
+  now = {file.name: _checksum(file) for file in _binaries(folder)}
+  if now != known:
+    part = folder / f"{CHECKSUMS}.{os.getpid()}"
+    with contextlib.suppress(OSError):  # a cache that others have written
+      part.write_text(json.dumps(now))
+      part.replace(folder / CHECKSUMS)
+
+
+def _binaries(folder: Path) -> list[Path]:
+  """Return the files of a kernel's folder that Warp loads."""
+  return sorted(file for file in folder.glob("wp_*") if file.suffix not in {".cpp", ".cu"})
+
+
+def _checksums(folder: Path) -> dict[str, str]:
+  """Return the checksums of a kernel's folder by file; none where they cannot be read."""
+  try:
+    known = json.loads((folder / CHECKSUMS).read_text())
+  except (OSError, ValueError):
+    return {}
+  return known if isinstance(known, dict) else {}
+
+
+def _checksum(file: Path) -> str:
+  return hashlib.sha256(file.read_bytes()).hexdigest()

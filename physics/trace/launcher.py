@@ -11,7 +11,7 @@ import numpy as np
 import torch
 import warp as wp
 
-from physics.trace.kernel import CUDA_BLOCK, build_kernel
+from physics.trace.kernel import CUDA_BLOCK, build_kernel, load_kernel
 from physics.trace.trace import Program
 
 GIGA = 1e9
@@ -72,6 +72,8 @@ class Launcher:
 
   def record(self, parameters: Parameters, arrays: list[torch.Tensor]) -> Launches:
     """Record the launches of each slice of lane groups on state, control and parameters [rows, lanes]."""
+    for kernel in self.kernels:
+      load_kernel(kernel, wp.device_from_torch(self.device), CUDA_BLOCK if self.device.type == "cuda" else 1)
     if self.device.type == "cuda":
       reserve_stacks(self.kernels, self.device)
     memory = [wp.from_torch(array) for array in arrays]

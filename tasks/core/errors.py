@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
+import torch
+
 
 class TaskError(ValueError):
   """A mistake in a task's file; the message is one line that names it."""
@@ -16,7 +18,11 @@ class TaskError(ValueError):
 
 @contextmanager
 def task_errors(files: Callable[[], Collection[str]]) -> Iterator[None]:
-  """Turn an exception raised in one of these files into a TaskError that names file, line and function."""
+  """Turn an exception raised in one of these files into a TaskError that names file, line and function.
+
+  Raises TaskError too if the block changes one of torch's global settings, on which the trainer relies.
+  """
+  before = _global_settings()
   try:
     yield
   except (Exception, SystemExit) as error:
@@ -24,6 +30,22 @@ def task_errors(files: Callable[[], Collection[str]]) -> Iterator[None]:
     if location is None:
       raise
     raise TaskError(f"{location}: {_text(error)}") from error
+  for name, value in _global_settings().items():
+    if value != before[name]:
+      raise TaskError(f"the task changes torch's {name} to {value}, but the trainer relies on it: leave it")
+
+
+def _global_settings() -> dict[str, object]:
+  try:
+    device = str(torch.get_default_device())
+  except (AssertionError, RuntimeError):  # torch asks for it, and it is not there
+    device = "one that this machine lacks"
+  return {
+    "default dtype": torch.get_default_dtype(),
+    "default device": device,
+    "grad mode": torch.is_grad_enabled(),
+    "inference mode": torch.is_inference_mode_enabled(),
+  }
 
 
 S = TypeVar("S")
@@ -36,6 +58,8 @@ def reports_task_errors(method: Callable[Concatenate[S, P], R]) -> Callable[Conc
 
   @functools.wraps(method)
   def call(self: S, *args: P.args, **kwargs: P.kwargs) -> R:
+    if torch.compiler.is_compiling():  # its errors are those of the trace
+      return method(self, *args, **kwargs)
     with task_errors(lambda: _files(type(self))):
       return method(self, *args, **kwargs)
 
@@ -55,6 +79,8 @@ def _location(error: BaseException, files: Collection[str]) -> str | None:
   """Return the innermost line of the traceback in one of the files, or None if there is none."""
   if isinstance(error, SyntaxError) and error.filename and error.filename in files:
     return f"{_short(error.filename)}, line {error.lineno}"
+  if isinstance(error, SyntaxError) and error.filename is None and len(files) == 1:  # null bytes
+    return _short(*files)
   frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in files]
   if not frames:
     return None
@@ -72,7 +98,7 @@ def _text(error: BaseException) -> str:
   """Return the message of an error in one line, after its type unless it is a ValueError."""
   words = str(error)
   if isinstance(error, SyntaxError):
-    words = error.msg
+    words = error.msg if error.filename else f"{error.msg}: save the file as UTF-8 text"
   elif isinstance(error, SystemExit):
     words = "the file ends the program; raise an error where it cannot go on"
   elif isinstance(error, KeyError):  # its text is in quotes

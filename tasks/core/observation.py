@@ -1,5 +1,6 @@
 """Observation groups made of named blocks, with noise, delays, history and mirror images."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -7,6 +8,7 @@ import torch
 from torch import Tensor
 
 from tasks.core.names import hint, settings
+from tasks.core.validation import check_blocks
 
 # (purpose, shape, low, high) -> random numbers [num_envs, *shape]
 Uniform = Callable[[str, tuple[int, ...], float, float], Tensor]
@@ -26,13 +28,11 @@ class Observations:
 
   def __init__(self, blocks: Blocks, config: Any, *, noisy: bool) -> None:
     """Take names and widths from blocks [num_envs] or [num_envs, n]; raise ValueError at a misnamed field."""
-    self.widths = {
-      group: {name: _flat(block).shape[1] for name, block in named.items()} for group, named in blocks.items()
-    }
+    self.widths = _widths(blocks)
     noise = _chosen(config, "noise_", self.widths["policy"])
     self.lengths = dict.fromkeys(blocks, 1) | _chosen(config, "history_", self.widths)
     first = next(iter(blocks["policy"].values()))
-    self._device = first.device
+    self._device, self._like = first.device, first.new_zeros(len(first))  # what blocks have in common
     amplitudes = [noise.get(name, 0.0) for name, width in self.widths["policy"].items() for _ in range(width)]
     self._amplitude = torch.tensor(amplitudes, device=self._device) if noisy and any(amplitudes) else None
     self._error: Tensor | None = None  # of the group `policy` in the present step
@@ -110,10 +110,17 @@ class Observations:
     """Return each group as one tensor [num_envs, width]: its blocks, concatenated, with noise.
 
     The environment index is the fastest in memory, as in the simulation: blocks are copied as they are.
+    Raises ValueError if the blocks are not those of the first observation.
     """
+    check_blocks(blocks, self._like)
+    if (widths := _widths(blocks)) != self.widths:
+      raise ValueError(
+        f"observe() returned blocks of the widths {self.widths} at first, and now {widths}: return the same "
+        "in every step"
+      )
     groups = {
-      group: torch.cat([_flat(block).to(torch.float32).T for block in named.values()]).T
-      for group, named in blocks.items()
+      group: torch.cat([_flat(blocks[group][name]).to(torch.float32).T for name in names]).T
+      for group, names in self.widths.items()
     }
     if self._error is not None:
       groups["policy"] += self._error
@@ -166,6 +173,13 @@ class Delay(Past):
     return each.gather(1, (self.steps - self.age).view(-1, 1, 1).expand(-1, 1, self.width)).squeeze(1)
 
 
+def _widths(blocks: Blocks) -> dict[str, dict[str, int]]:
+  """Return the width of each block by name, by group."""
+  return {
+    group: {name: _flat(block).shape[1] for name, block in named.items()} for group, named in blocks.items()
+  }
+
+
 def _flat(block: Tensor) -> Tensor:
   """Return a block [num_envs] or [num_envs, ...] as [num_envs, n]."""
   return block.reshape(len(block), -1)
@@ -177,7 +191,7 @@ def _chosen(config: Any, prefix: str, known: Mapping[str, Any]) -> dict[str, Any
   for name, value in chosen.items():
     if name not in known:
       raise ValueError(f"{prefix}{name}: observe() has no '{name}', {hint(name, known)}")
-    if not value >= low or (prefix != "noise_" and not isinstance(value, int)):
+    if not low <= value < math.inf or (prefix != "noise_" and not isinstance(value, int)):
       kind = "number" if prefix == "noise_" else "whole number"
       raise ValueError(f"{prefix}{name}={value} is not a {kind} of {low} or more")
   return chosen

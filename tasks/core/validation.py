@@ -5,7 +5,7 @@ Only `check_finite` reads values from the device. It is called once.
 
 import difflib
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -83,13 +83,15 @@ def check_complete(kind: Any, base: Any, config: Any) -> None:
   for name in ("reward", "observe"):
     if getattr(kind, name) is getattr(base, name):
       raise TaskError(f"Task has no {name}(): write {_header(base, name)}")
-  for name in ("episode_steps", "substeps"):
-    if not isinstance(getattr(config, name, None), int) or getattr(config, name) < 1:
-      raise TaskError(f"Config has no {name} of 1 or more: write class Config(base.Config)")
+  for name, low in (("episode_steps", 1), ("substeps", 1), ("keep_states", 0)):
+    if not isinstance(getattr(config, name, None), int) or getattr(config, name) < low:
+      raise TaskError(f"Config has no {name} of {low} or more: write class Config(base.Config)")
 
 
 def count_actions(names: Any) -> int:
-  """Return the number of actions; raise TaskError if there is none."""
+  """Return the number of actions; raise TaskError if there is none, or if these are no names."""
+  if isinstance(names, str) or not isinstance(names, Sequence | None):
+    raise TaskError(f"action_names() returns {_kind(names)}: return a list of names, ['name']")
   if not names:
     raise TaskError("the task has no actions: give the robot an actuator, or write action_names()")
   return len(names)
@@ -99,7 +101,18 @@ def by_name(source: str, values: Any) -> Mapping[str, Any]:
   """Return `values` if it is a mapping; otherwise raise TaskError."""
   if not isinstance(values, Mapping):
     raise TaskError(f"{source} returns {_kind(values)}: return tensors by name, {{'name': tensor}}")
+  for name in values:
+    if not isinstance(name, str):
+      raise TaskError(f"{source} names a tensor {name!r}: a name is a text, '{name}'")
   return values
+
+
+def check_outcome(terminated: Any, success: Any, metrics: Any, like: Tensor) -> None:
+  """Raise TaskError unless these results of a step are as `Task` declares them; `like` is [num_envs]."""
+  check_tensor("terminated()", terminated, like, torch.bool)
+  if success is not None:
+    check_tensor("success()", success, like, torch.bool)
+  check_terms("metrics()", metrics, like)
 
 
 def check_terms(source: str, terms: Any, like: Tensor) -> None:
@@ -122,6 +135,8 @@ def check_tensor(
     raise TaskError(f"{what} has shape {list(value.shape)}, not {needed}: the first index is the environment")
   if value.device != like.device:
     raise TaskError(f"{what} is on {value.device}, not {like.device}: make it with device=self.device")
+  if value.is_complex() or value.layout is not torch.strided:
+    raise TaskError(f"{what} is of {value.dtype} and {value.layout}: return real numbers in a dense tensor")
   if dtype is not None and value.dtype != dtype:
     raise TaskError(f"{what} is of {value.dtype}, not {dtype}: return a comparison")
 
@@ -135,8 +150,12 @@ def check_blocks(groups: Any, like: Tensor) -> None:
   for group, blocks in groups.items():
     if not blocks:
       raise TaskError(f"observe() '{group}' is empty: give it a block")
-    for name, block in blocks.items():
+    for name, block in by_name(f"observe() '{group}'", blocks).items():
       check_tensor(f"observe() '{group}' '{name}'", block, like, wide=True)
+      if not block.numel():
+        raise TaskError(
+          f"observe() '{group}' '{name}' has shape {list(block.shape)}, no numbers: leave it out"
+        )
 
 
 def check_views(owner_name: str, owner: Any, views: Mapping[str, Any]) -> None:
@@ -193,11 +212,8 @@ def check_step(task: Any, limit: float) -> None:
   success, metrics = look(task, "success", task.sim), look(task, "metrics", task.sim)
   blocks = look(task, "observe", task.sim, task)  # a step calls observe() twice
   check_terms("reward()", rewards, like)
-  check_tensor("terminated()", terminated, like, torch.bool)
-  if success is not None:
-    check_tensor("success()", success, like, torch.bool)
+  check_outcome(terminated, success, metrics, like)
   check_blocks(blocks, like)
-  check_terms("metrics()", metrics, like)
   for event in task.events.values():
     event.candidates()
   check_views("self.sim", task.sim, views)

@@ -4,15 +4,25 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
 import train
+from tests.mistakes.changing_files import CHANGING, NONFINITE, SETTINGS
 from tests.mistakes.task_files import EFFORT, METHODS, MODULES, PENDULUM, ROBOTS, TENSORS
 from tests.mistakes.told import SMALL, told
 
 pytestmark = pytest.mark.usefixtures("keep_signal_handlers")
 CASES = {
   f"{kind}: {name}": change
-  for kind, changes in (("module", MODULES), ("method", METHODS), ("tensor", TENSORS), ("robot", ROBOTS))
+  for kind, changes in (
+    ("module", MODULES),
+    ("method", METHODS),
+    ("tensor", TENSORS),
+    ("robot", ROBOTS),
+    ("not finite", NONFINITE),
+    ("changes later", CHANGING),
+    ("torch's settings", SETTINGS),
+  )
   for name, change in changes.items()
 }
 
@@ -32,6 +42,15 @@ def test_a_mistake_is_told_in_one_line(old, new, message, tmp_path: Path, monkey
   assert line.startswith(
     message.replace("task '<file>'", "task 'mine.py'").replace("<folder>", str(tmp_path))
   )
+
+
+@pytest.fixture(autouse=True)
+def _settings_of_torch():
+  """Give the settings back that a task changes."""
+  yield
+  torch.set_default_dtype(torch.float32)
+  torch.set_default_device(None)
+  torch.set_grad_enabled(True)
 
 
 def test_without_a_mistake_it_trains(tmp_path, monkeypatch):

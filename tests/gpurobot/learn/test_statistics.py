@@ -33,7 +33,7 @@ def test_the_first_episode_of_each_environment_is_left_out():
 
 
 def test_means_weigh_only_what_is_valid():
-  means = Means(CPU)
+  means = Means("numbers", CPU)
   means.add({"a": torch.tensor([1.0, torch.nan]), "b": torch.ones(2)}, torch.tensor([True, False]))
   means.add({"a": torch.tensor([3.0, 5.0]), "b": torch.ones(2)}, torch.tensor([True, True]))
   assert {name: float(mean) for name, mean in means.means().items()} == {"a": 3.0, "b": 1.0}

@@ -17,10 +17,12 @@ from gpurobot.run.checkpoint import CheckpointError
 from gpurobot.run.files import PART
 from tests.gpurobot import toy
 
+RUN = {"config": {"task": "ant"}}  # what every checkpoint has
+
 
 def content() -> dict:
   big = torch.arange(10.0)
-  return {"a": [1, 2.5, "x", None], "b": {"c": big[2:4]}, "d": TensorDict({"e": torch.ones(2)}, [2])}
+  return RUN | {"a": [1, 2.5, "x", None], "b": {"c": big[2:4]}, "d": TensorDict({"e": torch.ones(2)}, [2])}
 
 
 def test_what_is_written_is_read_back_with_weights_only(tmp_path):
@@ -34,10 +36,10 @@ def test_what_is_written_is_read_back_with_weights_only(tmp_path):
 
 
 def test_a_full_disk_leaves_the_last_checkpoint(tmp_path):
-  checkpoint.write(tmp_path, {"number": 1})
+  checkpoint.write(tmp_path, {**RUN, "number": 1})
   (tmp_path / f"{checkpoint.NAME}{PART}").symlink_to("/dev/full")
   with pytest.raises(OSError, match="No space left on device"):
-    checkpoint.write(tmp_path, {"number": torch.ones(100_000)})
+    checkpoint.write(tmp_path, {**RUN, "number": torch.ones(100_000)})
   assert [path.name for path in tmp_path.iterdir()] == [checkpoint.NAME]
   assert checkpoint.read(tmp_path)["number"] == 1
 
@@ -76,7 +78,7 @@ def damage(path):
 
 def test_no_damage_is_read_as_numbers(tmp_path):
   """What lies between the parts of the file may change: nothing depends on it."""
-  path = checkpoint.write(tmp_path, {"numbers": torch.arange(100.0), "name": "x"})
+  path = checkpoint.write(tmp_path, {**RUN, "numbers": torch.arange(100.0), "name": "x"})
   told = []
   for content in damage(path):
     path.write_bytes(content)
@@ -94,7 +96,7 @@ def test_no_damage_is_read_as_numbers(tmp_path):
 @pytest.mark.parametrize("place", [".", checkpoint.NAME])
 def test_the_previous_checkpoint_is_used_in_the_place_of_a_damaged_one(tmp_path, capsys, place):
   for number in range(3):
-    path = checkpoint.write(tmp_path, {"number": number})
+    path = checkpoint.write(tmp_path, {**RUN, "number": number})
   path.write_bytes(path.read_bytes()[:-30])
   assert [checkpoint.read(tmp_path / place)["number"] for _ in range(2)] == [1, 1]
   told = capsys.readouterr().err
@@ -107,6 +109,16 @@ def test_the_previous_checkpoint_is_used_in_the_place_of_a_damaged_one(tmp_path,
   (tmp_path / checkpoint.PREVIOUS).write_bytes(b"")
   with pytest.raises(CheckpointError, match=r"checkpoint\.previous\.pt' is not a readable checkpoint"):
     checkpoint.read(tmp_path / place)
+
+
+def test_a_damaged_checkpoint_does_not_displace_the_one_before(tmp_path):
+  for number in range(2):
+    path = checkpoint.write(tmp_path, {**RUN, "number": number})
+  for damaged in (b"", path.read_bytes()[:-30], b"text"):
+    path.write_bytes(damaged)
+    checkpoint.write(tmp_path, {**RUN, "number": 2})
+    assert checkpoint.load(tmp_path / checkpoint.PREVIOUS)["number"] == 0
+    assert checkpoint.read(tmp_path)["number"] == 2
 
 
 def test_a_file_that_would_run_code_is_refused(tmp_path):
@@ -123,7 +135,7 @@ def test_a_file_that_would_run_code_is_refused(tmp_path):
 
 
 def test_a_file_that_would_fill_the_memory_is_not_unpacked(tmp_path, monkeypatch):
-  path = checkpoint.write(tmp_path, {"zeros": torch.zeros(4_000_000)})
+  path = checkpoint.write(tmp_path, {**RUN, "zeros": torch.zeros(4_000_000)})
   with (
     zipfile.ZipFile(path) as whole,
     zipfile.ZipFile(tmp_path / "bomb.pt", "w", zipfile.ZIP_DEFLATED) as bomb,
