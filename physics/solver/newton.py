@@ -148,7 +148,7 @@ def solve(program: Program, problem: Problem, x: Array, iterations: int) -> Arra
     program.break_if_none(active)
     count[0] = count[0] + where(active, 1.0, 0.0)
     direction = problem.newton_step(program, gradient, active)
-    # Where rounding made a pivot of the Hessian negative, the step in that direction has the wrong sign.
+    # Where rounding has made a pivot of the Hessian negative, that soft direction has the wrong sign.
     downhill = where(dot(gradient, direction) > 0.0, -1.0, 1.0)
     direction = [downhill * d for d in direction]
     problem.aim(direction, active)
