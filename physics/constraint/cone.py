@@ -22,7 +22,7 @@ PIVOT = 0.01  # the pyramid's counts are small integers: a lesser pivot is a rou
 
 @dataclass(frozen=True)
 class Growth:
-  """How a convex cost grows over a step along a direction: the first two are not negative."""
+  """Growth of a convex cost over a step along a direction; the first two are not negative."""
 
   beyond_tangent: Number  # cost at the step, less its tangent's value there, which touches it at step 0
   slope: Number  # that at the step, less that at step 0
