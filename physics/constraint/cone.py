@@ -48,11 +48,11 @@ def spring_growth(residual: Number, rate: Number, step: Number) -> Growth:
   The change of a spring that acts at both ends is formed from the step alone, without r, which may be larger
   by orders of magnitude.
   """
-  move = step * rate
-  acts = residual < 0.0
-  change = where(acts, minimum(move, -residual), minimum(residual + move, 0.0))
-  beyond = 0.5 * (change * change) + where(acts, residual, 0.0) * (change - move)
-  return Growth(beyond, change * rate, where(residual + move < 0.0, rate * rate, 0.0))
+  move, pressed, gap = step * rate, minimum(residual, 0.0), maximum(residual, 0.0)
+  reach, release = move + gap, -pressed
+  change = minimum(reach, release)  # of what acts, min(r, 0)
+  beyond = 0.5 * (change * change) + pressed * (change - move)
+  return Growth(beyond, change * rate, where(reach < release, rate * rate, 0.0))
 
 
 class Fields(Protocol):
