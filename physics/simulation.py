@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 
 import numpy as np
@@ -150,10 +149,9 @@ class Simulation:
       self._parameters[block.start : block.start + block.rows] = torch.nan
     self.ctrl = self._controls[: model.nu, :num_envs].T
     self.threads = (threads or len(os.sched_getaffinity(0))) if self.device.type == "cpu" else 1
-    pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
     programs = [program for program in (self.variation.program, self.program) if program]
     groups = room // lanes_on(self.device.type)
-    self._step = Launcher(programs, self.device, groups, pool, self.threads)
+    self._step = Launcher(programs, self.device, groups, self.threads)
     self._recorded: dict[Parameters, Launches] = {}
     self._schedules: dict[int, torch.Tensor] = {}  # controls of all time steps, by their number
 
@@ -217,7 +215,7 @@ class Simulation:
   def attach_rays(self, rays: Rays) -> tuple[Callable[[], None], torch.Tensor]:
     """Return a function that casts rays in the present state, and the [num_envs, num_rays] it writes."""
     program = trace_rays(self.model, self.layout, rays, self.variation)
-    launcher = Launcher([program], self.device, self._step.groups, self._step.pool, self.threads)
+    launcher = Launcher([program], self.device, self._step.groups, self.threads)
     results = torch.zeros(len(rays.origins), self._memory.shape[1], device=self.device)
     launches = launcher.record((1, 0, 0), [self._memory, results, self._parameters])
     return partial(launcher.run, launches), results[:, : self.num_envs].T

@@ -43,6 +43,11 @@ def native_source(program: Program, lanes: int, unroll: bool = True) -> str:
   return preamble(lanes) + "\n".join(writer.lines()) + "\n"
 
 
+def array_bytes(program: Program, lanes: int) -> int:
+  """Return the size [bytes] of a program's arrays in `native_source`: at most 4 per lane and element."""
+  return sum(4 * array.size * (1 if array.kind is Index else lanes) for array in program.arrays)
+
+
 def numpy_function(program: Program) -> Callable[..., None]:
   """Compile the program for NumPy: called as f(parameters..., **arrays [row, env]), all envs one lane group.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from itertools import pairwise
 
@@ -12,6 +11,7 @@ import torch
 import warp as wp
 
 from physics.trace.kernel import CUDA_BLOCK, build_kernel, load_kernel
+from physics.trace.threads import fits_caller, stack_bytes, start_threads
 from physics.trace.trace import Program
 
 GIGA = 1e9
@@ -57,18 +57,18 @@ def reserve_stacks(kernels: Sequence[wp.Kernel], device: torch.device) -> None:
 
 
 class Launcher:
-  """The launcher of one or more programs, which run in order on each of `groups` lane groups of a device."""
+  """The launcher of one or more programs, which run in order on each of `groups` lane groups of a device.
 
-  def __init__(
-    self,
-    programs: Sequence[Program],
-    device: torch.device,
-    groups: int,
-    pool: ThreadPoolExecutor | None,
-    threads: int,
-  ) -> None:
-    self.device, self.groups, self.pool, self.threads = device, groups, pool, threads
+  On a CPU the caller is one of the `threads`, unless the programs' arrays do not fit on its stack.
+  """
+
+  def __init__(self, programs: Sequence[Program], device: torch.device, groups: int, threads: int) -> None:
+    self.device, self.groups, self.threads = device, groups, threads
     self.kernels = [build_kernel(program, device.type) for program in programs]
+    stack = stack_bytes(programs)
+    self._caller_runs = device.type == "cuda" or fits_caller(stack)
+    self._others = threads - 1 if self._caller_runs else threads
+    self._pool = start_threads(self._others, stack) if self._others else None
 
   def record(self, parameters: Parameters, arrays: list[torch.Tensor]) -> Launches:
     """Record the launches of each slice of lane groups on state, control and parameters [rows, lanes]."""
@@ -100,8 +100,9 @@ class Launcher:
     # On a GPU the launch queues in torch's stream, after the operations that wrote the views.
     stream = warp_stream(torch.cuda.current_stream(self.device)) if self.device.type == "cuda" else None
     slices = iter(launches)
-    others = [self.pool.submit(_drain, slices, stream) for _ in range(self.threads - 1)] if self.pool else []
-    _drain(slices, stream)
+    others = [self._pool.submit(_drain, slices, stream) for _ in range(self._others)] if self._pool else []
+    if self._caller_runs:
+      _drain(slices, stream)
     for other in others:
       other.result()
 
