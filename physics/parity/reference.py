@@ -19,7 +19,7 @@ MIXED = ("friction", "solref", "solimp", "margin")  # `Model` holds them per pai
 
 @dataclasses.dataclass(frozen=True)
 class PipelineResults:
-  """The results of MuJoCo C in some states, with a converged solver, in the order of MuJoCo's pipeline."""
+  """The results of MuJoCo C in some states, in the order of MuJoCo's pipeline."""
 
   xpos: Floats  # [num_states, nbody, 3]
   xquat: Floats  # [num_states, nbody, 4]
@@ -41,8 +41,15 @@ STEP = ("qpos", "qvel", "act")
 
 
 def reference(model: Model, states: States) -> PipelineResults:
-  """Return the results of MuJoCo C in `states`."""
+  """Return the results of MuJoCo C in `states`, with a converged solver."""
   return _results(converging(model.mj), states)
+
+
+def stopped_reference(model: Model, states: States) -> PipelineResults:
+  """Return the results of MuJoCo C in `states`, whose solver stops after `model.iterations`."""
+  mj = copy.copy(model.mj)
+  mj.opt.iterations = model.iterations
+  return _results(mj, states)
 
 
 def converging(mj: mujoco.MjModel) -> mujoco.MjModel:

@@ -41,7 +41,7 @@ def start_threads(count: int, stack: int) -> ThreadPoolExecutor:
   except RuntimeError as error:  # "can't start new thread"
     started.abort()
     raise OSError(
-      f"the arrays of this model's kernel need a stack of {stack:,} bytes in each of {count} CPU threads, and "
+      f"the arrays of this model's kernel need a stack of {stack:,} bytes in each of {count} CPU threads; "
       "the system has no room for them: take fewer threads, a smaller moving_capacity, or raise `ulimit -v`"
     ) from error
   finally:
