@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from functools import partial
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ class Environments:
   def __init__(
     self, task: str, num_envs: int, device: str | torch.device, training: bool, settings: Mapping[str, Any]
   ) -> None:
-    if not isinstance(num_envs, Integral) or isinstance(num_envs, bool) or not 1 <= num_envs <= MOST:
+    if not isinstance(num_envs, int | np.integer) or isinstance(num_envs, bool) or not 1 <= num_envs <= MOST:
       raise ValueError(f"num_envs={num_envs!r} is not a whole number from 1 to {MOST}")
     if not isinstance(task, str):
       raise ValueError(f"task={task!r} is not a name: write a task's name or file")

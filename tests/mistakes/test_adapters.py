@@ -26,7 +26,10 @@ ACTIONS = {
     "actions are torch.float32 on cpu, torch.sparse_coo: give real num",
   ),
   "without memory": (torch.zeros(4, 2, device="meta"), "actions are torch.float32 on meta"),
-  "nan": (ZEROS + [[0], [0], [np.nan], [0]], "the action of environment 2 is nan: look where it is computed"),
+  "nan": (
+    np.where(np.arange(4) == 2, np.nan, ZEROS.T).T,
+    "the action of environment 2 is nan: ",
+  ),
 }
 CHOICES = {
   "float": (torch.zeros(4, 2), "actions are torch.float32; the choices of the environments are int"),
