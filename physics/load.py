@@ -29,6 +29,7 @@ from physics.vary.variable import check_varied
 Source: TypeAlias = str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel
 
 
+MANY_DOFS, MANY_GEOMS = 60, 3000  # a kernel of more than one of them is built for minutes
 INTEGRATORS = {
   "Euler": mjtIntegrator.mjINT_EULER,
   "RK4": mjtIntegrator.mjINT_RK4,
@@ -54,6 +55,11 @@ def load_model(
   if mj.opt.timestep <= 0:
     raise ValueError(
       f"{_name(source)}option: timestep={mj.opt.timestep:g} is not positive: write one, such as 0.005"
+    )
+  if mj.nv > MANY_DOFS or mj.ngeom > MANY_GEOMS:
+    size = f"{mj.nv} degrees of freedom and {mj.ngeom} geoms"
+    warnings.warn(
+      f"{_name(source)}a model of {size}: to build its kernel takes minutes or more", stacklevel=2
     )
   for element, numbers in nonfinite(mj):
     raise ValueError(f"{_name(source)}{element}: {numbers} is not finite: write numbers")

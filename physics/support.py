@@ -86,16 +86,21 @@ def nonfinite(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
   """Yield (element, field and numbers) for every element of a model with nan or an infinite number."""
   for owner, prefixes in ((mj.opt, {}), (mj, ELEMENTS)):
     for field in sorted(dir(owner), key=lambda name: name.endswith("0")):  # those are computed from others
-      values = np.asarray(None if field.startswith("_") else getattr(owner, field))
+      found = None if field.startswith("_") else getattr(owner, field)
+      if not isinstance(found, float | np.ndarray):
+        continue
+      values = np.asarray(found)
+      if values.dtype.kind != "f" or np.isfinite(values).all():
+        continue
       kind = next((kind for prefix, kind in prefixes.items() if field.startswith(f"{prefix}_")), None)
-      if np.issubdtype(values.dtype, np.floating):
-        bad = ~np.isfinite(values)
-        if kind and bad.any():
-          index = int(bad.reshape(len(values), -1).any(1).argmax())
-          owner_index = int(mj.dof_jntid[index]) if field.startswith("dof_") else index
-          yield label(mj, kind, owner_index), f"{field}={values[index]}"
-        elif bad.any():
-          yield "option" if owner is mj.opt else "model", f"{field}={values}"
+      if kind is None:
+        yield "option" if owner is mj.opt else "model", f"{field}={values}"
+        continue
+      row = int((~np.isfinite(values)).reshape(len(values), -1).any(1).argmax())
+      yield (
+        label(mj, kind, int(mj.dof_jntid[row]) if field.startswith("dof_") else row),
+        f"{field}={values[row]}",
+      )
 
 
 def unsupported(mj: mujoco.MjModel, pairs: tuple[ContactPair, ...]) -> Iterator[tuple[str, str]]:

@@ -242,8 +242,7 @@ class Task(Names):
     self.begin_part("task")
     self.episode_steps += 1
     self.update()
-    rewards = weighted(self.reward_weights, self.reward(), self.episode_steps)
-    terms = torch.stack(list(rewards.values()))
+    names, terms = weighted(self.reward_weights, self.reward(), self.episode_steps)
     reward = terms.sum(0)
     terminated, success, metrics = self.terminated(), self.success(), self.metrics()
     validation.check_outcome(terminated, success, metrics, self.episode_steps)
@@ -268,7 +267,7 @@ class Task(Names):
       "terminated": terminated,
       "truncated": truncated,
       "valid": valid,
-      "reward_terms": dict(zip(rewards, terms.where(valid, 0.0).unbind(0), strict=True)),
+      "reward_terms": dict(zip(names, terms.where(valid, 0.0).unbind(0), strict=True)),
       "metrics": {name: value.where(valid, 0.0) for name, value in metrics.items()},
       **outcome,
     }

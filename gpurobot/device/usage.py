@@ -12,6 +12,13 @@ GIGA = 1e9
 MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes
 
 
+def total_memory(device: torch.device) -> int:
+  """Return the memory of a device, or of the machine for a CPU, whoever uses it [bytes]."""
+  if device.type == "cuda":
+    return torch.cuda.mem_get_info(device)[1]
+  return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
 class Usage:
   """Memory use and utilisation of this process and of its device."""
 

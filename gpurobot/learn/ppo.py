@@ -1,17 +1,20 @@
 """Proximal policy optimisation (PPO; Schulman et al. 2017, arXiv 1707.06347)."""
 
+import warnings
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import torch
 from tensordict import TensorDictBase
 from torch import Tensor
 
-from gpurobot.config import ConfigError, Recurrence, Schedule, TrainConfig, block, sequence_length
+from gpurobot.config import ConfigError, PPOConfig, Recurrence, Schedule, TrainConfig, block, sequence_length
 from gpurobot.device import process, threads
 from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
 from gpurobot.device.transfer import to_cpu
+from gpurobot.device.usage import total_memory
 from gpurobot.learn.agent import Agent, Spaces
 from gpurobot.learn.collector import Collector
 from gpurobot.learn.critic import ScalarHead, ValuePrediction
@@ -25,10 +28,14 @@ from gpurobot.learn.reward import RewardScaler
 from gpurobot.learn.rollout import MinibatchSampler, Rollout
 from gpurobot.learn.saved_state import check_saved
 
+ADAM_BYTES = 4 * 4  # of a weight, its gradient and Adam's two moments
+MANY_WEIGHTS = 10**8  # more of them take long to draw
+
 
 def check(config: TrainConfig, env: VecEnv) -> None:
   """Raise ConfigError if settings contradict each other or do not fit the environment."""
   ppo = config.ppo
+  _check_size(ppo, env)
   if ppo.lr_min > ppo.lr_max:
     raise ConfigError(f"ppo.lr_min={ppo.lr_min:g} is greater than ppo.lr_max={ppo.lr_max:g}; lower it")
   if ppo.schedule is Schedule.adaptive and ppo.epochs * ppo.minibatches == 1:
@@ -43,6 +50,22 @@ def check(config: TrainConfig, env: VecEnv) -> None:
     raise ConfigError(
       f"{given} needs continuous actions and a policy without recurrence; write ppo.mirror_coef=0"
     )
+
+
+def _check_size(ppo: PPOConfig, env: VecEnv) -> None:
+  """Raise ConfigError if the network does not fit in the memory of the device, and warn of a large one."""
+  sizes = [max(env.obs_dims.values()), *ppo.hidden]
+  if ppo.recurrent is not Recurrence.none:
+    sizes[1:1] = [ppo.recurrent_units] * 2  # its input, and its own state
+  weights = sum(before * after for before, after in pairwise(sizes))
+  needed, memory = ADAM_BYTES * weights, total_memory(env.device)
+  if needed > memory:
+    raise ConfigError(
+      f"ppo.hidden={ppo.hidden}: to train this network takes {needed / 1e9:,.0f} GB or more, and "
+      f"{env.device} has {memory / 1e9:.0f} GB: write fewer units"
+    )
+  if weights > MANY_WEIGHTS:
+    warnings.warn(f"a network of {weights:,} weights: to build it may take minutes", stacklevel=2)
 
 
 class PPO:

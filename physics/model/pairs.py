@@ -4,9 +4,8 @@ Source: MuJoCo's documentation, chapters computation ("Selection") and modeling 
 """
 
 import dataclasses
-import itertools
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -48,16 +47,23 @@ def contact_pairs(mj: Any, *, filter_parent: bool) -> tuple[ContactPair, ...]:
   """
   pairs = []
   explicit = {(mj.pair_geom1[i], mj.pair_geom2[i]): i for i in range(mj.npair)}
-  for geoms in itertools.combinations(range(mj.ngeom), 2):
-    weld1, weld2 = mj.body_weldid[mj.geom_bodyid[list(geoms)]]
-    if weld1 == weld2 or not mj.body_dofnum[[weld1, weld2]].any():
-      continue
+  for geoms in _apart(mj):
     geom1, geom2 = sorted(geoms, key=lambda geom: mj.geom_type[geom])
     index = explicit.get((geom1, geom2), explicit.get((geom2, geom1)))
     if index is not None or _may_collide(mj, *geoms, filter_parent):
       parameters = pair_parameters(mj, (geom1, geom2), index)
       pairs.append(ContactPair(geom1, geom2, index, **_filters(mj, (geom1, geom2), index), **parameters))
   return tuple(pairs)
+
+
+def _apart(mj: Any) -> Iterator[tuple[int, int]]:
+  """Yield the pairs of geoms that are not welded to each other, and of which one at least can move."""
+  weld = mj.body_weldid[mj.geom_bodyid]
+  moves = mj.body_dofnum[weld] > 0
+  for geom in range(mj.ngeom):
+    others = (weld[geom + 1 :] != weld[geom]) & (moves[geom + 1 :] | moves[geom])
+    for other in np.flatnonzero(others).tolist():
+      yield geom, geom + 1 + other
 
 
 def _may_collide(mj: Any, geom1: int, geom2: int, filter_parent: bool) -> bool:

@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
-import torch
-
 
 class TaskError(ValueError):
   """A mistake in a task's file; the message is one line that names it."""
@@ -36,6 +34,8 @@ def task_errors(files: Callable[[], Collection[str]]) -> Iterator[None]:
 
 
 def _global_settings() -> dict[str, object]:
+  import torch  # noqa: PLC0415 (the names of the tasks need no torch)
+
   try:
     device = str(torch.get_default_device())
   except (AssertionError, RuntimeError):  # torch asks for it, and it is not there
@@ -58,6 +58,8 @@ def reports_task_errors(method: Callable[Concatenate[S, P], R]) -> Callable[Conc
 
   @functools.wraps(method)
   def call(self: S, *args: P.args, **kwargs: P.kwargs) -> R:
+    import torch  # noqa: PLC0415
+
     if torch.compiler.is_compiling():  # its errors are those of the trace
       return method(self, *args, **kwargs)
     with task_errors(lambda: _files(type(self))):

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from tasks.core.names import hint, settings
@@ -27,14 +28,14 @@ def weigh(config: Any, terms: Any, like: Tensor) -> dict[str, float]:
   return weights
 
 
-def weighted(weights: Mapping[str, float], terms: Any, like: Tensor) -> dict[str, Tensor]:
-  """Return the terms of a step [num_envs] times their weights, on the device of `like` [num_envs].
+def weighted(weights: Mapping[str, float], terms: Any, like: Tensor) -> tuple[list[str], Tensor]:
+  """Return the names of a step's terms, and the terms times their weights [terms, num_envs].
 
-  Raises ValueError if they are not those that `weigh` was given.
+  They are on the device of `like` [num_envs]. Raises ValueError if they are not those that `weigh` was given.
   """
   check_terms("reward()", terms, like)
   if len(terms) != len(weights) or not all(name in weights for name in terms):
     raise ValueError(
       f"reward() returned {[*weights]} at first, and now {[*terms]}: return the same in every step"
     )
-  return {name: weights[name] * term.float() for name, term in terms.items()}
+  return list(terms), torch.stack([weights[name] * term.float() for name, term in terms.items()])

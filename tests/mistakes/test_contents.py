@@ -34,7 +34,7 @@ POLICY: list[tuple[tuple[Any, ...], Any, str]] = [  # where, what is there, what
   (("learner", "network"), "x", "network is a str, not a dictionary"),
   (WEIGHT, ANY, "Missing key(s) in state_dict"),
   (WEIGHT, torch.ones(1), "network.actor.layers.0.weight has shape [1], not [8, 2]"),
-  (WEIGHT, torch.ones(8, 2, dtype=torch.int32), "weight is of torch.int32, not torch.float32"),
+  (WEIGHT, torch.ones(8, 2, dtype=torch.int32), "weight is of torch.int32, not torch.fl"),
   (WEIGHT, [1.0], "network.actor.layers.0.weight is a list, not a tensor"),
   (WEIGHT, torch.full((8, 2), NAN), "weight is not finite: take an earlier checkpoint"),
   (("learner", "observations", "policy"), ANY, "it lacks 'policy'"),

@@ -40,6 +40,8 @@ WORDS = {
   "ppo.hidden=64": "ppo.hidden=64 is not a list, each element a whole number",
   "ppo.hidden=[64,0]": "ppo.hidden=[64, 0] is out of range; the nearest is 1",
   "ppo.hidden=[64": "ppo.hidden=[64 is not a list, each element a whole number",
+  "ppo.hidden=[1000000,1000000]": "ppo.hidden=[1000000, 1000000]: to train this network takes 16,000 GB",
+  "ppo.hidden=[99999999999999]": "ppo.hidden=[99999999999999]: to train this network takes 4,800,000",
   "ppo.layer_norm=maybe": "ppo.layer_norm=maybe is not true or false",
   "ppo.schedule=adaptiv": "ppo.schedule=adaptiv is not one of adaptive, constant; the nearest is 'adaptive'",
   "ppo.minibatches=3": "num_envs=64 does not divide evenly among 1 rank(s) and 3 minibatch(es) of ",

@@ -211,3 +211,12 @@ def test_knows_which_actuators_are_off_and_where_activations_are():
     {"integral": 0},
     {"bristle": 0, "current": 1},
   ]
+
+
+def test_a_large_model_is_told_before_its_kernel_is_built():
+  row = '<geom size=".01" pos="{} 0 0"/>'
+  wide = "".join(row.format(index) for index in range(3001))
+  moving = '<body><freejoint/><geom size=".1" contype="0" conaffinity="0"/></body>'
+  with pytest.warns(UserWarning, match="MJCF: a model of 6 degrees of freedom and 3002 geoms: to build its"):
+    model = load_model(f"<mujoco><worldbody>{wide}{moving}</worldbody></mujoco>")
+  assert model.pairs == ()

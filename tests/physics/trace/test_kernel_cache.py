@@ -9,7 +9,6 @@ import warp as wp
 from physics.trace.kernel import CHECKSUMS, _binaries, kernel_cache, load_kernel
 
 DAMAGES = {
-  "cut short": lambda whole: whole[: len(whole) // 2],
   "garbage": lambda whole: bytes(255 - byte for byte in whole),
   "a bit turned": lambda whole: whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:],
   "gone": None,

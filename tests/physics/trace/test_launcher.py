@@ -42,6 +42,7 @@ def gpus(monkeypatch):
   monkeypatch.setattr(wp._src.context.runtime, "cuda_devices", GPUS)
   monkeypatch.setattr(wp, "get_cuda_kernel_properties", properties)
   monkeypatch.setattr(wp, "launch", launch)
+  monkeypatch.setattr(launcher, "load_kernel", lambda *_: None)
   monkeypatch.setattr(torch.cuda, "current_stream", lambda device: f"stream of {device}")
   monkeypatch.setattr(
     wp, "stream_from_torch", lambda stream: gpus.streams.append(stream) or f"Warp's {stream}"
