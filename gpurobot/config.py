@@ -278,6 +278,8 @@ def _set(schema: DictConfig, key: str, value: Any, kind: Any) -> None:
   """Set one key of a structured config from a string or an object; raise ConfigError if it does not fit."""
   if "${" in str(value):  # OmegaConf would expand it
     raise ConfigError(f"{key}={value}: ${{...}} is not expanded; write the value itself")
+  if value == "???":  # OmegaConf's mark of a missing value
+    raise ConfigError(f"{key}={value} is no value; write the value itself")
   try:
     parsed = from_text(value, kind) if isinstance(value, str) else value
     if isinstance(parsed, float) and parsed.is_integer() and int in (kind, *typing.get_args(kind)):

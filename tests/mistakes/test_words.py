@@ -57,6 +57,7 @@ WORDS = {
   "task=os.path": "task 'os.path' is a module without a class Config and Task",
   "resume=": "'resume=' has no value; write resume=<value>",
   "checkpoint=": "'checkpoint=' has no value; write checkpoint=<value>",
+  "run_dir=???": "run_dir=??? is no value; write the value itself",
   "run_dir=${oc.env:HOME}": "run_dir=${oc.env:HOME}: ${...} is not expanded; write the value itself",
   "seed=99999999999999999999": "seed=99999999999999999999 is out of range; the nearest is 184467440737",
   "threads=100000": "threads=100000 is out of range; the nearest is 1024",
