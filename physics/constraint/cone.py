@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from physics.algebra.spatial import dot
-from physics.trace.trace import Number, maximum, minimum, sqrt, where
+from physics.trace.trace import Number, Truth, maximum, minimum, negate, sqrt, where
 
 SMALL = 1e-12  # residual [m/s^2, rad/s^2] along the tangents that counts as zero
 PIVOT = 0.01  # the pyramid's counts are small integers: a lesser pivot is a rounding residue of zero
@@ -37,6 +37,11 @@ class Growth:
 
   def __mul__(self, factor: Number) -> Growth:
     return Growth(self.beyond_tangent * factor, self.slope * factor, self.curvature * factor)
+
+  def replaced(self, mask: Truth, other: Growth) -> Growth:
+    """Return the other growth where the mask holds; the curvature is the same."""
+    beyond = where(mask, other.beyond_tangent, self.beyond_tangent)
+    return Growth(beyond, where(mask, other.slope, self.slope), self.curvature)
 
 
 NO_GROWTH = Growth(0.0, 0.0, 0.0)
@@ -198,12 +203,14 @@ class Elliptic:
     ratio = contact["ratio"]
     ahead = [r + step * speed for r, speed in zip(residual, rate, strict=True)]
     here, there = _Zones(ratio, residual), _Zones(ratio, ahead)
-    slope_here, _ = here.slopes(residual, rate)
-    slope, curvature = there.slopes(ahead, rate)
-    change, beyond = slope - slope_here, there.cost(ahead) - here.cost(residual) - step * slope_here
-    springs, both = step * (rate[0] * rate[0] + ratio * dot(rate[1:], rate[1:])), here.polar & there.polar
-    growth = Growth(where(both, 0.5 * step * springs, beyond), where(both, springs, change), curvature)
-    return growth * contact["D"]
+    (slope_here, _), (slope, curvature) = here.slopes(residual, rate), there.slopes(ahead, rate)
+    beyond = there.cost(ahead) - here.cost(residual) - step * slope_here
+    growth = Growth(beyond, slope - slope_here, curvature)
+    # Costs of one zone are not subtracted, as little of the difference would be left.
+    side, springs = here.side_growth(there, rate, step), rate[0] * rate[0] + ratio * dot(rate[1:], rate[1:])
+    polar = Growth(0.5 * (step * step) * springs, step * springs, springs)
+    growth = growth.replaced(here.slides & there.slides, side)
+    return growth.replaced(here.polar & there.polar & here.acts & there.acts, polar) * contact["D"]
 
   def hessian(self, contact: Fields, residual: Sequence[Number]) -> dict[tuple[int, int], Number]:
     """Return the entries i <= j of the cost's Hessian [dim, dim] over D."""
@@ -239,6 +246,7 @@ class _Zones:
     self.unit = [x * self.per_length for x in residual[1:]]
     self.acts = residual[0] < self.length
     self.polar = residual[0] + ratio * self.length <= 0.0
+    self.slides = self.acts & negate(self.polar)
     self.stiffness = ratio / (1.0 + ratio)
     self.ratio, self.depth = ratio, residual[0] - self.length
 
@@ -256,6 +264,18 @@ class _Zones:
     """Return the cost over D."""
     springs = residual[0] * residual[0] + self.ratio * (self.length * self.length)
     return where(self.acts, 0.5 * where(self.polar, springs, self.stiffness * (self.depth * self.depth)), 0.0)
+
+  def side_growth(self, there: _Zones, rate: Sequence[Number], step: Number) -> Growth:
+    """Return the growth over D of stiffness / 2 (r0 - T)^2, along the cone's side, over a step to `there`."""
+    along, along_there = dot(self.unit, rate[1:]), dot(there.unit, rate[1:])
+    across = maximum(dot(rate[1:], rate[1:]) - along * along, 0.0)
+    # T^2 is quadratic in the step, so this is what T grows beyond its tangent
+    bend = (step * step) * across / maximum(there.length + self.length + step * along, SMALL)
+    speed_there = rate[0] - along_there
+    deeper = step * (rate[0] - along) - bend
+    beyond = 0.5 * (deeper * deeper) - self.depth * bend
+    rise = deeper * speed_there + self.depth * (along - along_there)
+    return Growth(self.stiffness * beyond, self.stiffness * rise, 0.0)
 
   def slopes(self, residual: Sequence[Number], rate: Sequence[Number]) -> tuple[Number, Number]:
     """Return the cost's first and second derivative over D along a direction."""

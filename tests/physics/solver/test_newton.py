@@ -141,3 +141,33 @@ def test_stops_after_the_given_iterations_nearer_to_the_optimum(tree, problems):
     errors.append(np.linalg.norm(found - expected))
   assert errors[0] > errors[1] > errors[2]
   np.testing.assert_array_equal(solved(tree, force, start, iterations=0)[0], start)
+
+
+def cost(M, force, x):
+  """Return the cost [env] of accelerations x [4, env], less a constant."""
+  residual = J @ x + BIAS[:, None]
+  pull = np.abs(D[LOSSES, None] * residual[LOSSES])
+  slides = LOSS[:, None] * np.abs(residual[LOSSES]) - (LOSS**2 / D[LOSSES])[:, None] / 2
+  losses = np.where(pull < LOSS[:, None], pull * np.abs(residual[LOSSES]) / 2, slides)
+  sides = D[SIDES, None] * np.minimum(residual[SIDES], 0) ** 2 / 2
+  return (x * (M @ x)).sum(axis=0) / 2 - (force * x).sum(axis=0) + losses.sum(axis=0) + sides.sum(axis=0)
+
+
+def test_a_direction_uphill_is_reversed(tree, problems, exact, monkeypatch):
+  """Rounding may turn the sign of the Hessian's last pivot, and with it that of the step."""
+  newton_step = Problem.newton_step
+  monkeypatch.setattr(Problem, "newton_step", lambda *args: [-d for d in newton_step(*args)])
+  force, start, expected = problems
+  np.testing.assert_allclose(solved(tree, force, start)[0], expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_no_direction_raises_the_cost(tree, problems, monkeypatch, size):
+  random = np.random.default_rng(2)
+  directions = lambda *_: (size * random.normal(size=4)).tolist()  # noqa: E731
+  monkeypatch.setattr(Problem, "newton_step", directions)
+  force, start, _ = problems
+  M = dense(tree[1])
+  for _ in range(20):
+    found, _ = solved(tree, force, start, iterations=1)
+    assert (cost(M, force, found) <= cost(M, force, start) + 1e-9).all()
