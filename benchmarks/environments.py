@@ -36,7 +36,7 @@ def held() -> int:
   """Return the total bytes of all live tensors, counting shared storage once."""
   storages = {}
   for thing in gc.get_objects():
-    if type(thing) in (torch.Tensor, torch.nn.Parameter):  # excludes fake tensors
+    if type(thing) in (torch.Tensor, torch.nn.Parameter) and thing.layout is torch.strided:  # no fake ones
       storage = thing.untyped_storage()
       storages[storage.data_ptr()] = storage.nbytes()
   return sum(storages.values())

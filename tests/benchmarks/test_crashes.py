@@ -1,5 +1,6 @@
 import pytest
 
+import train
 from benchmarks import crashes
 from gpurobot.run import checkpoint
 from tests.gpurobot import toy
@@ -22,7 +23,7 @@ def test_a_training_that_is_killed_ends_where_one_that_is_not_does(tmp_path):
 
 
 def test_what_is_unreadable_is_counted(tmp_path, capsys):
-  checkpoint.write(tmp_path, {})
+  train.main([*WORDS, f"run_dir={tmp_path}", "max_iterations=1"])
   assert crashes.unreadable(tmp_path) == 0
   (tmp_path / checkpoint.PREVIOUS).write_bytes(b"half")
   assert crashes.unreadable(tmp_path) == 1

@@ -100,7 +100,7 @@ def test_one_episode_has_no_interval():
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
   folder = tmp_path_factory.mktemp("run")
-  train.main([TOY, f"run_dir={folder}", "max_iterations=20"])
+  train.main([TOY, f"run_dir={folder}", "max_iterations=60", "seed=1"])
   return folder
 
 

@@ -98,8 +98,8 @@ def test_a_picture_has_a_panel_for_each_column_and_a_line_for_each_curve(tmp_pat
       ["{}", "y=success"],
       "a run has no values in 'success', or none in the range of the others; leave it out",
     ),
-    (["{}", "x=time"], "x=time is not one of seconds, steps, iteration; the nearest is 'steps'"),
-    (["{}", "to=x.png"], "unknown key 'to'; the nearest is 'out'"),
+    (["{}", "x=time"], "x=time is not one of seconds, steps, iteration"),
+    (["{}", "oud=x.png"], "unknown key 'oud'; the nearest is 'out'"),
   ],
 )
 def test_mistakes_are_told_in_one_line(tmp_path, words, message):

@@ -127,7 +127,7 @@ SETTINGS: dict[str, Change] = {
   "null bytes": first(
     "\0", "mine.py: SyntaxError: source code string cannot contain null bytes: save the file"
   ),
-  "exit": first("raise SystemExit(0)", "<line>: SystemExit: 0"),
+  "exit": first("raise SystemExit(0)", "<line>: SystemExit: the file ends the program"),
   "no width": (
     SPEED,
     f"{SPEED}[:, :0]",

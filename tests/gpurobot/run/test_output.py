@@ -133,6 +133,6 @@ def test_the_name_of_a_folder_is_printed_as_it_is(name, tmp_path, monkeypatch, c
 def test_a_resumed_run_with_nothing_left_to_do_writes_no_row_and_no_warning(tmp_path):
   run(tmp_path, "log_every=10")
   before = (tmp_path / "metrics.csv").read_text()
-  train.main([f"resume={tmp_path}", "max_iterations=3"])
+  train.main([f"resume={tmp_path}", TOY, "max_iterations=3"])
   assert (tmp_path / "metrics.csv").read_text() == before
   assert json.loads((tmp_path / "summary.json").read_text())["warnings"] == []

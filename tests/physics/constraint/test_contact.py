@@ -33,7 +33,8 @@ class SquaredLength:
 def trace_contacts(model):
   """Return a function of (qpos, qvel, x, direction) that gives what world, then moving contacts say.
 
-  For each: force [nv], slopes at a step ahead, slopes here, curvature by the Hessian's own form, count.
+  For each: force [nv], what the cost grows beyond its tangent over a step, what its slope grows, its curvature
+  there, its curvature here, the same by the Hessian's own form, and the count.
   """
 
   def traced(program, *numbers):
@@ -46,7 +47,8 @@ def trace_contacts(model):
       kind.start(x)
       kind.aim(direction, everywhere)
       kind.move(MOVED, everywhere)
-      slopes = [*kind.slopes(AHEAD, everywhere), *kind.slopes(0.0, everywhere)]
+      ahead, here = kind.growth(AHEAD, everywhere), kind.growth(0.0, everywhere)
+      growth = [ahead.beyond_tangent, ahead.slope, ahead.curvature, here.curvature]
       if kind is contacts.world:
         motion = propagate(model, smooth.poses, direction)
         stiffness = kind.stiffness(everywhere)
@@ -55,7 +57,7 @@ def trace_contacts(model):
         columns = SquaredLength(program, direction)
         kind.push_hessian(columns, everywhere)
         curvature = columns.sum[0]
-      results += [*kind.force(everywhere), *slopes, curvature, kind.count()]
+      results += [*kind.force(everywhere), *growth, curvature, kind.count()]
     return results
 
   return traced
@@ -75,16 +77,21 @@ def mujoco_answer(model, data, x, direction, world):
     J[:] = data.efc_J.reshape(J.shape)
   J, D, aref = J[rows], data.efc_D[rows], data.efc_aref[rows]
   here, rates = J @ (x + MOVED * direction) - aref, J @ direction
-  slopes = [
-    value
-    for r in (here + AHEAD * rates, here)
-    for value in (D * np.minimum(r, 0) @ rates, D * (r < 0) @ rates**2)
-  ]
-  return [*(J.T @ (D * np.maximum(-here, 0))), *slopes, slopes[-1], count]
+  ahead = here + AHEAD * rates
+  costs, slopes, curvatures = (
+    [D @ part(r) for r in (ahead, here)]
+    for part in (
+      lambda r: np.minimum(r, 0) ** 2 / 2,
+      lambda r: np.minimum(r, 0) * rates,
+      lambda r: (r < 0) * rates**2,
+    )
+  )
+  growth = [costs[0] - costs[1] - AHEAD * slopes[1], slopes[0] - slopes[1], *curvatures, curvatures[1]]
+  return [*(J.T @ (D * np.maximum(-here, 0))), *growth, count]
 
 
 @pytest.mark.parametrize("name", ["self_contact", "free_bodies", "impedance", "margins"])
-def test_forces_slopes_and_curvature_are_those_of_mujocos_rows(name):
+def test_forces_growth_and_curvature_are_those_of_mujocos_rows(name):
   model, random = load(name), np.random.default_rng(0)
   states = random_states(model, STATES)
   x, direction = 20 * random.normal(size=(2, STATES, model.nv))

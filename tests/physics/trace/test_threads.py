@@ -68,7 +68,7 @@ def test_threads_have_the_stack_and_later_ones_do_not():
 
 def test_stacks_that_the_system_refuses_are_named_in_one_line():
   before = threading.stack_size()
-  message = "need a stack of 140,737,488,355,328 bytes in each of 3 CPU threads, and the system has no room"
+  message = "need a stack of 140,737,488,355,328 bytes in each of 3 CPU threads; the system has no room"
   with pytest.raises(OSError, match=re.escape(message)):
     start_threads(3, 1 << 47)  # all addresses that a process has
   assert threading.stack_size() == before
