@@ -8,18 +8,19 @@ import dataclasses
 import math
 import typing
 from collections.abc import Collection, Mapping, Sequence
-from enum import Enum, StrEnum
-from types import ModuleType, UnionType
+from enum import StrEnum
+from types import ModuleType
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from gpurobot.values import expected, fitting, plain
 from tasks.core.option import option
 from tasks.core.words import suggestion
 
+LARGEST = {bool: 1, int: 2**63 - 1, float: 3.4028234663852886e38}  # what tensors hold: int64 and float32
 LIMITS = ("max_iterations", "max_steps", "max_seconds")  # the settings that end training
-SCALARS = (bool, int, float, str)
 
 
 class ConfigError(ValueError):
@@ -94,8 +95,8 @@ class Activation(StrEnum):
 class PPOConfig:
   """PPO (proximal policy optimisation)."""
 
-  horizon: int = option(16, "steps per environment and iteration", low=1)
-  epochs: int = option(4, "passes over the samples of an iteration", low=1)
+  horizon: int = option(16, "steps per environment and iteration", low=1, high=2**32)
+  epochs: int = option(4, "passes over the samples of an iteration", low=1, high=1000)
   minibatches: int = option(2, "minibatches per epoch", low=1)
   gamma: float = option(0.99, "discount factor", low=0, high=1)
   gae_lambda: float = option(0.95, "lambda of generalised advantage estimation", low=0, high=1)
@@ -281,87 +282,27 @@ def _set(schema: DictConfig, key: str, value: Any, kind: Any) -> None:
   if value == "???":  # OmegaConf's mark of a missing value
     raise ConfigError(f"{key}={value} is no value; write the value itself")
   try:
-    parsed = from_text(value, kind) if isinstance(value, str) else value
-    if isinstance(parsed, float) and parsed.is_integer() and int in (kind, *typing.get_args(kind)):
-      parsed = int(parsed)  # max_steps=1e6
-    _check_type(parsed, kind)
-    OmegaConf.update(schema, key, parsed)
+    OmegaConf.update(schema, key, fitting(value, kind))
   except Exception as error:  # OmegaConf and the YAML parser raise many types
-    raise ConfigError(f"{key}={value} is not {_expected(kind, str(value))}") from error
-
-
-def from_text(text: str, kind: Any) -> Any:
-  """Return the value that a text means for a setting of some type; raise ValueError if it means none.
-
-  Numbers are decimal, strings are taken as they are, lists are [a,b], and `null` is None. A whole number may
-  come as a float. Other types are YAML.
-  """
-  kinds = typing.get_args(kind) if typing.get_origin(kind) in (typing.Union, UnionType) else (kind,)
-  if text == "null" and type(None) in kinds:
-    return None
-  if str in kinds or any(map(_is_enum, kinds)):
-    return text
-  if bool in kinds:
-    return {"true": True, "false": False}[text.lower()]
-  if int in kinds or float in kinds:
-    return int(text) if int in kinds and text.lstrip("+-").isdecimal() else float(text)
-  element = _element(kinds[0])
-  if element in SCALARS:
-    if text[0] + text[-1] != "[]":
-      raise ValueError(text)
-    return [from_text(part.strip(), element) for part in text[1:-1].split(",") if text[1:-1].strip()]
-  return OmegaConf.select(OmegaConf.from_dotlist([f"x={text}"]), "x")
-
-
-def _element(kind: Any) -> Any:
-  """Return the type of a list's elements, or None if the type is no list."""
-  return typing.get_args(kind)[0] if typing.get_origin(kind) is list else None
-
-
-def _check_type(value: Any, kind: Any) -> None:
-  """Raise ValueError where OmegaConf takes another type: a number for a bool, a list in a list of numbers."""
-  nested = isinstance(value, Sequence) and any(isinstance(item, list | tuple | dict) for item in value)
-  if (kind is bool and not isinstance(value, bool)) or (nested and _element(kind) in SCALARS):
-    raise ValueError(value)
-
-
-def _is_enum(kind: Any) -> bool:
-  return isinstance(kind, type) and issubclass(kind, Enum)
+    raise ConfigError(f"{key}={value} is not {expected(kind, str(value))}") from error
 
 
 def _check_range(key: str, value: Any, leaf: Leaf) -> None:
-  low, high = leaf.metadata.get("low", -math.inf), leaf.metadata.get("high", math.inf)
   for number in value if isinstance(value, Sequence) else [value]:
-    if isinstance(number, float) and not math.isfinite(number) and number != leaf.value:  # inf: no limit
+    if not isinstance(number, int | float) or number == leaf.value:  # inf may be the default: no limit
+      continue
+    if not math.isfinite(number):
       raise ConfigError(f"{key}={value} is not a finite number")
-    if isinstance(number, int | float) and not low <= number <= high:
+    most = LARGEST[type(number)]
+    low, high = (leaf.metadata.get(end, math.inf) for end in ("low", "high"))
+    low, high = low if math.isfinite(low) else -most, high if math.isfinite(high) else most
+    if not low <= number <= high:
       raise ConfigError(f"{key}={value} is out of range; the nearest is {low if number < low else high}")
-
-
-def _expected(kind: Any, text: str) -> str:
-  """Describe the values that a field of this type accepts, and name the one nearest to `text`."""
-  if _is_enum(kind):
-    names = [member.name for member in kind]
-    return f"one of {', '.join(names)}{suggestion(text, names)}"
-  if kind is bool:
-    return f"true or false{suggestion(text, ['true', 'false'])}"
-  if typing.get_origin(kind) is list:
-    return f"a list, each element {_expected(typing.get_args(kind)[0], text)}"
-  words = {int: "a whole number", float: "a number", str: "a string"}
-  return next((words[part] for part in (kind, *typing.get_args(kind)) if part in words), f"a {kind}")
 
 
 def to_dict(config: Any) -> dict[str, Any]:
   """Return dotted key -> plain value (number, string, list) of every setting; `assign` reads it back."""
-  return {key: _plain(leaf.value) for key, leaf in leaves(config).items()}
-
-
-def _plain(value: Any) -> Any:
-  if isinstance(value, Enum):
-    return value.name
-  if isinstance(value, list | tuple):
-    return [_plain(item) for item in value]
-  return value
+  return {key: plain(leaf.value) for key, leaf in leaves(config).items()}
 
 
 def local_envs(config: TrainConfig, ranks: int) -> int:

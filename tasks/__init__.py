@@ -138,7 +138,7 @@ def _load_file(path: Path) -> ModuleType:
 
 def _load_dotted(name: str) -> ModuleType:
   try:
-    spec = importlib.util.find_spec(name) if "." in name else None
+    spec = importlib.util.find_spec(name) if "." in name.strip(".") and name[0] != "." else None
   except ModuleNotFoundError as error:
     if error.name is None or not f"{name}.".startswith(f"{error.name}."):
       raise  # the package exists, but one of its own imports is missing

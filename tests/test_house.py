@@ -28,7 +28,8 @@ TASK = {"tasks.base", "tasks.shared", "torch"}
 # What a file may import beside the standard library; the first pattern that matches its path counts.
 IMPORTS = {
   r"train\.py": {"gpurobot", "tasks", "torch"},
-  r"gpurobot/config\.py": {"omegaconf", "tasks.core.option", "tasks.core.words"},
+  r"gpurobot/config\.py": {"gpurobot.values", "omegaconf", "tasks.core.option", "tasks.core.words"},
+  r"gpurobot/values\.py": {"omegaconf", "tasks.core.words"},
   r"gpurobot/(cli|extras)\.py": {*GROUND, "gpurobot.run", "torch"},
   r"gpurobot/device/.*": {*GROUND, "tensordict", "torch"},
   r"gpurobot/learn/.*": {*GROUND, "gpurobot.learn", "tensordict", "torch"},

@@ -108,7 +108,8 @@ def test_collectives_of_an_iteration_are_as_documented(tmp_path):
   training(tmp_path / "run", 2, (*TOY, "max_iterations=3", "ppo.epochs=3", "ppo.minibatches=2"))
   with (tmp_path / "run" / "metrics.csv").open() as file:
     counted = [float(row["collectives"]) for row in csv.DictReader(file)]
-  assert counted[1:] == [1 + 1 + 1 + 3 * 2 + 3] * 2  # agreement, moments, rewards, gradients, and a report each time
+  # agreement, size of rewards, moments, gradients, and a report each time
+  assert counted[1:] == [1 + 1 + 1 + 3 * 2 + 3] * 2
 
 
 def replace(method: Callable, other: Callable) -> None:

@@ -33,8 +33,8 @@ class SquaredLength:
 def trace_contacts(model):
   """Return a function of (qpos, qvel, x, direction) that gives what world, then moving contacts say.
 
-  For each: force [nv], what the cost grows beyond its tangent over a step, what its slope grows, its curvature
-  there, its curvature here, the same by the Hessian's own form, and the count.
+  For each: force [nv], what the cost grows beyond its tangent over a step, what its slope grows, its
+  curvature there, its curvature here, the same by the Hessian's own form, and the count.
   """
 
   def traced(program, *numbers):
