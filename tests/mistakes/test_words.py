@@ -62,7 +62,7 @@ WORDS = {
   "ppo.lr=1e300": "ppo.lr=1e+300 is out of range; the nearest is 3.40282346",
   "ppo.epochs=9e18": "ppo.epochs=9000000000000000000 is out of range; the nearest is 1000",
   "ppo.horizon=9e18": "ppo.horizon=9000000000000000000 is out of range; the nearest is 4294967296",
-  "env.episode_steps=1e30": "env.episode_steps=1000000000000000019884624838656 is out of range; the nearest is",
+  "env.episode_steps=1e30": "env.episode_steps=1000000000000000019884624838656 is out of range",
   "task=..": "unknown task '..'; available: ",
   "seed=99999999999999999999": "seed=99999999999999999999 is out of range; the nearest is 184467440737",
   "threads=100000": "threads=100000 is out of range; the nearest is 1024",
