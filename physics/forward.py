@@ -15,9 +15,11 @@ from physics.constraint.world import find_world_contacts, pushed_bodies, world_p
 from physics.model.model import Model
 from physics.smooth import Smooth, smooth_dynamics
 from physics.solver.articulated import welded_inertias
-from physics.solver.newton import Bodies, Problem, solve
+from physics.solver.newton import Bodies, Problem, Search, solve
 from physics.state.state import State, is_sane
 from physics.trace.trace import Array, Number, Program, where
+
+FEW_ITERATIONS = 10  # with fewer, the result depends on where the solver starts
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Evaluation:
   contacts: Contacts
   joints: JointRows
   qacc: list[Number]
-  iterations: Array  # of the solver, per lane
+  search: Search
 
 
 def forward(
@@ -61,10 +63,10 @@ def forward(
   contacts = detect_contacts(program, model, smooth, capacity)
   rows = [*equality_rows(model, smooth), *friction_rows(model, smooth), *limit_rows(model, smooth)]
   joints = JointRows(program, model.nv, rows)
-  iterations = _accelerate(program, model, smooth, contacts, joints, qacc)
+  search = _accelerate(program, model, smooth, contacts, joints, qacc)
   # The solver ends at once where its gradient is nan; an infinite qacc reports the failure.
   qacc.fill([where(is_sane(smooth.force), a, math.inf) for a in qacc.read()])
-  return Evaluation(smooth, contacts, joints, qacc.read(), iterations)
+  return Evaluation(smooth, contacts, joints, qacc.read(), search)
 
 
 def detect_contacts(program: Program, model: Model, smooth: Smooth, capacity: int | None = None) -> Contacts:
@@ -84,13 +86,15 @@ def detect_contacts(program: Program, model: Model, smooth: Smooth, capacity: in
 
 def _accelerate(
   program: Program, model: Model, smooth: Smooth, contacts: Contacts, joints: JointRows, qacc: Array
-) -> Array:
-  """Set qacc to the constrained acceleration; return the solver's iterations per lane."""
+) -> Search:
+  """Set qacc to the constrained acceleration."""
   if not joints.rows and not contacts.kinds:
     qacc.fill(smooth.M.factor().solve(smooth.force))
-    return program.variable(0.0)
+    return Search(program.variable(0.0), program.variable(0.0))
+  stops_early = model.iterations < FEW_ITERATIONS
+  unconstrained = smooth.M.factor().solve(smooth.force) if stops_early else [0.0] * model.nv
   sane = is_sane(qacc.read()) if model.warmstart_enabled else False
-  qacc.fill([where(sane, a, 0.0) for a in qacc.read()])
+  qacc.fill([where(sane, a, cold) for a, cold in zip(qacc.read(), unconstrained, strict=True)])
   bodies = Bodies(model, smooth.poses, welded_inertias(model, smooth.inertias))
   problem = Problem(bodies, smooth.M, smooth.force, joints, contacts.world, contacts.moving)
-  return solve(program, problem, qacc, model.iterations)
+  return solve(program, problem, qacc, model.iterations, unconstrained if stops_early else None)

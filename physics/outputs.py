@@ -127,6 +127,7 @@ VALUES: dict[str, Values] = {
   "sensordata": sensordata,
   "contact_count": _contact_count,
   "overflow": lambda d: [d.memory.dropped[0]],
+  "stalled": lambda d: [d.memory.stalled[0]],
   "diverged": lambda d: [d.memory.diverged[0]],
-  "solver_niter": lambda d: [d.evaluation.iterations[0]],
+  "solver_niter": lambda d: [d.evaluation.search.iterations[0]],
 }

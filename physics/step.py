@@ -36,7 +36,7 @@ def trace_step(
     with method.stages(integrate):
       acting = acting_controls(model, memory["past_ctrl"], ctrl, method.offsets, method.choose)
       evaluation = forward(program, model, memory.state(acting), memory["qacc_warmstart"], moving_capacity)
-      memory.count(evaluation.contacts.dropped, evaluation.qacc)
+      memory.count(evaluation.contacts.dropped, evaluation.search.stalled[0], evaluation.qacc)
       for names in method.moments(list(layout.outputs)):
         derived = Derived(program, model, evaluation, memory)
         outputs.gather(names, derived)

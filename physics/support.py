@@ -83,20 +83,26 @@ def disabled(mj: mujoco.MjModel, *bits: mjtDisableBit) -> bool:
 
 
 def nonfinite(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
-  """Yield (element, field and numbers) for every element of a model with nan or an infinite number."""
+  """Yield (element, field and numbers) for every element of a model with nan or an infinite number.
+
+  A range may be infinite: it has no limit.
+  """
   for owner, prefixes in ((mj.opt, {}), (mj, ELEMENTS)):
     for field in sorted(dir(owner), key=lambda name: name.endswith("0")):  # those are computed from others
       found = None if field.startswith("_") else getattr(owner, field)
       if not isinstance(found, float | np.ndarray):
         continue
       values = np.asarray(found)
-      if values.dtype.kind != "f" or np.isfinite(values).all():
+      if values.dtype.kind != "f":
+        continue
+      faulty = np.isnan(values) if field.endswith("range") else ~np.isfinite(values)
+      if not faulty.any():
         continue
       kind = next((kind for prefix, kind in prefixes.items() if field.startswith(f"{prefix}_")), None)
       if kind is None:
         yield "option" if owner is mj.opt else "model", f"{field}={values}"
         continue
-      row = int((~np.isfinite(values)).reshape(len(values), -1).any(1).argmax())
+      row = int(faulty.reshape(len(values), -1).any(1).argmax())
       yield (
         label(mj, kind, int(mj.dof_jntid[row]) if field.startswith("dof_") else row),
         f"{field}={values[row]}",

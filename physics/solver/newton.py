@@ -28,6 +28,7 @@ TOLERANCE = 2e-6  # gradient at which the search ends, relative to the forces in
 STEP_TOLERANCE = 1e-6  # step that ends it, relative to qacc: float32 resolves no more
 LINE_TOLERANCE = 0.3  # slope along a step at which the line search ends, relative to the slope at its start
 LINE_ITERATIONS = 8
+STALLED = 1e-3  # gradient, relative to the forces in balance: beyond it a search that ends has failed
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,14 @@ class Bodies:
   model: Model
   poses: Poses
   inertias: dict[int, Inertia]  # by welded body
+
+
+@dataclass(frozen=True)
+class Search:
+  """What a search for the acceleration took, per lane."""
+
+  iterations: Array
+  stalled: Array  # 1 where rounding left no step that lowers the cost, far from the solution; else 0
 
 
 @dataclass(frozen=True)
@@ -130,20 +139,26 @@ class Problem:
     return set().union(*map(pairs_among, [*dofs, *([self.moving.dofs] if self.moving else [])]))
 
 
-def solve(program: Program, problem: Problem, x: Array, iterations: int) -> Array:
+def solve(
+  program: Program, problem: Problem, x: Array, iterations: int, other_start: list[Number] | None = None
+) -> Search:
   """Improve qacc [nv] in `x` until the gradient vanishes (MuJoCo's `mj_fwdConstraint`).
 
-  Return the number of iterations per lane. A lane that is solved does not change while its neighbours go
-  on: its result does not depend on them.
+  The search begins at `x`, or at `other_start` where that costs less. A lane that is solved does not change
+  while its neighbours go on: its result does not depend on them.
   """
   inertial = program.array(problem.M.n)  # M x
   inertial.fill(problem.M @ x.read())
-  unsolved, count = program.variable(True, Mask), program.variable(0.0)
+  unsolved = program.variable(True, Mask)
+  count, stalled = program.variable(0.0), program.variable(0.0)
   problem.start(x.read())
+  if other_start:
+    _start_lower(problem, x, inertial, other_start)
   with program.loop(iterations):
     gradient = problem.gradient(inertial.read(), unsolved[0])
     scale = problem.size(inertial.read()) + problem.size(problem.force)
-    unsolved[0] = unsolved[0] & (problem.size(gradient) > TOLERANCE**2 * scale)
+    remaining = problem.size(gradient)
+    unsolved[0] = unsolved[0] & (remaining > TOLERANCE**2 * scale)
     active = unsolved[0]
     program.break_if_none(active)
     count[0] = count[0] + where(active, 1.0, 0.0)
@@ -155,11 +170,25 @@ def solve(program: Program, problem: Problem, x: Array, iterations: int) -> Arra
     change = problem.M @ direction
     step = _line_search(program, problem, dot(gradient, direction), dot(change, direction), active)
     problem.move(step, active)
+    stalled[0] = where(active & (step <= 0.0) & (remaining > STALLED**2 * scale), 1.0, stalled[0])
     change_of_x, size = dot(direction, direction), dot(x.read(), x.read())
     unsolved[0] = active & (step > 0.0) & (change_of_x > STEP_TOLERANCE**2 * size)
     x.fill([where(active, a + step * d, a) for a, d in zip(x.read(), direction, strict=True)])
     inertial.fill([where(active, a + step * d, a) for a, d in zip(inertial.read(), change, strict=True)])
-  return count
+  return Search(count, stalled)
+
+
+def _start_lower(problem: Problem, x: Array, inertial: Array, other: list[Number]) -> None:
+  """Move `x` [nv] and `inertial`, M x, to another start where that costs less (MuJoCo's `warmstart`)."""
+  direction = [b - a for a, b in zip(x.read(), other, strict=True)]
+  change, gradient = problem.M @ direction, problem.gradient(inertial.read(), True)
+  problem.aim(direction, True)
+  rise = dot(gradient, direction) + 0.5 * dot(change, direction) + problem.growth(1.0, True).beyond_tangent
+  x.fill([where(rise < 0.0, b, a) for a, b in zip(x.read(), other, strict=True)])
+  inertial.fill(problem.M @ x.read())
+  problem.start(
+    x.read()
+  )  # afresh: after a move from a start far away, rounding would be left in the residuals
 
 
 def _line_search(

@@ -14,7 +14,7 @@ from physics.state.reduction import LAST, REDUCTIONS
 # Everything that the future depends on, controls aside.
 STATE = ("qpos", "qvel", "act", "past_ctrl", "mocap_pos", "mocap_quat", "qacc_warmstart")
 # Rows that hold the bits of an int32.
-COUNTERS = ("contact_count", "overflow", "solver_niter", "diverged")
+COUNTERS = ("contact_count", "overflow", "solver_niter", "stalled", "diverged")
 DEFAULT_OUTPUTS = ("qacc", "xpos", "xquat", "cfrc_ext", *COUNTERS)
 
 OutputSpec: TypeAlias = Sequence[str] | Mapping[str, str]

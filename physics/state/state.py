@@ -27,12 +27,13 @@ class State:
 class Memory:
   """The state in group memory, arrays by name.
 
-  `dropped[0]` counts contacts without a slot, `diverged[0]` time steps whose accelerations are not sane.
+  `dropped[0]` counts contacts without a slot, `stalled[0]` searches of the solver that ended far from the
+  solution, `diverged[0]` time steps whose accelerations are not sane.
   """
 
   def __init__(self, program: Program, layout: Layout) -> None:
     self.program, self.layout = program, layout
-    self.dropped, self.diverged = program.variable(0.0), program.variable(0.0)
+    self.dropped, self.stalled, self.diverged = (program.variable(0.0) for _ in range(3))
     self.arrays: dict[str, Array] = {}
     for name in STATE:
       block = layout.blocks[name]
@@ -43,9 +44,10 @@ class Memory:
   def __getitem__(self, name: str) -> Array:
     return self.arrays[name]
 
-  def count(self, dropped: Number, qacc: list[Number]) -> None:
-    """Count contacts without a slot, and accelerations [nv] that are not finite or too large."""
+  def count(self, dropped: Number, stalled: Number, qacc: list[Number]) -> None:
+    """Count contacts without a slot, stalled searches, and accelerations [nv] not finite or too large."""
     self.dropped[0] = self.dropped[0] + dropped
+    self.stalled[0] = self.stalled[0] + stalled
     self.diverged[0] = self.diverged[0] + where(is_sane(qacc), 0.0, 1.0)
 
   def state(self, ctrl: list[Number]) -> State:

@@ -50,7 +50,7 @@ def test_views_have_mujocos_shapes_and_are_never_rebound(model):
   nv, nbody = model.nv, model.nbody
   shapes = {"qpos": (model.nq,), "qvel": (nv,), "ctrl": (model.nu,), "qacc": (nv,), "qacc_warmstart": (nv,)}
   shapes |= {"xpos": (nbody, 3), "xquat": (nbody, 4), "cfrc_ext": (nbody, 6)}
-  shapes |= dict.fromkeys(("contact_count", "overflow", "solver_niter", "diverged"), ())
+  shapes |= dict.fromkeys(("contact_count", "overflow", "solver_niter", "stalled", "diverged"), ())
   views = {name: getattr(simulation, name) for name in shapes}
   simulation.step(2)
   simulation.forward()

@@ -44,17 +44,22 @@ def tree():
   return Bodies(model, p, welded_inertias(model, inertias)), M
 
 
-def solved(tree, force, start, rows=ROWS, iterations=50):
-  """Return the solution [4, env] for joint forces and starting points [4, env], and the iterations [env]."""
+def searched(tree, force, start, rows=ROWS, iterations=50, other_start=()):
+  """Return what the search ends at, its iterations, and if it stalled [6, env]: forces, starts [4, env]."""
 
   def traced(program, *numbers):
     x = program.array(4)
-    x.fill(numbers[4:])
+    x.fill(numbers[4:8])
     problem = Problem(*tree, list(numbers[:4]), JointRows(program, 4, rows), None, None)
-    count = solve(program, problem, x, iterations)
-    return [*x.read(), count[0]]
+    search = solve(program, problem, x, iterations, list(numbers[8:]))
+    return [*x.read(), search.iterations[0], search.stalled[0]]
 
-  found = evaluate(traced, *force, *start)
+  return evaluate(traced, *force, *start, *other_start)
+
+
+def solved(*args, **options):
+  """Return the solution [4, env] of `searched`, and the iterations [env]."""
+  found = searched(*args, **options)
   return found[:4], found[4]
 
 
@@ -171,3 +176,24 @@ def test_no_direction_raises_the_cost(tree, problems, monkeypatch, size):
   for _ in range(20):
     found, _ = solved(tree, force, start, iterations=1)
     assert (cost(M, force, found) <= cost(M, force, start) + 1e-9).all()
+
+
+def test_starts_where_the_cost_is_lower(tree, problems):
+  force, start, _ = problems
+  M, other = dense(tree[1]), start[:, ::-1]
+  lower = cost(M, force, other) < cost(M, force, start)
+  assert 10 < lower.sum() < ENVS - 10
+  chosen = np.where(lower, other, start)
+  np.testing.assert_array_equal(solved(tree, force, start, iterations=0, other_start=other)[0], chosen)
+  from_chosen, _ = solved(tree, force, chosen, iterations=1)
+  after_one, _ = solved(tree, force, start, iterations=1, other_start=other)
+  np.testing.assert_allclose(after_one, from_chosen, atol=1e-9)
+
+
+def test_a_search_that_finds_no_lower_cost_is_counted(tree, problems, monkeypatch):
+  force, start, _ = problems
+  assert not searched(tree, force, start)[5].any()
+  monkeypatch.setattr(Problem, "newton_step", lambda *_: [0.0] * 4)
+  found = searched(tree, force, start)
+  np.testing.assert_array_equal(found[:4], start)
+  np.testing.assert_array_equal(found[4:], np.ones((2, ENVS)))
