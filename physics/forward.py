@@ -92,7 +92,7 @@ def _accelerate(
     qacc.fill(smooth.M.factor().solve(smooth.force))
     return Search(program.variable(0.0), program.variable(0.0))
   stops_early = model.iterations < FEW_ITERATIONS
-  unconstrained = smooth.M.factor().solve(smooth.force) if stops_early else [0.0] * model.nv
+  unconstrained: list[Number] = smooth.M.factor().solve(smooth.force) if stops_early else [0.0] * model.nv
   sane = is_sane(qacc.read()) if model.warmstart_enabled else False
   qacc.fill([where(sane, a, cold) for a, cold in zip(qacc.read(), unconstrained, strict=True)])
   bodies = Bodies(model, smooth.poses, welded_inertias(model, smooth.inertias))

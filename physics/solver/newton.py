@@ -153,7 +153,7 @@ def solve(
   count, stalled = program.variable(0.0), program.variable(0.0)
   problem.start(x.read())
   if other_start:
-    _start_lower(problem, x, inertial, other_start)
+    _start_lower(problem, x, inertial, other_start, unsolved[0])
   with program.loop(iterations):
     gradient = problem.gradient(inertial.read(), unsolved[0])
     scale = problem.size(inertial.read()) + problem.size(problem.force)
@@ -178,12 +178,12 @@ def solve(
   return Search(count, stalled)
 
 
-def _start_lower(problem: Problem, x: Array, inertial: Array, other: list[Number]) -> None:
+def _start_lower(problem: Problem, x: Array, inertial: Array, other: list[Number], lanes: Mask) -> None:
   """Move `x` [nv] and `inertial`, M x, to another start where that costs less (MuJoCo's `warmstart`)."""
   direction = [b - a for a, b in zip(x.read(), other, strict=True)]
-  change, gradient = problem.M @ direction, problem.gradient(inertial.read(), True)
-  problem.aim(direction, True)
-  rise = dot(gradient, direction) + 0.5 * dot(change, direction) + problem.growth(1.0, True).beyond_tangent
+  change, gradient = problem.M @ direction, problem.gradient(inertial.read(), lanes)
+  problem.aim(direction, lanes)
+  rise = dot(gradient, direction) + 0.5 * dot(change, direction) + problem.growth(1.0, lanes).beyond_tangent
   x.fill([where(rise < 0.0, b, a) for a, b in zip(x.read(), other, strict=True)])
   inertial.fill(problem.M @ x.read())
   problem.start(
