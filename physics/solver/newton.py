@@ -186,9 +186,8 @@ def _start_lower(problem: Problem, x: Array, inertial: Array, other: list[Number
   rise = dot(gradient, direction) + 0.5 * dot(change, direction) + problem.growth(1.0, lanes).beyond_tangent
   x.fill([where(rise < 0.0, b, a) for a, b in zip(x.read(), other, strict=True)])
   inertial.fill(problem.M @ x.read())
-  problem.start(
-    x.read()
-  )  # afresh: after a move from a start far away, rounding would be left in the residuals
+  # Residuals that were moved from a start far away would keep its rounding.
+  problem.start(x.read())
 
 
 def _line_search(
