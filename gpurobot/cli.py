@@ -169,6 +169,7 @@ def _word(value: Any) -> str:
 
 def fail(message: str, world: World) -> NoReturn:
   """Print one line on standard error, once for all ranks with the same message; exit with status 2."""
+  message = message.encode(errors="backslashreplace").decode()  # bytes in a word that are no text
   if world.first(message):
     print(f"error: {message}", file=sys.stderr)
   raise SystemExit(2)

@@ -220,6 +220,8 @@ def pairs(words: list[str], keys: typing.Iterable[str]) -> dict[str, str]:
   split: dict[str, str] = {}
   for word in words:
     key, equals, value = word.partition("=")
+    if word != word.encode(errors="ignore").decode():  # bytes that the terminal did not encode
+      raise ConfigError(f"{word!a} is not UTF-8 text; rename what it names")
     if word.startswith("-") and key.lstrip("-") in known:
       raise ConfigError(f"'{word}': keys have no dashes; write {key.lstrip('-')}={value or '<value>'}")
     if not equals and key not in known:

@@ -36,7 +36,7 @@ class PolicySettings:
 
   checkpoint: str | None = option(None, "run folder or .pt file of the policy")
   task: str | None = option(None, "its task, if that is your own: a dotted module path or a .py file")
-  seed: int = option(0, "seed of the episodes' initial states", low=0)
+  seed: int = option(0, "seed of the episodes' initial states", low=0, high=2**64 - 1)
   device: str = option("cpu", "device: cpu, cuda, cuda:<index>")
   debug: bool = option(False, "show the traceback of an error")
   env: typing.Any = option(None, "settings of the task, as in training; env.<key>=<value> changes one")

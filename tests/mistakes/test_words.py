@@ -1,5 +1,6 @@
 """Mistakes on the command line: the key is named, and what it could be."""
 
+import os
 import socket
 from datetime import timedelta
 from pathlib import Path
@@ -77,6 +78,16 @@ def test_in_a_word(word, message, capsys, tmp_path):
   given = [TOY, "device=cpu", "max_iterations=0", f"run_dir={tmp_path}"]
   words = [other for other in given if other.partition("=")[0] != word.partition("=")[0]]
   assert told(capsys, train.main, [*words, word]).startswith(message)
+
+
+@pytest.mark.parametrize(("word", "message"), [
+  (b"run_dir=\xff", "'run_dir=\\udcff' is not UTF-8 text; rename what it names"),
+  (b"task=\xff", "unknown task '\\udcff'; available: "),
+  (b"\xff=3", "'\\udcff=3' is not UTF-8 text; rename what it names"),
+])  # fmt: skip
+def test_in_bytes_that_are_no_text(word, message, capsys):
+  given = [TOY] * (not word.startswith(b"task"))
+  assert told(capsys, train.main, [*given, os.fsdecode(word)]).startswith(message)
 
 
 @pytest.mark.parametrize(("program", "words", "message"), [
