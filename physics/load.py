@@ -29,7 +29,8 @@ from physics.vary.variable import check_varied
 Source: TypeAlias = str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel
 
 
-MANY_DOFS, MANY_GEOMS = 60, 3000  # a kernel of more than one of them is built for minutes
+# A kernel of more than one of these is built for minutes: a chain of 40 hinges has 820 entries.
+MANY_ENTRIES, MANY_GEOMS = 800, 3000
 INTEGRATORS = {
   "Euler": mjtIntegrator.mjINT_EULER,
   "RK4": mjtIntegrator.mjINT_RK4,
@@ -56,8 +57,8 @@ def load_model(
     raise ValueError(
       f"{_name(source)}option: timestep={mj.opt.timestep:g} is not positive: write one, such as 0.005"
     )
-  if mj.nv > MANY_DOFS or mj.ngeom > MANY_GEOMS:
-    size = f"{mj.nv} degrees of freedom and {mj.ngeom} geoms"
+  if mj.nM > MANY_ENTRIES or mj.ngeom > MANY_GEOMS:
+    size = f"{mj.nv} degrees of freedom, {mj.nM} entries of the mass matrix and {mj.ngeom} geoms"
     warnings.warn(
       f"{_name(source)}a model of {size}: to build its kernel takes minutes or more", stacklevel=2
     )

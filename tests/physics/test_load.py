@@ -217,6 +217,17 @@ def test_a_large_model_is_told_before_its_kernel_is_built():
   row = '<geom size=".01" pos="{} 0 0"/>'
   wide = "".join(row.format(index) for index in range(3001))
   moving = '<body><freejoint/><geom size=".1" contype="0" conaffinity="0"/></body>'
-  with pytest.warns(UserWarning, match="MJCF: a model of 6 degrees of freedom and 3002 geoms: to build its"):
+  size = "6 degrees of freedom, 21 entries of the mass matrix and 3002 geoms"
+  with pytest.warns(UserWarning, match=f"MJCF: a model of {size}: to build its kernel"):
     model = load_model(f"<mujoco><worldbody>{wide}{moving}</worldbody></mujoco>")
   assert model.pairs == ()
+
+
+def test_a_long_chain_is_large_and_many_bodies_are_not():
+  link = '<body pos="0 0 .1"><joint axis="0 1 0"/><geom size=".01" contype="0" conaffinity="0"/>'
+  with pytest.warns(UserWarning, match="a model of 40 degrees of freedom, 820 entries of the mass matrix"):
+    load_model(f"<mujoco><worldbody>{link * 40}{'</body>' * 40}</worldbody></mujoco>")
+  bodies = '<body><freejoint/><geom size=".1" contype="0" conaffinity="0"/></body>' * 20
+  with warnings.catch_warnings():
+    warnings.simplefilter("error")
+    load_model(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
