@@ -231,7 +231,9 @@ class Log:
       heads = [f"{head:>{width}}" for (_, head, _), width in zip(COLUMNS, widths, strict=True)]
       self.console.print(" ".join(heads), style="bold", soft_wrap=True)
     self._lines += 1
-    self.console.print(" ".join(format(row.get(key, 0), spec) for key, _, spec in COLUMNS), soft_wrap=True)
+    self.console.print(
+      " ".join(_cell(key, row.get(key, 0), spec) for key, _, spec in COLUMNS), soft_wrap=True
+    )
 
   def __enter__(self) -> Self:
     return self
@@ -269,3 +271,10 @@ class Log:
     self.console.print(
       f"{self.folder}: {reached}, {self.learner.steps:,} steps in {seconds:.1f} s", soft_wrap=True
     )
+
+
+def _cell(key: str, value: float, spec: str) -> str:
+  """Return a number of the table; a dash where no episode has ended that could have a return and a length."""
+  if key in ("return", "length") and math.isnan(value):
+    return f"{'-':>{len(format(0, spec))}}"
+  return format(value, spec)

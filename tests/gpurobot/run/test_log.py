@@ -111,6 +111,19 @@ def test_a_warning_is_printed_and_kept(tmp_path, capsys):
   assert [f"warning: {warning}" for warning in kept] == found
 
 
+def test_before_an_episode_has_ended_the_table_has_dashes(tmp_path, capsys):
+  log = make_log(tmp_path, log_every=1, **{"env.episode_steps": 1000, "env.force": 0.001})
+  iterate(log, 1)
+  log.close()
+  heading, row = capsys.readouterr().out.splitlines()[1:3]
+  shown = dict(
+    zip(heading.replace("time s", "time").replace("v loss", "loss").split(), row.split(), strict=True)
+  )
+  assert [shown["return"], shown["length"]] == ["-", "-"]
+  assert len(heading) == len(row)
+  assert "nan" not in row
+
+
 def test_a_profile_that_the_run_was_too_short_for_is_told(tmp_path, capsys):
   log = make_log(tmp_path, profile=True)
   iterate(log, 2)
