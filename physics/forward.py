@@ -12,14 +12,12 @@ from physics.constraint.equality import equality_rows
 from physics.constraint.moving import find_moving_contacts, moving_capacity, moving_pairs
 from physics.constraint.rows import friction_rows, limit_rows
 from physics.constraint.world import find_world_contacts, pushed_bodies, world_pairs
-from physics.model.model import Model
+from physics.model.model import FEW_ITERATIONS, Model
 from physics.smooth import Smooth, smooth_dynamics
 from physics.solver.articulated import welded_inertias
 from physics.solver.newton import Bodies, Problem, Search, solve
 from physics.state.state import State, is_sane
 from physics.trace.trace import Array, Number, Program, where
-
-FEW_ITERATIONS = 10  # with fewer, the result depends on where the solver starts
 
 
 @dataclass(frozen=True)

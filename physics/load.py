@@ -13,7 +13,7 @@ import numpy as np
 from mujoco import mjtBias, mjtCone, mjtDisableBit, mjtDyn, mjtEq, mjtGain, mjtIntegrator, mjtSolver, mjtTrn
 
 from physics.actuator.motor import ActivationParams, WindingParams
-from physics.model.model import ACTIVATIONS, Floats, Model
+from physics.model.model import ACTIVATIONS, FEW_ITERATIONS, Floats, Model
 from physics.model.pairs import ContactPair, contact_pairs
 from physics.support import (
   UnsupportedModel,
@@ -31,6 +31,7 @@ Source: TypeAlias = str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel
 
 # A kernel of more than one of these is built for minutes: a chain of 40 hinges has 820 entries.
 MANY_ENTRIES, MANY_GEOMS = 800, 3000
+STIFF = 2e5  # stiffness over inertia, above which rounding makes a search of a few iterations run away
 INTEGRATORS = {
   "Euler": mjtIntegrator.mjINT_EULER,
   "RK4": mjtIntegrator.mjINT_RK4,
@@ -227,10 +228,23 @@ def _pairs(mj: mujoco.MjModel) -> tuple[ContactPair, ...]:
 
 
 def _warn(mj: mujoco.MjModel) -> None:
-  """Warn of a replaced solver and of sensors that stay zero, neither of which changes the motion."""
+  """Warn of a replaced solver, contacts too stiff for the solver's iterations, and sensors that stay zero."""
   if mj.opt.solver != mjtSolver.mjSOL_NEWTON:
     asked = enum_name(mjtSolver(mj.opt.solver)).upper()
     warnings.warn(f"the file asks for the {asked} solver: Newton finds the same solution", stacklevel=3)
+  if mj.opt.iterations < FEW_ITERATIONS and (ratio := _stiffness(mj)) > STIFF:
+    warnings.warn(
+      f"contacts are {ratio:.0e} times as stiff as their bodies are heavy (impratio, solimp), which float32 "
+      f"may not solve in iterations={mj.opt.iterations}: set iterations={FEW_ITERATIONS} or more",
+      stacklevel=3,
+    )
   for sensor, feature in enumerate(unsupported_sensors(mj)):
     if feature:
       warnings.warn(f"{label(mj, 'sensor', sensor)} stays zero: {feature} is not supported", stacklevel=3)
+
+
+def _stiffness(mj: mujoco.MjModel) -> float:
+  """Return the greatest stiffness of friction over inertia at a contact, from the geoms' impedance d."""
+  collides = (mj.geom_contype | mj.geom_conaffinity) > 0
+  impedance = mj.geom_solimp[collides, :2].max(initial=0.0).clip(max=mujoco.mjMAXIMP)
+  return float(mj.opt.impratio * impedance / (1.0 - impedance))

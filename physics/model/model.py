@@ -14,6 +14,7 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 ACTIVATIONS = ("filtered", "setpoint", "integral", "temperature", "bristle", "current")  # of an actuator
+FEW_ITERATIONS = 10  # with fewer, the answer of the solver depends on where it starts
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
