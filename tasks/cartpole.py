@@ -23,7 +23,6 @@ PPO: dict[str, object] = {
   "reference_minibatch": 8192,
   "lr_max": 0.002,  # with 0.01 the policy learns to jitter: a return of 482 instead of 497
   "critic_coef": 4.0,
-  "reward_scale": 0.1,
 }
 
 

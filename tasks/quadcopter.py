@@ -26,7 +26,6 @@ PPO: dict[str, object] = {
   "gamma": 0.97,  # with 0.99, noise outweighs the reward of the last decimetres: errors of 3 to 40 cm remain
   "kl_target": 0.016,
   "log_std_init": -1.0,  # with 0, the drone tumbles before it learns the effect of its rotors
-  "reward_scale": 0.2,  # rewards reach 5: scaled, symlog is nearly linear
 }
 
 

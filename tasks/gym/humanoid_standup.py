@@ -10,7 +10,7 @@ from tasks.gym import humanoid
 from tasks.shared import gym_v5
 
 TRAIN = gym_v5.TRAIN | {"max_steps": 20_000_000}
-PPO = gym_v5.PPO | {"log_std_init": -1.0, "reward_scale": 0.01}  # rewards reach 500
+PPO = gym_v5.PPO | {"log_std_init": -1.0, "reward_scale": None}  # rewards reach 500, others of gym/* 10
 
 
 @dataclass
