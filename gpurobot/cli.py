@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import logging
 import operator
 import shutil
 import signal
@@ -27,6 +28,7 @@ from gpurobot.config import (
 )
 from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint
+from gpurobot.run.output import tell
 
 HELP = ("--help", "-h")
 NO_MEMORY = "DefaultCPUAllocator"  # torch has no exception for a lack of CPU memory; its message names this
@@ -42,17 +44,41 @@ def user_errors(argv: list[str], world: World) -> Iterator[None]:
   """End the program on a user's mistake: print one line on standard error and exit with status 2.
 
   A mistake is a ValueError, ImportError or OSError raised in the block, or a lack of memory. With
-  `debug=true` among the arguments the traceback is shown instead. Ctrl-C exits with status 130.
+  `debug=true` among the arguments the traceback is shown instead. Ctrl-C exits with status 130. The main rank
+  also prints what the packages log, such as that a kernel is built.
   """
   debug = "debug=true" in [word.lower() for word in argv]
   try:
-    yield
+    with _shown_logs() if world.main else contextlib.nullcontext():
+      yield
   except BaseException as error:
     if isinstance(error, KeyboardInterrupt) and not debug:
       raise SystemExit(128 + signal.SIGINT) from None
     if not debug and (message := _mistake(error)):
       fail(message, world)
     raise
+
+
+class _Teller(logging.Handler):
+  """Handler that prints the messages of a logger on standard error."""
+
+  def emit(self, record: logging.LogRecord) -> None:
+    """Print a message."""
+    tell(record.getMessage())
+
+
+@contextlib.contextmanager
+def _shown_logs() -> Iterator[None]:
+  """Print what the packages log while the block runs."""
+  teller, loggers = _Teller(), [logging.getLogger(package) for package in ("gpurobot", "physics")]
+  for logger in loggers:
+    logger.addHandler(teller)
+    logger.setLevel(logging.INFO)
+  try:
+    yield
+  finally:
+    for logger in loggers:
+      logger.removeHandler(teller)
 
 
 def _mistake(error: BaseException) -> str:

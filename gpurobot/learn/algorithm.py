@@ -1,5 +1,6 @@
 """Protocol of a learning algorithm, as the training run, its log and its checkpoints use it."""
 
+import logging
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -11,6 +12,8 @@ from gpurobot.device.executor import Executor
 from gpurobot.device.graph import WARM_UPS
 from gpurobot.device.transfer import to_cpu
 from gpurobot.learn.env import VecEnv
+
+LOG = logging.getLogger(__name__)
 
 
 class Algorithm(Protocol):
@@ -58,6 +61,7 @@ def warm_up(algorithm: Algorithm) -> None:
   """
   if not any(algorithm.world.gather(algorithm.executor.prepares)):
     return
+  LOG.info("compiling an iteration: about a minute")
   before = to_cpu(algorithm.state_dict())
   for _ in range(WARM_UPS + 1):
     algorithm.collect()

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+import logging
 import os
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +23,7 @@ CPU_FLAGS = (
 )
 CHECKSUMS = "checksums.json"  # of the other files in a kernel's folder of Warp's cache, which Warp trusts
 CUDA_BLOCK = 32  # threads; larger blocks leave multiprocessors idle at a few thousand environments
+LOG = logging.getLogger(__name__)
 CUDA_UNROLL = False  # let the CUDA compiler unroll loops: twice the instructions, see docs/benchmarks.md
 
 
@@ -93,6 +95,8 @@ def load_kernel(kernel: wp.Kernel, device: wp.Device, block_dim: int) -> None:
     if known.get(file.name, _checksum(file)) != _checksum(file):
       file.unlink(missing_ok=True)
   found = _binaries(folder)
+  if not found:
+    LOG.info("building a kernel for %s: seconds to minutes; later runs reuse it", device)
   try:
     kernel.module.load(device, block_dim)
   except Exception:  # Warp's and those of the files' readers

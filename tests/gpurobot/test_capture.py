@@ -1,6 +1,7 @@
 """An iteration is fit for a CUDA graph: it reads nothing, and recorded operations repeat it bit by bit."""
 
 import copy
+import logging
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
@@ -128,12 +129,14 @@ def test_recorded_operations_go_on_from_a_state_that_is_loaded(monkeypatch, modu
 
 
 @pytest.mark.parametrize(("module", "settings"), COMPILED.values(), ids=COMPILED)
-def test_torchs_compiler_follows_an_iteration(monkeypatch, module, settings):
-  """For good while it warms up, which leaves no trace."""
+def test_torchs_compiler_follows_an_iteration(monkeypatch, caplog, module, settings):
+  """For good while it warms up, which leaves no trace and is told of first."""
+  caplog.set_level(logging.INFO, "gpurobot")
   expected = train(make_learner(module, settings), 2)
   with tracing(monkeypatch):
     learner = make_learner(module, settings | {"compile": "on"})
     warm_up(learner)
+    assert caplog.messages == ["compiling an iteration: about a minute"]
     with nothing_new():
       reports = train(learner, 2)
   torch.testing.assert_close(reports, expected, rtol=0, atol=0, equal_nan=True)

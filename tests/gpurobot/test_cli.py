@@ -1,3 +1,4 @@
+import logging
 import re
 import shutil
 
@@ -69,6 +70,15 @@ def test_ranks_that_cannot_share_are_told_once(capsys):
     with pytest.raises(SystemExit), cli.user_errors([], world):
       cli.parse([TOY, "num_envs=65"], tasks.load, world)
   assert capsys.readouterr().err.count("the nearest is 64\n") == 1
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_the_main_rank_prints_what_packages_log(rank, capsys):
+  log = logging.getLogger("physics.trace.kernel")
+  with cli.user_errors([], World(rank, 2, rank, 2, World().store)):
+    log.info("building %s", "one")
+  log.info("building another")
+  assert capsys.readouterr().err == "building one\n" * (rank == 0)
 
 
 def test_an_interrupt_is_no_mistake_of_the_program():

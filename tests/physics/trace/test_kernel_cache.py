@@ -1,5 +1,6 @@
 """The cache of compiled kernels: what is damaged in it is built again."""
 
+import logging
 import shutil
 from pathlib import Path
 
@@ -66,3 +67,10 @@ def test_damaged_checksums_are_written_again(kernel, content):
   sums.write_bytes(content)
   assert doubled(kernel) == [2.0, 4.0]
   assert sums.read_bytes() == before
+
+
+def test_a_build_is_told_and_a_cached_kernel_is_not(kernel, caplog):
+  with caplog.at_level(logging.INFO):
+    doubled(kernel)
+    doubled(kernel)
+  assert caplog.messages == ["building a kernel for cpu: seconds to minutes; later runs reuse it"]
