@@ -48,7 +48,7 @@ NONFINITE: dict[str, Change] = {
   "damping": number('damping="', 'damping="inf" stiffness="', "joint 'hinge': dof_damping=inf"),
   "gear": number('gear="3"', 'gear="nan"', "actuator 0: actuator_gear=[nan 0. 0. 0. 0. 0.]"),
   "armature": number('damping="', 'armature="nan" damping="', "joint 'hinge': dof_armature=nan"),
-  "range of controls": number('"-1 1"', '"-1 inf"', "actuator 0: actuator_ctrlrange=[-1. inf]"),
+  "range of controls": ('"-1 1"', '"-1 inf"', "actuator 0 has no finite ctrlrange for the actions: give"),
   "noise": field("noise_speed: float = float('inf')", "noise_speed=inf is not a number of 0 or more"),
   "weight": (
     FIELD,

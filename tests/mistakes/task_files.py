@@ -364,6 +364,6 @@ ROBOTS: dict[str, Change] = {
   "no range of controls": (
     'ctrllimited="true" ctrlrange="-1 1"',
     "",
-    "actuator 0 has no ctrlrange for the actions: give it one, or write control()",
+    "actuator 0 has no finite ctrlrange for the actions: give it one, or write control()",
   ),
 }

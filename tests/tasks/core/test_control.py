@@ -30,8 +30,8 @@ def test_so_are_choices():
 
 
 @pytest.mark.parametrize(("limited", "actions", "message"), [
-  ((False, True), 2, "actuator push has no ctrlrange"),
-  ((True, False), 2, "actuator 1 has no ctrlrange"),
+  ((False, True), 2, "actuator push has no finite ctrlrange"),
+  ((True, False), 2, "actuator 1 has no finite ctrlrange"),
   ((True, True), 3, "3 actions for 2 controls: write control()"),
 ])  # fmt: skip
 def test_what_cannot_be_spread_is_named(limited, actions, message):
