@@ -36,7 +36,8 @@ def held() -> int:
   """Return the total bytes of all live tensors, counting shared storage once."""
   storages = {}
   for thing in gc.get_objects():
-    if type(thing) in (torch.Tensor, torch.nn.Parameter) and thing.layout is torch.strided:  # no fake ones
+    # neither fake tensors nor sparse ones, which have no storage
+    if type(thing) in (torch.Tensor, torch.nn.Parameter) and thing.layout is torch.strided:
       storage = thing.untyped_storage()
       storages[storage.data_ptr()] = storage.nbytes()
   return sum(storages.values())

@@ -20,6 +20,7 @@ from tasks.core.option import option
 from tasks.core.words import suggestion
 
 LARGEST = {bool: 1, int: 2**63 - 1, float: 3.4028234663852886e38}  # what tensors hold: int64 and float32
+MOST_ENVS = 2**24
 LIMITS = ("max_iterations", "max_steps", "max_seconds")  # the settings that end training
 
 
@@ -164,7 +165,7 @@ class TrainConfig:
   """Training."""
 
   task: str = option("ant", "task: a module of tasks/, a dotted module path, or a path to a .py file")
-  num_envs: int = option(4096, "number of environments, over all ranks", low=1, high=2**24)
+  num_envs: int = option(4096, "number of environments, over all ranks", low=1, high=MOST_ENVS)
   seed: int = option(0, "seed of all random numbers", low=0, high=2**64 - 1)
   device: str = option("auto", "device: cpu, cuda, cuda:<index>; auto: cuda where there is one")
   threads: int | None = option(

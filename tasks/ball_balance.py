@@ -37,7 +37,7 @@ class Config(base.Config):
   """Settings of ball balance. The best return is nearly `episode_steps`."""
 
   episode_steps: int = option(250, "maximum number of control steps per episode", low=1)
-  substeps: int = option(4, "number of physics steps per control step", low=1, high=1000)
+  substeps: int = option(4, "number of physics steps per control step", low=1)
   knee_speed: float = option(1.0, "speed of the knee targets for an action of 1", "rad/s", low=0)
   knee_range: float = option(0.6, "largest knee target, relative to a right angle", "rad", low=0)
   start_offset: float = option(0.2, "largest start offset of the ball along x and y", "m", low=0)

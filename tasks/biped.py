@@ -26,7 +26,7 @@ PPO: dict[str, object] = {"hidden": [256, 128, 64], "horizon": 24, "epochs": 3, 
 class Config(locomotion.Config):
   """Settings of the biped."""
 
-  substeps: int = option(8, "number of physics steps per control step", low=1, high=1000)
+  substeps: int = option(8, "number of physics steps per control step", low=1)
   quiet_scale: float = option(
     0.25, "action_scale of hips (roll, yaw), waist and arms; more shakes the pelvis", "rad", low=0
   )

@@ -31,7 +31,7 @@ class Config(base.Config):
   """Settings of Cartpole. The best return is nearly `episode_steps`."""
 
   episode_steps: int = option(500, "maximum number of control steps per episode", low=1)
-  substeps: int = option(2, "number of physics steps per control step", low=1, high=1000)
+  substeps: int = option(2, "number of physics steps per control step", low=1)
   rail_limit: float = option(
     3.0, "distance of the cart from the middle at which the episode ends", "m", low=0
   )

@@ -42,7 +42,7 @@ class Config(base.Config):
   """Settings of hand cube."""
 
   episode_steps: int = option(600, "maximum number of control steps per episode", low=1)
-  substeps: int = option(6, "number of physics steps per control step", low=1, high=1000)
+  substeps: int = option(6, "number of physics steps per control step", low=1)
   joint_speed: float = option(6.0, "speed of the joint targets for an action of 1", "rad/s", low=0)
   turn_min: float = option(0.5, "smallest angle between consecutive targets", "rad", low=0, high=math.pi)
   turn_max: float = option(math.pi, "largest angle between consecutive targets", "rad", low=0, high=math.pi)

@@ -29,7 +29,7 @@ PPO: dict[str, object] = {
 class Config(runner.Config):
   """Settings of Humanoid."""
 
-  substeps: int = option(3, "number of physics steps per control step", low=1, high=1000)
+  substeps: int = option(3, "number of physics steps per control step", low=1)
   fall_height: float = option(0.8, "torso height below which the robot has fallen", "m")
   reward_alive: float = option(2.0, "weight of the constant reward per step")
   reward_action: float = option(-0.01, "weight of the penalty on the sum of squared actions")

@@ -35,7 +35,7 @@ class Config(base.Config):
   """Settings of humanoid mimic. A reward term falls to 1/e where its error equals its width."""
 
   episode_steps: int = option(600, "maximum number of control steps per episode", low=1)
-  substeps: int = option(6, "number of physics steps per control step", low=1, high=1000)
+  substeps: int = option(6, "number of physics steps per control step", low=1)
   walk_speed: float = option(0.8, "speed of the reference motion", "m/s", low=0)
   walk_frames: int = option(30, "control steps per gait cycle of the reference motion", low=2)
   action_scale: float = option(0.5, "angle that an action of 1 adds to the reference angle", "rad", low=0)

@@ -34,7 +34,7 @@ class Config(base.Config):
   """Settings of Quadcopter. The best return is nearly five times `episode_steps`."""
 
   episode_steps: int = option(600, "maximum number of control steps per episode", low=1)
-  substeps: int = option(4, "number of physics steps per control step", low=1, high=1000)
+  substeps: int = option(4, "number of physics steps per control step", low=1)
   target_seconds: float = option(4.0, "time between new targets", "s", low=0.01)
   room: float = option(1.0, "largest offset of starts and targets from the centre of the room", "m", low=0)
   middle_height: float = option(2.0, "height of the centre of the room above the floor", "m", low=0)

@@ -12,17 +12,15 @@ from tensordict import TensorDict
 from torch import Tensor
 
 import tasks
-from gpurobot.config import assign
+from gpurobot.config import MOST_ENVS, assign
 from gpurobot.device.distributed import World
 from gpurobot.learn.random import Random
 from tasks.base import Task
 
-MOST = 2**24  # environments, as in training
-
 
 def is_count(number: Any) -> bool:
-  """Return whether this is a whole number from 1 to MOST, of Python or NumPy."""
-  return not isinstance(number, bool) and isinstance(number, Integral) and 1 <= int(number) <= MOST
+  """Return whether this is a whole number from 1 to MOST_ENVS, of Python or NumPy."""
+  return not isinstance(number, bool) and isinstance(number, Integral) and 1 <= int(number) <= MOST_ENVS
 
 
 class Environments:
@@ -37,7 +35,7 @@ class Environments:
     self, task: str, num_envs: int, device: str | torch.device, training: bool, settings: Mapping[str, Any]
   ) -> None:
     if not is_count(num_envs):
-      raise ValueError(f"num_envs={num_envs!r} is not a whole number from 1 to {MOST}")
+      raise ValueError(f"num_envs={num_envs!r} is not a whole number from 1 to {MOST_ENVS}")
     if not isinstance(task, str):
       raise ValueError(f"task={task!r} is not a name: write a task's name or file")
     module = tasks.load(task)

@@ -38,7 +38,7 @@ class Config:
   """
 
   episode_steps: int = option(1000, "maximum number of control steps per episode", low=1)
-  substeps: int = option(4, "number of physics steps per control step", low=1, high=1000)
+  substeps: int = option(4, "number of physics steps per control step", low=1)
   keep_states: int = option(
     100, "recent states kept per environment in training, to save if it diverges; 0: none", low=0, high=10_000
   )

@@ -35,6 +35,7 @@ KEPT = {  # methods that a task may not override, and what to write instead
 }
 ALIKE = 0.85  # names more similar than this count as misspelt: terminate, rewards, init_state
 GROUPS = ("policy", "critic")
+MOST_SUBSTEPS = 1000  # more would run on in silence
 
 
 def check_class(kind: type, base: type) -> None:
@@ -86,6 +87,8 @@ def check_complete(kind: Any, base: Any, config: Any) -> None:
   for name, low in (("episode_steps", 1), ("substeps", 1), ("keep_states", 0)):
     if not isinstance(getattr(config, name, None), int) or getattr(config, name) < low:
       raise TaskError(f"Config has no {name} of {low} or more: write class Config(base.Config)")
+  if config.substeps > MOST_SUBSTEPS:
+    raise TaskError(f"substeps={config.substeps} is out of range; the nearest is {MOST_SUBSTEPS}")
 
 
 def count_actions(names: Any) -> int:

@@ -15,7 +15,7 @@ PPO = gym_v5.PPO | {"log_std_init": -1.0}  # early in training, large actions co
 class Config(gym_v5.Config):
   """Settings of Ant."""
 
-  substeps: int = option(5, "number of physics steps per control step", low=1, high=1000)
+  substeps: int = option(5, "number of physics steps per control step", low=1)
   height_low: float = option(0.2, "torso height below which the episode ends", "m")
   height_high: float = option(1.0, "torso height above which the episode ends", "m")
   contact_limit: float = option(

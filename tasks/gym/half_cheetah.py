@@ -13,7 +13,7 @@ PPO = gym_v5.PPO
 class Config(gym_v5.Config):
   """Settings of HalfCheetah. Episodes never terminate early."""
 
-  substeps: int = option(5, "number of physics steps per control step", low=1, high=1000)
+  substeps: int = option(5, "number of physics steps per control step", low=1)
   reward_forward: float = option(1.0, "weight of the velocity along x", "s/m")
   reward_control: float = option(-0.1, "weight of the penalty on the sum of squared controls")
 

@@ -22,7 +22,7 @@ PPO = gym_v5.PPO | {
 class Config(gym_v5.Config):
   """Settings of Hopper."""
 
-  substeps: int = option(4, "number of physics steps per control step", low=1, high=1000)
+  substeps: int = option(4, "number of physics steps per control step", low=1)
   start_noise: float = option(
     0.005, "largest offset of positions and velocities at the start of an episode", low=0
   )

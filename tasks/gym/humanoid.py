@@ -15,7 +15,7 @@ PPO = gym_v5.PPO | {"log_std_init": -1.0}
 class Config(gym_v5.Config):
   """Settings of Humanoid."""
 
-  substeps: int = option(5, "number of physics steps per control step", low=1, high=1000)
+  substeps: int = option(5, "number of physics steps per control step", low=1)
   start_noise: float = option(
     0.01, "largest offset of positions and velocities at the start of an episode", low=0
   )

@@ -15,7 +15,7 @@ PPO = gym_v5.PPO | {"hidden": [64, 64], "reference_minibatch": 2048, "log_std_in
 class Config(gym_v5.Config):
   """Settings of InvertedPendulum."""
 
-  substeps: int = option(2, "number of physics steps per control step", low=1, high=1000)
+  substeps: int = option(2, "number of physics steps per control step", low=1)
   start_noise: float = option(
     0.01, "largest offset of positions and velocities at the start of an episode", low=0
   )

@@ -22,7 +22,7 @@ class Config(base.Config):
   """Settings of Pusher. Episodes never terminate early."""
 
   episode_steps: int = option(100, "maximum number of control steps per episode", low=1)
-  substeps: int = option(5, "number of physics steps per control step", low=1, high=1000)
+  substeps: int = option(5, "number of physics steps per control step", low=1)
   start_velocity: float = option(0.005, "largest joint speed at the start of an episode", "rad/s", low=0)
   goal_distance: float = option(
     0.17, "smallest start distance of the cylinder from the goal", "m", low=0, high=0.3

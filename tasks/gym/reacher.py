@@ -19,7 +19,7 @@ class Config(base.Config):
   """Settings of Reacher. Episodes never terminate early."""
 
   episode_steps: int = option(50, "maximum number of control steps per episode", low=1)
-  substeps: int = option(2, "number of physics steps per control step", low=1, high=1000)
+  substeps: int = option(2, "number of physics steps per control step", low=1)
   start_angle: float = option(0.1, "largest angle of a joint at the start of an episode", "rad", low=0)
   start_velocity: float = option(0.005, "largest joint speed at the start of an episode", "rad/s", low=0)
   target_distance: float = option(0.2, "radius of the disc of targets", "m", low=0)

@@ -13,7 +13,7 @@ PPO = gym_v5.PPO | {"gamma": 0.9999}  # strokes pay off late; with 0.99 it learn
 class Config(gym_v5.Config):
   """Settings of Swimmer. Episodes never terminate early."""
 
-  substeps: int = option(4, "number of physics steps per control step", low=1, high=1000)
+  substeps: int = option(4, "number of physics steps per control step", low=1)
   reward_forward: float = option(1.0, "weight of the velocity along x", "s/m")
   reward_control: float = option(-1e-4, "weight of the penalty on the sum of squared controls")
 

@@ -34,7 +34,7 @@ class Config(base.Config):
   """Settings of an arm task."""
 
   episode_steps: int = option(100, "maximum number of control steps per episode", low=1)
-  substeps: int = option(8, "number of physics steps per control step", low=1, high=1000)
+  substeps: int = option(8, "number of physics steps per control step", low=1)
   control: Control = option(
     Control.joint, "controlled quantity: joint targets, or the grasp point by operational-space control"
   )

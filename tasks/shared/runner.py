@@ -23,7 +23,7 @@ class Config(base.Config):
   """Settings of a running robot; each robot has its own weights."""
 
   episode_steps: int = option(1000, "maximum number of control steps per episode", low=1)
-  substeps: int = option(4, "number of physics steps per control step", low=1, high=1000)
+  substeps: int = option(4, "number of physics steps per control step", low=1)
   target_distance: float = option(1000.0, "distance from the start to the target", "m", low=1)
   fall_height: float = option(0.0, "torso height below which the robot has fallen", "m")
   start_angle: float = option(0.2, "largest joint offset at the start of an episode", "rad", low=0)
