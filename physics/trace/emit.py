@@ -135,6 +135,15 @@ class _Native(_Writer):
     index, size = s.args
     yield f"const T {s.result.name} = gather_({s.op}, {size}, {self.value(index)});"
 
+  def emit_take(self, s: Statement) -> Iterator[str]:
+    index, size = s.args
+    yield f"const T {s.result.name} = take_({s.op}, {size}, {self.value(_real(index))});"
+
+  def emit_put(self, s: Statement) -> Iterator[str]:
+    index, size, value, mask = s.args
+    arguments = (str(size), *(self.value(_real(x)) for x in (index, value)), self.value(mask))
+    yield f"put_({s.op}, {', '.join(arguments)});"
+
   def emit_store(self, s: Statement) -> Iterator[str]:
     index, value, kind = s.args
     yield f"{s.op}[{self.value(index)}] = {self.value(_real(value) if kind is Scalar else value)};"
@@ -247,7 +256,22 @@ class _Numpy(_Writer):
 
   def emit_gather(self, s: Statement) -> Iterator[str]:
     index, size = s.args
-    yield f"{s.result.name} = {s.op}[np.clip(np.nan_to_num({self.value(index)}), 0, {size - 1}).astype(int)]"
+    yield f"{s.result.name} = {s.op}[{self.whole(index, size)}]"
+
+  def emit_take(self, s: Statement) -> Iterator[str]:
+    index, size = s.args
+    yield f"places = {self.whole(index, size)} + np.zeros(full.shape, int)"
+    yield f"{s.result.name} = np.take_along_axis(np.stack({s.op}), places[None], 0)[0]"
+
+  def emit_put(self, s: Statement) -> Iterator[str]:
+    index, size, value, mask = s.args
+    yield f"places = np.where({self.value(mask)}, {self.whole(index, size)}, -1)"
+    yield "for place in np.unique(places[places >= 0]).tolist():"
+    yield f"  {s.op}[place] = np.where(places == place, {self.value(value)}, {s.op}[place])"
+
+  def whole(self, index: Any, size: int) -> str:
+    """Return the text of an index per lane, limited to the elements that there are."""
+    return f"np.clip(np.nan_to_num({self.value(index)}), 0, {size - 1}).astype(int)"
 
   def emit_store(self, s: Statement) -> Iterator[str]:
     index, value, kind = s.args

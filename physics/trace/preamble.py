@@ -22,6 +22,8 @@ auto floor_ = [](T x) -> T { return wp::floor(x); };
 auto atan2_ = [](T y, T x) -> T { return wp::atan2(y, x); };
 auto pow_ = [](T x, T y) -> T { return wp::pow(x, y); };
 auto gather_ = [](const float* table, int size, T x) -> T { int i = (int)x; return table[i < 0 ? 0 : i < size ? i : size - 1]; };
+auto take_ = [](const T* array, int size, T x) -> T { int i = (int)x; return array[i < 0 ? 0 : i < size ? i : size - 1]; };
+auto put_ = [](T* array, int size, T x, T value, M m) { int i = (int)x; if (m) array[i < 0 ? 0 : i < size ? i : size - 1] = value; };
 auto lane_ = [](T& x, int) -> float& { return x; };
 auto lanes_ = [](M m) -> unsigned { return m ? 1u : 0u; };
 auto lowest_ = [](unsigned) -> int { return 0; };
@@ -78,11 +80,28 @@ auto gather_ = [](const float* table, int size, T x) -> T {{
 #else
   T r; for (int l = 0; l < {lanes}; ++l) r[l] = table[i[l]]; return r; }};
 #endif
+auto place_ = [](T x, int size) -> M {{
+  M lane; for (int l = 0; l < {lanes}; ++l) lane[l] = l;
+  return __builtin_elementwise_min(__builtin_elementwise_max(__builtin_convertvector(x, M), M(0)), M(size - 1)) * M({lanes}) + lane; }};
+auto take_ = [&](const T* array, int size, T x) -> T {{
+  M i = place_(x, size);
+#if defined(__AVX512F__) && {lanes} == 16
+  return __builtin_ia32_gathersiv16sf(T(0.0f), (const float*)array, i, -1, 4); }};
+#else
+  T r; for (int l = 0; l < {lanes}; ++l) r[l] = ((const float*)array)[i[l]]; return r; }};
+#endif
 auto lane_ = [](T& x, int l) -> float& {{ return ((float*)&x)[l]; }};
 typedef bool B __attribute__((ext_vector_type({lanes})));
 auto lanes_ = [](M m) -> unsigned {{ B b = __builtin_convertvector(m, B); unsigned bits = 0; __builtin_memcpy(&bits, &b, sizeof(b)); return bits; }};
 auto lowest_ = [](unsigned bits) -> int {{ return __builtin_ctz(bits); }};
 auto word_ = [](W& w, int l) -> int& {{ return ((int*)&w)[l]; }};
+auto put_ = [&](T* array, int size, T x, T value, M m) {{
+  M i = place_(x, size);
+#if defined(__AVX512F__) && {lanes} == 16
+  __builtin_ia32_scattersiv16sf(array, (unsigned short)lanes_(m), i, value, 4); }};
+#else
+  for (int l = 0; l < {lanes}; ++l) if (m[l]) ((float*)array)[i[l]] = value[l]; }};
+#endif
 """
 
 _COMMON = """

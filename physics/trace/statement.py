@@ -10,7 +10,7 @@ if TYPE_CHECKING:
   from physics.trace.trace import Program
 
 BLOCKS = ("for", "when_any", "when_equal", "when_less")  # statements with a body
-DEFINITIONS = ("op", "load", "table", "gather", "read")  # statements without side effects
+DEFINITIONS = ("op", "load", "take", "table", "gather", "read")  # statements without side effects
 CHOICE = "where(mask, a, b) for a choice, when_any(mask) for a guarded block"  # in place of an if
 
 
@@ -82,7 +82,7 @@ def prune(body: list[Statement]) -> set[str]:
 
 def _arrays_read(body: list[Statement]) -> set[str]:
   """Return the arrays that are loaded, and those that a push onto a lane list uses in any case."""
-  loaded = {s.op for s in walk(body) if s.kind == "load"}
+  loaded = {s.op for s in walk(body) if s.kind in ("load", "take")}
   pushes = [s.args[0] for s in walk(body) if s.kind == "push"]
   return loaded | {array.name for lanes in pushes for array in lanes.needed}
 
@@ -90,7 +90,7 @@ def _arrays_read(body: list[Statement]) -> set[str]:
 def _drop_stores(body: list[Statement], read: set[str]) -> None:
   for statement in body:
     _drop_stores(statement.body, read)
-  body[:] = [s for s in body if s.kind != "store" or s.op in read]
+  body[:] = [s for s in body if s.kind not in ("store", "put") or s.op in read]
 
 
 def _drop_unused(body: list[Statement], used: set[str]) -> None:

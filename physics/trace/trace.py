@@ -46,6 +46,14 @@ class Array:
   def __setitem__(self, index: Integer, value: object) -> None:
     self.program.store(self, self._within(index), value)
 
+  def take(self, index: Number) -> Any:
+    """Return the element at each lane's own index, a whole number; beyond an end it is that end."""
+    return self.program.take(self, index)
+
+  def put(self, index: Number, value: Number, mask: Truth) -> None:
+    """Write a value at each lane's own index, in the lanes where the mask holds; it must lie within."""
+    self.program.put(self, index, value, mask)
+
   def fill(self, values: Sequence[object]) -> None:
     """Write the values from the first element on."""
     for i, value in enumerate(values):
@@ -160,6 +168,16 @@ class Program:
     """Write group-local memory."""
     array.version += 1
     self.statement("store", array.name, args=(index, value, array.kind))
+
+  def take(self, array: Array, index: Number) -> Any:
+    """Read group-local memory at each lane's own index."""
+    key = ("take", array.name, array.version, _key(index))
+    return self._define("take", array.name, Scalar, (index, len(array)), key)
+
+  def put(self, array: Array, index: Number, value: Number, mask: Truth) -> None:
+    """Write group-local memory at each lane's own index, where the mask holds."""
+    array.version += 1
+    self.statement("put", array.name, args=(index, len(array), value, mask))
 
   def read_memory(self, memory: str, row: Integer) -> Scalar:
     """Read this group's floats of one row of an argument array `[row, env]`."""

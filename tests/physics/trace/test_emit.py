@@ -112,6 +112,16 @@ def compact(program, x):
   return [*sums.read(), lanes.dropped[0], ordered.dropped[0]]
 
 
+def places(program, x):
+  """Write to places of each lane's own, and read from them."""
+  array = program.array(5)
+  array.fill([float(i) for i in range(5)])
+  for value in x[:3]:
+    place = floor(absolute(value) * 4.99)
+    array.put(place, array.take(place) + value, value > -0.5)
+  return [array.take(floor(2.0 + 4.0 * x[0])), *array.read()]
+
+
 def whole_language():
   """Trace a program that has every kind of statement and every operation; return it and its rows."""
   program = Program()
@@ -119,6 +129,7 @@ def whole_language():
   x = [program.read_memory("control", i) for i in range(INPUTS)]
   x[1] = program.read_memory("control", stride - 1)
   results = arithmetic(program, x) + iterate(program, x[0], substeps) + compact(program, x)
+  results += places(program, x)
   with program.when_less(0, integrate):
     for i, result in enumerate(results):
       program.write_memory("state", i, result, x[2] > -0.5)
