@@ -188,8 +188,7 @@ def _plain(value: Any) -> Any:
 def _flags(mj: mujoco.MjModel) -> dict[str, bool]:
   """Read the disable flags that stay flags.
 
-  Flags that are neither here nor in `_switched_off` change no result: island, midphase, nativeccd, multiccd,
-  autoreset.
+  Flags that are neither here nor in `_switched_off` change no result: island, midphase, autoreset.
   """
   bit = mjtDisableBit
   return {
@@ -199,6 +198,7 @@ def _flags(mj: mujoco.MjModel) -> dict[str, bool]:
     "actuation_enabled": not disabled(mj, bit.mjDSBL_ACTUATION),
     "eulerdamp": not disabled(mj, bit.mjDSBL_EULERDAMP),
     "warmstart_enabled": not disabled(mj, bit.mjDSBL_WARMSTART),
+    "multiccd": not disabled(mj, bit.mjDSBL_MULTICCD),
     "refsafe": not disabled(mj, bit.mjDSBL_REFSAFE),
   }
 

@@ -21,10 +21,10 @@ from mujoco import (
   mjtWrap,
 )
 
-from physics.collision.narrow import NARROW
+from physics.collision.narrow import can_collide
 from physics.model.pairs import ContactPair
 from physics.sensor import READINGS
-from physics.sensor.distance import DISTANCES, MEASURED, RAY_FIELDS, kinds_of, measured_pairs
+from physics.sensor.distance import DISTANCES, RAY_FIELDS, can_measure, kinds_of, measured_pairs
 from physics.sensor.kinds import Kind
 
 INTEGRATORS = (mjtIntegrator.mjINT_EULER, mjtIntegrator.mjINT_RK4, mjtIntegrator.mjINT_IMPLICITFAST)
@@ -163,7 +163,7 @@ def _missing_of_sensor(mj: mujoco.MjModel, sensor: int) -> str:
     sides[0][0] == mjtObj.mjOBJ_CAMERA or mj.sensor_intprm[sensor, 0] & ~RAY_FIELDS
   ):
     return "a camera's image or a normal"
-  if kind in DISTANCES and any(kinds_of(mj, pair) not in MEASURED for pair in measured_pairs(mj, *sides)):
+  if kind in DISTANCES and not all(can_measure(kinds_of(mj, pair)) for pair in measured_pairs(mj, *sides)):
     return "the distance of such shapes"
   for kind_of_side, index in sides:
     if kind_of_side == mjtObj.mjOBJ_CAMERA and mj.cam_mode[index] != mjtCamLight.mjCAMLIGHT_FIXED:
@@ -201,7 +201,7 @@ def _unsupported_contacts(mj: mujoco.MjModel, pairs: tuple[ContactPair, ...]) ->
   for pair in pairs:
     names = [label(mj, "geom", geom) for geom in (pair.geom1, pair.geom2)]
     types = [int(mj.geom_type[geom]) for geom in (pair.geom1, pair.geom2)]
-    if tuple(types) not in NARROW:
+    if not can_collide(*types):
       yield " against ".join(names), f"collision of {' and '.join(enum_name(mjtGeom(t)) for t in types)}"
     if _mixes_formats(pair.solref):
       yield " against ".join(names), "solref of mixed signs"

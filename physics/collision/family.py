@@ -12,7 +12,7 @@ from typing import Any
 
 from physics.algebra.spatial import dot
 from physics.collision.geometry import PLANE, ContactCandidate, Lost, Shape, geom_bound
-from physics.collision.narrow import Narrow, asset, narrow_phase
+from physics.collision.narrow import Narrow, narrow_phase
 from physics.model.model import Model
 from physics.model.pairs import ContactPair
 from physics.trace.column import Column
@@ -21,27 +21,25 @@ from physics.trace.trace import Array, Integer, Number, Program, Truth, number
 
 @dataclass(frozen=True)
 class Family:
-  """A family: pairs of geoms, their narrow phase, and the assets of all first and all second geoms."""
+  """A family: pairs of geoms and their narrow phase."""
 
   narrow: Narrow
   pairs: tuple[ContactPair, ...]
-  assets: tuple[Any, Any]
+
+  @property
+  def geoms(self) -> tuple[list[int], list[int]]:
+    """The first geoms and the second geoms of the pairs."""
+    return [pair.geom1 for pair in self.pairs], [pair.geom2 for pair in self.pairs]
 
 
 def families(model: Model, pairs: Sequence[ContactPair]) -> list[Family]:
-  """Sort pairs by narrow phase and assets."""
+  """Sort pairs by narrow phase, and by assets that it does not read from tables."""
   members: dict[Hashable, list[ContactPair]] = {}
   for pair in pairs:
-    ids = (int(model.geom_dataid[geom]) for geom in (pair.geom1, pair.geom2))
-    members.setdefault((narrow_phase(model, pair).find, *ids), []).append(pair)
-  return [
-    Family(
-      narrow_phase(model, group[0]),
-      tuple(group),
-      (asset(model, group[0].geom1), asset(model, group[0].geom2)),
-    )
-    for group in members.values()
-  ]
+    narrow = narrow_phase(model, pair)
+    ids = () if narrow.tables else (int(model.geom_dataid[geom]) for geom in (pair.geom1, pair.geom2))
+    members.setdefault((narrow.find, *ids), []).append(pair)
+  return [Family(narrow_phase(model, group[0]), tuple(group)) for group in members.values()]
 
 
 class Shapes:
@@ -76,13 +74,14 @@ def candidates(
   Contacts that a narrow phase loses are added to `dropped[0]`.
   """
   pairs, find = family.pairs, family.narrow.find
+  forms = [family.narrow.assets(program, model, geoms) for geoms in family.geoms]
   margins = Column(program, [number(pair.margin) for pair in pairs])
   reaches = Column(program, [_reach(model, pair) for pair in pairs])
   above_plane = model.geom_type[pairs[0].geom1] == PLANE
   for i in _each(program, len(pairs), unrolled=family.narrow.cheap):
     near = family.narrow.cheap or _is_near(sides[0].at(i), sides[1].at(i), reaches[i], above_plane)
     with program.when_any(near):
-      one, two = (replace(side.at(i), asset=a) for side, a in zip(sides, family.assets, strict=True))
+      one, two = (replace(side.at(i), asset=form(i)) for side, form in zip(sides, forms, strict=True))
       for found in find(program, one, two, margins[i]):
         if isinstance(found, Lost):
           dropped[0] = dropped[0] + found.count

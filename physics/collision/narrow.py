@@ -8,13 +8,14 @@ its end it may yield the number of contacts that it lost for lack of room.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from physics.collision.box import capsule_box, sphere_box
 from physics.collision.box_box import box_box
-from physics.collision.cylinder import capsule_cylinder, sphere_cylinder
+from physics.collision.convex import CONVEX, Forms, convex, convex_faces
+from physics.collision.cylinder import sphere_cylinder
 from physics.collision.geometry import (
   BOX,
   CAPSULE,
@@ -34,7 +35,7 @@ from physics.collision.plane import plane_box, plane_capsule, plane_cylinder, pl
 from physics.collision.segment import segments
 from physics.model.model import Model
 from physics.model.pairs import ContactPair
-from physics.trace.trace import Number, Program
+from physics.trace.trace import Integer, Number, Program
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,14 @@ class Narrow:
   find: Callable[[Program, Shape, Shape, Number], Iterator[ContactCandidate | Lost]]
   most: int
   cheap: bool = False
+  tables: bool = False  # it reads the assets of each pair from tables, so one loop serves all pairs
+
+  def assets(self, program: Program, model: Model, geoms: Sequence[int]) -> Callable[[Integer], Any]:
+    """Return a function that gives the asset of a pair's geom, by the pair's number in a family."""
+    if self.tables:
+      return Forms(program, model, geoms).at
+    same = asset(model, geoms[0])
+    return lambda _: same
 
 
 NARROW: dict[tuple[int, int], Narrow] = {
@@ -61,16 +70,26 @@ NARROW: dict[tuple[int, int], Narrow] = {
   (SPHERE, CYLINDER): Narrow(sphere_cylinder, 1),
   (SPHERE, BOX): Narrow(sphere_box, 1),
   (CAPSULE, CAPSULE): Narrow(segments, 2),
-  (CAPSULE, CYLINDER): Narrow(capsule_cylinder, 2),
   (CAPSULE, BOX): Narrow(capsule_box, 2),
   (BOX, BOX): Narrow(box_box, 8),
 }
+# For any two convex shapes that the table lacks.
+ONE_POINT = Narrow(convex, 1, tables=True)
+FACES = Narrow(convex_faces, 4, tables=True)
 ASSETS: dict[int, Callable[[Model, int], Any]] = {HFIELD: HeightField.of, MESH: Hull.of}
+
+
+def can_collide(type1: int, type2: int) -> bool:
+  """Return whether there is a narrow phase for two types of geoms, in their order."""
+  return (type1, type2) in NARROW or {type1, type2} <= set(CONVEX)
 
 
 def narrow_phase(model: Model, pair: ContactPair) -> Narrow:
   """Return the narrow phase of a pair; KeyError if there is none."""
-  return NARROW[int(model.geom_type[pair.geom1]), int(model.geom_type[pair.geom2])]
+  types = int(model.geom_type[pair.geom1]), int(model.geom_type[pair.geom2])
+  if types in NARROW or not can_collide(*types):
+    return NARROW[types]
+  return ONE_POINT if SPHERE in types or ELLIPSOID in types or not model.multiccd else FACES
 
 
 def asset(model: Model, geom: int) -> Any:

@@ -232,6 +232,7 @@ class Model:
   limit_enabled: bool
   frictionloss_enabled: bool
   warmstart_enabled: bool
+  multiccd: bool  # convex shapes get a contact per corner where faces meet
   refsafe: bool  # time constants of constraints are at least two time steps
 
   varied: tuple[str, ...]  # fields whose values differ between environments

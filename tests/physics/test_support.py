@@ -27,9 +27,13 @@ REFUSED = {
   "adhesion": (arm(geom='adhesion="1"'), "geom 'rod'", "adhesion"),
   "surface": (arm(floor='surfacevel="1 0 0 0 0 0"'), "geom 'floor'", "surfacevel"),
   "shapes": (
-    arm(shape="ellipsoid", extra='<worldbody><geom name="ball" size="0.1"/></worldbody>'),
-    "geom 'ball' against geom 'rod'",
-    "collision of sphere and ellipsoid",
+    arm(
+      shape="ellipsoid",
+      extra='<asset><hfield name="hills" nrow="2" ncol="2" size="1 1 1 1"/></asset>'
+      '<worldbody><geom name="ground" type="hfield" hfield="hills"/></worldbody>',
+    ),
+    "geom 'ground' against geom 'rod'",
+    "collision of hfield and ellipsoid",
   ),
   "solref": (arm(geom='solref="0.02 -3"'), "geom 'floor' against geom 'rod'", "solref of mixed signs"),
   "weld": (

@@ -39,8 +39,9 @@ def test_a_family_has_one_narrow_phase_and_one_mesh():
     ("segments", ((1, 5),)),
   }
   (one,) = (f for f in families(model, model.pairs) if len(f.pairs) == 2)
-  assert one.assets[0] is None
-  assert len(one.assets[1].vertices) == 4
+  first, second = (one.narrow.assets(Program(), model, geoms) for geoms in one.geoms)
+  assert first(0) is None
+  assert len(second(1).vertices) == 4
 
 
 def find(_program, _one, _two, margin):
@@ -59,7 +60,7 @@ def look(program, model, qpos, narrow, dropped):
   origins = [p.origin[body] for body in model.geom_bodyid]
   shapes = Shapes(program, {g: geom_shape(model, p, g, -origin) for g, origin in enumerate(origins)})
   sides = tuple(shapes.side([getattr(pair, name) for pair in model.pairs]) for name in ("geom1", "geom2"))
-  family = Family(narrow, model.pairs, (None, None))
+  family = Family(narrow, model.pairs)
   for pair, _ in candidates(program, model, family, sides, dropped):
     yield pair
 

@@ -1,13 +1,15 @@
 """Every pair of shapes in whole scenes, still and moving, against MuJoCo's contacts."""
 
 import dataclasses
+from itertools import combinations_with_replacement
 
 import mujoco
 import numpy as np
 import pytest
 
+from physics.collision.convex import CONVEX
 from physics.collision.geometry import BOX, CAPSULE, CYLINDER, ELLIPSOID, HFIELD, MESH, PLANE, SPHERE
-from physics.collision.narrow import NARROW, asset, narrow_phase
+from physics.collision.narrow import FACES, NARROW, ONE_POINT, asset, can_collide, narrow_phase
 from physics.load import load_model
 from physics.parity import random_states
 from physics.parity.contacts import contact_errors, mujoco_contacts, traced_contacts
@@ -30,9 +32,10 @@ ROLES = {  # which of the two shapes stand still, and which are free
   "both free": ((), (0, 1)),
   "two pairs": ((0,), (1, 1)),
 }
+GENERAL = [kinds for kinds in combinations_with_replacement(CONVEX, 2) if kinds not in NARROW]
 CASES = [
   (kinds, role)
-  for kinds in NARROW
+  for kinds in (*NARROW, *GENERAL)
   for role, (_, free) in ROLES.items()
   if 0 not in free or kinds[0] not in (PLANE, HFIELD)  # those cannot move
 ]
@@ -59,8 +62,6 @@ def scene(still, free):
 
 def tolerance(kinds):
   """Return how far [m] contacts may be from MuJoCo's, which finds some of them by iteration."""
-  if kinds == (CAPSULE, CYLINDER):
-    return 5e-6
   if kinds[0] != HFIELD:
     return 1e-9
   return 2e-2 if kinds[1] == BOX else 1e-6
@@ -76,10 +77,24 @@ def test_contacts_are_mujocos(case):
   kinds, role = case
   model, states = scene(*([kinds[k] for k in part] for part in ROLES[role]))
   found, expected = traced_contacts(model, states), mujoco_contacts(model.mj, states)
-  assert sum(map(len, expected)) > 20
-  distance, position, normal = contact_errors(found, expected, 0.0).max(axis=1)
+  assert sum(map(len, expected)) > 10
+  errors = contact_errors(found, expected, 0.0)
+  if kinds in GENERAL:
+    assert_mostly_close(errors)
+    return
+  distance, position, normal = errors.max(axis=1)
   assert max(distance, position) < tolerance(kinds)
   assert normal < 100 * tolerance(kinds)
+
+
+def assert_mostly_close(errors):
+  """Allow what MuJoCo leaves open: which four of more corners are contacts, which side of a cylinder touches.
+
+  On round surfaces both searches end at the numbers of steps that they may take.
+  """
+  far = (errors > np.array([[1e-5], [1e-4], [1e-3]])).any(axis=0)
+  assert far.sum() <= 3
+  assert np.isinf(errors[0]).sum() <= 1
 
 
 def test_types_in_their_order_choose_the_narrow_phase():
@@ -88,5 +103,18 @@ def test_types_in_their_order_choose_the_narrow_phase():
   assert narrow_phase(model, pair) is NARROW[SPHERE, BOX]
   assert narrow_phase(model, pair).most == 1
   assert asset(model, pair.geom1) is None
-  with pytest.raises(KeyError):
-    narrow_phase(model, dataclasses.replace(pair, geom1=pair.geom2, geom2=pair.geom1))
+
+
+def test_a_pair_that_has_no_formula_is_searched():
+  model, _ = scene([SPHERE], [MESH])
+  assert narrow_phase(model, model.pairs[0]) is ONE_POINT
+  model, _ = scene([BOX], [MESH])
+  (pair,) = model.pairs
+  assert narrow_phase(model, pair) is FACES
+  assert narrow_phase(dataclasses.replace(model, multiccd=False), pair) is ONE_POINT
+
+
+def test_planes_and_height_fields_do_not_meet():
+  assert not can_collide(PLANE, HFIELD)
+  assert not can_collide(HFIELD, MESH)
+  assert can_collide(MESH, MESH)

@@ -1,0 +1,136 @@
+"""Contacts of any two convex shapes, for pairs that no formula covers.
+
+The distance and the normal are those of the closest points, or of the shortest way out of an overlap. As in
+MuJoCo, where a face meets a face or an edge there are up to four contacts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from physics.algebra.spatial import Vector, dot
+from physics.collision.geometry import ContactCandidate, Shape
+from physics.convex.closest import closest
+from physics.convex.core import MESH, SPHERE, Core
+from physics.convex.faces import CONTACTS, face_contacts
+from physics.convex.features import Part
+from physics.convex.hull import CUBE, Hulls
+from physics.convex.polytope import overlap
+from physics.model.model import Model
+from physics.trace.trace import Integer, Number, Program, Truth, maximum, negate, sqrt, where
+
+CONVEX = range(SPHERE, MESH + 1)  # the types of geoms that this serves
+LEAST = 1e-12  # the least distance [m] of cores that has a direction
+
+
+@dataclass(frozen=True)
+class Form:
+  """What a shape is beyond pose and sizes, read from tables by the number of a pair."""
+
+  kind: Integer  # type of the geom
+  kinds: tuple[int, ...]  # all types that it can be
+  hull: Integer  # number of the hull
+  hulls: Hulls
+  iterations: int  # the most steps of a search
+  tolerance: float  # precision of a depth [m]
+
+
+class Forms:
+  """The forms of geoms, such as those of one side of a family's pairs."""
+
+  def __init__(
+    self, program: Program, model: Model, geoms: Sequence[int], hulls: Hulls | None = None
+  ) -> None:
+    self.program, self.option = program, model.mj.opt
+    self.hulls = hulls or program.once(("hulls",), lambda: hulls_of(model, _colliding(model)))
+    self.kinds = [int(model.geom_type[geom]) for geom in geoms]
+    meshes = [int(model.geom_dataid[geom]) if model.geom_type[geom] == MESH else CUBE for geom in geoms]
+    self.numbers = [self.hulls.meshes.index(mesh) for mesh in meshes]
+
+  def at(self, place: Integer) -> Form:
+    """Return the form of the geom in a place."""
+    kind, hull = (self.program.table(numbers, place) for numbers in (self.kinds, self.numbers))
+    settings = int(self.option.ccd_iterations), float(self.option.ccd_tolerance)
+    return Form(kind, tuple(sorted(set(self.kinds))), hull, self.hulls, *settings)
+
+
+def hulls_of(model: Model, geoms: Iterable[int]) -> Hulls:
+  """Return the hulls of the meshes among geoms."""
+  return Hulls.of(model.mj, [int(model.geom_dataid[geom]) for geom in geoms if model.geom_type[geom] == MESH])
+
+
+def _colliding(model: Model) -> set[int]:
+  return {geom for pair in model.pairs for geom in (pair.geom1, pair.geom2)}
+
+
+@dataclass(frozen=True)
+class Touch:
+  """Where two shapes are closest, or how they overlap."""
+
+  distance: Number  # [m] negative: depth
+  normal: Vector  # from the first to the second
+  point: Vector  # [m] halfway between the surfaces
+  near: Truth  # whether the distance is less than the margin, so that the rest has a meaning
+  vertices_a: list[Number]  # [3] of the part of the first shape that touches; equal ones count once
+  vertices_b: list[Number]
+
+
+def convex(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
+  """Yield the contact of two shapes."""
+  touch = _touch(_core(program, one), _core(program, two), margin, one.asset)
+  yield ContactCandidate(touch.near, partial(_known, touch.distance, touch.normal, touch.point))
+
+
+def convex_faces(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
+  """Yield the contacts of two shapes: up to four where a face meets a face or an edge, otherwise one."""
+  a, b = _core(program, one), _core(program, two)
+  touch = _touch(a, b, margin, one.asset)
+  with program.when_any(touch.near):
+    part_a = Part(a, touch.vertices_a, touch.normal, margin)
+    part_b = Part(b, touch.vertices_b, -touch.normal, margin)
+    meetings = face_contacts(part_a, part_b, touch.near)
+    alone = touch.near
+    for meeting in meetings:
+      alone = alone & negate(meeting.active)
+    rows = program.array(8 * CONTACTS)
+    for k, meeting in enumerate(meetings):
+      row = (where(meeting.active, 1.0, 0.0), meeting.distance, *meeting.normal, *meeting.point)
+      single = (1.0, touch.distance, *touch.normal, *touch.point)
+      for j, (value, lone) in enumerate(zip(row, single, strict=True)):
+        rows[8 * k + j] = where(alone, lone, value) if k == 0 else value
+    with program.loop(CONTACTS) as place:
+      active, distance, *rest = rows.read(place * 8, 8)
+      known = partial(_known, distance, Vector(*rest[:3]), Vector(*rest[3:]))
+      yield ContactCandidate(active > 0.5, known)
+
+
+def _known(distance: Number, normal: Vector, point: Vector) -> tuple[Number, Vector, Vector]:
+  return distance, normal, point
+
+
+def _core(program: Program, shape: Shape) -> Core:
+  form: Form = shape.asset
+  return Core(
+    program, shape.position, shape.rotation, shape.size, form.kind, form.kinds, form.hull, form.hulls
+  )
+
+
+def _touch(a: Core, b: Core, margin: Number, form: Form) -> Touch:
+  """Return where two shapes touch, if their distance is less than the margin [m]."""
+  program, radii = a.program, a.radius + b.radius
+  near = closest(a, b, radii + margin, form.iterations)
+  length = sqrt(maximum(dot(near.separation, near.separation), LEAST * LEAST))
+  memory = program.array(13)  # distance of the cores, normal, point of a, three vertices of each
+  vertices = (*near.vertices_a, *near.vertices_b)
+  memory.fill([length, *(near.separation * (-1.0 / length)), *near.on_a, *vertices])
+  with program.when_any(near.overlap):
+    found = overlap(a, b, near.separation, near.overlap, form.iterations, form.tolerance)
+    values = (-found.depth, *found.normal, *found.on_a, *found.vertices_a, *found.vertices_b)
+    memory.fill([where(near.overlap, new, old) for new, old in zip(values, memory.read(), strict=True)])
+  distance, *rest = memory.read()
+  normal, on_a = Vector(*rest[:3]), Vector(*rest[3:6])
+  point = on_a + normal * (0.5 * (distance + a.radius - b.radius))
+  touches = ~near.beyond & (distance - radii < margin)
+  return Touch(distance - radii, normal, point, touches, rest[6:9], rest[9:])

@@ -1,0 +1,135 @@
+"""Cores of convex shapes: what is left of a shape when a sphere of its radius has rolled along inside.
+
+A sphere's core is its centre and a capsule's is a segment; other shapes are their own core, of radius 0. The
+distance of two shapes is that of their cores less both radii, also where they overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from physics.algebra.spatial import MINVAL, Matrix, Vector, dot
+from physics.convex.hull import Hulls
+from physics.trace.trace import Integer, Number, Program, maximum, sqrt, where
+
+SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(2, 8)  # mjtGeom
+ROUND = (SPHERE, CAPSULE)  # kinds with a radius, which is size[0]
+FLAT = (BOX, MESH)  # kinds with vertices
+FARTHEST = -1e10  # below any coordinate [m]
+
+
+@dataclass(frozen=True)
+class Core:
+  """The core of a shape: centre [m], axes, sizes [m], and which kind of shape it may be.
+
+  `kind` and `hull` may be indices that a loop over pairs of geoms reads from tables.
+  """
+
+  program: Program
+  position: Vector
+  rotation: Matrix  # shape to world: columns are the shape's axes
+  size: tuple[Number, Number, Number]
+  kind: Integer
+  kinds: Sequence[int]  # all that `kind` can be
+  hull: Integer  # number of a mesh's hull
+  hulls: Hulls
+
+  @property
+  def radius(self) -> Number:
+    """The radius [m] of the sphere that grows the core to the shape."""
+    (radius,) = self.by_kind(1, lambda kind: [self.size[0] if kind in ROUND else 0.0])
+    return radius
+
+  def support(self, direction: Vector) -> tuple[Vector, Number]:
+    """Return the farthest point [m] in a direction, and its vertex.
+
+    That is a number among the vertices of all hulls; for capsules and cylinders 0 at the lower end and 1 at
+    the upper one.
+    """
+    local = self.rotation.transposed @ direction
+    x, y, z, vertex = self.by_kind(4, lambda kind: _SUPPORT[kind](self, local))
+    return self.rotation @ Vector(x, y, z) + self.position, vertex
+
+  def by_kind(self, count: int, compute: Callable[[int], Sequence[Number]]) -> Sequence[Number]:
+    """Return what a function of the kind computes, `count` numbers, for the kind that this core has."""
+    if len(set(self.kinds)) == 1:
+      return compute(self.kinds[0])
+    results = self.program.array(count)
+    for kind in sorted(set(self.kinds)):
+      with self.program.when_equal(self.kind, kind):
+        results.fill(compute(kind))
+    return results.read()
+
+
+def _point(_core: Core, _direction: Vector) -> Sequence[Number]:
+  return [0.0, 0.0, 0.0, 0.0]
+
+
+def _segment(core: Core, direction: Vector) -> Sequence[Number]:
+  return [0.0, 0.0, _signed(core.size[1], direction[2]), _upper(direction[2])]
+
+
+def _ellipsoid(core: Core, direction: Vector) -> Sequence[Number]:
+  scaled = [x * size for x, size in zip(direction, core.size, strict=True)]
+  length = sqrt(maximum(dot(scaled, scaled), MINVAL * MINVAL))
+  return [*(x * size / length for x, size in zip(scaled, core.size, strict=True)), 0.0]
+
+
+def _cylinder(core: Core, direction: Vector) -> Sequence[Number]:
+  x, y, z = direction
+  radius, half, _ = core.size
+  square = x * x + y * y
+  scale = where(square > MINVAL * MINVAL, radius / sqrt(maximum(square, MINVAL * MINVAL)), 0.0)
+  return [x * scale, y * scale, _signed(half, z), _upper(z)]
+
+
+def _box(core: Core, direction: Vector) -> Sequence[Number]:
+  vertex: Number = 0.0
+  for bit, x in enumerate(direction):
+    vertex = vertex + where(x < 0.0, 0.0, float(1 << bit))
+  return [*(_signed(size, x) for size, x in zip(core.size, direction, strict=True)), vertex]
+
+
+def _mesh(core: Core, direction: Vector) -> Sequence[Number]:
+  program, hulls = core.program, core.hulls
+  start = program.table(hulls.vertex_start, core.hull)
+  end = program.table(hulls.vertex_start[1:], core.hull)
+  best = program.array(5)  # x, y, z, vertex, how far
+  best.fill([0.0, 0.0, 0.0, 0.0, FARTHEST])
+  numbers = [float(i) for i in range(len(hulls.vertices))]
+  with program.loop(end, start) as i:
+    point = hulls.vertex(program, i)
+    along, before = dot(point, direction), best.read()
+    farther = along > before[4]
+    best.fill(
+      [
+        where(farther, new, old)
+        for new, old in zip((*point, program.table(numbers, i), along), before, strict=True)
+      ]
+    )
+  return best.read()[:4]
+
+
+def _upper(x: Number) -> Number:
+  return where(x < 0.0, 0.0, 1.0)
+
+
+def _signed(size: Number, x: Number) -> Number:
+  return where(x < 0.0, -size, size)
+
+
+_SUPPORT = {
+  SPHERE: _point,
+  CAPSULE: _segment,
+  ELLIPSOID: _ellipsoid,
+  CYLINDER: _cylinder,
+  BOX: _box,
+  MESH: _mesh,
+}
+
+
+def difference(a: Core, b: Core, direction: Vector) -> tuple[Vector, Vector, Number, Number]:
+  """Return the farthest point of a - b in a direction, the point of a in it, and both vertices."""
+  (on_a, vertex_a), (on_b, vertex_b) = a.support(direction), b.support(-direction)
+  return on_a - on_b, on_a, vertex_a, vertex_b
