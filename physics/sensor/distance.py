@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from physics.algebra.spatial import Vector, dot
+from physics.collision.convex import CONVEX, Forms, hulls_of
 from physics.collision.geometry import (
   BOX,
   CAPSULE,
@@ -19,7 +21,7 @@ from physics.collision.geometry import (
   Shape,
   geom_shape,
 )
-from physics.collision.narrow import NARROW
+from physics.collision.narrow import NARROW, ONE_POINT
 from physics.derived import Derived
 from physics.dynamics.frame import BODY
 from physics.ray.scene import Scene, visible_geoms
@@ -28,7 +30,7 @@ from physics.trace.trace import Number, sqrt, where
 
 DISTANCE, DIRECTION, ORIGIN, POINT, _, DEPTH = range(6)  # mjtRayDataField; the normal is left out
 RAY_FIELDS = sum(1 << field for field in (DISTANCE, DIRECTION, ORIGIN, POINT, DEPTH))
-# Pairs of geom types, the lesser first, whose narrow phase also finds the distance of separated geoms.
+# Pairs of geom types, the lesser first, whose formula also holds for separated geoms; others are searched.
 MEASURED = {
   *((PLANE, kind) for kind in (SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX)),
   *((SPHERE, kind) for kind in (SPHERE, CAPSULE, CYLINDER, BOX)),
@@ -70,6 +72,11 @@ def kinds_of(model: Any, pair: tuple[int, int]) -> tuple[int, int]:
   return one, two
 
 
+def can_measure(kinds: tuple[int, int]) -> bool:
+  """Return whether the distance of two types of geoms is computed."""
+  return kinds in MEASURED or set(kinds) <= set(CONVEX)
+
+
 def _nearest(derived: Derived, sensor: Sensor) -> tuple[Number, Vector, Vector]:
   """Return the least distance of all pairs, at most the cutoff, and the two nearest points.
 
@@ -81,7 +88,12 @@ def _nearest(derived: Derived, sensor: Sensor) -> tuple[Number, Vector, Vector]:
     first, second = sorted(pair, key=lambda geom: sensor.model.geom_type[geom])
     origin = derived.poses.origin[sensor.model.geom_bodyid[first]]
     one, two = (_shape(derived, geom, origin) for geom in (first, second))
-    for candidate in NARROW[kinds_of(sensor.model, pair)].find(program, one, two, sensor.cutoff):
+    kinds = kinds_of(sensor.model, pair)
+    narrow = NARROW[kinds] if kinds in MEASURED else ONE_POINT
+    if narrow.tables:
+      forms = Forms(program, derived.model, (first, second), hulls_of(derived.model, (first, second)))
+      one, two = replace(one, asset=forms.at(0)), replace(two, asset=forms.at(1))
+    for candidate in narrow.find(program, one, two, sensor.cutoff):
       if isinstance(candidate, ContactCandidate):
         with program.when_any(candidate.active):
           distance, normal, point = candidate.resolve()

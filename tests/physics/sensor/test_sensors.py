@@ -68,17 +68,18 @@ UNSUPPORTED = {
   "delay or interval": '<jointpos joint="hinge" delay="0.01" nsample="3"/>',
   "a camera's image or a normal": '<rangefinder site="site" data="dist normal"/>',
   "a camera that is not fixed": '<framepos objtype="camera" objname="tracking"/>',
-  "the distance of such shapes": '<distance geom1="box" geom2="other" cutoff="1"/>',
+  "the distance of such shapes": '<distance geom1="floor" geom2="stone" cutoff="1"/>',
 }
 
 
 @pytest.mark.parametrize("feature", UNSUPPORTED)
 def test_what_is_not_computed_is_named_and_zero(feature):
-  xml = f"""<mujoco><worldbody>
+  xml = f"""<mujoco><asset><mesh name="stone" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset><worldbody>
+    <geom name="floor" type="plane" size="1 1 1" contype="0" conaffinity="0"/>
     <camera name="fixed" resolution="2 2"/>
     <body><joint name="hinge"/><geom name="box" type="box" size="1 1 1" contype="0"/><site name="site"/>
       <camera name="tracking" mode="track"/></body>
-    <body pos="5 0 0"><geom name="other" type="box" size="1 1 1" contype="0" conaffinity="0"/></body>
+    <body pos="5 0 0"><geom name="stone" type="mesh" mesh="stone" contype="0" conaffinity="0"/></body>
   </worldbody><sensor>{UNSUPPORTED[feature]}<jointpos joint="hinge"/></sensor></mujoco>"""
   with pytest.warns(UserWarning, match=f"sensor 0 stays zero: {feature} is not supported"):
     model = load_model(xml)
