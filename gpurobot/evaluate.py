@@ -7,6 +7,7 @@ would count more often than long ones.
 import dataclasses
 import math
 import sys
+import warnings
 from collections.abc import Mapping
 
 import torch
@@ -21,6 +22,8 @@ from gpurobot.learn.env import VecEnv
 from gpurobot.learn.random import Random
 
 Z = 1.96  # 95 % of a normal distribution lie within this many standard deviations of the mean
+SEEN = "seen"  # sum of an episode's observations, by which its repetition is recognised
+ALIKE = 1e-5  # relative difference of two episodes that rounding explains: batches round by their size
 
 
 @dataclasses.dataclass
@@ -81,18 +84,19 @@ def run(env: VecEnv | GymnasiumEnv, policy: Policy, rounds: int) -> dict[str, Fi
 
   return, length [steps]: means over episodes. success: share of the successful episodes, if the task defines
   success. diverged: share of the episodes whose simulation diverged. return/<term>: part of the return due to
-  one reward term, weighted. The task's metrics: means over all steps.
+  one reward term, weighted. The task's metrics: means over all steps. Episodes that are all the same warn.
   """
   names: list[str] = []
   finished = torch.zeros(env.num_envs, dtype=torch.int64, device=env.device)
   obs, ended = env.reset(), torch.ones_like(finished, dtype=torch.bool)
   while bool((finished < rounds).any()):
     step = env.step(policy(obs, ended))
+    quantities = _quantities(step) | {SEEN: obs["policy"].abs().sum(1)}
     if not names:
-      names, metrics = list(_quantities(step)), list(step["metrics"].keys())
+      names, metrics = list(quantities), list(step["metrics"].keys())
       running = torch.zeros(len(names), env.num_envs, dtype=torch.float64, device=env.device)
       results = running.repeat(rounds, 1, 1)
-    running += torch.stack([quantity.to(running.dtype) for quantity in _quantities(step).values()])
+    running += torch.stack([quantity.to(running.dtype) for quantity in quantities.values()])
     ended = step["terminated"] | step["truncated"] | ~step["valid"]
     counted = (ended & (finished < rounds)).nonzero().squeeze(1)
     results[finished[counted], :, counted] = running[:, counted].T
@@ -100,7 +104,18 @@ def run(env: VecEnv | GymnasiumEnv, policy: Policy, rounds: int) -> dict[str, Fi
     running.masked_fill_(ended, 0)
     obs = step["obs"]
   sums = dict(zip(names, results.transpose(0, 1).flatten(1).cpu(), strict=True))
-  return {name: _figure(name, sums, metrics) for name in names}
+  if len(sums[SEEN]) > 1 and all(_is_constant(sums[name]) for name in ("return", "length", SEEN)):
+    warnings.warn(
+      f"all {len(sums[SEEN])} episodes are the same, so the intervals say nothing; "
+      "sampled=true makes them differ",
+      stacklevel=3,  # past torch.no_grad
+    )
+  return {name: _figure(name, sums, metrics) for name in names if name != SEEN}
+
+
+def _is_constant(sums: Tensor) -> bool:
+  """Return whether all episodes have the same sum [episodes], up to rounding."""
+  return bool(torch.allclose(sums, sums[:1], rtol=ALIKE, atol=0))
 
 
 def _quantities(step: TensorDict) -> dict[str, Tensor]:

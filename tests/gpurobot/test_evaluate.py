@@ -20,19 +20,21 @@ class Counting:
 
   num_envs = 3
   device = torch.device("cpu")
+  last = torch.arange(3)
+  seen = torch.zeros(3, 1)
 
   def reset(self):
     self.age = torch.zeros(3, dtype=torch.int64)
-    return TensorDict({"policy": torch.zeros(3, 1)}, [3])
+    return TensorDict({"policy": self.seen}, [3])
 
   def step(self, _action):
     self.age += 1
-    ended = self.age > torch.arange(3)
+    ended = self.age > self.last
     self.age.masked_fill_(ended, 0)
     flags = {"terminated": ended, "truncated": torch.zeros_like(ended), "valid": torch.ones_like(ended)}
     metrics, success = {"index": torch.arange(3.0)}, ended & (torch.arange(3) == 2)
     terms = {"half": torch.full([3], 0.5), "index": torch.arange(3.0)}
-    step = {"obs": {"policy": torch.zeros(3, 1)}, "reward": torch.ones(3), "reward_terms": terms}
+    step = {"obs": {"policy": self.seen}, "reward": torch.ones(3), "reward_terms": terms}
     return TensorDict(step | {"metrics": metrics, "success": success, **flags}, [3])
 
 
@@ -91,6 +93,27 @@ def test_a_difference_is_taken_pair_by_pair():
   gap = evaluate.Figure.mean(start + 0.5, one) - evaluate.Figure.mean(start, one)
   assert gap.value == pytest.approx(0.5)
   assert gap.interval < 1e-12
+
+
+def repeating(seen: torch.Tensor) -> Counting:
+  """Return environments with episodes of 2 steps and a return of 2, by their observations [3]."""
+  env = Counting()
+  env.last, env.seen = torch.ones(3), seen[:, None]
+  return env
+
+
+def test_episodes_that_are_all_the_same_are_said():
+  with pytest.warns(UserWarning, match="^all 6 episodes are the same, so .*; sampled=true "):
+    found = evaluate.run(repeating(torch.ones(3)), act, 2)
+  assert (found["return"].value, found["return"].interval) == (2, 0)
+  assert "seen" not in found
+
+
+def test_equal_returns_of_different_episodes_are_no_repetition(recwarn):
+  found = evaluate.run(repeating(torch.tensor([1.0, 1.0, 1.001])), act, 1)
+  assert found["return"].interval == 0
+  evaluate.run(Counting(), act, 1)
+  assert not recwarn.list
 
 
 def test_one_episode_has_no_interval():
