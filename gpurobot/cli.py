@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 import textwrap
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -45,11 +46,15 @@ def user_errors(argv: list[str], world: World) -> Iterator[None]:
 
   A mistake is a ValueError, ImportError or OSError raised in the block, or a lack of memory. With
   `debug=true` among the arguments the traceback is shown instead. Ctrl-C exits with status 130. The main rank
-  also prints what the packages log, such as that a kernel is built.
+  also prints what the packages log, such as that a kernel is built. Warnings to the user are one line each.
   """
   debug = "debug=true" in [word.lower() for word in argv]
   try:
-    with _shown_logs() if world.main else contextlib.nullcontext():
+    with contextlib.ExitStack() as stack:
+      if world.main:
+        stack.enter_context(_shown_logs())
+      if not debug:
+        stack.enter_context(_plain_warnings())
       yield
   except BaseException as error:
     if isinstance(error, KeyboardInterrupt) and not debug:
@@ -79,6 +84,23 @@ def _shown_logs() -> Iterator[None]:
   finally:
     for logger in loggers:
       logger.removeHandler(teller)
+
+
+@contextlib.contextmanager
+def _plain_warnings() -> Iterator[None]:
+  """Print a UserWarning without its file and line while the block runs; filters and recorders stay as set."""
+  before = warnings.formatwarning
+
+  def plain(message: Warning | str, category: type[Warning], *where: Any, **line: Any) -> str:
+    if category is not UserWarning:
+      return before(message, category, *where, **line)
+    return f"warning: {' '.join(str(message).split())}\n"
+
+  warnings.formatwarning = plain
+  try:
+    yield
+  finally:
+    warnings.formatwarning = before
 
 
 def _mistake(error: BaseException) -> str:

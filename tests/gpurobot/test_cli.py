@@ -1,6 +1,9 @@
 import logging
 import re
 import shutil
+import subprocess
+import sys
+import warnings
 
 import pytest
 import torch
@@ -79,6 +82,35 @@ def test_the_main_rank_prints_what_packages_log(rank, capsys):
     log.info("building %s", "one")
   log.info("building another")
   assert capsys.readouterr().err == "building one\n" * (rank == 0)
+
+
+WARN = """
+import sys, warnings
+from gpurobot import cli
+from gpurobot.device.distributed import World
+for words, category in (([], UserWarning), (["debug=true"], UserWarning), ([], RuntimeWarning)):
+  with cli.user_errors(words, World()):
+    warnings.warn(f"two\\nlines of {len(words)}", category, stacklevel=1)
+warnings.warn("no program", stacklevel=1)
+"""
+
+
+def test_a_warning_to_the_user_is_one_line_without_its_place():  # a process, as pytest records warnings
+  done = subprocess.run([sys.executable, "-c", WARN], check=True, capture_output=True, text=True)
+  plain, of_debug, *rest = done.stderr.replace("two\nlines", "two lines").splitlines()
+  assert plain == "warning: two lines of 0"
+  assert of_debug == "<string>:7: UserWarning: two lines of 1"
+  assert rest == ["<string>:7: RuntimeWarning: two lines of 0", "<string>:8: UserWarning: no program"]
+
+
+def test_warnings_can_still_be_recorded_and_filtered(capsys):
+  with cli.user_errors([], World()):
+    with pytest.warns(UserWarning, match="^recorded$"):
+      warnings.warn("recorded", stacklevel=1)
+    with warnings.catch_warnings():
+      warnings.simplefilter("ignore")
+      warnings.warn("ignored", stacklevel=1)
+  assert capsys.readouterr().err == ""
 
 
 def test_an_interrupt_is_no_mistake_of_the_program():
