@@ -9,12 +9,13 @@ chapter Computation, sections Contact and Constraint model).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from physics.algebra.spatial import dot
-from physics.trace.trace import Number, Truth, maximum, minimum, negate, sqrt, where
+from physics.trace.trace import Number, Program, Truth, is_finite, maximum, minimum, negate, sqrt, where
 
 SMALL = 1e-12  # residual [m/s^2, rad/s^2] along the tangents that counts as zero
 PIVOT = 0.01  # the pyramid's counts are small integers: a lesser pivot is a rounding residue of zero
@@ -44,20 +45,49 @@ class Growth:
     return Growth(beyond, where(mask, other.slope, self.slope), self.curvature)
 
 
+class GrowthSum:
+  """A sum of growths, to which blocks add."""
+
+  def __init__(self, program: Program) -> None:
+    self.values = program.array(3)
+    self.values.fill([0.0] * 3)
+
+  def add(self, growth: Growth) -> None:
+    """Add a growth."""
+    total = self.total() + growth
+    self.values.fill([total.beyond_tangent, total.slope, total.curvature])
+
+  def total(self) -> Growth:
+    """Return the sum."""
+    return Growth(*self.values.read())
+
+
 NO_GROWTH = Growth(0.0, 0.0, 0.0)
+ONE_SIDED = (-math.inf, 0.0)  # the zone of a spring that only pushes
 
 
-def spring_growth(residual: Number, rate: Number, step: Number) -> Growth:
-  """Return the growth of 1/2 r^2, which acts where the residual r is negative.
+def spring_growth(
+  residual: Number, rate: Number, step: Number, D: Number = 1.0, zone: tuple[Number, Number] = ONE_SIDED
+) -> Growth:
+  """Return the growth of a cost with the slope D r for residuals r of the zone, and D times its ends beyond.
 
   The change of a spring that acts at both ends is formed from the step alone, without r, which may be larger
-  by orders of magnitude.
+  by orders of magnitude. The cost grows by the product of two numbers of one sign.
   """
-  move, pressed, gap = step * rate, minimum(residual, 0.0), maximum(residual, 0.0)
-  reach, release = move + gap, -pressed
-  change = minimum(reach, release)  # of what acts, min(r, 0)
-  beyond = 0.5 * (change * change) + pressed * (change - move)
-  return Growth(beyond, change * rate, where(reach < release, rate * rate, 0.0))
+  low, high = zone
+  held, is_bounded = residual, (is_finite(low), is_finite(high))
+  if is_bounded[0]:
+    held = maximum(held, low)
+  if is_bounded[1]:
+    held = minimum(held, high)
+  reach = step * rate + (residual - held)  # the change of what is held, if the zone had no ends
+  change, curvature = reach, D * (rate * rate)
+  if is_bounded[0]:
+    change, curvature = maximum(change, low - held), where(low - held < reach, curvature, 0.0)
+  if is_bounded[1]:
+    change, curvature = minimum(change, high - held), where(reach < high - held, curvature, 0.0)
+  force = D * change
+  return Growth(force * (reach - 0.5 * change), force * rate, curvature)
 
 
 class Fields(Protocol):

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from physics.algebra.spatial import MINVAL, dot
-from physics.constraint.cone import NO_GROWTH, Cone, Elliptic, Growth, Pyramid, spring_growth
+from physics.constraint.cone import NO_GROWTH, Cone, Elliptic, Growth, GrowthSum, Pyramid, spring_growth
 from physics.model.model import Model
 from physics.model.pairs import MAX_IMPEDANCE, MIN_IMPEDANCE, ContactPair
 from physics.trace.trace import (
@@ -21,6 +22,7 @@ from physics.trace.trace import (
   Mask,
   Number,
   Program,
+  Truth,
   absolute,
   clip,
   is_finite,
@@ -178,20 +180,13 @@ class ConstraintRow:
       force = maximum(force, self.low)
     return minimum(force, self.high) if is_finite(self.high) else force
 
-  def growth(self, residual: Number, rate: Number, step: Number) -> Growth:
-    """Return the cost's growth over a step: the residual changes at `rate`."""
-    if not is_finite(self.high) and is_finite(self.low):  # a limit
-      return spring_growth(residual, rate, step) * self.D
-    move = step * rate
-    ahead = residual + move
-    free, stiffness = self.stiffness(residual), self.stiffness(ahead)
-    # At a force f the cost is -f r - f^2 / 2D, in the spring's range and at the bounds of friction alike.
-    here, there = self.force(residual), self.force(ahead)
-    change, mean = there - here, 0.5 * (there + here) / maximum(self.D, MINVAL)
-    is_spring = (free > 0.0) & (stiffness > 0.0)
-    beyond = where(is_spring, 0.5 * self.D * move * move, -(change * (ahead + mean)))
-    rise = where(is_spring, self.D * move * rate, -(change * rate))
-    return Growth(beyond, rise, stiffness * rate * rate)
+  @property
+  def zone(self) -> tuple[Number, Number]:
+    """The residuals between which the force is within its bounds."""
+    if is_finite(self.high):  # friction
+      width = self.high / maximum(self.D, MINVAL)
+      return -width, width
+    return -math.inf, 0.0 if is_finite(self.low) else math.inf
 
   def stiffness(self, residual: Number) -> Number:
     """Return the negated derivative of the force: D where the force is between its bounds, else zero."""
@@ -205,7 +200,11 @@ class JointRows:
   """The rows of equalities, limits and friction loss: few, known in advance, unrolled."""
 
   def __init__(self, program: Program, nv: int, rows: list[ConstraintRow]) -> None:
-    self.nv, self.rows = nv, rows
+    self.program, self.nv, self.rows = program, nv, rows
+    # Computed here, not in every step of the line search, which leaves out limits that no lane has reached.
+    self.zones = [row.zone for row in rows]
+    self.limits = [i for i, row in enumerate(rows) if row.limit]
+    self.at_limit: Truth = functools.reduce(operator.or_, [rows[i].D > 0.0 for i in self.limits], False)
     self.residual: Array = program.array(max(1, len(rows)))
     self.rate: Array = program.array(max(1, len(rows)))
 
@@ -238,12 +237,23 @@ class JointRows:
     """Return the force [N, N m] of one row at the stored residuals."""
     return self.rows[index].force(self.residual[index])
 
-  def growth(self, step: Number, _unsolved: Mask) -> Growth:
+  def growth(self, step: Number, searching: Mask) -> Growth:
     """Return the cost's growth over a step along the direction, from the stored residuals."""
     sums = NO_GROWTH
     for i, row in enumerate(self.rows):
-      sums = sums + row.growth(self.residual[i], self.rate[i], step)
-    return sums
+      if not row.limit:
+        sums = sums + self._row_growth(i, step)
+    if not self.limits:
+      return sums
+    of_limits = GrowthSum(self.program)
+    with self.program.when_any(self.at_limit & searching):
+      for i in self.limits:
+        of_limits.add(self._row_growth(i, step))
+    return sums + of_limits.total()
+
+  def _row_growth(self, index: int, step: Number) -> Growth:
+    row, zone = self.rows[index], self.zones[index]
+    return spring_growth(self.residual[index], self.rate[index], step, row.D, zone)
 
   @property
   def rank(self) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from physics.algebra.spatial import FLAT, NO_FORCE, ZERO, Force, Matrix, Motion, Stiffness, Vector, cross, dot
 from physics.collision.geometry import default_hint, tangents
 from physics.constraint.body_sums import BodySums
-from physics.constraint.cone import Cone, Growth
+from physics.constraint.cone import Cone, Growth, GrowthSum
 from physics.constraint.constraint import ConstraintParams, HessianSum, contact_cone
 from physics.constraint.moving import WORD_BITS, MovingPairs, common_origin
 from physics.dynamics.dynamics import project
@@ -108,15 +108,12 @@ class Residuals:
       moved = [r + step * rate for r, rate in zip(self.residuals(entry), self._rates(entry), strict=True)]
       _note(entry, _names("residual", self.cone.dim), moved)
 
-  def growth(self, step: Number, unsolved: Mask) -> Growth:
+  def growth(self, step: Number, searching: Mask) -> Growth:
     """Return the cost's growth over a step along the direction, from the stored residuals."""
-    sums = self.program.array(3)
-    sums.fill([0.0] * 3)
-    with self.acting(unsolved) as entry:
-      growth = self.cone.growth(entry, self.residuals(entry), self._rates(entry), step)
-      more = Growth(*sums.read()) + growth
-      sums.fill([more.beyond_tangent, more.slope, more.curvature])
-    return Growth(*sums.read())
+    sums = GrowthSum(self.program)
+    with self.acting(searching) as entry:
+      sums.add(self.cone.growth(entry, self.residuals(entry), self._rates(entry), step))
+    return sums.total()
 
   def count(self) -> Number:
     """Return the number of contacts per lane; dropped ones do not count."""

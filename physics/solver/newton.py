@@ -90,11 +90,11 @@ class Problem:
     """Return the squared size of joint forces [nv], each divided by the inertia that it meets at qpos0."""
     return dot([f * f for f in force], [number(w) for w in self.bodies.model.dof_invweight0])
 
-  def growth(self, step: Number, unsolved: Mask) -> Growth:
-    """Return the growth of the constraints' cost over a step along the direction."""
+  def growth(self, step: Number, searching: Mask) -> Growth:
+    """Return the growth of the constraints' cost over a step along the direction, in lanes that search."""
     sums = NO_GROWTH
     for constraint in self.constraints:
-      sums = sums + constraint.growth(step, unsolved)
+      sums = sums + constraint.growth(step, searching)
     return sums
 
   def newton_step(self, program: Program, gradient: list[Number], unsolved: Mask) -> list[Number]:
@@ -164,11 +164,11 @@ def solve(
     count[0] = count[0] + where(active, 1.0, 0.0)
     direction = problem.newton_step(program, gradient, active)
     # Where rounding has made a pivot of the Hessian negative, that soft direction has the wrong sign.
-    downhill = where(dot(gradient, direction) > 0.0, -1.0, 1.0)
-    direction = [downhill * d for d in direction]
+    slope = dot(gradient, direction)
+    direction = [where(slope > 0.0, -d, d) for d in direction]
     problem.aim(direction, active)
     change = problem.M @ direction
-    step = _line_search(program, problem, dot(gradient, direction), dot(change, direction), active)
+    step = _line_search(program, problem, -absolute(slope), dot(change, direction), active)
     problem.move(step, active)
     stalled[0] = where(active & (step <= 0.0) & (remaining > STALLED**2 * scale), 1.0, stalled[0])
     change_of_x, size = dot(direction, direction), dot(x.read(), x.read())
@@ -203,7 +203,7 @@ def _line_search(
   best, lowest, searching = program.variable(0.0), program.variable(0.0), program.variable(unsolved, Mask)
   with program.loop(LINE_ITERATIONS):
     at = step[0]
-    growth = problem.growth(at, unsolved)
+    growth = problem.growth(at, searching[0])
     change = at * (slope + 0.5 * at * curvature) + growth.beyond_tangent
     first, second = slope + at * curvature + growth.slope, curvature + growth.curvature
     lowers = searching[0] & (change < lowest[0])

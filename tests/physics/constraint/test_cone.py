@@ -1,5 +1,7 @@
 """The costs of contacts: forces, growth and Hessians against differences of the cost itself."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -84,11 +86,25 @@ def test_growth_is_the_costs_beyond_its_tangent(name, step):
     assert growth.curvature == pytest.approx(curvature, abs=1e-11)
 
 
-def test_growth_of_a_spring_keeps_a_step_that_its_residual_would_drown():
+@pytest.mark.parametrize("end", [0.0, 2e13, math.inf])
+def test_growth_of_a_spring_keeps_a_step_that_its_residual_would_drown(end):
   """As 1e13 + 1e-4 is 1e13, the difference of the two costs would be zero."""
-  growth = spring_growth(-1e13, 1e-4, 1.0)
-  assert growth.beyond_tangent == pytest.approx(0.5e-8, rel=1e-6)
-  assert growth.slope == pytest.approx(1e-8, rel=1e-6)
+  growth = spring_growth(-1e13, 1e-4, 1.0, 2.0, (-end or -math.inf, end))
+  assert growth.beyond_tangent == pytest.approx(1e-8, rel=1e-6)
+  assert growth.slope == pytest.approx(2e-8, rel=1e-6)
+  assert growth.curvature == pytest.approx(2e-8, rel=1e-6)
+
+
+@pytest.mark.parametrize("start", [-2.0, -0.5, 0.5, 2.0])
+@pytest.mark.parametrize("step", [-5.0, -2.0, -0.25, 0.25, 2.0, 5.0])
+def test_friction_grows_as_hubers_cost(start, step):
+  def huber(r):
+    return 0.5 * r * r if abs(r) < 1 else abs(r) - 0.5
+
+  growth, slope = spring_growth(start, 1.0, step, 1.0, (-1.0, 1.0)), max(-1.0, min(start, 1.0))
+  assert growth.beyond_tangent == pytest.approx(huber(start + step) - huber(start) - step * slope)
+  assert growth.slope == max(-1.0, min(start + step, 1.0)) - slope
+  assert growth.curvature == float(abs(start + step) < 1)
 
 
 def test_all_zones_of_the_ellipse_were_met():
