@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from physics.algebra.spatial import Vector, dot
-from physics.collision.geometry import ContactCandidate, Shape
+from physics.collision.geometry import ContactCandidate, Shape, geom_box
 from physics.convex.closest import closest
 from physics.convex.core import MESH, SPHERE, Core
 from physics.convex.faces import CONTACTS, face_contacts
@@ -19,7 +19,8 @@ from physics.convex.features import Part
 from physics.convex.hull import CUBE, Hulls
 from physics.convex.polytope import overlap
 from physics.model.model import Model
-from physics.trace.trace import Integer, Number, Program, Truth, maximum, negate, sqrt, where
+from physics.trace.column import Column
+from physics.trace.trace import Integer, Number, Program, Truth, absolute, maximum, negate, sqrt, where
 
 CONVEX = range(SPHERE, MESH + 1)  # the types of geoms that this serves
 LEAST = 1e-12  # the least distance [m] of cores that has a direction
@@ -33,6 +34,8 @@ class Form:
   kinds: tuple[int, ...]  # all types that it can be
   hull: Integer  # number of the hull
   hulls: Hulls
+  center: Vector  # of a box about the shape [m], along its axes
+  half: Vector  # half the sides of the box [m]
   iterations: int  # the most steps of a search
   tolerance: float  # precision of a depth [m]
 
@@ -48,12 +51,16 @@ class Forms:
     self.kinds = [int(model.geom_type[geom]) for geom in geoms]
     meshes = [int(model.geom_dataid[geom]) if model.geom_type[geom] == MESH else CUBE for geom in geoms]
     self.numbers = [self.hulls.meshes.index(mesh) for mesh in meshes]
+    boxes = [geom_box(model, geom) for geom in geoms]
+    self.boxes = [Column(program, column) for column in zip(*((*c, *h) for c, h in boxes), strict=True)]
 
   def at(self, place: Integer) -> Form:
     """Return the form of the geom in a place."""
     kind, hull = (self.program.table(numbers, place) for numbers in (self.kinds, self.numbers))
     settings = int(self.option.ccd_iterations), float(self.option.ccd_tolerance)
-    return Form(kind, tuple(sorted(set(self.kinds))), hull, self.hulls, *settings)
+    box = [column[place] for column in self.boxes]
+    center, half = Vector(*box[:3]), Vector(*box[3:])
+    return Form(kind, tuple(sorted(set(self.kinds))), hull, self.hulls, center, half, *settings)
 
 
 def hulls_of(model: Model, geoms: Iterable[int]) -> Hulls:
@@ -79,14 +86,23 @@ class Touch:
 
 def convex(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
   """Yield the contact of two shapes."""
-  touch = _touch(_core(program, one), _core(program, two), margin, one.asset)
-  yield ContactCandidate(touch.near, partial(_known, touch.distance, touch.normal, touch.point))
+  near = _boxes_meet(one, two, margin)
+  with program.when_any(near):
+    touch = _touch(core_of(program, one), core_of(program, two), margin, one.asset, near)
+    yield ContactCandidate(touch.near, partial(_known, touch.distance, touch.normal, touch.point))
 
 
 def convex_faces(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
   """Yield the contacts of two shapes: up to four where a face meets a face or an edge, otherwise one."""
-  a, b = _core(program, one), _core(program, two)
-  touch = _touch(a, b, margin, one.asset)
+  a, b = core_of(program, one), core_of(program, two)
+  near = _boxes_meet(one, two, margin)
+  with program.when_any(near):
+    touch = _touch(a, b, margin, one.asset, near)
+    yield from _contacts(a, b, touch, margin)
+
+
+def _contacts(a: Core, b: Core, touch: Touch, margin: Number) -> Iterator[ContactCandidate]:
+  program = a.program
   with program.when_any(touch.near):
     part_a = Part(a, touch.vertices_a, touch.normal, margin)
     part_b = Part(b, touch.vertices_b, -touch.normal, margin)
@@ -110,17 +126,31 @@ def _known(distance: Number, normal: Vector, point: Vector) -> tuple[Number, Vec
   return distance, normal, point
 
 
-def _core(program: Program, shape: Shape) -> Core:
+def core_of(program: Program, shape: Shape) -> Core:
+  """Return the core of a shape whose asset is its form."""
   form: Form = shape.asset
   return Core(
     program, shape.position, shape.rotation, shape.size, form.kind, form.kinds, form.hull, form.hulls
   )
 
 
-def _touch(a: Core, b: Core, margin: Number, form: Form) -> Touch:
-  """Return where two shapes touch, if their distance is less than the margin [m]."""
+def _boxes_meet(one: Shape, two: Shape, margin: Number) -> Truth:
+  """Return whether no face of the boxes about two shapes keeps them more than a margin [m] apart."""
+  boxes = [(shape, shape.position + shape.rotation @ shape.asset.center) for shape in (one, two)]
+  meet: Truth = True
+  for (shape, center), (other, other_center) in (boxes, boxes[::-1]):
+    turned = shape.rotation.transposed.times(other.rotation)
+    between = shape.rotation.transposed @ (other_center - center)
+    for row, gap, half in zip(turned, between, shape.asset.half, strict=True):
+      reach = half + dot([absolute(x) for x in row], other.asset.half) + margin
+      meet = meet & (absolute(gap) <= reach)
+  return meet
+
+
+def _touch(a: Core, b: Core, margin: Number, form: Form, lanes: Truth) -> Touch:
+  """Return where two shapes touch in some lanes, if their distance is less than the margin [m]."""
   program, radii = a.program, a.radius + b.radius
-  near = closest(a, b, radii + margin, form.iterations)
+  near = closest(a, b, radii + margin, form.iterations, lanes)
   length = sqrt(maximum(dot(near.separation, near.separation), LEAST * LEAST))
   memory = program.array(13)  # distance of the cores, normal, point of a, three vertices of each
   vertices = (*near.vertices_a, *near.vertices_b)

@@ -79,6 +79,17 @@ def geom_bound(model: Model, geom: int) -> Number:
   return sqrt(x * x + y * y + z * z) if kind == BOX else number(model.geom_rbound[geom])
 
 
+def geom_box(model: Model, geom: int) -> tuple[Vector, Vector]:
+  """Return a box about a geom, along its axes: centre [m], relative to the geom's, and half sides [m]."""
+  x, y, z = (number(size) for size in model.geom_size[geom])
+  kind = model.geom_type[geom]
+  if kind == MESH:
+    center, half = model.mj.geom_aabb[geom].reshape(2, 3)
+    return vector(center), vector(half)
+  halves = {SPHERE: (x, x, x), CAPSULE: (x, x, x + y), CYLINDER: (x, x, y)}
+  return Vector(0.0, 0.0, 0.0), Vector(*halves.get(int(kind), (x, y, z)))
+
+
 def tangents(normal: Vector, hint: Vector) -> tuple[Vector, Vector]:
   """Return two tangents of a unit normal, the first nearest to `hint`, or x (MuJoCo's `mju_makeFrame`)."""
   flat = hint - normal * dot(normal, hint)

@@ -30,7 +30,7 @@ from physics.collision.geometry import (
   Shape,
 )
 from physics.collision.hfield import MOST, HeightField, hfield_box, hfield_capsule, hfield_sphere
-from physics.collision.mesh import Hull, plane_mesh
+from physics.collision.mesh import plane_mesh
 from physics.collision.plane import plane_box, plane_capsule, plane_cylinder, plane_ellipsoid, plane_sphere
 from physics.collision.segment import segments
 from physics.model.model import Model
@@ -61,7 +61,7 @@ NARROW: dict[tuple[int, int], Narrow] = {
   (PLANE, ELLIPSOID): Narrow(plane_ellipsoid, 1),
   (PLANE, CYLINDER): Narrow(plane_cylinder, 4),
   (PLANE, BOX): Narrow(plane_box, 4),
-  (PLANE, MESH): Narrow(plane_mesh, 4),
+  (PLANE, MESH): Narrow(plane_mesh, 4, tables=True),
   (HFIELD, SPHERE): Narrow(hfield_sphere, MOST[SPHERE]),
   (HFIELD, CAPSULE): Narrow(hfield_capsule, MOST[CAPSULE]),
   (HFIELD, BOX): Narrow(hfield_box, MOST[BOX]),
@@ -76,7 +76,7 @@ NARROW: dict[tuple[int, int], Narrow] = {
 # For any two convex shapes that the table lacks.
 ONE_POINT = Narrow(convex, 1, tables=True)
 FACES = Narrow(convex_faces, 4, tables=True)
-ASSETS: dict[int, Callable[[Model, int], Any]] = {HFIELD: HeightField.of, MESH: Hull.of}
+ASSETS: dict[int, Callable[[Model, int], Any]] = {HFIELD: HeightField.of}
 
 
 def can_collide(type1: int, type2: int) -> bool:

@@ -68,15 +68,19 @@ class _Simplex:
     return [where(corner[-1] > 0.0, corner[field], used) for corner in self.corners()]
 
 
-def closest(a: Core, b: Core, reach: Number, iterations: int) -> Closest:
-  """Return where two cores are closest, or that their distance is more than `reach` [m] or zero."""
+def closest(a: Core, b: Core, reach: Number, iterations: int, lanes: Truth = True) -> Closest:
+  """Return where two cores are closest in some lanes, or that they are beyond `reach` [m] or overlap.
+
+  The other lanes count as beyond.
+  """
   program = a.program
   simplex = _Simplex(program)
   apart = a.position - b.position
   far = dot(apart, apart) > LEAST
   state = program.array(7)  # separation, its squared length, then as truths: runs, overlap, beyond
   start = select(far, apart, Vector(1.0, 0.0, 0.0))
-  state.fill([*start, NEVER, 1.0, 0.0, 0.0])
+  runs, rests = where(lanes, 1.0, 0.0), where(lanes, 0.0, 1.0)
+  state.fill([*start, NEVER, runs, 0.0, rests])
   with program.loop(iterations):
     x, y, z, before, runs, *_ = state.read()
     running = runs > 0.5

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from physics.algebra.spatial import MINVAL, Matrix, Vector, dot
-from physics.convex.hull import Hulls
+from physics.convex.hull import EXTREMES, Hulls
 from physics.trace.trace import Integer, Number, Program, maximum, sqrt, where
 
 SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(2, 8)  # mjtGeom
@@ -92,23 +92,26 @@ def _box(core: Core, direction: Vector) -> Sequence[Number]:
 
 
 def _mesh(core: Core, direction: Vector) -> Sequence[Number]:
+  """Search the vertices; a cluster is left out where none of its vertices can be farther in any lane."""
   program, hulls = core.program, core.hulls
-  start = program.table(hulls.vertex_start, core.hull)
-  end = program.table(hulls.vertex_start[1:], core.hull)
-  best = program.array(5)  # x, y, z, vertex, how far
-  best.fill([0.0, 0.0, 0.0, 0.0, FARTHEST])
-  numbers = [float(i) for i in range(len(hulls.vertices))]
-  with program.loop(end, start) as i:
-    point = hulls.vertex(program, i)
-    along, before = dot(point, direction), best.read()
-    farther = along > before[4]
-    best.fill(
-      [
-        where(farther, new, old)
-        for new, old in zip((*point, program.table(numbers, i), along), before, strict=True)
-      ]
-    )
-  return best.read()[:4]
+  best = program.array(2)  # vertex, how far
+  best.fill([0.0, FARTHEST])
+
+  def offer(vertex: Integer) -> None:
+    along, before = dot(hulls.vertex(program, vertex), direction), best.read()
+    farther = along > before[1]
+    best.fill([where(farther, program.table(hulls.numbers, vertex), before[0]), maximum(along, before[1])])
+
+  with program.loop(EXTREMES) as k:
+    offer(program.table(hulls.extremes, core.hull * EXTREMES + k))
+  start, end = (program.table(hulls.cluster_start[i:], core.hull) for i in (0, 1))
+  with program.loop(end, start) as cluster:
+    *center, radius = (program.table(column, cluster) for column in hulls.clusters)
+    with program.when_any(dot(center, direction) + radius > best[1]):
+      first, last = (program.table(hulls.cluster_vertex[i:], cluster) for i in (0, 1))
+      with program.loop(last, first) as vertex:
+        offer(vertex)
+  return [*hulls.vertex(program, best[0]), best[0]]
 
 
 def _upper(x: Number) -> Number:

@@ -109,7 +109,7 @@ class _Meet:
 
   def _outlines(self, face_a: Number, face_b: Number) -> tuple[Polygon, Polygon]:
     """Return the outline of the reference, and b's face."""
-    sides = self.a.core.hulls.most_sides()
+    sides = self.a.core.hulls.most_sides
     reference, common = Polygon(self.program, sides + 1), Polygon(self.program, 2 * sides + 1)
     reference.clear()
     common.clear()

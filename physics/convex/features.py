@@ -53,7 +53,7 @@ class Features:
 
   def __init__(self, part: Part, width: int) -> None:
     self.part, self.program = part, part.core.program
-    self.capacity = max(part.core.hulls.most_corners(), 3)
+    self.capacity = max(part.core.hulls.most_corners, 3)
     self.numbers = [float(i) for i in range(self.capacity)]
     self.memory = [self.program.array(self.capacity) for _ in range(width)]
     self.count = self.program.variable(0.0)  # places in use, of which some may not be valid
@@ -73,7 +73,7 @@ class Features:
   def corners(self) -> Iterator[tuple[Integer, Number, Truth]]:
     """Loop over the corners of the first vertex: place, number of the corner and lanes that have it."""
     core = self.part.core
-    starts, first = [float(x) for x in core.hulls.corner_start], self.part.vertices[0]
+    starts, first = core.hulls.corner_start, self.part.vertices[0]
     start, end = self.program.table(starts, first), self.program.table(starts, first + 1.0)
     self.count[0] = end - start
     for place, exists in self.each(True):
@@ -101,7 +101,7 @@ class Faces(Features):
   def _of_cylinder(self) -> None:
     core, upper = self.part.core, self.part.vertices[0]
     normal = core.rotation.column(2) * (2.0 * upper - 1.0)
-    base = float(core.hulls.first_face(1))
+    base = core.hulls.first_cap
     self.set(0, (base + upper, *normal, where(self.part.dimension < 1.5, 1.0, 0.0)))
     self.count[0] = 1.0
 
@@ -111,7 +111,7 @@ class Faces(Features):
     common = program.variable(0.0)
     local = part.core.rotation.transposed @ part.outward
     for place, corner, exists in self.corners():
-      face = program.table([float(x) for x in hulls.corner_face], corner)
+      face = program.table(hulls.corner_face, corner)
       valid = exists & self._contains(face, part.vertices[1]) & self._contains(face, part.vertices[2])
       common[0] = common[0] + where(valid, 1.0, 0.0)
       self.set(place, (face, *(part.core.rotation @ hulls.normal(program, face)), where(valid, 1.0, 0.0)))
@@ -126,13 +126,13 @@ class Faces(Features):
 
   def _contains(self, face: Number, vertex: Number) -> Truth:
     program, hulls = self.program, self.part.core.hulls
-    starts, sides = [float(x) for x in hulls.ring_start], [float(i) for i in range(hulls.most_sides())]
+    starts, sides = hulls.ring_start, [float(i) for i in range(hulls.most_sides)]
     start, end = program.table(starts, face), program.table(starts, face + 1.0)
     found = program.variable(0.0)
-    with program.loop(hulls.most_sides()) as k:
+    with program.loop(hulls.most_sides) as k:
       place = start + program.table(sides, k)
       program.break_if_none(place < end)
-      here = (place < end) & same(program.table([float(x) for x in hulls.ring], place), vertex)
+      here = (place < end) & same(program.table(hulls.ring, place), vertex)
       found[0] = where(here, 1.0, found[0])
     return found[0] > 0.5
 
@@ -190,7 +190,7 @@ class Edges(Features):
     core, program, part = self.part.core, self.program, self.part
     is_edge = part.dimension > 1.5
     for place, corner, _ in self.corners():
-      vertex = program.table([float(x) for x in core.hulls.corner_end], corner)
+      vertex = program.table(core.hulls.corner_end, corner)
       self.set(place, point_of(core, where(is_edge, part.second, vertex)))
     self.count[0] = where(is_edge, 1.0, self.count[0])
 
@@ -216,10 +216,10 @@ def _stretch(core: Core, kind: int) -> Sequence[Number]:
 def outline(core: Core, face: Number, polygon: Polygon, lanes: Truth) -> None:
   """Append the corners of a face [m], clockwise from outside."""
   program, hulls = core.program, core.hulls
-  starts, sides = [float(x) for x in hulls.ring_start], [float(i) for i in range(hulls.most_sides())]
+  starts, sides = hulls.ring_start, [float(i) for i in range(hulls.most_sides)]
   first, end = program.table(starts, face), program.table(starts, face + 1.0)
-  with program.loop(hulls.most_sides()) as k:
+  with program.loop(hulls.most_sides) as k:
     place = first + program.table(sides, k)
     exists = lanes & (place < end)
     program.break_if_none(exists)
-    polygon.push(point_of(core, program.table([float(x) for x in hulls.ring], place)), exists)
+    polygon.push(point_of(core, program.table(hulls.ring, place)), exists)

@@ -8,18 +8,21 @@ which count as polygons of sixteen sides where they meet other faces, as in MuJo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from physics.algebra.spatial import Vector
-from physics.model.model import Floats
+from physics.model.model import Floats, Ints
 from physics.trace.trace import Integer, Number, Program
 
 CUBE, DRUM = -1, -2  # the cube and the caps among the numbers of meshes
 SIDES = 16  # of a cap
+CLUSTER = 16  # the most vertices of a cluster
+EXTREMES = 6  # vertices of a hull that are farthest along an axis
 _CUBE_RINGS = {  # signs of the corners of a face, by its axis and side, in MuJoCo's order
   (0, 1.0): ((1, 1, 1), (1, 1, -1), (1, -1, -1), (1, -1, 1)),
   (0, -1.0): ((-1, 1, -1), (-1, 1, 1), (-1, -1, 1), (-1, -1, -1)),
@@ -30,79 +33,143 @@ _CUBE_RINGS = {  # signs of the corners of a face, by its axis and side, in MuJo
 }
 
 
-@dataclass
-class Hulls:
-  """The hulls of meshes, by number, in tables that grow with each `add`.
+Face = tuple[list[int], Floats]  # vertices around it, and the outward normal
+Columns = tuple[tuple[float, ...], ...]  # of a table of vectors: all x, all y, all z
 
-  Every index into the tables counts from the first hull's beginning.
+
+@dataclass(frozen=True, eq=False)
+class Hulls:
+  """The hulls of meshes in tables; every index counts from the first hull's beginning.
+
+  The vertices of a hull come in clusters of neighbours. A search for the farthest one skips most clusters.
   """
 
-  mj: Any  # mujoco.MjModel
-  meshes: list[int] = field(default_factory=list)  # the meshes that have been added, or CUBE
-  vertices: list[Sequence[float]] = field(default_factory=list)  # [vertex, 3] [m]
-  vertex_start: list[int] = field(default_factory=lambda: [0])  # [hull + 1]
-  corner_start: list[int] = field(
-    default_factory=lambda: [0]
-  )  # [vertex + 1] a vertex's corners are neighbours
-  corner_face: list[int] = field(default_factory=list)  # [corner]
-  corner_end: list[int] = field(default_factory=list)  # [corner] the other end of one of the vertex's edges
-  normals: list[Sequence[float]] = field(default_factory=list)  # [face, 3] outward
-  ring_start: list[int] = field(default_factory=lambda: [0])  # [face + 1]
-  ring: list[int] = field(default_factory=list)  # vertices of the faces, clockwise from outside
+  meshes: tuple[int, ...]  # [hull] number of the mesh, or CUBE or DRUM
+  vertices: Columns  # [vertex] [m]
+  vertex_start: tuple[int, ...]  # [hull + 1]
+  cluster_start: tuple[int, ...]  # [hull + 1]
+  cluster_vertex: tuple[int, ...]  # [cluster + 1] first vertex
+  clusters: Columns  # [cluster] centre [m], and the radius of a sphere about the vertices [m]
+  extremes: tuple[int, ...]  # [hull * EXTREMES] vertices to begin a search with
+  corner_start: tuple[float, ...]  # [vertex + 1]
+  corner_face: tuple[float, ...]  # [corner]
+  corner_end: tuple[float, ...]  # [corner] the other end of one of the vertex's edges
+  normals: Columns  # [face] outward
+  ring_start: tuple[float, ...]  # [face + 1]
+  ring: tuple[float, ...]  # vertices of the faces, clockwise from outside
 
   @staticmethod
   def of(mj: Any, meshes: Sequence[int]) -> Hulls:
-    """Return the hulls of the cube, the caps and some meshes."""
-    hulls = Hulls(mj)
-    for mesh in (CUBE, DRUM, *sorted(set(meshes) - {CUBE, DRUM})):
-      hulls._add(mesh)
-    return hulls
+    """Return the hulls of the cube, the caps and some meshes of a mujoco.MjModel."""
+    builder = _Builder()
+    builder.add(CUBE, *_cube())
+    builder.add(DRUM, *_drum())
+    for mesh in sorted(set(meshes) - {CUBE, DRUM}):
+      builder.add(mesh, *_mesh(mj, mesh))
+    return builder.hulls()
 
-  def _add(self, mesh: int) -> None:
-    points, faces = {CUBE: _cube, DRUM: _drum}.get(mesh, lambda: _mesh(self.mj, mesh))()
-    base, first_face = len(self.vertices), len(self.normals)
-    self.meshes.append(mesh)
-    self.vertices += points.tolist()
-    self.vertex_start.append(len(self.vertices))
-    corners: list[list[tuple[int, int]]] = [[] for _ in points]
-    for number, (ring, normal) in enumerate(faces):
-      for k, vertex in enumerate(ring):
-        end = vertex ^ 1 << len(corners[vertex]) if mesh == CUBE else ring[(k + 1) % len(ring)]
-        corners[vertex].append((first_face + number, base + end))
-      self.ring += [base + vertex for vertex in ring]
-      self.ring_start.append(len(self.ring))
-      self.normals.append(normal.tolist())
-    for group in corners:
-      self.corner_face += [face for face, _ in group]
-      self.corner_end += [end for _, end in group]
-      self.corner_start.append(len(self.corner_face))
+  @property
+  def numbers(self) -> tuple[float, ...]:
+    """The numbers of the vertices."""
+    return _counting(len(self.vertices[0]))
 
-  def first_face(self, hull: int) -> int:
-    """Return the number of a hull's first face."""
-    return self.corner_face[self.corner_start[self.vertex_start[hull]]]
+  @property
+  def first_cap(self) -> float:
+    """The face that is the lower cap; the upper one follows."""
+    return self.corner_face[int(self.corner_start[self.vertex_start[self.meshes.index(DRUM)]])]
 
+  @property
   def most_corners(self) -> int:
-    """Return the most corners that a vertex has."""
+    """The most corners that a vertex has."""
     return int(np.diff(self.corner_start).max())
 
+  @property
   def most_sides(self) -> int:
-    """Return the most sides that a face has."""
+    """The most sides that a face has."""
     return int(np.diff(self.ring_start).max())
 
   def vertex(self, program: Program, index: Integer | Number) -> Vector:
     """Return a vertex [m] by its index, the same for all lanes or each lane's own."""
-    return _row(program, self.vertices, index)
+    return Vector(*(program.table(column, index) for column in self.vertices))
 
   def normal(self, program: Program, face: Number) -> Vector:
     """Return each lane's normal of a face."""
-    return _row(program, self.normals, face)
+    return Vector(*(program.table(column, face) for column in self.normals))
 
 
-def _row(program: Program, table: list[Sequence[float]], index: Integer | Number) -> Vector:
-  return Vector(*(program.table([float(row[axis]) for row in table], index) for axis in range(3)))
+class _Builder:
+  """Lists that grow with each hull."""
+
+  def __init__(self) -> None:
+    self.meshes: list[int] = []
+    self.vertices: list[Sequence[float]] = []
+    self.vertex_start, self.cluster_start, self.cluster_vertex = [0], [0], [0]
+    self.clusters: list[Sequence[float]] = []
+    self.extremes: list[int] = []
+    self.corner_start, self.ring_start = [0.0], [0.0]
+    self.corner_face: list[float] = []
+    self.corner_end: list[float] = []
+    self.normals: list[Sequence[float]] = []
+    self.ring: list[float] = []
+
+  def add(self, mesh: int, points: Floats, faces: Sequence[Face]) -> None:
+    """Append a hull; neighbours among the vertices of a mesh come to lie side by side."""
+    order, sizes = ([*range(len(points))], [len(points)]) if mesh < 0 else _clustered(points)
+    points, place = points[order], {vertex: i for i, vertex in enumerate(order)}
+    base, first_face = len(self.vertices), len(self.normals)
+    self.meshes.append(mesh)
+    self.vertices += points.tolist()
+    self.vertex_start.append(len(self.vertices))
+    self.extremes += [base + int(i) for axis in points.T for i in (axis.argmin(), axis.argmax())]
+    for size in sizes:
+      cluster = points[self.cluster_vertex[-1] - base :][:size]
+      center = 0.5 * (cluster.min(axis=0) + cluster.max(axis=0))
+      radius = np.linalg.norm(cluster - center, axis=1).max()
+      self.clusters.append([*center, radius * (1.0 + 1e-6)])
+      self.cluster_vertex.append(self.cluster_vertex[-1] + size)
+    self.cluster_start.append(len(self.clusters))
+    corners: list[list[tuple[int, int]]] = [[] for _ in points]
+    for number, (face, normal) in enumerate(faces):
+      ring = [place[vertex] for vertex in face]
+      for k, vertex in enumerate(ring):
+        end = vertex ^ 1 << len(corners[vertex]) if mesh == CUBE else ring[(k + 1) % len(ring)]
+        corners[vertex].append((first_face + number, base + end))
+      self.ring += [float(base + vertex) for vertex in ring]
+      self.ring_start.append(float(len(self.ring)))
+      self.normals.append(normal.tolist())
+    for group in corners:
+      self.corner_face += [float(face) for face, _ in group]
+      self.corner_end += [float(end) for _, end in group]
+      self.corner_start.append(float(len(self.corner_face)))
+
+  def hulls(self) -> Hulls:
+    """Return the tables."""
+    tables = {name: tuple(values) for name, values in vars(self).items()}
+    columns = {name: tuple(zip(*tables[name], strict=True)) for name in ("vertices", "clusters", "normals")}
+    return Hulls(**tables | columns)
 
 
-def _cube() -> tuple[Floats, list[tuple[list[int], Floats]]]:
+def _clustered(points: Floats) -> tuple[list[int], list[int]]:
+  """Return an order of points in which neighbours follow each other, and the sizes of the clusters."""
+
+  def split(indices: Ints) -> list[Ints]:
+    if len(indices) <= CLUSTER:
+      return [indices]
+    axis = np.ptp(points[indices], axis=0).argmax()
+    halves = np.array_split(indices[np.argsort(points[indices, axis], kind="stable")], 2)
+    return [part for half in halves for part in split(half)]
+
+  parts = split(np.arange(len(points)))
+  return np.concatenate(parts).tolist(), list(map(len, parts))
+
+
+@cache
+def _counting(count: int) -> tuple[float, ...]:
+  """Return 0.0, 1.0, ...: the same object each time, which a program knows at once."""
+  return tuple(map(float, range(count)))
+
+
+def _cube() -> tuple[Floats, list[Face]]:
   corners = np.array(
     [(x, y, z) for z, y, x in product((-1.0, 1.0), repeat=3)]
   )  # bit k: the sign along axis k
@@ -114,7 +181,7 @@ def _cube() -> tuple[Floats, list[tuple[list[int], Floats]]]:
   return corners, faces
 
 
-def _drum() -> tuple[Floats, list[tuple[list[int], Floats]]]:
+def _drum() -> tuple[Floats, list[Face]]:
   angles = 2.0 * np.pi * np.arange(SIDES) / SIDES
   rim = np.stack([np.cos(angles), np.sin(angles), np.zeros(SIDES)], axis=1)
   up = np.array([0.0, 0.0, 1.0])
@@ -122,7 +189,7 @@ def _drum() -> tuple[Floats, list[tuple[list[int], Floats]]]:
   return np.concatenate([rim - up, rim + up]), [(list(range(SIDES)), -up), (upper, up)]
 
 
-def _mesh(mj: Any, mesh: int) -> tuple[Floats, list[tuple[list[int], Floats]]]:
+def _mesh(mj: Any, mesh: int) -> tuple[Floats, list[Face]]:
   """Return the vertices of a mesh's hull, and ring and normal of each face, as MuJoCo compiled them."""
   faces, start = list(mesh_faces(mj, mesh)), int(mj.mesh_vertadr[mesh])
   used = sorted({vertex for ring, _ in faces for vertex in ring})
@@ -132,7 +199,7 @@ def _mesh(mj: Any, mesh: int) -> tuple[Floats, list[tuple[list[int], Floats]]]:
   return points, [([order[vertex] for vertex in reversed(ring)], normal) for ring, normal in faces]
 
 
-def mesh_faces(mj: Any, mesh: int) -> Iterator[tuple[list[int], Floats]]:
+def mesh_faces(mj: Any, mesh: int) -> Iterator[Face]:
   """Yield the vertices and the normal of each face of a mesh's hull."""
   for face in range(int(mj.mesh_polyadr[mesh]), int(mj.mesh_polyadr[mesh] + mj.mesh_polynum[mesh])):
     start, size = int(mj.mesh_polyvertadr[face]), int(mj.mesh_polyvertnum[face])

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from physics.collision.mesh import Hull
 from physics.load import load_model
 from tests.physics.collision.scene import found_contacts, mujoco_contacts
 from tests.physics.oracle import assert_same_rows
@@ -53,14 +52,3 @@ def model_normal(model):
   """Return the plane's normal."""
   w, x, y, z = model.mj.geom_quat[0]
   return np.array([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)])
-
-
-def test_a_hull_has_the_outer_vertices_alone():
-  hull = Hull.of(scene(SOLIDS["stone"]), 1)
-  assert 4 <= len(hull.vertices) < 40
-  assert sum(hull.corner_count) == len(hull.normals) == len(hull.rings)
-  for vertex, first in enumerate(hull.first_corner):
-    np.testing.assert_array_equal(hull.rings[first, 0], hull.vertices[vertex])
-  outward = (hull.rings[:, 0] * hull.normals).sum(axis=1)
-  assert (outward > 0).all()
-  np.testing.assert_allclose((hull.vertices @ hull.normals.T).max(axis=0), outward, atol=2e-3)

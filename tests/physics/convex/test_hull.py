@@ -3,7 +3,7 @@
 import mujoco
 import numpy as np
 
-from physics.convex.hull import CUBE, DRUM, Hulls
+from physics.convex.hull import CLUSTER, CUBE, DRUM, Hulls
 from physics.trace.trace import Program
 
 STONE = np.random.default_rng(0).normal(size=(30, 3))
@@ -18,22 +18,27 @@ def hulls_of(*clouds):
   model = mujoco.MjModel.from_xml_string(
     f"<mujoco><asset>{meshes}</asset><worldbody>{geoms}</worldbody></mujoco>"
   )
-  return Hulls.of(model, range(len(clouds))), model
+  return Hulls.of(model, range(len(clouds)))
+
+
+def points_of(hulls, hull):
+  """Return the vertices of a hull [vertex, 3]."""
+  return np.array(hulls.vertices).T[hulls.vertex_start[hull] : hulls.vertex_start[hull + 1]]
 
 
 def rings(hulls, hull):
   """Yield the vertices and the normal of each face of a hull."""
-  start, end = hulls.vertex_start[hull : hull + 2]
-  first, last = (hulls.corner_face[hulls.corner_start[at] :] for at in (start, end))
-  stop = min(last) if last else len(hulls.normals)
-  for face in range(min(first), stop):
-    ring = hulls.ring[hulls.ring_start[face] : hulls.ring_start[face + 1]]
-    yield np.array(hulls.vertices)[ring], np.array(hulls.normals[face])
+  first, last = (int(hulls.corner_start[vertex]) for vertex in hulls.vertex_start[hull : hull + 2])
+  for face in sorted({int(face) for face in hulls.corner_face[first:last]}):
+    ring = [
+      int(vertex) for vertex in hulls.ring[int(hulls.ring_start[face]) : int(hulls.ring_start[face + 1])]
+    ]
+    yield np.array(hulls.vertices).T[ring], np.array(hulls.normals)[:, face]
 
 
 def test_faces_are_clockwise_from_outside():
-  hulls, _ = hulls_of(STONE, STONE[:10] * 2)
-  assert hulls.meshes == [CUBE, DRUM, 0, 1]
+  hulls = hulls_of(STONE, STONE[:10] * 2)
+  assert hulls.meshes == (CUBE, DRUM, 0, 1)
   for hull in range(4):
     for points, normal in rings(hulls, hull):
       offsets = points @ normal
@@ -43,22 +48,21 @@ def test_faces_are_clockwise_from_outside():
 
 
 def test_no_vertex_is_beyond_a_face():
-  hulls, _ = hulls_of(STONE)
+  hulls = hulls_of(STONE)
   for hull in (0, 2):
-    points = np.array(hulls.vertices)[hulls.vertex_start[hull] : hulls.vertex_start[hull + 1]]
+    points = points_of(hulls, hull)
     for ring, normal in rings(hulls, hull):
       assert (points @ normal).max() < ring[0] @ normal + 2e-3
 
 
 def test_every_corner_has_an_edge_of_its_face():
-  hulls, _ = hulls_of(STONE)
-  for vertex in range(len(hulls.vertices)):
-    corners = range(hulls.corner_start[vertex], hulls.corner_start[vertex + 1])
-    ends = [hulls.corner_end[corner] for corner in corners]
+  hulls = hulls_of(STONE)
+  vertices = np.array(hulls.vertices).T
+  for vertex in range(len(vertices)):
+    corners = range(int(hulls.corner_start[vertex]), int(hulls.corner_start[vertex + 1]))
+    ends = [int(hulls.corner_end[corner]) for corner in corners]
     assert len(set(ends)) == len(ends)
-    assert all(
-      np.sum(np.array(hulls.vertices[vertex]) != hulls.vertices[end]) == 1 for end in ends if end < 8
-    )
+    assert all(np.sum(vertices[vertex] != vertices[end]) == 1 for end in ends if end < 8)
 
 
 def test_the_number_of_a_cubes_vertex_holds_its_signs():
@@ -66,3 +70,21 @@ def test_the_number_of_a_cubes_vertex_holds_its_signs():
   for vertex in range(8):
     signs = [1.0 if vertex >> bit & 1 else -1.0 for bit in range(3)]
     assert list(hulls.vertex(program, vertex)) == signs
+
+
+def test_a_hull_has_the_outer_vertices_alone_in_clusters_of_neighbours():
+  cloud = np.random.default_rng(1).normal(size=(500, 3))
+  cloud[:300] /= np.linalg.norm(cloud[:300], axis=1)[:, None] / 3
+  hulls = hulls_of(cloud)
+  points, first = points_of(hulls, 2), hulls.vertex_start[2]
+  assert 200 < len(points) < 320
+  assert len(np.unique(points, axis=0)) == len(points)
+  for cluster in range(hulls.cluster_start[2], hulls.cluster_start[3]):
+    start, end = hulls.cluster_vertex[cluster : cluster + 2]
+    assert 1 <= end - start <= CLUSTER
+    *center, radius = (column[cluster] for column in hulls.clusters)
+    distance = np.linalg.norm(points[start - first : end - first] - center, axis=1)
+    assert distance.max() <= radius < 3.0
+  extremes = points[np.array(hulls.extremes[-6:]) - first]
+  np.testing.assert_array_equal(extremes.max(axis=0), points.max(axis=0))
+  np.testing.assert_array_equal(extremes.min(axis=0), points.min(axis=0))
