@@ -13,7 +13,7 @@ from functools import partial
 from physics.algebra.spatial import Vector, dot
 from physics.collision.geometry import ContactCandidate, Shape, geom_box
 from physics.convex.closest import closest
-from physics.convex.core import MESH, SPHERE, Core
+from physics.convex.core import MESH, SPHERE, Convex, Core
 from physics.convex.faces import CONTACTS, face_contacts
 from physics.convex.features import Part
 from physics.convex.hull import CUBE, Hulls
@@ -88,7 +88,7 @@ def convex(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator
   """Yield the contact of two shapes."""
   near = _boxes_meet(one, two, margin)
   with program.when_any(near):
-    touch = _touch(core_of(program, one), core_of(program, two), margin, one.asset, near)
+    touch = touch_of(core_of(program, one), core_of(program, two), margin, one.asset, near)
     yield ContactCandidate(touch.near, partial(_known, touch.distance, touch.normal, touch.point))
 
 
@@ -97,7 +97,7 @@ def convex_faces(program: Program, one: Shape, two: Shape, margin: Number) -> It
   a, b = core_of(program, one), core_of(program, two)
   near = _boxes_meet(one, two, margin)
   with program.when_any(near):
-    touch = _touch(a, b, margin, one.asset, near)
+    touch = touch_of(a, b, margin, one.asset, near)
     yield from _contacts(a, b, touch, margin)
 
 
@@ -147,7 +147,7 @@ def _boxes_meet(one: Shape, two: Shape, margin: Number) -> Truth:
   return meet
 
 
-def _touch(a: Core, b: Core, margin: Number, form: Form, lanes: Truth) -> Touch:
+def touch_of(a: Convex, b: Convex, margin: Number, form: Form, lanes: Truth) -> Touch:
   """Return where two shapes touch in some lanes, if their distance is less than the margin [m]."""
   program, radii = a.program, a.radius + b.radius
   near = closest(a, b, radii + margin, form.iterations, lanes)

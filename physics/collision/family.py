@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from physics.algebra.spatial import dot
-from physics.collision.geometry import PLANE, ContactCandidate, Lost, Shape, geom_bound
+from physics.collision.geometry import HFIELD, PLANE, ContactCandidate, Lost, Shape, geom_bound
 from physics.collision.narrow import Narrow, narrow_phase
 from physics.model.model import Model
 from physics.model.pairs import ContactPair
@@ -37,7 +37,8 @@ def families(model: Model, pairs: Sequence[ContactPair]) -> list[Family]:
   members: dict[Hashable, list[ContactPair]] = {}
   for pair in pairs:
     narrow = narrow_phase(model, pair)
-    ids = () if narrow.tables else (int(model.geom_dataid[geom]) for geom in (pair.geom1, pair.geom2))
+    own = [geom for geom in (pair.geom1, pair.geom2) if not narrow.tables or model.geom_type[geom] == HFIELD]
+    ids = (int(model.geom_dataid[geom]) for geom in own)
     members.setdefault((narrow.find, *ids), []).append(pair)
   return [Family(narrow_phase(model, group[0]), tuple(group)) for group in members.values()]
 

@@ -1,29 +1,30 @@
-"""Contacts of height fields with spheres, capsules and boxes.
+"""Contacts of height fields with convex shapes.
 
 As in MuJoCo, a height field is two triangular prisms per cell of its grid, and a geom has one contact with
-each prism that it touches. Spheres and capsules agree with MuJoCo; where their cores overlap, they agree to
-the precision of its expanding polytope (1e-6 m). Boxes with a margin agree too. Without a margin that
-polytope stops too early, and MuJoCo's depths are wrong by centimetres.
+each prism that it touches. Spheres and capsules have formulas, which agree with MuJoCo to the precision of
+its expanding polytope (1e-6 m). Other shapes are searched, and agree too; but for boxes and meshes without
+any margin that polytope stops too early, and MuJoCo's depths are wrong by centimetres.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from physics.algebra.spatial import AXES, Vector
-from physics.collision.geometry import BOX, CAPSULE, SPHERE, ContactCandidate, Lost, Shape
-from physics.collision.prism import Prism, Solid, meet
+from physics.algebra.spatial import AXES, Matrix, Vector
+from physics.collision.convex import core_of, touch_of
+from physics.collision.geometry import CAPSULE, MESH, SPHERE, ContactCandidate, Lost, Shape
+from physics.collision.prism import NEVER, Prism, Solid, meet
 from physics.model.model import Model
 from physics.trace.compact import LaneList
 from physics.trace.trace import Number, Program, Truth, absolute, floor, maximum, minimum, where
 
 # The most prisms that one geom may be near: for a sphere smaller than a cell, the eight about a grid point;
 # for limbs and trunk of a robot, enough to tumble over cells half as wide as its trunk.
-MOST = {SPHERE: 8, CAPSULE: 16, BOX: 24}
+MOST = {SPHERE: 8, CAPSULE: 16, MESH: 24}
 
 
 @dataclass(frozen=True)
@@ -75,16 +76,38 @@ def hfield_capsule(
   yield from _candidates(program, one, Solid(two.position, (axis,), two.size[0]), margin, MOST[CAPSULE])
 
 
-def hfield_box(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate | Lost]:
-  """Yield the contacts of a height field and a box."""
-  axes = tuple(two.rotation.column(i) * two.size[i] for i in range(3))
-  yield from _candidates(program, one, Solid(two.position, axes, 0.0), margin, MOST[BOX])
+def hfield_convex(
+  program: Program, one: Shape, two: Shape, margin: Number
+) -> Iterator[ContactCandidate | Lost]:
+  """Yield the contacts of a height field and any convex shape."""
+  core, form = core_of(program, two), two.asset
+  center = two.rotation @ form.center
+  box = tuple(two.rotation.column(i) * form.half[i] for i in range(3))
+  turned = one.rotation.transposed.times(two.rotation)
+
+  def touch(prism: Prism, seen: Solid, side: Number) -> tuple[Number, Vector, Vector]:
+    """Search in the prism's coordinates, in which the shape is mirrored."""
+    columns = _mirrored(tuple(turned.column(i) for i in range(3)), side)
+    rotation = Matrix(*columns).transposed
+    position = seen.center - rotation @ form.center
+    mirrored = replace(core, position=position, rotation=rotation)
+    found = touch_of(PrismCore(program, prism), mirrored, margin, form, True)
+    return where(found.near, found.distance, NEVER), found.normal, found.point
+
+  solid = Solid(two.position + center, box, 0.0)
+  yield from _candidates(program, one, solid, margin, MOST[MESH], touch)
+
+
+Touching = Callable[[Prism, Solid, Number], tuple[Number, Vector, Vector]]
 
 
 def _candidates(
-  program: Program, one: Shape, solid: Solid, margin: Number, most: int
+  program: Program, one: Shape, solid: Solid, margin: Number, most: int, touch: Touching | None = None
 ) -> Iterator[ContactCandidate | Lost]:
-  """Yield the contact with each prism that is near, one after the other in each lane."""
+  """Yield the contact with each prism that is near, one after the other in each lane.
+
+  `touch` finds the contact of a prism and what is inside of the solid; None: the solid itself.
+  """
   field: HeightField = one.asset
   inverse = one.rotation.transposed
   axes = tuple(inverse @ axis for axis in solid.half_axes)
@@ -95,13 +118,31 @@ def _candidates(
     side = where(exists, entry["side"], 1.0)
     prism = Prism(*field.spacing, field.base, (entry["corner"], entry["along_u"], entry["along_v"]))
     seen = Solid(Vector(entry["u"], entry["v"], local.center[2]), _mirrored(axes, side), solid.radius)
-    distance, normal, point = meet(program, prism, seen)
+    distance, normal, point = touch(prism, seen, side) if touch else meet(program, prism, seen)
     # back from the prism's coordinates to the height field's, then to the world's
     away = Vector(point[0] - seen.center[0], point[1] - seen.center[1], point[2] - seen.center[2])
     normal, away = (one.rotation @ x for x in _mirrored((normal, away), side))
     resolve = partial(_known, distance, normal, solid.center + away)
     yield ContactCandidate(exists & (distance < margin), resolve)
   yield Lost(near.dropped[0])
+
+
+@dataclass(frozen=True)
+class PrismCore:
+  """A prism as the search for the closest points asks for it."""
+
+  program: Program
+  prism: Prism
+  radius: Number = 0.0
+
+  @property
+  def position(self) -> Vector:
+    """A point inside [m]."""
+    return self.prism.center
+
+  def support(self, direction: Vector) -> tuple[Vector, Number]:
+    """Return the corner that is farthest in a direction; its number is not told."""
+    return self.prism.highest(direction)[0], 0.0
 
 
 def _known(distance: Number, normal: Vector, point: Vector) -> tuple[Number, Vector, Vector]:

@@ -29,7 +29,13 @@ from physics.collision.geometry import (
   Lost,
   Shape,
 )
-from physics.collision.hfield import MOST, HeightField, hfield_box, hfield_capsule, hfield_sphere
+from physics.collision.hfield import (
+  MOST,
+  HeightField,
+  hfield_capsule,
+  hfield_convex,
+  hfield_sphere,
+)
 from physics.collision.mesh import plane_mesh
 from physics.collision.plane import plane_box, plane_capsule, plane_cylinder, plane_ellipsoid, plane_sphere
 from physics.collision.segment import segments
@@ -45,16 +51,17 @@ class Narrow:
   find: Callable[[Program, Shape, Shape, Number], Iterator[ContactCandidate | Lost]]
   most: int
   cheap: bool = False
-  tables: bool = False  # it reads the assets of each pair from tables, so one loop serves all pairs
+  tables: bool = False  # it reads shapes from tables, except for height fields, so one loop serves all
 
   def assets(self, program: Program, model: Model, geoms: Sequence[int]) -> Callable[[Integer], Any]:
     """Return a function that gives the asset of a pair's geom, by the pair's number in a family."""
-    if self.tables:
+    if self.tables and model.geom_type[geoms[0]] != HFIELD:
       return Forms(program, model, geoms).at
     same = asset(model, geoms[0])
     return lambda _: same
 
 
+SEARCHED = (ELLIPSOID, CYLINDER, BOX, MESH)  # on height fields
 NARROW: dict[tuple[int, int], Narrow] = {
   (PLANE, SPHERE): Narrow(plane_sphere, 1, cheap=True),
   (PLANE, CAPSULE): Narrow(plane_capsule, 2, cheap=True),
@@ -64,7 +71,7 @@ NARROW: dict[tuple[int, int], Narrow] = {
   (PLANE, MESH): Narrow(plane_mesh, 4, tables=True),
   (HFIELD, SPHERE): Narrow(hfield_sphere, MOST[SPHERE]),
   (HFIELD, CAPSULE): Narrow(hfield_capsule, MOST[CAPSULE]),
-  (HFIELD, BOX): Narrow(hfield_box, MOST[BOX]),
+  **{(HFIELD, kind): Narrow(hfield_convex, MOST[MESH], tables=True) for kind in SEARCHED},
   (SPHERE, SPHERE): Narrow(segments, 1),
   (SPHERE, CAPSULE): Narrow(segments, 1),
   (SPHERE, CYLINDER): Narrow(sphere_cylinder, 1),

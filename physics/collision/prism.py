@@ -206,13 +206,10 @@ class Best:
 def meet(program: Program, prism: Prism, solid: Solid) -> tuple[Number, Vector, Vector]:
   """Return distance [m], normal out of the prism and the point halfway between the surfaces.
 
-  If the core of a sphere or capsule, its centre or segment, is outside, the distance is that of the closest
-  points. Else, and for boxes, it is minus the least translation that ends the overlap, found by the
-  separating axis theorem; for a box that does not touch, it is a lower bound.
+  The solid is a sphere or a capsule. If its core, a point or a segment, is outside, the distance is that of
+  the closest points. Else it is minus the least translation that ends the overlap, found by the separating
+  axis theorem.
   """
-  if len(solid.half_axes) == 3:
-    overlap, normal, point = least_overlap(program, prism, solid)
-    return -overlap, normal, point
   square, foot, between, inside = _core_distance(program, prism, solid)
   length = sqrt(maximum(square, INSIDE * INSIDE))
   normal, distance = between * (1.0 / length), length - solid.radius
@@ -279,22 +276,13 @@ def least_overlap(program: Program, prism: Prism, solid: Solid) -> tuple[Number,
   for normal, offset in prism.faces:
     depth = offset + solid.extent(normal) - dot(normal, solid.center)
     best.offer(depth, normal, solid.lowest(normal) + normal * (0.5 * depth))
-  if solid.half_axes:
-    axes = program.array(3 * len(solid.half_axes))
-    axes.fill([x for axis in solid.half_axes for x in axis])
-    with program.loop(len(solid.half_axes)) as i:
-      _offer_axis(program, best, prism, solid, Vector(*axes.read(i * 3, 3)))
+  for axis in solid.half_axes:
+    _offer_axis(program, best, prism, solid, axis)
   return best.result
 
 
 def _offer_axis(program: Program, best: Best, prism: Prism, solid: Solid, axis: Vector) -> None:
-  """Offer the directions of a box's face, and across a half axis and each edge."""
-  if len(solid.half_axes) == 3:
-    direction = axis * (1.0 / sqrt(dot(axis, axis)))
-    for normal in (direction, -direction):
-      corner, height = prism.highest(normal)
-      depth = height + solid.extent(normal) - dot(normal, solid.center)
-      best.offer(depth, normal, corner - normal * (0.5 * depth))
+  """Offer the directions across a capsule's axis and each edge."""
   for start, span in each_edge(program, prism):
     across = cross(axis, span)
     square, least = dot(across, across), SHARP * SHARP * dot(axis, axis) * dot(span, span)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from physics.algebra.spatial import MINVAL, Vector, cross, dot, select
-from physics.convex.core import Core, difference
+from physics.convex.core import Convex, difference
 from physics.trace.trace import Array, Number, Program, Truth, maximum, negate, sqrt, where
 
 TOUCH = 1e-6  # distance [m] of two cores below which they count as overlapping
@@ -68,7 +68,7 @@ class _Simplex:
     return [where(corner[-1] > 0.0, corner[field], used) for corner in self.corners()]
 
 
-def closest(a: Core, b: Core, reach: Number, iterations: int, lanes: Truth = True) -> Closest:
+def closest(a: Convex, b: Convex, reach: Number, iterations: int, lanes: Truth = True) -> Closest:
   """Return where two cores are closest in some lanes, or that they are beyond `reach` [m] or overlap.
 
   The other lanes count as beyond.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from physics.algebra.spatial import MINVAL, Matrix, Vector, dot
 from physics.convex.hull import EXTREMES, Hulls
@@ -17,6 +18,25 @@ SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(2, 8)  # mjtGeom
 ROUND = (SPHERE, CAPSULE)  # kinds with a radius, which is size[0]
 FLAT = (BOX, MESH)  # kinds with vertices
 FARTHEST = -1e10  # below any coordinate [m]
+
+
+class Convex(Protocol):
+  """What the searches ask of a shape; its radius grows what `support` describes."""
+
+  @property
+  def program(self) -> Program:
+    """The program that is traced."""
+
+  @property
+  def position(self) -> Vector:
+    """A point inside [m]."""
+
+  @property
+  def radius(self) -> Number:
+    """The radius [m] of the sphere that grows the shape."""
+
+  def support(self, direction: Vector) -> tuple[Vector, Number]:
+    """Return the farthest point [m] in a direction, and the number of its vertex."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +152,7 @@ _SUPPORT = {
 }
 
 
-def difference(a: Core, b: Core, direction: Vector) -> tuple[Vector, Vector, Number, Number]:
+def difference(a: Convex, b: Convex, direction: Vector) -> tuple[Vector, Vector, Number, Number]:
   """Return the farthest point of a - b in a direction, the point of a in it, and both vertices."""
   (on_a, vertex_a), (on_b, vertex_b) = a.support(direction), b.support(-direction)
   return on_a - on_b, on_a, vertex_a, vertex_b

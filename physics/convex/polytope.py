@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from physics.algebra.spatial import AXES, Vector, cross, dot, select
-from physics.convex.core import Core, difference
+from physics.convex.core import Convex, difference
 from physics.trace.trace import (
   Index,
   Number,
@@ -47,7 +47,7 @@ class Overlap:
   vertices_b: list[Number]
 
 
-def overlap(a: Core, b: Core, start: Vector, lanes: Truth, iterations: int, tolerance: float) -> Overlap:
+def overlap(a: Convex, b: Convex, start: Vector, lanes: Truth, iterations: int, tolerance: float) -> Overlap:
   """Return how two cores overlap in some lanes; `start` [m] is a first guess of the direction from b to a."""
   polytope = _Polytope(a, b, min(iterations, EXPANSIONS))
   polytope.begin(start)
@@ -58,7 +58,7 @@ def overlap(a: Core, b: Core, start: Vector, lanes: Truth, iterations: int, tole
 class _Polytope:
   """The polytope of each lane: corners, faces, the sums at each corner, and the best normal so far."""
 
-  def __init__(self, a: Core, b: Core, iterations: int) -> None:
+  def __init__(self, a: Convex, b: Convex, iterations: int) -> None:
     self.a, self.b, self.program, self.iterations = a, b, a.program, iterations
     self.capacity = 4 + iterations  # corners
     self.most_faces = 2 * self.capacity - 4

@@ -26,15 +26,6 @@ REFUSED = {
   "friction": (arm(joint='frictionloss="1" solreffriction="-9 1"'), "joint 'shoulder'", "solreffriction"),
   "adhesion": (arm(geom='adhesion="1"'), "geom 'rod'", "adhesion"),
   "surface": (arm(floor='surfacevel="1 0 0 0 0 0"'), "geom 'floor'", "surfacevel"),
-  "shapes": (
-    arm(
-      shape="ellipsoid",
-      extra='<asset><hfield name="hills" nrow="2" ncol="2" size="1 1 1 1"/></asset>'
-      '<worldbody><geom name="ground" type="hfield" hfield="hills"/></worldbody>',
-    ),
-    "geom 'ground' against geom 'rod'",
-    "collision of hfield and ellipsoid",
-  ),
   "solref": (arm(geom='solref="0.02 -3"'), "geom 'floor' against geom 'rod'", "solref of mixed signs"),
   "weld": (
     arm(extra='<equality><weld name="glue" body1="upper" solref="1 -1"/></equality>'),

@@ -76,24 +76,6 @@ def test_closest_points_of_two_segments():
     assert -1e-12 <= along <= 1 + 1e-12
 
 
-def test_the_overlap_of_a_box_ends_after_the_least_translation():
-  """Moved out by its depth a box touches no more; a little less, and it still does."""
-  centers = RANDOM.uniform((0, 0, -0.2), (0.4, 0.3, 0.3), size=(60, 3))
-
-  def traced(program, x, y, z):
-    distance, normal, point = meet(program, PRISM, Solid(Vector(x, y, z), AXES, 0.0))
-    return [distance, *normal, *point]
-
-  distance, *rest = evaluate(traced, *centers.T)
-  normal, point = np.array(rest[:3]).T, np.array(rest[3:]).T
-  assert (distance < -0.01).sum() > 20
-  outside = centers - normal * (distance - 1e-6)[:, None]
-  still = centers - normal * (0.999 * distance)[:, None]
-  assert (evaluate(traced, *outside.T)[0] > 0).all()
-  assert (evaluate(traced, *still.T)[0][distance < 0] < 0).all()
-  assert (np.abs(point - centers)[distance < 0] < 0.4).all()
-
-
 def test_only_what_is_clearly_less_is_kept():
   def traced(program, x):
     best = Best(program)
@@ -105,7 +87,7 @@ def test_only_what_is_clearly_less_is_kept():
   np.testing.assert_array_equal(evaluate(traced, [1.0, -1.0]), [[1, -3]] * 3)
 
 
-@pytest.mark.parametrize(("count", "radius", "reach"), [(0, 0.1, 0.0), (1, 0.05, 0.02), (3, 0.0, 0.0)])
+@pytest.mark.parametrize(("count", "radius", "reach"), [(0, 0.1, 0.0), (1, 0.05, 0.02)])
 def test_quick_tests_keep_what_touches_and_drop_most_of_the_rest(count, radius, reach):
   def traced(program, x, y, z):
     solid = Solid(Vector(x, y, z), AXES[:count], radius)
