@@ -3,7 +3,7 @@
 Both take one control step from the same states, collected with random actions, and with the same controls.
 Gymnasium's environment uses the Newton solver, to which all solvers converge; for a file that names another
 solver, the difference between the two solvers is reported too. All numbers are compared one by one. Where
-they differ by more than ALLOWED, rounding to float32 in every time step changes Gymnasium's own result about as
+they differ by more than ALLOWED, rounding to float32 in every time step changes Gymnasium's own result about
 as much: a small component of a large force or velocity is a difference of large numbers.
 """
 

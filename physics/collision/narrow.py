@@ -99,6 +99,11 @@ def narrow_phase(model: Model, pair: ContactPair) -> Narrow:
   return ONE_POINT if SPHERE in types or ELLIPSOID in types or not model.multiccd else FACES
 
 
+def is_searched(model: Model, pair: ContactPair) -> bool:
+  """Return whether the contacts of a pair are searched, so that their last digits are open."""
+  return narrow_phase(model, pair).find in (convex, convex_faces, hfield_convex)
+
+
 def asset(model: Model, geom: int) -> Any:
   """Return the data of a geom's shape beyond its sizes, such as a mesh's hull; None for most shapes."""
   make = ASSETS.get(int(model.geom_type[geom]))
