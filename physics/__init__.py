@@ -7,6 +7,7 @@ from physics.ray.scene import visible_geoms
 from physics.simulation import Simulation
 from physics.state.layout import DEFAULT_OUTPUTS, default_outputs
 from physics.support import UnsupportedModel
+from physics.urdf import read_urdf
 
 __all__ = [
   "DEFAULT_OUTPUTS",
@@ -17,5 +18,6 @@ __all__ = [
   "UnsupportedModel",
   "default_outputs",
   "load_model",
+  "read_urdf",
   "visible_geoms",
 ]

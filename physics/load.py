@@ -24,6 +24,7 @@ from physics.support import (
   unsupported,
   unsupported_sensors,
 )
+from physics.urdf import read_urdf
 from physics.vary.variable import check_varied
 
 Source: TypeAlias = str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel
@@ -47,13 +48,15 @@ def load_model(
 ) -> Model:
   """Compile `source` (path, XML text, MjSpec or MjModel) and read it; the argument is left as it was.
 
+  A path that ends with `.urdf` is read by `read_urdf`, which has options.
+
   `integrator` replaces the file's. `vary` names fields (of `variable.VARIABLE`) whose values differ between
   the environments of a simulation. If the file asks for another solver, Newton replaces it, with a warning:
   all solvers of MuJoCo have the same solution. A warning names sensors that stay zero. Raises
   UnsupportedModel for features that the engine lacks, ValueError for errors of MuJoCo's compiler and for
   fields that cannot vary.
   """
-  mj = _compile(source)
+  mj = compile_model(source)
   if mj.opt.timestep <= 0:
     raise ValueError(
       f"{_name(source)}option: timestep={mj.opt.timestep:g} is not positive: write one, such as 0.005"
@@ -81,7 +84,7 @@ def load_model(
   return Model(**values, varied=check_varied(vary), pairs=pairs, mj=mj)
 
 
-def _compile(source: Source) -> mujoco.MjModel:
+def compile_model(source: Source) -> mujoco.MjModel:
   """Return a compiled model that no other code holds."""
   if isinstance(source, mujoco.MjModel):
     return copy.copy(source)
@@ -94,6 +97,8 @@ def _compile(source: Source) -> mujoco.MjModel:
   if not is_text and not Path(text).is_file():
     raise FileNotFoundError(f"no model file '{text}' in {Path.cwd()}: write Path(__file__).parent / '<file>'")
   try:
+    if not is_text and text.endswith(".urdf"):
+      return read_urdf(text).compile()
     return mujoco.MjModel.from_xml_string(text) if is_text else mujoco.MjModel.from_xml_path(text)
   except ValueError as error:
     lines = [line.strip(" ,:") for line in str(error).splitlines()]

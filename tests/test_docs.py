@@ -20,6 +20,13 @@ PAGES = {
 }
 README = PAGES[Path("README.md")]
 
+# robot.urdf of docs/new_robot.md
+INERTIAL = """<inertial><mass value="1"/>
+  <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>"""
+LEG = f"""<robot name="leg"><link name="thigh">{INERTIAL}</link><link name="shank">{INERTIAL}</link>
+  <joint name="knee" type="revolute"><parent link="thigh"/><child link="shank"/><axis xyz="0 1 0"/>
+    <limit lower="-2.5" upper="0" effort="20" velocity="20"/></joint></robot>"""
+
 
 def python_blocks(text: str) -> list[str]:
   return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
@@ -46,8 +53,10 @@ def test_metrics_page_lists_every_metric() -> None:
 
 
 @pytest.mark.parametrize("page", ["docs/physics.md", "docs/engine.md", "docs/new_robot.md"])
-def test_programs_run_and_print_what_the_page_says(page: str, monkeypatch, capsys) -> None:
-  monkeypatch.chdir(ROOT)
+def test_programs_run_and_print_what_the_page_says(page: str, tmp_path: Path, monkeypatch, capsys) -> None:
+  (tmp_path / "assets").symlink_to(ROOT / "assets")
+  (tmp_path / "robot.urdf").write_text(LEG)
+  monkeypatch.chdir(tmp_path)
   monkeypatch.setenv("PYTHONBREAKPOINT", "0")
   names: dict[str, object] = {}
   for program in python_blocks(PAGES[Path(page)]):

@@ -53,6 +53,7 @@ IMPORTS = {
   r"tasks/gym/.*": {*TASK, "tasks.gym"},
   r"tasks/.*": TASK,
   r"physics/(load|support)\.py": {"mujoco", "numpy", "physics"},
+  r"physics/urdf\.py": {"mujoco", "numpy", "physics", "trimesh"},
   r"physics/parity/.*": {"mujoco", "numpy", "physics", "torch"},
   r"physics/(simulation|trace/launcher|ray/raycaster)\.py": {"numpy", "physics", "torch", "warp"},
   r"physics/.*": {"numpy", "physics", "warp"},

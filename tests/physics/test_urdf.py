@@ -1,0 +1,248 @@
+"""URDF files as they are found: packages, meshes, mimic joints, inertias, floating bases, servos, home."""
+
+import re
+import warnings
+
+import mujoco
+import numpy as np
+import pytest
+import trimesh
+
+import physics
+from physics.parity import MujocoSimulation
+from physics.urdf import read_urdf
+
+BOX = '<collision><geometry><box size="0.2 0.2 0.1"/></geometry></collision>'
+INERTIAL = """<inertial><mass value="1"/>
+  <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>"""
+LIMIT = '<limit lower="-1" upper="2" effort="30" velocity="5"/>'
+
+
+def link(name, content=INERTIAL):
+  return f'<link name="{name}">{content}</link>'
+
+
+def joint(name, parent, child, content="", kind="revolute", xyz="0 0 0.3"):
+  limit = LIMIT if kind in ("revolute", "prismatic") else ""
+  return f"""<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>
+    <origin xyz="{xyz}"/><axis xyz="0 1 0"/>{limit}{content}</joint>"""
+
+
+def mesh(filename, scale="1 1 1"):
+  shape = f'<mesh filename="{filename}" scale="{scale}"/>'
+  return f"{INERTIAL}<collision><geometry>{shape}</geometry></collision>"
+
+
+ARM = (
+  link("base", INERTIAL + BOX)
+  + link("arm", INERTIAL + BOX)
+  + link("hand")
+  + joint("elbow", "base", "arm")
+  + joint("wrist", "arm", "hand")
+)
+
+
+@pytest.fixture
+def write(tmp_path):
+  def write(content, name="robots/arm.urdf"):
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f'<robot name="r">{content}</robot>')
+    return path
+
+  return write
+
+
+def test_load_model_reads_a_urdf(write):
+  model = physics.load_model(write(ARM))
+  assert model.joint_names == ("elbow", "wrist")
+  assert (model.nu, model.key_names) == (0, ("home",))
+
+
+@pytest.mark.parametrize("where", ["above", "beside", "given", "ros"])
+def test_packages_are_found(write, tmp_path, monkeypatch, where):
+  path = write(link("base") + link("arm", mesh("package://robots/meshes/a.stl")) + joint("j", "base", "arm"))
+  folder = {"above": tmp_path / "robots", "beside": tmp_path / "robots"}.get(where, tmp_path / "far/robots")
+  if where == "beside":
+    path = path.rename(tmp_path / "arm.urdf")
+  (folder / "meshes").mkdir(parents=True)
+  trimesh.creation.box((1, 2, 3)).export(folder / "meshes/a.stl")
+  if where == "ros":
+    monkeypatch.setenv("ROS_PACKAGE_PATH", f"{tmp_path}/none:{folder.parent}")
+  mj = read_urdf(path, packages={"robots": folder} if where == "given" else None).compile()
+  np.testing.assert_allclose(sorted(mj.geom_aabb[0, 3:]), [0.5, 1, 1.5], atol=1e-6)
+
+
+def test_an_absent_mesh_is_named(write):
+  path = write(link("base") + link("arm", mesh("package://none/a.stl")) + joint("j", "base", "arm"))
+  with pytest.raises(FileNotFoundError, match=r"link 'arm': no mesh 'package://none/a.stl': give packages="):
+    physics.load_model(path)
+
+
+def test_meshes_of_one_name_in_two_folders_stay_apart(write, tmp_path):
+  for k, folder in enumerate(("left", "right"), start=1):
+    (tmp_path / "robots" / folder).mkdir(parents=True)
+    trimesh.creation.box((k, k, k)).export(tmp_path / "robots" / folder / "foot.stl")
+  content = link("a", mesh("left/foot.stl")) + link("b", mesh("right/foot.stl")) + link("base")
+  content += link("c", mesh("left/foot.stl", scale="3 3 3"))
+  content += "".join(joint(f"to_{name}", "base", name) for name in "abc")
+  mj = read_urdf(write(content)).compile()
+  sizes = {mj.body(mj.geom_bodyid[g]).name: round(2 * float(mj.geom_aabb[g, 3]), 6) for g in range(mj.ngeom)}
+  assert sizes == {"a": 1.0, "b": 2.0, "c": 3.0}
+
+
+@pytest.mark.parametrize("ending", ["stl", "stl_ascii", "obj", "ply", "glb", "dae"])
+def test_meshes_of_every_usual_format_have_the_same_hull(write, tmp_path, ending):
+  (tmp_path / "robots").mkdir()
+  name = f"foot.{ending.partition('_')[0]}"
+  content = trimesh.creation.icosphere(1).export(file_type=ending)
+  (tmp_path / "robots" / name).write_bytes(content.encode() if isinstance(content, str) else content)
+  mj = read_urdf(write(link("base") + link("a", mesh(name)) + joint("j", "base", "a"))).compile()
+  assert mj.mesh_vertnum[0] == 42
+  np.testing.assert_allclose(np.linalg.norm(mj.mesh_vert, axis=1), 1, atol=1e-5)
+
+
+def test_a_mimic_joint_follows(write):
+  follow = '<mimic joint="elbow" multiplier="-0.5" offset="0.25"/>'
+  content = ARM.replace(
+    '<joint name="wrist" type="revolute">', f'<joint name="wrist" type="revolute">{follow}'
+  )
+  spec = read_urdf(write(content), gains=(500.0, 20.0), home={"elbow": 0.5})
+  mj = spec.compile()
+  assert [mj.actuator(i).name for i in range(mj.nu)] == ["elbow"]
+  np.testing.assert_allclose(mj.key_qpos[0], [0.5, 0.0])
+  sim = physics.Simulation(physics.load_model(spec), 1)
+  sim.ctrl[:] = 1.0
+  sim.step(2000)
+  elbow, wrist = sim.qpos[0].tolist()
+  assert elbow > 0.8
+  assert wrist == pytest.approx(0.25 - 0.5 * elbow, abs=0.02)
+
+
+def test_a_mimic_of_what_does_not_move_stays_at_its_offset(write):
+  follow = '<mimic joint="no" offset="0.5"/>'
+  content = ARM.replace(
+    '<joint name="wrist" type="revolute">', f'<joint name="wrist" type="revolute">{follow}'
+  )
+  assert read_urdf(write(content)).compile().key_qpos[0].tolist() == [0.0, 0.5]
+  assert read_urdf(write(content.replace("revolute", "fixed"))).compile().neq == 0
+
+
+@pytest.mark.parametrize("world", ["", link("world", "") + joint("hold", "world", "base", kind="fixed")])
+def test_a_floating_base_stands_on_the_ground(write, world):
+  path = write(world + ARM)
+  assert read_urdf(path).compile().nq == 2
+  mj = read_urdf(path, floating=True, home={"elbow": 0.5}).compile()
+  assert (mj.nq, mj.nv, mj.jnt_type[0]) == (9, 8, mujoco.mjtJoint.mjJNT_FREE)
+  assert mj.key_qpos[0, 2] == pytest.approx(0.05)  # half the height of the lowest box
+  assert mj.key_qpos[0, 7:].tolist() == [0.5, 0.0]
+
+
+def test_only_one_base_floats(write):
+  with pytest.raises(ValueError, match="2 links have no parent: a robot has one base"):
+    read_urdf(write(ARM + link("alone")), floating=True)
+  twice = link("world", "") + ARM + joint("hold", "world", "base", kind="prismatic")
+  with pytest.raises(ValueError, match="floating needs one fixed joint"):
+    read_urdf(write(twice), floating=True)
+
+
+def inertial(mass, moments):
+  ixx, iyy, izz = moments
+  return f"""<inertial><mass value="{mass}"/>
+    <inertia ixx="{ixx}" iyy="{iyy}" izz="{izz}" ixy="0" ixz="0" iyz="0"/></inertial>"""
+
+
+@pytest.mark.parametrize(
+  ("moments", "expected"),
+  [
+    # second moments S = tr(I)/2 - I = (3.5, 3, -1.5): the last becomes 1e-6 (1 mm of 1 kg)
+    ((1.5, 2.0, 6.5), (3.0 + 1e-6, 3.5 + 1e-6, 6.5)),
+    ((0.0, 0.0, 0.0), (2e-6, 2e-6, 2e-6)),
+    ((-1.0, 1.0, 1.0), (3e-6 - 1e-6, 1.5 + 1e-6, 1.5 + 1e-6)),  # S = (1.5, -0.5, -0.5)
+  ],
+)
+def test_impossible_inertias_are_mended(write, moments, expected):
+  path = write(link("base") + link("arm", inertial(1.0, moments)) + joint("j", "base", "arm"))
+  with warnings.catch_warnings(record=True) as notes:
+    warnings.simplefilter("always")
+    mj = read_urdf(path).compile()
+  np.testing.assert_allclose(sorted(mj.body_inertia[-1]), sorted(expected), rtol=1e-6)
+  assert mj.body_mass[-1] == 1.0
+  assert [re.search(r"link 'arm': no rigid body", str(note.message)) is None for note in notes] == (
+    [False] if any(moments) else []
+  )
+
+
+def test_possible_inertias_stay(write, recwarn):
+  mj = read_urdf(
+    write(link("base") + link("arm", inertial(2, (3, 4, 5))) + joint("j", "base", "arm"))
+  ).compile()
+  assert sorted(mj.body_inertia[-1].tolist()) == [3, 4, 5]
+  assert len(recwarn) == 0
+
+
+def test_what_moves_without_mass_gets_some(write):
+  content = link("base") + link("slider", "") + link("arm") + link("frame", "") + link("tip", "")
+  content += joint("x", "base", "slider", kind="prismatic") + joint("y", "slider", "arm")
+  content += joint("f", "arm", "frame", kind="fixed") + joint("t", "arm", "tip", kind="fixed")
+  with pytest.warns(UserWarning, match="link 'slider' moves without mass: it gets 0.001 kg") as notes:
+    mj = read_urdf(write(content)).compile()
+  assert len(notes) == 1
+  assert mj.body_mass.tolist() == [0.0, 0.001, 1.0]
+
+
+def test_links_may_have_one_inertial_alone(write):
+  with pytest.warns(UserWarning, match="link 'arm' has 2 inertials: the first one counts"):
+    read_urdf(write(link("base") + link("arm", INERTIAL * 2) + joint("j", "base", "arm")))
+  lacking = link("base") + link("arm", '<inertial><mass value="1"/></inertial>') + joint("j", "base", "arm")
+  with pytest.raises(ValueError, match="link 'arm': inertial lacks mass or inertia"):
+    read_urdf(write(lacking))
+
+
+def test_servos_hold_home_within_limits_and_effort(write):
+  spec = read_urdf(write(ARM), gains=(200.0, 10.0), home={"elbow": 0.5, "wrist": 9.0})
+  mj = spec.compile()
+  assert mj.key_ctrl[0].tolist() == mj.key_qpos[0].tolist() == [0.5, 2.0]  # at the limit
+  assert mj.actuator_ctrlrange.tolist() == [[-1, 2]] * 2
+  assert mj.jnt_actfrcrange.tolist() == [[-30, 30]] * 2
+  model = physics.load_model(spec)
+  sim, reference = physics.Simulation(model, 1), MujocoSimulation(model, 1)
+  for each in (sim, reference):
+    each.qpos[:] = each.qpos.new_tensor(mj.key_qpos)
+    each.ctrl[:] = each.ctrl.new_tensor(mj.key_ctrl)
+    each.step(1000)
+  np.testing.assert_allclose(sim.qpos, reference.qpos, atol=1e-4)
+  assert abs(float(sim.qpos[0, 0]) - 0.5) < 0.1
+
+
+def test_links_may_pass_through_each_other_but_not_through_others(write):
+  far = link("tip", INERTIAL + BOX) + joint("t", "hand", "tip", xyz="0 0 -0.3")
+  contacts = {}
+  for collide in (True, False):
+    spec = read_urdf(write(ARM + far), self_collision=collide)
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=[1, 1, 0.1], pos=[0, 0, 0.4])
+    mj = spec.compile()
+    data = mujoco.MjData(mj)
+    mujoco.mj_forward(mj, data)
+    bodies = mj.geom_bodyid[data.contact.geom]
+    contacts[collide] = bool((bodies > 0).all(axis=1).any()), bool((bodies == 0).any())
+  assert contacts == {True: (True, True), False: (False, True)}
+
+
+@pytest.mark.parametrize(
+  ("text", "message"),
+  [
+    ("<robot>", "this is not XML"),
+    ("<mujoco/>", "the first element is <mujoco>: a URDF begins with <robot>"),
+  ],
+)
+def test_what_is_no_urdf_is_told(tmp_path, text, message):
+  path = tmp_path / "bad.urdf"
+  path.write_text(text)
+  with pytest.raises(ValueError, match=message):
+    physics.load_model(path)
+
+
+def test_home_names_joints(write):
+  with pytest.raises(ValueError, match="home: no joint 'ankle'"):
+    read_urdf(write(ARM), home={"ankle": 1.0})
