@@ -19,7 +19,7 @@ from physics.trace.compact import LaneList, vector_fields
 from physics.trace.trace import Program, where
 
 WORD_BITS = 31
-USUAL, BOUND = 16, 64  # slots for contacts between moving bodies: the usual number, and the upper limit
+USUAL, BOUND = 16, 128  # slots for contacts between moving bodies: the usual number, and the upper limit
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,17 @@ def moving_pairs(model: Model) -> MovingPairs:
 def moving_capacity(model: Model, moving: MovingPairs) -> int:
   """Return the number of contacts between moving bodies that an environment can hold.
 
-  A geom counts with the most contacts that one of its pairs can have; half the sum of these is the estimate,
-  because a contact has two geoms. The capacity is at least `USUAL`. It is at most what all pairs can have
-  together, and at most `BOUND`, which limits the memory of scenes with many free bodies.
+  A geom counts with the most contacts that one of its pairs can have; the sum of these is the estimate: every
+  geom touches two others at a time, and a contact has two geoms. The capacity is at least `USUAL`. It is at
+  most what all pairs can have together, and at most `BOUND`, which limits the memory of scenes with many free
+  bodies.
   """
   most = dict.fromkeys(moving.geoms, 0)
   for pair in moving.pairs:
     for geom in (pair.geom1, pair.geom2):
       most[geom] = max(most[geom], narrow_phase(model, pair).most)
   everything = sum(narrow_phase(model, pair).most for pair in moving.pairs)
-  return min(everything, max(USUAL, sum(most.values()) // 2), BOUND)
+  return min(everything, max(USUAL, sum(most.values())), BOUND)
 
 
 def _path(model: Model, geom: int) -> set[int]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import sys
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,26 +15,34 @@ from physics.load import load_model
 from physics.model.model import Model
 from physics.parity.compare import DOUBLE, SINGLE, Finding, Tolerances, Trial, outputs
 from physics.parity.engines import NumpySimulation
-from physics.parity.open_loop import rollout
-from physics.parity.reference import ITERATIONS
+from physics.parity.open_loop import ENVIRONMENTS, rollout
+from physics.parity.random_play import random_play
+from physics.parity.reference import ITERATIONS, converged
 from physics.parity.states import random_states, recorded_states
 from physics.parity.stopped import stopping_errors
+from physics.parity.survey import AGREES, survey, table
 from physics.simulation import Simulation
 
 ROW = "  {:<22}{:>10}{:>10}{:>10}  {}"
 EXPLANATION = """Errors are relative to the larger of 1 and the reference's magnitude.
 Errors of contacts are in metres. "states left open" is the share of states in which a search found other
-contacts than MuJoCo C, such as other corners of two faces; the other rows are without them.
+contacts than MuJoCo C, such as other corners of two faces, or in which rounding decides whether shapes touch;
+the other rows are without them.
 "worst" is the error with the largest ratio to its bound, and "allowed" is that bound."""
 
 
 def main(arguments: list[str] | None = None) -> int:
   """Print the table; return 0 if all agrees, 1 if something does not, 2 if there is no model to compare."""
   parser = argparse.ArgumentParser("python -m physics.parity", description=__doc__)
-  parser.add_argument("model", help="MJCF or URDF file")
+  parser.add_argument("model", help="MJCF or URDF file, or a folder of them: a table by its subfolders")
   parser.add_argument("--states", type=int, default=256, help="number of states to compare (default: 256)")
   parser.add_argument("--seed", type=int, default=0, help="seed of states and controls (default: 0)")
+  parser.add_argument("--jobs", type=int, default=1, help="comparisons at a time of a folder (default: 1)")
   options = parser.parse_args(arguments)
+  if options.states < ENVIRONMENTS:
+    parser.error(f"--states {options.states}: a rollout needs {ENVIRONMENTS} or more")
+  if Path(options.model).is_dir():
+    return _survey(Path(options.model), options)
   try:
     model = _load(options.model)
   except (OSError, ValueError) as error:
@@ -56,12 +64,23 @@ def main(arguments: list[str] | None = None) -> int:
   return 1 if failed else 0
 
 
+def _survey(folder: Path, options: argparse.Namespace) -> int:
+  """Print a line per model of a folder, then the table; return 0 if all agree, else 1."""
+  each = [f"--states={options.states}", f"--seed={options.seed}"]
+  results = []
+  for result in survey(folder, each, options.jobs):
+    print(f"{result.path.relative_to(folder)}: {result.outcome}", flush=True)
+    results.append(result)
+  print("", *table(folder, results), sep="\n")
+  return 0 if all(result.outcome == AGREES for result in results) else 1
+
+
 def compare(model: Model, count: int, seed: int) -> Iterator[Finding | str]:
   """Yield a heading for each kind of arithmetic, then its findings on the three levels.
 
-  Both solvers go on until they converge, also if the file stops them earlier.
+  Solvers and searches for contacts go on until they converge, also if the file stops them earlier.
   """
-  model = dataclasses.replace(model, iterations=max(model.iterations, ITERATIONS))
+  model = converged(model)
   random = Trial(model, random_states(model, count, seed))
   recorded = Trial(model, recorded_states(model, count, seed=seed))
   names = outputs(model)
@@ -72,6 +91,7 @@ def compare(model: Model, count: int, seed: int) -> Iterator[Finding | str]:
   kernel = Simulation(model, count, outputs=names)
   yield from _levels(random, recorded, kernel, SINGLE)
   yield rollout(model, kernel, seed)
+  yield from random_play(model, kernel, seed)
 
 
 def _stopped(model: Model, count: int, seed: int) -> str:

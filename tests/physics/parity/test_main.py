@@ -3,6 +3,8 @@
 import dataclasses
 import re
 
+import pytest
+
 from physics.parity import __main__ as program
 from physics.parity.reference import ITERATIONS
 from tests.physics.conftest import CASES
@@ -63,3 +65,9 @@ def test_what_cannot_be_compared_is_told_in_one_line(tmp_path, capsys):
     assert complaints.startswith("error: ")
     assert complaints.count("\n") == 1
   assert run(capsys, str(tmp_path / "none.xml"))[2].startswith("error: no model file")
+
+
+def test_too_few_states_are_told(capsys):
+  with pytest.raises(SystemExit, match="2"):
+    program.main(["robot.xml", "--states", "8"])
+  assert "--states 8: a rollout needs 16 or more" in capsys.readouterr().err

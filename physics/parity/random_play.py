@@ -1,0 +1,57 @@
+"""Random play: long runs under random controls, which show dropped contacts and divergence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+import numpy as np
+import torch
+from mujoco import mjtWarning
+
+from physics.model.model import Bools, Floats, Model
+from physics.parity.compare import Finding
+from physics.parity.states import random_controls
+
+CONTROL_STEPS = 200
+CONTROL_PERIOD = 0.02  # [s] for which a control is held
+RESETS = (mjtWarning.mjWARN_BADQPOS, mjtWarning.mjWARN_BADQVEL, mjtWarning.mjWARN_BADQACC)
+
+
+def random_play(model: Model, simulation: Any, seed: int = 0) -> list[Finding]:
+  """Play 200 control steps with random controls from the model's initial state, in every environment.
+
+  No contact may be dropped. Environments may diverge if MuJoCo C diverges too: in as large a share of them,
+  under the same controls.
+  """
+  random = np.random.default_rng(seed)
+  substeps = max(1, round(CONTROL_PERIOD / model.timestep))
+  simulation.reset()
+  dropped, diverged = np.zeros(simulation.num_envs), np.zeros(simulation.num_envs, bool)
+  controls = []
+  for _ in range(CONTROL_STEPS):
+    controls.append(np.stack([random_controls(model, random) for _ in range(simulation.num_envs)]))
+    simulation.ctrl[:] = torch.from_numpy(controls[-1].astype(np.float32))
+    simulation.step(substeps)
+    dropped = np.maximum(dropped, simulation.overflow.cpu().numpy())
+    diverged |= simulation.diverged.cpu().numpy() > 0
+  share = diverged.mean()
+  allowed = _diverges(model.mj, np.stack(controls), substeps).mean() if share else 0.0
+  return [
+    Finding("dropped contacts", dropped, np.zeros_like(dropped)),
+    Finding("diverging share", np.array([share]), np.array([allowed])),
+  ]
+
+
+def _diverges(mj: mujoco.MjModel, controls: Floats, substeps: int) -> Bools:
+  """Return which environments MuJoCo C resets under controls [control steps, environments, nu]."""
+  data, found = mujoco.MjData(mj), np.zeros(controls.shape[1], bool)
+  for env in range(controls.shape[1]):
+    mujoco.mj_resetData(mj, data)
+    for control in controls[:, env]:
+      data.ctrl[:] = control
+      mujoco.mj_step(mj, data, substeps)
+      if any(data.warning[warning].number for warning in RESETS):
+        found[env] = True
+        break
+  return found

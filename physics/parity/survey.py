@@ -1,0 +1,97 @@
+"""Survey of a folder of robot files: how many load, and how many agree with MuJoCo C, by source."""
+
+from __future__ import annotations
+
+import collections
+import concurrent.futures
+import dataclasses
+import hashlib
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+from physics.load import compile_model
+
+AGREES, DIFFERS, REFUSED, UNFINISHED = "agrees", "differs", "refused", "unfinished"
+VERDICTS = {0: "agrees", 1: "does not agree"}  # begin of a comparison's last line by its exit status
+LIMIT = 900.0  # [s] that one comparison may take
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+  """The outcome of one file's comparison."""
+
+  path: Path
+  outcome: str
+  verdict: str  # the last line of the comparison
+
+
+def survey(folder: Path, options: list[str], jobs: int) -> Iterator[Result]:
+  """Compare each model of a folder with MuJoCo C, `jobs` at a time, in the order of their paths.
+
+  `options` are those of `python -m physics.parity`.
+  """
+  paths = list(distinct_models(folder))
+  with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+    yield from pool.map(lambda path: compare_file(path, options), paths)
+
+
+def distinct_models(folder: Path) -> Iterator[Path]:
+  """Yield the files of a folder that MuJoCo compiles to a model that moves, and each such model once."""
+  seen = set()
+  for path in sorted(path for ending in ("xml", "urdf") for path in folder.rglob(f"*.{ending}")):
+    try:
+      with warnings.catch_warnings(action="ignore"):
+        mj = compile_model(path)
+    except (OSError, ValueError):
+      continue  # a part that other files include, or something else in XML
+    if mj.nv and (key := _fingerprint(mj)) not in seen:
+      seen.add(key)
+      yield path
+
+
+def _fingerprint(mj: mujoco.MjModel) -> bytes:
+  """Return what tells two models apart: all their numbers, but for where their files lie."""
+  digest = hashlib.sha256()
+  for owner in (mj, mj.opt):
+    for name in dir(owner):
+      value = None if name.startswith("_") or "path" in name else getattr(owner, name)
+      if isinstance(value, np.ndarray | int | float):
+        digest.update(name.encode() + np.asarray(value).tobytes())
+  return digest.digest()
+
+
+def compare_file(path: Path, options: list[str], limit: float = LIMIT) -> Result:
+  """Compare one file in a process of its own: no file can end or hold up the survey."""
+  command = [sys.executable, "-m", "physics.parity", str(path), *options]
+  try:
+    run = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
+  except subprocess.TimeoutExpired:
+    return Result(path, UNFINISHED, f"took more than {limit:g} s")
+  printed, complaint = (text.strip().rpartition("\n")[2] for text in (run.stdout, run.stderr))
+  if run.returncode == 2:
+    return Result(path, REFUSED, complaint.removeprefix("error: ").removeprefix(f"{path}: "))
+  if run.returncode in VERDICTS and printed.startswith(VERDICTS[run.returncode]):
+    return Result(path, AGREES if run.returncode == 0 else DIFFERS, printed)
+  return Result(path, UNFINISHED, f"ended with status {run.returncode}: {complaint}")
+
+
+def table(folder: Path, results: list[Result]) -> Iterator[str]:
+  """Yield the lines of a Markdown table by source, a folder in `folder`; then what does not agree."""
+  sources = collections.defaultdict(list)
+  for result in results:
+    sources[result.path.relative_to(folder).parts[0]].append(result.outcome)
+  yield "| source | models | load | agree |"
+  yield "|---|---|---|---|"
+  for source, outcomes in [*sources.items(), ("all", [result.outcome for result in results])]:
+    agree, differ = outcomes.count(AGREES), outcomes.count(DIFFERS)
+    yield f"| {source} | {len(outcomes)} | {agree + differ} | {agree} |"
+  yield ""
+  for result in results:
+    if result.outcome != AGREES:
+      yield f"- `{result.path.relative_to(folder)}`: {result.verdict}"

@@ -1,0 +1,72 @@
+"""`python -m physics.parity folder`: each model once, by source, whatever the file does."""
+
+import sys
+from pathlib import Path
+
+from physics.parity import __main__ as program
+from physics.parity import survey
+from physics.parity.survey import Result, compare_file, distinct_models, table
+
+SLIDER = """<mujoco>{}<worldbody><body><joint type="slide" range="-1 1"/><geom size="0.1"/></body></worldbody>
+  </mujoco>"""
+IMPLICIT = SLIDER.format('<option integrator="implicit"/>')
+URDF = """<robot name="r"><link name="base"/><link name="arm"><inertial><mass value="1"/>
+  <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="j" type="continuous"><parent link="base"/><child link="arm"/></joint></robot>"""
+
+
+def fill(folder):
+  files = {
+    "a/slider.xml": SLIDER.format(""),
+    "a/again/copy.xml": SLIDER.format(""),
+    "a/part.xml": "<mujocoinclude><body/></mujocoinclude>",
+    "a/still.xml": "<mujoco/>",
+    "b/implicit.xml": IMPLICIT,
+    "b/arm.urdf": URDF,
+    "b/readme.txt": "",
+  }
+  for name, text in files.items():
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text)
+
+
+def test_finds_each_model_that_moves_once(tmp_path):
+  fill(tmp_path)
+  found = [str(path.relative_to(tmp_path)) for path in distinct_models(tmp_path)]
+  assert found == ["a/again/copy.xml", "b/arm.urdf", "b/implicit.xml"]
+
+
+def test_prints_outcomes_and_a_table_by_source(tmp_path, capsys):
+  fill(tmp_path)
+  assert program.main([str(tmp_path), "--states", "16", "--jobs", "2"]) == 1
+  printed = capsys.readouterr().out.splitlines()
+  assert printed[:3] == ["a/again/copy.xml: agrees", "b/arm.urdf: agrees", "b/implicit.xml: refused"]
+  rows = [line for line in printed if line.startswith("| ")]
+  assert rows == [
+    "| source | models | load | agree |",
+    "| a | 1 | 1 | 1 |",
+    "| b | 2 | 1 | 1 |",
+    "| all | 3 | 2 | 2 |",
+  ]
+  assert printed[-1].startswith("- `b/implicit.xml`: option: integrator implicit")
+
+
+def test_a_file_cannot_end_or_hold_up_the_survey(tmp_path, monkeypatch):
+  path = tmp_path / "slider.xml"
+  path.write_text(SLIDER.format(""))
+  shebang = f"#!{sys.executable}\n"
+  assert compare_file(path, [], limit=0.01) == Result(path, survey.UNFINISHED, "took more than 0.01 s")
+  crash = tmp_path / "python"
+  crash.write_text(f"{shebang}import os\nos.abort()\n")
+  crash.chmod(0o755)
+  monkeypatch.setattr(survey.sys, "executable", str(crash))
+  assert compare_file(path, []) == Result(path, survey.UNFINISHED, "ended with status -6: ")
+  crash.write_text(f"{shebang}raise KeyError(1)\n")
+  assert compare_file(path, []) == Result(path, survey.UNFINISHED, "ended with status 1: KeyError: 1")
+
+
+def test_what_differs_loads(tmp_path):
+  results = [Result(Path("s/x.xml"), survey.DIFFERS, "does not agree with MuJoCo C: qacc")]
+  lines = list(table(Path(), results))
+  assert lines[2:4] == ["| s | 1 | 1 | 0 |", "| all | 1 | 1 | 0 |"]
+  assert lines[-1] == "- `s/x.xml`: does not agree with MuJoCo C: qacc"
