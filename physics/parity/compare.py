@@ -16,7 +16,7 @@ import numpy as np
 from physics.collision.narrow import is_searched
 from physics.model.model import Bools, Floats, Model
 from physics.parity.conditioning import SOLVED, acceleration_rounding
-from physics.parity.contacts import contact_errors, mujoco_contacts, traced_contacts
+from physics.parity.contacts import contact_errors, marginal, mujoco_contacts, traced_contacts
 from physics.parity.reference import (
   STAGES,
   STEP,
@@ -46,15 +46,16 @@ class Tolerances:
   distance: float  # of contacts [m]
   position: float  # of contacts [m]
   rounding: float  # times the change that one unit in the last place makes in MuJoCo C
+  searched: float  # accelerations and constraint forces where contacts are searched
   solving: float = 0.0  # times the worst effect of rounding on accelerations, see `conditioning`
 
 
-DOUBLE = Tolerances(np.float64, 1e-9, 1e-9, 1e-9, 1e-9, 1e-9, rounding=30.0)
-SINGLE = Tolerances(np.float32, 1e-5, 1e-4, 1e-6, 1e-5, 1e-4, rounding=3.0)
+DOUBLE = Tolerances(np.float64, 1e-9, 1e-9, 1e-9, 1e-9, 1e-9, rounding=30.0, searched=1e-3)
+SINGLE = Tolerances(np.float32, 1e-5, 1e-4, 1e-6, 1e-5, 1e-4, rounding=3.0, searched=1e-2)
 # Where contacts are searched: both searches end within a tolerance, and some choices are open, such as which
 # four of more corners become contacts. States in which the contacts differ by more than this are left out.
+SEARCHED_MEDIAN = 0.01  # the median error in the other states, relative to the largest
 SEARCHED_CONTACT = (1e-5, 1e-4, 1e-3)  # distance [m], position [m], normal
-SEARCHED_SOLVED = 1e-2  # accelerations and constraint forces in the other states
 OPEN = 0.05  # the largest share of states that are left out
 
 
@@ -100,6 +101,7 @@ class Trial:
   def __init__(self, model: Model, states: States) -> None:
     self.model, self.states = model, states
     self._rounding: dict[type[np.floating], PipelineResults] = {}
+    self._alike: dict[type[np.floating], Bools] = {}
 
   @cached_property
   def expected(self) -> PipelineResults:
@@ -117,14 +119,20 @@ class Trial:
     """Whether contacts of the model are searched."""
     return any(is_searched(self.model, pair) for pair in self.model.pairs)
 
-  @cached_property
-  def alike(self) -> Bools:
-    """The states [num_states] in which both engines find the same contacts, as far as searches can tell."""
+  def alike(self, tolerances: Tolerances) -> Bools:
+    """Return in which states [num_states] the engines find the same contacts, as far as searches can tell.
+
+    A state in which rounding decides whether there is a contact is not among them.
+    """
+    dtype = tolerances.dtype
     if not self.searches:
       return np.ones(len(self.states), bool)
-    expected = mujoco_contacts(converging(self.model.mj), self.states)
-    error = contact_errors(traced_contacts(self.model, self.states), expected, SEARCHED_CONTACT[0])
-    return np.asarray((error <= np.array(SEARCHED_CONTACT)[:, None]).all(axis=0))
+    if dtype not in self._alike:
+      expected = mujoco_contacts(converging(self.model.mj), self.states)
+      error = contact_errors(traced_contacts(self.model, self.states, dtype), expected, SEARCHED_CONTACT[0])
+      close = (error <= np.array(SEARCHED_CONTACT)[:, None]).all(axis=0)
+      self._alike[dtype] = close & ~marginal(self.model.mj, self.states, tolerances.distance)
+    return self._alike[dtype]
 
   def stages(self, simulation: Any, tolerances: Tolerances) -> list[Finding]:
     """Compare every stage of the pipeline, from the same states, one per environment."""
@@ -162,18 +170,19 @@ class Trial:
     bounds = [tolerances.distance, tolerances.position]
     if self.searches:
       bounds = [max(pair) for pair in zip(bounds, SEARCHED_CONTACT, strict=False)]
+    alike = self.alike(tolerances)
     findings = [
       Finding(f"contact {name}", values, np.full(len(values), bound))
       for name, values, bound in zip(("distance", "position"), error, bounds, strict=False)
     ]
-    if not all(finding.at(self.alike).holds for finding in findings):
+    if not all(finding.at(alike).holds for finding in findings):
       rounding = tolerances.rounding * self._contact_rounding(expected, tolerances.dtype)
       findings = [
         dataclasses.replace(finding, bound=np.maximum(finding.bound, rounding[i]))
         for i, finding in enumerate(findings)
       ]
-    open_states = [Finding("states left open", np.array([1.0 - self.alike.mean()]), np.array([OPEN]))]
-    return [finding.at(self.alike) for finding in findings] + open_states * self.searches
+    open_states = [Finding("states left open", np.array([1.0 - alike.mean()]), np.array([OPEN]))]
+    return [finding.at(alike) for finding in findings] + open_states * self.searches
 
   def _contact_rounding(self, expected: list[Floats], dtype: type[np.floating], draws: int = 8) -> Floats:
     random = np.random.default_rng(0)
@@ -189,19 +198,20 @@ class Trial:
     self.states.write_to(simulation)
 
   def _finding(self, name: str, error: Floats, tolerances: Tolerances, quantity: str = "") -> Finding:
+    alike = self.alike(tolerances)
     least = tolerances.smooth if name in SMOOTH else tolerances.solved
-    if self.searches and name not in (*SMOOTH, "qacc_smooth"):
-      least = max(least, SEARCHED_SOLVED)
     typical = tolerances.smooth if name in (*SMOOTH, "qacc_smooth") else tolerances.median
+    if self.searches and name not in (*SMOOTH, "qacc_smooth"):
+      least, typical = max(least, tolerances.searched), max(typical, SEARCHED_MEDIAN * tolerances.searched)
     finding = Finding(quantity or name, error, np.full(len(error), least), typical)
-    if finding.at(self.alike).holds:
-      return finding.at(self.alike)  # the effect of rounding takes long to compute
+    if finding.at(alike).holds:
+      return finding.at(alike)  # the effect of rounding takes long to compute
     rounding = tolerances.rounding * getattr(self.rounding(tolerances.dtype), name)
     if tolerances.solving and name in SOLVED:
       worst = acceleration_rounding(converging(self.model.mj), self.states, tolerances.dtype)
       rounding = np.maximum(rounding, tolerances.solving * worst[name])
     median = max(typical, float(np.median(rounding)))
-    return dataclasses.replace(finding, bound=np.maximum(least, rounding), median=median).at(self.alike)
+    return dataclasses.replace(finding, bound=np.maximum(least, rounding), median=median).at(alike)
 
 
 def _numbers(simulation: Any, name: str) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from physics.algebra.spatial import Vector
 from physics.constraint.contact import MovingContacts, WorldContacts
 from physics.constraint.moving import WORD_BITS, common_origin
 from physics.forward import detect_contacts
-from physics.model.model import Floats, Model
+from physics.model.model import Bools, Floats, Model
 from physics.parity.states import States
 from physics.smooth import smooth_dynamics
 from physics.state.layout import Layout
@@ -36,6 +37,15 @@ def mujoco_contacts(mj: mujoco.MjModel, states: States) -> list[Floats]:
     found = [_mujoco_row(mj, contact) for contact in data.contact if contact.exclude == 0]
     result.append(np.array(found).reshape(-1, WIDTH))
   return result
+
+
+def marginal(mj: mujoco.MjModel, states: States, distance: float) -> Bools:
+  """Return in which states [num_states] something is so near its margin that `distance` [m] decides."""
+  mj = copy.copy(mj)
+  mj.geom_margin += distance
+  mj.pair_margin += distance  # the margin of a contact is the sum of two, or that of its pair
+  nearly = [rows[:, DISTANCE] - rows[:, MARGIN] > -3.0 * distance for rows in mujoco_contacts(mj, states)]
+  return np.array([any(each) for each in nearly])
 
 
 def _mujoco_row(mj: mujoco.MjModel, contact: Any) -> Floats:

@@ -14,6 +14,7 @@ from physics.parity.states import States
 
 DType = type[np.floating]
 ITERATIONS = 40  # limit of the reference's solver, whatever the file says
+SEARCH = 1e-10  # [m] precision of the engine's searches for contacts: where they end, the normal has its root
 MIXED = ("friction", "solref", "solimp", "margin")  # `Model` holds them per pair, MuJoCo per geom and <pair>
 
 
@@ -63,6 +64,13 @@ def converging(mj: mujoco.MjModel) -> mujoco.MjModel:
   mj.opt.iterations, mj.opt.ls_iterations = ITERATIONS, 100
   mj.opt.disableflags |= mjtDisableBit.mjDSBL_WARMSTART
   return mj
+
+
+def converged(model: Model) -> Model:
+  """Return the model whose solver and searches for contacts go on, here too, until they converge."""
+  mj = copy.copy(model.mj)
+  mj.opt.ccd_tolerance, mj.opt.ccd_iterations = SEARCH, 200
+  return dataclasses.replace(model, iterations=max(model.iterations, ITERATIONS), mj=mj)
 
 
 def _results(mj: mujoco.MjModel, states: States) -> PipelineResults:

@@ -13,6 +13,7 @@ from physics.load import load_model
 from physics.model.model import Model
 from physics.parity import NumpySimulation, random_states, recorded_states
 from physics.parity.compare import Trial, outputs
+from physics.parity.reference import converged
 from physics.simulation import Simulation
 
 ROOT = Path(__file__).parents[2]
@@ -46,10 +47,10 @@ def load(name: str) -> Model:
 
 
 class Case:
-  """A model, states of it, and the engine in float64 without compilation and as a device's float32 kernel."""
+  """A model that iterates to the end, states of it, and the engine in float64 and as a float32 kernel."""
 
   def __init__(self, name: str, device: torch.device) -> None:
-    self.name, self.model, self.device = name, load(name), device
+    self.name, self.model, self.device = name, converged(load(name)), device
 
   @functools.cached_property
   def random(self) -> Trial:
