@@ -10,7 +10,18 @@ from typing import Any, Literal, TypeAlias
 
 import mujoco
 import numpy as np
-from mujoco import mjtBias, mjtCone, mjtDisableBit, mjtDyn, mjtEq, mjtGain, mjtIntegrator, mjtSolver, mjtTrn
+from mujoco import (
+  mjtBias,
+  mjtCone,
+  mjtDisableBit,
+  mjtDyn,
+  mjtEq,
+  mjtGain,
+  mjtIntegrator,
+  mjtSameFrame,
+  mjtSolver,
+  mjtTrn,
+)
 
 from physics.actuator.motor import ActivationParams, WindingParams
 from physics.model.model import ACTIVATIONS, FEW_ITERATIONS, Floats, Model
@@ -75,7 +86,7 @@ def load_model(
     raise UnsupportedModel(f"{_name(source)}{element}: {feature} is not supported")
   _warn(mj)
   mj.opt.solver = mjtSolver.mjSOL_NEWTON
-  values = _fields(mj) | _flags(mj)
+  values = _fields(mj) | _same_frames(mj) | _flags(mj)
   for name in _switched_off(mj):
     values[name] = np.zeros_like(values[name]) if isinstance(values[name], np.ndarray) else 0.0
   for value in values.values():
@@ -135,6 +146,24 @@ def _fields(mj: mujoco.MjModel) -> dict[str, Any]:
     "key_names": tuple(mj.key(i).name for i in range(mj.nkey)),
     "sensor_supported": np.array([not lacking for lacking in unsupported_sensors(mj)], dtype=bool),
   }
+
+
+def _same_frames(mj: mujoco.MjModel) -> dict[str, Floats]:
+  """Return the frames in bodies as MuJoCo takes them: those that coincide but for rounding are one."""
+  same, identity = mjtSameFrame, (1.0, 0.0, 0.0, 0.0)
+  fields: dict[str, Floats] = {}
+  for kind, bodies in (("body_i", np.arange(mj.nbody)), ("geom_", mj.geom_bodyid), ("site_", mj.site_bodyid)):
+    pos, quat = getattr(mj, f"{kind}pos").copy(), getattr(mj, f"{kind}quat").copy()
+    frames = getattr(mj, f"{kind[:4]}_sameframe")
+    for i, (body, frame) in enumerate(zip(bodies.tolist(), map(same, frames.tolist()), strict=True)):
+      if frame in (same.mjSAMEFRAME_BODY, same.mjSAMEFRAME_INERTIA):
+        pos[i] = 0.0 if frame == same.mjSAMEFRAME_BODY else mj.body_ipos[body]
+      if frame in (same.mjSAMEFRAME_BODY, same.mjSAMEFRAME_BODYROT):
+        quat[i] = identity
+      if frame in (same.mjSAMEFRAME_INERTIA, same.mjSAMEFRAME_INERTIAROT):
+        quat[i] = mj.body_iquat[body]
+    fields |= {f"{kind}pos": pos, f"{kind}quat": quat}
+  return fields
 
 
 def _actuator_fields(mj: mujoco.MjModel) -> dict[str, Any]:

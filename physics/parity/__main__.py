@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import mujoco
 import numpy as np
 
 from physics.load import load_model
@@ -39,6 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
   parser.add_argument("--seed", type=int, default=0, help="seed of states and controls (default: 0)")
   parser.add_argument("--jobs", type=int, default=1, help="comparisons at a time of a folder (default: 1)")
   options = parser.parse_args(arguments)
+  mujoco.set_mju_user_warning(lambda _: None)  # of states that are not sane, which are counted
   if options.states < ENVIRONMENTS:
     parser.error(f"--states {options.states}: a rollout needs {ENVIRONMENTS} or more")
   if Path(options.model).is_dir():

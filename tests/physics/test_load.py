@@ -246,3 +246,18 @@ def test_a_long_chain_is_large_and_many_bodies_are_not():
   with warnings.catch_warnings():
     warnings.simplefilter("error")
     load_model(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
+
+
+def test_frames_that_coincide_but_for_rounding_are_one_as_in_mujoco():
+  """MuJoCo computes with the body's frame there, and 2e-9 m are more than float64 rounds."""
+  inertial = '<inertial mass="3" pos="2e-9 0 1e-9" diaginertia="1 1 1"/>'
+  geoms = '<geom size="0.1" pos="1e-9 0 0"/><geom size="0.1" pos="0.1 0 0"/>'
+  geoms += '<site pos="0 1e-9 0" quat="1 1e-9 0 0"/>'
+  model = load_model(f"<mujoco><worldbody><body><freejoint/>{inertial}{geoms}</body></worldbody></mujoco>")
+  assert model.mj.body_ipos[1].any()
+  assert not model.body_ipos[1].any()
+  assert not model.geom_pos[0].any()
+  assert not model.site_pos[0].any()
+  assert model.geom_pos[1].tolist() == [0.1, 0.0, 0.0]
+  trial, simulation = Trial(model, random_states(model, 8)), NumpySimulation(model, 8, outputs(model))
+  assert [str(finding) for finding in trial.stages(simulation, DOUBLE) if not finding.holds] == []
