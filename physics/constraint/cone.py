@@ -299,8 +299,14 @@ class _Zones:
     """Return the growth over D of stiffness / 2 (r0 - T)^2, along the cone's side, over a step to `there`."""
     along, along_there = dot(self.unit, rate[1:]), dot(there.unit, rate[1:])
     across = maximum(dot(rate[1:], rate[1:]) - along * along, 0.0)
-    # T^2 is quadratic in the step, so this is what T grows beyond its tangent
-    bend = (step * step) * across / maximum(there.length + self.length + step * along, SMALL)
+    # What T grows beyond its tangent: T^2 is quadratic in the step. Where the tangent has passed zero, the
+    # direction of sliding reverses, and nothing is lost in the plain difference.
+    tangent = self.length + step * along
+    bend = where(
+      tangent > 0.0,
+      (step * step) * across / maximum(there.length + tangent, SMALL),
+      there.length - tangent,
+    )
     speed_there = rate[0] - along_there
     deeper = step * (rate[0] - along) - bend
     beyond = 0.5 * (deeper * deeper) - self.depth * bend

@@ -86,6 +86,19 @@ def test_growth_is_the_costs_beyond_its_tangent(name, step):
     assert growth.curvature == pytest.approx(curvature, abs=1e-11)
 
 
+@pytest.mark.parametrize("aside", [0.0, 1e-9])
+@pytest.mark.parametrize("step", [0.9, 1.0, 1.1, 1.9])
+def test_growth_where_the_direction_of_sliding_reverses(aside, step):
+  """In a planar model the tangent passes through zero."""
+  cone, a, b = Elliptic(3), np.array([0.2, 0.0, 0.5]), np.array([0.05, aside, -0.5])
+  contact = fields(cone, 3)
+  growth = cone.growth(contact, a.tolist(), b.tolist(), step)
+  slope, slope_there = (-np.array(cone.force(contact, at.tolist())) @ b for at in (a, a + step * b))
+  assert growth.slope == pytest.approx(slope_there - slope, abs=1e-9)
+  beyond = cost(cone, contact, a + step * b) - cost(cone, contact, a) - step * slope
+  assert growth.beyond_tangent == pytest.approx(beyond, abs=1e-9)
+
+
 @pytest.mark.parametrize("end", [0.0, 2e13, math.inf])
 def test_growth_of_a_spring_keeps_a_step_that_its_residual_would_drown(end):
   """As 1e13 + 1e-4 is 1e13, the difference of the two costs would be zero."""
