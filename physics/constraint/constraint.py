@@ -130,7 +130,7 @@ def contact_params(model: Model, pair: ContactPair) -> dict[str, Number]:
   """
   if pair.params is not None:
     return dict(pair.params)
-  cone = contact_cone(model, has_still_geom(model, pair))
+  cone, dmax = contact_cone(model, has_still_geom(model, pair)), number(pair.solimp[1])
   b1, b2 = (int(model.geom_bodyid[g]) for g in (pair.geom1, pair.geom2))
   inverse_mass = number(model.body_invweight0[b1, 0]) + number(model.body_invweight0[b2, 0])
   fields: dict[str, Number] = vars(constraint_params(model, pair.solref, pair.solimp, pair.margin)).copy()
@@ -138,12 +138,13 @@ def contact_params(model: Model, pair: ContactPair) -> dict[str, Number]:
   ratio = model.impratio / square(mu[0])
   fields |= cone.constants(pair.condim, ratio)
   if isinstance(cone, Elliptic):
-    dmax = number(pair.solimp[1])
     of_its_own = any(not is_zero(x) for x in pair.solreffriction)
     friction_solref = pair.solreffriction if of_its_own else pair.solref
     fields["friction_damping"] = reference_constants(model, friction_solref, dmax)[1]
-  softness = cone.softness(pair.condim, ratio, mu[0])
-  fields["weight"] = 1.0 / maximum(softness * inverse_mass, MINVAL)
+  softness, most = cone.softness(pair.condim, ratio, mu[0]), clip(dmax, MIN_IMPEDANCE, MAX_IMPEDANCE)
+  # Where no joint moves the point, MuJoCo's R is MINVAL before the cone scales it.
+  edge = 1.0 if pair.condim == 1 or isinstance(cone, Elliptic) else 1.0 + square(mu[0])
+  fields["weight"] = 1.0 / (softness * maximum(inverse_mass, MINVAL * most / (1.0 - most) / edge))
   scales = (mu[0], mu[1] / mu[0], mu[2], mu[3] / mu[0], mu[4] / mu[1])
   for k, (name, scale) in enumerate(zip(ROW_SCALES, scales, strict=True)):
     fields[name] = scale if k < pair.condim - 1 else 0.0

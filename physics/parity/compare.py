@@ -69,7 +69,9 @@ class Finding:
   median: float = np.inf  # bound of the median error
 
   def at(self, states: Bools) -> Finding:
-    """Return the finding restricted to some of the states [num_states]."""
+    """Return the finding restricted to some of the states [num_states]; as it is if none is left."""
+    if not states.any():
+      return self
     return dataclasses.replace(self, error=self.error[states], bound=self.bound[states])
 
   @property
