@@ -31,10 +31,12 @@ from physics.support import (
   disabled,
   enum_name,
   label,
+  leave_out,
+  missing_of_pair,
   nonfinite,
-  unsupported,
   unsupported_sensors,
 )
+from physics.support import unsupported as missing
 from physics.urdf import read_urdf
 from physics.vary.variable import check_varied
 
@@ -56,6 +58,7 @@ def load_model(
   *,
   integrator: Literal["Euler", "RK4", "implicitfast"] | None = None,
   vary: Sequence[str] = (),
+  unsupported: Literal["error", "warn"] = "error",
 ) -> Model:
   """Compile `source` (path, XML text, MjSpec or MjModel) and read it; the argument is left as it was.
 
@@ -63,7 +66,9 @@ def load_model(
 
   `integrator` replaces the file's. `vary` names fields (of `variable.VARIABLE`) whose values differ between
   the environments of a simulation. If the file asks for another solver, Newton replaces it, with a warning:
-  all solvers of MuJoCo have the same solution. A warning names sensors that stay zero. Raises
+  all solvers of MuJoCo have the same solution. A warning names sensors that stay zero. With
+  `unsupported="warn"` the model lacks what the engine lacks: pairs of geoms that it cannot collide, and the
+  features that `support.leave_out` names. A warning names each, and `Model.left_out` lists them. Raises
   UnsupportedModel for features that the engine lacks, ValueError for errors of MuJoCo's compiler and for
   fields that cannot vary.
   """
@@ -81,9 +86,15 @@ def load_model(
     raise ValueError(f"{_name(source)}{element}: {numbers} is not finite: write numbers")
   if integrator is not None:
     mj.opt.integrator = INTEGRATORS[integrator]
-  pairs = _pairs(mj)
-  for element, feature in unsupported(mj, pairs):
+  pairs, left_out = _pairs(mj), []
+  if unsupported == "warn":
+    left_out = [f"{element}: {feature}" for element, feature in missing(mj, pairs)]
+    leave_out(mj)
+    pairs = tuple(pair for pair in pairs if not missing_of_pair(mj, pair))
+  for element, feature in missing(mj, pairs):
     raise UnsupportedModel(f"{_name(source)}{element}: {feature} is not supported")
+  for part in left_out:
+    warnings.warn(f"{_name(source)}{part} is not supported and left out", stacklevel=2)
   _warn(mj)
   mj.opt.solver = mjtSolver.mjSOL_NEWTON
   values = _fields(mj) | _same_frames(mj) | _flags(mj)
@@ -92,7 +103,7 @@ def load_model(
   for value in values.values():
     if isinstance(value, np.ndarray):
       value.setflags(write=False)
-  return Model(**values, varied=check_varied(vary), pairs=pairs, mj=mj)
+  return Model(**values, varied=check_varied(vary), pairs=pairs, left_out=tuple(left_out), mj=mj)
 
 
 def compile_model(source: Source) -> mujoco.MjModel:

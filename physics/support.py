@@ -112,7 +112,32 @@ def nonfinite(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
 def unsupported(mj: mujoco.MjModel, pairs: tuple[ContactPair, ...]) -> Iterator[tuple[str, str]]:
   """Yield (element, feature) for everything that the engine lacks."""
   yield from _unsupported_elements(mj)
-  yield from _unsupported_contacts(mj, pairs)
+  for pair in pairs:
+    if feature := missing_of_pair(mj, pair):
+      yield " against ".join(label(mj, "geom", geom) for geom in (pair.geom1, pair.geom2)), feature
+
+
+def leave_out(mj: mujoco.MjModel) -> None:
+  """Change a compiled model so that it lacks what the engine lacks, as far as the rest can do without.
+
+  Spatial tendons have no effect then, nor have actuators of other kinds; round fluid shapes become boxes.
+  Plugins, flexes and equalities of other kinds stay. Pairs of geoms are not part of a compiled model.
+  """
+  mj.opt.noslip_iterations = 0
+  mj.opt.enableflags &= ~sum(REFUSED_FLAGS)
+  for field in (*MUST_BE_ZERO, "geom_fluid"):
+    getattr(mj, field)[:] = 0.0
+  for tendon in filter(lambda i: _is_spatial(mj, i), range(mj.ntendon)):
+    mj.tendon_num[tendon] = 0
+    for field in ("limited", "actfrclimited", "stiffness", "damping", "armature", "frictionloss"):
+      getattr(mj, f"tendon_{field}")[tendon] = 0
+  for actuator in sorted({i for i, _ in _missing_of_actuators(mj)}):
+    mj.actuator_trntype[actuator], mj.actuator_trnid[actuator] = mjtTrn.mjTRN_JOINT, (0, -1)
+    mj.actuator_gear[mj.actuator_outadr[actuator]] = 0.0
+    if mj.actuator_actnum[actuator] > 0:
+      mj.actuator_dyntype[actuator] = mjtDyn.mjDYN_INTEGRATOR
+    mj.actuator_gaintype[actuator], mj.actuator_biastype[actuator] = mjtGain.mjGAIN_FIXED, mjtBias.mjBIAS_NONE
+    mj.actuator_gainprm[actuator] = 0.0
 
 
 def label(mj: mujoco.MjModel, kind: str, index: int) -> str:
@@ -138,10 +163,12 @@ def _unsupported_elements(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
   for i in range(mj.neq):
     if int(mj.eq_type[i]) not in EQUALITIES:
       yield label(mj, "equality", i), f"equality {enum_name(mjtEq(mj.eq_type[i]))}"
-  for i in range(mj.ntendon):
-    if mj.wrap_type[mj.tendon_adr[i]] != mjtWrap.mjWRAP_JOINT:
-      yield label(mj, "tendon", i), "a spatial tendon"
-  yield from _unsupported_actuators(mj)
+  yield from ((label(mj, "tendon", i), "a spatial tendon") for i in range(mj.ntendon) if _is_spatial(mj, i))
+  yield from ((label(mj, "actuator", i), feature) for i, feature in _missing_of_actuators(mj))
+
+
+def _is_spatial(mj: mujoco.MjModel, tendon: int) -> bool:
+  return bool(mj.tendon_num[tendon] and mj.wrap_type[mj.tendon_adr[tendon]] != mjtWrap.mjWRAP_JOINT)
 
 
 def unsupported_sensors(mj: mujoco.MjModel) -> list[str]:
@@ -186,25 +213,24 @@ def _unsupported_options(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
       yield "option", f"flag {enum_name(flag)}"
 
 
-def _unsupported_actuators(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
+def _missing_of_actuators(mj: mujoco.MjModel) -> Iterator[tuple[int, str]]:
+  """Yield (actuator, feature) for everything that the engine lacks."""
   for i in range(mj.nactuator):
     for field, (kind, supported) in ACTUATOR_TYPES.items():
       name = enum_name(kind(int(getattr(mj, f"actuator_{field}")[i])))
       if name not in supported:
-        yield label(mj, "actuator", i), f"{field} {name}"
+        yield i, f"{field} {name}"
     gain, bias = mjtGain(int(mj.actuator_gaintype[i])), mjtBias(int(mj.actuator_biastype[i]))
     if (gain == mjtGain.mjGAIN_DCMOTOR) != (bias == mjtBias.mjBIAS_DCMOTOR):
-      yield label(mj, "actuator", i), "dcmotor as gaintype or biastype alone"
+      yield i, "dcmotor as gaintype or biastype alone"
 
 
-def _unsupported_contacts(mj: mujoco.MjModel, pairs: tuple[ContactPair, ...]) -> Iterator[tuple[str, str]]:
-  for pair in pairs:
-    names = [label(mj, "geom", geom) for geom in (pair.geom1, pair.geom2)]
-    types = [int(mj.geom_type[geom]) for geom in (pair.geom1, pair.geom2)]
-    if not can_collide(*types):
-      yield " against ".join(names), f"collision of {' and '.join(enum_name(mjtGeom(t)) for t in types)}"
-    if _mixes_formats(pair.solref):
-      yield " against ".join(names), "solref of mixed signs"
+def missing_of_pair(mj: mujoco.MjModel, pair: ContactPair) -> str:
+  """Return the feature of a pair of geoms that the engine lacks, or an empty text."""
+  types = [int(mj.geom_type[geom]) for geom in (pair.geom1, pair.geom2)]
+  if not can_collide(*types):
+    return f"collision of {' and '.join(enum_name(mjtGeom(t)) for t in types)}"
+  return "solref of mixed signs" if _mixes_formats(pair.solref) else ""
 
 
 def _mixes_formats(solref: Any) -> bool:

@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -44,6 +44,7 @@ class Task(Names):
   vary: tuple[str, ...] = ()  # model fields that differ between environments, see physics/vary/variable.py
   # Derived quantities to compute, optionally with a reduction over the step: last, mean, max; None: defaults.
   outputs: Sequence[str] | Mapping[str, str] | None = None
+  unsupported: Literal["error", "warn"] = "error"  # what the engine lacks: an error, or left out of the model
   moving_capacity: int | None = None  # most contacts between moving bodies; None: see Simulation
   choices: tuple[int, ...] = ()  # number of choices of each discrete action; empty: continuous in [-1, 1]
 
@@ -68,14 +69,14 @@ class Task(Names):
     Raises TaskError with a one-line message at a mistake in the task file.
     """
     validation.check_complete(type(self), Task, config)
-    self.config = config
-    self.num_envs, self.device = num_envs, torch.device(device)
+    self.config, self.num_envs, self.device = config, num_envs, torch.device(device)
     self.random, self.training = random, training
     threads = torch.get_num_threads()
     self.sim: physics.Simulation = simulation or physics.Simulation(
       self.make_model(config), num_envs, device, threads, self.outputs, self.moving_capacity
     )
     self.model: physics.Model = self.sim.model
+    self.left_out: tuple[str, ...] = self.model.left_out  # of the robot file
     self._substep_runner = SubstepRunner(self.sim, self.outputs)
     self.num_actions = validation.count_actions(self.action_names())
     self.max_episode_steps = self.least_between_truncations = config.episode_steps
@@ -96,7 +97,7 @@ class Task(Names):
   @classmethod
   def make_model(cls, config: Any) -> physics.Model:
     """Return the model of `scene(config)`."""
-    return physics.load_model(cls.scene(config), vary=cls.vary)
+    return physics.load_model(cls.scene(config), vary=cls.vary, unsupported=cls.unsupported)
 
   # ---- methods that a task overrides ----
 

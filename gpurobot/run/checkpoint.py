@@ -299,7 +299,9 @@ class Saver:
   def _write(self, state: dict[str, Any], seconds: float) -> list[str]:
     before, self.failed = self.failed, False
     try:
-      write(self.folder, {"config": to_dict(self.config), "learner": state, "seconds": seconds})
+      left_out = list(getattr(self.learner.env, "left_out", ()))  # of the robot file, by the engine
+      config = to_dict(self.config)
+      write(self.folder, {"config": config, "learner": state, "seconds": seconds, "left_out": left_out})
     except OSError as error:
       self.failed = True
       warning = f"the checkpoint could not be written ({error}); training goes on, and the last one is kept"

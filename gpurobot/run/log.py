@@ -89,6 +89,8 @@ class Log:
     self.progress.disable = not self.console.is_terminal
     self.bar = self.progress.add_task(self.config.task, total=1.0 if self._limits() else None)
     self.progress.start()
+    left_out = getattr(self.learner.env, "left_out", ())  # environments of other engines know no such thing
+    self.warn([f"not simulated: {part}" for part in left_out])
 
   def _note_output_failure(self, error: OSError) -> None:
     """Warn on standard error and in the summary that standard output fails."""

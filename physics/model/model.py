@@ -237,6 +237,7 @@ class Model:
 
   varied: tuple[str, ...]  # fields whose values differ between environments
   pairs: tuple[ContactPair, ...]  # all geom pairs that can collide
+  left_out: tuple[str, ...]  # elements and features of the file that the model lacks
   mj: Any  # mujoco.MjModel, the compiled model itself: for parity tests and for inspection
 
   def body_id(self, name: str) -> int:

@@ -5,6 +5,8 @@ import warnings
 import pytest
 
 from physics.load import load_model
+from physics.parity import NumpySimulation, random_states
+from physics.parity.compare import DOUBLE, Trial, outputs
 from physics.support import UnsupportedModel
 from tests.physics.arm import TENDON, arm
 
@@ -77,6 +79,26 @@ def test_refuses_in_one_line_that_names_element_and_feature(case):
   assert "\n" not in message
 
 
+NEEDED = {"implicit", "discrete", "limit", "friction", "weld", "tendon limit", "tendon friction"}
+
+
+@pytest.mark.parametrize("case", sorted({*REFUSED} - NEEDED))
+def test_leaves_out_on_request_what_the_rest_can_do_without(case):
+  xml, element, feature = REFUSED[case]
+  with pytest.warns(UserWarning, match=f"MJCF: {element}: .*{feature}.* is not supported and left out"):
+    model = load_model(xml, unsupported="warn")
+  assert {part.partition(": ")[0] for part in model.left_out} == {element}
+  trial, simulation = Trial(model, random_states(model, 8)), NumpySimulation(model, 8, outputs(model))
+  findings = trial.stages(simulation, DOUBLE) + trial.step(simulation, DOUBLE)
+  assert [str(finding) for finding in findings if not finding.holds] == []
+
+
+@pytest.mark.parametrize("case", sorted(NEEDED))
+def test_refuses_on_request_too_what_the_rest_needs(case):
+  with pytest.raises(UnsupportedModel):
+    load_model(REFUSED[case][0], unsupported="warn")
+
+
 @pytest.mark.parametrize(
   "xml",
   [
@@ -92,4 +114,5 @@ def test_refuses_in_one_line_that_names_element_and_feature(case):
 def test_accepts_what_changes_no_motion(xml):
   with warnings.catch_warnings():
     warnings.simplefilter("error")
-    assert load_model(xml).nv == 1
+    model = load_model(xml, unsupported="warn")
+  assert (model.nv, model.left_out) == (1, ())

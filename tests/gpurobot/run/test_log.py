@@ -15,6 +15,7 @@ from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.run import log as log_module
 from gpurobot.run import metrics
+from gpurobot.run.checkpoint import Saver, read
 from gpurobot.run.log import Log
 from tests.gpurobot import toy
 
@@ -109,6 +110,18 @@ def test_a_warning_is_printed_and_kept(tmp_path, capsys):
   assert ["the policy changes too fast" in line for line in found] == [True]
   kept = json.loads((tmp_path / "summary.json").read_text())["warnings"]
   assert [f"warning: {warning}" for warning in kept] == found
+
+
+def test_what_is_not_simulated_is_told_and_kept(tmp_path, capsys, monkeypatch):
+  monkeypatch.setattr(toy.Task, "left_out", ("tendon 'rope': a spatial tendon",), raising=False)
+  log = make_log(tmp_path)
+  log.close()
+  told = "not simulated: tendon 'rope': a spatial tendon"
+  assert f"warning: {told}" in capsys.readouterr().out
+  assert told in json.loads((tmp_path / "summary.json").read_text())["warnings"]
+  save = Saver(log.config, log.learner, tmp_path)
+  assert save.save(0.0) == []
+  assert read(tmp_path, log.learner.env.device)["left_out"] == ["tendon 'rope': a spatial tendon"]
 
 
 def test_before_an_episode_has_ended_the_table_has_dashes(tmp_path, capsys):
