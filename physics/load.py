@@ -17,6 +17,7 @@ from mujoco import (
   mjtDyn,
   mjtEq,
   mjtGain,
+  mjtGeom,
   mjtIntegrator,
   mjtSameFrame,
   mjtSolver,
@@ -24,7 +25,7 @@ from mujoco import (
 )
 
 from physics.actuator.motor import ActivationParams, WindingParams
-from physics.model.model import ACTIVATIONS, FEW_ITERATIONS, Floats, Model
+from physics.model.model import ACTIVATIONS, FEW_ITERATIONS, Floats, Ints, Model
 from physics.model.pairs import ContactPair, contact_pairs
 from physics.support import (
   UnsupportedModel,
@@ -45,6 +46,7 @@ Source: TypeAlias = str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel
 
 # A kernel of more than one of these is built for minutes: a chain of 40 hinges has 820 entries.
 MANY_ENTRIES, MANY_GEOMS = 800, 3000
+MANY_VERTICES = 50_000  # of hulls that collide: a G1 with all its meshes has 27,000; 655,000 take minutes
 STIFF = 2e5  # stiffness over inertia, above which rounding makes a search of a few iterations run away
 INTEGRATORS = {
   "Euler": mjtIntegrator.mjINT_EULER,
@@ -81,6 +83,15 @@ def load_model(
     size = f"{mj.nv} degrees of freedom, {mj.nM} entries of the mass matrix and {mj.ngeom} geoms"
     warnings.warn(
       f"{_name(source)}a model of {size}: to build its kernel takes minutes or more", stacklevel=2
+    )
+  hulls = _hull_sizes(mj)
+  if hulls.sum() > MANY_VERTICES:
+    mesh, most = (
+      label(mj, "mesh", int(hulls.argmax())),
+      f"{hulls.max():,} of {hulls.sum():,} vertices of hulls",
+    )
+    warnings.warn(
+      f'{_name(source)}{mesh} has {most}, which takes minutes to build: write maxhullvert="100"', stacklevel=2
     )
   for element, numbers in nonfinite(mj):
     raise ValueError(f"{_name(source)}{element}: {numbers} is not finite: write numbers")
@@ -125,6 +136,16 @@ def compile_model(source: Source) -> mujoco.MjModel:
   except ValueError as error:
     lines = [line.strip(" ,:") for line in str(error).splitlines()]
     raise ValueError(_name(source) + ", ".join(filter(None, lines))) from error
+
+
+def _hull_sizes(mj: mujoco.MjModel) -> Ints:
+  """Return the numbers of vertices of the hulls of meshes [nmesh]; of those that touch nothing, zero."""
+  sizes = np.zeros(mj.nmesh, np.int64)
+  touches = (mj.geom_type == mjtGeom.mjGEOM_MESH) & ((mj.geom_contype != 0) | (mj.geom_conaffinity != 0))
+  for mesh in np.unique(mj.geom_dataid[touches]):
+    if mj.mesh_graphadr[mesh] >= 0:
+      sizes[mesh] = mj.mesh_graph[mj.mesh_graphadr[mesh]]
+  return sizes
 
 
 def _name(source: Source) -> str:

@@ -261,3 +261,16 @@ def test_frames_that_coincide_but_for_rounding_are_one_as_in_mujoco():
   assert model.geom_pos[1].tolist() == [0.1, 0.0, 0.0]
   trial, simulation = Trial(model, random_states(model, 8)), NumpySimulation(model, 8, outputs(model))
   assert [str(finding) for finding in trial.stages(simulation, DOUBLE) if not finding.holds] == []
+
+
+def test_hulls_that_take_minutes_are_named(monkeypatch):
+  monkeypatch.setattr("physics.load.MANY_VERTICES", 10)
+  vertices = " ".join(map(str, np.random.default_rng(0).normal(size=60)))
+  mesh = f'<asset><mesh name="rock" vertex="{vertices}"/></asset>'
+  body = '<body><freejoint/><geom type="mesh" mesh="rock" {}/></body>'
+  with pytest.warns(UserWarning, match=r"mesh 'rock' has \d+ of \d+ vertices of hulls.*write maxhullvert="):
+    load_model(f"<mujoco>{mesh}<worldbody>{body.format('')}</worldbody></mujoco>")
+  with warnings.catch_warnings():
+    warnings.simplefilter("error")
+    unseen = 'contype="0" conaffinity="0"'
+    load_model(f"<mujoco>{mesh}<worldbody>{body.format(unseen)}</worldbody></mujoco>")
