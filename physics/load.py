@@ -79,33 +79,12 @@ def load_model(
     raise ValueError(
       f"{_name(source)}option: timestep={mj.opt.timestep:g} is not positive: write one, such as 0.005"
     )
-  if mj.nM > MANY_ENTRIES or mj.ngeom > MANY_GEOMS:
-    size = f"{mj.nv} degrees of freedom, {mj.nM} entries of the mass matrix and {mj.ngeom} geoms"
-    warnings.warn(
-      f"{_name(source)}a model of {size}: to build its kernel takes minutes or more", stacklevel=2
-    )
-  hulls = _hull_sizes(mj)
-  if hulls.sum() > MANY_VERTICES:
-    mesh, most = (
-      label(mj, "mesh", int(hulls.argmax())),
-      f"{hulls.max():,} of {hulls.sum():,} vertices of hulls",
-    )
-    warnings.warn(
-      f'{_name(source)}{mesh} has {most}, which takes minutes to build: write maxhullvert="100"', stacklevel=2
-    )
+  _warn_of_long_builds(mj, source)
   for element, numbers in nonfinite(mj):
     raise ValueError(f"{_name(source)}{element}: {numbers} is not finite: write numbers")
   if integrator is not None:
     mj.opt.integrator = INTEGRATORS[integrator]
-  pairs, left_out = _pairs(mj), []
-  if unsupported == "warn":
-    left_out = [f"{element}: {feature}" for element, feature in missing(mj, pairs)]
-    leave_out(mj)
-    pairs = tuple(pair for pair in pairs if not missing_of_pair(mj, pair))
-  for element, feature in missing(mj, pairs):
-    raise UnsupportedModel(f"{_name(source)}{element}: {feature} is not supported")
-  for part in left_out:
-    warnings.warn(f"{_name(source)}{part} is not supported and left out", stacklevel=2)
+  pairs, left_out = _supported(mj, source, leave_out_others=unsupported == "warn")
   _warn(mj)
   mj.opt.solver = mjtSolver.mjSOL_NEWTON
   values = _fields(mj) | _same_frames(mj) | _flags(mj)
@@ -114,7 +93,7 @@ def load_model(
   for value in values.values():
     if isinstance(value, np.ndarray):
       value.setflags(write=False)
-  return Model(**values, varied=check_varied(vary), pairs=pairs, left_out=tuple(left_out), mj=mj)
+  return Model(**values, varied=check_varied(vary), pairs=pairs, left_out=left_out, mj=mj)
 
 
 def compile_model(source: Source) -> mujoco.MjModel:
@@ -136,6 +115,40 @@ def compile_model(source: Source) -> mujoco.MjModel:
   except ValueError as error:
     lines = [line.strip(" ,:") for line in str(error).splitlines()]
     raise ValueError(_name(source) + ", ".join(filter(None, lines))) from error
+
+
+def _warn_of_long_builds(mj: mujoco.MjModel, source: Source) -> None:
+  if mj.nM > MANY_ENTRIES or mj.ngeom > MANY_GEOMS:
+    size = f"{mj.nv} degrees of freedom, {mj.nM} entries of the mass matrix and {mj.ngeom} geoms"
+    warnings.warn(
+      f"{_name(source)}a model of {size}: to build its kernel takes minutes or more", stacklevel=3
+    )
+  hulls = _hull_sizes(mj)
+  if hulls.sum() > MANY_VERTICES:
+    mesh, most = (
+      label(mj, "mesh", int(hulls.argmax())),
+      f"{hulls.max():,} of {hulls.sum():,} vertices of hulls",
+    )
+    warnings.warn(
+      f'{_name(source)}{mesh} has {most}, which takes minutes to build: write maxhullvert="100"', stacklevel=3
+    )
+
+
+def _supported(
+  mj: mujoco.MjModel, source: Source, *, leave_out_others: bool
+) -> tuple[tuple[ContactPair, ...], tuple[str, ...]]:
+  """Return the pairs of geoms that the engine collides, and what is left out of `mj`, or raise."""
+  pairs = _pairs(mj)
+  left_out: tuple[str, ...] = ()
+  if leave_out_others:
+    left_out = tuple(f"{element}: {feature}" for element, feature in missing(mj, pairs))
+    leave_out(mj)
+    pairs = tuple(pair for pair in pairs if not missing_of_pair(mj, pair))
+  for element, feature in missing(mj, pairs):
+    raise UnsupportedModel(f"{_name(source)}{element}: {feature} is not supported")
+  for part in left_out:
+    warnings.warn(f"{_name(source)}{part} is not supported and left out", stacklevel=3)
+  return pairs, left_out
 
 
 def _hull_sizes(mj: mujoco.MjModel) -> Ints:

@@ -53,7 +53,7 @@ def smooth_dynamics(model: Model, state: State) -> Smooth:
   velocity, acceleration = velocities(model, p, state.qvel)
   inertias = body_inertias(model, p)
   composite = composite_inertias(model, inertias)
-  cords = tendons(model, state)
+  cords = tendons(model, p, state)
   passive = passive_forces(model, state, p, velocity, cords)
   actuated = actuate(model, p, cords, state, gravity_compensation(model, p))
   damping = dict(passive.damping)

@@ -120,14 +120,14 @@ def unsupported(mj: mujoco.MjModel, pairs: tuple[ContactPair, ...]) -> Iterator[
 def leave_out(mj: mujoco.MjModel) -> None:
   """Change a compiled model so that it lacks what the engine lacks, as far as the rest can do without.
 
-  Spatial tendons have no effect then, nor have actuators of other kinds; round fluid shapes become boxes.
+  Tendons and actuators that it lacks have no effect then; round fluid shapes become boxes.
   Plugins, flexes and equalities of other kinds stay. Pairs of geoms are not part of a compiled model.
   """
   mj.opt.noslip_iterations = 0
   mj.opt.enableflags &= ~sum(REFUSED_FLAGS)
   for field in (*MUST_BE_ZERO, "geom_fluid"):
     getattr(mj, field)[:] = 0.0
-  for tendon in filter(lambda i: _is_spatial(mj, i), range(mj.ntendon)):
+  for tendon in sorted({i for i, _ in _missing_of_tendons(mj)}):
     mj.tendon_num[tendon] = 0
     for field in ("limited", "actfrclimited", "stiffness", "damping", "armature", "frictionloss"):
       getattr(mj, f"tendon_{field}")[tendon] = 0
@@ -163,12 +163,25 @@ def _unsupported_elements(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
   for i in range(mj.neq):
     if int(mj.eq_type[i]) not in EQUALITIES:
       yield label(mj, "equality", i), f"equality {enum_name(mjtEq(mj.eq_type[i]))}"
-  yield from ((label(mj, "tendon", i), "a spatial tendon") for i in range(mj.ntendon) if _is_spatial(mj, i))
+  yield from ((label(mj, "tendon", i), feature) for i, feature in _missing_of_tendons(mj))
   yield from ((label(mj, "actuator", i), feature) for i, feature in _missing_of_actuators(mj))
 
 
-def _is_spatial(mj: mujoco.MjModel, tendon: int) -> bool:
-  return bool(mj.tendon_num[tendon] and mj.wrap_type[mj.tendon_adr[tendon]] != mjtWrap.mjWRAP_JOINT)
+def _is_any_spatial(mj: mujoco.MjModel) -> bool:
+  return mj.ntendon > 0 and bool((mj.wrap_type != mjtWrap.mjWRAP_JOINT.value).any())
+
+
+def _missing_of_tendons(mj: mujoco.MjModel) -> Iterator[tuple[int, str]]:
+  """Yield (tendon, feature) for everything that the engine lacks."""
+  for tendon in range(mj.ntendon):
+    parts = range(mj.tendon_adr[tendon], mj.tendon_adr[tendon] + mj.tendon_num[tendon])
+    if mj.tendon_armature[tendon] and any(mj.wrap_type[part] != mjtWrap.mjWRAP_JOINT for part in parts):
+      yield tendon, "armature of a spatial tendon"
+    for part in parts:
+      if mj.wrap_type[part] in (mjtWrap.mjWRAP_SPHERE.value, mjtWrap.mjWRAP_CYLINDER.value):
+        side = round(mj.wrap_prm[part])
+        if side >= 0 and mj.site_bodyid[side] != mj.geom_bodyid[mj.wrap_objid[part]]:
+          yield tendon, "a side site on another body than its geom"
 
 
 def unsupported_sensors(mj: mujoco.MjModel) -> list[str]:
@@ -190,12 +203,13 @@ def _missing_of_sensor(mj: mujoco.MjModel, sensor: int) -> str:
     sides[0][0] == mjtObj.mjOBJ_CAMERA or mj.sensor_intprm[sensor, 0] & ~RAY_FIELDS
   ):
     return "a camera's image or a normal"
+  if kind in (Kind.FORCE, Kind.TORQUE) and _is_any_spatial(mj):
+    return "the force of spatial tendons"
   if kind in DISTANCES and not all(can_measure(kinds_of(mj, pair)) for pair in measured_pairs(mj, *sides)):
     return "the distance of such shapes"
-  for kind_of_side, index in sides:
-    if kind_of_side == mjtObj.mjOBJ_CAMERA and mj.cam_mode[index] != mjtCamLight.mjCAMLIGHT_FIXED:
-      return "a camera that is not fixed"
-  return ""
+  cameras = [index for kind_of_side, index in sides if kind_of_side == mjtObj.mjOBJ_CAMERA]
+  moves = any(mj.cam_mode[camera] != mjtCamLight.mjCAMLIGHT_FIXED for camera in cameras)
+  return "a camera that is not fixed" if moves else ""
 
 
 def _unsupported_options(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:

@@ -80,6 +80,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
   for name in ("cartpole", "ant", "a", "b", "other"):
     shutil.copytree(folder / "trained", folder / "runs" / name / "run")
   (folder / "robot.xml").symlink_to(ROOT / "assets" / "ant" / "robot.xml")
+  (folder / "folder").mkdir()
+  (folder / "folder" / "robot.xml").symlink_to(ROOT / "assets" / "ant" / "robot.xml")
   (folder / "pendulum.py").write_text(python_blocks(README)[0])
   with contextlib.chdir(folder):
     train.main(
@@ -126,6 +128,7 @@ def run_evaluation(words: list[str]) -> None:
 def run_parity(words: list[str]) -> None:
   with pytest.MonkeyPatch.context() as patch:
     patch.setattr(parity, "compare", lambda *_: [])
+    patch.setattr(parity, "survey", lambda *_: [])
     assert parity.main(words) == 0
 
 

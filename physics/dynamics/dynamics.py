@@ -20,7 +20,7 @@ from physics.algebra.spatial import (
   vector,
 )
 from physics.dynamics.kinematics import Poses
-from physics.dynamics.tendon import tendon_jacobian
+from physics.dynamics.tendon import fixed_jacobian
 from physics.model.model import Model
 from physics.trace.trace import Number, Scalar, is_zero, number
 
@@ -72,7 +72,7 @@ def mass_matrix(model: Model, composite: Sequence[Inertia], cdof: list[Motion]) 
   M = joint_space(model, composite, cdof)
   M = M.add({(i, i): number(armature) for i, armature in enumerate(model.dof_armature)})
   for tendon in inert_tendons(model):
-    armature, arms = number(model.tendon_armature[tendon]), tendon_jacobian(model, tendon)
+    armature, arms = number(model.tendon_armature[tendon]), fixed_jacobian(model, tendon)
     pairs = ((i, j) for i in arms for j in arms if (i, j) in M.entries)
     M = M.add({(i, j): armature * arms[i] * arms[j] for i, j in pairs})
   return M

@@ -30,7 +30,7 @@ def inverse_weights(model: Model) -> dict[str, Any]:
   weights = {
     "body_invweight0": [_body_weights(model, p, factor, body) for body in range(model.nbody)],
     "dof_invweight0": _dof_weights(model, factor),
-    "tendon_invweight0": [_diagonal(factor, tendon_jacobian(model, i)) for i in range(model.ntendon)],
+    "tendon_invweight0": [_diagonal(factor, tendon_jacobian(model, p, i)) for i in range(model.ntendon)],
   }
   shapes = {name: getattr(model, name).shape for name in weights}
   return {name: np.array(values, object).reshape(shapes[name]) for name, values in weights.items()}

@@ -1,16 +1,22 @@
-"""Fixed tendons: weighted sums of joint positions.
+"""Tendons: weighted sums of joint positions, and paths through sites and around geoms.
 
-Source: MuJoCo's XML Reference, tendon/fixed.
+Source: MuJoCo's XML Reference, tendon/fixed and tendon/spatial; manual, chapter Computation, section
+Actuation model.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from physics.algebra.spatial import dot
+from physics.algebra.spatial import MINVAL, Vector, dot, vector
+from physics.dynamics.frame import GEOM, SITE, Frame, frame
+from physics.dynamics.kinematics import Poses, dofs_above
+from physics.dynamics.wrap import wrap
 from physics.model.model import Model
 from physics.state.state import State
-from physics.trace.trace import Number, number
+from physics.trace.trace import Number, Truth, maximum, number, sqrt, where
+
+JOINT, PULLEY, ON_SITE, SPHERE, CYLINDER = range(1, 6)  # mjtWrap
 
 
 @dataclass(frozen=True)
@@ -22,19 +28,129 @@ class Tendons:
   jacobian: list[dict[int, Number]]  # [ntendon]
 
 
-def tendons(model: Model, state: State) -> Tendons:
+@dataclass(frozen=True)
+class _Path:
+  """A part of a tendon: its length, and moment arms by degree of freedom."""
+
+  length: Number
+  jacobian: dict[int, Number]
+
+  def __add__(self, other: _Path) -> _Path:
+    return _Path(self.length + other.length, _combined(self.jacobian, other.jacobian))
+
+  def scaled(self, factor: Number) -> _Path:
+    return _Path(self.length * factor, {dof: arm * factor for dof, arm in self.jacobian.items()})
+
+  def where(self, mask: Truth, other: _Path) -> _Path:
+    """Return this path where the mask holds, else the other."""
+    dofs = sorted({*self.jacobian, *other.jacobian})
+    arms = {i: where(mask, self.jacobian.get(i, 0.0), other.jacobian.get(i, 0.0)) for i in dofs}
+    return _Path(where(mask, self.length, other.length), arms)
+
+
+def tendons(model: Model, p: Poses, state: State) -> Tendons:
   """Return `ten_length`, `ten_velocity` and moment arms `ten_J` [ntendon] (MuJoCo's `mj_tendon`)."""
-  jacobian = [tendon_jacobian(model, tendon) for tendon in range(model.ntendon)]
-  positions = [state.qpos[model.jnt_qposadr[joint]] for joint in model.dof_jntid]
-  length, velocity = (
-    [dot(row.values(), [values[dof] for dof in row]) for row in jacobian]
-    for values in (positions, state.qvel)
-  )
-  return Tendons(length, velocity, jacobian)
+  paths = [
+    _spatial(model, p, tendon) if is_spatial(model, tendon) else _fixed(model, state.qpos, tendon)
+    for tendon in range(model.ntendon)
+  ]
+  velocity = [dot(path.jacobian.values(), [state.qvel[dof] for dof in path.jacobian]) for path in paths]
+  return Tendons([path.length for path in paths], velocity, [path.jacobian for path in paths])
 
 
-def tendon_jacobian(model: Model, tendon: int) -> dict[int, Number]:
-  """Return a tendon's moment arms by degree of freedom: they do not depend on the pose."""
+def tendon_jacobian(model: Model, p: Poses, tendon: int) -> dict[int, Number]:
+  """Return a tendon's moment arms by degree of freedom; those of a fixed one do not depend on the pose."""
+  return _spatial(model, p, tendon).jacobian if is_spatial(model, tendon) else fixed_jacobian(model, tendon)
+
+
+def is_spatial(model: Model, tendon: int) -> bool:
+  """Return whether a tendon has a path."""
+  return bool(model.tendon_num[tendon] and model.wrap_type[model.tendon_adr[tendon]] != JOINT)
+
+
+def fixed_jacobian(model: Model, tendon: int) -> dict[int, Number]:
+  """Return the moment arms of a fixed tendon by degree of freedom."""
+  return {
+    int(model.jnt_dofadr[model.wrap_objid[part]]): number(model.wrap_prm[part])
+    for part in _parts(model, tendon)
+  }
+
+
+def _fixed(model: Model, qpos: list[Number], tendon: int) -> _Path:
+  arms = fixed_jacobian(model, tendon)
+  positions = [qpos[model.jnt_qposadr[model.dof_jntid[dof]]] for dof in arms]
+  return _Path(dot(arms.values(), positions), arms)
+
+
+def _parts(model: Model, tendon: int) -> range:
+  """Return the indices of a tendon's joints, or of the sites, geoms and pulleys on its path."""
   first = int(model.tendon_adr[tendon])
-  parts = range(first, first + int(model.tendon_num[tendon]))
-  return {int(model.jnt_dofadr[model.wrap_objid[part]]): number(model.wrap_prm[part]) for part in parts}
+  return range(first, first + int(model.tendon_num[tendon]))
+
+
+def _spatial(model: Model, p: Poses, tendon: int) -> _Path:
+  """Return a tendon with a path; a pulley divides what follows."""
+  path, share = _Path(0.0, {}), number(1.0)
+  parts = list(_parts(model, tendon))
+  for start, rest in zip(parts, [parts[k + 1 :] for k in range(len(parts))], strict=True):
+    if model.wrap_type[start] == PULLEY:
+      share = 1.0 / number(model.wrap_prm[start])
+    elif model.wrap_type[start] == ON_SITE and rest and model.wrap_type[rest[0]] != PULLEY:
+      path = path + _section(model, p, start, rest).scaled(share)
+  return path
+
+
+def _section(model: Model, p: Poses, start: int, rest: list[int]) -> _Path:
+  """Return the path from a site to the next one, around a geom if one is between them."""
+  kind, between = int(model.wrap_type[rest[0]]), rest[0]
+  one = frame(model, p, SITE, int(model.wrap_objid[start]))
+  if kind == ON_SITE:
+    return _straight(model, p, one, frame(model, p, SITE, int(model.wrap_objid[between])))
+  two = frame(model, p, SITE, int(model.wrap_objid[rest[1]]))
+  geom = frame(model, p, GEOM, int(model.wrap_objid[between]))
+  radius, side = number(model.geom_size[model.wrap_objid[between], 0]), side_site(model, between)
+  toward, inside = None, False
+  if side >= 0:
+    toward = frame(model, p, SITE, side).offset(geom)
+    inside = passes_through(model, between)
+  axis = geom.rotation if kind == CYLINDER else None
+  found = wrap(axis, radius, (one.offset(geom), two.offset(geom)), toward, inside)
+  touches = [_moved(geom, point) for point in found.points]
+  around = _straight(model, p, one, touches[0]) + _straight(model, p, touches[1], two)
+  around = around + _Path(found.length, {})
+  return around.where(found.wraps, _straight(model, p, one, two))
+
+
+def side_site(model: Model, part: int) -> int:
+  """Return the site on whose side a tendon passes a geom, or -1."""
+  return round(float(model.wrap_prm[part]))
+
+
+def passes_through(model: Model, part: int) -> bool:
+  """Return whether a tendon passes through a geom: its side site, on the same body, is inside."""
+  geom, side = int(model.wrap_objid[part]), side_site(model, part)
+  offset = vector(model.site_pos[side] - model.geom_pos[geom])
+  return bool(dot(offset, offset) < model.geom_size[geom, 0] ** 2)
+
+
+def _moved(at: Frame, offset: Vector) -> Frame:
+  """Return a frame moved by a vector in world axes."""
+  return Frame(at.body, at.origin, at.position + offset, at.quaternion, at.rotation)
+
+
+def _straight(model: Model, p: Poses, one: Frame, two: Frame) -> _Path:
+  """Return a line between points of two bodies."""
+  line = two.offset(one)
+  length = sqrt(dot(line, line))
+  along = line * (1.0 / maximum(length, MINVAL))
+  jacobian: dict[int, Number] = {}
+  above = [dofs_above(model, end.body) for end in (one, two)]
+  for sign, end, dofs, others in ((-1.0, one, above[0], above[1]), (1.0, two, above[1], above[0])):
+    # What moves both ends leaves the length as it is.
+    for dof in (dof for dof in dofs if dof not in others):
+      jacobian[dof] = sign * dot(along, p.cdof[dof].at(end.position))
+  return _Path(length, jacobian)
+
+
+def _combined(a: dict[int, Number], b: dict[int, Number]) -> dict[int, Number]:
+  return {dof: a.get(dof, 0.0) + b.get(dof, 0.0) for dof in sorted({*a, *b})}

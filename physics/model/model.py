@@ -133,7 +133,7 @@ class Model:
   site_size: Floats  # [nsite, 3] [m]
 
   tendon_adr: Ints  # [ntendon] first index in wrap_objid
-  tendon_num: Ints  # [ntendon] number of joints
+  tendon_num: Ints  # [ntendon] number of joints, or of sites, geoms and pulleys
   tendon_limited: Bools  # [ntendon]
   tendon_actfrclimited: Bools  # [ntendon]
   tendon_actfrcrange: Floats  # [ntendon, 2] [N or N m]
@@ -152,8 +152,9 @@ class Model:
   tendon_lengthspring: Floats  # [ntendon, 2] [m or rad] between these lengths the spring is slack
   tendon_length0: Floats  # [ntendon] [m or rad] at qpos0
   tendon_invweight0: Floats  # [ntendon] [1/kg or 1/(kg m^2)]
-  wrap_objid: Ints  # [nwrap] joints that tendons are made of
-  wrap_prm: Floats  # [nwrap] [1] and their weights
+  wrap_type: Ints  # [nwrap] mjtWrap: what tendons are made of
+  wrap_objid: Ints  # [nwrap] joints, sites and geoms
+  wrap_prm: Floats  # [nwrap] weights of joints, divisors of pulleys, side sites of geoms
 
   eq_type: Ints  # [neq]
   eq_objtype: Ints  # [neq]

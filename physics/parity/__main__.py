@@ -70,9 +70,13 @@ def _survey(folder: Path, options: argparse.Namespace) -> int:
   """Print a line per model of a folder, then the table; return 0 if all agree, else 1."""
   each = [f"--states={options.states}", f"--seed={options.seed}"]
   results = []
-  for result in survey(folder, each, options.jobs):
-    print(f"{result.path.relative_to(folder)}: {result.outcome}", flush=True)
-    results.append(result)
+  try:
+    for result in survey(folder, each, options.jobs):
+      print(f"{result.path.relative_to(folder)}: {result.outcome}", flush=True)
+      results.append(result)
+  except FileNotFoundError as error:
+    print("error:", error, file=sys.stderr)
+    return 2
   print("", *table(folder, results), sep="\n")
   return 0 if all(result.outcome == AGREES for result in results) else 1
 

@@ -34,9 +34,11 @@ class Result:
 def survey(folder: Path, options: list[str], jobs: int) -> Iterator[Result]:
   """Compare each model of a folder with MuJoCo C, `jobs` at a time, in the order of their paths.
 
-  `options` are those of `python -m physics.parity`.
+  `options` are those of `python -m physics.parity`. Raises FileNotFoundError if the folder has no models.
   """
   paths = list(distinct_models(folder))
+  if not paths:
+    raise FileNotFoundError(f"no file in {folder} is a robot: name a folder of MJCF or URDF files")
   with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
     yield from pool.map(lambda path: compare_file(path, options), paths)
 

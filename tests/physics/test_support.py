@@ -10,6 +10,7 @@ from physics.parity.compare import DOUBLE, Trial, outputs
 from physics.support import UnsupportedModel
 from tests.physics.arm import TENDON, arm
 
+ROPE = '<tendon><spatial name="rope" {}><site site="fixed"/>{}</spatial></tendon>'
 REFUSED = {
   "implicit": (arm(option='integrator="implicit"'), "option", "integrator implicit"),
   "discrete": (arm(option='integrator="discrete"'), "option", "integrator discrete"),
@@ -34,10 +35,15 @@ REFUSED = {
     "equality 'glue'",
     "solref of mixed signs",
   ),
-  "spatial": (
-    arm(extra='<tendon><spatial name="rope"><site site="fixed"/><site site="tip"/></spatial></tendon>'),
+  "armature": (
+    arm(extra=ROPE.format('armature="1"', '<site site="tip"/>')),
     "tendon 'rope'",
-    "a spatial tendon",
+    "armature of a spatial tendon",
+  ),
+  "side": (
+    arm(shape="cylinder", extra=ROPE.format("", '<geom geom="rod" sidesite="fixed"/><site site="tip"/>')),
+    "tendon 'rope'",
+    "a side site on another body",
   ),
   "tendon limit": (
     arm(extra=TENDON.format('range="0 1" solreflimit="1 -1"')),

@@ -1,6 +1,8 @@
 """Tendons on plain numbers against MuJoCo."""
 
+import mujoco
 import numpy as np
+import pytest
 
 from physics.parity import random_states
 from tests.physics.conftest import load
@@ -17,6 +19,59 @@ def test_lengths_velocities_and_moment_arms_are_mujocos():
     np.testing.assert_allclose(found.length, data.ten_length, atol=1e-14)
     np.testing.assert_allclose(found.velocity, data.ten_velocity, atol=1e-13)
     for tendon, jacobian in enumerate(found.jacobian):
-      first, count = model.mj.ten_J_rowadr[tendon], model.mj.ten_J_rownnz[tendon]
-      columns = model.mj.ten_J_colind[first : first + count].tolist()
-      assert jacobian == dict(zip(columns, data.ten_J[first : first + count].tolist(), strict=True))
+      assert jacobian == moment_arms(model.mj, data, tendon)
+
+
+def test_spatial_tendons_are_mujocos_around_geoms_on_a_side_and_over_pulleys():
+  model = load("spatial_tendons")
+  states = random_states(model, 64)
+  for qpos, qvel in zip(states.qpos, states.qvel, strict=True):
+    data = mujoco_at(model, qpos, qvel)
+    found = smooth_of(model, data).tendons
+    np.testing.assert_allclose(found.length, data.ten_length, atol=1e-12)
+    for tendon, name in enumerate(model.tendon_names):
+      if name != "sheath":  # MuJoCo ends its search for the point of an inside wrap at 1e-6
+        assert found.velocity[tendon] == pytest.approx(data.ten_velocity[tendon], abs=1e-11)
+        arms, expected = found.jacobian[tendon], moment_arms(model.mj, data, tendon)
+        for dof in range(model.nv):
+          assert arms.get(dof, 0.0) == pytest.approx(expected.get(dof, 0.0), abs=1e-11)
+
+
+def test_each_way_of_wrapping_is_met_by_the_random_states():
+  model = load("spatial_tendons")
+  met = {name: set() for name in model.tendon_names}
+  states = random_states(model, 64)
+  for qpos in states.qpos:
+    data = mujoco_at(model, qpos)
+    for name, count in zip(met, data.ten_wrapnum.tolist(), strict=True):
+      met[name].add(count)
+  assert {name: len(counts) for name, counts in met.items()} == {
+    "rope": 1,
+    "flexor": 2,
+    "extensor": 3,
+    "sheath": 2,
+    "hoist": 3,
+    "twin": 1,
+  }
+
+
+def test_moment_arms_of_an_inside_wrap_are_the_slopes_of_its_length():
+  model = load("spatial_tendons")
+  sheath = model.tendon_names.index("sheath")
+  states = random_states(model, 16)
+  step = 1e-6
+  for qpos, qvel in zip(states.qpos, states.qvel, strict=True):
+    velocity = smooth_of(model, mujoco_at(model, qpos, qvel)).tendons.velocity[sheath]
+    lengths = []
+    for sign in (-1.0, 1.0):
+      moved = qpos.copy()
+      mujoco.mj_integratePos(model.mj, moved, qvel, sign * step)
+      lengths.append(smooth_of(model, mujoco_at(model, moved)).tendons.length[sheath])
+    assert velocity == pytest.approx((lengths[1] - lengths[0]) / (2.0 * step), abs=1e-7)
+
+
+def moment_arms(mj, data, tendon):
+  """Return MuJoCo's row of the Jacobian of tendons, by degree of freedom."""
+  first, count = mj.ten_J_rowadr[tendon], mj.ten_J_rownnz[tendon]
+  columns = mj.ten_J_colind[first : first + count].tolist()
+  return dict(zip(columns, data.ten_J[first : first + count].tolist(), strict=True))
