@@ -16,6 +16,7 @@ from physics.model.model import FEW_ITERATIONS, Model
 from physics.smooth import Smooth, smooth_dynamics
 from physics.solver.articulated import welded_inertias
 from physics.solver.newton import Bodies, Problem, Search, solve
+from physics.solver.noslip import suppress_slip
 from physics.state.state import State, is_sane
 from physics.trace.trace import Array, Number, Program, where
 
@@ -95,4 +96,7 @@ def _accelerate(
   qacc.fill([where(sane, a, cold) for a, cold in zip(qacc.read(), unconstrained, strict=True)])
   bodies = Bodies(model, smooth.poses, welded_inertias(model, smooth.inertias))
   problem = Problem(bodies, smooth.M, smooth.force, joints, contacts.world, contacts.moving)
-  return solve(program, problem, qacc, model.iterations, unconstrained if stops_early else None)
+  search = solve(program, problem, qacc, model.iterations, unconstrained if stops_early else None)
+  if model.noslip_iterations:
+    suppress_slip(program, problem, qacc)
+  return search

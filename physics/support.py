@@ -123,7 +123,6 @@ def leave_out(mj: mujoco.MjModel) -> None:
   Tendons and actuators that it lacks have no effect then; round fluid shapes become boxes.
   Plugins, flexes and equalities of other kinds stay. Pairs of geoms are not part of a compiled model.
   """
-  mj.opt.noslip_iterations = 0
   mj.opt.enableflags &= ~sum(REFUSED_FLAGS)
   for field in (*MUST_BE_ZERO, "geom_fluid"):
     getattr(mj, field)[:] = 0.0
@@ -220,8 +219,6 @@ def _unsupported_options(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
   if option.density or option.viscosity:
     for i in np.flatnonzero(mj.geom_fluid[:, 0]).tolist():
       yield label(mj, "geom", i), "fluidshape ellipsoid"
-  if option.noslip_iterations:
-    yield "option", "the noslip solver"
   for flag in REFUSED_FLAGS:
     if option.enableflags & flag:
       yield "option", f"flag {enum_name(flag)}"

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from physics.algebra.spatial import dot
+from physics.constraint.stick import Friction, stick_in_turn, stick_together
 from physics.trace.trace import Number, Program, Truth, is_finite, maximum, minimum, negate, sqrt, where
 
 SMALL = 1e-12  # residual [m/s^2, rad/s^2] along the tangents that counts as zero
@@ -111,6 +112,14 @@ class Cone(Protocol):
   def force(self, contact: Fields, residual: Sequence[Number]) -> list[Number]:
     """Return the force along every row [dim] (MuJoCo's `efc_force`)."""
 
+  def grip(self, contact: Fields, residual: Sequence[Number]) -> list[Number]:
+    """Return the most force along every row of friction [dim - 1] that the normal force allows."""
+
+  def stick(
+    self, program: Program, block: Friction, force: Sequence[Number], grip: Sequence[Number]
+  ) -> list[Number]:
+    """Return the forces [dim - 1] that stop the slip (MuJoCo's `mj_solNoSlip`); `force` are those now."""
+
   def growth(
     self, contact: Fields, residual: Sequence[Number], rate: Sequence[Number], step: Number
   ) -> Growth:
@@ -151,6 +160,22 @@ class Pyramid:
       normal = normal + (up + down)
       friction.append(up - down)
     return [normal, *friction]
+
+  def grip(self, contact: Fields, residual: Sequence[Number]) -> list[Number]:
+    """Return the most force along every row of friction [dim - 1]: the sum of its two edges."""
+    edges = [_edges(residual, j) for j in range(1, self.dim)]
+    D = [contact["D"] * contact[f"share{j}"] for j in range(1, self.dim)]
+    return [d * (maximum(-up, 0.0) + maximum(-down, 0.0)) for d, (up, down) in zip(D, edges, strict=True)]
+
+  def stick(
+    self,
+    program: Program,  # noqa: ARG002
+    block: Friction,
+    force: Sequence[Number],
+    grip: Sequence[Number],
+  ) -> list[Number]:
+    """Return the forces [dim - 1] that stop the slip, row by row."""
+    return stick_in_turn(block, force, grip)
 
   def growth(
     self, contact: Fields, residual: Sequence[Number], rate: Sequence[Number], step: Number
@@ -225,6 +250,16 @@ class Elliptic:
       for x, t in zip(residual[1:], cone.unit, strict=True)
     ]
     return [where(cone.acts, -(contact["D"] * f), 0.0) for f in (normal, *friction)]
+
+  def grip(self, contact: Fields, residual: Sequence[Number]) -> list[Number]:
+    """Return the most force along every row of friction [dim - 1]: the normal force."""
+    return self.force(contact, residual)[:1] * (self.dim - 1)
+
+  def stick(
+    self, program: Program, block: Friction, force: Sequence[Number], grip: Sequence[Number]
+  ) -> list[Number]:
+    """Return the forces [dim - 1] that stop the slip, all together."""
+    return stick_together(program, block, force, grip[0])
 
   def growth(
     self, contact: Fields, residual: Sequence[Number], rate: Sequence[Number], step: Number

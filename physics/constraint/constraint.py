@@ -170,6 +170,11 @@ class ConstraintRow:
   limit: tuple[str, int] | None = None  # "joint" or "tendon" that the row limits, and its number
   position: Number = 0.0  # of a limit: distance less margin [m, rad]
 
+  @property
+  def is_friction(self) -> bool:
+    """Whether the row is the friction loss of a joint or tendon."""
+    return is_finite(self.high)
+
   def along(self, x: Sequence[Number]) -> Number:
     """Return J x for x [nv]."""
     return dot(self.jacobian.values(), [x[dof] for dof in self.jacobian])
@@ -184,7 +189,7 @@ class ConstraintRow:
   @property
   def zone(self) -> tuple[Number, Number]:
     """The residuals between which the force is within its bounds."""
-    if is_finite(self.high):  # friction
+    if self.is_friction:
       width = self.high / maximum(self.D, MINVAL)
       return -width, width
     return -math.inf, 0.0 if is_finite(self.low) else math.inf

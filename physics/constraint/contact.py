@@ -72,12 +72,14 @@ class Residuals:
   """The base of all contacts: a list whose entries have residuals and their rates.
 
   Fields of an entry, for each row by its number: `bias` is -aref; `residual` is J qacc - aref at the present
-  qacc; `rate` is the rate of the residual along the direction of the line search.
+  qacc; `rate` is the rate of the residual along the direction of the line search; `force` and `grip` only
+  after `keep_forces`.
   """
 
   program: Program
   found: CompactList
   cone: Cone
+  keeps_forces = False  # forces are stored; else the residuals give them
 
   def prepare_entry(self, entry: Entry, velocity: Sequence[Number]) -> None:
     """Set D and the reference terms from distance and the velocity [dim] along the rows."""
@@ -101,6 +103,19 @@ class Residuals:
   def residuals(self, entry: Entry) -> list[Number]:
     """Read the residuals [dim]."""
     return _read(entry, _names("residual", self.cone.dim))
+
+  def forces(self, entry: Entry) -> list[Number]:
+    """Return the forces [dim] along the rows (MuJoCo's `efc_force`)."""
+    if self.keeps_forces:
+      return _read(entry, _names("force", self.cone.dim))
+    return self.cone.force(entry, self.residuals(entry))
+
+  def keep_forces(self) -> None:
+    """Store the forces at the stored residuals, and how much friction the normal force allows."""
+    with self.found.each() as entry:
+      _note(entry, _names("force", self.cone.dim), self.forces(entry))
+      _note(entry, _names("grip", self.cone.dim)[1:], self.cone.grip(entry, self.residuals(entry)))
+    self.keeps_forces = True
 
   def move(self, step: Number, unsolved: Mask) -> None:
     """Move the residuals by a step along the direction."""
@@ -170,8 +185,20 @@ class WorldContacts(Residuals):
     sums = BodySums(self.program, self.bodies, 6, self.sums)
     with self.acting(unsolved) as entry:
       sums.add(entry["body"], self._force(entry).components)
-    forces = {body: Force.of(values) for body, values in sums.read()}
-    return project(self.model, self.p, [forces.get(body, NO_FORCE) for body in range(self.model.nbody)])
+    return self._project(sums)
+
+  def along(self, entry: Entry, x: list[Number]) -> list[Number]:
+    """Return J x [dim] of one contact for x [nv]."""
+    self._store_motion(propagate(self.model, self.p, x))
+    return self._along_rows(entry)
+
+  def column(self, entry: Entry, row: int) -> list[Number]:
+    """Return one row of a contact's Jacobian [nv]: the joint forces of a unit force along it."""
+    unit = [float(k == row) for k in range(self.cone.dim)]
+    force = self._rows(entry).force(unit).moved(Vector(*entry.vector("point")))
+    sums = BodySums(self.program, self.bodies, 6, self.sums)
+    sums.add(entry["body"], force.components)
+    return self._project(sums)
 
   def stiffness(self, unsolved: Mask) -> dict[int, Stiffness]:
     """Return by body the curvature of the cost in its acceleration, at the stored residuals."""
@@ -182,7 +209,7 @@ class WorldContacts(Residuals):
 
   def wrench(self, entry: Entry) -> Force:
     """Return a contact's force on the moving geom, at its point."""
-    return self._rows(entry).force(self.cone.force(entry, self.residuals(entry)))
+    return self._rows(entry).force(self.forces(entry))
 
   def origins(self) -> list[Column]:
     """Return the world position [3] of the origin that an entry's point is relative to, by its `body`."""
@@ -215,6 +242,11 @@ class WorldContacts(Residuals):
     rows, hessian = self._rows(entry), self.cone.hessian(entry, self.residuals(entry))
     scaled = {at: entry["D"] * value for at, value in hessian.items()}
     return Stiffness.at(Vector(*entry.vector("point")), *_blocks(rows, scaled))
+
+  def _project(self, sums: BodySums) -> list[Number]:
+    """Return the joint forces [nv] of the forces on the bodies."""
+    forces = {body: Force.of(values) for body, values in sums.read()}
+    return project(self.model, self.p, [forces.get(body, NO_FORCE) for body in range(self.model.nbody)])
 
   def _store_motion(self, motion: list[Motion]) -> None:
     for i, body in enumerate(self.bodies):
@@ -252,29 +284,40 @@ class MovingContacts(Residuals):
         )
         for axis, along in enumerate(rows.along(at_point)):
           self.rows[self._row(entry, axis) + k] = where(sign[0], along, where(sign[1], -along, 0.0))
-      self.prepare_entry(entry, self._along(entry, qvel))
+      self.prepare_entry(entry, self.along(entry, qvel))
 
   def start(self, x: list[Number]) -> None:
     """Store the residuals at qacc = x [nv]."""
     with self.found.each() as entry:
-      self.start_entry(entry, self._along(entry, x))
+      self.start_entry(entry, self.along(entry, x))
 
   def aim(self, direction: list[Number], unsolved: Mask) -> None:
     """Store the rates of the residuals along a direction [nv]."""
     with self.acting(unsolved) as entry:
-      self.aim_entry(entry, self._along(entry, direction))
+      self.aim_entry(entry, self.along(entry, direction))
 
   def force(self, unsolved: Mask) -> list[Number]:
     """Return the contact forces J^T f [nv] at the stored residuals."""
     force = self.program.array(len(self.dofs))
     force.fill([0.0] * len(self.dofs))
     with self.acting(unsolved) as entry:
-      for axis, f in enumerate(self.cone.force(entry, self.residuals(entry))):
+      for axis, f in enumerate(self.forces(entry)):
         for k, value in enumerate(self._read_row(entry, axis)):
           force[k] = force[k] + value * f
     result: list[Number] = [0.0] * self.model.nv
     for k, dof in enumerate(self.dofs):
       result[dof] = force[k]
+    return result
+
+  def along(self, entry: Entry, x: list[Number]) -> list[Number]:
+    """Return J x [dim] of one contact for x [nv]."""
+    return [dot(self._read_row(entry, axis), [x[dof] for dof in self.dofs]) for axis in range(self.cone.dim)]
+
+  def column(self, entry: Entry, row: int) -> list[Number]:
+    """Return one row of a contact's Jacobian [nv]."""
+    result: list[Number] = [0.0] * self.model.nv
+    for dof, value in zip(self.dofs, self._read_row(entry, row), strict=True):
+      result[dof] = value
     return result
 
   def push_hessian(self, to: HessianSum, unsolved: Mask) -> None:
@@ -289,7 +332,7 @@ class MovingContacts(Residuals):
 
   def wrench(self, entry: Entry) -> Force:
     """Return a contact's force on its second geom, at its point."""
-    return self._rows(entry).force(self.cone.force(entry, self.residuals(entry)))
+    return self._rows(entry).force(self.forces(entry))
 
   def add_body_forces(self, sums: BodySums) -> None:
     """Add each contact's force [6], about the tree origins, to the two bodies that own its geoms."""
@@ -312,9 +355,6 @@ class MovingContacts(Residuals):
   def _bit(self, entry: Entry, name: str, order: tuple[int, ...], body: int) -> Truth:
     position = order.index(body)
     return has_bit(entry[f"{name}{position // WORD_BITS}"], position % WORD_BITS)
-
-  def _along(self, entry: Entry, x: list[Number]) -> list[Number]:
-    return [dot(self._read_row(entry, axis), [x[dof] for dof in self.dofs]) for axis in range(self.cone.dim)]
 
   def _row(self, entry: Entry, axis: int) -> Index:
     return entry.index * (self.cone.dim * len(self.dofs)) + axis * len(self.dofs)

@@ -53,6 +53,8 @@ class Model:
   viscosity: float  # [Pa s] of the surrounding fluid
   wind: Floats  # [3] [m/s] velocity of the surrounding fluid
   iterations: int
+  noslip_iterations: int
+  noslip_tolerance: float  # gain of cost over the trace of the inertia at which these iterations end
   impratio: float  # [1] impedance of friction over that of the normal force
   cone: Literal["pyramidal", "elliptic"]  # of friction
 

@@ -28,6 +28,7 @@ from physics.parity.reference import (
   perturbed_states,
   reference,
   relative_error,
+  sweeping_effect,
 )
 from physics.parity.states import States
 from physics.state.layout import field_shapes
@@ -47,7 +48,7 @@ class Tolerances:
   distance: float  # of contacts [m]
   position: float  # of contacts [m]
   rounding: float  # times the change that one unit in the last place makes in MuJoCo C
-  searched: float  # accelerations and constraint forces where contacts are searched
+  searched: float  # accelerations and constraint forces where contacts are searched, or noslip is used
   solving: float = 0.0  # times the worst effect of rounding on accelerations, see `conditioning`
 
 
@@ -55,8 +56,10 @@ DOUBLE = Tolerances(np.float64, 1e-9, 1e-9, 1e-9, 1e-9, 1e-9, rounding=30.0, sea
 SINGLE = Tolerances(np.float32, 1e-5, 1e-4, 1e-6, 1e-5, 1e-4, rounding=3.0, searched=1e-2)
 # Where contacts are searched: both searches end within a tolerance, and some choices are open, such as which
 # four of more corners become contacts. States in which the contacts differ by more than this are left out.
+# Where noslip sweeps over redundant contacts, its forces depend on their order, by as much.
 SEARCHED_MEDIAN = 0.01  # the median error in the other states, relative to the largest
 SEARCHED_CONTACT = (1e-5, 1e-4, 1e-3)  # distance [m], position [m], normal
+SWEEPING = 5.0  # times the change that the last half of the sweeps makes
 OPEN = 0.05  # the largest share of states that are left out
 
 
@@ -116,6 +119,11 @@ class Trial:
     if dtype not in self._rounding:
       self._rounding[dtype] = one_ulp_effect(self.model, self.states, dtype)
     return self._rounding[dtype]
+
+  @cached_property
+  def sweeping(self) -> PipelineResults:
+    """The change that more sweeps of noslip make in them, per state."""
+    return sweeping_effect(self.model, self.states)
 
   @cached_property
   def searches(self) -> bool:
@@ -210,7 +218,8 @@ class Trial:
     alike = self.alike(tolerances)
     least = tolerances.smooth if name in SMOOTH else tolerances.solved
     typical = tolerances.smooth if name in (*SMOOTH, "qacc_smooth") else tolerances.median
-    if self.searches and name not in (*SMOOTH, "qacc_smooth"):
+    is_constrained, sweeps = name not in (*SMOOTH, "qacc_smooth"), self.model.noslip_iterations
+    if (self.searches or sweeps) and is_constrained:
       least, typical = max(least, tolerances.searched), max(typical, SEARCHED_MEDIAN * tolerances.searched)
     finding = Finding(quantity or name, error, np.full(len(error), least), typical)
     if finding.at(alike).holds:
@@ -219,6 +228,8 @@ class Trial:
     if tolerances.solving and name in SOLVED:
       worst = acceleration_rounding(converging(self.model.mj), self.states, tolerances.dtype)
       rounding = np.maximum(rounding, tolerances.solving * worst[name])
+    if sweeps and is_constrained:
+      rounding = np.maximum(rounding, SWEEPING * getattr(self.sweeping, name))
     median = max(typical, float(np.median(rounding)))
     return dataclasses.replace(finding, bound=np.maximum(least, rounding), median=median).at(alike)
 

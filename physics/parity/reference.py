@@ -14,6 +14,7 @@ from physics.parity.states import States
 
 DType = type[np.floating]
 ITERATIONS = 40  # limit of the reference's solver, whatever the file says
+SWEEPS = 100  # of noslip, whatever the file says
 SEARCH = 1e-10  # [m] precision of the engine's searches for contacts: where they end, the normal has its root
 MIXED = ("friction", "solref", "solimp", "margin")  # `Model` holds them per pair, MuJoCo per geom and <pair>
 
@@ -62,6 +63,7 @@ def converging(mj: mujoco.MjModel) -> mujoco.MjModel:
   mj.opt.tolerance, mj.opt.ls_tolerance = 1e-300, 1e-8  # it continues while the cost decreases at all
   mj.opt.ccd_tolerance, mj.opt.ccd_iterations = 1e-14, 200
   mj.opt.iterations, mj.opt.ls_iterations = ITERATIONS, 100
+  mj.opt.noslip_iterations, mj.opt.noslip_tolerance = SWEEPS if mj.opt.noslip_iterations else 0, -1.0
   mj.opt.disableflags |= mjtDisableBit.mjDSBL_WARMSTART
   return mj
 
@@ -70,7 +72,14 @@ def converged(model: Model) -> Model:
   """Return the model whose solver and searches for contacts go on, here too, until they converge."""
   mj = copy.copy(model.mj)
   mj.opt.ccd_tolerance, mj.opt.ccd_iterations = SEARCH, 200
-  return dataclasses.replace(model, iterations=max(model.iterations, ITERATIONS), mj=mj)
+  sweeps = SWEEPS if model.noslip_iterations else 0
+  return dataclasses.replace(
+    model,
+    iterations=max(model.iterations, ITERATIONS),
+    noslip_iterations=sweeps,
+    noslip_tolerance=-1.0,
+    mj=mj,
+  )
 
 
 def _results(mj: mujoco.MjModel, states: States) -> PipelineResults:
@@ -113,6 +122,19 @@ def one_ulp_effect(
       [relative_error(getattr(found, name), getattr(expected, name)) for name in (*STAGES, *STEP)]
     )
   return PipelineResults(*np.max(effects, axis=0))
+
+
+def sweeping_effect(model: Model, states: States) -> PipelineResults:
+  """Return per state the relative change that the second half of noslip's sweeps makes, by field.
+
+  Sweeps over redundant contacts never end: each holds its own point at the expense of the others.
+  """
+  expected, mj = reference(model, states), converging(model.mj)
+  mj.opt.noslip_iterations //= 2
+  found = _results(mj, states)
+  return PipelineResults(
+    *(relative_error(getattr(found, name), getattr(expected, name)) for name in (*STAGES, *STEP))
+  )
 
 
 def perturbed(mj: mujoco.MjModel, random: np.random.Generator, dtype: DType = np.float32) -> mujoco.MjModel:

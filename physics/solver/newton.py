@@ -60,9 +60,14 @@ class Problem:
   moving: MovingContacts | None
 
   @property
+  def contacts(self) -> list[WorldContacts | MovingContacts]:
+    """The kinds of contact that exist."""
+    return [contacts for contacts in (self.world, self.moving) if contacts]
+
+  @property
   def constraints(self) -> list[JointRows | WorldContacts | MovingContacts]:
     """The kinds of constraint that exist."""
-    return [self.joints, *(contacts for contacts in (self.world, self.moving) if contacts)]
+    return [self.joints, *self.contacts]
 
   def start(self, x: list[Number]) -> None:
     """Store all residuals at qacc = x [nv]."""

@@ -14,7 +14,6 @@ ROPE = '<tendon><spatial name="rope" {}><site site="fixed"/>{}</spatial></tendon
 REFUSED = {
   "implicit": (arm(option='integrator="implicit"'), "option", "integrator implicit"),
   "discrete": (arm(option='integrator="discrete"'), "option", "integrator discrete"),
-  "noslip": (arm(option='noslip_iterations="3"'), "option", "noslip"),
   "override": (arm(flag='override="enable"'), "option", "flag override"),
   "sleep": (arm(flag='sleep="enable"'), "option", "flag sleep"),
   "diagexact": (arm(flag='diagexact="enable"'), "option", "flag diagexact"),

@@ -58,7 +58,7 @@ def test_disagreement_is_named_and_told_by_the_exit_code(monkeypatch, capsys):
 
 def test_what_cannot_be_compared_is_told_in_one_line(tmp_path, capsys):
   path = tmp_path / "bad.xml"
-  for text in ("<mujoco><wrong/></mujoco>", '<mujoco><option noslip_iterations="2"/></mujoco>'):
+  for text in ("<mujoco><wrong/></mujoco>", '<mujoco><option integrator="implicit"/></mujoco>'):
     path.write_text(text)
     code, printed, complaints = run(capsys, str(path))
     assert (code, printed) == (2, "")

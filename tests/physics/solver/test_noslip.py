@@ -1,0 +1,97 @@
+"""Suppression of slip: MuJoCo's friction forces, sweep by sweep, and a box that does not creep."""
+
+import mujoco
+import numpy as np
+import pytest
+
+from physics.load import load_model
+from physics.parity import NumpySimulation, random_states
+from physics.parity.reference import converging
+
+FINGER = """<mujoco><option cone="{cone}" noslip_iterations="{sweeps}" noslip_tolerance="{tolerance}"/>
+  <worldbody><geom name="floor" type="plane" size="1 1 1" euler="0 10 0" friction="0.6 0.02 0.01"/>
+    <body pos="0 0 0.4">
+      <joint axis="1 0 0" frictionloss="0.2"/><joint axis="0 1 0" frictionloss="0.1" damping="0.1"/>
+      <geom type="capsule" size="0.03" fromto="0 0 0 0.2 0 -0.1" mass="0.5" contype="0" conaffinity="0"/>
+      <body pos="0.2 0 -0.1">
+        <joint axis="0 1 0" frictionloss="0.05"/><joint name="roll" axis="0 0 1" damping="0.05"/>
+        <geom size="0.05" pos="0.1 0.05 -0.23" mass="0.3" condim="{condim}" {tip}/>
+      </body></body>
+    {other}</worldbody>
+  <tendon><fixed frictionloss="0.02"><joint joint="roll" coef="0.5"/></fixed></tendon></mujoco>"""
+BALL = """<body name="ball" pos="0.3 0.05 0.1"><freejoint/>
+  <geom size="0.08" mass="0.4" contype="2" conaffinity="0"/></body>"""
+BOX = """<mujoco><option noslip_iterations="{sweeps}" cone="{cone}"/><worldbody>
+  <geom type="plane" size="1 1 1" euler="0 15 0" friction="0.6"/>
+  <body euler="0 15 0" pos="0.0129 0 0.0483"><freejoint/>
+  <geom type="box" size="0.1 0.1 0.05" mass="1" friction="0.6"/></body></worldbody></mujoco>"""
+
+
+def finger(cone, sweeps, tolerance, condim=3, tip="", other=""):
+  text = FINGER.format(cone=cone, sweeps=sweeps, tolerance=tolerance, condim=condim, tip=tip, other=other)
+  return load_model(text)
+
+
+def accelerations(model, states):
+  """Return the engine's and MuJoCo's qacc [num_states, nv] after the model's own number of sweeps."""
+  simulation = NumpySimulation(model, len(states), ("qacc",))
+  states.write_to(simulation)
+  simulation.forward()
+  mj = converging(model.mj)
+  mj.opt.noslip_iterations, mj.opt.noslip_tolerance = model.noslip_iterations, model.noslip_tolerance
+  expected, contacts = [], 0
+  for index in range(len(states)):
+    data = mujoco.MjData(mj)
+    states.load(index, data)
+    mujoco.mj_forward(mj, data)
+    expected.append(data.qacc.copy())
+    contacts += data.ncon
+  assert contacts > len(states) // 8
+  return simulation.qacc.numpy(), np.array(expected)
+
+
+@pytest.mark.parametrize("condim", [1, 3, 4, 6])
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+def test_every_sweep_is_mujocos(cone, condim):
+  for sweeps in (1, 3):
+    model = finger(cone, sweeps=sweeps, tolerance=0.0, condim=condim)
+    found, expected = accelerations(model, random_states(model, 64))
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+def test_contacts_between_moving_bodies_are_held_too(cone):
+  model = finger(cone, sweeps=2, tolerance=0.0, tip='contype="1" conaffinity="2"', other=BALL)
+  states = random_states(model, 64)
+  states.qpos[:, 4:7] = [0.3, 0.05, 0.1]
+  found, expected = accelerations(model, states)
+  np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+
+
+def test_sweeps_end_where_they_gain_less_than_the_tolerance():
+  model = finger("pyramidal", sweeps=50, tolerance=1e-3)
+  states = random_states(model, 64)
+  found, expected = accelerations(model, states)
+  np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+  endless, _ = accelerations(finger("pyramidal", sweeps=50, tolerance=0.0), states)
+  assert np.abs(endless - found).max() > 1e-3
+
+
+@pytest.mark.parametrize(("cone", "share"), [("pyramidal", 0.6), ("elliptic", 1e-3)])
+def test_a_box_on_a_slope_creeps_less_and_as_in_mujoco(cone, share):
+  free, held = (crept(load_model(BOX.format(cone=cone, sweeps=sweeps))) for sweeps in (0, 4))
+  assert free[0] > 5e-4
+  assert held[0] < share * free[0]
+  for found, expected in (free, held):
+    assert found == pytest.approx(expected, rel=1e-4, abs=1e-9)
+
+
+def crept(model):
+  """Return how far the engine's body and MuJoCo's creep in 500 steps, after 200 to settle [m]."""
+  simulation, data = NumpySimulation(model, 1, ()), mujoco.MjData(model.mj)
+  simulation.step(200)
+  mujoco.mj_step(model.mj, data, 200)
+  before = np.stack([simulation.qpos[0, :3].numpy(), data.qpos[:3]])
+  simulation.step(500)
+  mujoco.mj_step(model.mj, data, 500)
+  return np.linalg.norm(np.stack([simulation.qpos[0, :3].numpy(), data.qpos[:3]]) - before, axis=1)
