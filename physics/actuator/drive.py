@@ -122,7 +122,13 @@ class Servo(Drive):
     """Return gain times input plus bias; a position setpoint on a circle is the turn nearest the length."""
     source = nearest_turn(self._input, self.signals.length, self._period)
     gain = self.affine(self.gainprm) if self._is_affine else self.gainprm[0]
-    return gain * source + (self.affine(self.biasprm) if self._has_bias else 0.0)
+    if not self._has_bias:
+      return gain * source
+    offset, stiffness, damping = self.biasprm[:3]
+    if self._is_affine or is_zero(stiffness):
+      return gain * source + self.affine(self.biasprm)
+    # A position servo: the difference of two large products would leave their rounding.
+    return gain * (source - self.signals.length) + self.affine([offset, stiffness + gain, damping])
 
   def slope(self) -> Number:
     """Return the velocity coefficient of the bias, and that of the gain times the input."""

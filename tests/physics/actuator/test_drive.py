@@ -1,8 +1,12 @@
 """Servos, filters and PID controllers against MuJoCo, and their laws by hand."""
 
+import numpy as np
 import pytest
+import torch
 
 from physics.actuator.drive import held_error, nearest_turn
+from physics.load import load_model
+from physics.parity import NumpySimulation
 from tests.physics.rig import assert_actuates_as_mujoco, assert_moves_as_mujoco, machine
 
 AFFINE = 'gaintype="affine" gainprm="1 2 -1" biastype="affine" biasprm="1 -2 -3"'
@@ -75,3 +79,16 @@ def test_a_setpoint_moves_by_whole_turns_to_the_length():
 )
 def test_an_integral_at_its_limit_does_not_wind_up(error, integral, limit, held):
   assert held_error(error, integral, limit) == held
+
+
+def test_float32_keeps_the_small_force_of_a_stiff_servo_at_its_setpoint():
+  """The products of a large gain with setpoint and position are larger than their difference."""
+  model = load_model("""<mujoco><worldbody><body><joint name="j" type="slide"/><geom size="0.1"/></body>
+    </worldbody><actuator><position joint="j" kp="5000"/></actuator></mujoco>""")
+  simulation = NumpySimulation(model, 64, ("actuator_force",), np.float32)
+  position, error = np.random.default_rng(0).uniform([1, -1e-4], [2, 1e-4], (64, 2)).T
+  simulation.qpos[:, 0] = torch.from_numpy(position)
+  simulation.ctrl[:, 0] = torch.from_numpy(position + error)
+  simulation.forward()
+  expected = 5000 * (simulation.ctrl.double() - simulation.qpos.double())
+  np.testing.assert_allclose(simulation.actuator_force.numpy(), expected, rtol=1e-6)
