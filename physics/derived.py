@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from physics.algebra.spatial import MINVAL, NO_FORCE, Force, Motion, Vector, cross_force, dot, vector
+from physics.algebra.spatial import MINVAL, NO_FORCE, Force, Motion, Vector, dot, vector
 from physics.constraint.body_sums import BodySums
 from physics.constraint.equality import attachment_forces
 from physics.dynamics.kinematics import propagate
@@ -118,7 +118,7 @@ class Derived:
     forces, smooth = [NO_FORCE], self.smooth
     for body in range(1, self.model.nbody):
       inertia, v, a = smooth.inertias[body], smooth.velocity[body], self.accelerations[body]
-      net = inertia @ a + cross_force(v, inertia @ v) + self.external_forces[body] * -1.0
+      net = inertia.force(v, a) + self.external_forces[body] * -1.0
       forces.append(net.moved(-self.centers[body]))
     for body in reversed(range(1, self.model.nbody)):
       parent = self.model.body_parentid[body]

@@ -254,11 +254,6 @@ def cross_motion(a: Motion, b: Motion) -> Motion:
   return Motion(cross(a.angular, b.angular), cross(a.linear, b.angular) + cross(a.angular, b.linear))
 
 
-def cross_force(a: Motion, f: Force) -> Force:
-  """Return the rate of change of a force moving with velocity `a` (Featherstone 2008, equation 2.32)."""
-  return Force(cross(a.angular, f.torque) + cross(a.linear, f.force), cross(a.angular, f.force))
-
-
 def symmetric(xx: Number, yy: Number, zz: Number, xy: Number, xz: Number, yz: Number) -> Matrix:
   """Make a symmetric matrix [3, 3]."""
   return Matrix(Vector(xx, xy, xz), Vector(xy, yy, yz), Vector(xz, yz, zz))
@@ -282,6 +277,21 @@ class Inertia:
     return Force(
       self.rotational @ motion.angular + cross(self.moment, motion.linear),
       motion.linear * self.mass - cross(self.moment, motion.angular),
+    )
+
+  def force(self, velocity: Motion, acceleration: Motion) -> Force:
+    """Return the force that accelerates a body in motion: I a + v x I v (Featherstone 2008, equation 2.72).
+
+    It is summed as Newton and Euler have it, from the acceleration of the body's point at the reference. The
+    product of velocity and momentum would leave the rounding of a fast, small body's kinetic energy.
+    """
+    turning, moment = velocity.angular, self.moment
+    at_reference = acceleration.linear + cross(turning, velocity.linear)
+    swing = cross(acceleration.angular, moment) + cross(turning, cross(turning, moment))
+    gyroscopic = cross(turning, self.rotational @ turning)
+    return Force(
+      self.rotational @ acceleration.angular + gyroscopic + cross(moment, at_reference),
+      at_reference * self.mass + swing,
     )
 
   @property

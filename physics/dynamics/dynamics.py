@@ -16,7 +16,6 @@ from physics.algebra.spatial import (
   Motion,
   Quaternion,
   Stiffness,
-  cross_force,
   vector,
 )
 from physics.dynamics.kinematics import Poses
@@ -108,7 +107,7 @@ def bias_forces(
   """Return gravity, Coriolis and centrifugal forces [nv] (recursive Newton-Euler; `mj_rne`, `qfrc_bias`)."""
   forces = [NO_FORCE]
   for inertia, v, a in zip(inertias[1:], velocity[1:], acceleration[1:], strict=True):
-    forces.append(inertia @ a + cross_force(v, inertia @ v))
+    forces.append(inertia.force(v, a))
   return project(model, p, forces)
 
 

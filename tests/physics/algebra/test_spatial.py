@@ -16,7 +16,6 @@ from physics.algebra.spatial import (
   Vector,
   constant,
   cross,
-  cross_force,
   cross_motion,
   dot,
   select,
@@ -115,14 +114,25 @@ def test_no_rotation_has_no_axis():
   assert Quaternion.constant((1, 0, 0, 0)).rotation_vector() == (ZERO, 0.0)
 
 
-def test_cross_products_are_featherstones(draw):
-  def skew(v):
-    return np.array([cross(v, axis) for axis in AXES]).T
+def skew(v):
+  return np.array([cross(v, axis) for axis in AXES]).T
 
-  a, b, f = Motion(draw(), draw()), Motion(draw(), draw()), Force(draw(), draw())
-  operator = np.block([[skew(a.angular), np.zeros((3, 3))], [skew(a.linear), skew(a.angular)]])
-  np.testing.assert_allclose(six(cross_motion(a, b)), operator @ six(b), rtol=1e-13)
-  np.testing.assert_allclose(six(cross_force(a, f)), -operator.T @ six(f), rtol=1e-13)
+
+def crossing(a):
+  """Return the 6 x 6 matrix of the product of a motion with another one."""
+  return np.block([[skew(a.angular), np.zeros((3, 3))], [skew(a.linear), skew(a.angular)]])
+
+
+def test_cross_product_of_motions_is_featherstones(draw):
+  a, b = Motion(draw(), draw()), Motion(draw(), draw())
+  np.testing.assert_allclose(six(cross_motion(a, b)), crossing(a) @ six(b), rtol=1e-13)
+
+
+def test_force_of_a_body_in_motion_is_featherstones(draw):
+  inertia = Inertia.of_body(0.7, draw(), matrix_of(np.diag([0.3, 0.5, 0.4])))
+  v, a = Motion(draw(), draw()), Motion(draw(), draw())
+  expected = six(inertia @ a) - crossing(v).T @ six(inertia @ v)
+  np.testing.assert_allclose(six(inertia.force(v, a)), expected, rtol=1e-12)
 
 
 def test_motions_and_forces_at_points(draw):
