@@ -85,6 +85,7 @@ def load_model(
   if integrator is not None:
     mj.opt.integrator = INTEGRATORS[integrator]
   pairs, left_out = _supported(mj, source, leave_out_others=unsupported == "warn")
+  _refuse_varied_ellipsoids(mj, source, vary)
   _warn(mj)
   mj.opt.solver = mjtSolver.mjSOL_NEWTON
   values = _fields(mj) | _same_frames(mj) | _flags(mj)
@@ -149,6 +150,14 @@ def _supported(
   for part in left_out:
     warnings.warn(f"{_name(source)}{part} is not supported and left out", stacklevel=3)
   return pairs, left_out
+
+
+def _refuse_varied_ellipsoids(mj: mujoco.MjModel, source: Source, vary: Sequence[str]) -> None:
+  """Raise if the sizes of geoms vary, in a fluid whose added mass MuJoCo's compiler derives from them."""
+  if "geom_size" in vary and mj.opt.density:
+    for geom in np.flatnonzero(mj.geom_fluid[:, 0]).tolist():
+      feature = "vary='geom_size' of fluidshape ellipsoid"
+      raise UnsupportedModel(f"{_name(source)}{label(mj, 'geom', geom)}: {feature} is not supported")
 
 
 def _hull_sizes(mj: mujoco.MjModel) -> Ints:

@@ -120,12 +120,12 @@ def unsupported(mj: mujoco.MjModel, pairs: tuple[ContactPair, ...]) -> Iterator[
 def leave_out(mj: mujoco.MjModel) -> None:
   """Change a compiled model so that it lacks what the engine lacks, as far as the rest can do without.
 
-  Tendons and actuators that it lacks have no effect then; round fluid shapes become boxes.
-  Plugins, flexes and equalities of other kinds stay. Pairs of geoms are not part of a compiled model.
+  Tendons and actuators that it lacks have no effect then. Plugins, flexes and equalities
+  of other kinds stay. Pairs of geoms are not part of a compiled model.
   """
   mj.opt.noslip_iterations = 0
   mj.opt.enableflags &= ~sum(REFUSED_FLAGS)
-  for field in (*MUST_BE_ZERO, "geom_fluid"):
+  for field in MUST_BE_ZERO:
     getattr(mj, field)[:] = 0.0
   for tendon in sorted({i for i, _ in _missing_of_tendons(mj)}):
     mj.tendon_num[tendon] = 0
@@ -217,9 +217,6 @@ def _unsupported_options(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
   if option.integrator not in INTEGRATORS:
     name = enum_name(mjtIntegrator(option.integrator))
     yield "option", f"integrator {name} (which load_model(..., integrator='implicitfast') replaces)"
-  if option.density or option.viscosity:
-    for i in np.flatnonzero(mj.geom_fluid[:, 0]).tolist():
-      yield label(mj, "geom", i), "fluidshape ellipsoid"
   if option.noslip_iterations:
     yield "option", "the noslip solver"
   for flag in REFUSED_FLAGS:
