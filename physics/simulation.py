@@ -39,6 +39,7 @@ class Simulation:
   """
 
   # State and input:
+  time: torch.Tensor  # [num_envs, time_rows] [s] since the reset, if a clock shows it
   qpos: torch.Tensor  # [num_envs, nq] [m or rad] and quaternions
   qvel: torch.Tensor  # [num_envs, nv] [m/s or rad/s]
   act: torch.Tensor  # [num_envs, na] [varies] activations

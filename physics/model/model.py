@@ -203,6 +203,8 @@ class Model:
   cam_bodyid: Ints  # [ncam]
   cam_pos: Floats  # [ncam, 3] [m] in the body
   cam_quat: Floats  # [ncam, 4] [1] in the body
+  cam_resolution: Ints  # [ncam, 2] pixels of a row, and of a column
+  cam_focal: Floats  # [ncam, 2] focal lengths [pixels] along rows and columns
 
   sensor_type: Ints  # [nsensor]
   sensor_datatype: Ints  # [nsensor]
