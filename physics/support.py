@@ -167,10 +167,6 @@ def _unsupported_elements(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
   yield from ((label(mj, "actuator", i), feature) for i, feature in _missing_of_actuators(mj))
 
 
-def _is_any_spatial(mj: mujoco.MjModel) -> bool:
-  return mj.ntendon > 0 and bool((mj.wrap_type != mjtWrap.mjWRAP_JOINT.value).any())
-
-
 def _missing_of_tendons(mj: mujoco.MjModel) -> Iterator[tuple[int, str]]:
   """Yield (tendon, feature) for everything that the engine lacks."""
   for tendon in range(mj.ntendon):
@@ -203,8 +199,6 @@ def _missing_of_sensor(mj: mujoco.MjModel, sensor: int) -> str:
     sides[0][0] == mjtObj.mjOBJ_CAMERA or mj.sensor_intprm[sensor, 0] & ~RAY_FIELDS
   ):
     return "a camera's image or a normal"
-  if kind in (Kind.FORCE, Kind.TORQUE) and _is_any_spatial(mj):
-    return "the force of spatial tendons"
   if kind in DISTANCES and not all(can_measure(kinds_of(mj, pair)) for pair in measured_pairs(mj, *sides)):
     return "the distance of such shapes"
   cameras = [index for kind_of_side, index in sides if kind_of_side == mjtObj.mjOBJ_CAMERA]

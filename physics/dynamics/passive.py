@@ -36,7 +36,7 @@ def passive_forces(model: Model, state: State, p: Poses, velocity: list[Motion],
   """Return springs, dampers, gravity compensation and fluid (MuJoCo's `mj_passive`); `velocity` [nbody]."""
   force = [a + b for a, b in zip(_springs(model, state.qpos), _dampers(model, state.qvel), strict=True)]
   for tendon, jacobian in enumerate(tendons.jacobian):
-    along = _tendon_force(model, tendons, tendon)
+    along = tendon_force(model, tendons, tendon)
     for dof, arm in jacobian.items():
       force[dof] = force[dof] + arm * along
   compensation = gravity_compensation(model, p)
@@ -124,7 +124,7 @@ def _dampers(model: Model, qvel: list[Number]) -> list[Number]:
   return [-(_polynomial(b, higher, absolute(v)) * v) for b, higher, v in coefficients]
 
 
-def _tendon_force(model: Model, tendons: Tendons, tendon: int) -> Number:
+def tendon_force(model: Model, tendons: Tendons, tendon: int) -> Number:
   """Return the force of a tendon's spring, slack within its range at rest, and of its damper."""
   stretch, velocity = _stretch(model, tendons, tendon), tendons.velocity[tendon]
   k = _polynomial(model.tendon_stiffness[tendon], model.tendon_stiffnesspoly[tendon], stretch)

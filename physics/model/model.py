@@ -155,7 +155,7 @@ class Model:
   tendon_invweight0: Floats  # [ntendon] [1/kg or 1/(kg m^2)]
   wrap_type: Ints  # [nwrap] mjtWrap: what tendons are made of
   wrap_objid: Ints  # [nwrap] joints, sites and geoms
-  wrap_prm: Floats  # [nwrap] weights of joints, divisors of pulleys, side sites of geoms
+  wrap_prm: Floats  # [nwrap] [varies] weights of joints, divisors of pulleys, side sites of geoms
 
   eq_type: Ints  # [neq]
   eq_objtype: Ints  # [neq]
