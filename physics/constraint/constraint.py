@@ -169,7 +169,7 @@ class ConstraintRow:
   high: Number = math.inf  # (-loss, loss) of friction; an equality has none
   limit: tuple[str, int] | None = None  # "joint" or "tendon" that the row limits, and its number
   position: Number = 0.0  # of a limit: distance less margin [m, rad]
-  tendons: Mapping[int, Number] = field(default_factory=dict)  # forces along tendons at a unit of this one
+  tendons: Mapping[int, Number] = field(default_factory=dict)  # force along spatial ones by a unit of this
 
   def along(self, x: Sequence[Number]) -> Number:
     """Return J x for x [nv]."""

@@ -9,6 +9,7 @@ from typing import Any
 from physics.algebra.spatial import MINVAL, Quaternion, dot
 from physics.constraint.constraint import ConstraintParams, ConstraintRow, constraint_params
 from physics.dynamics.kinematics import BALL, FREE
+from physics.dynamics.tendon import is_spatial
 from physics.model.model import Model
 from physics.smooth import Smooth
 from physics.trace.trace import Number, Scalar, absolute, is_zero, maximum, minimum, number, where
@@ -22,7 +23,9 @@ class JacobianRow:
   velocity: Number  # J qvel
   inverse_inertia: Any  # at qpos0: what MuJoCo calls invweight0
   owner: tuple[str, int] | None = None  # "joint" or "tendon", and its number
-  tendons: Mapping[int, Number] = field(default_factory=dict)  # forces along tendons at a unit of the row's
+  tendons: Mapping[int, Number] = field(
+    default_factory=dict
+  )  # force along spatial ones by a unit of the row's
 
   def resistance(self, impedance: Number) -> Number:
     """Return D of a row with this impedance: at most 1 / MINVAL, its value where nothing can move."""
@@ -79,7 +82,8 @@ def joint_row(model: Model, smooth: Smooth, joint: int) -> JacobianRow:
 def tendon_row(model: Model, smooth: Smooth, tendon: int) -> JacobianRow:
   """Return the row of the Jacobian for a tendon's length."""
   jacobian, velocity = smooth.tendons.jacobian[tendon], smooth.tendons.velocity[tendon]
-  return JacobianRow(jacobian, velocity, model.tendon_invweight0[tendon], ("tendon", tendon), {tendon: 1.0})
+  tendons = {tendon: 1.0} if is_spatial(model, tendon) else {}
+  return JacobianRow(jacobian, velocity, model.tendon_invweight0[tendon], ("tendon", tendon), tendons)
 
 
 def _friction(params: ConstraintParams, along: JacobianRow, loss: Number) -> ConstraintRow:
