@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from physics.actuator.transmission import TENDON
 from physics.algebra.spatial import MINVAL, NO_FORCE, Force, Motion, Vector, dot, vector
 from physics.constraint.body_sums import BodySums
 from physics.constraint.equality import attachment_forces
 from physics.dynamics.kinematics import propagate
-from physics.dynamics.passive import spring_energy
+from physics.dynamics.passive import spring_energy, tendon_force
 from physics.forward import Evaluation
 from physics.model.model import Model
 from physics.state.state import Memory
-from physics.trace.trace import Number, Program, is_zero, maximum
+from physics.trace.trace import Number, Program, is_zero, maximum, number
 
 T = TypeVar("T")
 
@@ -92,8 +93,9 @@ class Derived:
 
   @OnDemand
   def external_forces(self) -> list[Force]:
-    """Forces [nbody] of contacts, connect and weld constraints, about the tree origins; the world's is zero.
+    """Forces [nbody] of contacts, connect and weld constraints, and tendons with a path, about tree origins.
 
+    The world's is zero.
     Together with `accelerations` and `internal_forces`, this is MuJoCo's `mj_rnePostConstraint`.
     """
     model, kinds = self.model, self.evaluation.contacts.kinds
@@ -106,7 +108,24 @@ class Derived:
       forces[body] = Force.of(values)
     for body, force in attachment_forces(model, self.smooth, self.evaluation.joints):
       forces[body] = forces[body] + force
+    for tendon, pulls in enumerate(self.smooth.tendons.pulls):
+      for body, pull in pulls.items():
+        forces[body] = forces[body] + pull * self.tendon_forces[tendon]
     forces[0] = NO_FORCE
+    return forces
+
+  @OnDemand
+  def tendon_forces(self) -> list[Number]:
+    """Forces [ntendon] [N] along the tendons: of springs, dampers, actuators and constraints."""
+    model, smooth, rows = self.model, self.smooth, self.evaluation.joints
+    forces = [tendon_force(model, smooth.tendons, tendon) for tendon in range(model.ntendon)]
+    for actuator, force in enumerate(smooth.actuated.force):
+      if model.actuator_trntype[actuator] == TENDON:
+        tendon = int(model.actuator_trnid[actuator, 0])
+        forces[tendon] = forces[tendon] + number(model.actuator_gear[actuator, 0]) * force
+    for i, row in enumerate(rows.rows):
+      for tendon, share in row.tendons.items():
+        forces[tendon] = forces[tendon] + share * rows.row_force(i)
     return forces
 
   @OnDemand

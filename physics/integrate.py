@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from physics.algebra.sparse import At
 from physics.algebra.spatial import Quaternion, Vector, cross, dot
+from physics.dynamics.ellipsoid import ellipsoids
 from physics.dynamics.kinematics import BALL, FREE
 from physics.dynamics.passive import damper_slopes
 from physics.forward import Evaluation
 from physics.model.model import Model
+from physics.smooth import Smooth
 from physics.state.state import Memory
 from physics.trace.trace import Index, Number, Program, absolute, cos, is_zero, sin, sqrt, where
 
@@ -205,12 +208,22 @@ def _free_body_acceleration(model: Model, evaluation: Evaluation, joint: int) ->
     if first <= j <= i < first + 6:
       A[i - first][j - first] = A[i - first][j - first] + h * value
       A[j - first][i - first] = A[i - first][j - first]
+  for (i, j), value in _turning_drag(model, smooth, body):
+    A[i - first][j - first] = A[i - first][j - first] + h * value
+    A[j - first][i - first] = A[j - first][i - first] - h * value
   for k, axis in enumerate(axes):
     turned = cross(axis, cross(w, inertia.moment)) + cross(w, cross(axis, inertia.moment))
     torque = cross(axis, inertia.rotational @ w) + cross(w, inertia.rotational @ axis)
     for row, gain in enumerate((*turned, *(axes @ torque))):
       A[row][3 + k] = A[row][3 + k] + h * gain
   return solve_small(A, force)
+
+
+def _turning_drag(model: Model, smooth: Smooth, body: int) -> Iterator[tuple[At, Number]]:
+  """Yield the antisymmetric part of the fluid's damping of a lone free body and of what is welded to it."""
+  for each in ellipsoids(model, smooth.poses, smooth.velocity):
+    if model.body_weldid[each.body] == body:
+      yield from each.damping(model, smooth.poses, skew=True)
 
 
 def solve_small(A: list[list[Number]], b: list[Number]) -> list[Number]:

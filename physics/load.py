@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import math
 import os
 import warnings
 from collections.abc import Iterator, Sequence
@@ -85,6 +86,7 @@ def load_model(
   if integrator is not None:
     mj.opt.integrator = INTEGRATORS[integrator]
   pairs, left_out = _supported(mj, source, leave_out_others=unsupported == "warn")
+  _refuse_varied_ellipsoids(mj, source, vary)
   _warn(mj)
   mj.opt.solver = mjtSolver.mjSOL_NEWTON
   values = _fields(mj) | _same_frames(mj) | _flags(mj)
@@ -151,6 +153,14 @@ def _supported(
   return pairs, left_out
 
 
+def _refuse_varied_ellipsoids(mj: mujoco.MjModel, source: Source, vary: Sequence[str]) -> None:
+  """Raise if the sizes of geoms vary, in a fluid whose added mass MuJoCo's compiler derives from them."""
+  if "geom_size" in vary and mj.opt.density:
+    for geom in np.flatnonzero(mj.geom_fluid[:, 0]).tolist():
+      feature = "vary='geom_size' of fluidshape ellipsoid"
+      raise UnsupportedModel(f"{_name(source)}{label(mj, 'geom', geom)}: {feature} is not supported")
+
+
 def _hull_sizes(mj: mujoco.MjModel) -> Ints:
   """Return the numbers of vertices of the hulls of meshes [nmesh]; of those that touch nothing, zero."""
   sizes = np.zeros(mj.nmesh, np.int64)
@@ -179,6 +189,7 @@ def _fields(mj: mujoco.MjModel) -> dict[str, Any]:
     "eq_keeps_pose": (mj.eq_type == mjtEq.mjEQ_WELD) & (mj.eq_data[:, 11] != 0),
     "mocap_pos0": mj.body_pos[mocap],
     "mocap_quat0": mj.body_quat[mocap],
+    "cam_focal": np.array([_focal_lengths(mj, camera) for camera in range(mj.ncam)]).reshape(mj.ncam, 2),
     **_actuator_fields(mj),
     **_added_by_actuators(mj),
     "body_names": tuple(mj.body(i).name for i in range(mj.nbody)),
@@ -209,6 +220,14 @@ def _same_frames(mj: mujoco.MjModel) -> dict[str, Floats]:
         quat[i] = mj.body_iquat[body]
     fields |= {f"{kind}pos": pos, f"{kind}quat": quat}
   return fields
+
+
+def _focal_lengths(mj: mujoco.MjModel, camera: int) -> list[float]:
+  """Return a camera's focal lengths [2] [pixels], of its lens or from its field of view."""
+  if mj.cam_sensorsize[camera].all():  # MuJoCo's division, too, is of float32 numbers
+    resolution = mj.cam_resolution[camera].astype(np.float32)
+    return (mj.cam_intrinsic[camera, :2] / mj.cam_sensorsize[camera] * resolution).tolist()
+  return [0.5 / math.tan(math.radians(mj.cam_fovy[camera]) / 2.0) * mj.cam_resolution[camera, 1]] * 2
 
 
 def _actuator_fields(mj: mujoco.MjModel) -> dict[str, Any]:

@@ -39,6 +39,7 @@ class Simulation:
   """
 
   # State and input:
+  time: torch.Tensor  # [num_envs, time_rows] [s] since the reset, if a clock shows it
   qpos: torch.Tensor  # [num_envs, nq] [m or rad] and quaternions
   qvel: torch.Tensor  # [num_envs, nv] [m/s or rad/s]
   act: torch.Tensor  # [num_envs, na] [varies] activations
@@ -51,7 +52,7 @@ class Simulation:
   qacc: torch.Tensor  # [num_envs, nv] [m/s^2 or rad/s^2]
   xpos: torch.Tensor  # [num_envs, nbody, 3] [m]
   xquat: torch.Tensor  # [num_envs, nbody, 4] [1]
-  cfrc_ext: torch.Tensor  # [num_envs, nbody, 6] [N m, N] of contacts; zero for the world
+  cfrc_ext: torch.Tensor  # [num_envs, nbody, 6] [N m, N] of contacts and spatial tendons; the world's is zero
   sensordata: torch.Tensor  # [num_envs, nsensordata] [varies] if the model has sensors
   contact_count: torch.Tensor  # [num_envs] int32
   overflow: torch.Tensor  # [num_envs] int32, contacts dropped in the last step, summed over its substeps

@@ -46,6 +46,7 @@ def trace_step(
         method.advance(evaluation)
     with program.when_less(0, integrate):
       remember(program, model, memory["past_ctrl"], ctrl)
+      memory.advance_time(model.timestep)
   with program.when_less(0, integrate):
     memory.write(selected)
   return program.finish()

@@ -120,11 +120,11 @@ def unsupported(mj: mujoco.MjModel, pairs: tuple[ContactPair, ...]) -> Iterator[
 def leave_out(mj: mujoco.MjModel) -> None:
   """Change a compiled model so that it lacks what the engine lacks, as far as the rest can do without.
 
-  Tendons and actuators that it lacks have no effect then; round fluid shapes become boxes.
-  Plugins, flexes and equalities of other kinds stay. Pairs of geoms are not part of a compiled model.
+  Tendons and actuators that it lacks have no effect then. Plugins, flexes and equalities
+  of other kinds stay. Pairs of geoms are not part of a compiled model.
   """
   mj.opt.enableflags &= ~sum(REFUSED_FLAGS)
-  for field in (*MUST_BE_ZERO, "geom_fluid"):
+  for field in MUST_BE_ZERO:
     getattr(mj, field)[:] = 0.0
   for tendon in sorted({i for i, _ in _missing_of_tendons(mj)}):
     mj.tendon_num[tendon] = 0
@@ -166,10 +166,6 @@ def _unsupported_elements(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
   yield from ((label(mj, "actuator", i), feature) for i, feature in _missing_of_actuators(mj))
 
 
-def _is_any_spatial(mj: mujoco.MjModel) -> bool:
-  return mj.ntendon > 0 and bool((mj.wrap_type != mjtWrap.mjWRAP_JOINT.value).any())
-
-
 def _missing_of_tendons(mj: mujoco.MjModel) -> Iterator[tuple[int, str]]:
   """Yield (tendon, feature) for everything that the engine lacks."""
   for tendon in range(mj.ntendon):
@@ -202,8 +198,6 @@ def _missing_of_sensor(mj: mujoco.MjModel, sensor: int) -> str:
     sides[0][0] == mjtObj.mjOBJ_CAMERA or mj.sensor_intprm[sensor, 0] & ~RAY_FIELDS
   ):
     return "a camera's image or a normal"
-  if kind in (Kind.FORCE, Kind.TORQUE) and _is_any_spatial(mj):
-    return "the force of spatial tendons"
   if kind in DISTANCES and not all(can_measure(kinds_of(mj, pair)) for pair in measured_pairs(mj, *sides)):
     return "the distance of such shapes"
   cameras = [index for kind_of_side, index in sides if kind_of_side == mjtObj.mjOBJ_CAMERA]
@@ -216,9 +210,6 @@ def _unsupported_options(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
   if option.integrator not in INTEGRATORS:
     name = enum_name(mjtIntegrator(option.integrator))
     yield "option", f"integrator {name} (which load_model(..., integrator='implicitfast') replaces)"
-  if option.density or option.viscosity:
-    for i in np.flatnonzero(mj.geom_fluid[:, 0]).tolist():
-      yield label(mj, "geom", i), "fluidshape ellipsoid"
   for flag in REFUSED_FLAGS:
     if option.enableflags & flag:
       yield "option", f"flag {enum_name(flag)}"

@@ -10,7 +10,7 @@ import functools
 import math
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from physics.algebra.spatial import MINVAL, dot
@@ -169,6 +169,7 @@ class ConstraintRow:
   high: Number = math.inf  # (-loss, loss) of friction; an equality has none
   limit: tuple[str, int] | None = None  # "joint" or "tendon" that the row limits, and its number
   position: Number = 0.0  # of a limit: distance less margin [m, rad]
+  tendons: Mapping[int, Number] = field(default_factory=dict)  # force along spatial ones by a unit of this
 
   @property
   def is_friction(self) -> bool:

@@ -75,7 +75,7 @@ def _row(
   """
   d = params.impedance(distance)
   bias = params.reference(residual, along.velocity, d) + drift
-  return ConstraintRow(along.jacobian, along.resistance(d), bias)
+  return ConstraintRow(along.jacobian, along.resistance(d), bias, tendons=along.tendons)
 
 
 # -- joints and tendons
@@ -96,7 +96,9 @@ def _coupling(model: Model, smooth: Smooth, equality: int) -> tuple[JacobianRow,
   for dof, arm in other.jacobian.items():
     jacobian[dof] = jacobian.get(dof, 0.0) - slope * arm
   inverse_inertia = number(along.inverse_inertia) + number(other.inverse_inertia)
-  difference = JacobianRow(jacobian, along.velocity - slope * other.velocity, inverse_inertia)
+  tendons = {**along.tendons, **{tendon: -slope * share for tendon, share in other.tendons.items()}}
+  velocity = along.velocity - slope * other.velocity
+  difference = JacobianRow(jacobian, velocity, inverse_inertia, tendons=tendons)
   return difference, position - (c0 + x * (c1 + x * (c2 + x * (c3 + x * c4))))
 
 

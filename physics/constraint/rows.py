@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from physics.algebra.spatial import MINVAL, Quaternion, dot
 from physics.constraint.constraint import ConstraintParams, ConstraintRow, constraint_params
 from physics.dynamics.kinematics import BALL, FREE
+from physics.dynamics.tendon import is_spatial
 from physics.model.model import Model
 from physics.smooth import Smooth
 from physics.trace.trace import Number, Scalar, absolute, is_zero, maximum, minimum, number, where
@@ -22,6 +23,7 @@ class JacobianRow:
   velocity: Number  # J qvel
   inverse_inertia: Any  # at qpos0: what MuJoCo calls invweight0
   owner: tuple[str, int] | None = None  # "joint" or "tendon", and its number
+  tendons: Mapping[int, Number] = field(default_factory=dict)  # forces [N] along spatial ones, for one here
 
   def resistance(self, impedance: Number) -> Number:
     """Return D of a row with this impedance: at most 1 / MINVAL, its value where nothing can move."""
@@ -78,12 +80,14 @@ def joint_row(model: Model, smooth: Smooth, joint: int) -> JacobianRow:
 def tendon_row(model: Model, smooth: Smooth, tendon: int) -> JacobianRow:
   """Return the row of the Jacobian for a tendon's length."""
   jacobian, velocity = smooth.tendons.jacobian[tendon], smooth.tendons.velocity[tendon]
-  return JacobianRow(jacobian, velocity, model.tendon_invweight0[tendon], ("tendon", tendon))
+  tendons = {tendon: 1.0} if is_spatial(model, tendon) else {}
+  return JacobianRow(jacobian, velocity, model.tendon_invweight0[tendon], ("tendon", tendon), tendons)
 
 
 def _friction(params: ConstraintParams, along: JacobianRow, loss: Number) -> ConstraintRow:
   D = along.resistance(params.impedance(0.0))
-  return ConstraintRow(along.jacobian, D, params.damping * along.velocity, -loss, loss)
+  bias = params.damping * along.velocity
+  return ConstraintRow(along.jacobian, D, bias, -loss, loss, tendons=along.tendons)
 
 
 def _range_limits(
@@ -116,4 +120,5 @@ def _limit(limit: ConstraintParams, along: JacobianRow, distance: Number, sign: 
   D = where(position < 0.0, along.resistance(d), 0.0)
   jacobian = {dof: arm * sign for dof, arm in along.jacobian.items()}
   bias = limit.reference(position, along.velocity * sign, d)
-  return ConstraintRow(jacobian, D, bias, low=0.0, limit=along.owner, position=position)
+  tendons = {tendon: share * sign for tendon, share in along.tendons.items()}
+  return ConstraintRow(jacobian, D, bias, 0.0, limit=along.owner, position=position, tendons=tendons)

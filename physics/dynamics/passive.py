@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ import numpy as np
 from physics.algebra.sparse import At
 from physics.algebra.spatial import NO_FORCE, Force, Motion, Quaternion, Vector, dot, vector
 from physics.dynamics.dynamics import project
+from physics.dynamics.ellipsoid import Ellipsoid, ellipsoids
 from physics.dynamics.fluid import Drag, drags
-from physics.dynamics.kinematics import BALL, FREE, Poses, dofs_above
+from physics.dynamics.kinematics import BALL, FREE, Poses
 from physics.dynamics.tendon import Tendons
 from physics.model.model import Model
 from physics.state.state import State
@@ -27,19 +29,22 @@ class Passive:
   """The passive forces and their damping."""
 
   force: list[Number]  # [nv] (MuJoCo's `qfrc_passive`)
-  damping: dict[At, Number]  # negated derivative by velocity
+  damping: dict[At, Number]  # symmetric part of the negated derivative by velocity, lower triangle
 
 
 def passive_forces(model: Model, state: State, p: Poses, velocity: list[Motion], tendons: Tendons) -> Passive:
   """Return springs, dampers, gravity compensation and fluid (MuJoCo's `mj_passive`); `velocity` [nbody]."""
   force = [a + b for a, b in zip(_springs(model, state.qpos), _dampers(model, state.qvel), strict=True)]
   for tendon, jacobian in enumerate(tendons.jacobian):
-    along = _tendon_force(model, tendons, tendon)
+    along = tendon_force(model, tendons, tendon)
     for dof, arm in jacobian.items():
       force[dof] = force[dof] + arm * along
   compensation = gravity_compensation(model, p)
-  drag = list(drags(model, p, velocity))
-  dragged = _project(model, p, {each.body: each.force for each in drag})
+  drag: list[Drag | Ellipsoid] = [*drags(model, p, velocity), *ellipsoids(model, p, velocity)]
+  pushes: dict[int, Force] = {}
+  for each in drag:
+    pushes[each.body] = pushes.get(each.body, NO_FORCE) + each.force
+  dragged = _project(model, p, pushes)
   for dof in range(model.nv):
     through_actuators = model.jnt_actgravcomp[model.dof_jntid[dof]]
     force[dof] = force[dof] + dragged[dof] + (0.0 if through_actuators else compensation[dof])
@@ -119,7 +124,7 @@ def _dampers(model: Model, qvel: list[Number]) -> list[Number]:
   return [-(_polynomial(b, higher, absolute(v)) * v) for b, higher, v in coefficients]
 
 
-def _tendon_force(model: Model, tendons: Tendons, tendon: int) -> Number:
+def tendon_force(model: Model, tendons: Tendons, tendon: int) -> Number:
   """Return the force of a tendon's spring, slack within its range at rest, and of its damper."""
   stretch, velocity = _stretch(model, tendons, tendon), tendons.velocity[tendon]
   k = _polynomial(model.tendon_stiffness[tendon], model.tendon_stiffnesspoly[tendon], stretch)
@@ -135,28 +140,22 @@ def _stretch(model: Model, tendons: Tendons, tendon: int) -> Number:
 
 
 def _damping(
-  model: Model, p: Poses, qvel: list[Number], tendons: Tendons, drag: list[Drag]
+  model: Model, p: Poses, qvel: list[Number], tendons: Tendons, drag: list[Drag | Ellipsoid]
 ) -> dict[At, Number]:
   """Return the damping of joints, tendons and drag."""
   damping = {(i, i): slope for i, slope in enumerate(damper_slopes(model, qvel))}
-  for weight, row in _damped_rows(model, p, tendons, drag):
-    for i in row:
-      for j in (j for j in row if j <= i):
-        damping[i, j] = damping.get((i, j), 0.0) + weight * row[i] * row[j]
+  added = [_tendon_damping(model, tendons), *(each.damping(model, p) for each in drag)]
+  for at, value in chain.from_iterable(added):
+    damping[at] = damping.get(at, 0.0) + value
   return damping
 
 
-def _damped_rows(
-  model: Model, p: Poses, tendons: Tendons, drag: list[Drag]
-) -> Iterator[tuple[Number, dict[int, Number]]]:
-  """Yield the damping of each velocity that tendons and drag act against, and its derivative by dof."""
-  for tendon, jacobian in enumerate(tendons.jacobian):
+def _tendon_damping(model: Model, tendons: Tendons) -> Iterator[tuple[At, Number]]:
+  """Yield what the tendons add to the lower triangle of the damping."""
+  for tendon, row in enumerate(tendons.jacobian):
     speed = absolute(tendons.velocity[tendon])
-    yield _slope(model.tendon_damping[tendon], model.tendon_dampingpoly[tendon], speed), jacobian
-  for each in drag:
-    columns = {dof: each.along(p.cdof[dof]) for dof in dofs_above(model, each.body)}
-    for k, slope in enumerate(each.slope):
-      yield slope, {dof: column[k] for dof, column in columns.items()}
+    slope = _slope(model.tendon_damping[tendon], model.tendon_dampingpoly[tendon], speed)
+    yield from (((i, j), slope * row[i] * row[j]) for i in row for j in row if j <= i)
 
 
 def _project(model: Model, p: Poses, forces: dict[int, Force]) -> list[Number]:

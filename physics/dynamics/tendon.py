@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from physics.algebra.spatial import MINVAL, Vector, dot, vector
+from physics.algebra.spatial import MINVAL, NO_FORCE, Force, Vector, dot, select, vector
 from physics.dynamics.frame import GEOM, SITE, Frame, frame
 from physics.dynamics.kinematics import Poses, dofs_above
 from physics.dynamics.wrap import wrap
@@ -21,31 +21,41 @@ JOINT, PULLEY, ON_SITE, SPHERE, CYLINDER = range(1, 6)  # mjtWrap
 
 @dataclass(frozen=True)
 class Tendons:
-  """The lengths [m, rad] of all tendons, their velocities, and their moment arms by degree of freedom."""
+  """The lengths [m, rad] of all tendons, their velocities, and what a unit of force along them does."""
 
   length: list[Number]  # [ntendon]
   velocity: list[Number]  # [ntendon]
-  jacobian: list[dict[int, Number]]  # [ntendon]
+  jacobian: list[dict[int, Number]]  # [ntendon] moment arms: forces by degree of freedom
+  pulls: list[dict[int, Force]]  # [ntendon] forces by body, about its tree origin; none of fixed tendons
 
 
 @dataclass(frozen=True)
 class _Path:
-  """A part of a tendon: its length, and moment arms by degree of freedom."""
+  """A part of a tendon: its length, moment arms by degree of freedom, pulls by body."""
 
   length: Number
   jacobian: dict[int, Number]
+  pulls: dict[int, Force]
 
   def __add__(self, other: _Path) -> _Path:
-    return _Path(self.length + other.length, _combined(self.jacobian, other.jacobian))
+    pulls = dict(self.pulls)
+    for body, pull in other.pulls.items():
+      pulls[body] = pulls.get(body, NO_FORCE) + pull
+    return _Path(self.length + other.length, _combined(self.jacobian, other.jacobian), pulls)
 
   def scaled(self, factor: Number) -> _Path:
-    return _Path(self.length * factor, {dof: arm * factor for dof, arm in self.jacobian.items()})
+    arms = {dof: arm * factor for dof, arm in self.jacobian.items()}
+    return _Path(self.length * factor, arms, {body: pull * factor for body, pull in self.pulls.items()})
 
   def where(self, mask: Truth, other: _Path) -> _Path:
     """Return this path where the mask holds, else the other."""
     dofs = sorted({*self.jacobian, *other.jacobian})
     arms = {i: where(mask, self.jacobian.get(i, 0.0), other.jacobian.get(i, 0.0)) for i in dofs}
-    return _Path(where(mask, self.length, other.length), arms)
+    pulls = {}
+    for body in sorted({*self.pulls, *other.pulls}):
+      one, two = (path.pulls.get(body, NO_FORCE) for path in (self, other))
+      pulls[body] = Force(select(mask, one.torque, two.torque), select(mask, one.force, two.force))
+    return _Path(where(mask, self.length, other.length), arms, pulls)
 
 
 def tendons(model: Model, p: Poses, state: State) -> Tendons:
@@ -55,7 +65,12 @@ def tendons(model: Model, p: Poses, state: State) -> Tendons:
     for tendon in range(model.ntendon)
   ]
   velocity = [dot(path.jacobian.values(), [state.qvel[dof] for dof in path.jacobian]) for path in paths]
-  return Tendons([path.length for path in paths], velocity, [path.jacobian for path in paths])
+  return Tendons(
+    length=[path.length for path in paths],
+    velocity=velocity,
+    jacobian=[path.jacobian for path in paths],
+    pulls=[path.pulls for path in paths],
+  )
 
 
 def tendon_jacobian(model: Model, p: Poses, tendon: int) -> dict[int, Number]:
@@ -79,7 +94,7 @@ def fixed_jacobian(model: Model, tendon: int) -> dict[int, Number]:
 def _fixed(model: Model, qpos: list[Number], tendon: int) -> _Path:
   arms = fixed_jacobian(model, tendon)
   positions = [qpos[model.jnt_qposadr[model.dof_jntid[dof]]] for dof in arms]
-  return _Path(dot(arms.values(), positions), arms)
+  return _Path(dot(arms.values(), positions), arms, {})
 
 
 def _parts(model: Model, tendon: int) -> range:
@@ -90,7 +105,7 @@ def _parts(model: Model, tendon: int) -> range:
 
 def _spatial(model: Model, p: Poses, tendon: int) -> _Path:
   """Return a tendon with a path; a pulley divides what follows."""
-  path, share = _Path(0.0, {}), number(1.0)
+  path, share = _Path(0.0, {}, {}), number(1.0)
   parts = list(_parts(model, tendon))
   for start, rest in zip(parts, [parts[k + 1 :] for k in range(len(parts))], strict=True):
     if model.wrap_type[start] == PULLEY:
@@ -117,7 +132,7 @@ def _section(model: Model, p: Poses, start: int, rest: list[int]) -> _Path:
   found = wrap(axis, radius, (one.offset(geom), two.offset(geom)), toward, inside)
   touches = [_moved(geom, point) for point in found.points]
   around = _straight(model, p, one, touches[0]) + _straight(model, p, touches[1], two)
-  around = around + _Path(found.length, {})
+  around = around + _Path(found.length, {}, {})
   return around.where(found.wraps, _straight(model, p, one, two))
 
 
@@ -149,7 +164,11 @@ def _straight(model: Model, p: Poses, one: Frame, two: Frame) -> _Path:
     # What moves both ends leaves the length as it is.
     for dof in (dof for dof in dofs if dof not in others):
       jacobian[dof] = sign * dot(along, p.cdof[dof].at(end.position))
-  return _Path(length, jacobian)
+  ends = [
+    _Path(0.0, {}, {end.body: Force.at(end.position, along * sign)})
+    for sign, end in ((-1.0, one), (1.0, two))
+  ]
+  return _Path(length, jacobian, {}) + ends[0] + ends[1]
 
 
 def _combined(a: dict[int, Number], b: dict[int, Number]) -> dict[int, Number]:

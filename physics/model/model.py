@@ -122,6 +122,7 @@ class Model:
   geom_friction: Floats  # [ngeom, 3] [1, m, m] sliding, torsional, rolling
   geom_solref: Floats  # [ngeom, 2] [s, 1]
   geom_solimp: Floats  # [ngeom, 5] [1, 1, m, 1, 1]
+  geom_fluid: Floats  # [ngeom, 12] [1, m^3, m^5] 1: an ellipsoid; 5 coefficients; added volume and moments
 
   pair_friction: Floats  # [npair, 5] [1, 1, m, m, m] two sliding, one torsional, two rolling
   pair_solref: Floats  # [npair, 2] [s, 1]
@@ -156,7 +157,7 @@ class Model:
   tendon_invweight0: Floats  # [ntendon] [1/kg or 1/(kg m^2)]
   wrap_type: Ints  # [nwrap] mjtWrap: what tendons are made of
   wrap_objid: Ints  # [nwrap] joints, sites and geoms
-  wrap_prm: Floats  # [nwrap] weights of joints, divisors of pulleys, side sites of geoms
+  wrap_prm: Floats  # [nwrap] [varies] weights of joints, divisors of pulleys, side sites of geoms
 
   eq_type: Ints  # [neq]
   eq_objtype: Ints  # [neq]
@@ -204,6 +205,8 @@ class Model:
   cam_bodyid: Ints  # [ncam]
   cam_pos: Floats  # [ncam, 3] [m] in the body
   cam_quat: Floats  # [ncam, 4] [1] in the body
+  cam_resolution: Ints  # [ncam, 2] pixels of a row, and of a column
+  cam_focal: Floats  # [ncam, 2] focal lengths [pixels] along rows and columns
 
   sensor_type: Ints  # [nsensor]
   sensor_datatype: Ints  # [nsensor]

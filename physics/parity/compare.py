@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from physics.collision.narrow import is_searched
-from physics.dynamics.tendon import is_spatial
 from physics.model.model import Bools, Floats, Model
 from physics.parity.conditioning import SOLVED, acceleration_rounding
 from physics.parity.contacts import contact_errors, marginal, mujoco_contacts, traced_contacts
@@ -152,19 +151,13 @@ class Trial:
     moving = self.model.body_treeid >= 0  # the engine does not compute forces on static bodies
     findings = []
     for name in STAGES:
-      if name in self._compared and name in simulation.layout and getattr(self.expected, name)[0].size:
+      if name in simulation.layout and getattr(self.expected, name)[0].size:
         found, expected = _numbers(simulation, name), getattr(self.expected, name)
         if name == "cfrc_ext":
           found, expected = found[:, moving], expected[:, moving]
         findings.append(self._finding(name, relative_error(found, expected), tolerances))
     dropped = _numbers(simulation, "overflow")
     return [*findings, Finding("overflow", dropped, np.zeros(len(dropped)))]
-
-  @property
-  def _compared(self) -> tuple[str, ...]:
-    """The stages; MuJoCo's cfrc_ext has the forces of spatial tendons, which the engine's lacks."""
-    has_path = any(is_spatial(self.model, tendon) for tendon in range(self.model.ntendon))
-    return tuple(name for name in STAGES if not (has_path and name == "cfrc_ext"))
 
   def step(self, simulation: Any, tolerances: Tolerances) -> list[Finding]:
     """Compare the state after one step from each of the states."""

@@ -48,7 +48,7 @@ class States:
         yield field.name, values
 
   def write_to(self, simulation: Any) -> None:
-    """Write these states to a simulation after its reset; only MuJoCo's has the time and times of history."""
+    """Write these states to a simulation after its reset; only MuJoCo's has the times of history."""
     for name, values in self.parts():
       if hasattr(simulation, name):
         getattr(simulation, name)[:] = torch.from_numpy(values)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from physics.algebra.spatial import MINVAL, ZERO, Force, Vector, cross, dot
+from physics.algebra.spatial import MINVAL, STILL, ZERO, Force, Motion, Vector, cross, dot
 from physics.collision.geometry import default_hint, tangents
 from physics.constraint.contact import MovingContacts, WorldContacts
 from physics.constraint.moving import common_origin
@@ -16,10 +16,10 @@ from physics.dynamics.frame import BODY, GEOM, SITE, XBODY, frame
 from physics.model.model import Model
 from physics.sensor.frame_sensor import is_inside
 from physics.sensor.kinds import Kind, Reading, Sensor
-from physics.trace.trace import Integer, Number, Truth, maximum, negate, sqrt, where
+from physics.trace.trace import Integer, Number, Scalar, Truth, maximum, negate, sqrt, where
 
-FOUND, FORCE, TORQUE, DISTANCE, POSITION, NORMAL, TANGENT = range(7)  # mjtConDataField
-SIZES = (1, 3, 3, 1, 3, 3, 3)
+FOUND, FORCE, TORQUE, DISTANCE, POSITION, NORMAL, TANGENT, VELOCITY, TURN = range(9)  # mjtConDataField
+SIZES = (1, 3, 3, 1, 3, 3, 3, 3, 3)
 FIRST, NEAREST, STRONGEST, NET = range(4)  # how contacts are reduced to the sensor's slots
 EMPTY = 1e30  # rank of an empty slot
 
@@ -91,6 +91,30 @@ def _between_moving_geoms(contacts: MovingContacts, origin: Vector) -> Iterator[
     )
 
 
+class BodyMotions:
+  """The velocities of all bodies about a world position, in group memory, to be read by contact."""
+
+  def __init__(self, derived: Derived, origin: Vector) -> None:
+    self.program, self.model, p = derived.program, derived.model, derived.poses
+    self.memory = self.program.array(6 * self.model.nbody)
+    motions = [
+      Motion(v.angular, v.at(origin - p.origin[body])) for body, v in enumerate(derived.smooth.velocity)
+    ]
+    self.memory.fill([component for motion in motions for component in motion.components])
+
+  def relative(self, contact: Contact) -> Motion:
+    """Return the velocity of the second geom's body relative to the first one's, at the contact's point."""
+    one, two = (self._of(geom) for geom in contact.geoms)
+    motion = two + one * -1.0
+    return Motion(motion.angular, motion.at(contact.point))
+
+  def _of(self, geom: Integer | Number) -> Motion:
+    start = self.program.table((6 * self.model.geom_bodyid).tolist(), geom)
+    if isinstance(start, Scalar):
+      return Motion.of([self.memory.take(start + float(k)) for k in range(6)])
+    return Motion.of(self.memory.read(int(start) if isinstance(start, float) else start, 6))
+
+
 class Match:
   """The test of a sensor for the contacts that it sees and the sign of their normals."""
 
@@ -153,13 +177,14 @@ def _ranked(derived: Derived, match: Match, origin: Vector) -> list[Number]:
   slots = program.array(width * (sensor.size // sum(SIZES[field] for field in _fields(sensor))))
   slots.fill([EMPTY if i % width == 0 else 0.0 for i in range(len(slots))])
   found, carried = program.variable(0.0), program.array(width)
+  motions = BodyMotions(derived, origin) if {VELOCITY, TURN} & {*fields} else None
   for contact in each_contact(derived, origin):
     matches, flips = match.of(contact)
     if matches is False:
       continue
     with program.when_any(matches):
       rank = {NEAREST: contact.distance, STRONGEST: -dot(contact.force.force, contact.force.force)}
-      report = _report(contact, flips, fields, origin)
+      report = _report(contact, flips, fields, origin, motions)
       carried.fill([where(matches, rank.get(sensor.options[1], found[0]), EMPTY), *report])
       found[0] = found[0] + where(matches, 1.0, 0.0)
       with program.loop(len(slots) // width) as slot:
@@ -176,10 +201,14 @@ def _ranked(derived: Derived, match: Match, origin: Vector) -> list[Number]:
   return result
 
 
-def _report(contact: Contact, flips: Truth, fields: Sequence[int], origin: Vector) -> list[Number]:
+def _report(
+  contact: Contact, flips: Truth, fields: Sequence[int], origin: Vector, motions: BodyMotions | None
+) -> list[Number]:
   """Return a contact's fields; where it is reversed, normal and first tangent change their signs."""
   sign = where(flips, -1.0, 1.0)
-  force, torque = (contact.in_frame(part) for part in (contact.force.force, contact.force.torque))
+  motion = motions.relative(contact) if motions else STILL
+  vectors = (contact.force.force, contact.force.torque, motion.linear, motion.angular)
+  force, torque, velocity, turn = (contact.in_frame(each) for each in vectors)
   values: dict[int, Sequence[Number]] = {
     FORCE: (*force[:2], force[2] * sign),
     TORQUE: (*torque[:2], torque[2] * sign),
@@ -187,6 +216,8 @@ def _report(contact: Contact, flips: Truth, fields: Sequence[int], origin: Vecto
     POSITION: origin + contact.point,
     NORMAL: contact.normal * sign,
     TANGENT: contact.tangent * sign,
+    VELOCITY: (*velocity[:2], velocity[2] * sign),
+    TURN: (*turn[:2], turn[2] * sign),
   }
   return [value for field in fields for value in values[field]]
 

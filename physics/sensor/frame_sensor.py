@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from physics.algebra.spatial import Force, Motion, Vector, cross, dot, vector
+from physics.algebra.spatial import MINVAL, Force, Motion, Vector, cross, dot, vector
 from physics.collision.geometry import CAPSULE, CYLINDER, ELLIPSOID, SPHERE
 from physics.derived import Derived
 from physics.dynamics.frame import BODY, Frame, frame
@@ -89,6 +89,18 @@ def _inside_site(derived: Derived, sensor: Sensor) -> Sequence[Number]:
   return [where(inside, 1.0, 0.0)]
 
 
+def _projection(derived: Derived, sensor: Sensor) -> Sequence[Number]:
+  """Return the pixel of a site in a camera's image, from the upper left corner on; it may lie outside."""
+  camera = frame(sensor.model, derived.poses, *sensor.reference)
+  x, y, z = camera.rotation.transposed @ sensor.frame(derived).offset(camera)
+  away = where(absolute(z) < MINVAL, where(z < 0.0, -MINVAL, MINVAL), z)
+  (width, height), (across, up) = (
+    [number(value) for value in field[sensor.reference[1]]]
+    for field in (sensor.model.cam_resolution, sensor.model.cam_focal)
+  )
+  return [0.5 * width - across * (x / away), 0.5 * height + up * (y / away)]
+
+
 def _in_axes(read: Callable[[Derived, Frame], Vector]) -> Reading:
   """Return the reading of a vector in the axes of the sensor's frame."""
   return lambda derived, sensor: (
@@ -107,6 +119,7 @@ FRAME_READINGS: dict[Kind, Reading] = {
   Kind.FRAMELINACC: lambda d, s: acceleration(d, s.frame(d)).linear,
   Kind.FRAMEANGACC: lambda d, s: acceleration(d, s.frame(d)).angular,
   Kind.INSIDESITE: _inside_site,
+  Kind.CAMPROJECTION: _projection,
   Kind.GYRO: _in_axes(lambda d, at: velocity(d, at).angular),
   Kind.VELOCIMETER: _in_axes(lambda d, at: velocity(d, at).linear),
   Kind.ACCELEROMETER: _in_axes(lambda d, at: acceleration(d, at).linear),

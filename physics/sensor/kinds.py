@@ -23,6 +23,7 @@ class Kind(IntEnum):
   TORQUE = 5
   MAGNETOMETER = 6
   RANGEFINDER = 7
+  CAMPROJECTION = 8
   JOINTPOS = 9
   JOINTVEL = 10
   TENDONPOS = 11
@@ -59,6 +60,7 @@ class Kind(IntEnum):
   CONTACT = 42
   E_POTENTIAL = 43
   E_KINETIC = 44
+  CLOCK = 45
 
 
 REAL, POSITIVE = range(2)  # mjtDataType; a cutoff limits the first on both sides, the second from above

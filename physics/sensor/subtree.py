@@ -1,4 +1,4 @@
-"""Subtree sensors, and sensors of the whole model: momenta and energy."""
+"""Subtree sensors, and sensors of the whole model: momenta, energy and time."""
 
 from __future__ import annotations
 
@@ -17,4 +17,5 @@ SUBTREE_READINGS: dict[Kind, Reading] = {
   Kind.SUBTREEANGMOM: lambda derived, sensor: derived.subtree_momenta[sensor.id][1],
   Kind.E_POTENTIAL: lambda derived, _: [derived.potential_energy],
   Kind.E_KINETIC: lambda derived, _: [derived.kinetic_energy],
+  Kind.CLOCK: lambda derived, _: [derived.memory["time"][0]],
 }

@@ -12,10 +12,12 @@ from physics.state.delay import past_rows
 from physics.state.reduction import LAST, REDUCTIONS
 
 # Everything that the future depends on, controls aside.
-STATE = ("qpos", "qvel", "act", "past_ctrl", "mocap_pos", "mocap_quat", "qacc_warmstart")
+STATE = ("time", "qpos", "qvel", "act", "past_ctrl", "mocap_pos", "mocap_quat", "qacc_warmstart")
 # Rows that hold the bits of an int32.
 COUNTERS = ("contact_count", "overflow", "solver_niter", "stalled", "diverged")
 DEFAULT_OUTPUTS = ("qacc", "xpos", "xquat", "cfrc_ext", *COUNTERS)
+
+CLOCK = 45  # mjtSensor
 
 OutputSpec: TypeAlias = Sequence[str] | Mapping[str, str]
 
@@ -72,10 +74,16 @@ def default_outputs(model: Model) -> tuple[str, ...]:
   return DEFAULT_OUTPUTS + (("sensordata",) if model.nsensor else ())
 
 
+def time_rows(model: Model) -> int:
+  """Return 1 if something depends on the time since the reset, else 0."""
+  return int((model.sensor_supported & (model.sensor_type == CLOCK)).any())
+
+
 def field_shapes(model: Model) -> dict[str, tuple[int, ...]]:
   """Return the shape of every field per environment, by MuJoCo's name."""
   nv, nbody = model.nv, model.nbody
   state: dict[str, tuple[int, ...]] = {
+    "time": (time_rows(model),),
     "qpos": (model.nq,),
     "qvel": (nv,),
     "act": (model.na,),

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from physics.algebra.spatial import total
 from physics.state.layout import STATE, Layout
-from physics.trace.trace import Array, Mask, Number, Program, Truth, absolute, where
+from physics.trace.trace import Array, Mask, Number, Program, Truth, absolute, floor, where
 
+UNEVALUATED = ("time", "past_ctrl", "qacc_warmstart")  # parts of the state that are no part of `State`
+OPTIONAL = ("time",)  # parts that models without use for them have no memory for
 LARGEST = 1e10  # mjMAXVAL: an acceleration beyond it makes MuJoCo warn of an unstable simulation
 
 
@@ -37,6 +39,8 @@ class Memory:
     self.arrays: dict[str, Array] = {}
     for name in STATE:
       block = layout.blocks[name]
+      if name in OPTIONAL and not block.rows:
+        continue
       array = program.array(block.rows, prefix=name)
       array.fill([program.read_memory("state", block.start + i) for i in range(block.rows)])
       self.arrays[name] = array
@@ -52,13 +56,19 @@ class Memory:
 
   def state(self, ctrl: list[Number]) -> State:
     """Read the state, to be evaluated while the controls `ctrl` [nu] act."""
-    parts = {name: self[name].read() for name in STATE if name not in ("past_ctrl", "qacc_warmstart")}
+    parts = {name: self[name].read() for name in STATE if name not in UNEVALUATED}
     return State(**parts, ctrl=ctrl)
 
   def fill(self, values: Mapping[str, list[Number]]) -> None:
     """Replace parts of the state: values [rows] by name."""
     for name, value in values.items():
       self[name].fill(value)
+
+  def advance_time(self, timestep: float) -> None:
+    """Add a time step; the time is a whole number of them, so that no rounding adds up."""
+    if "time" in self.arrays:
+      time = self["time"]
+      time[0] = (floor(time[0] / timestep + 0.5) + 1.0) * timestep
 
   def write(self, selected: Mask) -> None:
     """Write the state back to the argument memory in the selected lanes."""

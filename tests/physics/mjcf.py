@@ -27,7 +27,17 @@ MASKS = {
 }
 ACTUATORS = ("motor", "position", "velocity", "general", "intvelocity", "pid", "dcmotor")
 JOINT_FEATURES = ("limit", "spring", "damping", "armature", "frictionloss", "reference", "offset", "solref")
-GEOM_FEATURES = ("friction", "margin", "solref", "solimp", "priority", "condim", "second geom", "silent")
+GEOM_FEATURES = (
+  "friction",
+  "margin",
+  "solref",
+  "solimp",
+  "priority",
+  "condim",
+  "second geom",
+  "silent",
+  "fluidshape",
+)
 FLAGS = ("eulerdamp", "refsafe", "filterparent", "gravity", "spring", "damper", "frictionloss", "limit")
 
 
@@ -73,6 +83,7 @@ GEOM_ATTRIBUTES: dict[str, Callable[[Numbers], str]] = {
   "solimp": lambda n: f'solimp="{solimp(n)}"',
   "priority": lambda n: f'priority="{n.one_of("1", "2")}"',
   "condim": lambda n: f'condim="{n.one_of("1", "3", "4", "6")}"',
+  "fluidshape": lambda n: f'fluidshape="ellipsoid" fluidcoef="{n.uniform(0, 2, 5)}"',
 }
 
 

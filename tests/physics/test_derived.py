@@ -44,6 +44,35 @@ def test_contacts_push_both_sides_alike():
   np.testing.assert_allclose(found[0, :, 3:].sum(axis=0), 0.0, atol=1e-9 * np.abs(found).max())
 
 
+ROPE = """<mujoco><worldbody><site name="hook" pos="0 0 2"/>
+    <body name="weight" pos="0 0 1"><joint type="slide" axis="0 0 1" {}/><geom size="0.1" mass="2"/>
+      <site name="ring"/></body>
+  </worldbody>
+  <tendon><spatial name="rope" {}><site site="hook"/><site site="ring"/></spatial></tendon>
+  <equality>{}</equality><actuator>{}</actuator><sensor><force site="ring"/></sensor></mujoco>"""
+ROPES = {  # a moving weight of 2 kg on a rope of 1 m that gets longer; the force that pulls it up [N]
+  "spring": (("", 'stiffness="30" springlength="0.9"', "", ""), 3.0),
+  "damper": (("", 'damping="5"', "", ""), 2.5),
+  "actuator": (("", "", "", '<position tendon="rope" gear="-2" kp="3" ctrlrange="0 1"/>'), 12.0),
+  "limit": (("", 'range="0 0.95" limited="true"', "", ""), None),
+  "friction loss": (("", 'frictionloss="4"', "", ""), None),
+  "equality": (("", "", '<tendon tendon1="rope" polycoef="-0.1 0 0 0 0"/>', ""), None),
+}
+
+
+@pytest.mark.parametrize("case", ROPES)
+def test_a_rope_pulls_its_bodies(case):
+  parts, pull = ROPES[case]
+  model = load_model(ROPE.format(*parts))
+  states = States(np.zeros((1, 1)), np.array([[-0.5]]), np.zeros((1, model.nu)))
+  (found, expected), (felt, truly) = reports(model, states, ["cfrc_ext", "sensordata"]).values()
+  assert found[0, 1, 5] > 0.1
+  assert_equal(found[0, 1], expected[0, 1], "cfrc_ext")
+  assert_equal(felt, truly, "force")
+  if pull is not None:
+    assert found[0, 1, 5] == pytest.approx(pull)
+
+
 def test_the_world_accelerates_against_gravity(simulation):
   np.testing.assert_array_equal(simulation.cacc.numpy()[:, 0], np.tile([0, 0, 0, 0, 0, 9.81], (24, 1)))
 

@@ -18,11 +18,6 @@ REFUSED = {
   "sleep": (arm(flag='sleep="enable"'), "option", "flag sleep"),
   "diagexact": (arm(flag='diagexact="enable"'), "option", "flag diagexact"),
   "speculative": (arm(flag='speculative="enable"'), "option", "flag speculative"),
-  "fluid shape": (
-    arm(option='density="1"', geom='fluidshape="ellipsoid"'),
-    "geom 'rod'",
-    "fluidshape ellipsoid",
-  ),
   "yield": (arm(joint='stiffness="1" springyield="0.1"'), "joint 'shoulder'", "springyield"),
   "limit": (arm(joint='range="-9 9" solreflimit="0.02 -1"'), "joint 'shoulder'", "solreflimit"),
   "friction": (arm(joint='frictionloss="1" solreffriction="-9 1"'), "joint 'shoulder'", "solreffriction"),
@@ -102,6 +97,15 @@ def test_leaves_out_on_request_what_the_rest_can_do_without(case):
 def test_refuses_on_request_too_what_the_rest_needs(case):
   with pytest.raises(UnsupportedModel):
     load_model(REFUSED[case][0], unsupported="warn")
+
+
+def test_refuses_ellipsoids_in_a_fluid_whose_sizes_vary():
+  xml = arm(option='density="1"', geom='fluidshape="ellipsoid"')
+  load_model(xml, vary=["body_mass"])
+  with pytest.raises(
+    UnsupportedModel, match="MJCF: geom 'rod': vary='geom_size' of fluidshape ellipsoid is not"
+  ):
+    load_model(xml, vary=["geom_size"])
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tests.physics.oracle import mujoco_at, smooth_of
 MODELS = ("springs", "tendons", "fluid", "gymnasium/half_cheetah", "gymnasium/humanoid")
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [*MODELS, "ellipsoids"])
 def test_forces_are_mujocos(name):
   model = load(name)
   states = random_states(model, 8)

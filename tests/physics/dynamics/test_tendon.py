@@ -4,6 +4,8 @@ import mujoco
 import numpy as np
 import pytest
 
+from physics.algebra.spatial import NO_FORCE
+from physics.dynamics.dynamics import project
 from physics.parity import random_states
 from tests.physics.conftest import load
 from tests.physics.oracle import mujoco_at, smooth_of
@@ -35,6 +37,18 @@ def test_spatial_tendons_are_mujocos_around_geoms_on_a_side_and_over_pulleys():
         arms, expected = found.jacobian[tendon], moment_arms(model.mj, data, tendon)
         for dof in range(model.nv):
           assert arms.get(dof, 0.0) == pytest.approx(expected.get(dof, 0.0), abs=1e-11)
+
+
+def test_pulls_on_bodies_do_the_work_of_the_moment_arms():
+  model = load("spatial_tendons")
+  for qpos in random_states(model, 16).qpos:
+    smooth = smooth_of(model, mujoco_at(model, qpos))
+    for pulls, jacobian in zip(smooth.tendons.pulls, smooth.tendons.jacobian, strict=True):
+      forces = [pulls.get(body, NO_FORCE) for body in range(model.nbody)]
+      arms = [jacobian.get(dof, 0.0) for dof in range(model.nv)]
+      np.testing.assert_allclose(project(model, smooth.poses, forces), arms, atol=1e-12)
+      # Along its path a tendon pulls no body without pulling another one back.
+      assert np.sum([force.force for force in forces], axis=0) == pytest.approx(np.zeros(3), abs=1e-12)
 
 
 def test_each_way_of_wrapping_is_met_by_the_random_states():

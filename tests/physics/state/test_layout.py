@@ -41,7 +41,7 @@ def test_shapes_are_mujocos(model):
   for name, shape in field_shapes(model).items():
     if name in COUNTERS:
       assert shape == ()
-    elif hasattr(data, name) and name != "qM":  # MuJoCo's is packed
+    elif hasattr(data, name) and name not in ("qM", "time"):  # MuJoCo's is packed, and a float
       assert getattr(data, name).shape == shape, name
   assert field_shapes(model)["qM"] == (model.nv, model.nv)
 

@@ -38,7 +38,7 @@ OTHERS = {
 MODELS = ("gymnasium/humanoid", "actuators", "friction_loss", "springs", "sensors")
 CHOSEN = [(name, group) for name in MODELS for group in GROUPS]
 CHOSEN += [("condim", "pairs"), ("elliptic", "pairs"), ("equalities", "equalities")]
-CHOSEN += [(name, "inertia") for name in ("equalities", "fluid", "tendons")]
+CHOSEN += [(name, "inertia") for name in ("equalities", "fluid", "ellipsoids", "tendons")]
 
 
 def mujoco_field(mj, name):
