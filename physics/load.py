@@ -217,6 +217,7 @@ def _actuator_fields(mj: mujoco.MjModel) -> dict[str, Any]:
   disabled_group = mj.opt.disableactuator >> np.clip(mj.actuator_group, 0, 30) & 1
   servo = (mj.actuator_gaintype == mjtGain.mjGAIN_FIXED) & (mj.actuator_biastype == mjtBias.mjBIAS_AFFINE)
   servo &= mj.actuator_gainprm[:, 0] == -mj.actuator_biasprm[:, 1]
+  servo &= mj.actuator_dyntype != mjtDyn.mjDYN_MUSCLE
   slots = [_slots(mj, actuator) for actuator in range(mj.nactuator)]
   return {
     "actuator_enabled": ~(in_group & (disabled_group == 1)),

@@ -31,9 +31,9 @@ INTEGRATORS = (mjtIntegrator.mjINT_EULER, mjtIntegrator.mjINT_RK4, mjtIntegrator
 EQUALITIES = (mjtEq.mjEQ_CONNECT, mjtEq.mjEQ_WELD, mjtEq.mjEQ_JOINT, mjtEq.mjEQ_TENDON)
 ACTUATOR_TYPES = {
   "trntype": (mjtTrn, ("joint", "jointinparent", "tendon", "site")),
-  "dyntype": (mjtDyn, ("none", "integrator", "filter", "filterexact", "pid", "dcmotor")),
-  "gaintype": (mjtGain, ("fixed", "affine", "pid", "dcmotor")),
-  "biastype": (mjtBias, ("none", "affine", "dcmotor")),
+  "dyntype": (mjtDyn, ("none", "integrator", "filter", "filterexact", "muscle", "pid", "dcmotor")),
+  "gaintype": (mjtGain, ("fixed", "affine", "muscle", "pid", "dcmotor")),
+  "biastype": (mjtBias, ("none", "affine", "muscle", "dcmotor")),
 }
 # Enable flags that change the motion; energy, fwdinv and invdiscrete do not.
 REFUSED_FLAGS = (
@@ -237,6 +237,8 @@ def _missing_of_actuators(mj: mujoco.MjModel) -> Iterator[tuple[int, str]]:
     gain, bias = mjtGain(int(mj.actuator_gaintype[i])), mjtBias(int(mj.actuator_biastype[i]))
     if (gain == mjtGain.mjGAIN_DCMOTOR) != (bias == mjtBias.mjBIAS_DCMOTOR):
       yield i, "dcmotor as gaintype or biastype alone"
+    elif gain == mjtGain.mjGAIN_DCMOTOR and mj.actuator_dyntype[i] != mjtDyn.mjDYN_DCMOTOR:
+      yield i, f"gaintype dcmotor with dyntype {enum_name(mjtDyn(int(mj.actuator_dyntype[i])))}"
 
 
 def missing_of_pair(mj: mujoco.MjModel, pair: ContactPair) -> str:

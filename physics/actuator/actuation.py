@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from physics.actuator.drive import AFFINE, DC_MOTOR, FIXED, PID, Drive, Pid, Servo, Signals
 from physics.actuator.motor import Motor
+from physics.actuator.muscle import MUSCLE
 from physics.actuator.transmission import IN_PARENT, JOINT, TENDON, Transmission, transmission
 from physics.dynamics.kinematics import Poses
 from physics.dynamics.tendon import Tendons
@@ -17,7 +18,7 @@ from physics.model.model import Floats, Model
 from physics.state.state import State
 from physics.trace.trace import Number, Truth, absolute, clip, is_zero, number, where
 
-DRIVES: dict[int, type[Drive]] = {FIXED: Servo, AFFINE: Servo, DC_MOTOR: Motor, PID: Pid}
+DRIVES: dict[int, type[Drive]] = {FIXED: Servo, AFFINE: Servo, MUSCLE: Servo, DC_MOTOR: Motor, PID: Pid}
 ROUNDING = 1e-6  # relative to a limit: a sum of forces this close counts as being at the limit
 
 

@@ -175,6 +175,8 @@ class Model:
   actuator_trntype: Ints  # [nactuator]
   actuator_trnid: Ints  # [nactuator, 2] joint, tendon or site; site of reference, -1: none
   actuator_gear: Floats  # [nactuator, 6] [varies]
+  actuator_lengthrange: Floats  # [nactuator, 2] [m or rad] of muscles
+  actuator_acc0: Floats  # [nactuator] [1/kg or 1/(kg m)] norm of the acceleration by a unit force at qpos0
   actuator_dyntype: Ints  # [nactuator]
   actuator_dynprm: Floats  # [nactuator, 10] [varies]
   actuator_gaintype: Ints  # [nactuator]

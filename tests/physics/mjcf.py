@@ -25,7 +25,7 @@ MASKS = {
   "cylinder": (0, 6),
   "ellipsoid": (0, 4),
 }
-ACTUATORS = ("motor", "position", "velocity", "general", "intvelocity", "pid", "dcmotor")
+ACTUATORS = ("motor", "position", "velocity", "general", "intvelocity", "pid", "dcmotor", "muscle")
 JOINT_FEATURES = ("limit", "spring", "damping", "armature", "frictionloss", "reference", "offset", "solref")
 GEOM_FEATURES = ("friction", "margin", "solref", "solimp", "priority", "condim", "second geom", "silent")
 FLAGS = ("eulerdamp", "refsafe", "filterparent", "gravity", "spring", "damper", "frictionloss", "limit")
@@ -205,6 +205,9 @@ def actuators(draw: st.DrawFn, joints: list[str]) -> str:
       + numbers.one_of('input="vel ff"', 'ki="3" imax="0.1" slewmax="2"', 'delay="0.0075" nsample="9"'),
       "dcmotor": f'resistance="2" motorconst="{numbers.uniform(0.1, 1)}" '
       + numbers.one_of("", 'inductance="0.01"', 'input="pos" controller="1 2 0.1 0 0 5"', 'cogging="1 2 3"'),
+      "muscle": f'lengthrange="{numbers.uniform(-2, -0.2)} {numbers.uniform(0.3, 2)}" '
+      + numbers.one_of(f'force="{numbers.uniform(1, 30)}"', f'scale="{numbers.uniform(1, 9)}"')
+      + numbers.one_of("", ' tausmooth="0.2"', ' timeconst="0.03 0.05" range="0.5 1.2" fvmax="1.5"'),
     }[kind]
     limits = ["", 'ctrlrange="-0.5 0.8"', f'forcerange="-{numbers.uniform(0.5, 3)} 2"']
     limit = numbers.one_of(*limits[: 2 if kind == "dcmotor" else 3])

@@ -55,11 +55,6 @@ REFUSED = {
     "tendon 'cord'",
     "solreffriction of mixed signs",
   ),
-  "muscle": (
-    arm(actuator='<muscle name="biceps" joint="shoulder" lengthrange="0 1"/>'),
-    "actuator 'biceps'",
-    "muscle",
-  ),
   "crank": (
     arm(actuator='<motor name="piston" cranksite="tip" slidersite="fixed" cranklength="1"/>'),
     "actuator 'piston'",
@@ -69,6 +64,13 @@ REFUSED = {
     arm(actuator='<general name="half" joint="shoulder" biastype="dcmotor"/>'),
     "actuator 'half'",
     "dcmotor as gaintype or biastype alone",
+  ),
+  "undriven motor": (
+    arm(
+      actuator='<general name="it" joint="shoulder" dyntype="filter" gaintype="dcmotor" biastype="dcmotor"/>'
+    ),
+    "actuator 'it'",
+    "gaintype dcmotor with dyntype filter",
   ),
 }
 
