@@ -173,7 +173,8 @@ class Model:
   hfield_data: Floats  # [nhfielddata] [1] elevations of all height fields, 0 to 1
 
   actuator_trntype: Ints  # [nactuator]
-  actuator_trnid: Ints  # [nactuator, 2] joint, tendon or site; site of reference, -1: none
+  actuator_trnid: Ints  # [nactuator, 2] joint, tendon or site; site of reference or slider, -1: none
+  actuator_cranklength: Floats  # [nactuator] [m] of the rod between crank and slider
   actuator_gear: Floats  # [nactuator, 6] [varies]
   actuator_lengthrange: Floats  # [nactuator, 2] [m or rad] of muscles
   actuator_acc0: Floats  # [nactuator] [1/kg or 1/(kg m)] norm of the acceleration by a unit force at qpos0

@@ -55,10 +55,10 @@ REFUSED = {
     "tendon 'cord'",
     "solreffriction of mixed signs",
   ),
-  "crank": (
-    arm(actuator='<motor name="piston" cranksite="tip" slidersite="fixed" cranklength="1"/>'),
-    "actuator 'piston'",
-    "trntype slidercrank",
+  "adhesive": (
+    arm(actuator='<adhesion name="sucker" body="upper" ctrlrange="0 1"/>'),
+    "actuator 'sucker'",
+    "trntype body",
   ),
   "half a motor": (
     arm(actuator='<general name="half" joint="shoulder" biastype="dcmotor"/>'),
