@@ -30,7 +30,7 @@ from physics.sensor.kinds import Kind
 INTEGRATORS = (mjtIntegrator.mjINT_EULER, mjtIntegrator.mjINT_RK4, mjtIntegrator.mjINT_IMPLICITFAST)
 EQUALITIES = (mjtEq.mjEQ_CONNECT, mjtEq.mjEQ_WELD, mjtEq.mjEQ_JOINT, mjtEq.mjEQ_TENDON)
 ACTUATOR_TYPES = {
-  "trntype": (mjtTrn, ("joint", "jointinparent", "slidercrank", "tendon", "site")),
+  "trntype": (mjtTrn, ("joint", "jointinparent", "slidercrank", "tendon", "site", "body")),
   "dyntype": (mjtDyn, ("none", "integrator", "filter", "filterexact", "muscle", "pid", "dcmotor")),
   "gaintype": (mjtGain, ("fixed", "affine", "muscle", "pid", "dcmotor")),
   "biastype": (mjtBias, ("none", "affine", "muscle", "dcmotor")),

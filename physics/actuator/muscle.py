@@ -82,7 +82,7 @@ def unit_accelerations(model: Model) -> dict[str, Any]:
   cords = tendons(model, p, State(qpos, still, act=[], mocap_pos=[], mocap_quat=[], ctrl=[]))
   norms = []
   for actuator in range(model.nactuator):
-    moment = transmission(model, p, cords, qpos, actuator).moment
+    moment = transmission(model, p, cords, qpos, actuator, pulls={}).moment
     acceleration = factor.solve([moment.get(dof, 0.0) for dof in range(model.nv)])
     norms.append(sqrt(dot(acceleration, acceleration)))
   return {"actuator_acc0": np.array(norms, object)}

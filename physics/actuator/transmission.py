@@ -1,4 +1,4 @@
-"""Transmissions: length and moment arms of the joint, tendon, site or crank that an actuator acts on.
+"""Transmissions: length and moment arms of the joint, tendon, site, crank or body that actuators act on.
 
 Source: MuJoCo's manual, chapter Computation, section Transmission; XML Reference, actuator/general,
 attributes joint, jointinparent, tendon, site, refsite, cranksite, slidersite and cranklength.
@@ -7,8 +7,9 @@ attributes joint, jointinparent, tendon, site, refsite, cranksite, slidersite an
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from physics.algebra.spatial import ZERO, Force, Quaternion, Vector, cross, dot
 from physics.dynamics.frame import SITE as SITE_FRAME
@@ -18,7 +19,8 @@ from physics.dynamics.tendon import Tendons
 from physics.model.model import Model
 from physics.trace.trace import Number, is_zero, number, sqrt, where
 
-JOINT, IN_PARENT, CRANK, TENDON, SITE = range(5)  # mjtTrn
+JOINT, IN_PARENT, CRANK, TENDON, SITE, BODY = range(6)  # mjtTrn
+Pulls: TypeAlias = Mapping[int, Mapping[int, Number]]  # moment arms of the pull on bodies, by body and dof
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,15 @@ class Transmission:
     return dot(self.moment.values(), [qvel[dof] for dof in self.moment])
 
 
-def transmission(model: Model, p: Poses, tendons: Tendons, qpos: list[Number], actuator: int) -> Transmission:
+def adhesive_bodies(model: Model) -> list[int]:
+  """Return the bodies that actuators pull to what they touch."""
+  targets = zip(model.actuator_trntype, model.actuator_trnid[:, 0], strict=True)
+  return sorted({int(body) for kind, body in targets if kind == BODY})
+
+
+def transmission(
+  model: Model, p: Poses, tendons: Tendons, qpos: list[Number], actuator: int, pulls: Pulls
+) -> Transmission:
   """Return the transmission of an actuator at positions `qpos` [nq] (MuJoCo's `mj_transmission`)."""
   kind, (target, reference) = model.actuator_trntype[actuator], model.actuator_trnid[actuator].tolist()
   gear = [number(x) for x in model.actuator_gear[actuator]]
@@ -46,6 +56,8 @@ def transmission(model: Model, p: Poses, tendons: Tendons, qpos: list[Number], a
     if reference < 0:
       return Transmission(0.0, _moment(p, site, site, gear, dofs_above(model, site.body)))
     return _between_sites(model, p, site, frame(model, p, SITE_FRAME, reference), gear)
+  if kind == BODY:
+    return Transmission(0.0, dict(pulls.get(target, {})))
   if kind == CRANK:
     rod = number(model.actuator_cranklength[actuator])
     crank, slider = (frame(model, p, SITE_FRAME, site) for site in (target, reference))

@@ -199,6 +199,21 @@ class WorldContacts(Residuals):
         point = origin + Vector(*entry.vector("point"))
         sums.add(sums.index(entry["still_body"]), reaction.moved(point).components)
 
+  def normals_of(self, body: int) -> tuple[Number, list[Number]]:
+    """Return how many contacts a body has, and the sum of their normals' Jacobian rows [nv]."""
+    mine = Column(self.program, [1.0 if each == body else 0.0 for each in range(self.model.nbody)])
+    sums = BodySums(self.program, self.bodies, 7)
+    with self.found.each() as entry:
+      counts = entry["found"] * (mine[entry["geom_body"]] + mine[entry["still_body"]]) > 0.0
+      with self.program.when_any(counts):
+        normal = Force.at(Vector(*entry.vector("point")), Vector(*entry.vector("normal")))
+        sums.add(entry["body"], [where(counts, value, 0.0) for value in (1.0, *normal.components)])
+    count: Number = 0.0
+    forces = [NO_FORCE] * self.model.nbody
+    for pushed, (found, *force) in sums.read():
+      count, forces[pushed] = count + found, Force.of(force)
+    return count, project(self.model, self.p, forces)
+
   def _rows(self, entry: Entry) -> ContactRows:
     first = Vector(*entry.vector("first")) if self.cone.dim > 1 else ZERO
     return ContactRows.of(entry, first, self.cone.dim)
@@ -301,6 +316,23 @@ class MovingContacts(Residuals):
         to, back = (self._bit(entry, name, self.moving.owners, body) for name in ("owner2", "owner1"))
         values = [where(to, value, where(back, -value, 0.0)) for value in at_body.components]
         sums.add(sums.index(body), values)
+
+  def normals_of(self, body: int) -> tuple[Number, list[Number]]:
+    """Return how many contacts a body has, and the sum of their normals' Jacobian rows [nv]."""
+    row: list[Number] = [0.0] * self.model.nv
+    if body not in self.moving.owners:
+      return 0.0, row
+    sums = self.program.array(1 + len(self.dofs))
+    sums.fill([0.0] * len(sums))
+    with self.found.each() as entry:
+      one, two = (self._bit(entry, name, self.moving.owners, body) for name in ("owner1", "owner2"))
+      counts = (one | two) & (entry["found"] > 0.0)
+      for k, value in enumerate((1.0, *self._read_row(entry, 0))):
+        sums[k] = sums[k] + where(counts, value, 0.0)
+    count, *normals = sums.read()
+    for dof, value in zip(self.dofs, normals, strict=True):
+      row[dof] = value
+    return count, row
 
   def _rows(self, entry: Entry) -> ContactRows:
     first = ZERO

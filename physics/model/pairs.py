@@ -18,6 +18,7 @@ from physics.trace.trace import Number, clip, maximum, minimum, number, where
 Floats = NDArray[np.float64]
 Numbers = Sequence[Number]
 
+BODY = 5  # mjtTrn: an actuator that pulls a body to what it touches
 MIN_FRICTION = 1e-5  # mjMINMU: a pyramid of zero width has a singular Hessian
 MIN_IMPEDANCE, MAX_IMPEDANCE = 1e-4, 0.9999  # mjMINIMP, mjMAXIMP
 
@@ -32,6 +33,7 @@ class ContactPair:
   condim: int  # 1: frictionless; 3: sliding; 4: torsional; 6: rolling friction
   margin: float  # force acts below this distance [m]
   gap: float  # contacts are detected, without force, up to margin + gap [m]
+  reach: float  # contacts are found below this distance [m]: beyond the margin only where something pulls
   friction: Numbers  # [5] two sliding [1], one torsional and two rolling [m]
   solref: Numbers  # [2] time constant [s] and damping ratio, or -stiffness and -damping
   solreffriction: Numbers  # [2] the same for the friction rows of elliptic cones; zero: as solref
@@ -80,18 +82,20 @@ def _may_collide(mj: Any, geom1: int, geom2: int, filter_parent: bool) -> bool:
 
 
 def _filters(mj: Any, geoms: tuple[int, int], index: int | None) -> dict[str, Any]:
-  """Return condim, margin and gap of a pair."""
-  if index is not None:
-    return {
-      "condim": int(mj.pair_dim[index]),
-      "margin": float(mj.pair_margin[index]),
-      "gap": float(mj.pair_gap[index]),
-    }
+  """Return condim, margin, gap and reach of a pair."""
   both = list(geoms)
+  if index is not None:
+    condim, margin, gap = mj.pair_dim[index], mj.pair_margin[index], mj.pair_gap[index]
+  else:
+    condim = mj.geom_condim[_winners(mj, geoms)].max()
+    margin, gap = mj.geom_margin[both].sum(), mj.geom_gap[both].sum()
+  adhesive = mj.actuator_trnid[mj.actuator_trntype == BODY, 0]
+  pulled = np.isin(mj.geom_bodyid[both], adhesive).any()
   return {
-    "condim": int(mj.geom_condim[_winners(mj, geoms)].max()),
-    "margin": float(mj.geom_margin[both].sum()),
-    "gap": float(mj.geom_gap[both].sum()),
+    "condim": int(condim),
+    "margin": float(margin),
+    "gap": float(gap),
+    "reach": float(margin + gap if pulled else margin),
   }
 
 

@@ -149,7 +149,7 @@ def models(draw: st.DrawFn, most_bodies: int = 30) -> str:
 {world}
 {roots}
   </worldbody>
-  {draw(actuators(names)) if names else ""}
+  {draw(actuators(names, count)) if names else ""}
   {draw(tendons(scalars)) if scalars else ""}
   {draw(equalities(count, scalars))}
 </mujoco>"""
@@ -187,8 +187,8 @@ def options(draw: st.DrawFn) -> str:
 
 
 @st.composite
-def actuators(draw: st.DrawFn, joints: list[str]) -> str:
-  """Draw an actuator element for up to six of the joints."""
+def actuators(draw: st.DrawFn, joints: list[str], bodies: int) -> str:
+  """Draw an actuator element for up to six of the joints, and adhesion of up to two bodies."""
   lines = []
   for name in draw(st.lists(st.sampled_from(joints), max_size=6)):
     numbers = Numbers(draw(st.integers(0, 2**16)))
@@ -213,6 +213,8 @@ def actuators(draw: st.DrawFn, joints: list[str]) -> str:
     limit = numbers.one_of(*limits[: 2 if kind == "dcmotor" else 3])
     target = numbers.one_of("joint", "jointinparent")
     lines.append(f'<{kind} {target}="{name}" gear="{numbers.normal(1, 6)}" {own} {limit}/>')
+  sticky = draw(st.lists(st.integers(0, bodies - 1), max_size=2, unique=True))
+  lines += [f'<adhesion body="b{index}" ctrlrange="0 1" gain="{index + 1}"/>' for index in sticky]
   return "<actuator>\n" + "\n".join(lines) + "\n</actuator>"
 
 

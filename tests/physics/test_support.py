@@ -55,11 +55,6 @@ REFUSED = {
     "tendon 'cord'",
     "solreffriction of mixed signs",
   ),
-  "adhesive": (
-    arm(actuator='<adhesion name="sucker" body="upper" ctrlrange="0 1"/>'),
-    "actuator 'sucker'",
-    "trntype body",
-  ),
   "half a motor": (
     arm(actuator='<general name="half" joint="shoulder" biastype="dcmotor"/>'),
     "actuator 'half'",

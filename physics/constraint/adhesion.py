@@ -1,0 +1,30 @@
+"""Adhesion: moment arms of actuators that pull a body to all that it touches.
+
+Source: MuJoCo's manual, chapter Computation, section Transmission (body); XML Reference, actuator/adhesion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from physics.actuator.transmission import adhesive_bodies
+from physics.algebra.spatial import total
+from physics.constraint.contact import MovingContacts, WorldContacts
+from physics.model.model import Model
+from physics.trace.trace import Number, maximum
+
+
+def adhesion_moments(
+  model: Model, contacts: Sequence[WorldContacts | MovingContacts]
+) -> dict[int, dict[int, Number]]:
+  """Return the moment arms of the force on each adhesive body, by body and degree of freedom.
+
+  They are the mean of its contacts' normals, negated: an actuator's force is shared among the contacts.
+  """
+  moments = {}
+  for body in adhesive_bodies(model):
+    sums = [kind.normals_of(body) for kind in contacts]
+    share = -1.0 / maximum(total(count for count, _ in sums), 1.0)
+    arms = {dof: share * total(normal[dof] for _, normal in sums) for dof in range(model.nv)}
+    moments[body] = arms
+  return moments
