@@ -134,7 +134,7 @@ class Derived:
   def potential_energy(self) -> Number:
     """Energy [J] of weight and springs (MuJoCo's `mj_energyPos`)."""
     _, moment = self._subtree_mass_moment
-    springs = spring_energy(self.model, self.state.qpos, self.smooth.tendons)
+    springs = spring_energy(self.model, self.state, self.smooth.tendons)
     return springs - dot(vector(self.model.gravity), moment[0])
 
   def _shift(self, body: int) -> Vector:

@@ -179,6 +179,7 @@ def _fields(mj: mujoco.MjModel) -> dict[str, Any]:
     "eq_keeps_pose": (mj.eq_type == mjtEq.mjEQ_WELD) & (mj.eq_data[:, 11] != 0),
     "mocap_pos0": mj.body_pos[mocap],
     "mocap_quat0": mj.body_quat[mocap],
+    **_plastic_fields(mj),
     **_actuator_fields(mj),
     **_added_by_actuators(mj),
     "body_names": tuple(mj.body(i).name for i in range(mj.nbody)),
@@ -209,6 +210,15 @@ def _same_frames(mj: mujoco.MjModel) -> dict[str, Floats]:
         quat[i] = mj.body_iquat[body]
     fields |= {f"{kind}pos": pos, f"{kind}quat": quat}
   return fields
+
+
+def _plastic_fields(mj: mujoco.MjModel) -> dict[str, Any]:
+  """Return where plastic springs rest at first, and their addresses; without springs, nothing yields."""
+  elastic = disabled(mj, mjtDisableBit.mjDSBL_SPRING)
+  fields = {name: _plain(getattr(mj, name)) for name in ("jnt_plasticadr", "tendon_plasticadr")}
+  return {name: np.full_like(values, -1) if elastic else values for name, values in fields.items()} | {
+    "plastic0": mujoco.MjData(mj).plastic.copy() if mj.nplastic else np.zeros(0)
+  }
 
 
 def _actuator_fields(mj: mujoco.MjModel) -> dict[str, Any]:

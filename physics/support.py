@@ -44,7 +44,6 @@ REFUSED_FLAGS = (
   mjtEnableBit.mjENBL_SPECULATIVE,
 )
 MUST_BE_ZERO = {  # field: (kind of element, feature that a nonzero number turns on)
-  "jnt_springyield": ("joint", "springyield (a plastic spring)"),
   "geom_adhesion": ("geom", "adhesion"),
   "pair_adhesion": ("pair", "adhesion"),
   "geom_surfacevel": ("geom", "surfacevel"),

@@ -79,7 +79,7 @@ def unit_accelerations(model: Model) -> dict[str, Any]:
   still: list[Number] = [0.0] * model.nv
   p = poses(model, qpos)
   factor = mass_matrix(model, composite_inertias(model, body_inertias(model, p)), p.cdof).factor()
-  cords = tendons(model, p, State(qpos, still, act=[], mocap_pos=[], mocap_quat=[], ctrl=[]))
+  cords = tendons(model, p, State(qpos, still, act=[], plastic=[], mocap_pos=[], mocap_quat=[], ctrl=[]))
   norms = []
   for actuator in range(model.nactuator):
     moment = transmission(model, p, cords, qpos, actuator, pulls={}).moment

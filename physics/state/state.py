@@ -19,6 +19,7 @@ class State:
   qpos: list[Number]  # [nq]
   qvel: list[Number]  # [nv]
   act: list[Number]  # [na]
+  plastic: list[Number]  # [nplastic]
   mocap_pos: list[Number]  # [3 nmocap]
   mocap_quat: list[Number]  # [4 nmocap]
   ctrl: list[Number]  # [nu] that act now
@@ -37,6 +38,8 @@ class Memory:
     self.arrays: dict[str, Array] = {}
     for name in STATE:
       block = layout.blocks[name]
+      if name == "plastic" and not block.rows:
+        continue  # most models have none, and an array without rows would renumber their programs' names
       array = program.array(block.rows, prefix=name)
       array.fill([program.read_memory("state", block.start + i) for i in range(block.rows)])
       self.arrays[name] = array
@@ -52,7 +55,8 @@ class Memory:
 
   def state(self, ctrl: list[Number]) -> State:
     """Read the state, to be evaluated while the controls `ctrl` [nu] act."""
-    parts = {name: self[name].read() for name in STATE if name not in ("past_ctrl", "qacc_warmstart")}
+    parts: dict[str, list[Number]] = {"plastic": []}
+    parts |= {n: a.read() for n, a in self.arrays.items() if n not in ("past_ctrl", "qacc_warmstart")}
     return State(**parts, ctrl=ctrl)
 
   def fill(self, values: Mapping[str, list[Number]]) -> None:

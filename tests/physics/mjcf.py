@@ -26,7 +26,17 @@ MASKS = {
   "ellipsoid": (0, 4),
 }
 ACTUATORS = ("motor", "position", "velocity", "general", "intvelocity", "pid", "dcmotor", "muscle")
-JOINT_FEATURES = ("limit", "spring", "damping", "armature", "frictionloss", "reference", "offset", "solref")
+JOINT_FEATURES = (
+  "limit",
+  "spring",
+  "damping",
+  "armature",
+  "frictionloss",
+  "reference",
+  "offset",
+  "solref",
+  "yield",
+)
 GEOM_FEATURES = ("friction", "margin", "solref", "solimp", "priority", "condim", "second geom", "silent")
 FLAGS = ("eulerdamp", "refsafe", "filterparent", "gravity", "spring", "damper", "frictionloss", "limit")
 
@@ -63,6 +73,7 @@ JOINT_ATTRIBUTES: dict[str, Callable[[Numbers], str]] = {
   "damping": lambda n: f'damping="{n.uniform(0.01, 2)}"',
   "armature": lambda n: f'armature="{n.uniform(0.001, 0.5)}"',
   "frictionloss": lambda n: f'frictionloss="{n.uniform(0.01, 2)}"',
+  "yield": lambda n: f'springyield="{n.uniform(0.01, 0.2)}"',
   "offset": lambda n: f'pos="{n.normal(0.05)}"',
   "solref": lambda n: f'solreflimit="{solref(n)}" solimpfriction="{solimp(n)}" margin="{n.uniform(0, 0.05)}"',
 }
@@ -86,7 +97,7 @@ def joint(kind: str, name: str, features: set[str], numbers: Numbers) -> str:
     parts.append(f'range="{0 if kind == "ball" else low} {high}"')
   if "reference" in features and kind in ("hinge", "slide"):
     parts.append(f'ref="{numbers.uniform(-0.3, 0.3)}" springref="{numbers.uniform(-0.5, 0.5)}"')
-  unfit = {"offset", "solref"} if kind == "free" else set()
+  unfit = {"offset", "solref", "yield"} if kind == "free" else set()
   parts += [make(numbers) for feature, make in JOINT_ATTRIBUTES.items() if feature in features - unfit]
   return " ".join(parts) + "/>"
 
@@ -220,6 +231,7 @@ def actuators(draw: st.DrawFn, joints: list[str], bodies: int) -> str:
 
 TENDON_ATTRIBUTES: dict[str, Callable[[Numbers], str]] = {
   "spring": lambda n: f'stiffness="{n.uniform(1, 50)}" springlength="{n.one_of("0.1", "-0.1 0.2")}"',
+  "yield": lambda n: f'springyield="{n.uniform(0.01, 0.2)}"',
   "damping": lambda n: f'damping="{n.uniform(0.01, 2)}"',
   "frictionloss": lambda n: f'frictionloss="{n.uniform(0.01, 2)}" solreffriction="{solref(n)}"',
   "limit": lambda n: f'range="{n.uniform(-0.5, -0.1)} {n.uniform(0.1, 0.5)}" margin="{n.uniform(0, 0.05)}"',

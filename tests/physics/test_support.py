@@ -24,7 +24,6 @@ REFUSED = {
     "geom 'rod'",
     "fluidshape ellipsoid",
   ),
-  "yield": (arm(joint='stiffness="1" springyield="0.1"'), "joint 'shoulder'", "springyield"),
   "limit": (arm(joint='range="-9 9" solreflimit="0.02 -1"'), "joint 'shoulder'", "solreflimit"),
   "friction": (arm(joint='frictionloss="1" solreffriction="-9 1"'), "joint 'shoulder'", "solreffriction"),
   "adhesion": (arm(geom='adhesion="1"'), "geom 'rod'", "adhesion"),

@@ -27,7 +27,7 @@ def trace_moments(model):
 
   def traced(program, *qpos):
     still = [0.0] * model.nv
-    smooth = smooth_dynamics(model, State(list(qpos), still, [0.0] * model.na, [], [], [0.0] * model.nu))
+    smooth = smooth_dynamics(model, State(list(qpos), still, [0.0] * model.na, [], [], [], [0.0] * model.nu))
     moments = adhesion_moments(model, detect_contacts(program, model, smooth).kinds)
     return [moments[body][dof] for body in adhesive_bodies(model) for dof in range(model.nv)]
 
