@@ -45,6 +45,10 @@ class Smooth:
     """Joint forces [nv] without those of constraints: M qacc_smooth."""
     return [p + a - b for p, a, b in zip(self.passive, self.actuator, self.bias, strict=True)]
 
+  def stuck(self, forces: list[Number]) -> Smooth:
+    """Return the same with the joint forces [nv] of the geoms' adhesion, which count as passive."""
+    return replace(self, passive=[p + f for p, f in zip(self.passive, forces, strict=True)])
+
   def pulled(self, model: Model, pulls: Pulls) -> Smooth:
     """Return the same with actuators that pull bodies to what they touch."""
     lifts = gravity_compensation(model, self.poses)

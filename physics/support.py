@@ -44,8 +44,6 @@ REFUSED_FLAGS = (
   mjtEnableBit.mjENBL_SPECULATIVE,
 )
 MUST_BE_ZERO = {  # field: (kind of element, feature that a nonzero number turns on)
-  "geom_adhesion": ("geom", "adhesion"),
-  "pair_adhesion": ("pair", "adhesion"),
   "geom_surfacevel": ("geom", "surfacevel"),
 }
 ELEMENTS = {  # start of a field's name in MjModel: kind of the element whose numbers it holds, one row each

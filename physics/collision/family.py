@@ -90,13 +90,6 @@ def candidates(
           yield i, found
 
 
-def pushes(family: Family, candidate: ContactCandidate, distance: Number, margin: Number) -> Truth:
-  """Return where a contact of a family's pairs acts: in a gap beyond the margin, contacts are only found."""
-  if all(pair.reach <= pair.margin for pair in family.pairs):
-    return candidate.active
-  return candidate.active & (distance < margin)
-
-
 def _each(program: Program, count: int, unrolled: bool) -> Iterator[Integer]:
   if unrolled or count == 1:
     yield from range(count)

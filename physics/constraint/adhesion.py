@@ -1,6 +1,7 @@
-"""Adhesion: moment arms of actuators that pull a body to all that it touches.
+"""Adhesion: of geoms, and of bodies that actuators pull to all that they touch.
 
-Source: MuJoCo's manual, chapter Computation, section Transmission (body); XML Reference, actuator/adhesion.
+Source: MuJoCo's manual, chapter Computation, sections Transmission (body) and Constraint model (Adhesion);
+XML Reference, geom/adhesion and actuator/adhesion.
 """
 
 from __future__ import annotations
@@ -28,3 +29,16 @@ def adhesion_moments(
     arms = {dof: share * total(normal[dof] for _, normal in sums) for dof in range(model.nv)}
     moments[body] = arms
   return moments
+
+
+def adhesion_forces(contacts: Sequence[WorldContacts | MovingContacts]) -> list[Number] | None:
+  """Return the joint forces [nv] of the geoms' adhesion (`qfrc_adhesion`), None if no geom has it.
+
+  A contact pulls all the time, and its constraint pushes as much more (`Residuals.prepare_entry`): what
+  remains is the force of a cone whose tip lies below zero by the adhesion.
+  """
+  sticky = [kind for kind in contacts if kind.sticks]
+  if not sticky:
+    return None
+  rows = [kind.normals(kind.adhesion)[1] for kind in sticky]
+  return [-total(row) for row in zip(*rows, strict=True)]

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import cached_property
 
-from physics.algebra.spatial import FLAT, NO_FORCE, ZERO, Force, Matrix, Motion, Stiffness, Vector, cross, dot
+from physics.algebra.spatial import (
+  NO_FORCE,
+  ZERO,
+  Force,
+  Motion,
+  Stiffness,
+  Vector,
+  dot,
+  total,
+)
 from physics.collision.geometry import default_hint, tangents
 from physics.constraint.body_sums import BodySums
 from physics.constraint.cone import Cone, Growth, GrowthSum
 from physics.constraint.constraint import ConstraintParams, HessianSum, contact_cone
+from physics.constraint.contact_rows import ContactRows
 from physics.constraint.moving import WORD_BITS, MovingPairs, common_origin
 from physics.dynamics.dynamics import project
 from physics.dynamics.kinematics import Poses, propagate
@@ -19,44 +29,12 @@ from physics.trace.column import Column
 from physics.trace.compact import CompactList, Entry, GroupList, LaneList
 from physics.trace.trace import Array, Index, Mask, Number, Program, Truth, has_bit, sqrt, where
 
+Weigh = Callable[[Entry], tuple[Truth, Number]]  # where a contact counts, and its weight there
 PARAM_FIELDS = tuple(ConstraintParams.__dataclass_fields__)
 
 
 def _names(prefix: str, dim: int) -> list[str]:
   return [f"{prefix}{k}" for k in range(dim)]
-
-
-@dataclass(frozen=True)
-class ContactRows:
-  """A contact's rows at its point: forces along `linear`, torques about `angular`, scaled by friction."""
-
-  linear: list[Vector]  # [1 or 3] normal and tangents
-  angular: list[Vector]  # [0, 1 or 3] spin and rolling
-
-  @staticmethod
-  def of(contact: Entry, first: Vector, dim: int) -> ContactRows:
-    """Return the `dim` rows of a contact whose first tangent is `first`, scaled by its friction."""
-    normal = Vector(*contact.vector("normal"))
-    if dim == 1:
-      return ContactRows([normal], [])
-    second = cross(normal, first) * contact["aspect"]
-    angular = [normal * contact["spin"]] if dim > 3 else []
-    if dim > 4:
-      angular += [first * contact["roll"], second * contact["cross_roll"]]
-    return ContactRows([normal, first, second], angular)
-
-  def along(self, motion: Motion) -> list[Number]:
-    """Return the motion of the contact's point along every row [dim]."""
-    return [dot(v, motion.linear) for v in self.linear] + [dot(w, motion.angular) for w in self.angular]
-
-  def force(self, values: Sequence[Number]) -> Force:
-    """Return the force at the contact's point, and the torque, of one value per row [dim]."""
-    force, torque = ZERO, ZERO
-    for axis, value in zip(self.linear, values, strict=False):
-      force = force + axis * value
-    for axis, value in zip(self.angular, values[len(self.linear) :], strict=True):
-      torque = torque + axis * value
-    return Force(torque, force)
 
 
 def _read(entry: Entry, names: Sequence[str]) -> list[Number]:
@@ -75,9 +53,30 @@ class Residuals:
   qacc; `rate` is the rate of the residual along the direction of the line search.
   """
 
+  model: Model
   program: Program
   found: CompactList
   cone: Cone
+
+  @cached_property
+  def sticks(self) -> bool:
+    """Whether some geoms have adhesion."""
+    return any(pair.adhesion for pair in self.model.pairs)
+
+  def cone_force(self, entry: Entry) -> list[Number]:
+    """Return a contact's force along its rows [dim] (MuJoCo's `efc_force`)."""
+    return self.cone.force(entry, self.residuals(entry))
+
+  def net_force(self, entry: Entry) -> list[Number]:
+    """Return a contact's force along its rows [dim], less its adhesion (MuJoCo's `mj_contactForce`)."""
+    normal, *friction = self.cone_force(entry)
+    if self.sticks:
+      normal = normal - where(*self.adhesion(entry), 0.0)
+    return [normal, *friction]
+
+  def adhesion(self, entry: Entry) -> tuple[Truth, Number]:
+    """Return where a contact acts, and the force [N] with which it pulls there."""
+    return entry["weight"] > 0.0, entry["adhesion"]
 
   def prepare_entry(self, entry: Entry, velocity: Sequence[Number]) -> None:
     """Set D and the reference terms from distance and the velocity [dim] along the rows."""
@@ -87,6 +86,9 @@ class Residuals:
     entry["D"] = entry["weight"] * d / (1.0 - d)
     damping = entry[self.cone.friction_damping] if self.cone.dim > 1 else 0.0
     reference = [params.reference(position, velocity[0], d), *(damping * v for v in velocity[1:])]
+    if self.sticks:
+      acts = entry["D"] > 0.0
+      reference[0] = reference[0] - where(acts, entry["pull"] / where(acts, entry["D"], 1.0), 0.0)
     _note(entry, _names("bias", self.cone.dim), reference)
 
   def start_entry(self, entry: Entry, along: Sequence[Number]) -> None:
@@ -169,7 +171,7 @@ class WorldContacts(Residuals):
     """Return the contact forces J^T f [nv] at the stored residuals."""
     sums = BodySums(self.program, self.bodies, 6, self.sums)
     with self.acting(unsolved) as entry:
-      sums.add(entry["body"], self._force(entry).components)
+      sums.add(entry["body"], self._force(entry, self.cone_force).components)
     forces = {body: Force.of(values) for body, values in sums.read()}
     return project(self.model, self.p, [forces.get(body, NO_FORCE) for body in range(self.model.nbody)])
 
@@ -182,7 +184,7 @@ class WorldContacts(Residuals):
 
   def wrench(self, entry: Entry) -> Force:
     """Return a contact's force on the moving geom, at its point."""
-    return self._rows(entry).force(self.cone.force(entry, self.residuals(entry)))
+    return self._rows(entry).force(self.net_force(entry))
 
   def origins(self) -> list[Column]:
     """Return the world position [3] of the origin that an entry's point is relative to, by its `body`."""
@@ -192,7 +194,7 @@ class WorldContacts(Residuals):
     """Add each contact's force [6], about the tree origins, to the bodies of its geoms."""
     origins, to_still = self.origins(), any(self.model.body_treeid[body] < 0 for body in sums.bodies if body)
     with self.found.each() as entry:
-      sums.add(sums.index(entry["geom_body"]), self._force(entry).components)
+      sums.add(sums.index(entry["geom_body"]), self._force(entry, self.net_force).components)
       if to_still:
         origin = Vector(*(column[entry["body"]] for column in origins))
         reaction = self.wrench(entry) * -1.0
@@ -202,17 +204,25 @@ class WorldContacts(Residuals):
   def normals_of(self, body: int) -> tuple[Number, list[Number]]:
     """Return how many contacts a body has, and the sum of their normals' Jacobian rows [nv]."""
     mine = Column(self.program, [1.0 if each == body else 0.0 for each in range(self.model.nbody)])
+    sides = ("geom_body", "still_body")
+    return self.normals(
+      lambda entry: (entry["found"] * total(mine[entry[side]] for side in sides) > 0.0, 1.0)
+    )
+
+  def normals(self, weigh: Weigh) -> tuple[Number, list[Number]]:
+    """Return the sum of the contacts' weights, and the weighted sum of their normals' Jacobian rows [nv]."""
     sums = BodySums(self.program, self.bodies, 7)
     with self.found.each() as entry:
-      counts = entry["found"] * (mine[entry["geom_body"]] + mine[entry["still_body"]]) > 0.0
+      counts, weight = weigh(entry)
       with self.program.when_any(counts):
         normal = Force.at(Vector(*entry.vector("point")), Vector(*entry.vector("normal")))
-        sums.add(entry["body"], [where(counts, value, 0.0) for value in (1.0, *normal.components)])
-    count: Number = 0.0
+        values = (1.0, *normal.components)
+        sums.add(entry["body"], [where(counts, weight * value, 0.0) for value in values])
+    weights: Number = 0.0
     forces = [NO_FORCE] * self.model.nbody
-    for pushed, (found, *force) in sums.read():
-      count, forces[pushed] = count + found, Force.of(force)
-    return count, project(self.model, self.p, forces)
+    for pushed, (weight, *force) in sums.read():
+      weights, forces[pushed] = weights + weight, Force.of(force)
+    return weights, project(self.model, self.p, forces)
 
   def _rows(self, entry: Entry) -> ContactRows:
     first = Vector(*entry.vector("first")) if self.cone.dim > 1 else ZERO
@@ -222,14 +232,14 @@ class WorldContacts(Residuals):
     body = Motion.of(self.motion.read(entry["body"] * 6, 6))
     return self._rows(entry).along(Motion(body.angular, body.at(Vector(*entry.vector("point")))))
 
-  def _force(self, entry: Entry) -> Force:
-    return self.wrench(entry).moved(Vector(*entry.vector("point")))
+  def _force(self, entry: Entry, along: Callable[[Entry], list[Number]]) -> Force:
+    return self._rows(entry).force(along(entry)).moved(Vector(*entry.vector("point")))
 
   def _stiffness(self, entry: Entry) -> Stiffness:
     """Return the Hessian of a contact's cost in the acceleration of its body, about the tree origin."""
     rows, hessian = self._rows(entry), self.cone.hessian(entry, self.residuals(entry))
     scaled = {at: entry["D"] * value for at, value in hessian.items()}
-    return Stiffness.at(Vector(*entry.vector("point")), *_blocks(rows, scaled))
+    return Stiffness.at(Vector(*entry.vector("point")), *rows.blocks(scaled))
 
   def _store_motion(self, motion: list[Motion]) -> None:
     for i, body in enumerate(self.bodies):
@@ -304,7 +314,7 @@ class MovingContacts(Residuals):
 
   def wrench(self, entry: Entry) -> Force:
     """Return a contact's force on its second geom, at its point."""
-    return self._rows(entry).force(self.cone.force(entry, self.residuals(entry)))
+    return self._rows(entry).force(self.net_force(entry))
 
   def add_body_forces(self, sums: BodySums) -> None:
     """Add each contact's force [6], about the tree origins, to the two bodies that own its geoms."""
@@ -319,20 +329,28 @@ class MovingContacts(Residuals):
 
   def normals_of(self, body: int) -> tuple[Number, list[Number]]:
     """Return how many contacts a body has, and the sum of their normals' Jacobian rows [nv]."""
-    row: list[Number] = [0.0] * self.model.nv
     if body not in self.moving.owners:
-      return 0.0, row
+      return 0.0, [0.0] * self.model.nv
+
+    def weigh(entry: Entry) -> tuple[Truth, Number]:
+      one, two = (self._bit(entry, name, self.moving.owners, body) for name in ("owner1", "owner2"))
+      return (one | two) & (entry["found"] > 0.0), 1.0
+
+    return self.normals(weigh)
+
+  def normals(self, weigh: Weigh) -> tuple[Number, list[Number]]:
+    """Return the sum of the contacts' weights, and the weighted sum of their normals' Jacobian rows [nv]."""
     sums = self.program.array(1 + len(self.dofs))
     sums.fill([0.0] * len(sums))
     with self.found.each() as entry:
-      one, two = (self._bit(entry, name, self.moving.owners, body) for name in ("owner1", "owner2"))
-      counts = (one | two) & (entry["found"] > 0.0)
+      counts, weight = weigh(entry)
       for k, value in enumerate((1.0, *self._read_row(entry, 0))):
-        sums[k] = sums[k] + where(counts, value, 0.0)
-    count, *normals = sums.read()
-    for dof, value in zip(self.dofs, normals, strict=True):
+        sums[k] = sums[k] + where(counts, weight * value, 0.0)
+    weights, *along = sums.read()
+    row: list[Number] = [0.0] * self.model.nv
+    for dof, value in zip(self.dofs, along, strict=True):
       row[dof] = value
-    return count, row
+    return weights, row
 
   def _rows(self, entry: Entry) -> ContactRows:
     first = ZERO
@@ -353,23 +371,3 @@ class MovingContacts(Residuals):
 
   def _read_row(self, entry: Entry, axis: int) -> list[Number]:
     return self.rows.read(self._row(entry, axis), len(self.dofs))
-
-
-def _blocks(rows: ContactRows, hessian: Mapping[tuple[int, int], Number]) -> tuple[Matrix, Matrix, Matrix]:
-  """Return sum h[k, l] r_k r_l^T as blocks: linear, coupling (angular to linear), angular."""
-
-  def block(left: list[Vector], right: list[Vector], at: tuple[int, int]) -> Matrix:
-    total = FLAT
-    for k, a in enumerate(left, start=at[0]):
-      weighted = ZERO
-      for m, b in enumerate(right, start=at[1]):
-        weighted = weighted + b * hessian.get((min(k, m), max(k, m)), 0.0)
-      total = total + Matrix(*(weighted * x for x in a))
-    return total
-
-  n = len(rows.linear)
-  return (
-    block(rows.linear, rows.linear, (0, 0)),
-    block(rows.angular, rows.linear, (n, 0)),
-    block(rows.angular, rows.angular, (n, n)),
-  )

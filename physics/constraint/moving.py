@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from physics.actuator.transmission import adhesive_bodies
 from physics.algebra.spatial import Vector
-from physics.collision.family import Shapes, candidates, families, pushes
+from physics.collision.family import Shapes, candidates, families
 from physics.collision.geometry import geom_shape
 from physics.collision.narrow import narrow_phase
 from physics.constraint.constraint import contact_params
+from physics.constraint.gap import Gap
 from physics.constraint.world import is_still
 from physics.dynamics.kinematics import Poses
 from physics.model.model import Model
 from physics.model.pairs import ContactPair
 from physics.trace.column import Column
 from physics.trace.compact import LaneList, vector_fields
-from physics.trace.trace import Program, where
+from physics.trace.trace import Program
 
 WORD_BITS = 31
 USUAL, BOUND = 16, 128  # slots for contacts between moving bodies: the usual number, and the upper limit
@@ -95,19 +95,15 @@ def find_moving_contacts(
   )
   found = LaneList(program, capacity, order="distance")
   found.clear()
-  adhesive = bool(adhesive_bodies(model))
   for family in families(model, moving.pairs):
-    fields = _fields(program, model, moving, family.pairs)
+    fields, gap = _fields(program, model, moving, family.pairs), Gap(program, model, family.pairs)
     sides = (shapes.side([q.geom1 for q in family.pairs]), shapes.side([q.geom2 for q in family.pairs]))
     for pair, candidate in candidates(program, model, family, sides, found.dropped):
       with program.when_any(candidate.active):
         distance, normal, point = candidate.resolve()
         values = {name: column[pair] for name, column in fields.items()} | {"distance": distance}
-        # each lane has its own, which are zero in lanes whose slot is empty
-        if adhesive:
-          values["found"] = where(candidate.active, 1.0, 0.0)
-        acts = pushes(family, candidate, distance, values["margin"])
-        values["weight"] = where(acts, values["weight"], 0.0)
+        # each lane has its own weight, which is zero in lanes whose slot is empty
+        values |= gap.fields(pair, candidate.active, values)
         found.push(candidate.active, values | vector_fields(point=point, normal=normal))
   return found
 

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from physics.actuator.transmission import adhesive_bodies
 from physics.algebra.spatial import ZERO
-from physics.collision.family import Family, Shapes, candidates, families, pushes
+from physics.collision.family import Family, Shapes, candidates, families
 from physics.collision.geometry import ContactCandidate, default_hint, geom_shape
 from physics.collision.narrow import narrow_phase
 from physics.constraint.constraint import contact_params
+from physics.constraint.gap import Gap
 from physics.dynamics.kinematics import Poses
 from physics.model.model import Model
 from physics.model.pairs import ContactPair
 from physics.trace.column import Column
 from physics.trace.compact import GroupList, vector_fields
-from physics.trace.trace import Integer, Program, where
+from physics.trace.trace import Integer, Program
 
 
 def is_still(model: Model, geom: int) -> bool:
@@ -83,7 +83,7 @@ class _Search:
     self, family: Family, owners: list[int], sign: float
   ) -> Callable[[Integer, ContactCandidate], None]:
     program, params = self.program, [contact_params(self.model, pair) for pair in family.pairs]
-    adhesive = bool(adhesive_bodies(self.model))
+    gap = Gap(program, self.model, family.pairs)
     columns = {name: Column(program, [each[name] for each in params]) for name in params[0]}
     columns["body"] = Column(program, [self.bodies.index(int(self.model.body_weldid[o])) for o in owners])
     columns["geom_body"] = Column(program, owners)
@@ -97,10 +97,7 @@ class _Search:
         distance, normal, point = candidate.resolve()
         normal = normal * sign
         entry = {name: column[pair] for name, column in columns.items()} | {"distance": distance}
-        if adhesive:
-          entry["found"] = where(candidate.active, 1.0, 0.0)
-        acts = pushes(family, candidate, distance, entry["margin"])
-        entry["weight"] = where(acts, entry["weight"], 0.0)
+        entry |= gap.fields(pair, candidate.active, entry)
         hint = candidate.hint or default_hint(normal)
         self.found.push(entry | vector_fields(point=point, normal=normal, hint=hint))
 

@@ -34,11 +34,17 @@ class ContactPair:
   margin: float  # force acts below this distance [m]
   gap: float  # contacts are detected, without force, up to margin + gap [m]
   reach: float  # contacts are found below this distance [m]: beyond the margin only where something pulls
+  adhesion: float  # [N] that the contact pulls with before it breaks
   friction: Numbers  # [5] two sliding [1], one torsional and two rolling [m]
   solref: Numbers  # [2] time constant [s] and damping ratio, or -stiffness and -damping
   solreffriction: Numbers  # [2] the same for the friction rows of elliptic cones; zero: as solref
   solimp: Numbers  # [5] d0, d_width, width [m], midpoint, power; clipped to the values that MuJoCo uses
   params: Mapping[str, Number] | None = None  # `contact_params` of the contacts; None: to be computed
+
+  @property
+  def limit(self) -> float:
+    """The distance [m] below which contacts act: the margin, or with adhesion the reach."""
+    return self.reach if self.adhesion else self.margin
 
 
 def contact_pairs(mj: Any, *, filter_parent: bool) -> tuple[ContactPair, ...]:
@@ -82,12 +88,13 @@ def _may_collide(mj: Any, geom1: int, geom2: int, filter_parent: bool) -> bool:
 
 
 def _filters(mj: Any, geoms: tuple[int, int], index: int | None) -> dict[str, Any]:
-  """Return condim, margin, gap and reach of a pair."""
-  both = list(geoms)
+  """Return condim, margin, gap, reach and adhesion of a pair."""
+  both, winners = list(geoms), _winners(mj, geoms)
   if index is not None:
     condim, margin, gap = mj.pair_dim[index], mj.pair_margin[index], mj.pair_gap[index]
+    adhesion = mj.pair_adhesion[index]
   else:
-    condim = mj.geom_condim[_winners(mj, geoms)].max()
+    condim, adhesion = mj.geom_condim[winners].max(), mj.geom_adhesion[winners].sum()
     margin, gap = mj.geom_margin[both].sum(), mj.geom_gap[both].sum()
   adhesive = mj.actuator_trnid[mj.actuator_trntype == BODY, 0]
   pulled = np.isin(mj.geom_bodyid[both], adhesive).any()
@@ -95,7 +102,8 @@ def _filters(mj: Any, geoms: tuple[int, int], index: int | None) -> dict[str, An
     "condim": int(condim),
     "margin": float(margin),
     "gap": float(gap),
-    "reach": float(margin + gap if pulled else margin),
+    "reach": float(margin + gap if pulled or adhesion else margin),
+    "adhesion": float(adhesion),
   }
 
 

@@ -37,7 +37,17 @@ JOINT_FEATURES = (
   "solref",
   "yield",
 )
-GEOM_FEATURES = ("friction", "margin", "solref", "solimp", "priority", "condim", "second geom", "silent")
+GEOM_FEATURES = (
+  "friction",
+  "margin",
+  "solref",
+  "solimp",
+  "priority",
+  "condim",
+  "second geom",
+  "silent",
+  "adhesion",
+)
 FLAGS = ("eulerdamp", "refsafe", "filterparent", "gravity", "spring", "damper", "frictionloss", "limit")
 
 
@@ -83,6 +93,7 @@ GEOM_ATTRIBUTES: dict[str, Callable[[Numbers], str]] = {
   "solref": lambda n: f'solref="{solref(n)}" solmix="{n.uniform(0.1, 3)}"',
   "solimp": lambda n: f'solimp="{solimp(n)}"',
   "priority": lambda n: f'priority="{n.one_of("1", "2")}"',
+  "adhesion": lambda n: f'adhesion="{n.uniform(0.1, 3)}"',
   "condim": lambda n: f'condim="{n.one_of("1", "3", "4", "6")}"',
 }
 

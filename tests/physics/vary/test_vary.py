@@ -41,6 +41,7 @@ CHOSEN = [(name, group) for name in MODELS for group in GROUPS]
 CHOSEN += [("condim", "pairs"), ("elliptic", "pairs"), ("equalities", "equalities")]
 CHOSEN += [(name, "inertia") for name in ("equalities", "fluid", "tendons")]
 CHOSEN += [("muscles", "actuators"), ("muscles", "strength")]
+CHOSEN += [("sticky", group) for group in ("friction", "softness", "strength", "pairs")]
 
 
 def mujoco_field(mj, name):
