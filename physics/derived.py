@@ -118,7 +118,7 @@ class Derived:
   def tendon_forces(self) -> list[Number]:
     """Forces [ntendon] [N] along the tendons: of springs, dampers, actuators and constraints."""
     model, smooth, rows = self.model, self.smooth, self.evaluation.joints
-    forces = [tendon_force(model, smooth.tendons, tendon) for tendon in range(model.ntendon)]
+    forces = [tendon_force(model, smooth.state, smooth.tendons, tendon) for tendon in range(model.ntendon)]
     for actuator, force in enumerate(smooth.actuated.force):
       if model.actuator_trntype[actuator] == TENDON:
         tendon = int(model.actuator_trnid[actuator, 0])
@@ -153,7 +153,7 @@ class Derived:
   def potential_energy(self) -> Number:
     """Energy [J] of weight and springs (MuJoCo's `mj_energyPos`)."""
     _, moment = self._subtree_mass_moment
-    springs = spring_energy(self.model, self.state.qpos, self.smooth.tendons)
+    springs = spring_energy(self.model, self.state, self.smooth.tendons)
     return springs - dot(vector(self.model.gravity), moment[0])
 
   def _shift(self, body: int) -> Vector:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from physics.algebra.spatial import total
+from physics.constraint.adhesion import adhesion_forces, adhesion_moments
 from physics.constraint.constraint import JointRows
 from physics.constraint.contact import MovingContacts, WorldContacts
 from physics.constraint.equality import equality_rows
@@ -60,6 +61,10 @@ def forward(
   """
   smooth = smooth_dynamics(model, state)
   contacts = detect_contacts(program, model, smooth, capacity)
+  if pulls := adhesion_moments(model, contacts.kinds):
+    smooth = smooth.pulled(model, pulls)
+  if stickiness := adhesion_forces(contacts.kinds):
+    smooth = smooth.stuck(stickiness)
   rows = [*equality_rows(model, smooth), *friction_rows(model, smooth), *limit_rows(model, smooth)]
   joints = JointRows(program, model.nv, rows)
   search = _accelerate(program, model, smooth, contacts, joints, qacc)

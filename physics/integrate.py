@@ -13,6 +13,7 @@ from physics.algebra.spatial import Quaternion, Vector, cross, dot
 from physics.dynamics.ellipsoid import ellipsoids
 from physics.dynamics.kinematics import BALL, FREE
 from physics.dynamics.passive import damper_slopes
+from physics.dynamics.plastic import plastic_tendons, yielded
 from physics.forward import Evaluation
 from physics.model.model import Model
 from physics.smooth import Smooth
@@ -54,7 +55,11 @@ class OneStage:
     qvel = [v + model.timestep * a for v, a in zip(state.qvel, qacc, strict=True)]
     start = {"qpos": state.qpos, "qvel": state.qvel}
     act = actuated.next_activation(state.act, actuated.act_dot, actuated.length, actuated.velocity)
-    self.memory.fill({**moved(model, start, {"qpos": qvel, "qvel": qacc}), "act": act})
+    later = {**moved(model, start, {"qpos": qvel, "qvel": qacc}), "act": act}
+    if model.nplastic:
+      cords = _plastic_cords(model, evaluation)
+      later["plastic"] = _rest(model, state.plastic, later["qpos"], cords, qvel)
+    self.memory.fill(later)
 
 
 class RungeKutta:
@@ -69,6 +74,8 @@ class RungeKutta:
     self.rate = {name: program.array(size) for name, size in sizes.items()}  # weighted sum over the stages
     self.lines = [program.array(model.nactuator) for _ in range(2)]  # actuator lengths, velocities at first
     self.change = program.array(model.nv)  # from the start of the time step to the present stage
+    if model.nplastic:
+      self.cords = program.array(len(plastic_tendons(model)) * (1 + model.nv))  # `_plastic_cords` at first
 
   @contextmanager
   def stages(self, integrate: Index) -> Iterator[None]:
@@ -114,13 +121,43 @@ class RungeKutta:
     self.change.fill([self.model.timestep * rate for rate in rates["qpos"]])
     start = {name: array.read() for name, array in self.start.items()}
     act = [w + self.model.timestep * rate for w, rate in zip(start["act"], rates["act"], strict=True)]
-    self.memory.fill({**moved(self.model, start, rates), "act": act})
+    later = {**moved(self.model, start, rates), "act": act}
+    self.memory.fill(later)
     with self.program.when_equal(self.stage, 0):
+      if self.model.nplastic:
+        self.cords.fill(_plastic_cords(self.model, evaluation))
       for array, values in zip(self.lines, (actuated.length, actuated.velocity), strict=True):
         array.fill(values)
     with self._last():
       lines = (array.read() for array in self.lines)
       self.memory.fill({"act": actuated.next_activation(start["act"], self.rate["act"].read(), *lines)})
+      if self.model.nplastic:
+        plastic, cords = self.memory["plastic"].read(), self.cords.read()
+        self.memory.fill({"plastic": _rest(self.model, plastic, later["qpos"], cords, rates["qpos"])})
+
+
+def _plastic_cords(model: Model, evaluation: Evaluation) -> list[Number]:
+  """Return length and moment arms [1 + nv] of each tendon with a plastic spring, one after another."""
+  cords, dofs = evaluation.smooth.tendons, range(model.nv)
+  rows = [
+    (cords.length[i], *(cords.jacobian[i].get(dof, 0.0) for dof in dofs)) for i in plastic_tendons(model)
+  ]
+  return [number for row in rows for number in row]
+
+
+def _rest(
+  model: Model, plastic: list[Number], qpos: list[Number], cords: list[Number], rate: list[Number]
+) -> list[Number]:
+  """Return where plastic springs rest at the end of a time step, which takes the joints to `qpos` [nq].
+
+  As in MuJoCo, tendons lengthen at the moment arms that they had at its start (`_plastic_cords`); `rate` [nv]
+  is that of the joints.
+  """
+  lengths = [
+    cords[i] + model.timestep * dot(cords[i + 1 : i + 1 + model.nv], rate)
+    for i in range(0, len(cords), 1 + model.nv)
+  ]
+  return yielded(model, plastic, qpos, lengths)
 
 
 def rates_of_turns(model: Model, change: list[Number], qvel: list[Number]) -> list[Number]:

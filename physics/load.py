@@ -190,6 +190,7 @@ def _fields(mj: mujoco.MjModel) -> dict[str, Any]:
     "mocap_pos0": mj.body_pos[mocap],
     "mocap_quat0": mj.body_quat[mocap],
     "cam_focal": np.array([_focal_lengths(mj, camera) for camera in range(mj.ncam)]).reshape(mj.ncam, 2),
+    **_plastic_fields(mj),
     **_actuator_fields(mj),
     **_added_by_actuators(mj),
     "body_names": tuple(mj.body(i).name for i in range(mj.nbody)),
@@ -230,12 +231,22 @@ def _focal_lengths(mj: mujoco.MjModel, camera: int) -> list[float]:
   return [0.5 / math.tan(math.radians(mj.cam_fovy[camera]) / 2.0) * mj.cam_resolution[camera, 1]] * 2
 
 
+def _plastic_fields(mj: mujoco.MjModel) -> dict[str, Any]:
+  """Return where plastic springs rest at first, and their addresses; without springs, nothing yields."""
+  elastic = disabled(mj, mjtDisableBit.mjDSBL_SPRING)
+  fields = {name: _plain(getattr(mj, name)) for name in ("jnt_plasticadr", "tendon_plasticadr")}
+  return {name: np.full_like(values, -1) if elastic else values for name, values in fields.items()} | {
+    "plastic0": mujoco.MjData(mj).plastic.copy() if mj.nplastic else np.zeros(0)
+  }
+
+
 def _actuator_fields(mj: mujoco.MjModel) -> dict[str, Any]:
   """Derive the facts of actuators that MuJoCo does not store."""
   in_group = (mj.actuator_group >= 0) & (mj.actuator_group <= 30)
   disabled_group = mj.opt.disableactuator >> np.clip(mj.actuator_group, 0, 30) & 1
   servo = (mj.actuator_gaintype == mjtGain.mjGAIN_FIXED) & (mj.actuator_biastype == mjtBias.mjBIAS_AFFINE)
   servo &= mj.actuator_gainprm[:, 0] == -mj.actuator_biasprm[:, 1]
+  servo &= mj.actuator_dyntype != mjtDyn.mjDYN_MUSCLE
   slots = [_slots(mj, actuator) for actuator in range(mj.nactuator)]
   return {
     "actuator_enabled": ~(in_group & (disabled_group == 1)),

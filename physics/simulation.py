@@ -43,6 +43,7 @@ class Simulation:
   qpos: torch.Tensor  # [num_envs, nq] [m or rad] and quaternions
   qvel: torch.Tensor  # [num_envs, nv] [m/s or rad/s]
   act: torch.Tensor  # [num_envs, na] [varies] activations
+  plastic: torch.Tensor  # [num_envs, nplastic] [m or rad] and quaternions where plastic springs rest
   past_ctrl: torch.Tensor  # [num_envs, past_rows] [varies] delayed controls, by actuator, the oldest first
   mocap_pos: torch.Tensor  # [num_envs, nmocap, 3] [m]
   mocap_quat: torch.Tensor  # [num_envs, nmocap, 4] [1]
@@ -255,6 +256,7 @@ def _trace(
 
 def start_values(model: Model) -> Floats:
   """Return the state [state_rows] that a reset writes: the model's defaults."""
-  defaults = {"qpos": model.qpos0, "mocap_pos": model.mocap_pos0, "mocap_quat": model.mocap_quat0}
+  defaults = {"qpos": model.qpos0, "plastic": model.plastic0}
+  defaults |= {"mocap_pos": model.mocap_pos0, "mocap_quat": model.mocap_quat0}
   shapes = field_shapes(model)
   return np.concatenate([defaults.get(name, np.zeros(shapes[name])).ravel() for name in STATE])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from physics.actuator.actuation import Actuated, actuate
-from physics.algebra.sparse import SparseMatrix
+from physics.actuator.transmission import Pulls
+from physics.algebra.sparse import At, SparseMatrix
 from physics.algebra.spatial import Inertia, Motion
 from physics.dynamics.dynamics import bias_forces, body_inertias, composite_inertias, mass_matrix
 from physics.dynamics.kinematics import Mocap, Poses, poses, velocities
@@ -30,8 +31,9 @@ class Smooth:
   M: SparseMatrix
   bias: list[Number]
   passive: list[Number]
+  passive_damping: dict[At, Number]  # negated derivative of passive forces by velocity
   actuated: Actuated
-  damping: dict[tuple[int, int], Number]  # negated derivative of passive and actuator forces by velocity
+  damping: dict[At, Number]  # negated derivative of passive and actuator forces by velocity
 
   @property
   def actuator(self) -> list[Number]:
@@ -43,11 +45,22 @@ class Smooth:
     """Joint forces [nv] without those of constraints: M qacc_smooth."""
     return [p + a - b for p, a, b in zip(self.passive, self.actuator, self.bias, strict=True)]
 
+  def stuck(self, forces: list[Number]) -> Smooth:
+    """Return the same with the joint forces [nv] of the geoms' adhesion, which count as passive."""
+    return replace(self, passive=[p + f for p, f in zip(self.passive, forces, strict=True)])
+
+  def pulled(self, model: Model, pulls: Pulls) -> Smooth:
+    """Return the same with actuators that pull bodies to what they touch."""
+    lifts = gravity_compensation(model, self.poses)
+    actuated = actuate(model, self.poses, self.tendons, self.state, lifts, pulls)
+    return replace(self, actuated=actuated, damping=_sum(self.passive_damping, actuated.damping()))
+
 
 def smooth_dynamics(model: Model, state: State) -> Smooth:
   """Compute poses, velocities, inertia and all forces except those of constraints.
 
-  MuJoCo's `mj_fwdPosition`, `mj_fwdVelocity` and `mj_fwdActuation`, without contacts and constraints.
+  MuJoCo's `mj_fwdPosition`, `mj_fwdVelocity` and `mj_fwdActuation`, without contacts and constraints; so
+  adhesion is without force (`Smooth.pulled`).
   """
   p = poses(model, state.qpos, Mocap(state.mocap_pos, state.mocap_quat))
   velocity, acceleration = velocities(model, p, state.qvel)
@@ -55,10 +68,8 @@ def smooth_dynamics(model: Model, state: State) -> Smooth:
   composite = composite_inertias(model, inertias)
   cords = tendons(model, p, state)
   passive = passive_forces(model, state, p, velocity, cords)
-  actuated = actuate(model, p, cords, state, gravity_compensation(model, p))
-  damping = dict(passive.damping)
-  for at, value in actuated.damping().items():
-    damping[at] = damping.get(at, 0.0) + value
+  actuated = actuate(model, p, cords, state, gravity_compensation(model, p), pulls={})
+  damping = _sum(passive.damping, actuated.damping())
   return Smooth(
     state=state,
     poses=p,
@@ -70,6 +81,14 @@ def smooth_dynamics(model: Model, state: State) -> Smooth:
     M=mass_matrix(model, composite, p.cdof),
     bias=bias_forces(model, p, inertias, velocity, acceleration),
     passive=passive.force,
+    passive_damping=passive.damping,
     actuated=actuated,
     damping=damping,
   )
+
+
+def _sum(one: dict[At, Number], two: dict[At, Number]) -> dict[At, Number]:
+  entries = dict(one)
+  for at, value in two.items():
+    entries[at] = entries.get(at, 0.0) + value
+  return entries

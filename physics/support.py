@@ -30,10 +30,10 @@ from physics.sensor.kinds import Kind
 INTEGRATORS = (mjtIntegrator.mjINT_EULER, mjtIntegrator.mjINT_RK4, mjtIntegrator.mjINT_IMPLICITFAST)
 EQUALITIES = (mjtEq.mjEQ_CONNECT, mjtEq.mjEQ_WELD, mjtEq.mjEQ_JOINT, mjtEq.mjEQ_TENDON)
 ACTUATOR_TYPES = {
-  "trntype": (mjtTrn, ("joint", "jointinparent", "tendon", "site")),
-  "dyntype": (mjtDyn, ("none", "integrator", "filter", "filterexact", "pid", "dcmotor")),
-  "gaintype": (mjtGain, ("fixed", "affine", "pid", "dcmotor")),
-  "biastype": (mjtBias, ("none", "affine", "dcmotor")),
+  "trntype": (mjtTrn, ("joint", "jointinparent", "slidercrank", "tendon", "site", "body")),
+  "dyntype": (mjtDyn, ("none", "integrator", "filter", "filterexact", "muscle", "pid", "dcmotor")),
+  "gaintype": (mjtGain, ("fixed", "affine", "muscle", "pid", "dcmotor")),
+  "biastype": (mjtBias, ("none", "affine", "muscle", "dcmotor")),
 }
 # Enable flags that change the motion; energy, fwdinv and invdiscrete do not.
 REFUSED_FLAGS = (
@@ -44,9 +44,6 @@ REFUSED_FLAGS = (
   mjtEnableBit.mjENBL_SPECULATIVE,
 )
 MUST_BE_ZERO = {  # field: (kind of element, feature that a nonzero number turns on)
-  "jnt_springyield": ("joint", "springyield (a plastic spring)"),
-  "geom_adhesion": ("geom", "adhesion"),
-  "pair_adhesion": ("pair", "adhesion"),
   "geom_surfacevel": ("geom", "surfacevel"),
 }
 ELEMENTS = {  # start of a field's name in MjModel: kind of the element whose numbers it holds, one row each
@@ -225,6 +222,8 @@ def _missing_of_actuators(mj: mujoco.MjModel) -> Iterator[tuple[int, str]]:
     gain, bias = mjtGain(int(mj.actuator_gaintype[i])), mjtBias(int(mj.actuator_biastype[i]))
     if (gain == mjtGain.mjGAIN_DCMOTOR) != (bias == mjtBias.mjBIAS_DCMOTOR):
       yield i, "dcmotor as gaintype or biastype alone"
+    elif gain == mjtGain.mjGAIN_DCMOTOR and mj.actuator_dyntype[i] != mjtDyn.mjDYN_DCMOTOR:
+      yield i, f"gaintype dcmotor with dyntype {enum_name(mjtDyn(int(mj.actuator_dyntype[i])))}"
 
 
 def missing_of_pair(mj: mujoco.MjModel, pair: ContactPair) -> str:

@@ -10,14 +10,15 @@ from dataclasses import dataclass
 
 from physics.actuator.drive import AFFINE, DC_MOTOR, FIXED, PID, Drive, Pid, Servo, Signals
 from physics.actuator.motor import Motor
-from physics.actuator.transmission import IN_PARENT, JOINT, TENDON, Transmission, transmission
+from physics.actuator.muscle import MUSCLE
+from physics.actuator.transmission import IN_PARENT, JOINT, TENDON, Pulls, Transmission, transmission
 from physics.dynamics.kinematics import Poses
 from physics.dynamics.tendon import Tendons
 from physics.model.model import Floats, Model
 from physics.state.state import State
 from physics.trace.trace import Number, Truth, absolute, clip, is_zero, number, where
 
-DRIVES: dict[int, type[Drive]] = {FIXED: Servo, AFFINE: Servo, DC_MOTOR: Motor, PID: Pid}
+DRIVES: dict[int, type[Drive]] = {FIXED: Servo, AFFINE: Servo, MUSCLE: Servo, DC_MOTOR: Motor, PID: Pid}
 ROUNDING = 1e-6  # relative to a limit: a sum of forces this close counts as being at the limit
 
 
@@ -99,13 +100,15 @@ class Actuated:
     return _is_at_limit(self.qfrc[model.jnt_dofadr[joint]], model.jnt_actfrcrange[joint])
 
 
-def actuate(model: Model, p: Poses, tendons: Tendons, state: State, compensation: list[Number]) -> Actuated:
-  """Compute the forces of the actuators (MuJoCo's `mj_fwdActuation`).
+def actuate(
+  model: Model, p: Poses, tendons: Tendons, state: State, compensation: list[Number], pulls: Pulls
+) -> Actuated:
+  """Compute the forces of the actuators (MuJoCo's `mj_fwdActuation`); `pulls` are the arms of adhesion.
 
   `compensation` [nv] are the joint forces that carry the compensated part of the weight. They count as forces
   of actuators in the joints that ask for it. Without actuators, or with actuation disabled, forces are zero.
   """
-  lines = [transmission(model, p, tendons, state.qpos, actuator) for actuator in range(model.nactuator)]
+  lines = [transmission(model, p, tendons, state.qpos, i, pulls) for i in range(model.nactuator)]
   ctrl = _limited_controls(model, state.ctrl)
   drives = [_drive(model, actuator, line, ctrl, state) for actuator, line in enumerate(lines)]
   if not drives or not model.actuation_enabled:

@@ -1,4 +1,4 @@
-"""Drives: an actuator's force from controls and activations; servos, with or without filters, and PID.
+"""Drives: an actuator's force from controls and activations; servos and muscles, filters, and PID.
 
 Source: MuJoCo's manual, chapter Computation, sections Stateful actuators and Force generation; XML Reference,
 actuator/general (dynamics, gain, bias, actrange, actearly, setpoints on a circle) and actuator/pid.
@@ -10,12 +10,13 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
+from physics.actuator.muscle import MUSCLE, Muscle, activation_rate
 from physics.algebra.spatial import MINVAL, dot
 from physics.model.model import ACTIVATIONS, Model
 from physics.trace.trace import Number, clip, floor, is_zero, maximum, minimum, number, where
 
-NO_DYNAMICS, INTEGRATOR, FILTER, FILTER_EXACT = range(4)  # mjtDyn
-FIXED, AFFINE, _, DC_MOTOR, _, PID = range(6)  # mjtGain
+NO_DYNAMICS, INTEGRATOR, FILTER, FILTER_EXACT, EXCITATION = range(5)  # mjtDyn
+FIXED, AFFINE, _, DC_MOTOR, _, PID = range(6)  # mjtGain; AFFINE is in mjtBias too
 POSITION, VELOCITY, FEEDFORWARD, VOLTAGE = 1, 2, 4, 8  # mjtCtrlInput
 INPUTS = (POSITION, VELOCITY, FEEDFORWARD, VOLTAGE)  # in the order of an actuator's controls
 
@@ -107,7 +108,7 @@ class Drive(ABC):
 
 
 class Servo(Drive):
-  """A servo: gain times control or activation, plus bias; both are affine in length and velocity."""
+  """A servo or muscle: gain times control or activation, plus bias; both by length and velocity."""
 
   def rates(self) -> dict[str, Number]:
     """Integrate the control, or follow it with a time constant."""
@@ -116,24 +117,26 @@ class Servo(Drive):
     ctrl, act = self.signals.ctrl[0], self.signals.act[0]
     if self._kind == INTEGRATOR:
       return {"filtered": ctrl}
+    if self._kind == EXCITATION:
+      return {"filtered": activation_rate(ctrl, act, self.model.actuator_dynprm[self.actuator])}
     return {"filtered": (nearest_turn(ctrl, act, self._period) - act) / self._time_constant}
 
   def force(self) -> Number:
     """Return gain times input plus bias; a position setpoint on a circle is the turn nearest the length."""
     source = nearest_turn(self._input, self.signals.length, self._period)
-    gain = self.affine(self.gainprm) if self._is_affine else self.gainprm[0]
-    if not self._has_bias:
-      return gain * source
-    offset, stiffness, damping = self.biasprm[:3]
-    if self._is_affine or is_zero(stiffness):
-      return gain * source + self.affine(self.biasprm)
+    if self._gain_kind != FIXED or self._bias_kind != AFFINE or is_zero(self.biasprm[1]):
+      return self._gain * source + self._bias
     # A position servo: the difference of two large products would leave their rounding.
+    gain, (offset, stiffness, damping) = self._gain, self.biasprm[:3]
     return gain * (source - self.signals.length) + self.affine([offset, stiffness + gain, damping])
 
   def slope(self) -> Number:
     """Return the velocity coefficient of the bias, and that of the gain times the input."""
-    slope = self.biasprm[2] if self._has_bias else 0.0
-    return slope + self.gainprm[2] * self._input if self._is_affine else slope
+    slope = self.biasprm[2] if self._bias_kind == AFFINE else 0.0
+    if self._gain_kind == FIXED:
+      return slope
+    gain_slope = self.gainprm[2] if self._gain_kind == AFFINE else self._muscle(self.gainprm).gain_slope()
+    return slope + gain_slope * self._input
 
   def advance(self, act: list[Number], act_dot: list[Number]) -> list[Number]:
     """Return the activations [actnum] a time step after `act`, exactly filtered if asked.
@@ -159,12 +162,27 @@ class Servo(Drive):
     return max(MINVAL, float(self.model.actuator_dynprm[self.actuator, 0]))
 
   @property
-  def _is_affine(self) -> bool:
-    return bool(self.model.actuator_gaintype[self.actuator] == AFFINE)
+  def _gain_kind(self) -> int:
+    return int(self.model.actuator_gaintype[self.actuator])
 
   @property
-  def _has_bias(self) -> bool:
-    return bool(self.model.actuator_biastype[self.actuator])
+  def _bias_kind(self) -> int:
+    return int(self.model.actuator_biastype[self.actuator])
+
+  @property
+  def _gain(self) -> Number:
+    if self._gain_kind == MUSCLE:
+      return self._muscle(self.gainprm).gain()
+    return self.affine(self.gainprm) if self._gain_kind == AFFINE else self.gainprm[0]
+
+  @property
+  def _bias(self) -> Number:
+    if self._bias_kind == MUSCLE:
+      return self._muscle(self.biasprm).bias()
+    return self.affine(self.biasprm) if self._bias_kind == AFFINE else 0.0
+
+  def _muscle(self, prm: list[Number]) -> Muscle:
+    return Muscle(self.model, self.actuator, prm, self.signals.length, self.signals.velocity)
 
   @property
   def _period(self) -> Number:

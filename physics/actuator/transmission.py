@@ -1,24 +1,26 @@
-"""Transmissions: length and moment arms of the joint, tendon or site that an actuator acts on.
+"""Transmissions: length and moment arms of the joint, tendon, site, crank or body that actuators act on.
 
 Source: MuJoCo's manual, chapter Computation, section Transmission; XML Reference, actuator/general,
-attributes joint, jointinparent, tendon, site and refsite.
+attributes joint, jointinparent, tendon, site, refsite, cranksite, slidersite and cranklength.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from physics.algebra.spatial import ZERO, Force, Quaternion, Vector, dot
+from physics.algebra.spatial import ZERO, Force, Quaternion, Vector, cross, dot
 from physics.dynamics.frame import SITE as SITE_FRAME
 from physics.dynamics.frame import Frame, frame
 from physics.dynamics.kinematics import BALL, FREE, Poses, dofs_above
 from physics.dynamics.tendon import Tendons
 from physics.model.model import Model
-from physics.trace.trace import Number, is_zero, number, sqrt
+from physics.trace.trace import Number, is_zero, number, sqrt, where
 
-JOINT, IN_PARENT, _, TENDON, SITE = range(5)  # mjtTrn
+JOINT, IN_PARENT, CRANK, TENDON, SITE, BODY = range(6)  # mjtTrn
+Pulls: TypeAlias = Mapping[int, Mapping[int, Number]]  # moment arms of the pull on bodies, by body and dof
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,15 @@ class Transmission:
     return dot(self.moment.values(), [qvel[dof] for dof in self.moment])
 
 
-def transmission(model: Model, p: Poses, tendons: Tendons, qpos: list[Number], actuator: int) -> Transmission:
+def adhesive_bodies(model: Model) -> list[int]:
+  """Return the bodies that actuators pull to what they touch."""
+  targets = zip(model.actuator_trntype, model.actuator_trnid[:, 0], strict=True)
+  return sorted({int(body) for kind, body in targets if kind == BODY})
+
+
+def transmission(
+  model: Model, p: Poses, tendons: Tendons, qpos: list[Number], actuator: int, pulls: Pulls
+) -> Transmission:
   """Return the transmission of an actuator at positions `qpos` [nq] (MuJoCo's `mj_transmission`)."""
   kind, (target, reference) = model.actuator_trntype[actuator], model.actuator_trnid[actuator].tolist()
   gear = [number(x) for x in model.actuator_gear[actuator]]
@@ -46,6 +56,12 @@ def transmission(model: Model, p: Poses, tendons: Tendons, qpos: list[Number], a
     if reference < 0:
       return Transmission(0.0, _moment(p, site, site, gear, dofs_above(model, site.body)))
     return _between_sites(model, p, site, frame(model, p, SITE_FRAME, reference), gear)
+  if kind == BODY:
+    return Transmission(0.0, dict(pulls.get(target, {})))
+  if kind == CRANK:
+    rod = number(model.actuator_cranklength[actuator])
+    crank, slider = (frame(model, p, SITE_FRAME, site) for site in (target, reference))
+    return _slider_crank(model, p, crank, slider, rod, gear[0])
   return _at_joint(model, target, qpos, gear, in_parent=kind == IN_PARENT)
 
 
@@ -76,6 +92,30 @@ def _between_sites(model: Model, p: Poses, site: Frame, base: Frame, gear: list[
   reaction = _moment(p, base, base, gear, [dof for dof in two if dof not in one])
   moment |= {dof: -arm for dof, arm in reaction.items()}
   return Transmission(length, moment, _period(about) if all(is_zero(x) for x in along) else 0.0)
+
+
+def _slider_crank(
+  model: Model, p: Poses, crank: Frame, slider: Frame, rod: Number, gear: Number
+) -> Transmission:
+  """Return the transmission to a slider that moves along its site's z axis, and that a rod joins to a crank.
+
+  Where the rod does not reach the axis, the slider is beside the crank.
+  """
+  axis, offset = slider.rotation.column(2), crank.offset(slider)
+  along = dot(axis, offset)
+  square = along * along + rod * rod - dot(offset, offset)  # of the rod's part along the axis
+  reaches = square > 0.0
+  inverse = where(reaches, 1.0 / sqrt(where(reaches, square, 1.0)), 0.0)
+  length = along - square * inverse
+  by_axis = 1.0 - along * inverse
+  push = (axis * by_axis + offset * inverse) * gear  # the length's derivative by the offset
+  turn = cross(axis, offset) * (by_axis * gear)  # and by the slider's rotation
+  one, two = dofs_above(model, crank.body), dofs_above(model, slider.body)
+  at_crank = Force.at(crank.position, push)
+  at_slider = Force.at(slider.position, push * -1.0) + Force(turn, ZERO)
+  moment = {dof: at_crank.power(p.cdof[dof]) for dof in one if dof not in two}
+  moment |= {dof: at_slider.power(p.cdof[dof]) for dof in two if dof not in one}
+  return Transmission(length * gear, moment)
 
 
 def _moment(p: Poses, site: Frame, axes: Frame, gear: list[Number], dofs: Iterable[int]) -> dict[int, Number]:

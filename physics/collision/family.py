@@ -76,7 +76,7 @@ def candidates(
   """
   pairs, find = family.pairs, family.narrow.find
   forms = [family.narrow.assets(program, model, geoms) for geoms in family.geoms]
-  margins = Column(program, [number(pair.margin) for pair in pairs])
+  margins = Column(program, [number(pair.reach) for pair in pairs])
   reaches = Column(program, [_reach(model, pair) for pair in pairs])
   above_plane = model.geom_type[pairs[0].geom1] == PLANE
   for i in _each(program, len(pairs), unrolled=family.narrow.cheap):
@@ -101,7 +101,7 @@ def _each(program: Program, count: int, unrolled: bool) -> Iterator[Integer]:
 def _reach(model: Model, pair: ContactPair) -> Number:
   """Return the distance [m] from the first geom's centre, or plane, to the second's where contact begins."""
   first = 0.0 if model.geom_type[pair.geom1] == PLANE else geom_bound(model, pair.geom1)
-  return first + geom_bound(model, pair.geom2) + number(pair.margin)
+  return first + geom_bound(model, pair.geom2) + number(pair.reach)
 
 
 def _is_near(one: Shape, two: Shape, reach: Number, above_plane: bool) -> Truth:

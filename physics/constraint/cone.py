@@ -109,6 +109,9 @@ class Cone(Protocol):
   def softness(self, condim: int, ratio: Number, mu: Number) -> Number:
     """Return 1 / D of the normal, or of every edge, over that of a row without friction."""
 
+  def edges(self, condim: int) -> int:
+    """Return how many edges share the normal force of a contact with `condim` rows."""
+
   def force(self, contact: Fields, residual: Sequence[Number]) -> list[Number]:
     """Return the force along every row [dim] (MuJoCo's `efc_force`)."""
 
@@ -147,6 +150,10 @@ class Pyramid:
   def softness(self, condim: int, ratio: Number, mu: Number) -> Number:
     """Return 1 / D of every edge over that of a row without friction, whose D edges of zero width share."""
     return max(1, 2 * (self.dim - 1)) if condim == 1 else 2.0 / ratio * (1.0 + mu * mu)
+
+  def edges(self, condim: int) -> int:
+    """Return the number of edges: two for each row of friction, all of them without friction."""
+    return max(1, 2 * ((self.dim if condim == 1 else condim) - 1))
 
   def force(self, contact: Fields, residual: Sequence[Number]) -> list[Number]:
     """Return the force along every row [dim] (MuJoCo's `efc_force`)."""
@@ -239,6 +246,10 @@ class Elliptic:
   def softness(self, condim: int, ratio: Number, mu: Number) -> Number:  # noqa: ARG002 (the normal has its own D)
     """Return 1 / D of the normal over that of a row without friction."""
     return 1.0
+
+  def edges(self, condim: int) -> int:  # noqa: ARG002 (the normal has its own row)
+    """Return one: the normal has its own row."""
+    return 1
 
   def force(self, contact: Fields, residual: Sequence[Number]) -> list[Number]:
     """Return the force along every row [dim] (MuJoCo's `efc_force`)."""

@@ -2,149 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 
-from physics.algebra.spatial import FLAT, NO_FORCE, ZERO, Force, Matrix, Motion, Stiffness, Vector, cross, dot
+from physics.algebra.spatial import (
+  NO_FORCE,
+  ZERO,
+  Force,
+  Motion,
+  Stiffness,
+  Vector,
+  dot,
+  total,
+)
 from physics.collision.geometry import default_hint, tangents
 from physics.constraint.body_sums import BodySums
-from physics.constraint.cone import Cone, Growth, GrowthSum
-from physics.constraint.constraint import ConstraintParams, HessianSum, contact_cone
+from physics.constraint.constraint import HessianSum, contact_cone
+from physics.constraint.contact_rows import ContactRows
 from physics.constraint.moving import WORD_BITS, MovingPairs, common_origin
+from physics.constraint.residuals import Residuals, write_fields
 from physics.dynamics.dynamics import project
 from physics.dynamics.kinematics import Poses, propagate
 from physics.model.model import Model
 from physics.trace.column import Column
-from physics.trace.compact import CompactList, Entry, GroupList, LaneList
-from physics.trace.trace import Array, Index, Mask, Number, Program, Truth, has_bit, sqrt, where
+from physics.trace.compact import Entry, GroupList, LaneList
+from physics.trace.trace import Array, Index, Mask, Number, Truth, has_bit, sqrt, where
 
-PARAM_FIELDS = tuple(ConstraintParams.__dataclass_fields__)
-
-
-def _names(prefix: str, dim: int) -> list[str]:
-  return [f"{prefix}{k}" for k in range(dim)]
-
-
-@dataclass(frozen=True)
-class ContactRows:
-  """A contact's rows at its point: forces along `linear`, torques about `angular`, scaled by friction."""
-
-  linear: list[Vector]  # [1 or 3] normal and tangents
-  angular: list[Vector]  # [0, 1 or 3] spin and rolling
-
-  @staticmethod
-  def of(contact: Entry, first: Vector, dim: int) -> ContactRows:
-    """Return the `dim` rows of a contact whose first tangent is `first`, scaled by its friction."""
-    normal = Vector(*contact.vector("normal"))
-    if dim == 1:
-      return ContactRows([normal], [])
-    second = cross(normal, first) * contact["aspect"]
-    angular = [normal * contact["spin"]] if dim > 3 else []
-    if dim > 4:
-      angular += [first * contact["roll"], second * contact["cross_roll"]]
-    return ContactRows([normal, first, second], angular)
-
-  def along(self, motion: Motion) -> list[Number]:
-    """Return the motion of the contact's point along every row [dim]."""
-    return [dot(v, motion.linear) for v in self.linear] + [dot(w, motion.angular) for w in self.angular]
-
-  def force(self, values: Sequence[Number]) -> Force:
-    """Return the force at the contact's point, and the torque, of one value per row [dim]."""
-    force, torque = ZERO, ZERO
-    for axis, value in zip(self.linear, values, strict=False):
-      force = force + axis * value
-    for axis, value in zip(self.angular, values[len(self.linear) :], strict=True):
-      torque = torque + axis * value
-    return Force(torque, force)
-
-
-def _read(entry: Entry, names: Sequence[str]) -> list[Number]:
-  return [entry[name] for name in names]
-
-
-def _note(entry: Entry, names: Sequence[str], values: Sequence[Number]) -> None:
-  for name, value in zip(names, values, strict=True):
-    entry[name] = value
-
-
-class Residuals:
-  """The base of all contacts: a list whose entries have residuals and their rates.
-
-  Fields of an entry, for each row by its number: `bias` is -aref; `residual` is J qacc - aref at the present
-  qacc; `rate` is the rate of the residual along the direction of the line search; `force` and `grip` only
-  after `keep_forces`.
-  """
-
-  program: Program
-  found: CompactList
-  cone: Cone
-  keeps_forces = False  # forces are stored; else the residuals give them
-
-  def prepare_entry(self, entry: Entry, velocity: Sequence[Number]) -> None:
-    """Set D and the reference terms from distance and the velocity [dim] along the rows."""
-    params = ConstraintParams(*(entry[name] for name in PARAM_FIELDS))
-    position = entry["distance"] - params.margin
-    d = params.impedance(position)
-    entry["D"] = entry["weight"] * d / (1.0 - d)
-    damping = entry[self.cone.friction_damping] if self.cone.dim > 1 else 0.0
-    reference = [params.reference(position, velocity[0], d), *(damping * v for v in velocity[1:])]
-    _note(entry, _names("bias", self.cone.dim), reference)
-
-  def start_entry(self, entry: Entry, along: Sequence[Number]) -> None:
-    """Store the residuals at an acceleration [dim] along the rows."""
-    biases = _read(entry, _names("bias", self.cone.dim))
-    _note(entry, _names("residual", self.cone.dim), [a + bias for a, bias in zip(along, biases, strict=True)])
-
-  def aim_entry(self, entry: Entry, along: Sequence[Number]) -> None:
-    """Store the rates [dim] of the residuals along the line search's direction."""
-    _note(entry, _names("rate", self.cone.dim), along)
-
-  def residuals(self, entry: Entry) -> list[Number]:
-    """Read the residuals [dim]."""
-    return _read(entry, _names("residual", self.cone.dim))
-
-  def forces(self, entry: Entry) -> list[Number]:
-    """Return the forces [dim] along the rows (MuJoCo's `efc_force`)."""
-    if self.keeps_forces:
-      return _read(entry, _names("force", self.cone.dim))
-    return self.cone.force(entry, self.residuals(entry))
-
-  def keep_forces(self) -> None:
-    """Store the forces at the stored residuals, and how much friction the normal force allows."""
-    with self.found.each() as entry:
-      _note(entry, _names("force", self.cone.dim), self.forces(entry))
-      _note(entry, _names("grip", self.cone.dim)[1:], self.cone.grip(entry, self.residuals(entry)))
-    self.keeps_forces = True
-
-  def move(self, step: Number, unsolved: Mask) -> None:
-    """Move the residuals by a step along the direction."""
-    with self.acting(unsolved) as entry:
-      moved = [r + step * rate for r, rate in zip(self.residuals(entry), self._rates(entry), strict=True)]
-      _note(entry, _names("residual", self.cone.dim), moved)
-
-  def growth(self, step: Number, searching: Mask) -> Growth:
-    """Return the cost's growth over a step along the direction, from the stored residuals."""
-    sums = GrowthSum(self.program)
-    with self.acting(searching) as entry:
-      sums.add(self.cone.growth(entry, self.residuals(entry), self._rates(entry), step))
-    return sums.total()
-
-  def count(self) -> Number:
-    """Return the number of contacts per lane; dropped ones do not count."""
-    count = self.program.variable(0.0)
-    with self.found.each() as entry:
-      count[0] = count[0] + where(entry["weight"] > 0.0, 1.0, 0.0)
-    return count[0]
-
-  @contextmanager
-  def acting(self, unsolved: Mask) -> Iterator[Entry]:
-    """Loop over the contacts that some unsolved lane has; the others keep their residuals."""
-    with self.found.each() as entry, self.program.when_any((entry["D"] > 0.0) & unsolved):
-      yield entry
-
-  def _rates(self, entry: Entry) -> list[Number]:
-    return _read(entry, _names("rate", self.cone.dim))
+Weigh = Callable[[Entry], tuple[Truth, Number]]  # where a contact counts, and its weight there
 
 
 class WorldContacts(Residuals):
@@ -165,7 +48,7 @@ class WorldContacts(Residuals):
     with self.found.each() as entry:
       if self.cone.dim > 1:
         first, _ = tangents(Vector(*entry.vector("normal")), Vector(*entry.vector("hint")))
-        _note(entry, ["first.x", "first.y", "first.z"], first * entry["friction"])
+        write_fields(entry, ["first.x", "first.y", "first.z"], first * entry["friction"])
       self.prepare_entry(entry, self._along_rows(entry))
 
   def start(self, x: list[Number]) -> None:
@@ -184,7 +67,7 @@ class WorldContacts(Residuals):
     """Return the contact forces J^T f [nv] at the stored residuals."""
     sums = BodySums(self.program, self.bodies, 6, self.sums)
     with self.acting(unsolved) as entry:
-      sums.add(entry["body"], self._force(entry).components)
+      sums.add(entry["body"], self._force(entry, self.cone_force).components)
     return self._project(sums)
 
   def along(self, entry: Entry, x: list[Number]) -> list[Number]:
@@ -209,7 +92,7 @@ class WorldContacts(Residuals):
 
   def wrench(self, entry: Entry) -> Force:
     """Return a contact's force on the moving geom, at its point."""
-    return self._rows(entry).force(self.forces(entry))
+    return self._rows(entry).force(self.net_force(entry))
 
   def origins(self) -> list[Column]:
     """Return the world position [3] of the origin that an entry's point is relative to, by its `body`."""
@@ -219,12 +102,35 @@ class WorldContacts(Residuals):
     """Add each contact's force [6], about the tree origins, to the bodies of its geoms."""
     origins, to_still = self.origins(), any(self.model.body_treeid[body] < 0 for body in sums.bodies if body)
     with self.found.each() as entry:
-      sums.add(sums.index(entry["geom_body"]), self._force(entry).components)
+      sums.add(sums.index(entry["geom_body"]), self._force(entry, self.net_force).components)
       if to_still:
         origin = Vector(*(column[entry["body"]] for column in origins))
         reaction = self.wrench(entry) * -1.0
         point = origin + Vector(*entry.vector("point"))
         sums.add(sums.index(entry["still_body"]), reaction.moved(point).components)
+
+  def normals_of(self, body: int) -> tuple[Number, list[Number]]:
+    """Return how many contacts a body has, and the sum of their normals' Jacobian rows [nv]."""
+    mine = Column(self.program, [1.0 if each == body else 0.0 for each in range(self.model.nbody)])
+    sides = ("geom_body", "still_body")
+    return self.normals(
+      lambda entry: (entry["found"] * total(mine[entry[side]] for side in sides) > 0.0, 1.0)
+    )
+
+  def normals(self, weigh: Weigh) -> tuple[Number, list[Number]]:
+    """Return the sum of the contacts' weights, and the weighted sum of their normals' Jacobian rows [nv]."""
+    sums = BodySums(self.program, self.bodies, 7)
+    with self.found.each() as entry:
+      counts, weight = weigh(entry)
+      with self.program.when_any(counts):
+        normal = Force.at(Vector(*entry.vector("point")), Vector(*entry.vector("normal")))
+        values = (1.0, *normal.components)
+        sums.add(entry["body"], [where(counts, weight * value, 0.0) for value in values])
+    weights: Number = 0.0
+    forces = [NO_FORCE] * self.model.nbody
+    for pushed, (weight, *force) in sums.read():
+      weights, forces[pushed] = weights + weight, Force.of(force)
+    return weights, project(self.model, self.p, forces)
 
   def _rows(self, entry: Entry) -> ContactRows:
     first = Vector(*entry.vector("first")) if self.cone.dim > 1 else ZERO
@@ -234,14 +140,14 @@ class WorldContacts(Residuals):
     body = Motion.of(self.motion.read(entry["body"] * 6, 6))
     return self._rows(entry).along(Motion(body.angular, body.at(Vector(*entry.vector("point")))))
 
-  def _force(self, entry: Entry) -> Force:
-    return self.wrench(entry).moved(Vector(*entry.vector("point")))
+  def _force(self, entry: Entry, along: Callable[[Entry], list[Number]]) -> Force:
+    return self._rows(entry).force(along(entry)).moved(Vector(*entry.vector("point")))
 
   def _stiffness(self, entry: Entry) -> Stiffness:
     """Return the Hessian of a contact's cost in the acceleration of its body, about the tree origin."""
     rows, hessian = self._rows(entry), self.cone.hessian(entry, self.residuals(entry))
     scaled = {at: entry["D"] * value for at, value in hessian.items()}
-    return Stiffness.at(Vector(*entry.vector("point")), *_blocks(rows, scaled))
+    return Stiffness.at(Vector(*entry.vector("point")), *rows.blocks(scaled))
 
   def _project(self, sums: BodySums) -> list[Number]:
     """Return the joint forces [nv] of the forces on the bodies."""
@@ -301,7 +207,7 @@ class MovingContacts(Residuals):
     force = self.program.array(len(self.dofs))
     force.fill([0.0] * len(self.dofs))
     with self.acting(unsolved) as entry:
-      for axis, f in enumerate(self.forces(entry)):
+      for axis, f in enumerate(self.cone_force(entry)):
         for k, value in enumerate(self._read_row(entry, axis)):
           force[k] = force[k] + value * f
     result: list[Number] = [0.0] * self.model.nv
@@ -332,7 +238,7 @@ class MovingContacts(Residuals):
 
   def wrench(self, entry: Entry) -> Force:
     """Return a contact's force on its second geom, at its point."""
-    return self._rows(entry).force(self.forces(entry))
+    return self._rows(entry).force(self.net_force(entry))
 
   def add_body_forces(self, sums: BodySums) -> None:
     """Add each contact's force [6], about the tree origins, to the two bodies that own its geoms."""
@@ -344,6 +250,31 @@ class MovingContacts(Residuals):
         to, back = (self._bit(entry, name, self.moving.owners, body) for name in ("owner2", "owner1"))
         values = [where(to, value, where(back, -value, 0.0)) for value in at_body.components]
         sums.add(sums.index(body), values)
+
+  def normals_of(self, body: int) -> tuple[Number, list[Number]]:
+    """Return how many contacts a body has, and the sum of their normals' Jacobian rows [nv]."""
+    if body not in self.moving.owners:
+      return 0.0, [0.0] * self.model.nv
+
+    def weigh(entry: Entry) -> tuple[Truth, Number]:
+      one, two = (self._bit(entry, name, self.moving.owners, body) for name in ("owner1", "owner2"))
+      return (one | two) & (entry["found"] > 0.0), 1.0
+
+    return self.normals(weigh)
+
+  def normals(self, weigh: Weigh) -> tuple[Number, list[Number]]:
+    """Return the sum of the contacts' weights, and the weighted sum of their normals' Jacobian rows [nv]."""
+    sums = self.program.array(1 + len(self.dofs))
+    sums.fill([0.0] * len(sums))
+    with self.found.each() as entry:
+      counts, weight = weigh(entry)
+      for k, value in enumerate((1.0, *self._read_row(entry, 0))):
+        sums[k] = sums[k] + where(counts, weight * value, 0.0)
+    weights, *along = sums.read()
+    row: list[Number] = [0.0] * self.model.nv
+    for dof, value in zip(self.dofs, along, strict=True):
+      row[dof] = value
+    return weights, row
 
   def _rows(self, entry: Entry) -> ContactRows:
     first = ZERO
@@ -361,23 +292,3 @@ class MovingContacts(Residuals):
 
   def _read_row(self, entry: Entry, axis: int) -> list[Number]:
     return self.rows.read(self._row(entry, axis), len(self.dofs))
-
-
-def _blocks(rows: ContactRows, hessian: Mapping[tuple[int, int], Number]) -> tuple[Matrix, Matrix, Matrix]:
-  """Return sum h[k, l] r_k r_l^T as blocks: linear, coupling (angular to linear), angular."""
-
-  def block(left: list[Vector], right: list[Vector], at: tuple[int, int]) -> Matrix:
-    total = FLAT
-    for k, a in enumerate(left, start=at[0]):
-      weighted = ZERO
-      for m, b in enumerate(right, start=at[1]):
-        weighted = weighted + b * hessian.get((min(k, m), max(k, m)), 0.0)
-      total = total + Matrix(*(weighted * x for x in a))
-    return total
-
-  n = len(rows.linear)
-  return (
-    block(rows.linear, rows.linear, (0, 0)),
-    block(rows.angular, rows.linear, (n, 0)),
-    block(rows.angular, rows.angular, (n, n)),
-  )

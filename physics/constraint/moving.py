@@ -10,13 +10,14 @@ from physics.collision.family import Shapes, candidates, families
 from physics.collision.geometry import geom_shape
 from physics.collision.narrow import narrow_phase
 from physics.constraint.constraint import contact_params
+from physics.constraint.gap import Gap
 from physics.constraint.world import is_still
 from physics.dynamics.kinematics import Poses
 from physics.model.model import Model
 from physics.model.pairs import ContactPair
 from physics.trace.column import Column
 from physics.trace.compact import LaneList, vector_fields
-from physics.trace.trace import Program, where
+from physics.trace.trace import Program
 
 WORD_BITS = 31
 USUAL, BOUND = 16, 128  # slots for contacts between moving bodies: the usual number, and the upper limit
@@ -95,14 +96,14 @@ def find_moving_contacts(
   found = LaneList(program, capacity, order="distance")
   found.clear()
   for family in families(model, moving.pairs):
-    fields = _fields(program, model, moving, family.pairs)
+    fields, gap = _fields(program, model, moving, family.pairs), Gap(program, model, family.pairs)
     sides = (shapes.side([q.geom1 for q in family.pairs]), shapes.side([q.geom2 for q in family.pairs]))
     for pair, candidate in candidates(program, model, family, sides, found.dropped):
       with program.when_any(candidate.active):
         distance, normal, point = candidate.resolve()
         values = {name: column[pair] for name, column in fields.items()} | {"distance": distance}
         # each lane has its own weight, which is zero in lanes whose slot is empty
-        values["weight"] = where(candidate.active, values["weight"], 0.0)
+        values |= gap.fields(pair, candidate.active, values)
         found.push(candidate.active, values | vector_fields(point=point, normal=normal))
   return found
 

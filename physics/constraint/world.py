@@ -12,12 +12,13 @@ from physics.collision.family import Family, Shapes, candidates, families
 from physics.collision.geometry import ContactCandidate, default_hint, geom_shape
 from physics.collision.narrow import narrow_phase
 from physics.constraint.constraint import contact_params
+from physics.constraint.gap import Gap
 from physics.dynamics.kinematics import Poses
 from physics.model.model import Model
 from physics.model.pairs import ContactPair
 from physics.trace.column import Column
 from physics.trace.compact import GroupList, vector_fields
-from physics.trace.trace import Integer, Program, where
+from physics.trace.trace import Integer, Program
 
 
 def is_still(model: Model, geom: int) -> bool:
@@ -40,8 +41,8 @@ def find_world_contacts(program: Program, model: Model, p: Poses, bodies: list[i
   """Return the contacts with the world; `bodies` are the welded bodies that an entry's `body` indexes.
 
   Fields: body, geom_body, still_body, geom1, geom2, point (relative to the tree origin) and normal (towards
-  the moving geom), hint, distance, and the numbers of `contact_params`, the weight zero in lanes without this
-  contact.
+  the moving geom), hint, distance, the numbers of `contact_params`, the weight zero in lanes where the
+  contact does not act, and for adhesion found, zero in lanes without this contact.
   """
   pairs = world_pairs(model)
   found = GroupList(program, sum(narrow_phase(model, pair).most for pair in pairs))
@@ -82,6 +83,7 @@ class _Search:
     self, family: Family, owners: list[int], sign: float
   ) -> Callable[[Integer, ContactCandidate], None]:
     program, params = self.program, [contact_params(self.model, pair) for pair in family.pairs]
+    gap = Gap(program, self.model, family.pairs)
     columns = {name: Column(program, [each[name] for each in params]) for name in params[0]}
     columns["body"] = Column(program, [self.bodies.index(int(self.model.body_weldid[o])) for o in owners])
     columns["geom_body"] = Column(program, owners)
@@ -95,7 +97,7 @@ class _Search:
         distance, normal, point = candidate.resolve()
         normal = normal * sign
         entry = {name: column[pair] for name, column in columns.items()} | {"distance": distance}
-        entry["weight"] = where(candidate.active, entry["weight"], 0.0)
+        entry |= gap.fields(pair, candidate.active, entry)
         hint = candidate.hint or default_hint(normal)
         self.found.push(entry | vector_fields(point=point, normal=normal, hint=hint))
 

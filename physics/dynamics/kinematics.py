@@ -23,7 +23,7 @@ from physics.algebra.spatial import (
   vector,
 )
 from physics.model.model import Model
-from physics.trace.trace import Number
+from physics.trace.trace import Number, number
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
 
@@ -110,7 +110,7 @@ def _move_joints(
     if kind == SLIDE:
       axis = quaternion.matrix() @ local
       axes.append((SLIDE, axis, anchor))
-      position = position + axis * (qpos[at] - model.qpos0[at])
+      position = position + axis * (qpos[at] - number(model.qpos0[at]))
       continue
     if kind == BALL:
       quaternion = quaternion * Quaternion.normalize(qpos[at : at + 4])

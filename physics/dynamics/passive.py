@@ -18,6 +18,7 @@ from physics.dynamics.dynamics import project
 from physics.dynamics.ellipsoid import Ellipsoid, ellipsoids
 from physics.dynamics.fluid import Drag, drags
 from physics.dynamics.kinematics import BALL, FREE, Poses
+from physics.dynamics.plastic import rest_position, rest_range
 from physics.dynamics.tendon import Tendons
 from physics.model.model import Model
 from physics.state.state import State
@@ -34,9 +35,9 @@ class Passive:
 
 def passive_forces(model: Model, state: State, p: Poses, velocity: list[Motion], tendons: Tendons) -> Passive:
   """Return springs, dampers, gravity compensation and fluid (MuJoCo's `mj_passive`); `velocity` [nbody]."""
-  force = [a + b for a, b in zip(_springs(model, state.qpos), _dampers(model, state.qvel), strict=True)]
+  force = [a + b for a, b in zip(_springs(model, state), _dampers(model, state.qvel), strict=True)]
   for tendon, jacobian in enumerate(tendons.jacobian):
-    along = tendon_force(model, tendons, tendon)
+    along = tendon_force(model, state, tendons, tendon)
     for dof, arm in jacobian.items():
       force[dof] = force[dof] + arm * along
   compensation = gravity_compensation(model, p)
@@ -51,16 +52,17 @@ def passive_forces(model: Model, state: State, p: Poses, velocity: list[Motion],
   return Passive(force, _damping(model, p, state.qvel, tendons, drag))
 
 
-def spring_energy(model: Model, qpos: list[Number], tendons: Tendons) -> Number:
+def spring_energy(model: Model, state: State, tendons: Tendons) -> Number:
   """Return the energy [J] of the springs of joints and tendons."""
   energy: Number = 0.0
   for joint in range(model.njnt):
     stiffness, higher = model.jnt_stiffness[joint], model.jnt_stiffnesspoly[joint]
     if not _is_absent(stiffness, higher):
-      for offset in _spring_offsets(model, joint, qpos):
+      for offset in _spring_offsets(model, joint, state):
         energy = energy + _energy(stiffness, higher, _size(offset))
   for tendon, stiffness in enumerate(model.tendon_stiffness):
-    energy = energy + _energy(stiffness, model.tendon_stiffnesspoly[tendon], _stretch(model, tendons, tendon))
+    stretch = _stretch(model, state, tendons, tendon)
+    energy = energy + _energy(stiffness, model.tendon_stiffnesspoly[tendon], stretch)
   return energy
 
 
@@ -103,7 +105,7 @@ def _slope(linear: Any, higher: Sequence[Any], x: Number) -> Number:
   return number(linear) + x * (2.0 * number(higher[0]) + x * (3.0 * number(higher[1])))
 
 
-def _springs(model: Model, qpos: list[Number]) -> list[Number]:
+def _springs(model: Model, state: State) -> list[Number]:
   """Return the forces [nv] of the joints' springs."""
   force: list[Number] = [0.0] * model.nv
   for joint in range(model.njnt):
@@ -111,7 +113,7 @@ def _springs(model: Model, qpos: list[Number]) -> list[Number]:
     if _is_absent(stiffness, higher):
       continue
     dof = int(model.jnt_dofadr[joint])
-    for offset in _spring_offsets(model, joint, qpos):
+    for offset in _spring_offsets(model, joint, state):
       k = _polynomial(stiffness, higher, _size(offset))
       force[dof : dof + len(offset)] = [-(k * x) for x in offset]
       dof += len(offset)
@@ -124,17 +126,17 @@ def _dampers(model: Model, qvel: list[Number]) -> list[Number]:
   return [-(_polynomial(b, higher, absolute(v)) * v) for b, higher, v in coefficients]
 
 
-def tendon_force(model: Model, tendons: Tendons, tendon: int) -> Number:
+def tendon_force(model: Model, state: State, tendons: Tendons, tendon: int) -> Number:
   """Return the force of a tendon's spring, slack within its range at rest, and of its damper."""
-  stretch, velocity = _stretch(model, tendons, tendon), tendons.velocity[tendon]
+  stretch, velocity = _stretch(model, state, tendons, tendon), tendons.velocity[tendon]
   k = _polynomial(model.tendon_stiffness[tendon], model.tendon_stiffnesspoly[tendon], stretch)
   b = _polynomial(model.tendon_damping[tendon], model.tendon_dampingpoly[tendon], absolute(velocity))
   return -(k * stretch) - b * velocity
 
 
-def _stretch(model: Model, tendons: Tendons, tendon: int) -> Number:
+def _stretch(model: Model, state: State, tendons: Tendons, tendon: int) -> Number:
   """Return how much longer, or (negative) shorter, a tendon is than the range where its spring is slack."""
-  low, high = (number(x) for x in model.tendon_lengthspring[tendon])
+  low, high = rest_range(model, state.plastic, tendon)
   length = tendons.length[tendon]
   return maximum(length - high, 0.0) + minimum(length - low, 0.0)
 
@@ -165,10 +167,10 @@ def _project(model: Model, p: Poses, forces: dict[int, Force]) -> list[Number]:
   return project(model, p, [forces.get(body, NO_FORCE) for body in range(model.nbody)])
 
 
-def _spring_offsets(model: Model, joint: int, qpos: list[Number]) -> list[Sequence[Number]]:
+def _spring_offsets(model: Model, joint: int, state: State) -> list[Sequence[Number]]:
   """Return displacements [m, rad] from the spring's reference: a slide's or hinge's, or vectors."""
   at, kind = int(model.jnt_qposadr[joint]), model.jnt_type[joint]
-  reference = [number(x) for x in model.qpos_spring]
+  qpos, reference = state.qpos, rest_position(model, state.plastic)
   if kind == FREE:
     moved = [qpos[at + k] - reference[at + k] for k in range(3)]
     return [moved, _rotation_between(qpos, reference, at + 3)]

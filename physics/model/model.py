@@ -36,6 +36,7 @@ class Model:
   nu: int  # controls
   na: int  # activations
   nactuator: int  # an actuator may have several controls
+  nplastic: int  # numbers that say where plastic springs rest
   nmocap: int
   nbody: int
   njnt: int
@@ -60,6 +61,7 @@ class Model:
 
   qpos0: Floats  # [nq] [m or rad] and quaternions
   qpos_spring: Floats  # [nq] [m or rad] and quaternions where springs rest
+  plastic0: Floats  # [nplastic] [m or rad] and quaternions where plastic springs rest at first
   mocap_pos0: Floats  # [nmocap, 3] [m]
   mocap_quat0: Floats  # [nmocap, 4] [1]
 
@@ -90,6 +92,8 @@ class Model:
   jnt_axis: Floats  # [njnt, 3] [1] in the body
   jnt_stiffness: Floats  # [njnt] [N/m or N m/rad]
   jnt_stiffnesspoly: Floats  # [njnt, 2] [N/m^2, N/m^3] of a slide; stiffness grows by (x, x^2) . poly
+  jnt_springyield: Floats  # [njnt] [m or rad] a plastic spring bends so far before it yields
+  jnt_plasticadr: Ints  # [njnt] first of a plastic spring's numbers, -1: elastic
   jnt_limited: Bools  # [njnt]
   jnt_range: Floats  # [njnt, 2] [m or rad]
   jnt_margin: Floats  # [njnt] [m or rad]
@@ -153,6 +157,8 @@ class Model:
   tendon_damping: Floats  # [ntendon] [N s/m or N m s/rad]
   tendon_dampingpoly: Floats  # [ntendon, 2] [N s^2/m^2, N s^3/m^3] of slides
   tendon_lengthspring: Floats  # [ntendon, 2] [m or rad] between these lengths the spring is slack
+  tendon_springyield: Floats  # [ntendon] [m or rad] a plastic spring stretches so far before it yields
+  tendon_plasticadr: Ints  # [ntendon] first of a plastic spring's numbers, -1: elastic
   tendon_length0: Floats  # [ntendon] [m or rad] at qpos0
   tendon_invweight0: Floats  # [ntendon] [1/kg or 1/(kg m^2)]
   wrap_type: Ints  # [nwrap] mjtWrap: what tendons are made of
@@ -176,8 +182,11 @@ class Model:
   hfield_data: Floats  # [nhfielddata] [1] elevations of all height fields, 0 to 1
 
   actuator_trntype: Ints  # [nactuator]
-  actuator_trnid: Ints  # [nactuator, 2] joint, tendon or site; site of reference, -1: none
+  actuator_trnid: Ints  # [nactuator, 2] joint, tendon or site; site of reference or slider, -1: none
+  actuator_cranklength: Floats  # [nactuator] [m] of the rod between crank and slider
   actuator_gear: Floats  # [nactuator, 6] [varies]
+  actuator_lengthrange: Floats  # [nactuator, 2] [m or rad] of muscles
+  actuator_acc0: Floats  # [nactuator] [1/kg or 1/(kg m)] norm of the acceleration by a unit force at qpos0
   actuator_dyntype: Ints  # [nactuator]
   actuator_dynprm: Floats  # [nactuator, 10] [varies]
   actuator_gaintype: Ints  # [nactuator]

@@ -18,6 +18,7 @@ from physics.trace.trace import Number, clip, maximum, minimum, number, where
 Floats = NDArray[np.float64]
 Numbers = Sequence[Number]
 
+BODY = 5  # mjtTrn: an actuator that pulls a body to what it touches
 MIN_FRICTION = 1e-5  # mjMINMU: a pyramid of zero width has a singular Hessian
 MIN_IMPEDANCE, MAX_IMPEDANCE = 1e-4, 0.9999  # mjMINIMP, mjMAXIMP
 
@@ -32,11 +33,18 @@ class ContactPair:
   condim: int  # 1: frictionless; 3: sliding; 4: torsional; 6: rolling friction
   margin: float  # force acts below this distance [m]
   gap: float  # contacts are detected, without force, up to margin + gap [m]
+  reach: float  # contacts are found below this distance [m]: beyond the margin only where something pulls
+  adhesion: float  # [N] that the contact pulls with before it breaks
   friction: Numbers  # [5] two sliding [1], one torsional and two rolling [m]
   solref: Numbers  # [2] time constant [s] and damping ratio, or -stiffness and -damping
   solreffriction: Numbers  # [2] the same for the friction rows of elliptic cones; zero: as solref
   solimp: Numbers  # [5] d0, d_width, width [m], midpoint, power; clipped to the values that MuJoCo uses
   params: Mapping[str, Number] | None = None  # `contact_params` of the contacts; None: to be computed
+
+  @property
+  def limit(self) -> float:
+    """The distance [m] below which contacts act: the margin, or with adhesion the reach."""
+    return self.reach if self.adhesion else self.margin
 
 
 def contact_pairs(mj: Any, *, filter_parent: bool) -> tuple[ContactPair, ...]:
@@ -80,18 +88,22 @@ def _may_collide(mj: Any, geom1: int, geom2: int, filter_parent: bool) -> bool:
 
 
 def _filters(mj: Any, geoms: tuple[int, int], index: int | None) -> dict[str, Any]:
-  """Return condim, margin and gap of a pair."""
+  """Return condim, margin, gap, reach and adhesion of a pair."""
+  both, winners = list(geoms), _winners(mj, geoms)
   if index is not None:
-    return {
-      "condim": int(mj.pair_dim[index]),
-      "margin": float(mj.pair_margin[index]),
-      "gap": float(mj.pair_gap[index]),
-    }
-  both = list(geoms)
+    condim, margin, gap = mj.pair_dim[index], mj.pair_margin[index], mj.pair_gap[index]
+    adhesion = mj.pair_adhesion[index]
+  else:
+    condim, adhesion = mj.geom_condim[winners].max(), mj.geom_adhesion[winners].sum()
+    margin, gap = mj.geom_margin[both].sum(), mj.geom_gap[both].sum()
+  adhesive = mj.actuator_trnid[mj.actuator_trntype == BODY, 0]
+  pulled = np.isin(mj.geom_bodyid[both], adhesive).any()
   return {
-    "condim": int(mj.geom_condim[_winners(mj, geoms)].max()),
-    "margin": float(mj.geom_margin[both].sum()),
-    "gap": float(mj.geom_gap[both].sum()),
+    "condim": int(condim),
+    "margin": float(margin),
+    "gap": float(gap),
+    "reach": float(margin + gap if pulled or adhesion else margin),
+    "adhesion": float(adhesion),
   }
 
 

@@ -54,7 +54,15 @@ def _mujoco_row(mj: mujoco.MjModel, contact: Any) -> Floats:
   normal = contact.frame[:3]
   if bodies[1] == 0:
     bodies, normal = bodies[::-1], -normal
-  return np.array([*bodies, contact.dist, contact.includemargin, *contact.pos, *normal])
+  return np.array([*bodies, contact.dist, _limit(mj, contact), *contact.pos, *normal])
+
+
+def _limit(mj: mujoco.MjModel, contact: Any) -> float:
+  """Return the distance [m] below which a contact acts: with adhesion it does so in its gap."""
+  pairs = zip(mj.pair_geom1, mj.pair_geom2, mj.pair_gap, strict=True)
+  own = [gap for one, two, gap in pairs if {one, two} == set(contact.geom.tolist())]
+  gap = own[0] if own else mj.geom_gap[contact.geom].sum()
+  return float(contact.includemargin + (gap if contact.adhesion else 0.0))
 
 
 def traced_contacts(model: Model, states: States, dtype: type[np.floating] = np.float64) -> list[Floats]:

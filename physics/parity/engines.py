@@ -32,6 +32,7 @@ STATE = {
   "ctrl": mjtState.mjSTATE_CTRL,
   "mocap_pos": mjtState.mjSTATE_MOCAP_POS,
   "mocap_quat": mjtState.mjSTATE_MOCAP_QUAT,
+  "plastic": mjtState.mjSTATE_PLASTIC,
 }
 SIGNATURE = sum(part.value for part in STATE.values())
 

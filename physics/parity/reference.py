@@ -36,10 +36,11 @@ class PipelineResults:
   qpos: Floats  # [num_states, nq] a time step later
   qvel: Floats  # [num_states, nv] a time step later
   act: Floats  # [num_states, na] a time step later
+  plastic: Floats  # [num_states, nplastic] a time step later
 
 
-STAGES = tuple(field.name for field in dataclasses.fields(PipelineResults))[:-3]
-STEP = ("qpos", "qvel", "act")
+STAGES = tuple(field.name for field in dataclasses.fields(PipelineResults))[:-4]
+STEP = ("qpos", "qvel", "act", "plastic")
 
 
 def reference(model: Model, states: States) -> PipelineResults:

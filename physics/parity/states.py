@@ -27,6 +27,7 @@ class States:
   qvel: Floats  # [num_states, nv]
   ctrl: Floats  # [num_states, nu]
   act: Floats | None = None  # [num_states, na]
+  plastic: Floats | None = None  # [num_states, nplastic]
   mocap_pos: Floats | None = None  # [num_states, nmocap, 3]
   mocap_quat: Floats | None = None  # [num_states, nmocap, 4]
   qacc_warmstart: Floats | None = None  # [num_states, nv]
@@ -146,9 +147,22 @@ def _randomize(model: Model, data: mujoco.MjData, random: np.random.Generator) -
   data.qvel[:] = random.normal(size=model.nv)
   data.ctrl[:] = random_controls(model, random)
   data.act[:] = random.uniform(-0.5, 0.5, size=data.act.shape)
+  _bend(model, data, random)
   data.mocap_pos[:] += 0.05 * random.normal(size=data.mocap_pos.shape)
   for quaternion in data.mocap_quat:
     mujoco.mju_mulQuat(quaternion, quaternion.copy(), _random_rotation(random, 0.3))
+
+
+def _bend(model: Model, data: mujoco.MjData, random: np.random.Generator) -> None:
+  """Bend plastic springs: a tendon's slack range keeps its width, and a rope's its lower end."""
+  for joint, at in enumerate(model.jnt_plasticadr):
+    if at >= 0 and model.jnt_type[joint] == mjtJoint.mjJNT_BALL:
+      data.plastic[at : at + 4] = _random_rotation(random, 1.0)
+    elif at >= 0:
+      data.plastic[at] += 0.2 * random.normal()
+  for at in model.tendon_plasticadr[model.tendon_plasticadr >= 0]:
+    low, high = data.plastic[at : at + 2]
+    data.plastic[at : at + 2] += 0.1 * random.uniform() * np.array([low != 0.0 or high == 0.0, 1.0])
 
 
 def _random_pose(model: Model, random: np.random.Generator) -> Floats:

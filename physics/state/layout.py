@@ -12,7 +12,7 @@ from physics.state.delay import past_rows
 from physics.state.reduction import LAST, REDUCTIONS
 
 # Everything that the future depends on, controls aside.
-STATE = ("time", "qpos", "qvel", "act", "past_ctrl", "mocap_pos", "mocap_quat", "qacc_warmstart")
+STATE = ("time", "qpos", "qvel", "act", "plastic", "past_ctrl", "mocap_pos", "mocap_quat", "qacc_warmstart")
 # Rows that hold the bits of an int32.
 COUNTERS = ("contact_count", "overflow", "solver_niter", "stalled", "diverged")
 DEFAULT_OUTPUTS = ("qacc", "xpos", "xquat", "cfrc_ext", *COUNTERS)
@@ -87,6 +87,7 @@ def field_shapes(model: Model) -> dict[str, tuple[int, ...]]:
     "qpos": (model.nq,),
     "qvel": (nv,),
     "act": (model.na,),
+    "plastic": (model.nplastic,),
     "past_ctrl": (past_rows(model),),
     "mocap_pos": (model.nmocap, 3),
     "mocap_quat": (model.nmocap, 4),

@@ -10,7 +10,7 @@ from physics.state.layout import STATE, Layout
 from physics.trace.trace import Array, Mask, Number, Program, Truth, absolute, floor, where
 
 UNEVALUATED = ("time", "past_ctrl", "qacc_warmstart")  # parts of the state that are no part of `State`
-OPTIONAL = ("time",)  # parts that models without use for them have no memory for
+OPTIONAL = ("time", "plastic")  # parts that models without use for them have no memory for
 LARGEST = 1e10  # mjMAXVAL: an acceleration beyond it makes MuJoCo warn of an unstable simulation
 
 
@@ -21,6 +21,7 @@ class State:
   qpos: list[Number]  # [nq]
   qvel: list[Number]  # [nv]
   act: list[Number]  # [na]
+  plastic: list[Number]  # [nplastic]
   mocap_pos: list[Number]  # [3 nmocap]
   mocap_quat: list[Number]  # [4 nmocap]
   ctrl: list[Number]  # [nu] that act now
@@ -40,7 +41,7 @@ class Memory:
     for name in STATE:
       block = layout.blocks[name]
       if name in OPTIONAL and not block.rows:
-        continue
+        continue  # an array without rows would renumber the names in the programs of most models
       array = program.array(block.rows, prefix=name)
       array.fill([program.read_memory("state", block.start + i) for i in range(block.rows)])
       self.arrays[name] = array
@@ -56,7 +57,8 @@ class Memory:
 
   def state(self, ctrl: list[Number]) -> State:
     """Read the state, to be evaluated while the controls `ctrl` [nu] act."""
-    parts = {name: self[name].read() for name in STATE if name not in UNEVALUATED}
+    names = [name for name in STATE if name not in UNEVALUATED]
+    parts = {name: self[name].read() if name in self.arrays else [] for name in names}
     return State(**parts, ctrl=ctrl)
 
   def fill(self, values: Mapping[str, list[Number]]) -> None:

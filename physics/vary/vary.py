@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from physics.actuator.muscle import unit_accelerations
 from physics.constraint.constraint import contact_params
 from physics.dynamics.inverse_weight import inverse_weights
 from physics.model.model import Model
@@ -22,7 +23,6 @@ from physics.state.layout import Block
 from physics.trace.trace import Program, Scalar, Truth, negate
 from physics.vary.variable import INERTIAL, OF_PAIRS
 
-WEIGHTS = ("body_invweight0", "dof_invweight0", "tendon_invweight0")
 PARAMS = "contact_params"
 SOURCES = "derived_from"  # the numbers that the other derived blocks were computed from; nan: none yet
 
@@ -78,11 +78,11 @@ class Variation:
     model = dataclasses.replace(self.model, **sources)
     with program.when_any(self._changed(program, sources)):
       if sources.keys() & set(INERTIAL):
-        weights = {name: getattr(self.model, name).shape for name in WEIGHTS}
-        model = dataclasses.replace(model, **inverse_weights(model))
-        for name, shape in weights.items():
-          self._reserve(name, shape)
-          self._write(program, name, getattr(model, name).ravel())
+        constants = inverse_weights(model) | unit_accelerations(model)
+        model = dataclasses.replace(model, **constants)
+        for name, values in constants.items():
+          self._reserve(name, values.shape)
+          self._write(program, name, values.ravel())
       self._derive_params(program, model)
     return program.finish()
 

@@ -25,8 +25,18 @@ MASKS = {
   "cylinder": (0, 6),
   "ellipsoid": (0, 4),
 }
-ACTUATORS = ("motor", "position", "velocity", "general", "intvelocity", "pid", "dcmotor")
-JOINT_FEATURES = ("limit", "spring", "damping", "armature", "frictionloss", "reference", "offset", "solref")
+ACTUATORS = ("motor", "position", "velocity", "general", "intvelocity", "pid", "dcmotor", "muscle")
+JOINT_FEATURES = (
+  "limit",
+  "spring",
+  "damping",
+  "armature",
+  "frictionloss",
+  "reference",
+  "offset",
+  "solref",
+  "yield",
+)
 GEOM_FEATURES = (
   "friction",
   "margin",
@@ -36,6 +46,7 @@ GEOM_FEATURES = (
   "condim",
   "second geom",
   "silent",
+  "adhesion",
   "fluidshape",
 )
 FLAGS = ("eulerdamp", "refsafe", "filterparent", "gravity", "spring", "damper", "frictionloss", "limit")
@@ -73,6 +84,7 @@ JOINT_ATTRIBUTES: dict[str, Callable[[Numbers], str]] = {
   "damping": lambda n: f'damping="{n.uniform(0.01, 2)}"',
   "armature": lambda n: f'armature="{n.uniform(0.001, 0.5)}"',
   "frictionloss": lambda n: f'frictionloss="{n.uniform(0.01, 2)}"',
+  "yield": lambda n: f'springyield="{n.uniform(0.01, 0.2)}"',
   "offset": lambda n: f'pos="{n.normal(0.05)}"',
   "solref": lambda n: f'solreflimit="{solref(n)}" solimpfriction="{solimp(n)}" margin="{n.uniform(0, 0.05)}"',
 }
@@ -82,6 +94,7 @@ GEOM_ATTRIBUTES: dict[str, Callable[[Numbers], str]] = {
   "solref": lambda n: f'solref="{solref(n)}" solmix="{n.uniform(0.1, 3)}"',
   "solimp": lambda n: f'solimp="{solimp(n)}"',
   "priority": lambda n: f'priority="{n.one_of("1", "2")}"',
+  "adhesion": lambda n: f'adhesion="{n.uniform(0.1, 3)}"',
   "condim": lambda n: f'condim="{n.one_of("1", "3", "4", "6")}"',
   "fluidshape": lambda n: f'fluidshape="ellipsoid" fluidcoef="{n.uniform(0, 2, 5)}"',
 }
@@ -97,7 +110,7 @@ def joint(kind: str, name: str, features: set[str], numbers: Numbers) -> str:
     parts.append(f'range="{0 if kind == "ball" else low} {high}"')
   if "reference" in features and kind in ("hinge", "slide"):
     parts.append(f'ref="{numbers.uniform(-0.3, 0.3)}" springref="{numbers.uniform(-0.5, 0.5)}"')
-  unfit = {"offset", "solref"} if kind == "free" else set()
+  unfit = {"offset", "solref", "yield"} if kind == "free" else set()
   parts += [make(numbers) for feature, make in JOINT_ATTRIBUTES.items() if feature in features - unfit]
   return " ".join(parts) + "/>"
 
@@ -160,7 +173,7 @@ def models(draw: st.DrawFn, most_bodies: int = 30) -> str:
 {world}
 {roots}
   </worldbody>
-  {draw(actuators(names)) if names else ""}
+  {draw(actuators(names, count)) if names else ""}
   {draw(tendons(scalars)) if scalars else ""}
   {draw(equalities(count, scalars))}
 </mujoco>"""
@@ -198,8 +211,8 @@ def options(draw: st.DrawFn) -> str:
 
 
 @st.composite
-def actuators(draw: st.DrawFn, joints: list[str]) -> str:
-  """Draw an actuator element for up to six of the joints."""
+def actuators(draw: st.DrawFn, joints: list[str], bodies: int) -> str:
+  """Draw an actuator element for up to six of the joints, and adhesion of up to two bodies."""
   lines = []
   for name in draw(st.lists(st.sampled_from(joints), max_size=6)):
     numbers = Numbers(draw(st.integers(0, 2**16)))
@@ -216,16 +229,22 @@ def actuators(draw: st.DrawFn, joints: list[str]) -> str:
       + numbers.one_of('input="vel ff"', 'ki="3" imax="0.1" slewmax="2"', 'delay="0.0075" nsample="9"'),
       "dcmotor": f'resistance="2" motorconst="{numbers.uniform(0.1, 1)}" '
       + numbers.one_of("", 'inductance="0.01"', 'input="pos" controller="1 2 0.1 0 0 5"', 'cogging="1 2 3"'),
+      "muscle": f'lengthrange="{numbers.uniform(-2, -0.2)} {numbers.uniform(0.3, 2)}" '
+      + numbers.one_of(f'force="{numbers.uniform(1, 30)}"', f'scale="{numbers.uniform(1, 9)}"')
+      + numbers.one_of("", ' tausmooth="0.2"', ' timeconst="0.03 0.05" range="0.5 1.2" fvmax="1.5"'),
     }[kind]
     limits = ["", 'ctrlrange="-0.5 0.8"', f'forcerange="-{numbers.uniform(0.5, 3)} 2"']
     limit = numbers.one_of(*limits[: 2 if kind == "dcmotor" else 3])
     target = numbers.one_of("joint", "jointinparent")
     lines.append(f'<{kind} {target}="{name}" gear="{numbers.normal(1, 6)}" {own} {limit}/>')
+  sticky = draw(st.lists(st.integers(0, bodies - 1), max_size=2, unique=True))
+  lines += [f'<adhesion body="b{index}" ctrlrange="0 1" gain="{index + 1}"/>' for index in sticky]
   return "<actuator>\n" + "\n".join(lines) + "\n</actuator>"
 
 
 TENDON_ATTRIBUTES: dict[str, Callable[[Numbers], str]] = {
   "spring": lambda n: f'stiffness="{n.uniform(1, 50)}" springlength="{n.one_of("0.1", "-0.1 0.2")}"',
+  "yield": lambda n: f'springyield="{n.uniform(0.01, 0.2)}"',
   "damping": lambda n: f'damping="{n.uniform(0.01, 2)}"',
   "frictionloss": lambda n: f'frictionloss="{n.uniform(0.01, 2)}" solreffriction="{solref(n)}"',
   "limit": lambda n: f'range="{n.uniform(-0.5, -0.1)} {n.uniform(0.1, 0.5)}" margin="{n.uniform(0, 0.05)}"',

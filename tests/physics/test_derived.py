@@ -97,7 +97,7 @@ def test_quantities_may_be_asked_for_first_in_any_block():
     memory = program.array(model.nv)
     memory.fill([0.0] * model.nv)
     qpos, qvel = list(numbers[: model.nq]), list(numbers[model.nq :])
-    state = State(qpos, qvel, [0.0] * model.na, [], [], [0.0] * model.nu)
+    state = State(qpos, qvel, [0.0] * model.na, [], [], [], [0.0] * model.nu)
     derived = Derived(program, model, forward(program, model, state, memory), None)
     for mask in (qpos[0] > 1e9, qpos[0] < 1e9):
       kept = program.array(6 * model.nbody)

@@ -18,10 +18,8 @@ REFUSED = {
   "sleep": (arm(flag='sleep="enable"'), "option", "flag sleep"),
   "diagexact": (arm(flag='diagexact="enable"'), "option", "flag diagexact"),
   "speculative": (arm(flag='speculative="enable"'), "option", "flag speculative"),
-  "yield": (arm(joint='stiffness="1" springyield="0.1"'), "joint 'shoulder'", "springyield"),
   "limit": (arm(joint='range="-9 9" solreflimit="0.02 -1"'), "joint 'shoulder'", "solreflimit"),
   "friction": (arm(joint='frictionloss="1" solreffriction="-9 1"'), "joint 'shoulder'", "solreffriction"),
-  "adhesion": (arm(geom='adhesion="1"'), "geom 'rod'", "adhesion"),
   "surface": (arm(floor='surfacevel="1 0 0 0 0 0"'), "geom 'floor'", "surfacevel"),
   "solref": (arm(geom='solref="0.02 -3"'), "geom 'floor' against geom 'rod'", "solref of mixed signs"),
   "weld": (
@@ -49,20 +47,17 @@ REFUSED = {
     "tendon 'cord'",
     "solreffriction of mixed signs",
   ),
-  "muscle": (
-    arm(actuator='<muscle name="biceps" joint="shoulder" lengthrange="0 1"/>'),
-    "actuator 'biceps'",
-    "muscle",
-  ),
-  "crank": (
-    arm(actuator='<motor name="piston" cranksite="tip" slidersite="fixed" cranklength="1"/>'),
-    "actuator 'piston'",
-    "trntype slidercrank",
-  ),
   "half a motor": (
     arm(actuator='<general name="half" joint="shoulder" biastype="dcmotor"/>'),
     "actuator 'half'",
     "dcmotor as gaintype or biastype alone",
+  ),
+  "undriven motor": (
+    arm(
+      actuator='<general name="it" joint="shoulder" dyntype="filter" gaintype="dcmotor" biastype="dcmotor"/>'
+    ),
+    "actuator 'it'",
+    "gaintype dcmotor with dyntype filter",
   ),
 }
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tests.physics.oracle import smooth_of
+from physics.load import load_model
+from tests.physics.oracle import mujoco_at, smooth_of
 from tests.physics.rig import machine, moments
 
 GEAR = 'gear="0.5 -1 2 0.3 0.7 -0.4"'
@@ -25,6 +26,10 @@ TRANSMISSIONS = {
   "to the world": f'site="left" refsite="fixed" {GEAR}',
   "from the world": f'site="fixed" refsite="back" {GEAR}',
   "on one body": f'site="left" refsite="left" {GEAR}',
+  "crank": f'cranksite="left" slidersite="right" cranklength="0.6" {GEAR}',
+  "crank beside a short rod": f'cranksite="left" slidersite="right" cranklength="0.01" {GEAR}',
+  "crank of the world": f'cranksite="fixed" slidersite="back" cranklength="0.5" {GEAR}',
+  "crank between trees": f'cranksite="right" slidersite="jet" cranklength="2.5" {GEAR}',
   "between trees": f'site="jet" refsite="right" {GEAR}',
 }
 
@@ -40,6 +45,20 @@ def test_length_and_moment_are_mujocos(kind):
     np.testing.assert_allclose(moment, data.actuator("it").moment, rtol=1e-12, atol=1e-13)
     velocity = line.velocity(data.qvel.tolist())
     np.testing.assert_allclose(velocity, data.actuator_velocity[0], rtol=1e-12, atol=1e-13)
+
+
+PISTON = """<mujoco><compiler angle="radian"/>
+  <worldbody><site name="bore" euler="0 1.5707963267948966 0"/>
+    <body><joint axis="0 0 1"/><geom size="0.1"/><site name="pin" pos="0.3 0 0"/></body></worldbody>
+  <actuator><motor cranksite="pin" slidersite="bore" cranklength="0.5"/></actuator></mujoco>"""
+
+
+def test_a_piston_is_where_crank_and_rod_put_it():
+  model = load_model(PISTON)
+  data = mujoco_at(model, [np.pi / 2])
+  (line,) = smooth_of(model, data).actuated.transmissions
+  assert line.length == pytest.approx(-0.4)  # the crank is across: 0.3, 0.4 and 0.5 are a right triangle
+  assert line.moment[0] == pytest.approx(-0.3)  # and the piston as fast as the pin
 
 
 @pytest.mark.parametrize(

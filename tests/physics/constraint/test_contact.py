@@ -41,7 +41,7 @@ def trace_contacts(model):
   def traced(program, *numbers):
     ends = np.cumsum([model.nq, model.nv, model.nv])
     qpos, qvel, x, direction = (numbers[a:b] for a, b in zip([0, *ends], [*ends, None], strict=True))
-    smooth = smooth_dynamics(model, State(qpos, qvel, [], [], [], [0.0] * model.nu))
+    smooth = smooth_dynamics(model, State(qpos, qvel, [], [], [], [], [0.0] * model.nu))
     contacts, everywhere = detect_contacts(program, model, smooth, 16), qpos[0] < 1e9
     results = []
     for kind in contacts.kinds:

@@ -34,11 +34,14 @@ GROUPS = {
 OTHERS = {
   "pairs": ["pair_friction", "pair_solref", "pair_solimp"],
   "equalities": ["eq_data", "eq_solref", "eq_solimp"],
+  "strength": ["body_mass", "dof_armature"],
 }
 MODELS = ("gymnasium/humanoid", "actuators", "friction_loss", "springs", "sensors")
 CHOSEN = [(name, group) for name in MODELS for group in GROUPS]
 CHOSEN += [("condim", "pairs"), ("elliptic", "pairs"), ("equalities", "equalities")]
 CHOSEN += [(name, "inertia") for name in ("equalities", "fluid", "ellipsoids", "tendons")]
+CHOSEN += [("muscles", "actuators"), ("muscles", "strength")]
+CHOSEN += [("sticky", group) for group in ("friction", "softness", "strength", "pairs")]
 
 
 def mujoco_field(mj, name):
@@ -71,7 +74,7 @@ def moving_states(models, seed=1):
     data.qvel[:] = random.normal(size=mj.nv)
     data.ctrl[:] = random.uniform(-1, 1, mj.nu)
     mujoco.mj_step(mj, data, int(random.integers(1, 120)))
-    for part in (data.qpos, data.qvel, data.ctrl):
+    for part in (data.qpos, data.qvel, data.act, data.ctrl):
       part[:] = part.astype(np.float32)
     mujoco.mj_forward(mj, data)
     states.append(data)
@@ -89,7 +92,7 @@ def test_every_environment_is_mujocos_model_with_its_numbers(name, group, monkey
   memory = np.zeros((layout.rows, ENVS))
   memory[: layout.state_rows] = start_values(model)[:, None]
   memory[layout.blocks["mask"].start] = 1.0
-  for part in ("qpos", "qvel"):
+  for part in ("qpos", "qvel", "act"):
     start = layout.blocks[part].start
     for env, data in enumerate(states):
       memory[start : start + len(getattr(data, part)), env] = getattr(data, part)

@@ -1,0 +1,145 @@
+"""Adhesion of bodies that actuators pull, and of geoms, against MuJoCo and by hand."""
+
+import mujoco
+import numpy as np
+import pytest
+
+from physics.actuator.transmission import adhesive_bodies
+from physics.constraint.adhesion import adhesion_moments
+from physics.forward import detect_contacts
+from physics.load import load_model
+from physics.parity import NumpySimulation, random_states
+from physics.parity.compare import DOUBLE, Trial, outputs
+from physics.smooth import smooth_dynamics
+from physics.state.state import State
+from tests.physics.conftest import load
+from tests.physics.oracle import evaluate, mujoco_at
+
+STATES = 48
+BALL = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
+  <body name="ball" pos="0 0 {height}"><freejoint/><geom size="0.1" mass="1" gap="{gap}"/></body>
+  <body name="other" pos="0.2 0 {height}"><freejoint/><geom size="0.1001" mass="1" condim="{condim}"/></body>
+  </worldbody><actuator><adhesion body="ball" ctrlrange="0 1" gain="9"/></actuator></mujoco>"""
+
+
+def trace_moments(model):
+  """Return a function of qpos that gives the arms of every adhesive body [bodies, nv]."""
+
+  def traced(program, *qpos):
+    still = [0.0] * model.nv
+    smooth = smooth_dynamics(model, State(list(qpos), still, [0.0] * model.na, [], [], [], [0.0] * model.nu))
+    moments = adhesion_moments(model, detect_contacts(program, model, smooth).kinds)
+    return [moments[body][dof] for body in adhesive_bodies(model) for dof in range(model.nv)]
+
+  return traced
+
+
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+def test_arms_are_mujocos(cone):
+  model = load_model(load("adhesion").mj)
+  model.mj.opt.cone = getattr(mujoco.mjtCone, f"mjCONE_{cone.upper()}")
+  model = load_model(model.mj)
+  states = random_states(model, STATES)
+  found = evaluate(trace_moments(model), *states.qpos.T).T
+  touching = set()
+  for env, qpos in enumerate(states.qpos):
+    data = mujoco_at(model, qpos)
+    moment = np.zeros((model.nactuator, model.nv))
+    mujoco.mju_sparse2dense(
+      moment, data.actuator_moment, data.moment_rownnz, data.moment_rowadr, data.moment_colind
+    )
+    targets = [model.actuator_trnid[:, 0].tolist().index(body) for body in adhesive_bodies(model)]
+    np.testing.assert_allclose(found[env], moment[targets].ravel(), atol=1e-12)
+    touching |= {target for target in targets if moment[target].any()}
+  assert len(touching) == len(adhesive_bodies(model))
+
+
+@pytest.mark.parametrize("name", ["adhesion", "sticky"])
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+@pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "RK4"])
+def test_motion_is_mujocos(integrator, cone, name):
+  mj = load_model(load(name).mj).mj
+  mj.opt.cone = getattr(mujoco.mjtCone, f"mjCONE_{cone.upper()}")
+  model = load_model(mj, integrator=integrator)
+  trial, simulation = Trial(model, random_states(model, 16)), NumpySimulation(model, 16, outputs(model))
+  findings = trial.stages(simulation, DOUBLE) + trial.step(simulation, DOUBLE)
+  assert [str(finding) for finding in findings if not finding.holds] == []
+
+
+def pulled(height, gap=0.0, condim=3):
+  """Return the actuator's joint forces on a ball at a height, with another ball beside it."""
+  model = load_model(BALL.format(height=height, gap=gap, condim=condim))
+  simulation = NumpySimulation(model, 1, ["qfrc_actuator", "contact_count"])
+  simulation.ctrl[:] = 1.0
+  simulation.forward()
+  return simulation.qfrc_actuator[0].numpy(), int(simulation.contact_count[0])
+
+
+@pytest.mark.parametrize("condim", [1, 3, 6])
+def test_the_force_is_shared_among_contacts(condim):
+  force, count = pulled(0.09, condim=condim)
+  assert count == 3  # both balls are in the floor, and in each other
+  np.testing.assert_allclose(force[[0, 2]], [4.5, -4.5], atol=1e-12)
+  np.testing.assert_allclose(force[6], -4.5, atol=1e-12)  # the other ball is pulled towards the first
+
+
+def test_nothing_is_pulled_that_does_not_touch():
+  force, count = pulled(0.15)
+  assert count == 1
+  np.testing.assert_allclose(force[[0, 2]], [9.0, 0.0], atol=1e-12)
+
+
+def test_a_gap_is_where_adhesion_acts_and_contacts_do_not():
+  force, count = pulled(0.15, gap=0.06)
+  assert count == 1
+  np.testing.assert_allclose(force[[0, 2]], [4.5, -4.5], atol=1e-12)
+
+
+STICKY = """<mujoco><option timestep="0.005"/><worldbody>
+  <geom type="plane" size="1 1 1" pos="0 0 1" zaxis="0 0 {up}" adhesion="{adhesion}" gap="{gap}"/>
+  <body pos="0 0 {height}"><freejoint/><geom size="0.1" mass="0.5" condim="{condim}"/></body>
+  </worldbody></mujoco>"""
+
+
+def sticky(adhesion, height, gap=0.0, condim=3, up=-1):
+  """Return a ball of 4.9 N beside a plane at height 1, below it or (up=1) above it, after a step and 2 s."""
+  xml = STICKY.format(adhesion=adhesion, height=height, gap=gap, condim=condim, up=up)
+  simulation = NumpySimulation(load_model(xml), 1, ["qfrc_passive", "cfrc_ext", "contact_count"])
+  simulation.step()
+  pull = float(simulation.qfrc_passive[0, 2])
+  simulation.step(400)
+  return simulation, pull
+
+
+@pytest.mark.parametrize("condim", [1, 3, 4, 6])
+def test_a_ceiling_holds_what_weighs_less_than_its_adhesion(condim):
+  held, pull = sticky(6.0, 0.9, condim=condim, gap=0.05)
+  assert pull == pytest.approx(6.0)
+  assert float(held.qpos[0, 2]) == pytest.approx(0.9, abs=0.01)
+  assert float(held.cfrc_ext[0, 1, 5]) == pytest.approx(0.5 * 9.81, rel=1e-3)  # the net force
+  fallen, pull = sticky(4.0, 0.9, condim=condim, gap=0.05)
+  assert pull == pytest.approx(4.0)
+  assert float(fallen.qpos[0, 2]) < 0.0
+
+
+def test_adhesion_leaves_the_depth_of_what_rests_as_it_is():
+  depths = [float(sticky(adhesion, 1.1, up=1)[0].qpos[0, 2]) for adhesion in (0.0, 3.0, 9.0)]
+  assert depths == pytest.approx([depths[0]] * 3, abs=1e-9)
+
+
+def test_a_magnet_pulls_across_its_gap_and_no_further():
+  near, pull = sticky(9.0, 0.86, gap=0.05)
+  assert (pull, int(near.contact_count[0])) == (pytest.approx(9.0), 1)
+  assert float(near.qpos[0, 2]) > 0.89
+  assert sticky(9.0, 0.84, gap=0.05)[1] == 0.0
+
+
+@pytest.mark.parametrize(
+  ("attributes", "expected"),
+  [(("", ""), 5.0), (('priority="1"', ""), 2.0), (("", 'priority="1"'), 3.0)],
+)
+def test_geoms_add_their_adhesion_unless_one_has_priority(attributes, expected):
+  one, two = attributes
+  model = load_model(f"""<mujoco><worldbody><geom type="plane" size="1 1 1" adhesion="2" {one}/>
+    <body><freejoint/><geom size="1" adhesion="3" {two}/></body></worldbody></mujoco>""")
+  assert [pair.adhesion for pair in model.pairs] == [expected]

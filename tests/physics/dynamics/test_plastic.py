@@ -1,0 +1,95 @@
+"""Plastic springs against MuJoCo under every integrator, and by hand."""
+
+import math
+
+import mujoco
+import numpy as np
+import pytest
+
+from physics.dynamics.plastic import plastic_joints, plastic_tendons, rest_position, rest_range, yielded
+from physics.load import load_model
+from physics.parity import MujocoSimulation, NumpySimulation, random_states
+from physics.parity.compare import DOUBLE, Trial, outputs
+from physics.simulation import start_values
+from tests.physics.conftest import load
+
+SLIDE = """<mujoco><option timestep="0.01" gravity="0 0 0"><flag spring="{spring}"/></option><worldbody>
+  <body><joint type="{kind}" axis="0 1 0" stiffness="10" springyield="{limit}"/><geom size="0.1"/></body>
+  </worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "RK4"])
+def test_steps_are_mujocos(integrator):
+  model = load_model(load("plastic").mj, integrator=integrator)
+  trial, simulation = Trial(model, random_states(model, 24)), NumpySimulation(model, 24, outputs(model))
+  findings = trial.stages(simulation, DOUBLE) + trial.step(simulation, DOUBLE)
+  assert "plastic" in {finding.quantity.removeprefix("next ") for finding in findings}
+  assert [str(finding) for finding in findings if not finding.holds] == []
+
+
+def test_springs_rest_at_first_where_mujocos_do():
+  model = load("plastic")
+  data = mujoco.MjData(model.mj)
+  assert set(plastic_joints(model)) == {model.joint_id(name) for name in ("rail", "bend", "ball")}
+  assert plastic_tendons(model) == [0, 1, 2]
+  np.testing.assert_array_equal(model.plastic0, data.plastic)
+  np.testing.assert_array_equal(rest_position(model, model.plastic0), model.qpos_spring)
+  for tendon in range(model.ntendon):
+    np.testing.assert_array_equal(
+      rest_range(model, model.plastic0, tendon), model.tendon_lengthspring[tendon]
+    )
+  assert start_values(model).tolist()[model.nq + model.nv :][: model.nplastic] == model.plastic0.tolist()
+
+
+@pytest.mark.parametrize(
+  ("rest", "position", "after"),
+  [(0.0, 0.5, 0.25), (0.0, -0.5, -0.25), (0.3, 0.5, 0.3), (0.3, 0.05, 0.3), (1.0, 0.5, 0.75)],
+)
+def test_a_slide_rests_within_its_yield(rest, position, after):
+  model = load_model(SLIDE.format(kind="slide", limit=0.25, spring="enable"))
+  assert yielded(model, [rest], [position], []) == pytest.approx([after])
+
+
+def test_a_ball_turns_on_the_shortest_way_to_within_its_yield():
+  model = load_model(SLIDE.format(kind="ball", limit=20, spring="enable"))
+  half = [math.radians(angle) for angle in (20, 40, 15)]
+
+  def turned(angle):
+    return [math.cos(angle), 0.0, 0.0, math.sin(angle)]
+
+  assert yielded(model, turned(0.0), turned(half[0]), []) == pytest.approx(turned(math.radians(10)))
+  assert yielded(model, turned(half[1]), turned(half[0]), []) == pytest.approx(turned(math.radians(30)))
+  assert yielded(model, turned(half[2]), turned(half[0]), []) == turned(half[2])
+
+
+@pytest.mark.parametrize(
+  ("slack", "length", "after"),
+  [
+    ((0.1, 0.3), 1.0, (0.7, 0.9)),  # yields at 0.1
+    ((0.1, 0.3), 0.35, (0.1, 0.3)),
+    ((0.1, 0.3), -1.0, (-0.9, -0.7)),
+    ((0.0, 0.3), 1.0, (0.0, 0.9)),  # a rope gets longer
+    ((0.0, 0.3), -1.0, (-0.9, -0.6)),
+    ((0.0, 0.0), 1.0, (0.9, 0.9)),  # no rope: it is never slack
+  ],
+)
+def test_the_slack_range_of_a_tendon_follows_it(slack, length, after):
+  tendon = """<tendon><fixed springlength="0.1 0.3" stiffness="1" springyield="0.1">
+    <joint joint="j" coef="1"/></fixed></tendon>"""
+  xml = SLIDE.format(kind="slide", limit=0, spring="enable").replace("<joint", '<joint name="j"')
+  model = load_model(xml.replace("</mujoco>", tendon + "</mujoco>"))
+  assert yielded(model, slack, [0.0], [length]) == pytest.approx(after)
+
+
+@pytest.mark.parametrize("spring", ["enable", "disable"])
+def test_springs_that_are_disabled_do_not_yield(spring):
+  model = load_model(SLIDE.format(kind="slide", limit=0.1, spring=spring))
+  engines = MujocoSimulation(model, 1), NumpySimulation(model, 1)
+  for engine in engines:
+    engine.qpos[:] = 0.5
+    engine.step()
+  expected, found = (float(engine.plastic[0, 0]) for engine in engines)
+  assert found == pytest.approx(expected, rel=1e-12)
+  assert (found == 0.0) == (spring == "disable")
+  engines[1].reset()
+  assert engines[1].plastic.tolist() == [[0.0]]
