@@ -9,8 +9,9 @@ from physics.algebra.spatial import total
 from physics.state.layout import STATE, Layout
 from physics.trace.trace import Array, Mask, Number, Program, Truth, absolute, floor, where
 
-UNEVALUATED = ("time", "past_ctrl", "qacc_warmstart")  # parts of the state that are no part of `State`
-OPTIONAL = ("time",)  # parts that models without use for them have no memory for
+# Parts of the state that models without use for them have no memory for.
+OPTIONAL = ("time", "past_sensordata", "held_sensordata")
+UNEVALUATED = (*OPTIONAL, "past_ctrl", "qacc_warmstart")  # parts of the state that are no part of `State`
 LARGEST = 1e10  # mjMAXVAL: an acceleration beyond it makes MuJoCo warn of an unstable simulation
 
 
