@@ -7,6 +7,8 @@ from physics.forward import forward
 from physics.integrate import OneStage, RungeKutta
 from physics.model.model import Model
 from physics.outputs import Outputs
+from physics.sensor import measured
+from physics.sensor.history import remember_sensors
 from physics.state.delay import acting_controls, remember
 from physics.state.layout import Layout
 from physics.state.state import Memory
@@ -43,6 +45,7 @@ def trace_step(
         with program.when_equal(substep + 1, substeps):
           outputs.write(names, derived)
       with program.when_less(0, integrate):
+        remember_sensors(Derived(program, model, evaluation, memory), measured)
         method.advance(evaluation)
     with program.when_less(0, integrate):
       remember(program, model, memory["past_ctrl"], ctrl)

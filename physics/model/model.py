@@ -227,6 +227,9 @@ class Model:
   sensor_dim: Ints  # [nsensor]
   sensor_adr: Ints  # [nsensor] first index in sensordata
   sensor_cutoff: Floats  # [nsensor] [varies] 0: none
+  sensor_delay: Floats  # [nsensor] [s]
+  sensor_interval: Floats  # [nsensor, 2] [s] between measurements, 0: every time step; phase
+  sensor_history: Ints  # [nsensor, 2] number of samples, kind of interpolation
   sensor_supported: Bools  # [nsensor] where sensordata is computed; the others stay zero
 
   key_qpos: Floats  # [nkey, nq] [m or rad] and quaternions of the key frames

@@ -10,7 +10,7 @@ import torch
 from mujoco import mjtGeom, mjtJoint
 
 from physics.model.model import Floats, Model
-from physics.state.delay import delayed_controls
+from physics.state.delay import delayed_controls, delayed_sensors, periodic_sensors
 
 HOLD = 10  # steps for which a random control is held
 FASTEST = 100.0  # [m/s, rad/s] faster states test their own rounding more than an engine
@@ -55,6 +55,10 @@ class States:
         getattr(simulation, name)[:] = torch.from_numpy(values)
       elif name == "history":
         simulation.past_ctrl[:] = torch.from_numpy(past_controls(simulation.model, values))
+        simulation.past_sensordata[:] = torch.from_numpy(past_measurements(simulation.model, values))
+        if self.time is not None:
+          held = held_measurements(simulation.model, values, self.time)
+          simulation.held_sensordata[:] = torch.from_numpy(held)
 
   def load(self, index: int, data: mujoco.MjData) -> None:
     """Write one of the states to MuJoCo's data after its reset."""
@@ -82,9 +86,38 @@ def past_controls(model: Model, history: Floats) -> Floats:
     count, width = int(model.actuator_history[actuator, 0]), int(model.actuator_ctrlnum[actuator])
     first = int(model.mj.actuator_historyadr[actuator])
     samples = first + 2 + count + (control - int(model.actuator_ctrladr[actuator]))
-    order = (history[:, [first + 1]].astype(int) + 1 + np.arange(count)) % count
-    columns.append(np.take_along_axis(history, samples + width * order, axis=1))
+    columns.append(_in_order(history, first, count, samples, width))
   return np.concatenate(columns, axis=1)
+
+
+def past_measurements(model: Model, history: Floats) -> Floats:
+  """Return the samples [num_states, rows] of delayed sensors, oldest first, of MuJoCo's ring buffers."""
+  columns = [np.empty((len(history), 0))]
+  for sensor in delayed_sensors(model):
+    count, width = int(model.sensor_history[sensor, 0]), int(model.sensor_dim[sensor])
+    first = int(model.mj.sensor_historyadr[sensor])
+    columns += [_in_order(history, first, count, first + 2 + count + k, width) for k in range(width)]
+  return np.concatenate(columns, axis=1)
+
+
+def held_measurements(model: Model, history: Floats, time: Floats) -> Floats:
+  """Return what periodic sensors hold [num_states, rows], of MuJoCo's ring buffers and times [s].
+
+  The user's number of a buffer is the time of the last measurement.
+  """
+  columns = [np.empty((len(history), 0))]
+  for sensor in periodic_sensors(model):
+    count, width = int(model.sensor_history[sensor, 0]), int(model.sensor_dim[sensor])
+    first = int(model.mj.sensor_historyadr[sensor])
+    columns.append((history[:, [first]] + model.sensor_interval[sensor, 0] - time) / model.timestep)
+    columns += [_in_order(history, first, count, first + 2 + count + k, width)[:, -1:] for k in range(width)]
+  return np.concatenate(columns, axis=1)
+
+
+def _in_order(history: Floats, first: int, count: int, samples: int, width: int) -> Floats:
+  """Return `count` samples [num_states, count] of a ring buffer, oldest first; `width` numbers apart."""
+  order = (history[:, [first + 1]].astype(int) + 1 + np.arange(count)) % count
+  return np.take_along_axis(history, samples + width * order, axis=1)
 
 
 def random_states(model: Model, count: int, seed: int = 0) -> States:

@@ -11,6 +11,7 @@ from physics.derived import Derived
 from physics.sensor.contact_sensor import CONTACT_READINGS
 from physics.sensor.distance import DISTANCE_READINGS
 from physics.sensor.frame_sensor import FRAME_READINGS
+from physics.sensor.history import shown
 from physics.sensor.joint import JOINT_READINGS
 from physics.sensor.kinds import POSITIVE, REAL, Kind, Reading, Sensor
 from physics.sensor.subtree import SUBTREE_READINGS
@@ -24,7 +25,7 @@ UNLIMITED = (Kind.CONTACT, Kind.GEOMFROMTO)  # sensors whose numbers a cutoff do
 
 
 def sensordata(derived: Derived) -> list[Number]:
-  """Return the measurements of all sensors [nsensordata]; zeros for sensors that the engine lacks.
+  """Return the numbers of all sensors [nsensordata]; zeros for sensors that the engine lacks.
 
   This is MuJoCo's `mj_sensorPos`, `mj_sensorVel` and `mj_sensorAcc` in one.
   """
@@ -32,10 +33,16 @@ def sensordata(derived: Derived) -> list[Number]:
   data: list[Number] = [0.0] * model.nsensordata
   for i in range(model.nsensor):
     if model.sensor_supported[i]:
-      sensor, at = Sensor.of(model, i), int(model.sensor_adr[i])
-      values = READINGS[sensor.kind](derived, sensor)
-      data[at : at + sensor.size] = _limited(sensor, int(model.sensor_datatype[i]), values)
+      at = int(model.sensor_adr[i])
+      data[at : at + int(model.sensor_dim[i])] = shown(derived, i, measured)
   return data
+
+
+def measured(derived: Derived, index: int) -> Sequence[Number]:
+  """Return what a sensor measures now, without delay (MuJoCo's `mj_computeSensor`)."""
+  sensor = Sensor.of(derived.model, index)
+  values = READINGS[sensor.kind](derived, sensor)
+  return _limited(sensor, int(derived.model.sensor_datatype[index]), values)
 
 
 def _limited(sensor: Sensor, datatype: int, values: Sequence[Number]) -> Sequence[Number]:

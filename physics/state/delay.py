@@ -1,8 +1,8 @@
-"""Delayed controls: controls that act some time after they were given.
+"""Delayed controls, which act some time after they were given, and what delayed and periodic sensors store.
 
-Every time step stores the controls given. A delayed control is interpolated between the samples of one time
-step ago, two time steps ago, and so on. The oldest sample counts for all times before it, the newest for all
-times after it.
+Every time step stores the controls given, and the numbers that delayed sensors measure. A delayed control is
+interpolated between the samples of one time step ago, two time steps ago, and so on, and so is a delayed
+sensor. The oldest sample counts for all times before it, the newest for all times after it.
 
 Source: MuJoCo's manual, chapter Modeling, section Delays; XML Reference, actuator/general, attributes
 nsample, interp and delay. MuJoCo compares accumulated times, whose rounding can move a delay of whole time
@@ -42,6 +42,37 @@ def past_rows(model: Model) -> int:
   return sum(int(model.actuator_history[actuator, 0]) for actuator in delayed_controls(model).values())
 
 
+def delayed_sensors(model: Model) -> list[int]:
+  """Return the sensors that show what they measured some time ago."""
+  return np.flatnonzero(model.sensor_supported & (model.sensor_delay > 0.0)).tolist()
+
+
+def periodic_sensors(model: Model) -> list[int]:
+  """Return the sensors that measure once in an interval."""
+  return np.flatnonzero(model.sensor_supported & (model.sensor_interval[:, 0] > 0.0)).tolist()
+
+
+def past_sensor_rows(model: Model) -> int:
+  """Return the number of stored past measurements: `nsample` for each number of a delayed sensor."""
+  sensors = delayed_sensors(model)
+  return int((model.sensor_history[sensors, 0] * model.sensor_dim[sensors]).sum())
+
+
+def held_sensor_rows(model: Model) -> int:
+  """Return the number of stored numbers of periodic sensors: time until the next, last measurement."""
+  return sum(1 + int(model.sensor_dim[sensor]) for sensor in periodic_sensors(model))
+
+
+def held_at_start(model: Model) -> list[float]:
+  """Return what periodic sensors hold after a reset [rows]: the wait for the first measurement, and zeros."""
+  held = []
+  for sensor in periodic_sensors(model):
+    period, phase = model.sensor_interval[sensor].tolist()
+    first = period + phase if phase else 0.0
+    held += [first / model.timestep, *[0.0] * int(model.sensor_dim[sensor])]
+  return held
+
+
 def acting_controls(
   model: Model, past: Array, ctrl: list[Number], offsets: Sequence[float], choose: Choose
 ) -> list[Number]:
@@ -61,13 +92,18 @@ def acting_controls(
 
 def remember(program: Program, model: Model, past: Array, ctrl: list[Number]) -> None:
   """Drop the oldest of the past controls and append `ctrl` [nu] (MuJoCo's `mju_historyInsert`)."""
-  if len(past) > 1:
-    with program.loop(len(past) - 1) as i:
-      past[i] = past[i + 1]
+  drop_oldest(program, past)
   row = 0
   for control, actuator in delayed_controls(model).items():
     row += int(model.actuator_history[actuator, 0])
     past[row - 1] = ctrl[control]
+
+
+def drop_oldest(program: Program, past: Array) -> None:
+  """Move all samples one row ahead; the last row of each block awaits the newest."""
+  if len(past) > 1:
+    with program.loop(len(past) - 1) as i:
+      past[i] = past[i + 1]
 
 
 def sample_weights(count: int, kind: int, age: float) -> Floats:

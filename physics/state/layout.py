@@ -8,11 +8,23 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from physics.model.model import Model
-from physics.state.delay import past_rows
+from physics.state.delay import held_sensor_rows, past_rows, past_sensor_rows
 from physics.state.reduction import LAST, REDUCTIONS
 
 # Everything that the future depends on, controls aside.
-STATE = ("time", "qpos", "qvel", "act", "plastic", "past_ctrl", "mocap_pos", "mocap_quat", "qacc_warmstart")
+STATE = (
+  "time",
+  "qpos",
+  "qvel",
+  "act",
+  "plastic",
+  "past_ctrl",
+  "past_sensordata",
+  "held_sensordata",
+  "mocap_pos",
+  "mocap_quat",
+  "qacc_warmstart",
+)
 # Rows that hold the bits of an int32.
 COUNTERS = ("contact_count", "overflow", "solver_niter", "stalled", "diverged")
 DEFAULT_OUTPUTS = ("qacc", "xpos", "xquat", "cfrc_ext", *COUNTERS)
@@ -89,6 +101,8 @@ def field_shapes(model: Model) -> dict[str, tuple[int, ...]]:
     "act": (model.na,),
     "plastic": (model.nplastic,),
     "past_ctrl": (past_rows(model),),
+    "past_sensordata": (past_sensor_rows(model),),
+    "held_sensordata": (held_sensor_rows(model),),
     "mocap_pos": (model.nmocap, 3),
     "mocap_quat": (model.nmocap, 4),
     "qacc_warmstart": (nv,),

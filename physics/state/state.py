@@ -9,8 +9,10 @@ from physics.algebra.spatial import total
 from physics.state.layout import STATE, Layout
 from physics.trace.trace import Array, Mask, Number, Program, Truth, absolute, floor, where
 
-UNEVALUATED = ("time", "past_ctrl", "qacc_warmstart")  # parts of the state that are no part of `State`
-OPTIONAL = ("time", "plastic")  # parts that models without use for them have no memory for
+HISTORIES = ("past_sensordata", "held_sensordata")
+OPTIONAL = ("time", "plastic", *HISTORIES)  # parts that models without use for them have no memory for
+# Parts of the state that are no part of `State`.
+UNEVALUATED = ("time", "past_ctrl", *HISTORIES, "qacc_warmstart")
 LARGEST = 1e10  # mjMAXVAL: an acceleration beyond it makes MuJoCo warn of an unstable simulation
 
 

@@ -92,10 +92,10 @@ def test_every_environment_is_mujocos_model_with_its_numbers(name, group, monkey
   memory = np.zeros((layout.rows, ENVS))
   memory[: layout.state_rows] = start_values(model)[:, None]
   memory[layout.blocks["mask"].start] = 1.0
-  for part in ("qpos", "qvel", "act"):
-    start = layout.blocks[part].start
+  for part in ("time", "qpos", "qvel", "act"):
+    block = layout.blocks[part]
     for env, data in enumerate(states):
-      memory[start : start + len(getattr(data, part)), env] = getattr(data, part)
+      memory[block.start : block.start + block.rows, env] = getattr(data, part)
   inputs = {"control": np.array([data.ctrl for data in states]).T.copy()} if model.nu else {}
   run = numpy_function(trace_step(model, layout, variation=variation))
   used = {"parameters": parameters} if "parameters" in inspect.signature(run).parameters else {}

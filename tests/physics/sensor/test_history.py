@@ -1,0 +1,92 @@
+"""Delayed and periodic sensors along trajectories, against MuJoCo's."""
+
+import mujoco
+import numpy as np
+import pytest
+import torch
+
+from physics.load import load_model
+from physics.parity import NumpySimulation
+from physics.simulation import Simulation
+from tests.physics.conftest import CASES, load
+
+HINGE = """<mujoco><option timestep="0.01" integrator="{}"/><worldbody>
+    <body><joint name="hinge" axis="0 1 0"/><geom size="0.1" pos="1 0 0"/></body>
+  </worldbody><sensor><jointpos joint="hinge" {}/></sensor></mujoco>"""
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "implicitfast"])
+def test_trajectories_of_sensors_are_mujocos(integrator):
+  model = load_model(CASES["late_sensors"], integrator=integrator)
+  simulation, data = NumpySimulation(model, 1, ("sensordata",)), mujoco.MjData(model.mj)
+  velocity = np.arange(1.0, 1.0 + model.nv) / 3
+  data.qvel[:], simulation.qvel[:] = velocity, torch.from_numpy(velocity)
+  for step in range(200):
+    data.ctrl[:] = np.sin(0.1 * step)
+    simulation.ctrl[:] = np.sin(0.1 * step)
+    mujoco.mj_step(model.mj, data)
+    simulation.step()
+    np.testing.assert_allclose(simulation.sensordata[0], data.sensordata, atol=1e-9, err_msg=str(step))
+
+
+def falling(sensor, steps):
+  """Return the angles that a sensor of a falling hinge shows in each time step, and the true ones."""
+  simulation = Simulation(load_model(HINGE.format("Euler", sensor)), 1)
+  shown, true = [], []
+  for _ in range(steps):
+    true.append(float(simulation.qpos[0, 0]))
+    simulation.step()
+    shown.append(float(simulation.sensordata[0, 0]))
+  return shown, true
+
+
+def test_a_delayed_sensor_shows_what_it_measured_then_and_zero_before():
+  shown, true = falling('delay="0.03" nsample="3"', 8)
+  assert shown == pytest.approx([0.0] * 3 + true[:-3])
+
+
+def test_a_periodic_sensor_holds_what_it_measured_last():
+  shown, true = falling('interval="0.03" nsample="1"', 8)
+  assert shown == pytest.approx([true[3 * (step // 3)] for step in range(8)])
+
+
+def test_the_phase_is_when_the_interval_has_begun():
+  shown, true = falling('interval="0.03 -0.01" nsample="1"', 7)
+  assert shown == pytest.approx([0.0, 0.0, true[2], true[2], true[2], true[5], true[5]])
+
+
+def test_what_is_not_asked_for_is_remembered_too():
+  """The substeps of a launch fill the history, and so do steps of simulations that show no sensors."""
+  model = load("late_sensors")
+  one, other = (Simulation(model, 2, outputs=names) for names in (["sensordata"], ["xpos"]))
+  for simulation in (one, other):
+    simulation.qvel[:] = 1.0
+  one.step(30)
+  for _ in range(30):
+    other.step()
+  torch.testing.assert_close(one.get_state(), other.get_state(), rtol=0, atol=0)
+  assert one.past_sensordata.any()
+  one.reset(torch.tensor([True, False]))
+  assert not one.past_sensordata[0].any()
+  assert one.past_sensordata[1].any()
+
+
+def test_looking_does_not_move_the_history():
+  simulation = Simulation(load("late_sensors"), 1)
+  simulation.step(5)
+  before = simulation.get_state()
+  simulation.forward()
+  torch.testing.assert_close(simulation.get_state(), before, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+  ("integrator", "sensor", "feature"),
+  [
+    ("Euler", 'delay="0.01" interval="0.02" nsample="2"', "delay with interval"),
+    ("RK4", 'delay="0.01" nsample="2"', "delay or interval under RK4"),
+    ("RK4", 'interval="0.02" nsample="2"', "delay or interval under RK4"),
+  ],
+)
+def test_what_is_not_computed_is_named(integrator, sensor, feature):
+  with pytest.warns(UserWarning, match=f"stays zero: {feature} is not supported"):
+    load_model(HINGE.format(integrator, sensor))
