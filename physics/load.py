@@ -32,6 +32,7 @@ from physics.support import (
   UnsupportedModel,
   disabled,
   enum_name,
+  has_path,
   label,
   leave_out,
   missing_of_pair,
@@ -86,7 +87,7 @@ def load_model(
   if integrator is not None:
     mj.opt.integrator = INTEGRATORS[integrator]
   pairs, left_out = _supported(mj, source, leave_out_others=unsupported == "warn")
-  _refuse_varied_ellipsoids(mj, source, vary)
+  _refuse_to_vary(mj, source, vary)
   _warn(mj)
   mj.opt.solver = mjtSolver.mjSOL_NEWTON
   values = _fields(mj) | _same_frames(mj) | _flags(mj)
@@ -153,12 +154,17 @@ def _supported(
   return pairs, left_out
 
 
-def _refuse_varied_ellipsoids(mj: mujoco.MjModel, source: Source, vary: Sequence[str]) -> None:
-  """Raise if the sizes of geoms vary, in a fluid whose added mass MuJoCo's compiler derives from them."""
-  if "geom_size" in vary and mj.opt.density:
-    for geom in np.flatnonzero(mj.geom_fluid[:, 0]).tolist():
-      feature = "vary='geom_size' of fluidshape ellipsoid"
-      raise UnsupportedModel(f"{_name(source)}{label(mj, 'geom', geom)}: {feature} is not supported")
+def _refuse_to_vary(mj: mujoco.MjModel, source: Source, vary: Sequence[str]) -> None:
+  """Raise if `vary` names fields from which something is derived that the engine takes as constant."""
+  refused = []
+  if "geom_size" in vary and mj.opt.density:  # MuJoCo's compiler derives the added mass from them
+    geoms = np.flatnonzero(mj.geom_fluid[:, 0]).tolist()
+    refused += [(label(mj, "geom", geom), "vary='geom_size' of fluidshape ellipsoid") for geom in geoms]
+  if "tendon_armature" in vary:
+    spatial = [i for i in range(mj.ntendon) if has_path(mj, i)]
+    refused += [(label(mj, "tendon", i), "vary='tendon_armature' of a spatial tendon") for i in spatial]
+  for element, feature in refused:
+    raise UnsupportedModel(f"{_name(source)}{element}: {feature} is not supported")
 
 
 def _hull_sizes(mj: mujoco.MjModel) -> Ints:

@@ -94,13 +94,17 @@ def test_refuses_on_request_too_what_the_rest_needs(case):
     load_model(REFUSED[case][0], unsupported="warn")
 
 
-def test_refuses_ellipsoids_in_a_fluid_whose_sizes_vary():
-  xml = arm(option='density="1"', geom='fluidshape="ellipsoid"')
+@pytest.mark.parametrize(
+  ("xml", "field", "element"),
+  [
+    (arm(option='density="1"', geom='fluidshape="ellipsoid"'), "geom_size", "geom 'rod'"),
+    (arm(extra=ROPE.format("", '<site site="tip"/>')), "tendon_armature", "tendon 'rope'"),
+  ],
+)
+def test_refuses_to_vary_what_others_are_derived_from(xml, field, element):
   load_model(xml, vary=["body_mass"])
-  with pytest.raises(
-    UnsupportedModel, match="MJCF: geom 'rod': vary='geom_size' of fluidshape ellipsoid is not"
-  ):
-    load_model(xml, vary=["geom_size"])
+  with pytest.raises(UnsupportedModel, match=f"MJCF: {element}: vary='{field}' of"):
+    load_model(xml, vary=[field])
 
 
 @pytest.mark.parametrize(
