@@ -10,11 +10,12 @@ PARITY_STATES = 64  # number of states of a benchmarked run that are compared wi
 
 @dataclass(frozen=True)
 class Robot:
-  """Benchmarked model: a file, with an optional change of its integrator and of its floor."""
+  """Benchmarked model: a file, with optional changes of its integrator, its floor and its geoms."""
 
-  file: str  # path under gymnasium/ (its MuJoCo assets) or assets/ (those of this project)
+  file: str  # path under gymnasium/ (its MuJoCo assets), assets/ or benchmarks/robots/ (of this project)
   integrator: Literal["Euler"] | None = None  # None: the integrator of the file
   rough: bool = False  # whether a height field replaces the plane called floor
+  meshes: str = ""  # pattern of the names of geoms that meshes replace
 
 
 ROBOTS = {
@@ -27,6 +28,12 @@ ROBOTS = {
   "quadruped": Robot("assets/quadruped/robot.xml", rough=True),
   "arm": Robot("assets/arm/table.xml"),
   "hand": Robot("assets/hand/robot.xml"),
+  "mesh_biped": Robot(
+    "assets/biped/robot.xml", meshes="torso|head|(left|right)_(thigh|shin|foot|heel.*|toe.*|forearm|hand)"
+  ),
+  "mesh_cube_in_hand": Robot("assets/hand/robot.xml", meshes="cube"),
+  "pile": Robot("benchmarks/pile.xml"),
+  "tendon_finger": Robot("benchmarks/tendon_finger.xml"),
 }
 KERNELS = {"ant": 10, "humanoid": 15, "hand": 30}  # goals for the kernel build time [s], by robot
 MEMORY = {"humanoid_heap": 16384}  # goals for the memory per environment [bytes], by case
@@ -58,6 +65,10 @@ PHYSICS = (
   PhysicsCase("quadruped_on_rough_ground", "quadruped", warm=40, goal=10, spread=0.15, num_envs=2048),
   PhysicsCase("arm_and_cube_on_table", "arm", warm=40, goal=10, spread=0.25, num_envs=2048),
   PhysicsCase("hand_holding_cube", "hand", warm=40, goal=8, spread=0.5, num_envs=2048),
+  PhysicsCase("biped_of_meshes", "mesh_biped", warm=40, goal=15, spread=0.3, num_envs=2048),
+  PhysicsCase("hand_holding_mesh", "mesh_cube_in_hand", warm=40, goal=12, spread=0.5, num_envs=2048),
+  PhysicsCase("pile_of_boxes_and_cylinders", "pile", warm=60, goal=8, num_envs=1024),
+  PhysicsCase("tendon_driven_finger", "tendon_finger", warm=60, goal=15),
 )
 
 

@@ -1,9 +1,13 @@
-"""Physics speed compared with MuJoCo C (`mujoco.batch.Batch`), with equal states, controls and threads."""
+"""Physics speed compared with MuJoCo C (`mujoco.batch.Batch`), with equal states, controls and threads.
+
+`python -m benchmarks.engine [CASE ...]` prints the named cases.
+"""
 
 import statistics
+import sys
 import time
 import timeit
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -169,13 +173,13 @@ def measure(case: cases.PhysicsCase, name: str, threads: int) -> None:
   line(f"{name}.fraction_of_peak", speed * sim.program.count_operations() / peak(threads))
 
 
-def run() -> None:
-  """Print the speeds [substeps/s], ratios and checks of all cases.
+def run(names: Sequence[str] = ()) -> None:
+  """Print the speeds [substeps/s], ratios and checks of the named cases, or of all.
 
   Torch gets one thread, because its idle threads would spin on the core of the engine's second thread.
   """
   torch.set_num_threads(1)
-  for case in cases.PHYSICS:
+  for case in [case for case in cases.PHYSICS if not names or case.name in names]:
     name = f"physics.{case.name}"
     for threads in cases.THREADS:
       measure(case, f"{name}.threads{threads}", threads)
@@ -190,4 +194,4 @@ def run() -> None:
 
 
 if __name__ == "__main__":
-  run()
+  run(sys.argv[1:])

@@ -12,13 +12,19 @@ EXPECTED = {
   "quadruped": "implicitfast",
   "arm": "implicitfast",
   "hand": "implicitfast",
+  "mesh_biped": "implicitfast",
+  "mesh_cube_in_hand": "implicitfast",
 }
+LIMBS = ("thigh", "shin", "foot", "heel_left", "heel_right", "toe_left", "toe_right", "forearm", "hand")
+SELF_COLLIDING = {"torso", "head", *(f"{side}_{limb}" for side in ("left", "right") for limb in LIMBS)}
 FEET = ("FR_foot", "FL_foot", "RR_foot", "RL_foot")
 
 
 @pytest.fixture(scope="module")
 def rough() -> mujoco.MjModel:
-  return models.rough_ground(models.FOLDERS["assets"] / "quadruped" / "robot.xml").compile()
+  spec = mujoco.MjSpec.from_file(str(models.FOLDERS["assets"] / "quadruped" / "robot.xml"))
+  models.lay_rough_ground(spec)
+  return spec.compile()
 
 
 @pytest.mark.parametrize("robot", cases.ROBOTS.values(), ids=cases.ROBOTS)
@@ -36,6 +42,31 @@ def test_every_robot_loads_with_the_integrator_of_its_case(robot: str) -> None:
 def test_every_case_measures_a_known_robot() -> None:
   assert {case.robot for case in cases.PHYSICS} | {*cases.KERNELS} <= {*cases.ROBOTS}
   assert {*cases.MEMORY} <= {case.name for case in cases.PHYSICS}
+
+
+def test_meshes_have_the_places_and_sizes_of_the_geoms_that_they_replace() -> None:
+  mj = models.load("mesh_biped").mj
+  before = mujoco.MjModel.from_xml_path(str(models.FOLDERS["assets"] / "biped" / "robot.xml"))
+  names = {mj.geom(i).name for i in range(mj.ngeom) if mj.geom_type[i] == mujoco.mjtGeom.mjGEOM_MESH}
+  assert names == SELF_COLLIDING
+  data, data_before = mujoco.MjData(mj), mujoco.MjData(before)
+  mujoco.mj_forward(mj, data)
+  mujoco.mj_forward(before, data_before)
+  for name in names:
+    centre, expected = data.geom(name).xpos, data_before.geom(name).xpos
+    np.testing.assert_allclose(centre, expected, atol=1e-6)
+    vertices = mj.mesh_vert[mj.mesh(name).vertadr[0] :][: mj.mesh(name).vertnum[0]]
+    radius = before.geom_rbound[before.geom(name).id]
+    assert np.linalg.norm(vertices, axis=1).max() == pytest.approx(radius, rel=1e-5)
+
+
+def test_meshes_collide_with_each_other_and_with_the_floor() -> None:
+  model = models.load("mesh_biped")
+  pairs = {frozenset({model.geom_names[p.geom1], model.geom_names[p.geom2]}) for p in model.pairs}
+  assert {"left_thigh", "right_thigh"} in pairs
+  assert {"left_hand", "torso"} in pairs
+  assert {"left_toe_left", "floor"} in pairs
+  assert {"left_hand", "left_forearm"} not in pairs  # neighbours
 
 
 def test_elevation_is_linear_between_its_random_points() -> None:
