@@ -77,6 +77,7 @@ def load_model(
   fields that cannot vary.
   """
   mj = compile_model(source)
+  mj.geom_fluid[mj.geom_type == mjtGeom.mjGEOM_PLANE] = 0.0  # nan, but planes stand still
   if mj.opt.timestep <= 0:
     raise ValueError(
       f"{_name(source)}option: timestep={mj.opt.timestep:g} is not positive: write one, such as 0.005"

@@ -55,7 +55,7 @@ class Model:
   wind: Floats  # [3] [m/s] velocity of the surrounding fluid
   iterations: int
   noslip_iterations: int
-  noslip_tolerance: float  # gain of cost over the trace of the inertia at which these iterations end
+  noslip_tolerance: float  # [1] gain of cost over the trace of the inertia at which these iterations end
   impratio: float  # [1] impedance of friction over that of the normal force
   cone: Literal["pyramidal", "elliptic"]  # of friction
 

@@ -274,3 +274,13 @@ def test_hulls_that_take_minutes_are_named(monkeypatch):
     warnings.simplefilter("error")
     unseen = 'contype="0" conaffinity="0"'
     load_model(f"<mujoco>{mesh}<worldbody>{body.format(unseen)}</worldbody></mujoco>")
+
+
+def test_a_floor_may_count_as_an_ellipsoid_in_a_fluid():
+  """MuJoCo's compiler makes its added mass nan; the default class of a file may ask for it."""
+  model = load_model(
+    """<mujoco><option density="1"/><default><geom fluidshape="ellipsoid"/></default><worldbody>
+    <geom type="plane" size="1 1 1"/><body pos="0 0 1"><freejoint/><geom size="0.1"/></body></worldbody>
+    </mujoco>"""
+  )
+  assert np.isfinite(model.geom_fluid).all()

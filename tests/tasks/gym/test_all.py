@@ -10,6 +10,7 @@ import torch
 from benchmarks import gym_parity
 from benchmarks.gym_parity import ALLOWED, NAMES, NUM_ENVS, VISITS
 from physics.parity import relative_error
+from physics.parity.compare import SINGLE
 
 EPISODES, CLOSE = 16, 20  # how many are followed, and for how many control steps
 HARDEST = 80  # states in which rounding may excuse an error, as physics.parity measures it
@@ -58,7 +59,7 @@ def test_a_thousand_states_lead_where_they_lead_in_gymnasium(name):
   (hard,) = np.nonzero(error > ALLOWED)
   assert len(hard) <= HARDEST
   if len(hard):
-    assert (error[hard] < 2.0 * gym_parity.rounding(task, env, states[hard])).all()
+    assert (error[hard] < SINGLE.rounding * gym_parity.rounding(task, env, states[hard])).all()
 
 
 @each_task
