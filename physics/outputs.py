@@ -69,9 +69,6 @@ def _mass_matrix(derived: Derived) -> Iterable[Number]:
 
 def _constraint_forces(derived: Derived) -> Iterable[Number]:
   """Return J^T f, which is zero where no constraint acts, unlike the rounding of M qacc less other forces."""
-  if derived.model.noslip_iterations:  # rows of joints keep the forces that they had before
-    inertial = derived.smooth.M @ derived.qacc
-    return (a - f for a, f in zip(inertial, derived.smooth.force, strict=True))
   everywhere = derived.program.variable(True, Mask)[0]
   kinds = [derived.evaluation.joints, *derived.evaluation.contacts.kinds]
   return [total(parts) for parts in zip(*(kind.force(everywhere) for kind in kinds), strict=True)]

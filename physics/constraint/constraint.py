@@ -227,6 +227,7 @@ class JointRows:
     self.zones = [row.zone for row in rows]
     self.limits = [i for i, row in enumerate(rows) if row.limit]
     self.at_limit: Truth = functools.reduce(operator.or_, [rows[i].D > 0.0 for i in self.limits], False)
+    self.held: dict[int, Array] = {}  # forces by row that noslip found; the residuals give the others
     self.residual: Array = program.array(max(1, len(rows)))
     self.rate: Array = program.array(max(1, len(rows)))
 
@@ -256,8 +257,8 @@ class JointRows:
     return force
 
   def row_force(self, index: int) -> Number:
-    """Return the force [N, N m] of one row at the stored residuals."""
-    return self.rows[index].force(self.residual[index])
+    """Return the force [N, N m] of one row: at the stored residuals, or as noslip holds it."""
+    return self.held[index][0] if index in self.held else self.rows[index].force(self.residual[index])
 
   def growth(self, step: Number, searching: Mask) -> Growth:
     """Return the cost's growth over a step along the direction, from the stored residuals."""

@@ -19,7 +19,7 @@ from physics.trace.trace import Array, Mask, Number, Program, clip, maximum, num
 
 
 def suppress_slip(program: Program, problem: Problem, x: Array) -> None:
-  """Change qacc [nv] in `x` and the stored forces of contacts (MuJoCo's `mj_solNoSlip`)."""
+  """Change qacc [nv] in `x` and the forces of friction (MuJoCo's `mj_solNoSlip`)."""
   model = problem.bodies.model
   sweep = _Sweep(program, problem, x)
   least = model.noslip_tolerance * total([problem.M[i, i] for i in range(model.nv)])
@@ -37,19 +37,19 @@ class _Sweep:
   """One sweep over all friction, and what it changes."""
 
   def __init__(self, program: Program, problem: Problem, x: Array) -> None:
-    self.program, self.x, self.factor = program, x, problem.M.factor()
+    self.program, self.x, self.factor, self.joints = program, x, problem.M.factor(), problem.joints
     self.unsolved, self.gain = program.variable(True, Mask), program.variable(math.inf)
-    joints = problem.joints
-    frictions = [i for i, row in enumerate(joints.rows) if row.is_friction]
-    self.rows = [(joints.rows[i], program.variable(joints.row_force(i))) for i in frictions]
     forces = [constraint.force(self.unsolved[0]) for constraint in problem.constraints]
     x.fill(self.factor.solve([total(each) for each in zip(problem.force, *forces, strict=True)]))
+    frictions = [i for i, row in enumerate(self.joints.rows) if row.is_friction]
+    self.joints.held = {i: program.variable(self.joints.row_force(i)) for i in frictions}
     for contacts in problem.contacts:
       contacts.keep_forces()
 
   def hold_joints(self) -> None:
     """Hold every joint and tendon with friction loss."""
-    for row, force in self.rows:
+    for index, force in self.joints.held.items():
+      row = self.joints.rows[index]
       answer = self.factor.solve([number(row.jacobian.get(dof, 0.0)) for dof in range(self.x.size)])
       response, residual = row.along(answer), row.along(self.x.read()) + row.bias
       new = clip(force[0] - residual / maximum(response, MINVAL), row.low, row.high)

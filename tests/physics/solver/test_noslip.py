@@ -9,16 +9,19 @@ from physics.parity import NumpySimulation, random_states
 from physics.parity.reference import converging
 
 FINGER = """<mujoco><option cone="{cone}" noslip_iterations="{sweeps}" noslip_tolerance="{tolerance}"/>
-  <worldbody><geom name="floor" type="plane" size="1 1 1" euler="0 10 0" friction="0.6 0.02 0.01"/>
+  <worldbody><site name="motor" pos="0 0.1 0.5"/>
+    <geom name="floor" type="plane" size="1 1 1" euler="0 10 0" friction="0.6 0.02 0.01"/>
     <body pos="0 0 0.4">
       <joint axis="1 0 0" frictionloss="0.2"/><joint axis="0 1 0" frictionloss="0.1" damping="0.1"/>
       <geom type="capsule" size="0.03" fromto="0 0 0 0.2 0 -0.1" mass="0.5" contype="0" conaffinity="0"/>
       <body pos="0.2 0 -0.1">
         <joint axis="0 1 0" frictionloss="0.05"/><joint name="roll" axis="0 0 1" damping="0.05"/>
         <geom size="0.05" pos="0.1 0.05 -0.23" mass="0.3" condim="{condim}" {tip}/>
+        <site name="end" pos="0.1 0 0"/>
       </body></body>
     {other}</worldbody>
-  <tendon><fixed frictionloss="0.02"><joint joint="roll" coef="0.5"/></fixed></tendon></mujoco>"""
+  <tendon><fixed frictionloss="0.02"><joint joint="roll" coef="0.5"/></fixed>
+    <spatial frictionloss="0.3"><site site="motor"/><site site="end"/></spatial></tendon></mujoco>"""
 BALL = """<body name="ball" pos="0.3 0.05 0.1"><freejoint/>
   <geom size="0.08" mass="0.4" contype="2" conaffinity="0"/></body>"""
 BOX = """<mujoco><option noslip_iterations="{sweeps}" cone="{cone}"/><worldbody>
@@ -66,6 +69,26 @@ def test_contacts_between_moving_bodies_are_held_too(cone):
   states.qpos[:, 4:7] = [0.3, 0.05, 0.1]
   found, expected = accelerations(model, states)
   np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+
+
+def test_forces_of_friction_are_those_that_hold():
+  """Joints, cables and contacts: all that pushes the joints, and what reaches the bodies."""
+  model = finger("elliptic", sweeps=3, tolerance=0.0)
+  states = random_states(model, 64)
+  simulation = NumpySimulation(model, len(states), ("qfrc_constraint", "cfrc_ext"))
+  states.write_to(simulation)
+  simulation.forward()
+  mj = converging(model.mj)
+  mj.opt.noslip_iterations, mj.opt.noslip_tolerance = 3, 0.0
+  for index in range(len(states)):
+    data = mujoco.MjData(mj)
+    states.load(index, data)
+    mujoco.mj_forward(mj, data)
+    mujoco.mj_rnePostConstraint(mj, data)
+    for name in ("qfrc_constraint", "cfrc_ext"):
+      found, expected = getattr(simulation, name)[index].numpy(), getattr(data, name)
+      moving = slice(1, None) if name == "cfrc_ext" else slice(None)
+      np.testing.assert_allclose(found[moving], expected[moving], rtol=1e-7, atol=1e-7)
 
 
 def test_sweeps_end_where_they_gain_less_than_the_tolerance():
