@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from physics.algebra.sparse import At, SparseMatrix
+from physics.algebra.block_matrix import BlockMatrix
+from physics.algebra.sparse import SparseMatrix
 from physics.algebra.spatial import Inertia, dot
 from physics.constraint.cone import NO_GROWTH, Growth
 from physics.constraint.constraint import JointRows
@@ -20,7 +21,7 @@ from physics.dynamics.dynamics import inert_tendons
 from physics.dynamics.kinematics import Poses
 from physics.model.model import Model
 from physics.solver.articulated import factor_articulated
-from physics.solver.assembled import MOST_DOFS, Couplings, factor_assembled, pairs_among
+from physics.solver.assembled import with_stiffness
 from physics.solver.low_rank import LowRank
 from physics.trace.trace import Array, Mask, Number, Program, absolute, maximum, number, where
 
@@ -107,10 +108,11 @@ class Problem:
     model, force = self.bodies.model, [-g for g in gradient]
     diagonal, stiffness = self.joints.diagonal(), self.world.stiffness(unsolved) if self.world else {}
     if self.is_assembled:
-      couplings = Couplings(program, self._coupled())
-      self._push_hessian(couplings, unsolved)
-      others = (couplings.entries(), {(i, i): d for i, d in enumerate(diagonal)})
-      return factor_assembled(model, self.bodies.poses, self.M, stiffness, others).solve(force)
+      H = BlockMatrix(program, self.M.n)
+      H.add(with_stiffness(model, self.bodies.poses, self.M, stiffness, diagonal).entries)
+      self._push_hessian(H, unsolved)
+      H.factor()
+      return H.solve(force)
     diagonal = [number(a) + d for a, d in zip(model.dof_armature, diagonal, strict=True)]
     factor = factor_articulated(model, self.bodies.poses, self.bodies.inertias, stiffness, diagonal)
     half = factor.half_solve(force)
@@ -131,17 +133,12 @@ class Problem:
 
     It does if the matrix is smaller than the rank of a correction, or if M has more than bodies and joints.
     """
-    return bool(inert_tendons(self.bodies.model)) or self.rank > self.M.n <= MOST_DOFS
+    return bool(inert_tendons(self.bodies.model)) or self.rank > self.M.n
 
-  def _push_hessian(self, to: LowRank | Couplings, unsolved: Mask) -> None:
+  def _push_hessian(self, to: LowRank | BlockMatrix, unsolved: Mask) -> None:
     self.joints.push_hessian(to)
     if self.moving:
       self.moving.push_hessian(to, unsolved)
-
-  def _coupled(self) -> set[At]:
-    """Return the entries of the Hessian that `_push_hessian` may touch."""
-    dofs = [list(row.jacobian) for row in self.joints.coupled()]
-    return set().union(*map(pairs_among, [*dofs, *([self.moving.dofs] if self.moving else [])]))
 
 
 def solve(

@@ -1,0 +1,165 @@
+"""Symmetric matrices in group memory, factored by loops over their blocks.
+
+The text of a program does not grow with the matrix, and blocks that vanish in every lane cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+
+from physics.algebra.sparse import At
+from physics.algebra.spatial import dot, total
+from physics.trace.trace import Array, Index, Integer, Mask, Number, Program, absolute, negate
+
+SIDE = 6  # rows of a block: the degrees of freedom of a free body
+AREA = SIDE * SIDE
+CELLS = list(product(range(SIDE), range(SIDE)))
+
+
+class BlockMatrix:
+  """A positive definite matrix [n, n], at first zero; `factor` replaces it by its factors L D L^T.
+
+  It is kept in reverse order, the last degree of freedom first. So light distal links are eliminated before
+  what carries them, and the inertia of a tree does not fill in.
+  """
+
+  def __init__(self, program: Program, n: int) -> None:
+    self.program, self.n = program, n
+    self.side = -(-n // SIDE)  # block rows
+    self.starts = [row * (row + 1) // 2 for row in range(self.side)]  # first block of each row
+    blocks = self.side * (self.side + 1) // 2
+    self.memory: Array = program.array(blocks * AREA)  # of blocks on the diagonal, the lower half counts
+    self.filled: Array = program.array(blocks, Mask)  # where a block may differ from zero
+    self.inverse: Array = program.array(self.side * SIDE)  # 1 / D
+    self.scaled: Array = program.array(self.side * AREA)  # L D in the column that is eliminated
+    with program.loop(blocks) as block:
+      self.filled[block] = False
+      with program.loop(AREA) as cell:
+        self.memory[block * AREA + cell] = 0.0
+    for row in range(self.n, self.side * SIDE):
+      self._add_to(row, row, 1.0)
+
+  def add(self, entries: Mapping[At, Number]) -> None:
+    """Add a matrix that is given by its entries (i, j), i >= j."""
+    for (i, j), value in entries.items():
+      self._add_to(self._row(j), self._row(i), value)
+
+  def push(self, columns: Sequence[Mapping[int, Number]]) -> None:
+    """Add V V^T for columns V [n], given by degree of freedom; all have the same ones."""
+    program, width = self.program, len(columns)
+    ordered = [{self._row(dof): value for dof, value in column.items()} for column in columns]
+    rows = sorted({row // SIDE for row in ordered[0]})
+    part = width * SIDE
+    V, touched = program.array(len(rows) * part), program.array(len(rows), Mask)
+    for place, row in enumerate(rows):
+      values = [column.get(row * SIDE + k, 0.0) for column in ordered for k in range(SIDE)]
+      for k, value in enumerate(values):
+        V[place * part + k] = value
+      touched[place] = negate(total([absolute(value) for value in values]) <= 0.0)  # also where it is nan
+    with program.loop(len(rows)) as i, program.when_any(touched[i]), program.loop(i + 1) as j:
+      both = touched[i] & touched[j]
+      with program.when_any(both):
+        block = program.table([self.starts[row] for row in rows], i) + program.table(rows, j)
+        one, two = V.read(i * part, part), V.read(j * part, part)
+        self.filled[block] = self.filled[block] | both
+        for cell, (a, b) in enumerate(CELLS):
+          at = block * AREA + cell
+          self.memory[at] = self.memory[at] + dot(one[a::SIDE], two[b::SIDE])
+
+  def factor(self) -> None:
+    """Replace the matrix by its factors: L, whose diagonal is 1, and D."""
+    program = self.program
+    with program.loop(self.side) as k:
+      self._factor_diagonal(k)
+      for i, here in self._below(k):
+        self._eliminate(i, k, here)
+      for i, here in self._below(k):
+        row = self.scaled.read(i * AREA, AREA)
+        with program.loop(i + 1, k + 1) as j:
+          other = self._block(j, k)
+          both = self.filled[here] & self.filled[other]
+          with program.when_any(both):
+            self._subtract(self._block(i, j), row, self._cells(other))
+            self.filled[self._block(i, j)] = self.filled[self._block(i, j)] | both
+
+  def solve(self, b: Sequence[Number]) -> list[Number]:
+    """Return the solution [n] of L D L^T x = b."""
+    program = self.program
+    x = program.array(self.side * SIDE)
+    x.fill([*reversed(b), *[0.0] * (len(x) - self.n)])
+    with program.loop(self.side) as k:
+      part, lower = x.read(k * SIDE, SIDE), self._cells(self._block(k, k))
+      for a in range(SIDE):
+        part[a] = part[a] - dot(lower[a * SIDE : a * SIDE + a], part[:a])
+        x[k * SIDE + a] = part[a]
+      for i, here in self._below(k):
+        cells = self._cells(here)
+        for a in range(SIDE):
+          x[i * SIDE + a] = x[i * SIDE + a] - dot(cells[a * SIDE : (a + 1) * SIDE], part)
+    with program.loop(self.side) as done:
+      k = program.table([*reversed(range(self.side))], done)
+      for a in range(SIDE):
+        x[k * SIDE + a] = x[k * SIDE + a] * self.inverse[k * SIDE + a]
+      for i, here in self._below(k):
+        part, cells = x.read(i * SIDE, SIDE), self._cells(here)
+        for a in range(SIDE):
+          x[k * SIDE + a] = x[k * SIDE + a] - dot(cells[a::SIDE], part)
+      part, lower = x.read(k * SIDE, SIDE), self._cells(self._block(k, k))
+      for a in reversed(range(SIDE)):
+        part[a] = part[a] - dot(lower[(a + 1) * SIDE + a :: SIDE], part[a + 1 :])
+        x[k * SIDE + a] = part[a]
+    return list(reversed(x.read(0, self.n)))
+
+  def _row(self, dof: int) -> int:
+    return self.n - 1 - dof
+
+  def _add_to(self, row: int, column: int, value: Number) -> None:
+    block = self.starts[row // SIDE] + column // SIDE
+    at = block * AREA + row % SIDE * SIDE + column % SIDE
+    self.memory[at] = self.memory[at] + value
+    self.filled[block] = True
+
+  def _block(self, row: Integer, column: Integer) -> Integer:
+    return self.program.table(self.starts, row) + column
+
+  def _cells(self, block: Integer) -> list[Number]:
+    return self.memory.read(block * AREA, AREA)
+
+  def _below(self, column: Index) -> Iterator[tuple[Index, Integer]]:
+    """Loop over the blocks below the diagonal that some lane fills: row, and number of the block."""
+    with self.program.loop(self.side, column + 1) as row:
+      block = self._block(row, column)
+      with self.program.when_any(self.filled[block]):
+        yield row, block
+
+  def _factor_diagonal(self, k: Index) -> None:
+    """Factor a block on the diagonal."""
+    start = self._block(k, k) * AREA
+    cells = {(a, b): self.memory[start + a * SIDE + b] for a, b in CELLS if a >= b}
+    for c in range(SIDE):
+      inverse = 1.0 / cells[c, c]
+      self.inverse[k * SIDE + c] = inverse
+      scaled = {a: cells[a, c] for a in range(c + 1, SIDE)}
+      for a, value in scaled.items():
+        cells[a, c] = value * inverse
+        self.memory[start + a * SIDE + c] = cells[a, c]
+        for b in range(c + 1, a + 1):
+          cells[a, b] = cells[a, b] - cells[a, c] * scaled[b]
+
+  def _eliminate(self, i: Index, k: Index, block: Integer) -> None:
+    """Divide a block by its column's factor: keep L, and L D in `scaled`."""
+    cells, lower = self._cells(block), self._cells(self._block(k, k))
+    for a in range(SIDE):
+      row: list[Number] = []
+      for b in range(SIDE):
+        value = cells[a * SIDE + b] - dot(row, lower[b * SIDE : b * SIDE + b])
+        row.append(value)
+        self.scaled[i * AREA + a * SIDE + b] = value
+        self.memory[block * AREA + a * SIDE + b] = value * self.inverse[k * SIDE + b]
+
+  def _subtract(self, block: Integer, one: Sequence[Number], two: Sequence[Number]) -> None:
+    """Subtract A B^T of two blocks A and B."""
+    for cell, (a, b) in enumerate(CELLS):
+      at = block * AREA + cell
+      self.memory[at] = self.memory[at] - dot(one[a * SIDE : (a + 1) * SIDE], two[b * SIDE : (b + 1) * SIDE])

@@ -1,0 +1,72 @@
+"""The block matrix against NumPy's dense solution."""
+
+import numpy as np
+import pytest
+
+from physics.algebra.block_matrix import BlockMatrix
+from tests.physics.oracle import evaluate
+
+ENVS = 4
+
+
+@pytest.mark.parametrize("n", [1, 5, 6, 13, 24])
+def test_solution_with_entries_and_columns_over_all_degrees_of_freedom(n):
+  entries = {(i, i): 1.0 + i for i in range(n)} | ({(n - 1, 0): 0.3} if n > 1 else {})
+
+  def traced(program, *numbers):
+    b, v, w = (numbers[k * n : (k + 1) * n] for k in range(3))
+    H = BlockMatrix(program, n)
+    H.add(entries)
+    with program.loop(2):
+      H.push([dict(enumerate(v)), dict(enumerate(w))])
+    H.factor()
+    return H.solve(b)
+
+  numbers = np.random.default_rng(0).normal(size=(3 * n, ENVS))
+  found = evaluate(traced, *numbers).T
+  for env, (b, *V) in enumerate(numbers.reshape(3, n, ENVS).transpose(2, 0, 1)):
+    H = 2 * np.transpose(V) @ V
+    for i, j in entries:
+      H[i, j] += entries[i, j]
+      H[j, i] += entries[i, j] if i != j else 0.0
+    np.testing.assert_allclose(found[env], np.linalg.solve(H, b), rtol=1e-9, atol=1e-11)
+
+
+def test_columns_of_other_degrees_of_freedom_in_each_environment():
+  """Blocks are skipped where no environment fills them, and fill in while the matrix is factored."""
+  n = 30
+
+  def traced(program, *numbers):
+    H, first = BlockMatrix(program, n), numbers[-1]
+    H.add({(i, i): 2.0 for i in range(n)})
+    for ends in ((0, 11), (11, 29), (5, 29)):
+      with program.when_any(first > -1.0):
+        H.push([{dof: numbers[dof] * (first if dof == ends[0] else 1.0) for dof in ends}])
+    H.factor()
+    return H.solve(numbers[:n])
+
+  numbers = np.random.default_rng(1).normal(size=(n + 1, ENVS))
+  numbers[-1] = [0.0, 1.0, 0.0, 2.0]
+  found = evaluate(traced, *numbers).T
+  for env, values in enumerate(numbers.T):
+    H = 2.0 * np.eye(n)
+    for one, two in ((0, 11), (11, 29), (5, 29)):
+      column = np.zeros(n)
+      column[one], column[two] = values[-1] * values[one], values[two]
+      H += np.outer(column, column)
+    np.testing.assert_allclose(found[env], np.linalg.solve(H, values[:n]), rtol=1e-9, atol=1e-11)
+
+
+def test_an_environment_is_the_same_whatever_its_neighbours_fill():
+  def traced(program, *numbers):
+    H = BlockMatrix(program, 12)
+    H.add({(i, i): 3.0 for i in range(12)})
+    H.push([dict(enumerate(numbers))])
+    H.factor()
+    return H.solve([1.0] * 12)
+
+  numbers = np.random.default_rng(2).normal(size=(12, 2))
+  numbers[6:, 0] = 0.0
+  alone, both = evaluate(traced, *numbers[:, :1]), evaluate(traced, *numbers)
+  np.testing.assert_array_equal(alone[:, 0], both[:, 0])
+  assert np.abs(both[6:, 0] - 1 / 3).max() < 1e-15
