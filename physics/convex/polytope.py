@@ -4,10 +4,10 @@ The polytope has corners on the surface of the difference a - b. Its face neares
 the farthest point along the face's normal, until no point is farther. Faces have signed distances, so the
 polytope need not contain the origin at first.
 
-The lanes share the numbers of corners, and each has its own faces. No face knows its neighbours. The rim of
-the hole that a new corner makes is found from sums over the removed faces: of the corner after each corner
-less the one before it, and of their squares. Inside the hole both sums vanish; on the rim they give the next
-corner.
+The lanes share the numbers of corners and the places of faces, and each has its own faces: a place is in use
+as long as some lane has a face there. No face knows its neighbours. The rim of the hole that a new corner
+makes is found from sums over the removed faces: of the corner after each corner less the one before it, and
+of their squares. Inside the hole both sums vanish; on the rim they give the next corner.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ from dataclasses import dataclass
 from physics.algebra.spatial import AXES, Vector, cross, dot, select
 from physics.convex.core import Convex, difference
 from physics.trace.trace import (
+  Array,
   Index,
+  Mask,
   Number,
   Program,
   Truth,
   absolute,
   floor,
   maximum,
+  minimum,
   sqrt,
   where,
 )
@@ -56,19 +59,18 @@ def overlap(a: Convex, b: Convex, start: Vector, lanes: Truth, iterations: int, 
 
 
 class _Polytope:
-  """The polytope of each lane: corners, faces, the sums at each corner, and the best normal so far."""
+  """The polytope of each lane: corners, faces, the hole of the last corner, and the best normal so far."""
 
   def __init__(self, a: Convex, b: Convex, iterations: int) -> None:
     self.a, self.b, self.program, self.iterations = a, b, a.program, iterations
     self.capacity = 4 + iterations  # corners
-    self.most_faces = 2 * self.capacity - 4
-    array = self.program.array
+    self.most = 4 * self.capacity  # places: a lane has at most half as many faces
+    array, variable = self.program.array, self.program.variable
     self.corners = [array(self.capacity) for _ in range(CORNER)]
-    self.faces = [array(self.most_faces) for _ in range(FACE)]
-    self.sums = [array(self.capacity) for _ in range(2)]
-    self.freed = array(self.most_faces)  # places of removed faces
-    self.count = self.program.variable(4.0)  # places in use, in each lane
-    self.bound = self.program.array(1, Index, "n")  # the most places that a lane uses
+    self.faces = [array(self.most) for _ in range(FACE)]
+    self.hole = [array(self.most) for _ in range(3)]  # corners of removed faces, -1 in lanes that keep them
+    self.places, self.removed = variable(4, Index), variable(0, Index)  # in use, of faces and of the hole
+    self.count = variable(4.0)  # faces of each lane
     self.best = array(5 + 3)  # normal, depth, corners, 1 while the lane runs
 
   # -- the first four corners
@@ -84,8 +86,6 @@ class _Polytope:
     least = select((x <= y) & (x <= z), AXES[0], select(y <= z, AXES[1], AXES[2]))
     self._add_farther(2, cross(along, least))
     self._add_farther(3, cross(along, self._corner(2) - self._corner(0)))
-    for array in self.sums:
-      array.fill([0.0] * self.capacity)
     outside = dot(cross(along, self._corner(2) - self._corner(0)), self._corner(3) - self._corner(0)) > 0.0
     for place, ring in enumerate(((0, 1, 2), (0, 3, 1), (0, 2, 3), (1, 3, 2))):
       one, two, three = map(float, ring)
@@ -93,7 +93,6 @@ class _Polytope:
       points = [self._corner(ring[0]), *self._swapped(outside, ring[1], ring[2])]
       for array, value in zip(self.faces, (*_plane(points), *numbers), strict=True):
         array[place] = value
-    self.bound[0] = 4
     self.best.fill([*first, NEVER, 0.0, 1.0, 2.0, 1.0])
 
   def _swapped(self, mask: Truth, i: int, j: int) -> tuple[Vector, Vector]:
@@ -138,67 +137,94 @@ class _Polytope:
       running = running & (depth - distance > tolerance)
       self.best[7] = where(running, 1.0, 0.0)
       with program.when_any(running):
-        removed = self._remove_seen(point, running, 0.1 * tolerance)
-        self._close_hole(new, point, running, removed)
+        self._remove_seen(point, running, 0.1 * tolerance)
+        with program.when_less(self.most, self.places[0] + new):
+          self._pack(new)
+        self._close_hole(new, point, running)
 
   def _nearest_face(self) -> tuple[Vector, Number, list[Number]]:
-    nearest = self.program.array(FACE)
-    nearest.fill([0.0, 0.0, 1.0, NEVER, 0.0, 0.0, 0.0])
-    with self.program.loop(self.bound[0]) as face:
-      here, before = [array[face] for array in self.faces], nearest.read()
-      nearer = here[3] < before[3]
-      nearest.fill([where(nearer, new, old) for new, old in zip(here, before, strict=True)])
-    values = nearest.read()
+    nearest, numbers = self.program.array(2), [float(i) for i in range(self.most)]  # distance, place
+    nearest.fill([NEVER, 0.0])
+    with self.program.loop(self.places[0]) as place:
+      distance, before = self.faces[3][place], nearest.read()
+      number = where(distance < before[0], self.program.table(numbers, place), before[1])
+      nearest.fill([minimum(distance, before[0]), number])
+    values = [array.take(nearest[1]) for array in self.faces]
     return Vector(*values[:3]), values[3], values[4:]
 
   def _keep_best(self, mask: Truth, values: Sequence[Number]) -> None:
     for k, value in enumerate(values):
       self.best[k] = where(mask, value, self.best[k])
 
-  def _remove_seen(self, point: Vector, running: Truth, slack: float) -> Number:
-    """Remove the faces that a new corner lies beyond, add up their sums at corners; return their number."""
-    program, number = self.program, [float(i) for i in range(self.most_faces)]
-    removed = program.variable(0.0)
-    with program.loop(self.bound[0]) as face:
-      x, y, z, distance, *ring = (array[face] for array in self.faces)
+  def _remove_seen(self, point: Vector, running: Mask, slack: float) -> None:
+    """Move the faces that a new corner lies beyond to the hole, and close up the places of the others."""
+    program, kept = self.program, self.program.variable(0, Index)
+    self.removed[0] = 0
+    with program.loop(self.places[0]) as place:
+      x, y, z, distance, *ring = (array[place] for array in self.faces)
       seen = running & (dot(point, Vector(x, y, z)) - distance > slack) & (distance < NEVER)
       with program.when_any(seen):
-        self.faces[3][face] = where(seen, NEVER, distance)
-        self.freed.put(removed[0], program.table(number, face), seen)
-        removed[0] = removed[0] + where(seen, 1.0, 0.0)
-        for k in range(3):
-          corner, after, before = ring[k], ring[(k + 1) % 3], ring[(k + 2) % 3]
-          terms = (after - before, after * after - before * before)
-          for array, term in zip(self.sums, terms, strict=True):
-            array.put(corner, array.take(corner) + term, seen)
-    return removed[0]
+        for array, corner in zip(self.hole, ring, strict=True):
+          array[self.removed[0]] = where(seen, corner, -1.0)
+        self.removed[0] = self.removed[0] + 1
+        self.count[0] = self.count[0] - where(seen, 1.0, 0.0)
+      left = where(seen | ~running, NEVER, distance)
+      with program.when_any(left < NEVER):
+        for array, value in zip(self.faces, (x, y, z, left, *ring), strict=True):
+          array[kept[0]] = value
+        kept[0] = kept[0] + 1
+    self.places[0] = kept[0]
 
-  def _close_hole(self, new: Index, point: Vector, running: Truth, removed: Number) -> None:
+  def _pack(self, new: Index) -> None:
+    """Move the faces of each lane to its first places, so that there is room for those of a new corner."""
+    program, numbers = self.program, [float(i) for i in range(self.most)]
+    own = program.variable(0.0)
+    with program.loop(self.places[0]) as place:
+      values = [array[place] for array in self.faces]
+      exists = values[3] < NEVER
+      for array, value in zip(self.faces, values, strict=True):
+        array.put(own[0], value, exists)
+      own[0] = own[0] + where(exists, 1.0, 0.0)
+    with program.loop(self.places[0]) as place:
+      rest = own[0] <= program.table(numbers, place)
+      self.faces[3][place] = where(rest, NEVER, self.faces[3][place])
+    self.places[0] = new * 2 - 4  # the faces of a polytope with as many corners
+
+  def _close_hole(self, new: Index, point: Vector, running: Truth) -> None:
     """Join the rim of the hole to the new corner; a lane whose hole has no simple rim ends."""
-    program, number = self.program, [float(i) for i in range(self.capacity)]
-    left, whole = program.variable(removed), program.variable(1.0)
+    program, numbers = self.program, [float(i) for i in range(self.capacity)]
+    whole, sums = program.variable(1.0), program.array(2)
     with program.loop(new) as corner:
-      first, second = (array[corner] for array in self.sums)
+      number = program.table(numbers, corner)
+      self._sum_around(number, sums)
+      first, second = sums.read()
       rim = running & (absolute(first) > 0.5)
       with program.when_any(rim):
-        for array in self.sums:
-          array[corner] = 0.0
         after = 0.5 * (first + second / where(rim, first, 1.0))
         next_corner = floor(after + 0.5)
         whole[0] = where(rim & (absolute(after - next_corner) > 0.01), 0.0, whole[0])
         other = Vector(*(array.take(next_corner) for array in self.corners[:3]))
-        reuses = left[0] > 0.5
-        place = where(reuses, self.freed.take(left[0] - 1.0), self.count[0])
-        face = (*_plane([self._corner(corner), other, point]), program.table(number, corner), next_corner)
-        fits = rim & (place < float(self.most_faces))
-        for array, value in zip(self.faces, (*face, program.table(number, new)), strict=True):
-          array.put(place, value, fits)
-        left[0] = where(rim & reuses, left[0] - 1.0, left[0])
-        self.count[0] = where(rim & ~reuses, self.count[0] + 1.0, self.count[0])
+        *normal, distance = _plane([self._corner(corner), other, point])
+        face = (*normal, where(rim, distance, NEVER), number, next_corner, program.table(numbers, new))
+        for array, value in zip(self.faces, face, strict=True):
+          array[self.places[0]] = value
+        self.places[0] = self.places[0] + 1
+        self.count[0] = self.count[0] + where(rim, 1.0, 0.0)
     # Euler's formula: a corner adds two faces to those that it removes
-    sound = (left[0] < 0.5) & (absolute(self.count[0] - _faces_of(program, new)) < 0.5) & (whole[0] > 0.5)
+    sound = (absolute(self.count[0] - _faces_of(program, new)) < 0.5) & (whole[0] > 0.5)
     self.best[7] = where(sound, self.best[7], 0.0)
-    self.bound[0] = (new + 1) * 2 - 4
+
+  def _sum_around(self, corner: Number, sums: Array) -> None:
+    """Sum over the removed faces at a corner: the corner after it less the one before, and their squares."""
+    sums.fill([0.0, 0.0])
+    with self.program.loop(self.removed[0]) as place:
+      ring, terms = [array[place] for array in self.hole], sums.read()
+      for k in range(3):
+        after, before = ring[(k + 1) % 3], ring[(k + 2) % 3]
+        here, step = absolute(ring[k] - corner) < 0.5, after - before
+        terms[0] = terms[0] + where(here, step, 0.0)
+        terms[1] = terms[1] + where(here, step * (after + before), 0.0)
+      sums.fill(terms)
 
   # -- the result
 

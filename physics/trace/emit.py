@@ -261,7 +261,7 @@ class _Numpy(_Writer):
   def emit_take(self, s: Statement) -> Iterator[str]:
     index, size = s.args
     yield f"places = {self.whole(index, size)} + np.zeros(full.shape, int)"
-    yield f"{s.result.name} = np.take_along_axis(np.stack({s.op}), places[None], 0)[0]"
+    yield f"{s.result.name} = np.take_along_axis(np.stack(np.broadcast_arrays(*{s.op})), places[None], 0)[0]"
 
   def emit_put(self, s: Statement) -> Iterator[str]:
     index, size, value, mask = s.args
