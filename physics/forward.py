@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from physics.algebra.block_matrix import factored
 from physics.algebra.spatial import total
 from physics.constraint.adhesion import adhesion_forces, adhesion_moments
 from physics.constraint.constraint import JointRows
@@ -93,10 +94,12 @@ def _accelerate(
 ) -> Search:
   """Set qacc to the constrained acceleration."""
   if not joints.rows and not contacts.kinds:
-    qacc.fill(smooth.M.factor().solve(smooth.force))
+    qacc.fill(factored(program, smooth.M).solve(smooth.force))
     return Search(program.variable(0.0), program.variable(0.0))
   stops_early = model.iterations < FEW_ITERATIONS
-  unconstrained: list[Number] = smooth.M.factor().solve(smooth.force) if stops_early else [0.0] * model.nv
+  unconstrained: list[Number] = [0.0] * model.nv
+  if stops_early:
+    unconstrained = factored(program, smooth.M).solve(smooth.force)
   sane = is_sane(qacc.read()) if model.warmstart_enabled else False
   qacc.fill([where(sane, a, cold) for a, cold in zip(qacc.read(), unconstrained, strict=True)])
   bodies = Bodies(model, smooth.poses, welded_inertias(model, smooth.inertias))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from physics.algebra.block_matrix import factored
 from physics.algebra.sparse import At
 from physics.algebra.spatial import Quaternion, Vector, cross, dot
 from physics.dynamics.ellipsoid import ellipsoids
@@ -32,8 +33,8 @@ class OneStage:
 
   offsets = (0.0,)  # times of the evaluations after the start of the time step [time steps]
 
-  def __init__(self, model: Model, memory: Memory) -> None:
-    self.model, self.memory = model, memory
+  def __init__(self, program: Program, model: Model, memory: Memory) -> None:
+    self.program, self.model, self.memory = program, model, memory
 
   @contextmanager
   def stages(self, _integrate: Index) -> Iterator[None]:
@@ -51,7 +52,7 @@ class OneStage:
   def advance(self, evaluation: Evaluation) -> None:
     """Advance the state by one time step."""
     model, state, actuated = self.model, evaluation.smooth.state, evaluation.smooth.actuated
-    qacc = implicit_acceleration(model, evaluation)
+    qacc = implicit_acceleration(self.program, model, evaluation)
     qvel = [v + model.timestep * a for v, a in zip(state.qvel, qacc, strict=True)]
     start = {"qpos": state.qpos, "qvel": state.qvel}
     act = actuated.next_activation(state.act, actuated.act_dot, actuated.length, actuated.velocity)
@@ -196,7 +197,7 @@ def moved(model: Model, start: Parts, rates: Parts) -> Parts:
   return {"qpos": integrate_position(model, start["qpos"], rates["qpos"]), "qvel": qvel}
 
 
-def implicit_acceleration(model: Model, evaluation: Evaluation) -> list[Number]:
+def implicit_acceleration(program: Program, model: Model, evaluation: Evaluation) -> list[Number]:
   """Return the acceleration [nv] with damping forces taken at the end of the time step.
 
   With damping B, the negated derivative of the forces by velocity, the step solves (M + h B) a = M qacc.
@@ -208,7 +209,7 @@ def implicit_acceleration(model: Model, evaluation: Evaluation) -> list[Number]:
   damping = evaluation.smooth.damping if fast else _joint_damping(model, evaluation.smooth.state.qvel)
   if damping:
     damped = M.add({at: model.timestep * b for at, b in damping.items() if at in M.entries})
-    qacc = damped.factor().solve(M @ qacc)
+    qacc = factored(program, damped).solve(M @ qacc)
   if fast:
     for joint in range(model.njnt):
       if _is_free_body(model, joint):

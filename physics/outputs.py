@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 
+from physics.algebra.block_matrix import factored
 from physics.algebra.spatial import Motion, total
 from physics.derived import Derived
 from physics.dynamics.frame import BODY, GEOM, SITE, XBODY, frame
@@ -114,7 +115,7 @@ VALUES: dict[str, Values] = {
   "cfrc_int": lambda d: chain.from_iterable(f.components for f in d.internal_forces),
   "qM": _mass_matrix,
   "qacc": lambda d: d.qacc,
-  "qacc_smooth": lambda d: d.smooth.M.factor().solve(d.smooth.force),
+  "qacc_smooth": lambda d: factored(d.program, d.smooth.M).solve(d.smooth.force),
   "qfrc_bias": lambda d: d.smooth.bias,
   "qfrc_passive": lambda d: d.smooth.passive,
   "qfrc_actuator": lambda d: d.smooth.actuator,

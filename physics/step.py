@@ -31,7 +31,7 @@ def trace_step(
   substeps, stride, integrate = (program.parameter(name) for name in ("substeps", "stride", "integrate"))
   selected = program.read_memory("state", layout.blocks["mask"].start) > 0.5
   memory, outputs = Memory(program, layout), Outputs(program, layout, selected)
-  method = RungeKutta(program, model, memory) if model.integrator == "RK4" else OneStage(model, memory)
+  method = (RungeKutta if model.integrator == "RK4" else OneStage)(program, model, memory)
   with program.loop(substeps) as substep:
     program.break_if_none(selected)
     ctrl: list[Number] = [program.read_memory("control", substep * stride + i) for i in range(model.nu)]

@@ -8,13 +8,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
-from physics.algebra.sparse import At
+from physics.algebra.sparse import At, SparseFactor, SparseMatrix
 from physics.algebra.spatial import dot, total
 from physics.trace.trace import Array, Index, Integer, Mask, Number, Program, absolute, negate
 
 SIDE = 6  # rows of a block: the degrees of freedom of a free body
 AREA = SIDE * SIDE
 CELLS = list(product(range(SIDE), range(SIDE)))
+UNROLLED = 4000  # products beyond which a factorisation is a loop: the text of more takes minutes to compile
+
+
+def factored(program: Program, matrix: SparseMatrix) -> SparseFactor | BlockMatrix:
+  """Return the factors of a positive definite matrix: written out, or found by loops if they are large."""
+  if matrix.count_products() <= UNROLLED:
+    return matrix.factor()
+  blocks = BlockMatrix(program, matrix.n)
+  blocks.add(matrix.entries)
+  blocks.factor()
+  return blocks
 
 
 class BlockMatrix:

@@ -64,6 +64,15 @@ class SparseMatrix:
         L[k, i] = factor
     return SparseFactor(L, inverse)
 
+  def count_products(self) -> int:
+    """Return the number of products that `factor` writes, those of its fill-in included."""
+    columns, count = [set(row) for row in self.rows()], 0
+    for k in reversed(range(self.n)):
+      count += len(columns[k]) * (len(columns[k]) + 1) // 2
+      for i in columns[k]:
+        columns[i].update(j for j in columns[k] if j < i)
+    return count
+
 
 class SparseFactor:
   """The factors L [n, n] (unit diagonal) and 1 / D [n] of a matrix."""

@@ -131,9 +131,10 @@ class Problem:
   def is_assembled(self) -> bool:
     """Whether the Newton step assembles a matrix.
 
-    It does if the matrix is smaller than the rank of a correction, or if M has more than bodies and joints.
+    It does if a correction could have more columns than half the degrees of freedom, or if M has more than
+    bodies and joints.
     """
-    return bool(inert_tendons(self.bodies.model)) or self.rank > self.M.n
+    return bool(inert_tendons(self.bodies.model)) or 2 * self.rank > self.M.n
 
   def _push_hessian(self, to: LowRank | BlockMatrix, unsolved: Mask) -> None:
     self.joints.push_hessian(to)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 
+from physics.algebra.block_matrix import factored
 from physics.algebra.spatial import MINVAL, dot, total
 from physics.constraint.cone import Friction
 from physics.constraint.contact import MovingContacts, WorldContacts
@@ -37,7 +38,8 @@ class _Sweep:
   """One sweep over all friction, and what it changes."""
 
   def __init__(self, program: Program, problem: Problem, x: Array) -> None:
-    self.program, self.x, self.factor, self.joints = program, x, problem.M.factor(), problem.joints
+    self.program, self.x, self.factor = program, x, factored(program, problem.M)
+    self.joints = problem.joints
     self.unsolved, self.gain = program.variable(True, Mask), program.variable(math.inf)
     forces = [constraint.force(self.unsolved[0]) for constraint in problem.constraints]
     x.fill(self.factor.solve([total(each) for each in zip(problem.force, *forces, strict=True)]))

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from physics.algebra.block_matrix import BlockMatrix
+from physics.algebra import block_matrix
+from physics.algebra.block_matrix import BlockMatrix, factored
+from physics.algebra.sparse import SparseFactor, SparseMatrix
 from tests.physics.oracle import evaluate
 
 ENVS = 4
@@ -30,6 +32,23 @@ def test_solution_with_entries_and_columns_over_all_degrees_of_freedom(n):
       H[i, j] += entries[i, j]
       H[j, i] += entries[i, j] if i != j else 0.0
     np.testing.assert_allclose(found[env], np.linalg.solve(H, b), rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize(("most", "kind"), [(1000, SparseFactor), (10, BlockMatrix)])
+def test_a_large_factorisation_is_a_loop_with_the_same_solution(monkeypatch, most, kind):
+  monkeypatch.setattr(block_matrix, "UNROLLED", most)
+  n, A = 8, np.random.default_rng(3).normal(size=(8, 8))
+  H = A @ A.T + np.eye(n)
+
+  def traced(program, *b):
+    factor = factored(
+      program, SparseMatrix(n, {(i, j): float(H[i, j]) for i in range(n) for j in range(i + 1)})
+    )
+    assert isinstance(factor, kind)
+    return factor.solve(b)
+
+  b = np.random.default_rng(4).normal(size=(n, ENVS))
+  np.testing.assert_allclose(evaluate(traced, *b), np.linalg.solve(H, b), rtol=1e-9, atol=1e-11)
 
 
 def test_columns_of_other_degrees_of_freedom_in_each_environment():

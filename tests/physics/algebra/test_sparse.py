@@ -79,3 +79,12 @@ def test_what_is_not_a_tree_fills_in(random):
 def test_adding_brings_new_entries():
   M = SparseMatrix(3, {(i, i): 1.0 for i in range(3)}).add({(2, 0): 0.5, (1, 1): 1.0})
   np.testing.assert_array_equal(dense(M), [[1, 0, 0.5], [0, 2, 0], [0.5, 0, 1]])
+
+
+@pytest.mark.parametrize("dense_columns", [False, True])
+def test_products_are_those_that_the_factorisation_writes(factors, dense_columns):
+  *_, M = factors
+  if dense_columns:
+    M = M.add({(i, 0): 0.1 for i in range(M.n)})
+  below = [len(row) for row in M.factor().L.rows()]
+  assert M.count_products() == sum(count * (count + 1) // 2 for count in below)
