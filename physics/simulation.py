@@ -100,6 +100,7 @@ class Simulation:
   tendon_armature: torch.Tensor  # [num_envs, ntendon] [kg or kg m^2]
   gravity: torch.Tensor  # [num_envs, 3] [m/s^2]
   geom_size: torch.Tensor  # [num_envs, ngeom, 3] [m]
+  geom_surfacevel: torch.Tensor  # [num_envs, ngeom, 6] [m/s, rad/s]
   geom_friction: torch.Tensor  # [num_envs, ngeom, 3] [1, m, m]
   geom_solref: torch.Tensor  # [num_envs, ngeom, 2] [s, 1]
   geom_solimp: torch.Tensor  # [num_envs, ngeom, 5] [1, 1, m, 1, 1]

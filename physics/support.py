@@ -43,9 +43,6 @@ REFUSED_FLAGS = (
   mjtEnableBit.mjENBL_IPC,
   mjtEnableBit.mjENBL_SPECULATIVE,
 )
-MUST_BE_ZERO = {  # field: (kind of element, feature that a nonzero number turns on)
-  "geom_surfacevel": ("geom", "surfacevel"),
-}
 ELEMENTS = {  # start of a field's name in MjModel: kind of the element whose numbers it holds, one row each
   "body": "body",
   "jnt": "joint",
@@ -121,8 +118,6 @@ def leave_out(mj: mujoco.MjModel) -> None:
   of other kinds stay. Pairs of geoms are not part of a compiled model.
   """
   mj.opt.enableflags &= ~sum(REFUSED_FLAGS)
-  for field in MUST_BE_ZERO:
-    getattr(mj, field)[:] = 0.0
   for tendon in sorted({i for i, _ in _missing_of_tendons(mj)}):
     mj.tendon_num[tendon] = 0
     for field in ("limited", "actfrclimited", "stiffness", "damping", "armature", "frictionloss"):
@@ -148,10 +143,6 @@ def _unsupported_elements(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
   for kind, count in (("flex", mj.nflex), ("plugin", mj.nplugin)):
     if count:
       yield label(mj, kind, 0), f"a model with {kind} elements"
-  for field, (kind, feature) in MUST_BE_ZERO.items():
-    for i, value in enumerate(getattr(mj, field)):
-      if np.any(value):
-        yield label(mj, kind, i), feature
   for field, (kind, used, feature) in SOLREFS.items():
     for i in np.flatnonzero(getattr(mj, used)).tolist():
       if _mixes_formats(getattr(mj, field)[i]):

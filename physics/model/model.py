@@ -126,6 +126,7 @@ class Model:
   geom_friction: Floats  # [ngeom, 3] [1, m, m] sliding, torsional, rolling
   geom_solref: Floats  # [ngeom, 2] [s, 1]
   geom_solimp: Floats  # [ngeom, 5] [1, 1, m, 1, 1]
+  geom_surfacevel: Floats  # [ngeom, 6] [m/s, rad/s] of the surface: linear and angular, in the geom
   geom_fluid: Floats  # [ngeom, 12] [1, m^3, m^5] 1: an ellipsoid; 5 coefficients; added volume and moments
 
   pair_friction: Floats  # [npair, 5] [1, 1, m, m, m] two sliding, one torsional, two rolling

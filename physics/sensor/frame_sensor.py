@@ -73,7 +73,7 @@ def _relative_velocity(derived: Derived, sensor: Sensor) -> Motion:
   motion = velocity(derived, at)
   if not reference:
     return motion
-  seen = motion + velocity(derived, reference) * -1.0
+  seen = motion - velocity(derived, reference)
   turning = cross(at.offset(reference), velocity(derived, reference).angular)
   inverse = reference.rotation.transposed
   return Motion(inverse @ seen.angular, inverse @ (seen.linear + turning))

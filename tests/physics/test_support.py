@@ -20,7 +20,6 @@ REFUSED = {
   "speculative": (arm(flag='speculative="enable"'), "option", "flag speculative"),
   "limit": (arm(joint='range="-9 9" solreflimit="0.02 -1"'), "joint 'shoulder'", "solreflimit"),
   "friction": (arm(joint='frictionloss="1" solreffriction="-9 1"'), "joint 'shoulder'", "solreffriction"),
-  "surface": (arm(floor='surfacevel="1 0 0 0 0 0"'), "geom 'floor'", "surfacevel"),
   "solref": (arm(geom='solref="0.02 -3"'), "geom 'floor' against geom 'rod'", "solref of mixed signs"),
   "weld": (
     arm(extra='<equality><weld name="glue" body1="upper" solref="1 -1"/></equality>'),

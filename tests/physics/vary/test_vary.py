@@ -33,6 +33,7 @@ GROUPS = {
 }
 OTHERS = {
   "pairs": ["pair_friction", "pair_solref", "pair_solimp"],
+  "surfaces": ["geom_surfacevel", "geom_size"],
   "equalities": ["eq_data", "eq_solref", "eq_solimp"],
   "strength": ["body_mass", "dof_armature"],
 }
@@ -41,6 +42,7 @@ CHOSEN = [(name, group) for name in MODELS for group in GROUPS]
 CHOSEN += [("condim", "pairs"), ("elliptic", "pairs"), ("equalities", "equalities")]
 CHOSEN += [(name, "inertia") for name in ("equalities", "fluid", "ellipsoids", "tendons")]
 CHOSEN += [("muscles", "actuators"), ("muscles", "strength")]
+CHOSEN += [("surfaces", "surfaces")]
 CHOSEN += [("sticky", group) for group in ("friction", "softness", "strength", "pairs")]
 
 
