@@ -32,7 +32,7 @@ from physics.support import (
   UnsupportedModel,
   disabled,
   enum_name,
-  has_path,
+  geoms_on_path,
   label,
   leave_out,
   missing_of_pair,
@@ -162,8 +162,8 @@ def _refuse_to_vary(mj: mujoco.MjModel, source: Source, vary: Sequence[str]) -> 
     geoms = np.flatnonzero(mj.geom_fluid[:, 0]).tolist()
     refused += [(label(mj, "geom", geom), "vary='geom_size' of fluidshape ellipsoid") for geom in geoms]
   if "tendon_armature" in vary:
-    spatial = [i for i in range(mj.ntendon) if has_path(mj, i)]
-    refused += [(label(mj, "tendon", i), "vary='tendon_armature' of a spatial tendon") for i in spatial]
+    around = [i for i in range(mj.ntendon) if geoms_on_path(mj, i)]
+    refused += [(label(mj, "tendon", i), "vary='tendon_armature' of a tendon around geoms") for i in around]
   for element, feature in refused:
     raise UnsupportedModel(f"{_name(source)}{element}: {feature} is not supported")
 

@@ -157,22 +157,17 @@ def _unsupported_elements(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
 def _missing_of_tendons(mj: mujoco.MjModel) -> Iterator[tuple[int, str]]:
   """Yield (tendon, feature) for everything that the engine lacks."""
   for tendon in range(mj.ntendon):
-    if mj.tendon_armature[tendon] and has_path(mj, tendon):
-      yield tendon, "armature of a spatial tendon"
-    for part in _parts(mj, tendon):
-      if mj.wrap_type[part] in (mjtWrap.mjWRAP_SPHERE.value, mjtWrap.mjWRAP_CYLINDER.value):
-        side = round(mj.wrap_prm[part])
-        if side >= 0 and mj.site_bodyid[side] != mj.geom_bodyid[mj.wrap_objid[part]]:
-          yield tendon, "a side site on another body than its geom"
+    for part in geoms_on_path(mj, tendon):
+      side = round(mj.wrap_prm[part])
+      if side >= 0 and mj.site_bodyid[side] != mj.geom_bodyid[mj.wrap_objid[part]]:
+        yield tendon, "a side site on another body than its geom"
 
 
-def has_path(mj: mujoco.MjModel, tendon: int) -> bool:
-  """Return whether a tendon is spatial; a fixed one has joints alone."""
-  return any(mj.wrap_type[part] != mjtWrap.mjWRAP_JOINT for part in _parts(mj, tendon))
-
-
-def _parts(mj: mujoco.MjModel, tendon: int) -> range:
-  return range(mj.tendon_adr[tendon], mj.tendon_adr[tendon] + mj.tendon_num[tendon])
+def geoms_on_path(mj: mujoco.MjModel, tendon: int) -> list[int]:
+  """Return the parts of a tendon that are geoms."""
+  first = mj.tendon_adr[tendon]
+  geoms = (mjtWrap.mjWRAP_SPHERE.value, mjtWrap.mjWRAP_CYLINDER.value)
+  return [part for part in range(first, first + mj.tendon_num[tendon]) if mj.wrap_type[part] in geoms]
 
 
 def unsupported_sensors(mj: mujoco.MjModel) -> list[str]:

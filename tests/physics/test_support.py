@@ -26,11 +26,6 @@ REFUSED = {
     "equality 'glue'",
     "solref of mixed signs",
   ),
-  "armature": (
-    arm(extra=ROPE.format('armature="1"', '<site site="tip"/>')),
-    "tendon 'rope'",
-    "armature of a spatial tendon",
-  ),
   "side": (
     arm(shape="cylinder", extra=ROPE.format("", '<geom geom="rod" sidesite="fixed"/><site site="tip"/>')),
     "tendon 'rope'",
@@ -97,7 +92,11 @@ def test_refuses_on_request_too_what_the_rest_needs(case):
   ("xml", "field", "element"),
   [
     (arm(option='density="1"', geom='fluidshape="ellipsoid"'), "geom_size", "geom 'rod'"),
-    (arm(extra=ROPE.format("", '<site site="tip"/>')), "tendon_armature", "tendon 'rope'"),
+    (
+      arm(shape="cylinder", extra=ROPE.format("", '<geom geom="rod"/><site site="tip"/>')),
+      "tendon_armature",
+      "tendon 'rope'",
+    ),
   ],
 )
 def test_refuses_to_vary_what_others_are_derived_from(xml, field, element):
