@@ -183,11 +183,6 @@ def _missing_of_sensor(mj: mujoco.MjModel, sensor: int) -> str:
   ]
   if kind not in READINGS:
     return enum_name(mjtSensor(kind))
-  remembers = (mj.sensor_delay[sensor] > 0.0, mj.sensor_interval[sensor, 0] > 0.0)
-  if all(remembers):
-    return "delay with interval"
-  if any(remembers) and mj.opt.integrator == mjtIntegrator.mjINT_RK4:
-    return "delay or interval under RK4"
   if kind == Kind.RANGEFINDER and (
     sides[0][0] == mjtObj.mjOBJ_CAMERA or mj.sensor_intprm[sensor, 0] & ~RAY_FIELDS
   ):

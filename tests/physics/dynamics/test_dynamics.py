@@ -35,9 +35,7 @@ def test_ancestors_come_nearest_first():
   assert list(ancestors(model, 0)) == []
 
 
-@pytest.fixture(
-  scope="module", params=["self_contact", "springs", "gymnasium/ant", "free_bodies"]
-)
+@pytest.fixture(scope="module", params=["self_contact", "springs", "gymnasium/ant", "free_bodies"])
 def case(request):
   """Return a model, a state in motion, its poses and MuJoCo's data."""
   model = load(request.param)
