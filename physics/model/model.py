@@ -235,6 +235,7 @@ class Model:
 
   key_qpos: Floats  # [nkey, nq] [m or rad] and quaternions of the key frames
   key_ctrl: Floats  # [nkey, nu] [varies]
+  key_plastic: Floats  # [nkey, nplastic] [m or rad] and quaternions where plastic springs rest
 
   body_names: tuple[str, ...]  # [nbody]
   joint_names: tuple[str, ...]  # [njnt]
