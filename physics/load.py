@@ -35,7 +35,6 @@ from physics.support import (
   geoms_on_path,
   label,
   leave_out,
-  missing_of_pair,
   nonfinite,
   unsupported_sensors,
 )
@@ -146,8 +145,7 @@ def _supported(
   left_out: tuple[str, ...] = ()
   if leave_out_others:
     left_out = tuple(f"{element}: {feature}" for element, feature in missing(mj, pairs))
-    leave_out(mj)
-    pairs = tuple(pair for pair in pairs if not missing_of_pair(mj, pair))
+    pairs = leave_out(mj, pairs)
   for element, feature in missing(mj, pairs):
     raise UnsupportedModel(f"{_name(source)}{element}: {feature} is not supported")
   for part in left_out:

@@ -1,6 +1,6 @@
 """Unsupported features of a robot file, each named with its element before anything runs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import mujoco
@@ -22,7 +22,7 @@ from mujoco import (
 )
 
 from physics.collision.narrow import can_collide
-from physics.model.pairs import ContactPair
+from physics.model.pairs import ContactPair, keep_apart
 from physics.sensor import READINGS
 from physics.sensor.distance import DISTANCES, RAY_FIELDS, can_measure, kinds_of, measured_pairs
 from physics.sensor.kinds import Kind
@@ -111,12 +111,15 @@ def unsupported(mj: mujoco.MjModel, pairs: tuple[ContactPair, ...]) -> Iterator[
       yield " against ".join(label(mj, "geom", geom) for geom in (pair.geom1, pair.geom2)), feature
 
 
-def leave_out(mj: mujoco.MjModel) -> None:
+def leave_out(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> tuple[ContactPair, ...]:
   """Change a compiled model so that it lacks what the engine lacks, as far as the rest can do without.
 
-  Tendons and actuators that it lacks have no effect then. Plugins, flexes and equalities
-  of other kinds stay. Pairs of geoms are not part of a compiled model.
+  Tendons and actuators that it lacks have no effect then, and pairs of geoms do not collide: the others are
+  returned. Plugins, flexes and equalities of other kinds stay.
   """
+  apart = [pair for pair in pairs if missing_of_pair(mj, pair)]
+  together = tuple(pair for pair in pairs if pair not in apart)
+  keep_apart(mj, apart, together)
   mj.opt.enableflags &= ~sum(REFUSED_FLAGS)
   for tendon in sorted({i for i, _ in _missing_of_tendons(mj)}):
     mj.tendon_num[tendon] = 0
@@ -129,6 +132,7 @@ def leave_out(mj: mujoco.MjModel) -> None:
       mj.actuator_dyntype[actuator] = mjtDyn.mjDYN_INTEGRATOR
     mj.actuator_gaintype[actuator], mj.actuator_biastype[actuator] = mjtGain.mjGAIN_FIXED, mjtBias.mjBIAS_NONE
     mj.actuator_gainprm[actuator] = 0.0
+  return together
 
 
 def label(mj: mujoco.MjModel, kind: str, index: int) -> str:

@@ -2,6 +2,7 @@
 
 import warnings
 
+import mujoco
 import pytest
 
 from physics.load import load_model
@@ -80,6 +81,20 @@ def test_leaves_out_on_request_what_the_rest_can_do_without(case):
   trial, simulation = Trial(model, random_states(model, 8)), NumpySimulation(model, 8, outputs(model))
   findings = trial.stages(simulation, DOUBLE) + trial.step(simulation, DOUBLE)
   assert [str(finding) for finding in findings if not finding.holds] == []
+
+
+def test_what_does_not_collide_does_not_collide_in_mujocos_model_either():
+  body = '<body pos="0 0 {}"><freejoint/><geom name="{}" {}/></body>'
+  xml = f"""<mujoco><asset><mesh name="stone" vertex="0 0 0 .4 0 0 0 .4 0 0 0 .4"/></asset><worldbody>
+    <geom name="floor" type="plane" size="1 1 1"/>{body.format(0.1, "stone", 'type="sdf" mesh="stone"')}
+    {body.format(0.1, "ball", 'size="0.2"')}</worldbody></mujoco>"""
+  with pytest.warns(UserWarning, match="collision of .* and sdf is not supported and left out"):
+    model = load_model(xml, unsupported="warn")
+  data = mujoco.MjData(model.mj)
+  mujoco.mj_forward(model.mj, data)
+  pairs = [(pair.geom1, pair.geom2) for pair in model.pairs]
+  assert [tuple(contact.geom.tolist()) for contact in data.contact] == pairs
+  assert pairs == [(model.geom_id("floor"), model.geom_id("ball"))]
 
 
 @pytest.mark.parametrize("case", sorted(NEEDED))
