@@ -28,8 +28,10 @@ from mujoco import (
 from physics.actuator.motor import ActivationParams, WindingParams
 from physics.model.model import ACTIVATIONS, FEW_ITERATIONS, Floats, Ints, Model
 from physics.model.pairs import ContactPair, contact_pairs
+from physics.sensor.camera import TRACKCOM
 from physics.support import (
   UnsupportedModel,
+  cameras_of_sensors,
   disabled,
   enum_name,
   geoms_on_path,
@@ -162,6 +164,9 @@ def _refuse_to_vary(mj: mujoco.MjModel, source: Source, vary: Sequence[str]) -> 
   if "tendon_armature" in vary:
     around = [i for i in range(mj.ntendon) if geoms_on_path(mj, i)]
     refused += [(label(mj, "tendon", i), "vary='tendon_armature' of a tendon around geoms") for i in around]
+  if masses := sorted({"body_mass", "body_ipos"} & {*vary}):  # the camera's place follows from them
+    cameras = [camera for camera in cameras_of_sensors(mj) if mj.cam_mode[camera] == TRACKCOM]
+    refused += [(label(mj, "camera", camera), f"vary={masses[0]!r} of mode trackcom") for camera in cameras]
   for element, feature in refused:
     raise UnsupportedModel(f"{_name(source)}{element}: {feature} is not supported")
 

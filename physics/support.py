@@ -7,7 +7,6 @@ import mujoco
 import numpy as np
 from mujoco import (
   mjtBias,
-  mjtCamLight,
   mjtDisableBit,
   mjtDyn,
   mjtEnableBit,
@@ -179,6 +178,12 @@ def unsupported_sensors(mj: mujoco.MjModel) -> list[str]:
   return [_missing_of_sensor(mj, i) for i in range(mj.nsensor)]
 
 
+def cameras_of_sensors(mj: mujoco.MjModel) -> list[int]:
+  """Return the cameras that sensors are attached to or refer to."""
+  sides = ((mj.sensor_objtype, mj.sensor_objid), (mj.sensor_reftype, mj.sensor_refid))
+  return sorted({int(i) for kinds, ids in sides for i in ids[kinds == mjtObj.mjOBJ_CAMERA]})
+
+
 def _missing_of_sensor(mj: mujoco.MjModel, sensor: int) -> str:
   kind = int(mj.sensor_type[sensor])
   sides = [
@@ -193,9 +198,7 @@ def _missing_of_sensor(mj: mujoco.MjModel, sensor: int) -> str:
     return "a camera's image or a normal"
   if kind in DISTANCES and not all(can_measure(kinds_of(mj, pair)) for pair in measured_pairs(mj, *sides)):
     return "the distance of such shapes"
-  cameras = [index for kind_of_side, index in sides if kind_of_side == mjtObj.mjOBJ_CAMERA]
-  moves = any(mj.cam_mode[camera] != mjtCamLight.mjCAMLIGHT_FIXED for camera in cameras)
-  return "a camera that is not fixed" if moves else ""
+  return ""
 
 
 def _unsupported_options(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:

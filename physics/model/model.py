@@ -212,9 +212,14 @@ class Model:
   actuator_forcelimited: Bools  # [nactuator]
   actuator_forcerange: Floats  # [nactuator, 2] [N or N m]
 
+  cam_mode: Ints  # [ncam]
   cam_bodyid: Ints  # [ncam]
+  cam_targetbodyid: Ints  # [ncam] body that it looks at, -1: none
   cam_pos: Floats  # [ncam, 3] [m] in the body
   cam_quat: Floats  # [ncam, 4] [1] in the body
+  cam_pos0: Floats  # [ncam, 3] [m] from the body, in world axes at qpos0
+  cam_poscom0: Floats  # [ncam, 3] [m] from the centre of mass of the body's subtree, likewise
+  cam_mat0: Floats  # [ncam, 9] [1] orientation in the world at qpos0
   cam_resolution: Ints  # [ncam, 2] pixels of a row, and of a column
   cam_focal: Floats  # [ncam, 2] focal lengths [pixels] along rows and columns
 

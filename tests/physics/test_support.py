@@ -12,6 +12,8 @@ from physics.support import UnsupportedModel
 from tests.physics.arm import TENDON, arm
 
 ROPE = '<tendon><spatial name="rope" {}><site site="fixed"/>{}</spatial></tendon>'
+FILM = """<worldbody><camera name="film" mode="trackcom"/></worldbody>
+  <sensor><framepos objtype="camera" objname="film"/></sensor>"""
 REFUSED = {
   "implicit": (arm(option='integrator="implicit"'), "option", "integrator implicit"),
   "discrete": (arm(option='integrator="discrete"'), "option", "integrator discrete"),
@@ -106,6 +108,7 @@ def test_refuses_on_request_too_what_the_rest_needs(case):
 @pytest.mark.parametrize(
   ("xml", "field", "element"),
   [
+    (arm(extra=FILM), "body_mass", "camera 'film'"),
     (arm(option='density="1"', geom='fluidshape="ellipsoid"'), "geom_size", "geom 'rod'"),
     (
       arm(shape="cylinder", extra=ROPE.format("", '<geom geom="rod"/><site site="tip"/>')),
@@ -115,7 +118,7 @@ def test_refuses_on_request_too_what_the_rest_needs(case):
   ],
 )
 def test_refuses_to_vary_what_others_are_derived_from(xml, field, element):
-  load_model(xml, vary=["body_mass"])
+  load_model(xml, vary=["geom_friction"])
   with pytest.raises(UnsupportedModel, match=f"MJCF: {element}: vary='{field}' of"):
     load_model(xml, vary=[field])
 

@@ -66,7 +66,6 @@ def test_disabled_sensors_are_zero():
 UNSUPPORTED = {
   "user": '<user dim="2"/>',
   "a camera's image or a normal": '<rangefinder site="site" data="dist normal"/>',
-  "a camera that is not fixed": '<framepos objtype="camera" objname="tracking"/>',
   "the distance of such shapes": '<distance geom1="floor" geom2="stone" cutoff="1"/>',
 }
 
