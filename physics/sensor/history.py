@@ -51,8 +51,8 @@ def remember_sensors(derived: Derived, measure: Measure) -> None:
         newest = first + (k + 1) * count - 1
         past[newest] = where(is_over, value, past[newest])
     if sensor in periodic_sensors(model):
-      at = periodic_sensors(model).index(sensor)
-      derived.memory["sensor_wait"][at] = where(is_over, wait + _period(model, sensor), wait) - 1.0
+      place = periodic_sensors(model).index(sensor)
+      derived.memory["sensor_wait"][place] = where(is_over, wait + _period(model, sensor), wait) - 1.0
 
 
 def _period(model: Model, sensor: int) -> float:
