@@ -13,8 +13,10 @@ from physics.actuator.transmission import TENDON
 from physics.algebra.spatial import MINVAL, NO_FORCE, Force, Motion, Vector, dot, vector
 from physics.constraint.body_sums import BodySums
 from physics.constraint.equality import attachment_forces
+from physics.dynamics.dynamics import inert_tendons
 from physics.dynamics.kinematics import propagate
 from physics.dynamics.passive import spring_energy, tendon_force
+from physics.dynamics.tendon import tendon_acceleration
 from physics.forward import Evaluation
 from physics.model.model import Model
 from physics.state.state import Memory
@@ -116,7 +118,7 @@ class Derived:
 
   @OnDemand
   def tendon_forces(self) -> list[Number]:
-    """Forces [ntendon] [N] along the tendons: of springs, dampers, actuators and constraints."""
+    """Forces [ntendon] [N] along spatial tendons: of springs, dampers, actuators, rows and armature."""
     model, smooth, rows = self.model, self.smooth, self.evaluation.joints
     forces = [tendon_force(model, smooth.state, smooth.tendons, tendon) for tendon in range(model.ntendon)]
     for actuator, force in enumerate(smooth.actuated.force):
@@ -126,6 +128,9 @@ class Derived:
     for i, row in enumerate(rows.rows):
       for tendon, share in row.tendons.items():
         forces[tendon] = forces[tendon] + share * rows.row_force(i)
+    for tendon in inert_tendons(model):
+      rate = tendon_acceleration(model, self.poses, tendon, smooth.velocity, self.accelerations)
+      forces[tendon] = forces[tendon] - number(model.tendon_armature[tendon]) * rate
     return forces
 
   @OnDemand

@@ -6,7 +6,7 @@ Source: MuJoCo's manual, chapter Computation, section Numerical integration.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from physics.algebra.block_matrix import factored
 from physics.algebra.sparse import At
@@ -40,6 +40,10 @@ class OneStage:
   def stages(self, _integrate: Index) -> Iterator[None]:
     """Run the block once: there is one evaluation."""
     yield
+
+  def at_start(self) -> AbstractContextManager[None]:
+    """Run the block in the evaluation of the start of the time step, the only one."""
+    return nullcontext()
 
   def moments(self, names: list[str]) -> Iterator[list[str]]:
     """Yield the outputs that the evaluation reports: all of them."""
@@ -93,12 +97,16 @@ class RungeKutta:
     """Return the present evaluation's value; `values` has one for each evaluation."""
     return self.program.table(values, self.stage)
 
+  def at_start(self) -> AbstractContextManager[None]:
+    """Run the block in the evaluation of the start of the time step."""
+    return self.program.when_equal(self.stage, 0)
+
   def moments(self, names: list[str]) -> Iterator[list[str]]:
     """Yield the outputs that an evaluation reports, in a block for that evaluation.
 
     As in MuJoCo, sensors measure the start of the time step; other outputs belong to the last evaluation.
     """
-    with self.program.when_equal(self.stage, 0):
+    with self.at_start():
       yield [name for name in names if name in AT_START]
     with self._last():
       yield [name for name in names if name not in AT_START]
@@ -124,7 +132,7 @@ class RungeKutta:
     act = [w + self.model.timestep * rate for w, rate in zip(start["act"], rates["act"], strict=True)]
     later = {**moved(self.model, start, rates), "act": act}
     self.memory.fill(later)
-    with self.program.when_equal(self.stage, 0):
+    with self.at_start():
       if self.model.nplastic:
         self.cords.fill(_plastic_cords(self.model, evaluation))
       for array, values in zip(self.lines, (actuated.length, actuated.velocity), strict=True):

@@ -28,14 +28,15 @@ from mujoco import (
 from physics.actuator.motor import ActivationParams, WindingParams
 from physics.model.model import ACTIVATIONS, FEW_ITERATIONS, Floats, Ints, Model
 from physics.model.pairs import ContactPair, contact_pairs
+from physics.sensor.camera import TRACKCOM
 from physics.support import (
   UnsupportedModel,
+  cameras_of_sensors,
   disabled,
   enum_name,
-  has_path,
+  geoms_on_path,
   label,
   leave_out,
-  missing_of_pair,
   nonfinite,
   unsupported_sensors,
 )
@@ -146,8 +147,7 @@ def _supported(
   left_out: tuple[str, ...] = ()
   if leave_out_others:
     left_out = tuple(f"{element}: {feature}" for element, feature in missing(mj, pairs))
-    leave_out(mj)
-    pairs = tuple(pair for pair in pairs if not missing_of_pair(mj, pair))
+    pairs = leave_out(mj, pairs)
   for element, feature in missing(mj, pairs):
     raise UnsupportedModel(f"{_name(source)}{element}: {feature} is not supported")
   for part in left_out:
@@ -162,8 +162,11 @@ def _refuse_to_vary(mj: mujoco.MjModel, source: Source, vary: Sequence[str]) -> 
     geoms = np.flatnonzero(mj.geom_fluid[:, 0]).tolist()
     refused += [(label(mj, "geom", geom), "vary='geom_size' of fluidshape ellipsoid") for geom in geoms]
   if "tendon_armature" in vary:
-    spatial = [i for i in range(mj.ntendon) if has_path(mj, i)]
-    refused += [(label(mj, "tendon", i), "vary='tendon_armature' of a spatial tendon") for i in spatial]
+    around = [i for i in range(mj.ntendon) if geoms_on_path(mj, i)]
+    refused += [(label(mj, "tendon", i), "vary='tendon_armature' of a tendon around geoms") for i in around]
+  if masses := sorted({"body_mass", "body_ipos"} & {*vary}):  # the camera's place follows from them
+    cameras = [camera for camera in cameras_of_sensors(mj) if mj.cam_mode[camera] == TRACKCOM]
+    refused += [(label(mj, "camera", camera), f"vary={masses[0]!r} of mode trackcom") for camera in cameras]
   for element, feature in refused:
     raise UnsupportedModel(f"{_name(source)}{element}: {feature} is not supported")
 

@@ -11,7 +11,7 @@ import torch
 
 from physics.model.model import Floats, Model
 from physics.ray.raycaster import Rays, trace_rays
-from physics.state.delay import held_at_start
+from physics.state.delay import waits_at_start
 from physics.state.layout import COUNTERS, STATE, Layout, OutputSpec, default_outputs, field_shapes
 from physics.step import trace_step
 from physics.trace.kernel import lanes_on, padded
@@ -46,8 +46,8 @@ class Simulation:
   act: torch.Tensor  # [num_envs, na] [varies] activations
   plastic: torch.Tensor  # [num_envs, nplastic] [m or rad] and quaternions where plastic springs rest
   past_ctrl: torch.Tensor  # [num_envs, past_rows] [varies] delayed controls, by actuator, the oldest first
-  past_sensordata: torch.Tensor  # [num_envs, past_sensor_rows] [varies] of delayed sensors, oldest first
-  held_sensordata: torch.Tensor  # [num_envs, held_sensor_rows] [varies] periodic ones: wait [steps], values
+  past_sensordata: torch.Tensor  # [num_envs, past_sensor_rows] [varies] of late sensors, oldest first
+  sensor_wait: torch.Tensor  # [num_envs, wait_rows] [time steps] until periodic sensors measure
   mocap_pos: torch.Tensor  # [num_envs, nmocap, 3] [m]
   mocap_quat: torch.Tensor  # [num_envs, nmocap, 4] [1]
   qacc_warmstart: torch.Tensor  # [num_envs, nv] [m/s^2 or rad/s^2] where the solver starts
@@ -100,6 +100,7 @@ class Simulation:
   tendon_armature: torch.Tensor  # [num_envs, ntendon] [kg or kg m^2]
   gravity: torch.Tensor  # [num_envs, 3] [m/s^2]
   geom_size: torch.Tensor  # [num_envs, ngeom, 3] [m]
+  geom_surfacevel: torch.Tensor  # [num_envs, ngeom, 6] [m/s, rad/s]
   geom_friction: torch.Tensor  # [num_envs, ngeom, 3] [1, m, m]
   geom_solref: torch.Tensor  # [num_envs, ngeom, 2] [s, 1]
   geom_solimp: torch.Tensor  # [num_envs, ngeom, 5] [1, 1, m, 1, 1]
@@ -261,6 +262,6 @@ def start_values(model: Model) -> Floats:
   """Return the state [state_rows] that a reset writes: the model's defaults."""
   defaults = {"qpos": model.qpos0, "plastic": model.plastic0}
   defaults |= {"mocap_pos": model.mocap_pos0, "mocap_quat": model.mocap_quat0}
-  defaults["held_sensordata"] = np.array(held_at_start(model))
+  defaults["sensor_wait"] = np.array(waits_at_start(model))
   shapes = field_shapes(model)
   return np.concatenate([defaults.get(name, np.zeros(shapes[name])).ravel() for name in STATE])

@@ -78,7 +78,7 @@ def smooth_dynamics(model: Model, state: State) -> Smooth:
     velocity=velocity,
     acceleration=acceleration,
     tendons=cords,
-    M=mass_matrix(model, composite, p.cdof),
+    M=mass_matrix(model, p, composite),
     bias=bias_forces(model, p, inertias, velocity, acceleration),
     passive=passive.force,
     passive_damping=passive.damping,

@@ -45,7 +45,8 @@ def trace_step(
         with program.when_equal(substep + 1, substeps):
           outputs.write(names, derived)
       with program.when_less(0, integrate):
-        remember_sensors(Derived(program, model, evaluation, memory), measured)
+        with method.at_start():
+          remember_sensors(Derived(program, model, evaluation, memory), measured)
         method.advance(evaluation)
     with program.when_less(0, integrate):
       remember(program, model, memory["past_ctrl"], ctrl)

@@ -1,13 +1,12 @@
 """Unsupported features of a robot file, each named with its element before anything runs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import mujoco
 import numpy as np
 from mujoco import (
   mjtBias,
-  mjtCamLight,
   mjtDisableBit,
   mjtDyn,
   mjtEnableBit,
@@ -22,7 +21,7 @@ from mujoco import (
 )
 
 from physics.collision.narrow import can_collide
-from physics.model.pairs import ContactPair
+from physics.model.pairs import ContactPair, keep_apart
 from physics.sensor import READINGS
 from physics.sensor.distance import DISTANCES, RAY_FIELDS, can_measure, kinds_of, measured_pairs
 from physics.sensor.kinds import Kind
@@ -43,9 +42,6 @@ REFUSED_FLAGS = (
   mjtEnableBit.mjENBL_IPC,
   mjtEnableBit.mjENBL_SPECULATIVE,
 )
-MUST_BE_ZERO = {  # field: (kind of element, feature that a nonzero number turns on)
-  "geom_surfacevel": ("geom", "surfacevel"),
-}
 ELEMENTS = {  # start of a field's name in MjModel: kind of the element whose numbers it holds, one row each
   "body": "body",
   "jnt": "joint",
@@ -114,15 +110,16 @@ def unsupported(mj: mujoco.MjModel, pairs: tuple[ContactPair, ...]) -> Iterator[
       yield " against ".join(label(mj, "geom", geom) for geom in (pair.geom1, pair.geom2)), feature
 
 
-def leave_out(mj: mujoco.MjModel) -> None:
+def leave_out(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> tuple[ContactPair, ...]:
   """Change a compiled model so that it lacks what the engine lacks, as far as the rest can do without.
 
-  Tendons and actuators that it lacks have no effect then. Plugins, flexes and equalities
-  of other kinds stay. Pairs of geoms are not part of a compiled model.
+  Tendons and actuators that it lacks have no effect then, and pairs of geoms do not collide: the others are
+  returned. Plugins, flexes and equalities of other kinds stay.
   """
+  apart = [pair for pair in pairs if missing_of_pair(mj, pair)]
+  together = tuple(pair for pair in pairs if pair not in apart)
+  keep_apart(mj, apart, together)
   mj.opt.enableflags &= ~sum(REFUSED_FLAGS)
-  for field in MUST_BE_ZERO:
-    getattr(mj, field)[:] = 0.0
   for tendon in sorted({i for i, _ in _missing_of_tendons(mj)}):
     mj.tendon_num[tendon] = 0
     for field in ("limited", "actfrclimited", "stiffness", "damping", "armature", "frictionloss"):
@@ -134,6 +131,7 @@ def leave_out(mj: mujoco.MjModel) -> None:
       mj.actuator_dyntype[actuator] = mjtDyn.mjDYN_INTEGRATOR
     mj.actuator_gaintype[actuator], mj.actuator_biastype[actuator] = mjtGain.mjGAIN_FIXED, mjtBias.mjBIAS_NONE
     mj.actuator_gainprm[actuator] = 0.0
+  return together
 
 
 def label(mj: mujoco.MjModel, kind: str, index: int) -> str:
@@ -148,10 +146,6 @@ def _unsupported_elements(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
   for kind, count in (("flex", mj.nflex), ("plugin", mj.nplugin)):
     if count:
       yield label(mj, kind, 0), f"a model with {kind} elements"
-  for field, (kind, feature) in MUST_BE_ZERO.items():
-    for i, value in enumerate(getattr(mj, field)):
-      if np.any(value):
-        yield label(mj, kind, i), feature
   for field, (kind, used, feature) in SOLREFS.items():
     for i in np.flatnonzero(getattr(mj, used)).tolist():
       if _mixes_formats(getattr(mj, field)[i]):
@@ -166,27 +160,28 @@ def _unsupported_elements(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
 def _missing_of_tendons(mj: mujoco.MjModel) -> Iterator[tuple[int, str]]:
   """Yield (tendon, feature) for everything that the engine lacks."""
   for tendon in range(mj.ntendon):
-    if mj.tendon_armature[tendon] and has_path(mj, tendon):
-      yield tendon, "armature of a spatial tendon"
-    for part in _parts(mj, tendon):
-      if mj.wrap_type[part] in (mjtWrap.mjWRAP_SPHERE.value, mjtWrap.mjWRAP_CYLINDER.value):
-        side = round(mj.wrap_prm[part])
-        if side >= 0 and mj.site_bodyid[side] != mj.geom_bodyid[mj.wrap_objid[part]]:
-          yield tendon, "a side site on another body than its geom"
+    for part in geoms_on_path(mj, tendon):
+      side = round(mj.wrap_prm[part])
+      if side >= 0 and mj.site_bodyid[side] != mj.geom_bodyid[mj.wrap_objid[part]]:
+        yield tendon, "a side site on another body than its geom"
 
 
-def has_path(mj: mujoco.MjModel, tendon: int) -> bool:
-  """Return whether a tendon is spatial; a fixed one has joints alone."""
-  return any(mj.wrap_type[part] != mjtWrap.mjWRAP_JOINT for part in _parts(mj, tendon))
-
-
-def _parts(mj: mujoco.MjModel, tendon: int) -> range:
-  return range(mj.tendon_adr[tendon], mj.tendon_adr[tendon] + mj.tendon_num[tendon])
+def geoms_on_path(mj: mujoco.MjModel, tendon: int) -> list[int]:
+  """Return the parts of a tendon that are geoms."""
+  first = mj.tendon_adr[tendon]
+  geoms = (mjtWrap.mjWRAP_SPHERE.value, mjtWrap.mjWRAP_CYLINDER.value)
+  return [part for part in range(first, first + mj.tendon_num[tendon]) if mj.wrap_type[part] in geoms]
 
 
 def unsupported_sensors(mj: mujoco.MjModel) -> list[str]:
   """Return for each sensor the feature that the engine lacks, or an empty text."""
   return [_missing_of_sensor(mj, i) for i in range(mj.nsensor)]
+
+
+def cameras_of_sensors(mj: mujoco.MjModel) -> list[int]:
+  """Return the cameras that sensors are attached to or refer to."""
+  sides = ((mj.sensor_objtype, mj.sensor_objid), (mj.sensor_reftype, mj.sensor_refid))
+  return sorted({int(i) for kinds, ids in sides for i in ids[kinds == mjtObj.mjOBJ_CAMERA]})
 
 
 def _missing_of_sensor(mj: mujoco.MjModel, sensor: int) -> str:
@@ -197,20 +192,13 @@ def _missing_of_sensor(mj: mujoco.MjModel, sensor: int) -> str:
   ]
   if kind not in READINGS:
     return enum_name(mjtSensor(kind))
-  remembers = (mj.sensor_delay[sensor] > 0.0, mj.sensor_interval[sensor, 0] > 0.0)
-  if all(remembers):
-    return "delay with interval"
-  if any(remembers) and mj.opt.integrator == mjtIntegrator.mjINT_RK4:
-    return "delay or interval under RK4"
   if kind == Kind.RANGEFINDER and (
     sides[0][0] == mjtObj.mjOBJ_CAMERA or mj.sensor_intprm[sensor, 0] & ~RAY_FIELDS
   ):
     return "a camera's image or a normal"
   if kind in DISTANCES and not all(can_measure(kinds_of(mj, pair)) for pair in measured_pairs(mj, *sides)):
     return "the distance of such shapes"
-  cameras = [index for kind_of_side, index in sides if kind_of_side == mjtObj.mjOBJ_CAMERA]
-  moves = any(mj.cam_mode[camera] != mjtCamLight.mjCAMLIGHT_FIXED for camera in cameras)
-  return "a camera that is not fixed" if moves else ""
+  return ""
 
 
 def _unsupported_options(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:

@@ -190,6 +190,9 @@ class Motion:
   def __add__(self, other: Motion) -> Motion:
     return Motion(self.angular + other.angular, self.linear + other.linear)
 
+  def __sub__(self, other: Motion) -> Motion:
+    return Motion(self.angular - other.angular, self.linear - other.linear)
+
   def __mul__(self, factor: Number) -> Motion:
     return Motion(self.angular * factor, self.linear * factor)
 

@@ -49,7 +49,7 @@ class WorldContacts(Residuals):
       if self.cone.dim > 1:
         first, _ = tangents(Vector(*entry.vector("normal")), Vector(*entry.vector("hint")))
         write_fields(entry, ["first.x", "first.y", "first.z"], first * entry["friction"])
-      self.prepare_entry(entry, self._along_rows(entry))
+      self.prepare_entry(entry, self._rows(entry), self._along_rows(entry))
 
   def start(self, x: list[Number]) -> None:
     """Store the residuals at qacc = x [nv]."""
@@ -190,7 +190,7 @@ class MovingContacts(Residuals):
         )
         for axis, along in enumerate(rows.along(at_point)):
           self.rows[self._row(entry, axis) + k] = where(sign[0], along, where(sign[1], -along, 0.0))
-      self.prepare_entry(entry, self.along(entry, qvel))
+      self.prepare_entry(entry, rows, self.along(entry, qvel))
 
   def start(self, x: list[Number]) -> None:
     """Store the residuals at qacc = x [nv]."""

@@ -11,6 +11,7 @@ from physics.collision.geometry import geom_shape
 from physics.collision.narrow import narrow_phase
 from physics.constraint.constraint import contact_params
 from physics.constraint.gap import Gap
+from physics.constraint.surface import Surfaces, surface_motion
 from physics.constraint.world import is_still
 from physics.dynamics.kinematics import Poses
 from physics.model.model import Model
@@ -85,25 +86,27 @@ def find_moving_contacts(
   """Return the contacts between moving bodies, `capacity` per environment; more are counted as dropped.
 
   Fields: geom1, geom2, point (relative to the origin of the first pair's tree) and normal (from geom1 to
-  geom2), distance, the numbers of `contact_params`, and words of bits: gains/loses (bodies that move with
-  geom2's / geom1's side alone), owner2/owner1.
+  geom2), distance, the numbers of `contact_params`, surface and surface_spin of `Surfaces`, and words of
+  bits: gains/loses (bodies that move with geom2's / geom1's side alone), owner2/owner1.
   """
   base = common_origin(model, p, moving)
-  shapes = Shapes(
-    program,
-    {geom: geom_shape(model, p, geom, base - p.origin[model.geom_bodyid[geom]]) for geom in moving.geoms},
-  )
+  of_geoms = {
+    geom: geom_shape(model, p, geom, base - p.origin[model.geom_bodyid[geom]]) for geom in moving.geoms
+  }
+  motions = {geom: surface_motion(model, geom, shape) for geom, shape in of_geoms.items()}
+  shapes = Shapes(program, of_geoms)
   found = LaneList(program, capacity, order="distance")
   found.clear()
   for family in families(model, moving.pairs):
     fields, gap = _fields(program, model, moving, family.pairs), Gap(program, model, family.pairs)
+    surfaces = Surfaces(program, [motions[q.geom2] - motions[q.geom1] for q in family.pairs])
     sides = (shapes.side([q.geom1 for q in family.pairs]), shapes.side([q.geom2 for q in family.pairs]))
     for pair, candidate in candidates(program, model, family, sides, found.dropped):
       with program.when_any(candidate.active):
         distance, normal, point = candidate.resolve()
         values = {name: column[pair] for name, column in fields.items()} | {"distance": distance}
         # each lane has its own weight, which is zero in lanes whose slot is empty
-        values |= gap.fields(pair, candidate.active, values)
+        values |= gap.fields(pair, candidate.active, values) | surfaces.fields(pair, point, normal)
         found.push(candidate.active, values | vector_fields(point=point, normal=normal))
   return found
 

@@ -8,6 +8,8 @@ from functools import cached_property
 
 from physics.constraint.cone import Cone, Growth, GrowthSum
 from physics.constraint.constraint import ConstraintParams
+from physics.constraint.contact_rows import ContactRows
+from physics.constraint.surface import sliding
 from physics.model.model import Model
 from physics.trace.compact import CompactList, Entry
 from physics.trace.trace import Mask, Number, Program, Truth, where
@@ -67,14 +69,15 @@ class Residuals:
     """Return where a contact acts, and the force [N] with which it pulls there."""
     return entry["weight"] > 0.0, entry["adhesion"]
 
-  def prepare_entry(self, entry: Entry, velocity: Sequence[Number]) -> None:
-    """Set D and the reference terms from distance and the velocity [dim] along the rows."""
+  def prepare_entry(self, entry: Entry, rows: ContactRows, along: Sequence[Number]) -> None:
+    """Set D and the reference terms from the distance and from the bodies' velocity [dim] along the rows."""
     params = ConstraintParams(*(entry[name] for name in PARAM_FIELDS))
     position = entry["distance"] - params.margin
     d = params.impedance(position)
     entry["D"] = entry["weight"] * d / (1.0 - d)
     damping = entry[self.cone.friction_damping] if self.cone.dim > 1 else 0.0
-    reference = [params.reference(position, velocity[0], d), *(damping * v for v in velocity[1:])]
+    slip = [a + b for a, b in zip(along[1:], rows.along(sliding(entry))[1:], strict=True)]
+    reference = [params.reference(position, along[0], d), *(damping * v for v in slip)]
     if self.sticks:
       acts = entry["D"] > 0.0
       reference[0] = reference[0] - where(acts, entry["pull"] / where(acts, entry["D"], 1.0), 0.0)

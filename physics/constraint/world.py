@@ -13,6 +13,7 @@ from physics.collision.geometry import ContactCandidate, default_hint, geom_shap
 from physics.collision.narrow import narrow_phase
 from physics.constraint.constraint import contact_params
 from physics.constraint.gap import Gap
+from physics.constraint.surface import Surfaces, surface_motion
 from physics.dynamics.kinematics import Poses
 from physics.model.model import Model
 from physics.model.pairs import ContactPair
@@ -42,7 +43,8 @@ def find_world_contacts(program: Program, model: Model, p: Poses, bodies: list[i
 
   Fields: body, geom_body, still_body, geom1, geom2, point (relative to the tree origin) and normal (towards
   the moving geom), hint, distance, the numbers of `contact_params`, the weight zero in lanes where the
-  contact does not act, and for adhesion found, zero in lanes without this contact.
+  contact does not act, surface and surface_spin of `Surfaces`, and for adhesion found, zero in lanes without
+  this contact.
   """
   pairs = world_pairs(model)
   found = GroupList(program, sum(narrow_phase(model, pair).most for pair in pairs))
@@ -66,21 +68,24 @@ class _Search:
       # a still geom has a shape for each tree that it can touch, relative to the tree's origin
       still[fixed, int(model.body_treeid[body])] = geom_shape(model, p, fixed, p.origin[body])
     self.still, self.moving = Shapes(program, still), Shapes(program, moving)
+    self.still_motions = {key: surface_motion(model, key[0], shape) for key, shape in still.items()}
+    self.moving_motions = {geom: surface_motion(model, geom, shape) for geom, shape in moving.items()}
 
   def run(self, family: Family, still_first: bool) -> None:
     model, roles = self.model, [_roles(self.model, pair) for pair in family.pairs]
     owners = [int(model.geom_bodyid[mover]) for _, mover in roles]
-    still = self.still.side(
-      [(fixed, int(model.body_treeid[o])) for (fixed, _), o in zip(roles, owners, strict=True)]
-    )
-    moving = self.moving.side([mover for _, mover in roles])
-    push = self._pusher(family, owners, 1.0 if still_first else -1.0)
+    stills = [(fixed, int(model.body_treeid[o])) for (fixed, _), o in zip(roles, owners, strict=True)]
+    movers = [mover for _, mover in roles]
+    motions = [self.moving_motions[a] - self.still_motions[b] for a, b in zip(movers, stills, strict=True)]
+    surfaces = Surfaces(self.program, motions)
+    push = self._pusher(family, owners, surfaces, 1.0 if still_first else -1.0)
+    still, moving = self.still.side(stills), self.moving.side(movers)
     sides = (still, moving) if still_first else (moving, still)
     for pair, candidate in candidates(self.program, model, family, sides, self.found.dropped):
       push(pair, candidate)
 
   def _pusher(
-    self, family: Family, owners: list[int], sign: float
+    self, family: Family, owners: list[int], surfaces: Surfaces, sign: float
   ) -> Callable[[Integer, ContactCandidate], None]:
     program, params = self.program, [contact_params(self.model, pair) for pair in family.pairs]
     gap = Gap(program, self.model, family.pairs)
@@ -97,7 +102,7 @@ class _Search:
         distance, normal, point = candidate.resolve()
         normal = normal * sign
         entry = {name: column[pair] for name, column in columns.items()} | {"distance": distance}
-        entry |= gap.fields(pair, candidate.active, entry)
+        entry |= gap.fields(pair, candidate.active, entry) | surfaces.fields(pair, point, normal)
         hint = candidate.hint or default_hint(normal)
         self.found.push(entry | vector_fields(point=point, normal=normal, hint=hint))
 

@@ -19,7 +19,7 @@ from physics.algebra.spatial import (
   vector,
 )
 from physics.dynamics.kinematics import Poses
-from physics.dynamics.tendon import fixed_jacobian
+from physics.dynamics.tendon import tendon_acceleration, tendon_jacobian
 from physics.model.model import Model
 from physics.trace.trace import Number, Scalar, is_zero, number
 
@@ -61,17 +61,17 @@ def _sums_below(model: Model, values: Sequence[Summand]) -> list[Summand]:
   return sums
 
 
-def mass_matrix(model: Model, composite: Sequence[Inertia], cdof: list[Motion]) -> SparseMatrix:
+def mass_matrix(model: Model, p: Poses, composite: Sequence[Inertia]) -> SparseMatrix:
   """Return M [nv, nv]: its entries (i, j) for j an ancestor of dof i, or i itself (MuJoCo's `mj_makeM`).
 
   Units are kg m^2, kg m and kg. Like MuJoCo's, it leaves out the coupling of branches by a tendon's
   armature.
   Source: Featherstone 2008, table 6.2.
   """
-  M = joint_space(model, composite, cdof)
+  M = joint_space(model, composite, p.cdof)
   M = M.add({(i, i): number(armature) for i, armature in enumerate(model.dof_armature)})
   for tendon in inert_tendons(model):
-    armature, arms = number(model.tendon_armature[tendon]), fixed_jacobian(model, tendon)
+    armature, arms = number(model.tendon_armature[tendon]), tendon_jacobian(model, p, tendon)
     pairs = ((i, j) for i in arms for j in arms if (i, j) in M.entries)
     M = M.add({(i, j): armature * arms[i] * arms[j] for i, j in pairs})
   return M
@@ -104,11 +104,22 @@ def project(model: Model, p: Poses, forces: Sequence[Force]) -> list[Number]:
 def bias_forces(
   model: Model, p: Poses, inertias: list[Inertia], velocity: list[Motion], acceleration: list[Motion]
 ) -> list[Number]:
-  """Return gravity, Coriolis and centrifugal forces [nv] (recursive Newton-Euler; `mj_rne`, `qfrc_bias`)."""
+  """Return gravity, Coriolis and centrifugal forces [nv] (`qfrc_bias`).
+
+  Those of bodies are found by recursive Newton-Euler (MuJoCo's `mj_rne`), those of tendons with armature from
+  their lengths (`mj_tendonBias`).
+  """
   forces = [NO_FORCE]
   for inertia, v, a in zip(inertias[1:], velocity[1:], acceleration[1:], strict=True):
     forces.append(inertia.force(v, a))
-  return project(model, p, forces)
+  bias = project(model, p, forces)
+  for tendon in inert_tendons(model):
+    pull = number(model.tendon_armature[tendon]) * tendon_acceleration(
+      model, p, tendon, velocity, acceleration
+    )
+    for dof, arm in tendon_jacobian(model, p, tendon).items():
+      bias[dof] = bias[dof] + arm * pull
+  return bias
 
 
 def _is_isotropic(local: Matrix) -> bool:

@@ -6,9 +6,10 @@ Actuation model.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from physics.algebra.spatial import MINVAL, NO_FORCE, Force, Vector, dot, select, vector
+from physics.algebra.spatial import MINVAL, NO_FORCE, Force, Motion, Vector, cross, dot, select, vector
 from physics.dynamics.frame import GEOM, SITE, Frame, frame
 from physics.dynamics.kinematics import Poses, dofs_above
 from physics.dynamics.wrap import wrap
@@ -78,6 +79,40 @@ def tendon_jacobian(model: Model, p: Poses, tendon: int) -> dict[int, Number]:
   return _spatial(model, p, tendon).jacobian if is_spatial(model, tendon) else fixed_jacobian(model, tendon)
 
 
+def tendon_acceleration(
+  model: Model, p: Poses, tendon: int, velocity: list[Motion], acceleration: list[Motion]
+) -> Number:
+  """Return the acceleration [m/s^2] of a tendon's length while no joint accelerates (`mj_tendonDot`).
+
+  It is what turning adds: that of a fixed tendon is zero. A spatial one passes sites and pulleys alone; where
+  geoms are on a path, MuJoCo has no such acceleration either.
+  """
+  total: Number = 0.0
+  if is_spatial(model, tendon):
+    for start, rest, share in _sections(model, tendon):
+      one, two = (frame(model, p, SITE, int(model.wrap_objid[part])) for part in (start, rest[0]))
+      if one.body != two.body:
+        rates = [_point_rates(end, velocity, acceleration) for end in (one, two)]
+        total = total + share * _bend(two.offset(one), *(b - a for a, b in zip(*rates, strict=True)))
+  return total
+
+
+def _point_rates(end: Frame, velocity: list[Motion], acceleration: list[Motion]) -> tuple[Vector, Vector]:
+  """Return velocity [m/s] and acceleration [m/s^2] of a frame's position, gravity included."""
+  motion = velocity[end.body]
+  rate = motion.at(end.position)
+  return rate, acceleration[end.body].at(end.position) + cross(motion.angular, rate)
+
+
+def _bend(line: Vector, velocity: Vector, acceleration: Vector) -> Number:
+  """Return the acceleration [m/s^2] of a line's length, by its vector's velocity and acceleration."""
+  length = sqrt(dot(line, line))
+  inverse = where(length > MINVAL, 1.0 / maximum(length, MINVAL), 0.0)
+  along = line * inverse
+  across = velocity - along * dot(along, velocity)
+  return dot(along, acceleration) + dot(across, across) * inverse
+
+
 def is_spatial(model: Model, tendon: int) -> bool:
   """Return whether a tendon has a path."""
   return bool(model.tendon_num[tendon] and model.wrap_type[model.tendon_adr[tendon]] != JOINT)
@@ -105,14 +140,20 @@ def _parts(model: Model, tendon: int) -> range:
 
 def _spatial(model: Model, p: Poses, tendon: int) -> _Path:
   """Return a tendon with a path; a pulley divides what follows."""
-  path, share = _Path(0.0, {}, {}), number(1.0)
-  parts = list(_parts(model, tendon))
+  path = _Path(0.0, {}, {})
+  for start, rest, share in _sections(model, tendon):
+    path = path + _section(model, p, start, rest).scaled(share)
+  return path
+
+
+def _sections(model: Model, tendon: int) -> Iterator[tuple[int, list[int], Number]]:
+  """Yield for each site that a path leads on from: it, the parts after it, and what pulleys divide 1 to."""
+  share, parts = number(1.0), list(_parts(model, tendon))
   for start, rest in zip(parts, [parts[k + 1 :] for k in range(len(parts))], strict=True):
     if model.wrap_type[start] == PULLEY:
       share = 1.0 / number(model.wrap_prm[start])
     elif model.wrap_type[start] == ON_SITE and rest and model.wrap_type[rest[0]] != PULLEY:
-      path = path + _section(model, p, start, rest).scaled(share)
-  return path
+      yield start, rest, share
 
 
 def _section(model: Model, p: Poses, start: int, rest: list[int]) -> _Path:

@@ -126,6 +126,7 @@ class Model:
   geom_friction: Floats  # [ngeom, 3] [1, m, m] sliding, torsional, rolling
   geom_solref: Floats  # [ngeom, 2] [s, 1]
   geom_solimp: Floats  # [ngeom, 5] [1, 1, m, 1, 1]
+  geom_surfacevel: Floats  # [ngeom, 6] [m/s, rad/s] of the surface: linear and angular, in the geom
   geom_fluid: Floats  # [ngeom, 12] [1, m^3, m^5] 1: an ellipsoid; 5 coefficients; added volume and moments
 
   pair_friction: Floats  # [npair, 5] [1, 1, m, m, m] two sliding, one torsional, two rolling
@@ -211,9 +212,14 @@ class Model:
   actuator_forcelimited: Bools  # [nactuator]
   actuator_forcerange: Floats  # [nactuator, 2] [N or N m]
 
+  cam_mode: Ints  # [ncam]
   cam_bodyid: Ints  # [ncam]
+  cam_targetbodyid: Ints  # [ncam] body that it looks at, -1: none
   cam_pos: Floats  # [ncam, 3] [m] in the body
   cam_quat: Floats  # [ncam, 4] [1] in the body
+  cam_pos0: Floats  # [ncam, 3] [m] from the body, in world axes at qpos0
+  cam_poscom0: Floats  # [ncam, 3] [m] from the centre of mass of the body's subtree, likewise
+  cam_mat0: Floats  # [ncam, 9] [1] orientation in the world at qpos0
   cam_resolution: Ints  # [ncam, 2] pixels of a row, and of a column
   cam_focal: Floats  # [ncam, 2] focal lengths [pixels] along rows and columns
 
@@ -234,6 +240,7 @@ class Model:
 
   key_qpos: Floats  # [nkey, nq] [m or rad] and quaternions of the key frames
   key_ctrl: Floats  # [nkey, nu] [varies]
+  key_plastic: Floats  # [nkey, nplastic] [m or rad] and quaternions where plastic springs rest
 
   body_names: tuple[str, ...]  # [nbody]
   joint_names: tuple[str, ...]  # [njnt]

@@ -18,7 +18,9 @@ from physics.trace.trace import Number, clip, maximum, minimum, number, where
 Floats = NDArray[np.float64]
 Numbers = Sequence[Number]
 
+HFIELD = 1  # mjtGeom: it and planes, type 0, never touch each other
 BODY = 5  # mjtTrn: an actuator that pulls a body to what it touches
+NEVER = -1e10  # [m] margin of a pair that never touches
 MIN_FRICTION = 1e-5  # mjMINMU: a pyramid of zero width has a singular Hessian
 MIN_IMPEDANCE, MAX_IMPEDANCE = 1e-4, 0.9999  # mjMINIMP, mjMAXIMP
 
@@ -65,11 +67,12 @@ def contact_pairs(mj: Any, *, filter_parent: bool) -> tuple[ContactPair, ...]:
 
 
 def _apart(mj: Any) -> Iterator[tuple[int, int]]:
-  """Yield the pairs of geoms that are not welded to each other, and of which one at least can move."""
-  weld = mj.body_weldid[mj.geom_bodyid]
+  """Yield the pairs of geoms that are not welded to each other, where one can move and one is no ground."""
+  weld, solid = mj.body_weldid[mj.geom_bodyid], mj.geom_type > HFIELD
   moves = mj.body_dofnum[weld] > 0
   for geom in range(mj.ngeom):
     others = (weld[geom + 1 :] != weld[geom]) & (moves[geom + 1 :] | moves[geom])
+    others &= solid[geom + 1 :] | solid[geom]
     for other in np.flatnonzero(others).tolist():
       yield geom, geom + 1 + other
 
@@ -85,6 +88,40 @@ def _may_collide(mj: Any, geom1: int, geom2: int, filter_parent: bool) -> bool:
   weld1, weld2 = mj.body_weldid[[body1, body2]]
   parent1, parent2 = mj.body_weldid[mj.body_parentid[[weld1, weld2]]]
   return not (filter_parent and weld1 and weld2 and (weld1 == parent2 or weld2 == parent1))
+
+
+def keep_apart(mj: Any, apart: Sequence[ContactPair], together: Sequence[ContactPair]) -> None:
+  """Change a compiled MjModel so that some pairs no longer collide, and others still do.
+
+  A geom of each pair gives up its bits for one of its own, which all that it still touches answer to. Raises
+  ValueError if there are more such geoms than bits.
+  """
+  types, affinities = mj.geom_contype, mj.geom_conaffinity
+  mj.pair_margin[[pair.explicit for pair in apart if pair.explicit is not None]] = NEVER
+  chosen = _cover([(pair.geom1, pair.geom2) for pair in apart if pair.explicit is None])
+  types[chosen] = affinities[chosen] = 0
+  used = int(np.bitwise_or.reduce(types | affinities, initial=0))
+  free = (1 << k for k in range(31) if not used >> k & 1)
+  for geom in chosen:
+    both = [(pair.geom1, pair.geom2) for pair in together if geom in (pair.geom1, pair.geom2)]
+    if others := [two if one == geom else one for one, two in both]:
+      types[geom] = next(free, 0)
+      if not types[geom]:
+        raise ValueError(f"{len(chosen)} geoms cannot collide with others, too many to leave out: use fewer")
+      affinities[others] |= types[geom]
+  for bits, of_bodies in ((types, mj.body_contype), (affinities, mj.body_conaffinity)):
+    of_bodies[:] = 0
+    np.bitwise_or.at(of_bodies, mj.geom_bodyid, bits)
+
+
+def _cover(pairs: list[tuple[int, int]]) -> list[int]:
+  """Return geoms of which each pair has one, few of them: first the one that is in most pairs."""
+  chosen = []
+  while pairs:
+    geoms = [geom for pair in pairs for geom in pair]
+    chosen.append(max(sorted(set(geoms)), key=geoms.count))
+    pairs = [pair for pair in pairs if chosen[-1] not in pair]
+  return chosen
 
 
 def _filters(mj: Any, geoms: tuple[int, int], index: int | None) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from physics.model.model import Floats, Model
 from physics.parity.rays import cast
 from physics.ray.raycaster import Rays
 from physics.solver import newton
-from physics.state.delay import held_at_start
+from physics.state.delay import waits_at_start
 from physics.state.layout import COUNTERS, Layout, OutputSpec, default_outputs
 from physics.state.reduction import LAST
 from physics.step import trace_step
@@ -208,8 +208,8 @@ class NumpySimulation:
     for name, block in self.layout.blocks.items():
       if name in STATE:
         self._memory[block.start : block.start + block.rows] = np.reshape(getattr(data, name), (-1, 1))
-    held = self.layout.blocks["held_sensordata"]
-    self._memory[held.start : held.start + held.rows] = np.reshape(held_at_start(self.model), (-1, 1))
+    wait = self.layout.blocks["sensor_wait"]
+    self._memory[wait.start : wait.start + wait.rows] = np.reshape(waits_at_start(self.model), (-1, 1))
 
   def _evaluate(self, substeps: int, integrate: int) -> None:
     arrays = {"state": self._memory} | ({"control": self._controls} if self.model.nu else {})

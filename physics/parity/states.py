@@ -10,7 +10,7 @@ import torch
 from mujoco import mjtGeom, mjtJoint
 
 from physics.model.model import Floats, Model
-from physics.state.delay import delayed_controls, delayed_sensors, periodic_sensors
+from physics.state.delay import delayed_controls, periodic_sensors, remembering_sensors
 
 HOLD = 10  # steps for which a random control is held
 FASTEST = 100.0  # [m/s, rad/s] faster states test their own rounding more than an engine
@@ -57,8 +57,8 @@ class States:
         simulation.past_ctrl[:] = torch.from_numpy(past_controls(simulation.model, values))
         simulation.past_sensordata[:] = torch.from_numpy(past_measurements(simulation.model, values))
         if self.time is not None:
-          held = held_measurements(simulation.model, values, self.time)
-          simulation.held_sensordata[:] = torch.from_numpy(held)
+          waits = sensor_waits(simulation.model, values, self.time)
+          simulation.sensor_wait[:] = torch.from_numpy(waits)
 
   def load(self, index: int, data: mujoco.MjData) -> None:
     """Write one of the states to MuJoCo's data after its reset."""
@@ -91,27 +91,25 @@ def past_controls(model: Model, history: Floats) -> Floats:
 
 
 def past_measurements(model: Model, history: Floats) -> Floats:
-  """Return the samples [num_states, rows] of delayed sensors, oldest first, of MuJoCo's ring buffers."""
+  """Return the samples [num_states, rows] that sensors keep, oldest first, of MuJoCo's ring buffers."""
   columns = [np.empty((len(history), 0))]
-  for sensor in delayed_sensors(model):
+  for sensor, kept in remembering_sensors(model).items():
     count, width = int(model.sensor_history[sensor, 0]), int(model.sensor_dim[sensor])
     first = int(model.mj.sensor_historyadr[sensor])
-    columns += [_in_order(history, first, count, first + 2 + count + k, width) for k in range(width)]
+    samples = [_in_order(history, first, count, first + 2 + count + k, width) for k in range(width)]
+    columns += [each[:, -kept:] for each in samples]
   return np.concatenate(columns, axis=1)
 
 
-def held_measurements(model: Model, history: Floats, time: Floats) -> Floats:
-  """Return what periodic sensors hold [num_states, rows], of MuJoCo's ring buffers and times [s].
+def sensor_waits(model: Model, history: Floats, time: Floats) -> Floats:
+  """Return how long [num_states, rows] [time steps] periodic sensors wait, of MuJoCo's ring buffers.
 
-  The user's number of a buffer is the time of the last measurement.
+  The user's number of a buffer is the time [s] of the last measurement; where intervals are shorter than time
+  steps, it falls behind.
   """
-  columns = [np.empty((len(history), 0))]
-  for sensor in periodic_sensors(model):
-    count, width = int(model.sensor_history[sensor, 0]), int(model.sensor_dim[sensor])
-    first = int(model.mj.sensor_historyadr[sensor])
-    columns.append((history[:, [first]] + model.sensor_interval[sensor, 0] - time) / model.timestep)
-    columns += [_in_order(history, first, count, first + 2 + count + k, width)[:, -1:] for k in range(width)]
-  return np.concatenate(columns, axis=1)
+  sensors = periodic_sensors(model)
+  period, last = model.sensor_interval[sensors, 0], history[:, model.mj.sensor_historyadr[sensors]]
+  return np.where(period > model.timestep, last + period - time, 0.0) / model.timestep
 
 
 def _in_order(history: Floats, first: int, count: int, samples: int, width: int) -> Floats:

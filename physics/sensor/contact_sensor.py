@@ -105,7 +105,7 @@ class BodyMotions:
   def relative(self, contact: Contact) -> Motion:
     """Return the velocity of the second geom's body relative to the first one's, at the contact's point."""
     one, two = (self._of(geom) for geom in contact.geoms)
-    motion = two + one * -1.0
+    motion = two - one
     return Motion(motion.angular, motion.at(contact.point))
 
   def _of(self, geom: Integer | Number) -> Motion:

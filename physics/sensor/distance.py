@@ -15,6 +15,7 @@ from physics.collision.geometry import (
   CAPSULE,
   CYLINDER,
   ELLIPSOID,
+  MESH,
   PLANE,
   SPHERE,
   ContactCandidate,
@@ -32,11 +33,12 @@ DISTANCE, DIRECTION, ORIGIN, POINT, _, DEPTH = range(6)  # mjtRayDataField; the 
 RAY_FIELDS = sum(1 << field for field in (DISTANCE, DIRECTION, ORIGIN, POINT, DEPTH))
 # Pairs of geom types, the lesser first, whose formula also holds for separated geoms; others are searched.
 MEASURED = {
-  *((PLANE, kind) for kind in (SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX)),
+  *((PLANE, kind) for kind in (SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH)),
   *((SPHERE, kind) for kind in (SPHERE, CAPSULE, CYLINDER, BOX)),
   (CAPSULE, CAPSULE),
   (CAPSULE, BOX),
 }
+PLANES = (PLANE, PLANE)
 DISTANCES = (Kind.GEOMDIST, Kind.GEOMNORMAL, Kind.GEOMFROMTO)
 TINY = 1e-12  # distance [m] below which there is no direction
 
@@ -74,13 +76,13 @@ def kinds_of(model: Any, pair: tuple[int, int]) -> tuple[int, int]:
 
 def can_measure(kinds: tuple[int, int]) -> bool:
   """Return whether the distance of two types of geoms is computed."""
-  return kinds in MEASURED or set(kinds) <= set(CONVEX)
+  return kinds in MEASURED or set(kinds) <= set(CONVEX) or kinds == PLANES
 
 
 def _nearest(derived: Derived, sensor: Sensor) -> tuple[Number, Vector, Vector]:
   """Return the least distance of all pairs, at most the cutoff, and the two nearest points.
 
-  The points are zero where nothing is nearer than the cutoff.
+  The points are zero where nothing is nearer than the cutoff; as in MuJoCo, planes are never near each other.
   """
   program, nearest = derived.program, derived.program.array(7)
   nearest.fill([sensor.cutoff, *[0.0] * 6])
@@ -89,10 +91,13 @@ def _nearest(derived: Derived, sensor: Sensor) -> tuple[Number, Vector, Vector]:
     origin = derived.poses.origin[sensor.model.geom_bodyid[first]]
     one, two = (_shape(derived, geom, origin) for geom in (first, second))
     kinds = kinds_of(sensor.model, pair)
+    if kinds == PLANES:
+      continue
     narrow = NARROW[kinds] if kinds in MEASURED else ONE_POINT
     if narrow.tables:
-      forms = Forms(program, derived.model, (first, second), hulls_of(derived.model, (first, second)))
-      one, two = replace(one, asset=forms.at(0)), replace(two, asset=forms.at(1))
+      hulls = hulls_of(derived.model, (first, second))
+      forms = (Forms(program, derived.model, [geom], hulls).at(0) for geom in (first, second))
+      one, two = (replace(shape, asset=form) for shape, form in zip((one, two), forms, strict=True))
     for candidate in narrow.find(program, one, two, sensor.cutoff):
       if isinstance(candidate, ContactCandidate):
         with program.when_any(candidate.active):

@@ -10,6 +10,7 @@ from physics.collision.geometry import CAPSULE, CYLINDER, ELLIPSOID, SPHERE
 from physics.derived import Derived
 from physics.dynamics.frame import BODY, Frame, frame
 from physics.model.model import Model
+from physics.sensor.camera import camera_frame
 from physics.sensor.kinds import Kind, Reading, Sensor
 from physics.trace.trace import Number, Truth, absolute, clip, is_zero, number, where
 
@@ -73,7 +74,7 @@ def _relative_velocity(derived: Derived, sensor: Sensor) -> Motion:
   motion = velocity(derived, at)
   if not reference:
     return motion
-  seen = motion + velocity(derived, reference) * -1.0
+  seen = motion - velocity(derived, reference)
   turning = cross(at.offset(reference), velocity(derived, reference).angular)
   inverse = reference.rotation.transposed
   return Motion(inverse @ seen.angular, inverse @ (seen.linear + turning))
@@ -91,7 +92,7 @@ def _inside_site(derived: Derived, sensor: Sensor) -> Sequence[Number]:
 
 def _projection(derived: Derived, sensor: Sensor) -> Sequence[Number]:
   """Return the pixel of a site in a camera's image, from the upper left corner on; it may lie outside."""
-  camera = frame(sensor.model, derived.poses, *sensor.reference)
+  camera = camera_frame(derived, sensor.reference[1])
   x, y, z = camera.rotation.transposed @ sensor.frame(derived).offset(camera)
   away = where(absolute(z) < MINVAL, where(z < 0.0, -MINVAL, MINVAL), z)
   (width, height), (across, up) = (

@@ -2,17 +2,18 @@
 
 Source: MuJoCo's manual, chapter Modeling, section Delays; XML Reference, sensor, attributes nsample, interp,
 delay and interval. As with delayed controls, a time that is a whole number of time steps is exact here.
+Measurements are those of the start of a time step, in Runge-Kutta's method too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from physics.algebra.spatial import dot
 from physics.derived import Derived
 from physics.model.model import Model
-from physics.state.delay import delayed_sensors, drop_oldest, periodic_sensors, sample_weights
-from physics.trace.trace import Number, where
+from physics.state.delay import periodic_sensors, remembering_sensors, sample_weights
+from physics.trace.trace import Number, floor, where
 
 Measure = Callable[[Derived, int], Sequence[Number]]  # returns what a sensor measures now
 NEAR = 1e-4  # [time steps] a wait this short is over
@@ -21,58 +22,65 @@ NEAR = 1e-4  # [time steps] a wait this short is over
 def shown(derived: Derived, sensor: int, measure: Measure) -> Sequence[Number]:
   """Return the numbers that a sensor shows now."""
   model = derived.model
-  if sensor in delayed_sensors(model):
-    return _delayed(derived, sensor)
-  if sensor in periodic_sensors(model):
-    wait, *last = derived.memory["held_sensordata"].read(*_held_rows(model, sensor))
-    now = measure(derived, sensor)
-    return [where(wait < NEAR, new, old) for new, old in zip(now, last, strict=True)]
-  return measure(derived, sensor)
+  if sensor not in remembering_sensors(model):
+    return measure(derived, sensor)
+  first, count = _rows(model, sensor)
+  past = derived.memory["past_sensordata"]
+  samples = [past.read(first + k * count, count) for k in range(int(model.sensor_dim[sensor]))]
+  if model.sensor_delay[sensor] > 0.0:
+    kind, delay = int(model.sensor_history[sensor, 1]), float(model.sensor_delay[sensor])
+    weights = sample_weights(_ages(derived, sensor), kind, delay / model.timestep)
+    return [dot(weights, each) for each in samples]
+  now, is_over = measure(derived, sensor), _wait(derived, sensor) < NEAR
+  return [where(is_over, new, old) for new, (*_, old) in zip(now, samples, strict=True)]
 
 
 def remember_sensors(derived: Derived, measure: Measure) -> None:
-  """Store the present measurements of delayed sensors, and of periodic ones whose wait is over."""
+  """Store the present measurements of sensors with a memory, of periodic ones where their wait is over."""
   model, program = derived.model, derived.program
-  if delayed_sensors(model):
-    past = derived.memory["past_sensordata"]
-    now = [value for sensor in delayed_sensors(model) for value in measure(derived, sensor)]
-    drop_oldest(program, past)
-    for (row, count), value in zip(_past_rows(model), now, strict=True):
-      past[row + count - 1] = value
-  for sensor in periodic_sensors(model):
-    held, (start, count) = derived.memory["held_sensordata"], _held_rows(model, sensor)
-    wait, *last = held.read(start, count)
-    period = max(1.0, float(model.sensor_interval[sensor, 0]) / model.timestep)
+  for sensor in remembering_sensors(model):
+    (first, count), past = _rows(model, sensor), derived.memory["past_sensordata"]
+    wait = _wait(derived, sensor)
     is_over = wait < NEAR
-    held[start] = where(is_over, wait + period, wait) - 1.0
     with program.when_any(is_over):
-      for k, (new, old) in enumerate(zip(measure(derived, sensor), last, strict=True)):
-        held[start + 1 + k] = where(is_over, new, old)
+      values = measure(derived, sensor)
+      with program.loop(count * len(values) - 1) as i:
+        at = i + first
+        past[at] = where(is_over, past[at + 1], past[at])
+      for k, value in enumerate(values):
+        newest = first + (k + 1) * count - 1
+        past[newest] = where(is_over, value, past[newest])
+    if sensor in periodic_sensors(model):
+      place = periodic_sensors(model).index(sensor)
+      derived.memory["sensor_wait"][place] = where(is_over, wait + _period(model, sensor), wait) - 1.0
 
 
-def _delayed(derived: Derived, sensor: int) -> list[Number]:
-  """Return what a sensor measured one delay ago, interpolated between its samples."""
-  model, past = derived.model, derived.memory["past_sensordata"]
-  count, kind = model.sensor_history[sensor].tolist()
-  weights = sample_weights(count, kind, float(model.sensor_delay[sensor]) / model.timestep)
-  before = delayed_sensors(model).index(sensor)
-  first = sum(int(model.sensor_dim[other]) for other in delayed_sensors(model)[:before])
-  rows = list(_past_rows(model))[first : first + int(model.sensor_dim[sensor])]
-  return [dot(weights.tolist(), past.read(row, size)) for row, size in rows]
+def _period(model: Model, sensor: int) -> float:
+  """Return the time between two measurements [time steps]."""
+  return max(1.0, float(model.sensor_interval[sensor, 0]) / model.timestep)
 
 
-def _past_rows(model: Model) -> Iterator[tuple[int, int]]:
-  """Yield first row and count of the samples of each number that a delayed sensor measures."""
+def _wait(derived: Derived, sensor: int) -> Number:
+  """Return the time until the next measurement [time steps]."""
+  periodic = periodic_sensors(derived.model)
+  return derived.memory["sensor_wait"][periodic.index(sensor)] if sensor in periodic else 0.0
+
+
+def _ages(derived: Derived, sensor: int) -> list[Number]:
+  """Return the ages of a sensor's samples [time steps], oldest first.
+
+  A measurement that is due within a time step happens at its end.
+  """
+  _, count = _rows(derived.model, sensor)
+  wait, period = _wait(derived, sensor), _period(derived.model, sensor)
+  return [floor(k * period + NEAR - wait) for k in range(count, 0, -1)]
+
+
+def _rows(model: Model, sensor: int) -> tuple[int, int]:
+  """Return the first row of a sensor's samples, and how many there are of each of its numbers."""
   row = 0
-  for sensor in delayed_sensors(model):
-    count = int(model.sensor_history[sensor, 0])
-    for _ in range(int(model.sensor_dim[sensor])):
-      yield row, count
-      row += count
-
-
-def _held_rows(model: Model, sensor: int) -> tuple[int, int]:
-  """Return first row and count of the numbers of a periodic sensor: wait, last measurement."""
-  sensors = periodic_sensors(model)
-  start = sum(1 + int(model.sensor_dim[other]) for other in sensors[: sensors.index(sensor)])
-  return start, 1 + int(model.sensor_dim[sensor])
+  for other, count in remembering_sensors(model).items():
+    if other == sensor:
+      break
+    row += count * int(model.sensor_dim[other])
+  return row, count

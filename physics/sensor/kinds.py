@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from physics.derived import Derived
-from physics.dynamics.frame import Frame, frame
+from physics.dynamics.frame import CAMERA, Frame, frame
 from physics.model.model import Model
+from physics.sensor.camera import camera_frame
 from physics.trace.trace import Number, number
 
 
@@ -94,11 +95,16 @@ class Sensor:
 
   def frame(self, derived: Derived) -> Frame:
     """Return the frame that the sensor is attached to."""
-    return frame(self.model, derived.poses, *self.target)
+    return _frame(derived, *self.target)
 
   def reference_frame(self, derived: Derived) -> Frame | None:
     """Return the frame in which the sensor measures; None: the world's."""
-    return frame(self.model, derived.poses, *self.reference) if self.reference[1] >= 0 else None
+    return _frame(derived, *self.reference) if self.reference[1] >= 0 else None
+
+
+def _frame(derived: Derived, kind: int, index: int) -> Frame:
+  is_camera = kind == CAMERA
+  return camera_frame(derived, index) if is_camera else frame(derived.model, derived.poses, kind, index)
 
 
 Reading = Callable[[Derived, Sensor], Sequence[Number]]

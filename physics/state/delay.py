@@ -1,8 +1,9 @@
 """Delayed controls, which act some time after they were given, and what delayed and periodic sensors store.
 
-Every time step stores the controls given, and the numbers that delayed sensors measure. A delayed control is
-interpolated between the samples of one time step ago, two time steps ago, and so on, and so is a delayed
-sensor. The oldest sample counts for all times before it, the newest for all times after it.
+Every time step stores the controls given, and the numbers that delayed sensors measure; periodic ones measure
+less often. A delayed control is interpolated between the samples of one time step ago, two time steps ago,
+and so on, and a delayed sensor between its samples. The oldest sample counts for all times before it, the
+newest for all times after it.
 
 Source: MuJoCo's manual, chapter Modeling, section Delays; XML Reference, actuator/general, attributes
 nsample, interp and delay. MuJoCo compares accumulated times, whose rounding can move a delay of whole time
@@ -11,14 +12,13 @@ steps to the next sample; here such a delay is exact.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from physics.algebra.spatial import dot
-from physics.model.model import Floats, Model
-from physics.trace.trace import Array, Number, Program
+from physics.model.model import Model
+from physics.trace.trace import Array, Number, Program, Truth, clip, negate, where
 
 HOLD, LINEAR, CUBIC = range(3)  # mju_historyRead's kinds of interpolation
 NEAR = 1e-6  # [time steps] a delay this close to a whole number counts as whole
@@ -42,9 +42,11 @@ def past_rows(model: Model) -> int:
   return sum(int(model.actuator_history[actuator, 0]) for actuator in delayed_controls(model).values())
 
 
-def delayed_sensors(model: Model) -> list[int]:
-  """Return the sensors that show what they measured some time ago."""
-  return np.flatnonzero(model.sensor_supported & (model.sensor_delay > 0.0)).tolist()
+def remembering_sensors(model: Model) -> dict[int, int]:
+  """Return how many samples of each number a sensor keeps, by sensor: `nsample`, or one without delay."""
+  delayed = model.sensor_delay > 0.0
+  kept = np.flatnonzero(model.sensor_supported & (delayed | (model.sensor_interval[:, 0] > 0.0)))
+  return {sensor: int(model.sensor_history[sensor, 0]) if delayed[sensor] else 1 for sensor in kept.tolist()}
 
 
 def periodic_sensors(model: Model) -> list[int]:
@@ -53,24 +55,14 @@ def periodic_sensors(model: Model) -> list[int]:
 
 
 def past_sensor_rows(model: Model) -> int:
-  """Return the number of stored past measurements: `nsample` for each number of a delayed sensor."""
-  sensors = delayed_sensors(model)
-  return int((model.sensor_history[sensors, 0] * model.sensor_dim[sensors]).sum())
+  """Return the number of stored past measurements."""
+  return sum(count * int(model.sensor_dim[sensor]) for sensor, count in remembering_sensors(model).items())
 
 
-def held_sensor_rows(model: Model) -> int:
-  """Return the number of stored numbers of periodic sensors: time until the next, last measurement."""
-  return sum(1 + int(model.sensor_dim[sensor]) for sensor in periodic_sensors(model))
-
-
-def held_at_start(model: Model) -> list[float]:
-  """Return what periodic sensors hold after a reset [rows]: the wait for the first measurement, and zeros."""
-  held = []
-  for sensor in periodic_sensors(model):
-    period, phase = model.sensor_interval[sensor].tolist()
-    first = period + phase if phase else 0.0
-    held += [first / model.timestep, *[0.0] * int(model.sensor_dim[sensor])]
-  return held
+def waits_at_start(model: Model) -> list[float]:
+  """Return the time [time steps] until each periodic sensor measures first after a reset."""
+  intervals = [model.sensor_interval[sensor].tolist() for sensor in periodic_sensors(model)]
+  return [(period + phase if phase else 0.0) / model.timestep for period, phase in intervals]
 
 
 def acting_controls(
@@ -84,7 +76,8 @@ def acting_controls(
   for control, actuator in delayed_controls(model).items():
     count, kind = model.actuator_history[actuator].tolist()
     delay = float(model.actuator_delay[actuator]) / model.timestep
-    weights = [sample_weights(count, kind, delay - offset) for offset in offsets]
+    ages = [float(age) for age in range(count, 0, -1)]
+    weights = [sample_weights(ages, kind, delay - offset) for offset in offsets]
     acting[control] = dot(map(choose, zip(*weights, strict=True)), past.read(row, count))
     row += count
   return acting
@@ -92,34 +85,40 @@ def acting_controls(
 
 def remember(program: Program, model: Model, past: Array, ctrl: list[Number]) -> None:
   """Drop the oldest of the past controls and append `ctrl` [nu] (MuJoCo's `mju_historyInsert`)."""
-  drop_oldest(program, past)
+  if len(past) > 1:
+    with program.loop(len(past) - 1) as i:
+      past[i] = past[i + 1]
   row = 0
   for control, actuator in delayed_controls(model).items():
     row += int(model.actuator_history[actuator, 0])
     past[row - 1] = ctrl[control]
 
 
-def drop_oldest(program: Program, past: Array) -> None:
-  """Move all samples one row ahead; the last row of each block awaits the newest."""
-  if len(past) > 1:
-    with program.loop(len(past) - 1) as i:
-      past[i] = past[i + 1]
+def sample_weights(ages: Sequence[Number], kind: int, age: Number) -> list[Number]:
+  """Return the weights of samples of some ages, oldest first, that interpolate them at an age."""
+  taken: list[Truth] = [True, *(age <= each + NEAR for each in ages[1:])]
+  weights: list[Number] = [0.0] * len(ages)
+  for k, is_taken in enumerate(taken):
+    is_last = is_taken & (negate(taken[k + 1]) if k + 1 < len(ages) else True)
+    for sample, weight in _between(ages, k, kind, age):
+      weights[sample] = weights[sample] + where(is_last, weight, 0.0)
+  return weights
 
 
-def sample_weights(count: int, kind: int, age: float) -> Floats:
-  """Return the weights [count], oldest first, that interpolate samples of age `count`, ..., 2, 1 at an age.
+def _between(ages: Sequence[Number], k: int, kind: int, age: Number) -> Iterator[tuple[int, Number]]:
+  """Yield samples and their weights at an age between those of sample k and the next one.
 
   The cubic is Hermite's with the slopes of central differences, zero at the ends (Catmull and Rom 1974).
   """
-  samples, position = np.eye(count), float(np.clip(count - age, 0, count - 1))
-  before, after = math.floor(position + NEAR), math.ceil(position - NEAR)
-  if before >= after or kind == HOLD:
-    return samples[before]
-  x, step = position - before, samples[after] - samples[before]
-  if kind == LINEAR:
-    return samples[before] + x * step
-  first, last = (
-    (samples[k + 1] - samples[k - 1]) / 2 if 0 < k < count - 1 else np.zeros(count) for k in (before, after)
-  )
-  bend = (1 - x) * (first - step) - x * (last - step)
-  return samples[before] + x * step + x * (1 - x) * bend
+  if kind == HOLD or k + 1 == len(ages):
+    yield k, 1.0
+    return
+  span = ages[k] - ages[k + 1]
+  x = clip((ages[k] - age) / span, 0.0, 1.0)
+  yield from ((k, 1.0 - x), (k + 1, x))
+  if kind == CUBIC:
+    for end, bend in ((k, x * (1.0 - x) * (1.0 - x)), (k + 1, x * x * (x - 1.0))):
+      yield from ((k, bend), (k + 1, -bend))
+      if 0 < end < len(ages) - 1:
+        slope = bend * span / (ages[end - 1] - ages[end + 1])
+        yield from ((end - 1, -slope), (end + 1, slope))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from physics.model.model import Model
-from physics.state.delay import held_sensor_rows, past_rows, past_sensor_rows
+from physics.state.delay import past_rows, past_sensor_rows, periodic_sensors
 from physics.state.reduction import LAST, REDUCTIONS
 
 # Everything that the future depends on, controls aside.
@@ -20,7 +20,7 @@ STATE = (
   "plastic",
   "past_ctrl",
   "past_sensordata",
-  "held_sensordata",
+  "sensor_wait",
   "mocap_pos",
   "mocap_quat",
   "qacc_warmstart",
@@ -102,7 +102,7 @@ def field_shapes(model: Model) -> dict[str, tuple[int, ...]]:
     "plastic": (model.nplastic,),
     "past_ctrl": (past_rows(model),),
     "past_sensordata": (past_sensor_rows(model),),
-    "held_sensordata": (held_sensor_rows(model),),
+    "sensor_wait": (len(periodic_sensors(model)),),
     "mocap_pos": (model.nmocap, 3),
     "mocap_quat": (model.nmocap, 4),
     "qacc_warmstart": (nv,),

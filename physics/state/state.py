@@ -9,7 +9,7 @@ from physics.algebra.spatial import total
 from physics.state.layout import STATE, Layout
 from physics.trace.trace import Array, Mask, Number, Program, Truth, absolute, floor, where
 
-HISTORIES = ("past_sensordata", "held_sensordata")
+HISTORIES = ("past_sensordata", "sensor_wait")
 OPTIONAL = ("time", "plastic", *HISTORIES)  # parts that models without use for them have no memory for
 # Parts of the state that are no part of `State`.
 UNEVALUATED = ("time", "past_ctrl", *HISTORIES, "qacc_warmstart")

@@ -9,7 +9,7 @@ OF_PAIRS = ("friction", "solref", "solimp")
 VARIABLE = (
   *INERTIAL,
   "gravity",
-  *(f"geom_{name}" for name in ("size", *OF_PAIRS)),
+  *(f"geom_{name}" for name in ("size", "surfacevel", *OF_PAIRS)),
   *(f"pair_{name}" for name in OF_PAIRS),
   *(f"jnt_{name}" for name in ("stiffness", "range", "solref", "solimp")),
   *(f"dof_{name}" for name in ("damping", "frictionloss", "solref", "solimp")),

@@ -1,6 +1,7 @@
 """Random models: what to build is drawn by hypothesis, which can shrink it; the numbers come from seeds.
 
-A model is a forest of up to 30 bodies with any joints, shapes and options that the engine supports.
+A model is a forest of up to 30 bodies with any joints, shapes and options that the engine supports. What
+is in `EXTRAS` is drawn only on request, one kind at a time.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ MASKS = {
   "cylinder": (0, 6),
   "ellipsoid": (0, 4),
 }
+EXTRAS = ("cranks", "spatial", "surfaces")
 ACTUATORS = ("motor", "position", "velocity", "general", "intvelocity", "pid", "dcmotor", "muscle")
 JOINT_FEATURES = (
   "limit",
@@ -96,6 +98,7 @@ GEOM_ATTRIBUTES: dict[str, Callable[[Numbers], str]] = {
   "priority": lambda n: f'priority="{n.one_of("1", "2")}"',
   "adhesion": lambda n: f'adhesion="{n.uniform(0.1, 3)}"',
   "condim": lambda n: f'condim="{n.one_of("1", "3", "4", "6")}"',
+  "surfacevel": lambda n: f'surfacevel="{n.normal(1, 3)} {n.normal(3, 3)}"',
   "fluidshape": lambda n: f'fluidshape="ellipsoid" fluidcoef="{n.uniform(0, 2, 5)}"',
 }
 
@@ -115,7 +118,7 @@ def joint(kind: str, name: str, features: set[str], numbers: Numbers) -> str:
   return " ".join(parts) + "/>"
 
 
-def geom(shape: str, features: set[str], numbers: Numbers, position: str = "0 0 0") -> str:
+def geom(shape: str, features: set[str], numbers: Numbers, position: str = "0 0 0", name: str = "") -> str:
   """Return a geom element of some 10 cm."""
   size = numbers.uniform(0.04, 0.12, 3)
   if shape.endswith("plane"):
@@ -125,7 +128,7 @@ def geom(shape: str, features: set[str], numbers: Numbers, position: str = "0 0 
     pose = f'type="{shape}" size="{size}" pos="{position}" quat="{numbers.normal(1, 4)}"'
   attributes = [make(numbers) for feature, make in GEOM_ATTRIBUTES.items() if feature in features]
   contype, conaffinity = (0, 0) if "silent" in features else MASKS[shape]
-  return f'<geom {pose} contype="{contype}" conaffinity="{conaffinity}" {" ".join(attributes)}/>'
+  return f'<geom {name} {pose} contype="{contype}" conaffinity="{conaffinity}" {" ".join(attributes)}/>'
 
 
 def subset(options: tuple[str, ...], most: int) -> st.SearchStrategy[set[str]]:
@@ -148,8 +151,8 @@ def body(draw: st.DrawFn, index: int) -> dict[str, Any]:
 
 
 @st.composite
-def models(draw: st.DrawFn, most_bodies: int = 30) -> str:
-  """Draw a model, as MJCF text."""
+def models(draw: st.DrawFn, most_bodies: int = 30, extra: str = "") -> str:
+  """Draw a model, as MJCF text, with one of the EXTRAS if it is named."""
   count = draw(st.integers(1, most_bodies))
   bodies = [draw(body(index)) for index in range(count)]
   statics = draw(st.lists(st.sampled_from(STATIC_SHAPES), max_size=3))
@@ -162,6 +165,9 @@ def models(draw: st.DrawFn, most_bodies: int = 30) -> str:
     if kind in ("hinge", "slide")
   ]
   numbers = Numbers(draw(st.integers(0, 2**16)))
+  if extra == "surfaces":
+    for each in (features, *(part["geom features"] for part in bodies)):
+      each.add("surfacevel")
   world = "\n".join(
     geom(shape, features, numbers, numbers.normal(0.3)) for shape in statics if shape != "none"
   )
@@ -170,10 +176,13 @@ def models(draw: st.DrawFn, most_bodies: int = 30) -> str:
   <compiler angle="radian"/>
   {draw(options())}
   <worldbody>
+<site name="s" pos="{numbers.normal(0.5)}"/>
 {world}
 {roots}
   </worldbody>
   {draw(actuators(names, count)) if names else ""}
+  {draw(cranks(count)) if extra == "cranks" else ""}
+  {draw(paths(bodies)) if extra == "spatial" else ""}
   {draw(tendons(scalars)) if scalars else ""}
   {draw(equalities(count, scalars))}
 </mujoco>"""
@@ -189,9 +198,13 @@ def _nested(bodies: list[dict[str, Any]], index: int) -> str:
   lines += [
     joint(kind, f"j{index}.{k}", part["joint features"], numbers) for k, kind in enumerate(part["joints"])
   ]
-  lines.append(geom(part["shape"], part["geom features"], numbers, numbers.normal(0.05)))
+  name = f'name="g{index}"'
+  lines.append(geom(part["shape"], part["geom features"], numbers, numbers.normal(0.05), name))
   if "second geom" in part["geom features"]:
-    lines.append(geom(numbers.one_of(*SHAPES), set(), numbers, numbers.normal(0.1)))
+    features = part["geom features"] & {"surfacevel"}
+    lines.append(geom(numbers.one_of(*SHAPES), features, numbers, numbers.normal(0.1)))
+  # The second is outside of the geom: MuJoCo ends its search for a path through one at 1e-6.
+  lines.append(f'<site name="s{index}" pos="{numbers.normal(0.1)}"/><site name="o{index}" pos="0.4 0 0"/>')
   children = [i for i, other in enumerate(bodies) if other["parent"] == index]
   return "\n".join([*lines, *(_nested(bodies, child) for child in children), "</body>"])
 
@@ -262,6 +275,45 @@ def tendons(draw: st.DrawFn, joints: list[str]) -> str:
     attributes = " ".join(make(numbers) for name, make in TENDON_ATTRIBUTES.items() if name in features)
     path = "".join(f'<joint joint="{name}" coef="{numbers.normal(1, 1)}"/>' for name in over)
     lines.append(f'<fixed name="t{index}" {attributes}>{path}</fixed>')
+  return "<tendon>\n" + "\n".join(lines) + "\n</tendon>"
+
+
+@st.composite
+def cranks(draw: st.DrawFn, bodies: int) -> str:
+  """Draw an actuator element: up to three slider-cranks between sites of bodies, or of the world."""
+  lines = []
+  for _ in range(draw(st.integers(1, 3))):
+    sites = draw(st.lists(st.sampled_from(("", *range(bodies))), min_size=2, max_size=2, unique=True))
+    numbers = Numbers(draw(st.integers(0, 2**16)))
+    own = numbers.one_of("<motor", f'<position kp="{numbers.uniform(1, 20)}"', '<velocity kv="1"')
+    lines.append(
+      f'{own} cranksite="s{sites[0]}" slidersite="s{sites[1]}" cranklength="{numbers.uniform(0.1, 1)}" '
+      f'gear="{numbers.uniform(-2, 2)}"/>'
+    )
+  return "<actuator>\n" + "\n".join(lines) + "\n</actuator>"
+
+
+@st.composite
+def paths(draw: st.DrawFn, bodies: list[dict[str, Any]]) -> str:
+  """Draw a tendon element: up to three spatial tendons, with inertia where no geom is on their path."""
+  lines = []
+  for index in range(draw(st.integers(1, 3))):
+    ends = st.sampled_from(("", *range(len(bodies))))
+    sites = draw(st.lists(ends, min_size=2, max_size=5, unique=True))
+    features = draw(subset(tuple(TENDON_ATTRIBUTES), 3))
+    numbers = Numbers(draw(st.integers(0, 2**16)))
+    attributes = [make(numbers) for name, make in TENDON_ATTRIBUTES.items() if name in features]
+    round_ones = [i for i, part in enumerate(bodies) if part["shape"] in ("sphere", "cylinder")]
+    around = draw(st.sampled_from(round_ones)) if round_ones and draw(st.booleans()) else None
+    path = [f'<site site="s{site}"/>' for site in sites]
+    if around is not None:
+      side = numbers.one_of("", f'sidesite="o{around}"')
+      path.insert(1, f'<geom geom="g{around}" {side}/>')
+    else:
+      attributes.append(numbers.one_of("", f'armature="{numbers.uniform(0.01, 0.5)}"'))
+    if draw(st.booleans()):
+      path += ['<pulley divisor="2"/>', path[-1], path[0]]
+    lines.append(f'<spatial name="p{index}" {" ".join(attributes)}>{"".join(path)}</spatial>')
   return "<tendon>\n" + "\n".join(lines) + "\n</tendon>"
 
 

@@ -1,4 +1,4 @@
-"""Random models against MuJoCo C: a few of them here, 500 in `make fuzz`."""
+"""Random models against MuJoCo C: a few of them here, 650 in `make fuzz`."""
 
 import dataclasses
 
@@ -11,7 +11,7 @@ from physics.load import load_model
 from physics.parity import NumpySimulation, random_states
 from physics.parity.compare import DOUBLE, SINGLE, Trial, outputs
 from physics.simulation import Simulation
-from tests.physics.mjcf import models
+from tests.physics.mjcf import EXTRAS, models
 
 STATES = 12
 # Light links at the ends of long chains, constraints that fight: common here and rare in robots.
@@ -75,6 +75,18 @@ def test_many_random_models_are_mujocos_mathematics(part):
   @seed(part)
   @settings(SAME, derandomize=False, max_examples=25)
   @given(models())
+  def compare(xml):
+    assert disagreements(xml, oracle, DOUBLE) == []
+
+  compare()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_many_random_models_of_a_kind_are_mujocos_mathematics(extra):
+  @seed(0)
+  @settings(SAME, derandomize=False, max_examples=50)
+  @given(models(most_bodies=6, extra=extra))
   def compare(xml):
     assert disagreements(xml, oracle, DOUBLE) == []
 

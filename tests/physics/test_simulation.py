@@ -9,7 +9,7 @@ import torch
 from physics import DEFAULT_OUTPUTS, Simulation, load_model
 from physics.model.model import Model
 from physics.parity import random_states
-from physics.state.delay import held_sensor_rows, past_rows, past_sensor_rows
+from physics.state.delay import past_rows, past_sensor_rows, periodic_sensors
 from physics.state.layout import COUNTERS, STATE, field_shapes, time_rows
 from physics.trace.launcher import Launcher
 from physics.vary.variable import VARIABLE
@@ -68,8 +68,9 @@ def declared_shapes(model, num_envs):
   """Return the shapes of all views by name, as `Simulation` declares them."""
   sizes = SimpleNamespace(**{size: getattr(model.mj, size) for size in dir(model.mj) if size.startswith("n")})
   sizes.num_envs = num_envs
-  for rows in (past_rows, past_sensor_rows, held_sensor_rows, time_rows):
+  for rows in (past_rows, past_sensor_rows, time_rows):
     setattr(sizes, rows.__name__, rows(model))
+  sizes.wait_rows = len(periodic_sensors(model))
   return {name: view.shape_in(sizes) for name, view in VIEWS.items()}
 
 

@@ -2,6 +2,7 @@
 
 import warnings
 
+import mujoco
 import pytest
 
 from physics.load import load_model
@@ -11,6 +12,8 @@ from physics.support import UnsupportedModel
 from tests.physics.arm import TENDON, arm
 
 ROPE = '<tendon><spatial name="rope" {}><site site="fixed"/>{}</spatial></tendon>'
+FILM = """<worldbody><camera name="film" mode="trackcom"/></worldbody>
+  <sensor><framepos objtype="camera" objname="film"/></sensor>"""
 REFUSED = {
   "implicit": (arm(option='integrator="implicit"'), "option", "integrator implicit"),
   "discrete": (arm(option='integrator="discrete"'), "option", "integrator discrete"),
@@ -20,17 +23,11 @@ REFUSED = {
   "speculative": (arm(flag='speculative="enable"'), "option", "flag speculative"),
   "limit": (arm(joint='range="-9 9" solreflimit="0.02 -1"'), "joint 'shoulder'", "solreflimit"),
   "friction": (arm(joint='frictionloss="1" solreffriction="-9 1"'), "joint 'shoulder'", "solreffriction"),
-  "surface": (arm(floor='surfacevel="1 0 0 0 0 0"'), "geom 'floor'", "surfacevel"),
   "solref": (arm(geom='solref="0.02 -3"'), "geom 'floor' against geom 'rod'", "solref of mixed signs"),
   "weld": (
     arm(extra='<equality><weld name="glue" body1="upper" solref="1 -1"/></equality>'),
     "equality 'glue'",
     "solref of mixed signs",
-  ),
-  "armature": (
-    arm(extra=ROPE.format('armature="1"', '<site site="tip"/>')),
-    "tendon 'rope'",
-    "armature of a spatial tendon",
   ),
   "side": (
     arm(shape="cylinder", extra=ROPE.format("", '<geom geom="rod" sidesite="fixed"/><site site="tip"/>')),
@@ -88,6 +85,20 @@ def test_leaves_out_on_request_what_the_rest_can_do_without(case):
   assert [str(finding) for finding in findings if not finding.holds] == []
 
 
+def test_what_does_not_collide_does_not_collide_in_mujocos_model_either():
+  body = '<body pos="0 0 {}"><freejoint/><geom name="{}" {}/></body>'
+  xml = f"""<mujoco><asset><mesh name="stone" vertex="0 0 0 .4 0 0 0 .4 0 0 0 .4"/></asset><worldbody>
+    <geom name="floor" type="plane" size="1 1 1"/>{body.format(0.1, "stone", 'type="sdf" mesh="stone"')}
+    {body.format(0.1, "ball", 'size="0.2"')}</worldbody></mujoco>"""
+  with pytest.warns(UserWarning, match="collision of .* and sdf is not supported and left out"):
+    model = load_model(xml, unsupported="warn")
+  data = mujoco.MjData(model.mj)
+  mujoco.mj_forward(model.mj, data)
+  pairs = [(pair.geom1, pair.geom2) for pair in model.pairs]
+  assert [tuple(contact.geom.tolist()) for contact in data.contact] == pairs
+  assert pairs == [(model.geom_id("floor"), model.geom_id("ball"))]
+
+
 @pytest.mark.parametrize("case", sorted(NEEDED))
 def test_refuses_on_request_too_what_the_rest_needs(case):
   with pytest.raises(UnsupportedModel):
@@ -97,12 +108,17 @@ def test_refuses_on_request_too_what_the_rest_needs(case):
 @pytest.mark.parametrize(
   ("xml", "field", "element"),
   [
+    (arm(extra=FILM), "body_mass", "camera 'film'"),
     (arm(option='density="1"', geom='fluidshape="ellipsoid"'), "geom_size", "geom 'rod'"),
-    (arm(extra=ROPE.format("", '<site site="tip"/>')), "tendon_armature", "tendon 'rope'"),
+    (
+      arm(shape="cylinder", extra=ROPE.format("", '<geom geom="rod"/><site site="tip"/>')),
+      "tendon_armature",
+      "tendon 'rope'",
+    ),
   ],
 )
 def test_refuses_to_vary_what_others_are_derived_from(xml, field, element):
-  load_model(xml, vary=["body_mass"])
+  load_model(xml, vary=["geom_friction"])
   with pytest.raises(UnsupportedModel, match=f"MJCF: {element}: vary='{field}' of"):
     load_model(xml, vary=[field])
 

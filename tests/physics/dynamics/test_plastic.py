@@ -5,6 +5,7 @@ import math
 import mujoco
 import numpy as np
 import pytest
+import torch
 
 from physics.dynamics.plastic import plastic_joints, plastic_tendons, rest_position, rest_range, yielded
 from physics.load import load_model
@@ -93,3 +94,19 @@ def test_springs_that_are_disabled_do_not_yield(spring):
   assert (found == 0.0) == (spring == "disable")
   engines[1].reset()
   assert engines[1].plastic.tolist() == [[0.0]]
+
+
+def test_key_frames_say_where_plastic_springs_rest():
+  keys = '<keyframe><key name="bent" qpos="0.4" plastic="0.3"/><key name="new"/></keyframe></mujoco>'
+  xml = SLIDE.format(kind="slide", limit=0.25, spring="enable").replace("</mujoco>", keys)
+  model = load_model(xml)
+  assert model.key_plastic.tolist() == [[0.3], model.plastic0.tolist()]
+  simulation, data = NumpySimulation(model, 1), mujoco.MjData(model.mj)
+  mujoco.mj_resetDataKeyframe(model.mj, data, model.key_id("bent"))
+  for state, key in ((simulation.qpos, model.key_qpos), (simulation.plastic, model.key_plastic)):
+    state[:] = torch.from_numpy(key[0].copy())
+  for _ in range(50):
+    mujoco.mj_step(model.mj, data)
+    simulation.step()
+  np.testing.assert_allclose(simulation.qpos[0], data.qpos, atol=1e-12)
+  np.testing.assert_allclose(simulation.plastic[0], data.plastic, atol=1e-12)

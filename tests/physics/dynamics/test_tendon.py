@@ -6,6 +6,7 @@ import pytest
 
 from physics.algebra.spatial import NO_FORCE
 from physics.dynamics.dynamics import project
+from physics.dynamics.tendon import tendon_acceleration
 from physics.parity import random_states
 from tests.physics.conftest import load
 from tests.physics.oracle import mujoco_at, smooth_of
@@ -89,3 +90,22 @@ def moment_arms(mj, data, tendon):
   first, count = mj.ten_J_rowadr[tendon], mj.ten_J_rownnz[tendon]
   columns = mj.ten_J_colind[first : first + count].tolist()
   return dict(zip(columns, data.ten_J[first : first + count].tolist(), strict=True))
+
+
+def test_accelerations_of_lengths_are_the_slopes_of_their_velocities():
+  model = load("heavy_tendons")
+  step = 1e-6
+  states = random_states(model, 8)
+  for qpos, qvel in zip(states.qpos, states.qvel, strict=True):
+    smooth = smooth_of(model, mujoco_at(model, qpos, qvel))
+    velocities = []
+    for sign in (-1.0, 1.0):
+      moved = qpos.copy()
+      mujoco.mj_integratePos(model.mj, moved, qvel, sign * step)
+      velocities.append(smooth_of(model, mujoco_at(model, moved, qvel)).tendons.velocity)
+    slopes = np.subtract(*reversed(velocities)) / (2.0 * step)
+    found = [
+      tendon_acceleration(model, smooth.poses, tendon, smooth.velocity, smooth.acceleration)
+      for tendon in range(model.ntendon)
+    ]
+    np.testing.assert_allclose(found, slopes, atol=1e-6)

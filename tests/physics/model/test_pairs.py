@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from physics.load import load_model
+from physics.model.pairs import keep_apart
 from tests.physics.arm import arm
 
 
@@ -90,3 +91,36 @@ def test_margin_and_gap_are_mujocos(explicit):
     model.mj.body_pos[1, 2] = 0.2 - 1e-9 + distance
     mujoco.mj_forward(model.mj, data)
     assert (data.ncon > 0, data.nefc > 0) == (detected, pushed)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_pairs_can_be_kept_apart(seed):
+  rng = np.random.default_rng(seed)
+  model = load_model(heap(rng))
+  part = rng.random(len(model.pairs)) < 0.3
+  apart, together = (
+    [pair for pair, is_apart in zip(model.pairs, part, strict=True) if is_apart == side]
+    for side in (True, False)
+  )
+  keep_apart(model.mj, apart, together)
+  data = mujoco.MjData(model.mj)
+  mujoco.mj_forward(model.mj, data)
+  acting = {tuple(contact.geom.tolist()) for contact in data.contact if not contact.exclude}
+  assert acting == {(pair.geom1, pair.geom2) for pair in together}
+  assert len(acting) < len(model.pairs)
+
+
+def test_only_so_many_geoms_can_be_kept_apart():
+  balls = '<body pos="{0} 0 0"><joint/><geom size="0.1"/></body>'
+  model = load_model(f"<mujoco><worldbody>{''.join(map(balls.format, range(66)))}</worldbody></mujoco>")
+  apart = [pair for pair in model.pairs if pair.geom2 == pair.geom1 + 33]
+  with pytest.raises(ValueError, match="33 geoms cannot collide with others, too many to leave out"):
+    keep_apart(model.mj, apart, [pair for pair in model.pairs if pair not in apart])
+
+
+def test_planes_and_height_fields_never_touch():
+  model = load_model("""<mujoco><asset><hfield name="hill" nrow="2" ncol="2" size="1 1 1 1"/></asset>
+    <worldbody><geom type="plane" size="1 1 1"/>
+    <body><joint/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>
+    <geom type="hfield" hfield="hill"/></body></worldbody></mujoco>""")
+  assert model.pairs == ()

@@ -77,3 +77,15 @@ def test_rays_are_mujocos():
   found, expected = reports(model, scattered(model, 0.3), ["sensordata"])["sensordata"]
   assert 3 < (expected[:, 0] > 0).sum() < STATES
   assert_equal(found, expected, "rays")
+
+
+def test_planes_are_never_near_each_other():
+  model = load_model("""<mujoco><worldbody>
+    <geom name="floor" type="plane" size="1 1 1"/>
+    <geom name="wall" type="plane" size="1 1 1" zaxis="1 0 0"/>
+    <body><freejoint/><geom size="0.1"/></body>
+  </worldbody><sensor>
+    <distance geom1="floor" geom2="wall" cutoff="1"/><fromto geom1="floor" geom2="wall" cutoff="1"/>
+  </sensor></mujoco>""")
+  found, expected = reports(model, scattered(model, 0.3), ["sensordata"])["sensordata"]
+  assert_equal(found, expected, "planes")

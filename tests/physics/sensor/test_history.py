@@ -15,7 +15,7 @@ HINGE = """<mujoco><option timestep="0.01" integrator="{}"/><worldbody>
   </worldbody><sensor><jointpos joint="hinge" {}/></sensor></mujoco>"""
 
 
-@pytest.mark.parametrize("integrator", ["Euler", "implicitfast"])
+@pytest.mark.parametrize("integrator", ["Euler", "RK4", "implicitfast"])
 def test_trajectories_of_sensors_are_mujocos(integrator):
   model = load_model(CASES["late_sensors"], integrator=integrator)
   simulation, data = NumpySimulation(model, 1, ("sensordata",)), mujoco.MjData(model.mj)
@@ -79,14 +79,7 @@ def test_looking_does_not_move_the_history():
   torch.testing.assert_close(simulation.get_state(), before, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize(
-  ("integrator", "sensor", "feature"),
-  [
-    ("Euler", 'delay="0.01" interval="0.02" nsample="2"', "delay with interval"),
-    ("RK4", 'delay="0.01" nsample="2"', "delay or interval under RK4"),
-    ("RK4", 'interval="0.02" nsample="2"', "delay or interval under RK4"),
-  ],
-)
-def test_what_is_not_computed_is_named(integrator, sensor, feature):
-  with pytest.warns(UserWarning, match=f"stays zero: {feature} is not supported"):
-    load_model(HINGE.format(integrator, sensor))
+def test_what_is_measured_at_intervals_is_shown_late():
+  shown, true = falling('interval="0.03" delay="0.02" nsample="2"', 9)
+  # at step 5 it shows what it measured at step 3
+  assert shown == pytest.approx([0.0] * 3 + [true[0]] * 2 + [true[3]] * 3 + [true[6]])

@@ -65,10 +65,8 @@ def test_disabled_sensors_are_zero():
 
 UNSUPPORTED = {
   "user": '<user dim="2"/>',
-  "delay with interval": '<jointpos joint="hinge" delay="0.01" interval="0.02" nsample="3"/>',
   "a camera's image or a normal": '<rangefinder site="site" data="dist normal"/>',
-  "a camera that is not fixed": '<framepos objtype="camera" objname="tracking"/>',
-  "the distance of such shapes": '<distance geom1="floor" geom2="stone" cutoff="1"/>',
+  "the distance of such shapes": '<distance geom1="floor" geom2="field" cutoff="1"/>',
 }
 
 
@@ -76,6 +74,7 @@ UNSUPPORTED = {
 def test_what_is_not_computed_is_named_and_zero(feature):
   xml = f"""<mujoco><asset><mesh name="stone" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset><worldbody>
     <geom name="floor" type="plane" size="1 1 1" contype="0" conaffinity="0"/>
+    <geom name="field" type="sdf" mesh="stone" contype="0" conaffinity="0"/>
     <camera name="fixed" resolution="2 2"/>
     <body><joint name="hinge"/><geom name="box" type="box" size="1 1 1" contype="0"/><site name="site"/>
       <camera name="tracking" mode="track"/></body>

@@ -42,7 +42,7 @@ def case(request):
   welded = welded_inertias(model, inertias)
   stiffness = {body: random_stiffness(random) for body in list(welded)[::2]}
   diagonal = random.uniform(0, 2, model.nv).tolist()
-  H = dense(mass_matrix(model, composite_inertias(model, inertias), p.cdof)) - np.diag(model.dof_armature)
+  H = dense(mass_matrix(model, p, composite_inertias(model, inertias))) - np.diag(model.dof_armature)
   H += np.diag(diagonal)
   for body, extra in stiffness.items():
     J = body_jacobian(model, p, body)

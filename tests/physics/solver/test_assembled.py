@@ -16,7 +16,7 @@ from tests.physics.solver.test_articulated import body_jacobian, random_stiffnes
 def test_stiffness_of_bodies_and_a_diagonal_enter_the_matrix(name):
   model, random = load(name), np.random.default_rng(0)
   p = poses(model, random_states(model, 1).qpos[0].tolist())
-  M = mass_matrix(model, composite_inertias(model, body_inertias(model, p)), p.cdof)
+  M = mass_matrix(model, p, composite_inertias(model, body_inertias(model, p)))
   bodies = [body for body in range(1, model.nbody) if model.body_dofnum[body]][::2]
   stiffness = {body: random_stiffness(random) for body in bodies}
   diagonal = random.uniform(size=model.nv)

@@ -40,7 +40,7 @@ def tree():
   model = load_model(TREE)
   p = poses(model, [0.3, -0.4, 0.5, 0.1])
   inertias = body_inertias(model, p)
-  M = mass_matrix(model, composite_inertias(model, inertias), p.cdof)
+  M = mass_matrix(model, p, composite_inertias(model, inertias))
   return Bodies(model, p, welded_inertias(model, inertias)), M
 
 

@@ -33,14 +33,16 @@ GROUPS = {
 }
 OTHERS = {
   "pairs": ["pair_friction", "pair_solref", "pair_solimp"],
+  "surfaces": ["geom_surfacevel", "geom_size"],
   "equalities": ["eq_data", "eq_solref", "eq_solimp"],
   "strength": ["body_mass", "dof_armature"],
 }
 MODELS = ("gymnasium/humanoid", "actuators", "friction_loss", "springs", "sensors")
 CHOSEN = [(name, group) for name in MODELS for group in GROUPS]
 CHOSEN += [("condim", "pairs"), ("elliptic", "pairs"), ("equalities", "equalities")]
-CHOSEN += [(name, "inertia") for name in ("equalities", "fluid", "ellipsoids", "tendons")]
+CHOSEN += [(name, "inertia") for name in ("equalities", "fluid", "ellipsoids", "tendons", "heavy_tendons")]
 CHOSEN += [("muscles", "actuators"), ("muscles", "strength")]
+CHOSEN += [("surfaces", "surfaces")]
 CHOSEN += [("sticky", group) for group in ("friction", "softness", "strength", "pairs")]
 
 
@@ -61,6 +63,8 @@ def varied(model, seed=0):
         values[:, [6, 7, 8, 9, 11]] = own[:, [6, 7, 8, 9, 11]]  # a unit quaternion and a switch
       parameters[block.start : block.start + block.rows, env] = values.ravel()
       mujoco_field(mj, name)[..., : own.shape[-1]] = values
+      if name.endswith("_armature"):
+        mj.actuator_armature[:] = 0.0  # it is part of the model's
     mujoco.mj_setConst(mj, mujoco.MjData(mj))
     models.append(mj)
   return variation, parameters, models
