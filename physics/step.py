@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from physics.derived import Derived
 from physics.forward import forward
 from physics.integrate import OneStage, RungeKutta
@@ -16,6 +20,19 @@ from physics.trace.trace import Number, Program
 from physics.vary.vary import Variation
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+  """Pause Python's garbage collector, which would look through all statements again and again."""
+  enabled = gc.isenabled()
+  gc.disable()
+  try:
+    yield
+  finally:
+    if enabled:
+      gc.enable()
+
+
+@_uncollected()
 def trace_step(
   model: Model, layout: Layout, moving_capacity: int | None = None, variation: Variation | None = None
 ) -> Program:

@@ -1,5 +1,6 @@
 """Shared fixtures: a torch thread, the checkout's own kernel cache, a device, and what `--quick` skips."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -10,6 +11,8 @@ from pathlib import Path
 # already runs one worker per core, and kernels kept beside the checkout make a second run fast.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("WARP_CACHE_PATH", str(Path(__file__).parents[1] / ".pytest_cache" / "kernels"))
+
+gc.set_threshold(100_000)  # a collection looks through all that torch and pytest hold, in tenths of a second
 
 import pytest
 import torch

@@ -205,9 +205,9 @@ class _Polytope:
         whole[0] = where(rim & (absolute(after - next_corner) > 0.01), 0.0, whole[0])
         other = Vector(*(array.take(next_corner) for array in self.corners[:3]))
         *normal, distance = _plane([self._corner(corner), other, point])
-        face = (*normal, where(rim, distance, NEVER), number, next_corner, program.table(numbers, new))
+        face = (*normal, distance, number, next_corner, program.table(numbers, new))
         for array, value in zip(self.faces, face, strict=True):
-          array[self.places[0]] = value
+          array[self.places[0]] = where(rim, value, NEVER)
         self.places[0] = self.places[0] + 1
         self.count[0] = self.count[0] + where(rim, 1.0, 0.0)
     # Euler's formula: a corner adds two faces to those that it removes

@@ -106,6 +106,7 @@ class Trial:
   def __init__(self, model: Model, states: States) -> None:
     self.model, self.states = model, states
     self._rounding: dict[type[np.floating], PipelineResults] = {}
+    self._contacts: dict[type[np.floating], list[Floats]] = {}
     self._alike: dict[type[np.floating], Bools] = {}
 
   @cached_property
@@ -118,6 +119,17 @@ class Trial:
     if dtype not in self._rounding:
       self._rounding[dtype] = one_ulp_effect(self.model, self.states, dtype)
     return self._rounding[dtype]
+
+  @cached_property
+  def expected_contacts(self) -> list[Floats]:
+    """The contacts that MuJoCo finds, see `mujoco_contacts`."""
+    return mujoco_contacts(converging(self.model.mj), self.states)
+
+  def found_contacts(self, dtype: type[np.floating]) -> list[Floats]:
+    """Return the contacts that the traced program finds, see `traced_contacts`."""
+    if dtype not in self._contacts:
+      self._contacts[dtype] = traced_contacts(self.model, self.states, dtype)
+    return self._contacts[dtype]
 
   @cached_property
   def sweeping(self) -> PipelineResults:
@@ -138,8 +150,7 @@ class Trial:
     if not self.searches:
       return np.ones(len(self.states), bool)
     if dtype not in self._alike:
-      expected = mujoco_contacts(converging(self.model.mj), self.states)
-      error = contact_errors(traced_contacts(self.model, self.states, dtype), expected, SEARCHED_CONTACT[0])
+      error = contact_errors(self.found_contacts(dtype), self.expected_contacts, SEARCHED_CONTACT[0])
       close = (error <= np.array(SEARCHED_CONTACT)[:, None]).all(axis=0)
       self._alike[dtype] = close & ~marginal(self.model.mj, self.states, tolerances.distance)
     return self._alike[dtype]
@@ -174,8 +185,7 @@ class Trial:
     """Compare the contact points."""
     if not self.model.pairs:
       return []
-    expected = mujoco_contacts(converging(self.model.mj), self.states)
-    found = traced_contacts(self.model, self.states, tolerances.dtype)
+    found, expected = self.found_contacts(tolerances.dtype), self.expected_contacts
     error = contact_errors(found, expected, tolerances.distance)
     bounds = [tolerances.distance, tolerances.position]
     if self.searches:
@@ -186,7 +196,7 @@ class Trial:
       for name, values, bound in zip(("distance", "position"), error, bounds, strict=False)
     ]
     if not all(finding.at(alike).holds for finding in findings):
-      rounding = tolerances.rounding * self._contact_rounding(expected, tolerances.dtype)
+      rounding = tolerances.rounding * self._contact_rounding(tolerances.dtype)
       findings = [
         dataclasses.replace(finding, bound=np.maximum(finding.bound, rounding[i]))
         for i, finding in enumerate(findings)
@@ -194,13 +204,13 @@ class Trial:
     open_states = [Finding("states left open", np.array([1.0 - alike.mean()]), np.array([OPEN]))]
     return [finding.at(alike) for finding in findings] + open_states * self.searches
 
-  def _contact_rounding(self, expected: list[Floats], dtype: type[np.floating], draws: int = 8) -> Floats:
+  def _contact_rounding(self, dtype: type[np.floating], draws: int = 8) -> Floats:
     random = np.random.default_rng(0)
     effects = []
     for _ in range(draws):
       mj = perturbed(self.model.mj, random, dtype)
       states = perturbed_states(self.model, self.states, random, dtype)
-      effects.append(contact_errors(mujoco_contacts(mj, states), expected, 0.0))
+      effects.append(contact_errors(mujoco_contacts(mj, states), self.expected_contacts, 0.0))
     return np.max(effects, axis=0)
 
   def _start(self, simulation: Any) -> None:

@@ -138,7 +138,8 @@ class MujocoSimulation:
 
   def _store(self, env: int, substep: int = 0) -> None:
     """Store the derived quantities of an environment after a time step; `substep` counts from 0."""
-    mujoco.mj_rnePostConstraint(self._mj, self._data)
+    if self._outputs:
+      mujoco.mj_rnePostConstraint(self._mj, self._data)
     for name, array in self._outputs.items():
       value, reduction = self._read(name), self._reductions[name]
       if substep and reduction == "max":

@@ -38,7 +38,7 @@ def rollout(model: Model, simulation: Any, seed: int = 0) -> Finding:
   ]
   simulation.reset()
   states.write_to(_First(simulation))
-  reference = MujocoSimulation(model, ENVIRONMENTS, mj=converging(model.mj))
+  reference = MujocoSimulation(model, ENVIRONMENTS, (), mj=converging(model.mj))
   states.write_to(reference)
   expected = _run(reference, controls)
   divergence = _divergence(_run(_First(simulation), controls), expected)
@@ -46,7 +46,7 @@ def rollout(model: Model, simulation: Any, seed: int = 0) -> Finding:
   for _ in range(SHADOWS):
     moved = perturbed(model.mj, random)
     moved.opt.ccd_tolerance = RESOLUTION
-    shadow = MujocoSimulation(model, ENVIRONMENTS, mj=moved)
+    shadow = MujocoSimulation(model, ENVIRONMENTS, (), mj=moved)
     perturbed_states(model, states, random).write_to(shadow)
     spread = np.maximum(spread, _divergence(_run(shadow, controls, rounded=True), expected))
   own = np.median(spread, axis=1)

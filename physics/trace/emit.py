@@ -260,18 +260,17 @@ class _Numpy(_Writer):
 
   def emit_take(self, s: Statement) -> Iterator[str]:
     index, size = s.args
-    yield f"places = {self.whole(index, size)} + np.zeros(full.shape, int)"
-    yield f"{s.result.name} = np.take_along_axis(np.stack(np.broadcast_arrays(*{s.op})), places[None], 0)[0]"
+    yield f"{s.result.name} = np.array({s.op})[{self.whole(index, size)}, np.arange(len(full))]"
 
   def emit_put(self, s: Statement) -> Iterator[str]:
     index, size, value, mask = s.args
     yield f"places = np.where({self.value(mask)}, {self.whole(index, size)}, -1)"
-    yield "for place in np.unique(places[places >= 0]).tolist():"
+    yield "for place in {*places.tolist()} - {-1}:"
     yield f"  {s.op}[place] = np.where(places == place, {self.value(value)}, {s.op}[place])"
 
   def whole(self, index: Any, size: int) -> str:
     """Return the text of an index per lane, limited to the elements that there are."""
-    return f"np.clip(np.nan_to_num({self.value(index)}), 0, {size - 1}).astype(int)"
+    return f"np.fmin(np.fmax({self.value(index)}, 0), {size - 1}).astype(int)"
 
   def emit_store(self, s: Statement) -> Iterator[str]:
     index, value, kind = s.args

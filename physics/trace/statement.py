@@ -67,7 +67,8 @@ def walk(body: list[Statement]) -> Iterator[Statement]:
   """Yield all statements, those of inner blocks included, in order."""
   for statement in body:
     yield statement
-    yield from walk(statement.body)
+    if statement.body:
+      yield from walk(statement.body)
 
 
 def prune(body: list[Statement]) -> set[str]:
@@ -82,14 +83,19 @@ def prune(body: list[Statement]) -> set[str]:
 
 def _arrays_read(body: list[Statement]) -> set[str]:
   """Return the arrays that are loaded, and those that a push onto a lane list uses in any case."""
-  loaded = {s.op for s in walk(body) if s.kind in ("load", "take")}
-  pushes = [s.args[0] for s in walk(body) if s.kind == "push"]
-  return loaded | {array.name for lanes in pushes for array in lanes.needed}
+  read = set()
+  for statement in walk(body):
+    if statement.kind in ("load", "take"):
+      read.add(statement.op)
+    elif statement.kind == "push":
+      read.update(array.name for array in statement.args[0].needed)
+  return read
 
 
 def _drop_stores(body: list[Statement], read: set[str]) -> None:
   for statement in body:
-    _drop_stores(statement.body, read)
+    if statement.body:
+      _drop_stores(statement.body, read)
   body[:] = [s for s in body if s.kind not in ("store", "put") or s.op in read]
 
 
@@ -97,7 +103,8 @@ def _drop_unused(body: list[Statement], used: set[str]) -> None:
   """Remove definitions that no later statement reads, last statement first."""
   kept = []
   for statement in reversed(body):
-    _drop_unused(statement.body, used)
+    if statement.body:
+      _drop_unused(statement.body, used)
     if statement.kind in DEFINITIONS and statement.result.name not in used:
       continue
     used.update(value.name for value in values_read(statement.args))

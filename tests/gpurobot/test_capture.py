@@ -62,7 +62,9 @@ CASES = {
 COMPILED = {
   "ant": (ant, {"ppo.precision": "bf16"} | CASES["ant, squashed and twohot"][1]),
   "toy": (toy, {"env.finite_below": 1.2} | CASES["toy in float64"][1] | CASES["toy, schedules"][1]),
-  **{name: case for name, case in CASES.items() if name.startswith(("cartpole", "box"))},
+  "cartpole, shaken, gru": (shaken_cartpole, CASES["cartpole, shaken"][1] | CASES["cartpole, gru"][1]),
+  "cartpole, switched, lstm": (CASES["cartpole, switched"][0], CASES["cartpole, lstm"][1]),
+  **{name: CASES[name] for name in ("cartpole, mirrored", "box of varied mass")},
 }
 every_case = pytest.mark.parametrize(("module", "settings"), CASES.values(), ids=CASES)
 

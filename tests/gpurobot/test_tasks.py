@@ -1,17 +1,13 @@
 """`python -m tasks`: the layout of a task by name, and a starting file that trains at once."""
 
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 import tasks
+import train
 from gpurobot import tasks as program
 from tests.tasks.conftest import SHAKEN
-
-ROOT = Path(__file__).parents[2]
 
 
 def test_without_words_it_names_all_tasks():
@@ -38,13 +34,13 @@ def test_it_tells_rewards_with_their_weights_and_what_happens():
   assert "in training" not in program.run(["describe=cartpole"])
 
 
+@pytest.mark.usefixtures("keep_signal_handlers")
 def test_a_new_task_trains_at_once(tmp_path):
-  words = ["-m", "tasks", f"new={tmp_path / 'my_task'}", "from=cartpole"]
-  subprocess.run([sys.executable, *words], cwd=ROOT, check=True, capture_output=True)
+  program.run([f"new={tmp_path / 'my_task'}", "from=cartpole"])
   file = tmp_path / "my_task.py"
   assert file.read_text().startswith('"""my_task, begun as a copy of cartpole.\n\nCartpole: ')
   words = [f"task={file}", "num_envs=8", "max_iterations=1", f"run_dir={tmp_path / 'run'}", "threads=1"]
-  subprocess.run([sys.executable, "train.py", *words], cwd=ROOT, check=True, capture_output=True)
+  assert train.main(words) == 0
 
 
 @pytest.mark.parametrize(

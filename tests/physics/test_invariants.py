@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from physics.load import load_model
+from physics.parity.compare import outputs
 from physics.simulation import Simulation
-from tests.physics.conftest import CASES, load
+from tests.physics.conftest import load
 
 DOUBLE_PENDULUM = """<mujoco><option integrator="RK4" timestep="0.002"/><worldbody>
   <body><joint axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0.5 0 0" size="0.03"/>
@@ -81,10 +82,13 @@ def test_forces_within_a_falling_body_move_its_momentum_by_nothing():
   assert contacts > 0
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name in ("assets/ant", "assets/quadruped")])
+@pytest.mark.parametrize(
+  "name",
+  [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in ("assets/ant", "assets/quadruped")],
+)
 def test_contacts_of_a_robot_at_rest_carry_its_weight(name):
   model = load(name)
-  sim = Simulation(model, 1, threads=1, outputs=("cfrc_ext",))
+  sim = Simulation(model, 1, threads=1, outputs=outputs(model))  # as in test_parity
   for _ in range(10):
     sim.step(int(0.5 / model.timestep))
   assert sim.qvel.abs().max() < 1e-3

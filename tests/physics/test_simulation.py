@@ -18,6 +18,7 @@ from tests.physics.declared import declared
 
 INPUTS = ("qpos", "qvel", "ctrl", "qacc_warmstart")
 VIEWS = declared(Simulation)
+pytestmark = pytest.mark.xdist_group("simulation")  # one process builds the kernels
 
 
 @pytest.fixture(scope="module", params=["assets/ant", "self_contact", "actuators"])

@@ -7,11 +7,14 @@ import torch
 
 from physics.load import load_model
 from physics.parity import random_states
+from physics.parity.compare import outputs
 from physics.parity.reference import converging
 from physics.simulation import Simulation
 from tests.physics.conftest import CASES, load
 
-ROBOTS = [name for name in CASES if name.startswith("assets/")]
+ROBOTS = [
+  pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in CASES if name.startswith("assets/")
+]
 ROUNDING = 1e-4  # of a cost, relative to its start's: a small sum of large terms in float32
 WIDE = 30.0  # [m/s^2 or rad/s^2] spread of the starts
 # Stiff feet on light shanks: eliminating the legs cancels all but a millionth of the trunk's matrix.
@@ -53,7 +56,7 @@ def worst_rise(model, states):
   """Return the largest cost of an answer less that of its start, relative to the start's."""
   random = np.random.default_rng(1)
   start = (WIDE * random.normal(size=(len(states), model.nv))).astype(np.float32)
-  simulation = Simulation(model, len(states), threads=1, outputs=("qacc", "overflow"))
+  simulation = Simulation(model, len(states), threads=1, outputs=outputs(model))  # as in test_parity
   states.write_to(simulation)
   simulation.qacc_warmstart[:] = torch.from_numpy(start)
   simulation.forward()

@@ -9,6 +9,7 @@ from tasks import base
 from tasks.shared import actuator
 
 ROBOT = base.ASSETS / "quadruped" / "robot.xml"
+pytestmark = pytest.mark.xdist_group("actuator")  # one process builds the kernels
 
 
 class Servo(torch.nn.Module):

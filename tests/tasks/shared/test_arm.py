@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 import torch
 
+pytestmark = pytest.mark.xdist_group("arm")  # one process builds the kernels
+
 
 @pytest.fixture
 def reach(make_task):
