@@ -3,7 +3,7 @@
 # make test                    lint, format check, type check and the test suite
 # make fuzz                    650 random models against MuJoCo C, a million answers of the solver: 45 minutes
 # make bench                   every benchmark, as `name: value` lines
-# make results                 bench, the curves of Cartpole and Ant, transfer, into docs: 35 minutes on an idle machine
+# make results                 bench, the curves of Cartpole and Ant, transfer, into docs: 45 minutes on an idle machine
 # make docs                    the pages of docs/ as a site, in site/
 # make lint                    lint, format check and type check alone
 # make audit                   are the installed packages consistent, and does the registry offer what constraints.lock says

@@ -12,10 +12,11 @@ PARITY_STATES = 64  # number of states of a benchmarked run that are compared wi
 class Robot:
   """Benchmarked model: a file, with optional changes of its integrator, its floor and its geoms."""
 
-  file: str  # path under gymnasium/ (its MuJoCo assets), assets/ or benchmarks/robots/ (of this project)
+  file: str = ""  # path under gymnasium/ (its MuJoCo assets), assets/ or benchmarks/ (benchmarks/robots/)
   integrator: Literal["Euler"] | None = None  # None: the integrator of the file
   rough: bool = False  # whether a height field replaces the plane called floor
   meshes: str = ""  # pattern of the names of geoms that meshes replace
+  links: int = 0  # number of links of a chain, in place of a file
 
 
 ROBOTS = {
@@ -33,9 +34,13 @@ ROBOTS = {
   ),
   "mesh_cube_in_hand": Robot("assets/hand/robot.xml", meshes="cube"),
   "pile": Robot("benchmarks/pile.xml"),
+  "boxes": Robot("benchmarks/boxes.xml"),
+  "capsules": Robot("benchmarks/capsules.xml"),
+  "chain": Robot(links=100),
   "tendon_finger": Robot("benchmarks/tendon_finger.xml"),
 }
-KERNELS = {"ant": 10, "humanoid": 15, "hand": 30}  # goals for the kernel build time [s], by robot
+# goals for the kernel build time [s], by robot
+KERNELS = {"ant": 10, "humanoid": 15, "hand": 30, "chain": 30, "capsules": 30}
 MEMORY = {"humanoid_heap": 16384}  # goals for the memory per environment [bytes], by case
 
 
@@ -68,6 +73,7 @@ PHYSICS = (
   PhysicsCase("biped_of_meshes", "mesh_biped", warm=40, goal=15, spread=0.3, num_envs=2048),
   PhysicsCase("hand_holding_mesh", "mesh_cube_in_hand", warm=40, goal=12, spread=0.5, num_envs=2048),
   PhysicsCase("pile_of_boxes_and_cylinders", "pile", warm=60, goal=8, num_envs=1024),
+  PhysicsCase("pile_of_thirty_boxes", "boxes", warm=20, goal=5, num_envs=512, peer_envs=128, steps=10),
   PhysicsCase("tendon_driven_finger", "tendon_finger", warm=60, goal=15),
 )
 

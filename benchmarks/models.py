@@ -22,6 +22,7 @@ FOLDERS = {
 SIDES, RINGS = 12, 4  # vertices around a mesh, and rings of them on each half of it
 SELF = 8  # bit of contype and conaffinity of meshes among themselves
 CELLS, CELL = 64, 0.1  # number of cells along each side of rough ground, width of a cell [m]
+LINK = 0.1  # length of a link of a chain [m]
 ROUGHNESS = 0.1  # height difference between the lowest and the highest point [m]
 
 
@@ -29,13 +30,31 @@ ROUGHNESS = 0.1  # height difference between the lowest and the highest point [m
 def load(robot: str) -> physics.Model:
   """Return the model of a robot."""
   chosen = cases.ROBOTS[robot]
-  folder, name = chosen.file.split("/", maxsplit=1)
-  spec = mujoco.MjSpec.from_file(str(FOLDERS[folder] / name))
+  spec = chain(chosen.links) if chosen.links else _read(chosen.file)
   if chosen.rough:
     lay_rough_ground(spec)
   if chosen.meshes:
     put_meshes(spec, chosen.meshes)
   return physics.load_model(spec, integrator=chosen.integrator)
+
+
+def _read(file: str) -> mujoco.MjSpec:
+  folder, name = file.split("/", maxsplit=1)
+  return mujoco.MjSpec.from_file(str(FOLDERS[folder] / name))
+
+
+def chain(links: int) -> mujoco.MjSpec:
+  """Return capsules that hang on each other by hinges, without contacts."""
+  spec = mujoco.MjSpec()
+  body = spec.worldbody
+  for number in range(links):
+    body = body.add_body(pos=[LINK * (number > 0), 0, 0])
+    body.add_joint(axis=[0, 1, number % 2], damping=[0.1, 0, 0])
+    ends = [0, 0, 0, LINK, 0, 0]
+    body.add_geom(
+      type=mujoco.mjtGeom.mjGEOM_CAPSULE, fromto=ends, size=[0.02, 0, 0], contype=0, conaffinity=0
+    )
+  return spec
 
 
 def put_meshes(spec: mujoco.MjSpec, names: str) -> None:

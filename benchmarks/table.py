@@ -71,6 +71,7 @@ RESULT_ROWS = (
   _physics("a biped of 20 meshes that collide", "biped_of_meshes"),
   _physics("the hand with a mesh", "hand_holding_mesh"),
   _physics("a pile of boxes and cylinders", "pile_of_boxes_and_cylinders"),
+  _physics("a pile of thirty boxes", "pile_of_thirty_boxes"),
   _physics("a finger with four cables", "tendon_driven_finger"),
   _kernel("Ant", "ant"),
   Row("Kernels of Ant loaded from the cache", ("kernel.ant.load_seconds",), "< 1 s", "make bench", " s"),

@@ -21,7 +21,7 @@ from physics.trace.compact import LaneList, vector_fields
 from physics.trace.trace import Program
 
 WORD_BITS = 31
-USUAL, BOUND = 16, 128  # slots for contacts between moving bodies: the usual number, and the upper limit
+USUAL, BOUND = 16, 256  # slots for contacts between moving bodies: the usual number, and the upper limit
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,7 @@ def free_bodies(count, geom):
     (4, 'type="capsule" size="0.1 0.2"', 12),  # as many as all pairs can have
     (10, 'size="0.1"', 16),  # what all have
     (40, 'size="0.1"', 40),  # every geom in touch with two others
-    (40, 'type="box" size="0.1 0.1 0.1"', 128),  # the bound
+    (40, 'type="box" size="0.1 0.1 0.1"', 256),  # the bound
   ],
 )
 def test_capacity_follows_from_the_model(count, geom, capacity):
