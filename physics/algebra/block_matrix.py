@@ -37,18 +37,18 @@ class BlockMatrix:
 
   def __init__(self, program: Program, n: int) -> None:
     self.program, self.n = program, n
-    self.side = -(-n // SIDE)  # block rows
-    self.starts = [row * (row + 1) // 2 for row in range(self.side)]  # first block of each row
-    blocks = self.side * (self.side + 1) // 2
+    self.count = -(-n // SIDE)  # block rows
+    self.starts = [row * (row + 1) // 2 for row in range(self.count)]  # first block of each row
+    blocks = self.count * (self.count + 1) // 2
     self.memory: Array = program.array(blocks * AREA)  # of blocks on the diagonal, the lower half counts
     self.filled: Array = program.array(blocks, Mask)  # where a block may differ from zero
-    self.inverse: Array = program.array(self.side * SIDE)  # 1 / D
-    self.scaled: Array = program.array(self.side * AREA)  # L D in the column that is eliminated
+    self.inverse: Array = program.array(self.count * SIDE)  # 1 / D
+    self.scaled: Array = program.array(self.count * AREA)  # L D in the column that is eliminated
     with program.loop(blocks) as block:
       self.filled[block] = False
       with program.loop(AREA) as cell:
         self.memory[block * AREA + cell] = 0.0
-    for row in range(self.n, self.side * SIDE):
+    for row in range(self.n, self.count * SIDE):
       self._add_to(row, row, 1.0)
 
   def add(self, entries: Mapping[At, Number]) -> None:
@@ -81,7 +81,7 @@ class BlockMatrix:
   def factor(self) -> None:
     """Replace the matrix by its factors: L, whose diagonal is 1, and D."""
     program = self.program
-    with program.loop(self.side) as k:
+    with program.loop(self.count) as k:
       self._factor_diagonal(k)
       for i, here in self._below(k):
         self._eliminate(i, k, here)
@@ -97,9 +97,9 @@ class BlockMatrix:
   def solve(self, b: Sequence[Number]) -> list[Number]:
     """Return the solution [n] of L D L^T x = b."""
     program = self.program
-    x = program.array(self.side * SIDE)
+    x = program.array(self.count * SIDE)
     x.fill([*reversed(b), *[0.0] * (len(x) - self.n)])
-    with program.loop(self.side) as k:
+    with program.loop(self.count) as k:
       part, lower = x.read(k * SIDE, SIDE), self._cells(self._block(k, k))
       for a in range(SIDE):
         part[a] = part[a] - dot(lower[a * SIDE : a * SIDE + a], part[:a])
@@ -108,8 +108,8 @@ class BlockMatrix:
         cells = self._cells(here)
         for a in range(SIDE):
           x[i * SIDE + a] = x[i * SIDE + a] - dot(cells[a * SIDE : (a + 1) * SIDE], part)
-    with program.loop(self.side) as done:
-      k = program.table([*reversed(range(self.side))], done)
+    with program.loop(self.count) as done:
+      k = program.table([*reversed(range(self.count))], done)
       for a in range(SIDE):
         x[k * SIDE + a] = x[k * SIDE + a] * self.inverse[k * SIDE + a]
       for i, here in self._below(k):
@@ -139,7 +139,7 @@ class BlockMatrix:
 
   def _below(self, column: Index) -> Iterator[tuple[Index, Integer]]:
     """Loop over the blocks below the diagonal that some lane fills: row, and number of the block."""
-    with self.program.loop(self.side, column + 1) as row:
+    with self.program.loop(self.count, column + 1) as row:
       block = self._block(row, column)
       with self.program.when_any(self.filled[block]):
         yield row, block
