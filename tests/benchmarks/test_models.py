@@ -28,9 +28,18 @@ def rough() -> mujoco.MjModel:
 
 
 @pytest.mark.parametrize("robot", cases.ROBOTS.values(), ids=cases.ROBOTS)
-def test_every_robot_has_a_file(robot: cases.Robot) -> None:
-  folder, name = robot.file.split("/", maxsplit=1)
-  assert (models.FOLDERS[folder] / name).is_file()
+def test_every_robot_has_a_file_or_is_a_chain(robot: cases.Robot) -> None:
+  folder, _, name = robot.file.partition("/")
+  assert robot.links > 0 or (models.FOLDERS[folder] / name).is_file()
+
+
+def test_a_chain_has_a_hinge_and_a_geom_for_each_link() -> None:
+  mj = models.chain(3).compile()
+  assert (mj.nbody, mj.njnt, mj.ngeom) == (4, 3, 3)
+  assert mj.body_parentid.tolist() == [0, 0, 1, 2]
+  data = mujoco.MjData(mj)
+  mujoco.mj_kinematics(mj, data)
+  np.testing.assert_allclose(data.xpos[1:, 0], [0.0, models.LINK, 2 * models.LINK])
 
 
 @pytest.mark.filterwarnings("ignore:the file asks for the PGS solver")
