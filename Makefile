@@ -1,7 +1,7 @@
 # make train [key=value ...]   train on what this machine has; every key=value goes to train.py
 # make quick                   lint and the unit tests, of the folders in QUICK: within a minute
 # make test                    lint, format check, type check and the test suite
-# make fuzz                    650 random models against MuJoCo C, a million answers of the solver: 45 minutes
+# make fuzz                    750 random models against MuJoCo C, a million answers of the solver: an hour
 # make bench                   every benchmark, as `name: value` lines
 # make results                 bench, the curves of Cartpole and Ant, transfer, into docs: 45 minutes on an idle machine
 # make docs                    the pages of docs/ as a site, in site/

@@ -47,8 +47,8 @@ from physics.vary.variable import check_varied
 Source: TypeAlias = str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel
 
 
-# A kernel of more than one of these is built for minutes: a chain of 40 hinges has 820 entries.
-MANY_ENTRIES, MANY_GEOMS = 800, 3000
+# A kernel of more than one of these is built for about a minute: a chain of 54 hinges has 1,485 entries.
+MANY_ENTRIES, MANY_GEOMS = 1500, 3000
 MANY_VERTICES = 50_000  # of hulls that collide: a G1 with all its meshes has 27,000; 655,000 take minutes
 STIFF = 2e5  # stiffness over inertia, above which rounding makes a search of a few iterations run away
 INTEGRATORS = {
@@ -126,7 +126,7 @@ def _warn_of_long_builds(mj: mujoco.MjModel, source: Source) -> None:
   if mj.nM > MANY_ENTRIES or mj.ngeom > MANY_GEOMS:
     size = f"{mj.nv} degrees of freedom, {mj.nM} entries of the mass matrix and {mj.ngeom} geoms"
     warnings.warn(
-      f"{_name(source)}a model of {size}: to build its kernel takes minutes or more", stacklevel=3
+      f"{_name(source)}a model of {size}: to build its kernel takes a minute or more", stacklevel=3
     )
   hulls = _hull_sizes(mj)
   if hulls.sum() > MANY_VERTICES:

@@ -15,7 +15,7 @@ from physics.trace.trace import Array, Index, Integer, Mask, Number, Program, ab
 SIDE = 6  # rows of a block: the degrees of freedom of a free body
 AREA = SIDE * SIDE
 CELLS = list(product(range(SIDE), range(SIDE)))
-UNROLLED = 4000  # products beyond which a factorisation is a loop: the text of more takes minutes to compile
+UNROLLED = 4000  # products beyond which a factorisation is a loop: longer text takes longer to compile
 
 
 def factored(program: Program, matrix: SparseMatrix) -> SparseFactor | BlockMatrix:

@@ -240,9 +240,9 @@ def test_a_large_model_is_told_before_its_kernel_is_built():
 
 def test_a_long_chain_is_large_and_many_bodies_are_not():
   link = '<body pos="0 0 .1"><joint axis="0 1 0"/><geom size=".01" contype="0" conaffinity="0"/>'
-  with pytest.warns(UserWarning, match="a model of 40 degrees of freedom, 820 entries of the mass matrix"):
-    load_model(f"<mujoco><worldbody>{link * 40}{'</body>' * 40}</worldbody></mujoco>")
-  bodies = '<body><freejoint/><geom size=".1" contype="0" conaffinity="0"/></body>' * 20
+  with pytest.warns(UserWarning, match="a model of 60 degrees of freedom, 1830 entries of the mass matrix"):
+    load_model(f"<mujoco><worldbody>{link * 60}{'</body>' * 60}</worldbody></mujoco>")
+  bodies = '<body><freejoint/><geom size=".1" contype="0" conaffinity="0"/></body>' * 50
   with warnings.catch_warnings():
     warnings.simplefilter("error")
     load_model(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
