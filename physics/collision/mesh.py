@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from physics.algebra.spatial import Vector, cross, dot, select
+from physics.algebra.spatial import Vector, dot, select
 from physics.collision.convex import core_of
 from physics.collision.geometry import ContactCandidate, Shape
 from physics.collision.plane import Plane
@@ -16,6 +16,8 @@ from physics.trace.trace import Number, Program, minimum, where
 QUAD = 4  # contacts that a face can have
 FARTHEST = -1e10  # below any alignment
 ABOVE = 1e3  # height [m] of corners that a face lacks
+
+Point = tuple[float, float, float]
 
 
 def plane_mesh(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
@@ -60,12 +62,12 @@ def _quads(hulls: Hulls) -> tuple[float, ...]:
       ring = hulls.ring[int(hulls.ring_start[face]) : int(hulls.ring_start[face + 1])][::-1]
       start = ring.index(float(vertex))
       ring = ring[start:] + ring[:start]
-      chosen = _widest([Vector(*vertices[int(number)]) for number in ring])
+      chosen = _widest([vertices[int(number)] for number in ring])
       quads += [*(ring[k] for k in chosen), *[-1.0] * (QUAD - len(chosen))]
   return tuple(quads)
 
 
-def _widest(ring: Sequence[Vector]) -> list[int]:
+def _widest(ring: Sequence[Point]) -> list[int]:
   """Return up to four places on a convex polygon that, with the first, span a wide quadrilateral.
 
   As in MuJoCo, the last place advances while the area grows; after each advance the third does, then the
@@ -73,14 +75,9 @@ def _widest(ring: Sequence[Vector]) -> list[int]:
   """
   chosen = list(range(min(QUAD, len(ring))))
 
-  def area(places: Sequence[int]) -> float:
-    a, b, c, d = (ring[place] for place in places)
-    across = cross(c - a, d - b)
-    return float(dot(across, across))  # type: ignore[arg-type]
-
   def advance(k: int) -> bool:
     moved = [*chosen[:k], (chosen[k] + 1) % len(ring), *chosen[k + 1 :]]
-    grows = area(moved) > area(chosen)
+    grows = _area(*(ring[place] for place in moved)) > _area(*(ring[place] for place in chosen))
     if grows:
       chosen[:] = moved
     return grows
@@ -91,3 +88,11 @@ def _widest(ring: Sequence[Vector]) -> list[int]:
         while advance(k):
           pass
   return chosen
+
+
+def _area(a: Point, b: Point, c: Point, d: Point) -> float:
+  """Return the square of twice the area of a quadrilateral: of the cross product of its diagonals."""
+  ux, uy, uz = c[0] - a[0], c[1] - a[1], c[2] - a[2]
+  vx, vy, vz = d[0] - b[0], d[1] - b[1], d[2] - b[2]
+  x, y, z = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
+  return x * x + y * y + z * z

@@ -145,12 +145,18 @@ def contact_params(model: Model, pair: ContactPair) -> dict[str, Number]:
   # Where no joint moves the point, MuJoCo's R is MINVAL before the cone scales it.
   edge = 1.0 if pair.condim == 1 or isinstance(cone, Elliptic) else 1.0 + square(mu[0])
   fields["weight"] = 1.0 / (softness * maximum(inverse_mass, MINVAL * most / (1.0 - most) / edge))
-  if any(each.adhesion for each in model.pairs):
+  if has_adhesion(model):
     fields |= _adhesion_params(cone, pair, fields["weight"] * softness)
   scales = (mu[0], mu[1] / mu[0], mu[2], mu[3] / mu[0], mu[4] / mu[1])
   for k, (name, scale) in enumerate(zip(ROW_SCALES, scales, strict=True)):
     fields[name] = scale if k < pair.condim - 1 else 0.0
   return fields
+
+
+@functools.lru_cache(maxsize=8)
+def has_adhesion(model: Model) -> bool:
+  """Return whether any pair of geoms is pulled together."""
+  return any(pair.adhesion for pair in model.pairs)
 
 
 def _adhesion_params(cone: Cone, pair: ContactPair, weight: Number) -> dict[str, Number]:

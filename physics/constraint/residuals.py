@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import cached_property
 
 from physics.constraint.cone import Cone, Growth, GrowthSum
-from physics.constraint.constraint import ConstraintParams
+from physics.constraint.constraint import ConstraintParams, has_adhesion
 from physics.constraint.contact_rows import ContactRows
 from physics.constraint.surface import sliding
 from physics.model.model import Model
@@ -50,7 +50,7 @@ class Residuals:
   @cached_property
   def sticks(self) -> bool:
     """Whether some geoms have adhesion."""
-    return any(pair.adhesion for pair in self.model.pairs)
+    return has_adhesion(self.model)
 
   def cone_force(self, entry: Entry) -> list[Number]:
     """Return a contact's force along its rows [dim] (MuJoCo's `efc_force`)."""

@@ -64,9 +64,14 @@ class _Search:
     for pair in world_pairs(model):
       fixed, mover = _roles(model, pair)
       body = int(model.geom_bodyid[mover])
-      moving[mover] = geom_shape(model, p, mover, ZERO)
-      # a still geom has a shape for each tree that it can touch, relative to the tree's origin
-      still[fixed, int(model.body_treeid[body])] = geom_shape(model, p, fixed, p.origin[body])
+      tree = int(model.body_treeid[body])
+      if mover not in moving:
+        moving[mover] = geom_shape(model, p, mover, ZERO)
+      if (
+        fixed,
+        tree,
+      ) not in still:  # one for each tree that the geom can touch, relative to the tree's origin
+        still[fixed, tree] = geom_shape(model, p, fixed, p.origin[body])
     self.still, self.moving = Shapes(program, still), Shapes(program, moving)
     self.still_motions = {key: surface_motion(model, key[0], shape) for key, shape in still.items()}
     self.moving_motions = {geom: surface_motion(model, geom, shape) for geom, shape in moving.items()}

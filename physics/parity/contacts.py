@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+import functools
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import mujoco
@@ -67,28 +69,40 @@ def _limit(mj: mujoco.MjModel, contact: Any) -> float:
 
 def traced_contacts(model: Model, states: States, dtype: type[np.floating] = np.float64) -> list[Floats]:
   """Return the contacts [n, 10] that the traced program, run by NumPy, finds in each state."""
-  program, layout = Program(), Layout(model, ())
-  memory = Memory(program, layout)
-  smooth = smooth_dynamics(model, memory.state([0.0] * model.nu))
-  contacts = detect_contacts(program, model, smooth)
-  starts = [0, *np.cumsum([WIDTH * (kind.found.capacity) for kind in contacts.kinds]).tolist()]
-  for start, kind in zip(starts, contacts.kinds, strict=False):
-    with kind.found.each() as entry:
-      row = _describe_world(kind, entry) if isinstance(kind, WorldContacts) else _describe_moving(kind, entry)
-      exists = entry["weight"] > 0.0
-      for k, value in enumerate(row):
-        program.write_memory("contacts", entry.index * WIDTH + (start + k), value, exists)
-  rows = np.full((max(1, starts[-1]), len(states)), np.nan, dtype)
+  search, most = _search(model)
+  layout = Layout(model, ())
+  rows = np.full((max(1, most * WIDTH), len(states)), np.nan, dtype)
   state = np.zeros((layout.rows, len(states)), dtype)
   for name, values in states.parts():
     if name in layout:
       block = layout.blocks[name]
       state[block.start : block.start + block.rows] = values.reshape(len(states), -1).T
-  if contacts.kinds:
+  if most:
     with np.errstate(all="ignore"):
-      numpy_function(program.finish())(state=state, contacts=rows)
-  slots = rows.T.reshape(len(states), -1, WIDTH) if contacts.kinds else np.zeros((len(states), 0, WIDTH))
+      search(state=state, contacts=rows)
+  slots = rows[: most * WIDTH].T.reshape(len(states), most, WIDTH)
   return [slot[~np.isnan(slot[:, 0])].astype(float) for slot in slots]
+
+
+@functools.lru_cache(maxsize=1)
+def _search(model: Model) -> tuple[Callable[..., None], int]:
+  """Return the traced search, a function of the arrays `state` and `contacts`, and the most that it finds."""
+  program, layout = Program(), Layout(model, ())
+  memory = Memory(program, layout)
+  smooth = smooth_dynamics(model, memory.state([0.0] * model.nu))
+  contacts = detect_contacts(program, model, smooth)
+  starts = [0, *itertools.accumulate(kind.found.capacity for kind in contacts.kinds)]
+  for start, kind in zip(starts, contacts.kinds, strict=False):
+    with kind.found.each() as entry:
+      row = _describe_world(kind, entry) if isinstance(kind, WorldContacts) else _describe_moving(kind, entry)
+      exists = entry["weight"] > 0.0
+      for k, value in enumerate(row):
+        program.write_memory("contacts", (entry.index + start) * WIDTH + k, value, exists)
+  return (numpy_function(program.finish()) if contacts.kinds else _finds_none), starts[-1]
+
+
+def _finds_none(**_arrays: Floats) -> None:
+  """Stand for a search of a model that has no pairs."""
 
 
 def _describe_world(kind: WorldContacts, entry: Entry) -> list[Number]:

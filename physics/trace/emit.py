@@ -9,12 +9,13 @@ from __future__ import annotations
 import itertools
 import linecache
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from physics.trace.compact import LaneList
+from physics.trace.parts import Part, find_parts
 from physics.trace.preamble import preamble
 from physics.trace.statement import BLOCKS, Statement, Value, walk
 from physics.trace.trace import Array, Index, Mask, Program, Scalar, Word
@@ -39,7 +40,7 @@ def native_source(program: Program, lanes: int, unroll: bool = True) -> str:
 
   Without `unroll`, the compiler does not unroll the loops of one environment's text.
   """
-  writer = _Native(program, rolled=lanes == 1 and not unroll)
+  writer = _Native(program, rolled=lanes == 1 and not unroll, parts=find_parts(program) if lanes > 1 else {})
   return preamble(lanes) + "\n".join(writer.lines()) + "\n"
 
 
@@ -87,23 +88,45 @@ class _Writer:
 
 
 class _Native(_Writer):
-  """The writer of C++ text, with loops kept rolled or left to the compiler."""
+  """The writer of C++ text, with loops kept rolled or left to the compiler, and some blocks as functions."""
 
   closing = "}"
 
-  def __init__(self, program: Program, rolled: bool) -> None:
+  def __init__(self, program: Program, rolled: bool, parts: dict[Statement, Part]) -> None:
     super().__init__(program)
     self.before_loop = ["#pragma unroll 1"] if rolled else []
+    self.parts = parts
+    self.memory = {array.name: (_CTYPE[array.kind], str(array.size)) for array in program.arrays}
+    self.memory |= {lanes.name: ("int", "LANES") for lanes in _lane_lists(program)}
 
   def lines(self) -> Iterator[str]:
     for (integral, entries), name in self.program.tables.items():
       text = ", ".join(map(str, entries) if integral else _floats(entries))
       yield f"static const {'int' if integral else 'float'} {name}[{len(entries)}] = {{{text}}};"
-    for array in self.program.arrays:
-      yield f"{_CTYPE[array.kind]} {array.name}[{array.size}];"
-    for lanes in _lane_lists(self.program):
-      yield f"int {lanes.name}[LANES];"
+    owned = {name for part in self.parts.values() for name in part.own}
+    yield from self.declarations(name for name in self.memory if name not in owned)
     yield from self.block(self.program.body, "")
+
+  def declarations(self, names: Iterable[str]) -> Iterator[str]:
+    """Yield the declarations of memory; what is never read has none."""
+    for name in names:
+      if name in self.memory:
+        ctype, size = self.memory[name]
+        yield f"{ctype} {name}[{size}];"
+
+  def block(self, body: list[Statement], indent: str) -> Iterator[str]:
+    for statement in body:
+      part = self.parts.get(statement)
+      if part is None:
+        yield from super().block([statement], indent)
+        continue
+      shared = [name for name in part.shared if name in self.memory]
+      parameters = [f"const {_ctype(value)} {value.name}" for value in part.values]
+      parameters += [f"{self.memory[name][0]}* __restrict {name}" for name in shared]
+      yield f"{indent}[&]({', '.join(parameters)}) __attribute__((noinline)) {{"
+      yield from (indent + line for line in self.declarations(part.own))
+      yield from super().block([statement], indent)
+      yield f"{indent}}}({', '.join([*(value.name for value in part.values), *shared])});"
 
   def value(self, arg: Any) -> str:
     if isinstance(arg, Value):
@@ -325,6 +348,10 @@ class _Numpy(_Writer):
       yield f"  {array.name}[slot] = np.where(here, {self.value(value)}, {array.name}[slot])"
     yield f"{count} = {count} + (fits & ~over)"
     yield f"{lanes.size.name}[0] = int({count}.max())"
+
+
+def _ctype(value: Value) -> str:
+  return next(ctype for kind, ctype in _CTYPE.items() if isinstance(value, kind))
 
 
 def _lane_lists(program: Program) -> list[LaneList]:

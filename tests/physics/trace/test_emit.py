@@ -5,6 +5,7 @@ import hashlib
 import inspect
 import linecache
 import os
+import re
 import subprocess
 import sys
 import traceback
@@ -15,7 +16,7 @@ import warp as wp
 
 from physics.state.layout import Layout
 from physics.step import trace_step
-from physics.trace import emit, kernel
+from physics.trace import emit, kernel, parts
 from physics.trace.compact import GroupList, LaneList
 from physics.trace.statement import walk
 from physics.trace.trace import (
@@ -72,6 +73,7 @@ def arithmetic(program, x):
 def iterate(program, x, count):
   """Halve until small, in a loop that lanes leave at different times; read tables by group and by lane."""
   value, rounds, total = program.variable(x), program.variable(0.0), program.variable(0.0)
+  powers = program.array(3)  # only the second loop uses it
   with program.loop(20):
     program.break_if_none(absolute(value[0]) > 0.3)
     large = absolute(value[0]) > 0.3
@@ -80,6 +82,8 @@ def iterate(program, x, count):
   masks[0] = True
   masks[0] = masks[0] & (x > 0.2)
   with program.loop(count) as i, program.loop(4, start=i + 1) as j:
+    powers.fill([1.0, x, x * x])
+    total[0] = total[0] + 0.1 * powers[i]
     with program.when_less(i * 2 - j, 1):
       total[0] = total[0] + program.table([0.5, 1.25, -2.0], i) * x
     with program.when_equal(program.table([3, 1, 2], i), j), program.when_any(masks[0]):
@@ -126,14 +130,15 @@ def whole_language():
   """Trace a program that has every kind of statement and every operation; return it and its rows."""
   program = Program()
   substeps, stride, integrate = (program.parameter(name) for name in PARAMETERS)
-  x = [program.read_memory("control", i) for i in range(INPUTS)]
-  x[1] = program.read_memory("control", stride - 1)
-  results = arithmetic(program, x) + iterate(program, x[0], substeps) + compact(program, x)
-  results += places(program, x)
-  with program.when_less(0, integrate):
-    for i, result in enumerate(results):
-      program.write_memory("state", i, result, x[2] > -0.5)
-  program.write_memory("state", len(results), 3.0, integer=True)
+  with program.loop(1):
+    x = [program.read_memory("control", i) for i in range(INPUTS)]
+    x[1] = program.read_memory("control", stride - 1)
+    results = arithmetic(program, x) + iterate(program, x[0], substeps) + compact(program, x)
+    results += places(program, x)
+    with program.when_less(0, integrate):
+      for i, result in enumerate(results):
+        program.write_memory("state", i, result, x[2] > -0.5)
+    program.write_memory("state", len(results), 3.0, integer=True)
   return program.finish(), len(results) + 1
 
 
@@ -155,9 +160,14 @@ def inputs():
   return np.random.default_rng(1).uniform(-1, 1, (INPUTS, ENVS)).astype(np.float32)
 
 
-@pytest.mark.parametrize("lanes", [16, 1])
-def test_native_code_computes_what_numpy_does(lanes, inputs, monkeypatch):
+@pytest.mark.parametrize(("lanes", "parted"), [(16, False), (16, True), (1, False)])
+def test_native_code_computes_what_numpy_does(lanes, parted, inputs, monkeypatch):
   program, rows = whole_language()
+  if parted:
+    monkeypatch.setattr(parts, "FEWEST_STATEMENTS", 1)
+    text = emit.native_source(program, lanes)
+    assert text.count("noinline") > 5
+    assert re.search(r"noinline.. {\n +T a\d+\[", text), "some part has memory of its own"
   expected = np.zeros((rows, ENVS))
   emit.numpy_function(program)(*PARAMETERS.values(), control=inputs.astype(float), state=expected)
   found = run_native(program, rows, inputs, lanes, monkeypatch)
