@@ -39,10 +39,13 @@ def main(arguments: list[str] | None = None) -> int:
   parser.add_argument("--states", type=int, default=256, help="number of states to compare (default: 256)")
   parser.add_argument("--seed", type=int, default=0, help="seed of states and controls (default: 0)")
   parser.add_argument("--jobs", type=int, default=1, help="comparisons at a time of a folder (default: 1)")
+  parser.add_argument("--sample", type=int, help="number of models to draw of each subfolder (default: all)")
   options = parser.parse_args(arguments)
   mujoco.set_mju_user_warning(lambda _: None)  # of states that are not sane, which are counted
   if options.states < ENVIRONMENTS:
     parser.error(f"--states {options.states}: a rollout needs {ENVIRONMENTS} or more")
+  if options.sample is not None and options.sample < 1:
+    parser.error(f"--sample {options.sample}: it has to be 1 or more")
   if Path(options.model).is_dir():
     return _survey(Path(options.model), options)
   try:
@@ -71,7 +74,7 @@ def _survey(folder: Path, options: argparse.Namespace) -> int:
   each = [f"--states={options.states}", f"--seed={options.seed}"]
   results = []
   try:
-    for result in survey(folder, each, options.jobs):
+    for result in survey(folder, each, options.jobs, options.sample, options.seed):
       print(f"{result.path.relative_to(folder)}: {result.outcome}", flush=True)
       results.append(result)
   except FileNotFoundError as error:

@@ -9,8 +9,9 @@ import hashlib
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from random import Random
 
 import mujoco
 import numpy as np
@@ -31,16 +32,36 @@ class Result:
   verdict: str  # the last line of the comparison
 
 
-def survey(folder: Path, options: list[str], jobs: int) -> Iterator[Result]:
+def survey(
+  folder: Path, options: list[str], jobs: int, sample: int | None = None, seed: int = 0
+) -> Iterator[Result]:
   """Compare each model of a folder with MuJoCo C, `jobs` at a time, in the order of their paths.
 
-  `options` are those of `python -m physics.parity`. Raises FileNotFoundError if the folder has no models.
+  With `sample`, at most so many of each source are compared, drawn by the seed. `options` are those of
+  `python -m physics.parity`. Raises FileNotFoundError if the folder has no models.
   """
   paths = list(distinct_models(folder))
   if not paths:
     raise FileNotFoundError(f"no file in {folder} is a robot: name a folder of MJCF or URDF files")
+  if sample is not None:
+    paths = draw(folder, paths, sample, seed)
   with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
     yield from pool.map(lambda path: compare_file(path, options), paths)
+
+
+def draw(folder: Path, paths: Sequence[Path], count: int, seed: int) -> list[Path]:
+  """Return at most `count` paths of each source, drawn by the seed, in the order that they had."""
+  random = Random(seed)
+  sources = collections.defaultdict(list)
+  for path in paths:
+    sources[source_of(folder, path)].append(path)
+  drawn = {path for own in sources.values() for path in random.sample(own, min(count, len(own)))}
+  return [path for path in paths if path in drawn]
+
+
+def source_of(folder: Path, path: Path) -> str:
+  """Return the subfolder, or the file, of `folder` that a file belongs to."""
+  return path.relative_to(folder).parts[0]
 
 
 def distinct_models(folder: Path) -> Iterator[Path]:
@@ -87,7 +108,7 @@ def table(folder: Path, results: list[Result]) -> Iterator[str]:
   """Yield the lines of a Markdown table by source, a folder in `folder`; then what does not agree."""
   sources = collections.defaultdict(list)
   for result in results:
-    sources[result.path.relative_to(folder).parts[0]].append(result.outcome)
+    sources[source_of(folder, result.path)].append(result.outcome)
   yield "| source | models | load | agree |"
   yield "|---|---|---|---|"
   for source, outcomes in [*sources.items(), ("all", [result.outcome for result in results])]:

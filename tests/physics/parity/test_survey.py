@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+import pytest
+
 from physics.parity import __main__ as program
 from physics.parity import survey
 from physics.parity.survey import Result, compare_file, distinct_models, table
@@ -49,6 +51,24 @@ def test_prints_outcomes_and_a_table_by_source(tmp_path, capsys):
     "| all | 3 | 2 | 2 |",
   ]
   assert printed[-1].startswith("- `b/implicit.xml`: option: integrator implicit")
+
+
+def test_draws_the_same_models_of_each_source_by_the_seed(tmp_path):
+  paths = [tmp_path / source / f"{number}.xml" for source in "ab" for number in range(20)]
+  paths.append(tmp_path / "c" / "only.xml")
+  drawn = survey.draw(tmp_path, paths, 3, seed=0)
+  assert [survey.source_of(tmp_path, path) for path in drawn] == [*"aaabbbc"]
+  assert drawn == [path for path in paths if path in drawn]
+  assert drawn == survey.draw(tmp_path, paths, 3, seed=0) != survey.draw(tmp_path, paths, 3, seed=1)
+
+
+def test_compares_a_sample_of_each_source(tmp_path, capsys):
+  fill(tmp_path)
+  program.main([str(tmp_path), "--states", "16", "--sample", "1"])
+  assert "| b | 1 |" in capsys.readouterr().out
+  with pytest.raises(SystemExit):
+    program.main([str(tmp_path), "--sample", "0"])
+  assert "--sample 0: it has to be 1 or more" in capsys.readouterr().err
 
 
 def test_a_file_cannot_end_or_hold_up_the_survey(tmp_path, monkeypatch):
