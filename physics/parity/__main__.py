@@ -27,8 +27,8 @@ from physics.simulation import Simulation
 ROW = "  {:<22}{:>10}{:>10}{:>10}  {}"
 EXPLANATION = """Errors are relative to the larger of 1 and the reference's magnitude.
 Errors of contacts are in metres. "states left open" is the share of states in which a search found other
-contacts than MuJoCo C, such as other corners of two faces, or in which rounding decides whether shapes touch;
-the other rows are without them.
+contacts than MuJoCo C, such as other corners of two faces, or in which rounding decides whether shapes touch
+or, where axes of capsules meet within 1e-6 m, in which direction; the other rows are without them.
 "worst" is the error with the largest ratio to its bound, and "allowed" is that bound."""
 
 

@@ -16,7 +16,13 @@ import numpy as np
 from physics.collision.narrow import is_searched
 from physics.model.model import Bools, Floats, Model
 from physics.parity.conditioning import SOLVED, acceleration_rounding
-from physics.parity.contacts import contact_errors, marginal, mujoco_contacts, traced_contacts
+from physics.parity.contacts import (
+  contact_errors,
+  marginal,
+  mujoco_contacts,
+  nearly_coincident,
+  traced_contacts,
+)
 from physics.parity.reference import (
   STAGES,
   STEP,
@@ -144,15 +150,16 @@ class Trial:
   def alike(self, tolerances: Tolerances) -> Bools:
     """Return in which states [num_states] the engines find the same contacts, as far as searches can tell.
 
-    A state in which rounding decides whether there is a contact is not among them.
+    States in which rounding decides whether there is a contact, or its normal, are not among them.
     """
     dtype = tolerances.dtype
-    if not self.searches:
-      return np.ones(len(self.states), bool)
     if dtype not in self._alike:
-      error = contact_errors(self.found_contacts(dtype), self.expected_contacts, SEARCHED_CONTACT[0])
-      close = (error <= np.array(SEARCHED_CONTACT)[:, None]).all(axis=0)
-      self._alike[dtype] = close & ~marginal(self.model.mj, self.states, tolerances.distance)
+      alike = ~nearly_coincident(self.model.mj, self.states)
+      if self.searches:
+        error = contact_errors(self.found_contacts(dtype), self.expected_contacts, SEARCHED_CONTACT[0])
+        alike &= (error <= np.array(SEARCHED_CONTACT)[:, None]).all(axis=0)
+        alike &= ~marginal(self.model.mj, self.states, tolerances.distance)
+      self._alike[dtype] = alike
     return self._alike[dtype]
 
   def stages(self, simulation: Any, tolerances: Tolerances) -> list[Finding]:
@@ -202,7 +209,7 @@ class Trial:
         for i, finding in enumerate(findings)
       ]
     open_states = [Finding("states left open", np.array([1.0 - alike.mean()]), np.array([OPEN]))]
-    return [finding.at(alike) for finding in findings] + open_states * self.searches
+    return [finding.at(alike) for finding in findings] + open_states * (self.searches or not alike.all())
 
   def _contact_rounding(self, dtype: type[np.floating], draws: int = 8) -> Floats:
     random = np.random.default_rng(0)

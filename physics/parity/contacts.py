@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import mujoco
 import numpy as np
 
 from physics.algebra.spatial import Vector
+from physics.collision.segment import COINCIDENT
 from physics.constraint.contact import MovingContacts, WorldContacts
 from physics.constraint.moving import WORD_BITS, common_origin
 from physics.forward import detect_contacts
@@ -27,18 +28,13 @@ from physics.trace.trace import Number, Program, has_bit, where
 # A contact is a row: first and second body (a static one is 0), distance and margin [m], point [m], normal.
 BODIES, DISTANCE, MARGIN, POINT, NORMAL = slice(0, 2), 2, 3, slice(4, 7), slice(7, 10)
 WIDTH = 10
+EXACTLY = 1e-14  # distance [m] of points that are one but for rounding: both engines take the same normal
 
 
 def mujoco_contacts(mj: mujoco.MjModel, states: States) -> list[Floats]:
   """Return the contacts [n, 10] that MuJoCo C finds in each state; the normal points to the second body."""
-  data, result = mujoco.MjData(mj), []
-  for index in range(len(states)):
-    mujoco.mj_resetData(mj, data)
-    states.load(index, data)
-    mujoco.mj_forward(mj, data)
-    found = [_mujoco_row(mj, contact) for contact in data.contact if contact.exclude == 0]
-    result.append(np.array(found).reshape(-1, WIDTH))
-  return result
+  rows = [[_mujoco_row(mj, contact) for contact in found] for found in _found_by_mujoco(mj, states)]
+  return [np.array(each).reshape(-1, WIDTH) for each in rows]
 
 
 def marginal(mj: mujoco.MjModel, states: States, distance: float) -> Bools:
@@ -48,6 +44,30 @@ def marginal(mj: mujoco.MjModel, states: States, distance: float) -> Bools:
   mj.pair_margin += distance  # the margin of a contact is the sum of two, or that of its pair
   nearly = [rows[:, DISTANCE] - rows[:, MARGIN] > -3.0 * distance for rows in mujoco_contacts(mj, states)]
   return np.array([any(each) for each in nearly])
+
+
+def nearly_coincident(mj: mujoco.MjModel, states: States) -> Bools:
+  """Return in which states [num_states] axes of capsules, or centres of spheres, nearly meet.
+
+  The engine then takes a normal across both, as float32 has to; MuJoCo takes the direction from one to the
+  other, down to 1e-15 m.
+  """
+  is_round = np.isin(mj.geom_type, (mujoco.mjtGeom.mjGEOM_SPHERE, mujoco.mjtGeom.mjGEOM_CAPSULE))
+  gaps = [
+    [each.dist + mj.geom_size[each.geom, 0].sum() for each in found if is_round[each.geom].all()]
+    for found in _found_by_mujoco(mj, states)
+  ]
+  return np.array([any(EXACTLY < gap < COINCIDENT for gap in each) for each in gaps])
+
+
+def _found_by_mujoco(mj: mujoco.MjModel, states: States) -> Iterator[list[Any]]:
+  """Yield MuJoCo's contacts in each state, which last until the next."""
+  data = mujoco.MjData(mj)
+  for index in range(len(states)):
+    mujoco.mj_resetData(mj, data)
+    states.load(index, data)
+    mujoco.mj_forward(mj, data)
+    yield [contact for contact in data.contact if contact.exclude == 0]
 
 
 def _mujoco_row(mj: mujoco.MjModel, contact: Any) -> Floats:

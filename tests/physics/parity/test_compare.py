@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from physics.load import load_model
 from physics.parity import NumpySimulation, random_states
 from physics.parity.compare import DOUBLE, SINGLE, Finding, Trial, outputs
 from tests.physics.conftest import load
@@ -45,6 +46,24 @@ def test_names_the_first_stage_that_is_wrong(model, trial):
 def test_finds_a_wrong_step(model, trial):
   longer = dataclasses.replace(model, timestep=model.timestep * 1.001)
   assert failed(trial.step(NumpySimulation(longer, 16, outputs(model)), SINGLE)) == ["next qpos", "next qvel"]
+
+
+CROSSED = """<mujoco><worldbody><geom type="capsule" size=".1 1" euler="0 90 0"/>
+  <body><freejoint/><geom type="capsule" size=".1 1" euler="90 0 0"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize(("gap", "is_open"), [(0.0, False), (1e-8, True), (1e-5, False)])
+def test_axes_that_nearly_meet_are_left_open(gap, is_open):
+  """Across both axes, with the sign of their cross product: MuJoCo's normal has that of the gap."""
+  model = load_model(CROSSED)
+  states = random_states(model, 16)
+  states.qpos[:8] = [0.0, 0.3, gap, 1, 0, 0, 0]
+  states.qpos[8:] = [0.0, 0.3, 0.19, 1, 0, 0, 0]
+  trial = Trial(model, states)
+  simulation = NumpySimulation(model, 16, outputs(model))
+  assert trial.alike(DOUBLE).tolist() == [not is_open] * 8 + [True] * 8
+  assert failed(trial.contacts(DOUBLE)) == ["states left open"] * is_open
+  assert failed(trial.stages(simulation, DOUBLE)) == []
 
 
 def test_finding_holds_for_every_state_and_the_median():
