@@ -97,7 +97,7 @@ def traced_contacts(model: Model, states: States, dtype: type[np.floating] = np.
     if name in layout:
       block = layout.blocks[name]
       state[block.start : block.start + block.rows] = values.reshape(len(states), -1).T
-  if most:
+  if search:
     with np.errstate(all="ignore"):
       search(state=state, contacts=rows)
   slots = rows[: most * WIDTH].T.reshape(len(states), most, WIDTH)
@@ -105,8 +105,11 @@ def traced_contacts(model: Model, states: States, dtype: type[np.floating] = np.
 
 
 @functools.lru_cache(maxsize=1)
-def _search(model: Model) -> tuple[Callable[..., None], int]:
-  """Return the traced search, a function of the arrays `state` and `contacts`, and the most that it finds."""
+def _search(model: Model) -> tuple[Callable[..., None] | None, int]:
+  """Return the traced search, a function of the arrays `state` and `contacts`, and the most that it finds.
+
+  The function is None for a model without pairs.
+  """
   program, layout = Program(), Layout(model, ())
   memory = Memory(program, layout)
   smooth = smooth_dynamics(model, memory.state([0.0] * model.nu))
@@ -118,11 +121,7 @@ def _search(model: Model) -> tuple[Callable[..., None], int]:
       exists = entry["weight"] > 0.0
       for k, value in enumerate(row):
         program.write_memory("contacts", (entry.index + start) * WIDTH + k, value, exists)
-  return (numpy_function(program.finish()) if contacts.kinds else _finds_none), starts[-1]
-
-
-def _finds_none(**_arrays: Floats) -> None:
-  """Stand for a search of a model that has no pairs."""
+  return (numpy_function(program.finish()) if contacts.kinds else None), starts[-1]
 
 
 def _describe_world(kind: WorldContacts, entry: Entry) -> list[Number]:
