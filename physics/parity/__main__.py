@@ -14,9 +14,9 @@ import numpy as np
 
 from physics.load import load_model
 from physics.model.model import Model
-from physics.parity.compare import DOUBLE, SINGLE, Finding, Tolerances, Trial, outputs
+from physics.parity.compare import DOUBLE, SINGLE, STATES_OPEN, Finding, Tolerances, Trial, outputs
 from physics.parity.engines import NumpySimulation
-from physics.parity.open_loop import ENVIRONMENTS, rollout
+from physics.parity.open_loop import ENVIRONMENTS, ROLLOUT, rollout
 from physics.parity.random_play import random_play
 from physics.parity.reference import ITERATIONS, converged
 from physics.parity.states import random_states, recorded_states
@@ -58,15 +58,24 @@ def main(arguments: list[str] | None = None) -> int:
     if isinstance(line, Finding):
       findings.append(line)
     print(_row(line) if isinstance(line, Finding) else line)
-  failed = [finding.quantity for finding in findings if not finding.holds]
   print(f"\n{EXPLANATION}\n")
   condition = ""
   if model.iterations < ITERATIONS:
     condition = " where both solvers converge"
     print(_stopped(model, options.states, options.seed))
-  verdict = f"does not agree with MuJoCo C{condition}: {', '.join(failed)}"
-  print(verdict if failed else f"agrees with MuJoCo C{condition}")
-  return 1 if failed else 0
+  print(_verdict(findings, condition))
+  return 0 if all(finding.holds for finding in findings) else 1
+
+
+def _verdict(findings: list[Finding], condition: str) -> str:
+  """Return the last line; rollouts part once their contacts do, so that open states excuse them."""
+  failed = list(dict.fromkeys(finding.quantity for finding in findings if not finding.holds))
+  if not failed:
+    return f"agrees with MuJoCo C{condition}"
+  if STATES_OPEN in failed and {*failed} <= {STATES_OPEN, ROLLOUT}:
+    share = max(finding.error.max() for finding in findings if finding.quantity == STATES_OPEN)
+    return f"agrees with MuJoCo C{condition}, but {share:.0%} of the states are left open"
+  return f"does not agree with MuJoCo C{condition}: {', '.join(failed)}"
 
 
 def _survey(folder: Path, options: argparse.Namespace) -> int:

@@ -40,6 +40,7 @@ from physics.state.layout import field_shapes
 
 SMOOTH = ("xpos", "xquat", "qM", "qfrc_bias", "qfrc_passive", "qfrc_actuator")
 COUNTERS = ("contact_count", "overflow", "solver_niter")
+STATES_OPEN = "states left open"  # the quantity of that finding
 
 
 @dataclasses.dataclass(frozen=True)
@@ -208,7 +209,7 @@ class Trial:
         dataclasses.replace(finding, bound=np.maximum(finding.bound, rounding[i]))
         for i, finding in enumerate(findings)
       ]
-    open_states = [Finding("states left open", np.array([1.0 - alike.mean()]), np.array([OPEN]))]
+    open_states = [Finding(STATES_OPEN, np.array([1.0 - alike.mean()]), np.array([OPEN]))]
     return [finding.at(alike) for finding in findings] + open_states * (self.searches or not alike.all())
 
   def _contact_rounding(self, dtype: type[np.floating], draws: int = 8) -> Floats:

@@ -13,6 +13,7 @@ from physics.parity.engines import MujocoSimulation
 from physics.parity.reference import converging, perturbed, perturbed_states, relative_error
 from physics.parity.states import HOLD, random_controls, random_states
 
+ROLLOUT = "rollout qpos"  # the quantity of the finding
 STEPS = 100
 ENVIRONMENTS = 16  # that are compared; the simulation may have more
 SHADOWS = 6  # perturbed runs of MuJoCo C
@@ -51,7 +52,7 @@ def rollout(model: Model, simulation: Any, seed: int = 0) -> Finding:
     spread = np.maximum(spread, _divergence(_run(shadow, controls, rounded=True), expected))
   own = np.median(spread, axis=1)
   bound = np.where(own > LOST, np.inf, FACTOR * own + FLOOR)
-  return Finding("rollout qpos", np.median(divergence, axis=1), bound)
+  return Finding(ROLLOUT, np.median(divergence, axis=1), bound)
 
 
 class _First:

@@ -18,8 +18,12 @@ import numpy as np
 
 from physics.load import compile_model
 
-AGREES, DIFFERS, REFUSED, UNFINISHED = "agrees", "differs", "refused", "unfinished"
-VERDICTS = {0: "agrees", 1: "does not agree"}  # begin of a comparison's last line by its exit status
+AGREES, OPEN, DIFFERS, REFUSED, UNFINISHED = "agrees", "open", "differs", "refused", "unfinished"
+VERDICTS = {  # by a comparison's exit status and the begin of its last line
+  (0, "agrees"): AGREES,
+  (1, "agrees"): OPEN,  # but contacts are an open choice in too many states
+  (1, "does not agree"): DIFFERS,
+}
 LIMIT = 900.0  # [s] that one comparison may take
 
 
@@ -99,8 +103,9 @@ def compare_file(path: Path, options: list[str], limit: float = LIMIT) -> Result
   printed, complaint = (text.strip().rpartition("\n")[2] for text in (run.stdout, run.stderr))
   if run.returncode == 2:
     return Result(path, REFUSED, complaint.removeprefix("error: ").removeprefix(f"{path}: "))
-  if run.returncode in VERDICTS and printed.startswith(VERDICTS[run.returncode]):
-    return Result(path, AGREES if run.returncode == 0 else DIFFERS, printed)
+  for (status, begin), outcome in VERDICTS.items():
+    if run.returncode == status and printed.startswith(begin):
+      return Result(path, outcome, printed)
   return Result(path, UNFINISHED, f"ended with status {run.returncode}: {complaint}")
 
 
@@ -109,11 +114,11 @@ def table(folder: Path, results: list[Result]) -> Iterator[str]:
   sources = collections.defaultdict(list)
   for result in results:
     sources[source_of(folder, result.path)].append(result.outcome)
-  yield "| source | models | load | agree |"
-  yield "|---|---|---|---|"
+  yield "| source | models | load | agree | open |"
+  yield "|---|---|---|---|---|"
   for source, outcomes in [*sources.items(), ("all", [result.outcome for result in results])]:
-    agree, differ = outcomes.count(AGREES), outcomes.count(DIFFERS)
-    yield f"| {source} | {len(outcomes)} | {agree + differ} | {agree} |"
+    agree, undecided, differ = (outcomes.count(outcome) for outcome in (AGREES, OPEN, DIFFERS))
+    yield f"| {source} | {len(outcomes)} | {agree + undecided + differ} | {agree} | {undecided} |"
   yield ""
   for result in results:
     if result.outcome != AGREES:

@@ -3,9 +3,12 @@
 import dataclasses
 import re
 
+import numpy as np
 import pytest
 
 from physics.parity import __main__ as program
+from physics.parity.compare import STATES_OPEN, Finding
+from physics.parity.open_loop import ROLLOUT
 from physics.parity.reference import ITERATIONS
 from tests.physics.conftest import CASES
 
@@ -54,6 +57,24 @@ def test_disagreement_is_named_and_told_by_the_exit_code(monkeypatch, capsys):
   assert last.startswith("does not agree with MuJoCo C: next q")
   assert "qM" not in last
   assert "<- too large" in printed
+
+
+def test_open_choices_excuse_a_rollout_and_nothing_else():
+  def finding(quantity, error):
+    return Finding(quantity, np.array([error]), np.array([0.05]))
+
+  parts, agrees = finding(ROLLOUT, 0.3), finding("qacc", 0.01)
+  left_open, differs = finding(STATES_OPEN, 0.41), finding("qacc", 0.3)
+  found = [
+    program._verdict(findings, "")
+    for findings in ([agrees], [agrees, left_open, parts], [agrees, parts], [differs, left_open, left_open])
+  ]
+  assert found == [
+    "agrees with MuJoCo C",
+    "agrees with MuJoCo C, but 41% of the states are left open",
+    "does not agree with MuJoCo C: rollout qpos",
+    "does not agree with MuJoCo C: qacc, states left open",
+  ]
 
 
 def test_what_cannot_be_compared_is_told_in_one_line(tmp_path, capsys):

@@ -45,10 +45,10 @@ def test_prints_outcomes_and_a_table_by_source(tmp_path, capsys):
   assert printed[:3] == ["a/again/copy.xml: agrees", "b/arm.urdf: agrees", "b/implicit.xml: refused"]
   rows = [line for line in printed if line.startswith("| ")]
   assert rows == [
-    "| source | models | load | agree |",
-    "| a | 1 | 1 | 1 |",
-    "| b | 2 | 1 | 1 |",
-    "| all | 3 | 2 | 2 |",
+    "| source | models | load | agree | open |",
+    "| a | 1 | 1 | 1 | 0 |",
+    "| b | 2 | 1 | 1 | 0 |",
+    "| all | 3 | 2 | 2 | 0 |",
   ]
   assert printed[-1].startswith("- `b/implicit.xml`: option: integrator implicit")
 
@@ -85,8 +85,19 @@ def test_a_file_cannot_end_or_hold_up_the_survey(tmp_path, monkeypatch):
   assert compare_file(path, []) == Result(path, survey.UNFINISHED, "ended with status 1: KeyError: 1")
 
 
-def test_what_differs_loads(tmp_path):
-  results = [Result(Path("s/x.xml"), survey.DIFFERS, "does not agree with MuJoCo C: qacc")]
-  lines = list(table(Path(), results))
-  assert lines[2:4] == ["| s | 1 | 1 | 0 |", "| all | 1 | 1 | 0 |"]
-  assert lines[-1] == "- `s/x.xml`: does not agree with MuJoCo C: qacc"
+def test_tells_an_open_comparison_by_its_last_line(tmp_path, monkeypatch):
+  verdict = "agrees with MuJoCo C, but 41% of the states are left open"
+  script = tmp_path / "python"
+  script.write_text(f"#!{sys.executable}\nprint({verdict!r})\nraise SystemExit(1)\n")
+  script.chmod(0o755)
+  monkeypatch.setattr(survey.sys, "executable", str(script))
+  path = tmp_path / "x.xml"
+  assert compare_file(path, []) == Result(path, survey.OPEN, verdict)
+
+
+def test_what_differs_or_is_open_loads():
+  differs = Result(Path("s/x.xml"), survey.DIFFERS, "does not agree with MuJoCo C: qacc")
+  is_open = Result(Path("s/y.xml"), survey.OPEN, "agrees with MuJoCo C, but 9% of the states are left open")
+  lines = list(table(Path(), [differs, is_open]))
+  assert lines[2:4] == ["| s | 2 | 2 | 0 | 1 |", "| all | 2 | 2 | 0 | 1 |"]
+  assert lines[-2:] == [f"- `{each.path}`: {each.verdict}" for each in (differs, is_open)]
