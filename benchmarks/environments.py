@@ -14,7 +14,8 @@ import torch
 
 import tasks
 from benchmarks.report import line
-from gpurobot.config import Precision, assign, defaults, leaves, option, pairs
+from gpurobot.algorithm_config import Precision
+from gpurobot.config import assign, defaults, leaves, option, pairs
 from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random

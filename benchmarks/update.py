@@ -15,7 +15,8 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from gpurobot.config import PPOConfig, TrainConfig, assign, leaves, pairs
+from gpurobot.algorithm_config import PPOConfig
+from gpurobot.config import TrainConfig, assign, leaves, pairs
 from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import PPO
 

@@ -16,17 +16,7 @@ from typing import Any, NoReturn, TypeVar
 
 import torch
 
-from gpurobot.config import (
-  Leaf,
-  Load,
-  TrainConfig,
-  assign,
-  defaults,
-  leaves,
-  local_envs,
-  pairs,
-  to_dict,
-)
+from gpurobot.config import Leaf, Load, TrainConfig, assign, defaults, leaves, local_envs, pairs, to_dict
 from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint
 from gpurobot.run.output import tell

@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from gpurobot import extras
-from gpurobot.config import PPOConfig, Precision, option
+from gpurobot.algorithm_config import PPOConfig, Precision
+from gpurobot.config import option
 from gpurobot.deploy import manifest
 from gpurobot.deploy.deployed import Controls, Deployed
 from gpurobot.deploy.exported import NAMES, Exported, write

@@ -22,13 +22,20 @@ TRACKED = subprocess.run(
 SOURCES = [path for path in TRACKED if path.endswith(".py") and (ROOT / path).exists()]
 SHIPPED = [path for path in SOURCES if path.split("/")[0] in {*PACKAGES, "train.py"}]
 
-GROUND = {"gpurobot.config", "gpurobot.device"}
+GROUND = {"gpurobot.algorithm_config", "gpurobot.config", "gpurobot.device"}
 PROGRAM = {*PACKAGES, "gymnasium", "numpy", "rich", "tensordict", "torch"}
 TASK = {"tasks.base", "tasks.shared", "torch"}
 # What a file may import beside the standard library; the first pattern that matches its path counts.
 IMPORTS = {
   r"train\.py": {"gpurobot", "tasks", "torch"},
-  r"gpurobot/config\.py": {"gpurobot.values", "omegaconf", "tasks.core.option", "tasks.core.words"},
+  r"gpurobot/algorithm_config\.py": {"tasks.core.option"},
+  r"gpurobot/config\.py": {
+    "gpurobot.algorithm_config",
+    "gpurobot.values",
+    "omegaconf",
+    "tasks.core.option",
+    "tasks.core.words",
+  },
   r"gpurobot/values\.py": {"omegaconf", "tasks.core.words"},
   r"gpurobot/(cli|extras)\.py": {*GROUND, "gpurobot.run", "torch"},
   r"gpurobot/device/.*": {*GROUND, "tensordict", "torch"},

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gpurobot.config import PPOConfig
+from gpurobot.algorithm_config import PPOConfig
 from gpurobot.learn.agent import Agent, Spaces
 from gpurobot.learn.distribution import Distribution
 from gpurobot.learn.random import Random

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 import torch
 from torch import Tensor
 
-from gpurobot.config import PPOConfig, Precision
+from gpurobot.algorithm_config import PPOConfig, Precision
 from gpurobot.learn.distribution import Distribution
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.network import ActorCritic

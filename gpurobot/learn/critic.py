@@ -8,7 +8,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from gpurobot.config import Critic, PPOConfig
+from gpurobot.algorithm_config import Critic, PPOConfig
 from gpurobot.learn.layers import linear
 from gpurobot.learn.normalize import symlog
 

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gpurobot.config import ConfigError, PPOConfig
+from gpurobot.algorithm_config import PPOConfig
+from gpurobot.config import ConfigError
 from gpurobot.learn.layers import linear
 from gpurobot.learn.random import Random
 

@@ -4,7 +4,7 @@ import torch
 from tensordict import TensorDictBase
 from torch import Tensor
 
-from gpurobot.config import PPOConfig, Scaling
+from gpurobot.algorithm_config import PPOConfig, Scaling
 from gpurobot.learn.critic import ValuePrediction
 from gpurobot.learn.distribution import Distribution
 

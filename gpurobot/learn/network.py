@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from gpurobot.config import Activation, PPOConfig, Precision, Recurrence
+from gpurobot.algorithm_config import Activation, PPOConfig, Precision, Recurrence
 from gpurobot.learn.critic import ValuePrediction, value_head
 from gpurobot.learn.distribution import Distribution, action_head
 from gpurobot.learn.layers import linear

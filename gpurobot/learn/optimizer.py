@@ -6,9 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from gpurobot.config import PPOConfig
 from gpurobot.device.distributed import World
-from gpurobot.learn.loss import rate_limits, rate_scale
 
 ALIGNMENT = 16  # in numbers: each weight matrix starts at a cache line of the flat tensor
 
@@ -20,10 +18,10 @@ class Optimizer:
   one all-reduce sums both. The learning rate, the norms and the count of skipped steps stay on the device.
   """
 
-  def __init__(self, module: nn.Module, sums: int, ppo: PPOConfig, num_envs: int, world: World) -> None:
+  def __init__(self, module: nn.Module, sums: int, rate: float, max_norm: float, world: World) -> None:
     """Flatten a module's weights and copy the main rank's to every rank.
 
-    sums: number of sums over samples. num_envs: over all ranks, for the scale of the learning rate.
+    sums: number of sums over samples. rate: first learning rate. max_norm: of the gradient.
     """
     parameters = list(module.parameters())
     sizes = [-(-p.numel() // ALIGNMENT) * ALIGNMENT for p in parameters]
@@ -37,10 +35,8 @@ class Optimizer:
       parameter.data = weight[: parameter.numel()].view_as(parameter).copy_(parameter.data)
       parameter.grad = gradient[: parameter.numel()].view_as(parameter)
     world.broadcast_(self.weights.data)
-    self.world, self.max_norm = world, ppo.max_grad_norm
-    self.scale = rate_scale(ppo, num_envs)
-    self.limits = rate_limits(ppo, num_envs)
-    self.rate = torch.full((), ppo.lr * self.scale, device=self.weights.device)
+    self.world, self.max_norm = world, max_norm
+    self.rate = torch.full((), rate, device=self.weights.device)
     capturable = self.weights.is_cuda  # by a CUDA graph
     self._adam = torch.optim.Adam([self.weights], lr=self.rate, eps=1e-8, fused=True, capturable=capturable)
     self._adam_step = torch.compiler.disable(self._adam.step)  # it is one kernel already

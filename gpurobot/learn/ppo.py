@@ -9,7 +9,8 @@ import torch
 from tensordict import TensorDictBase
 from torch import Tensor
 
-from gpurobot.config import ConfigError, PPOConfig, Recurrence, Schedule, TrainConfig, block, sequence_length
+from gpurobot.algorithm_config import PPOConfig, Recurrence, Schedule
+from gpurobot.config import ConfigError, TrainConfig, block, sequence_length
 from gpurobot.device import process, threads
 from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
@@ -20,13 +21,14 @@ from gpurobot.learn.collector import Collector
 from gpurobot.learn.critic import ScalarHead, ValuePrediction
 from gpurobot.learn.distribution import Distribution
 from gpurobot.learn.env import VecEnv
-from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss
+from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss, rate_limits, rate_scale
 from gpurobot.learn.normalize import Moments
 from gpurobot.learn.optimizer import Optimizer
 from gpurobot.learn.random import Random
 from gpurobot.learn.reward import RewardScaler
 from gpurobot.learn.rollout import MinibatchSampler, Rollout
 from gpurobot.learn.saved_state import check_saved
+from gpurobot.learn.statistics import LossMeans
 
 ADAM_BYTES = 4 * 4  # of a weight, its gradient and Adam's two moments
 MANY_WEIGHTS = 10**8  # more of them take long to draw
@@ -89,7 +91,9 @@ class PPO:
     self.executor = Executor(config, device, world.gather)
     self.agent = Agent(Spaces.of(env), ppo, device)
     self.network, self.observations = self.agent.network, self.agent.observations
-    self.optimizer = Optimizer(self.network, len(SUMS), ppo, config.num_envs, world)
+    self.scale, self.limits = rate_scale(ppo, config.num_envs), rate_limits(ppo, config.num_envs)
+    self.optimizer = Optimizer(self.network, len(SUMS), ppo.lr * self.scale, ppo.max_grad_norm, world)
+    self.losses = LossMeans(SUMS, device)
     self.value_moments = Moments(1, device, self.network.dtype)
     self.rewards = RewardScaler(ppo, device, self.network.dtype)
     self.rollout = Rollout(env, self.network, ppo.horizon, sequence_length(ppo))
@@ -125,7 +129,7 @@ class PPO:
       f"network {memory}{sizes} {ppo.activation} {'shared' if self.network.shared else 'separate'}, "
       f"{self.agent.precision}; horizon {ppo.horizon}, {_count(ppo.epochs, 'epoch')} of "
       f"{_count(ppo.minibatches, 'minibatch', 'es')} of {minibatch} samples; learning rate {ppo.lr:g} x "
-      f"{self.optimizer.scale:.3g} ({ppo.lr_scaling} of {minibatch} / {ppo.reference_minibatch})"
+      f"{self.scale:.3g} ({ppo.lr_scaling} of {minibatch} / {ppo.reference_minibatch})"
     )
 
   def collect(self) -> None:
@@ -269,13 +273,13 @@ class PPO:
     """Take one optimiser step with the gradient of all ranks."""
     self.optimizer.step()
     self.network.head.project()
-    self.statistics.add_minibatch(self.optimizer.sums, self.optimizer.norm)
+    self.losses.add(self.optimizer.sums, self.optimizer.norm)
 
   def _adapt(self) -> None:
     """Adapt the learning rate to the mean divergence over the epoch and all ranks."""
     weight, divergence, skipped = self._divergence
     rate = self.optimizer.rate
-    adapted = adapt(rate, divergence / weight, self.ppo.kl_target, self.optimizer.limits)
+    adapted = adapt(rate, divergence / weight, self.ppo.kl_target, self.limits)
     # If a step was skipped, the policy has changed less, which is no reason for a higher rate.
     rate.copy_(torch.where(skipped > 0, adapted.minimum(rate), adapted))
 
@@ -291,7 +295,7 @@ class PPO:
 
   def report(self) -> dict[str, Tensor]:
     """Return the statistics since the last report as scalars on the device; every rank calls."""
-    values = self.collector.report(self.world)
+    values = self.collector.report(self.world) | self.losses.report()
     return values | {
       "learning_rate": self.optimizer.rate,
       "skipped_updates": self.optimizer.skipped,

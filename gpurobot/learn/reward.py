@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gpurobot.config import PPOConfig, RewardTransform
+from gpurobot.algorithm_config import PPOConfig, RewardTransform
 from gpurobot.learn.normalize import Moments, symlog
 
 SIZE = 0.1  # root mean square of the scaled rewards: symlog compresses 0.1 by 5 %, and 1 by 31 %

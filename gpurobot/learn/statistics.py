@@ -1,13 +1,12 @@
 """Training statistics: sums and extremes, accumulated on the device between two reports."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from tensordict import TensorDictBase
 from torch import Tensor
 
 from gpurobot.device.distributed import World
-from gpurobot.learn.loss import SUMS
 
 RANGES = ("obs", "reward")  # tensors whose minimum and maximum are reported
 
@@ -86,6 +85,34 @@ class Extremes:
     self.values.fill_(-torch.inf)
 
 
+class LossMeans:
+  """Means of a loss's parts over samples, and of its gradient's norm over optimiser steps."""
+
+  def __init__(self, names: Sequence[str], device: torch.device) -> None:
+    """Start at 0; `names` are those of the sums over samples, of which the first is their weight."""
+    self.names = names[1:]
+    self._sums = torch.zeros(len(names), dtype=torch.float64, device=device)  # over all ranks
+    self._norms = torch.zeros(2, dtype=torch.float64, device=device)  # count and sum of the gradient norms
+    self._largest = Extremes(1, device)
+
+  def add(self, sums: Tensor, norm: Tensor) -> None:
+    """Add the sums [len(names)] over all ranks and the gradient norm [1] of a step; 0 if it was skipped."""
+    self._sums += sums
+    self._norms += torch.cat([(sums[:1] > 0).to(norm.dtype), norm.view(1)])
+    self._largest.add(0, norm)
+
+  def report(self) -> dict[str, Tensor]:
+    """Return the means since the last report, scalars by name; they are nan if nothing was added."""
+    weight, *parts = self._sums.clone().unbind()
+    values = {name: part / weight for name, part in zip(self.names, parts, strict=True)}
+    values["gradient_norm"] = self._norms[1] / self._norms[0]
+    values["gradient_norm_max"] = self._largest.values[0, 1].clone()
+    self._largest.restart()
+    self._sums.zero_()
+    self._norms.zero_()
+    return values
+
+
 class Statistics:
   """All statistics of training between two reports."""
 
@@ -93,9 +120,7 @@ class Statistics:
     self.episodes = Episodes(local_envs, device)
     self.step_means = Means("the reward terms and metrics of the environments", device)
     self.update_means = Means("the measures of an update", device)
-    self.ranges, self.norms = Extremes(len(RANGES), device), Extremes(1, device)
-    self._loss = torch.zeros(len(SUMS), dtype=torch.float64, device=device)  # over all ranks
-    self._norms = torch.zeros(2, dtype=torch.float64, device=device)  # count and sum of the gradient norms
+    self.ranges = Extremes(len(RANGES), device)
     self._always = torch.ones(1, dtype=torch.bool, device=device)
     self._has_success: bool | None = None  # unknown before the first step
 
@@ -111,12 +136,6 @@ class Statistics:
     terms = {f"reward/{name}": term for name, term in step["reward_terms"].items()}
     self.step_means.add(terms | dict(step["metrics"].items()), valid)
     self.ranges.add(RANGES.index("reward"), reward)
-
-  def add_minibatch(self, sums: Tensor, norm: Tensor) -> None:
-    """Add the sums of `loss` [len(SUMS)] over all ranks and the gradient norm [1]; 0 for a skipped step."""
-    self._loss += sums
-    self._norms += torch.cat([(sums[:1] > 0).to(norm.dtype), norm.view(1)])
-    self.norms.add(0, norm)
 
   def add_update(self, obs: Tensor, values: Mapping[str, Tensor]) -> None:
     """Add the last observations of a rollout [local_envs, width], and scalars of one iteration by name.
@@ -138,12 +157,6 @@ class Statistics:
     # A mean is nan if no episode ended.
     values = {"return": return_ / ended, "length": length / ended, "episodes": ended.clone()}
     values["success"] = success / ended if self._has_success else torch.full_like(ended, torch.nan)
-    weight, *parts = self._loss.unbind()
-    values |= {name: part / weight for name, part in zip(SUMS[1:], parts, strict=True)}
-    values |= {
-      "gradient_norm": self._norms[1] / self._norms[0],
-      "gradient_norm_max": self.norms.values[0, 1].clone(),
-    }
     for name, (low, high) in zip(RANGES, self.ranges.values.clone(), strict=True):
       values |= {f"{name}/min": -low, f"{name}/max": high}
     values |= self.update_means.means() | self.step_means.means()
@@ -152,7 +165,5 @@ class Statistics:
     return values
 
   def _restart(self) -> None:
-    for part in (self.episodes, self.step_means, self.update_means, self.ranges, self.norms):
+    for part in (self.episodes, self.step_means, self.update_means, self.ranges):
       part.restart()
-    self._loss.zero_()
-    self._norms.zero_()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from gpurobot.config import Critic, PPOConfig, Schedule
+from gpurobot.algorithm_config import Critic, PPOConfig, Schedule
 from gpurobot.learn.critic import LARGEST
 from gpurobot.learn.reward import transform
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from gpurobot.config import PPOConfig, Precision
+from gpurobot.algorithm_config import PPOConfig, Precision
 from gpurobot.deploy.policy import Policy
 from gpurobot.learn.network import ActorCritic
 

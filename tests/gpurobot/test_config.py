@@ -4,11 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from gpurobot.algorithm_config import Activation, PPOConfig, Precision
 from gpurobot.config import (
-  Activation,
   ConfigError,
-  PPOConfig,
-  Precision,
   TrainConfig,
   assign,
   block,

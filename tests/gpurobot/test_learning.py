@@ -11,7 +11,8 @@ from tensordict import TensorDict
 
 import tasks
 from gpurobot import evaluate
-from gpurobot.config import Critic, PPOConfig, Recurrence, RewardTransform, TrainConfig, assign, defaults
+from gpurobot.algorithm_config import Critic, PPOConfig, Recurrence, RewardTransform
+from gpurobot.config import TrainConfig, assign, defaults
 from gpurobot.deploy.policy import Policy
 from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import PPO

@@ -62,7 +62,7 @@ def test_nothing_moves_between_rollout_and_first_minibatch():
 def test_the_rate_moves_once_an_epoch_by_the_mean_divergence(monkeypatch):
   """Not by that of single minibatches, nor by the very first, which is 0; the target knows no scale."""
   one = learner(**{"ppo.reference_minibatch": 32, "ppo.kl_target": 1e-3})
-  assert one.optimizer.scale == 2
+  assert one.scale == 2
   found, moves = record_minibatches(one), []
 
   def record(rate, kl, target, limits):

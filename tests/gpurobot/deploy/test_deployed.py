@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from gpurobot.config import Activation, Precision, Recurrence
+from gpurobot.algorithm_config import Activation, Precision, Recurrence
 from gpurobot.deploy.deployed import Controls, Deployed
 from tests.gpurobot.policies import DIMS, NUM_ENVS, make
 

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from gpurobot.config import Recurrence
+from gpurobot.algorithm_config import Recurrence
 from gpurobot.deploy.deployed import Controls, Deployed
 from gpurobot.deploy.exported import NAMES, Exported, write
 from tests.gpurobot.policies import ACTIONS, DIMS, NUM_ENVS, make

@@ -4,7 +4,8 @@ import json
 import torch
 
 import tasks
-from gpurobot.config import Recurrence, defaults
+from gpurobot.algorithm_config import Recurrence
+from gpurobot.config import defaults
 from gpurobot.deploy.deployed import Controls, Deployed
 from gpurobot.deploy.manifest import describe
 from gpurobot.learn.random import Random

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from gpurobot.config import PPOConfig, Precision, Recurrence
+from gpurobot.algorithm_config import PPOConfig, Precision, Recurrence
 from gpurobot.learn.agent import Agent, Spaces, resolve
 
 CPU = torch.device("cpu")

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from gpurobot.config import Critic, PPOConfig
+from gpurobot.algorithm_config import Critic, PPOConfig
 from gpurobot.learn.critic import BINS, REACH, ScalarHead, ScalarValue, TwohotHead, TwohotValue, value_head
 
 FEATURES = torch.randn(6, 8)

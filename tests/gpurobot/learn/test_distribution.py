@@ -11,7 +11,8 @@ from torch.distributions import (
   kl_divergence,
 )
 
-from gpurobot.config import ConfigError, PPOConfig
+from gpurobot.algorithm_config import PPOConfig
+from gpurobot.config import ConfigError
 from gpurobot.learn.distribution import Gaussian, MultiDiscrete, Squashed, action_head
 from gpurobot.learn.random import Random
 

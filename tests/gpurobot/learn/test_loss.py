@@ -7,10 +7,10 @@ import pytest
 import torch
 from tensordict import TensorDict
 
-from gpurobot.config import PPOConfig, Scaling
+from gpurobot.algorithm_config import PPOConfig, Scaling
 from gpurobot.learn.critic import ScalarValue
 from gpurobot.learn.distribution import Gaussian
-from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss, rate_scale
+from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss, rate_limits, rate_scale
 
 ENTROPY = 0.05
 SETTINGS = PPOConfig(entropy_coef=ENTROPY, bounds_coef=0.5, mirror_coef=0.3, critic_coef=1.7)
@@ -143,6 +143,7 @@ def test_the_learning_rate_follows_the_divergence():
 def test_the_learning_rate_grows_with_the_minibatch(scaling, factors):
   ppo = PPOConfig(lr_scaling=Scaling(scaling))
   assert tuple(rate_scale(ppo, num_envs) for num_envs in (4096, 16384, 1024)) == factors
+  assert rate_limits(ppo, 16384) == pytest.approx((1e-6 * factors[1], 1e-2 * factors[1]))
 
 
 def test_the_weight_of_the_entropy_falls_linearly_and_stays():

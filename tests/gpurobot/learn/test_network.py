@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from gpurobot.config import Activation, PPOConfig, Precision, Recurrence
+from gpurobot.algorithm_config import Activation, PPOConfig, Precision, Recurrence
 from gpurobot.learn.network import ActorCritic, RecurrentCore
 
 OBS = {"policy": torch.randn(1, 32, 5), "critic": torch.randn(1, 32, 7)}

@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch import nn
 
-from gpurobot.config import PPOConfig, Scaling
 from gpurobot.device.distributed import World
 from gpurobot.device.transfer import to_cpu
 from gpurobot.learn.optimizer import Optimizer
@@ -17,9 +16,8 @@ def module() -> nn.Module:
   return nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 1))
 
 
-def optimizer(net: nn.Module, **settings) -> Optimizer:
-  ppo = PPOConfig(horizon=16, minibatches=2, reference_minibatch=512, **settings)
-  return Optimizer(net, 3, ppo, 64, World())
+def optimizer(net: nn.Module, rate: float = 1e-3, max_norm: float = 1.0) -> Optimizer:
+  return Optimizer(net, 3, rate, max_norm, World())
 
 
 def differentiate(own: Optimizer, net: nn.Module, weight: float = 32.0) -> None:
@@ -46,7 +44,7 @@ def test_the_flat_memory_is_the_modules_own():
 @pytest.mark.parametrize("max_norm", [1e9, 0.01])
 def test_a_step_is_adams_along_the_clipped_mean_gradient(max_norm):
   net, copy = module(), module()
-  own = optimizer(net, max_grad_norm=max_norm, lr=1e-3)
+  own = optimizer(net, max_norm=max_norm)
   theirs = torch.optim.Adam(copy.parameters(), lr=1e-3, eps=1e-8)
   for _ in range(3):
     differentiate(own, net)
@@ -76,15 +74,6 @@ def test_a_gradient_that_is_not_finite_is_skipped_and_counted():
   assert torch.equal(own.weights, other.weights)
   assert int(own.skipped) == 1
   assert float(own.norm) > 0
-
-
-@pytest.mark.parametrize(("scaling", "factor"), [("none", 1.0), ("sqrt", 4.0), ("linear", 16.0)])
-def test_the_rate_and_its_limits_grow_with_the_minibatch(scaling, factor):
-  ppo = PPOConfig(horizon=16, minibatches=2, reference_minibatch=512, lr=1e-3, lr_scaling=Scaling(scaling))
-  own = Optimizer(module(), 3, ppo, 1024, World())
-  assert own.scale == factor
-  assert float(own.rate) == pytest.approx(1e-3 * factor)
-  assert own.limits == pytest.approx((1e-6 * factor, 1e-2 * factor))
 
 
 def test_loading_writes_where_a_recorded_graph_reads():

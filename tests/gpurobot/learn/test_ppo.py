@@ -192,7 +192,7 @@ def test_values_run_away_where_the_critic_sees_the_age_and_the_log_says_so(kind)
   """The value at the time limit is its own bootstrap, seen a step earlier, and no sample says what it is."""
   config = assign(defaults(toy), {"seed": 1})
   one = PPO(kind(config.env, 64, random=Random(1, 64)), config, World())
-  health = Health(config.ppo, one.optimizer.limits)
+  health = Health(config.ppo, one.limits)
   warnings = []
   for _ in range(12):
     iterate(one, 10)

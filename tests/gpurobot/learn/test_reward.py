@@ -3,7 +3,8 @@ import math
 import pytest
 import torch
 
-from gpurobot.config import PPOConfig, RewardTransform, assign, defaults
+from gpurobot.algorithm_config import PPOConfig, RewardTransform
+from gpurobot.config import assign, defaults
 from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random

@@ -2,7 +2,7 @@ import pytest
 import torch
 from tensordict import TensorDict
 
-from gpurobot.config import PPOConfig, Precision, Recurrence
+from gpurobot.algorithm_config import PPOConfig, Precision, Recurrence
 from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.random import Random
 from gpurobot.learn.rollout import MinibatchSampler, Rollout

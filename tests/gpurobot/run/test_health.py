@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpurobot.config import Critic, PPOConfig, Schedule
+from gpurobot.algorithm_config import Critic, PPOConfig, Schedule
 from gpurobot.run.health import Health
 
 LIMITS = (1e-5, 1e-2)

@@ -1,0 +1,130 @@
+"""Settings of the learning algorithms."""
+
+import dataclasses
+from enum import StrEnum
+
+from tasks.core.option import option
+
+
+class Precision(StrEnum):
+  """Arithmetic of the hidden layers; weights, heads, losses and optimiser use float32 or float64."""
+
+  auto = "auto"  # bf16 on processors that multiply bf16 matrices in hardware, else float32
+  float32 = "float32"
+  bf16 = "bf16"
+  float64 = "float64"
+
+
+class Schedule(StrEnum):
+  """Schedule of the learning rate."""
+
+  adaptive = "adaptive"
+  constant = "constant"
+
+
+class Scaling(StrEnum):
+  """Scaling of the learning rate with the size of the minibatch."""
+
+  none = "none"
+  sqrt = "sqrt"
+  linear = "linear"
+
+
+class RewardTransform(StrEnum):
+  """Transform of the reward before PPO sees it."""
+
+  symlog = "symlog"
+  scale = "scale"
+  none = "none"
+
+
+class Critic(StrEnum):
+  """Output of the critic: a value, or a distribution over bins."""
+
+  scalar = "scalar"
+  twohot = "twohot"
+
+
+class Recurrence(StrEnum):
+  """Recurrent layer of the network."""
+
+  none = "none"
+  lstm = "lstm"
+  gru = "gru"
+
+
+class Activation(StrEnum):
+  """Activation function of the hidden layers."""
+
+  elu = "elu"
+  relu = "relu"
+  silu = "silu"
+  tanh = "tanh"
+
+
+@dataclasses.dataclass
+class PPOConfig:
+  """PPO (proximal policy optimisation)."""
+
+  horizon: int = option(16, "steps per environment and iteration", low=1, high=2**32)
+  epochs: int = option(4, "passes over the samples of an iteration", low=1, high=1000)
+  minibatches: int = option(2, "minibatches per epoch", low=1)
+  gamma: float = option(0.99, "discount factor", low=0, high=1)
+  gae_lambda: float = option(0.95, "lambda of generalised advantage estimation", low=0, high=1)
+  clip: float = option(0.2, "clip range of the probability ratio", low=0)
+  value_clip: float = option(0.2, "clip range of the value, in normalised units", low=0)
+  lr: float = option(3e-4, "initial learning rate at the reference minibatch", low=0)
+  lr_min: float = option(1e-6, "smallest adaptive learning rate at the reference minibatch", low=0)
+  lr_max: float = option(1e-2, "largest adaptive learning rate at the reference minibatch", low=0)
+  lr_scaling: Scaling = option(
+    Scaling.sqrt,
+    "how learning rates grow with minibatch / reference_minibatch: none, sqrt, linear",
+  )
+  reference_minibatch: int = option(
+    32768, "minibatch size, over all ranks, at which lr, lr_min and lr_max hold as given", low=1
+  )
+  schedule: Schedule = option(Schedule.adaptive, "learning rate: adaptive, by the KL divergence; constant")
+  kl_target: float = option(
+    0.008,
+    "target KL divergence; the adaptive rate changes outside of [target / 2, 2 target]",
+    "nat",
+    low=0,
+  )
+  max_grad_norm: float = option(1.0, "maximum norm of the gradient", low=0)
+  critic_coef: float = option(2.0, "weight of the value loss", low=0)
+  entropy_coef: float = option(0.0, "weight of the entropy bonus")
+  entropy_coef_final: float | None = option(
+    None, "weight of the entropy bonus after entropy_steps; null: constant"
+  )
+  entropy_steps: int = option(
+    10_000_000, "environment steps over which the entropy bonus changes linearly", low=1
+  )
+  bounds_coef: float = option(1e-4, "weight of the penalty on action means beyond +-1.1", low=0)
+  mirror_coef: float = option(0.0, "weight of the mirror symmetry loss, for tasks with a mirror", low=0)
+  reward_transform: RewardTransform = option(
+    RewardTransform.symlog,
+    "transform of the reward r: symlog(reward_scale r); scale: reward_scale r; none: r",
+  )
+  reward_scale: float | None = option(
+    None, "factor on the reward; null: 0.1 / the root mean square of all rewards so far"
+  )
+  normalize_obs: bool = option(True, "normalise observations to zero mean and unit variance")
+  hidden: list[int] = option([256, 128, 64], "units of each hidden layer", low=1)
+  layer_norm: bool = option(False, "layer normalisation before each activation")
+  activation: Activation = option(Activation.silu, "activation function of the hidden layers")
+  shared: bool = option(True, "one trunk for actor and critic, if both see the same observations")
+  recurrent: Recurrence = option(Recurrence.none, "recurrent layer before the hidden layers: none, lstm, gru")
+  recurrent_units: int = option(256, "units of the recurrent layer", low=1)
+  sequence: int | None = option(
+    None, "steps of back-propagation through time; it divides the horizon; null: the horizon", low=1
+  )
+  squash: bool = option(False, "squash actions by tanh; otherwise the environment clips them")
+  state_std: bool = option(False, "standard deviation of the actions from the network, by observation")
+  log_std_init: float = option(0.0, "initial log standard deviation of the actions")
+  log_std_min: float = option(-3.0, "smallest log standard deviation of the actions")
+  critic: Critic = option(
+    Critic.scalar, "output of the critic: scalar, a value; twohot, a distribution over bins"
+  )
+  precision: Precision = option(
+    Precision.auto, "arithmetic of the hidden layers; auto: bf16 where the processor is fast in it"
+  )
