@@ -7,8 +7,16 @@ from gpurobot import cli, config
 from gpurobot.device import distributed
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
+from gpurobot.learn.sac import SAC
+from gpurobot.learn.td3 import TD3
 from gpurobot.run import checkpoint
 from gpurobot.run.training_run import TrainingRun
+
+LEARNERS: dict[config.Algorithm, type[PPO] | type[SAC] | type[TD3]] = {
+  config.Algorithm.ppo: PPO,
+  config.Algorithm.sac: SAC,
+  config.Algorithm.td3: TD3,
+}
 
 
 def main(argv: list[str]) -> int:
@@ -33,7 +41,7 @@ def train(argv: list[str], world: distributed.World) -> int:
   world.use(device, settings.threads)
   random = Random(settings.seed, local_envs, world.rank * local_envs, device)
   env = task.Task(settings.env, local_envs, device, random=random, training=True)
-  learner = PPO(env, settings, world)
+  learner = LEARNERS[settings.algorithm](env, settings, world)
   with TrainingRun(settings, learner) as run:
     while not run.should_stop():
       learner.collect()

@@ -128,3 +128,65 @@ class PPOConfig:
   precision: Precision = option(
     Precision.auto, "arithmetic of the hidden layers; auto: bf16 where the processor is fast in it"
   )
+
+
+@dataclasses.dataclass
+class OffPolicyConfig:
+  """Off-policy learning from a replay buffer."""
+
+  horizon: int = option(8, "steps per environment and iteration", low=1, high=2**32)
+  updates_per_step: int = option(2, "gradient steps after each step of all environments", low=1, high=1000)
+  batch_size: int = option(4096, "transitions of a gradient step, over all ranks", low=1)
+  buffer_size: int = option(1_000_000, "transitions that the replay buffer holds, over all ranks", low=1)
+  save_buffer: bool = option(
+    True, "keep the replay buffer in checkpoints; without it a resume fills a new one"
+  )
+  learning_starts: int = option(16, "steps per environment with random actions before learning", low=1)
+  n_step: int = option(1, "steps of reward before the bootstrap", low=1, high=1000)
+  gamma: float = option(0.99, "discount factor", low=0, high=1)
+  tau: float = option(
+    0.02, "share of the critics that the target critics take over in a gradient step", low=0, high=1
+  )
+  policy_delay: int = option(2, "gradient steps of the critics for one of the policy", low=1, high=1000)
+  lr: float = option(3e-4, "learning rate", low=0)
+  max_grad_norm: float = option(1.0, "maximum norm of a gradient", low=0)
+  reward_transform: RewardTransform = option(
+    RewardTransform.symlog,
+    "transform of the reward r: symlog(reward_scale r); scale: reward_scale r; none: r",
+  )
+  reward_scale: float | None = option(
+    None, "factor on the reward; null: 0.1 / the root mean square of all rewards so far"
+  )
+  normalize_obs: bool = option(True, "normalise observations to zero mean and unit variance")
+  hidden: list[int] = option([256, 256], "units of each hidden layer of the policy", low=1)
+  critic_hidden: list[int] = option([256, 256], "units of each hidden layer of a critic", low=1)
+  layer_norm: bool = option(True, "layer normalisation before each activation")
+  activation: Activation = option(Activation.silu, "activation function of the hidden layers")
+  precision: Precision = option(
+    Precision.auto, "arithmetic of the hidden layers; auto: bf16 where the processor is fast in it"
+  )
+
+
+@dataclasses.dataclass
+class SACConfig(OffPolicyConfig):
+  """SAC (soft actor-critic)."""
+
+  alpha: float = option(0.01, "initial temperature: weight of the entropy", low=1e-8)
+  target_entropy: float = option(-0.5, "entropy per action that the temperature aims at", "nat")
+  log_std_init: float = option(-0.5, "initial log standard deviation of the actions, before the tanh")
+  log_std_min: float = option(-5.0, "smallest log standard deviation of the actions")
+
+
+@dataclasses.dataclass
+class TD3Config(OffPolicyConfig):
+  """TD3 (twin delayed deep deterministic policy gradient)."""
+
+  noise_min: float = option(0.001, "smallest standard deviation of the noise on the actions", low=0)
+  noise_max: float = option(
+    0.4, "largest standard deviation of the noise on the actions; each environment has its own", low=0
+  )
+  target_noise: float = option(0.1, "standard deviation of the noise on the actions of a target", low=0)
+  target_noise_clip: float = option(0.5, "largest noise on the actions of a target", low=0)
+
+
+AlgorithmConfig = PPOConfig | SACConfig | TD3Config

@@ -9,14 +9,26 @@ import signal
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn, TypeVar
 
 import torch
 
-from gpurobot.config import Leaf, Load, TrainConfig, assign, defaults, leaves, local_envs, pairs, to_dict
+from gpurobot.config import (
+  Algorithm,
+  ConfigError,
+  Leaf,
+  Load,
+  TrainConfig,
+  assign,
+  defaults,
+  leaves,
+  local_envs,
+  pairs,
+  to_dict,
+)
 from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint
 from gpurobot.run.output import tell
@@ -24,6 +36,7 @@ from gpurobot.run.output import tell
 HELP = ("--help", "-h")
 NO_MEMORY = "DefaultCPUAllocator"  # torch has no exception for a lack of CPU memory; its message names this
 USAGE = "usage: {program} [key=value ...]\n"
+OTHERS = "\nAdd algorithm={others} to see the settings of that algorithm instead.\n"
 MOST_INDENT = 36  # largest indent of the meanings in the help text [columns]
 
 
@@ -120,14 +133,28 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[TrainConfig, Modul
     module = load(early.get("task") or TrainConfig().task)
   config = checkpoint.configure(early["resume"], saved, module, early) if saved else defaults(module, early)
   if len(words) < len(argv):
-    print(describe(config, "python train.py"))
+    config = assign(config, {key: early[key] for key in ("algorithm",) if key in early})
+    others = [name for name in Algorithm if name is not config.algorithm]
+    print(describe(config, "python train.py", others) + OTHERS.format(others=" or ".join(others)))
     raise SystemExit(0)
-  config = assign(config, pairs(words, leaves(config)))
+  given = pairs(words, leaves(config))
+  config = assign(config, given)
+  _check_algorithm(config.algorithm, given)
   local_envs(config, world.size)
   world.device(config.device)
   if config.checkpoint and not config.resume:  # a resumed run no longer needs the checkpoint it began from
     checkpoint.find(config.checkpoint)
   return config, module
+
+
+def _check_algorithm(algorithm: Algorithm, keys: Iterable[str]) -> None:
+  """Raise ConfigError if a key is a setting of another algorithm than the one that is used."""
+  for key in keys:
+    group = key.partition(".")[0]
+    if group in list(Algorithm) and group != algorithm:
+      raise ConfigError(
+        f"{key} has no effect with algorithm={algorithm}; write algorithm={group}, or no {key}"
+      )
 
 
 def identity(config: TrainConfig, module: ModuleType) -> dict[str, Any]:
@@ -162,14 +189,17 @@ def start(
       run(settings)
 
 
-def describe(config: Any, program: str) -> str:
+def describe(config: Any, program: str, without: Collection[str] = ()) -> str:
   """Return the help text, wrapped to the terminal: a heading for each dataclass, then its fields.
 
-  A field is `key=default  meaning [unit]`, followed by its allowed values if the meaning does not list them.
+  The fields `without` are left out, with all that is in them. A field is `key=default  meaning [unit]`,
+  followed by its allowed values if the meaning does not list them.
   """
   groups: dict[str, list[tuple[str, str]]] = {}
   plain = to_dict(config)
   for key, leaf in leaves(config).items():
+    if key.partition(".")[0] in without:
+      continue
     groups.setdefault(key.rpartition(".")[0], []).append((f"{key}={_word(plain[key])}", _meaning(leaf)))
   indent = min(MOST_INDENT, 4 + max(len(left) for lines in groups.values() for left, _ in lines))
   wrapper = textwrap.TextWrapper(shutil.get_terminal_size().columns, " " * indent, " " * indent)

@@ -15,7 +15,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from gpurobot.algorithm_config import PPOConfig, Recurrence
+from gpurobot.algorithm_config import AlgorithmConfig, PPOConfig, Recurrence, SACConfig, TD3Config
 from gpurobot.values import expected, fitting, plain
 from tasks.core.option import option
 from tasks.core.words import suggestion
@@ -27,6 +27,14 @@ LIMITS = ("max_iterations", "max_steps", "max_seconds")  # the settings that end
 
 class ConfigError(ValueError):
   """A mistake in the settings; the message is one line that names it."""
+
+
+class Algorithm(StrEnum):
+  """Learning algorithm."""
+
+  ppo = "ppo"
+  sac = "sac"
+  td3 = "td3"
 
 
 class Switch(StrEnum):
@@ -42,6 +50,7 @@ class TrainConfig:
   """Training."""
 
   task: str = option("ant", "task: a module of tasks/, a dotted module path, or a path to a .py file")
+  algorithm: Algorithm = option(Algorithm.ppo, "learning algorithm: ppo, on-policy; sac or td3, off-policy")
   num_envs: int = option(4096, "number of environments, over all ranks", low=1, high=MOST_ENVS)
   seed: int = option(0, "seed of all random numbers", low=0, high=2**64 - 1)
   device: str = option("auto", "device: cpu, cuda, cuda:<index>; auto: cuda where there is one")
@@ -67,6 +76,8 @@ class TrainConfig:
   graphs: Switch = option(Switch.auto, "use CUDA graphs for rollout and update; auto: on CUDA")
   debug: bool = option(False, "show the traceback of an error")
   ppo: PPOConfig = dataclasses.field(default_factory=PPOConfig)
+  sac: SACConfig = dataclasses.field(default_factory=SACConfig)
+  td3: TD3Config = dataclasses.field(default_factory=TD3Config)
   env: Any = option(None, "settings of the task")
 
 
@@ -113,17 +124,21 @@ def pairs(words: list[str], keys: typing.Iterable[str]) -> dict[str, str]:
 
 
 def defaults(module: ModuleType, given: Collection[str] = ()) -> TrainConfig:
-  """Return a task's default settings: the trainer's, overridden by the task's `TRAIN` and `PPO`.
+  """Return a task's default settings: the trainer's, overridden by the task's own.
+
+  A task overrides them in `TRAIN`, and those of an algorithm in `PPO`, `SAC` and `TD3`.
 
   If one of LIMITS is among the `given` keys, the task's own limits are dropped.
   """
   config = TrainConfig(env=module.Config())
   overrides = without_limits(getattr(module, "TRAIN", {}), given)
-  overrides |= {f"ppo.{key}": value for key, value in getattr(module, "PPO", {}).items()}
+  for algorithm in Algorithm:
+    own = getattr(module, algorithm.upper(), {})
+    overrides |= {f"{algorithm}.{key}": value for key, value in own.items()}
   try:
     return assign(config, overrides)
   except ConfigError as error:
-    raise ConfigError(f"the task's Config, TRAIN or PPO: {error}") from error
+    raise ConfigError(f"the task's Config, TRAIN, PPO, SAC or TD3: {error}") from error
 
 
 def code_keys(config: Any) -> set[str]:
@@ -190,6 +205,8 @@ def local_envs(config: TrainConfig, ranks: int) -> int:
 
   Each rank has the same number, and so has each of its minibatches.
   """
+  if config.algorithm is not Algorithm.ppo:
+    return _local_envs_of_blocks(config, ranks)
   unit = ranks * block(config.ppo)
   if config.num_envs % unit:
     near = max(unit, round(config.num_envs / unit) * unit)
@@ -198,6 +215,27 @@ def local_envs(config: TrainConfig, ranks: int) -> int:
       f"minibatch(es) of horizon {config.ppo.horizon}; the nearest is {near}"
     )
   return config.num_envs // ranks
+
+
+def _local_envs_of_blocks(config: TrainConfig, ranks: int) -> int:
+  """Return the number of environments per rank where each block of them gives equally many transitions."""
+  batch_size = off_policy(config).batch_size
+  if math.gcd(config.num_envs, batch_size) % ranks:
+    raise ConfigError(
+      f"num_envs={config.num_envs} and {config.algorithm}.batch_size={batch_size} do not both divide evenly "
+      f"among {ranks} ranks; take multiples of {ranks}"
+    )
+  return config.num_envs // ranks
+
+
+def algorithm_settings(config: TrainConfig) -> AlgorithmConfig:
+  """Return the settings of the algorithm that is used."""
+  return config.ppo if config.algorithm is Algorithm.ppo else off_policy(config)
+
+
+def off_policy(config: TrainConfig) -> SACConfig | TD3Config:
+  """Return the settings of the off-policy algorithm that is used."""
+  return config.td3 if config.algorithm is Algorithm.td3 else config.sac
 
 
 def block(ppo: PPOConfig) -> int:

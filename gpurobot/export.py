@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from gpurobot import extras
-from gpurobot.algorithm_config import PPOConfig, Precision
-from gpurobot.config import option
+from gpurobot.algorithm_config import AlgorithmConfig, Precision
+from gpurobot.config import algorithm_settings, option
 from gpurobot.deploy import manifest
 from gpurobot.deploy.deployed import Controls, Deployed
 from gpurobot.deploy.exported import NAMES, Exported, write
@@ -47,7 +47,7 @@ def export(settings: Export) -> None:
   env, config = trained.env, trained.config
   assert isinstance(env, VecEnv)
   saved = read_policy(settings.checkpoint)
-  policy = Policy(saved["learner"], _unrounded(config.ppo), ENVS, env.device)
+  policy = Policy(saved["learner"], _unrounded(algorithm_settings(config)), ENVS, env.device)
   deployed = Deployed(policy, _find_controls(env) if isinstance(env, Task) else None)
   facts = manifest.describe(config, env, deployed) | {"example": _example(deployed, env)}
   folder = Path(settings.folder or checkpoint.find(str(settings.checkpoint)).parent / "export")
@@ -67,15 +67,15 @@ def export(settings: Export) -> None:
     outputs = ", ".join(deployed.outputs)
     print(f"{folder / name}: outputs {outputs}; actions differ by at most {error:.2g} from the policy's")
   print("\n  ".join([f"{folder / NAMES[2]}: the manifest. Your program has to provide:", *facts["yours"]]))
-  if trained.policy.agent.precision is Precision.bf16:
+  if trained.policy.agent.network.precision is Precision.bf16:
     rounded = _difference(env, policy, trained.policy)
     print(f"the policy was trained in bf16 and exported in float32: actions differ by at most {rounded:.2g}")
 
 
-def _unrounded(ppo: PPOConfig) -> PPOConfig:
+def _unrounded(settings: AlgorithmConfig) -> AlgorithmConfig:
   """Return the settings of the same network in float32, or in float64 if it was trained in float64."""
-  precision = Precision.float64 if ppo.precision is Precision.float64 else Precision.float32
-  return dataclasses.replace(ppo, precision=precision)
+  precision = Precision.float64 if settings.precision is Precision.float64 else Precision.float32
+  return dataclasses.replace(settings, precision=precision)
 
 
 def _find_controls(env: Task) -> Controls | None:

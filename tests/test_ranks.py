@@ -23,7 +23,8 @@ from tests.ranks import HANG, launch
 from tests.tasks import shaken_cartpole
 
 ROOT = Path(__file__).parents[1]
-TOLD = ("return", "length", "episodes", "kl", "clipped", "policy_loss", "entropy", "learning_rate")
+TOLD = ("return", "length", "episodes", "policy_loss", "value_loss", "learning_rate")
+OF_PPO, OF_SAC = ("kl", "clipped", "entropy"), ("entropy", "temperature", "sample_age")
 TOY = (f"task={toy.__file__}", "env.finite_below=1.2")  # some samples are invalid, not equally many anywhere
 # Of fewer than 32 environments on a rank torch sums rows in another order, and the robots part ways in time.
 ANT = ("task=ant", "num_envs=128", "ppo.reference_minibatch=512", "env.episode_steps=40")
@@ -31,6 +32,19 @@ HIDDEN = ("task=cartpole", "num_envs=128", "env.see_velocity=false", "env.episod
 GRU = ("ppo.recurrent=gru", "ppo.recurrent_units=16", "ppo.sequence=8")
 MEMORY = (*HIDDEN, *GRU, "ppo.minibatches=2", "ppo.reference_minibatch=1024", "ppo.lr_max=0.01")
 SHAKEN = (f"task={shaken_cartpole.__file__}", "num_envs=128", "ppo.minibatches=2", "ppo.lr_max=0.01")
+
+
+# A buffer of few steps is soon full, and goes round.
+OFF_POLICY = (
+  "horizon=4",
+  "batch_size=512",
+  "buffer_size=3000",
+  "learning_starts=4",
+  "n_step=3",
+  "precision=float64",
+)
+SAC = (*TOY, "num_envs=128", "max_iterations=5", "algorithm=sac", *(f"sac.{word}" for word in OFF_POLICY))
+TD3 = ("task=cartpole", *SAC[2:4], "algorithm=td3", *(f"td3.{word}" for word in OFF_POLICY))
 
 
 def work(words: list[str], breakage: Callable[[], None] | None) -> None:
@@ -53,11 +67,13 @@ def numbers(folder: Path, size: int) -> dict[str, Tensor]:
   state = checkpoint.read(folder)["learner"]
   assert len(state["ranks"]) == size
   found = dict(state["network"])
-  for name, moments in {**state["observations"], "value": state["value_moments"]}.items():
-    found |= {f"{name} {part}": tensor for part, tensor in moments.items()}
+  others = ("value_moments", "critics", "targets", "temperature")
+  for name, part in {**state["observations"], **{name: state.get(name, {}) for name in others}}.items():
+    found |= {f"{name} {key}": tensor for key, tensor in part.items()}
   with (folder / "metrics.csv").open() as file:
     rows = list(csv.DictReader(file))
-  told = {name: [float(row[name]) for row in rows] for name in TOLD}
+  names = [name for name in (*TOLD, *dict.fromkeys(OF_PPO + OF_SAC)) if name in rows[0]]
+  told = {name: [float(row[name]) for row in rows] for name in names}
   return found | {name: torch.tensor(column, dtype=torch.float64) for name, column in told.items()}
 
 
@@ -79,6 +95,15 @@ def test_ranks_compute_what_one_computes(tmp_path, task):
       assert difference(one, training(tmp_path / f"{size} {bound}", size, words)) < bound
     if words is exact:
       assert len(one["learning_rate"].unique()) > 1  # there were decisions
+
+
+@pytest.mark.parametrize("task", [SAC, TD3], ids=["sac", "td3"])
+def test_ranks_draw_from_their_buffers_what_one_draws(tmp_path, task):
+  """In float64: the first gradients of the policy are all rounding, as new critics know of no actions."""
+  one = training(tmp_path / "one", 1, task)
+  assert len(one["value_loss"].unique()) > 3
+  for size in (2, 4):
+    assert difference(one, training(tmp_path / f"{size}", size, task)) < 1e-9
 
 
 def unlike(words: list[str], own: list[str], folder: Path) -> None:

@@ -66,7 +66,18 @@ def test_limits_end_a_run(tmp_path, limit, iterations):
   assert run(tmp_path, limit)["iteration"] == iterations
 
 
-@pytest.mark.parametrize("words", [(), ("ppo.critic=twohot", "ppo.recurrent=gru", "ppo.state_std=true")])
+OFF_POLICY = ("horizon=4", "batch_size=64", "buffer_size=1024", "hidden=[8]", "critic_hidden=[8]")
+
+
+@pytest.mark.parametrize(
+  "words",
+  [
+    (),
+    ("ppo.critic=twohot", "ppo.recurrent=gru", "ppo.state_std=true"),
+    ("algorithm=sac", *(f"sac.{word}" for word in OFF_POLICY)),
+    ("algorithm=td3", *(f"td3.{word}" for word in OFF_POLICY)),
+  ],
+)
 def test_a_resumed_run_repeats_the_uninterrupted_one(tmp_path, words):
   whole = run(tmp_path / "whole", "max_iterations=6", *words)
   run(tmp_path / "parts", "max_iterations=3", *words)
@@ -96,7 +107,17 @@ def test_a_checkpoint_can_start_another_run(tmp_path):
   assert second["iteration"] == 0
 
 
-@pytest.mark.parametrize("word", ["ppo.hidden=[8]", "num_envs=32"])
+def test_a_network_of_another_algorithm_ends_with_one_line_and_status_2(tmp_path, capsys):
+  run(tmp_path / "ppo", "max_iterations=0")
+  with pytest.raises(SystemExit) as end:
+    run(tmp_path / "sac", "algorithm=sac", f"checkpoint={tmp_path / 'ppo'}")
+  assert end.value.code == 2
+  error = capsys.readouterr().err
+  assert error.startswith(f"error: '{tmp_path / 'ppo'}' does not fit this training: ")
+  assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("word", ["ppo.hidden=[8]", "num_envs=32", "algorithm=sac"])
 def test_a_checkpoint_that_does_not_fit_ends_with_one_line_and_status_2(tmp_path, capsys, word):
   run(tmp_path, "max_iterations=0")
   with pytest.raises(SystemExit) as end:

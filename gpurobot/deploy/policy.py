@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gpurobot.algorithm_config import PPOConfig
-from gpurobot.learn.agent import Agent, Spaces
+from gpurobot.algorithm_config import AlgorithmConfig
+from gpurobot.learn.agent import Spaces, make_agent
 from gpurobot.learn.distribution import Distribution
 from gpurobot.learn.random import Random
 
@@ -20,9 +20,11 @@ class Policy:
 
   random: Random | None = None
 
-  def __init__(self, saved: Mapping[str, Any], ppo: PPOConfig, num_envs: int, device: torch.device) -> None:
-    """Rebuild the agent from the "learner" part of a checkpoint."""
-    self.agent = Agent(Spaces.saved(saved), ppo, device)
+  def __init__(
+    self, saved: Mapping[str, Any], settings: AlgorithmConfig, num_envs: int, device: torch.device
+  ) -> None:
+    """Rebuild the agent from the "learner" part of a checkpoint and the settings of its algorithm."""
+    self.agent = make_agent(Spaces.saved(saved), settings, device)
     self.agent.load_state_dict(saved)
     self._state = self.agent.start(num_envs)
 

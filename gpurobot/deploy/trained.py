@@ -10,7 +10,16 @@ import torch
 
 import tasks
 from gpurobot import cli
-from gpurobot.config import ConfigError, TrainConfig, assign, leaves, option, pairs, to_dict
+from gpurobot.config import (
+  ConfigError,
+  TrainConfig,
+  algorithm_settings,
+  assign,
+  leaves,
+  option,
+  pairs,
+  to_dict,
+)
 from gpurobot.deploy.gymnasium_env import GymnasiumEnv
 from gpurobot.deploy.policy import Policy
 from gpurobot.device.distributed import World
@@ -106,7 +115,8 @@ def load(settings: PolicySettings, num_envs: int, engine: Engine = Engine.own) -
       _check_fit(settings.checkpoint, saved["learner"], env)
       if isinstance(env, Task) and "ranks" in saved["learner"]:  # a policy alone has no environments
         hold_levels(env, [rank["env"] for rank in saved["learner"]["ranks"]])
-    return Trained(config, env, Policy(saved["learner"], config.ppo, num_envs, env.device))
+    policy = Policy(saved["learner"], algorithm_settings(config), num_envs, env.device)
+    return Trained(config, env, policy)
 
 
 def _check_fit(source: str | None, learner: dict[str, typing.Any], env: VecEnv) -> None:

@@ -1,15 +1,15 @@
-"""Agent: the actor-critic network with its observation normalisation."""
+"""Agent: the network of a policy with its observation normalisation."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import torch
 from torch import Tensor
 
-from gpurobot.algorithm_config import PPOConfig, Precision
+from gpurobot.algorithm_config import AlgorithmConfig, PPOConfig, Precision, SACConfig, TD3Config
 from gpurobot.learn.distribution import Distribution
 from gpurobot.learn.env import VecEnv
-from gpurobot.learn.network import ActorCritic
+from gpurobot.learn.network import Actor, ActorCritic
 from gpurobot.learn.normalize import ObservationNormalizer
 from gpurobot.learn.saved_state import check_saved
 
@@ -41,16 +41,19 @@ class Spaces(NamedTuple):
     return cls(dict(state["obs_dims"]), state["num_actions"], tuple(state["choices"]))
 
 
-class Agent:
+N = TypeVar("N", bound=Actor | ActorCritic)
+
+
+class Agent(Generic[N]):
   """The network and the observation normaliser of one policy, in training, evaluation and export."""
 
-  def __init__(self, spaces: Spaces, ppo: PPOConfig, device: torch.device) -> None:
-    """Build the network with new weights on the device."""
+  def __init__(self, spaces: Spaces, network: N, normalize_obs: bool, device: torch.device) -> None:
+    """Take a network with new weights to the device."""
     self.spaces, self.device = spaces, device
-    self.precision = resolve(ppo.precision, device)
-    self.network = ActorCritic(*spaces, ppo, self.precision).to(device)
-    dtypes = (self.network.dtype, self.network.input_dtype)
-    self.observations = ObservationNormalizer(spaces.obs_dims, device, dtypes, ppo.normalize_obs)
+    self.network = network
+    network.to(device)
+    dtypes = (network.dtype, network.input_dtype)
+    self.observations = ObservationNormalizer(spaces.obs_dims, device, dtypes, normalize_obs)
 
   def start(self, num_envs: int) -> Tensor:
     """Return the network's state [num_envs, state_width] before the first step of an episode."""
@@ -61,13 +64,9 @@ class Agent:
 
     state [n, state_width]: before the step. restart [n] bool: an episode starts with this step.
     """
-    return self.network.act(self._batch(obs), state, restart.unsqueeze(0))
+    return self.network.act(self.batch(obs), state, restart.unsqueeze(0))
 
-  def evaluate(self, obs: Mapping[str, Tensor], state: Tensor, restart: Tensor) -> Tensor:
-    """Return the values [n] of raw observations, as the critic's head outputs them; arguments as in `act`."""
-    return self.network.evaluate(self._batch(obs), state, restart.unsqueeze(0)).squeeze(0)
-
-  def _batch(self, obs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+  def batch(self, obs: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return the groups as the network's input: normalised, as one step [1, n, width]."""
     return {group: x.unsqueeze(0) for group, x in self.observations(obs).items()}
 
@@ -90,3 +89,25 @@ class Agent:
     check_saved({key: state[key] for key in own}, own)
     self.network.load_state_dict(state["network"])
     self.observations.load_state_dict(state["observations"])
+
+
+def actor_critic(spaces: Spaces, ppo: PPOConfig, device: torch.device) -> Agent[ActorCritic]:
+  """Return a new agent of PPO."""
+  network = ActorCritic(*spaces, ppo, resolve(ppo.precision, device))
+  return Agent(spaces, network, ppo.normalize_obs, device)
+
+
+def actor(spaces: Spaces, settings: SACConfig | TD3Config, device: torch.device) -> Agent[Actor]:
+  """Return a new agent of an off-policy algorithm."""
+  precision = resolve(settings.precision, device)
+  network = Actor(spaces.obs_dims, spaces.num_actions, settings, precision)
+  return Agent(spaces, network, settings.normalize_obs, device)
+
+
+def make_agent(
+  spaces: Spaces, settings: AlgorithmConfig, device: torch.device
+) -> Agent[ActorCritic] | Agent[Actor]:
+  """Return a new agent of the algorithm whose settings are given."""
+  if isinstance(settings, PPOConfig):
+    return actor_critic(spaces, settings, device)
+  return actor(spaces, settings, device)

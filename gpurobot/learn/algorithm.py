@@ -26,6 +26,10 @@ class Algorithm(Protocol):
   iteration: int  # number of finished iterations
 
   @property
+  def first_update(self) -> int:
+    """Number of iterations before the first that learns."""
+
+  @property
   def steps(self) -> int:
     """Number of environment steps so far, over all ranks."""
 
@@ -63,8 +67,13 @@ def warm_up(algorithm: Algorithm) -> None:
     return
   LOG.info("compiling an iteration: about a minute")
   before = to_cpu(algorithm.state_dict())
-  for _ in range(WARM_UPS + 1):
+  for _ in range(algorithm.first_update + WARM_UPS + 1):
     algorithm.collect()
     algorithm.update()
   algorithm.load_state_dict(before)
   algorithm.report()  # resets the statistics
+
+
+def counted(number: int, noun: str, ending: str = "s") -> str:
+  """Return a number with its noun, in the plural unless the number is 1."""
+  return f"{number} {noun}{ending if number != 1 else ''}"

@@ -1,7 +1,7 @@
-"""Collector of rollouts: steps the environments and stores the samples."""
+"""Collector of samples: it steps the environments and stores what happens."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
 
 import torch
 from tensordict import TensorDict, TensorDictBase
@@ -15,7 +15,6 @@ from gpurobot.learn.agent import Agent
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.finite import FiniteCheck
 from gpurobot.learn.random import Random
-from gpurobot.learn.rollout import Rollout
 from gpurobot.learn.statistics import Statistics
 
 # Returns the actions [local_envs, ...] of one step, and the recurrent state [local_envs, state_width] after
@@ -24,17 +23,37 @@ from gpurobot.learn.statistics import Statistics
 Act = Callable[[dict[str, Any], Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
+class Storage(Protocol):
+  """Memory for the samples of a collection: a rollout or a replay buffer."""
+
+  @property
+  def steps(self) -> Iterable[dict[str, Any]]:
+    """The samples of the steps to take: tensors [local_envs, ...] by name, to write to."""
+
+  def keep_state(self, t: int, state: Tensor) -> None:
+    """Store the recurrent state [local_envs, state_width] before step t, if it is needed."""
+
+  def keep_final(self, final_obs: TensorDictBase, state: Tensor, truncated: Tensor) -> None:
+    """Store final observations [local_envs, width] and the state before them where `truncated`."""
+
+
 class Collector:
-  """Collector of one rank: it steps the environments and stores the samples in a rollout.
+  """Collector of one rank: it steps the environments and stores the samples.
 
   Moments and weights do not change meanwhile. All persistent tensors are written in place.
   """
 
   def __init__(
-    self, env: VecEnv, agent: Agent, rollout: Rollout, config: TrainConfig, world: World, executor: Executor
+    self,
+    env: VecEnv,
+    agent: Agent[Any],
+    storage: Storage,
+    config: TrainConfig,
+    world: World,
+    executor: Executor,
   ) -> None:
     """Reset the environments."""
-    self.env, self.rollout, self.observations = env, rollout, agent.observations
+    self.env, self.storage, self.observations = env, storage, agent.observations
     self.clock = Clock(env.device)
     env.begin_part = self.clock.begin
     self.random = Random(config.seed, env.num_envs, world.rank * env.num_envs, env.device)
@@ -51,16 +70,15 @@ class Collector:
 
   @torch.no_grad()
   def collect(self, act: Act) -> None:
-    """Fill the rollout with steps whose actions `act` chooses."""
-    self.rollout.restart()
-    for t, sample in enumerate(self.rollout.steps):
+    """Take the steps of the storage, with actions that `act` chooses."""
+    for t, sample in enumerate(self.storage.steps):
       self.clock.begin("policy")
       self._compiled(self.observations.write)(self.obs, sample["obs"])
       action, state = act(sample, self.state, self.restart)
       self.clock.begin("task")
       step = self._compiled(self.env.step)(action)
       self.clock.begin("storage")
-      self.rollout.keep_state(t, self.state)
+      self.storage.keep_state(t, self.state)
       self._compiled(self._keep)(step, state, sample)
 
   def _show(self, obs: Mapping[str, Tensor]) -> None:
@@ -75,7 +93,7 @@ class Collector:
     final = self.check.rows(step["final_obs"])
     valid = self.check.transition(step["valid"], self.finite, final, step["reward"].isfinite())
     flags = {"terminated": step["terminated"], "truncated": step["truncated"] & valid, "valid": valid}
-    self.rollout.keep_final(step["final_obs"], state, flags["truncated"])
+    self.storage.keep_final(step["final_obs"], state, flags["truncated"])
     self.observations.accumulate(self.obs, valid)
     self.statistics.add_step(step, valid)
     sample["restart"].copy_(self.restart)

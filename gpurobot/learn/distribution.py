@@ -74,7 +74,11 @@ class Gaussian:
 
   def sample(self, random: Random) -> Tensor:
     """Return a sample [..., A], not clipped."""
-    return self.mean + self.log_std.exp() * random.normal("ppo.action", self.mean.shape[-1:])
+    return self.shift(random.normal("ppo.action", self.mean.shape[-1:]))
+
+  def shift(self, noise: Tensor) -> Tensor:
+    """Return the sample [..., A] of standard normal noise [..., A]; it has a gradient."""
+    return self.mean + self.log_std.exp() * noise
 
   def mode(self) -> Tensor:
     """Return the mean [..., A]."""
@@ -250,13 +254,15 @@ class StateGaussianHead(ActionHead):
   It is log_std_min + softplus(x): it approaches its minimum without losing its gradient.
   """
 
-  def __init__(self, width: int, num_actions: int, ppo: PPOConfig) -> None:
+  def __init__(
+    self, width: int, num_actions: int, log_std_init: float, log_std_min: float, kind: type[Gaussian]
+  ) -> None:
     super().__init__()
-    self.kind = Squashed if ppo.squash else Gaussian
+    self.kind = kind
     self.num_parameters = 2 * num_actions
     self.output = linear(width, 2 * num_actions, QUIET)
-    self.log_std_min = ppo.log_std_min
-    self.start = math.log(math.expm1(ppo.log_std_init - ppo.log_std_min))  # x of log_std_init
+    self.log_std_min = log_std_min
+    self.start = math.log(math.expm1(log_std_init - log_std_min))  # x of log_std_init
 
   def forward(self, features: Tensor) -> Gaussian:
     """Return the action distribution [...] for features [..., width]."""
@@ -266,6 +272,26 @@ class StateGaussianHead(ActionHead):
   def old(self, parameters: Tensor) -> Gaussian:
     """Return the rollout's distribution [...] from its means and log_std [..., 2 A]."""
     return self.kind(*parameters.chunk(2, -1))
+
+
+class NoisyHead(ActionHead):
+  """Head for continuous actions squashed by tanh, with normal noise of a given scale around them."""
+
+  log_std: Tensor
+
+  def __init__(self, width: int, num_actions: int, noise: float) -> None:
+    super().__init__()
+    self.num_parameters = num_actions
+    self.output = linear(width, num_actions, QUIET)
+    self.register_buffer("log_std", torch.full((num_actions,), noise).log(), persistent=False)
+
+  def forward(self, features: Tensor) -> Gaussian:
+    """Return the action distribution [...] for features [..., width]."""
+    return self.old(self.output(features).tanh())
+
+  def old(self, parameters: Tensor) -> Gaussian:
+    """Return the rollout's distribution [...] from its means [..., A]."""
+    return Gaussian(parameters, self.log_std)
 
 
 class DiscreteHead(ActionHead):
@@ -300,4 +326,7 @@ def action_head(width: int, num_actions: int, choices: Sequence[int], ppo: PPOCo
     raise ConfigError(
       f"ppo.log_std_init={ppo.log_std_init:g} must be greater than ppo.log_std_min={ppo.log_std_min:g}"
     )
-  return (StateGaussianHead if ppo.state_std else GaussianHead)(width, num_actions, ppo)
+  if ppo.state_std:
+    kind = Squashed if ppo.squash else Gaussian
+    return StateGaussianHead(width, num_actions, ppo.log_std_init, ppo.log_std_min, kind)
+  return GaussianHead(width, num_actions, ppo)

@@ -7,9 +7,24 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from gpurobot.algorithm_config import Activation, PPOConfig, Precision, Recurrence
-from gpurobot.learn.critic import ValuePrediction, value_head
-from gpurobot.learn.distribution import Distribution, action_head
+from gpurobot.algorithm_config import (
+  Activation,
+  OffPolicyConfig,
+  PPOConfig,
+  Precision,
+  Recurrence,
+  SACConfig,
+  TD3Config,
+)
+from gpurobot.learn.critic import TwohotHead, TwohotValue, ValuePrediction, value_head
+from gpurobot.learn.distribution import (
+  Distribution,
+  Gaussian,
+  NoisyHead,
+  Squashed,
+  StateGaussianHead,
+  action_head,
+)
 from gpurobot.learn.layers import linear
 
 ACTIVATIONS: dict[Activation, Callable[[], nn.Module]] = {
@@ -55,20 +70,32 @@ class RecurrentCore(nn.Module):
     return torch.stack(outputs), state
 
 
+class Layers(NamedTuple):
+  """Hidden layers of a trunk, and the recurrent layer before them."""
+
+  hidden: list[int]  # units of each
+  layer_norm: bool
+  activation: Activation
+  recurrent: Recurrence = Recurrence.none
+  recurrent_units: int = 0
+
+
 class Trunk(nn.Module):
   """Hidden layers of one observation group, after a recurrent layer in full precision if there is one."""
 
-  def __init__(self, width: int, ppo: PPOConfig) -> None:
+  def __init__(self, width: int, form: Layers) -> None:
     super().__init__()
     self.recall = (
-      None if ppo.recurrent is Recurrence.none else RecurrentCore(ppo.recurrent, width, ppo.recurrent_units)
+      None
+      if form.recurrent is Recurrence.none
+      else RecurrentCore(form.recurrent, width, form.recurrent_units)
     )
     self.state_width = 0 if self.recall is None else self.recall.state_width
     width = width if self.recall is None else self.recall.units
     layers: list[nn.Module] = []
-    for units in ppo.hidden:
-      norm = [nn.LayerNorm(units)] if ppo.layer_norm else []
-      layers += [linear(width, units, gain=math.sqrt(2)), *norm, ACTIVATIONS[ppo.activation]()]
+    for units in form.hidden:
+      norm = [nn.LayerNorm(units)] if form.layer_norm else []
+      layers += [linear(width, units, gain=math.sqrt(2)), *norm, ACTIVATIONS[form.activation]()]
       width = units
     self.layers = nn.Sequential(*layers)
     self.width = width
@@ -93,6 +120,11 @@ class ActorCriticOutput(NamedTuple):
   state: Tensor  # [n, state_width] after the last step
 
 
+def weight_dtype(precision: Precision) -> torch.dtype:
+  """Return the type of weights and outputs."""
+  return torch.float64 if precision is Precision.float64 else torch.float32
+
+
 class ActorCritic(nn.Module):
   """One shared trunk, or one each for actor and critic, with heads in float32 or float64.
 
@@ -113,13 +145,14 @@ class ActorCritic(nn.Module):
     super().__init__()
     self.critic_group = "critic" if "critic" in obs_dims else "policy"
     self.shared = ppo.shared and self.critic_group == "policy"
-    self.actor = Trunk(obs_dims["policy"], ppo)
-    self.critic = self.actor if self.shared else Trunk(obs_dims[self.critic_group], ppo)
+    form = Layers(ppo.hidden, ppo.layer_norm, ppo.activation, ppo.recurrent, ppo.recurrent_units)
+    self.actor = Trunk(obs_dims["policy"], form)
+    self.critic = self.actor if self.shared else Trunk(obs_dims[self.critic_group], form)
     self.head = action_head(self.actor.width, num_actions, choices, ppo)
     self.value = value_head(self.critic.width, ppo)
     self.widths = [self.actor.state_width, 0 if self.shared else self.critic.state_width]
     self.state_width = sum(self.widths)
-    self.dtype = torch.float64 if precision is Precision.float64 else torch.float32  # of weights and outputs
+    self.precision, self.dtype = precision, weight_dtype(precision)
     self.input_dtype = torch.bfloat16 if precision is Precision.bf16 else self.dtype
     self.to(self.dtype)
 
@@ -141,3 +174,59 @@ class ActorCritic(nn.Module):
     """Return the values [steps, n]; the state is not changed."""
     others = state[:, self.state_width - self.critic.state_width :]
     return self.value(self.critic(obs[self.critic_group], others, restart)[0]).value
+
+
+class Actor(nn.Module):
+  """Actor of an off-policy algorithm: a trunk and a head for actions in [-1, 1].
+
+  It has no memory: the state that it takes and returns has the width 0.
+  """
+
+  state_width = 0
+
+  def __init__(
+    self, obs_dims: Mapping[str, int], num_actions: int, settings: SACConfig | TD3Config, precision: Precision
+  ) -> None:
+    super().__init__()
+    form = Layers(settings.hidden, settings.layer_norm, settings.activation)
+    self.actor = Trunk(obs_dims["policy"], form)
+    self.head: StateGaussianHead | NoisyHead
+    if isinstance(settings, TD3Config):
+      self.head = NoisyHead(self.actor.width, num_actions, settings.noise_max)
+    else:
+      stds = (settings.log_std_init, settings.log_std_min)
+      self.head = StateGaussianHead(self.actor.width, num_actions, *stds, Squashed)
+    self.precision, self.dtype = precision, weight_dtype(precision)
+    self.input_dtype = torch.bfloat16 if precision is Precision.bf16 else self.dtype
+    self.to(self.dtype)
+
+  def forward(self, x: Tensor) -> Gaussian:
+    """Return the action distribution [n] for normalised observations [n, width] of the group "policy"."""
+    return self.head(self.actor(x, *_no_memory(x, self.dtype))[0])
+
+  def act(self, obs: Obs, state: Tensor, restart: Tensor) -> tuple[Distribution, Tensor]:
+    """Return the action distribution [steps, n], and the empty state [n, 0]."""
+    features, state = self.actor(obs["policy"], state, restart)
+    return self.head(features), state
+
+
+class TwinCritic(nn.Module):
+  """Two critics of observation and action, each with a distribution of the return over bins."""
+
+  def __init__(self, width: int, num_actions: int, settings: OffPolicyConfig, dtype: torch.dtype) -> None:
+    super().__init__()
+    form = Layers(settings.critic_hidden, settings.layer_norm, settings.activation)
+    self.trunks = nn.ModuleList(Trunk(width + num_actions, form) for _ in range(2))
+    self.heads = nn.ModuleList(TwohotHead(form.hidden[-1]) for _ in range(2))
+    self.dtype = dtype
+    self.to(dtype)
+
+  def forward(self, x: Tensor, action: Tensor) -> list[TwohotValue]:
+    """Return two distributions [n] of the return: normalised observations [n, width], actions [n, A]."""
+    inputs, memory = torch.cat([x, action.to(x.dtype)], dim=-1), _no_memory(x, self.dtype)
+    return [head(trunk(inputs, *memory)[0]) for trunk, head in zip(self.trunks, self.heads, strict=True)]
+
+
+def _no_memory(x: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+  """Return the state [n, 0] and restart [1, n] that a trunk without memory takes beside x [n, width]."""
+  return x.new_zeros(len(x), 0, dtype=dtype), x.new_zeros(1, len(x), dtype=torch.bool)

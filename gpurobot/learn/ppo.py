@@ -16,12 +16,14 @@ from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
 from gpurobot.device.transfer import to_cpu
 from gpurobot.device.usage import total_memory
-from gpurobot.learn.agent import Agent, Spaces
+from gpurobot.learn.agent import Spaces, actor_critic
+from gpurobot.learn.algorithm import counted
 from gpurobot.learn.collector import Collector
 from gpurobot.learn.critic import ScalarHead, ValuePrediction
 from gpurobot.learn.distribution import Distribution
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss, rate_limits, rate_scale
+from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.normalize import Moments
 from gpurobot.learn.optimizer import Optimizer
 from gpurobot.learn.random import Random
@@ -77,6 +79,8 @@ class PPO:
   on CUDA each is a graph.
   """
 
+  first_update = 0
+
   def __init__(self, env: VecEnv, config: TrainConfig, world: World) -> None:
     """Build the agent on the environment's device, the same on every rank, and reset the environments.
 
@@ -89,8 +93,9 @@ class PPO:
     ppo, device = config.ppo, env.device
     self.env, self.ppo, self.world, self.num_envs = env, ppo, world, config.num_envs
     self.executor = Executor(config, device, world.gather)
-    self.agent = Agent(Spaces.of(env), ppo, device)
-    self.network, self.observations = self.agent.network, self.agent.observations
+    self.agent = actor_critic(Spaces.of(env), ppo, device)
+    self.network: ActorCritic = self.agent.network
+    self.observations = self.agent.observations
     self.scale, self.limits = rate_scale(ppo, config.num_envs), rate_limits(ppo, config.num_envs)
     self.optimizer = Optimizer(self.network, len(SUMS), ppo.lr * self.scale, ppo.max_grad_norm, world)
     self.losses = LossMeans(SUMS, device)
@@ -121,14 +126,14 @@ class PPO:
     ppo, env = self.ppo, self.env
     sizes = "-".join(map(str, (env.obs_dims["policy"], *ppo.hidden, sum(env.choices) or env.num_actions)))
     memory = "" if ppo.recurrent is Recurrence.none else f"{ppo.recurrent} {ppo.recurrent_units}, "
-    ranks = _count(self.world.size, f"{env.device.type} rank")
-    cores = f" with {_count(torch.get_num_threads(), 'thread')}" if env.device.type == "cpu" else ""
+    ranks = counted(self.world.size, f"{env.device.type} rank")
+    cores = f" with {counted(torch.get_num_threads(), 'thread')}" if env.device.type == "cpu" else ""
     minibatch = self.num_envs * ppo.horizon // ppo.minibatches
     return (
-      f"{_count(self.num_envs, 'environment')} on {ranks}{cores}; "
+      f"{counted(self.num_envs, 'environment')} on {ranks}{cores}; "
       f"network {memory}{sizes} {ppo.activation} {'shared' if self.network.shared else 'separate'}, "
-      f"{self.agent.precision}; horizon {ppo.horizon}, {_count(ppo.epochs, 'epoch')} of "
-      f"{_count(ppo.minibatches, 'minibatch', 'es')} of {minibatch} samples; learning rate {ppo.lr:g} x "
+      f"{self.network.precision}; horizon {ppo.horizon}, {counted(ppo.epochs, 'epoch')} of "
+      f"{counted(ppo.minibatches, 'minibatch', 'es')} of {minibatch} samples; learning rate {ppo.lr:g} x "
       f"{self.scale:.3g} ({ppo.lr_scaling} of {minibatch} / {ppo.reference_minibatch})"
     )
 
@@ -140,6 +145,7 @@ class PPO:
 
   def _collect(self) -> None:
     self.network.head.remember()
+    self.rollout.restart()
     self.collector.collect(self._act)
 
   def _act(self, sample: dict[str, Any], state: Tensor, restart: Tensor) -> tuple[Tensor, Tensor]:
@@ -224,7 +230,8 @@ class PPO:
 
   def _value(self, obs: Mapping[str, Tensor], state: Tensor, restart: Tensor) -> Tensor:
     """Return the values [n] of raw observations [n, width], in the unit of the transformed reward."""
-    return self.value_moments.denormalize(self.agent.evaluate(obs, state, restart))
+    value = self.network.evaluate(self.agent.batch(obs), state, restart.unsqueeze(0)).squeeze(0)
+    return self.value_moments.denormalize(value)
 
   @torch.no_grad()
   def _standardize(self) -> None:
@@ -329,7 +336,7 @@ class PPO:
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Continue training with identical numbers; raise ValueError if the number of ranks differs."""
     if len(state["ranks"]) != self.world.size:
-      raise ValueError(f"it was written by {_count(len(state['ranks']), 'rank')}, not {self.world.size}")
+      raise ValueError(f"it was written by {counted(len(state['ranks']), 'rank')}, not {self.world.size}")
     own = self.collector.state_dict()
     check_saved(state["ranks"][self.world.rank], own, finite=False, name="environments")
     check_saved(state["optimizer"], self.optimizer.state_dict(), name="optimizer")
@@ -340,8 +347,3 @@ class PPO:
     self.sampler.random.load_state_dict(state["shuffle"])
     self.optimizer.load_state_dict(state["optimizer"])
     self.collector.load_state_dict(state["ranks"][self.world.rank])
-
-
-def _count(number: int, noun: str, ending: str = "s") -> str:
-  """Return a number with its noun, in the plural unless the number is 1."""
-  return f"{number} {noun}{ending if number != 1 else ''}"

@@ -1,4 +1,4 @@
-"""Transform of the rewards that PPO learns from, with a given or an automatic scale."""
+"""Transform of the rewards that a policy learns from, with a given or an automatic scale."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,14 +6,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gpurobot.algorithm_config import PPOConfig, RewardTransform
+from gpurobot.algorithm_config import AlgorithmConfig, RewardTransform
 from gpurobot.learn.normalize import Moments, symlog
 
 SIZE = 0.1  # root mean square of the scaled rewards: symlog compresses 0.1 by 5 %, and 1 by 31 %
 
 
 def transform(reward: Tensor, kind: RewardTransform, scale: Tensor | float) -> Tensor:
-  """Return the rewards [...] that PPO learns from, given raw rewards [...]."""
+  """Return the rewards [...] that a policy learns from, given raw rewards [...]."""
   if kind is RewardTransform.none:
     return reward
   scaled = reward * scale
@@ -27,12 +27,12 @@ class RewardScaler:
   ranks first sum the `moments.pending` of the raw rewards.
   """
 
-  def __init__(self, ppo: PPOConfig, device: torch.device, dtype: torch.dtype) -> None:
-    self.kind = ppo.reward_transform
-    self.automatic = ppo.reward_scale is None and self.kind is not RewardTransform.none
+  def __init__(self, settings: AlgorithmConfig, device: torch.device, dtype: torch.dtype) -> None:
+    self.kind = settings.reward_transform
+    self.automatic = settings.reward_scale is None and self.kind is not RewardTransform.none
     self.moments = Moments(1, device)
-    self.scale = torch.full((1,), 1.0 if ppo.reward_scale is None else ppo.reward_scale, device=device)
-    self.scale = self.scale.to(dtype)
+    first = 1.0 if settings.reward_scale is None else settings.reward_scale
+    self.scale = torch.full((1,), first, dtype=dtype, device=device)
 
   def __call__(self, reward: Tensor) -> Tensor:
     """Return the transformed rewards [...] of raw rewards [...]."""

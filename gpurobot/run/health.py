@@ -1,13 +1,15 @@
 """Health checks of the log's rows: one warning per kind of trouble, with the settings that may help."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 
 from gpurobot.algorithm_config import Critic, PPOConfig, Schedule
+from gpurobot.config import Algorithm, TrainConfig
 from gpurobot.learn.critic import LARGEST
+from gpurobot.learn.loss import rate_limits
 from gpurobot.learn.reward import transform
 
 NUMBERS = ("kl", "entropy", "policy_loss", "value_loss")  # finite in every healthy row
@@ -35,41 +37,50 @@ class Symptom:
   patience: int = 0  # [iterations]
 
 
-SYMPTOMS = (
-  Symptom(
-    lambda row: any(not math.isfinite(row[name]) for name in NUMBERS if name in row),
-    "numbers are not finite (KL {row[kl]:g}, value loss {row[value_loss]:g}); lower ppo.lr or "
-    "ppo.reward_scale, or try ppo.precision=float32",
-  ),
-  Symptom(
-    lambda row: row["skipped_updates"] > 0,
-    "{row[skipped_updates]:.0f} optimiser steps were skipped, as their gradients were not finite; lower "
-    "ppo.lr or ppo.reward_scale, or try ppo.precision=float32",
-  ),
-  Symptom(
-    lambda row: row["nonfinite"] > DIVERGED * row["steps"],
-    "{row[nonfinite]:.0f} environments diverged and were reset; python -m gpurobot.replay shows their last "
-    "states: look for a long timestep, stiff contacts, high gains, or a reward that divides by zero",
-  ),
-  Symptom(
-    lambda row: row["overflow"] > 0,
-    "{row[overflow]:.0f} contacts exceeded the capacity and were dropped; set a larger moving_capacity in "
-    "the Task",
-  ),
-  Symptom(
-    lambda row: row["explained_variance"] < 0 and row["value_loss"] > FAULTY,
-    "the critic explains nothing of the returns (explained variance {row[explained_variance]:.2g}); lower "
-    "ppo.gamma, raise ppo.critic_coef, or let a critic group see what the reward depends on",
-    patience=50,
-  ),
-)
+def common_symptoms(algorithm: Algorithm) -> list[Symptom]:
+  """Return the symptoms that any training may have."""
+  return [
+    Symptom(
+      lambda row: any(not math.isfinite(row[name]) for name in NUMBERS if name in row),
+      "numbers are not finite (KL {row[kl]:g}, value loss {row[value_loss]:g}); lower "
+      f"{algorithm}.lr or {algorithm}.reward_scale, or try {algorithm}.precision=float32",
+    ),
+    Symptom(
+      lambda row: row["skipped_updates"] > 0,
+      "{row[skipped_updates]:.0f} optimiser steps were skipped, as their gradients were not finite; lower "
+      f"{algorithm}.lr or {algorithm}.reward_scale, or try {algorithm}.precision=float32",
+    ),
+    Symptom(
+      lambda row: row["nonfinite"] > DIVERGED * row["steps"],
+      "{row[nonfinite]:.0f} environments diverged and were reset; python -m gpurobot.replay shows their last "
+      "states: look for a long timestep, stiff contacts, high gains, or a reward that divides by zero",
+    ),
+    Symptom(
+      lambda row: row["overflow"] > 0,
+      "{row[overflow]:.0f} contacts exceeded the capacity and were dropped; set a larger moving_capacity in "
+      "the Task",
+    ),
+  ]
+
+
+def symptoms_of(config: TrainConfig) -> list[Symptom]:
+  """Return the symptoms to look for in a training with these settings."""
+  if config.algorithm is Algorithm.ppo:
+    return symptoms(config.ppo, rate_limits(config.ppo, config.num_envs))
+  return common_symptoms(config.algorithm)
 
 
 def symptoms(ppo: PPOConfig, limits: tuple[float, float]) -> list[Symptom]:
-  """Return the symptoms to look for; limits: smallest and largest scaled learning rate."""
+  """Return the symptoms of PPO to look for; limits: smallest and largest scaled learning rate."""
   kl, adaptive = ppo.kl_target, ppo.schedule is Schedule.adaptive
   return [
-    *SYMPTOMS,
+    *common_symptoms(Algorithm.ppo),
+    Symptom(
+      lambda row: row["explained_variance"] < 0 and row["value_loss"] > FAULTY,
+      "the critic explains nothing of the returns (explained variance {row[explained_variance]:.2g}); lower "
+      "ppo.gamma, raise ppo.critic_coef, or let a critic group see what the reward depends on",
+      patience=50,
+    ),
     *value_symptoms(ppo),
     Symptom(
       lambda row: row["gain"] < 0.5 and is_certain(row, AT_FLOOR * math.exp(ppo.log_std_min)),
@@ -135,9 +146,9 @@ def is_certain(row: LogRow, floor: float) -> bool:
 class Health:
   """Health monitor of one run."""
 
-  def __init__(self, ppo: PPOConfig, limits: tuple[float, float]) -> None:
-    """Monitor training with these settings; limits: smallest and largest scaled learning rate."""
-    self._symptoms = symptoms(ppo, limits)  # those not reported yet
+  def __init__(self, symptoms: Sequence[Symptom]) -> None:
+    """Monitor a training for these symptoms."""
+    self._symptoms = list(symptoms)  # those not reported yet
     self._since: dict[Symptom, float] = {}  # the last iteration without a symptom that is seen since then
     self._first, self._last = LogRow(), LogRow()
     self._returns = (math.inf, -math.inf)  # minimum and maximum so far

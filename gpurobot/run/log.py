@@ -20,11 +20,10 @@ from gpurobot.config import TrainConfig, to_dict
 from gpurobot.device.usage import Usage
 from gpurobot.learn.algorithm import Algorithm
 from gpurobot.learn.finite import describe
-from gpurobot.learn.loss import rate_limits
 from gpurobot.run import csv_log
 from gpurobot.run.divergence_dumps import DivergenceDumps
 from gpurobot.run.files import rewrite
-from gpurobot.run.health import Health
+from gpurobot.run.health import Health, symptoms_of
 from gpurobot.run.output import Output, tell
 from gpurobot.run.profile import ITERATIONS, Profile
 from gpurobot.run.tensorboard import TensorBoardLog
@@ -44,6 +43,7 @@ COLUMNS = (  # key, heading, format
   ("value_loss", "v loss", "8.4f"),
   ("learning_rate", "rate", "9.2e"),
 )
+EPISODES, PPO_ONLY = ("return", "length"), ("kl",)  # columns that may have no number
 HEADING_EVERY = 25  # lines
 
 
@@ -60,7 +60,7 @@ class Log:
     self.reached: dict[str, float] = {}  # level of the mean return -> seconds of training
     self.unread = False  # whether the reader of standard output has left, as `| head` does
     self.warnings: list[str] = []
-    self._health = Health(config.ppo, rate_limits(config.ppo, config.num_envs))
+    self._health = Health(symptoms_of(config))
     self._usage = Usage(learner.env.device)
     self._dumps = DivergenceDumps(config, learner, folder)
     self._disk_is_full = self._told_nonfinite = False
@@ -233,8 +233,9 @@ class Log:
       heads = [f"{head:>{width}}" for (_, head, _), width in zip(COLUMNS, widths, strict=True)]
       self.console.print(" ".join(heads), style="bold", soft_wrap=True)
     self._lines += 1
+    known = dict.fromkeys(PPO_ONLY, math.nan) | row
     self.console.print(
-      " ".join(_cell(key, row.get(key, 0), spec) for key, _, spec in COLUMNS), soft_wrap=True
+      " ".join(_cell(key, known.get(key, 0), spec) for key, _, spec in COLUMNS), soft_wrap=True
     )
 
   def __enter__(self) -> Self:
@@ -276,7 +277,7 @@ class Log:
 
 
 def _cell(key: str, value: float, spec: str) -> str:
-  """Return a number of the table; a dash where no episode has ended that could have a return and a length."""
-  if key in ("return", "length") and math.isnan(value):
+  """Return a number of the table; a dash where no episode has ended, or where the algorithm has none."""
+  if key in (*EPISODES, *PPO_ONLY) and math.isnan(value):
     return f"{'-':>{len(format(0, spec))}}"
   return format(value, spec)

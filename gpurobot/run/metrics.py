@@ -29,11 +29,17 @@ METRICS = (
   Metric("clipped", "policy/clipped", "share of samples whose probability ratio was clipped"),
   Metric("action/std", "policy/action_std", "standard deviation of the actions, mean over their dimensions"),
   Metric("policy_loss", "loss/policy", "clipped surrogate objective of the policy"),
-  Metric("value_loss", "loss/value", "loss of the critic, in units of the variance of the returns"),
+  Metric(
+    "value_loss", "loss/value", "loss of the critic, in variances of the returns; of a two-hot one in nat"
+  ),
   Metric("bounds_loss", "loss/bounds", "squared excess of the action means beyond +-1.1"),
   Metric("mirror_loss", "loss/mirror", "squared difference of the actions from those of the mirrored robot"),
   Metric("explained_variance", "value/explained_variance", "explained variance of the returns by the critic"),
   Metric("value/mean", "value/mean", "mean value of the states, in units of the transformed reward"),
+  Metric("temperature", "policy/temperature", "weight of the entropy in SAC, in units of the reward"),
+  Metric("sample_age", "replay/age", "environment steps since a transition of a batch, mean"),
+  Metric("replay/filled", "replay/filled", "share of the replay buffer that is filled"),
+  Metric("updates_per_sample", "replay/updates_per_sample", "how often a transition is learnt from, mean"),
   Metric("reward_scale", "update/reward_scale", "factor on the reward before its transform"),
   Metric("gradient_norm", "update/gradient_norm", "mean norm of the gradient before clipping"),
   Metric("gradient_norm_max", "update/gradient_norm_max", "maximum norm of the gradient before clipping"),

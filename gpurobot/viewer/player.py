@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 import tasks
-from gpurobot.config import ConfigError, to_dict
+from gpurobot.config import ConfigError, algorithm_settings, to_dict
 from gpurobot.deploy import trained
 from gpurobot.deploy.policy import Policy
 from gpurobot.run import checkpoint
@@ -85,7 +85,8 @@ class Player:
     given = to_dict(self.config)  # the environments stay as they are
     config = checkpoint.configure(source, saved["config"], tasks.load(own), given)
     with checkpoint.fitting(source, "its own settings"):
-      self.policy = Policy(saved["learner"], config.ppo, self.task.num_envs, self.task.device)
+      settings = algorithm_settings(config)
+      self.policy = Policy(saved["learner"], settings, self.task.num_envs, self.task.device)
     self._ended.fill_(True)  # resets the recurrent state, which is the old policy's
 
 

@@ -16,6 +16,7 @@ from gpurobot.config import assign, defaults
 from gpurobot.device import executor
 from gpurobot.device.distributed import World
 from gpurobot.learn.algorithm import warm_up
+from gpurobot.learn.off_policy import OffPolicy
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from tasks import ant, cartpole
@@ -23,6 +24,7 @@ from tests.compiled import nothing_new, tracing
 from tests.gpurobot import pushed_box, toy
 from tests.gpurobot.tape import DeviceRead, Tape, TapedGraph, no_reads
 from tests.tasks import shaken_cartpole
+from train import LEARNERS
 
 ITERATIONS = 4
 
@@ -36,6 +38,11 @@ class Switched(cartpole.Task):
 
 SMALL = {"num_envs": 32, "ppo.horizon": 4, "ppo.hidden": [32], "ppo.epochs": 2, "ppo.minibatches": 2}
 SMALL |= {"env.episode_steps": 10}
+OFF_POLICY = {"horizon": 2, "batch_size": 64, "buffer_size": 512, "learning_starts": 2, "updates_per_step": 2}
+OFF_POLICY |= {"hidden": [16], "critic_hidden": [16], "n_step": 2}
+SAC, TD3 = (
+  {"algorithm": name} | {f"{name}.{key}": x for key, x in OFF_POLICY.items()} for name in ("sac", "td3")
+)
 CASES = {
   "ant": (ant, {}),
   "ant in bf16": (ant, {"ppo.precision": "bf16"}),
@@ -48,6 +55,8 @@ CASES = {
   "cartpole, switched": (SimpleNamespace(Config=cartpole.Config, Task=Switched), {}),
   "toy, invalid steps": (toy, {"env.finite_below": 1.2}),
   "toy in float64": (toy, {"ppo.precision": "float64", "ppo.layer_norm": True}),
+  "toy, sac, invalid steps": (toy, SAC | {"env.finite_below": 1.2, "env.episode_steps": 3}),
+  "ant, td3 in bf16": (ant, TD3 | {"td3.precision": "bf16"}),
   "toy, schedules": (
     toy,
     {
@@ -65,21 +74,24 @@ COMPILED = {
   "cartpole, shaken, gru": (shaken_cartpole, CASES["cartpole, shaken"][1] | CASES["cartpole, gru"][1]),
   "cartpole, switched, lstm": (CASES["cartpole, switched"][0], CASES["cartpole, lstm"][1]),
   **{name: CASES[name] for name in ("cartpole, mirrored", "box of varied mass")},
+  "toy, sac": (toy, CASES["toy, sac, invalid steps"][1] | {"sac.precision": "float64"}),
+  "toy, td3": (toy, TD3 | {"td3.save_buffer": False}),
 }
 every_case = pytest.mark.parametrize(("module", "settings"), CASES.values(), ids=CASES)
 
 
-def make_learner(module, settings: dict[str, object], device: str = "cpu") -> PPO:
+def make_learner(module, settings: dict[str, object], device: str = "cpu") -> PPO | OffPolicy:
   config = assign(defaults(module), SMALL | settings)
   random = Random(config.seed, config.num_envs, 0, device)
-  return PPO(module.Task(config.env, config.num_envs, device, random=random), config, World())
+  env = module.Task(config.env, config.num_envs, device, random=random)
+  return LEARNERS[config.algorithm](env, config, World())
 
 
 def tensors(state: object) -> list[torch.Tensor]:
   return [leaf.clone() for leaf in tree_leaves(state) if isinstance(leaf, torch.Tensor)]
 
 
-def train(learner: PPO, iterations: int) -> list[torch.Tensor]:
+def train(learner: PPO | OffPolicy, iterations: int) -> list[torch.Tensor]:
   """Return all that the iterations report."""
   reported = []
   for _ in range(iterations):
@@ -151,6 +163,8 @@ def test_torchs_compiler_follows_an_iteration(monkeypatch, caplog, module, setti
     {"ppo.recurrent": "gru", "ppo.layer_norm": True},
     {"ppo.recurrent": "lstm", "ppo.sequence": 2},
     {"ppo.squash": True, "ppo.state_std": True, "ppo.critic": "twohot"},
+    SAC,
+    TD3,
   ],
 )
 def test_an_iteration_stays_on_its_device(monkeypatch, settings):

@@ -35,6 +35,16 @@ def test_help_prints_every_key_with_its_meaning_and_unit(capsys, monkeypatch):
     r"\n\nSettings of the toy\n  env.episode_steps=20 ",
   ):
     assert re.search(line, text), line
+  assert "sac." not in text
+  assert text.endswith("\nAdd algorithm=sac or td3 to see the settings of that algorithm instead.\n\n")
+
+
+def test_help_of_another_algorithm(capsys):
+  with pytest.raises(SystemExit):
+    cli.parse([TOY, "algorithm=td3", "-h"], tasks.load, World())
+  text = capsys.readouterr().out
+  assert "td3.noise_max=0.4" in text
+  assert not re.search(r"(ppo|sac)\.", text)
 
 
 @pytest.mark.parametrize("columns", [60, 80, 140])
@@ -51,6 +61,9 @@ def test_help_is_as_wide_as_the_terminal(columns, monkeypatch):
   ([TOY, "num_envs=x"], "num_envs=x is not a whole number"),
   ([TOY, "num_env=1"], "unknown key 'num_env'; the nearest is 'num_envs'"),
   ([TOY, "device=gpu"], "device=gpu is not one of auto, cpu, cuda, cuda:<index>; the nearest is 'cpu'"),
+  ([TOY, "algorithm=dqn"], "algorithm=dqn is not one of ppo, sac, td3"),
+  ([TOY, "algorithm=sac", "ppo.lr=1"],
+   "ppo.lr has no effect with algorithm=sac; write algorithm=ppo, or no ppo.lr"),
   ([TOY, "resume=nowhere"], "no checkpoint at 'nowhere'"),
   ([TOY, "checkpoint=nowhere"], "no checkpoint at 'nowhere'"),
   ([TOY, "num_envs=30", "ppo.minibatches=32"],

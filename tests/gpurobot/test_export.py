@@ -40,6 +40,21 @@ def test_a_policy_is_taken_along(folder, capsys):
     assert value[0] == pytest.approx(example[name], abs=1e-6)
 
 
+@pytest.mark.parametrize("name", ["sac", "td3"])
+def test_an_off_policy_policy_is_taken_along(name, tmp_path, capsys):
+  small = ("batch_size=64", "buffer_size=1024", "hidden=[8]", "critic_hidden=[8]", "learning_starts=4")
+  words = [f"algorithm={name}", *(f"{name}.{word}" for word in small), "max_iterations=2"]
+  train.main(["task=cartpole", "num_envs=64", *words, f"run_dir={tmp_path}"])
+  export.main([f"checkpoint={tmp_path}"])
+  assert "actions differ by at most " in capsys.readouterr().out
+  session = onnxruntime.InferenceSession(tmp_path / "export" / NAMES[0])
+  example = json.loads((tmp_path / "export" / NAMES[2]).read_text())["example"]
+  (name,) = (known.name for known in session.get_inputs())
+  (action,) = session.run(["action"], {name: [example[name]]})
+  assert action[0] == pytest.approx(example["action"], abs=1e-6)
+  assert abs(action).max() < 1
+
+
 def test_a_file_that_acts_otherwise_is_not_written(folder, tmp_path, capsys, monkeypatch):
   def other(*_):
     return lambda obs, _restart: obs["policy"][:, :1] + 9

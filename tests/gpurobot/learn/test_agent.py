@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from gpurobot.algorithm_config import PPOConfig, Precision, Recurrence
-from gpurobot.learn.agent import Agent, Spaces, resolve
+from gpurobot.learn.agent import Spaces, actor_critic, resolve
 
 CPU = torch.device("cpu")
 SPACES = Spaces({"policy": 5, "critic": 7}, 3, ())
@@ -11,13 +11,17 @@ OBS = {group: torch.randn(6, width) for group, width in SPACES.obs_dims.items()}
 RESTART = torch.tensor([True, False, False, True, False, False])
 
 
+def value(agent, state):
+  return agent.network.evaluate(agent.batch(OBS), state, RESTART.unsqueeze(0)).squeeze(0)
+
+
 def test_a_saved_agent_acts_and_values_alike():
-  one = Agent(SPACES, SETTINGS, CPU)
+  one = actor_critic(SPACES, SETTINGS, CPU)
   one.observations.accumulate(OBS, torch.ones(6))
   one.observations.merge()
   saved = one.state_dict()
   assert Spaces.saved(saved) == SPACES
-  other = Agent(Spaces.saved(saved), SETTINGS, CPU)
+  other = actor_critic(Spaces.saved(saved), SETTINGS, CPU)
   state = one.start(6).normal_()
   before = other.act(OBS, state, RESTART)[0].mode()
   other.load_state_dict(saved)
@@ -26,13 +30,13 @@ def test_a_saved_agent_acts_and_values_alike():
   assert not torch.equal(before, policy.mode())
   assert torch.equal(policy.mode(), same.mode())
   assert torch.equal(new, also)
-  assert torch.equal(one.evaluate(OBS, state, RESTART), other.evaluate(OBS, state, RESTART))
+  assert torch.equal(value(one, state), value(other, state))
 
 
 def test_what_was_before_an_episode_counts_for_nothing():
-  agent = Agent(SPACES, SETTINGS, CPU)
+  agent = actor_critic(SPACES, SETTINGS, CPU)
   state = agent.start(6)
-  fresh, dirty = (agent.evaluate(OBS, memory, RESTART) for memory in (state, state + 1))
+  fresh, dirty = (value(agent, memory) for memory in (state, state + 1))
   assert torch.equal(fresh == dirty, RESTART)
 
 

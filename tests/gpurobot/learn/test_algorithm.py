@@ -5,7 +5,7 @@ import pytest
 from gpurobot.config import assign, defaults
 from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
-from gpurobot.learn.agent import Agent, Spaces
+from gpurobot.learn.agent import Spaces, actor_critic
 from gpurobot.learn.algorithm import Algorithm
 from gpurobot.learn.collector import Collector
 from gpurobot.learn.random import Random
@@ -22,7 +22,7 @@ class RandomSearch:
   def __init__(self, env, config, world):
     self.env, self.world, self.config, self.iteration = env, world, config, 0
     self.executor = Executor(config, env.device, world.gather)
-    self.agent = Agent(Spaces.of(env), config.ppo, env.device)
+    self.agent = actor_critic(Spaces.of(env), config.ppo, env.device)
     self.rollout = Rollout(env, self.agent.network, config.ppo.horizon, 1)
     self.collector = Collector(env, self.agent, self.rollout, config, world, self.executor)
     self.clock = self.collector.clock
@@ -33,6 +33,7 @@ class RandomSearch:
     return self.iteration * self.rollout.samples.numel()
 
   def collect(self):
+    self.rollout.restart()
     self.collector.collect(self._act)
 
   def _act(self, _sample, state, restart):

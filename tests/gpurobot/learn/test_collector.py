@@ -3,7 +3,7 @@ import torch
 from gpurobot.config import assign, defaults
 from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
-from gpurobot.learn.agent import Agent, Spaces
+from gpurobot.learn.agent import Spaces, actor_critic
 from gpurobot.learn.collector import Collector
 from gpurobot.learn.random import Random
 from gpurobot.learn.rollout import Rollout
@@ -15,7 +15,7 @@ LOCAL_ENVS = 6
 def make(**values) -> Collector:
   config = assign(defaults(toy), {"num_envs": LOCAL_ENVS, "ppo.reward_transform": "none"} | values)
   env = toy.Task(config.env, LOCAL_ENVS, random=Random(0, LOCAL_ENVS), training=False)
-  world, agent = World(), Agent(Spaces.of(env), config.ppo, env.device)
+  world, agent = World(), actor_critic(Spaces.of(env), config.ppo, env.device)
   rollout = Rollout(env, agent.network, config.ppo.horizon, 1)
   return Collector(env, agent, rollout, config, world, Executor(config, env.device, world.gather))
 
@@ -25,11 +25,16 @@ def push(_sample, state, _restart):
   return torch.tensor([[1.0, 0.0]]).expand(LOCAL_ENVS, 2), state + 1
 
 
+def collect(collector: Collector) -> None:
+  collector.storage.restart()
+  collector.collect(push)
+
+
 def test_a_rollout_holds_what_the_environments_showed_and_gave():
   collector = make(**{"env.force": 0.1, "env.episode_steps": 5})
   start = collector.obs["policy"].clone()
-  collector.collect(push)
-  samples = collector.rollout.samples
+  collect(collector)
+  samples = collector.storage.samples
   for t in range(5):  # the moments are 0 and 1 as yet
     torch.testing.assert_close(samples["obs", "policy"][t], start + torch.tensor([0.1 * t, 0.0]))
   reached = samples["obs", "policy"][:4] + torch.tensor([0.1, 0.0])
@@ -40,7 +45,7 @@ def test_a_rollout_holds_what_the_environments_showed_and_gave():
 
 def test_the_networks_state_goes_on_and_moments_wait():
   collector = make(**{"ppo.recurrent": "gru", "ppo.recurrent_units": 3})
-  collector.collect(push)
+  collect(collector)
   assert collector.state.unique().tolist() == [8]
   moments = collector.observations.moments["policy"]
   assert (int(moments.count), int(moments.pending[0])) == (0, 8 * LOCAL_ENVS)
@@ -48,9 +53,9 @@ def test_the_networks_state_goes_on_and_moments_wait():
 
 def test_a_saved_state_goes_on_alike():
   one, other = make(), make(**{"env.episode_steps": 20})
-  one.collect(push)
+  collect(one)
   other.load_state_dict(one.state_dict())
   for collector in (one, other):
     collector.random.step.zero_()
-    collector.collect(push)
-  assert torch.equal(one.rollout.samples["obs", "policy"], other.rollout.samples["obs", "policy"])
+    collect(collector)
+  assert torch.equal(one.storage.samples["obs", "policy"], other.storage.samples["obs", "policy"])

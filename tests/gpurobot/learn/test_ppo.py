@@ -11,7 +11,7 @@ from gpurobot.device.distributed import World
 from gpurobot.device.transfer import to_cpu
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
-from gpurobot.run.health import Health
+from gpurobot.run.health import Health, symptoms_of
 from tests.gpurobot import toy
 
 
@@ -192,7 +192,7 @@ def test_values_run_away_where_the_critic_sees_the_age_and_the_log_says_so(kind)
   """The value at the time limit is its own bootstrap, seen a step earlier, and no sample says what it is."""
   config = assign(defaults(toy), {"seed": 1})
   one = PPO(kind(config.env, 64, random=Random(1, 64)), config, World())
-  health = Health(config.ppo, one.limits)
+  health = Health(symptoms_of(config))
   warnings = []
   for _ in range(12):
     iterate(one, 10)

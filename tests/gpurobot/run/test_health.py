@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpurobot.algorithm_config import Critic, PPOConfig, Schedule
-from gpurobot.run.health import Health
+from gpurobot.run.health import Health, symptoms
 
 LIMITS = (1e-5, 1e-2)
 HEALTHY = {
@@ -25,7 +25,7 @@ HEALTHY = {
 
 def watch(*rows: dict[str, float], every: int = 10, **settings) -> list[str]:
   """Return the warnings of rows, one per `every` iterations of 1,000 steps, as changes to a healthy one."""
-  health = Health(PPOConfig(**settings), LIMITS)
+  health = Health(symptoms(PPOConfig(**settings), LIMITS))
   counts = [{"iteration": every * i, "steps": 1000 * every * i} for i in range(1, len(rows) + 1)]
   return [
     warning
@@ -130,7 +130,7 @@ def test_one_environment_that_diverges_among_very_many_is_healthy():
 
 
 def test_a_resumed_run_is_watched_from_where_it_begins():
-  health = Health(PPOConfig(), LIMITS)
+  health = Health(symptoms(PPOConfig(), LIMITS))
   row = HEALTHY | {"explained_variance": -0.1, "value_loss": 0.4, "steps": 1e9}
   found = [health.check(row | {"iteration": iteration}) for iteration in (1000, 1049, 1050)]
   assert [len(warnings) for warnings in found] == [0, 0, 1]
@@ -141,7 +141,7 @@ def test_recorded_runs_give_no_warning(task):
   with (Path(__file__).parents[3] / "docs/curves" / f"{task}.csv").open() as file:
     rows = list(csv.DictReader(file))
   for seed in {row["seed"] for row in rows}:
-    health = Health(PPOConfig(), LIMITS)
+    health = Health(symptoms(PPOConfig(), LIMITS))
     of_seed = [{name: float(value) for name, value in row.items()} for row in rows if row["seed"] == seed]
     assert of_seed
     assert [health.check(row) for row in of_seed] == [[]] * len(of_seed)

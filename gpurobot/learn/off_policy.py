@@ -1,0 +1,383 @@
+"""Off-policy actor-critic training from a replay buffer, in the form that thousands of environments need.
+
+Large batches and few gradient steps per environment step (Seo et al. 2025, arXiv 2505.22642 and 2512.01996),
+with two critics that predict a distribution of the return.
+"""
+
+import copy
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from gpurobot.config import ConfigError, TrainConfig, off_policy
+from gpurobot.device import process, threads
+from gpurobot.device.distributed import World
+from gpurobot.device.executor import Executor
+from gpurobot.device.transfer import to_cpu
+from gpurobot.device.usage import total_memory
+from gpurobot.learn.agent import Spaces, actor, resolve
+from gpurobot.learn.algorithm import counted
+from gpurobot.learn.collector import Collector
+from gpurobot.learn.distribution import Gaussian
+from gpurobot.learn.env import VecEnv
+from gpurobot.learn.network import Actor, TwinCritic, weight_dtype
+from gpurobot.learn.off_policy_loss import CRITIC_SUMS, critic_loss, smaller, target
+from gpurobot.learn.optimizer import Optimizer
+from gpurobot.learn.random import Random
+from gpurobot.learn.replay_buffer import Replay, ReplaySampler, blocks, replay_bytes
+from gpurobot.learn.reward import RewardScaler
+from gpurobot.learn.saved_state import check_saved
+from gpurobot.learn.statistics import LossMeans
+
+SHARE = 0.8  # of the memory of a device that a replay buffer may take
+
+
+def check(config: TrainConfig, env: VecEnv) -> None:
+  """Raise ConfigError if settings contradict each other or do not fit the environment."""
+  name, own = config.algorithm, off_policy(config)
+  length, least = own.buffer_size // config.num_envs, max(own.horizon, own.n_step + 1)
+  if env.choices:
+    raise ConfigError(
+      f"algorithm={name} needs continuous actions, and the task's are discrete: write algorithm=ppo"
+    )
+  if own.buffer_size < own.batch_size:
+    raise ConfigError(
+      f"{name}.buffer_size={own.buffer_size} is less than {name}.batch_size={own.batch_size}; "
+      "write a larger one"
+    )
+  if own.n_step > env.max_episode_steps:
+    raise ConfigError(
+      f"{name}.n_step={own.n_step} is more than the {env.max_episode_steps} steps of an episode; write fewer"
+    )
+  if length < least:
+    raise ConfigError(
+      f"{name}.buffer_size={own.buffer_size} is too small for num_envs={config.num_envs}, "
+      f"{name}.horizon={own.horizon} and {name}.n_step={own.n_step}; "
+      f"the smallest is {config.num_envs * least}"
+    )
+  dtype = weight_dtype(resolve(own.precision, env.device))
+  needed, memory = replay_bytes(env, length, dtype), total_memory(env.device)
+  if needed > SHARE * memory:
+    most = int(own.buffer_size * SHARE * memory / needed)
+    raise ConfigError(
+      f"{name}.buffer_size={own.buffer_size}: a replay buffer of {needed / 1e9:,.0f} GB does not fit, as "
+      f"{env.device} has {memory / 1e9:.0f} GB; the largest is {most}"
+    )
+
+
+class OffPolicy:
+  """One rank's part of an off-policy algorithm, an `algorithm.Algorithm`.
+
+  Subclasses say how it explores, what follows a transition, and what the policy minimises. As in PPO, all
+  persistent tensors are written in place, and pieces between two collectives take and return nothing.
+  """
+
+  sums: tuple[str, ...]  # names of the sums of the policy's loss
+
+  def __init__(self, env: VecEnv, config: TrainConfig, world: World) -> None:
+    """Build policy, critics and replay buffer, the same weights on every rank, and reset the environments.
+
+    Raises ConfigError if the settings do not fit the environment or the device.
+    """
+    check(config, env)
+    process.keep_memory()
+    torch.set_float32_matmul_precision("high" if config.tf32 else "highest")
+    torch.manual_seed(config.seed)
+    self.env, self.world, self.num_envs, self.name = env, world, config.num_envs, config.algorithm
+    self.settings = settings = off_policy(config)
+    self.executor = Executor(config, env.device, world.gather)
+    self.agent = actor(Spaces.of(env), settings, env.device)
+    self.network: Actor = self.agent.network
+    self.observations, dtype = self.agent.observations, self.network.dtype
+    self.critic_group = "critic" if "critic" in env.obs_dims else "policy"
+    width = env.obs_dims[self.critic_group]
+    self.critics = TwinCritic(width, env.num_actions, settings, dtype).to(env.device)
+    self.optimizers = {
+      "critics": self.make_optimizer(self.critics, CRITIC_SUMS),
+      "actor": self.make_optimizer(self.network, self.sums),
+    }
+    self.targets = copy.deepcopy(self.critics).requires_grad_(False)  # after the broadcast of the weights
+    self.losses = (LossMeans(CRITIC_SUMS, env.device), LossMeans(self.sums, env.device))
+    self.rewards = RewardScaler(settings, env.device, dtype)
+    length = settings.buffer_size // config.num_envs
+    self.replay = Replay(env, settings.horizon, length, (dtype, self.network.input_dtype))
+    self.collector = Collector(env, self.agent, self.replay, config, world, self.executor)
+    self.clock = self.collector.clock
+    local_blocks = blocks(config.num_envs, settings.batch_size) // world.size
+    dealer = Random(config.seed, local_blocks, world.rank * local_blocks, env.device)
+    count = settings.batch_size // world.size
+    self.sampler = ReplaySampler(self.replay, count, settings.n_step, dealer)
+    self.iteration = 0
+    self._threads = torch.get_num_threads()  # for large operations
+    self._began = 0  # the iteration in which the replay buffer was empty
+    self.batch = self._make_batch(count)
+
+  def make_optimizer(self, module: nn.Module, sums: tuple[str, ...]) -> Optimizer:
+    """Return a new optimiser of a module's weights, with sums over samples by name."""
+    return Optimizer(module, len(sums), self.settings.lr, self.settings.max_grad_norm, self.world)
+
+  def _make_batch(self, count: int) -> dict[str, Any]:
+    """Return memory for the batch [count] of a gradient step; observations are normalised."""
+    device, network = self.env.device, self.network
+    numbers = functools.partial(torch.zeros, count, dtype=network.dtype, device=device)
+    return {
+      "obs": {
+        group: torch.zeros(count, width, dtype=network.input_dtype, device=device)
+        for group, width in self.env.obs_dims.items()
+      },
+      "action": torch.zeros(count, self.env.num_actions, dtype=network.dtype, device=device),
+      **{name: numbers() for name in ("return_", "weight", "age")},
+    }
+
+  def explore(self, policy: Gaussian) -> Tensor:
+    """Return the actions [local_envs, num_actions] of a step, with numbers of the collector's `random`."""
+    raise NotImplementedError
+
+  def next_action(self, policy: Gaussian) -> tuple[Tensor, Tensor]:
+    """Return actions [n, num_actions] after a transition, and what is added to their values [n]."""
+    raise NotImplementedError
+
+  def policy_objective(self) -> tuple[Tensor, Tensor]:
+    """Return the loss of the policy on the present batch, a scalar, and its sums [len(self.sums)]."""
+    raise NotImplementedError
+
+  @property
+  def first_update(self) -> int:
+    """Number of iterations that fill the empty replay buffer before the first that learns."""
+    least = max(self.settings.learning_starts, self.settings.n_step + 1)
+    return -(-least // self.settings.horizon) - 1
+
+  @property
+  def steps(self) -> int:
+    """Number of environment steps so far, over all ranks."""
+    return self.iteration * self.num_envs * self.settings.horizon
+
+  def describe(self) -> str:
+    """Return one line about the environments, the networks and the hyperparameters."""
+    own, env = self.settings, self.env
+    policy = "-".join(map(str, (env.obs_dims["policy"], *own.hidden, env.num_actions)))
+    critic = "-".join(map(str, (env.obs_dims[self.critic_group] + env.num_actions, *own.critic_hidden)))
+    held, needed = (
+      self.replay.length * self.num_envs,
+      replay_bytes(env, self.replay.length, self.network.dtype),
+    )
+    return (
+      f"{counted(self.num_envs, 'environment')} on {counted(self.world.size, f'{env.device.type} rank')}; "
+      f"{self.name.upper()}, policy {policy}, twin critics {critic} {own.activation}, "
+      f"{self.network.precision}; {counted(own.updates_per_step, 'gradient step')} of {own.batch_size} "
+      "transitions after each step; "
+      f"replay buffer of {held:,} transitions, {needed / 1e9:.2g} GB per rank, "
+      f"{'in' if own.save_buffer else 'not in'} the checkpoints"
+    )
+
+  def collect(self) -> None:
+    """Take steps with the current policy and store them in the replay buffer."""
+    self.clock.begin("rollout")
+    with threads.use(threads.enough(self.env.num_envs)):
+      self.executor.run_parts(self._collect)
+
+  def _collect(self) -> None:
+    self.collector.collect(self._act)
+
+  def _act(self, sample: dict[str, Any], state: Tensor, _restart: Tensor) -> tuple[Tensor, Tensor]:
+    """Return actions [local_envs, num_actions] and the state, see `collector.Act`."""
+    self.replay.keep_obs(self.collector.obs)
+    with threads.use(self._threads):
+      policy = self.executor.compiled(self.network)(sample["obs"]["policy"])
+    random = self.collector.random
+    random.advance()
+    uniform = random.uniform("off_policy.start", (self.env.num_actions,), -1.0, 1.0)
+    action = torch.where(random.step <= self.settings.learning_starts, uniform, self.explore(policy))
+    sample["action"].copy_(action)
+    return action, state
+
+  def update(self) -> None:
+    """Take gradient steps on transitions from the replay buffer, then merge the moments."""
+    self.clock.begin("update/moments")
+    self.executor.run(self._measure)
+    pending = [own.pending for own in self.observations.moments.values()]
+    self.world.sum_all_([*pending, self.rewards.moments.pending])
+    self.executor.run(self._merge)
+    if self.iteration - self._began >= self.first_update:
+      for step in range(self.settings.horizon * self.settings.updates_per_step):
+        self._improve_critics()
+        if step % self.settings.policy_delay == 0:
+          self._improve_policy()
+    self.iteration += 1
+    self.clock.begin("other")
+
+  def _improve_critics(self) -> None:
+    """Draw a batch, and take a gradient step of the critics; the targets follow."""
+    self.clock.begin("update/critics")
+    self.executor.run_parts(self._differentiate_critics)
+    self.optimizers["critics"].reduce()
+    self.executor.run(self._descend_critics)
+
+  def _improve_policy(self) -> None:
+    """Take a gradient step of policy and temperature on the present batch."""
+    self.clock.begin("update/policy")
+    self.executor.run_parts(self._differentiate_policy)
+    for optimizer in self._policy_optimizers:
+      optimizer.reduce()
+    self.executor.run(self._descend_policy)
+
+  @property
+  def _policy_optimizers(self) -> list[Optimizer]:
+    return [optimizer for name, optimizer in self.optimizers.items() if name != "critics"]
+
+  @torch.no_grad()
+  def _measure(self) -> None:
+    """Sum up the newest raw rewards for their automatic scale."""
+    self.rewards.accumulate(self.replay.newest("reward"), self.replay.newest("valid"))
+
+  @torch.no_grad()
+  def _merge(self) -> None:
+    """Merge the observations and rewards of all ranks into the moments."""
+    self.observations.merge()
+    if self.rewards.automatic:
+      self.rewards.merge()
+    else:
+      self.rewards.moments.forget()
+
+  def _differentiate_critics(self) -> None:
+    """Draw a batch, and compute the gradient of the critics on it."""
+    optimizer = self.optimizers["critics"]
+    self.executor.compiled(self._draw)()
+    optimizer.clear()
+    objective, sums = self.executor.compiled(self._critic_objective)()
+    objective.backward()
+    optimizer.sums.copy_(sums)
+
+  @torch.no_grad()
+  def _draw(self) -> None:
+    """Draw a batch, with what the critics are to learn."""
+    rows, envs, age = self.sampler.draw()
+    drawn = self.replay.transitions(rows, envs, (self.settings.n_step, self.settings.gamma), self.rewards)
+    after = self.observations(drawn.next_obs)
+    action, bonus = self.next_action(self.network(after["policy"]))
+    value = smaller(self.targets(after[self.critic_group], action))
+    return_ = target(drawn.reward, drawn.discount, value + bonus)
+    self.observations.write(drawn.obs, self.batch["obs"])
+    parts = {"action": drawn.action, "return_": return_, "weight": drawn.weight, "age": age}
+    for name, part in parts.items():
+      self.batch[name].copy_(part)
+
+  def _critic_objective(self) -> tuple[Tensor, Tensor]:
+    """Return the loss of the critics on the present batch, and its sums."""
+    batch = self.batch
+    values = self.critics(batch["obs"][self.critic_group], batch["action"])
+    return critic_loss(values, batch["return_"], batch["age"], batch["weight"])
+
+  def noise(self, purpose: str) -> Tensor:
+    """Return standard normal numbers [n, num_actions] for the present batch, in the type of the weights."""
+    return self.sampler.normal(purpose, self.env.num_actions).to(self.network.dtype)
+
+  def evaluate(self, action: Tensor) -> Tensor:
+    """Return the values [n] of actions [n, num_actions] where the present batch begins."""
+    return smaller(self.critics(self.batch["obs"][self.critic_group], action))
+
+  @torch.no_grad()
+  def _descend_critics(self) -> None:
+    """Take a gradient step of the critics; their targets follow by a share tau (Lillicrap et al. 2015)."""
+    optimizer = self.optimizers["critics"]
+    optimizer.step()
+    for slow, fast in zip(self.targets.parameters(), self.critics.parameters(), strict=True):
+      slow.lerp_(fast, self.settings.tau)
+    self.losses[0].add(optimizer.sums, optimizer.norm)
+
+  def _differentiate_policy(self) -> None:
+    """Compute the gradient of the policy on the present batch."""
+    for optimizer in self._policy_optimizers:
+      optimizer.clear()
+    self.critics.requires_grad_(False)
+    objective, sums = self.executor.compiled(self.policy_objective)()
+    objective.backward()
+    self.critics.requires_grad_(True)
+    for optimizer in self._policy_optimizers:
+      optimizer.sums.copy_(sums[: len(optimizer.sums)])
+
+  def _descend_policy(self) -> None:
+    """Take a gradient step of the policy."""
+    for optimizer in self._policy_optimizers:
+      optimizer.step()
+    self.losses[1].add(self.optimizers["actor"].sums, self.optimizers["actor"].norm)
+
+  def report(self) -> dict[str, Tensor]:
+    """Return the statistics since the last report as scalars on the device; every rank calls."""
+    values = self.collector.report(self.world) | self.losses[1].report() | self.losses[0].report()
+    ratio = torch.full((1,), self.updates_per_sample)
+    return values | {
+      "learning_rate": self.optimizers["critics"].rate,
+      "skipped_updates": torch.stack([own.skipped for own in self.optimizers.values()]).sum(0),
+      "reward_scale": self.rewards.scale,
+      "replay/filled": self.replay.filled / self.replay.length,
+      "updates_per_sample": ratio.to(self.env.device),
+    }
+
+  @property
+  def updates_per_sample(self) -> float:
+    """How often a transition is learnt from in the mean: the update-to-data ratio."""
+    return self.settings.updates_per_step * self.settings.batch_size / self.num_envs
+
+  @property
+  def modules(self) -> dict[str, nn.Module]:
+    """The networks beside that of the policy, by their names in a checkpoint."""
+    return {"critics": self.critics, "targets": self.targets}
+
+  def policy_dict(self) -> dict[str, Any]:
+    """Return the part of `state_dict` that a policy needs to act; it needs no communication."""
+    others = {name: module.state_dict() for name, module in self.modules.items()}
+    return self.agent.state_dict() | others | {"rewards": self.rewards.state_dict()}  # the unit of the values
+
+  def load_policy(self, state: Mapping[str, Any]) -> None:
+    """Load networks and moments from a `policy_dict` or `state_dict`."""
+    own = self.policy_dict()
+    check_saved({name: state[name] for name in own if name in state}, own)
+    self.agent.load_state_dict(state)
+    for name, module in self.modules.items():
+      module.load_state_dict(state[name])
+    self.rewards.load_state_dict(state["rewards"])
+
+  def _rank_dict(self) -> dict[str, Any]:
+    """Return this rank's part of the state."""
+    buffer = {"replay": self.replay.state_dict()} if self.settings.save_buffer else {}
+    return self.collector.state_dict() | buffer
+
+  def state_dict(self) -> dict[str, Any]:
+    """Return the complete training state of all ranks; every rank calls."""
+    return self.policy_dict() | {
+      "iteration": self.iteration,
+      "began": self._began,
+      "optimizers": {name: own.state_dict() for name, own in self.optimizers.items()},
+      "random": self.collector.random.state_dict(),
+      "draws": self.sampler.random.state_dict(),
+      "ranks": self.world.gather(to_cpu(self._rank_dict())),
+    }
+
+  def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    """Continue training with identical numbers; raise ValueError if the number of ranks differs.
+
+    A replay buffer that was left out of the checkpoint is filled anew.
+    """
+    if len(state["ranks"]) != self.world.size:
+      raise ValueError(f"it was written by {len(state['ranks'])} rank(s), not {self.world.size}")
+    own = state["ranks"][self.world.rank]
+    check_saved(own, self._rank_dict(), finite=False, name="environments")
+    for name, optimizer in self.optimizers.items():
+      check_saved(state["optimizers"][name], optimizer.state_dict(), name=f"optimizers.{name}")
+    self.load_policy(state)
+    self.iteration = state["iteration"]
+    self.collector.random.load_state_dict(state["random"])
+    self.sampler.random.load_state_dict(state["draws"])
+    for name, optimizer in self.optimizers.items():
+      optimizer.load_state_dict(state["optimizers"][name])
+    self.collector.load_state_dict(own)
+    if "replay" in own:
+      self.replay.load_state_dict(own["replay"])
+      self._began = state["began"]
+    else:
+      self.replay.clear()
+      self._began = self.iteration

@@ -1,0 +1,78 @@
+"""Losses of SAC and TD3, as pure functions of tensors.
+
+Haarnoja et al. 2018, arXiv 1812.05905, and Fujimoto et al. 2018, arXiv 1802.09477.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from gpurobot.learn.critic import ValuePrediction
+
+# Names of the sums that the losses return, over samples by weight; the first is the sum of the weights.
+CRITIC_SUMS = ("weight", "value_loss", "value/mean", "sample_age")
+SAC_SUMS = ("weight", "policy_loss", "entropy", "action/std")
+TD3_SUMS = ("weight", "policy_loss")
+
+
+def smaller(values: Sequence[ValuePrediction]) -> Tensor:
+  """Return the smaller of two critics' values [n]: the best of many values with errors is too large."""
+  first, second = values
+  return torch.minimum(first.value, second.value)
+
+
+def target(reward: Tensor, discount: Tensor, value: Tensor) -> Tensor:
+  """Return what the critics learn [n]: reward + discount value.
+
+  reward [n]: the transformed rewards of the steps. discount [n]: of the value after them, 0 where the task
+  terminated. value [n]: after them, of the target critics, with the weighted entropy in SAC.
+  """
+  return reward + torch.where(discount > 0, discount * value, 0)
+
+
+def critic_loss(
+  values: Sequence[ValuePrediction], return_: Tensor, age: Tensor, weight: Tensor
+) -> tuple[Tensor, Tensor]:
+  """Return the sum of both critics' losses by weight, a scalar, and its sums [len(CRITIC_SUMS)].
+
+  return_ [n]: what they learn. age [n]: steps since the transitions. weight [n]: 1, or 0 if invalid.
+  """
+  old = torch.zeros_like(return_)  # a value of before, for a clip that is not used here
+  losses = torch.stack([value.loss(return_, old, 0.0) for value in values])
+  with torch.no_grad():
+    parts = [torch.ones_like(return_), losses.mean(0), smaller(values), age]
+    sums = torch.stack(parts) @ weight
+  return losses.sum(0) @ weight, sums
+
+
+def sac_loss(
+  value: Tensor, alpha: Tensor, log_prob: Tensor, log_std: Tensor, weight: Tensor
+) -> tuple[Tensor, Tensor]:
+  """Return the sum of alpha log_prob - value by weight, a scalar, and its sums [len(SAC_SUMS)].
+
+  value [n]: of new actions. log_prob [n] [nat]: theirs. log_std [n, A]: the policy's. alpha [1]. weight [n]:
+  1, or 0 if invalid.
+  """
+  loss = alpha * log_prob - value
+  with torch.no_grad():
+    parts = [torch.ones_like(loss), loss, -log_prob, log_std.exp().mean(-1)]
+    sums = torch.stack(parts) @ weight
+  return loss @ weight, sums
+
+
+def td3_loss(value: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+  """Return the sum of -value by weight, a scalar, and its sums [len(TD3_SUMS)].
+
+  value [n]: of new actions. weight [n]: 1, or 0 if invalid.
+  """
+  loss = -value @ weight
+  return loss, torch.stack([weight.sum(), loss.detach()])
+
+
+def temperature_loss(log_alpha: Tensor, log_prob: Tensor, target_entropy: float, weight: Tensor) -> Tensor:
+  """Return the sum by weight of -alpha (log_prob + target_entropy): alpha grows where the entropy is less.
+
+  log_alpha [1]; log_prob [n] [nat] without a gradient; target_entropy [nat].
+  """
+  return -(log_alpha.exp() * (log_prob + target_entropy)) @ weight

@@ -1,0 +1,203 @@
+"""Replay buffer: a ring of the last steps of each environment, and the batches drawn from it."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import torch
+from tensordict import TensorDict, TensorDictBase
+from torch import Tensor
+
+from gpurobot.learn.env import VecEnv
+from gpurobot.learn.random import Random
+
+WORD = 2**32  # the random bits of one number
+
+
+class Transitions(NamedTuple):
+  """Transitions of n steps, a batch [b] of them; observations are raw."""
+
+  obs: dict[str, Tensor]  # by group [b, width], before the first step
+  action: Tensor  # [b, num_actions], of the first step
+  reward: Tensor  # [b], discounted sum over the steps, up to the end of the episode
+  next_obs: dict[str, Tensor]  # by group [b, width], after the last of these steps
+  discount: Tensor  # [b], of the value of next_obs: a power of gamma, or 0 where the task terminated
+  weight: Tensor  # [b], 1, or 0 where one of the steps was not valid
+
+
+class Replay:
+  """Ring of the last steps of one rank's environments, allocated once; a `collector.Storage`.
+
+  Observations are kept raw. The next observation of a step is that of the step after it. Where the time limit
+  cut an episode, it is a final observation, which has a slot in a second ring: `slot` says which.
+  """
+
+  def __init__(self, env: VecEnv, horizon: int, length: int, dtypes: tuple[torch.dtype, torch.dtype]) -> None:
+    """Allocate a ring of `length` steps, of which a `collect` fills `horizon`.
+
+    dtypes: of actions and rewards; of the policy's input.
+    """
+    self.horizon, self.length, self.num_envs, self.device = horizon, length, env.num_envs, env.device
+    flags = ("terminated", "truncated", "valid")
+    kinds = {"reward": dtypes[0]} | dict.fromkeys(flags, torch.bool) | {"slot": torch.int64}
+    self.memory = TensorDict(
+      {
+        "obs": {group: self._zeros(length, width) for group, width in env.obs_dims.items()},
+        "action": self._zeros(length, env.num_actions, kind=dtypes[0]),
+        **{name: self._zeros(length, kind=kind) for name, kind in kinds.items()},
+      },
+      batch_size=[length, env.num_envs],
+    )
+    self.final_obs = {group: self._zeros(_slots(env, length), width) for group, width in env.obs_dims.items()}
+    # The row of the next step [1], the number of filled rows [1], the next slot of each environment.
+    self.position = torch.zeros(1, dtype=torch.int64, device=env.device)
+    self.filled = torch.zeros_like(self.position)
+    self._slot = torch.zeros(env.num_envs, dtype=torch.int64, device=env.device)
+    self._envs = torch.arange(env.num_envs, device=env.device)
+    # The present step, in static memory; obs is what the policy sees.
+    self._sample: dict[str, Any] = {
+      "obs": {group: self._zeros(1, width, kind=dtypes[1])[0] for group, width in env.obs_dims.items()},
+      **{name: row[0].clone() for name, row in self.memory.items() if name not in ("obs", "slot")},
+      "restart": torch.zeros(env.num_envs, dtype=torch.bool, device=env.device),
+    }
+
+  def _zeros(self, length: int, *width: int, kind: torch.dtype = torch.float32) -> Tensor:
+    return torch.zeros(length, self.num_envs, *width, dtype=kind, device=self.device)
+
+  @property
+  def steps(self) -> Iterator[dict[str, Any]]:
+    """Yield the sample of each of `horizon` steps; it enters the ring when the next one is asked for."""
+    for _ in range(self.horizon):
+      yield self._sample
+      self._store()
+
+  def keep_obs(self, obs: Mapping[str, Tensor]) -> None:
+    """Store the raw observations [num_envs, width] before the present step."""
+    for group, memory in self.memory["obs"].items():
+      memory.index_copy_(0, self.position, obs[group].unsqueeze(0))
+
+  def keep_state(self, t: int, state: Tensor) -> None:
+    """Store nothing: policies that learn from a replay buffer have no memory."""
+
+  def keep_final(self, final_obs: TensorDictBase, state: Tensor, truncated: Tensor) -> None:  # noqa: ARG002
+    """Store final observations [num_envs, width] where an episode is truncated [num_envs]; no state."""
+    here = truncated.unsqueeze(-1)
+    for group, memory in self.final_obs.items():
+      memory[self._slot, self._envs] = torch.where(here, final_obs[group], memory[self._slot, self._envs])
+    self.memory["slot"].index_copy_(0, self.position, self._slot.unsqueeze(0))
+    slots = next(iter(self.final_obs.values())).shape[0]
+    self._slot.copy_((self._slot + truncated) % slots)
+
+  def _store(self) -> None:
+    """Store the present step in its row."""
+    for name, value in self._sample.items():
+      if name not in ("obs", "restart"):
+        self.memory[name].index_copy_(0, self.position, value.unsqueeze(0))
+    self.position.copy_((self.position + 1) % self.length)
+    self.filled.copy_((self.filled + 1).clamp(max=self.length))
+
+  def newest(self, name: str) -> Tensor:
+    """Return a number of the last `horizon` steps [horizon, num_envs]."""
+    rows = self.position - self.horizon + torch.arange(self.horizon, device=self.device)
+    return self.memory[name][rows % self.length]
+
+  def transitions(
+    self, rows: Tensor, envs: Tensor, decay: tuple[int, float], transform: Callable[[Tensor], Tensor]
+  ) -> Transitions:
+    """Return the transitions that start at rows [b] of environments [b].
+
+    decay: (number of steps, gamma). transform: of each reward, before they are summed.
+    """
+    count, gamma = decay
+    steps = (rows + torch.arange(count, device=self.device)[:, None]) % self.length  # [count, b]
+    terminated, truncated, valid, reward = (
+      self.memory[name][steps, envs] for name in ("terminated", "truncated", "valid", "reward")
+    )
+    ended = (terminated | truncated).cumsum(0) > 0
+    runs = torch.cat([torch.ones_like(ended[:1]), ~ended[:-1]])  # the episode has not ended before the step
+    powers = gamma ** torch.arange(count + 1, device=self.device, dtype=reward.dtype)
+    total = torch.where(runs, transform(reward), 0) * powers[:count, None]
+    taken = runs.sum(0)  # number of steps [b]
+    last = steps.gather(0, (taken - 1).unsqueeze(0))[0]
+    after, slot = (rows + taken) % self.length, self.memory["slot"][last, envs]
+    cut = self.memory["truncated"][last, envs].unsqueeze(-1)
+    next_obs = {
+      group: torch.where(cut, self.final_obs[group][slot, envs], memory[after, envs])
+      for group, memory in self.memory["obs"].items()
+    }
+    return Transitions(
+      {group: memory[rows, envs] for group, memory in self.memory["obs"].items()},
+      self.memory["action"][rows, envs],
+      total.sum(0),
+      next_obs,
+      torch.where(self.memory["terminated"][last, envs], 0, powers[taken]),
+      (valid | ~runs).all(0).to(reward.dtype),
+    )
+
+  def clear(self) -> None:
+    """Forget all steps."""
+    for part in (self.position, self.filled, self._slot):
+      part.zero_()
+
+  def state_dict(self) -> dict[str, Any]:
+    """Return the ring and where it stands."""
+    return {
+      "memory": self.memory,
+      "final_obs": self.final_obs,
+      "position": self.position,
+      "filled": self.filled,
+      "slot": self._slot,
+    }
+
+  def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    """Continue from a saved ring."""
+    self.memory.update_(TensorDict(state["memory"], batch_size=self.memory.batch_size))
+    for group, memory in self.final_obs.items():
+      memory.copy_(state["final_obs"][group])
+    for own, name in ((self.position, "position"), (self.filled, "filled"), (self._slot, "slot")):
+      own.copy_(state[name])
+
+
+class ReplaySampler:
+  """Sampler of a replay buffer: the same transitions for any number of ranks.
+
+  Each block of environments gives equally many transitions of a batch, uniformly from all of its steps.
+  Random numbers are keyed by the global index of the block.
+  """
+
+  def __init__(self, replay: Replay, count: int, n_step: int, random: Random) -> None:
+    """Draw `count` transitions of `n_step` steps; there are random.num_envs blocks of environments."""
+    self.replay, self.n_step, self.random = replay, n_step, random
+    self.per_block, self.block = count // random.num_envs, replay.num_envs // random.num_envs
+    self._first = torch.arange(random.num_envs, device=replay.device)[:, None] * self.block
+
+  def draw(self) -> tuple[Tensor, Tensor, Tensor]:
+    """Return rows and environments [count] for `Replay.transitions`, and the steps [count] since then."""
+    self.random.advance()
+    word = self.random.bits("replay.transition", (2, self.per_block)).to(torch.int64) & (WORD - 1)
+    envs = self._first + (word[:, 0] * self.block >> 32)
+    starts = (self.replay.filled - self.n_step).clamp(min=1)  # a transition ends in the row after its steps
+    age = self.n_step + 1 + (word[:, 1] * starts >> 32)
+    rows = (self.replay.position - age) % self.replay.length
+    return rows.flatten(), envs.flatten(), age.flatten()
+
+  def normal(self, purpose: str, width: int) -> Tensor:
+    """Return standard normal numbers [count, width] of the present draw."""
+    return self.random.normal(purpose, (self.per_block, width)).flatten(0, 1)
+
+
+def _slots(env: VecEnv, length: int) -> int:
+  """Return the number of truncated steps of an environment that a ring of `length` steps may hold."""
+  return 1 + -(-length // env.least_between_truncations)
+
+
+def replay_bytes(env: VecEnv, length: int, dtype: torch.dtype) -> int:
+  """Return the memory [bytes] of a ring of `length` steps, with actions and rewards of a type."""
+  obs = 4 * sum(env.obs_dims.values())
+  step = obs + dtype.itemsize * (env.num_actions + 1) + 3 + torch.int64.itemsize
+  return env.num_envs * (length * step + _slots(env, length) * obs)
+
+
+def blocks(num_envs: int, batch_size: int) -> int:
+  """Return the number of blocks of environments that give equally many transitions of a batch."""
+  return math.gcd(num_envs, batch_size)

@@ -1,0 +1,71 @@
+"""Soft actor-critic (SAC; Haarnoja et al. 2018, arXiv 1812.05905)."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from gpurobot.config import ConfigError, TrainConfig
+from gpurobot.device.distributed import World
+from gpurobot.learn.distribution import Gaussian
+from gpurobot.learn.env import VecEnv
+from gpurobot.learn.off_policy import OffPolicy
+from gpurobot.learn.off_policy_loss import SAC_SUMS, sac_loss, temperature_loss
+
+
+class Temperature(nn.Module):
+  """Logarithm [1] of the temperature alpha, the weight of the entropy."""
+
+  def __init__(self, alpha: float, dtype: torch.dtype) -> None:
+    super().__init__()
+    self.log_alpha = nn.Parameter(torch.full((1,), alpha, dtype=dtype).log())
+
+
+class SAC(OffPolicy):
+  """One rank's part of SAC: a policy of high value and high entropy, whose weight alpha adapts."""
+
+  sums = SAC_SUMS
+
+  def __init__(self, env: VecEnv, config: TrainConfig, world: World) -> None:
+    """Build policy, critics, temperature and replay buffer; see `OffPolicy`."""
+    sac = config.sac
+    if sac.log_std_init <= sac.log_std_min:
+      raise ConfigError(
+        f"sac.log_std_init={sac.log_std_init:g} must be greater than sac.log_std_min={sac.log_std_min:g}"
+      )
+    super().__init__(env, config, world)
+    self.target_entropy = sac.target_entropy * env.num_actions
+    self.temperature = Temperature(sac.alpha, self.network.dtype).to(env.device)
+    self.optimizers["temperature"] = self.make_optimizer(self.temperature, ("weight",))
+
+  @property
+  def alpha(self) -> Tensor:
+    """The temperature [1], without a gradient."""
+    return self.temperature.log_alpha.detach().exp()
+
+  def explore(self, policy: Gaussian) -> Tensor:
+    """Return actions that the policy draws."""
+    return policy.action(policy.sample(self.collector.random))
+
+  def next_action(self, policy: Gaussian) -> tuple[Tensor, Tensor]:
+    """Return actions that the policy draws, and their entropy, weighted by the temperature."""
+    sample = policy.shift(self.noise("sac.next_action"))
+    return sample.tanh(), -self.alpha * policy.log_prob(sample)
+
+  def policy_objective(self) -> tuple[Tensor, Tensor]:
+    """Return the loss of policy and temperature, which share no weights, and its sums."""
+    policy, weight = self.network(self.batch["obs"]["policy"]), self.batch["weight"]
+    sample = policy.shift(self.noise("sac.new_action"))
+    log_prob = policy.log_prob(sample)
+    loss, sums = sac_loss(self.evaluate(sample.tanh()), self.alpha, log_prob, policy.log_std, weight)
+    log_alpha = self.temperature.log_alpha
+    return loss + temperature_loss(log_alpha, log_prob.detach(), self.target_entropy, weight), sums
+
+  def report(self) -> dict[str, Tensor]:
+    """Return the statistics since the last report as scalars on the device; every rank calls."""
+    return super().report() | {"temperature": self.alpha}
+
+  @property
+  def modules(self) -> dict[str, Any]:
+    """The networks beside that of the policy, by their names in a checkpoint."""
+    return super().modules | {"temperature": self.temperature}

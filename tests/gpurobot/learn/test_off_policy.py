@@ -1,0 +1,242 @@
+import copy
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch.utils._pytree import tree_leaves
+
+import train
+from gpurobot.config import Algorithm, ConfigError, assign, defaults, local_envs, off_policy
+from gpurobot.device import usage
+from gpurobot.device.distributed import World
+from gpurobot.learn import off_policy as module
+from gpurobot.learn.off_policy import OffPolicy
+from gpurobot.learn.random import Random
+from gpurobot.learn.replay_buffer import replay_bytes
+from gpurobot.learn.sac import SAC
+from gpurobot.learn.td3 import TD3
+from tests.gpurobot import toy
+
+SMALL = {"batch_size": 64, "buffer_size": 1024, "hidden": [8], "critic_hidden": [8], "precision": "float64"}
+both = pytest.mark.parametrize("name", ["sac", "td3"])
+
+
+def make(name: str = "sac", num_envs: int = 16, **own: Any) -> OffPolicy:
+  words = {f"{name}.{key}": value for key, value in (SMALL | own).items()}
+  config = assign(defaults(toy), words | {"algorithm": name, "num_envs": num_envs})
+  env = toy.Task(config.env, num_envs, random=Random(0, num_envs))
+  learner = train.LEARNERS[config.algorithm](env, config, World())
+  assert isinstance(learner, OffPolicy)
+  return learner
+
+
+def iterate(learner: OffPolicy, count: int) -> OffPolicy:
+  for _ in range(count):
+    learner.collect()
+    learner.update()
+  return learner
+
+
+def tensors(state: object) -> list[torch.Tensor]:
+  return [leaf.clone() for leaf in tree_leaves(state) if isinstance(leaf, torch.Tensor)]
+
+
+def same(found: object, expected: object) -> None:
+  torch.testing.assert_close(tensors(found), tensors(expected), rtol=0, atol=0, equal_nan=True)
+
+
+@both
+@pytest.mark.parametrize(
+  ("own", "message"),
+  [
+    ({"buffer_size": 63}, "{0}.buffer_size=63 is less than {0}.batch_size=64; write a larger one"),
+    ({"n_step": 21}, "{0}.n_step=21 is more than the 20 steps of an episode; write fewer"),
+    (
+      {"buffer_size": 127},
+      "{0}.buffer_size=127 is too small for num_envs=16, {0}.horizon=8 and {0}.n_step=1; the smallest is 128",
+    ),
+    (
+      {"buffer_size": 80, "horizon": 1, "n_step": 5},
+      "{0}.buffer_size=80 is too small for num_envs=16, {0}.horizon=1 and {0}.n_step=5; the smallest is 96",
+    ),
+  ],
+)
+def test_settings_that_contradict_each_other_are_named(name, own, message):
+  with pytest.raises(ConfigError) as found:
+    make(name, **own)
+  assert str(found.value) == message.format(name)
+
+
+def test_the_least_buffer_trains():
+  assert int(iterate(make(buffer_size=128), 3).report()["skipped_updates"]) == 0
+
+
+def test_a_buffer_that_does_not_fit_is_refused_with_the_largest_that_does(monkeypatch):
+  monkeypatch.setattr(module, "total_memory", lambda _: 10**6)
+  with pytest.raises(
+    ConfigError, match=r"^sac.buffer_size=100000: a replay buffer of 0 GB does not fit"
+  ) as end:
+    make(buffer_size=100_000)
+  largest = int(str(end.value).rpartition(" ")[2])
+  assert replay_bytes(make(buffer_size=largest).env, largest // 16, torch.float64) <= 0.8 * 10**6
+  monkeypatch.undo()
+  assert usage.total_memory(torch.device("cpu")) > 10**9
+
+
+def test_choices_are_not_for_it(monkeypatch):
+  monkeypatch.setattr(toy.Task, "choices", (3, 3))
+  with pytest.raises(
+    ConfigError, match=r"^algorithm=td3 needs continuous actions, and the task's are discrete"
+  ):
+    make("td3")
+
+
+def test_bounds_in_the_wrong_order_are_named():
+  with pytest.raises(ConfigError, match=r"^td3.noise_min=0.5 must not be greater than td3.noise_max=0.4$"):
+    make("td3", noise_min=0.5)
+  with pytest.raises(ConfigError, match=r"^sac.log_std_init=-6 must be greater than sac.log_std_min=-5$"):
+    make("sac", log_std_init=-6.0)
+
+
+def test_environments_must_divide_among_the_ranks():
+  config = assign(defaults(toy), {"algorithm": "sac", "num_envs": 12, "sac.batch_size": 64})
+  assert local_envs(config, 4) == 3
+  with pytest.raises(
+    ConfigError, match=r"^num_envs=12 and sac.batch_size=64 do not both divide evenly among 8"
+  ):
+    local_envs(config, 8)
+
+
+def test_settings_of_the_algorithm_that_is_used():
+  config = assign(defaults(toy), {"sac.gamma": 0.5, "td3.gamma": 0.6})
+  for name, gamma in (("sac", 0.5), ("td3", 0.6)):
+    config.algorithm = Algorithm(name)
+    assert off_policy(config).gamma == gamma
+
+
+@both
+@pytest.mark.parametrize("save_buffer", [True, False])
+def test_a_resumed_training_goes_on_alike(name, save_buffer):
+  """Without its buffer it goes on alike from two equal checkpoints, with new samples."""
+  one = iterate(make(name, save_buffer=save_buffer), 5)
+  one.report()
+  state = copy.deepcopy(one.state_dict())
+  assert ("replay" in state["ranks"][0]) == save_buffer
+  others = [iterate(make(name, save_buffer=save_buffer), count) for count in (0, 3)]
+  for other in others:
+    other.load_state_dict(state)
+    other.report()
+    iterate(other, 4)
+  iterate(one, 4)
+  one.report(), others[0].report()
+  same(others[0].state_dict(), others[1].state_dict())
+  same(others[0].replay.state_dict(), others[1].replay.state_dict()) if save_buffer else None
+  if save_buffer:
+    same(others[0].state_dict(), one.state_dict())
+
+
+def test_a_new_buffer_is_filled_before_learning_goes_on():
+  state = iterate(make(save_buffer=False), 5).state_dict()
+  other = make(save_buffer=False)
+  other.load_state_dict(state)
+  weights = [parameter.detach().clone() for parameter in other.network.parameters()]
+  assert other.first_update == 1
+  iterate(other, 1)
+  same(list(other.network.parameters()), weights)
+  iterate(other, 1)
+  assert not torch.equal(weights[0], next(iter(other.network.parameters())))
+
+
+@both
+def test_targets_follow_the_critics(name):
+  one = iterate(make(name, updates_per_step=1, horizon=1, learning_starts=2, tau=0.25), 1)
+  same(one.targets.state_dict(), one.critics.state_dict())
+  before = tensors(list(one.targets.parameters()))
+  iterate(one, 1)
+  pairs = zip(before, one.critics.parameters(), strict=True)
+  torch.testing.assert_close(list(one.targets.parameters()), [a + 0.25 * (b - a) for a, b in pairs])
+
+
+def test_the_policy_learns_after_every_second_step_of_the_critics(monkeypatch):
+  one = make(updates_per_step=1, horizon=6, learning_starts=6, policy_delay=2)
+  steps: list[str] = []
+  for piece in ("_improve_critics", "_improve_policy"):
+    monkeypatch.setattr(one, piece, lambda piece=piece: steps.append(piece))
+  iterate(one, 1)
+  assert steps == ["_improve_critics", "_improve_policy", "_improve_critics"] * 3
+
+
+@both
+def test_the_policys_step_leaves_the_critics_as_they_are(name):
+  one = iterate(make(name), 3)
+  critics, network = tensors(one.critics.state_dict()), tensors(one.network.state_dict())
+  one._improve_policy()
+  same(one.critics.state_dict(), critics)
+  assert not all(map(torch.equal, network, tensors(one.network.state_dict())))
+
+
+@both
+def test_first_actions_are_uniform(name):
+  one = make(name, learning_starts=8, num_envs=256, batch_size=256, buffer_size=8192)
+  one.collect()
+  action = one.replay.newest("action")
+  assert float(action.abs().max()) <= 1
+  assert float(action.std()) == pytest.approx(1 / math.sqrt(3), rel=0.05)
+  iterate(one, 1)
+  one.collect()
+  assert float(one.replay.newest("action").std()) < 0.5
+
+
+def test_td3_explores_with_a_scale_for_each_environment():
+  one = make("td3", num_envs=256, batch_size=256, buffer_size=256 * 64, horizon=64, learning_starts=1)
+  for parameter in one.network.parameters():
+    torch.nn.init.zeros_(parameter)
+  one.collect()
+  std = one.replay.newest("action")[1:].std((0, 2))
+  assert isinstance(one, TD3)
+  torch.testing.assert_close(std, one._scale[:, 0], rtol=0.35, atol=0)
+  assert 0.001 <= float(std.min()) < 0.02
+  assert 0.35 < float(std.max()) < 0.5
+
+
+def test_sac_follows_its_target_entropy():
+  """The entropy of two actions on [-1, 1] is at most 2 log 2."""
+  one = make(target_entropy=0.3, alpha=0.1, lr=1e-2)
+  assert isinstance(one, SAC)
+  iterate(one, 20)
+  one.report()
+  iterate(one, 5)
+  assert float(one.report()["entropy"]) == pytest.approx(2 * 0.3, abs=0.3)
+
+
+@both
+def test_the_report_tells_of_the_replay_buffer(name):
+  one = make(name)
+  assert float(one.report()["replay/filled"]) == 0
+  iterate(one, 4)
+  report = {key: float(value) for key, value in one.report().items()}
+  assert report["replay/filled"] == 32 * 16 / 1024
+  assert report["updates_per_sample"] == 2 * 64 / 16
+  assert 10 < report["sample_age"] < 17  # means of 2 ... 16, 2 ... 24 and 2 ... 32
+  assert ("temperature" in report) == (name == "sac")
+  assert not any(
+    math.isnan(report[key]) for key in ("value_loss", "policy_loss", "value/mean", "gradient_norm")
+  )
+
+
+@both
+def test_one_line_says_what_trains(name):
+  assert make(name, save_buffer=False).describe() == (
+    f"16 environments on 1 cpu rank; {name.upper()}, policy 2-8-2, twin critics 5-8 silu, float64; "
+    "2 gradient steps of 64 transitions after each step; replay buffer of 1,024 transitions, "
+    "5.8e-05 GB per rank, "
+    "not in the checkpoints"
+  )
+
+
+def test_a_policy_of_another_algorithm_is_refused():
+  """The command says it in one line, see `TrainingRun`."""
+  for one, other in ((make("sac"), make("td3")), (make("td3"), make("sac"))):
+    with pytest.raises(ValueError, match=r"temperature|network"):
+      other.load_policy(one.policy_dict())

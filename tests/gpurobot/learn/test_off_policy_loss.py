@@ -1,0 +1,80 @@
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from gpurobot.learn.critic import BINS, TwohotHead, TwohotValue
+from gpurobot.learn.off_policy_loss import (
+  critic_loss,
+  sac_loss,
+  smaller,
+  target,
+  td3_loss,
+  temperature_loss,
+)
+
+
+def certain(*values: float) -> TwohotValue:
+  """Return predictions of values that lie on bins, with near certainty."""
+  bins = TwohotHead(1).bins.double()
+  index = (bins - torch.tensor(values, dtype=torch.float64)[:, None]).abs().argmin(1)
+  return TwohotValue(1000 * torch.nn.functional.one_hot(index, BINS).double(), bins)
+
+
+def vector(*values: float) -> Tensor:
+  return torch.tensor(values, dtype=torch.float64)
+
+
+def test_the_smaller_value_counts():
+  bins = TwohotHead(1).bins.tolist()
+  low, high = bins[60], bins[70]
+  assert smaller([certain(low, high), certain(high, low)]).tolist() == pytest.approx([low, low])
+
+
+def test_a_target_by_hand():
+  found = target(vector(1, 1, 1), vector(0.5, 0.25, 0), vector(4, 8, math.nan))
+  assert found.tolist() == [3, 3, 1]  # what follows a failure does not count, whatever it is
+
+
+def test_the_critics_loss_by_hand():
+  """Equal logits have the cross entropy log(BINS); two critics, three samples, of which one is not valid."""
+  flat = TwohotValue(torch.zeros(3, BINS, dtype=torch.float64), TwohotHead(1).bins.double())
+  loss, sums = critic_loss([flat, flat], vector(0, 1, 7), vector(2, 4, 100), vector(1, 1, 0))
+  assert float(loss) == pytest.approx(2 * 2 * math.log(BINS))
+  assert sums.tolist() == pytest.approx([2, 2 * math.log(BINS), 0, 6], abs=1e-12)
+
+
+def test_sacs_loss_by_hand():
+  log_std = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
+  loss, sums = sac_loss(vector(3, 100), vector(0.5), vector(2, 100), log_std, vector(1, 0))
+  assert float(loss) == 0.5 * 2 - 3
+  assert sums.tolist() == [1, -2, -2, 1]
+
+
+def test_sacs_policy_follows_value_and_entropy():
+  value, log_prob = vector(3, 1).requires_grad_(), vector(2, 1).requires_grad_()
+  loss, sums = sac_loss(value, vector(0.5), log_prob, vector(0, 0)[:, None], vector(1, 0))
+  loss.backward()
+  assert not sums.requires_grad
+  assert value.grad.tolist() == [-1, 0]
+  assert log_prob.grad.tolist() == [0.5, 0]
+
+
+def test_td3s_loss_by_hand():
+  value = vector(3, 1, 7).requires_grad_()
+  loss, sums = td3_loss(value, vector(1, 1, 0))
+  loss.backward()
+  assert float(loss.detach()) == -4
+  assert sums.tolist() == [2, -4]
+  assert not sums.requires_grad
+  assert value.grad.tolist() == [-1, -1, 0]
+
+
+@pytest.mark.parametrize(("entropy", "sign"), [(0.5, 1), (1.5, -1), (1.0, 0)])
+def test_the_temperature_grows_where_entropy_is_less_than_its_target(entropy, sign):
+  log_alpha = vector(math.log(0.5)).requires_grad_()
+  loss = temperature_loss(log_alpha, vector(-entropy, 9), 1.0, vector(1, 0))
+  loss.sum().backward()
+  assert float(-log_alpha.grad) == pytest.approx(0.5 * (1 - entropy))  # the way a step goes
+  assert float(-log_alpha.grad.sign()) == sign
