@@ -142,6 +142,11 @@ class OffPolicyConfig:
     True, "keep the replay buffer in checkpoints; without it a resume fills a new one"
   )
   learning_starts: int = option(16, "steps per environment with random actions before learning", low=1)
+  prioritized: bool = option(False, "draw transitions by their last errors instead of uniformly")
+  priority_alpha: float = option(0.6, "power of an error in its priority", low=0)
+  priority_beta: float = option(
+    0.4, "how far weights undo the bias of priorities: 0, not; 1, all", low=0, high=1
+  )
   n_step: int = option(1, "steps of reward before the bootstrap", low=1, high=1000)
   gamma: float = option(0.99, "discount factor", low=0, high=1)
   tau: float = option(

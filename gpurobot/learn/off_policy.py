@@ -12,60 +12,25 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gpurobot.config import ConfigError, TrainConfig, off_policy
+from gpurobot.config import TrainConfig, off_policy
 from gpurobot.device import process, threads
 from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
 from gpurobot.device.transfer import to_cpu
-from gpurobot.device.usage import total_memory
-from gpurobot.learn.agent import Spaces, actor, resolve
+from gpurobot.learn.agent import Spaces, actor
 from gpurobot.learn.algorithm import counted
 from gpurobot.learn.collector import Collector
 from gpurobot.learn.distribution import Gaussian
 from gpurobot.learn.env import VecEnv
-from gpurobot.learn.network import Actor, TwinCritic, weight_dtype
+from gpurobot.learn.network import Actor, TwinCritic
 from gpurobot.learn.off_policy_loss import CRITIC_SUMS, critic_loss, smaller, target
+from gpurobot.learn.off_policy_setup import check, make_sampler
 from gpurobot.learn.optimizer import Optimizer
 from gpurobot.learn.random import Random
-from gpurobot.learn.replay_buffer import Replay, ReplaySampler, blocks, replay_bytes
+from gpurobot.learn.replay_buffer import Replay, blocks, replay_bytes
 from gpurobot.learn.reward import RewardScaler
 from gpurobot.learn.saved_state import check_saved
 from gpurobot.learn.statistics import LossMeans
-
-SHARE = 0.8  # of the memory of a device that a replay buffer may take
-
-
-def check(config: TrainConfig, env: VecEnv) -> None:
-  """Raise ConfigError if settings contradict each other or do not fit the environment."""
-  name, own = config.algorithm, off_policy(config)
-  length, least = own.buffer_size // config.num_envs, max(own.horizon, own.n_step + 1)
-  if env.choices:
-    raise ConfigError(
-      f"algorithm={name} needs continuous actions, and the task's are discrete: write algorithm=ppo"
-    )
-  if own.buffer_size < own.batch_size:
-    raise ConfigError(
-      f"{name}.buffer_size={own.buffer_size} is less than {name}.batch_size={own.batch_size}; "
-      "write a larger one"
-    )
-  if own.n_step > env.max_episode_steps:
-    raise ConfigError(
-      f"{name}.n_step={own.n_step} is more than the {env.max_episode_steps} steps of an episode; write fewer"
-    )
-  if length < least:
-    raise ConfigError(
-      f"{name}.buffer_size={own.buffer_size} is too small for num_envs={config.num_envs}, "
-      f"{name}.horizon={own.horizon} and {name}.n_step={own.n_step}; "
-      f"the smallest is {config.num_envs * least}"
-    )
-  dtype = weight_dtype(resolve(own.precision, env.device))
-  needed, memory = replay_bytes(env, length, dtype), total_memory(env.device)
-  if needed > SHARE * memory:
-    most = int(own.buffer_size * SHARE * memory / needed)
-    raise ConfigError(
-      f"{name}.buffer_size={own.buffer_size}: a replay buffer of {needed / 1e9:,.0f} GB does not fit, as "
-      f"{env.device} has {memory / 1e9:.0f} GB; the largest is {most}"
-    )
 
 
 class OffPolicy:
@@ -109,7 +74,7 @@ class OffPolicy:
     local_blocks = blocks(config.num_envs, settings.batch_size) // world.size
     dealer = Random(config.seed, local_blocks, world.rank * local_blocks, env.device)
     count = settings.batch_size // world.size
-    self.sampler = ReplaySampler(self.replay, count, settings.n_step, dealer)
+    self.sampler = make_sampler(self.replay, count, settings, dealer)
     self.iteration = 0
     self._threads = torch.get_num_threads()  # for large operations
     self._began = 0  # the iteration in which the replay buffer was empty
@@ -230,8 +195,9 @@ class OffPolicy:
 
   @torch.no_grad()
   def _measure(self) -> None:
-    """Sum up the newest raw rewards for their automatic scale."""
+    """Sum up the newest raw rewards for their automatic scale, and let the sampler know of the steps."""
     self.rewards.accumulate(self.replay.newest("reward"), self.replay.newest("valid"))
+    self.sampler.add()
 
   @torch.no_grad()
   def _merge(self) -> None:
@@ -247,26 +213,27 @@ class OffPolicy:
     optimizer = self.optimizers["critics"]
     self.executor.compiled(self._draw)()
     optimizer.clear()
-    objective, sums = self.executor.compiled(self._critic_objective)()
+    objective, sums, error = self.executor.compiled(self._critic_objective)()
     objective.backward()
     optimizer.sums.copy_(sums)
+    self.executor.compiled(self.sampler.learn)(error)
 
   @torch.no_grad()
   def _draw(self) -> None:
     """Draw a batch, with what the critics are to learn."""
-    rows, envs, age = self.sampler.draw()
-    drawn = self.replay.transitions(rows, envs, (self.settings.n_step, self.settings.gamma), self.rewards)
+    draw, decay = self.sampler.draw(), (self.settings.n_step, self.settings.gamma)
+    drawn = self.replay.transitions(draw.rows, draw.envs, decay, self.rewards)
     after = self.observations(drawn.next_obs)
     action, bonus = self.next_action(self.network(after["policy"]))
     value = smaller(self.targets(after[self.critic_group], action))
     return_ = target(drawn.reward, drawn.discount, value + bonus)
     self.observations.write(drawn.obs, self.batch["obs"])
-    parts = {"action": drawn.action, "return_": return_, "weight": drawn.weight, "age": age}
-    for name, part in parts.items():
+    parts = {"action": drawn.action, "return_": return_, "weight": drawn.weight * draw.weight}
+    for name, part in (parts | {"age": draw.age}).items():
       self.batch[name].copy_(part)
 
-  def _critic_objective(self) -> tuple[Tensor, Tensor]:
-    """Return the loss of the critics on the present batch, and its sums."""
+  def _critic_objective(self) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the loss of the critics on the present batch, its sums, and the errors [n]."""
     batch = self.batch
     values = self.critics(batch["obs"][self.critic_group], batch["action"])
     return critic_loss(values, batch["return_"], batch["age"], batch["weight"])
@@ -343,8 +310,10 @@ class OffPolicy:
 
   def _rank_dict(self) -> dict[str, Any]:
     """Return this rank's part of the state."""
-    buffer = {"replay": self.replay.state_dict()} if self.settings.save_buffer else {}
-    return self.collector.state_dict() | buffer
+    if not self.settings.save_buffer:
+      return self.collector.state_dict()
+    parts = {"replay": self.replay.state_dict(), "sampler": self.sampler.state_dict()}
+    return self.collector.state_dict() | parts
 
   def state_dict(self) -> dict[str, Any]:
     """Return the complete training state of all ranks; every rank calls."""
@@ -377,7 +346,9 @@ class OffPolicy:
     self.collector.load_state_dict(own)
     if "replay" in own:
       self.replay.load_state_dict(own["replay"])
+      self.sampler.load_state_dict(own["sampler"])
       self._began = state["began"]
     else:
       self.replay.clear()
+      self.sampler.clear()
       self._began = self.iteration

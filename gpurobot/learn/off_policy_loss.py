@@ -33,17 +33,18 @@ def target(reward: Tensor, discount: Tensor, value: Tensor) -> Tensor:
 
 def critic_loss(
   values: Sequence[ValuePrediction], return_: Tensor, age: Tensor, weight: Tensor
-) -> tuple[Tensor, Tensor]:
-  """Return the sum of both critics' losses by weight, a scalar, and its sums [len(CRITIC_SUMS)].
+) -> tuple[Tensor, Tensor, Tensor]:
+  """Return the loss of both critics, a scalar, its sums by weight [len(CRITIC_SUMS)], and errors [n].
 
-  return_ [n]: what they learn. age [n]: steps since the transitions. weight [n]: 1, or 0 if invalid.
+  return_ [n]: what they learn. age [n]: steps since the transitions. weight [n]: 0 if invalid. The errors are
+  those of the smaller value.
   """
   old = torch.zeros_like(return_)  # a value of before, for a clip that is not used here
   losses = torch.stack([value.loss(return_, old, 0.0) for value in values])
   with torch.no_grad():
-    parts = [torch.ones_like(return_), losses.mean(0), smaller(values), age]
-    sums = torch.stack(parts) @ weight
-  return losses.sum(0) @ weight, sums
+    value = smaller(values)
+    sums = torch.stack([torch.ones_like(return_), losses.mean(0), value, age]) @ weight
+  return losses.sum(0) @ weight, sums, return_ - value
 
 
 def sac_loss(

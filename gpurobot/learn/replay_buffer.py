@@ -158,6 +158,15 @@ class Replay:
       own.copy_(state[name])
 
 
+class Draw(NamedTuple):
+  """Transitions chosen for a batch."""
+
+  rows: Tensor  # [count], rows of the ring in which they start
+  envs: Tensor  # [count], their environments
+  age: Tensor  # [count], steps since then
+  weight: Tensor  # [count], of their losses: more where they are drawn less often than others
+
+
 class ReplaySampler:
   """Sampler of a replay buffer: the same transitions for any number of ranks.
 
@@ -171,19 +180,37 @@ class ReplaySampler:
     self.per_block, self.block = count // random.num_envs, replay.num_envs // random.num_envs
     self._first = torch.arange(random.num_envs, device=replay.device)[:, None] * self.block
 
-  def draw(self) -> tuple[Tensor, Tensor, Tensor]:
-    """Return rows and environments [count] for `Replay.transitions`, and the steps [count] since then."""
+  def add(self) -> None:
+    """Take the steps of the last collection in."""
+
+  def draw(self) -> Draw:
+    """Return a batch of transitions."""
     self.random.advance()
     word = self.random.bits("replay.transition", (2, self.per_block)).to(torch.int64) & (WORD - 1)
     envs = self._first + (word[:, 0] * self.block >> 32)
     starts = (self.replay.filled - self.n_step).clamp(min=1)  # a transition ends in the row after its steps
     age = self.n_step + 1 + (word[:, 1] * starts >> 32)
     rows = (self.replay.position - age) % self.replay.length
-    return rows.flatten(), envs.flatten(), age.flatten()
+    return Draw(
+      rows.flatten(), envs.flatten(), age.flatten(), torch.ones_like(age, dtype=torch.float64).flatten()
+    )
+
+  def learn(self, error: Tensor) -> None:
+    """Take in the errors [count] of the values of the last draw."""
 
   def normal(self, purpose: str, width: int) -> Tensor:
     """Return standard normal numbers [count, width] of the present draw."""
     return self.random.normal(purpose, (self.per_block, width)).flatten(0, 1)
+
+  def clear(self) -> None:
+    """Forget all steps."""
+
+  def state_dict(self) -> dict[str, Any]:
+    """Return what the sampler knows of the steps in the ring."""
+    return {}
+
+  def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    """Continue from a saved state."""
 
 
 def _slots(env: VecEnv, length: int) -> int:

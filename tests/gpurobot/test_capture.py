@@ -56,7 +56,7 @@ CASES = {
   "toy, invalid steps": (toy, {"env.finite_below": 1.2}),
   "toy in float64": (toy, {"ppo.precision": "float64", "ppo.layer_norm": True}),
   "toy, sac, invalid steps": (toy, SAC | {"env.finite_below": 1.2, "env.episode_steps": 3}),
-  "ant, td3 in bf16": (ant, TD3 | {"td3.precision": "bf16"}),
+  "ant, td3 in bf16": (ant, TD3 | {"td3.precision": "bf16", "td3.prioritized": True}),
   "toy, schedules": (
     toy,
     {
@@ -75,7 +75,7 @@ COMPILED = {
   "cartpole, switched, lstm": (CASES["cartpole, switched"][0], CASES["cartpole, lstm"][1]),
   **{name: CASES[name] for name in ("cartpole, mirrored", "box of varied mass")},
   "toy, sac": (toy, CASES["toy, sac, invalid steps"][1] | {"sac.precision": "float64"}),
-  "toy, td3": (toy, TD3 | {"td3.save_buffer": False}),
+  "toy, td3": (toy, TD3 | {"td3.save_buffer": False, "td3.prioritized": True}),
 }
 every_case = pytest.mark.parametrize(("module", "settings"), CASES.values(), ids=CASES)
 

@@ -10,7 +10,7 @@ import train
 from gpurobot.config import Algorithm, ConfigError, assign, defaults, local_envs, off_policy
 from gpurobot.device import usage
 from gpurobot.device.distributed import World
-from gpurobot.learn import off_policy as module
+from gpurobot.learn import off_policy_setup
 from gpurobot.learn.off_policy import OffPolicy
 from gpurobot.learn.random import Random
 from gpurobot.learn.replay_buffer import replay_bytes
@@ -73,7 +73,7 @@ def test_the_least_buffer_trains():
 
 
 def test_a_buffer_that_does_not_fit_is_refused_with_the_largest_that_does(monkeypatch):
-  monkeypatch.setattr(module, "total_memory", lambda _: 10**6)
+  monkeypatch.setattr(off_policy_setup, "total_memory", lambda _: 10**6)
   with pytest.raises(
     ConfigError, match=r"^sac.buffer_size=100000: a replay buffer of 0 GB does not fit"
   ) as end:
@@ -115,15 +115,16 @@ def test_settings_of_the_algorithm_that_is_used():
     assert off_policy(config).gamma == gamma
 
 
-@both
+@pytest.mark.parametrize(("name", "prioritized"), [("sac", False), ("td3", False), ("sac", True)])
 @pytest.mark.parametrize("save_buffer", [True, False])
-def test_a_resumed_training_goes_on_alike(name, save_buffer):
+def test_a_resumed_training_goes_on_alike(name, prioritized, save_buffer):
   """Without its buffer it goes on alike from two equal checkpoints, with new samples."""
-  one = iterate(make(name, save_buffer=save_buffer), 5)
+  own = {"save_buffer": save_buffer, "prioritized": prioritized}
+  one = iterate(make(name, **own), 5)
   one.report()
   state = copy.deepcopy(one.state_dict())
   assert ("replay" in state["ranks"][0]) == save_buffer
-  others = [iterate(make(name, save_buffer=save_buffer), count) for count in (0, 3)]
+  others = [iterate(make(name, **own), count) for count in (0, 3)]
   for other in others:
     other.load_state_dict(state)
     other.report()

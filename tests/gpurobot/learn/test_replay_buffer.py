@@ -113,7 +113,7 @@ def test_draws_are_uniform_over_what_can_be_drawn():
   fill(replay, [0.0] * 11)
   deal, count = sampler(replay, 3000, n=3), torch.zeros(8, 6)
   for _ in range(10):
-    rows, envs, age = deal.draw()
+    rows, envs, age, _ = deal.draw()
     assert torch.equal((replay.position - age) % 8, rows)
     count.index_put_((rows, envs), torch.ones(3000), accumulate=True)
   assert (count.sum(1) > 0).tolist() == [t not in (1, 2, 0) for t in range(8)]  # the newest rows wait
@@ -125,7 +125,7 @@ def test_draws_are_uniform_over_what_can_be_drawn():
 def test_each_block_of_environments_gives_equally_many():
   replay = make(num_envs=6, length=8)
   fill(replay, [0.0] * 8)
-  _, envs, _ = sampler(replay, 15).draw()
+  envs = sampler(replay, 15).draw().envs
   assert (envs // 2).bincount().tolist() == [5, 5, 5]
 
 
@@ -135,11 +135,10 @@ def test_ranks_draw_what_one_draws():
     fill(replay, [0.0] * 6)
   one, many = sampler(whole, 16), [sampler(part, 8, size=2, rank=rank) for rank in range(2)]
   for _ in range(3):
-    rows, envs, age = one.draw()
-    drawn = [deal.draw() for deal in many]
-    assert torch.equal(rows, torch.cat([part[0] for part in drawn]))
-    assert torch.equal(envs, torch.cat([part[1] + 4 * rank for rank, part in enumerate(drawn)]))
-    assert torch.equal(age, torch.cat([part[2] for part in drawn]))
+    draw, parts = one.draw(), [deal.draw() for deal in many]
+    assert torch.equal(draw.rows, torch.cat([part.rows for part in parts]))
+    assert torch.equal(draw.envs, torch.cat([part.envs + 4 * rank for rank, part in enumerate(parts)]))
+    assert torch.equal(draw.age, torch.cat([part.age for part in parts]))
     noise = [deal.normal("test", 3) for deal in many]
     assert torch.equal(one.normal("test", 3), torch.cat(noise))
 

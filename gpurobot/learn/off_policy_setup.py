@@ -1,0 +1,54 @@
+"""Checks of the settings of an off-policy algorithm, and its sampler."""
+
+from gpurobot.algorithm_config import OffPolicyConfig
+from gpurobot.config import ConfigError, TrainConfig, off_policy
+from gpurobot.device.usage import total_memory
+from gpurobot.learn.agent import resolve
+from gpurobot.learn.env import VecEnv
+from gpurobot.learn.network import weight_dtype
+from gpurobot.learn.prioritized import PrioritizedSampler
+from gpurobot.learn.random import Random
+from gpurobot.learn.replay_buffer import Replay, ReplaySampler, replay_bytes
+
+SHARE = 0.8  # of the memory of a device that a replay buffer may take
+
+
+def check(config: TrainConfig, env: VecEnv) -> None:
+  """Raise ConfigError if settings contradict each other or do not fit the environment."""
+  name, own = config.algorithm, off_policy(config)
+  length, least = own.buffer_size // config.num_envs, max(own.horizon, own.n_step + 1)
+  if env.choices:
+    raise ConfigError(
+      f"algorithm={name} needs continuous actions, and the task's are discrete: write algorithm=ppo"
+    )
+  if own.buffer_size < own.batch_size:
+    raise ConfigError(
+      f"{name}.buffer_size={own.buffer_size} is less than {name}.batch_size={own.batch_size}; "
+      "write a larger one"
+    )
+  if own.n_step > env.max_episode_steps:
+    raise ConfigError(
+      f"{name}.n_step={own.n_step} is more than the {env.max_episode_steps} steps of an episode; write fewer"
+    )
+  if length < least:
+    raise ConfigError(
+      f"{name}.buffer_size={own.buffer_size} is too small for num_envs={config.num_envs}, "
+      f"{name}.horizon={own.horizon} and {name}.n_step={own.n_step}; "
+      f"the smallest is {config.num_envs * least}"
+    )
+  dtype = weight_dtype(resolve(own.precision, env.device))
+  needed, memory = replay_bytes(env, length, dtype), total_memory(env.device)
+  if needed > SHARE * memory:
+    most = int(own.buffer_size * SHARE * memory / needed)
+    raise ConfigError(
+      f"{name}.buffer_size={own.buffer_size}: a replay buffer of {needed / 1e9:,.0f} GB does not fit, as "
+      f"{env.device} has {memory / 1e9:.0f} GB; the largest is {most}"
+    )
+
+
+def make_sampler(replay: Replay, count: int, settings: OffPolicyConfig, random: Random) -> ReplaySampler:
+  """Return the sampler of `count` transitions that the settings ask for."""
+  if not settings.prioritized:
+    return ReplaySampler(replay, count, settings.n_step, random)
+  exponents = (settings.priority_alpha, settings.priority_beta)
+  return PrioritizedSampler(replay, count, settings.n_step, random, exponents)
