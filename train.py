@@ -12,10 +12,10 @@ from gpurobot.learn.td3 import TD3
 from gpurobot.run import checkpoint
 from gpurobot.run.training_run import TrainingRun
 
-LEARNERS: dict[config.Algorithm, type[PPO] | type[SAC] | type[TD3]] = {
-  config.Algorithm.ppo: PPO,
-  config.Algorithm.sac: SAC,
-  config.Algorithm.td3: TD3,
+LEARNERS: dict[config.AlgorithmName, type[PPO] | type[SAC] | type[TD3]] = {
+  config.AlgorithmName.ppo: PPO,
+  config.AlgorithmName.sac: SAC,
+  config.AlgorithmName.td3: TD3,
 }
 
 

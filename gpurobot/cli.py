@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TypeVar
 import torch
 
 from gpurobot.config import (
-  Algorithm,
+  AlgorithmName,
   ConfigError,
   Leaf,
   Load,
@@ -134,7 +134,7 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[TrainConfig, Modul
   config = checkpoint.configure(early["resume"], saved, module, early) if saved else defaults(module, early)
   if len(words) < len(argv):
     config = assign(config, {key: early[key] for key in ("algorithm",) if key in early})
-    others = [name for name in Algorithm if name is not config.algorithm]
+    others = [name for name in AlgorithmName if name is not config.algorithm]
     print(describe(config, "python train.py", others) + OTHERS.format(others=" or ".join(others)))
     raise SystemExit(0)
   given = pairs(words, leaves(config))
@@ -147,11 +147,11 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[TrainConfig, Modul
   return config, module
 
 
-def _check_algorithm(algorithm: Algorithm, keys: Iterable[str]) -> None:
+def _check_algorithm(algorithm: AlgorithmName, keys: Iterable[str]) -> None:
   """Raise ConfigError if a key is a setting of another algorithm than the one that is used."""
   for key in keys:
     group = key.partition(".")[0]
-    if group in list(Algorithm) and group != algorithm:
+    if group in list(AlgorithmName) and group != algorithm:
       raise ConfigError(
         f"{key} has no effect with algorithm={algorithm}; write algorithm={group}, or no {key}"
       )

@@ -29,8 +29,8 @@ class ConfigError(ValueError):
   """A mistake in the settings; the message is one line that names it."""
 
 
-class Algorithm(StrEnum):
-  """Learning algorithm."""
+class AlgorithmName(StrEnum):
+  """Name of a learning algorithm."""
 
   ppo = "ppo"
   sac = "sac"
@@ -50,7 +50,9 @@ class TrainConfig:
   """Training."""
 
   task: str = option("ant", "task: a module of tasks/, a dotted module path, or a path to a .py file")
-  algorithm: Algorithm = option(Algorithm.ppo, "learning algorithm: ppo, on-policy; sac or td3, off-policy")
+  algorithm: AlgorithmName = option(
+    AlgorithmName.ppo, "learning algorithm: ppo, on-policy; sac or td3, off-policy"
+  )
   num_envs: int = option(4096, "number of environments, over all ranks", low=1, high=MOST_ENVS)
   seed: int = option(0, "seed of all random numbers", low=0, high=2**64 - 1)
   device: str = option("auto", "device: cpu, cuda, cuda:<index>; auto: cuda where there is one")
@@ -132,7 +134,7 @@ def defaults(module: ModuleType, given: Collection[str] = ()) -> TrainConfig:
   """
   config = TrainConfig(env=module.Config())
   overrides = without_limits(getattr(module, "TRAIN", {}), given)
-  for algorithm in Algorithm:
+  for algorithm in AlgorithmName:
     own = getattr(module, algorithm.upper(), {})
     overrides |= {f"{algorithm}.{key}": value for key, value in own.items()}
   try:
@@ -205,7 +207,7 @@ def local_envs(config: TrainConfig, ranks: int) -> int:
 
   Each rank has the same number, and so has each of its minibatches.
   """
-  if config.algorithm is not Algorithm.ppo:
+  if config.algorithm is not AlgorithmName.ppo:
     return _local_envs_of_blocks(config, ranks)
   unit = ranks * block(config.ppo)
   if config.num_envs % unit:
@@ -230,12 +232,12 @@ def _local_envs_of_blocks(config: TrainConfig, ranks: int) -> int:
 
 def algorithm_settings(config: TrainConfig) -> AlgorithmConfig:
   """Return the settings of the algorithm that is used."""
-  return config.ppo if config.algorithm is Algorithm.ppo else off_policy(config)
+  return config.ppo if config.algorithm is AlgorithmName.ppo else off_policy(config)
 
 
 def off_policy(config: TrainConfig) -> SACConfig | TD3Config:
   """Return the settings of the off-policy algorithm that is used."""
-  return config.td3 if config.algorithm is Algorithm.td3 else config.sac
+  return config.td3 if config.algorithm is AlgorithmName.td3 else config.sac
 
 
 def block(ppo: PPOConfig) -> int:

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -89,6 +90,22 @@ def test_a_resumed_run_repeats_the_uninterrupted_one(tmp_path, words):
   columns = [name for name in rows(tmp_path / "whole")[0] if not told_by_the_clock.match(name)]
   table = [[[row[c] for c in columns] for row in rows(tmp_path / name)] for name in ("whole", "parts")]
   assert table[0] == table[1]
+
+
+def test_a_replay_buffer_that_is_gone_is_named_and_can_be_left_out(tmp_path, capsys):
+  words = ("algorithm=sac", *(f"sac.{word}" for word in OFF_POLICY))
+  run(tmp_path / "a", "max_iterations=6", *words)
+  (gone, *_) = (tmp_path / "a" / "replay").iterdir()
+  gone.unlink()
+  shutil.copytree(tmp_path / "a", tmp_path / "b")
+  with pytest.raises(SystemExit) as end:
+    train.main([TOY, f"resume={tmp_path / 'a'}", "max_iterations=9"])
+  assert end.value.code == 2
+  (line,) = capsys.readouterr().err.splitlines()
+  assert line.startswith("error: its replay buffer cannot be read (")
+  assert line.endswith("; add sac.save_buffer=false to fill a new one")
+  train.main([TOY, f"resume={tmp_path / 'b'}", "max_iterations=9", "sac.save_buffer=false"])
+  assert checkpoint.read(tmp_path / "b")["learner"]["iteration"] == 9
 
 
 def test_a_resumed_run_forgets_what_came_after_its_checkpoint(tmp_path):

@@ -12,6 +12,7 @@ from gpurobot.device.executor import Executor
 from gpurobot.device.graph import WARM_UPS
 from gpurobot.device.transfer import to_cpu
 from gpurobot.learn.env import VecEnv
+from gpurobot.learn.replay_buffer import Replay
 
 LOG = logging.getLogger(__name__)
 
@@ -24,6 +25,10 @@ class Algorithm(Protocol):
   clock: Clock  # timer of the parts of an iteration
   executor: Executor
   iteration: int  # number of finished iterations
+
+  @property
+  def buffer(self) -> Replay | None:
+    """Replay buffer whose rows belong to a checkpoint beside the `state_dict`, if there is one."""
 
   @property
   def first_update(self) -> int:
@@ -52,7 +57,7 @@ class Algorithm(Protocol):
     """Load the policy of a `policy_dict` or `state_dict`."""
 
   def state_dict(self) -> dict[str, Any]:
-    """Return the complete training state of all ranks; every rank calls."""
+    """Return the complete training state of all ranks but the rows of `buffer`; every rank calls."""
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Continue training with identical numbers; raise ValueError if the number of ranks differs."""
@@ -66,11 +71,14 @@ def warm_up(algorithm: Algorithm) -> None:
   if not any(algorithm.world.gather(algorithm.executor.prepares)):
     return
   LOG.info("compiling an iteration: about a minute")
-  before = to_cpu(algorithm.state_dict())
+  before, buffer = to_cpu(algorithm.state_dict()), algorithm.buffer
+  rows = to_cpu(buffer.memory) if buffer else {}
   for _ in range(algorithm.first_update + WARM_UPS + 1):
     algorithm.collect()
     algorithm.update()
   algorithm.load_state_dict(before)
+  if buffer:
+    buffer.load_rows(0, rows)
   algorithm.report()  # resets the statistics
 
 

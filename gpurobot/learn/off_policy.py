@@ -110,6 +110,11 @@ class OffPolicy:
     raise NotImplementedError
 
   @property
+  def buffer(self) -> Replay | None:
+    """The replay buffer if checkpoints keep it."""
+    return self.replay if self.settings.save_buffer else None
+
+  @property
   def first_update(self) -> int:
     """Number of iterations that fill the empty replay buffer before the first that learns."""
     least = max(self.settings.learning_starts, self.settings.n_step + 1)
@@ -143,6 +148,7 @@ class OffPolicy:
     self.clock.begin("rollout")
     with threads.use(threads.enough(self.env.num_envs)):
       self.executor.run_parts(self._collect)
+    self.replay.written += self.settings.horizon
 
   def _collect(self) -> None:
     self.collector.collect(self._act)
@@ -316,7 +322,7 @@ class OffPolicy:
     return self.collector.state_dict() | parts
 
   def state_dict(self) -> dict[str, Any]:
-    """Return the complete training state of all ranks; every rank calls."""
+    """Return the complete training state of all ranks but the rows of `buffer`; every rank calls."""
     return self.policy_dict() | {
       "iteration": self.iteration,
       "began": self._began,
@@ -329,7 +335,7 @@ class OffPolicy:
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Continue training with identical numbers; raise ValueError if the number of ranks differs.
 
-    A replay buffer that was left out of the checkpoint is filled anew.
+    The rows of `buffer` are to be loaded too. A replay buffer that a checkpoint lacks is filled anew.
     """
     if len(state["ranks"]) != self.world.size:
       raise ValueError(f"it was written by {len(state['ranks'])} rank(s), not {self.world.size}")
@@ -344,7 +350,7 @@ class OffPolicy:
     for name, optimizer in self.optimizers.items():
       optimizer.load_state_dict(state["optimizers"][name])
     self.collector.load_state_dict(own)
-    if "replay" in own:
+    if self.settings.save_buffer and "replay" in own:
       self.replay.load_state_dict(own["replay"])
       self.sampler.load_state_dict(own["sampler"])
       self._began = state["began"]

@@ -79,7 +79,7 @@ class PPO:
   on CUDA each is a graph.
   """
 
-  first_update = 0
+  buffer, first_update = None, 0
 
   def __init__(self, env: VecEnv, config: TrainConfig, world: World) -> None:
     """Build the agent on the environment's device, the same on every rank, and reset the environments.

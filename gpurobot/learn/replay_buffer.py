@@ -53,6 +53,7 @@ class Replay:
     self.position = torch.zeros(1, dtype=torch.int64, device=env.device)
     self.filled = torch.zeros_like(self.position)
     self._slot = torch.zeros(env.num_envs, dtype=torch.int64, device=env.device)
+    self.written = 0  # number of rows written since the ring was empty, after a collection
     self._envs = torch.arange(env.num_envs, device=env.device)
     # The present step, in static memory; obs is what the policy sees.
     self._sample: dict[str, Any] = {
@@ -134,15 +135,22 @@ class Replay:
       (valid | ~runs).all(0).to(reward.dtype),
     )
 
+  def newest_in(self, rows: slice) -> int:
+    """Return the number of rows written up to the newest in a part of the ring; below 1: none is there."""
+    last = (self.written - 1) % self.length
+    since = 0 if rows.start <= last < rows.stop else (last - rows.stop + 1) % self.length
+    return self.written - since
+
   def clear(self) -> None:
     """Forget all steps."""
+    self.written = 0
     for part in (self.position, self.filled, self._slot):
       part.zero_()
 
   def state_dict(self) -> dict[str, Any]:
-    """Return the ring and where it stands."""
+    """Return all but the rows of the ring, which are in `memory`."""
     return {
-      "memory": self.memory,
+      "written": self.written,
       "final_obs": self.final_obs,
       "position": self.position,
       "filled": self.filled,
@@ -150,12 +158,17 @@ class Replay:
     }
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    """Continue from a saved ring."""
-    self.memory.update_(TensorDict(state["memory"], batch_size=self.memory.batch_size))
+    """Continue from a saved ring, whose rows `load_rows` fills in."""
+    self.written = state["written"]
     for group, memory in self.final_obs.items():
       memory.copy_(state["final_obs"][group])
     for own, name in ((self.position, "position"), (self.filled, "filled"), (self._slot, "slot")):
       own.copy_(state[name])
+
+  def load_rows(self, first: int, rows: Mapping[str, Any]) -> None:
+    """Fill rows of the ring from saved ones [n, num_envs, ...], the first of which has the index `first`."""
+    count = len(rows["reward"])
+    self.memory[first : first + count].update_(TensorDict(rows, batch_size=[count, self.num_envs]))
 
 
 class Draw(NamedTuple):

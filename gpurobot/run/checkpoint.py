@@ -2,6 +2,7 @@
 
 import errno
 import functools
+import logging
 import math
 import pickle
 import shlex
@@ -16,11 +17,24 @@ from typing import Any
 
 import torch
 
-from gpurobot.config import ConfigError, TrainConfig, assign, code_keys, defaults, to_dict, without_limits
+from gpurobot.config import (
+  AlgorithmName,
+  ConfigError,
+  TrainConfig,
+  assign,
+  code_keys,
+  defaults,
+  to_dict,
+  without_limits,
+)
 from gpurobot.device.distributed import World
 from gpurobot.device.transfer import to_cpu
 from gpurobot.learn.algorithm import Algorithm
+from gpurobot.run import replay_files
 from gpurobot.run.files import rewrite
+from gpurobot.run.replay_files import ReplayFiles
+
+LOG = logging.getLogger(__name__)
 
 NAME, PREVIOUS = "checkpoint.pt", "checkpoint.previous.pt"
 FORMAT = 2  # format 1 had other moments and random numbers
@@ -93,11 +107,19 @@ def load(path: Path, device: str | torch.device = "cpu") -> dict[str, Any]:
 
   Raises OSError if the disk fails, and torch.OutOfMemoryError; the file may be intact then.
   """
+  content = _unpack(path, device)
+  _check_format(path, content)
+  _check_content(path, content)
+  return content
+
+
+def _unpack(path: Path, device: str | torch.device = "cpu") -> Any:
+  """Return what is in a file of `save`; errors are those of `load`."""
   try:
     with path.open("rb") as file:
       _check_archive(zipfile.ZipFile(file), path.stat().st_size)
       file.seek(0)
-      content = torch.load(file, map_location=device, weights_only=True)
+      return torch.load(file, map_location=device, weights_only=True)
   except torch.OutOfMemoryError:
     raise
   except pickle.UnpicklingError as error:
@@ -110,9 +132,6 @@ def load(path: Path, device: str | torch.device = "cpu") -> dict[str, Any]:
       raise
     reason = " ".join(str(error).split()) or type(error).__name__
     raise DamagedCheckpoint(f"'{path}' is not a readable checkpoint ({reason})") from error
-  _check_format(path, content)
-  _check_content(path, content)
-  return content
 
 
 def _check_archive(archive: zipfile.ZipFile, size: int) -> None:
@@ -246,9 +265,26 @@ def restore(config: TrainConfig, learner: Algorithm) -> float:
   with fitting(source, "this training"):
     if config.resume:
       learner.load_state_dict(saved["learner"])
+      _restore_buffer(config, learner, saved.get("replay"))
       return saved["seconds"]
     learner.load_policy(saved["learner"])
   return 0.0
+
+
+def _restore_buffer(config: TrainConfig, learner: Algorithm, names: list[list[str]] | None) -> None:
+  """Fill the replay buffer, if checkpoints keep it, from the files that a checkpoint names by rank."""
+  if learner.buffer is None or names is None:
+    if config.algorithm is not AlgorithmName.ppo:
+      LOG.info("a new replay buffer is filled before learning goes on")
+    return
+  folder = find(str(config.resume)).parent
+  try:
+    replay_files.read(folder, names[learner.world.rank], learner.buffer, _unpack)
+  except (OSError, DamagedCheckpoint) as error:
+    raise CheckpointError(
+      f"its replay buffer cannot be read ({error}); "
+      f"add {config.algorithm}.save_buffer=false to fill a new one"
+    ) from error
 
 
 @contextmanager
@@ -279,6 +315,8 @@ class Saver:
   def __init__(self, config: TrainConfig, learner: Algorithm, folder: Path) -> None:
     self.config, self.learner, self.folder = config, learner, folder
     self.failed = False  # whether the last save failed, on this rank
+    buffer, rank = learner.buffer, learner.world.rank
+    self._buffer = ReplayFiles(folder, buffer, rank) if buffer else None
     self._last = time.monotonic()
 
   @property
@@ -291,17 +329,33 @@ class Saver:
 
     If the disk is full, the last checkpoint stays, and the next save is due as usual.
     """
-    state = self.learner.state_dict()
-    warnings = self._write(state, seconds) if self.learner.world.main else []
+    world, content = self.learner.world, {"learner": self.learner.state_dict(), "seconds": seconds}
+    own: list[str] | OSError = []
+    if self._buffer:
+      own = self._write_buffer(self._buffer)
+      content["replay"] = world.gather(own)
+    warnings = self._write(content) if world.main else []
+    if self._buffer and not world.broadcast_object(self.failed) and isinstance(own, list):
+      self._buffer.forget(own)
     self._last = time.monotonic()
     return warnings
 
-  def _write(self, state: dict[str, Any], seconds: float) -> list[str]:
+  def _write_buffer(self, buffer: ReplayFiles) -> list[str] | OSError:
+    """Write the new rows of this rank's replay buffer; return its files, or what went wrong."""
+    try:
+      return buffer.write(save)
+    except OSError as error:
+      return error
+
+  def _write(self, content: dict[str, Any]) -> list[str]:
     before, self.failed = self.failed, False
     try:
+      for files in content.get("replay", []):
+        if isinstance(files, OSError):
+          raise files
       left_out = list(getattr(self.learner.env, "left_out", ()))  # of the robot file, by the engine
       config = to_dict(self.config)
-      write(self.folder, {"config": config, "learner": state, "seconds": seconds, "left_out": left_out})
+      write(self.folder, {"config": config, "left_out": left_out} | content)
     except OSError as error:
       self.failed = True
       warning = f"the checkpoint could not be written ({error}); training goes on, and the last one is kept"

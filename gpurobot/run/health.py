@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from gpurobot.algorithm_config import Critic, PPOConfig, Schedule
-from gpurobot.config import Algorithm, TrainConfig
+from gpurobot.config import AlgorithmName, TrainConfig
 from gpurobot.learn.critic import LARGEST
 from gpurobot.learn.loss import rate_limits
 from gpurobot.learn.reward import transform
@@ -37,7 +37,7 @@ class Symptom:
   patience: int = 0  # [iterations]
 
 
-def common_symptoms(algorithm: Algorithm) -> list[Symptom]:
+def common_symptoms(algorithm: AlgorithmName) -> list[Symptom]:
   """Return the symptoms that any training may have."""
   return [
     Symptom(
@@ -65,7 +65,7 @@ def common_symptoms(algorithm: Algorithm) -> list[Symptom]:
 
 def symptoms_of(config: TrainConfig) -> list[Symptom]:
   """Return the symptoms to look for in a training with these settings."""
-  if config.algorithm is Algorithm.ppo:
+  if config.algorithm is AlgorithmName.ppo:
     return symptoms(config.ppo, rate_limits(config.ppo, config.num_envs))
   return common_symptoms(config.algorithm)
 
@@ -74,7 +74,7 @@ def symptoms(ppo: PPOConfig, limits: tuple[float, float]) -> list[Symptom]:
   """Return the symptoms of PPO to look for; limits: smallest and largest scaled learning rate."""
   kl, adaptive = ppo.kl_target, ppo.schedule is Schedule.adaptive
   return [
-    *common_symptoms(Algorithm.ppo),
+    *common_symptoms(AlgorithmName.ppo),
     Symptom(
       lambda row: row["explained_variance"] < 0 and row["value_loss"] > FAULTY,
       "the critic explains nothing of the returns (explained variance {row[explained_variance]:.2g}); lower "

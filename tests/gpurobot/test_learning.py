@@ -12,7 +12,7 @@ from tensordict import TensorDict
 import tasks
 from gpurobot import evaluate
 from gpurobot.algorithm_config import Critic, PPOConfig, Recurrence, RewardTransform, SACConfig, TD3Config
-from gpurobot.config import Algorithm, TrainConfig, algorithm_settings, assign, defaults
+from gpurobot.config import AlgorithmName, TrainConfig, algorithm_settings, assign, defaults
 from gpurobot.deploy.policy import Policy
 from gpurobot.device.distributed import World
 from gpurobot.learn.random import Random
@@ -168,7 +168,7 @@ def pendulum(seed, squash):
 def off_policy_pendulum(algorithm, seed):
   kind = {"sac": SACConfig, "td3": TD3Config}[algorithm]
   own = kind(hidden=[64, 64], critic_hidden=[64, 64], batch_size=512, gamma=0.95, lr=1e-3, n_step=3)
-  config = TrainConfig(algorithm=Algorithm(algorithm), num_envs=64, seed=seed, **{algorithm: own})
+  config = TrainConfig(algorithm=AlgorithmName(algorithm), num_envs=64, seed=seed, **{algorithm: own})
   learner = train(Pendulum(64, training=True), config, 60)
   return mean_return(learner, config, Pendulum(256, training=False))
 

@@ -7,7 +7,7 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 import train
-from gpurobot.config import Algorithm, ConfigError, assign, defaults, local_envs, off_policy
+from gpurobot.config import AlgorithmName, ConfigError, assign, defaults, local_envs, off_policy
 from gpurobot.device import usage
 from gpurobot.device.distributed import World
 from gpurobot.learn import off_policy_setup
@@ -40,6 +40,17 @@ def iterate(learner: OffPolicy, count: int) -> OffPolicy:
 
 def tensors(state: object) -> list[torch.Tensor]:
   return [leaf.clone() for leaf in tree_leaves(state) if isinstance(leaf, torch.Tensor)]
+
+
+def saved(learner: OffPolicy) -> tuple[dict[str, Any], Any]:
+  """Return the complete state, with the rows of the buffer if checkpoints keep them."""
+  return copy.deepcopy((learner.state_dict(), learner.buffer and learner.buffer.memory))
+
+
+def load(learner: OffPolicy, state: tuple[dict[str, Any], Any]) -> None:
+  learner.load_state_dict(state[0])
+  if learner.buffer:
+    learner.buffer.load_rows(0, state[1])
 
 
 def same(found: object, expected: object) -> None:
@@ -111,7 +122,7 @@ def test_environments_must_divide_among_the_ranks():
 def test_settings_of_the_algorithm_that_is_used():
   config = assign(defaults(toy), {"sac.gamma": 0.5, "td3.gamma": 0.6})
   for name, gamma in (("sac", 0.5), ("td3", 0.6)):
-    config.algorithm = Algorithm(name)
+    config.algorithm = AlgorithmName(name)
     assert off_policy(config).gamma == gamma
 
 
@@ -122,19 +133,18 @@ def test_a_resumed_training_goes_on_alike(name, prioritized, save_buffer):
   own = {"save_buffer": save_buffer, "prioritized": prioritized}
   one = iterate(make(name, **own), 5)
   one.report()
-  state = copy.deepcopy(one.state_dict())
-  assert ("replay" in state["ranks"][0]) == save_buffer
+  state = saved(one)
+  assert ("replay" in state[0]["ranks"][0]) == save_buffer
   others = [iterate(make(name, **own), count) for count in (0, 3)]
   for other in others:
-    other.load_state_dict(state)
+    load(other, state)
     other.report()
     iterate(other, 4)
   iterate(one, 4)
   one.report(), others[0].report()
-  same(others[0].state_dict(), others[1].state_dict())
-  same(others[0].replay.state_dict(), others[1].replay.state_dict()) if save_buffer else None
+  same(saved(others[0]), saved(others[1]))
   if save_buffer:
-    same(others[0].state_dict(), one.state_dict())
+    same(saved(others[0]), saved(one))
 
 
 def test_a_new_buffer_is_filled_before_learning_goes_on():
