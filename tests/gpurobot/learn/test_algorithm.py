@@ -19,6 +19,8 @@ from tests.gpurobot import toy
 class RandomSearch:
   """Moves the weights by noise, and back where the rewards have not become larger."""
 
+  buffer, first_update = None, 0
+
   def __init__(self, env, config, world):
     self.env, self.world, self.config, self.iteration = env, world, config, 0
     self.executor = Executor(config, env.device, world.gather)
