@@ -16,6 +16,9 @@ from matplotlib import pyplot as plt
 from benchmarks import cases
 from benchmarks.report import line
 from gpurobot import sweep
+from gpurobot.search.launch import execute
+from gpurobot.search.results import bootstrap, interquartile_mean
+from gpurobot.search.trial import Trial
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "ablations"
@@ -23,17 +26,15 @@ COLUMNS = ("setting", "seed", "steps", "seconds", "return")
 Row = dict[str, str]
 
 
-def train(ablation: cases.Ablation) -> list[sweep.SweepRun]:
+def train(ablation: cases.Ablation) -> list[Trial]:
   """Run the trainings that are not finished; return all runs."""
   folder = f"folder={ROOT / 'runs' / 'ablations' / ablation.name}"
   settings, runs = sweep.plan([folder, "jobs=2", *ablation.words])
-  sweep.execute(
-    [run for run in runs if not run.is_finished()], settings.jobs, lambda text: print(text, file=sys.stderr)
-  )
+  execute(runs, settings.jobs, lambda text: print(text, file=sys.stderr))
   return runs
 
 
-def rows_of(run: sweep.SweepRun) -> list[Row]:
+def rows_of(run: Trial) -> list[Row]:
   """Return the rows of a run's log that have a return, reduced to COLUMNS."""
   with (run.folder / "metrics.csv").open() as file:
     rows = [row for row in csv.DictReader(file) if row["return"] != "nan"]
@@ -116,9 +117,9 @@ def summary(rows: list[Row]) -> dict[str, tuple[float, float, float, float]]:
     last = np.array([float(seed[-1]["return"]) for seed in seeds])
     average = np.array([_average(seed) for seed in seeds])
     figures[setting] = (
-      sweep.interquartile_mean(last).item(),
-      *sweep.bootstrap(last),
-      sweep.interquartile_mean(average).item(),
+      interquartile_mean(last).item(),
+      *bootstrap(last),
+      interquartile_mean(average).item(),
     )
   return figures
 

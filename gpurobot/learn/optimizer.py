@@ -35,7 +35,7 @@ class Optimizer:
       parameter.data = weight[: parameter.numel()].view_as(parameter).copy_(parameter.data)
       parameter.grad = gradient[: parameter.numel()].view_as(parameter)
     world.broadcast_(self.weights.data)
-    self.world, self.max_norm = world, max_norm
+    self.world, self.max_norm, self._first_rate = world, max_norm, rate
     self.rate = torch.full((), rate, device=self.weights.device)
     capturable = self.weights.is_cuda  # by a CUDA graph
     self._adam = torch.optim.Adam([self.weights], lr=self.rate, eps=1e-8, fused=True, capturable=capturable)
@@ -75,12 +75,20 @@ class Optimizer:
 
   def state_dict(self) -> dict[str, Any]:
     """Return Adam's moments, the learning rate and the count of skipped steps, without the weights."""
-    return {"adam": self._adam.state_dict()["state"], "rate": self.rate, "skipped": self.skipped}
+    return {
+      "adam": self._adam.state_dict()["state"],
+      "rate": self.rate,
+      "first_rate": self._first_rate,
+      "skipped": self.skipped,
+    }
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    """Continue from a saved state."""
+    """Continue from a saved state; one that began with another learning rate continues in proportion."""
     # Adam's load_state_dict would replace the tensors, but a captured graph uses the old ones.
     for name, tensor in self._adam.state[self.weights].items():
       tensor.copy_(state["adam"][0][name])
+    before = state.get("first_rate", self._first_rate)  # older checkpoints: of the same settings
     self.rate.copy_(state["rate"])
+    if before != self._first_rate:
+      self.rate.mul_(self._first_rate / before) if before > 0 else self.rate.fill_(self._first_rate)
     self.skipped.copy_(state["skipped"])

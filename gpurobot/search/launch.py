@@ -1,0 +1,71 @@
+"""Launch of trials: as processes of this machine, several at a time."""
+
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from gpurobot.run.interrupt import Interrupt
+from gpurobot.search.trial import OUTPUT, Trial
+
+POLL = 0.1  # time between polls of the trials that run [s]
+Say = Callable[[str], None]
+
+
+class Process(Protocol):
+  """A trial that runs, as `subprocess.Popen` is one."""
+
+  def poll(self) -> int | None:
+    """Return the exit status, or None while the trial runs."""
+
+  def terminate(self) -> None:
+    """Ask the trial to save a checkpoint and end."""
+
+
+Start = Callable[[Trial], Process]
+
+
+def start(trial: Trial) -> Process:
+  """Start a trial as a process whose output goes to its folder."""
+  trial.folder.mkdir(parents=True, exist_ok=True)
+  with (trial.folder / OUTPUT).open("ab") as file:
+    return subprocess.Popen(trial.command(), stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT)
+
+
+def execute(trials: Sequence[Trial], jobs: int, say: Say, begin: Start = start) -> bool:
+  """Run the trials that are not finished, `jobs` at a time, and say how each ended.
+
+  Returns False if a signal has interrupted them: it stops those that run, and starts no more.
+  """
+  interrupt, interrupted = Interrupt(), False
+  waiting = [trial for trial in trials if not trial.is_finished()]
+  active: list[tuple[Trial, Process]] = []
+  while active or (waiting and not interrupted):
+    while waiting and len(active) < jobs and not interrupted:
+      trial = waiting.pop(0)
+      active.append((trial, begin(trial)))
+    time.sleep(POLL)
+    if interrupt.requested and not interrupted:
+      interrupted = True
+      for _, process in active:
+        process.terminate()
+    ended = [(trial, process.poll()) for trial, process in active]
+    for trial, status in ended:
+      if status is not None:
+        say(f"{trial.name}: {'interrupted' if interrupted else ending(trial, status)}")
+    active = [pair for pair, (_, status) in zip(active, ended, strict=True) if status is None]
+  return not interrupted
+
+
+def ending(trial: Trial, status: int) -> str:
+  """Return a line that says how a trial ended."""
+  if not trial.is_finished():
+    *_, last = ["no output", *(trial.folder / OUTPUT).read_text().splitlines()]
+    return f"failed with status {status}: {last}"
+  figures = trial.result(level=None)
+  return f"return {show(figures['return'])}, {figures['steps']:,} steps in {show(figures['seconds'])} s"
+
+
+def show(value: float | None) -> str:
+  """Return a figure as a formatted string."""
+  return "-" if value is None else f"{value:,.5g}"

@@ -1,0 +1,160 @@
+"""Population-based training (PBT; Jaderberg et al. 2017, arXiv 1711.09846): settings change while runs go on.
+
+All members train for a generation. Then the worst continue from the checkpoints of the best, with settings
+that are perturbed. Each generation of a member has a folder of its own, so nothing is overwritten, and the
+decisions follow from the folders alone.
+"""
+
+import csv
+import shutil
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from gpurobot.config import ConfigError
+from gpurobot.run import checkpoint, replay_files
+from gpurobot.search.pruning import Run
+from gpurobot.search.space import Choices, Range, Space
+from gpurobot.search.trial import Trial, assemble, limits, read_config
+
+RESAMPLE = 0.25  # probability that a setting is drawn anew instead of perturbed
+LINEAGE, DRAWING = "lineage.csv", "lineage.png"
+
+
+class Plan(NamedTuple):
+  """How a population is trained."""
+
+  space: Space
+  folder: Path
+  generations: int
+  exploit: float  # share of the members that the others replace in a generation
+  seed: int  # of the choices
+  jobs: int  # trials at a time
+
+
+class Member(NamedTuple):
+  """A member in one generation: its values by key, and the member whose checkpoint it continued."""
+
+  values: dict[str, str]
+  parent: int
+
+
+class Ancestry(NamedTuple):
+  """What the lineage tells of a member in one generation, a row of its table."""
+
+  generation: int
+  member: int
+  parent: int
+  score: float  # the last return
+  setting: str
+
+
+def check_space(space: Space) -> None:
+  """Raise ConfigError if a setting cannot be perturbed while a run goes on."""
+  for key, values in space.items():
+    if isinstance(values, Choices) and len(values.words) > 1:
+      raise ConfigError(f"search=pbt perturbs ranges, and {key} has several values; write one, or a range")
+    if isinstance(values, Range) and (values.whole or key.partition(".")[0] not in ("ppo", "sac", "td3")):
+      raise ConfigError(f"search=pbt perturbs real numbers of the algorithm; {key} is none: write one value")
+
+
+def next_generation(
+  members: Sequence[Member], scores: Sequence[float], plan: Plan, rng: np.random.Generator
+) -> list[Member]:
+  """Return the members of the next generation: the worst continue one of the best, perturbed.
+
+  scores: the last returns; -inf of those that failed.
+  """
+  order = sorted(range(len(members)), key=lambda index: -scores[index])
+  count = max(1, int(plan.exploit * len(members)))
+  best, worst = order[:count], set(order[-count:]) - set(order[:count])
+  found = []
+  for index, member in enumerate(members):
+    parent = int(rng.choice(best)) if index in worst else index
+    values = explore(members[parent].values, plan.space, rng) if index in worst else member.values
+    found.append(Member(values, parent))
+  return found
+
+
+def explore(values: Mapping[str, str], space: Space, rng: np.random.Generator) -> dict[str, str]:
+  """Return the values by key, of which each range's is perturbed or drawn anew."""
+  changed = dict(values)
+  for key, own in space.items():
+    if isinstance(own, Range):
+      fresh, unit, up = rng.random() < RESAMPLE, rng.random(), rng.random() < 1 / 2
+      changed[key] = own.at(unit) if fresh else own.perturbed(values[key], up=bool(up))
+  return changed
+
+
+def evolve(members: Sequence[Member], plan: Plan, run: Run) -> list[Trial]:
+  """Train a population of at least two; return the trials of its last generation, and write its lineage.
+
+  Stops early if the user interrupts.
+  """
+  lineage: list[Ancestry] = []
+  trials: list[Trial] = []
+  for generation in range(plan.generations):
+    before, trials = trials, make_generation(plan, generation, members, trials)
+    if not run(trials):
+      break
+    scores = [trial.score() for trial in trials]
+    for index, (member, trial) in enumerate(zip(members, trials, strict=True)):
+      setting = " ".join(trial.setting[1:])
+      lineage.append(Ancestry(generation, index, member.parent, scores[index], setting))
+    write_lineage(lineage, plan.folder)
+    for trial in before:
+      forget_checkpoint(trial.folder)
+    rng = np.random.default_rng([plan.seed, generation])
+    members = next_generation(members, scores, plan, rng)
+  return trials
+
+
+def make_generation(
+  plan: Plan, generation: int, members: Sequence[Member], before: Sequence[Trial]
+) -> list[Trial]:
+  """Return a trial for each member; raise ConfigError if its settings are rejected.
+
+  before: the trials of the generation before, which the members continue; none in the first.
+  """
+  trials = []
+  searched = [key for key, values in plan.space.items() if isinstance(values, Range)]
+  for index, member in enumerate(members):
+    folder = plan.folder / f"member={index}" / f"generation={generation}"
+    ends = limits(read_config(member.values), Fraction(generation + 1, plan.generations))
+    values = member.values | {limit: str(end) for limit, end in ends.items()}
+    setting = (f"member={index}", *(f"{key}={member.values[key]}" for key in searched))
+    parent = before[member.parent].folder if before else None
+    trials.append(assemble(setting, values, folder, plan.jobs, parent))
+  return trials
+
+
+def forget_checkpoint(folder: Path) -> None:
+  """Remove the checkpoints of a generation that nobody continues any more; its log stays."""
+  for name in (checkpoint.NAME, checkpoint.PREVIOUS):
+    (folder / name).unlink(missing_ok=True)
+  shutil.rmtree(folder / replay_files.FOLDER, ignore_errors=True)
+
+
+def write_lineage(lineage: Sequence[Ancestry], folder: Path) -> None:
+  """Write who continued whom, as a table and as a drawing: the return of each member by generation."""
+  with (folder / LINEAGE).open("w", newline="") as file:
+    writer = csv.writer(file)
+    writer.writerow(Ancestry._fields)
+    writer.writerows(lineage)
+  scores = {(one.generation, one.member): one.score for one in lineage}
+  figure = Figure(figsize=(7, 4), layout="constrained")
+  axes = figure.subplots()
+  for one in lineage:
+    before = (max(0, one.generation - 1), one.parent)
+    axes.plot(
+      [before[0], one.generation],
+      [scores[before], one.score],
+      "C0.-" if one.parent == one.member else "C1.--",
+    )
+  axes.set(xlabel="generation", ylabel="return", title="dashed: a member continues another one")
+  axes.grid(alpha=0.3)
+  figure.savefig(folder / DRAWING, dpi=120)

@@ -1,0 +1,173 @@
+"""Trial: one run of train.py in its own folder, with its settings, its limits and its figures."""
+
+import dataclasses
+import json
+import math
+import os
+import re
+import sys
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import tasks
+from gpurobot import cli
+from gpurobot.config import LIMITS, ConfigError, TrainConfig, to_dict
+from gpurobot.device.distributed import World
+from gpurobot.run import checkpoint
+from gpurobot.run.csv_log import read
+from gpurobot.run.files import rewrite
+
+PROGRAM = Path(__file__).resolve().parents[2] / "train.py"
+OUTPUT = "output.txt"  # console output of a trial, in its folder
+SUMMARY, PARTS = "summary.json", "parts.json"  # of the whole run; the returns after its parts
+PLACES = ("run_dir", "resume", "threads", "debug")  # settings that may differ between two starts of a trial
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+  """One run: the arguments that vary (without the seed), all arguments by key, and the configuration.
+
+  part: how much of its limits it may use now. parent: folder of the run that it continues, if it has no
+  checkpoint of its own.
+  """
+
+  setting: tuple[str, ...]
+  values: Mapping[str, str]
+  config: TrainConfig
+  part: Fraction = Fraction(1)
+  parent: Path | None = None
+
+  @property
+  def name(self) -> str:
+    """The arguments that distinguish this trial from the others."""
+    return " ".join([*self.setting, f"seed={self.config.seed}"])
+
+  @property
+  def folder(self) -> Path:
+    """The run folder."""
+    return Path(str(self.config.run_dir))
+
+  @property
+  def limits(self) -> dict[str, int | float]:
+    """The limits of the run, as far as `part` goes."""
+    return limits(self.config, self.part)
+
+  def until(self, part: Fraction) -> "Trial":
+    """Return the trial with another part of its limits."""
+    return dataclasses.replace(self, part=part)
+
+  def is_finished(self) -> bool:
+    """Return whether the run has reached one of its limits (an interrupted run has a summary too)."""
+    path = self.folder / SUMMARY
+    if not path.exists():
+      return False
+    summary = json.loads(path.read_text())
+    return any(summary[limit.removeprefix("max_")] >= end for limit, end in self.limits.items())
+
+  def command(self) -> list[str]:
+    """Return the command that starts the run, or resumes it from its checkpoint."""
+    source = self.folder if checkpoint.exists(self.folder) else self.parent
+    resume = [] if source is None else [f"resume={source}"]
+    ends = {limit: str(end) for limit, end in self.limits.items()} if self.part < 1 else {}
+    words = [f"{key}={value}" for key, value in {**self.values, **ends}.items()]
+    return [sys.executable, str(PROGRAM), *resume, *words]
+
+  def result(self, level: float | None) -> dict[str, Any]:
+    """Return the figures of a finished run."""
+    summary = json.loads((self.folder / SUMMARY).read_text())
+    figures = {name: summary[name] for name in ("seed", "return", "steps", "seconds", "steps_per_second")}
+    return figures | {"seconds_to_level": self._seconds_to(level), "trained": float(self.part)}
+
+  def _seconds_to(self, level: float | None) -> float | None:
+    """Return the training time [s] until the mean return first reached a level; None if it never did."""
+    if level is None:
+      return None
+    rows = read(self.folder / "metrics.csv")
+    return next((float(row["seconds"]) for row in rows if float(row["return"]) >= level), None)
+
+  def begin_parts(self) -> None:
+    """Note that the run goes to its limits in parts, so that `check` lets them change."""
+    if not (self.folder / PARTS).exists():
+      self.folder.mkdir(parents=True, exist_ok=True)
+      self._keep({})
+
+  def returns(self) -> dict[Fraction, float]:
+    """Return the mean return after each part of the limits that is finished; -inf where no episode ended."""
+    known = json.loads((self.folder / PARTS).read_text())
+    return {Fraction(part): -math.inf if value is None else value for part, value in known.items()}
+
+  def keep_return(self) -> None:
+    """Store the return after the present part, unless it is known: the run may have gone on since."""
+    known = self.returns()
+    if self.is_finished() and self.part not in known:
+      self._keep(known | {self.part: self.score()})
+
+  def _keep(self, returns: Mapping[Fraction, float]) -> None:
+    plain = {str(part): value if math.isfinite(value) else None for part, value in returns.items()}
+    with rewrite(self.folder / PARTS) as file:
+      file.write(json.dumps(plain).encode())
+
+  def score(self) -> float:
+    """Return the last mean return; -inf if the run has failed, or no episode ended."""
+    if not self.is_finished():
+      return -math.inf
+    value = self.result(level=None)["return"]
+    return -math.inf if value is None else float(value)
+
+
+def limits(config: TrainConfig, part: Fraction) -> dict[str, int | float]:
+  """Return a part of the limits that are set, by key; environment steps and iterations are rounded up."""
+  whole = {limit: getattr(config, limit) for limit in LIMITS}
+  given = {limit: end for limit, end in whole.items() if end is not None}
+  return {
+    limit: math.ceil(end * part) if isinstance(end, int) else float(end * part)
+    for limit, end in given.items()
+  }
+
+
+def read_config(values: Mapping[str, str]) -> TrainConfig:
+  """Return the configuration of a run with these values by key; raise ConfigError if it is rejected."""
+  return cli.parse([f"{key}={value}" for key, value in values.items()], tasks.load, World())[0]
+
+
+def make_trial(values: dict[str, str], varying: set[str], folder: Path, jobs: int) -> Trial:
+  """Return the trial with these values by key; raise ConfigError if train.py or `check` rejects them.
+
+  varying: keys whose values distinguish the trial; with its seed they name its folder below `folder`.
+  """
+  words = {key: f"{key}={value}" for key, value in values.items()}
+  setting = tuple(word for key, word in words.items() if key in varying and key != "seed")
+  parts = [",".join(setting), words["seed"]] if setting else [words["seed"]]
+  place = Path(folder, *(re.sub(r"[^\w.,=+\[\]-]", "_", part) for part in parts))
+  return assemble(setting, values, place, jobs)
+
+
+def assemble(
+  setting: tuple[str, ...], values: dict[str, str], folder: Path, jobs: int, parent: Path | None = None
+) -> Trial:
+  """Return the trial with these values by key in a folder; raise ConfigError if they are rejected.
+
+  setting: the words that distinguish it. jobs: trials that run at a time and share the cores.
+  """
+  values = {**values, "run_dir": str(folder)}
+  config = read_config(values)
+  check(config, folder)
+  if jobs > 1 and "threads" not in values:
+    share = max(1, len(os.sched_getaffinity(0)) // jobs)
+    values["threads"] = str(min(share, config.threads or share))
+  return Trial(setting, values, config, parent=parent)
+
+
+def check(config: TrainConfig, folder: Path) -> None:
+  """Raise ConfigError if a run would never end, or if its folder holds a run with other settings."""
+  if all(getattr(config, limit) is None for limit in LIMITS):
+    raise ConfigError(f"the runs of a sweep need a limit; set one of {', '.join(LIMITS)}")
+  path = folder / "config.json"
+  if path.exists():
+    there, wanted = json.loads(path.read_text()), to_dict(config)
+    free = {*PLACES, *(LIMITS if (folder / PARTS).exists() else ())}
+    other = [key for key in {**there, **wanted} if there.get(key) != wanted.get(key) and key not in free]
+    if other:
+      raise ConfigError(f"'{folder}' holds a run with another {', '.join(other)}; choose another folder=")

@@ -1,0 +1,99 @@
+import csv
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpurobot import sweep
+from gpurobot.search import pbt
+from gpurobot.search.space import Choices, Range
+from gpurobot.search.trial import Trial
+from tests.gpurobot import toy
+from tests.gpurobot.search.trials import finish
+
+SPACE = {"ppo.lr": Range(1e-4, 1e-2, log=True, whole=False), "seed": Choices(("0",))}
+pytestmark = pytest.mark.usefixtures("keep_signal_handlers")
+
+
+def make_plan(folder: Path, generations: int = 3) -> pbt.Plan:
+  return pbt.Plan(SPACE, folder, generations, exploit=0.25, seed=0, jobs=1)
+
+
+def make_members(*rates: float) -> list[pbt.Member]:
+  base = {"task": toy.__file__, "seed": "0", "max_iterations": "6"}
+  return [pbt.Member(base | {"ppo.lr": f"{rate:g}"}, index) for index, rate in enumerate(rates)]
+
+
+def test_the_worst_continue_the_best_with_perturbed_settings():
+  members = make_members(1e-3, 2e-3, 3e-3, 4e-3)
+  plan, rng = make_plan(Path()), np.random.default_rng(0)
+  found = [pbt.next_generation(members, [3.0, 1.0, -math.inf, 2.0], plan, rng) for _ in range(200)]
+  for generation in found:
+    assert [generation[index] for index in (0, 1, 3)] == [members[index] for index in (0, 1, 3)]
+    assert generation[2].parent == 0
+    assert generation[2].values | {"ppo.lr": ""} == members[0].values | {"ppo.lr": ""}
+  rates = [float(generation[2].values["ppo.lr"]) for generation in found]
+  perturbed = [rate for rate in rates if rate in (8e-4, 1.2e-3)]
+  assert 0.65 < len(perturbed) / len(rates) < 0.85  # the others are drawn anew
+  assert 0.4 < perturbed.count(8e-4) / len(perturbed) < 0.6
+  assert 1e-4 <= min(rates) < 5e-4
+  assert 2e-3 < max(rates) <= 1e-2
+  pair = pbt.next_generation(members[:2], [1.0, 2.0], plan, rng)
+  assert [member.parent for member in pair] == [1, 1]
+
+
+def test_a_generation_continues_the_checkpoints_of_the_one_before(tmp_path):
+  started: list[tuple[str, list[str]]] = []
+
+  def run(trials: Sequence[Trial]) -> bool:
+    for index, trial in enumerate(trials):
+      if not trial.is_finished():
+        started.append((str(trial.folder.relative_to(tmp_path)), trial.command()))
+        finish(trial, float(index), iterations=int(trial.limits["max_iterations"]))
+        (trial.folder / "checkpoint.pt").touch()
+        (trial.folder / "replay").mkdir()
+    return True
+
+  trials = pbt.evolve(make_members(1e-3, 2e-3, 3e-3, 4e-3), make_plan(tmp_path), run)
+  folders = [folder for folder, _ in started]
+  assert folders == [f"member={m}/generation={g}" for g in range(3) for m in range(4)]
+  commands = [command for _, command in started]
+  assert not any(word.startswith("resume=") for command in commands[:4] for word in command)
+  for command, parent in zip(commands[4:8], (3, 1, 2, 3), strict=True):
+    assert f"resume={tmp_path}/member={parent}/generation=0" in command
+    assert "max_iterations=4" in command
+  kept = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("checkpoint.pt"))
+  assert kept == [f"member={index}/generation=2/checkpoint.pt" for index in range(4)]
+  assert len([*tmp_path.rglob("replay")]) == 4
+  with (tmp_path / pbt.LINEAGE).open() as file:
+    rows = list(csv.DictReader(file))
+  assert [(int(row["generation"]), int(row["parent"])) for row in rows[4:8]] == [
+    (1, 3),
+    (1, 1),
+    (1, 2),
+    (1, 3),
+  ]
+  assert (tmp_path / pbt.DRAWING).stat().st_size > 1000
+
+  before = started.copy()
+  again = pbt.evolve(make_members(1e-3, 2e-3, 3e-3, 4e-3), make_plan(tmp_path), run)
+  assert started == before  # all are finished
+  assert [trial.values for trial in again] == [trial.values for trial in trials]
+
+
+def test_an_interrupted_generation_decides_nothing(tmp_path):
+  trials = pbt.evolve(make_members(1e-3, 2e-3), make_plan(tmp_path), lambda _: False)
+  assert [trial.folder.name for trial in trials] == ["generation=0"] * 2
+  assert not (tmp_path / pbt.LINEAGE).exists()
+
+
+def test_a_population_trains_on_with_perturbed_settings(tmp_path):
+  words = ["max_iterations=2", "search=pbt", "samples=2", "generations=2", "exploit=0.5", "jobs=2"]
+  sweep.main([f"task={toy.__file__}", *words, "ppo.lr=log:1e-4..1e-2", f"folder={tmp_path}"])
+  with (tmp_path / pbt.LINEAGE).open() as file:
+    rows = list(csv.DictReader(file))
+  parents = {row["parent"] for row in rows if row["generation"] == "1"}
+  assert len(parents) == 1
+  assert len({row["setting"] for row in rows}) == 3

@@ -1,0 +1,77 @@
+import dataclasses
+import json
+import math
+import os
+from fractions import Fraction
+
+import pytest
+
+from gpurobot import sweep
+from gpurobot.config import ConfigError, to_dict
+from tests.gpurobot.search.trials import TOY, finish
+
+
+def test_jobs_share_the_cores(tmp_path, monkeypatch):
+  monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+  for words, threads in ((["jobs=2"], 4), (["jobs=16"], 1), (["jobs=2", "threads=3"], 3)):
+    _, [run] = sweep.plan([*TOY, *words, f"folder={tmp_path}"])
+    assert run.values["threads"] == str(threads)
+  _, [run] = sweep.plan([*TOY, f"folder={tmp_path}"])
+  assert "threads" not in run.values
+
+
+def test_a_folder_of_another_run_is_not_taken_for_this_one(tmp_path):
+  _, [run] = sweep.plan([*TOY, f"folder={tmp_path}"])
+  run.folder.mkdir()
+  (run.folder / "config.json").write_text(json.dumps(to_dict(run.config) | {"resume": "here"}))
+  assert len(sweep.plan([*TOY, f"folder={tmp_path}"])[1]) == 1
+  with pytest.raises(ConfigError, match=r"holds a run with another ppo\.gamma; choose another folder="):
+    sweep.plan([*TOY, f"folder={tmp_path}", "ppo.gamma=0.5"])
+
+
+def test_an_interrupted_run_is_continued(tmp_path):
+  _, [run] = sweep.plan([*TOY, f"folder={tmp_path}"])
+  assert not any(word.startswith("resume=") for word in run.command())
+  finish(run, 1.0)
+  assert run.is_finished()
+  summary = json.loads((run.folder / "summary.json").read_text())
+  (run.folder / "summary.json").write_text(json.dumps(summary | {"iterations": 0}))
+  (run.folder / "checkpoint.pt").touch()
+  assert not run.is_finished()
+  assert f"resume={run.folder}" in run.command()
+
+
+def test_a_part_of_a_trial_ends_at_a_part_of_its_limits(tmp_path):
+  _, [trial] = sweep.plan([*TOY, "max_iterations=10", "max_seconds=8", f"folder={tmp_path}"])
+  part = trial.until(Fraction(1, 4))
+  assert part.limits == {"max_iterations": 3, "max_seconds": 2.0}  # rounded up
+  assert {"max_iterations=3", "max_seconds=2.0"} <= set(part.command())
+  assert {"max_iterations=10", "max_seconds=8"} <= set(trial.command())
+  finish(trial, -2.5, iterations=2)
+  assert (part.is_finished(), trial.is_finished()) == (True, False)  # 2 of 3 iterations, but 3 s of 2 s
+
+
+def test_returns_of_parts_are_kept_as_they_were(tmp_path):
+  _, [trial] = sweep.plan([*TOY, "max_iterations=2", f"folder={tmp_path}"])
+  first = trial.until(Fraction(1, 2))
+  first.begin_parts()
+  first.keep_return()
+  assert trial.returns() == {}  # it has not run
+  finish(trial, -2.5)
+  first.keep_return()
+  finish(trial, -1.5, iterations=2)
+  first.keep_return()
+  assert trial.returns() == {Fraction(1, 2): -2.5}
+  finish(trial, None)
+  dataclasses.replace(first, part=Fraction(1, 3)).keep_return()
+  assert trial.returns()[Fraction(1, 3)] == -math.inf
+
+
+def test_limits_may_change_only_where_a_trial_goes_part_by_part(tmp_path):
+  _, [trial] = sweep.plan([*TOY, "max_iterations=4", f"folder={tmp_path}"])
+  trial.folder.mkdir()
+  (trial.folder / "config.json").write_text(json.dumps(to_dict(trial.config) | {"max_iterations": 2}))
+  with pytest.raises(ConfigError, match="holds a run with another max_iterations"):
+    sweep.plan([*TOY, "max_iterations=4", f"folder={tmp_path}"])
+  trial.begin_parts()
+  assert len(sweep.plan([*TOY, "max_iterations=4", f"folder={tmp_path}"])[1]) == 1
