@@ -9,6 +9,7 @@ from gpurobot.config import ConfigError
 EXTRAS = {
   "viewer": ("mujoco", "viser", "mjviser", "imageio"),
   "export": ("onnx", "onnxruntime", "onnxscript"),
+  "ray": ("ray",),
 }
 
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from rich.console import Console
 
 import tasks
-from gpurobot import cli
+from gpurobot import cli, extras
 from gpurobot.config import ConfigError, TrainConfig, assign, leaves, option, pairs
 from gpurobot.device.distributed import World
 from gpurobot.search import pbt
-from gpurobot.search.launch import execute
+from gpurobot.search.launch import Launcher, Start, execute, start
 from gpurobot.search.pruning import Prune, above_median, best, parts, prune_trials
 from gpurobot.search.results import compare, report
 from gpurobot.search.space import Choices, Search, Space, draw, grid, parse
@@ -37,6 +37,7 @@ class Sweep:
 
   folder: str = option("runs/sweep/<task>", "folder of the results and of the run folders")
   jobs: int = option(1, "number of runs at a time; they divide the cores among them", low=1)
+  launcher: Launcher = option(Launcher.local, "where runs run: local, this machine; ray, a Ray cluster")
   level: float | None = option(None, "mean return; the time until runs first reach it is reported")
   search: Search = option(
     Search.grid,
@@ -126,7 +127,7 @@ def compete(settings: Sweep, space: Space) -> None:
   """Run what is not finished yet, then compare all runs; exit with status 1 if a run failed."""
   console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160)
   say = functools.partial(console.print, soft_wrap=True)
-  run = functools.partial(execute, jobs=settings.jobs, say=say)
+  run = functools.partial(execute, jobs=settings.jobs, say=say, begin=starter(settings.launcher))
   if settings.search is Search.pbt:
     say(f"{settings.samples} members in {settings.folder}, {settings.generations} generations")
     trials = pbt.evolve(first_members(settings, space), population(settings, space), run)
@@ -138,6 +139,15 @@ def compete(settings: Sweep, space: Space) -> None:
   report(compare(trials, settings.level), Path(settings.folder), console)
   if not all(trial.is_finished() for trial in trials):
     raise SystemExit(1)
+
+
+def starter(launcher: Launcher) -> Start:
+  """Return the function that starts trials; raise ConfigError if Ray is not installed."""
+  if launcher is Launcher.local:
+    return start
+  with extras.require_extra("ray"):
+    from gpurobot.search import ray_launch  # noqa: PLC0415 (an extra)
+  return ray_launch.connect()
 
 
 def population(settings: Sweep, space: Space) -> pbt.Plan:

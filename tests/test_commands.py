@@ -125,6 +125,13 @@ def run_evaluation(words: list[str]) -> None:
   evaluate.main([*words, *policy, "episodes=2"])
 
 
+def run_sweep(words: list[str]) -> None:
+  if "--help" in words:
+    sweep.main(words)
+  else:
+    sweep.plan(words)
+
+
 def run_parity(words: list[str]) -> None:
   with pytest.MonkeyPatch.context() as patch:
     patch.setattr(parity, "compare", lambda *_: [])
@@ -186,7 +193,7 @@ STAND_INS: dict[str, Callable[[list[str]], object]] = {
 MODULES: dict[str, Callable[[list[str]], object]] = {
   "gpurobot.evaluate": run_evaluation,
   "gpurobot.plot": plot.main,
-  "gpurobot.sweep": sweep.plan,
+  "gpurobot.sweep": run_sweep,
   "physics.parity": run_parity,
   "pytest": run_tests,
   "tasks": lambda words: run_program("tasks", words),

@@ -3,6 +3,7 @@
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from typing import Protocol
 
 from gpurobot.run.interrupt import Interrupt
@@ -20,6 +21,13 @@ class Process(Protocol):
 
   def terminate(self) -> None:
     """Ask the trial to save a checkpoint and end."""
+
+
+class Launcher(StrEnum):
+  """Where trials run."""
+
+  local = "local"
+  ray = "ray"
 
 
 Start = Callable[[Trial], Process]
