@@ -15,7 +15,7 @@ from gpurobot.learn.agent import Agent
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.finite import FiniteCheck
 from gpurobot.learn.random import Random
-from gpurobot.learn.statistics import Statistics
+from gpurobot.learn.statistics import Means, Statistics
 
 # Returns the actions [local_envs, ...] of one step, and the recurrent state [local_envs, state_width] after
 # it. Its arguments: the sample of the step, with the observations filled in, to which it writes the policy's
@@ -80,6 +80,7 @@ class Collector:
       self.clock.begin("storage")
       self.storage.keep_state(t, self.state)
       self._compiled(self._keep)(step, state, sample)
+    self.statistics.add_obs(self.obs["policy"])
 
   def _show(self, obs: Mapping[str, Tensor]) -> None:
     """Show the policy new observation groups [local_envs, width], with 0 for numbers that are not finite."""
@@ -104,14 +105,14 @@ class Collector:
     self.state.copy_(state)
     self.restart.copy_(step["terminated"] | step["truncated"] | ~valid)
 
-  def report(self, world: World) -> dict[str, Tensor]:
-    """Return the statistics since the last report as scalars, over all ranks; every rank calls.
+  def report(self, world: World, *measures: Means) -> dict[str, Tensor]:
+    """Return the statistics and `measures` since the last report as scalars over all ranks; all call.
 
     "nonfinite_source" is the `FiniteCheck.source` of one of the ranks.
     """
     counters = self.env.counters() | {"nonfinite_samples": self.check.count}
     source = world.max_(self.check.source)
-    return self.statistics.report(world, counters) | {"nonfinite_source": source}
+    return self.statistics.report(world, counters, measures) | {"nonfinite_source": source}
 
   def state_dict(self) -> dict[str, Any]:
     """Return this rank's part of the state; `random` is left out, as it is the same on every rank."""

@@ -10,17 +10,16 @@ from tensordict import TensorDictBase
 from torch import Tensor
 
 from gpurobot.algorithm_config import PPOConfig, Recurrence, Schedule
-from gpurobot.config import ConfigError, TrainConfig, block, sequence_length
-from gpurobot.device import process, threads
+from gpurobot.config import ConfigError, TrainConfig, block
+from gpurobot.device import process
+from gpurobot.device.clock import Clock
 from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
 from gpurobot.device.transfer import to_cpu
 from gpurobot.device.usage import total_memory
 from gpurobot.learn.agent import Spaces, actor_critic
 from gpurobot.learn.algorithm import counted
-from gpurobot.learn.collector import Collector
-from gpurobot.learn.critic import ScalarHead, ValuePrediction
-from gpurobot.learn.distribution import Distribution
+from gpurobot.learn.critic import ScalarHead
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss, rate_limits, rate_scale
 from gpurobot.learn.network import ActorCritic
@@ -28,18 +27,19 @@ from gpurobot.learn.normalize import Moments
 from gpurobot.learn.optimizer import Optimizer
 from gpurobot.learn.random import Random
 from gpurobot.learn.reward import RewardScaler
-from gpurobot.learn.rollout import MinibatchSampler, Rollout
+from gpurobot.learn.rollout import MinibatchSampler
+from gpurobot.learn.rollout_collector import RolloutCollector
 from gpurobot.learn.saved_state import check_saved
-from gpurobot.learn.statistics import LossMeans
+from gpurobot.learn.statistics import LossMeans, Means
 
 ADAM_BYTES = 4 * 4  # of a weight, its gradient and Adam's two moments
 MANY_WEIGHTS = 10**8  # more of them take long to draw
 
 
-def check(config: TrainConfig, env: VecEnv) -> None:
+def check(config: TrainConfig, env: VecEnv, device: torch.device) -> None:
   """Raise ConfigError if settings contradict each other or do not fit the environment."""
   ppo = config.ppo
-  _check_size(ppo, env)
+  _check_size(ppo, env, device)
   if ppo.lr_min > ppo.lr_max:
     raise ConfigError(f"ppo.lr_min={ppo.lr_min:g} is greater than ppo.lr_max={ppo.lr_max:g}; lower it")
   if ppo.schedule is Schedule.adaptive and ppo.epochs * ppo.minibatches == 1:
@@ -56,17 +56,17 @@ def check(config: TrainConfig, env: VecEnv) -> None:
     )
 
 
-def _check_size(ppo: PPOConfig, env: VecEnv) -> None:
+def _check_size(ppo: PPOConfig, env: VecEnv, device: torch.device) -> None:
   """Raise ConfigError if the network does not fit in the memory of the device, and warn of a large one."""
   sizes = [max(env.obs_dims.values()), *ppo.hidden]
   if ppo.recurrent is not Recurrence.none:
     sizes[1:1] = [ppo.recurrent_units] * 2  # its input, and its own state
   weights = sum(before * after for before, after in pairwise(sizes))
-  needed, memory = ADAM_BYTES * weights, total_memory(env.device)
+  needed, memory = ADAM_BYTES * weights, total_memory(device)
   if needed > memory:
     raise ConfigError(
       f"ppo.hidden={ppo.hidden}: to train this network takes {needed / 1e9:,.0f} GB or more, and "
-      f"{env.device} has {memory / 1e9:.0f} GB: write fewer units"
+      f"{device} has {memory / 1e9:.0f} GB: write fewer units"
     )
   if weights > MANY_WEIGHTS:
     warnings.warn(f"a network of {weights:,} weights: to build it may take minutes", stacklevel=2)
@@ -81,17 +81,21 @@ class PPO:
 
   buffer, first_update = None, 0
 
-  def __init__(self, env: VecEnv, config: TrainConfig, world: World) -> None:
-    """Build the agent on the environment's device, the same on every rank, and reset the environments.
+  def __init__(
+    self, env: VecEnv, config: TrainConfig, world: World, device: torch.device | None = None
+  ) -> None:
+    """Build the agent, the same on every rank, and reset the environments.
 
-    Raises ConfigError if the settings do not fit the environment or the device.
+    device: of the agent and of all that learns; None: that of the environments. Raises ConfigError if the
+    settings do not fit the environment or the device.
     """
-    check(config, env)
+    device = device or env.device
+    check(config, env, device)
     process.keep_memory()
     torch.set_float32_matmul_precision("high" if config.tf32 else "highest")
     torch.manual_seed(config.seed)
-    ppo, device = config.ppo, env.device
-    self.env, self.ppo, self.world, self.num_envs = env, ppo, world, config.num_envs
+    ppo = config.ppo
+    self.env, self.ppo, self.world, self.num_envs, self.device = env, ppo, world, config.num_envs, device
     self.executor = Executor(config, device, world.gather)
     self.agent = actor_critic(Spaces.of(env), ppo, device)
     self.network: ActorCritic = self.agent.network
@@ -101,20 +105,24 @@ class PPO:
     self.losses = LossMeans(SUMS, device)
     self.value_moments = Moments(1, device, self.network.dtype)
     self.rewards = RewardScaler(ppo, device, self.network.dtype)
-    self.rollout = Rollout(env, self.network, ppo.horizon, sequence_length(ppo))
-    self.collector = Collector(env, self.agent, self.rollout, config, world, self.executor)
-    self.clock, self.statistics = self.collector.clock, self.collector.statistics
+    self.acting = self.make_acting(config)
+    self.rollout, self.collector = self.acting.rollout, self.acting.collector
+    self.clock: Clock = self.collector.clock
+    self.measures = Means("the measures of an update", device)
     blocks = env.num_envs // block(ppo)
     dealer = Random(config.seed, blocks, world.rank * blocks, device)
     self.sampler = MinibatchSampler(self.rollout.sequences, ppo.minibatches, block(ppo), dealer)
     self.iteration = 0
-    self._threads = torch.get_num_threads()  # for large operations
     # Data between the pieces of an update: n, sum and sum of squares of the advantages [3]; the rows of a
     # minibatch [n]; weight, divergence and skipped steps of an epoch [3]; weight of the entropy bonus [1].
     self._advantages = torch.zeros(3, dtype=torch.float64, device=device)
     self._rows = torch.zeros_like(self.sampler.minibatches[0])
     self._divergence = torch.zeros(3, dtype=self.network.dtype, device=device)
     self._entropy_coef = torch.zeros(1, dtype=self.network.dtype, device=device)
+
+  def make_acting(self, config: TrainConfig) -> RolloutCollector:
+    """Return what acts in the environments: the agent that learns."""
+    return RolloutCollector(self.env, self.agent, config, self.world, self.executor)
 
   @property
   def steps(self) -> int:
@@ -126,8 +134,8 @@ class PPO:
     ppo, env = self.ppo, self.env
     sizes = "-".join(map(str, (env.obs_dims["policy"], *ppo.hidden, sum(env.choices) or env.num_actions)))
     memory = "" if ppo.recurrent is Recurrence.none else f"{ppo.recurrent} {ppo.recurrent_units}, "
-    ranks = counted(self.world.size, f"{env.device.type} rank")
-    cores = f" with {counted(torch.get_num_threads(), 'thread')}" if env.device.type == "cpu" else ""
+    ranks = counted(self.world.size, f"{self.device.type} rank")
+    cores = f" with {counted(torch.get_num_threads(), 'thread')}" if self.device.type == "cpu" else ""
     minibatch = self.num_envs * ppo.horizon // ppo.minibatches
     return (
       f"{counted(self.num_envs, 'environment')} on {ranks}{cores}; "
@@ -139,32 +147,7 @@ class PPO:
 
   def collect(self) -> None:
     """Fill the rollout with the current policy; moments and weights do not change."""
-    self.clock.begin("rollout")
-    with threads.use(threads.enough(self.env.num_envs)):
-      self.executor.run_parts(self._collect)
-
-  def _collect(self) -> None:
-    self.network.head.remember()
-    self.rollout.restart()
-    self.collector.collect(self._act)
-
-  def _act(self, sample: dict[str, Any], state: Tensor, restart: Tensor) -> tuple[Tensor, Tensor]:
-    """Return actions [local_envs, ...] and the next state, see `collector.Act`."""
-    obs = {group: x.unsqueeze(0) for group, x in sample["obs"].items()}
-    with threads.use(self._threads):
-      policy, value, state = self.executor.compiled(self.network)(obs, state, restart.unsqueeze(0))
-    return self.executor.compiled(self._draw)(policy, value, sample), state
-
-  def _draw(self, policy: Distribution, value: ValuePrediction, sample: Mapping[str, Tensor]) -> Tensor:
-    """Sample the policy, store the sample and the network's outputs; return the actions [local_envs, ...]."""
-    random = self.collector.random
-    random.advance()
-    drawn = policy.sample(random)
-    sample["action"].copy_(drawn.squeeze(0))
-    sample["policy"].copy_(policy.parameters.squeeze(0))
-    sample["log_prob"].copy_(policy.log_prob(drawn).squeeze(0))
-    sample["value"].copy_(value.value.squeeze(0))
-    return policy.action(drawn).squeeze(0)
+    self.acting.collect()
 
   def update(self) -> None:
     """Train policy and critic on the rollout, then merge the moments."""
@@ -213,8 +196,7 @@ class PPO:
     """Compute advantages, returns and the sums for their moments over all ranks."""
     rollout, samples, moments = self.rollout, self.rollout.samples, self.value_moments
     reward, value = self.rewards(samples["reward"]), moments.denormalize(samples["value"])
-    now = self.collector
-    last = self._value(now.obs, now.state, now.restart)
+    last = self._value(rollout.last_obs, rollout.last_state, rollout.last_restart)
     final_obs = {group: obs.flatten(0, 1) for group, obs in rollout.final_obs.items()}
     final_state = rollout.final_state.flatten(0, 1)
     bootstrap = self._value(final_obs, final_state, final_state.new_zeros(len(final_state), dtype=torch.bool))
@@ -245,14 +227,13 @@ class PPO:
     # The returns minus the values are the advantages, so 1 - variance / spread is the explained variance.
     count, first, second = self.value_moments.pending
     spread = (second / count.clamp(min=1) - (first / count.clamp(min=1)).square()).clamp(min=0)
-    self.statistics.add_update(
-      self.collector.obs["policy"],
+    self.measures.add_scalars(
       {
         "explained_variance": 1 - variance / spread,
         "value/mean": self.value_moments.denormalize(self.rollout.samples["value"]).mean(),
         "action/std": self.network.head.old(self.rollout.samples["policy"]).spread(),
         "obs/clipped": self.observations.clipped(self.rollout.samples["obs", "policy"]),
-      },
+      }
     )
 
   def _differentiate(self) -> None:
@@ -302,7 +283,7 @@ class PPO:
 
   def report(self) -> dict[str, Tensor]:
     """Return the statistics since the last report as scalars on the device; every rank calls."""
-    values = self.collector.report(self.world) | self.losses.report()
+    values = self.collector.report(self.world, self.measures) | self.losses.report()
     return values | {
       "learning_rate": self.optimizer.rate,
       "skipped_updates": self.optimizer.skipped,

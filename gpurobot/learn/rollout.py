@@ -43,10 +43,12 @@ class Rollout:
   the unit of the minibatches.
   """
 
-  def __init__(self, env: VecEnv, network: ActorCritic, horizon: int, sequence: int) -> None:
-    """Allocate the storage; `sequence` must divide the horizon."""
+  def __init__(
+    self, env: VecEnv, network: ActorCritic, horizon: int, sequence: int, device: torch.device
+  ) -> None:
+    """Allocate the storage on a device; `sequence` must divide the horizon."""
     self.shape, self.sequence, self.sequences = (horizon, env.num_envs), sequence, horizon // sequence
-    self.device, dtype, head = env.device, network.dtype, network.head
+    self.device, dtype, head = device, network.dtype, network.head
     numbers = ("log_prob", "value", "reward", "advantage", "return_", "weight")
     flags = ("restart", "terminated", "truncated", "valid")
     self.samples = TensorDict(
@@ -62,21 +64,25 @@ class Rollout:
     # Views of the same memory: one for each step [local_envs, ...], and one flat [horizon * local_envs, ...].
     self.steps: list[dict[str, Any]] = [step.to_dict() for step in self.samples.unbind(0)]
     self._flat = self.samples.select(*KEPT).reshape(-1)
-    self._steps = torch.arange(sequence, device=env.device).unsqueeze(1) * env.num_envs
+    self._steps = torch.arange(sequence, device=device).unsqueeze(1) * env.num_envs
     # The recurrent state before each sequence [sequences, local_envs, state_width].
-    self.states = torch.zeros(
-      self.sequences, env.num_envs, network.state_width, dtype=dtype, device=env.device
-    )
+    self.states = torch.zeros(self.sequences, env.num_envs, network.state_width, dtype=dtype, device=device)
     # The largest number of truncations of one environment in a rollout.
     slots = -(-horizon // env.least_between_truncations)
     # The raw final observations of the truncations, in order, and the recurrent state before them. Slots
     # without a truncation are never used.
     self.final_obs: dict[str, Tensor] = {
-      group: torch.zeros(slots, width, env.num_envs, device=env.device).mT  # the memory layout of tasks
+      group: torch.zeros(slots, width, env.num_envs, device=device).mT  # the memory layout of tasks
       for group, width in env.obs_dims.items()
     }
     self.final_state = self.states.new_zeros(slots, *self.states.shape[1:])
-    self._used = torch.zeros(env.num_envs, dtype=torch.int64, device=env.device)  # slots used
+    # The raw observations after the last step, the recurrent state, and whether an episode starts there.
+    self.last_obs = {
+      group: torch.zeros(env.num_envs, width, device=device) for group, width in env.obs_dims.items()
+    }
+    self.last_state = self.states.new_zeros(*self.states.shape[1:])
+    self.last_restart = torch.zeros(env.num_envs, dtype=torch.bool, device=device)
+    self._used = torch.zeros(env.num_envs, dtype=torch.int64, device=device)  # slots used
 
   def _zeros(self, *width: int, kind: torch.dtype) -> Tensor:
     return torch.zeros(*self.shape, *width, dtype=kind, device=self.device)
@@ -101,6 +107,13 @@ class Rollout:
         torch.where(here.T, final_obs[group].T, kept[slot].T, out=kept[slot].T)
       torch.where(here, state, kept_state, out=kept_state)
     self._used += truncated
+
+  def keep_last(self, obs: TensorDictBase, state: Tensor, restart: Tensor) -> None:
+    """Store what follows the last step: raw observations [local_envs, width], state and restart."""
+    for group, kept in self.last_obs.items():
+      kept.copy_(obs[group])
+    self.last_state.copy_(state)
+    self.last_restart.copy_(restart)
 
   def advantages(
     self, reward: Tensor, value: Tensor, last: Tensor, final: Tensor, decay: tuple[float, float]

@@ -59,6 +59,11 @@ class Means:
     rows = torch.stack([torch.ones_like(weight, dtype=torch.float32), *(values[name] for name in self.names)])
     self.sums += torch.where(weight, rows, 0).sum(1)
 
+  def add_scalars(self, values: Mapping[str, Tensor]) -> None:
+    """Add one scalar of each quantity by name."""
+    always = torch.ones(1, dtype=torch.bool, device=self.sums.device)
+    self.add({name: value.view(1) for name, value in values.items()}, always)
+
   def means(self) -> dict[str, Tensor]:
     """Return the mean of each quantity, a scalar by name; nan if nothing was added."""
     return dict(zip(self.names, self.sums[1:] / self.sums[0], strict=True))
@@ -119,9 +124,7 @@ class Statistics:
   def __init__(self, local_envs: int, device: torch.device) -> None:
     self.episodes = Episodes(local_envs, device)
     self.step_means = Means("the reward terms and metrics of the environments", device)
-    self.update_means = Means("the measures of an update", device)
     self.ranges = Extremes(len(RANGES), device)
-    self._always = torch.ones(1, dtype=torch.bool, device=device)
     self._has_success: bool | None = None  # unknown before the first step
 
   def add_step(self, step: TensorDictBase, valid: Tensor) -> None:
@@ -137,21 +140,20 @@ class Statistics:
     self.step_means.add(terms | dict(step["metrics"].items()), valid)
     self.ranges.add(RANGES.index("reward"), reward)
 
-  def add_update(self, obs: Tensor, values: Mapping[str, Tensor]) -> None:
-    """Add the last observations of a rollout [local_envs, width], and scalars of one iteration by name.
-
-    Only the last observations are used: all of them would take 1 % of an iteration.
-    """
+  def add_obs(self, obs: Tensor) -> None:
+    """Add the last observations [local_envs, width] of a rollout; all would take 1 % of an iteration."""
     self.ranges.add(RANGES.index("obs"), obs)
-    self.update_means.add({name: value.view(1) for name, value in values.items()}, self._always)
 
-  def report(self, world: World, counters: Mapping[str, Tensor]) -> dict[str, Tensor]:
+  def report(
+    self, world: World, counters: Mapping[str, Tensor], measures: Sequence[Means] = ()
+  ) -> dict[str, Tensor]:
     """Return the statistics since the last report and the counters, scalars by name, over all ranks.
 
-    Every rank calls. The statistics are reset; the counters are since the start.
+    Every rank calls. The statistics and the means of `measures` are reset; the counters are since the start.
     """
     counts = [count.to(torch.float64).view(1) for count in counters.values()]
-    world.sum_all_([self.episodes.sums, self.step_means.sums, self.update_means.sums, *counts])
+    means = [self.step_means, *measures]
+    world.sum_all_([self.episodes.sums, *(own.sums for own in means), *counts])
     world.max_(self.ranges.values)
     ended, return_, length, success = self.episodes.sums.unbind()
     # A mean is nan if no episode ended.
@@ -159,11 +161,11 @@ class Statistics:
     values["success"] = success / ended if self._has_success else torch.full_like(ended, torch.nan)
     for name, (low, high) in zip(RANGES, self.ranges.values.clone(), strict=True):
       values |= {f"{name}/min": -low, f"{name}/max": high}
-    values |= self.update_means.means() | self.step_means.means()
+    for own in reversed(means):
+      values |= own.means()
     values |= dict(zip(counters, counts, strict=True))
-    self._restart()
+    self.episodes.restart()
+    self.ranges.restart()
+    for own in means:
+      own.restart()
     return values
-
-  def _restart(self) -> None:
-    for part in (self.episodes, self.step_means, self.update_means, self.ranges):
-      part.restart()

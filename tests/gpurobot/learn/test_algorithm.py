@@ -25,7 +25,7 @@ class RandomSearch:
     self.env, self.world, self.config, self.iteration = env, world, config, 0
     self.executor = Executor(config, env.device, world.gather)
     self.agent = actor_critic(Spaces.of(env), config.ppo, env.device)
-    self.rollout = Rollout(env, self.agent.network, config.ppo.horizon, 1)
+    self.rollout = Rollout(env, self.agent.network, config.ppo.horizon, 1, env.device)
     self.collector = Collector(env, self.agent, self.rollout, config, world, self.executor)
     self.clock = self.collector.clock
     self.best, self.weights = -float("inf"), self.agent.network.state_dict()

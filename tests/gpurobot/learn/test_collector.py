@@ -16,7 +16,7 @@ def make(**values) -> Collector:
   config = assign(defaults(toy), {"num_envs": LOCAL_ENVS, "ppo.reward_transform": "none"} | values)
   env = toy.Task(config.env, LOCAL_ENVS, random=Random(0, LOCAL_ENVS), training=False)
   world, agent = World(), actor_critic(Spaces.of(env), config.ppo, env.device)
-  rollout = Rollout(env, agent.network, config.ppo.horizon, 1)
+  rollout = Rollout(env, agent.network, config.ppo.horizon, 1, env.device)
   return Collector(env, agent, rollout, config, world, Executor(config, env.device, world.gather))
 
 

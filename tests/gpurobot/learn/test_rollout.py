@@ -15,7 +15,7 @@ def rollout(horizon: int, num_envs: int, limit: int = 1000, sequence: int = 1) -
     hidden=[4], recurrent=Recurrence.none if sequence == 1 else Recurrence.gru, recurrent_units=2
   )
   network = ActorCritic(env.obs_dims, env.num_actions, env.choices, ppo, Precision.float64)
-  return Rollout(env, network, horizon, sequence)
+  return Rollout(env, network, horizon, sequence, env.device)
 
 
 def test_advantages_by_hand():

@@ -67,14 +67,18 @@ def test_a_report_sums_all_up_and_starts_again():
   add(statistics, step([1.0, 2.0, 3.0], success=[False] * 3))
   ended = {"terminated": [True, False, False], "truncated": [False, True, False]}
   add(statistics, step([1.0, 2.0, 3.0], success=[True, False, False], **ended))
-  statistics.add_update(obs, {"explained_variance": torch.tensor(0.5)})
-  report = {name: float(v) for name, v in statistics.report(World(), {"overflow": torch.tensor(7)}).items()}
+  statistics.add_obs(obs)
+  measures = Means("the measures of an update", CPU)
+  measures.add_scalars({"explained_variance": torch.tensor(0.5)})
+  found = statistics.report(World(), {"overflow": torch.tensor(7)}, [measures])
+  report = {name: float(v) for name, v in found.items()}
   expected = {"return": 3.0, "length": 2.0, "episodes": 2.0, "success": 0.5}
   expected |= {"obs/min": -4.0, "obs/max": 2.0}
   expected |= {"reward/min": 1.0, "reward/max": 3.0, "reward/run": 2.0, "speed": 1.0, "overflow": 7.0}
   assert report.items() >= (expected | {"explained_variance": 0.5}).items()
   again = {name: float(v) for name, v in statistics.report(World(), {}).items()}
   assert again["episodes"] == 0
+  assert math.isnan(float(measures.means()["explained_variance"]))
   assert math.isnan(again["return"])
 
 

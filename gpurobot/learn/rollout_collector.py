@@ -1,0 +1,62 @@
+"""Collector of rollouts for PPO: an agent acts, and what it chose and saw is stored."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gpurobot.config import TrainConfig, sequence_length
+from gpurobot.device import threads
+from gpurobot.device.distributed import World
+from gpurobot.device.executor import Executor
+from gpurobot.learn.agent import Agent
+from gpurobot.learn.collector import Collector
+from gpurobot.learn.critic import ValuePrediction
+from gpurobot.learn.distribution import Distribution
+from gpurobot.learn.env import VecEnv
+from gpurobot.learn.network import ActorCritic
+from gpurobot.learn.rollout import Rollout
+
+
+class RolloutCollector:
+  """One rank's agent at work in the environments, with the rollout that it fills."""
+
+  def __init__(
+    self, env: VecEnv, agent: Agent[ActorCritic], config: TrainConfig, world: World, executor: Executor
+  ) -> None:
+    """Allocate the rollout and reset the environments."""
+    self.env, self.agent, self.executor = env, agent, executor
+    self.rollout = Rollout(env, agent.network, config.ppo.horizon, sequence_length(config.ppo), env.device)
+    self.collector = Collector(env, agent, self.rollout, config, world, executor)
+    self._threads = torch.get_num_threads()  # for large operations
+
+  def collect(self) -> None:
+    """Fill the rollout with the agent's policy; moments and weights do not change."""
+    self.collector.clock.begin("rollout")
+    with threads.use(threads.enough(self.env.num_envs)):
+      self.executor.run_parts(self._collect)
+
+  def _collect(self) -> None:
+    self.agent.network.head.remember()
+    self.rollout.restart()
+    self.collector.collect(self._act)
+    self.rollout.keep_last(self.collector.obs, self.collector.state, self.collector.restart)
+
+  def _act(self, sample: dict[str, Any], state: Tensor, restart: Tensor) -> tuple[Tensor, Tensor]:
+    """Return actions [local_envs, ...] and the next state, see `collector.Act`."""
+    obs = {group: x.unsqueeze(0) for group, x in sample["obs"].items()}
+    with threads.use(self._threads):
+      policy, value, state = self.executor.compiled(self.agent.network)(obs, state, restart.unsqueeze(0))
+    return self.executor.compiled(self._draw)(policy, value, sample), state
+
+  def _draw(self, policy: Distribution, value: ValuePrediction, sample: Mapping[str, Tensor]) -> Tensor:
+    """Sample the policy, store the sample and the network's outputs; return the actions [local_envs, ...]."""
+    random = self.collector.random
+    random.advance()
+    drawn = policy.sample(random)
+    sample["action"].copy_(drawn.squeeze(0))
+    sample["policy"].copy_(policy.parameters.squeeze(0))
+    sample["log_prob"].copy_(policy.log_prob(drawn).squeeze(0))
+    sample["value"].copy_(value.value.squeeze(0))
+    return policy.action(drawn).squeeze(0)
