@@ -4,7 +4,9 @@ import sys
 
 import tasks
 from gpurobot import cli, config
-from gpurobot.device import distributed
+from gpurobot.device import distributed, threads
+from gpurobot.learn import overlap
+from gpurobot.learn.overlap import OverlappedPPO
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.learn.sac import SAC
@@ -37,11 +39,13 @@ def train(argv: list[str], world: distributed.World) -> int:
   """
   settings, task = cli.parse(argv, tasks.load, world)
   world.require_same(cli.identity(settings, task))
-  device, local_envs = world.device(settings.device), config.local_envs(settings, world.size)
+  local_envs, device = config.local_envs(settings, world.size), world.device(settings.device)
+  sim_device = world.device(settings.sim_device or settings.device)
   world.use(device, settings.threads)
-  random = Random(settings.seed, local_envs, world.rank * local_envs, device)
-  env = task.Task(settings.env, local_envs, device, random=random, training=True)
-  learner = LEARNERS[settings.algorithm](env, settings, world)
+  random = Random(settings.seed, local_envs, world.rank * local_envs, sim_device)
+  with threads.use(overlap.shared_threads(settings, sim_device, device)[0]):
+    env = task.Task(settings.env, local_envs, sim_device, random=random, training=True)
+  learner = (OverlappedPPO if settings.overlap else LEARNERS[settings.algorithm])(env, settings, world)
   with TrainingRun(settings, learner) as run:
     while not run.should_stop():
       learner.collect()

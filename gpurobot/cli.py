@@ -23,6 +23,7 @@ from gpurobot.config import (
   Load,
   TrainConfig,
   assign,
+  check_overlap,
   defaults,
   leaves,
   local_envs,
@@ -140,8 +141,10 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[TrainConfig, Modul
   given = pairs(words, leaves(config))
   config = assign(config, given)
   _check_algorithm(config.algorithm, given)
+  check_overlap(config)
   local_envs(config, world.size)
-  world.device(config.device)
+  for name in (config.device, config.sim_device or config.device):
+    world.device(name)
   if config.checkpoint and not config.resume:  # a resumed run no longer needs the checkpoint it began from
     checkpoint.find(config.checkpoint)
   return config, module

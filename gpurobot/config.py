@@ -59,6 +59,15 @@ class TrainConfig:
   threads: int | None = option(
     None, "CPU threads per rank; null: all cores, divided among the ranks", low=1, high=1024
   )
+  overlap: bool = option(
+    False, "collect the next rollout while PPO learns from the last one, which V-trace corrects"
+  )
+  sim_device: str | None = option(
+    None, "device of the environments if it is not that of the network, as cpu; needs overlap=true"
+  )
+  sim_threads: int | None = option(
+    None, "CPU threads that simulate with overlap=true; null: half of them beside a CPU that learns", low=1
+  )
   max_iterations: int | None = option(None, "maximum number of iterations", low=0)
   max_steps: int | None = option(None, "maximum number of environment steps, over all ranks", low=0)
   max_seconds: float | None = option(None, "maximum training time", "s", low=0)
@@ -228,6 +237,16 @@ def _local_envs_of_blocks(config: TrainConfig, ranks: int) -> int:
       f"among {ranks} ranks; take multiples of {ranks}"
     )
   return config.num_envs // ranks
+
+
+def check_overlap(config: TrainConfig) -> None:
+  """Raise ConfigError if settings of the overlap of simulation and learning contradict others."""
+  if config.overlap and config.algorithm is not AlgorithmName.ppo:
+    raise ConfigError(f"overlap=true is for algorithm=ppo; leave it out with algorithm={config.algorithm}")
+  for key in ("sim_device", "sim_threads"):
+    value = getattr(config, key)
+    if value is not None and not config.overlap:
+      raise ConfigError(f"{key}={value} has no effect without overlap=true; write both, or no {key}")
 
 
 def algorithm_settings(config: TrainConfig) -> AlgorithmConfig:

@@ -31,6 +31,7 @@ ANT = ("task=ant", "num_envs=128", "ppo.reference_minibatch=512", "env.episode_s
 HIDDEN = ("task=cartpole", "num_envs=128", "env.see_velocity=false", "env.episode_steps=40")
 GRU = ("ppo.recurrent=gru", "ppo.recurrent_units=16", "ppo.sequence=8")
 MEMORY = (*HIDDEN, *GRU, "ppo.minibatches=2", "ppo.reference_minibatch=1024", "ppo.lr_max=0.01")
+MEANWHILE = (*TOY, "num_envs=128", "overlap=true", "ppo.kl_target=0.009")
 SHAKEN = (f"task={shaken_cartpole.__file__}", "num_envs=128", "ppo.minibatches=2", "ppo.lr_max=0.01")
 
 
@@ -85,7 +86,7 @@ def difference(one: dict[str, Tensor], many: dict[str, Tensor]) -> float:
   return max(float(x.masked_fill(nan, 0).max()) for x, nan in zip(found, same, strict=True))
 
 
-@pytest.mark.parametrize("task", [ANT, MEMORY, SHAKEN], ids=["ant", "memory", "shaken"])
+@pytest.mark.parametrize("task", [ANT, MEMORY, SHAKEN, MEANWHILE], ids=["ant", "memory", "shaken", "overlap"])
 def test_ranks_compute_what_one_computes(tmp_path, task):
   exact = (*task, "ppo.precision=float64", "max_iterations=5")
   short = (*task, "ppo.precision=float32", "max_iterations=1")

@@ -75,6 +75,7 @@ OFF_POLICY = ("horizon=4", "batch_size=64", "buffer_size=1024", "hidden=[8]", "c
   [
     (),
     ("ppo.critic=twohot", "ppo.recurrent=gru", "ppo.state_std=true"),
+    ("overlap=true",),
     ("algorithm=sac", *(f"sac.{word}" for word in OFF_POLICY)),
     ("algorithm=td3", *(f"td3.{word}" for word in OFF_POLICY)),
   ],

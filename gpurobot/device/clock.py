@@ -69,6 +69,22 @@ class Clock:
     self._seconds[part] = self._seconds.get(part, 0.0) + passed
 
 
+class OverlappedClock(Clock):
+  """Timer of a learner's parts, which also tells of the parts that another timer counts at the same time.
+
+  The times then sum to more than has passed.
+  """
+
+  def __init__(self, device: torch.device, other: Clock) -> None:
+    """Start in the part "other"; of the other timer, the time in its part "other" is not told."""
+    super().__init__(device)
+    self._meanwhile = other
+
+  def seconds(self) -> dict[str, float]:
+    """Return the time of each part so far [s], of both timers; wait for the device."""
+    return {**self._meanwhile.seconds(), **super().seconds()}
+
+
 def shares(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
   """Return each part's share of the time between two readings of a clock; the shares sum to 1."""
   spent = {part: seconds - before.get(part, 0.0) for part, seconds in after.items()}

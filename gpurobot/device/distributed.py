@@ -83,10 +83,13 @@ class World:
     return tensor
 
   def sum_all_(self, tensors: Sequence[Tensor]) -> None:
-    """Replace tensors [...] of one dtype by their sums over all ranks, in place, by one collective."""
-    if self.size > 1:
-      total = self.sum_(torch.cat([tensor.flatten() for tensor in tensors]))
-      for tensor, part in zip(tensors, total.split([tensor.numel() for tensor in tensors]), strict=True):
+    """Replace tensors [...] of one dtype by their sums over all ranks, in place, a collective per device."""
+    if self.size == 1:
+      return
+    for device in dict.fromkeys(tensor.device for tensor in tensors):
+      here = [tensor for tensor in tensors if tensor.device == device]
+      total = self.sum_(torch.cat([tensor.flatten() for tensor in here]))
+      for tensor, part in zip(here, total.split([tensor.numel() for tensor in here]), strict=True):
         tensor.copy_(part.view_as(tensor))
 
   def max_(self, tensor: Tensor) -> Tensor:

@@ -70,6 +70,11 @@ class Agent(Generic[N]):
     """Return the groups as the network's input: normalised, as one step [1, n, width]."""
     return {group: x.unsqueeze(0) for group, x in self.observations(obs).items()}
 
+  def follow(self, other: "Agent[N]") -> None:
+    """Take over the weights and moments of another agent with the same network, on any device."""
+    self.network.load_state_dict(other.network.state_dict())
+    self.observations.load_state_dict(other.observations.state_dict())
+
   def state_dict(self) -> dict[str, Any]:
     """Return weights, moments and spaces."""
     return {

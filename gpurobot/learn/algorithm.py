@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 
 from gpurobot.device.clock import Clock
@@ -21,6 +22,7 @@ class Algorithm(Protocol):
   """One rank's part of an algorithm; a `collect` and an `update` make an iteration."""
 
   env: VecEnv
+  device: torch.device  # of what learns; the environments may have another
   world: World
   clock: Clock  # timer of the parts of an iteration
   executor: Executor

@@ -68,6 +68,15 @@ class Moments:
     first = weight @ deviation
     self.pending += torch.cat([weight.sum(0, keepdim=True), first, weight @ deviation.square_()])
 
+  def take(self, other: "Moments") -> None:
+    """Add the pending sums of other moments, about a mean of their own; those then forget them."""
+    width = self.mean.numel()
+    n, first, second = other.pending.to(self.mean.device).split([1, width, width])
+    shift = other.mean.to(self.mean.device) - self.mean
+    moved = [n, first + n * shift, second + 2 * shift * first + n * shift.square()]
+    self.pending += torch.cat(moved)
+    other.forget()
+
   def forget(self) -> None:
     """Drop the pending sums."""
     self.pending.zero_()
@@ -142,6 +151,16 @@ class ObservationNormalizer:
     """Add raw observations [n, width] with weights [n] of 0 or 1 to the pending sums."""
     for group, moments in self.moments.items():
       moments.accumulate(obs[group], weight)
+
+  def take(self, other: "ObservationNormalizer") -> None:
+    """Add the pending sums of another normaliser, which then forgets them."""
+    for group, moments in self.moments.items():
+      moments.take(other.moments[group])
+
+  def forget(self) -> None:
+    """Drop the pending sums of each group."""
+    for moments in self.moments.values():
+      moments.forget()
 
   def merge(self) -> None:
     """Add the pending sums to the moments of each group."""

@@ -52,6 +52,7 @@ class OffPolicy:
     torch.set_float32_matmul_precision("high" if config.tf32 else "highest")
     torch.manual_seed(config.seed)
     self.env, self.world, self.num_envs, self.name = env, world, config.num_envs, config.algorithm
+    self.device = env.device
     self.settings = settings = off_policy(config)
     self.executor = Executor(config, env.device, world.gather)
     self.agent = actor(Spaces.of(env), settings, env.device)

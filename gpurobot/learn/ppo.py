@@ -201,12 +201,12 @@ class PPO:
     final_state = rollout.final_state.flatten(0, 1)
     bootstrap = self._value(final_obs, final_state, final_state.new_zeros(len(final_state), dtype=torch.bool))
     decay = (self.ppo.gamma, self.ppo.gae_lambda)
-    advantage = rollout.advantages(reward, value, last, bootstrap.view(-1, len(last)), decay)
+    advantage, correction = rollout.advantages(reward, value, last, bootstrap.view(-1, len(last)), decay)
     samples["advantage"].copy_(advantage)
-    samples["return_"].copy_(moments.normalize(advantage + value))
+    samples["return_"].copy_(moments.normalize(correction + value))
     samples["weight"].copy_(samples["valid"])
     weight = samples["weight"].flatten()
-    moments.accumulate((advantage + value).view(-1, 1), weight)
+    moments.accumulate((correction + value).view(-1, 1), weight)
     x, w = advantage.flatten().to(torch.float64), weight.to(torch.float64)
     self._advantages.copy_(torch.stack([w.sum(), w @ x, w @ x.square()]))
 
@@ -224,17 +224,19 @@ class PPO:
     variance = (second / n - mean.square()).clamp(min=0)
     advantage = self.rollout.samples["advantage"]
     advantage.copy_((advantage - mean) / (variance.sqrt() + 1e-8))
+    self.measures.add_scalars(self.measure(variance))
+
+  def measure(self, variance: Tensor) -> dict[str, Tensor]:
+    """Return measures of an update by name, scalars; variance: of the advantages."""
     # The returns minus the values are the advantages, so 1 - variance / spread is the explained variance.
     count, first, second = self.value_moments.pending
     spread = (second / count.clamp(min=1) - (first / count.clamp(min=1)).square()).clamp(min=0)
-    self.measures.add_scalars(
-      {
-        "explained_variance": 1 - variance / spread,
-        "value/mean": self.value_moments.denormalize(self.rollout.samples["value"]).mean(),
-        "action/std": self.network.head.old(self.rollout.samples["policy"]).spread(),
-        "obs/clipped": self.observations.clipped(self.rollout.samples["obs", "policy"]),
-      }
-    )
+    return {
+      "explained_variance": 1 - variance / spread,
+      "value/mean": self.value_moments.denormalize(self.rollout.samples["value"]).mean(),
+      "action/std": self.network.head.old(self.rollout.samples["policy"]).spread(),
+      "obs/clipped": self.observations.clipped(self.rollout.samples["obs", "policy"]),
+    }
 
   def _differentiate(self) -> None:
     """Compute the gradient on this rank's part of a minibatch."""
@@ -304,14 +306,20 @@ class PPO:
     self.value_moments.load_state_dict(state["value_moments"])
     self.rewards.load_state_dict(state.get("rewards", self.rewards.state_dict()))  # older checkpoints: none
 
+  def collection_start(self) -> dict[str, Any]:
+    """Return this rank's state of the environments and of their random numbers before the next collection."""
+    collector = self.collector
+    return {"environments": collector.state_dict(), "random": collector.random.state_dict()}
+
   def state_dict(self) -> dict[str, Any]:
     """Return the complete training state of all ranks; every rank calls."""
+    start = self.collection_start()
     return self.policy_dict() | {
       "iteration": self.iteration,
       "optimizer": self.optimizer.state_dict(),
-      "random": self.collector.random.state_dict(),
+      "random": start["random"],
       "shuffle": self.sampler.random.state_dict(),
-      "ranks": self.world.gather(to_cpu(self.collector.state_dict())),  # each has its own device
+      "ranks": self.world.gather(to_cpu(start["environments"])),  # each has its own device
     }
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:

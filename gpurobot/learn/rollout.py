@@ -1,5 +1,7 @@
 """Rollout storage [horizon, local_envs], advantages and minibatches of an iteration."""
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -11,25 +13,55 @@ from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.random import Random
 
 
-def gae(
+def differences(
   reward: Tensor, value: Tensor, next_value: Tensor, done: Tensor, valid: Tensor, decay: tuple[float, float]
-) -> Tensor:
-  """Return generalised advantages [horizon, local_envs] (GAE; Schulman et al. 2015, arXiv 1506.02438).
+) -> tuple[Tensor, Tensor]:
+  """Return temporal differences, and how far each step hears of the next: [horizon, local_envs] each.
 
   All tensors are [horizon, local_envs]. next_value: the value of the next observation; 0 where the task
   terminated, the value of the final observation where the time limit truncated. done: an episode ended with
-  the step. Where not valid, the advantage is 0 and earlier steps get nothing from it. decay: (gamma, lambda).
+  the step. Where not valid, the difference is 0 and earlier steps get nothing from it.
+
+  decay: (gamma, lambda).
   """
   gamma, lambda_ = decay
   delta = torch.where(valid, reward + gamma * next_value - value, 0)
-  keep = torch.where(done | ~valid, 0, gamma * lambda_).to(value.dtype)
-  advantage = torch.empty_like(value)
-  carry = torch.zeros_like(value[0])
-  for t in reversed(range(len(value))):
+  return delta, torch.full_like(value, gamma * lambda_).masked_fill(done | ~valid, 0)
+
+
+def gae(delta: Tensor, keep: Tensor) -> Tensor:
+  """Return generalised advantages [horizon, local_envs] (GAE; Schulman et al. 2015, arXiv 1506.02438).
+
+  delta and keep [horizon, local_envs]: see `differences`.
+  """
+  advantage = torch.empty_like(delta)
+  carry = torch.zeros_like(delta[0])
+  for t in reversed(range(len(delta))):
     carry = torch.addcmul(delta[t], keep[t], carry, out=advantage[t])
   return advantage
 
 
+def vtrace(delta: Tensor, keep: Tensor, ratio: Tensor) -> tuple[Tensor, Tensor]:
+  """Return advantages and corrections of the values (V-trace; Espeholt et al. 2018, arXiv 1802.01561).
+
+  delta and keep [horizon, local_envs]: see `differences`. ratio [horizon, local_envs]: probability of the
+  action under the present policy, divided by that under the policy that acted; it counts as at most 1. With
+  ratios of 1 both results are those of `gae`.
+
+  value + correction is the paper's v_s with rho = min(1, ratio) and c = lambda rho. An advantage is
+  r + gamma (V' + lambda correction') - V: the ratio of its own action is left out.
+  """
+  rho = ratio.clamp(max=1)
+  advantage, correction = torch.empty_like(delta), torch.empty_like(delta)
+  carry = torch.zeros_like(delta[0])
+  for t in reversed(range(len(delta))):
+    torch.addcmul(delta[t], keep[t], carry, out=advantage[t])
+    carry = torch.mul(rho[t], advantage[t], out=correction[t])
+  return advantage, correction
+
+
+# What a rollout has before the update.
+COLLECTED = ("obs", "restart", "action", "log_prob", "reward", "terminated", "truncated", "valid")
 KEPT = ("obs", "restart", "action", "policy", "log_prob", "value", "advantage", "return_", "weight")
 
 
@@ -44,48 +76,63 @@ class Rollout:
   """
 
   def __init__(
-    self, env: VecEnv, network: ActorCritic, horizon: int, sequence: int, device: torch.device
+    self,
+    env: VecEnv,
+    network: ActorCritic,
+    horizon: int,
+    sequence: int,
+    device: torch.device,
+    pinned: bool = False,
   ) -> None:
-    """Allocate the storage on a device; `sequence` must divide the horizon."""
+    """Allocate the storage on a device; `sequence` must divide the horizon.
+
+    pinned: whether a GPU copies from this memory of the CPU.
+    """
     self.shape, self.sequence, self.sequences = (horizon, env.num_envs), sequence, horizon // sequence
-    self.device, dtype, head = device, network.dtype, network.head
-    numbers = ("log_prob", "value", "reward", "advantage", "return_", "weight")
-    flags = ("restart", "terminated", "truncated", "valid")
-    self.samples = TensorDict(
-      {
-        "obs": {group: self._zeros(width, kind=network.input_dtype) for group, width in env.obs_dims.items()},
-        "action": self._zeros(env.num_actions, kind=head.sample_dtype or dtype),
-        "policy": self._zeros(head.num_parameters, kind=dtype),
-        **{name: self._zeros(kind=dtype) for name in numbers},
-        **{name: self._zeros(kind=torch.bool) for name in flags},
-      },
-      batch_size=self.shape,
-    )
-    # Views of the same memory: one for each step [local_envs, ...], and one flat [horizon * local_envs, ...].
+    dtype, width = network.dtype, network.state_width
+    zeros = functools.partial(torch.zeros, device=device, pin_memory=pinned)
+    self.samples = self._allocate(env, network, functools.partial(zeros, *self.shape))
+    # Views of the same memory: one for each step [local_envs, ...], one for each sequence [sequence,
+    # local_envs, ...], and one flat [horizon * local_envs, ...].
     self.steps: list[dict[str, Any]] = [step.to_dict() for step in self.samples.unbind(0)]
+    self.parts = [part.to_dict() for part in self.samples.split(sequence)]
     self._flat = self.samples.select(*KEPT).reshape(-1)
     self._steps = torch.arange(sequence, device=device).unsqueeze(1) * env.num_envs
     # The recurrent state before each sequence [sequences, local_envs, state_width].
-    self.states = torch.zeros(self.sequences, env.num_envs, network.state_width, dtype=dtype, device=device)
+    self.states = zeros(self.sequences, env.num_envs, width, dtype=dtype)
     # The largest number of truncations of one environment in a rollout.
     slots = -(-horizon // env.least_between_truncations)
     # The raw final observations of the truncations, in order, and the recurrent state before them. Slots
     # without a truncation are never used.
     self.final_obs: dict[str, Tensor] = {
-      group: torch.zeros(slots, width, env.num_envs, device=device).mT  # the memory layout of tasks
+      group: zeros(slots, width, env.num_envs).mT  # the memory layout of tasks
       for group, width in env.obs_dims.items()
     }
-    self.final_state = self.states.new_zeros(slots, *self.states.shape[1:])
+    self.final_state = zeros(slots, env.num_envs, width, dtype=dtype)
     # The raw observations after the last step, the recurrent state, and whether an episode starts there.
-    self.last_obs = {
-      group: torch.zeros(env.num_envs, width, device=device) for group, width in env.obs_dims.items()
-    }
-    self.last_state = self.states.new_zeros(*self.states.shape[1:])
-    self.last_restart = torch.zeros(env.num_envs, dtype=torch.bool, device=device)
-    self._used = torch.zeros(env.num_envs, dtype=torch.int64, device=device)  # slots used
+    self.last_obs = {group: zeros(env.num_envs, width) for group, width in env.obs_dims.items()}
+    self.last_state = zeros(env.num_envs, width, dtype=dtype)
+    self.last_restart = zeros(env.num_envs, dtype=torch.bool)
+    # Probability of each action under the present policy, divided by that under the policy that acted; None
+    # where they are the same.
+    self.ratio: Tensor | None = None
+    self._used = zeros(env.num_envs, dtype=torch.int64)  # slots used
 
-  def _zeros(self, *width: int, kind: torch.dtype) -> Tensor:
-    return torch.zeros(*self.shape, *width, dtype=kind, device=self.device)
+  def _allocate(self, env: VecEnv, network: ActorCritic, zeros: Callable[..., Tensor]) -> TensorDict:
+    """Return memory for the samples; `zeros` takes their widths and types."""
+    row = functools.partial(zeros, dtype=network.dtype)
+    numbers = ("log_prob", "value", "reward", "advantage", "return_", "weight")
+    flags = ("restart", "terminated", "truncated", "valid")
+    return TensorDict(
+      {
+        "obs": {group: row(width, dtype=network.input_dtype) for group, width in env.obs_dims.items()},
+        "action": row(env.num_actions, dtype=network.head.sample_dtype or network.dtype),
+        "policy": row(network.head.num_parameters),
+        **{name: row() for name in numbers},
+        **{name: row(dtype=torch.bool) for name in flags},
+      },
+      batch_size=self.shape,
+    )
 
   def restart(self) -> None:
     """Start a new iteration."""
@@ -115,10 +162,26 @@ class Rollout:
     self.last_state.copy_(state)
     self.last_restart.copy_(restart)
 
+  def take(self, other: "Rollout") -> None:
+    """Copy what another rollout has collected, from any device."""
+    pairs = [(self.samples[name], other.samples[name]) for name in COLLECTED if name != "obs"]
+    for own, new in (
+      (self.samples["obs"], other.samples["obs"]),
+      (self.final_obs, other.final_obs),
+      (self.last_obs, other.last_obs),
+    ):
+      pairs += [(own[group], new[group]) for group in self.last_obs]
+    for name in ("states", "final_state", "last_state", "last_restart"):
+      pairs.append((getattr(self, name), getattr(other, name)))
+    for mine, theirs in pairs:
+      mine.copy_(theirs, non_blocking=True)
+
   def advantages(
     self, reward: Tensor, value: Tensor, last: Tensor, final: Tensor, decay: tuple[float, float]
-  ) -> Tensor:
-    """Return the advantages [horizon, local_envs], all values in the unit of the transformed reward.
+  ) -> tuple[Tensor, Tensor]:
+    """Return advantages and corrections of the values [horizon, local_envs], see `vtrace`.
+
+    All values are in the unit of the transformed reward.
 
     reward [horizon, local_envs]: transformed. value [horizon, local_envs]: of each step's observation. last
     [local_envs]: of the observation after the last step. final [slots, local_envs]: of the stored final
@@ -130,7 +193,11 @@ class Rollout:
     next_value = torch.cat([value[1:], last.unsqueeze(0)])
     next_value = torch.where(truncated, final.gather(0, slot), next_value).masked_fill(terminated, 0)
     done = terminated | truncated
-    return gae(reward, value, next_value, done, self.samples["valid"], decay)
+    delta, keep = differences(reward, value, next_value, done, self.samples["valid"], decay)
+    if self.ratio is not None:
+      return vtrace(delta, keep, self.ratio)
+    advantage = gae(delta, keep)
+    return advantage, advantage
 
   def minibatch(self, rows: Tensor) -> tuple[TensorDictBase, Tensor]:
     """Return samples [sequence, n] and the states [n, state_width] before them, for rows [n].

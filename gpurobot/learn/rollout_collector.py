@@ -23,11 +23,18 @@ class RolloutCollector:
   """One rank's agent at work in the environments, with the rollout that it fills."""
 
   def __init__(
-    self, env: VecEnv, agent: Agent[ActorCritic], config: TrainConfig, world: World, executor: Executor
+    self,
+    env: VecEnv,
+    agent: Agent[ActorCritic],
+    config: TrainConfig,
+    world: World,
+    executor: Executor,
+    pinned: bool = False,
   ) -> None:
-    """Allocate the rollout and reset the environments."""
+    """Allocate the rollout, `pinned` if a GPU copies from it, and reset the environments."""
     self.env, self.agent, self.executor = env, agent, executor
-    self.rollout = Rollout(env, agent.network, config.ppo.horizon, sequence_length(config.ppo), env.device)
+    ppo = config.ppo
+    self.rollout = Rollout(env, agent.network, ppo.horizon, sequence_length(ppo), env.device, pinned)
     self.collector = Collector(env, agent, self.rollout, config, world, executor)
     self._threads = torch.get_num_threads()  # for large operations
 

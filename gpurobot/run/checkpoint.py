@@ -256,7 +256,7 @@ def restore(config: TrainConfig, learner: Algorithm) -> float:
   source = config.resume or config.checkpoint
   if source is None:
     return 0.0
-  saved = read(source, learner.env.device)
+  saved = read(source, learner.device)
   if "learner" not in saved:
     raise CheckpointError(
       f"'{source}' holds no policy; show it with: python -m gpurobot.replay file={source}"

@@ -61,7 +61,7 @@ class Log:
     self.unread = False  # whether the reader of standard output has left, as `| head` does
     self.warnings: list[str] = []
     self._health = Health(symptoms_of(config))
-    self._usage = Usage(learner.env.device)
+    self._usage = Usage(learner.device)
     self._dumps = DivergenceDumps(config, learner, folder)
     self._disk_is_full = self._told_nonfinite = False
     self._profile = Profile(learner, folder) if config.profile and self.main else None

@@ -36,6 +36,10 @@ METRICS = (
   Metric("mirror_loss", "loss/mirror", "squared difference of the actions from those of the mirrored robot"),
   Metric("explained_variance", "value/explained_variance", "explained variance of the returns by the critic"),
   Metric("value/mean", "value/mean", "mean value of the states, in units of the transformed reward"),
+  Metric(
+    "behaviour/kl", "policy/behaviour_kl", "KL divergence of the policy that acted from the new one [nat]"
+  ),
+  Metric("behaviour/age", "policy/behaviour_age", "updates since the policy that acted, with overlap=true"),
   Metric("temperature", "policy/temperature", "weight of the entropy in SAC, in units of the reward"),
   Metric("sample_age", "replay/age", "environment steps since a transition of a batch, mean"),
   Metric("replay/filled", "replay/filled", "share of the replay buffer that is filled"),
@@ -57,7 +61,7 @@ METRICS = (
   ),
   Metric("steps_per_second", "speed/all", "environment steps per second of training time"),
   Metric("steps_per_second/*", "speed/*", "environment steps per second of the time in this part"),
-  Metric("time/*", "time/*", "share of the training time in this part"),
+  Metric("time/*", "time/*", "share of the training time in this part; over 1 in all with overlap=true"),
   Metric("memory/process", "machine/process_memory", "peak memory of the main rank's process [GB]"),
   Metric("memory/device", "machine/device_memory", "memory in use on the main rank's GPU [GB]"),
   Metric("utilisation", "machine/utilisation", "utilisation of the GPU, or of the CPU cores, 0 ... 1"),

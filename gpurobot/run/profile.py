@@ -31,7 +31,7 @@ class Profile:
     self._before: dict[str, float] = {}
     self._table = ""
     self._profiler = profiler.profile()
-    self._nsight = learner.clock.nvtx = learner.env.device.type == "cuda"
+    self._nsight = learner.clock.nvtx = learner.device.type == "cuda"
     self.done = False
 
   def step(self) -> str | None:

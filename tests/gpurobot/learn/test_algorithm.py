@@ -23,6 +23,7 @@ class RandomSearch:
 
   def __init__(self, env, config, world):
     self.env, self.world, self.config, self.iteration = env, world, config, 0
+    self.device = env.device
     self.executor = Executor(config, env.device, world.gather)
     self.agent = actor_critic(Spaces.of(env), config.ppo, env.device)
     self.rollout = Rollout(env, self.agent.network, config.ppo.horizon, 1, env.device)

@@ -149,3 +149,16 @@ def test_clipped_observations_are_counted_in_the_last_step():
   x = torch.zeros(2, 4, 3)
   x[0], x[1, 0, 0], x[1, 2, 1] = BOUND, BOUND, -BOUND
   assert float(observations.clipped(x)) == pytest.approx(2 / 12)
+
+
+def test_sums_about_another_mean_are_taken_in_as_ones_own():
+  x, y = samples(1), samples(2)
+  own = collect([(x, torch.ones(1000))])
+  other = collect([(y, torch.ones(1000))])
+  other.accumulate(x[:10], torch.ones(10))
+  own.take(other)
+  assert not other.pending.any()
+  own.merge()
+  expected = collect([(torch.cat([x, x[:10]]), torch.ones(1010))])
+  for name, tensor in expected.state_dict().items():
+    torch.testing.assert_close(own.state_dict()[name], tensor, rtol=1e-12, atol=1e-12)

@@ -5,7 +5,7 @@ from tensordict import TensorDict
 from gpurobot.algorithm_config import PPOConfig, Precision, Recurrence
 from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.random import Random
-from gpurobot.learn.rollout import MinibatchSampler, Rollout
+from gpurobot.learn.rollout import MinibatchSampler, Rollout, differences, gae, vtrace
 from tests.gpurobot.toy import Config, Task
 
 
@@ -29,7 +29,8 @@ def test_advantages_by_hand():
   value = torch.tensor([2.0, 4.0, 8.0, 0.0], dtype=torch.float64)[:, None].expand(4, 4)
   last = torch.full((4,), 2.0, dtype=torch.float64)
   final = torch.full((1, 4), 6.0, dtype=torch.float64)
-  advantage = r.advantages(r.samples["reward"], value, last, final, (0.5, 0.5))
+  advantage, correction = r.advantages(r.samples["reward"], value, last, final, (0.5, 0.5))
+  assert correction is advantage
   assert advantage.T.tolist() == [
     [1.265625, 1.0625, -3.75, 5.0],
     [0.5, -2.0, -3.75, 5.0],  # delta = 2 + 0 - 4
@@ -43,7 +44,7 @@ def test_a_reward_that_is_not_finite_stays_where_it_is():
   r.samples["reward"][:, 0] = torch.tensor([1.0, torch.nan])
   r.samples["valid"][0] = True
   value = torch.ones(2, 1, dtype=torch.float64)
-  assert r.advantages(r.samples["reward"], value, value[0], value[:1], (0.5, 0.5)).flatten().tolist() == [
+  assert r.advantages(r.samples["reward"], value, value[0], value[:1], (0.5, 0.5))[0].flatten().tolist() == [
     0.5,
     0.0,
   ]
@@ -65,7 +66,7 @@ def test_every_time_limit_of_a_rollout_keeps_its_own_observation_and_state():
   r.samples["valid"][:] = True
   final = torch.tensor([[10.0, 20.0], [30.0, 40.0], [50.0, 60.0]], dtype=torch.float64)
   zeros = torch.zeros(6, 2, dtype=torch.float64)
-  advantage = r.advantages(r.samples["reward"], zeros, zeros[0], final, (1.0, 0.0))
+  advantage, _ = r.advantages(r.samples["reward"], zeros, zeros[0], final, (1.0, 0.0))
   assert advantage.T.tolist() == [[10, 0, 30, 0, 50, 0], [0, 20, 0, 0, 40, 0]]
 
 
@@ -131,3 +132,78 @@ def test_there_is_room_for_every_time_limit_that_an_environment_may_meet():
     r.keep_final(TensorDict(final, [2]), r.final_state[0].clone(), torch.tensor([step % 2 == 1, step == 4]))
   assert r.final_obs["policy"][:, 0, 0].tolist() == [1, 3, 5]
   assert r.final_obs["policy"][0, 1, 0] == 4
+
+
+def played(steps: int, envs: int) -> tuple[list[torch.Tensor], torch.Tensor]:
+  """Return the arguments of `differences` for episodes of random lengths, and ratios around 1."""
+  draw = torch.Generator().manual_seed(0)
+  reward, value, after, ratio = torch.randn(4, steps, envs, dtype=torch.float64, generator=draw)
+  done, invalid = torch.rand(2, steps, envs, generator=draw) < 0.2
+  return [reward, value, torch.where(done, 0, after), done, ~invalid], ratio.exp()
+
+
+def test_vtrace_is_gae_where_the_policy_that_acted_is_the_present_one():
+  arguments, ratio = played(20, 30)
+  delta, keep = differences(*arguments, (0.97, 0.9))
+  advantage, correction = vtrace(delta, keep, torch.ones_like(ratio))
+  assert torch.equal(advantage, gae(delta, keep))
+  assert torch.equal(correction, advantage)
+
+
+def test_vtrace_is_the_sum_of_the_paper():
+  """v_s = V_s + sum over t of gamma^(t - s) (c_s ... c_(t - 1)) rho_t (r_t + gamma V_(t + 1) - V_t)."""
+  arguments, ratio = played(12, 7)
+  reward, value, after, done, valid = arguments
+  gamma, lambda_ = 0.97, 0.9
+  advantage, correction = vtrace(*differences(*arguments, (gamma, lambda_)), ratio)
+  rho = ratio.clamp(max=1)
+  expected = torch.zeros_like(value)
+  for env in range(7):
+    for s in range(12):
+      trace = 1.0
+      for t in range(s, 12):
+        if not valid[t, env]:
+          break
+        expected[s, env] += trace * rho[t, env] * (reward + gamma * after - value)[t, env]
+        if done[t, env]:
+          break
+        trace = trace * gamma * lambda_ * float(rho[t, env])
+  torch.testing.assert_close(correction, expected, rtol=1e-12, atol=1e-12)
+  torch.testing.assert_close(rho * advantage, correction, rtol=1e-12, atol=1e-12)
+
+
+def test_vtrace_by_hand():
+  """Two steps: the second was half as likely to be taken, the first twice, which counts as once."""
+  delta, keep = torch.tensor([[1.0], [4.0]]), torch.tensor([[0.5], [0.5]])
+  advantage, correction = vtrace(delta, keep, torch.tensor([[2.0], [0.5]]))
+  assert advantage.flatten().tolist() == [1 + 0.5 * 2, 4]
+  assert correction.flatten().tolist() == [2, 2]
+
+
+def test_a_rollout_is_taken_over_whole():
+  one, other = rollout(6, 4, limit=2, sequence=3), rollout(6, 4, limit=2, sequence=3)
+  draw = torch.Generator().manual_seed(0)
+  filled = [
+    other.states,
+    other.final_state,
+    other.last_state,
+    *other.final_obs.values(),
+    *other.last_obs.values(),
+  ]
+  filled += [other.samples["obs", group] for group in other.last_obs]
+  filled += [other.samples[name] for name in ("action", "log_prob", "reward")]
+  for tensor in filled:
+    tensor.copy_(torch.randn(tensor.shape, generator=draw))
+  for tensor in (
+    other.last_restart,
+    *(other.samples[name] for name in ("restart", "terminated", "truncated")),
+  ):
+    tensor.copy_(torch.rand(tensor.shape, generator=draw) < 0.5)
+  other.samples["valid"].fill_(True)
+  one.take(other)
+  for name, tensor in other.samples.items(include_nested=True, leaves_only=True):
+    assert torch.equal(one.samples[name], tensor), name
+  for name in ("states", "final_state", "last_state", "last_restart"):
+    assert torch.equal(getattr(one, name), getattr(other, name)), name
+  for name in ("final_obs", "last_obs"):
+    assert all(torch.equal(getattr(one, name)[group], x) for group, x in getattr(other, name).items()), name

@@ -42,7 +42,7 @@ def profiled(tmp_path_factory):
 def test_nsight_systems_looks_at_the_measured_iterations_of_a_gpu(tmp_path, monkeypatch):
   """torch's profiler, which cannot share the GPU with it, runs after them."""
   clock = Clock(torch.device("cpu"))
-  learner = SimpleNamespace(clock=clock, iteration=0, env=SimpleNamespace(device=torch.device("cuda")))
+  learner = SimpleNamespace(clock=clock, iteration=0, device=torch.device("cuda"))
   told = []
   monkeypatch.setattr(torch.cuda.nvtx, "range_push", told.append)
   monkeypatch.setattr(torch.cuda.nvtx, "range_pop", lambda: None)
