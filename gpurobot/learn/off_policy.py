@@ -257,8 +257,7 @@ class OffPolicy:
     """Take a gradient step of the critics; their targets follow by a share tau (Lillicrap et al. 2015)."""
     optimizer = self.optimizers["critics"]
     optimizer.step()
-    for slow, fast in zip(self.targets.parameters(), self.critics.parameters(), strict=True):
-      slow.lerp_(fast, self.settings.tau)
+    torch._foreach_lerp_([*self.targets.parameters()], [*self.critics.parameters()], self.settings.tau)
     self.losses[0].add(optimizer.sums, optimizer.norm)
 
   def _differentiate_policy(self) -> None:

@@ -112,7 +112,7 @@ class Replay:
     count, gamma = decay
     steps = (rows + torch.arange(count, device=self.device)[:, None]) % self.length  # [count, b]
     terminated, truncated, valid, reward = (
-      self.memory[name][steps, envs] for name in ("terminated", "truncated", "valid", "reward")
+      _take(self.memory[name], steps, envs) for name in ("terminated", "truncated", "valid", "reward")
     )
     ended = (terminated | truncated).cumsum(0) > 0
     runs = torch.cat([torch.ones_like(ended[:1]), ~ended[:-1]])  # the episode has not ended before the step
@@ -120,18 +120,18 @@ class Replay:
     total = torch.where(runs, transform(reward), 0) * powers[:count, None]
     taken = runs.sum(0)  # number of steps [b]
     last = steps.gather(0, (taken - 1).unsqueeze(0))[0]
-    after, slot = (rows + taken) % self.length, self.memory["slot"][last, envs]
-    cut = self.memory["truncated"][last, envs].unsqueeze(-1)
+    after, slot = (rows + taken) % self.length, _take(self.memory["slot"], last, envs)
+    cut = _take(self.memory["truncated"], last, envs).unsqueeze(-1)
     next_obs = {
-      group: torch.where(cut, self.final_obs[group][slot, envs], memory[after, envs])
+      group: torch.where(cut, _take(self.final_obs[group], slot, envs), _take(memory, after, envs))
       for group, memory in self.memory["obs"].items()
     }
     return Transitions(
-      {group: memory[rows, envs] for group, memory in self.memory["obs"].items()},
-      self.memory["action"][rows, envs],
+      {group: _take(memory, rows, envs) for group, memory in self.memory["obs"].items()},
+      _take(self.memory["action"], rows, envs),
       total.sum(0),
       next_obs,
-      torch.where(self.memory["terminated"][last, envs], 0, powers[taken]),
+      torch.where(_take(self.memory["terminated"], last, envs), 0, powers[taken]),
       (valid | ~runs).all(0).to(reward.dtype),
     )
 
@@ -169,6 +169,12 @@ class Replay:
     """Fill rows of the ring from saved ones [n, num_envs, ...], the first of which has the index `first`."""
     count = len(rows["reward"])
     self.memory[first : first + count].update_(TensorDict(rows, batch_size=[count, self.num_envs]))
+
+
+def _take(memory: Tensor, rows: Tensor, envs: Tensor) -> Tensor:
+  """Return memory[rows, envs] of a tensor [length, num_envs, ...]; one flat index takes half the time."""
+  index = rows * memory.shape[1] + envs
+  return memory.flatten(0, 1).index_select(0, index.flatten()).view(*index.shape, *memory.shape[2:])
 
 
 class Draw(NamedTuple):
