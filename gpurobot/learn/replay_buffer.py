@@ -178,12 +178,12 @@ def _take(memory: Tensor, rows: Tensor, envs: Tensor) -> Tensor:
 
 
 class Draw(NamedTuple):
-  """Transitions chosen for a batch."""
+  """Transitions chosen for one or several batches."""
 
-  rows: Tensor  # [count], rows of the ring in which they start
-  envs: Tensor  # [count], their environments
-  age: Tensor  # [count], steps since then
-  weight: Tensor  # [count], of their losses: more where they are drawn less often than others
+  rows: Tensor  # [b], rows of the ring in which they start
+  envs: Tensor  # [b], their environments
+  age: Tensor  # [b], steps since then
+  weight: Tensor  # [b], of their losses: more where they are drawn less often than others
 
 
 class ReplaySampler:
@@ -193,9 +193,12 @@ class ReplaySampler:
   Random numbers are keyed by the global index of the block.
   """
 
-  def __init__(self, replay: Replay, count: int, n_step: int, random: Random) -> None:
-    """Draw `count` transitions of `n_step` steps; there are random.num_envs blocks of environments."""
-    self.replay, self.n_step, self.random = replay, n_step, random
+  def __init__(self, replay: Replay, count: int, n_step: int, random: Random, batches: int = 1) -> None:
+    """Draw `batches` of `count` transitions of `n_step` steps at once.
+
+    There are random.num_envs blocks of environments.
+    """
+    self.replay, self.n_step, self.random, self.batches = replay, n_step, random, batches
     self.per_block, self.block = count // random.num_envs, replay.num_envs // random.num_envs
     self._first = torch.arange(random.num_envs, device=replay.device)[:, None] * self.block
 
@@ -203,23 +206,27 @@ class ReplaySampler:
     """Take the steps of the last collection in."""
 
   def draw(self) -> Draw:
-    """Return a batch of transitions."""
+    """Return transitions [batches * count], batch after batch."""
     self.random.advance()
-    word = self.random.bits("replay.transition", (2, self.per_block)).to(torch.int64) & (WORD - 1)
+    shape = (2, self.batches * self.per_block)
+    word = self.random.bits("replay.transition", shape).to(torch.int64) & (WORD - 1)
     envs = self._first + (word[:, 0] * self.block >> 32)
     starts = (self.replay.filled - self.n_step).clamp(min=1)  # a transition ends in the row after its steps
     age = self.n_step + 1 + (word[:, 1] * starts >> 32)
     rows = (self.replay.position - age) % self.replay.length
-    return Draw(
-      rows.flatten(), envs.flatten(), age.flatten(), torch.ones_like(age, dtype=torch.float64).flatten()
-    )
+    ones = torch.ones_like(age, dtype=torch.float64)
+    return Draw(*(self._by_batch(part) for part in (rows, envs, age, ones)))
+
+  def _by_batch(self, numbers: Tensor) -> Tensor:
+    """Return numbers [blocks, batches * per_block, ...] batch after batch, [batches * count, ...]."""
+    return numbers.unflatten(1, (self.batches, self.per_block)).transpose(0, 1).flatten(0, 2)
 
   def learn(self, error: Tensor) -> None:
     """Take in the errors [count] of the values of the last draw."""
 
   def normal(self, purpose: str, width: int) -> Tensor:
-    """Return standard normal numbers [count, width] of the present draw."""
-    return self.random.normal(purpose, (self.per_block, width)).flatten(0, 1)
+    """Return standard normal numbers [batches * count, width] of the present draw."""
+    return self._by_batch(self.random.normal(purpose, (self.batches * self.per_block, width)))
 
   def clear(self) -> None:
     """Forget all steps."""
