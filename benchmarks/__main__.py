@@ -3,7 +3,17 @@
 import importlib
 import sys
 
-RUNNERS = ("kernel", "cuda", "engine", "training", "iteration", "scaling", "memory", "gym_parity")
+RUNNERS = (
+  "kernel",
+  "cuda",
+  "engine",
+  "training",
+  "iteration",
+  "off_policy",
+  "scaling",
+  "memory",
+  "gym_parity",
+)
 
 if __name__ == "__main__":
   for name in sys.argv[1:] or RUNNERS:

@@ -100,6 +100,27 @@ RESULT_ROWS = (
     " x",
   ),
   Row(
+    "SAC's environment steps beside Stable-Baselines3, HalfCheetah-v5",
+    ("off_policy.collected_steps_ratio",),
+    ">= 10 x its steps/s",
+    "python -m benchmarks off_policy",
+    " x",
+  ),
+  Row(
+    "with two gradient steps of batch 256 for each step of 1,024 environments",
+    ("off_policy.steps_ratio",),
+    ">= 10 x its steps/s",
+    "python -m benchmarks off_policy",
+    " x",
+  ),
+  Row(
+    "SAC's gradient steps, batch 256",
+    ("off_policy.gradient_steps_ratio",),
+    ">= 2 x its steps/s",
+    "python -m benchmarks off_policy",
+    " x",
+  ),
+  Row(
     "Share of an iteration outside of physics, network and update",
     ("iteration.overhead_share",),
     "< 0.15",

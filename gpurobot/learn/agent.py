@@ -13,14 +13,24 @@ from gpurobot.learn.network import Actor, ActorCritic
 from gpurobot.learn.normalize import ObservationNormalizer
 from gpurobot.learn.saved_state import check_saved
 
+# Instructions of a CPU that multiply bf16 matrices. With those of AVX-512 alone the gradient step of an
+# off-policy algorithm takes 3/4 of the time of float32 at a batch of 4,096.
+MATRICES, VECTORS = ("amx_bf16",), ("amx_bf16", "avx512_bf16")
 
-def resolve(precision: Precision, device: torch.device) -> Precision:
-  """Return the precision of the hidden layers on a device; auto: bf16 if the hardware multiplies in it."""
+
+def resolve(
+  precision: Precision, device: torch.device, instructions: tuple[str, ...] = MATRICES
+) -> Precision:
+  """Return the precision of the hidden layers on a device; auto: bf16 if the hardware multiplies in it.
+
+  instructions: those of a CPU of which one is enough.
+  """
   if precision is not Precision.auto:
     return precision
   if device.type == "cuda":
     return Precision.bf16 if torch.cuda.get_device_capability(device)[0] >= 8 else Precision.float32
-  return Precision.bf16 if torch.cpu.get_capabilities().get("amx_bf16", False) else Precision.float32
+  able = torch.cpu.get_capabilities()
+  return Precision.bf16 if any(able.get(name, False) for name in instructions) else Precision.float32
 
 
 class Spaces(NamedTuple):
@@ -104,7 +114,7 @@ def actor_critic(spaces: Spaces, ppo: PPOConfig, device: torch.device) -> Agent[
 
 def actor(spaces: Spaces, settings: SACConfig | TD3Config, device: torch.device) -> Agent[Actor]:
   """Return a new agent of an off-policy algorithm."""
-  precision = resolve(settings.precision, device)
+  precision = resolve(settings.precision, device, VECTORS)
   network = Actor(spaces.obs_dims, spaces.num_actions, settings, precision)
   return Agent(spaces, network, settings.normalize_obs, device)
 

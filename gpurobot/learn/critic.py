@@ -7,6 +7,7 @@ from typing import Protocol
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from gpurobot.algorithm_config import Critic, PPOConfig
 from gpurobot.learn.layers import linear
@@ -42,7 +43,10 @@ class ScalarValue:
 
 @dataclass(frozen=True)
 class TwohotValue:
-  """Distribution over bins [BINS]: logits [..., BINS] (Bellemare et al. 2017, arXiv 1707.06887)."""
+  """Distribution over bins [BINS]: logits [..., BINS] (Bellemare et al. 2017, arXiv 1707.06887).
+
+  Logits beyond those of the bins are -inf.
+  """
 
   logits: Tensor
   bins: Tensor
@@ -51,7 +55,7 @@ class TwohotValue:
   def value(self) -> Tensor:
     """The expectation [...]; each bin is summed with its opposite, so that large ones cancel exactly."""
     p, middle = self.logits.softmax(-1), BINS // 2
-    return (p[..., middle + 1 :] - p[..., :middle].flip(-1)) @ self.bins[middle + 1 :]
+    return (p[..., middle + 1 : BINS] - p[..., :middle].flip(-1)) @ self.bins[middle + 1 :]
 
   def loss(self, return_: Tensor, old_value: Tensor, clip: float) -> Tensor:  # noqa: ARG002 (nothing to clip)
     """Return the cross entropy [...] [nat] to the two-hot encoding of the returns [...].
@@ -107,6 +111,19 @@ class TwohotHead(nn.Module):
   def forward(self, features: Tensor) -> TwohotValue:
     """Return the distribution of the return [...] for features [..., width]."""
     return TwohotValue(self.output(features), self.bins)
+
+
+class PaddedTwohotHead(TwohotHead):
+  """Head whose logits [..., BINS + 1] have one more, of -inf: no distribution, value or gradient changes.
+
+  With 128 columns the product of 256 rows takes a core 170 us, with 127 it takes 240 us: no row is aligned.
+  """
+
+  def forward(self, features: Tensor) -> TwohotValue:
+    """Return the distribution of the return [...] for features [..., width]."""
+    weight = functional.pad(self.output.weight, (0, 0, 0, 1))
+    bias = functional.pad(self.output.bias, (0, 1), value=-math.inf)
+    return TwohotValue(functional.linear(features, weight, bias), self.bins)
 
 
 def value_head(width: int, ppo: PPOConfig) -> ScalarHead | TwohotHead:

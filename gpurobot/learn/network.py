@@ -16,7 +16,7 @@ from gpurobot.algorithm_config import (
   SACConfig,
   TD3Config,
 )
-from gpurobot.learn.critic import TwohotHead, TwohotValue, ValuePrediction, value_head
+from gpurobot.learn.critic import PaddedTwohotHead, TwohotValue, ValuePrediction, value_head
 from gpurobot.learn.distribution import (
   Distribution,
   Gaussian,
@@ -217,14 +217,21 @@ class TwinCritic(nn.Module):
     super().__init__()
     form = Layers(settings.critic_hidden, settings.layer_norm, settings.activation)
     self.trunks = nn.ModuleList(Trunk(width + num_actions, form) for _ in range(2))
-    self.heads = nn.ModuleList(TwohotHead(form.hidden[-1]) for _ in range(2))
+    self.heads = nn.ModuleList(PaddedTwohotHead(form.hidden[-1]) for _ in range(2))
     self.dtype = dtype
     self.to(dtype)
 
-  def forward(self, x: Tensor, action: Tensor) -> list[TwohotValue]:
-    """Return two distributions [n] of the return: normalised observations [n, width], actions [n, A]."""
+  def forward(self, x: Tensor, action: Tensor) -> TwohotValue:
+    """Return two distributions [2, n] of the return: normalised observations [n, width], actions [n, A]."""
     inputs, memory = torch.cat([x, action.to(x.dtype)], dim=-1), _no_memory(x, self.dtype)
-    return [head(trunk(inputs, *memory)[0]) for trunk, head in zip(self.trunks, self.heads, strict=True)]
+    pairs = zip(self.trunks, self.heads, strict=True)
+    logits = torch.stack([head(trunk(inputs, *memory)[0]).logits for trunk, head in pairs])
+    return TwohotValue(logits, self.bins)
+
+  @property
+  def bins(self) -> Tensor:
+    """The returns [BINS] of the bins."""
+    return self.heads[0].get_buffer("bins")
 
 
 def _no_memory(x: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:

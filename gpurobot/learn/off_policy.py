@@ -5,7 +5,6 @@ with two critics that predict a distribution of the return.
 """
 
 import copy
-import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +22,7 @@ from gpurobot.learn.collector import Collector
 from gpurobot.learn.distribution import Gaussian
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.network import Actor, TwinCritic
+from gpurobot.learn.off_policy_batch import Batch
 from gpurobot.learn.off_policy_loss import CRITIC_SUMS, critic_loss, smaller, target
 from gpurobot.learn.off_policy_setup import check, make_sampler
 from gpurobot.learn.optimizer import Optimizer
@@ -41,6 +41,7 @@ class OffPolicy:
   """
 
   sums: tuple[str, ...]  # names of the sums of the policy's loss
+  noises: tuple[str, ...]  # purposes of the normal numbers that a batch needs for each action
 
   def __init__(self, env: VecEnv, config: TrainConfig, world: World) -> None:
     """Build policy, critics and replay buffer, the same weights on every rank, and reset the environments.
@@ -79,24 +80,11 @@ class OffPolicy:
     self.iteration = 0
     self._threads = torch.get_num_threads()  # for large operations
     self._began = 0  # the iteration in which the replay buffer was empty
-    self.batch = self._make_batch(count)
+    self.batch = Batch(env, self.network, self.noises, (self.sampler.batches, count))
 
   def make_optimizer(self, module: nn.Module, sums: tuple[str, ...]) -> Optimizer:
     """Return a new optimiser of a module's weights, with sums over samples by name."""
     return Optimizer(module, len(sums), self.settings.lr, self.settings.max_grad_norm, self.world)
-
-  def _make_batch(self, count: int) -> dict[str, Any]:
-    """Return memory for the batch [count] of a gradient step; observations are normalised."""
-    device, network = self.env.device, self.network
-    numbers = functools.partial(torch.zeros, count, dtype=network.dtype, device=device)
-    return {
-      "obs": {
-        group: torch.zeros(count, width, dtype=network.input_dtype, device=device)
-        for group, width in self.env.obs_dims.items()
-      },
-      "action": torch.zeros(count, self.env.num_actions, dtype=network.dtype, device=device),
-      **{name: numbers() for name in ("return_", "weight", "age")},
-    }
 
   def explore(self, policy: Gaussian) -> Tensor:
     """Return the actions [local_envs, num_actions] of a step, with numbers of the collector's `random`."""
@@ -175,6 +163,9 @@ class OffPolicy:
     self.executor.run(self._merge)
     if self.iteration - self._began >= self.first_update:
       for step in range(self.settings.horizon * self.settings.updates_per_step):
+        self.clock.begin("update/critics")
+        if step % self.sampler.batches == 0:
+          self.executor.run(self._draw)
         self._improve_critics()
         if step % self.settings.policy_delay == 0:
           self._improve_policy()
@@ -182,8 +173,7 @@ class OffPolicy:
     self.clock.begin("other")
 
   def _improve_critics(self) -> None:
-    """Draw a batch, and take a gradient step of the critics; the targets follow."""
-    self.clock.begin("update/critics")
+    """Take a gradient step of the critics on the next batch; the targets follow."""
     self.executor.run_parts(self._differentiate_critics)
     self.optimizers["critics"].reduce()
     self.executor.run(self._descend_critics)
@@ -216,9 +206,9 @@ class OffPolicy:
       self.rewards.moments.forget()
 
   def _differentiate_critics(self) -> None:
-    """Draw a batch, and compute the gradient of the critics on it."""
+    """Compute the gradient of the critics on the next batch."""
     optimizer = self.optimizers["critics"]
-    self.executor.compiled(self._draw)()
+    self.executor.compiled(self._aim)()
     optimizer.clear()
     objective, sums, error = self.executor.compiled(self._critic_objective)()
     objective.backward()
@@ -227,39 +217,37 @@ class OffPolicy:
 
   @torch.no_grad()
   def _draw(self) -> None:
-    """Draw a batch, with what the critics are to learn."""
+    """Draw the batches of the next gradient steps."""
     draw, decay = self.sampler.draw(), (self.settings.n_step, self.settings.gamma)
     drawn = self.replay.transitions(draw.rows, draw.envs, decay, self.rewards)
-    after = self.observations(drawn.next_obs)
-    action, bonus = self.next_action(self.network(after["policy"]))
-    value = smaller(self.targets(after[self.critic_group], action))
-    return_ = target(drawn.reward, drawn.discount, value + bonus)
-    self.observations.write(drawn.obs, self.batch["obs"])
-    parts = {"action": drawn.action, "return_": return_, "weight": drawn.weight * draw.weight}
-    for name, part in (parts | {"age": draw.age}).items():
-      self.batch[name].copy_(part)
+    noise = {purpose: self.sampler.normal(purpose, self.env.num_actions) for purpose in self.noises}
+    self.batch.fill(draw, drawn, noise, self.observations)
+
+  @torch.no_grad()
+  def _aim(self) -> None:
+    """Go to the next batch, and compute what the critics are to learn from it."""
+    batch = self.batch
+    batch.advance()
+    action, bonus = self.next_action(self.network(batch.next_obs["policy"]))
+    value = smaller(self.targets(batch.next_obs[self.critic_group], action))
+    batch.return_.copy_(target(batch.reward, batch.discount, value + bonus))
 
   def _critic_objective(self) -> tuple[Tensor, Tensor, Tensor]:
     """Return the loss of the critics on the present batch, its sums, and the errors [n]."""
     batch = self.batch
-    values = self.critics(batch["obs"][self.critic_group], batch["action"])
-    return critic_loss(values, batch["return_"], batch["age"], batch["weight"])
-
-  def noise(self, purpose: str) -> Tensor:
-    """Return standard normal numbers [n, num_actions] for the present batch, in the type of the weights."""
-    return self.sampler.normal(purpose, self.env.num_actions).to(self.network.dtype)
+    values = self.critics(batch.obs[self.critic_group], batch.action)
+    return critic_loss(values, batch.return_, batch.age, batch.weight)
 
   def evaluate(self, action: Tensor) -> Tensor:
     """Return the values [n] of actions [n, num_actions] where the present batch begins."""
-    return smaller(self.critics(self.batch["obs"][self.critic_group], action))
+    return smaller(self.critics(self.batch.obs[self.critic_group], action))
 
   @torch.no_grad()
   def _descend_critics(self) -> None:
     """Take a gradient step of the critics; their targets follow by a share tau (Lillicrap et al. 2015)."""
     optimizer = self.optimizers["critics"]
     optimizer.step()
-    for slow, fast in zip(self.targets.parameters(), self.critics.parameters(), strict=True):
-      slow.lerp_(fast, self.settings.tau)
+    torch._foreach_lerp_([*self.targets.parameters()], [*self.critics.parameters()], self.settings.tau)
     self.losses[0].add(optimizer.sums, optimizer.norm)
 
   def _differentiate_policy(self) -> None:

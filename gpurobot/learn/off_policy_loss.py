@@ -3,8 +3,6 @@
 Haarnoja et al. 2018, arXiv 1812.05905, and Fujimoto et al. 2018, arXiv 1802.09477.
 """
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
@@ -16,10 +14,9 @@ SAC_SUMS = ("weight", "policy_loss", "entropy", "action/std")
 TD3_SUMS = ("weight", "policy_loss")
 
 
-def smaller(values: Sequence[ValuePrediction]) -> Tensor:
-  """Return the smaller of two critics' values [n]: the best of many values with errors is too large."""
-  first, second = values
-  return torch.minimum(first.value, second.value)
+def smaller(values: ValuePrediction) -> Tensor:
+  """Return the smaller of two critics' values [2, n]: the best of many values with errors is too large."""
+  return torch.minimum(*values.value.unbind())
 
 
 def target(reward: Tensor, discount: Tensor, value: Tensor) -> Tensor:
@@ -32,15 +29,15 @@ def target(reward: Tensor, discount: Tensor, value: Tensor) -> Tensor:
 
 
 def critic_loss(
-  values: Sequence[ValuePrediction], return_: Tensor, age: Tensor, weight: Tensor
+  values: ValuePrediction, return_: Tensor, age: Tensor, weight: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
   """Return the loss of both critics, a scalar, its sums by weight [len(CRITIC_SUMS)], and errors [n].
 
-  return_ [n]: what they learn. age [n]: steps since the transitions. weight [n]: 0 if invalid. The errors are
-  those of the smaller value.
+  values [2, n]: theirs. return_ [n]: what they learn. age [n]: steps since the transitions. weight [n]: 0 if
+  invalid. The errors are those of the smaller value.
   """
   old = torch.zeros_like(return_)  # a value of before, for a clip that is not used here
-  losses = torch.stack([value.loss(return_, old, 0.0) for value in values])
+  losses = values.loss(return_.expand(2, -1), old, 0.0)
   with torch.no_grad():
     value = smaller(values)
     sums = torch.stack([torch.ones_like(return_), losses.mean(0), value, age]) @ weight

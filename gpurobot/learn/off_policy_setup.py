@@ -10,6 +10,7 @@ from gpurobot.learn.prioritized import PrioritizedSampler
 from gpurobot.learn.random import Random
 from gpurobot.learn.replay_buffer import Replay, ReplaySampler, replay_bytes
 
+MOST = 8192  # transitions drawn at once, if a batch is not larger
 SHARE = 0.8  # of the memory of a device that a replay buffer may take
 
 
@@ -36,7 +37,7 @@ def check(config: TrainConfig, env: VecEnv) -> None:
       f"{name}.horizon={own.horizon} and {name}.n_step={own.n_step}; "
       f"the smallest is {config.num_envs * least}"
     )
-  dtype = weight_dtype(resolve(own.precision, env.device))
+  dtype = weight_dtype(resolve(own.precision, env.device))  # bf16 has the weights of float32
   needed, memory = replay_bytes(env, length, dtype), total_memory(env.device)
   if needed > SHARE * memory:
     most = int(own.buffer_size * SHARE * memory / needed)
@@ -46,9 +47,18 @@ def check(config: TrainConfig, env: VecEnv) -> None:
     )
 
 
+def batches_per_draw(settings: OffPolicyConfig) -> int:
+  """Return the number of batches drawn at once, which divides the gradient steps of an iteration.
+
+  It depends on the batch over all ranks alone, so that any number of ranks draws the same.
+  """
+  steps = settings.horizon * settings.updates_per_step
+  return max(n for n in range(1, max(1, MOST // settings.batch_size) + 1) if steps % n == 0)
+
+
 def make_sampler(replay: Replay, count: int, settings: OffPolicyConfig, random: Random) -> ReplaySampler:
   """Return the sampler of `count` transitions that the settings ask for."""
   if not settings.prioritized:
-    return ReplaySampler(replay, count, settings.n_step, random)
+    return ReplaySampler(replay, count, settings.n_step, random, batches_per_draw(settings))
   exponents = (settings.priority_alpha, settings.priority_beta)
   return PrioritizedSampler(replay, count, settings.n_step, random, exponents)

@@ -25,6 +25,7 @@ class SAC(OffPolicy):
   """One rank's part of SAC: a policy of high value and high entropy, whose weight alpha adapts."""
 
   sums = SAC_SUMS
+  noises = ("sac.next_action", "sac.new_action")
 
   def __init__(self, env: VecEnv, config: TrainConfig, world: World) -> None:
     """Build policy, critics, temperature and replay buffer; see `OffPolicy`."""
@@ -49,14 +50,16 @@ class SAC(OffPolicy):
 
   def next_action(self, policy: Gaussian) -> tuple[Tensor, Tensor]:
     """Return actions that the policy draws, and their entropy, weighted by the temperature."""
-    sample = policy.shift(self.noise("sac.next_action"))
-    return sample.tanh(), -self.alpha * policy.log_prob(sample)
+    noise = self.batch.noise["sac.next_action"]
+    sample = policy.shift(noise)
+    return sample.tanh(), -self.alpha * policy.log_prob_of(noise, sample)
 
   def policy_objective(self) -> tuple[Tensor, Tensor]:
     """Return the loss of policy and temperature, which share no weights, and its sums."""
-    policy, weight = self.network(self.batch["obs"]["policy"]), self.batch["weight"]
-    sample = policy.shift(self.noise("sac.new_action"))
-    log_prob = policy.log_prob(sample)
+    policy, weight = self.network(self.batch.obs["policy"]), self.batch.weight
+    noise = self.batch.noise["sac.new_action"]
+    sample = policy.shift(noise)
+    log_prob = policy.log_prob_of(noise, sample)
     loss, sums = sac_loss(self.evaluate(sample.tanh()), self.alpha, log_prob, policy.log_std, weight)
     log_alpha = self.temperature.log_alpha
     return loss + temperature_loss(log_alpha, log_prob.detach(), self.target_entropy, weight), sums

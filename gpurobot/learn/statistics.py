@@ -97,24 +97,26 @@ class LossMeans:
     """Start at 0; `names` are those of the sums over samples, of which the first is their weight."""
     self.names = names[1:]
     self._sums = torch.zeros(len(names), dtype=torch.float64, device=device)  # over all ranks
-    self._norms = torch.zeros(2, dtype=torch.float64, device=device)  # count and sum of the gradient norms
-    self._largest = Extremes(1, device)
+    self._norm = torch.zeros(1, dtype=torch.float64, device=device)  # sum of the gradient norms
+    self._steps = torch.zeros_like(self._norm)  # number of them
+    self._largest = torch.full((1,), -torch.inf, device=device)
 
   def add(self, sums: Tensor, norm: Tensor) -> None:
     """Add the sums [len(names)] over all ranks and the gradient norm [1] of a step; 0 if it was skipped."""
     self._sums += sums
-    self._norms += torch.cat([(sums[:1] > 0).to(norm.dtype), norm.view(1)])
-    self._largest.add(0, norm)
+    self._norm += norm
+    self._steps += sums[:1] > 0
+    self._largest.copy_(torch.fmax(self._largest, norm))
 
   def report(self) -> dict[str, Tensor]:
     """Return the means since the last report, scalars by name; they are nan if nothing was added."""
     weight, *parts = self._sums.clone().unbind()
     values = {name: part / weight for name, part in zip(self.names, parts, strict=True)}
-    values["gradient_norm"] = self._norms[1] / self._norms[0]
-    values["gradient_norm_max"] = self._largest.values[0, 1].clone()
-    self._largest.restart()
-    self._sums.zero_()
-    self._norms.zero_()
+    values["gradient_norm"] = (self._norm / self._steps)[0]
+    values["gradient_norm_max"] = self._largest[0].clone()
+    self._largest.fill_(-torch.inf)
+    for part in (self._sums, self._norm, self._steps):
+      part.zero_()
     return values
 
 

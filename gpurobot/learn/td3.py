@@ -18,6 +18,7 @@ class TD3(OffPolicy):
   """
 
   sums = TD3_SUMS
+  noises = ("td3.next_action",)
 
   def __init__(self, env: VecEnv, config: TrainConfig, world: World) -> None:
     """Build policy, critics and replay buffer; see `OffPolicy`."""
@@ -40,11 +41,11 @@ class TD3(OffPolicy):
   def next_action(self, policy: Gaussian) -> tuple[Tensor, Tensor]:
     """Return actions with a little noise, so that near actions get near values; nothing is added to them."""
     limit = self.td3.target_noise_clip
-    noise = (self.td3.target_noise * self.noise("td3.next_action")).clamp(-limit, limit)
+    noise = (self.td3.target_noise * self.batch.noise["td3.next_action"]).clamp(-limit, limit)
     action = (policy.mean + noise).clamp(-1, 1)
     return action, action.new_zeros(len(action))
 
   def policy_objective(self) -> tuple[Tensor, Tensor]:
     """Return the loss of the policy, and its sums."""
-    policy = self.network(self.batch["obs"]["policy"])
-    return td3_loss(self.evaluate(policy.mean), self.batch["weight"])
+    policy = self.network(self.batch.obs["policy"])
+    return td3_loss(self.evaluate(policy.mean), self.batch.weight)

@@ -120,7 +120,8 @@ def test_recorded_operations_train_as_python_does(monkeypatch, module, settings)
   taped = make_learner(module, settings)
   same = partial(torch.testing.assert_close, rtol=0, atol=0, equal_nan=True)
   same(train(taped, ITERATIONS), reports)
-  assert min(graph.calls for graph in graphs if graph.calls) >= ITERATIONS
+  learnt = ITERATIONS - taped.first_update
+  assert min(graph.calls for graph in graphs if graph.calls) >= learnt > 2
   found, expected = (tensors(learner.state_dict()) for learner in (taped, called))
   same(found, expected)
   assert not any(map(torch.equal, start, called.network.parameters()))

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from gpurobot.algorithm_config import PPOConfig, Precision, Recurrence
-from gpurobot.learn.agent import Spaces, actor_critic, resolve
+from gpurobot.learn.agent import VECTORS, Spaces, actor_critic, resolve
 
 CPU = torch.device("cpu")
 SPACES = Spaces({"policy": 5, "critic": 7}, 3, ())
@@ -49,3 +49,6 @@ def test_auto_is_bf16_only_where_the_processor_multiplies_in_it(monkeypatch):
   for able, expected in ((True, Precision.bf16), (False, Precision.float32)):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda able=able: {"amx_bf16": able})
     assert resolve(Precision.auto, CPU) is expected
+  monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": False, "avx512_bf16": True})
+  assert resolve(Precision.auto, CPU) is Precision.float32
+  assert resolve(Precision.auto, CPU, VECTORS) is Precision.bf16

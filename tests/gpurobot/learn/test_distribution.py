@@ -64,6 +64,23 @@ def test_squashed_agrees_with_torch(state_std):
   assert torch.equal(own.action(own.mode()), own.mean.tanh().float())
 
 
+@pytest.mark.parametrize("kind", [Gaussian, Squashed])
+def test_the_density_of_a_shift_is_that_of_its_sample(kind):
+  """In its value and in its gradient."""
+  mean, log_std = (part.requires_grad_() for part in parameters(0, state_std=True))
+  noise = parameters(1)[0]
+  policy = kind(mean, log_std)
+  sample = policy.shift(noise)
+  found, expected = policy.log_prob_of(noise, sample), policy.log_prob(sample)
+  close(found, expected)
+  for own, theirs in zip(
+    torch.autograd.grad(found.sum(), [mean, log_std], retain_graph=True, materialize_grads=True),
+    torch.autograd.grad(expected.sum(), [mean, log_std]),
+    strict=True,
+  ):
+    close(own, theirs)
+
+
 def test_the_squashed_density_is_finite_far_out():
   """At u = 30 the tangent is 1 in float32; its slope 4 exp(-2 u) is not 0."""
   policy = Squashed(torch.tensor([[30.0], [-30.0]], requires_grad=True), torch.zeros(1, requires_grad=True))

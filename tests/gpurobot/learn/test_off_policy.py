@@ -7,6 +7,7 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 import train
+from gpurobot.algorithm_config import SACConfig
 from gpurobot.config import AlgorithmName, ConfigError, assign, defaults, local_envs, off_policy
 from gpurobot.device import usage
 from gpurobot.device.distributed import World
@@ -251,3 +252,14 @@ def test_a_policy_of_another_algorithm_is_refused():
   for one, other in ((make("sac"), make("td3")), (make("td3"), make("sac"))):
     with pytest.raises(ValueError, match=r"temperature|network"):
       other.load_policy(one.policy_dict())
+
+
+@pytest.mark.parametrize(("own", "batches"), [
+  ({"horizon": 8, "updates_per_step": 2, "batch_size": 4096}, 2),
+  ({"horizon": 3, "updates_per_step": 4, "batch_size": 1000}, 6),
+  ({"horizon": 3, "updates_per_step": 1, "batch_size": 4096}, 1),
+  ({"horizon": 8, "updates_per_step": 2, "batch_size": 10000}, 1),
+  ({"horizon": 2**32, "updates_per_step": 1000, "batch_size": 256}, 32),
+])  # fmt: skip
+def test_batches_of_one_draw_divide_the_gradient_steps_of_an_iteration(own, batches):
+  assert off_policy_setup.batches_per_draw(SACConfig(**own)) == batches

@@ -29,7 +29,9 @@ def vector(*values: float) -> Tensor:
 def test_the_smaller_value_counts():
   bins = TwohotHead(1).bins.tolist()
   low, high = bins[60], bins[70]
-  assert smaller([certain(low, high), certain(high, low)]).tolist() == pytest.approx([low, low])
+  pair = [certain(low, high), certain(high, low)]
+  both = TwohotValue(torch.stack([one.logits for one in pair]), pair[0].bins)
+  assert smaller(both).tolist() == pytest.approx([low, low])
 
 
 def test_a_target_by_hand():
@@ -39,8 +41,8 @@ def test_a_target_by_hand():
 
 def test_the_critics_loss_by_hand():
   """Equal logits have the cross entropy log(BINS); two critics, three samples, of which one is not valid."""
-  flat = TwohotValue(torch.zeros(3, BINS, dtype=torch.float64), TwohotHead(1).bins.double())
-  loss, sums, error = critic_loss([flat, flat], vector(0, 1, 7), vector(2, 4, 100), vector(1, 1, 0))
+  flat = TwohotValue(torch.zeros(2, 3, BINS, dtype=torch.float64), TwohotHead(1).bins.double())
+  loss, sums, error = critic_loss(flat, vector(0, 1, 7), vector(2, 4, 100), vector(1, 1, 0))
   assert float(loss) == pytest.approx(2 * 2 * math.log(BINS))
   assert sums.tolist() == pytest.approx([2, 2 * math.log(BINS), 0, 6], abs=1e-12)
   assert error.tolist() == pytest.approx([0, 1, 7], abs=1e-12)

@@ -101,10 +101,11 @@ def test_newest_are_the_steps_of_the_last_collection():
 
 
 def sampler(
-  replay: Replay, count: int, seed: int = 0, size: int = 1, rank: int = 0, n: int = 1
+  replay: Replay, count: int, seed: int = 0, place: tuple[int, int] = (1, 0), n: int = 1, batches: int = 1
 ) -> ReplaySampler:
+  size, rank = place
   local = blocks(replay.num_envs * size, count * size) // size
-  return ReplaySampler(replay, count, n, Random(seed, local, rank * local))
+  return ReplaySampler(replay, count, n, Random(seed, local, rank * local), batches)
 
 
 def test_draws_are_uniform_over_what_can_be_drawn():
@@ -125,22 +126,28 @@ def test_draws_are_uniform_over_what_can_be_drawn():
 def test_each_block_of_environments_gives_equally_many():
   replay = make(num_envs=6, length=8)
   fill(replay, [0.0] * 8)
-  envs = sampler(replay, 15).draw().envs
-  assert (envs // 2).bincount().tolist() == [5, 5, 5]
+  for envs in sampler(replay, 15, batches=2).draw().envs.split(15):
+    assert (envs // 2).bincount().tolist() == [5, 5, 5]
 
 
-def test_ranks_draw_what_one_draws():
+@pytest.mark.parametrize("batches", [1, 3])
+def test_ranks_draw_what_one_draws(batches):
   whole, part = make(num_envs=8), make(num_envs=4)
   for replay in (whole, part):
     fill(replay, [0.0] * 6)
-  one, many = sampler(whole, 16), [sampler(part, 8, size=2, rank=rank) for rank in range(2)]
+  one = sampler(whole, 16, batches=batches)
+  many = [sampler(part, 8, place=(2, rank), batches=batches) for rank in range(2)]
+
+  def union(parts: list[torch.Tensor]) -> torch.Tensor:
+    """Return what the ranks have drawn, batch after batch."""
+    return torch.cat([part.unflatten(0, (batches, 8)) for part in parts], 1).flatten(0, 1)
+
   for _ in range(3):
     draw, parts = one.draw(), [deal.draw() for deal in many]
-    assert torch.equal(draw.rows, torch.cat([part.rows for part in parts]))
-    assert torch.equal(draw.envs, torch.cat([part.envs + 4 * rank for rank, part in enumerate(parts)]))
-    assert torch.equal(draw.age, torch.cat([part.age for part in parts]))
-    noise = [deal.normal("test", 3) for deal in many]
-    assert torch.equal(one.normal("test", 3), torch.cat(noise))
+    assert torch.equal(draw.rows, union([part.rows for part in parts]))
+    assert torch.equal(draw.envs, union([part.envs + 4 * rank for rank, part in enumerate(parts)]))
+    assert torch.equal(draw.age, union([part.age for part in parts]))
+    assert torch.equal(one.normal("test", 3), union([deal.normal("test", 3) for deal in many]))
 
 
 def test_a_saved_ring_goes_on_alike():

@@ -1,0 +1,124 @@
+"""Speed of SAC, compared with Stable-Baselines3's on the same task, network, batch and update ratio.
+
+Ours is measured with the precision that the processor is fast in, and in float32. `floor` is how many
+gradient steps the rate of a large float32 product would allow if they had nothing but their matrix products.
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+
+import stable_baselines3
+import torch
+from stable_baselines3.common.env_util import make_vec_env
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+import tasks
+from benchmarks.iteration import float32_rate
+from benchmarks.report import line
+from gpurobot.config import TrainConfig, assign, defaults
+from gpurobot.device.distributed import World
+from gpurobot.learn.random import Random
+from gpurobot.learn.sac import SAC
+
+TASK, ENVIRONMENT = "gym/HalfCheetah-v5", "HalfCheetah-v5"
+NUM_ENVS, BATCH, RATIO = 1024, 256, 2  # gradient steps after each step of all environments
+STEPS = 16  # steps of all environments in a round
+ROUNDS = 5
+SETTINGS = {
+  "algorithm": "sac",
+  "num_envs": NUM_ENVS,
+  "sac.batch_size": BATCH,
+  "sac.updates_per_step": RATIO,
+  "sac.horizon": STEPS,
+  "sac.learning_starts": STEPS,
+  "sac.policy_delay": 1,
+  "sac.activation": "relu",
+  "sac.layer_norm": False,
+}
+CPU = torch.device("cpu")
+Round = Callable[[], tuple[float, float]]  # trains, and returns the seconds of steps and of gradient steps
+
+
+def own(precision: str) -> tuple[SAC, Round]:
+  """Return our SAC and its round."""
+  module = tasks.load(TASK)
+  config: TrainConfig = assign(defaults(module), SETTINGS | {"sac.precision": precision})
+  env = module.Task(config.env, NUM_ENVS, CPU, random=Random(config.seed, NUM_ENVS), training=True)
+  learner = SAC(env, config, World())
+
+  def round_() -> tuple[float, float]:
+    start = time.perf_counter()
+    learner.collect()
+    middle = time.perf_counter()
+    learner.update()
+    return middle - start, time.perf_counter() - middle
+
+  return learner, round_
+
+
+def peer() -> Round:
+  """Return the round of Stable-Baselines3, over Gymnasium's environments of MuJoCo C."""
+  workers = make_vec_env(ENVIRONMENT, NUM_ENVS)
+  learner = stable_baselines3.SAC(
+    "MlpPolicy",
+    workers,
+    batch_size=BATCH,
+    gradient_steps=1,
+    learning_starts=0,
+    policy_kwargs={"net_arch": [256, 256], "activation_fn": nn.ReLU},
+    device="cpu",
+  )
+  learner.learn(NUM_ENVS)
+
+  def round_() -> tuple[float, float]:
+    start = time.perf_counter()
+    learner.gradient_steps = 0
+    learner.learn(NUM_ENVS * STEPS, reset_num_timesteps=False)
+    middle = time.perf_counter()
+    learner.train(STEPS * RATIO, BATCH)
+    return middle - start, time.perf_counter() - middle
+
+  return round_
+
+
+def flops(learner: SAC) -> float:
+  """Return the floating-point operations in the matrix products of a gradient step."""
+  learner.collect()
+  with FlopCounterMode(display=False) as counter:
+    learner.update()
+  return counter.get_total_flops() / (STEPS * RATIO)
+
+
+def run() -> None:
+  """Print the speeds of all, in turn, and the ratios to the peer's."""
+  learner, exact = own("float32")
+  rounds = {"gpurobot": own("auto")[1], "gpurobot_float32": exact, "stable_baselines3": peer()}
+  for round_ in rounds.values():
+    round_()  # the first one fills the buffer
+  times = [{name: round_() for name, round_ in rounds.items()} for _ in range(ROUNDS)]
+  for name in rounds:
+    steps, updates = (statistics.median(row[name][part] for row in times) for part in range(2))
+    line(f"off_policy.{name}.collected_steps_per_second", STEPS * NUM_ENVS / steps)
+    line(f"off_policy.{name}.steps_per_second", STEPS * NUM_ENVS / (steps + updates))
+    line(f"off_policy.{name}.gradient_steps_per_second", STEPS * RATIO / updates)
+  line("off_policy.floor.gradient_steps_per_second", float32_rate(CPU) / flops(learner))
+  _print_ratios(times)
+
+
+def _print_ratios(times: list[dict[str, tuple[float, float]]]) -> None:
+  """Print how many times as fast as the peer we are: medians over the rounds."""
+  measures: dict[str, Callable[[tuple[float, float]], float]] = {
+    "collected_steps": lambda seconds: seconds[0],
+    "steps": sum,
+    "gradient_steps": lambda seconds: seconds[1],
+  }
+  for name, suffix in (("gpurobot", "ratio"), ("gpurobot_float32", "float32_ratio")):
+    for what, seconds in measures.items():
+      ratio = statistics.median(seconds(row["stable_baselines3"]) / seconds(row[name]) for row in times)
+      line(f"off_policy.{what}_{suffix}", ratio)
+
+
+if __name__ == "__main__":
+  run()

@@ -1,0 +1,27 @@
+from unittest import mock
+
+import pytest
+
+from benchmarks import iteration, report
+
+
+def test_both_learn_and_are_compared(capsys):
+  pytest.importorskip("stable_baselines3")
+  from benchmarks import off_policy
+
+  small = {"num_envs": 8, "sac.batch_size": 16, "sac.horizon": 2, "sac.learning_starts": 2}
+  with (
+    mock.patch.multiple(off_policy, NUM_ENVS=8, BATCH=16, STEPS=2, ROUNDS=1),
+    mock.patch.dict(off_policy.SETTINGS, small),
+    mock.patch.object(iteration, "SIDE", 64),
+  ):
+    off_policy.run()
+  found = report.read(capsys.readouterr().out)
+  for name in ("gpurobot", "gpurobot_float32", "stable_baselines3"):
+    both, alone = (found[f"off_policy.{name}.{part}steps_per_second"] for part in ("", "collected_"))
+    assert 0 < both < alone
+    assert found[f"off_policy.{name}.gradient_steps_per_second"] > 0
+  for part in ("collected_steps", "steps", "gradient_steps"):
+    own, peer = (found[f"off_policy.{name}.{part}_per_second"] for name in ("gpurobot", "stable_baselines3"))
+    assert found[f"off_policy.{part}_ratio"] == pytest.approx(own / peer, rel=1e-2)
+  assert found["off_policy.floor.gradient_steps_per_second"] > 0
