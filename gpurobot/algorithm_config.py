@@ -155,7 +155,9 @@ class OffPolicyConfig:
   priority_beta: float = option(
     0.4, "how far weights undo the bias of priorities: 0, not; 1, all", low=0, high=1
   )
-  n_step: int = option(1, "steps of reward before the bootstrap", low=1, high=1000)
+  # With 3 and with 1, ball_balance has a return of 179 and 128 after 77,000 environment steps, and cartpole
+  # passes 490 after 87,000 and not within 150,000. Hopper's, without noise, is 807 and 392 after 130,000.
+  n_step: int = option(3, "steps of reward before the bootstrap", low=1, high=1000)
   gamma: float = option(0.99, "discount factor", low=0, high=1)
   # The horizon of the value takes 1 / ((1 - gamma) tau) gradient steps: with 0.02 5,000, with 0.05 2,000.
   tau: float = option(

@@ -21,6 +21,7 @@ from tests.gpurobot import toy
 SMALL = {
   "horizon": 8,
   "updates_per_step": 2,
+  "n_step": 1,
   "batch_size": 64,
   "buffer_size": 1024,
   "hidden": [8],
