@@ -211,11 +211,13 @@ def _evaluated(curve: cases.Curve, column: str, figures: Figures) -> str:
 def algorithms(_figures: Figures) -> str:
   """Return the table of the environment steps and the time after which each algorithm reaches a level."""
   names = (curves.PPO, *cases.OFF_POLICY)
-  table = [["task", "level", *(name.upper() for name in names)]]
+  table = [["task", "level", *(name.upper() for name in names), "seeds"]]
   for task, goal in cases.LEVELS.items():
     (curve,) = (curve for curve in cases.CURVES if curve.task == task)
     level = f"{goal.column.replace('_', ' ')} {'>=' if goal.least else '<='} {_text(goal.level)}"
-    table.append([f"`{task}`", level, *(progress(curves.read(curve, name), goal) for name in names)])
+    runs = [curves.read(curve, name) for name in names]
+    cells = [progress(each, goal) for each in runs]
+    table.append([f"`{task}`", level, *cells, " / ".join(str(len(each)) for each in runs)])
   return _markdown(table)
 
 
