@@ -195,6 +195,19 @@ CURVES = (
   _gym("HumanoidStandup", 4),
 )
 
+# Tasks on which the algorithms are compared, and the level by which they are: PPO's goal, or about its end.
+LEVELS = {
+  "cartpole": _return(490, 0.5),
+  "ball_balance": _success(0.95, 5),
+  "ant": _return(6000, 12),
+  "quadruped": Goal("velocity_error", ERROR, 10 * MINUTE, least=False),
+  "hand_cube": Goal("consecutive_successes", 4.3, 30 * MINUTE),
+  "gym/Hopper-v5": _return(2500, 20),
+  "gym/HalfCheetah-v5": _return(6000, 20),
+  "gym/Humanoid-v5": _return(5000, 20),
+}
+OFF_POLICY = ("sac", "td3")  # algorithms beside PPO, whose curves are in folders of their names
+
 
 @dataclass(frozen=True)
 class Ablation:

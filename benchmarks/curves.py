@@ -1,6 +1,7 @@
 """Learning curves over seeds, saved as docs/curves/<task>.csv and .png.
 
-`python -m benchmarks.curves task [key=value ...]` trains the seeds of a task, one after another.
+`python -m benchmarks.curves task [key=value ...]` trains the seeds of a task, one after another. Those of an
+`algorithm=...` other than PPO are saved in docs/curves/<algorithm>/.
 `python -m benchmarks.curves task runs=folder,...` uses existing runs.
 `python -m benchmarks.table` then updates the tables.
 """
@@ -23,19 +24,20 @@ from gpurobot.run import checkpoint
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "curves"
+PPO = "ppo"
 COLUMNS = ("seed", "threads", "iteration", "steps", "seconds", "steps_per_second", "return", "length")
 # Student's t for a 95 % confidence interval of the mean, by number of seeds.
 STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}
 
 
-def curve_path(task: str) -> Path:
+def curve_path(task: str, algorithm: str = PPO) -> Path:
   """Return the path of the curve of a task, without a suffix."""
-  return FOLDER / task.replace("/", "-")
+  return FOLDER / ("" if algorithm == PPO else algorithm) / task.replace("/", "-")
 
 
-def run_folder(task: str, seed: int) -> Path:
+def run_folder(task: str, seed: int, algorithm: str = PPO) -> Path:
   """Return the run folder of a seed."""
-  return ROOT / "runs" / "curves" / task / str(seed)
+  return ROOT / "runs" / "curves" / ("" if algorithm == PPO else algorithm) / task / str(seed)
 
 
 def columns(curve: cases.Curve) -> tuple[str, ...]:
@@ -43,9 +45,9 @@ def columns(curve: cases.Curve) -> tuple[str, ...]:
   return tuple(dict.fromkeys((*COLUMNS, *curve.columns)))
 
 
-def train(curve: cases.Curve, words: list[str]) -> list[Path]:
+def train(curve: cases.Curve, words: list[str], algorithm: str) -> list[Path]:
   """Train each seed for the curve's seconds and return the run folders."""
-  folders = [run_folder(curve.task, seed) for seed in curve.seeds]
+  folders = [run_folder(curve.task, seed, algorithm) for seed in curve.seeds]
   for seed, folder in zip(curve.seeds, folders, strict=True):
     shutil.rmtree(folder, ignore_errors=True)
     own = [f"task={curve.task}", f"seed={seed}", f"max_seconds={curve.seconds}", f"run_dir={folder}"]
@@ -74,9 +76,9 @@ def write(rows: Rows, path: Path) -> None:
       )
 
 
-def read(curve: cases.Curve) -> list[Rows]:
+def read(curve: cases.Curve, algorithm: str = PPO) -> list[Rows]:
   """Return the saved rows of each seed; empty if there are none."""
-  path = curve_path(curve.task).with_suffix(".csv")
+  path = curve_path(curve.task, algorithm).with_suffix(".csv")
   if not path.exists():
     return []
   with path.open() as file:
@@ -85,12 +87,10 @@ def read(curve: cases.Curve) -> list[Rows]:
   return [[row for row in rows if row["seed"] == seed] for seed in seeds]
 
 
-def reached(rows: Rows, goal: cases.Goal) -> float:
-  """Return the training time at which a goal was first met [s]; inf if it never was."""
+def reached(rows: Rows, goal: cases.Goal, column: str = "seconds") -> float:
+  """Return the training time at which a goal was first met [s], or another column; inf if it never was."""
   sign = 1 if goal.least else -1
-  return min(
-    (row["seconds"] for row in rows if sign * row[goal.column] >= sign * goal.level), default=math.inf
-  )
+  return min((row[column] for row in rows if sign * row[goal.column] >= sign * goal.level), default=math.inf)
 
 
 def last(rows: Rows, column: str) -> float:
@@ -105,7 +105,7 @@ def interval(values: list[float]) -> float:
   return STUDENT[len(values)] * statistics.stdev(values) / math.sqrt(len(values))
 
 
-def draw(curve: cases.Curve, runs: list[Rows]) -> None:
+def draw(curve: cases.Curve, runs: list[Rows], algorithm: str = PPO) -> None:
   """Draw means and ranges of the seeds over training time, and the goals."""
   count = len(curve.columns)
   figure = Figure(figsize=(7 if count == 1 else 4.5 * count, 4), layout="constrained")
@@ -118,10 +118,11 @@ def draw(curve: cases.Curve, runs: list[Rows]) -> None:
       axes.scatter(
         *zip(*goals, strict=True), marker="_", s=300, color="black", label="level to reach by then"
       )
-    axes.set(title=curve.task, xlabel="training time [s]", ylabel=column.replace("_", " "), xlim=(0, None))
+    title = curve.task if algorithm == PPO else f"{curve.task}, {algorithm.upper()}"
+    axes.set(title=title, xlabel="training time [s]", ylabel=column.replace("_", " "), xlim=(0, None))
     axes.grid(alpha=0.3)
     axes.legend()
-  figure.savefig(curve_path(curve.task).with_suffix(".png"), dpi=80, metadata={"Software": None})
+  figure.savefig(curve_path(curve.task, algorithm).with_suffix(".png"), dpi=80, metadata={"Software": None})
 
 
 def run(words: list[str]) -> None:
@@ -132,9 +133,10 @@ def run(words: list[str]) -> None:
   curve, settings = known[words[0]], words[1:]
   given = [word for word in settings if word.startswith("runs=")]
   folders = [Path(name) for word in given for name in word.removeprefix("runs=").split(",")]
-  runs = [rows_of(curve, folder) for folder in folders or train(curve, settings)]
-  write([row for rows in runs for row in rows], curve_path(curve.task).with_suffix(".csv"))
-  draw(curve, runs)
+  algorithm = dict(word.split("=", 1) for word in settings).get("algorithm", PPO)
+  runs = [rows_of(curve, folder) for folder in folders or train(curve, settings, algorithm)]
+  write([row for rows in runs for row in rows], curve_path(curve.task, algorithm).with_suffix(".csv"))
+  draw(curve, runs, algorithm)
 
 
 if __name__ == "__main__":

@@ -229,6 +229,37 @@ def _evaluated(curve: cases.Curve, column: str, figures: Figures) -> str:
   return " / ".join(_text(figures[name]) for name in names if name in figures)
 
 
+def algorithms(_figures: Figures) -> str:
+  """Return the table of the environment steps and the time after which each algorithm reaches a level."""
+  names = (curves.PPO, *cases.OFF_POLICY)
+  table = [["task", "level", *(name.upper() for name in names), "seeds"]]
+  for task, goal in cases.LEVELS.items():
+    (curve,) = (curve for curve in cases.CURVES if curve.task == task)
+    level = f"{goal.column.replace('_', ' ')} {'>=' if goal.least else '<='} {_text(goal.level)}"
+    runs = [curves.read(curve, name) for name in names]
+    cells = [progress(each, goal) for each in runs]
+    table.append([f"`{task}`", level, *cells, " / ".join(str(len(each)) for each in runs)])
+  return _markdown(table)
+
+
+def progress(runs: list[curves.Rows], goal: cases.Goal) -> str:
+  """Return the steps and the time at which each seed reached a goal, or the best that it has reached."""
+  best = max if goal.least else min
+  texts = []
+  for rows in runs:
+    steps, seconds = (curves.reached(rows, goal, column) for column in ("steps", "seconds"))
+    found = [row[goal.column] for row in rows if math.isfinite(row[goal.column])]
+    if math.isfinite(steps):
+      texts.append(f"{_steps(steps)}, {seconds:.0f} s")
+    else:
+      texts.append(f"not: {_text(best(found))} in {_steps(rows[-1]['steps'])}, {rows[-1]['seconds']:.0f} s")
+  return "; ".join(texts) or "missing"
+
+
+def _steps(value: float) -> str:
+  return f"{value / 1e6:.3g} M"
+
+
 def _seconds(value: float) -> str:
   return f"{value:.0f} s" if math.isfinite(value) else "not"
 
@@ -317,6 +348,7 @@ BLOCKS: dict[str, tuple[str, Callable[[Figures], str]]] = {
   "cuda": ("docs/benchmarks.md", cuda),
   "environments": ("docs/benchmarks.md", environments),
   "tasks": ("docs/tasks.md", tasks),
+  "algorithms": ("docs/off_policy.md", algorithms),
   "rewards": ("docs/ablations.md", rewards),
   **{each.name: ("docs/ablations.md", partial(ablation, each)) for each in cases.SIZES},
 }

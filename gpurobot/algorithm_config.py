@@ -5,6 +5,11 @@ from enum import StrEnum
 
 from tasks.core.option import option
 
+# Environments of an off-policy algorithm, unless they are given: few, so that each gets far into its episodes
+# in few steps. After 6,400 gradient steps HalfCheetah runs at 1.5 m/s with 128, and at 1.6 m/s with 512,
+# which take four times the environment steps.
+OFF_POLICY_ENVS = 128
+
 
 class Precision(StrEnum):
   """Arithmetic of the hidden layers; weights, heads, losses and optimiser use float32 or float64."""
@@ -134,9 +139,12 @@ class PPOConfig:
 class OffPolicyConfig:
   """Off-policy learning from a replay buffer."""
 
-  horizon: int = option(8, "steps per environment and iteration", low=1, high=2**32)
-  updates_per_step: int = option(2, "gradient steps after each step of all environments", low=1, high=1000)
-  batch_size: int = option(4096, "transitions of a gradient step, over all ranks", low=1)
+  # A batch of 256 and a gradient step for every 16 environment steps suit processors, whose time goes to the
+  # transitions that pass the critics. HalfCheetah learns as much from a gradient step on 256 transitions as
+  # from one on 512: after 6,000 of either it runs at 1.4 m/s.
+  horizon: int = option(4, "steps per environment and iteration", low=1, high=2**32)
+  updates_per_step: int = option(8, "gradient steps after each step of all environments", low=1, high=1000)
+  batch_size: int = option(256, "transitions of a gradient step, over all ranks", low=1)
   buffer_size: int = option(1_000_000, "transitions that the replay buffer holds, over all ranks", low=1)
   save_buffer: bool = option(
     True, "keep the replay buffer in checkpoints; without it a resume fills a new one"
@@ -147,13 +155,17 @@ class OffPolicyConfig:
   priority_beta: float = option(
     0.4, "how far weights undo the bias of priorities: 0, not; 1, all", low=0, high=1
   )
-  n_step: int = option(1, "steps of reward before the bootstrap", low=1, high=1000)
+  # With 3 and with 1, ball_balance has a return of 179 and 128 after 77,000 environment steps, and cartpole
+  # passes 490 after 87,000 and not within 150,000. Hopper's, without noise, is 807 and 392 after 130,000.
+  n_step: int = option(3, "steps of reward before the bootstrap", low=1, high=1000)
   gamma: float = option(0.99, "discount factor", low=0, high=1)
+  # The horizon of the value takes 1 / ((1 - gamma) tau) gradient steps: with 0.02 5,000, with 0.05 2,000.
   tau: float = option(
-    0.02, "share of the critics that the target critics take over in a gradient step", low=0, high=1
+    0.05, "share of the critics that the target critics take over in a gradient step", low=0, high=1
   )
   policy_delay: int = option(2, "gradient steps of the critics for one of the policy", low=1, high=1000)
-  lr: float = option(3e-4, "learning rate", low=0)
+  # With 3e-4, HalfCheetah runs at 1.0 m/s after 6,400 gradient steps, with 1e-3 at 1.5 m/s.
+  lr: float = option(1e-3, "learning rate", low=0)
   max_grad_norm: float = option(1.0, "maximum norm of a gradient", low=0)
   reward_transform: RewardTransform = option(
     RewardTransform.symlog,
@@ -177,7 +189,8 @@ class SACConfig(OffPolicyConfig):
   """SAC (soft actor-critic)."""
 
   alpha: float = option(0.01, "initial temperature: weight of the entropy", low=1e-8)
-  target_entropy: float = option(-0.5, "entropy per action that the temperature aims at", "nat")
+  # Noise costs reward: with -0.5, returns of cartpole stay at 475 of 500 in training, with -1 they pass 486.
+  target_entropy: float = option(-1.0, "entropy per action that the temperature aims at", "nat")
   log_std_init: float = option(-0.5, "initial log standard deviation of the actions, before the tanh")
   log_std_min: float = option(-5.0, "smallest log standard deviation of the actions")
 

@@ -132,7 +132,10 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[TrainConfig, Modul
     module = load(saved["task"], early["resume"], early.get("task"))
   else:
     module = load(early.get("task") or TrainConfig().task)
-  config = checkpoint.configure(early["resume"], saved, module, early) if saved else defaults(module, early)
+  if saved:
+    config = checkpoint.configure(early["resume"], saved, module, early)
+  else:
+    config = defaults(module, early, early.get("algorithm"))
   if len(words) < len(argv):
     config = assign(config, {key: early[key] for key in ("algorithm",) if key in early})
     others = [name for name in AlgorithmName if name is not config.algorithm]

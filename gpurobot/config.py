@@ -15,7 +15,14 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from gpurobot.algorithm_config import AlgorithmConfig, PPOConfig, Recurrence, SACConfig, TD3Config
+from gpurobot.algorithm_config import (
+  OFF_POLICY_ENVS,
+  AlgorithmConfig,
+  PPOConfig,
+  Recurrence,
+  SACConfig,
+  TD3Config,
+)
 from gpurobot.values import expected, fitting, plain
 from tasks.core.option import option
 from tasks.core.words import suggestion
@@ -35,6 +42,9 @@ class AlgorithmName(StrEnum):
   ppo = "ppo"
   sac = "sac"
   td3 = "td3"
+
+
+OFF_POLICY = (AlgorithmName.sac, AlgorithmName.td3)
 
 
 class Switch(StrEnum):
@@ -134,18 +144,22 @@ def pairs(words: list[str], keys: typing.Iterable[str]) -> dict[str, str]:
   return split
 
 
-def defaults(module: ModuleType, given: Collection[str] = ()) -> TrainConfig:
+def defaults(module: ModuleType, given: Collection[str] = (), algorithm: str | None = None) -> TrainConfig:
   """Return a task's default settings: the trainer's, overridden by the task's own.
 
-  A task overrides them in `TRAIN`, and those of an algorithm in `PPO`, `SAC` and `TD3`.
+  A task overrides them in `TRAIN`, and those of an algorithm in `PPO`, `SAC` and `TD3`. Its number of
+  environments is for its own algorithm, which is PPO unless `TRAIN` names another. With another `algorithm`,
+  an off-policy one, there are OFF_POLICY_ENVS.
 
   If one of LIMITS is among the `given` keys, the task's own limits are dropped.
   """
   config = TrainConfig(env=module.Config())
   overrides = without_limits(getattr(module, "TRAIN", {}), given)
-  for algorithm in AlgorithmName:
-    own = getattr(module, algorithm.upper(), {})
-    overrides |= {f"{algorithm}.{key}": value for key, value in own.items()}
+  if algorithm in OFF_POLICY and algorithm != overrides.get("algorithm"):
+    overrides["num_envs"] = OFF_POLICY_ENVS
+  for name in AlgorithmName:
+    own = getattr(module, name.upper(), {})
+    overrides |= {f"{name}.{key}": value for key, value in own.items()}
   try:
     return assign(config, overrides)
   except ConfigError as error:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from benchmarks import cases, curves
+from benchmarks import cases, curves, table
 
 ROWS = [
   {"seed": 0, "seconds": 10.0, "return": math.nan, "error": 0.5},
@@ -41,6 +41,26 @@ def test_what_is_kept_can_be_read_again(tmp_path, monkeypatch):
   assert runs[1][1:] == rows[4:]
   curves.draw(curve, runs)
   assert (tmp_path / "gym-Ant-v5.png").exists()
+
+
+def test_each_algorithm_keeps_its_own_curve(tmp_path, monkeypatch):
+  monkeypatch.setattr(curves, "FOLDER", tmp_path)
+  curve = cases.Curve("gym/Ant-v5", 30, ())
+  rows = [row | {"steps": 100 * row["seconds"]} for row in ROWS]
+  curves.write(rows, curves.curve_path(curve.task, "sac").with_suffix(".csv"))
+  assert (tmp_path / "sac" / "gym-Ant-v5.csv").exists()
+  curves.draw(curve, [rows], "sac")
+  assert (tmp_path / "sac" / "gym-Ant-v5.png").exists()
+  assert curves.read(curve) == []
+  assert curves.reached(curves.read(curve, "sac")[0], cases.Goal("return", 3.0, 60), "steps") == 2000
+
+
+def test_a_level_not_reached_is_told_with_the_best_that_was():
+  rows = [row | {"steps": 1e6} for row in ROWS]
+  assert table.progress([rows, rows], cases.Goal("return", 3.0, 60)) == "1 M, 20 s; 1 M, 20 s"
+  assert table.progress([rows], cases.Goal("return", 4.0, 60)) == "not: 3 in 1 M, 30 s"
+  assert table.progress([rows], cases.Goal("error", 0.1, 60, least=False)) == "not: 0.2 in 1 M, 30 s"
+  assert table.progress([], cases.Goal("return", 4.0, 60)) == "missing"
 
 
 def test_a_task_without_a_curve_is_answered_with_those_that_have_one():

@@ -162,6 +162,18 @@ def test_a_given_limit_replaces_the_tasks_own(given):
   assert without_limits({"max_seconds": 9, "seed": 1}, {given}) == {"seed": 1}
 
 
+def test_the_environments_of_a_task_are_those_of_its_algorithm():
+  module = SimpleNamespace(Config=toy.Config, TRAIN={"num_envs": 64})
+  assert [defaults(module, algorithm=name).num_envs for name in (None, "ppo", "sac", "td3")] == [
+    64,
+    64,
+    128,
+    128,
+  ]
+  module.TRAIN["algorithm"] = "sac"
+  assert [defaults(module, algorithm=name).num_envs for name in (None, "sac", "td3")] == [64, 64, 128]
+
+
 @dataclasses.dataclass
 class Unlimited:
   """Settings of which one is a limit, by default none."""

@@ -19,7 +19,16 @@ from gpurobot.learn.sac import SAC
 from gpurobot.learn.td3 import TD3
 from tests.gpurobot import toy
 
-SMALL = {"batch_size": 64, "buffer_size": 1024, "hidden": [8], "critic_hidden": [8], "precision": "float64"}
+SMALL = {
+  "horizon": 8,
+  "updates_per_step": 2,
+  "n_step": 1,
+  "batch_size": 64,
+  "buffer_size": 1024,
+  "hidden": [8],
+  "critic_hidden": [8],
+  "precision": "float64",
+}
 both = pytest.mark.parametrize("name", ["sac", "td3"])
 
 
