@@ -10,6 +10,7 @@ RUNNERS = (
   "training",
   "iteration",
   "off_policy",
+  "overlap",
   "scaling",
   "memory",
   "gym_parity",

@@ -121,6 +121,13 @@ RESULT_ROWS = (
     " x",
   ),
   Row(
+    "PPO of quadruped_rough with overlap=true, 2,048 environments",
+    ("overlap.quadruped_rough.ratio",),
+    ">= 1.25 x the speed without",
+    "python -m benchmarks overlap",
+    " x",
+  ),
+  Row(
     "Share of an iteration outside of physics, network and update",
     ("iteration.overhead_share",),
     "< 0.15",
