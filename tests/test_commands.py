@@ -38,6 +38,7 @@ PLACEHOLDERS = {
   "<run folder or .pt file>": "trained/checkpoint.pt",
   "<folder>": "run",
   "<task>": "cartpole",
+  "<time>": "60",
   "=my_task.py": "=pendulum.py",
   "...": "",
 }
