@@ -43,6 +43,15 @@ class RewardTransform(StrEnum):
   none = "none"
 
 
+class Storage(StrEnum):
+  """Type of the observations in a replay buffer."""
+
+  float32 = "float32"
+  float16 = "float16"
+  bf16 = "bf16"
+  uint8 = "uint8"
+
+
 class Critic(StrEnum):
   """Output of the critic: a value, or a distribution over bins."""
 
@@ -149,6 +158,11 @@ class OffPolicyConfig:
   save_buffer: bool = option(
     True, "keep the replay buffer in checkpoints; without it a resume fills a new one"
   )
+  storage: Storage = option(
+    Storage.float32,
+    "type of the observations in the replay buffer: float32; float16, bf16 and uint8 are rounded",
+  )
+  storage_blocks: list[str] = option([], "observation blocks to which storage applies; []: all")
   learning_starts: int = option(16, "steps per environment with random actions before learning", low=1)
   prioritized: bool = option(False, "draw transitions by their last errors instead of uniformly")
   priority_alpha: float = option(0.6, "power of an error in its priority", low=0)

@@ -100,7 +100,9 @@ def test_ranks_compute_what_one_computes(tmp_path, task):
       assert len(one["learning_rate"].unique()) > 1  # there were decisions
 
 
-@pytest.mark.parametrize("task", [SAC, TD3, (*SAC, "sac.prioritized=true")], ids=["sac", "td3", "priorities"])
+@pytest.mark.parametrize(
+  "task", [SAC, (*TD3, "td3.storage=uint8"), (*SAC, "sac.prioritized=true")], ids=["sac", "td3", "priorities"]
+)
 def test_ranks_draw_from_their_buffers_what_one_draws(tmp_path, task):
   """In float64: the first gradients of the policy are all rounding, as new critics know of no actions."""
   one = training(tmp_path / "one", 1, task)

@@ -24,7 +24,7 @@ from gpurobot.learn.env import VecEnv
 from gpurobot.learn.network import Actor, TwinCritic
 from gpurobot.learn.off_policy_batch import Batch
 from gpurobot.learn.off_policy_loss import CRITIC_SUMS, critic_loss, smaller, target
-from gpurobot.learn.off_policy_setup import check, make_sampler
+from gpurobot.learn.off_policy_setup import check, make_sampler, stored_obs
 from gpurobot.learn.optimizer import Optimizer
 from gpurobot.learn.random import Random
 from gpurobot.learn.replay_buffer import Replay, blocks, replay_bytes
@@ -70,7 +70,8 @@ class OffPolicy:
     self.losses = (LossMeans(CRITIC_SUMS, env.device), LossMeans(self.sums, env.device))
     self.rewards = RewardScaler(settings, env.device, dtype)
     length = settings.buffer_size // config.num_envs
-    self.replay = Replay(env, settings.horizon, length, (dtype, self.network.input_dtype))
+    self._stored = stored_obs(config, env)
+    self.replay = Replay(env, settings.horizon, length, (dtype, self.network.input_dtype), self._stored)
     self.collector = Collector(env, self.agent, self.replay, config, world, self.executor)
     self.clock = self.collector.clock
     local_blocks = blocks(config.num_envs, settings.batch_size) // world.size
@@ -119,10 +120,8 @@ class OffPolicy:
     own, env = self.settings, self.env
     policy = "-".join(map(str, (env.obs_dims["policy"], *own.hidden, env.num_actions)))
     critic = "-".join(map(str, (env.obs_dims[self.critic_group] + env.num_actions, *own.critic_hidden)))
-    held, needed = (
-      self.replay.length * self.num_envs,
-      replay_bytes(env, self.replay.length, self.network.dtype),
-    )
+    held = self.replay.length * self.num_envs
+    needed = replay_bytes(env, self.replay.length, self.network.dtype, self._stored)
     return (
       f"{counted(self.num_envs, 'environment')} on {counted(self.world.size, f'{env.device.type} rank')}; "
       f"{self.name.upper()}, policy {policy}, twin critics {critic} {own.activation}, "
@@ -144,7 +143,7 @@ class OffPolicy:
 
   def _act(self, sample: dict[str, Any], state: Tensor, _restart: Tensor) -> tuple[Tensor, Tensor]:
     """Return actions [local_envs, num_actions] and the state, see `collector.Act`."""
-    self.replay.keep_obs(self.collector.obs)
+    self.replay.keep_obs(self.collector.obs, self.observations.moments)
     with threads.use(self._threads):
       policy = self.executor.compiled(self.network)(sample["obs"]["policy"])
     random = self.collector.random

@@ -1,7 +1,9 @@
 """Checks of the settings of an off-policy algorithm, and its sampler."""
 
+from collections.abc import Mapping
+
 from gpurobot.algorithm_config import OffPolicyConfig
-from gpurobot.config import ConfigError, TrainConfig, off_policy
+from gpurobot.config import ConfigError, TrainConfig, off_policy, suggestion
 from gpurobot.device.usage import total_memory
 from gpurobot.learn.agent import resolve
 from gpurobot.learn.env import VecEnv
@@ -9,6 +11,7 @@ from gpurobot.learn.network import weight_dtype
 from gpurobot.learn.prioritized import PrioritizedSampler
 from gpurobot.learn.random import Random
 from gpurobot.learn.replay_buffer import Replay, ReplaySampler, replay_bytes
+from gpurobot.learn.stored_obs import StoredObs
 
 MOST = 8192  # transitions drawn at once, if a batch is not larger
 SHARE = 0.8  # of the memory of a device that a replay buffer may take
@@ -38,13 +41,26 @@ def check(config: TrainConfig, env: VecEnv) -> None:
       f"the smallest is {config.num_envs * least}"
     )
   dtype = weight_dtype(resolve(own.precision, env.device))  # bf16 has the weights of float32
-  needed, memory = replay_bytes(env, length, dtype), total_memory(env.device)
+  needed, memory = replay_bytes(env, length, dtype, stored_obs(config, env)), total_memory(env.device)
   if needed > SHARE * memory:
     most = int(own.buffer_size * SHARE * memory / needed)
     raise ConfigError(
       f"{name}.buffer_size={own.buffer_size}: a replay buffer of {needed / 1e9:,.0f} GB does not fit, as "
       f"{env.device} has {memory / 1e9:.0f} GB; the largest is {most}"
     )
+
+
+def stored_obs(config: TrainConfig, env: VecEnv) -> StoredObs:
+  """Return how the settings keep observations; raise ConfigError if no group has a block that they name."""
+  own = off_policy(config)
+  names: Mapping[str, list[str]] = getattr(env, "obs_names", {})  # tasks have them
+  known = sorted({block for blocks in names.values() for block in blocks})
+  for block in own.storage_blocks:
+    if block not in known:
+      raise ConfigError(
+        f"{config.algorithm}.storage_blocks: the task observes no '{block}'{suggestion(block, known)}"
+      )
+  return StoredObs(env, own.storage, own.storage_blocks)
 
 
 def batches_per_draw(settings: OffPolicyConfig) -> int:

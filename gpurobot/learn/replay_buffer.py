@@ -9,7 +9,9 @@ from tensordict import TensorDict, TensorDictBase
 from torch import Tensor
 
 from gpurobot.learn.env import VecEnv
+from gpurobot.learn.normalize import Moments
 from gpurobot.learn.random import Random
+from gpurobot.learn.stored_obs import StoredObs, take
 
 WORD = 2**32  # the random bits of one number
 
@@ -28,25 +30,34 @@ class Transitions(NamedTuple):
 class Replay:
   """Ring of the last steps of one rank's environments, allocated once; a `collector.Storage`.
 
-  Observations are kept raw. The next observation of a step is that of the step after it. Where the time limit
-  cut an episode, it is a final observation, which has a slot in a second ring: `slot` says which.
+  Observations are kept raw, or as `stored` says. The next observation of a step is that of the step after it.
+  Where the time limit cut an episode, it is a final observation, which has a slot in a second ring: `slot`
+  says which.
   """
 
-  def __init__(self, env: VecEnv, horizon: int, length: int, dtypes: tuple[torch.dtype, torch.dtype]) -> None:
+  def __init__(
+    self,
+    env: VecEnv,
+    horizon: int,
+    length: int,
+    dtypes: tuple[torch.dtype, torch.dtype],
+    stored: StoredObs | None = None,
+  ) -> None:
     """Allocate a ring of `length` steps, of which a `collect` fills `horizon`.
 
     dtypes: of actions and rewards; of the policy's input.
     """
     self.horizon, self.length, self.num_envs, self.device = horizon, length, env.num_envs, env.device
+    self._stored = stored or StoredObs(env)
     flags = ("terminated", "truncated", "valid")
     kinds = {"reward": dtypes[0]} | dict.fromkeys(flags, torch.bool) | {"slot": torch.int64}
     self.memory = TensorDict(
       {
-        "obs": {group: self._zeros(length, width) for group, width in env.obs_dims.items()},
+        **self._stored.allocate(length),
         "action": self._zeros(length, env.num_actions, kind=dtypes[0]),
         **{name: self._zeros(length, kind=kind) for name, kind in kinds.items()},
       },
-      batch_size=[length, env.num_envs],
+      batch_size=[length],
     )
     self.final_obs = {group: self._zeros(_slots(env, length), width) for group, width in env.obs_dims.items()}
     # The row of the next step [1], the number of filled rows [1], the next slot of each environment.
@@ -58,7 +69,7 @@ class Replay:
     # The present step, in static memory; obs is what the policy sees.
     self._sample: dict[str, Any] = {
       "obs": {group: self._zeros(1, width, kind=dtypes[1])[0] for group, width in env.obs_dims.items()},
-      **{name: row[0].clone() for name, row in self.memory.items() if name not in ("obs", "slot")},
+      **{name: self.memory[name][0].clone() for name in ("action", *kinds) if name != "slot"},
       "restart": torch.zeros(env.num_envs, dtype=torch.bool, device=env.device),
     }
 
@@ -72,10 +83,9 @@ class Replay:
       yield self._sample
       self._store()
 
-  def keep_obs(self, obs: Mapping[str, Tensor]) -> None:
-    """Store the raw observations [num_envs, width] before the present step."""
-    for group, memory in self.memory["obs"].items():
-      memory.index_copy_(0, self.position, obs[group].unsqueeze(0))
+  def keep_obs(self, obs: Mapping[str, Tensor], moments: Mapping[str, Moments]) -> None:
+    """Store the raw observations [num_envs, width] before the present step, with their present moments."""
+    self._stored.write(self.memory, self.position, obs, moments)
 
   def keep_state(self, t: int, state: Tensor) -> None:
     """Store nothing: policies that learn from a replay buffer have no memory."""
@@ -112,7 +122,7 @@ class Replay:
     count, gamma = decay
     steps = (rows + torch.arange(count, device=self.device)[:, None]) % self.length  # [count, b]
     terminated, truncated, valid, reward = (
-      _take(self.memory[name], steps, envs) for name in ("terminated", "truncated", "valid", "reward")
+      take(self.memory[name], steps, envs) for name in ("terminated", "truncated", "valid", "reward")
     )
     ended = (terminated | truncated).cumsum(0) > 0
     runs = torch.cat([torch.ones_like(ended[:1]), ~ended[:-1]])  # the episode has not ended before the step
@@ -120,18 +130,18 @@ class Replay:
     total = torch.where(runs, transform(reward), 0) * powers[:count, None]
     taken = runs.sum(0)  # number of steps [b]
     last = steps.gather(0, (taken - 1).unsqueeze(0))[0]
-    after, slot = (rows + taken) % self.length, _take(self.memory["slot"], last, envs)
-    cut = _take(self.memory["truncated"], last, envs).unsqueeze(-1)
+    after, slot = (rows + taken) % self.length, take(self.memory["slot"], last, envs)
+    cut = take(self.memory["truncated"], last, envs).unsqueeze(-1)
     next_obs = {
-      group: torch.where(cut, _take(self.final_obs[group], slot, envs), _take(memory, after, envs))
-      for group, memory in self.memory["obs"].items()
+      group: torch.where(cut, take(self.final_obs[group], slot, envs), following)
+      for group, following in self._stored.read(self.memory, after, envs).items()
     }
     return Transitions(
-      {group: _take(memory, rows, envs) for group, memory in self.memory["obs"].items()},
-      _take(self.memory["action"], rows, envs),
+      self._stored.read(self.memory, rows, envs),
+      take(self.memory["action"], rows, envs),
       total.sum(0),
       next_obs,
-      torch.where(_take(self.memory["terminated"], last, envs), 0, powers[taken]),
+      torch.where(take(self.memory["terminated"], last, envs), 0, powers[taken]),
       (valid | ~runs).all(0).to(reward.dtype),
     )
 
@@ -168,13 +178,7 @@ class Replay:
   def load_rows(self, first: int, rows: Mapping[str, Any]) -> None:
     """Fill rows of the ring from saved ones [n, num_envs, ...], the first of which has the index `first`."""
     count = len(rows["reward"])
-    self.memory[first : first + count].update_(TensorDict(rows, batch_size=[count, self.num_envs]))
-
-
-def _take(memory: Tensor, rows: Tensor, envs: Tensor) -> Tensor:
-  """Return memory[rows, envs] of a tensor [length, num_envs, ...]; one flat index takes half the time."""
-  index = rows * memory.shape[1] + envs
-  return memory.flatten(0, 1).index_select(0, index.flatten()).view(*index.shape, *memory.shape[2:])
+    self.memory[first : first + count].update_(TensorDict(rows, batch_size=[count]))
 
 
 class Draw(NamedTuple):
@@ -244,11 +248,11 @@ def _slots(env: VecEnv, length: int) -> int:
   return 1 + -(-length // env.least_between_truncations)
 
 
-def replay_bytes(env: VecEnv, length: int, dtype: torch.dtype) -> int:
+def replay_bytes(env: VecEnv, length: int, dtype: torch.dtype, stored: StoredObs) -> int:
   """Return the memory [bytes] of a ring of `length` steps, with actions and rewards of a type."""
-  obs = 4 * sum(env.obs_dims.values())
-  step = obs + dtype.itemsize * (env.num_actions + 1) + 3 + torch.int64.itemsize
-  return env.num_envs * (length * step + _slots(env, length) * obs)
+  step = dtype.itemsize * (env.num_actions + 1) + 3 + torch.int64.itemsize
+  final = 4 * sum(env.obs_dims.values()) * _slots(env, length)
+  return length * stored.row_bytes + env.num_envs * (length * step + final)
 
 
 def blocks(num_envs: int, batch_size: int) -> int:

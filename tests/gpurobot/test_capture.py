@@ -56,7 +56,7 @@ CASES = {
   "toy, invalid steps": (toy, {"env.finite_below": 1.2}),
   "toy in float64": (toy, {"ppo.precision": "float64", "ppo.layer_norm": True}),
   "toy, sac, invalid steps": (toy, SAC | {"env.finite_below": 1.2, "env.episode_steps": 3}),
-  "ant, td3 in bf16": (ant, TD3 | {"td3.precision": "bf16", "td3.prioritized": True}),
+  "ant, td3 in bf16": (ant, TD3 | {"td3.precision": "bf16", "td3.prioritized": True, "td3.storage": "uint8"}),
   "toy, schedules": (
     toy,
     {

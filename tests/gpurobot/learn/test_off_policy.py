@@ -16,6 +16,7 @@ from gpurobot.learn.off_policy import OffPolicy
 from gpurobot.learn.random import Random
 from gpurobot.learn.replay_buffer import replay_bytes
 from gpurobot.learn.sac import SAC
+from gpurobot.learn.stored_obs import StoredObs
 from gpurobot.learn.td3 import TD3
 from tests.gpurobot import toy
 
@@ -100,7 +101,8 @@ def test_a_buffer_that_does_not_fit_is_refused_with_the_largest_that_does(monkey
   ) as end:
     make(buffer_size=100_000)
   largest = int(str(end.value).rpartition(" ")[2])
-  assert replay_bytes(make(buffer_size=largest).env, largest // 16, torch.float64) <= 0.8 * 10**6
+  env = make(buffer_size=largest).env
+  assert replay_bytes(env, largest // 16, torch.float64, StoredObs(env)) <= 0.8 * 10**6
   monkeypatch.undo()
   assert usage.total_memory(torch.device("cpu")) > 10**9
 
@@ -167,6 +169,33 @@ def test_a_new_buffer_is_filled_before_learning_goes_on():
   same(list(other.network.parameters()), weights)
   iterate(other, 1)
   assert not torch.equal(weights[0], next(iter(other.network.parameters())))
+
+
+@pytest.mark.parametrize("storage", ["float16", "uint8"])
+def test_a_training_from_rounded_observations_is_resumed_alike(storage):
+  one = iterate(make(storage=storage), 5)
+  one.report()
+  other = make(storage=storage)
+  load(other, saved(one))
+  for learner in (one, other):
+    iterate(learner, 4)
+  one.report(), other.report()
+  same(saved(other), saved(one))
+  raw = iterate(make(), 9)
+  assert not torch.equal(next(raw.network.parameters()), next(one.network.parameters()))
+  assert replay_bytes(one.env, 100, torch.float64, one._stored) < replay_bytes(
+    raw.env, 100, torch.float64, raw._stored
+  )
+
+
+def test_a_block_that_the_task_lacks_is_named(monkeypatch):
+  names = {"policy": ["position"] * 2, "critic": ["position", "position", "distance"]}
+  monkeypatch.setattr(toy.Task, "obs_names", names, raising=False)
+  iterate(make(storage="uint8", storage_blocks=["distance"]), 3)
+  with pytest.raises(
+    ConfigError, match=r"^sac.storage_blocks: the task observes no 'distanc'; the nearest is 'distance'$"
+  ):
+    make(storage="uint8", storage_blocks=["distanc"])
 
 
 @both

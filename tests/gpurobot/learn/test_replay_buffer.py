@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from gpurobot.learn.random import Random
-from gpurobot.learn.replay_buffer import Replay, ReplaySampler, Transitions, blocks, replay_bytes
+from gpurobot.learn.replay_buffer import Replay, ReplaySampler, Transitions, blocks
 from tests.gpurobot.toy import Config, Task
 
 GAMMA = 0.5
@@ -34,7 +34,7 @@ def fill(replay: Replay, rewards: list[float], **ends: list[int]) -> None:
     if sample is None:  # the next collection
       steps = iter(replay.steps)
       sample = next(steps)
-    replay.keep_obs(numbers(replay, t))
+    replay.keep_obs(numbers(replay, t), {})
     sample["action"].fill_(t / 100)
     sample["reward"].fill_(reward)
     for name in ("terminated", "truncated"):
@@ -171,10 +171,3 @@ def test_the_newest_row_of_a_part():
     replay.written = count
     found.append([max(0, replay.newest_in(part)) for part in parts])
   assert found == [[0, 0, 0], [1, 0, 0], [2, 3, 0], [2, 4, 6], [8, 10, 6]]
-
-
-def test_bytes_are_those_of_the_memory():
-  replay = make(num_envs=20, limit=3)
-  env = Task(Config(episode_steps=3), 20, random=Random(0, 20))
-  parts = [*replay.memory.values(True, True), *replay.final_obs.values()]
-  assert replay_bytes(env, 8, FLOAT) == sum(part.numel() * part.element_size() for part in parts)
