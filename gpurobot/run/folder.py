@@ -1,6 +1,6 @@
 """Run folder: its lock, for one training at a time, and protection of other runs' checkpoints."""
 
-import fcntl
+import errno
 import os
 import socket
 import warnings
@@ -12,6 +12,11 @@ from typing import BinaryIO
 from gpurobot.config import ConfigError, TrainConfig
 from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint
+
+try:
+  import fcntl
+except ImportError:  # Windows
+  fcntl = None  # type: ignore[assignment]
 
 LOCK = ".lock"
 
@@ -44,14 +49,14 @@ def _lock(folder: Path) -> BinaryIO:
   except OSError as error:
     raise ConfigError(f"run_dir={folder} is not writable ({error.strerror})") from error
   try:
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    _take(file)
   except BlockingIOError:
     file.seek(0)
     owner = file.read().decode()
     raise ConfigError(
       f"another training ({owner}) is running in '{folder}'; wait for it, or choose another run_dir"
     ) from None
-  except OSError as error:  # a file system without locks
+  except OSError as error:  # a file system or a system without locks
     warnings.warn(
       f"'{folder}' cannot be locked ({error.strerror}); do not start a second run there", stacklevel=2
     )
@@ -59,6 +64,13 @@ def _lock(folder: Path) -> BinaryIO:
   file.write(f"process {os.getpid()} on {socket.gethostname()}".encode())
   file.flush()
   return file
+
+
+def _take(file: BinaryIO) -> None:
+  """Lock an open file; raise BlockingIOError if another process has locked it, OSError if nothing can."""
+  if fcntl is None:
+    raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+  fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _check(config: TrainConfig, folder: Path) -> None:

@@ -4,6 +4,10 @@ import signal
 import time
 from types import FrameType
 
+# Windows has but the first two, and of a reader that left no signal: its number is that of other systems.
+STOPPING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+HANGUP, UNREAD = getattr(signal, "SIGHUP", None), getattr(signal, "SIGPIPE", 13)
+
 
 class Interrupt:
   """Record of a stop request by Ctrl-C, SIGTERM or a closed terminal (SIGHUP, which nohup ignores).
@@ -16,8 +20,8 @@ class Interrupt:
     self.requested = False
     self.status = 0  # exit status, by convention 128 + the signal's number
     self._since = 0.0  # time of the first request [s]
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-      if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+    for number in STOPPING:
+      if number != HANGUP or signal.getsignal(number) != signal.SIG_IGN:
         signal.signal(number, self.request)
 
   def request(self, number: int, _frame: FrameType | None = None) -> None:

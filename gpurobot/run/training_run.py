@@ -1,12 +1,11 @@
 """Training run: folder, restore, limits, log and checkpoints around the loop of `train.py`."""
 
-import signal
 from typing import Self
 
 from gpurobot.config import TrainConfig
 from gpurobot.learn.algorithm import Algorithm, warm_up
 from gpurobot.run import checkpoint, folder
-from gpurobot.run.interrupt import Interrupt
+from gpurobot.run.interrupt import UNREAD, Interrupt
 from gpurobot.run.log import Log
 
 
@@ -36,7 +35,7 @@ class TrainingRun:
     Saves a checkpoint before the end and whenever one is due; the ranks agree on both in one collective.
     """
     if self._log.unread:
-      self._interrupt.request(signal.SIGPIPE)
+      self._interrupt.request(UNREAD)
     end = self._log.finished or self._interrupt.requested
     stop, due = self._world.any_rank(end, self._saver.due)
     if stop or due:
