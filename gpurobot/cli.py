@@ -31,7 +31,7 @@ from gpurobot.config import (
   to_dict,
 )
 from gpurobot.device.distributed import World
-from gpurobot.run import checkpoint
+from gpurobot.run import checkpoint, folder
 from gpurobot.run.output import tell
 
 HELP = ("--help", "-h")
@@ -193,6 +193,19 @@ def start(
       print(describe(settings, program))
     else:
       run(settings)
+
+
+def with_folder(words: list[str], key: str) -> list[str]:
+  """Return the words with a first one that is a path as `key=<path>`; of a folder of runs it is the newest.
+
+  `gpurobot play runs/ant` is short for `gpurobot play checkpoint=runs/ant/<its newest run>`.
+  """
+  if not words or words[0].startswith("-") or ("=" in words[0] and not Path(words[0]).exists()):
+    return words
+  source = folder.newest_run(words[0])
+  if source != words[0]:
+    tell(f"the newest run in '{words[0]}' is '{source}'")
+  return [f"{key}={source}", *words[1:]]
 
 
 def describe(config: Any, program: str, without: Collection[str] = ()) -> str:

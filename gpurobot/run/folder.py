@@ -41,6 +41,14 @@ def claim(config: TrainConfig, world: World) -> tuple[Path, ExitStack]:
   return folder, lock
 
 
+def newest_run(place: str) -> str:
+  """Return the run below a folder that has saved last; `place` itself if it is a run, or no run is below."""
+  if checkpoint.exists(place):
+    return place
+  saved = [path for name in (checkpoint.NAME, checkpoint.PREVIOUS) for path in Path(place).rglob(name)]
+  return str(max(saved, key=lambda path: path.stat().st_mtime).parent) if saved else place
+
+
 def _lock(folder: Path) -> BinaryIO:
   """Return the lock of a folder; the system releases it however this process ends."""
   try:
