@@ -222,7 +222,8 @@ def describe(config: Any, program: str, without: Collection[str] = ()) -> str:
     groups.setdefault(key.rpartition(".")[0], []).append((f"{key}={_word(plain[key])}", _meaning(leaf)))
   indent = min(MOST_INDENT, 4 + max(len(left) for lines in groups.values() for left, _ in lines))
   wrapper = textwrap.TextWrapper(shutil.get_terminal_size().columns, " " * indent, " " * indent)
-  text = USAGE.format(program=program)
+  by_command = sys.argv[0].startswith("gpurobot ")  # gpurobot/command.py says so
+  text = USAGE.format(program=sys.argv[0] if by_command else program)
   for group, lines in groups.items():
     text += f"\n{_heading(operator.attrgetter(group)(config) if group else config)}\n"
     for left, meaning in lines:
