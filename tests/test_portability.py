@@ -1,10 +1,11 @@
 """Training on a system that lacks what only some systems have."""
 
 import csv
+import re
 import subprocess
 import sys
 
-from tests.test_house import ROOT
+from tests.test_house import ROOT, SHIPPED
 
 # The libraries come first: each looks after itself.
 PROGRAM = """
@@ -38,3 +39,18 @@ def test_training_needs_no_more_of_the_system_than_every_system_has(tmp_path):
   assert (tmp_path / "checkpoint.pt").exists()
   with (tmp_path / "metrics.csv").open() as file:
     assert {row["memory/process"] for row in csv.DictReader(file)} == {"nan"}
+
+
+def test_what_some_systems_lack_is_asked_for_in_one_place() -> None:
+  """Each of these files says what happens without it; physics and the trainer import none of each other."""
+  lacked = re.compile(r"\b(fcntl|resource|sched_getaffinity|SIGHUP|SIGPIPE|sysconf|O_DIRECTORY)\b(?! = None)")
+  found = {(word, path) for path in SHIPPED for word in lacked.findall((ROOT / path).read_text())}
+  assert {word: sorted(path for other, path in found if other == word) for word, _ in found} == {
+    "fcntl": ["gpurobot/run/folder.py"],
+    "resource": ["gpurobot/device/usage.py", "physics/trace/threads.py"],
+    "sched_getaffinity": ["gpurobot/device/process.py", "physics/trace/threads.py"],
+    "SIGHUP": ["gpurobot/run/interrupt.py"],
+    "SIGPIPE": ["gpurobot/run/interrupt.py"],
+    "sysconf": ["gpurobot/device/usage.py"],
+    "O_DIRECTORY": ["gpurobot/run/files.py"],
+  }
