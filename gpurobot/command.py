@@ -33,9 +33,7 @@ def main(argv: list[str] | None = None) -> int | None:
   if first in ("--help", "-h"):
     print(describe(), end="")
   elif first == "--version":
-    from importlib import metadata  # noqa: PLC0415 (it takes as long as the rest)
-
-    print(f"gpurobot {metadata.version('gpurobot')}")
+    print(f"gpurobot {version()}")
   else:
     own_packages.prefer()
     if first not in PROGRAMS:
@@ -51,6 +49,16 @@ def describe() -> str:
   width = max(map(len, PROGRAMS))
   lines = (f"  {name:{width}}  {meaning}" for name, (_, meaning) in PROGRAMS.items())
   return HELP.format(programs="\n".join(lines))
+
+
+def version() -> str:
+  """Return the version that is installed, or that none is: the code runs where it lies."""
+  from importlib import metadata  # noqa: PLC0415 (it takes as long as the rest)
+
+  try:
+    return metadata.version("gpurobot")
+  except metadata.PackageNotFoundError:
+    return f"in {own_packages.PLACE}, not installed"
 
 
 def _fail(word: str) -> NoReturn:

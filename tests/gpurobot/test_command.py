@@ -40,6 +40,15 @@ def test_it_says_its_version(capsys):
   assert capsys.readouterr().out == f"gpurobot {metadata.version('gpurobot')}\n"
 
 
+def test_without_an_installation_it_says_where_it_lies(monkeypatch, capsys):
+  def find_none(name):
+    raise metadata.PackageNotFoundError(name)
+
+  monkeypatch.setattr(metadata, "version", find_none)
+  command.main(["--version"])
+  assert capsys.readouterr().out == f"gpurobot in {ROOT}, not installed\n"
+
+
 @pytest.mark.parametrize(
   ("word", "message"),
   [
