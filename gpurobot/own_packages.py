@@ -24,7 +24,12 @@ class _Finder:
 def prefer() -> None:
   """Import gpurobot's packages from now on, not those of the working directory.
 
-  Programs of gpurobot call it. A user's program may have a `tasks` of its own, and keeps it.
+  Programs of gpurobot and its Python interface call it. A user's program may have a `tasks` of its own, and
+  keeps it, but then it has none of gpurobot's: ImportError names it.
   """
+  for name in NAMES:
+    file = getattr(sys.modules.get(name), "__file__", None) or ""
+    if name in sys.modules and not file.startswith(PLACE):
+      raise ImportError(f"'{file or name}' is imported as '{name}', a name of gpurobot's: rename it")
   if _Finder not in sys.meta_path:
     sys.meta_path.insert(0, _Finder)

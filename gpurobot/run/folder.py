@@ -1,6 +1,7 @@
 """Run folder: its lock, for one training at a time, and protection of other runs' checkpoints."""
 
 import errno
+import itertools
 import os
 import socket
 import warnings
@@ -27,8 +28,7 @@ def claim(config: TrainConfig, world: World) -> tuple[Path, ExitStack]:
   Raises ConfigError on every rank if another training is running there or has left a checkpoint there, or if
   the folder is not writable.
   """
-  name = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{config.seed}"
-  folder = Path(world.broadcast_object(config.run_dir or f"runs/{Path(config.task).stem}/{name}"))
+  folder = Path(world.broadcast_object(config.run_dir or str(_new(config))))
   problem, lock = "", ExitStack()
   if world.main:
     try:
@@ -39,6 +39,14 @@ def claim(config: TrainConfig, world: World) -> tuple[Path, ExitStack]:
   if problem := world.broadcast_object(problem):
     raise ConfigError(problem)
   return folder, lock
+
+
+def _new(config: TrainConfig) -> Path:
+  """Return a folder that does not exist, named by task, time and seed."""
+  name = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{config.seed}"
+  names = itertools.chain([name], (f"{name}-{count}" for count in itertools.count(2)))
+  place = Path("runs") / Path(config.task).stem
+  return next(place / name for name in names if not (place / name).exists())
 
 
 def newest_run(place: str) -> str:

@@ -1,6 +1,7 @@
 """Signals that stop training."""
 
 import signal
+import threading
 import time
 from types import FrameType
 
@@ -13,13 +14,16 @@ class Interrupt:
   """Record of a stop request by Ctrl-C, SIGTERM or a closed terminal (SIGHUP, which nohup ignores).
 
   A second Ctrl-C ends the program at once if it comes a second or more after the first. An earlier one is
-  ignored, as torchrun repeats the signal that the terminal has already sent to all.
+  ignored, as torchrun repeats the signal that the terminal has already sent to all. A training that runs in a
+  thread of another program leaves the signals to that program.
   """
 
   def __init__(self) -> None:
     self.requested = False
     self.status = 0  # exit status, by convention 128 + the signal's number
     self._since = 0.0  # time of the first request [s]
+    if threading.current_thread() is not threading.main_thread():
+      return  # Python lets no other thread handle signals
     for number in STOPPING:
       if number != HANGUP or signal.getsignal(number) != signal.SIG_IGN:
         signal.signal(number, self.request)

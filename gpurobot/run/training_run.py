@@ -1,5 +1,6 @@
 """Training run: folder, restore, limits, log and checkpoints around the loop of `train.py`."""
 
+from collections.abc import Mapping
 from typing import Self
 
 from gpurobot.config import TrainConfig
@@ -45,6 +46,15 @@ class TrainingRun:
   def step(self) -> None:
     """Log a finished iteration."""
     self._log.step()
+
+  @property
+  def row(self) -> Mapping[str, float]:
+    """The last row of the log, by column; empty before the first, and on all ranks but the main one."""
+    return self._log.last_row
+
+  def stop(self) -> None:
+    """Ask for the end of training, as a signal does; the exit status stays 0."""
+    self._interrupt.requested = True
 
   def __enter__(self) -> Self:
     return self
