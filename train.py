@@ -1,11 +1,14 @@
 """Training of a policy: `python train.py [key=value ...]`; `python train.py --help` lists every key."""
 
 import sys
+from collections.abc import Callable, Mapping
+from types import ModuleType
 
 import tasks
 from gpurobot import cli, config
 from gpurobot.device import distributed, threads
 from gpurobot.learn import overlap
+from gpurobot.learn.algorithm import Algorithm
 from gpurobot.learn.overlap import OverlappedPPO
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
@@ -33,11 +36,26 @@ def main(argv: list[str]) -> int:
 
 
 def train(argv: list[str], world: distributed.World) -> int:
-  """Build the task and the learner, then iterate until a limit is reached or a signal requests a stop.
+  """Train with the settings of the arguments, and return the exit status.
 
-  Returns the exit status: 0, 128 + the signal's number, or 1 if the last checkpoint could not be saved.
+  It is 0, 128 + the number of the signal that requested a stop, or 1 if the last checkpoint could not be
+  saved.
   """
   settings, task = cli.parse(argv, tasks.load, world)
+  return fit(settings, task, world).status
+
+
+def fit(
+  settings: config.TrainConfig,
+  task: ModuleType,
+  world: distributed.World,
+  callback: Callable[[Algorithm, Mapping[str, float]], object] = lambda _learner, _row: None,
+) -> TrainingRun:
+  """Build the task and the learner, then iterate until a limit is reached or a signal requests a stop.
+
+  `callback` gets the learner and the last row of the log after each iteration. If it returns False, training
+  stops.
+  """
   world.require_same(cli.identity(settings, task))
   local_envs, device = config.local_envs(settings, world.size), world.device(settings.device)
   sim_device = world.device(settings.sim_device or settings.device)
@@ -51,7 +69,9 @@ def train(argv: list[str], world: distributed.World) -> int:
       learner.collect()
       learner.update()
       run.step()
-  return run.status
+      if callback(learner, run.row) is False:
+        run.stop()
+  return run
 
 
 if __name__ == "__main__":

@@ -1,10 +1,36 @@
-"""Data-parallel PPO over TensorDict: the trainer.
+"""Trainer of robot policies: data-parallel PPO, SAC and TD3 over TensorDict.
 
-Importing the package also registers the tasks with Gymnasium: `gymnasium.make("gpurobot/Ant-v0")`.
+`gpurobot.train("ant")` trains, `gpurobot.load(folder)` takes up a run, and `gpurobot.make("ant", num_envs=8)`
+makes environments; see gpurobot/api.py.
+
+Importing the package also registers the tasks with Gymnasium: `gymnasium.make("gpurobot/Ant-v0")`. It loads
+none of the libraries, so that a program which needs none starts at once.
 """
 
+import importlib
+import sys
+from typing import Any
+
+from gpurobot import own_packages
 from gpurobot.adapters import registration
 from gpurobot.device import process
 
+if sys.argv[:1] == ["-m"]:  # Python looks for the program to run, as in python -m gpurobot.play
+  own_packages.prefer()
 process.limit_spinning()
-registration.register()
+registration.register_on_import()
+
+_API = ("Run", "load", "make", "train")
+
+
+def __getattr__(name: str) -> Any:
+  """Return a part of the Python interface, which is imported when it is first used."""
+  if name not in _API:
+    raise AttributeError(f"module 'gpurobot' has no attribute '{name}'")
+  own_packages.prefer()
+  return getattr(importlib.import_module("gpurobot.api"), name)
+
+
+def __dir__() -> list[str]:
+  """Return the names of the package, those of the interface among them."""
+  return sorted({*globals(), *_API})

@@ -9,7 +9,7 @@ import signal
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn, TypeVar
@@ -31,7 +31,7 @@ from gpurobot.config import (
   to_dict,
 )
 from gpurobot.device.distributed import World
-from gpurobot.run import checkpoint
+from gpurobot.run import checkpoint, folder
 from gpurobot.run.output import tell
 
 HELP = ("--help", "-h")
@@ -125,23 +125,35 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[TrainConfig, Modul
   words = [word for word in argv if word not in HELP]
   early = {key: value for key, _, value in (word.partition("=") for word in words)}
   early = {key: value for key, value in early.items() if (key, value) != ("resume", "null")}
-  saved: dict[str, Any] = {}
-  if early.get("resume"):
-    saved = checkpoint.read(early["resume"])["config"]
-    saved["run_dir"] = str(checkpoint.find(early["resume"]).parent)
-    module = load(saved["task"], early["resume"], early.get("task"))
-  else:
-    module = load(early.get("task") or TrainConfig().task)
-  if saved:
-    config = checkpoint.configure(early["resume"], saved, module, early)
-  else:
-    config = defaults(module, early, early.get("algorithm"))
+  config, module = _base(early, load)
   if len(words) < len(argv):
     config = assign(config, {key: early[key] for key in ("algorithm",) if key in early})
     others = [name for name in AlgorithmName if name is not config.algorithm]
     print(describe(config, "python train.py", others) + OTHERS.format(others=" or ".join(others)))
     raise SystemExit(0)
-  given = pairs(words, leaves(config))
+  return _settle(config, pairs(words, leaves(config)), world), module
+
+
+def configure(given: Mapping[str, Any], load: Load, world: World) -> tuple[TrainConfig, ModuleType]:
+  """Return the configuration with the given settings, by dotted key, and the task's module, as `parse`."""
+  config, module = _base(given, load)
+  return _settle(config, given, world), module
+
+
+def _base(given: Mapping[str, Any], load: Load) -> tuple[TrainConfig, ModuleType]:
+  """Return the settings before those that are given are applied: the task's, or those of a resumed run."""
+  resumed = given.get("resume")
+  if not resumed:
+    module = load(given.get("task") or TrainConfig().task)
+    return defaults(module, given, given.get("algorithm")), module
+  saved = checkpoint.read(resumed)["config"]
+  saved["run_dir"] = str(checkpoint.find(resumed).parent)
+  module = load(saved["task"], resumed, given.get("task"))
+  return checkpoint.configure(resumed, saved, module, given), module
+
+
+def _settle(config: TrainConfig, given: Mapping[str, Any], world: World) -> TrainConfig:
+  """Return the configuration with the given settings applied; raise an error if they do not go together."""
   config = assign(config, given)
   _check_algorithm(config.algorithm, given)
   check_overlap(config)
@@ -150,7 +162,7 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[TrainConfig, Modul
     world.device(name)
   if config.checkpoint and not config.resume:  # a resumed run no longer needs the checkpoint it began from
     checkpoint.find(config.checkpoint)
-  return config, module
+  return config
 
 
 def _check_algorithm(algorithm: AlgorithmName, keys: Iterable[str]) -> None:
@@ -195,6 +207,19 @@ def start(
       run(settings)
 
 
+def with_folder(words: list[str], key: str) -> list[str]:
+  """Return the words with a first one that is a path as `key=<path>`; of a folder of runs it is the newest.
+
+  `gpurobot play runs/ant` is short for `gpurobot play checkpoint=runs/ant/<its newest run>`.
+  """
+  if not words or words[0].startswith("-") or ("=" in words[0] and not Path(words[0]).exists()):
+    return words
+  source = folder.newest_run(words[0])
+  if source != words[0]:
+    tell(f"the newest run in '{words[0]}' is '{source}'")
+  return [f"{key}={source}", *words[1:]]
+
+
 def describe(config: Any, program: str, without: Collection[str] = ()) -> str:
   """Return the help text, wrapped to the terminal: a heading for each dataclass, then its fields.
 
@@ -209,7 +234,8 @@ def describe(config: Any, program: str, without: Collection[str] = ()) -> str:
     groups.setdefault(key.rpartition(".")[0], []).append((f"{key}={_word(plain[key])}", _meaning(leaf)))
   indent = min(MOST_INDENT, 4 + max(len(left) for lines in groups.values() for left, _ in lines))
   wrapper = textwrap.TextWrapper(shutil.get_terminal_size().columns, " " * indent, " " * indent)
-  text = USAGE.format(program=program)
+  by_command = sys.argv[0].startswith("gpurobot ")  # gpurobot/command.py says so
+  text = USAGE.format(program=sys.argv[0] if by_command else program)
   for group, lines in groups.items():
     text += f"\n{_heading(operator.attrgetter(group)(config) if group else config)}\n"
     for left, meaning in lines:

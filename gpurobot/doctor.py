@@ -22,6 +22,7 @@ import tasks
 from gpurobot import cli, extras
 from gpurobot.config import ConfigError, Switch, defaults, option, to_dict
 from gpurobot.device.distributed import World
+from gpurobot.device.process import usable_cores
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
@@ -66,7 +67,7 @@ def devices() -> Iterator[tuple[str, str]]:
   flags = known.get("flags", "").split()
   vectors = next((name for name in ("avx512f", "avx2") if name in flags), "unknown")
   name = known.get("model name") or platform.processor() or platform.machine()
-  cores = f"{len(os.sched_getaffinity(0))} of {os.cpu_count()} cores"
+  cores = f"{usable_cores()} of {os.cpu_count()} cores"
   yield "cpu", f"{name}, {cores}, vector instructions: {vectors}"
   for index in range(torch.cuda.device_count()):
     gpu = torch.cuda.get_device_properties(index)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 import tasks
 from gpurobot import cli, extras
-from gpurobot.config import ConfigError, code_keys, defaults, option
+from gpurobot.config import ConfigError, assign, code_keys, defaults, leaves, option, pairs
 from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
 from gpurobot.run.divergence_dumps import FOLDER
@@ -144,9 +144,14 @@ def show(settings: Replay) -> None:
     film(settings, kind, config, saved)
 
 
+def parse(settings: Replay, words: list[str]) -> Replay:
+  """Return settings with arguments applied; the first word may be the run folder alone."""
+  return assign(settings, pairs(cli.with_folder(words, "file"), leaves(settings)))
+
+
 def main(argv: list[str]) -> None:
   """Replay a file with the settings in `argv`."""
-  cli.start(Replay(), PROGRAM, argv, show)
+  cli.start(Replay(), PROGRAM, argv, show, parse)
 
 
 if __name__ == "__main__":

@@ -1,29 +1,35 @@
 """List of the tasks, description of a task, and template of a new one.
 
-`python -m tasks`                          lists all tasks;
-`python -m tasks describe=ant [env.x=...]` prints actions, observations and rewards by name;
-`python -m tasks new=my_task from=ant`     writes my_task.py, a copy of a task to edit, ready to train;
-`debug=true` with any of them              shows the traceback of an error.
+`gpurobot tasks`                          lists all tasks, as `python -m tasks` does;
+`gpurobot tasks describe=ant [env.x=...]` prints actions, observations and rewards by name;
+`gpurobot tasks new=my_task from=ant`     writes my_task.py, a copy of a task to edit, ready to train;
+`debug=true` with any of them             shows the traceback of an error.
 """
+
+# ruff: noqa: PLC0415 (the list of the tasks needs no torch)
+from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import tasks
-from gpurobot import cli
-from gpurobot.config import ConfigError, TrainConfig, assign, defaults, leaves, pairs, suggestion
-from gpurobot.device.distributed import World
-from gpurobot.learn.random import Random
-from tasks.base import Task
 
+if TYPE_CHECKING:
+  from tasks.base import Task
+
+HELP = ("--help", "-h")
 KEYS = ("describe", "new", "from", "debug")
 
 
 def describe(name: str, words: list[str]) -> str:
   """Return a description of the named task; `words` are its settings, such as env.substeps=2."""
+  from gpurobot.config import assign, defaults, leaves, pairs
+  from gpurobot.learn.random import Random
+
   module = tasks.load(name)
-  config: TrainConfig = defaults(module)
+  config = defaults(module)
   config = assign(config, pairs(words, [key for key in leaves(config) if key.startswith("env.")]))
   task: Task = module.Task(config.env, 1, random=Random(config.seed, 1))
   parts = [_summary(name, module.__doc__ or "", task), _actions(task)]
@@ -67,6 +73,8 @@ def _observations(task: Task, group: str) -> str:
 
 
 def _rewards(task: Task) -> str:
+  from gpurobot.config import leaves
+
   settings = leaves(task.config)
   rows = [
     (f"{weight:g}", name, settings[f"reward_{name}"].metadata.get("help", ""))
@@ -111,6 +119,8 @@ def new(name: str, source: str) -> Path:
 
 def run(words: list[str]) -> str:
   """Return the output for the arguments."""
+  from gpurobot.config import ConfigError, pairs, suggestion
+
   own = [word for word in words if word.partition("=")[0] in KEYS]
   rest = [word for word in words if word not in own]
   given = pairs(own, KEYS)
@@ -129,9 +139,15 @@ def run(words: list[str]) -> str:
 
 def main(argv: list[str]) -> None:
   """Print the output for `argv`; a mistake ends the program with one line and status 2."""
-  if {*cli.HELP} & {*argv}:
+  if {*HELP} & {*argv}:
     print(__doc__)
     return
+  if not argv:
+    print("\n".join(tasks.available()))
+    return
+  from gpurobot import cli
+  from gpurobot.device.distributed import World
+
   with cli.user_errors(argv, World()):
     print(run(argv))
 

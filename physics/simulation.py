@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import lru_cache, partial
 
@@ -16,6 +15,7 @@ from physics.state.layout import COUNTERS, STATE, Layout, OutputSpec, default_ou
 from physics.step import trace_step
 from physics.trace.kernel import lanes_on, padded
 from physics.trace.launcher import Launcher, Launches, Parameters, indexed
+from physics.trace.threads import usable_cores
 from physics.trace.trace import Program
 from physics.vary.vary import SOURCES, Variation
 
@@ -155,7 +155,7 @@ class Simulation:
       block = self.variation.blocks[SOURCES]
       self._parameters[block.start : block.start + block.rows] = torch.nan
     self.ctrl = self._controls[: model.nu, :num_envs].T
-    self.threads = (threads or len(os.sched_getaffinity(0))) if self.device.type == "cpu" else 1
+    self.threads = (threads or usable_cores()) if self.device.type == "cpu" else 1
     programs = [program for program in (self.variation.program, self.program) if program]
     groups = room // lanes_on(self.device.type)
     self._step = Launcher(programs, self.device, groups, self.threads)

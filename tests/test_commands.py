@@ -27,11 +27,13 @@ import train
 from benchmarks import cases
 from benchmarks.__main__ import RUNNERS
 from gpurobot import evaluate, plot, sweep
+from gpurobot.command import PROGRAMS
+from gpurobot.command import main as gpurobot
 from physics.parity import __main__ as parity
 from tests.test_docs import PAGES, README, python_blocks
 
 ROOT = Path(__file__).parents[1]
-COMMAND = re.compile(r"(?:\w+=\S+ )*(?:\.venv/bin/)?(?:make|pip|python|tensorboard|torchrun) .+")
+COMMAND = re.compile(r"(?:\w+=\S+ )*(?:\.venv/bin/)?(?:gpurobot|make|pip|python|tensorboard|torchrun) .+")
 # What stands for something in a command, and a thing of that kind.
 PLACEHOLDERS = {
   "<run folder>": "trained",
@@ -122,7 +124,8 @@ def run_torchrun(words: list[str]) -> None:
 
 
 def run_evaluation(words: list[str]) -> None:
-  policy = [] if any(word.startswith("checkpoint=") for word in words) else ["checkpoint=trained"]
+  named = any("=" not in word or word.startswith("checkpoint=") for word in words)
+  policy = [] if named else ["checkpoint=trained"]
   evaluate.main([*words, *policy, "episodes=2"])
 
 
@@ -167,6 +170,14 @@ def run_python(words: list[str]) -> None:
   return run_program(module, [*rest, "--help"])
 
 
+def run_gpurobot(words: list[str]) -> None:
+  """Run the stand-in of a program that the command names, or what the command itself says."""
+  if words and words[0] in PROGRAMS:
+    run_python(["-m", PROGRAMS[words[0]][0], *words[1:]])
+  else:
+    gpurobot(words)
+
+
 def run_tests(words: list[str]) -> None:
   """Look whether there are such tests, in this process, which has imported most of them.
 
@@ -185,6 +196,7 @@ def run_pip(words: list[str]) -> None:
 
 
 STAND_INS: dict[str, Callable[[list[str]], object]] = {
+  "gpurobot": run_gpurobot,
   "make": run_make,
   "pip": run_pip,
   "python": run_python,
@@ -192,6 +204,7 @@ STAND_INS: dict[str, Callable[[list[str]], object]] = {
   "torchrun": run_torchrun,
 }
 MODULES: dict[str, Callable[[list[str]], object]] = {
+  "gpurobot": run_gpurobot,
   "gpurobot.evaluate": run_evaluation,
   "gpurobot.plot": plot.main,
   "gpurobot.sweep": run_sweep,

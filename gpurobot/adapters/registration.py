@@ -4,16 +4,56 @@
 gpurobot/Task-v0 makes any other task: make("gpurobot/Task-v0", task="pendulum.py").
 """
 
-import gymnasium
-
-import tasks
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 NAMESPACE = "gpurobot"
 MODULE = f"{NAMESPACE}.adapters.gym"
 
 
+class _Finder:
+  """Finder that lets others find Gymnasium, and registers the tasks once it is imported."""
+
+  @classmethod
+  def find_spec(
+    cls, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+  ) -> ModuleSpec | None:
+    """Return where Gymnasium is, with a loader that also registers; None for any other module."""
+    if name != "gymnasium":
+      return None
+    others = (finder for finder in sys.meta_path if finder is not cls)
+    found = (finder.find_spec(name, path, target) for finder in others)
+    spec = next(filter(None, found), None)
+    if spec and spec.loader:
+      execute = spec.loader.exec_module
+
+      def execute_and_register(module: ModuleType) -> None:
+        execute(module)
+        register()
+
+      spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
+    return spec
+
+
+def register_on_import() -> None:
+  """Register the tasks as soon as the program imports Gymnasium: now, if it has."""
+  if "gymnasium" in sys.modules:
+    register()
+  else:
+    sys.meta_path.insert(0, _Finder)
+
+
 def register() -> None:
-  """Register every task of tasks/, and Task-v0 for task files elsewhere."""
+  """Register every task of tasks/, and Task-v0 for task files elsewhere.
+
+  Raises ImportError if the program has a `tasks` of its own, which hides gpurobot's.
+  """
+  import tasks  # noqa: PLC0415 (a program that makes no environment needs neither)
+
+  if not hasattr(tasks, "available"):
+    raise ImportError(f"gpurobot needs its own package 'tasks', which {tasks.__file__} hides: rename that")
   _enter("Task-v0")
   for task in tasks.available():
     _enter(name(task), task=task)
@@ -26,6 +66,8 @@ def name(task: str) -> str:
 
 
 def _enter(name: str, **kwargs: str) -> None:
+  import gymnasium  # noqa: PLC0415
+
   gymnasium.register(
     f"{NAMESPACE}/{name}",
     entry_point=f"{MODULE}:TaskEnv",

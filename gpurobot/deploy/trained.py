@@ -69,7 +69,11 @@ def start(settings: P, name: str, argv: list[str], run: Callable[[P], None]) -> 
 
 
 def parse(settings: P, words: list[str]) -> P:
-  """Return settings with arguments applied, including the task's; raise ConfigError or CheckpointError."""
+  """Return settings with arguments applied, including the task's; raise ConfigError or CheckpointError.
+
+  The first word may be the run folder alone.
+  """
+  words = cli.with_folder(words, "checkpoint")
   early = dict(word.split("=", 1) for word in words if "=" in word)
   if early.get("checkpoint"):
     config, _ = read(early["checkpoint"], early)

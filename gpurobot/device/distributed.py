@@ -15,6 +15,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from gpurobot.config import ConfigError, suggestion
+from gpurobot.device.process import usable_cores
 
 PATIENCE = timedelta(minutes=10)  # timeout of a collective
 NOTICE = 10.0  # time after which a rank says that it waits for the others [s]
@@ -73,7 +74,7 @@ class World:
     if device.type == "cuda":
       torch.cuda.set_device(device)  # the device of events and graphs
     if threads is None and self.size > 1:  # torchrun sets one; for a single rank torch's default is right
-      threads = max(1, len(os.sched_getaffinity(0)) // self.local_size)
+      threads = max(1, usable_cores() // self.local_size)
     if threads is not None:
       torch.set_num_threads(threads)
 

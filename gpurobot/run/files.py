@@ -30,7 +30,9 @@ def rewrite(path: Path, previous: Path | None = None) -> Iterator[BinaryIO]:
       old.replace(previous)
   finally:
     part.unlink(missing_ok=True)
-  directory = os.open(path.parent, os.O_RDONLY)
+  if not hasattr(os, "O_DIRECTORY"):  # Windows opens no directory
+    return
+  directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
   try:
     os.fsync(directory)
   finally:

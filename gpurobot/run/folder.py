@@ -1,6 +1,7 @@
 """Run folder: its lock, for one training at a time, and protection of other runs' checkpoints."""
 
-import fcntl
+import errno
+import itertools
 import os
 import socket
 import warnings
@@ -13,6 +14,11 @@ from gpurobot.config import ConfigError, TrainConfig
 from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint
 
+try:
+  import fcntl
+except ImportError:  # Windows
+  fcntl = None  # type: ignore[assignment]
+
 LOCK = ".lock"
 
 
@@ -22,8 +28,7 @@ def claim(config: TrainConfig, world: World) -> tuple[Path, ExitStack]:
   Raises ConfigError on every rank if another training is running there or has left a checkpoint there, or if
   the folder is not writable.
   """
-  name = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{config.seed}"
-  folder = Path(world.broadcast_object(config.run_dir or f"runs/{Path(config.task).stem}/{name}"))
+  folder = Path(world.broadcast_object(config.run_dir or str(_new(config))))
   problem, lock = "", ExitStack()
   if world.main:
     try:
@@ -36,6 +41,22 @@ def claim(config: TrainConfig, world: World) -> tuple[Path, ExitStack]:
   return folder, lock
 
 
+def _new(config: TrainConfig) -> Path:
+  """Return a folder that does not exist, named by task, time and seed."""
+  name = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{config.seed}"
+  names = itertools.chain([name], (f"{name}-{count}" for count in itertools.count(2)))
+  place = Path("runs") / Path(config.task).stem
+  return next(place / name for name in names if not (place / name).exists())
+
+
+def newest_run(place: str) -> str:
+  """Return the run below a folder that has saved last; `place` itself if it is a run, or no run is below."""
+  if checkpoint.exists(place):
+    return place
+  saved = [path for name in (checkpoint.NAME, checkpoint.PREVIOUS) for path in Path(place).rglob(name)]
+  return str(max(saved, key=lambda path: path.stat().st_mtime).parent) if saved else place
+
+
 def _lock(folder: Path) -> BinaryIO:
   """Return the lock of a folder; the system releases it however this process ends."""
   try:
@@ -44,14 +65,14 @@ def _lock(folder: Path) -> BinaryIO:
   except OSError as error:
     raise ConfigError(f"run_dir={folder} is not writable ({error.strerror})") from error
   try:
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    _take(file)
   except BlockingIOError:
     file.seek(0)
     owner = file.read().decode()
     raise ConfigError(
       f"another training ({owner}) is running in '{folder}'; wait for it, or choose another run_dir"
     ) from None
-  except OSError as error:  # a file system without locks
+  except OSError as error:  # a file system or a system without locks
     warnings.warn(
       f"'{folder}' cannot be locked ({error.strerror}); do not start a second run there", stacklevel=2
     )
@@ -59,6 +80,13 @@ def _lock(folder: Path) -> BinaryIO:
   file.write(f"process {os.getpid()} on {socket.gethostname()}".encode())
   file.flush()
   return file
+
+
+def _take(file: BinaryIO) -> None:
+  """Lock an open file; raise BlockingIOError if another process has locked it, OSError if nothing can."""
+  if fcntl is None:
+    raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+  fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _check(config: TrainConfig, folder: Path) -> None:

@@ -1,23 +1,31 @@
 """Signals that stop training."""
 
 import signal
+import threading
 import time
 from types import FrameType
+
+# Windows has but the first two, and of a reader that left no signal: its number is that of other systems.
+STOPPING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+HANGUP, UNREAD = getattr(signal, "SIGHUP", None), getattr(signal, "SIGPIPE", 13)
 
 
 class Interrupt:
   """Record of a stop request by Ctrl-C, SIGTERM or a closed terminal (SIGHUP, which nohup ignores).
 
   A second Ctrl-C ends the program at once if it comes a second or more after the first. An earlier one is
-  ignored, as torchrun repeats the signal that the terminal has already sent to all.
+  ignored, as torchrun repeats the signal that the terminal has already sent to all. A training that runs in a
+  thread of another program leaves the signals to that program.
   """
 
   def __init__(self) -> None:
     self.requested = False
     self.status = 0  # exit status, by convention 128 + the signal's number
     self._since = 0.0  # time of the first request [s]
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-      if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+    if threading.current_thread() is not threading.main_thread():
+      return  # Python lets no other thread handle signals
+    for number in STOPPING:
+      if number != HANGUP or signal.getsignal(number) != signal.SIG_IGN:
         signal.signal(number, self.request)
 
   def request(self, number: int, _frame: FrameType | None = None) -> None:

@@ -1,12 +1,12 @@
 """Training run: folder, restore, limits, log and checkpoints around the loop of `train.py`."""
 
-import signal
+from collections.abc import Mapping
 from typing import Self
 
 from gpurobot.config import TrainConfig
 from gpurobot.learn.algorithm import Algorithm, warm_up
 from gpurobot.run import checkpoint, folder
-from gpurobot.run.interrupt import Interrupt
+from gpurobot.run.interrupt import UNREAD, Interrupt
 from gpurobot.run.log import Log
 
 
@@ -36,7 +36,7 @@ class TrainingRun:
     Saves a checkpoint before the end and whenever one is due; the ranks agree on both in one collective.
     """
     if self._log.unread:
-      self._interrupt.request(signal.SIGPIPE)
+      self._interrupt.request(UNREAD)
     end = self._log.finished or self._interrupt.requested
     stop, due = self._world.any_rank(end, self._saver.due)
     if stop or due:
@@ -46,6 +46,15 @@ class TrainingRun:
   def step(self) -> None:
     """Log a finished iteration."""
     self._log.step()
+
+  @property
+  def row(self) -> Mapping[str, float]:
+    """The last row of the log, by column; empty before the first, and on all ranks but the main one."""
+    return self._log.last_row
+
+  def stop(self) -> None:
+    """Ask for the end of training, as a signal does; the exit status stays 0."""
+    self._interrupt.requested = True
 
   def __enter__(self) -> Self:
     return self

@@ -103,7 +103,7 @@ def _lower_priority(process: int) -> None:
   with suppress(OSError):  # the process may have ended, or the system may forbid it: neither matters
     if hasattr(os, "SCHED_IDLE"):
       os.sched_setscheduler(process, os.SCHED_IDLE, os.sched_param(0))
-    else:
+    elif hasattr(os, "setpriority"):
       os.setpriority(os.PRIO_PROCESS, process, 19)
 
 

@@ -4,7 +4,6 @@ The machines of the cluster share the folders of the runs and have the same Pyth
 `ray start` or RAY_ADDRESS names is used; without one, Ray starts a local one.
 """
 
-import os
 import subprocess
 import time
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ import ray
 from ray.exceptions import RayError
 
 from gpurobot.config import ConfigError
+from gpurobot.device.process import usable_cores
 from gpurobot.search.launch import POLL, Start
 from gpurobot.search.trial import OUTPUT, Trial
 
@@ -76,7 +76,7 @@ def connect() -> Start:
   has_gpus = any(machine.get("GPU", 0) for machine in machines)
 
   def begin(trial: Trial) -> RayProcess:
-    cpus = int(trial.values.get("threads") or len(os.sched_getaffinity(0)))
+    cpus = int(trial.values.get("threads") or usable_cores())
     if cpus > most:
       raise ConfigError(
         f"threads={cpus}: the largest machine of the Ray cluster has {most} CPUs; write fewer"

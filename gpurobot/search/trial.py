@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import math
-import os
 import re
 import sys
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ import tasks
 from gpurobot import cli
 from gpurobot.config import LIMITS, ConfigError, TrainConfig, to_dict
 from gpurobot.device.distributed import World
+from gpurobot.device.process import usable_cores
 from gpurobot.run import checkpoint
 from gpurobot.run.csv_log import read
 from gpurobot.run.files import rewrite
@@ -155,7 +155,7 @@ def assemble(
   config = read_config(values)
   check(config, folder)
   if jobs > 1 and "threads" not in values:
-    share = max(1, len(os.sched_getaffinity(0)) // jobs)
+    share = max(1, usable_cores() // jobs)
     values["threads"] = str(min(share, config.threads or share))
   return Trial(setting, values, config, parent=parent)
 

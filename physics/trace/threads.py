@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import resource
+import os
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,9 +11,19 @@ from physics.trace.emit import array_bytes
 from physics.trace.kernel import CPU_LANES
 from physics.trace.trace import Program
 
+try:
+  import resource
+except ImportError:  # Windows
+  resource = None  # type: ignore[assignment]
+
 SPARE = 1 << 20  # [bytes] besides the arrays: spilled registers, Warp's functions (0.3 MB), the caller's
 UNLIMITED = 2 << 20  # [bytes] that Linux gives to a thread under `ulimit -s unlimited`, except to the first
 PAGE = 1 << 12  # [bytes] sizes of stacks are multiples of it
+
+
+def usable_cores() -> int:
+  """Return the number of cores that this process may use, or of all where the system does not say."""
+  return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def stack_bytes(programs: Sequence[Program]) -> int:
@@ -22,9 +32,12 @@ def stack_bytes(programs: Sequence[Program]) -> int:
 
 
 def fits_caller(stack: int) -> bool:
-  """Return whether threads that Python did not start for us have a stack of so many bytes: `ulimit -s`."""
-  limit = resource.getrlimit(resource.RLIMIT_STACK)[0]
-  return stack <= (UNLIMITED if limit == resource.RLIM_INFINITY else limit)
+  """Return whether threads that Python did not start for us have a stack of so many bytes: `ulimit -s`.
+
+  Where the system does not tell it, they have not.
+  """
+  limit = resource.getrlimit(resource.RLIMIT_STACK)[0] if resource else 0
+  return stack <= (UNLIMITED if resource and limit == resource.RLIM_INFINITY else limit)
 
 
 def start_threads(count: int, stack: int) -> ThreadPoolExecutor:

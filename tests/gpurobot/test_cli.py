@@ -13,6 +13,7 @@ import train
 from gpurobot import cli
 from gpurobot.config import ConfigError, TrainConfig
 from gpurobot.device.distributed import World
+from gpurobot.run import checkpoint
 from tests.gpurobot import toy
 
 TOY = f"task={toy.__file__}"
@@ -180,3 +181,17 @@ def test_a_run_that_is_resumed_needs_no_more_the_checkpoint_it_began_from(tmp_pa
   shutil.rmtree(tmp_path / "first")
   config, _ = cli.parse([TOY, f"resume={tmp_path / 'second'}"], tasks.load, World())
   assert config.checkpoint == str(tmp_path / "first")
+
+
+def test_the_first_word_may_be_a_path_alone(tmp_path, monkeypatch, capsys):
+  monkeypatch.chdir(tmp_path)
+  checkpoint.write("runs/ant/old", {})
+  assert cli.with_folder(["runs/ant/old", "seed=1"], "checkpoint") == ["checkpoint=runs/ant/old", "seed=1"]
+  assert cli.with_folder(["nowhere"], "checkpoint") == ["checkpoint=nowhere"]
+  assert capsys.readouterr().err == ""
+  assert cli.with_folder(["runs/ant"], "file") == ["file=runs/ant/old"]
+  assert capsys.readouterr().err == "the newest run in 'runs/ant' is 'runs/ant/old'\n"
+  checkpoint.write("a=1,seed=2", {})
+  assert cli.with_folder(["a=1,seed=2"], "file") == ["file=a=1,seed=2"]
+  for words in ([], ["checkpoint=runs/ant", "runs/ant"], ["--checkpoint=runs/ant"]):
+    assert cli.with_folder(words, "checkpoint") == words

@@ -19,8 +19,9 @@ def folder(tmp_path_factory):
   return folder
 
 
-def test_a_folder_s_newest_is_told(folder, capsys):
-  replay.main([f"file={folder}", TASK, "states=2"])
+@pytest.mark.parametrize("key", ["", "file="])
+def test_a_folder_s_newest_is_told(key, folder, capsys):
+  replay.main([f"{key}{folder}", TASK, "states=2"])
   first, _, *rows = capsys.readouterr().out.splitlines()
   assert first.startswith("environment 5 of ")
   assert first.endswith(" diverged at iteration 2: the velocity of joint slider inf; 4 states")

@@ -21,8 +21,20 @@ def test_every_task_has_a_name():
   assert {spec.kwargs.get("task") for spec in ours} == {None, *tasks.available()}
 
 
-def test_the_names_cost_no_import_of_torch_or_engine():
+LOOK = "import importlib.util; importlib.util.find_spec('gymnasium')"  # as libraries do that can do without
+
+
+@pytest.mark.parametrize(
+  "start", ["import gymnasium, gpurobot", f"import gpurobot; {LOOK}; import gymnasium"]
+)
+def test_the_names_are_there_whichever_is_imported_first(start):
+  program = f"{start}; print(gymnasium.spec('gpurobot/GymAnt-v5').kwargs)"
+  done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+  assert done.stdout == "{'task': 'gym/Ant-v5'}\n"
+
+
+def test_the_names_cost_no_import_of_a_library():
   """torch reads its settings when it is loaded, after `import gpurobot` has made them."""
-  program = "import sys, gpurobot; print({'torch', 'warp', 'mujoco'} & {*sys.modules})"
+  program = "import sys, gpurobot; print({'gymnasium', 'torch', 'warp', 'mujoco'} & {*sys.modules})"
   done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
   assert done.stdout.strip() == "set()"

@@ -6,6 +6,7 @@ from gpurobot import cli
 from gpurobot.config import ConfigError
 from gpurobot.deploy import trained
 from gpurobot.deploy.trained import read
+from gpurobot.run import checkpoint
 from tests.gpurobot import fragile, hopping_box, toy
 
 TOY = f"task={toy.__file__}"
@@ -13,7 +14,7 @@ TOY = f"task={toy.__file__}"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-  folder = tmp_path_factory.mktemp("run")
+  folder = tmp_path_factory.mktemp("runs") / "run"
   train.main([TOY, f"run_dir={folder}", "max_iterations=1", "env.episode_steps=7"])
   return folder
 
@@ -39,6 +40,14 @@ def test_words_change_that_world(folder):
   assert trained.load(settings, 3).env.max_episode_steps == 9
   with pytest.raises(ConfigError, match=r"the nearest is 'env[.]episode_steps'"):
     trained.parse(trained.PolicySettings(), [f"checkpoint={folder}", TOY, "env.episode_step=9"])
+
+
+def test_the_first_word_may_be_the_run_or_the_folder_of_its_runs(folder, capsys):
+  for place in (folder, folder.parent):
+    settings = trained.parse(trained.PolicySettings(), [str(place), TOY])
+    assert (settings.checkpoint, settings.env.episode_steps) == (str(folder), 7)
+  with pytest.raises(checkpoint.CheckpointError, match="no checkpoint at 'nowhere'"):
+    trained.parse(trained.PolicySettings(), ["nowhere"])
 
 
 @pytest.mark.parametrize("word", cli.HELP)

@@ -1,8 +1,12 @@
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from gpurobot.device import process
+from physics.trace import threads
 
 MEASURE = """
 import pathlib
@@ -59,3 +63,12 @@ def test_openmp_threads_spin_briefly_unless_the_user_says_otherwise():
   for own, expected in (({}, "10000"), ({"GOMP_SPINCOUNT": "7"}, "7")):
     done = subprocess.run([sys.executable, "-c", read], env=own, check=True, capture_output=True, text=True)
     assert done.stdout.strip() == expected
+
+
+@pytest.mark.parametrize("usable_cores", [process.usable_cores, threads.usable_cores])
+def test_the_cores_are_those_of_the_process_or_all(usable_cores, monkeypatch):
+  monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 3, 5}, raising=False)
+  assert usable_cores() == 3
+  monkeypatch.delattr(os, "sched_getaffinity")
+  monkeypatch.setattr(os, "cpu_count", lambda: 7)
+  assert usable_cores() == 7

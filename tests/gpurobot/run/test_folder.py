@@ -61,6 +61,16 @@ def test_a_file_system_without_locks_is_told_of(tmp_path, monkeypatch):
     claim(tmp_path)[1].close()
 
 
+def test_of_several_runs_the_newest_is_the_one_that_saved_last(tmp_path):
+  runs = [tmp_path / "ant" / name for name in ("a", "b", "c")]
+  for age, run in enumerate(runs):
+    os.utime(checkpoint.write(run, {}), (0, 1000 - age))
+  os.utime((runs[1] / checkpoint.NAME).replace(runs[1] / checkpoint.PREVIOUS), (0, 2000))
+  assert folder.newest_run(str(tmp_path)) == folder.newest_run(str(tmp_path / "ant")) == str(runs[1])
+  for place in (runs[0], runs[0] / checkpoint.NAME, runs[1] / checkpoint.PREVIOUS, tmp_path / "nothing"):
+    assert folder.newest_run(str(place)) == str(place)
+
+
 def test_a_run_without_a_folder_gets_one_of_its_own(tmp_path, monkeypatch):
   monkeypatch.chdir(tmp_path)
   place, lock = folder.claim(TrainConfig(task="some/where/ant.py", seed=3), World())

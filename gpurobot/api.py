@@ -1,0 +1,169 @@
+"""Python interface: train a task, load a run, make environments."""
+
+import contextlib
+import functools
+import json
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+import tasks
+import train as program
+from gpurobot import cli
+from gpurobot.adapters.gym import TaskVectorEnv
+from gpurobot.config import algorithm_settings
+from gpurobot.deploy import trained
+from gpurobot.deploy.deployed import Deployed
+from gpurobot.deploy.policy import Policy
+from gpurobot.device import distributed, process
+from gpurobot.learn.algorithm import Algorithm
+from gpurobot.run import checkpoint, csv_log, folder
+from gpurobot.run.interrupt import STOPPING
+
+CPU = torch.device("cpu")
+# Gets the learner and the last row of the log, by column, after each iteration; False ends training.
+Callback = Callable[[Algorithm, Mapping[str, float]], object]
+
+
+class RunPolicy:
+  """The policy of a run: observations in, actions out, without noise.
+
+  A recurrent one has a state for each environment: `reset` where an episode starts.
+  """
+
+  def __init__(self, deployed: Deployed) -> None:
+    self._deployed, self._state = deployed, torch.zeros(0)
+
+  def __call__(self, obs: Any) -> Any:
+    """Return actions [n, num_actions], or [num_actions], for raw observations [n, width], or [width].
+
+    Arrays give arrays, and tensors tensors on their device. Raises ValueError if the width is wrong.
+    """
+    tensor = torch.as_tensor(obs)
+    batch = torch.atleast_2d(tensor).to(CPU, torch.float32)
+    width = self._deployed.inputs["obs"]
+    if batch.ndim != 2 or batch.shape[1] != width:
+      raise ValueError(f"observations have the shape {list(tensor.shape)}; the policy expects [n, {width}]")
+    action = self._act(batch)
+    action = action if tensor.ndim > 1 else action[0]
+    return action.to(obs.device) if isinstance(obs, Tensor) else action.numpy()
+
+  @torch.no_grad()
+  def _act(self, obs: Tensor) -> Tensor:
+    if not self._deployed.state_width:
+      action: Tensor = self._deployed(obs)[0]
+      return action
+    if len(self._state) != len(obs):
+      self._state = torch.zeros(len(obs), self._deployed.state_width)
+    action, self._state = self._deployed(obs, self._state)
+    return action
+
+  def reset(self, ended: Any = True) -> None:
+    """Start new episodes where `ended` [n], or everywhere; only a recurrent policy takes note."""
+    ended = torch.as_tensor(ended, dtype=torch.bool, device=CPU)
+    if len(self._state):
+      self._state[ended.expand(len(self._state))] = 0
+
+
+class Run:
+  """A training and what it left in its folder; everything is read when it is first asked for."""
+
+  def __init__(self, place: str | Path, task: str | None = None) -> None:
+    """Take the run in a folder, or the newest of the runs below it.
+
+    task: its task if that is your own, a dotted module path or a .py file. Raises CheckpointError if there is
+    no run.
+    """
+    self.folder = checkpoint.find(folder.newest_run(str(place))).parent
+    self._task = {} if task is None else {"task": str(task)}
+
+  @functools.cached_property
+  def metrics(self) -> dict[str, NDArray[np.float64]]:
+    """The columns of metrics.csv by name, [rows] each; nan where there was nothing to log."""
+    rows = csv_log.read(self.folder / "metrics.csv")
+    return {name: np.array([float(row[name]) for row in rows]) for name in (rows[0] if rows else ())}
+
+  @functools.cached_property
+  def config(self) -> dict[str, Any]:
+    """The settings by key."""
+    return self._read("config.json")
+
+  @functools.cached_property
+  def summary(self) -> dict[str, Any]:
+    """What the run says of itself at its end; it is empty until then."""
+    return self._read("summary.json")
+
+  @functools.cached_property
+  def policy(self) -> RunPolicy:
+    """The policy of the newest checkpoint, on the CPU."""
+    config, saved = trained.read(str(self.folder), self._task)
+    policy = Policy(saved["learner"], algorithm_settings(config), 1, CPU)
+    return RunPolicy(Deployed(policy, None))
+
+  def _read(self, name: str) -> dict[str, Any]:
+    path = self.folder / name
+    content: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return content
+
+  def __repr__(self) -> str:
+    return f"gpurobot.load({str(self.folder)!r})"
+
+
+def train(task: str | Path | None = None, callback: Callback | None = None, **settings: Any) -> Run:
+  """Train and return the run, as `python train.py` does.
+
+  Settings are those of train.py: `num_envs=1024`, `ppo={"lr": 1e-4}`, `env={"substeps": 2}`. Ctrl-C ends
+  training with a checkpoint. torch's seed, threads, precision and memory are afterwards as they were before.
+  Raises ValueError on a mistake in the settings or in the task.
+  """
+  given = dict(_flat(settings)) | ({} if task is None else {"task": str(task)})
+  with _unchanged():
+    world = distributed.start()
+    config, module = cli.configure(given, tasks.load, world)
+    run = program.fit(config, module, world, callback or (lambda _learner, _row: None))
+    world.close()
+  return Run(run.folder, None if task is None else str(task))
+
+
+def load(place: str | Path, task: str | None = None) -> Run:
+  """Return the run in a folder, or the newest of the runs below it, see `Run`."""
+  return Run(place, task)
+
+
+def make(task: str | Path, num_envs: int = 1, **options: Any) -> TaskVectorEnv:
+  """Return environments of a task as Gymnasium's vector environment, with the options of TaskVectorEnv."""
+  return TaskVectorEnv(num_envs, task=str(task), **options)
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+  """Yield settings by dotted key; NumPy's numbers become Python's."""
+  for key, value in settings.items():
+    if isinstance(value, Mapping):
+      yield from _flat(value, f"{prefix}{key}.")
+    else:
+      plain = value.item() if isinstance(value, np.generic) else value
+      yield prefix + key, str(plain) if isinstance(plain, Path) else plain
+
+
+@contextlib.contextmanager
+def _unchanged() -> Iterator[None]:
+  """Leave the process as it was before: random numbers, threads, precision, memory and signals."""
+  threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
+  handles = threading.current_thread() is threading.main_thread()
+  handlers = {number: signal.getsignal(number) for number in STOPPING if handles}
+  try:
+    with torch.random.fork_rng():
+      yield
+  finally:
+    torch.set_num_threads(threads)
+    torch.set_float32_matmul_precision(precision)
+    process.release_memory()
+    for number, handler in handlers.items():
+      signal.signal(number, handler)

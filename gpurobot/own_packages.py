@@ -1,0 +1,35 @@
+"""Import of gpurobot's packages beside this one, where a user's folder has the name of one of them."""
+
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from types import ModuleType
+
+NAMES = ("physics", "tasks", "train")
+PLACE = str(Path(__file__).parents[1])
+
+
+class _Finder:
+  """Finder of gpurobot's packages, whatever the search path has before them."""
+
+  @staticmethod
+  def find_spec(
+    name: str, _path: Sequence[str] | None = None, _target: ModuleType | None = None
+  ) -> ModuleSpec | None:
+    """Return where one of NAMES is; None for any other module."""
+    return PathFinder.find_spec(name, [PLACE]) if name in NAMES else None
+
+
+def prefer() -> None:
+  """Import gpurobot's packages from now on, not those of the working directory.
+
+  Programs of gpurobot and its Python interface call it. A user's program may have a `tasks` of its own, and
+  keeps it, but then it has none of gpurobot's: ImportError names it.
+  """
+  for name in NAMES:
+    file = getattr(sys.modules.get(name), "__file__", None) or ""
+    if name in sys.modules and not file.startswith(PLACE):
+      raise ImportError(f"'{file or name}' is imported as '{name}', a name of gpurobot's: rename it")
+  if _Finder not in sys.meta_path:
+    sys.meta_path.insert(0, _Finder)

@@ -1,0 +1,170 @@
+import os
+import re
+import signal
+import sys
+import threading
+from types import ModuleType
+
+import numpy as np
+import pytest
+import torch
+
+import gpurobot
+from gpurobot import own_packages
+from gpurobot.config import ConfigError
+from gpurobot.run.checkpoint import CheckpointError
+from tests.gpurobot import toy
+
+TOY = str(toy.__file__)
+
+
+@pytest.fixture
+def run(tmp_path):
+  return gpurobot.train(TOY, num_envs=32, max_iterations=3, log_every=1, run_dir=tmp_path / "run")
+
+
+def test_settings_may_be_nested_and_of_any_kind_of_number(tmp_path):
+  run = gpurobot.train(
+    TOY,
+    num_envs=np.int64(32),
+    max_iterations=1,
+    run_dir=tmp_path,
+    ppo={"lr": np.float64(2e-3), "hidden": [8]},
+    env={"force": 0.25},
+    **{"ppo.gamma": 0.5},
+  )
+  settings = {key: run.config[key] for key in ("num_envs", "ppo.lr", "ppo.hidden", "env.force", "ppo.gamma")}
+  assert list(settings.values()) == [32, 2e-3, [8], 0.25, 0.5]
+
+
+def test_a_run_tells_what_it_left(run, tmp_path):
+  assert run.folder == tmp_path / "run"
+  assert run.metrics["steps"].tolist() == [256, 512, 768]
+  assert run.metrics["return"].dtype == np.float64
+  assert run.summary["iterations"] == 3
+  assert eval(repr(run), {"gpurobot": gpurobot}).folder == run.folder
+
+
+def test_the_newest_of_several_runs_is_loaded(run, tmp_path):
+  gpurobot.train(TOY, num_envs=32, max_iterations=1, run_dir=tmp_path / "later")
+  assert gpurobot.load(tmp_path, TOY).folder == tmp_path / "later"
+  with pytest.raises(CheckpointError, match="nowhere"):
+    gpurobot.load(tmp_path / "nowhere")
+
+
+def test_two_trainings_of_a_second_have_folders_of_their_own(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  folders = {gpurobot.train(TOY, num_envs=32, max_iterations=0).folder for _ in range(3)}
+  assert len(folders) == 3
+
+
+def test_a_policy_takes_arrays_and_tensors(run):
+  obs = np.random.default_rng(0).normal(size=(5, 2)).astype(np.float32)
+  actions = run.policy(obs)
+  assert actions.shape == (5, 2)
+  assert np.array_equal(run.policy(obs.astype(np.float64)), actions)
+  assert np.allclose(run.policy(obs[3]), actions[3], atol=1e-6)
+  tensor = run.policy(torch.as_tensor(obs))
+  assert torch.equal(tensor, torch.as_tensor(actions))
+  with pytest.raises(
+    ValueError, match=r"^observations have the shape \[5, 3\]; the policy expects \[n, 2\]$"
+  ):
+    run.policy(np.zeros((5, 3)))
+
+
+def test_a_recurrent_policy_remembers_until_its_episode_ends(tmp_path):
+  settings = {"ppo.recurrent": "gru", "ppo.recurrent_units": 8}
+  run = gpurobot.train(TOY, num_envs=32, max_iterations=1, run_dir=tmp_path, **settings)
+  obs = np.ones((2, 2), np.float32)
+  first, second = run.policy(obs), run.policy(obs)
+  assert not np.allclose(first, second)
+  run.policy.reset([True, False])
+  third = run.policy(obs)
+  assert np.allclose(third[0], first[0])
+  assert not np.allclose(third[1], first[1])
+  run.policy.reset()
+  assert np.array_equal(run.policy(obs), first)
+
+
+def test_a_callback_sees_each_iteration_and_may_stop(tmp_path):
+  seen = []
+
+  def callback(learner, row):
+    seen.append((learner.iteration, row.get("iteration")))
+    return len(seen) < 4
+
+  run = gpurobot.train(TOY, callback, num_envs=32, log_every=2, run_dir=tmp_path)
+  assert seen == [(1, None), (2, 2), (3, 2), (4, 4)]
+  assert run.summary["iterations"] == 4
+  assert gpurobot.train(resume=tmp_path, task=TOY, max_iterations=6).summary["iterations"] == 6
+
+
+def test_the_process_is_left_as_it_was(tmp_path):
+  def facts():
+    return (
+      torch.get_num_threads(),
+      torch.get_float32_matmul_precision(),
+      torch.get_rng_state().tolist(),
+      [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)],
+      dict(os.environ),
+    )
+
+  before = facts()
+  gpurobot.train(TOY, num_envs=32, max_iterations=1, threads=1, seed=7, tf32=True, run_dir=tmp_path / "a")
+  assert facts() == before
+  with pytest.raises(ConfigError):
+    gpurobot.train(TOY, num_envs=32, max_iterations=1, threads=1, run_dir=tmp_path / "a")
+  assert facts() == before
+
+
+def test_what_was_trained_before_does_not_matter(tmp_path):
+  actions = []
+  for name in ("a", "b"):
+    run = gpurobot.train(TOY, num_envs=32, max_iterations=2, run_dir=tmp_path / name)
+    actions.append(run.policy(np.ones(2)))
+    torch.manual_seed(5)
+  assert np.array_equal(*actions)
+
+
+def test_another_thread_may_train(tmp_path):
+  runs = []
+  thread = threading.Thread(
+    target=lambda: runs.append(gpurobot.train(TOY, num_envs=32, max_iterations=1, run_dir=tmp_path))
+  )
+  thread.start()
+  thread.join()
+  assert runs[0].summary["iterations"] == 1
+
+
+@pytest.mark.parametrize(
+  ("settings", "message"),
+  [
+    ({"num_env": 3}, "unknown key 'num_env'; the nearest is 'num_envs'"),
+    ({"ppo": {"lrr": 1}}, "unknown key 'ppo.lrr'; the nearest is 'ppo.lr'"),
+    ({"sac": {"lr": 1}}, "sac.lr has no effect with algorithm=ppo"),
+    ({"num_envs": "many"}, "num_envs=many is not a whole number"),
+    ({"num_envs": -1}, "num_envs=-1 is out of range"),
+    ({"resume": "nowhere"}, "'nowhere'"),
+  ],
+)
+def test_mistakes_are_errors_of_one_line(settings, message):
+  with pytest.raises(ValueError, match=re.escape(message)) as error:
+    gpurobot.train(TOY, **settings)
+  assert "\n" not in str(error.value)
+
+
+def test_environments_are_gymnasium_s():
+  envs = gpurobot.make(TOY, num_envs=3, output="torch", force=0.1)
+  obs, _ = envs.reset(seed=0)
+  assert obs.shape == (3, 2)
+  with pytest.raises(AttributeError, match="no attribute 'trian'"):
+    gpurobot.trian  # noqa: B018
+  assert {"train", "load", "make"} <= {*dir(gpurobot)}
+
+
+def test_a_foreign_module_of_the_same_name_is_named(monkeypatch):
+  foreign = ModuleType("tasks")
+  foreign.__file__ = "/home/me/tasks.py"
+  monkeypatch.setitem(sys.modules, "tasks", foreign)
+  with pytest.raises(ImportError, match=r"^'/home/me/tasks.py' is imported as 'tasks', a name of gpurobot's"):
+    own_packages.prefer()
