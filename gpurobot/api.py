@@ -16,7 +16,7 @@ from torch import Tensor
 
 import tasks
 import train as program
-from gpurobot import cli
+from gpurobot import cli, config_files
 from gpurobot.adapters.gym import TaskVectorEnv
 from gpurobot.config import algorithm_settings
 from gpurobot.deploy import trained
@@ -123,7 +123,7 @@ def train(task: str | Path | None = None, callback: Callback | None = None, **se
   training with a checkpoint. torch's seed, threads, precision and memory are afterwards as they were before.
   Raises ValueError on a mistake in the settings or in the task.
   """
-  given = dict(_flat(settings)) | ({} if task is None else {"task": str(task)})
+  given = dict(config_files.flat(settings)) | ({} if task is None else {"task": str(task)})
   with _unchanged():
     world = distributed.start()
     config, module = cli.configure(given, tasks.load, world)
@@ -140,16 +140,6 @@ def load(place: str | Path, task: str | None = None) -> Run:
 def make(task: str | Path, num_envs: int = 1, **options: Any) -> TaskVectorEnv:
   """Return environments of a task as Gymnasium's vector environment, with the options of TaskVectorEnv."""
   return TaskVectorEnv(num_envs, task=str(task), **options)
-
-
-def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-  """Yield settings by dotted key; NumPy's numbers become Python's."""
-  for key, value in settings.items():
-    if isinstance(value, Mapping):
-      yield from _flat(value, f"{prefix}{key}.")
-    else:
-      plain = value.item() if isinstance(value, np.generic) else value
-      yield prefix + key, str(plain) if isinstance(plain, Path) else plain
 
 
 @contextlib.contextmanager

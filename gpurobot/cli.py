@@ -16,6 +16,7 @@ from typing import Any, NoReturn, TypeVar
 
 import torch
 
+from gpurobot import config_files
 from gpurobot.config import (
   AlgorithmName,
   ConfigError,
@@ -36,8 +37,12 @@ from gpurobot.run.output import tell
 
 HELP = ("--help", "-h")
 NO_MEMORY = "DefaultCPUAllocator"  # torch has no exception for a lack of CPU memory; its message names this
+FILES = "config="
 USAGE = "usage: {program} [key=value ...]\n"
-OTHERS = "\nAdd algorithm={others} to see the settings of that algorithm instead.\n"
+OTHERS = """
+Add algorithm={others} to see the settings of that algorithm instead.
+config=<file>,... takes settings from YAML files or a run's config.json; what is given beside it wins.
+"""
 MOST_INDENT = 36  # largest indent of the meanings in the help text [columns]
 
 
@@ -122,22 +127,43 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[TrainConfig, Modul
   `load` imports a task, or raises ValueError with a one-line message. With resume=... the arguments override
   the saved configuration.
   """
-  words = [word for word in argv if word not in HELP]
-  early = {key: value for key, _, value in (word.partition("=") for word in words)}
+  files, words = _split_files([word for word in argv if word not in HELP])
+  early = files | {key: value for key, _, value in (word.partition("=") for word in words)}
   early = {key: value for key, value in early.items() if (key, value) != ("resume", "null")}
   config, module = _base(early, load)
-  if len(words) < len(argv):
+  if {*HELP} & {*argv}:
     config = assign(config, {key: early[key] for key in ("algorithm",) if key in early})
     others = [name for name in AlgorithmName if name is not config.algorithm]
     print(describe(config, "python train.py", others) + OTHERS.format(others=" or ".join(others)))
     raise SystemExit(0)
-  return _settle(config, pairs(words, leaves(config)), world), module
+  return _settle(_assign_files(config, files), pairs(words, leaves(config)), world), module
 
 
 def configure(given: Mapping[str, Any], load: Load, world: World) -> tuple[TrainConfig, ModuleType]:
-  """Return the configuration with the given settings, by dotted key, and the task's module, as `parse`."""
-  config, module = _base(given, load)
-  return _settle(config, given, world), module
+  """Return the configuration with the given settings, by dotted key, and the task's module, as `parse`.
+
+  `config` is a file, or a list of files.
+  """
+  names = given.get("config", [])
+  files = config_files.read_all([names] if isinstance(names, str) else names)
+  own = {key: value for key, value in given.items() if key != "config"}
+  config, module = _base(files | own, load)
+  return _settle(_assign_files(config, files), own, world), module
+
+
+def _split_files(words: list[str]) -> tuple[dict[str, Any], list[str]]:
+  """Return the settings of the files that `config=a.yaml,b.yaml` names, and the other words."""
+  named = [word.removeprefix(FILES) for word in words if word.startswith(FILES)]
+  paths = [path for text in named for path in text.split(",")]
+  return config_files.read_all(paths), [word for word in words if not word.startswith(FILES)]
+
+
+def _assign_files(config: TrainConfig, files: Mapping[str, Any]) -> TrainConfig:
+  """Return the configuration with the settings of files; those of an algorithm that is not used may stay."""
+  try:
+    return assign(config, files)
+  except ConfigError as error:
+    raise ConfigError(f"a file of {FILES}...: {error}") from error
 
 
 def _base(given: Mapping[str, Any], load: Load) -> tuple[TrainConfig, ModuleType]:

@@ -37,7 +37,8 @@ IMPORTS = {
     "tasks.core.words",
   },
   r"gpurobot/values\.py": {"omegaconf", "tasks.core.words"},
-  r"gpurobot/(cli|extras)\.py": {*GROUND, "gpurobot.run", "torch"},
+  r"gpurobot/config_files\.py": {"gpurobot.config", "numpy", "omegaconf", "yaml"},
+  r"gpurobot/(cli|extras)\.py": {*GROUND, "gpurobot.config_files", "gpurobot.run", "torch"},
   r"gpurobot/device/.*": {*GROUND, "tensordict", "torch"},
   r"gpurobot/learn/.*": {*GROUND, "gpurobot.learn", "tensordict", "torch"},
   r"gpurobot/run/.*": {
@@ -52,6 +53,7 @@ IMPORTS = {
   r"gpurobot/adapters/.*": {*PROGRAM, "rl_games", "rsl_rl", "stable_baselines3", "torchrl"},
   r"gpurobot/viewer/.*": {*PROGRAM, "PIL", "glfw", "imageio", "mjviser", "mujoco", "viser", "websockets"},
   r"gpurobot/search/ray_launch\.py": {"gpurobot", "ray"},
+  r"gpurobot/api\.py": {*PROGRAM, "train"},
   r"gpurobot/.*": {*PROGRAM, "matplotlib"},
   r"tasks/__init__\.py": {"tasks.core"},
   r"tasks/base\.py": {"numpy", "physics", "tasks.core", "tensordict", "torch"},

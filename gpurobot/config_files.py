@@ -1,0 +1,47 @@
+"""Settings in files: YAML, and the config.json of a run."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from gpurobot.config import ConfigError
+
+OF_A_RUN = ("run_dir", "resume")  # keys of a config.json that are not for another run
+
+
+def read_all(paths: Iterable[str]) -> dict[str, Any]:
+  """Return the settings of several files by dotted key; later files win. Raises ConfigError."""
+  return {key: value for path in paths for key, value in read(path).items()}
+
+
+def read(path: str) -> dict[str, Any]:
+  """Return the settings of a file by dotted key; raise ConfigError if it cannot be read or holds none.
+
+  Keys are nested or dotted. Of a run's config.json its folder and what it resumed are left out.
+  """
+  try:
+    content = OmegaConf.to_container(OmegaConf.load(path), resolve=False)
+  except OSError as error:
+    raise ConfigError(f"config={path} cannot be read: {error.strerror or error}") from error
+  except (yaml.YAMLError, OmegaConfBaseException, UnicodeDecodeError) as error:
+    raise ConfigError(f"config={path} is not YAML: {' '.join(str(error).split())}") from error
+  if not isinstance(content, Mapping):
+    raise ConfigError(f"config={path} holds no settings; write lines such as num_envs: 1024")
+  left_out = OF_A_RUN if Path(path).name == "config.json" else ()
+  return {key: value for key, value in flat(content) if key not in left_out}
+
+
+def flat(settings: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+  """Yield nested settings by dotted key; NumPy's numbers become Python's, and paths their text."""
+  for key, value in settings.items():
+    if isinstance(value, Mapping):
+      yield from flat(value, f"{prefix}{key}.")
+    elif isinstance(value, np.generic):
+      yield f"{prefix}{key}", value.item()
+    else:
+      yield f"{prefix}{key}", str(value) if isinstance(value, Path) else value

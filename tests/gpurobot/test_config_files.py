@@ -1,0 +1,101 @@
+import json
+
+import numpy as np
+import pytest
+
+import gpurobot
+import train
+from gpurobot import cli, config_files
+from gpurobot.config import ConfigError, to_dict
+from gpurobot.device.distributed import World
+from tasks import load
+from tests.gpurobot import toy
+
+TOY = f"task={toy.__file__}"
+FIRST = """
+num_envs: 64
+ppo:
+  lr: 1e-4
+  hidden: [8, 8]
+sac.gamma: 0.5  # of an algorithm that is not used
+"""
+
+
+@pytest.fixture
+def files(tmp_path) -> list[str]:
+  texts = {"first.yaml": FIRST, "second.yaml": "ppo.lr: 2e-4\nmax_seconds: null\nenv: {force: 0.25}"}
+  for name, text in texts.items():
+    (tmp_path / name).write_text(text)
+  return [str(tmp_path / name) for name in texts]
+
+
+def parse(*words: str) -> dict:
+  return to_dict(cli.parse([TOY, *words], load, World())[0])
+
+
+def chosen(settings: dict) -> list:
+  return [settings[key] for key in ("num_envs", "ppo.lr", "ppo.hidden", "sac.gamma", "env.force")]
+
+
+def test_later_files_win_and_words_win_over_files(files):
+  one, two = files
+  assert chosen(parse(f"config={one}")) == [64, 1e-4, [8, 8], 0.5, 0.5]
+  assert chosen(parse(f"config={one},{two}")) == [64, 2e-4, [8, 8], 0.5, 0.25]
+  assert chosen(parse(f"config={two}", f"config={one}")) == [64, 1e-4, [8, 8], 0.5, 0.25]
+  assert chosen(parse(f"config={one}", "ppo.lr=3e-4", "num_envs=8")) == [8, 3e-4, [8, 8], 0.5, 0.5]
+
+
+def test_a_file_may_name_the_task_and_the_algorithm(tmp_path):
+  file = tmp_path / "all.yaml"
+  file.write_text(f"{TOY.replace('=', ': ')}\nalgorithm: sac\n")
+  config, module = cli.parse([f"config={file}"], load, World())
+  assert (config.algorithm, config.num_envs) == ("sac", 128)
+  assert module.__file__ == toy.__file__
+
+
+def test_the_config_of_a_run_repeats_it(tmp_path):
+  train.main([TOY, "num_envs=8", "max_iterations=1", "ppo.lr=7e-4", f"run_dir={tmp_path / 'a'}"])
+  train.main([f"config={tmp_path / 'a' / 'config.json'}", f"run_dir={tmp_path / 'b'}"])
+  one, other = (json.loads((tmp_path / name / "config.json").read_text()) for name in ("a", "b"))
+  assert one | {"run_dir": None} == other | {"run_dir": None}
+  assert other["max_iterations"] == 1
+
+
+def test_help_shows_the_values_of_files(files, capsys):
+  with pytest.raises(SystemExit):
+    parse(f"config={files[0]}", "--help")
+  assert "config=<file>" in capsys.readouterr().out
+
+
+def test_python_takes_files_too(files, tmp_path):
+  settings = {"config": files, "max_iterations": 0, "run_dir": tmp_path / "run", "ppo": {"lr": 3e-4}}
+  run = gpurobot.train(str(toy.__file__), **settings)
+  assert chosen(run.config) == [64, 3e-4, [8, 8], 0.5, 0.25]
+
+
+def test_nested_settings_become_flat():
+  settings = {"a": {"b": np.float64(0.5), "c": {"d": [1]}}, "e.f": np.int64(3)}
+  assert dict(config_files.flat(settings)) == {"a.b": 0.5, "a.c.d": [1], "e.f": 3}
+  assert type(dict(config_files.flat(settings))["e.f"]) is int
+
+
+@pytest.mark.parametrize(
+  ("content", "message"),
+  [
+    (None, "mine.yaml cannot be read: No such file or directory"),
+    (b"\xff\xfe\x00", "mine.yaml is not YAML: "),
+    (b"a: [1", "mine.yaml is not YAML: "),
+    (b"- 1\n- 2", "mine.yaml holds no settings; write lines such as num_envs: 1024"),
+    (b"num_env: 3", "unknown key 'num_env'; the nearest is 'num_envs'"),
+    (b"num_envs: many", "num_envs=many is not a whole number"),
+    (b"ppo: 3", "unknown key 'ppo'"),
+  ],
+)
+def test_mistakes_in_a_file_are_told_in_one_line(tmp_path, content, message):
+  file = tmp_path / "mine.yaml"
+  if content is not None:
+    file.write_bytes(content)
+  with pytest.raises(ConfigError) as error:
+    parse(f"config={file}")
+  assert message in str(error.value)
+  assert "\n" not in str(error.value)
