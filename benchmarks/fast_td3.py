@@ -24,7 +24,7 @@ from torch import Tensor
 
 import tasks
 from benchmarks.report import line
-from benchmarks.watch import BETWEEN, CPU, EPISODES, WINDOW, Exam, Over, Watch
+from benchmarks.watch import CPU, EPISODES, WINDOW, Exam, Over, Watch
 from gpurobot.adapters.gym import TaskVectorEnv
 from gpurobot.config import TrainConfig, assign, defaults, leaves, off_policy, option, pairs
 from gpurobot.device.distributed import World
@@ -68,6 +68,7 @@ class Settings:
   task: str = option("cartpole", "name of a task with continuous actions")
   level: float = option(490.0, "mean return to reach")
   seconds: float = option(150.0, "processor seconds of each training, without its evaluations", low=0)
+  between: int = option(2560, "environment steps between two evaluations", low=1)
   seed: int = option(1, "random seed", low=0)
   compile: bool = option(False, "let FastTD3 compile, as it does by default")
   runs: list[str] = option(  # noqa: RUF009 (a field)
@@ -87,14 +88,14 @@ class Workers:
     self.parts: dict[str, Any] = {}
     self.exam = Exam(settings.task, watch)
     self.envs = TaskVectorEnv(num_envs, task=settings.task, output="torch", training=True)
-    self.num_envs, self.seed, self.watch = num_envs, settings.seed, watch
+    self.num_envs, self.settings, self.watch = num_envs, settings, watch
     task = self.envs.environments.task
     self.num_obs, self.num_actions = task.obs_dims["policy"], task.num_actions
     self.episodes = Episodes(num_envs, CPU)
 
   def reset(self) -> Tensor:
     """Start the clock and return the first observations [num_envs, width]."""
-    obs: Tensor = self.envs.reset(seed=self.seed)[0]
+    obs: Tensor = self.envs.reset(seed=self.settings.seed)[0]
     self.watch.start()
     return obs.clone()
 
@@ -117,7 +118,7 @@ class Workers:
       count, total = self.episodes.sums[:2].tolist()
       self.watch.saw("log", total / count if count else float("nan"))
       self.episodes.restart()
-    if self.watch.due(BETWEEN, self.num_envs):
+    if self.watch.due(self.settings.between, self.num_envs):
       self.exam.take(lambda obs: self.parts["actor"](self.parts["normalizer"](obs, update=False)))
     self.watch.check()
 
@@ -186,7 +187,7 @@ def train_own(settings: Settings, watch: Watch) -> float:
       watch.steps = learner.steps
       if watch.due(WINDOW, iteration):
         watch.saw("log", float(learner.report()["return"]))
-      if watch.due(BETWEEN, iteration):
+      if watch.due(settings.between, iteration):
         exam.take(partial(act, learner))
       watch.check()
   return off_policy(config).updates_per_step / config.num_envs
@@ -210,13 +211,14 @@ def train(settings: Settings) -> None:
 
 def compare(settings: Settings, words: Sequence[str]) -> None:
   """Train all runs at once, one process and one thread each, and print their figures."""
-  line(f"fast_td3.{settings.task}.level", settings.level)
-  line(f"fast_td3.{settings.task}.limit_cpu_seconds", settings.seconds)
+  name = f"fast_td3.{settings.task}.seed{settings.seed}"
+  line(f"{name}.level", settings.level)
+  line(f"{name}.limit_cpu_seconds", settings.seconds)
   single = {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1", "TQDM_DISABLE": "1"}
   command = [sys.executable, "-m", "benchmarks.fast_td3", *words]
   processes = [
-    subprocess.Popen([*command, f"runs=[{name}]"], cwd=ROOT, env=os.environ | single, stdout=subprocess.PIPE)
-    for name in settings.runs
+    subprocess.Popen([*command, f"runs=[{each}]"], cwd=ROOT, env=os.environ | single, stdout=subprocess.PIPE)
+    for each in settings.runs
   ]
   outputs = [process.communicate()[0].decode() for process in processes]
   print("".join(outputs), end="", flush=True)

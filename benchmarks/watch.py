@@ -16,7 +16,6 @@ from gpurobot.adapters.gym import TaskVectorEnv
 CPU = torch.device("cpu")
 EPISODES = 128  # of an evaluation, one per environment
 WINDOW = 5120  # environment steps of a row of the log, as in `train.py` with 128 environments
-BETWEEN = 2560  # environment steps between two evaluations
 MEASURES = ("log", "evaluated")  # of training episodes, with noise; of a policy without noise
 
 
