@@ -5,10 +5,13 @@ would count more often than long ones.
 """
 
 import dataclasses
+import json
 import math
 import sys
 import warnings
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import torch
 from tensordict import TensorDict
@@ -18,6 +21,7 @@ from gpurobot.config import ConfigError, option
 from gpurobot.deploy.gymnasium_env import GymnasiumEnv
 from gpurobot.deploy.policy import Policy
 from gpurobot.deploy.trained import Engine, PolicySettings, load, start
+from gpurobot.learn.algorithm import counted
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.random import Random
 
@@ -41,6 +45,7 @@ class EvaluationSettings(PolicySettings):
   )
   num_envs: int | None = option(None, "number of parallel environments; null: one for each episode", low=1)
   sampled: bool = option(False, "sample actions as in training; otherwise the policy's means are used")
+  json: str | None = option(None, "file to write the figures to, as JSON")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,22 +155,51 @@ def evaluate(settings: EvaluationSettings, engine: Engine) -> dict[str, Figure]:
 
 
 def show(settings: EvaluationSettings) -> None:
-  """Print the figures as `name: value` lines, each with its 95 % interval: value +- interval."""
+  """Print a table of the figures with their 95 % intervals, and write them to the file `json`."""
   if settings.gap and settings.engine is Engine.own:
     raise ConfigError("gap=true compares another engine with engine=own; add engine=mujoco")
   found = evaluate(settings, settings.engine)
-  print(f"episodes: {len(found['return'].deviations)}")
-  _print(found)
+  figures = {settings.engine.name: found}
   if settings.gap:
     own = evaluate(settings, Engine.own)
-    _print(own, "own.")
-    _print({name: found[name] - own[name] for name in found if name in own}, "gap.")
+    figures |= {"own": own, "gap": {name: found[name] - own[name] for name in found if name in own}}
+  episodes = len(found["return"].deviations)
+  print(table(episodes, figures))
+  if settings.json is not None:
+    write(
+      Path(settings.json), {"episodes": episodes} | {name: _plain(part) for name, part in figures.items()}
+    )
 
 
-def _print(figures: Mapping[str, Figure], prefix: str = "") -> None:
-  for name, figure in figures.items():
-    print(f"{prefix}{name}: {figure.value:.6g}")
-    print(f"{prefix}{name}_interval_95: {figure.interval:.3g}")
+def table(episodes: int, figures: Mapping[str, Mapping[str, Figure]]) -> str:
+  """Return a table with a line for each figure and a column for each engine, by name: value +- interval."""
+  rows = [[counted(episodes, "episode"), *figures]]
+  for name in next(iter(figures.values())):
+    cells = (
+      f"{part[name].value:.6g} +- {part[name].interval:.3g}" for part in figures.values() if name in part
+    )
+    rows.append([name, *cells])
+  widths = [max(len(row[index]) for row in rows if index < len(row)) for index in range(1 + len(figures))]
+  return "\n".join(
+    "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip() for row in rows
+  )
+
+
+def _plain(figures: Mapping[str, Figure]) -> dict[str, dict[str, float | None]]:
+  """Return value and interval of each figure for JSON, which has no nan: it is null."""
+  numbers = {name: {"value": each.value, "interval_95": each.interval} for name, each in figures.items()}
+  return {
+    name: {key: number if math.isfinite(number) else None for key, number in each.items()}
+    for name, each in numbers.items()
+  }
+
+
+def write(path: Path, content: Mapping[str, Any]) -> None:
+  """Write a JSON file; raise ConfigError if the file cannot be written."""
+  try:
+    path.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n")
+  except OSError as error:
+    raise ConfigError(f"json={path} cannot be written: {error.strerror}") from error
 
 
 def main(argv: list[str]) -> None:

@@ -1,3 +1,4 @@
+import json
 import math
 
 import pytest
@@ -6,7 +7,6 @@ from tensordict import TensorDict
 
 import tasks
 import train
-from benchmarks import report
 from gpurobot import evaluate
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.random import Random
@@ -127,43 +127,57 @@ def trained(tmp_path_factory):
   return folder
 
 
-def lines(capsys) -> dict[str, float]:
-  return report.read(capsys.readouterr().out)
+def figures(place, *words: str) -> dict:
+  """Return what an evaluation writes as JSON."""
+  evaluate.main([*words, f"json={place / 'figures.json'}"])
+  return json.loads((place / "figures.json").read_text())
 
 
-def test_a_run_folder_is_evaluated(trained, capsys):
-  evaluate.main([f"checkpoint={trained}", TOY, "episodes=40", "num_envs=16"])
-  found = lines(capsys)
-  assert found["episodes"] == 48
-  assert found["length"] == 20
-  assert -8 < found["return"] < 0
-  assert 0 < found["return_interval_95"] < 1
+def test_a_run_folder_is_evaluated(trained, tmp_path, capsys):
+  words = [f"checkpoint={trained}", TOY, "episodes=40", "num_envs=16"]
+  content = figures(tmp_path, *words)
+  found = content["own"]
+  assert content["episodes"] == 48
+  assert found["length"] == {"value": 20, "interval_95": 0}
+  assert -8 < found["return"]["value"] < 0
+  assert 0 < found["return"]["interval_95"] < 1
   assert found["return/distance"] == found["return"]
-  assert found["speed"] > 0
+  assert found["speed"]["value"] > 0
   assert "success" not in found
-  evaluate.main([f"checkpoint={trained}", TOY, "episodes=40", "num_envs=16"])
-  assert lines(capsys) == found
+  first, *rows = capsys.readouterr().out.splitlines()
+  assert first.split() == ["48", "episodes", "own"]
+  shown = {name: (float(value), float(interval)) for name, value, _, interval in map(str.split, rows)}
+  assert {*shown} == {*found}
+  assert shown["return"] == pytest.approx([*found["return"].values()], rel=5e-3)
+  assert figures(tmp_path, *words) == content
 
 
-def test_the_policy_is_better_without_noise(trained, capsys):
-  found = {}
-  for sampled in ("false", "true"):
-    evaluate.main([f"checkpoint={trained}", TOY, f"sampled={sampled}"])
-    found[sampled] = lines(capsys)
-  worst = found["false"]["return"] - found["false"]["return_interval_95"]
-  assert worst > found["true"]["return"] + found["true"]["return_interval_95"]
+def test_one_episode_has_no_interval_in_the_file(trained, tmp_path):
+  found = figures(tmp_path, f"checkpoint={trained}", TOY, "episodes=1")
+  assert found["own"]["return"]["interval_95"] is None
+
+
+def test_the_policy_is_better_without_noise(trained, tmp_path):
+  means, sampled = (
+    figures(tmp_path, f"checkpoint={trained}", TOY, f"sampled={word}")["own"]["return"]
+    for word in ("false", "true")
+  )
+  assert means["value"] - means["interval_95"] > sampled["value"] + sampled["interval_95"]
 
 
 def test_a_policy_of_gymnasium_s_task_does_as_well_in_gymnasium_itself(tmp_path, capsys):
   words = ["task=gym/InvertedPendulum-v5", "num_envs=64", "threads=1", "max_iterations=3"]
   train.main([*words, f"run_dir={tmp_path}"])
   capsys.readouterr()
-  evaluate.main([f"checkpoint={tmp_path}", "episodes=50", "engine=gymnasium", "gap=true"])
-  found = lines(capsys)
-  assert 15 < found["own.return"] < 1000
-  assert found["own.return"] + found["gap.return"] == pytest.approx(found["return"], rel=1e-5)
-  assert abs(found["gap.return"]) < 2 * found["gap.return_interval_95"]
-  assert found["gap.return_interval_95"] < found["own.return_interval_95"] + found["return_interval_95"]
+  found = figures(tmp_path, f"checkpoint={tmp_path}", "episodes=50", "engine=gymnasium", "gap=true")
+  other, own, gap = (found[name]["return"] for name in ("gymnasium", "own", "gap"))
+  assert 15 < own["value"] < 1000
+  assert own["value"] + gap["value"] == pytest.approx(other["value"], rel=1e-5)
+  assert abs(gap["value"]) < 2 * gap["interval_95"]
+  assert gap["interval_95"] < own["interval_95"] + other["interval_95"]
+  first, *rows = capsys.readouterr().out.splitlines()
+  assert first.split() == ["50", "episodes", "gymnasium", "own", "gap"]
+  assert [row.count("+-") for row in rows[:2]] == [3, 3]
 
 
 def test_gymnasium_is_for_its_own_tasks(trained, capsys):
@@ -192,6 +206,13 @@ def test_bad_input_ends_with_one_line_and_status_2(words, message, capsys):
     evaluate.main(words)
   assert end.value.code == 2
   assert capsys.readouterr().err.startswith(f"error: {message}")
+
+
+def test_a_file_that_cannot_be_written_is_named(trained, tmp_path, capsys):
+  with pytest.raises(SystemExit):
+    evaluate.main([f"checkpoint={trained}", TOY, "episodes=1", f"json={tmp_path / 'no' / 'x.json'}"])
+  line = capsys.readouterr().err
+  assert line == f"error: json={tmp_path / 'no' / 'x.json'} cannot be written: No such file or directory\n"
 
 
 def test_help(capsys):
