@@ -17,7 +17,7 @@ from tasks.base import option
 from tasks.shared import gait
 from tasks.shared.similarity import Size, similar
 
-TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 50_000_000}
+TRAIN: dict[str, object] = {"num_envs": 512, "max_steps": 50_000_000}
 PPO: dict[str, object] = {"hidden": [128, 64, 32], "horizon": 24, "epochs": 3, "log_std_init": -1.2}
 
 TORQUE = 0.75  # largest change of a servo's torque by an action of 1, over its largest torque
@@ -92,7 +92,7 @@ class Task(gait.Task):
     if robot.mirrored:
       self.mirrored = robot.mirrored
     if self.training:
-      announce(robot)
+      announce(robot, _said(self.config))
     super().setup()
     self.resting = self.constant(robot.soles)  # heights of the feet at home [feet] [m]
     yielding = self.constant(TORQUE * robot.effort / robot.stiffness)  # [nu] [rad]
@@ -131,3 +131,10 @@ def _asked(config: Config) -> Asked:
     self_collision=config.self_collision,
     timestep=config.control_seconds / config.substeps,
   )
+
+
+def _said(config: Config) -> str:
+  """Return what follows from the robot's size."""
+  most = config.command_forward, config.command_sideways, config.command_turn
+  speeds = "commands up to {:.2g} m/s forward, {:.2g} m/s sideways, {:.2g} rad/s".format(*most)
+  return f"{speeds}; a step cycle of {config.step_seconds:.2g} s"

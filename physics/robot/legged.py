@@ -49,11 +49,12 @@ class LeggedRobot:
     """Return the description in a few lines of text."""
     symmetric = "left and right mirrored" if self.mirrored else "no mirror symmetry found"
     gains = [_span(values) for values in (self.stiffness, self.damping, self.effort)]
+    torque = "torque is unlimited" if "inf" in gains[2] else f"at most {gains[2]} N m"
     lines = [
       f"{self.path}: {len(self.feet)} legs, {len(self.joints)} joints, {self.mass:.3g} kg, {symmetric}",
       f"trunk {self.trunk}, {self.height:.3g} m high at home ({self.home}); legs of {self.leg_length:.3g} m",
       f"feet {', '.join(self.feet)}",
-      f"servos: stiffness {gains[0]}, damping {gains[1]}, largest torque {gains[2]} N m",
+      f"servos: stiffness {gains[0]}, damping {gains[1]}, {torque}",
     ]
     return "\n".join([*lines, *(f"doubtful: {doubt}" for doubt in self.doubts)])
 

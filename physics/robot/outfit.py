@@ -36,8 +36,10 @@ def hold(spec: mujoco.MjSpec, skeleton: Skeleton, joints: list[int]) -> None:
   for body in dict.fromkeys(int(mj.jnt_bodyid[joint]) for joint in joints):
     held = spec.body(skeleton.body_name(body))
     own = [joint for joint in range(mj.njnt) if mj.jnt_bodyid[joint] == body]
-    if any(joint not in joints for joint in own):
-      raise ValueError(f"the joints of body '{held.name}' move together: name all in env.joints, or none")
+    if held.frame is not None or any(joint not in joints for joint in own):
+      raise ValueError(
+        f"env.joints: '{held.name}' lies in a <frame>, or has more joints: name its joints too"
+      )
     parent = int(mj.body_parentid[body])
     rotation = data.xmat[parent].reshape(3, 3).T
     turn = (rotation @ data.xmat[body].reshape(3, 3)).ravel()
@@ -46,7 +48,6 @@ def hold(spec: mujoco.MjSpec, skeleton: Skeleton, joints: list[int]) -> None:
     quat = np.zeros(4)
     mujoco.mju_mat2Quat(quat, turn)
     held.alt.type = mujoco.mjtOrientation.mjORIENTATION_QUAT
-    held.set_frame(None)
     held.pos, held.quat = rotation @ (data.xpos[body] - data.xpos[parent]), quat
 
 

@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 
 from physics.model.spelling import nearest_word
-from physics.robot.doubt import doubt_dynamics, doubt_frame
+from physics.robot.doubt import frame_doubts, motion_doubts
 from physics.robot.feet import Leg, find_feet, legs_of, named_feet, phases
 from physics.robot.home import ACROSS, bend, home_of_file, keyframes, lies
 from physics.robot.legged import Asked, LeggedRobot
@@ -37,30 +37,20 @@ def read_robot(asked: Asked) -> tuple[LeggedRobot, mujoco.MjSpec]:
   Do not change the model. Raises FileNotFoundError and ValueError for what cannot walk, in one line.
   """
   doubts: list[str] = []
-  spec, skeleton, home = _opened(asked, doubts)
+  spec, skeleton, key = _opened(asked, doubts)
   legs = _legs(skeleton, asked)
-  if home and not asked.home and lies(skeleton, legs):
-    doubts.append(
-      f"the robot lies in the keyframe '{home}': write env.home={home} to begin there nevertheless"
-    )
-    home = None
-    skeleton.relax()
-  if home is None:
-    bend(skeleton, legs)
+  home = _home(skeleton, legs, asked, key, doubts)
   leg_length = float(np.mean([skeleton.data.xanchor[leg.joints[0], 2] for leg in legs]))
-  held = _held(skeleton, asked)
+  hold(spec, skeleton, _held(skeleton, asked))
   trunk = _trunk(skeleton, asked)
   mass = float(skeleton.mj.body_subtreemass[skeleton.root])
   servos = servos_of(skeleton, asked, stiffness_of(mass * GRAVITY, leg_length, len(legs)), doubts)
-  doubt_frame(skeleton, doubts)
-  set_collisions(spec, self_collision=asked.self_collision)
-  hold(spec, skeleton, held)
   put_servos(spec, servos, doubts)
   sense(spec, skeleton, legs)
   stance = targets_of(skeleton, legs, servos) if home is None else skeleton.data.qpos[skeleton.columns].copy()
   finish(spec, skeleton, stance, asked.timestep)
   model = compiled(spec, asked.path)
-  doubt_dynamics(model, len(legs), doubts)
+  doubts += [*frame_doubts(skeleton), *motion_doubts(model, len(legs))]
   robot = LeggedRobot(
     path=asked.path,
     trunk=trunk,
@@ -86,9 +76,9 @@ def read_robot(asked: Asked) -> tuple[LeggedRobot, mujoco.MjSpec]:
   return robot, spec
 
 
-def announce(robot: LeggedRobot) -> None:
-  """Log what was found."""
-  for line in robot.summary().splitlines():
+def announce(robot: LeggedRobot, *lines: str) -> None:
+  """Log what was found, and further lines."""
+  for line in (*robot.summary().splitlines(), *lines):
     LOG.info(line)
 
 
@@ -98,6 +88,7 @@ def _opened(asked: Asked, doubts: list[str]) -> tuple[mujoco.MjSpec, Skeleton, s
   scene = compiled(spec, asked.path)
   name = scene.body(root_of(scene, asked.path)).name
   keep_robot(spec, name, doubts)
+  set_collisions(spec, self_collision=asked.self_collision)
   mj = compiled(spec, asked.path)
   root = int(mj.body(name).id)
   skeleton = Skeleton(mj, root, driven_joints(mj, root, doubts))
@@ -110,6 +101,19 @@ def _legs(skeleton: Skeleton, asked: Asked) -> list[Leg]:
   """Return the legs that are asked for, or found at the present pose."""
   feet = named_feet(skeleton, asked.feet, asked.path) if asked.feet else find_feet(skeleton, asked.path)
   return legs_of(skeleton, feet, asked.path)
+
+
+def _home(
+  skeleton: Skeleton, legs: list[Leg], asked: Asked, key: str | None, doubts: list[str]
+) -> str | None:
+  """Take the home pose: that of a keyframe, whose name is returned, or bent legs."""
+  if key and not asked.home and lies(skeleton, legs):
+    doubts.append(f"the robot lies in the keyframe '{key}': write env.home={key} to begin there nevertheless")
+    skeleton.relax()
+    key = None
+  if key is None:
+    bend(skeleton, legs)
+  return key
 
 
 def _held(skeleton: Skeleton, asked: Asked) -> list[int]:

@@ -117,7 +117,7 @@ def put_servos(spec: mujoco.MjSpec, servos: list[Servo], doubts: list[str]) -> N
 
 
 def _basis(unknown: list[str]) -> str:
-  return "the weight (write env.stiffness)" if unknown else "the largest torque"
+  return "the weight (write env.stiffness)" if unknown else "weight and largest torque"
 
 
 def _actuator(mj: mujoco.MjModel, joint: int) -> int | None:
@@ -136,7 +136,7 @@ def _gains_of_file(mj: mujoco.MjModel, joint: int) -> tuple[float, float] | None
   servo &= mj.actuator_dyntype[actuator] == mjtDyn.mjDYN_NONE
   if not servo or gain[0] <= 0 or gain[0] != -bias[1]:
     return None
-  return float(gain[0] * gear**2), float(-bias[2] * gear**2)
+  return float(gain[0] * gear**2), float(abs(bias[2]) * gear**2)
 
 
 def _effort(mj: mujoco.MjModel, joint: int) -> float:

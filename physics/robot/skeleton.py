@@ -34,8 +34,7 @@ class Skeleton:
   def relax(self) -> None:
     """Take the reference pose of the file, with every joint within its limits, on the floor."""
     self.take(self.within(self.mj.qpos0))
-    if self.shapes:
-      self.ground()
+    self.ground()
 
   def take(self, qpos: Floats) -> None:
     """Take a pose [nq]."""
@@ -67,7 +66,7 @@ class Skeleton:
   def ground(self) -> None:
     """Lift or lower the robot until its lowest point is on the floor."""
     qpos = self.data.qpos.copy()
-    qpos[2] -= min(self.heights().values())
+    qpos[2] -= min(self.heights().values(), default=0.0)
     self.take(qpos)
 
   def chain(self, body: int) -> list[int]:

@@ -28,6 +28,8 @@ def open_robot(path: str, doubts: list[str]) -> mujoco.MjSpec:
     raise FileNotFoundError(f"env.robot={path}: there is no such file in {Path.cwd()}{_nearest_file(file)}")
   if file.suffix.lower() == ".urdf":
     spec = read_urdf(file, floating=True)
+    spec.compiler.discardvisual = False  # of what is added for a picture
+    _take_invented_mass(spec)
     _delete(spec, spec.keys)
   else:
     spec = _read(file)
@@ -83,7 +85,8 @@ def set_collisions(spec: mujoco.MjSpec, *, self_collision: bool) -> None:
   solid = [geom for geom in shapes if geom.contype or geom.conaffinity or geom.name in paired]
   if not self_collision:
     _delete(spec, [*spec.pairs, *spec.excludes])
-    for geom in solid:
+  for geom in solid:
+    if not self_collision or not (geom.contype or geom.conaffinity):
       geom.contype, geom.conaffinity = 0, 1
   bits = int(np.bitwise_or.reduce([geom.contype | geom.conaffinity for geom in solid], initial=1))
   floor.contype, floor.conaffinity = bits, bits if self_collision else 0
@@ -120,6 +123,23 @@ def _read(file: Path) -> mujoco.MjSpec:
     raise ValueError(
       f"{file}: {', '.join(str(error).split(chr(10)))}: this is no MJCF or URDF file"
     ) from error
+
+
+def _take_invented_mass(spec: mujoco.MjSpec) -> None:
+  """Take the mass that MuJoCo gives to shapes of links without inertia, if links fixed to them have one."""
+  carriers = {body.name: _carrier(body) for body in spec.bodies}
+  heavy = {carriers[body.name] for body in spec.bodies if body.explicitinertial}
+  for body in spec.bodies:
+    if not body.explicitinertial and carriers[body.name] in heavy:
+      for geom in body.geoms:
+        geom.density = 0.0
+
+
+def _carrier(body: Any) -> str:
+  """Return the link that moves a link which is fixed to it, or the link itself."""
+  while not body.joints and body.parent is not None:
+    body = body.parent
+  return str(body.name)
 
 
 def _nearest_file(file: Path) -> str:
