@@ -11,10 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from physics.robot import Asked, LeggedRobot, announce, read_robot
 from tasks import base
 from tasks.base import option
-from tasks.shared import gait
+from tasks.shared import gait, legged
 from tasks.shared.similarity import Size, similar
 
 TRAIN: dict[str, object] = {"num_envs": 512, "max_steps": 50_000_000}
@@ -73,17 +72,17 @@ class Config(gait.Config):
 class Task(gait.Task):
   """Walking task of any robot with legs; actions are joint targets."""
 
-  legged: LeggedRobot
+  found: legged.LeggedRobot
   config: Config
 
   @classmethod
   def scene(cls, config: Any) -> Any:
     """Return the robot on a floor, an MjSpec."""
-    return read_robot(_asked(config))[1]
+    return legged.read(config)[1]
 
   def setup(self) -> None:
     """Take the parts that were found, and the settings of a similar robot."""
-    self.legged = robot = read_robot(_asked(self.config))[0]
+    self.found = robot = legged.read(self.config)[0]
     two = len(robot.feet) == 2
     like, settings = (HUMANOID, TWO_LEGS) if two else (DOG, {})
     self.config = similar(self.config, settings, Size(robot.leg_length, robot.mass), like)
@@ -92,7 +91,7 @@ class Task(gait.Task):
     if robot.mirrored:
       self.mirrored = robot.mirrored
     if self.training:
-      announce(robot, _said(self.config))
+      legged.announce(robot, _said(self.config))
     super().setup()
     self.resting = self.constant(robot.soles)  # heights of the feet at home [feet] [m]
     yielding = self.constant(TORQUE * robot.effort / robot.stiffness)  # [nu] [rad]
@@ -111,26 +110,11 @@ class Task(gait.Task):
 
   def terminated(self) -> Tensor:
     """Fail if the trunk is in contact, tilts too far, or is too low."""
-    return super().terminated() | (self.sim.qpos[:, 2] < self.config.fall_height * self.legged.height)
+    return super().terminated() | (self.sim.qpos[:, 2] < self.config.fall_height * self.found.height)
 
   def symmetry(self) -> Mapping[str, base.Reflection]:
     """Exchange the left and right limbs; of a robot without symmetry, nothing."""
-    return super().symmetry() if self.legged.mirrored else {}
-
-
-def _asked(config: Config) -> Asked:
-  """Return the file, and what the settings say of it."""
-  return Asked(
-    path=config.robot or str(base.ASSETS / "quadruped" / "robot.xml"),
-    trunk=config.trunk,
-    feet=tuple(config.feet),
-    joints=tuple(config.joints),
-    home=config.home,
-    stiffness=config.stiffness,
-    damping=config.damping,
-    self_collision=config.self_collision,
-    timestep=config.control_seconds / config.substeps,
-  )
+    return super().symmetry() if self.found.mirrored else {}
 
 
 def _said(config: Config) -> str:

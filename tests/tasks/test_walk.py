@@ -76,7 +76,7 @@ def test_a_robot_that_sinks_has_fallen():
   task = build()
   task.reset()
   assert not task.terminated().any()
-  task.sim.qpos[0, 2] = 0.45 * task.legged.height
+  task.sim.qpos[0, 2] = 0.45 * task.found.height
   assert task.terminated().tolist() == [True, False]
 
 
