@@ -9,7 +9,7 @@ from gpurobot.config import ConfigError
 from gpurobot.viewer.offscreen import Canvas
 from gpurobot.viewer.stage import AZIMUTH, ELEVATION, dressed
 
-DISTANCE = 3.5  # of the camera, as a multiple of the robot's height
+DISTANCE = 2.4  # of the camera, as a multiple of the robot's height
 
 
 def draw(scene: mujoco.MjSpec, path: str, width: int, height: int) -> None:

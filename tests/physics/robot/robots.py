@@ -9,7 +9,12 @@ DOG, BIPED, ANT, ARM = (ROOT / "assets" / name / "robot.xml" for name in ("quadr
 CORNERS = {"fl": (0.2, 0.1), "fr": (0.2, -0.1), "rl": (-0.2, 0.1), "rr": (-0.2, -0.1)}
 
 
-def mjcf(*, base="<freejoint/>", world="", actuators=True, after="", foot='name="{leg}_foot"'):
+SIX = {**CORNERS, "ml": (0, 0.15), "mr": (0, -0.15)}
+
+
+def mjcf(
+  *, base="<freejoint/>", world="", actuators=True, after="", foot='name="{leg}_foot"', corners=CORNERS
+):
   """Return a dog with straight legs of 0.4 m, whose thighs and shanks turn about y; shanks bend back."""
   legs = "".join(
     f"""<body name="{leg}_thigh" pos="{x} {y} 0">
@@ -20,11 +25,11 @@ def mjcf(*, base="<freejoint/>", world="", actuators=True, after="", foot='name=
         <geom type="capsule" size="0.01" fromto="0 0 0 0 0 -0.18" mass="0.2"/>
         <geom {foot.format(leg=leg)} type="sphere" size="0.02" pos="0 0 -0.2" mass="0.1"/>
       </body></body>"""
-    for leg, (x, y) in CORNERS.items()
+    for leg, (x, y) in corners.items()
   )
   motors = "".join(
     f'<motor name="{leg}_{part}" joint="{leg}_{part}" gear="10" ctrlrange="-3 3"/>'
-    for leg in CORNERS
+    for leg in corners
     for part in ("hip", "knee")
   )
   return f"""<mujoco><compiler autolimits="true"/><worldbody>{world}
