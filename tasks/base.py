@@ -102,8 +102,8 @@ class Task(Names):
   # ---- methods that a task overrides ----
 
   @classmethod
-  def scene(cls, config: Any) -> Path | str:  # noqa: ARG003
-    """Return the MJCF file or text of the world; the default is `robot`, independent of the settings."""
+  def scene(cls, config: Any) -> Any:  # noqa: ARG003
+    """Return the world: MJCF file or text, or an MjSpec; the default is `robot`, whatever the settings."""
     return cls.robot
 
   def action_names(self) -> Sequence[str]:

@@ -1,19 +1,15 @@
 """Biped: a humanoid robot with 23 joints follows velocity commands on flat ground.
 
-A gait clock determines when each foot stands and swings, as in Unitree's `unitree_rl_gym`
-(`legged_gym/envs/g1`, BSD-3-Clause). The rewards that `tasks/shared/locomotion.py` lacks follow it too.
+A gait clock determines when each foot stands and swings, see `tasks/shared/gait.py`.
 """
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from tasks import base
 from tasks.base import option
-from tasks.shared import locomotion
+from tasks.shared import gait
 
 SIDES = ("left", "right")
 LEG = ("hip_pitch", "hip_roll", "hip_yaw", "knee", "ankle_pitch", "ankle_roll")
@@ -23,7 +19,7 @@ PPO: dict[str, object] = {"hidden": [256, 128, 64], "horizon": 24, "epochs": 3, 
 
 
 @dataclass
-class Config(locomotion.Config):
+class Config(gait.Config):
   """Settings of the biped."""
 
   substeps: int = option(8, "number of physics steps per control step", low=1)
@@ -40,9 +36,6 @@ class Config(locomotion.Config):
   push_speed: float = option(
     0.3, "largest change of the trunk velocity by a push, along x and along y", "m/s", low=0
   )
-  step_seconds: float = option(0.8, "duration of a gait cycle", "s", low=0.1)
-  stance: float = option(0.55, "fraction of the gait cycle in which a foot stands", low=0, high=1)
-  swing_height: float = option(0.1, "target height of the site of a swinging foot", "m", low=0)
   fall_height: float = option(0.5, "pelvis height below which the robot has fallen", "m")
   reward_velocity: float = option(2.0, "weight of tracking the commanded velocity")
   reward_turn: float = option(1.5, "weight of tracking the commanded yaw rate")
@@ -59,18 +52,12 @@ class Config(locomotion.Config):
   reward_slip: float = option(
     -0.2, "weight of the penalty on the squared sliding speed of feet in contact", "s^2/m^2"
   )
-  reward_alive: float = option(0.2, "weight of the constant reward per step")
-  reward_gait: float = option(0.5, "weight of the number of feet that agree with the gait clock")
-  reward_swing: float = option(
-    -10.0, "weight of the penalty on the squared height error of swinging feet", "1/m^2"
-  )
 
 
-class Task(locomotion.Task):
+class Task(gait.Task):
   """Biped task with 23 actions, joint targets, and 83 observations of the policy."""
 
   robot = base.ASSETS / "biped" / "robot.xml"
-  outputs: Mapping[str, str] = {**locomotion.Task.outputs, "site_xpos": "last"}
   joints = (
     *(f"{side}_{part}" for side in SIDES for part in LEG),
     "waist",
@@ -87,37 +74,10 @@ class Task(locomotion.Task):
   config: Config
 
   def setup(self) -> None:
-    """Look up the feet; use a smaller action scale for quiet joints."""
-    self.soles = self.site_of(*self.feet)
-    self.offsets = self.constant([0.0, 0.5])  # phase of each foot
+    """Use a smaller action scale for quiet joints."""
     super().setup()
     self.angle_scale[self.posed] = self.config.quiet_scale
-
-  def clock(self) -> Tensor:
-    """Return the time since the start of the episode in gait cycles [num_envs, 1]."""
-    return (self.episode_steps * (self.dt / self.config.step_seconds)).unsqueeze(1)
-
-  def reward(self) -> dict[str, Tensor]:
-    """Add rewards for feet that follow the gait clock and lift off the ground."""
-    terms = super().reward()
-    swings = ((self.clock() + self.offsets).frac() >= self.config.stance) & self.moves().unsqueeze(1)
-    height = self.sim.site_xpos[:, self.soles, 2]
-    return terms | {
-      "alive": torch.ones_like(terms["tilt"]),
-      "gait": (self.contacts() != swings).sum(1),
-      "swing": ((height - self.config.swing_height).square() * swings).sum(1),
-    }
 
   def terminated(self) -> Tensor:
     """Fail if the torso is in contact, tilts too far, or is too low."""
     return super().terminated() | (self.sim.qpos[:, 2] < self.config.fall_height)
-
-  def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Add the gait clock."""
-    groups, angle = super().observe(), 2 * math.pi * self.clock()
-    clock = {"clock": torch.cat([angle.sin(), angle.cos()], 1)}
-    return {group: blocks | clock for group, blocks in groups.items()}
-
-  def symmetry(self) -> Mapping[str, base.Reflection]:
-    """Exchange the left and right limbs, with the gait clock shifted by half a cycle."""
-    return {**super().symmetry(), "clock": [-1, -1]}

@@ -42,6 +42,7 @@ PLACEHOLDERS = {
   "<task>": "cartpole",
   "<time>": "60",
   "=my_task.py": "=pendulum.py",
+  "=<file>": "=assets/biped/robot.xml",
   "...": "",
 }
 TASK = "gym/InvertedPendulum-v5"  # quick, and known to every engine

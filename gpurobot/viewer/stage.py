@@ -26,7 +26,7 @@ class Stage:
   def __init__(self, task: Task) -> None:
     """Compile the scene; add floor and sky if they are missing."""
     self.task = task
-    self.model = _dressed(task)
+    self.model = dressed(task.scene(task.config))
     self.data = mujoco.MjData(self.model)
     self.robot = find_robot(self.model)
     self._far_lights = self.model.light_type[:, None] == mujoco.mjtLightType.mjLIGHT_DIRECTIONAL
@@ -87,11 +87,17 @@ def view(stage: Stage) -> mujoco.MjvCamera:
   return camera
 
 
-def _dressed(task: Task) -> mujoco.MjModel:
-  """Return the task's model, with a checkered floor and a sky unless it has its own."""
-  scene = os.fspath(task.scene(task.config))
-  is_text = scene.lstrip().startswith("<")
-  spec = mujoco.MjSpec.from_string(scene) if is_text else mujoco.MjSpec.from_file(scene)
+def _spec(scene: os.PathLike[str] | str | mujoco.MjSpec) -> mujoco.MjSpec:
+  """Return a scene as a spec that no other code holds."""
+  if isinstance(scene, mujoco.MjSpec):
+    return scene.copy()
+  text = os.fspath(scene)
+  return mujoco.MjSpec.from_string(text) if text.lstrip().startswith("<") else mujoco.MjSpec.from_file(text)
+
+
+def dressed(scene: os.PathLike[str] | str | mujoco.MjSpec) -> mujoco.MjModel:
+  """Return the model of a scene, with a checkered floor and a sky unless it has its own."""
+  spec = _spec(scene)
   if not any(texture.type == mjtTexture.mjTEXTURE_SKYBOX for texture in spec.textures):
     sky = {"builtin": mjtBuiltin.mjBUILTIN_GRADIENT, "rgb1": HORIZON, "rgb2": ZENITH}
     spec.add_texture(name="gpurobot sky", type=mjtTexture.mjTEXTURE_SKYBOX, width=256, height=256, **sky)

@@ -14,6 +14,10 @@ class TaskError(ValueError):
   """A mistake in a task's file; the message is one line that names it."""
 
 
+class SettingError(TaskError):
+  """A mistake in the settings of a task, which says all: no line of the task's file is to blame."""
+
+
 @contextmanager
 def task_errors(files: Callable[[], Collection[str]]) -> Iterator[None]:
   """Turn an exception raised in one of these files into a TaskError that names file, line and function.
@@ -23,6 +27,8 @@ def task_errors(files: Callable[[], Collection[str]]) -> Iterator[None]:
   before = _global_settings()
   try:
     yield
+  except SettingError:
+    raise
   except (Exception, SystemExit) as error:
     location = _location(error, files())
     if location is None:

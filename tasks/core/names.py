@@ -109,6 +109,6 @@ class Names:
   def _pick(self, index: list[int]) -> slice | torch.Tensor:
     """Return `index` as a slice if it is evenly spaced and increasing, otherwise as a tensor [n] int64."""
     steps = {b - a for a, b in itertools.pairwise(index)} or {1}
-    if len(steps) == 1 and min(steps) > 0:
+    if index and len(steps) == 1 and min(steps) > 0:
       return slice(index[0], index[-1] + 1, min(steps))
-    return torch.as_tensor(index, device=self.device)
+    return torch.as_tensor(index, dtype=torch.int64, device=self.device)

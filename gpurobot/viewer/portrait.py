@@ -1,0 +1,30 @@
+"""Picture of a robot in its home pose."""
+
+from pathlib import Path
+
+import mujoco
+from PIL import Image
+
+from gpurobot.config import ConfigError
+from gpurobot.viewer.offscreen import Canvas
+from gpurobot.viewer.stage import AZIMUTH, ELEVATION, dressed
+
+DISTANCE = 2.4  # of the camera, as a multiple of the robot's height
+
+
+def draw(scene: mujoco.MjSpec, path: str, width: int, height: int) -> None:
+  """Write a picture of a scene in its first keyframe; raise ConfigError if it cannot be drawn."""
+  if Path(path).suffix.lower() not in (".png", ".jpg", ".webp"):
+    raise ConfigError(f"picture={path}: write a name that ends with .png, .jpg or .webp")
+  model = dressed(scene)
+  model.vis.global_.offwidth, model.vis.global_.offheight = width, height
+  data = mujoco.MjData(model)
+  mujoco.mj_resetDataKeyframe(model, data, 0)
+  mujoco.mj_forward(model, data)
+  camera = mujoco.MjvCamera()
+  camera.lookat = data.subtree_com[1]
+  camera.azimuth, camera.elevation = AZIMUTH, ELEVATION
+  camera.distance = DISTANCE * max(2 * data.subtree_com[1][2], model.stat.extent / 4)
+  canvas = Canvas(model, width, height)
+  Image.fromarray(canvas.draw(data, camera)).save(path)
+  canvas.close()

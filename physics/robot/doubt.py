@@ -1,0 +1,43 @@
+"""Doubts about a robot: what can be wrong with its frame, its servos and its home pose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import mujoco
+import numpy as np
+
+from physics.robot.skeleton import Skeleton
+
+UPRIGHT = 0.9  # cosine of the trunk's tilt, above which it is upright
+SECONDS = 1.0  # for which a robot of more than two legs should stand at home [s]
+STANDS = 0.8  # cosine of the tilt, and share of the height, above which it does
+FAST = 0.5  # square of the time step over a servo's period / 2 pi, above which it may shake
+
+
+def frame_doubts(skeleton: Skeleton) -> Iterator[str]:
+  """Doubt a trunk whose z axis does not point up, and feet that lie along its y axis."""
+  if skeleton.data.xmat[skeleton.root][8] < UPRIGHT:
+    yield "the z axis of the trunk does not point up at home, as walking asks for"
+  axes = np.abs([skeleton.axis(joint) for joint in skeleton.joints]).mean(0)
+  if axes[0] > 2 * axes[1]:
+    yield "most joints turn about the trunk's x axis, which should point forwards"
+
+
+def motion_doubts(mj: mujoco.MjModel, legs: int) -> Iterator[str]:
+  """Doubt servos that are too stiff for the time step, and a home pose in which the robot does not stand."""
+  data = mujoco.MjData(mj)
+  mujoco.mj_resetDataKeyframe(mj, data, 0)
+  mujoco.mj_forward(mj, data)
+  inverse = np.zeros((mj.nv, mj.nv))
+  mujoco.mj_solveM(mj, data, inverse, np.eye(mj.nv))
+  dofs = mj.jnt_dofadr[mj.actuator_trnid[:, 0]]
+  fast = mj.actuator_gainprm[:, 0] * np.diag(inverse)[dofs] * mj.opt.timestep**2
+  if fast.max() > FAST:
+    stiff = mj.actuator(int(fast.argmax())).name
+    yield f"the servo of '{stiff}' is stiff for a time step of {mj.opt.timestep:g} s: add env.substeps=8"
+  height = data.qpos[2]
+  for _ in range(round(SECONDS / mj.opt.timestep)):
+    mujoco.mj_step(mj, data)
+  if legs > 2 and not (data.xmat[1][8] > STANDS and data.qpos[2] > STANDS * height):
+    yield "at home it falls within a second: give a pose in which it stands as a keyframe"

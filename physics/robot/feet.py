@@ -1,0 +1,122 @@
+"""Feet of a robot: for each leg the body that is on the ground, and its shapes that touch it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from physics.model.spelling import nearest_word
+from physics.robot.skeleton import Skeleton
+
+NEAR = 0.25  # of the trunk's height: what is lower may be a foot
+LOW = 0.45  # of the trunk's height: two feet below one lower body belong to one leg
+LEVEL = 0.04  # of the trunk's height: shapes of a foot that are not higher touch the ground with it
+
+
+@dataclass(frozen=True)
+class Foot:
+  """A foot: its name, its body, and the geoms that touch the ground."""
+
+  name: str
+  body: int
+  geoms: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Leg(Foot):
+  """A foot with the joints that move it and no other foot, from the trunk on."""
+
+  joints: tuple[int, ...]
+
+
+def find_feet(skeleton: Skeleton, path: str) -> list[Foot]:
+  """Return the lowest body of each leg, in the order of the bodies; raise ValueError if no leg is found."""
+  lowest = skeleton.lowest()
+  if not lowest:
+    raise ValueError(
+      f"{path}: no shape of the robot collides: give its feet shapes with contype or conaffinity"
+    )
+  floor, height = min(lowest.values()), float(skeleton.data.xpos[skeleton.root][2])
+  reach = height - floor
+  near = [body for body, z in lowest.items() if z < floor + NEAR * reach and skeleton.drive(body)]
+  found: list[int] = []
+  for body in sorted(near, key=lambda body: (lowest[body] > floor + LEVEL * reach, body)):
+    if not any(_same_leg(skeleton, body, other, floor + LOW * reach) for other in found):
+      found.append(body)
+  found = [min(_leg(skeleton, body, near, floor + LOW * reach), key=lambda b: lowest[b]) for body in found]
+  if reach <= 0 or len(found) < 2:
+    names = ", ".join(skeleton.body_name(body) for body in found) or "none"
+    raise ValueError(
+      f"{path}: no legs found: below the trunk '{skeleton.body_name(skeleton.root)}' these bodies reach the "
+      f"ground: {names}; name two or more as env.feet=[...]"
+    )
+  return [_foot(skeleton, body, LEVEL * reach) for body in sorted(found)]
+
+
+def named_feet(skeleton: Skeleton, names: tuple[str, ...], path: str) -> list[Foot]:
+  """Return feet that are named by a body, geom or site; raise ValueError if there is none of that name."""
+  mj = skeleton.mj
+  bodies = {mj.body(body).name: body for body in skeleton.bodies}
+  geoms = {mj.geom(g).name: int(mj.geom_bodyid[g]) for g in range(mj.ngeom) if mj.geom(g).name}
+  sites = {mj.site(s).name: int(mj.site_bodyid[s]) for s in range(mj.nsite) if mj.site(s).name}
+  known = sites | geoms | bodies
+  feet = []
+  for name in names:
+    if name not in known:
+      raise ValueError(
+        f"{path}: env.feet: no body, geom or site is named '{name}'; nearest: '{nearest_word(name, known)}'"
+      )
+    body = known[name]
+    if body not in skeleton.lowest():
+      raise ValueError(f"{path}: env.feet: '{name}' has no shape that collides, so it cannot stand")
+    foot = _foot(skeleton, body, LEVEL * float(skeleton.data.xpos[skeleton.root][2]))
+    feet.append(Foot(name, body, (mj.geom(name).id,)) if name in geoms else Foot(name, body, foot.geoms))
+  return feet
+
+
+def legs_of(skeleton: Skeleton, feet: list[Foot], path: str) -> list[Leg]:
+  """Return the legs that end in feet; raise ValueError if no joint moves a foot alone."""
+  moved = [skeleton.drive(foot.body) for foot in feet]
+  legs = []
+  for foot, joints in zip(feet, moved, strict=True):
+    own = tuple(joint for joint in joints if sum(joint in others for others in moved) == 1)
+    if not own:
+      raise ValueError(f"{path}: env.feet: no joint moves '{foot.name}' and no other foot")
+    legs.append(Leg(foot.name, foot.body, foot.geoms, own))
+  return legs
+
+
+def phases(skeleton: Skeleton, feet: list[Leg]) -> tuple[float, ...]:
+  """Return the phase of each foot, 0 or 0.5, such that neighbours on one side and opposite feet alternate.
+
+  Two legs walk, four trot, six have a tripod gait.
+  """
+  places = np.array([skeleton.to_root(skeleton.data.geom_xpos[foot.geoms[0]]) for foot in feet])
+  left = places[:, 1] > places[:, 1].mean()
+  found = np.zeros(len(feet))
+  for side in (True, False):
+    members = np.flatnonzero(left == side)
+    rank = np.argsort(np.argsort(-places[members, 0]))
+    found[members] = 0.5 * ((rank + (not side)) % 2)
+  return tuple(found.tolist())
+
+
+def _same_leg(skeleton: Skeleton, one: int, other: int, height: float) -> bool:
+  """Return whether the last body that carries both is lower than `height` [m]."""
+  common = [body for body in skeleton.chain(one) if body in skeleton.chain(other)][-1]
+  return bool(common != skeleton.root and (common in (one, other) or skeleton.data.xpos[common][2] < height))
+
+
+def _leg(skeleton: Skeleton, body: int, near: list[int], height: float) -> list[int]:
+  return [other for other in near if other == body or _same_leg(skeleton, body, other, height)]
+
+
+def _foot(skeleton: Skeleton, body: int, level: float) -> Foot:
+  """Return the foot of a body: its name is that of the one geom that touches the ground, or the body's."""
+  mj, heights = skeleton.mj, skeleton.heights()
+  own = [geom for geom in heights if mj.geom_bodyid[geom] == body]
+  low = min(heights[geom] for geom in own)
+  touching = tuple(geom for geom in own if heights[geom] <= low + level)
+  name = mj.geom(touching[0]).name if len(touching) == 1 else ""
+  return Foot(name or skeleton.body_name(body), body, touching)

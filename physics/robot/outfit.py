@@ -1,0 +1,92 @@
+"""Outfit of a robot for its training: sensors of its feet, held joints, keyframe, time step."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+from mujoco import mjtCone, mjtGeom, mjtIntegrator, mjtObj, mjtSensor
+
+from physics.model.model import Floats
+from physics.robot.feet import Foot, Leg
+from physics.robot.home import positions
+from physics.robot.skeleton import Skeleton
+
+GROWN, MARGIN = 1.1, 0.004  # of the zone in which a foot senses contacts: factor, and [m]
+ITERATIONS = 100  # most steps of the solver; it seldom needs more than a few
+
+
+def sense(spec: mujoco.MjSpec, skeleton: Skeleton, feet: list[Leg]) -> None:
+  """Give each foot a site around its shapes, a touch sensor, and a velocity sensor `<foot>_velocity`."""
+  for foot in feet:
+    kind, place, size = _zone(skeleton, foot)
+    body = spec.body(skeleton.body_name(foot.body))
+    for site in list(spec.sites):
+      if site.name == foot.name:
+        spec.delete(site)
+    site = body.add_site(name=foot.name, type=kind, pos=place, group=4)
+    site.size = size
+    spec.add_sensor(name=foot.name, type=mjtSensor.mjSENS_TOUCH, objtype=mjtObj.mjOBJ_SITE, objname=foot.name)
+    velocity = mjtSensor.mjSENS_FRAMELINVEL
+    spec.add_sensor(name=f"{foot.name}_velocity", type=velocity, objtype=mjtObj.mjOBJ_SITE, objname=foot.name)
+
+
+def hold(spec: mujoco.MjSpec, skeleton: Skeleton, joints: list[int]) -> None:
+  """Replace joints by the fixed pose that they have now."""
+  mj, data = skeleton.mj, skeleton.data
+  for body in dict.fromkeys(int(mj.jnt_bodyid[joint]) for joint in joints):
+    held = spec.body(skeleton.body_name(body))
+    own = [joint for joint in range(mj.njnt) if mj.jnt_bodyid[joint] == body]
+    if held.frame is not None or any(joint not in joints for joint in own):
+      raise ValueError(
+        f"env.joints: '{held.name}' lies in a <frame>, or has more joints: name its joints too"
+      )
+    parent = int(mj.body_parentid[body])
+    rotation = data.xmat[parent].reshape(3, 3).T
+    turn = (rotation @ data.xmat[body].reshape(3, 3)).ravel()
+    for joint in list(held.joints):
+      spec.delete(joint)
+    quat = np.zeros(4)
+    mujoco.mju_mat2Quat(quat, turn)
+    held.alt.type = mujoco.mjtOrientation.mjORIENTATION_QUAT
+    held.pos, held.quat = rotation @ (data.xpos[body] - data.xpos[parent]), quat
+
+
+def finish(spec: mujoco.MjSpec, skeleton: Skeleton, stance: Floats, timestep: float) -> None:
+  """Set the simulation's options, and add the keyframe `home`: the present pose, held by `stance` [nu]."""
+  option = spec.option
+  option.timestep, option.integrator = timestep, mjtIntegrator.mjINT_IMPLICITFAST
+  option.cone, option.impratio, option.noslip_iterations = mjtCone.mjCONE_PYRAMIDAL, 1.0, 0
+  option.iterations, option.ls_iterations = max(option.iterations, ITERATIONS), max(option.ls_iterations, 50)
+  option.disableflags, option.enableflags = 0, 0
+  mj = spec.copy().compile()
+  qpos = mj.qpos0.copy()
+  for joint in range(mj.njnt):
+    source = skeleton.mj.joint(mj.joint(joint).name).id
+    positions(mj, qpos, joint)[:] = positions(skeleton.mj, skeleton.data.qpos, source)
+  qpos[:2] = 0.0
+  spec.add_key(name="home", qpos=qpos, ctrl=stance)
+
+
+def soles_at_home(mj: mujoco.MjModel, legs: list[Leg]) -> tuple[float, ...]:
+  """Return the heights of the sites of the feet in the keyframe `home` [feet] [m]."""
+  data = mujoco.MjData(mj)
+  mujoco.mj_resetDataKeyframe(mj, data, 0)
+  mujoco.mj_kinematics(mj, data)
+  return tuple(float(data.site_xpos[mj.site(leg.name).id, 2]) for leg in legs)
+
+
+def _zone(skeleton: Skeleton, foot: Foot) -> tuple[mjtGeom, Floats, Floats]:
+  """Return type, place and size of a site that contains the shapes of a foot, in the frame of its body."""
+  mj, data = skeleton.mj, skeleton.data
+  frame, origin = data.xmat[foot.body].reshape(3, 3), data.xpos[foot.body]
+  corners = []
+  for geom in foot.geoms:
+    middle, half = mj.geom_aabb[geom, :3], mj.geom_aabb[geom, 3:]
+    signs = np.array(np.meshgrid(*[[-1, 1]] * 3)).reshape(3, -1).T
+    corners.append((middle + signs * half) @ data.geom_xmat[geom].reshape(3, 3).T + data.geom_xpos[geom])
+  points = (np.concatenate(corners) - origin) @ frame
+  low, high = points.min(0), points.max(0)
+  if len(foot.geoms) == 1 and mj.geom_type[foot.geoms[0]] == mjtGeom.mjGEOM_SPHERE:
+    radius = GROWN * mj.geom_size[foot.geoms[0], 0]
+    return mjtGeom.mjGEOM_SPHERE, (low + high) / 2, np.full(3, radius)
+  return mjtGeom.mjGEOM_BOX, (low + high) / 2, GROWN * (high - low) / 2 + MARGIN

@@ -1,0 +1,175 @@
+"""Reader of robot files: MJCF or URDF, without what a walking robot has no use for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+from mujoco import mjtGeom, mjtJoint, mjtTrn
+
+from physics.model.spelling import nearest_word
+from physics.urdf import read_urdf
+
+FLOOR = "floor"
+SCALAR = (int(mjtJoint.mjJNT_HINGE), int(mjtJoint.mjJNT_SLIDE))  # joints of one degree of freedom
+ON_JOINT = (int(mjtTrn.mjTRN_JOINT), int(mjtTrn.mjTRN_JOINTINPARENT))
+MOST_VERTICES = 64  # of a mesh's hull: shapes of feet and shells need no more
+
+
+def open_robot(path: str, doubts: list[str]) -> mujoco.MjSpec:
+  """Return a robot file, URDF with a floating base, in which every body and joint has a name.
+
+  Visual shapes whose mesh file is missing are left out. Raises FileNotFoundError and ValueError.
+  """
+  file = Path(path)
+  if not file.is_file():
+    raise FileNotFoundError(f"env.robot={path}: there is no such file in {Path.cwd()}{_nearest_file(file)}")
+  if file.suffix.lower() == ".urdf":
+    spec = read_urdf(file, floating=True)
+    spec.compiler.discardvisual = False  # of what is added for a picture
+    _take_invented_mass(spec)
+    _delete(spec, spec.keys)
+  else:
+    spec = _read(file)
+    _leave_out_missing(spec, doubts)
+  for kind, elements in (("body", spec.bodies), ("joint", spec.joints)):
+    for index, element in enumerate(elements):
+      if not element.name:
+        element.name = f"{kind} {index}" if kind == "body" else f"{element.parent.name} joint {index}"
+  return spec
+
+
+def compiled(spec: mujoco.MjSpec, path: str) -> mujoco.MjModel:
+  """Return the compiled model of a copy; raise ValueError in one line."""
+  try:
+    return spec.copy().compile()
+  except ValueError as error:
+    raise ValueError(f"{path}: {', '.join(str(error).split(chr(10)))}") from error
+
+
+def root_of(mj: mujoco.MjModel, path: str) -> int:
+  """Return the body of the free joint that carries the most joints; raise ValueError if there is none."""
+  free = [int(mj.jnt_bodyid[j]) for j in np.flatnonzero(mj.jnt_type == mjtJoint.mjJNT_FREE)]
+  scalar = mj.jnt_bodyid[np.isin(mj.jnt_type, SCALAR)]
+  if not free:
+    base = mj.body(int(scalar[0])).name if len(scalar) else "its trunk"
+    raise ValueError(
+      f"{path}: its base is fixed, so it cannot walk: add <freejoint/> to the trunk, which may be '{base}'"
+    )
+  root = max(free, key=lambda body: int((mj.body_rootid[scalar] == mj.body_rootid[body]).sum()))
+  if not (mj.body_rootid[scalar] == root).any():
+    raise ValueError(f"{path}: '{mj.body(root).name}' floats, but no hinge or slide joint moves its parts")
+  return root
+
+
+def keep_robot(spec: mujoco.MjSpec, root: str, doubts: list[str]) -> None:
+  """Leave the robot on a level floor, the file's or a new one; no other bodies, no sensors, no keyframes."""
+  others = [body for body in spec.worldbody.bodies if body.name != root]
+  planes = [geom for geom in spec.worldbody.geoms if _is_level(geom)]
+  shapes = [geom for geom in spec.worldbody.geoms if geom not in planes[:1]]
+  if others or shapes:
+    doubts.append(f"the scene's other {len(others)} bodies and {len(shapes)} shapes are left out")
+  for elements in (spec.sensors, spec.keys, shapes, others):  # a body takes along what refers to it
+    _delete(spec, elements)
+  floor = planes[0] if planes else spec.worldbody.add_geom(type=mjtGeom.mjGEOM_PLANE, size=[0, 0, 1])
+  floor.name = FLOOR
+
+
+def set_collisions(spec: mujoco.MjSpec, *, self_collision: bool) -> None:
+  """Let the robot's shapes that collide with anything collide with the floor, and each other if asked."""
+  paired = {name for pair in spec.pairs for name in (pair.geomname1, pair.geomname2)}
+  floor = spec.geom(FLOOR)
+  shapes = [geom for geom in spec.geoms if geom.name != FLOOR]
+  solid = [geom for geom in shapes if geom.contype or geom.conaffinity or geom.name in paired]
+  if not self_collision:
+    _delete(spec, [*spec.pairs, *spec.excludes])
+  for geom in solid:
+    if not self_collision or not (geom.contype or geom.conaffinity):
+      geom.contype, geom.conaffinity = 0, 1
+  bits = int(np.bitwise_or.reduce([geom.contype | geom.conaffinity for geom in solid], initial=1))
+  floor.contype, floor.conaffinity = bits, bits if self_collision else 0
+  for geom in solid:
+    geom.condim = min(geom.condim, 3)
+  for mesh in spec.meshes:
+    mesh.maxhullvert = MOST_VERTICES if mesh.maxhullvert < 0 else min(mesh.maxhullvert, MOST_VERTICES)
+
+
+def driven_joints(mj: mujoco.MjModel, root: int, doubts: list[str]) -> list[int]:
+  """Return the joints of the robot with an actuator, in the order of these; without any, all that can move.
+
+  Joints that follow others by an equality constraint are not moved.
+  """
+  of_robot = [j for j in range(mj.njnt) if mj.jnt_type[j] in SCALAR and _carries(mj, root, j)]
+  on_joints = np.isin(mj.actuator_trntype, ON_JOINT)
+  driven = [int(joint) for joint in mj.actuator_trnid[on_joints, 0] if int(joint) in of_robot]
+  if not on_joints.all():
+    doubts.append(f"{(~on_joints).sum()} actuators drive tendons, sites or bodies and are left out")
+  if driven:
+    return list(dict.fromkeys(driven))
+  followers = {*mj.eq_obj1id[mj.eq_type == mujoco.mjtEq.mjEQ_JOINT].tolist()}
+  return [joint for joint in of_robot if joint not in followers]
+
+
+def _carries(mj: mujoco.MjModel, root: int, joint: int) -> bool:
+  return bool(mj.body_rootid[mj.jnt_bodyid[joint]] == mj.body_rootid[root])
+
+
+def _read(file: Path) -> mujoco.MjSpec:
+  try:
+    return mujoco.MjSpec.from_file(str(file))
+  except ValueError as error:
+    raise ValueError(
+      f"{file}: {', '.join(str(error).split(chr(10)))}: this is no MJCF or URDF file"
+    ) from error
+
+
+def _take_invented_mass(spec: mujoco.MjSpec) -> None:
+  """Take the mass that MuJoCo gives to shapes of links without inertia, if links fixed to them have one."""
+  carriers = {body.name: _carrier(body) for body in spec.bodies}
+  heavy = {carriers[body.name] for body in spec.bodies if body.explicitinertial}
+  for body in spec.bodies:
+    if not body.explicitinertial and carriers[body.name] in heavy:
+      for geom in body.geoms:
+        geom.density = 0.0
+
+
+def _carrier(body: Any) -> str:
+  """Return the link that moves a link which is fixed to it, or the link itself."""
+  while not body.joints and body.parent is not None:
+    body = body.parent
+  return str(body.name)
+
+
+def _nearest_file(file: Path) -> str:
+  """Return the end of a message: the file of a similar name in the same folder."""
+  folder = file.parent
+  others = [path.name for path in folder.glob("*") if path.suffix in (".xml", ".urdf")]
+  return f"; nearest: '{folder / nearest_word(file.name, others)}'" if others else ""
+
+
+def _is_level(geom: Any) -> bool:
+  upright = np.allclose(geom.quat, [1, 0, 0, 0]) and np.allclose(geom.pos[2], 0)
+  return bool(geom.type == mjtGeom.mjGEOM_PLANE and upright)
+
+
+def _delete(spec: mujoco.MjSpec, elements: Any) -> None:
+  for element in list(elements):
+    spec.delete(element)
+
+
+def _leave_out_missing(spec: mujoco.MjSpec, doubts: list[str]) -> None:
+  """Leave out meshes whose files are missing, where nothing but the look depends on them."""
+  folder = Path(spec.modelfiledir) / spec.meshdir
+  missing = {mesh.name or Path(mesh.file).stem: mesh for mesh in spec.meshes if _lacks(folder, mesh.file)}
+  shapes = [geom for geom in spec.geoms if geom.meshname in missing]
+  kept = {g.meshname for g in shapes if g.contype or g.conaffinity or not g.parent.explicitinertial}
+  seen = [geom for geom in shapes if geom.meshname not in kept]
+  if seen:
+    doubts.append(f"{len(seen)} shapes are not drawn: mesh files are missing, such as '{seen[0].meshname}'")
+  _delete(spec, [*seen, *(mesh for name, mesh in missing.items() if name not in kept)])
+
+
+def _lacks(folder: Path, file: str) -> bool:
+  return bool(file) and not (folder / file).is_file() and not Path(file).is_file()

@@ -1,0 +1,74 @@
+"""Gait clock of a walking robot: it says when each foot stands and when it swings.
+
+The rewards follow Unitree's `unitree_rl_gym` (`legged_gym/envs/g1`, BSD-3-Clause).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tasks import base
+from tasks.base import option
+from tasks.shared import locomotion
+
+
+@dataclass
+class Config(locomotion.Config):
+  """Settings of a robot that walks by a clock."""
+
+  step_seconds: float = option(0.8, "duration of a gait cycle", "s", low=0.1)
+  stance: float = option(0.55, "fraction of the gait cycle in which a foot stands", low=0, high=1)
+  swing_height: float = option(0.1, "target height of the site of a swinging foot", "m", low=0)
+  reward_alive: float = option(0.2, "weight of the constant reward per step")
+  reward_gait: float = option(0.5, "weight of the number of feet that agree with the gait clock")
+  reward_swing: float = option(
+    -10.0, "weight of the penalty on the squared height error of swinging feet", "1/m^2"
+  )
+
+
+class Task(locomotion.Task):
+  """Task of a robot whose feet have sites, and which observes a clock."""
+
+  outputs: Mapping[str, str] = {**locomotion.Task.outputs, "site_xpos": "last"}
+  phases: Sequence[float] = (0.0, 0.5)  # of each foot in the gait cycle
+  config: Config
+
+  def setup(self) -> None:
+    """Look up the feet."""
+    self.soles = self.site_of(*self.feet)
+    self.offsets = self.constant(self.phases)
+    super().setup()
+
+  def clock(self) -> Tensor:
+    """Return the time since the start of the episode in gait cycles [num_envs, 1]."""
+    return (self.episode_steps * (self.dt / self.config.step_seconds)).unsqueeze(1)
+
+  def swings(self) -> Tensor:
+    """Return which feet should swing [num_envs, feet] bool."""
+    return ((self.clock() + self.offsets).frac() >= self.config.stance) & self.moves().unsqueeze(1)
+
+  def lifted(self) -> Tensor:
+    """Return the heights of the feet [num_envs, feet] [m]."""
+    return self.sim.site_xpos[:, self.soles, 2]
+
+  def reward(self) -> dict[str, Tensor]:
+    """Add rewards for feet that follow the gait clock and lift off the ground."""
+    terms, swings = super().reward(), self.swings()
+    return terms | {
+      "alive": torch.ones_like(terms["tilt"]),
+      "gait": (self.contacts() != swings).sum(1),
+      "swing": ((self.lifted() - self.config.swing_height).square() * swings).sum(1),
+    }
+
+  def observe(self) -> dict[str, dict[str, Tensor]]:
+    """Add the gait clock."""
+    groups, angle = super().observe(), 2 * math.pi * self.clock()
+    clock = {"clock": torch.cat([angle.sin(), angle.cos()], 1)}
+    return {group: blocks | clock for group, blocks in groups.items()}
+
+  def symmetry(self) -> Mapping[str, base.Reflection]:
+    """Exchange the left and right limbs, with the gait clock shifted by half a cycle."""
+    return {**super().symmetry(), "clock": [-1, -1]}

@@ -1,0 +1,124 @@
+"""Walk: any robot with legs, from an MJCF or URDF file, follows velocity commands on flat ground.
+
+What the robot is made of is read from its file (`physics/robot/`). Settings are those of a robot dog or, for
+two legs, of a humanoid, scaled to the robot's size and weight (`tasks/shared/similarity.py`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tasks import base
+from tasks.base import option
+from tasks.shared import gait, legged
+from tasks.shared.similarity import Size, similar
+
+TRAIN: dict[str, object] = {"num_envs": 512, "max_steps": 50_000_000}
+PPO: dict[str, object] = {"hidden": [128, 64, 32], "horizon": 24, "epochs": 3, "log_std_init": -1.2}
+
+TORQUE = 0.75  # largest change of a servo's torque by an action of 1, over its largest torque
+DOG, HUMANOID = Size(0.285, 13.1), Size(0.68, 32.1)  # robots whose settings are known to work
+# Settings of the humanoid that differ from those of the dog, which are the defaults below.
+TWO_LEGS: dict[str, float] = {
+  "command_forward": 0.8,
+  "command_sideways": 0.4,
+  "command_turn": 0.8,
+  "start_angle": 0.1,
+  "start_velocity": 0.2,
+  "push_speed": 0.3,
+  "step_seconds": 0.8,
+  "swing_height": 0.1,
+  "reward_velocity": 2.0,
+  "reward_turn": 1.5,
+  "reward_effort": -1e-5,
+  "reward_pose": -0.3,
+  "reward_still": -0.02,
+  "reward_slip": -0.2,
+  "reward_alive": 0.2,
+  "reward_gait": 1.0,
+  "reward_swing": -10.0,
+}
+
+
+@dataclass
+class Config(gait.Config):
+  """Settings of a walking robot; those that size and weight change follow these, unless they are set."""
+
+  robot: str | None = option(None, "MJCF or URDF file of the robot; null: the robot dog of assets/quadruped")
+  trunk: str | None = option(None, "body whose contact is a fall; null: that of the free joint")
+  feet: list[str] = option([], "bodies, geoms or sites that are feet; []: what touches the ground at home")
+  joints: list[str] = option([], "joints that move, the others stay at home; []: all with an actuator")
+  home: str | None = option(None, "keyframe of the home pose; null: the file's, or legs that are a bit bent")
+  stiffness: float | None = option(
+    None, "stiffness of all servos; null: the file's, or from weight and torque", "N m/rad", low=0.01
+  )
+  damping: float | None = option(None, "damping of all servos; null: the file's", "N m s/rad", low=0)
+  self_collision: bool = option(False, "let links collide with each other, where the file does")
+  control_seconds: float = option(0.02, "duration of a control step", "s", low=0.001, high=0.1)
+  quiet_scale: float = option(
+    0.25, "largest action_scale, with two legs, of joints that should stay near home", "rad", low=0
+  )
+  fall_height: float = option(0.5, "height of the trunk over that at home, below which it has fallen", low=0)
+  step_seconds: float = option(0.5, "duration of a gait cycle", "s", low=0.1)
+  swing_height: float = option(0.08, "target height of a swinging foot above its height at home", "m", low=0)
+  reward_flight: float = option(0.0, "weight of the swing time of a foot beyond flight_seconds", "1/s")
+  reward_alive: float = option(0.0, "weight of the constant reward per step")
+  reward_gait: float = option(0.5, "weight of the share of feet that agree with the gait clock")
+
+
+class Task(gait.Task):
+  """Walking task of any robot with legs; actions are joint targets."""
+
+  found: legged.LeggedRobot
+  config: Config
+
+  @classmethod
+  def scene(cls, config: Any) -> Any:
+    """Return the robot on a floor, an MjSpec."""
+    return legged.read(config)[1]
+
+  def setup(self) -> None:
+    """Take the parts that were found, and the settings of a similar robot."""
+    self.found = robot = legged.read(self.config)[0]
+    two = len(robot.feet) == 2
+    like, settings = (HUMANOID, TWO_LEGS) if two else (DOG, {})
+    self.config = similar(self.config, settings, Size(robot.leg_length, robot.mass), like)
+    self.joints, self.feet, self.trunk = robot.joints, robot.feet, robot.trunk
+    self.quiet, self.guarded, self.phases = robot.quiet, robot.guarded, robot.phases
+    if robot.mirrored:
+      self.mirrored = robot.mirrored
+    if self.training:
+      legged.announce(robot, _said(self.config))
+    super().setup()
+    self.resting = self.constant(robot.soles)  # heights of the feet at home [feet] [m]
+    yielding = self.constant(TORQUE * robot.effort / robot.stiffness)  # [nu] [rad]
+    self.angle_scale.copy_(torch.minimum(self.angle_scale, yielding))
+    if two:
+      self.angle_scale[self.posed] = self.angle_scale[self.posed].clamp(max=self.config.quiet_scale)
+
+  def lifted(self) -> Tensor:
+    """Return the heights of the feet above those at home [num_envs, feet] [m]."""
+    return super().lifted() - self.resting
+
+  def reward(self) -> dict[str, Tensor]:
+    """Reward the share of the feet that follow the clock, not their number."""
+    terms = super().reward()
+    return terms | {"gait": terms["gait"] / len(self.feet)}
+
+  def terminated(self) -> Tensor:
+    """Fail if the trunk is in contact, tilts too far, or is too low."""
+    return super().terminated() | (self.sim.qpos[:, 2] < self.config.fall_height * self.found.height)
+
+  def symmetry(self) -> Mapping[str, base.Reflection]:
+    """Exchange the left and right limbs; of a robot without symmetry, nothing."""
+    return super().symmetry() if self.found.mirrored else {}
+
+
+def _said(config: Config) -> str:
+  """Return what follows from the robot's size."""
+  most = config.command_forward, config.command_sideways, config.command_turn
+  speeds = "commands up to {:.2g} m/s forward, {:.2g} m/s sideways, {:.2g} rad/s".format(*most)
+  return f"{speeds}; a step cycle of {config.step_seconds:.2g} s"

@@ -1,0 +1,42 @@
+"""Feet and gaits: of robots with other numbers of legs, with fixed feet, toes and arms."""
+
+from physics.robot import read_robot
+from tests.physics.robot.robots import SIX, asked, mjcf, urdf
+
+
+def test_six_legs_have_a_tripod_gait(tmp_path):
+  robot, _ = read_robot(asked(tmp_path, mjcf(corners=SIX)))
+  phases = dict(zip(robot.feet, robot.phases, strict=True))
+  tripod = {"fl_foot", "mr_foot", "rl_foot"}
+  assert {foot for foot, phase in phases.items() if phase == 0.0} == tripod
+  assert robot.mirrored is not None
+
+
+def test_a_foot_that_is_fixed_to_its_shank_is_found(tmp_path):
+  robot, _ = read_robot(asked(tmp_path, urdf()))
+  assert robot.feet == robot.feet_bodies == ("fl_shank", "fr_shank", "rl_shank", "rr_shank")
+  assert robot.guarded == ("fl_thigh", "fr_thigh", "rl_thigh", "rr_thigh")
+
+
+def test_toes_belong_to_the_foot_above_them(tmp_path):
+  toes = "".join(
+    f"""<body name="{{leg}}_toe{side}" pos="0.03 {y} -0.2"><joint name="{{leg}}_toe{side}" axis="0 1 0"
+      range="-20 20"/><geom type="sphere" size="0.02" mass="0.02"/></body>"""
+    for side, y in (("a", 0.02), ("b", -0.02))
+  )
+  text = mjcf(foot=f'type="sphere" size="0.005" mass="0.01"/>{toes}<geom name="{{leg}}_foot"')
+  robot, _ = read_robot(asked(tmp_path, text))
+  assert len(robot.feet) == 4
+  assert {body.split("_")[0] for body in robot.feet_bodies} == {"fl", "fr", "rl", "rr"}
+
+
+def test_an_arm_on_the_trunk_is_no_leg_but_moves(tmp_path):
+  arm = """<body name="arm" pos="0.2 0 0.05"><joint name="shoulder" axis="0 1 0" range="-90 90"/>
+    <geom type="capsule" size="0.02" fromto="0 0 0 0 0 0.3" mass="0.3"/></body>"""
+  text = mjcf().replace('<body name="fl_thigh"', f'{arm}<body name="fl_thigh"', 1)
+  text = text.replace("<actuator>", '<actuator><motor name="shoulder" joint="shoulder" gear="5"/>')
+  robot, _ = read_robot(asked(tmp_path, text))
+  assert len(robot.feet) == 4
+  assert robot.joints[0] == "shoulder"
+  assert "arm" in robot.guarded
+  assert robot.mirrored[0][0] == 0  # it is its own image

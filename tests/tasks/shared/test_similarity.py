@@ -1,0 +1,38 @@
+"""Similar robots: settings that scale, settings that stay, settings of the user."""
+
+import pytest
+
+from tasks.shared.similarity import POWERS, Size, similar
+from tasks.walk import DOG, TWO_LEGS, Config
+
+
+def test_a_robot_of_the_same_size_has_the_same_settings():
+  assert similar(Config(), {}, DOG, DOG) == Config()
+
+
+def test_lengths_times_and_torques_scale():
+  giant = similar(Config(), {}, Size(4 * DOG.leg_length, 10 * DOG.mass), DOG)
+  default = Config()
+  assert giant.command_forward == pytest.approx(2 * default.command_forward)
+  assert giant.command_turn == pytest.approx(default.command_turn / 2)
+  assert giant.step_seconds == pytest.approx(2 * default.step_seconds)
+  assert giant.swing_height == pytest.approx(4 * default.swing_height)
+  assert giant.reward_effort == pytest.approx(default.reward_effort / 40**2)
+  assert giant.reward_vertical == pytest.approx(default.reward_vertical / 4)
+  assert giant.reward_rocking == pytest.approx(default.reward_rocking * 4)
+  assert giant.reward_swing == pytest.approx(default.reward_swing / 16)
+  assert giant.reward_velocity == default.reward_velocity
+
+
+def test_what_the_user_sets_stays():
+  giant = similar(Config(command_forward=0.7), {"command_forward": 3.0}, Size(2.0, 100.0), DOG)
+  assert giant.command_forward == 0.7
+
+
+def test_settings_of_another_robot_replace_the_defaults():
+  assert similar(Config(), {"start_angle": 0.3}, Size(2.0, 100.0), DOG).start_angle == 0.3
+
+
+def test_every_scaled_setting_is_one():
+  names = vars(Config())
+  assert {*POWERS, *TWO_LEGS} <= {*names}
