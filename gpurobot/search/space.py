@@ -19,6 +19,7 @@ from gpurobot.values import expected, fitting
 LOG = "log:"  # prefix of a range whose logarithm is uniform
 DIGITS = 4  # of the numbers that are drawn from a range
 FACTORS = (0.8, 1.2)  # of a perturbed number (Jaderberg et al. 2017, arXiv 1711.09846)
+STEP = 0.2  # of a number whose range is not logarithmic, as a share of the range: 1.2 gamma would be its end
 
 
 class Search(StrEnum):
@@ -58,8 +59,13 @@ class Range:
     return self.word(low + unit * (high - low))
 
   def perturbed(self, word: str, up: bool) -> str:
-    """Return the word for a number that is a fifth smaller or larger, within the range."""
-    return self.word(float(word) * FACTORS[up])
+    """Return the word for a number that is smaller or larger, within the range.
+
+    It is a fifth of itself away if the range is logarithmic, otherwise a fifth of the range.
+    """
+    if self.log:
+      return self.word(float(word) * FACTORS[up])
+    return self.word(float(word) + (STEP if up else -STEP) * (self.high - self.low))
 
   def word(self, number: float) -> str:
     """Return a number within the range as a word."""

@@ -30,9 +30,21 @@ def test_a_range_reaches_its_ends_and_no_further():
   whole = Range(4, 6, log=False, whole=True)
   counts = [[whole.at(unit) for unit in np.linspace(0, 1, 300, endpoint=False)].count(word) for word in "456"]
   assert max(abs(count - 100) for count in counts) <= 1
-  assert linear.perturbed("3", up=True) == "3.6"
-  assert linear.perturbed("3.6", up=True) == "4"
-  assert linear.perturbed("2", up=False) == "2"
+
+
+def test_a_perturbed_number_stays_in_its_range():
+  """A fifth of gamma would be more than its range, and lead from anywhere to an end."""
+  gamma, rate = Range(0.95, 0.995, log=False, whole=False), Range(1e-4, 1e-2, log=True, whole=False)
+  assert [gamma.perturbed("0.97", up=up) for up in (False, True)] == ["0.961", "0.979"]
+  assert [gamma.perturbed(word, up=up) for word, up in (("0.951", False), ("0.99", True))] == [
+    "0.95",
+    "0.995",
+  ]
+  assert [rate.perturbed("0.001", up=up) for up in (False, True)] == ["0.0008", "0.0012"]
+  assert [rate.perturbed(word, up=up) for word, up in (("0.0001", False), ("0.01", True))] == [
+    "0.0001",
+    "0.01",
+  ]
 
 
 def test_samples_fill_the_space_and_depend_on_the_seed_alone():
