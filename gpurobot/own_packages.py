@@ -28,8 +28,10 @@ def prefer() -> None:
   keeps it, but then it has none of gpurobot's: ImportError names it.
   """
   for name in NAMES:
-    file = getattr(sys.modules.get(name), "__file__", None) or ""
-    if name in sys.modules and not file.startswith(PLACE):
-      raise ImportError(f"'{file or name}' is imported as '{name}', a name of gpurobot's: rename it")
+    module = sys.modules.get(name)
+    places = [getattr(module, "__file__", None), *getattr(module, "__path__", [])]  # of a folder: no file
+    for place in filter(None, places):
+      if not place.startswith(PLACE):
+        raise ImportError(f"'{place}' is imported as '{name}', a name of gpurobot's: rename it")
   if _Finder not in sys.meta_path:
     sys.meta_path.insert(0, _Finder)

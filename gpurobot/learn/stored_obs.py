@@ -61,10 +61,12 @@ class StoredObs:
     self._columns: dict[str, tuple[Tensor, Tensor]] = {}  # by group: those kept as they are, and the others
     self._order: dict[str, Tensor] = {}  # by group: where each column is among the two, one after the other
     for group, width in env.obs_dims.items():
-      chosen = [not blocks or name in blocks for name in names.get(group, [""] * width)]
-      small = torch.tensor(chosen, device=env.device) & (storage is not Storage.float32)
-      self._columns[group] = (~small).nonzero().flatten(), small.nonzero().flatten()
-      self._order[group] = torch.cat(self._columns[group]).argsort()
+      rounded = storage is not Storage.float32
+      chosen = [rounded and (not blocks or name in blocks) for name in names.get(group, [""] * width)]
+      columns = sorted(range(width), key=chosen.__getitem__)  # those kept as they are first
+      order = sorted(range(width), key=columns.__getitem__)
+      raw, small = torch.tensor(columns, device=env.device).split([width - sum(chosen), sum(chosen)])
+      self._columns[group], self._order[group] = (raw, small), torch.tensor(order, device=env.device)
 
   def allocate(self, length: int) -> dict[str, Any]:
     """Return zeros for `length` rows.

@@ -168,3 +168,11 @@ def test_a_foreign_module_of_the_same_name_is_named(monkeypatch):
   monkeypatch.setitem(sys.modules, "tasks", foreign)
   with pytest.raises(ImportError, match=r"^'me/tasks.py' is imported as 'tasks', a name of gpurobot's"):
     own_packages.prefer()
+
+
+def test_a_foreign_folder_of_the_same_name_is_named(monkeypatch):
+  foreign = ModuleType("physics")
+  foreign.__path__ = ["me/physics"]  # of a folder without __init__.py
+  monkeypatch.setitem(sys.modules, "physics", foreign)
+  with pytest.raises(ImportError, match=r"^'me/physics' is imported as 'physics', a name of gpurobot's"):
+    own_packages.prefer()

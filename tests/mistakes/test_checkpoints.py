@@ -176,4 +176,4 @@ def test_a_task_file_may_have_moved_since(trained, tmp_path, capsys):
   copy = tmp_path / "toy.py"
   copy.write_bytes(Path(tasks.load(TOY.removeprefix("task=")).__file__).read_bytes())
   evaluate.main([f"checkpoint={trained}", f"task={copy}", "episodes=1"])
-  assert capsys.readouterr().out.startswith("episodes: 1\n")
+  assert capsys.readouterr().out.startswith("1 episode ")
