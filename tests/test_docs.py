@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import tasks
+import train
 from benchmarks import table
 from gpurobot.config import TrainConfig, leaves
 from gpurobot.run.metrics import METRICS
@@ -63,6 +64,22 @@ def test_programs_run_and_print_what_the_page_says(page: str, tmp_path: Path, mo
     exec(program, names)
   printed = capsys.readouterr().out
   assert all(block in printed for block in re.findall(r"```text\n(.*?)```", PAGES[Path(page)], re.DOTALL))
+
+
+@pytest.mark.usefixtures("keep_signal_handlers")
+def test_examples_of_shared_parts_train_and_print_what_the_page_says(
+  tmp_path: Path, monkeypatch, capsys
+) -> None:
+  monkeypatch.chdir(tmp_path)
+  page = PAGES[Path("docs/shared_parts.md")]
+  *files, program = python_blocks(page)
+  assert re.findall(r"`(\w+\.py)`", page) == ["dog.py", "touch.py"]
+  for name, task in zip(("dog.py", "touch.py"), files, strict=True):
+    Path(name).write_text(task)
+    assert train.main([f"task={name}", "max_iterations=1", "num_envs=16", "threads=1"]) == 0
+  capsys.readouterr()
+  exec(program, {})
+  assert capsys.readouterr().out == re.findall(r"```text\n(.*?)```", page, re.DOTALL)[0]
 
 
 def test_debugger_answers_what_the_page_says(tmp_path: Path) -> None:
