@@ -156,4 +156,5 @@ def _unchanged() -> Iterator[None]:
     torch.set_float32_matmul_precision(precision)
     process.release_memory()
     for number, handler in handlers.items():
-      signal.signal(number, handler)
+      if handler is not None:  # one that Python did not set
+        signal.signal(number, handler)
