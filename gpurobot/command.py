@@ -9,6 +9,7 @@ from gpurobot import own_packages
 # Module and meaning of each program.
 PROGRAMS = {
   "train": ("train", "train a policy"),
+  "demo": ("gpurobot.demo", "watch a policy that comes with gpurobot"),
   "play": ("gpurobot.play", "watch a policy in the browser: push it, command it, pause"),
   "record": ("gpurobot.record", "record a video of a policy"),
   "evaluate": ("gpurobot.evaluate", "measure a policy, here or in MuJoCo C"),
@@ -19,6 +20,7 @@ PROGRAMS = {
   "describe": ("gpurobot.describe", "tell what a robot's file holds, before it learns to walk"),
   "tasks": ("gpurobot.tasks", "name the tasks, describe one, start a new one"),
   "doctor": ("gpurobot.doctor", "check the installation"),
+  "completion": ("gpurobot.completion", "complete this command in a shell"),
 }
 HELP = """usage: gpurobot <program> [key=value ...]
 

@@ -20,6 +20,7 @@ from gpurobot.config import (
   pairs,
   to_dict,
 )
+from gpurobot.deploy import demos
 from gpurobot.deploy.gymnasium_env import GymnasiumEnv
 from gpurobot.deploy.policy import Policy
 from gpurobot.device.distributed import World
@@ -44,6 +45,7 @@ class PolicySettings:
   """Settings that all programs for trained policies share."""
 
   checkpoint: str | None = option(None, "run folder or .pt file of the policy")
+  demo: str | None = option(None, "policy that comes with gpurobot instead, by its task: ant, cartpole, ...")
   task: str | None = option(None, "its task, if that is your own: a dotted module path or a .py file")
   seed: int = option(0, "seed of the episodes' initial states", low=0, high=2**64 - 1)
   device: str = option("cpu", "device: cpu, cuda, cuda:<index>")
@@ -73,12 +75,18 @@ def parse(settings: P, words: list[str]) -> P:
 
   The first word may be the run folder alone.
   """
-  words = cli.with_folder(words, "checkpoint")
+  words = [_demo(word) for word in cli.with_folder(words, "checkpoint")]
   early = dict(word.split("=", 1) for word in words if "=" in word)
   if early.get("checkpoint"):
     config, _ = read(early["checkpoint"], early)
     settings = dataclasses.replace(settings, env=config.env)
   return assign(settings, pairs(words, leaves(settings)))
+
+
+def _demo(word: str) -> str:
+  """Return `demo=<task>` as the checkpoint that it stands for; other words stay."""
+  key, _, name = word.partition("=")
+  return f"checkpoint={demos.find(name)}" if key == "demo" else word
 
 
 def read(

@@ -25,7 +25,7 @@ def test_it_lists_every_program_with_what_it_is_for(words, capsys):
   assert command.main(words) is None
   lines = capsys.readouterr().out.splitlines()
   assert lines[0] == "usage: gpurobot <program> [key=value ...]"
-  assert "  doctor    check the installation" in lines
+  assert "  doctor      check the installation" in lines
   assert [line.split()[0] for line in lines if line.startswith("  ")] == list(command.PROGRAMS)
 
 

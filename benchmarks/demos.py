@@ -1,0 +1,26 @@
+"""Policies for gpurobot.demo: `python -m benchmarks.demos task ...` trains each and keeps it in assets/demos.
+
+They are trained for as long as the first seed of their curve.
+"""
+
+import dataclasses
+import sys
+from collections.abc import Sequence
+
+from benchmarks import cases, curves
+from gpurobot.deploy import demos
+from gpurobot.run import checkpoint
+
+
+def run(names: Sequence[str]) -> None:
+  """Train and keep a policy of each named task."""
+  known = {curve.task: curve for curve in cases.CURVES}
+  for name in names:
+    curve = dataclasses.replace(known[name], seeds=known[name].seeds[:1])
+    (folder,) = curves.train(curve, [], curves.PPO)
+    path = demos.write(checkpoint.read(folder))
+    print(f"demo.{name}.bytes: {path.stat().st_size}")
+
+
+if __name__ == "__main__":
+  run(sys.argv[1:])

@@ -1,0 +1,42 @@
+"""Policies that come with gpurobot: assets/demos/<task>.pt, without what only a training needs."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gpurobot.config import ConfigError, suggestion
+from gpurobot.run import checkpoint
+from tasks.base import ASSETS
+
+FOLDER = ASSETS / "demos"
+MOST_BYTES = 10**6
+OF_A_POLICY = ("network", "obs_dims", "num_actions", "choices", "observations")  # parts of a learner's state
+OF_A_RUN = ("run_dir", "resume", "checkpoint")  # settings that say where it was trained
+
+
+def names() -> list[str]:
+  """Return the tasks that have a demo."""
+  return sorted(path.stem for path in FOLDER.glob("*.pt"))
+
+
+def find(name: str) -> Path:
+  """Return the file of a demo; raise ConfigError if there is none of this name."""
+  if name not in names():
+    raise ConfigError(f"there is no demo '{name}'{suggestion(name, names())}")
+  return FOLDER / f"{name}.pt"
+
+
+def write(content: Mapping[str, Any], folder: Path = FOLDER) -> Path:
+  """Write the policy of a checkpoint's content as a demo of its task; return the file.
+
+  Raises ValueError if it is larger than MOST_BYTES.
+  """
+  config = dict(content["config"]) | dict.fromkeys(OF_A_RUN)
+  policy = {name: part for name, part in content["learner"].items() if name in OF_A_POLICY}
+  path = folder / f"{config['task']}.pt"
+  folder.mkdir(exist_ok=True)
+  checkpoint.save(path, {"config": config, "learner": policy})
+  if path.stat().st_size > MOST_BYTES:
+    path.unlink()
+    raise ValueError(f"the policy of {config['task']} takes more than {MOST_BYTES:,} bytes")
+  return path

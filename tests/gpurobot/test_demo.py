@@ -1,0 +1,33 @@
+import pytest
+
+from gpurobot import demo, play
+from gpurobot.deploy import demos
+
+
+@pytest.mark.parametrize(
+  ("words", "expected"),
+  [
+    ([], ["demo=ant"]),
+    (["quadruped"], ["demo=quadruped"]),
+    (["quadruped", "num_envs=4"], ["demo=quadruped", "num_envs=4"]),
+    (["num_envs=4"], ["demo=ant", "num_envs=4"]),
+  ],
+)
+def test_the_first_word_names_the_demo(monkeypatch, words, expected):
+  given = []
+  monkeypatch.setattr(play, "main", given.append)
+  demo.main(words)
+  assert given == [expected]
+
+
+def test_help_names_the_demos(capsys):
+  demo.main(["--help"])
+  first, *rest = capsys.readouterr().out.splitlines()
+  assert first.startswith(f"demos: {', '.join(demos.names())};")
+  assert any(line.strip().startswith("port=8080") for line in rest)
+
+
+def test_no_such_demo_is_told_in_one_line(capsys):
+  with pytest.raises(SystemExit):
+    demo.main(["quadrupd"])
+  assert capsys.readouterr().err == "error: there is no demo 'quadrupd'; the nearest is 'quadruped'\n"
