@@ -40,6 +40,7 @@ PLACEHOLDERS = {
   "<run folder or .pt file>": "trained/checkpoint.pt",
   "<folder>": "run",
   "<task>": "cartpole",
+  "<robot file>": "assets/quadruped/robot.xml",
   "<time>": "60",
   "=my_task.py": "=pendulum.py",
   "=<file>": "=assets/biped/robot.xml",
