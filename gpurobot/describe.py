@@ -9,6 +9,7 @@ import sys
 
 from gpurobot import cli, extras
 from gpurobot.config import ConfigError, option
+from gpurobot.run.output import aligned
 from physics.robot import Asked, LeggedRobot, read_robot
 
 PROGRAM = "python -m gpurobot.describe"
@@ -42,9 +43,7 @@ def table(robot: LeggedRobot) -> str:
       image = f"{'-' if sign < 0 else ''}{robot.joints[partner]}"
     numbers = robot.stance[index], robot.stiffness[index], robot.damping[index], robot.effort[index]
     rows.append((joint, *(f"{number:.3g}" for number in numbers), image))
-  widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-  lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-  return "\n".join(lines)
+  return "\n".join([*lines, *aligned(rows)])
 
 
 def show(settings: Description) -> None:

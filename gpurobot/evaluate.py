@@ -24,6 +24,7 @@ from gpurobot.deploy.trained import Engine, PolicySettings, load, start
 from gpurobot.learn.algorithm import counted
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.random import Random
+from gpurobot.run.output import aligned
 
 Z = 1.96  # 95 % of a normal distribution lie within this many standard deviations of the mean
 SEEN = "seen"  # sum of an episode's observations, by which its repetition is recognised
@@ -175,22 +176,20 @@ def table(episodes: int, figures: Mapping[str, Mapping[str, Figure]]) -> str:
   """Return a table with a line for each figure and a column for each engine, by name: value +- interval."""
   rows = [[counted(episodes, "episode"), *figures]]
   for name in next(iter(figures.values())):
-    cells = (
-      f"{part[name].value:.6g} +- {part[name].interval:.3g}" for part in figures.values() if name in part
-    )
-    rows.append([name, *cells])
-  widths = [max(len(row[index]) for row in rows if index < len(row)) for index in range(1 + len(figures))]
-  return "\n".join(
-    "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip() for row in rows
-  )
+    found = [part[name] for part in figures.values() if name in part]
+    rows.append([name, *(f"{figure.value:.6g} +- {figure.interval:.3g}" for figure in found)])
+  return "\n".join(aligned(rows))
 
 
 def _plain(figures: Mapping[str, Figure]) -> dict[str, dict[str, float | None]]:
   """Return value and interval of each figure for JSON, which has no nan: it is null."""
-  numbers = {name: {"value": each.value, "interval_95": each.interval} for name, each in figures.items()}
+
+  def finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
   return {
-    name: {key: number if math.isfinite(number) else None for key, number in each.items()}
-    for name, each in numbers.items()
+    name: {"value": finite(figure.value), "interval_95": finite(figure.interval)}
+    for name, figure in figures.items()
   }
 
 

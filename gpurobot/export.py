@@ -35,7 +35,9 @@ TOLERANCE = 1e-5  # largest difference of actions in [-1, 1]
 class Export(PolicySettings):
   """Export of a policy."""
 
-  folder: str | None = option(None, "folder of the exported files; null: export/ in the run folder")
+  folder: str | None = option(
+    None, "folder of the exported files; null: export/ in the run folder, or of a demo here"
+  )
 
 
 def export(settings: Export) -> None:
@@ -50,7 +52,8 @@ def export(settings: Export) -> None:
   policy = Policy(saved["learner"], _unrounded(algorithm_settings(config)), ENVS, env.device)
   deployed = Deployed(policy, _find_controls(env) if isinstance(env, Task) else None)
   facts = manifest.describe(config, env, deployed) | {"example": _example(deployed, env)}
-  folder = Path(settings.folder or checkpoint.find(str(settings.checkpoint)).parent / "export")
+  run = Path() if settings.demo else checkpoint.find(str(settings.checkpoint)).parent
+  folder = Path(settings.folder or run / "export")
   folder.mkdir(parents=True, exist_ok=True)
   with tempfile.TemporaryDirectory(dir=folder) as scratch:
     write(deployed, facts, Path(scratch))

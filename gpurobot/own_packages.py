@@ -27,11 +27,16 @@ def prefer() -> None:
   Programs of gpurobot and its Python interface call it. A user's program may have a `tasks` of its own, and
   keeps it, but then it has none of gpurobot's: ImportError names it.
   """
+  check()
+  if _Finder not in sys.meta_path:
+    sys.meta_path.insert(0, _Finder)
+
+
+def check() -> None:
+  """Raise ImportError if the program has imported a module of its own by the name of one of gpurobot's."""
   for name in NAMES:
     module = sys.modules.get(name)
     places = [getattr(module, "__file__", None), *getattr(module, "__path__", [])]  # of a folder: no file
-    for place in filter(None, places):
-      if not place.startswith(PLACE):
-        raise ImportError(f"'{place}' is imported as '{name}', a name of gpurobot's: rename it")
-  if _Finder not in sys.meta_path:
-    sys.meta_path.insert(0, _Finder)
+    for place in map(Path, filter(None, places)):
+      if Path(PLACE, name) not in (place, place.parent, place.with_suffix("")):
+        raise ImportError(f"gpurobot needs its own package '{name}', which {place} hides: rename that")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import tasks
+from gpurobot.run.output import aligned
 
 if TYPE_CHECKING:
   from tasks.base import Task
@@ -94,11 +95,7 @@ def _happenings(task: Task) -> str:
 
 def table(title: str, rows: Sequence[Sequence[str]]) -> str:
   """Return a title and rows with aligned columns."""
-  widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-  lines = (
-    "  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip() for row in rows
-  )
-  return "\n".join([title, *(f"  {line}" for line in lines)])
+  return "\n".join([title, *(f"  {line}" for line in aligned(rows))])
 
 
 def new(name: str, source: str) -> Path:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
+from gpurobot import own_packages
+
 NAMESPACE = "gpurobot"
 MODULE = f"{NAMESPACE}.adapters.gym"
 
@@ -52,8 +54,7 @@ def register() -> None:
   """
   import tasks  # noqa: PLC0415 (a program that makes no environment needs neither)
 
-  if not hasattr(tasks, "available"):
-    raise ImportError(f"gpurobot needs its own package 'tasks', which {tasks.__file__} hides: rename that")
+  own_packages.check()
   _enter("Task-v0")
   for task in tasks.available():
     _enter(name(task), task=task)

@@ -75,18 +75,15 @@ def parse(settings: P, words: list[str]) -> P:
 
   The first word may be the run folder alone.
   """
-  words = [_demo(word) for word in cli.with_folder(words, "checkpoint")]
+  words = cli.with_folder(words, "checkpoint")
   early = dict(word.split("=", 1) for word in words if "=" in word)
+  if early.get("demo"):
+    early["checkpoint"] = str(demos.find(early["demo"]))
+    words = [*words, f"checkpoint={early['checkpoint']}"]
   if early.get("checkpoint"):
     config, _ = read(early["checkpoint"], early)
     settings = dataclasses.replace(settings, env=config.env)
   return assign(settings, pairs(words, leaves(settings)))
-
-
-def _demo(word: str) -> str:
-  """Return `demo=<task>` as the checkpoint that it stands for; other words stay."""
-  key, _, name = word.partition("=")
-  return f"checkpoint={demos.find(name)}" if key == "demo" else word
 
 
 def read(

@@ -60,3 +60,9 @@ class VecEnv(Protocol):
 
   def load_state_dict(self, state: dict[str, Any]) -> None:
     """Continue from a saved state."""
+
+
+def block_names(env: VecEnv) -> Mapping[str, list[str]]:
+  """Return the block of each column by observation group; empty if the environments, no tasks, name none."""
+  names: Mapping[str, list[str]] = getattr(env, "obs_names", {})
+  return names

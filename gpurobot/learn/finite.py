@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from gpurobot.learn.env import VecEnv
+from gpurobot.learn.env import VecEnv, block_names
 
 WIDEST = 2**20  # columns of an observation group: more than any has
 
@@ -57,6 +57,6 @@ def describe(source: int, env: VecEnv) -> str:
   rest, column = divmod(source, WIDEST)
   index, group = divmod(rest, len(env.obs_dims))
   name = list(env.obs_dims)[group]
-  names: Mapping[str, list[str]] = getattr(env, "obs_names", {})  # the block of each column; tasks have them
+  names = block_names(env)
   part = f"block '{names[name][column]}'" if names else f"column {column}"
   return f"{part} of the group '{name}' in environment {index}"

@@ -1,12 +1,10 @@
 """Checks of the settings of an off-policy algorithm, and its sampler."""
 
-from collections.abc import Mapping
-
 from gpurobot.algorithm_config import OffPolicyConfig
 from gpurobot.config import ConfigError, TrainConfig, off_policy, suggestion
 from gpurobot.device.usage import total_memory
 from gpurobot.learn.agent import resolve
-from gpurobot.learn.env import VecEnv
+from gpurobot.learn.env import VecEnv, block_names
 from gpurobot.learn.network import weight_dtype
 from gpurobot.learn.prioritized import PrioritizedSampler
 from gpurobot.learn.random import Random
@@ -53,8 +51,7 @@ def check(config: TrainConfig, env: VecEnv) -> None:
 def stored_obs(config: TrainConfig, env: VecEnv) -> StoredObs:
   """Return how the settings keep observations; raise ConfigError if no group has a block that they name."""
   own = off_policy(config)
-  names: Mapping[str, list[str]] = getattr(env, "obs_names", {})  # tasks have them
-  known = sorted({block for blocks in names.values() for block in blocks})
+  known = sorted({block for blocks in block_names(env).values() for block in blocks})
   for block in own.storage_blocks:
     if block not in known:
       raise ConfigError(

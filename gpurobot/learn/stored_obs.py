@@ -9,7 +9,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from gpurobot.algorithm_config import Storage
-from gpurobot.learn.env import VecEnv
+from gpurobot.learn.env import VecEnv, block_names
 from gpurobot.learn.normalize import OUTLIER, Moments
 
 KINDS = {
@@ -55,9 +55,7 @@ class StoredObs:
   def __init__(self, env: VecEnv, storage: Storage = Storage.float32, blocks: Collection[str] = ()) -> None:
     """Keep the named blocks of observations in the type `storage`, or all if none are named."""
     self.kind, self._num_envs, self._device = KINDS[storage], env.num_envs, env.device
-    names: Mapping[str, list[str]] = getattr(
-      env, "obs_names", {}
-    )  # the block of each column; tasks have them
+    names = block_names(env)
     self._columns: dict[str, tuple[Tensor, Tensor]] = {}  # by group: those kept as they are, and the others
     self._order: dict[str, Tensor] = {}  # by group: where each column is among the two, one after the other
     for group, width in env.obs_dims.items():

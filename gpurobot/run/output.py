@@ -3,8 +3,9 @@
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import zip_longest
 from typing import TextIO
 
 
@@ -59,3 +60,9 @@ def tell(text: str) -> None:
   """Write a line on standard error, if that is possible."""
   if sys.stderr is not None:
     Output(sys.stderr).write(f"{text}\n")
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+  """Return the lines of a table with aligned columns; rows may lack cells at their ends."""
+  widths = [max(map(len, column)) for column in zip_longest(*rows, fillvalue="")]
+  return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]

@@ -166,7 +166,7 @@ def test_a_foreign_module_of_the_same_name_is_named(monkeypatch):
   foreign = ModuleType("tasks")
   foreign.__file__ = "me/tasks.py"
   monkeypatch.setitem(sys.modules, "tasks", foreign)
-  with pytest.raises(ImportError, match=r"^'me/tasks.py' is imported as 'tasks', a name of gpurobot's"):
+  with pytest.raises(ImportError, match=r"^gpurobot needs its own package 'tasks', which me/tasks.py hides"):
     own_packages.prefer()
 
 
@@ -174,5 +174,5 @@ def test_a_foreign_folder_of_the_same_name_is_named(monkeypatch):
   foreign = ModuleType("physics")
   foreign.__path__ = ["me/physics"]  # of a folder without __init__.py
   monkeypatch.setitem(sys.modules, "physics", foreign)
-  with pytest.raises(ImportError, match=r"^'me/physics' is imported as 'physics', a name of gpurobot's"):
+  with pytest.raises(ImportError, match=r"^gpurobot needs its own package 'physics', which me/physics hides"):
     own_packages.prefer()

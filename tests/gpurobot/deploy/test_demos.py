@@ -5,7 +5,7 @@ import torch
 
 import tasks
 import train
-from gpurobot import evaluate
+from gpurobot import evaluate, export
 from gpurobot.config import ConfigError, algorithm_settings
 from gpurobot.deploy import demos, trained
 from gpurobot.deploy.policy import Policy
@@ -64,3 +64,11 @@ def test_a_policy_that_is_too_large_is_not_kept(tmp_path, monkeypatch):
 def test_a_name_that_is_no_demo_gets_the_nearest():
   with pytest.raises(ConfigError, match=r"^there is no demo 'cartpol'; the nearest is 'cartpole'$"):
     demos.find("cartpol")
+
+
+def test_a_demo_is_exported_where_the_user_is(tmp_path, monkeypatch):
+  """Not beside its file, which may be in a folder of the system."""
+  monkeypatch.chdir(tmp_path)
+  export.main(["demo=cartpole"])
+  assert (tmp_path / "export" / "policy.onnx").exists()
+  assert not (demos.FOLDER / "export").exists()

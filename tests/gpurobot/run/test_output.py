@@ -16,7 +16,7 @@ import pytest
 import train
 from gpurobot.learn.ppo import PPO
 from gpurobot.run import checkpoint
-from gpurobot.run.output import Output
+from gpurobot.run.output import Output, aligned
 from tests.gpurobot import toy
 
 ROOT = Path(__file__).parents[3]
@@ -136,3 +136,7 @@ def test_a_resumed_run_with_nothing_left_to_do_writes_no_row_and_no_warning(tmp_
   train.main([f"resume={tmp_path}", TOY, "max_iterations=3"])
   assert (tmp_path / "metrics.csv").read_text() == before
   assert json.loads((tmp_path / "summary.json").read_text())["warnings"] == []
+
+
+def test_columns_are_aligned_and_rows_may_end_early():
+  assert aligned([("a", "", "long"), ("bbb",), ("c", "", "d")]) == ["a      long", "bbb", "c      d"]
