@@ -1,4 +1,4 @@
-"""Robots of any file, with legs or an arm: what they are made of, and models of them that are ready to learn."""
+"""Robots of any file, with legs or an arm: what they are made of, and models that are ready to learn."""
 
 from physics.robot.arm import Arm
 from physics.robot.description import Asked, Robot

@@ -27,7 +27,8 @@ class Robot:
 
   path: str
   joints: tuple[str, ...]
-  stance: Floats  # targets of the servos at home [nu] [rad, m]
+  angles: Floats  # positions of the joints at home [nu] [rad, m]
+  stance: Floats  # targets of the servos that hold them there [nu] [rad, m]
   home: str  # where the home pose is from
   mass: float  # [kg]
   stiffness: Floats  # of the servos [nu] [N m/rad, N/m]

@@ -67,6 +67,7 @@ def read_arm(asked: Asked) -> tuple[Arm, mujoco.MjSpec]:
   arm = Arm(
     path=asked.path,
     joints=tuple(servo.joint for servo in servos),
+    angles=data.qpos[skeleton.columns].copy(),
     stance=stance,
     home=home or "found",
     mass=float(skeleton.mj.body_subtreemass[skeleton.root]),
@@ -77,7 +78,6 @@ def read_arm(asked: Asked) -> tuple[Arm, mujoco.MjSpec]:
     site=site,
     tip=tip.words(skeleton),
     held=tuple(map(skeleton.joint_name, held)),
-    angles=data.qpos[skeleton.columns].copy(),
     limits=ranges(skeleton),
     reach=reach,
     targets=targets,

@@ -13,9 +13,17 @@ from physics.robot.feet import Leg, find_feet, legs_of, named_feet, phases
 from physics.robot.home import ACROSS, bend, home_of_file, keyframes, lies
 from physics.robot.legged import LeggedRobot
 from physics.robot.mirror import mirror_of
-from physics.robot.names import known_name
+from physics.robot.names import known_name, named_joints
 from physics.robot.outfit import finish, hold, sense, soles_at_home
-from physics.robot.servo import GRAVITY, guess_by_load, put_servos, servos_of, standing_load, stiffness_of, targets_of
+from physics.robot.servo import (
+  GRAVITY,
+  guess_by_load,
+  put_servos,
+  servos_of,
+  standing_load,
+  stiffness_of,
+  targets_of,
+)
 from physics.robot.skeleton import Skeleton
 from physics.robot.source import (
   compiled,
@@ -65,6 +73,7 @@ def read_legged(asked: Asked) -> tuple[LeggedRobot, mujoco.MjSpec]:
     mirrored=mirror_of(skeleton),
     phases=phases(skeleton, legs),
     soles=soles_at_home(model, legs),
+    angles=skeleton.data.qpos[skeleton.columns].copy(),
     stance=stance,
     home=home or "found",
     height=float(skeleton.data.xpos[skeleton.root][2]),

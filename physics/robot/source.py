@@ -129,7 +129,7 @@ def set_collisions(spec: mujoco.MjSpec, *, self_collision: bool) -> None:
 
 
 def leave_out_equalities(spec: mujoco.MjSpec, joints: set[str]) -> None:
-  """Leave out all equality constraints but those between joints of these names: the others hold what is held."""
+  """Leave out equality constraints but those between joints of these names; the others hold what is held."""
   for equality in list(spec.equalities):
     coupled = {equality.name1, equality.name2} - {""}
     if equality.type != mujoco.mjtEq.mjEQ_JOINT or not coupled <= joints:

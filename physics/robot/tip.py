@@ -15,7 +15,20 @@ from physics.robot.source import SCALAR
 
 FEWEST = 2  # joints of an arm
 # Words in the names of sites and bodies that are the end of an arm, the best first.
-ENDS = ("tcp", "ee", "eef", "effector", "grasp", "grip", "pinch", "attachment", "tool", "tip", "flange")
+ENDS = (
+  "tcp",
+  "ee",
+  "eef",
+  "effector",
+  "grasp",
+  "grip",
+  "pinch",
+  "attachment",
+  "tool",
+  "tip",
+  "flange",
+  "hand",
+)
 GRIPPERS = ("grip", "finger", "jaw", "claw", "knuckle")  # in the names of joints that open a gripper
 
 
@@ -57,8 +70,9 @@ def _named(skeleton: Skeleton, asked: Asked) -> Tip:
 def _found(skeleton: Skeleton, asked: Asked) -> Tip:
   """Return the tip at the end of the arm: a site, else a body by its name, else the last link."""
   named = named_joints(skeleton, asked)
-  end = max((int(skeleton.mj.jnt_bodyid[j]) for j in named), key=lambda body: len(skeleton.drive(body)),
-            default=-1)
+  end = max(
+    (int(skeleton.mj.jnt_bodyid[j]) for j in named), key=lambda body: len(skeleton.drive(body)), default=-1
+  )
   end = _end(skeleton) if end < 0 else end
   joints = named or skeleton.drive(end)
   rigid = _rigid(skeleton, end)
@@ -118,6 +132,6 @@ def _rank(name: str) -> tuple[int, int]:
   return (fits.index(True) if any(fits) else len(ENDS)), len(name)
 
 
-def tip_place(mj: mujoco.MjModel, data: mujoco.MjData, tip: Tip) -> np.ndarray:
+def tip_place(data: mujoco.MjData, tip: Tip) -> np.ndarray:
   """Return where the tip is [3] [m]."""
   return data.site(tip.site).xpos if tip.site else data.xpos[tip.body]

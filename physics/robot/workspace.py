@@ -18,7 +18,10 @@ POSES, HOMES = 2000, 400  # random poses that are looked at for the workspace an
 INNER = 0.9, 0.5  # parts of the joints' ranges in which these lie
 DEEP = 1e-3  # depth of a contact that counts [m]
 ALWAYS = 0.3  # share of poses above which two links that touch do so by their shapes alone
-FREE_RANGE = np.pi, 1.0  # largest range to both sides of a joint that turns, and of one that slides [rad], [m]
+FREE_RANGE = (
+  np.pi,
+  1.0,
+)  # largest range to both sides of a joint that turns, and of one that slides [rad], [m]
 STRENGTH = 0.8  # of the largest torque: what holds a target may need no more
 CLEARANCE = 0.05  # least height of a target above the floor, over the reach
 NEAR = 0.25  # least distance of a target from the first joint, over the reach
@@ -63,7 +66,7 @@ def survey(skeleton: Skeleton, solid: mujoco.MjModel, tip: Tip, poses: int, inne
     data.qpos[skeleton.columns] = angles
     mujoco.mj_fwdPosition(solid, data)
     mujoco.mj_fwdVelocity(solid, data)
-    place = tip_place(solid, data, tip)
+    place = tip_place(data, tip)
     mujoco.mj_jac(solid, data, jacobian, None, place, tip.body)
     rows["places"].append(place.copy())
     rows["load"].append(data.qfrc_bias - data.qfrc_gravcomp)
@@ -119,8 +122,9 @@ def _inertia(mj: mujoco.MjModel, data: mujoco.MjData) -> Floats:
 
 def _touching(mj: mujoco.MjModel, data: mujoco.MjData) -> set[tuple[int, int]]:
   """Return the pairs of bodies that touch."""
-  contacts = [(contact.geom1, contact.geom2) for contact in data.contact if contact.dist < -DEEP]
-  return {tuple(sorted((int(mj.geom_bodyid[a]), int(mj.geom_bodyid[b])))) for a, b in contacts}
+  deep = data.contact.dist < -DEEP
+  bodies = np.sort(mj.geom_bodyid[data.contact.geom[deep]], axis=1)
+  return {(int(one), int(other)) for one, other in bodies}
 
 
 def _apart(touching: list[set[tuple[int, int]]]) -> Floats:

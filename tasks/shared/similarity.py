@@ -1,8 +1,8 @@
 """Settings of a robot like another one of different size and weight.
 
-Two robots of the same shape move alike if lengths are in proportion to their legs or arms, times to the root of these
-(Froude's similarity, Alexander and Jayes 1983), and torques to weight times this length. So do the rewards
-that they get, if each weight is scaled by the inverse of its term.
+Two robots of the same shape move alike if lengths are in proportion to their legs or arms, times to the root
+of these (Froude's similarity, Alexander and Jayes 1983), and torques to weight times this length. So do the
+rewards that they get, if each weight is scaled by the inverse of its term.
 """
 
 import dataclasses

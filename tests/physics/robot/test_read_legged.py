@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import physics
-from physics.robot import Asked, read_robot
+from physics.robot import Asked, read_legged
 from tasks import biped, quadruped
 from tests.physics.robot.robots import ANT, ARM, BIPED, DOG, asked, mjcf, urdf
 
@@ -21,7 +21,7 @@ def standing(spec, seconds=2.0):
 
 
 def test_our_quadruped_is_what_its_task_says():
-  robot, spec = read_robot(Asked(str(DOG)))
+  robot, spec = read_legged(Asked(str(DOG)))
   stated = quadruped.Task
   assert (robot.joints, robot.feet, robot.trunk) == (stated.joints, stated.feet, stated.trunk)
   assert robot.guarded == stated.guarded
@@ -38,7 +38,7 @@ def test_our_quadruped_is_what_its_task_says():
 
 
 def test_our_biped_is_what_its_task_says():
-  robot, _ = read_robot(Asked(str(BIPED), feet=biped.Task.feet, trunk="torso"))
+  robot, _ = read_legged(Asked(str(BIPED), feet=biped.Task.feet, trunk="torso"))
   stated = biped.Task
   assert (robot.joints, robot.feet, robot.trunk) == (stated.joints, stated.feet, stated.trunk)
   assert robot.quiet == stated.quiet
@@ -48,12 +48,12 @@ def test_our_biped_is_what_its_task_says():
 
 
 def test_feet_are_found_where_no_geom_has_their_name():
-  robot, _ = read_robot(Asked(str(BIPED)))
+  robot, _ = read_legged(Asked(str(BIPED)))
   assert robot.feet == ("left_ankle_roll", "right_ankle_roll")
 
 
 def test_an_ant_has_legs_too():
-  robot, spec = read_robot(Asked(str(ANT)))
+  robot, spec = read_legged(Asked(str(ANT)))
   assert robot.feet_bodies == ("front_left_foot", "back_left_foot", "back_right_foot", "front_right_foot")
   assert robot.mirrored is not None
   assert standing(spec).xmat[1][8] > 0.95
@@ -61,7 +61,7 @@ def test_an_ant_has_legs_too():
 
 @pytest.mark.parametrize("text", [mjcf(), urdf()], ids=["MJCF", "URDF"])
 def test_a_dog_without_servos_and_home_gets_both_and_stands(text, tmp_path):
-  robot, spec = read_robot(asked(tmp_path, text))
+  robot, spec = read_legged(asked(tmp_path, text))
   joints = [f"{leg}_{part}" for leg in ("fl", "fr", "rl", "rr") for part in ("hip", "knee")]
   assert robot.joints == tuple(joints)
   assert robot.legs == tuple((f"{leg}_hip", f"{leg}_knee") for leg in ("fl", "fr", "rl", "rr"))
@@ -78,7 +78,7 @@ def test_a_dog_without_servos_and_home_gets_both_and_stands(text, tmp_path):
 
 
 def test_a_foot_feels_the_ground_and_knows_its_velocity(tmp_path):
-  robot, spec = read_robot(asked(tmp_path, mjcf()))
+  robot, spec = read_legged(asked(tmp_path, mjcf()))
   data = standing(spec)
   loads = [data.sensor(foot).data[0] for foot in robot.feet]
   assert sum(loads) == pytest.approx(9.81 * robot.mass, rel=0.02)
@@ -88,7 +88,7 @@ def test_a_foot_feels_the_ground_and_knows_its_velocity(tmp_path):
 
 def test_what_is_asked_for_counts(tmp_path):
   given = {"stiffness": 50.0, "damping": 2.0, "trunk": "fl_thigh", "feet": ("fl_shank", "rr_foot")}
-  robot, _ = read_robot(asked(tmp_path, mjcf(), **given))
+  robot, _ = read_legged(asked(tmp_path, mjcf(), **given))
   assert robot.stiffness.tolist() == [50.0] * 8
   assert robot.damping.tolist() == [2.0] * 8
   assert robot.trunk == "fl_thigh"
@@ -97,9 +97,9 @@ def test_what_is_asked_for_counts(tmp_path):
 
 
 def test_joints_that_do_not_move_are_held_where_they_are():
-  whole, spec = read_robot(Asked(str(BIPED)))
+  whole, spec = read_legged(Asked(str(BIPED)))
   legs = whole.joints[:12]
-  robot, held = read_robot(Asked(str(BIPED), joints=legs))
+  robot, held = read_legged(Asked(str(BIPED), joints=legs))
   assert robot.joints == legs
   before, after = (standing(one, 0.0) for one in (spec, held))
   for data in (before, after):
@@ -113,7 +113,7 @@ def test_joints_that_do_not_move_are_held_where_they_are():
 
 @pytest.mark.parametrize("self_collision", [False, True])
 def test_links_collide_with_each_other_where_asked(self_collision, tmp_path):
-  _, spec = read_robot(asked(tmp_path, mjcf(), self_collision=self_collision))
+  _, spec = read_legged(asked(tmp_path, mjcf(), self_collision=self_collision))
   pairs = physics.load_model(spec).pairs
   assert (len(pairs) > 13) == self_collision  # the floor with the shapes of the dog
 
@@ -137,16 +137,16 @@ def test_links_collide_with_each_other_where_asked(self_collision, tmp_path):
 )
 def test_what_cannot_walk_is_said_in_one_line(text, given, message, tmp_path):
   with pytest.raises(ValueError, match=message) as caught:
-    read_robot(asked(tmp_path, text, **given))
+    read_legged(asked(tmp_path, text, **given))
   assert "\n" not in str(caught.value)
 
 
 def test_an_arm_and_a_missing_file_are_refused(tmp_path):
   with pytest.raises(ValueError, match="its base is fixed"):
-    read_robot(Asked(str(ARM)))
+    read_legged(Asked(str(ARM)))
   (tmp_path / "dog.xml").write_text(mjcf())
   with pytest.raises(FileNotFoundError, match=r"there is no such file.*nearest: '.*dog\.xml'"):
-    read_robot(Asked(str(tmp_path / "dgo.xml")))
+    read_legged(Asked(str(tmp_path / "dgo.xml")))
 
 
 def test_a_floating_body_without_legs_is_refused(tmp_path):
@@ -154,4 +154,4 @@ def test_a_floating_body_without_legs_is_refused(tmp_path):
     <body name="turret" pos="0 0 0.3"><joint name="turn" axis="0 0 1"/><geom size="0.1"/></body></body>
     </worldbody></mujoco>"""
   with pytest.raises(ValueError, match=r"no legs found: below the trunk 'box'.*env\.feet=\[\.\.\.\]"):
-    read_robot(asked(tmp_path, text))
+    read_legged(asked(tmp_path, text))
