@@ -69,6 +69,8 @@ class Task(base.Task):
     """Take the parts that were found, the settings of a similar arm, and the targets."""
     self.found = arm = robot_file.arm(self.config)[0]
     self.config = config = similar(self.config, {}, Size(arm.reach, arm.mass), OURS)
+    places = robot_file.targets(arm, config.target_low, config.target_high)
+    self.places = self.constant(places)  # that targets are drawn from [n, 3] [m]
     if self.training:
       robot_file.announce(arm)
     self.columns, self.dofs = self.joints_of(*arm.joints)
@@ -78,7 +80,6 @@ class Task(base.Task):
     self.low, self.high = self.constant(arm.limits).unbind(1)  # of the joints [nu] [rad, m]
     self._find_axes(arm)
     self.speed = torch.where(self.slides, config.slide_speed, config.joint_speed)  # [nu] [rad/s, m/s]
-    self.places = self.constant(_within(arm, config))  # that targets are drawn from [n, 3] [m]
     self.target = self.buffer(3)  # [m]
     self.aim = self.buffer(len(arm.joints))  # targets of the servos [rad, m]
     self.distance = self.buffer()  # between tip and target [m]
@@ -163,21 +164,10 @@ class Task(base.Task):
     return {"policy": blocks}
 
   def metrics(self) -> dict[str, Tensor]:
-    """Return the distance from the target [m], and the share of time in which the tip is there."""
-    return {"distance": self.distance, "there": self.distance < self.config.success_distance}
+    """Return the distance from the target [m], that at the end of an episode, and whether the tip is there.
 
-
-def _within(arm: robot_file.Arm, config: Config) -> Any:
-  """Return the positions that an arm can reach and the settings allow [n, 3] [m]; ValueError if too few."""
-  places = arm.targets
-  for name, sign in (("target_low", 1.0), ("target_high", -1.0)):
-    limit = getattr(config, name)
-    if limit and len(limit) != 3:
-      raise ValueError(f"env.{name} has {len(limit)} numbers: write x, y and z as [0.2,-0.3,0.1]")
-    places = places[(sign * (places - limit) >= 0).all(1)] if limit else places
-  if not len(places):
-    raise ValueError(
-      f"no target that the arm reaches is between env.target_low and env.target_high; "
-      f"it reaches {arm.targets.min(0).round(2).tolist()} to {arm.targets.max(0).round(2).tolist()}"
-    )
-  return places
+    The mean over the steps of an episode is logged, so its last distance counts as often as there are steps.
+    """
+    last = (self.episode_steps >= self.max_episode_steps) * self.max_episode_steps
+    there = self.distance < self.config.success_distance
+    return {"distance": self.distance, "final_distance": self.distance * last, "there": there}

@@ -79,6 +79,25 @@ def arm(config: Any) -> tuple[Arm, Any]:
   return _read(read_arm, asked(config, str(ASSETS / "arm" / "robot.xml")))
 
 
+def targets(arm: Arm, low: list[float], high: list[float]) -> Any:
+  """Return the positions that an arm can reach, and that a box contains whose corners are given, [n, 3] [m].
+
+  An empty corner is no limit. Raises SettingError if no position is left.
+  """
+  places = arm.targets
+  for name, limit, sign in (("target_low", low, 1.0), ("target_high", high, -1.0)):
+    if limit and len(limit) != 3:
+      raise SettingError(f"env.{name} has {len(limit)} numbers: write x, y and z, as in [0.2,-0.3,0.1]")
+    places = places[(sign * (places - limit) >= 0).all(1)] if limit else places
+  if not len(places):
+    reached = [corner.round(2).tolist() for corner in (arm.targets.min(0), arm.targets.max(0))]
+    raise SettingError(
+      f"nothing between env.target_low and env.target_high is reached: the arm reaches {reached[0]} to "
+      f"{reached[1]} m"
+    )
+  return places
+
+
 def _read(read: Callable[[Asked], tuple[R, Any]], given: Asked) -> tuple[R, Any]:
   try:
     return read(given)

@@ -108,6 +108,14 @@ def test_success_is_to_stay_within_two_centimetres(tmp_path):
     assert task.success().tolist() == [expected] * 2
 
 
+def test_the_mean_of_a_metric_is_the_last_distance_of_an_episode(tmp_path):
+  task = build(robot=write(tmp_path, mjcf()), episode_steps=5)
+  task.reset()
+  steps = [task.step(torch.zeros(2, 3))["metrics"] for _ in range(5)]
+  mean = torch.stack([step["final_distance"] for step in steps]).mean(0)
+  torch.testing.assert_close(mean, steps[-1]["distance"])
+
+
 def test_targets_of_servos_stay_within_limits_and_near_the_joints(tmp_path):
   task = build(robot=write(tmp_path, mjcf()))
   task.reset()
@@ -142,7 +150,7 @@ def test_what_was_found_is_said_once_before_a_training(caplog, tmp_path):
   ("settings", "message"),
   [
     ({"target_low": [0.1, 0.2]}, "env.target_low has 2 numbers: write x, y and z"),
-    ({"target_low": [5.0, 0.0, 0.0]}, "no target that the arm reaches is between env.target_low and"),
+    ({"target_low": [5.0, 0.0, 0.0]}, "nothing between env.target_low and env.target_high is reached"),
   ],
 )
 def test_a_box_that_has_no_targets_is_refused(settings, message, tmp_path):
