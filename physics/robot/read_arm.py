@@ -12,7 +12,7 @@ from physics.robot.description import Asked
 from physics.robot.doubt import arm_doubts
 from physics.robot.home import home_of_file, keyframes
 from physics.robot.outfit import finish, hold, put_site
-from physics.robot.servo import guess_by_sag, put_servos, servos_of, targets_of
+from physics.robot.servo import facts, guess_by_sag, put_servos, servos_of, targets_of
 from physics.robot.skeleton import Skeleton
 from physics.robot.source import (
   FLOOR,
@@ -26,8 +26,6 @@ from physics.robot.source import (
 )
 from physics.robot.tip import find_tip
 from physics.robot.workspace import INNER, POSES, ranges, reachable, survey, take_middle
-
-FEWEST = 50  # targets that an arm needs
 
 
 @functools.lru_cache(maxsize=4)
@@ -46,13 +44,7 @@ def read_arm(asked: Asked) -> tuple[Arm, mujoco.MjSpec]:
   found = survey(skeleton, solid, tip, POSES, INNER[0])
   load, inertia = np.abs(found.load).max(0), found.inertia.max(0)
   servos = servos_of(skeleton, asked, guess_by_sag(skeleton, load, inertia), doubts)
-  effort = np.array([servo.effort for servo in servos])
-  targets, reach = reachable(skeleton, found, effort)
-  if len(targets) < FEWEST:
-    raise ValueError(
-      f"{asked.path}: in {len(targets)} of {POSES} random poses its servos can hold the tip above the floor: "
-      "look at its weight, its largest torques and the height of its base"
-    )
+  targets, reach = reachable(skeleton, found, servos, asked.path)
   held = _held(skeleton)
   site = tip.site or skeleton.body_name(tip.body)
   leave_out_equalities(spec, {skeleton.joint_name(joint) for joint in tip.joints})
@@ -66,14 +58,11 @@ def read_arm(asked: Asked) -> tuple[Arm, mujoco.MjSpec]:
   doubts += arm_doubts(compiled(spec, asked.path), site)
   arm = Arm(
     path=asked.path,
-    joints=tuple(servo.joint for servo in servos),
     angles=data.qpos[skeleton.columns].copy(),
     stance=stance,
     home=home or "found",
     mass=float(skeleton.mj.body_subtreemass[skeleton.root]),
-    stiffness=np.array([servo.stiffness for servo in servos]),
-    damping=np.array([servo.damping for servo in servos]),
-    effort=effort,
+    **facts(servos),
     doubts=tuple(doubts),
     site=site,
     tip=tip.words(skeleton),

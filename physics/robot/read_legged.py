@@ -17,6 +17,7 @@ from physics.robot.names import known_name, named_joints
 from physics.robot.outfit import finish, hold, sense, soles_at_home
 from physics.robot.servo import (
   GRAVITY,
+  facts,
   guess_by_load,
   put_servos,
   servos_of,
@@ -67,7 +68,6 @@ def read_legged(asked: Asked) -> tuple[LeggedRobot, mujoco.MjSpec]:
     feet=tuple(leg.name for leg in legs),
     feet_bodies=tuple(skeleton.body_name(leg.body) for leg in legs),
     legs=tuple(tuple(map(skeleton.joint_name, leg.joints)) for leg in legs),
-    joints=tuple(servo.joint for servo in servos),
     quiet=_quiet(skeleton, legs, leg_length),
     guarded=_guarded(skeleton, trunk, legs),
     mirrored=mirror_of(skeleton),
@@ -79,9 +79,7 @@ def read_legged(asked: Asked) -> tuple[LeggedRobot, mujoco.MjSpec]:
     height=float(skeleton.data.xpos[skeleton.root][2]),
     leg_length=leg_length,
     mass=mass,
-    stiffness=np.array([servo.stiffness for servo in servos]),
-    damping=np.array([servo.damping for servo in servos]),
-    effort=np.array([servo.effort for servo in servos]),
+    **facts(servos),
     doubts=tuple(doubts),
   )
   return robot, spec

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import mujoco
 import numpy as np
@@ -135,6 +135,16 @@ def servos_of(skeleton: Skeleton, asked: Asked, guess: Guess, doubts: list[str])
     basis = "weight and largest torque" if by_torque else "the weight (write env.stiffness)"
     doubts.append(f"{len(guessed)} joints have no servo in the file: its gains are guessed from {basis}")
   return found
+
+
+def facts(servos: list[Servo]) -> dict[str, Any]:
+  """Return what a description says of servos."""
+  return {
+    "joints": tuple(servo.joint for servo in servos),
+    "stiffness": np.array([servo.stiffness for servo in servos]),
+    "damping": np.array([servo.damping for servo in servos]),
+    "effort": np.array([servo.effort for servo in servos]),
+  }
 
 
 def put_servos(spec: mujoco.MjSpec, servos: list[Servo], doubts: list[str]) -> None:

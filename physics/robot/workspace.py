@@ -10,6 +10,7 @@ import numpy as np
 from mujoco import mjtJoint
 
 from physics.model.model import Floats
+from physics.robot.servo import Servo
 from physics.robot.skeleton import Skeleton
 from physics.robot.source import FLOOR
 from physics.robot.tip import Tip, tip_place
@@ -25,6 +26,7 @@ FREE_RANGE = (
 STRENGTH = 0.8  # of the largest torque: what holds a target may need no more
 CLEARANCE = 0.05  # least height of a target above the floor, over the reach
 NEAR = 0.25  # least distance of a target from the first joint, over the reach
+FEWEST = 50  # targets that an arm needs
 MIDDLE = 1.0  # weight of the distance from the middle of the ranges, in the choice of a home pose
 
 
@@ -97,10 +99,11 @@ def take_middle(skeleton: Skeleton, solid: mujoco.MjModel, tip: Tip) -> None:
   skeleton.take(qpos)
 
 
-def reachable(skeleton: Skeleton, found: Survey, effort: Floats) -> tuple[Floats, float]:
-  """Return positions of the tip that servos of a largest torque [joints] can hold [n, 3] [m], and the reach.
+def reachable(skeleton: Skeleton, found: Survey, servos: list[Servo], path: str) -> tuple[Floats, float]:
+  """Return positions of the tip that servos can hold [n, 3] [m], and the reach [m].
 
-  They are above the floor, and neither near the base nor where links touch.
+  They are above the floor, and neither near the base nor where links touch. Raises ValueError if there are
+  hardly any.
   """
   mj = skeleton.mj
   base = skeleton.data.xanchor[skeleton.joints[0]]
@@ -108,8 +111,14 @@ def reachable(skeleton: Skeleton, found: Survey, effort: Floats) -> tuple[Floats
   reach = float(distance.max())
   load = np.abs(found.load[:, mj.jnt_dofadr[skeleton.joints]])
   high = found.places[:, 2] > skeleton.data.geom(FLOOR).xpos[2] + CLEARANCE * reach
-  fits = found.apart & high & (load <= STRENGTH * effort).all(1) & (distance > NEAR * reach)
-  return found.places[fits], reach
+  held = (load <= STRENGTH * np.array([servo.effort for servo in servos])).all(1)
+  targets = found.places[found.apart & high & held & (distance > NEAR * reach)]
+  if len(targets) < FEWEST:
+    raise ValueError(
+      f"{path}: in {len(targets)} of {len(distance)} random poses its servos can hold the tip above the "
+      "floor: look at its weight, its largest torques and the height of its base"
+    )
+  return targets, reach
 
 
 def _inertia(mj: mujoco.MjModel, data: mujoco.MjData) -> Floats:
