@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 import mujoco
+import numpy as np
 from mujoco import mjtJoint
 
 from physics.robot.arm import Arm
@@ -31,11 +32,11 @@ def has_legs(asked: Asked) -> bool:
   if asked.site is not None:
     return False
   mj = compiled(open_robot(asked.path, []), asked.path)
+  moving = mj.jnt_bodyid[np.isin(mj.jnt_type, SCALAR)]
   if not is_urdf(asked.path):
-    return bool((mj.jnt_type == mjtJoint.mjJNT_FREE).any())
-  moving = [int(mj.jnt_bodyid[joint]) for joint in range(mj.njnt) if mj.jnt_type[joint] in SCALAR]
-  first = [body for body in moving if not _moves(mj, int(mj.body_parentid[body]))]
-  return len(first) > 1
+    floating = mj.jnt_bodyid[mj.jnt_type == mjtJoint.mjJNT_FREE]
+    return bool(np.isin(mj.body_rootid[moving], mj.body_rootid[floating]).any())
+  return sum(not _moves(mj, int(mj.body_parentid[body])) for body in moving) > 1
 
 
 def _moves(mj: mujoco.MjModel, body: int) -> bool:
