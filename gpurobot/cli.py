@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TypeVar
 
 import torch
 
-from gpurobot import config_files
+from gpurobot import config_files, extras
 from gpurobot.config import (
   AlgorithmName,
   ConfigError,
@@ -190,6 +190,9 @@ def _settle(config: TrainConfig, given: Mapping[str, Any], world: World) -> Trai
     world.device(name)
   if config.checkpoint and not config.resume:  # a resumed run no longer needs the checkpoint it began from
     checkpoint.find(config.checkpoint)
+  for extra in ("wandb", "mlflow"):
+    if getattr(config.log, extra):
+      extras.check(extra)
   return config
 
 
