@@ -170,22 +170,32 @@ def _assign_files(config: TrainConfig, files: Mapping[str, Any]) -> TrainConfig:
 
 def _resumed(given: Mapping[str, Any]) -> str | None:
   """Return the run to resume, if any; resume=auto is that of run_dir if it has a checkpoint."""
-  resumed, run_dir = given.get("resume"), given.get("run_dir")
+  texts = (_text(given, key) for key in ("resume", "run_dir"))
+  resumed, run_dir = (None if text == "null" else text for text in texts)
   if resumed != AUTO:
-    return str(resumed) if resumed and resumed != "null" else None
-  if run_dir in (None, "", "null"):
+    return resumed
+  if run_dir is None:
     raise ConfigError("resume=auto starts or continues the run of a folder; add run_dir=<folder>")
-  return str(run_dir) if checkpoint.exists(run_dir) else None
+  return run_dir if checkpoint.exists(run_dir) else None
+
+
+def _text(given: Mapping[str, Any], key: str) -> str | None:
+  """Return a name or path of the settings as text, if there is one; raise ConfigError if it is neither."""
+  value = given.get(key)
+  if not isinstance(value, str | Path | None):
+    raise ConfigError(f"{key}={value} is not a text")
+  return None if value in (None, "") else str(value)
 
 
 def _base(given: Mapping[str, Any], resumed: str | None, load: Load) -> tuple[TrainConfig, ModuleType]:
   """Return the settings before those that are given are applied: the task's, or those of a resumed run."""
+  task = _text(given, "task")
   if not resumed:
-    module = load(given.get("task") or TrainConfig().task)
+    module = load(task or TrainConfig().task)
     return defaults(module, given, given.get("algorithm")), module
   saved = checkpoint.read(resumed)["config"]
   saved["run_dir"] = str(checkpoint.find(resumed).parent)
-  module = load(saved["task"], resumed, given.get("task"))
+  module = load(saved["task"], resumed, task)
   return checkpoint.configure(resumed, saved, module, given), module
 
 

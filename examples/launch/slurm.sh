@@ -20,7 +20,7 @@ MOST_RESTARTS=20 # then a rank that dies ends the job
 
 MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 MASTER_PORT=$((20000 + SLURM_JOB_ID % 10000))
-WARP_CACHE_PATH=/tmp/gpurobot-kernels-$UID # on each machine: kernels fit its processor
+WARP_CACHE_PATH=${TMPDIR:-/tmp}/gpurobot-kernels-$UID # on each machine: kernels fit its processor
 export MASTER_ADDR MASTER_PORT WARP_CACHE_PATH
 
 # scancel signals this script too; the end of the time and of a preemption's grace signal the ranks alone.
