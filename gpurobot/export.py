@@ -56,8 +56,8 @@ def export(settings: Export) -> None:
   folder = Path(settings.folder or run / "export")
   try:
     folder.mkdir(parents=True, exist_ok=True)
-  except OSError as error:
-    raise ConfigError(f"folder={folder} cannot be made: {error.strerror}") from error
+  except OSError as problem:
+    raise ConfigError(f"folder={folder} cannot be made: {problem.strerror}") from problem
   with tempfile.TemporaryDirectory(dir=folder) as scratch:
     write(deployed, facts, Path(scratch))
     errors = {name: _difference(env, policy, Exported(Path(scratch) / name, ENVS)) for name in NAMES[:2]}

@@ -17,7 +17,8 @@ FILES = {
   "envstr.yaml": "env: hello\n",
   "pponull.yaml": "ppo:\n",
   "x.xml": "<mujoco><worldbody><body></worldbody>",
-  "mesh.xml": '<mujoco><asset><mesh name="m" file="gone.stl"/></asset><worldbody><body><joint/><geom type="mesh" mesh="m"/></body></worldbody></mujoco>',
+  "mesh.xml": '<mujoco><asset><mesh name="m" file="gone.stl"/></asset><worldbody>'
+  '<body><joint/><geom type="mesh" mesh="m"/></body></worldbody></mujoco>',
   "nobody.xml": "<mujoco/>",
   "x.urdf": "<robot name='a'><link name='l'>",
   "syntax.py": "def f(:\n",
