@@ -103,7 +103,10 @@ class TrainConfig:
   max_seconds: float | None = option(None, "maximum training time", "s", low=0)
   run_dir: str | None = option(None, "run folder; null: runs/<task>/<date-time>-<seed>")
   checkpoint: str | None = option(None, "run folder or .pt file from which to take the initial network")
-  resume: str | None = option(None, "run folder or .pt file to resume; the numbers continue exactly")
+  resume: str | None = option(
+    None,
+    "run folder or .pt file to resume; the numbers continue exactly; auto: run_dir, if it has a checkpoint",
+  )
   checkpoint_seconds: float = option(120.0, "time between checkpoints", "s", low=0)
   log_every: int = option(10, "iterations between log lines", low=1)
   record_every: int | None = option(

@@ -75,7 +75,10 @@ def read(folder: Path) -> list[LearningCurve]:
 
 
 def _read_run(folder: Path, root: Path) -> LearningCurve:
-  config = json.loads((folder / "config.json").read_text())
+  try:
+    config = json.loads((folder / "config.json").read_text())
+  except ValueError as error:
+    raise ConfigError(f"'{folder / 'config.json'}' is not JSON ({error}): move it elsewhere") from error
   rows = read_rows(folder / "metrics.csv")
   return LearningCurve(root, config, [{name: float(value) for name, value in row.items()} for row in rows])
 
