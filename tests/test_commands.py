@@ -43,6 +43,8 @@ PLACEHOLDERS = {
   "<folder>": "run",
   "<task>": "cartpole",
   "<robot file>": "assets/quadruped/robot.xml",
+  "<arm file>": "assets/arm/robot.xml",
+  "<steps>": "1000000",
   "<time>": "60",
   "=my_task.py": "=pendulum.py",
   "=<file>": "=assets/biped/robot.xml",

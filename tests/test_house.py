@@ -63,7 +63,7 @@ IMPORTS = {
   r"tasks/__init__\.py": {"tasks.core"},
   r"tasks/base\.py": {"numpy", "physics", "tasks.core", "tensordict", "torch"},
   r"tasks/core/.*": {"numpy", "tasks.core", "tensordict", "torch"},
-  r"tasks/shared/legged\.py": {*TASK, "physics.robot", "tasks.core"},
+  r"tasks/shared/robot_file\.py": {*TASK, "physics.robot", "tasks.core"},
   r"tasks/shared/.*": {*TASK, "tasks.core"},
   r"tasks/quadruped_.*": {*TASK, "tasks.quadruped"},
   r"tasks/gym/.*": {*TASK, "tasks.gym"},
