@@ -1,0 +1,129 @@
+"""Quadruped: a robot with four legs and 12 servos walks or runs, or brings a ball to the middle."""
+
+import math
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from physics.host import evaluate
+from tasks.base import option
+from tasks.shared import quat, suite
+
+TRAIN = suite.TRAIN | {"max_steps": 50_000_000}
+PPO = suite.PPO | {"hidden": [256, 256]}
+
+TOES = tuple(f"toe_{toe}" for toe in ("front_left", "front_right", "back_right", "back_left"))
+WALLS = ("wall_px", "wall_py", "wall_nx", "wall_ny")
+RISE = 0.01  # a robot that touches something at the start is put so much higher, again and again [m]
+
+
+@dataclass
+class Config(suite.DrawnConfig):
+  """Settings of quadruped."""
+
+  substeps: int = option(4, "number of physics steps per control step", low=1)
+  speed: float = option(0.5, "speed that earns the full reward", "m/s", low=0)
+  fetch: bool = option(False, "whether it is to bring a ball to the middle of an arena, whatever its speed")
+
+
+class Task(suite.DrawnTask):
+  """Quadruped of the suite with 12 actions, targets of servos, and 78 observations, or 90 with a ball."""
+
+  outputs = ("sensordata", "site_xpos", "xmat", "xpos")
+  force_sensors = ("imu_accel", *(f"{kind}_{toe}" for kind in ("force", "torque") for toe in TOES))
+  config: Config
+
+  @classmethod
+  def scene(cls, config: Any) -> str:
+    """Return the robot file on flat ground, in an arena with a ball or without both."""
+    root = suite.read("quadruped.xml")
+    suite.remove(root, "terrain", *(() if config.fetch else (*WALLS, "ball", "target")))
+    sensors = root.find("sensor")
+    assert sensors is not None
+    for sensor in sensors.findall("rangefinder"):
+      sensors.remove(sensor)
+    if not config.fetch:
+      side = config.speed * 20.0  # an episode has 20 s
+      suite.find(root, "floor").set("size", f"{side} {side} .5")
+    return suite.text(root)
+
+  @classmethod
+  def draw(cls, model: Any, random: np.random.Generator, count: int) -> suite.Arrays:
+    """Draw orientations, and the lowest height that touches nothing; with a ball, also where both are."""
+    qpos, qvel = np.tile(model.qpos0, (count, 1)), np.zeros((count, model.nv))
+    turn = random.normal(size=(count, 4))
+    if model.nq > 7 + 16:  # a free joint and hinges, and the free joint of a ball
+      heading = random.uniform(0.0, math.pi, count)
+      turn = np.stack([np.cos(heading), 0 * heading, 0 * heading, np.sin(heading)], axis=1)
+      reach = 0.9 * model.geom_size[model.geom_id("floor"), 0]
+      qpos[:, :2], qpos[:, -7:-5] = random.uniform(-reach, reach, (2, count, 2))
+      qpos[:, -5], qvel[:, -6:-4] = 2.0, 5.0 * random.normal(size=(count, 2))
+    qpos[:, 2], qpos[:, 3:7] = 0.0, turn / np.linalg.norm(turn, axis=1, keepdims=True)
+    touching = np.arange(count)
+    while len(touching):
+      touching = touching[evaluate(model, {"qpos": qpos[touching]}, ["ncon"])["ncon"] > 0]
+      qpos[touching, 2] += RISE
+    return {"qpos": qpos, "qvel": qvel}
+
+  def setup(self) -> None:
+    """Look up the torso and the sensors; of an arena, its parts."""
+    super().setup()
+    self.torso = self.model.body_id("torso")
+    if self.config.fetch:
+      self.ball = self.model.body_id("ball")
+      self.target, self.workspace = (self.model.site_id(name) for name in ("target", "workspace"))
+
+  def product(self) -> Tensor:
+    """Reward an upright torso, and speed or a ball near the robot and near the middle."""
+    upright = suite.tolerance(
+      self.sim.xmat[:, self.torso, suite.ZZ], 1.0, inf, margin=2.0, shape="linear", at_margin=0.0
+    )
+    if self.config.fetch:
+      return upright * self.fetching()
+    speed, fast = self.sensed("velocimeter")[:, 0], self.config.speed
+    return upright * suite.tolerance(speed, fast, inf, margin=fast, shape="linear", at_margin=0.5)
+
+  def fetching(self) -> Tensor:
+    """Return the reward for a ball near the robot, and twice as much with it near the target [num_envs]."""
+    model, ball = self.model, self.sim.xpos[:, self.ball, :2]
+    arena = math.sqrt(2) * float(model.geom_size[model.geom_id("floor"), 0])
+    reach = float(model.site_size[self.workspace, 0] + model.geom_size[model.geom_id("ball"), 0])
+    sizes = {self.workspace: reach, self.target: float(model.site_size[self.target, 0])}
+    near, there = (
+      suite.tolerance(
+        (self.sim.site_xpos[:, site, :2] - ball).norm(dim=1),
+        high=size,
+        margin=arena,
+        shape="linear",
+        at_margin=0.0,
+      )
+      for site, size in sizes.items()
+    )
+    return near * (1 + there) / 2
+
+  def observe(self) -> dict[str, dict[str, Tensor]]:
+    """Return joints, servos, velocity, tilt, sensors of the torso and the toes, ball and target."""
+    state = [self.sim.qpos[:, 7 : 7 + 16], self.sim.qvel[:, 6 : 6 + 16], self.sim.act]
+    forces = self.forces()
+    blocks = {
+      "egocentric_state": torch.cat(state, dim=1),
+      "torso_velocity": self.sensed("velocimeter"),
+      "torso_upright": self.sim.xmat[:, self.torso, suite.ZZ],
+      "imu": torch.cat([forces[:, :3], self.sensed("imu_gyro")], dim=1),
+      "force_torque": forces[:, 3:].asinh(),
+    }
+    return {"policy": blocks | (self.arena() if self.config.fetch else {})}
+
+  def arena(self) -> dict[str, Tensor]:
+    """Return the observation blocks of ball and target, in the torso's frame."""
+    frame, torso = self.sim.xmat[:, self.torso].unflatten(1, (3, 3)), self.sim.xpos[:, self.torso]
+    speed, spin = self.sim.qvel[:, -6:].split(3, dim=1)
+    vectors = [self.sim.xpos[:, self.ball] - torso, speed - self.sim.qvel[:, :3], spin]
+    return {
+      "ball_state": quat.to_body(frame.unsqueeze(1), torch.stack(vectors, dim=1)),
+      "target_position": quat.to_body(frame, self.sim.site_xpos[:, self.target] - torso),
+    }
