@@ -45,16 +45,22 @@ class Task(suite.Task):
     suite.find(root, "floor").set("pos", f"0 0 {0.95 - config.poles}")
     return suite.text(root)
 
+  def setup(self) -> None:
+    """Store where cart and poles start, and how far from it."""
+    super().setup()
+    above = self.config.poles - 1
+    self.home = self.constant([0.0, pi if self.config.swing_up else 0.0, *[0.0] * above])  # [nq]
+    spread = [0.01, 0.01, *[0.1] * above] if self.config.swing_up else [0.1, *[0.034] * (above + 1)]
+    self.spread = self.constant(spread)  # [nq]
+
   def initial_state(self) -> dict[str, Tensor]:
     """Start with the cart near the middle, and with the poles nearly at rest."""
-    normal, poles = self.random.normal, self.config.poles
+    shape, normal = (self.model.nq,), self.random.normal
     if self.config.swing_up:
-      first = torch.cat([0.01 * normal("cart", (1,)), pi + 0.01 * normal("pole", (1,))], dim=1)
-      qpos = torch.cat([first, 0.1 * normal("further poles", (poles - 1,))], dim=1)
+      offset = normal("start position", shape)
     else:
-      cart = self.random.uniform("cart", (1,), -0.1, 0.1)
-      qpos = torch.cat([cart, self.random.uniform("poles", (poles,), -0.034, 0.034)], dim=1)
-    return {"qpos": qpos, "qvel": 0.01 * normal("velocity", (self.model.nv,))}
+      offset = self.random.uniform("start position", shape, -1.0, 1.0)
+    return {"qpos": self.home + self.spread * offset, "qvel": 0.01 * normal("start velocity", shape)}
 
   def product(self) -> Tensor:
     """Reward upright poles, and, unless it is sparse, a cart in the middle, small controls and speeds."""
