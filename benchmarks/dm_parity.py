@@ -1,7 +1,7 @@
 """Parity of the tasks dm/* with dm_control: `python -m benchmarks dm_parity`.
 
-Both take one control step from the same states, collected with random actions, and with the same controls. All
-numbers are compared one by one, as in `gym_parity`.
+Both take one control step from the same states, collected with random actions, and with the same controls.
+All numbers are compared one by one, as in `gym_parity`.
 """
 
 from typing import Any
@@ -54,7 +54,7 @@ class Suite:
       getattr(data, name)[:] = getattr(sim, name)[index]
     for body, mocap in zip(task.model.body_names, task.model.body_mocapid, strict=True):
       if mocap >= 0:
-        self._move(body, sim.mocap_pos[index, mocap], sim.mocap_quat[index, mocap])
+        self._move(body, sim.mocap_pos[index, mocap].numpy(), sim.mocap_quat[index, mocap].numpy())
     if "jnt_stiffness" in task.model.varied:
       model.jnt_stiffness[:] = sim.jnt_stiffness[index]
     if hasattr(task, "directions"):

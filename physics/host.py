@@ -16,15 +16,14 @@ def evaluate(
   `states` holds arrays [n, ...] by name, such as qpos, qvel, mocap_pos; what it lacks is the model's default.
   """
   data = mujoco.MjData(model.mj)
-  count = len(next(iter(states.values())))
   found: dict[str, list[Floats]] = {name: [] for name in fields}
-  for row in range(count):
+  for row in range(len(next(iter(states.values())))):
     mujoco.mj_resetData(model.mj, data)
     for name, values in states.items():
       getattr(data, name)[:] = values[row]
     for _ in range(steps):
       mujoco.mj_step(model.mj, data)
     mujoco.mj_forward(model.mj, data)
-    for name, values in found.items():
-      values.append(np.array(getattr(data, name)))
+    for name in fields:
+      found[name].append(np.array(getattr(data, name)))
   return {name: np.array(values) for name, values in found.items()}

@@ -1,7 +1,7 @@
 """Tasks, one module each, and the loader that finds them by name, dotted module path or file.
 
-Every module of this folder except `base.py` is a task, and so is every module of `gym/`. A module of `dm/` has
-several. `shared/` holds what several tasks use, `core/` the parts of `base.py`.
+Every module of this folder except `base.py` is a task, and so is every module of `gym/`;
+a module of `dm/` has several. `shared/` holds what several tasks use, `core/` the parts of `base.py`.
 """
 
 import dataclasses
@@ -128,7 +128,7 @@ def _variants() -> dict[str, tuple[str, str]]:
 @functools.cache
 def _variant(name: str, task: str) -> ModuleType:
   """Return a copy of a module of dm/ whose settings have the defaults of one of its tasks."""
-  module = importlib.import_module(f"{__name__}.dm.{name}")
+  module = importlib.import_module(f"{__name__}.dm.{name.lower()}")
   variant = ModuleType(f"{module.__name__}_{task}", module.__doc__)
   vars(variant).update({part: value for part, value in vars(module).items() if part[:2] != "__"})
   given = {field.name: field for field in dataclasses.fields(module.Config)}
@@ -136,7 +136,7 @@ def _variant(name: str, task: str) -> ModuleType:
     (key, given[key].type, dataclasses.field(default=value, metadata=given[key].metadata))
     for key, value in TASKS[name][task].items()
   ]
-  variant.Config = dataclasses.make_dataclass("Config", changed, bases=(module.Config,))  # type: ignore
+  variant.Config = dataclasses.make_dataclass("Config", changed, bases=(module.Config,))  # type: ignore[attr-defined]
   variant.__file__ = module.__file__
   return variant
 

@@ -118,7 +118,7 @@ class Task(Names):
   def initial_state(self) -> dict[str, Tensor]:
     """Return start values [num_envs, ...] of an episode by name, for all environments.
 
-    Names are `qpos`, `qvel`, `act`, `mocap_pos`, `mocap_quat`, buffers and the fields of `vary`. The base applies
+    Names are `qpos`, `qvel`, `act`, `mocap_pos`, `mocap_quat`, buffers and fields of `vary`. The base applies
     the values only where an episode ended. Other state starts at the model's default and other buffers at
     zero; other varied fields and lasting buffers keep their values. The final state can still be read here.
     """

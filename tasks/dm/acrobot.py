@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from tasks.base import option
-from tasks.shared import suite
+from tasks.shared import reward, suite
 
 TRAIN = suite.TRAIN | {"max_steps": 30_000_000}
 PPO = suite.PPO
@@ -37,7 +37,7 @@ class Task(suite.Task):
     """Reward a tip in or near the target."""
     distance = (self.sim.site_xpos[:, self.target] - self.sim.site_xpos[:, self.tip]).norm(dim=1)
     radius, margin = float(self.model.site_size[self.target, 0]), 0.0 if self.config.sparse else 1.0
-    return suite.tolerance(distance, high=radius, margin=margin)
+    return reward.tolerance(distance, high=radius, margin=margin)
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Return the directions of the arms and the speeds of the joints."""

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from math import pi
 from typing import Any
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import torch
 from torch import Tensor
 
 from tasks.base import option
-from tasks.shared import suite
+from tasks.shared import mjcf, reward, suite
 
 TRAIN = suite.TRAIN | {"max_steps": 10_000_000}
 PPO = suite.PPO
@@ -36,14 +36,12 @@ class Task(suite.Task):
     """Return the robot file with further poles, and with the floor below them all."""
     root = suite.read("cartpole.xml")
     for index in range(2, config.poles + 1):
-      below, hinge = suite.find(root, f"pole_{index - 1}"), f"hinge_{index}"
-      pole = ElementTree.SubElement(
-        below, "body", name=f"pole_{index}", pos="0 0 1", childclass="pole"
-      )
-      ElementTree.SubElement(pole, "joint", name=hinge)
-      ElementTree.SubElement(pole, "geom", name=f"pole_{index}")
-    suite.find(root, "floor").set("pos", f"0 0 {0.95 - config.poles}")
-    return suite.text(root)
+      below, hinge = mjcf.find(root, f"pole_{index - 1}"), f"hinge_{index}"
+      pole = ET.SubElement(below, "body", name=f"pole_{index}", pos="0 0 1", childclass="pole")
+      ET.SubElement(pole, "joint", name=hinge)
+      ET.SubElement(pole, "geom", name=f"pole_{index}")
+    mjcf.find(root, "floor").set("pos", f"0 0 {0.95 - config.poles}")
+    return mjcf.text(root)
 
   def setup(self) -> None:
     """Store where cart and poles start, and how far from it."""
@@ -66,10 +64,10 @@ class Task(suite.Task):
     """Reward upright poles, and, unless it is sparse, a cart in the middle, small controls and speeds."""
     cart, upright = self.sim.qpos[:, 0], self.sim.xmat[:, 2:, suite.ZZ]
     if self.config.sparse:
-      centered = suite.tolerance(cart, -0.25, 0.25)
-      return centered * suite.tolerance(upright, 0.995, 1.0).prod(1)
-    centered = (1 + suite.tolerance(cart, margin=2.0)) / 2
-    slow = (1 + suite.tolerance(self.sim.qvel[:, 1:], margin=5.0).amin(1)) / 2
+      centered = reward.tolerance(cart, -0.25, 0.25)
+      return centered * reward.tolerance(upright, 0.995, 1.0).prod(1)
+    centered = (1 + reward.tolerance(cart, margin=2.0)) / 2
+    slow = (1 + reward.tolerance(self.sim.qvel[:, 1:], margin=5.0).amin(1)) / 2
     return ((1 + upright) / 2).mean(1) * centered * slow * suite.small(self.sim.ctrl)
 
   def observe(self) -> dict[str, dict[str, Tensor]]:

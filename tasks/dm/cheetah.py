@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from physics.host import evaluate
 from tasks.base import option
-from tasks.shared import suite
+from tasks.shared import reward, suite
 
 TRAIN = suite.TRAIN | {"max_steps": 20_000_000}
 PPO = suite.PPO
@@ -37,12 +36,14 @@ class Task(suite.DrawnTask):
     """Let robots with joints anywhere between their limits fall to the ground."""
     low, high = suite.start_range(model)
     low[:3] = high[:3] = 0.0
-    return evaluate(model, {"qpos": random.uniform(low, high, (count, model.nq))}, ["qpos", "qvel"], SETTLING)
+    return suite.evaluate(
+      model, {"qpos": random.uniform(low, high, (count, model.nq))}, ["qpos", "qvel"], SETTLING
+    )
 
   def product(self) -> Tensor:
     """Reward speed."""
     speed, fast = self.sensed("torso_subtreelinvel")[:, 0], self.config.speed
-    return suite.tolerance(speed, fast, inf, margin=fast, shape="linear", at_margin=0.0)
+    return reward.tolerance(speed, fast, inf, margin=fast, shape="linear", at_margin=0.0)
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Return the state without the position along x."""

@@ -8,9 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from physics.host import evaluate
 from tasks.base import option
-from tasks.shared import quat, suite
+from tasks.shared import mjcf, quat, reward, suite
 
 TRAIN = suite.TRAIN | {"max_steps": 100_000_000}
 PPO = suite.PPO | {"hidden": [256, 256], "log_std_init": -1.0}
@@ -43,17 +42,17 @@ class Task(suite.Task):
     """Return the robot file, in an arena with a ball or without both."""
     root = suite.read("dog.xml")
     if not config.fetch:
-      suite.remove(root, "ball", "head", "target", *WALLS)
+      mjcf.remove(root, "ball", "head", "target", *WALLS)
       side = SECONDS * max(config.speed, 1.0)
-      suite.find(root, "floor").set("size", f"{side} {side} .1")
-    return suite.text(root)
+      mjcf.find(root, "floor").set("size", f"{side} {side} .1")
+    return mjcf.text(root)
 
   def setup(self) -> None:
     """Look up the parts of the dog and of the arena; store height and weight."""
     super().setup()
     model = self.model
     self.torso, self.pelvis, self.skull = (model.body_id(name) for name in ("torso", "pelvis", "skull"))
-    standing = evaluate(model, {"qpos": model.qpos0[None]}, ["xpos"])["xpos"][0, :, 2]
+    standing = suite.evaluate(model, {"qpos": model.qpos0[None]}, ["xpos"])["xpos"][0, :, 2]
     self.heights = [self.config.height * float(standing[body]) for body in (self.torso, self.pelvis)]
     self.weight = float(-model.gravity[2] * model.mj.body_subtreemass[self.torso])  # [N]
     self.hinges = model.nq - 7 - (7 if self.config.fetch else 0)
@@ -90,43 +89,41 @@ class Task(suite.Task):
     aim = 0.05 * self.random.normal("ball aim", (2,)) - outwards
     speed = self.random.uniform("ball speed", (1,), 0.0, 5.0)
     up = (-2 * float(self.model.gravity[2]) * peak).sqrt()
-    return torch.cat([self.reach * outwards, torch.full_like(up, 0.05)], dim=1), torch.cat([speed * aim, up], dim=1)
+    return torch.cat([self.reach * outwards, torch.full_like(up, 0.05)], dim=1), torch.cat(
+      [speed * aim, up], dim=1
+    )
 
   def product(self) -> Tensor:
     """Reward standing upright on all feet, and speed, or a ball in the mouth and in the middle."""
-    heights = [self.sim.xpos[:, body, 2] for body in (self.torso, self.pelvis)]
-    reward = suite.tolerance(
-      self.forces()[:, -4:].sum(1), self.weight, inf, margin=self.weight, shape="linear", at_margin=0.9
-    )
-    for height, aim in zip(heights, self.heights, strict=True):
-      reward = reward * suite.tolerance(height, aim, inf, margin=aim)
+    pressed, weight = self.forces()[:, -4:].sum(1), self.weight
+    product = reward.tolerance(pressed, weight, inf, margin=weight, shape="linear", at_margin=0.9)
+    for body, height in zip((self.torso, self.pelvis), self.heights, strict=True):
+      product = product * reward.tolerance(self.sim.xpos[:, body, 2], height, inf, margin=height)
     for body in (self.skull, self.torso, self.pelvis):
-      upright = self.sim.xmat[:, body, suite.ZZ]
-      reward = reward * suite.tolerance(
-        upright, UPRIGHT, inf, margin=1 + UPRIGHT, shape="linear", at_margin=0.0
+      upright, margin = self.sim.xmat[:, body, suite.ZZ], 1 + UPRIGHT
+      product = product * reward.tolerance(
+        upright, UPRIGHT, inf, margin=margin, shape="linear", at_margin=0.0
       )
     if self.config.fetch:
-      return reward * self.fetching()
-    if self.config.speed:
-      return reward * self.moving()
-    return reward
+      return product * self.fetching()
+    return product * self.moving() if self.config.speed else product
 
   def moving(self) -> Tensor:
     """Return a factor for speed forwards [num_envs]."""
     aim, forwards = self.config.speed, self.velocity()[:, 0]
     margin = max(1.0, aim)
-    fast = suite.tolerance(forwards, aim, 2 * aim, margin=margin, shape="linear", at_margin=0.0)
+    fast = reward.tolerance(forwards, aim, 2 * aim, margin=margin, shape="linear", at_margin=0.0)
     return (1 + 4 * fast) / 5
 
   def fetching(self) -> Tensor:
-    """Return a factor for a ball in the mouth, or near the target, and for its distance from there [num_envs]."""
+    """Return a factor for a ball in the mouth or in the middle, and for its way there [num_envs]."""
     model, ball = self.model, self.sim.geom_xpos[:, self.ball]
     mouth = sum((self.sim.site_xpos[:, site] - ball).norm(dim=1) for site in self.bite) / 2
     bite = float(model.site_size[self.bite[0], 0])
-    reached = (1 + 6 * suite.tolerance(mouth, high=bite, margin=2.0, shape="reciprocal")) / 7
+    reached = (1 + 6 * reward.tolerance(mouth, high=bite, margin=2.0, shape="reciprocal")) / 7
     size, arena = float(model.geom_size[self.target, 0]), float(model.geom_size[model.geom_id("floor"), 0])
     away = (ball - self.sim.geom_xpos[:, self.target]).norm(dim=1)
-    there = (1 + suite.tolerance(away, high=size, margin=arena, shape="reciprocal")) / 2
+    there = (1 + reward.tolerance(away, high=size, margin=arena, shape="reciprocal")) / 2
     return torch.where(away < 2 * size, 1.0, reached) * there
 
   def velocity(self) -> Tensor:
@@ -141,7 +138,7 @@ class Task(suite.Task):
     inertial = [forces[:, :3], self.sensed("velocimeter"), self.sensed("gyro")]
     blocks = {
       "joint_angles": self.sim.qpos[:, 7:end],
-      "joint_velocities": self.sim.qvel[:, 6 : end - 1],
+      "joint_velocites": self.sim.qvel[:, 6 : end - 1],
       "torso_pelvis_height": torch.stack([xpos[:, self.torso, 2], xpos[:, self.pelvis, 2]], dim=1),
       "z_projection": torch.stack([xmat[:, body, suite.ZX :] for body in bodies], dim=1),
       "torso_com_velocity": self.velocity(),

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tasks.base import option
-from tasks.shared import suite
+from tasks.shared import mjcf, suite
 
 TRAIN = suite.TRAIN | {"max_steps": 10_000_000}
 PPO = suite.PPO
@@ -34,11 +34,11 @@ class Task(suite.DrawnTask):
   def scene(cls, config: Any) -> str:
     """Return the robot file with a target that can be moved, or with a hinge that turns easily."""
     root = suite.read("finger.xml")
-    suite.find(root, "target").set("size", str(config.target_size or 0.03))
-    suite.make_movable(root, "target")
+    mjcf.find(root, "target").set("size", str(config.target_size or 0.03))
+    mjcf.make_movable(root, "target")
     if not config.target_size:
-      suite.find(root, "hinge").set("damping", "0.03")
-    return suite.text(root)
+      mjcf.find(root, "hinge").set("damping", "0.03")
+    return mjcf.text(root)
 
   def setup(self) -> None:
     """Look up the circle on which targets lie."""

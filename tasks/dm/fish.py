@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from tasks.base import option
-from tasks.shared import quat, suite
+from tasks.shared import mjcf, quat, reward, suite
 
 TRAIN = suite.TRAIN | {"max_steps": 20_000_000}
 PPO = suite.PPO
@@ -31,8 +31,8 @@ class Task(suite.Task):
   def scene(cls, config: Any) -> str:  # noqa: ARG003
     """Return the robot file with a target that can be moved."""
     root = suite.read("fish.xml")
-    suite.make_movable(root, "target")
-    return suite.text(root)
+    mjcf.make_movable(root, "target")
+    return mjcf.text(root)
 
   def setup(self) -> None:
     """Look up torso, mouth and target; store the box of targets."""
@@ -61,9 +61,9 @@ class Task(suite.Task):
   def product(self) -> Tensor:
     """Reward being upright, and a mouth in or near the target."""
     if not self.config.swim:
-      return suite.tolerance(self.upright(), 1.0, 1.0, margin=1.0)
+      return reward.tolerance(self.upright(), 1.0, 1.0, margin=1.0)
     radii = float(self.model.geom_size[[self.mouth, self.target], 0].sum())
-    near = suite.tolerance(self.to_target().norm(dim=1), high=radii, margin=2 * radii)
+    near = reward.tolerance(self.to_target().norm(dim=1), high=radii, margin=2 * radii)
     return (7 * near + (1 + self.upright()) / 2) / 8
 
   def observe(self) -> dict[str, dict[str, Tensor]]:

@@ -6,7 +6,7 @@ from math import inf
 from torch import Tensor
 
 from tasks.base import option
-from tasks.shared import suite
+from tasks.shared import reward, suite
 
 TRAIN = suite.TRAIN | {"max_steps": 30_000_000}
 PPO = suite.PPO
@@ -38,11 +38,11 @@ class Task(suite.Task):
   def product(self) -> Tensor:
     """Reward height, and speed or small controls."""
     c, height = self.config, self.sim.xipos[:, self.torso, 2] - self.sim.xipos[:, self.foot, 2]
-    standing = suite.tolerance(height, c.height, 2.0)
+    standing = reward.tolerance(height, c.height, 2.0)
     if not c.hop:
       return standing * suite.small(self.sim.ctrl)
     speed = self.sensed("torso_subtreelinvel")[:, 0]
-    return standing * suite.tolerance(speed, c.speed, inf, margin=c.speed / 2, shape="linear", at_margin=0.5)
+    return standing * reward.tolerance(speed, c.speed, inf, margin=c.speed / 2, shape="linear", at_margin=0.5)
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Return the state without the position along x, and touch."""

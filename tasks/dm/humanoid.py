@@ -6,7 +6,7 @@ from math import inf
 from torch import Tensor
 
 from tasks.base import option
-from tasks.shared import quat, suite
+from tasks.shared import quat, reward, suite
 
 TRAIN = suite.TRAIN | {"max_steps": 100_000_000, "num_envs": 1024}
 PPO = suite.PPO | {"hidden": [256, 256], "log_std_init": -1.0}
@@ -41,14 +41,12 @@ class Task(suite.DrawnTask):
     """Reward standing upright with small controls, and speed or its absence."""
     c, velocity = self.config, self.sensed(f"{self.trunk}_subtreelinvel")[:, :2]
     head, upright = self.sim.xpos[:, self.head, 2], self.sim.xmat[:, self.torso, self.spine]
-    standing = suite.tolerance(head, c.height, inf, margin=c.height / 4)
-    standing = standing * suite.tolerance(upright, 0.9, inf, margin=1.9, shape="linear", at_margin=0.0)
+    standing = reward.tolerance(head, c.height, inf, margin=c.height / 4)
+    standing = standing * reward.tolerance(upright, 0.9, inf, margin=1.9, shape="linear", at_margin=0.0)
     standing = standing * suite.small(self.sim.ctrl)
     if not c.speed:
-      return standing * suite.tolerance(velocity, margin=2.0).mean(1)
-    fast = suite.tolerance(
-      velocity.norm(dim=1), c.speed, inf, margin=c.speed, shape="linear", at_margin=0.0
-    )
+      return standing * reward.tolerance(velocity, margin=2.0).mean(1)
+    fast = reward.tolerance(velocity.norm(dim=1), c.speed, inf, margin=c.speed, shape="linear", at_margin=0.0)
     return standing * (1 + 5 * fast) / 6
 
   def extremities(self) -> Tensor:

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import torch
 from torch import Tensor
 
 from tasks.base import option
-from tasks.shared import suite
+from tasks.shared import mjcf, suite
 
 TRAIN = suite.TRAIN | {"max_steps": 5_000_000}
 PPO = suite.PPO
@@ -37,16 +37,16 @@ class Task(suite.Task):
   def scene(cls, config: Any) -> str:
     """Return the robot file with its masses."""
     root = suite.read("lqr.xml")
-    actuators, parent = ElementTree.SubElement(root, "actuator"), root.find("worldbody")
+    actuators, parent = ET.SubElement(root, "actuator"), root.find("worldbody")
     for index in range(config.masses):
       assert parent is not None
-      place, joint = f".25 0 {0 if index else .1}", f"joint_{index}"
-      parent = ElementTree.SubElement(parent, "body", name=f"body_{index}", pos=place)
-      ElementTree.SubElement(parent, "joint", name=joint, stiffness="20")
-      ElementTree.SubElement(parent, "geom", name=f"geom_{index}")
+      place, joint = f".25 0 {0 if index else 0.1}", f"joint_{index}"
+      parent = ET.SubElement(parent, "body", name=f"body_{index}", pos=place)
+      ET.SubElement(parent, "joint", name=joint, stiffness="20")
+      ET.SubElement(parent, "geom", name=f"geom_{index}")
       if index < config.motors:
-        ElementTree.SubElement(actuators, "motor", name=f"motor_{index}", joint=joint)
-    return suite.text(root)
+        ET.SubElement(actuators, "motor", name=f"motor_{index}", joint=joint)
+    return mjcf.text(root)
 
   def initial_state(self) -> dict[str, Tensor]:
     """Start at rest, at a distance of sqrt(2) from the middle, with new springs."""

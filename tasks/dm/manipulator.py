@@ -7,9 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from physics.host import evaluate
 from tasks.base import option
-from tasks.shared import suite
+from tasks.shared import mjcf, reward, suite
 
 TRAIN = suite.TRAIN | {"max_steps": 100_000_000}
 PPO = suite.PPO | {"hidden": [256, 256]}
@@ -44,7 +43,9 @@ class Arm(suite.DrawnTask):
     drawn, arm = suite.draw_positions(model, random, count), [*columns.values()]
     qpos[:, arm] = drawn[:, arm]
     qpos[:, columns["finger"]] = qpos[:, columns["thumb"]]
-    places = {name: np.tile(getattr(model, f"{name}0"), (count, 1, 1)) for name in ("mocap_pos", "mocap_quat")}
+    places = {
+      name: np.tile(getattr(model, f"{name}0"), (count, 1, 1)) for name in ("mocap_pos", "mocap_quat")
+    }
     return {"qpos": qpos, **places}
 
   def setup(self) -> None:
@@ -80,14 +81,14 @@ class Task(Arm):
 
   @classmethod
   def scene(cls, config: Any) -> str:
-    """Return the robot file with the object, its target and its receptacle alone; the last two can be moved."""
+    """Return the robot file with one object, its target and its receptacle; the last two can be moved."""
     kind, receptacle = ("peg", "slot") if config.peg else ("ball", "cup")
     moved = [f"target_{kind}", *([receptacle] if config.insert else [])]
     root = suite.read("manipulator.xml")
-    suite.remove(root, *PROPS - {kind, *moved})
+    mjcf.remove(root, *PROPS - {kind, *moved})
     for name in moved:
-      suite.make_movable(root, name)
-    return suite.text(root)
+      mjcf.make_movable(root, name)
+    return mjcf.text(root)
 
   @classmethod
   def draw(cls, model: Any, random: np.random.Generator, count: int) -> suite.Arrays:
@@ -99,7 +100,7 @@ class Task(Arm):
     states["mocap_quat"][:, :, 0] = np.cos(angle / 2)[:, None]
     states["mocap_quat"][:, :, 2] = np.sin(angle / 2)[:, None]
     grasp = model.site_id("grasp")
-    hand = evaluate(model, states, ["site_xpos", "site_xmat"])
+    hand = suite.evaluate(model, states, ["site_xpos", "site_xmat"])
     frame, place = hand["site_xmat"][:, grasp], hand["site_xpos"][:, grasp]
     in_hand = np.stack(
       [place[:, 0], place[:, 2], np.pi - np.arctan2(frame[:, suite.ZX], frame[:, suite.XX])], axis=1
@@ -120,7 +121,7 @@ class Task(Arm):
 
   def close(self, one: str, other: str) -> Tensor:
     """Return a reward for sites that are close [num_envs]."""
-    return suite.tolerance(self.distance(one, other), high=CLOSE, margin=2 * CLOSE)
+    return reward.tolerance(self.distance(one, other), high=CLOSE, margin=2 * CLOSE)
 
   def product(self) -> Tensor:
     """Reward an object in its target; for a peg also one in the hand."""

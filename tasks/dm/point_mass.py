@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tasks.base import option
-from tasks.shared import suite
+from tasks.shared import mjcf, reward, suite
 
 TRAIN = suite.TRAIN | {"max_steps": 5_000_000}
 PPO = suite.PPO
@@ -36,7 +36,7 @@ class Task(suite.Task):
     root = suite.read("point_mass.xml")
     for motor in root.iterfind("default/motor"):
       motor.set("ctrllimited", "false")
-    return suite.text(root)
+    return mjcf.text(root)
 
   def setup(self) -> None:
     """Look up mass and target; create a buffer for the directions."""
@@ -64,7 +64,7 @@ class Task(suite.Task):
     """Reward a mass in or near the target, and small actions."""
     distance = (self.sim.geom_xpos[:, self.target] - self.sim.geom_xpos[:, self.mass]).norm(dim=1)
     size = float(self.model.geom_size[self.target, 0])
-    return suite.tolerance(distance, high=size, margin=size) * suite.small(self.action)
+    return reward.tolerance(distance, high=size, margin=size) * suite.small(self.action)
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Return the state."""

@@ -9,9 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from physics.host import evaluate
 from tasks.base import option
-from tasks.shared import quat, suite
+from tasks.shared import mjcf, quat, reward, suite
 
 TRAIN = suite.TRAIN | {"max_steps": 50_000_000}
 PPO = suite.PPO | {"hidden": [256, 256]}
@@ -41,15 +40,15 @@ class Task(suite.DrawnTask):
   def scene(cls, config: Any) -> str:
     """Return the robot file on flat ground, in an arena with a ball or without both."""
     root = suite.read("quadruped.xml")
-    suite.remove(root, "terrain", *(() if config.fetch else (*WALLS, "ball", "target")))
+    mjcf.remove(root, "terrain", *(() if config.fetch else (*WALLS, "ball", "target")))
     sensors = root.find("sensor")
     assert sensors is not None
     for sensor in sensors.findall("rangefinder"):
       sensors.remove(sensor)
     if not config.fetch:
       side = config.speed * 20.0  # an episode has 20 s
-      suite.find(root, "floor").set("size", f"{side} {side} .5")
-    return suite.text(root)
+      mjcf.find(root, "floor").set("size", f"{side} {side} .5")
+    return mjcf.text(root)
 
   @classmethod
   def draw(cls, model: Any, random: np.random.Generator, count: int) -> suite.Arrays:
@@ -65,7 +64,7 @@ class Task(suite.DrawnTask):
     qpos[:, 2], qpos[:, 3:7] = 0.0, turn / np.linalg.norm(turn, axis=1, keepdims=True)
     touching = np.arange(count)
     while len(touching):
-      touching = touching[evaluate(model, {"qpos": qpos[touching]}, ["ncon"])["ncon"] > 0]
+      touching = touching[suite.evaluate(model, {"qpos": qpos[touching]}, ["ncon"])["ncon"] > 0]
       qpos[touching, 2] += RISE
     return {"qpos": qpos, "qvel": qvel}
 
@@ -79,13 +78,13 @@ class Task(suite.DrawnTask):
 
   def product(self) -> Tensor:
     """Reward an upright torso, and speed or a ball near the robot and near the middle."""
-    upright = suite.tolerance(
+    upright = reward.tolerance(
       self.sim.xmat[:, self.torso, suite.ZZ], 1.0, inf, margin=2.0, shape="linear", at_margin=0.0
     )
     if self.config.fetch:
       return upright * self.fetching()
     speed, fast = self.sensed("velocimeter")[:, 0], self.config.speed
-    return upright * suite.tolerance(speed, fast, inf, margin=fast, shape="linear", at_margin=0.5)
+    return upright * reward.tolerance(speed, fast, inf, margin=fast, shape="linear", at_margin=0.5)
 
   def fetching(self) -> Tensor:
     """Return the reward for a ball near the robot, and twice as much with it near the target [num_envs]."""
@@ -94,7 +93,7 @@ class Task(suite.DrawnTask):
     reach = float(model.site_size[self.workspace, 0] + model.geom_size[model.geom_id("ball"), 0])
     sizes = {self.workspace: reach, self.target: float(model.site_size[self.target, 0])}
     near, there = (
-      suite.tolerance(
+      reward.tolerance(
         (self.sim.site_xpos[:, site, :2] - ball).norm(dim=1),
         high=size,
         margin=arena,

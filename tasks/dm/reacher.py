@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tasks.base import option
-from tasks.shared import suite
+from tasks.shared import mjcf, reward, suite
 
 TRAIN = suite.TRAIN | {"max_steps": 10_000_000}
 PPO = suite.PPO
@@ -32,9 +32,9 @@ class Task(suite.Task):
   def scene(cls, config: Any) -> str:
     """Return the robot file with a target of the size that the settings say, and that can be moved."""
     root = suite.read("reacher.xml")
-    suite.find(root, "target").set("size", str(config.target_size))
-    suite.make_movable(root, "target")
-    return suite.text(root)
+    mjcf.find(root, "target").set("size", str(config.target_size))
+    mjcf.make_movable(root, "target")
+    return mjcf.text(root)
 
   def setup(self) -> None:
     """Look up finger and target."""
@@ -56,7 +56,7 @@ class Task(suite.Task):
   def product(self) -> Tensor:
     """Reward a finger that touches the target."""
     radii = float(self.model.geom_size[[self.target, self.finger], 0].sum())
-    return suite.tolerance(self.to_target().norm(dim=1), high=radii)
+    return reward.tolerance(self.to_target().norm(dim=1), high=radii)
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Return the state of the arm, and the offset of the target."""

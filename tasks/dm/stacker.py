@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tasks.base import option
 from tasks.dm import manipulator
-from tasks.shared import suite
+from tasks.shared import mjcf, reward, suite
 
 TRAIN = manipulator.TRAIN
 PPO = manipulator.PPO
@@ -35,9 +35,9 @@ class Task(manipulator.Arm):
   def scene(cls, config: Any) -> str:
     """Return the robot file with as many boxes, and with a target that can be moved."""
     root = suite.read("stacker.xml")
-    suite.remove(root, *(f"box{index}" for index in range(config.boxes, MOST)))
-    suite.make_movable(root, "target")
-    return suite.text(root)
+    mjcf.remove(root, *(f"box{index}" for index in range(config.boxes, MOST)))
+    mjcf.make_movable(root, "target")
+    return mjcf.text(root)
 
   @classmethod
   def draw(cls, model: Any, random: np.random.Generator, count: int) -> suite.Arrays:
@@ -62,8 +62,8 @@ class Task(manipulator.Arm):
   def product(self) -> Tensor:
     """Reward a box in the target, with the hand away from it."""
     nearest = torch.stack([self.distance(name, "target") for name in self.names]).amin(0)
-    away = suite.tolerance(self.distance("grasp", "target"), 0.1, inf, margin=manipulator.CLOSE)
-    return suite.tolerance(nearest, margin=2 * self.size) * away
+    away = reward.tolerance(self.distance("grasp", "target"), 0.1, inf, margin=manipulator.CLOSE)
+    return reward.tolerance(nearest, margin=2 * self.size) * away
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Return arm, touch, hand, boxes and target."""

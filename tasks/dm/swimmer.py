@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from typing import Any
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import torch
 from torch import Tensor
 
 from tasks.base import option
-from tasks.shared import quat, suite
+from tasks.shared import mjcf, quat, reward, suite
 
 TRAIN = suite.TRAIN | {"max_steps": 30_000_000}
 PPO = suite.PPO
@@ -32,21 +32,21 @@ class Task(suite.Task):
   def scene(cls, config: Any) -> str:
     """Return the robot file with the links behind the head, and with a target that can be moved."""
     root = suite.read("swimmer.xml")
-    actuators, sensors = ElementTree.SubElement(root, "actuator"), root.find("sensor")
-    parent, bend = suite.find(root, "head"), 360.0 / config.links
+    actuators, sensors = ET.SubElement(root, "actuator"), root.find("sensor")
+    parent, bend = mjcf.find(root, "head"), 360.0 / config.links
     assert sensors is not None
     for index in range(config.links - 1):
       joint, site = f"joint_{index}", f"site_{index}"
-      parent = ElementTree.SubElement(parent, "body", name=f"segment_{index}", pos="0 .1 0")
+      parent = ET.SubElement(parent, "body", name=f"segment_{index}", pos="0 .1 0")
       for kind in ("visual", "inertial"):
-        ElementTree.SubElement(parent, "geom", {"class": kind, "name": f"{kind}_{index}"})
-      ElementTree.SubElement(parent, "site", name=site)
-      ElementTree.SubElement(parent, "joint", name=joint, range=f"{-bend} {bend}")
-      ElementTree.SubElement(actuators, "motor", name=f"motor_{index}", joint=joint)
+        ET.SubElement(parent, "geom", {"class": kind, "name": f"{kind}_{index}"})
+      ET.SubElement(parent, "site", name=site)
+      ET.SubElement(parent, "joint", name=joint, range=f"{-bend} {bend}")
+      ET.SubElement(actuators, "motor", name=f"motor_{index}", joint=joint)
       for kind in ("velocimeter", "gyro"):
-        ElementTree.SubElement(sensors, kind, name=f"{kind}_{index}", site=site)
-    suite.make_movable(root, "target")
-    return suite.text(root)
+        ET.SubElement(sensors, kind, name=f"{kind}_{index}", site=site)
+    mjcf.make_movable(root, "target")
+    return mjcf.text(root)
 
   def setup(self) -> None:
     """Look up head, nose and target, and the sensors of the velocities."""
@@ -71,7 +71,7 @@ class Task(suite.Task):
   def product(self) -> Tensor:
     """Reward a nose in the target, or on its way there."""
     size = float(self.model.geom_size[self.target, 0])
-    return suite.tolerance(self.to_target().norm(dim=1), high=size, margin=5 * size, shape="long_tail")
+    return reward.tolerance(self.to_target().norm(dim=1), high=size, margin=5 * size, shape="long_tail")
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Return the joints, the target, and the velocities of the links in their plane."""

@@ -6,7 +6,7 @@ from math import inf
 from torch import Tensor
 
 from tasks.base import option
-from tasks.shared import suite
+from tasks.shared import reward, suite
 
 TRAIN = suite.TRAIN | {"max_steps": 30_000_000}
 PPO = suite.PPO
@@ -36,12 +36,12 @@ class Task(suite.Task):
   def product(self) -> Tensor:
     """Reward standing upright, and speed."""
     c, upright = self.config, (1 + self.sim.xmat[:, self.torso, suite.ZZ]) / 2
-    high = suite.tolerance(self.sim.xpos[:, self.torso, 2], c.height, inf, margin=c.height / 2)
+    high = reward.tolerance(self.sim.xpos[:, self.torso, 2], c.height, inf, margin=c.height / 2)
     standing = (3 * high + upright) / 4
     if not c.speed:
       return standing
     speed = self.sensed("torso_subtreelinvel")[:, 0]
-    fast = suite.tolerance(speed, c.speed, inf, margin=c.speed / 2, shape="linear", at_margin=0.5)
+    fast = reward.tolerance(speed, c.speed, inf, margin=c.speed / 2, shape="linear", at_margin=0.5)
     return standing * (1 + 5 * fast) / 6
 
   def observe(self) -> dict[str, dict[str, Tensor]]:

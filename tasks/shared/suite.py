@@ -7,12 +7,11 @@ mapped onto the control range; in dm_control, the action is the control itself.
 
 import functools
 import importlib.util
-import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
-from xml.etree import ElementTree
+from typing import Any
+from xml.etree import ElementTree as ET
 
 import numpy as np
 import torch
@@ -23,6 +22,7 @@ from physics.host import evaluate
 from tasks import base
 from tasks.base import option
 from tasks.core.errors import TaskError
+from tasks.shared import mjcf, reward
 
 Arrays = dict[str, NDArray[np.float64]]
 HINGE, SLIDE = 3, 2  # of Model.jnt_type
@@ -49,91 +49,18 @@ PPO: dict[str, object] = {
   "reward_scale": 1.0,
 }
 
-# ---- robot files ----
+
+def read(name: str) -> ET.Element:
+  """Return the root of a robot file of the suite."""
+  return mjcf.read(FOLDER / name)
 
 
-def read(name: str) -> ElementTree.Element:
-  """Return the root of a robot file of the suite, whose paths are then absolute."""
-  root = ElementTree.parse(FOLDER / name).getroot()
-  for include in root.iter("include"):
-    include.set("file", str(FOLDER / include.attrib["file"]))
-  for compiler in root.iter("compiler"):
-    for kind in ("meshdir", "texturedir"):
-      if kind in compiler.attrib:
-        compiler.set(kind, str(FOLDER / compiler.attrib[kind]))
-  return root
-
-
-def find(root: ElementTree.Element, name: str) -> ElementTree.Element:
-  """Return the element of the world, at any depth, that has this name."""
-  world = root.find("worldbody")
-  assert world is not None
-  return next(element for element in world.iter() if element.get("name") == name)
-
-
-def remove(root: ElementTree.Element, *names: str) -> None:
-  """Remove the bodies, geoms, sites and cameras of these names that stand in the world itself."""
-  world = root.find("worldbody")
-  assert world is not None
-  for element in [child for child in world if child.get("name") in names]:
-    world.remove(element)
-
-
-def make_movable(root: ElementTree.Element, name: str) -> None:
-  """Let a geom, site or body that stands in the world be moved, by making it a mocap body of its name."""
-  world = root.find("worldbody")
-  assert world is not None
-  element = next(child for child in world if child.get("name") == name and child.tag != "camera")
-  if element.tag == "body":
-    element.set("mocap", "true")
-    return
-  world.remove(element)
-  body = ElementTree.SubElement(world, "body", name=name, mocap="true", pos=element.attrib.pop("pos", "0 0 0"))
-  body.append(element)
-
-
-def text(root: ElementTree.Element) -> str:
-  """Return the text of a robot file."""
-  return ElementTree.tostring(root, encoding="unicode")
-
-
-# ---- rewards ----
-
-Shape = Literal["gaussian", "linear", "quadratic", "long_tail", "reciprocal"]
-
-
-def tolerance(
-  x: Tensor,
-  low: float = 0.0,
-  high: float = 0.0,
-  margin: float = 0.0,
-  shape: Shape = "gaussian",
-  at_margin: float = 0.1,
-) -> Tensor:
-  """Return 1 where `x` [...] is in [low, high], and less outside: `at_margin` at a distance of `margin`.
-
-  With a margin of 0 it is 0 outside. These are the suite's rewards (Tassa et al. 2018, figure 3).
-  """
-  if margin == 0.0:
-    return ((x >= low) & (x <= high)).to(x.dtype)
-  distance = torch.maximum(low - x, x - high).clamp(min=0.0) / margin
-  if shape == "gaussian":
-    return torch.exp(math.log(at_margin) * distance.square())
-  if shape == "linear":
-    return (1.0 - (1.0 - at_margin) * distance).clamp(min=0.0)
-  if shape == "quadratic":
-    return (1.0 - (1.0 - at_margin) * distance.square()).clamp(min=0.0)
-  if shape == "long_tail":
-    return 1.0 / (1.0 + (1.0 / at_margin - 1.0) * distance.square())
-  return 1.0 / (1.0 + (1.0 / at_margin - 1.0) * distance)
+# ---- rewards and observations ----
 
 
 def small(control: Tensor) -> Tensor:
   """Return a factor [num_envs] between 0.8, for full controls [num_envs, nu], and 1, for none."""
-  return (4.0 + tolerance(control, margin=1.0, shape="quadratic", at_margin=0.0).mean(1)) / 5.0
-
-
-# ---- observations ----
+  return (4.0 + reward.tolerance(control, margin=1.0, shape="quadratic", at_margin=0.0).mean(1)) / 5.0
 
 
 def lean(xmat: Tensor) -> Tensor:
@@ -185,11 +112,11 @@ def apart(model: Any, states: Arrays) -> Arrays:
 
 
 @functools.lru_cache(maxsize=4)
-def _draw(kind: type["DrawnTask"], model: Any, count: int) -> Arrays:
-  """Return `count` start states, the same for every task of that kind and model."""
+def _draw(draw: Callable[[Any, np.random.Generator, int], Arrays], model: Any, count: int) -> Arrays:
+  """Return `count` start states [count, ...] by name, the same for every task with that law and model."""
   random, rounds = np.random.default_rng(0), list[Arrays]()
   while sum(len(states["qpos"]) for states in rounds) < count:
-    rounds.append(kind.draw(model, random, count))
+    rounds.append(draw(model, random, count))
   return {name: np.concatenate([states[name] for states in rounds])[:count] for name in rounds[0]}
 
 
@@ -216,7 +143,9 @@ class Task(base.Task):
     """Create a buffer for the sensors of forces; store the range of start positions."""
     if self.force_sensors:
       self._force_columns = self.sensor_of(*self.force_sensors)
-      self._forces = self.buffer(len(self.sim.sensordata[0, self._force_columns]))  # [num_envs, width] [varies]
+      self._forces = self.buffer(
+        len(self.sim.sensordata[0, self._force_columns])
+      )  # [num_envs, width] [varies]
     self.start_low, self.start_high = map(self.constant, start_range(self.model))  # [nq] each
 
   def initial_state(self) -> dict[str, Tensor]:
@@ -271,7 +200,7 @@ class DrawnTask(Task):
   def setup(self) -> None:
     """Draw the start states."""
     super().setup()
-    drawn = _draw(type(self), self.model, self.config.starts)
+    drawn = _draw(self.draw, self.model, self.config.starts)
     self.starts: Mapping[str, Tensor] = {name: self.constant(values) for name, values in drawn.items()}
 
   def initial_state(self) -> dict[str, Tensor]:
