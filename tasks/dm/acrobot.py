@@ -32,12 +32,12 @@ class Task(suite.Task):
     super().setup()
     self.arms = self.body_of("upper_arm", "lower_arm")
     self.tip, self.target = (self.model.site_id(name) for name in ("tip", "target"))
+    self.radius = float(self.model.site_size[self.target, 0])  # of the target [m]
 
   def product(self) -> Tensor:
     """Reward a tip in or near the target."""
     distance = (self.sim.site_xpos[:, self.target] - self.sim.site_xpos[:, self.tip]).norm(dim=1)
-    radius, margin = float(self.model.site_size[self.target, 0]), 0.0 if self.config.sparse else 1.0
-    return reward.tolerance(distance, high=radius, margin=margin)
+    return reward.tolerance(distance, high=self.radius, margin=0.0 if self.config.sparse else 1.0)
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Return the directions of the arms and the speeds of the joints."""

@@ -62,7 +62,9 @@ class Task(suite.Task):
       self.ball, self.target = model.geom_id("ball"), model.geom_id("target")
       names = ("head", "upper_bite", "lower_bite")
       self.head, *self.bite = (model.site_id(name) for name in names)
-      self.reach = 0.75 * float(model.geom_size[model.geom_id("floor"), 0])  # from the middle to the ball [m]
+      self.bite_radius = float(model.site_size[self.bite[0], 0])  # [m]
+      self.size = float(model.geom_size[self.target, 0])  # radius of the target [m]
+      self.arena_size = float(model.geom_size[model.geom_id("floor"), 0])  # half a side [m]
 
   def initial_state(self) -> dict[str, Tensor]:
     """Start standing with any heading, pushed and turned, with muscles that pull; the ball flies inwards."""
@@ -89,7 +91,7 @@ class Task(suite.Task):
     aim = 0.05 * self.random.normal("ball aim", (2,)) - outwards
     speed = self.random.uniform("ball speed", (1,), 0.0, 5.0)
     up = (-2 * float(self.model.gravity[2]) * peak).sqrt()
-    return torch.cat([self.reach * outwards, torch.full_like(up, 0.05)], dim=1), torch.cat(
+    return torch.cat([0.75 * self.arena_size * outwards, torch.full_like(up, 0.05)], dim=1), torch.cat(
       [speed * aim, up], dim=1
     )
 
@@ -117,14 +119,12 @@ class Task(suite.Task):
 
   def fetching(self) -> Tensor:
     """Return a factor for a ball in the mouth or in the middle, and for its way there [num_envs]."""
-    model, ball = self.model, self.sim.geom_xpos[:, self.ball]
+    ball = self.sim.geom_xpos[:, self.ball]
     mouth = sum((self.sim.site_xpos[:, site] - ball).norm(dim=1) for site in self.bite) / 2
-    bite = float(model.site_size[self.bite[0], 0])
-    reached = (1 + 6 * reward.tolerance(mouth, high=bite, margin=2.0, shape="reciprocal")) / 7
-    size, arena = float(model.geom_size[self.target, 0]), float(model.geom_size[model.geom_id("floor"), 0])
+    reached = (1 + 6 * reward.tolerance(mouth, high=self.bite_radius, margin=2.0, shape="reciprocal")) / 7
     away = (ball - self.sim.geom_xpos[:, self.target]).norm(dim=1)
-    there = (1 + reward.tolerance(away, high=size, margin=arena, shape="reciprocal")) / 2
-    return torch.where(away < 2 * size, 1.0, reached) * there
+    there = (1 + reward.tolerance(away, high=self.size, margin=self.arena_size, shape="reciprocal")) / 2
+    return torch.where(away < 2 * self.size, 1.0, reached) * there
 
   def velocity(self) -> Tensor:
     """Return the velocity of the centre of mass in the torso's frame [num_envs, 3] [m/s]."""

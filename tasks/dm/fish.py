@@ -39,6 +39,7 @@ class Task(suite.Task):
     super().setup()
     self.torso = self.model.body_id("torso")
     self.mouth, self.target = (self.model.geom_id(name) for name in ("mouth", "target"))
+    self.radii = float(self.model.geom_size[[self.mouth, self.target], 0].sum())  # [m]
     self.corners = self.constant([[-0.4, -0.4, 0.1], [0.4, 0.4, 0.3]])  # [2, 3] [m]
 
   def initial_state(self) -> dict[str, Tensor]:
@@ -62,8 +63,7 @@ class Task(suite.Task):
     """Reward being upright, and a mouth in or near the target."""
     if not self.config.swim:
       return reward.tolerance(self.upright(), 1.0, 1.0, margin=1.0)
-    radii = float(self.model.geom_size[[self.mouth, self.target], 0].sum())
-    near = reward.tolerance(self.to_target().norm(dim=1), high=radii, margin=2 * radii)
+    near = reward.tolerance(self.to_target().norm(dim=1), high=self.radii, margin=2 * self.radii)
     return (7 * near + (1 + self.upright()) / 2) / 8
 
   def observe(self) -> dict[str, dict[str, Tensor]]:

@@ -49,14 +49,15 @@ class Arm(suite.DrawnTask):
     return {"qpos": qpos, **places}
 
   def setup(self) -> None:
-    """Look up the joints of the arm and the hand."""
+    """Look up the joints of the arm, the hand and the sites."""
     super().setup()
+    self.sites = {name: self.model.site_id(name) for name in self.model.site_names if name}
     self.arm_qpos, self.arm_qvel = self.joints_of(*ARM)
     self.hand = self.body_of("hand")
 
   def distance(self, one: str, other: str) -> Tensor:
     """Return the distance between two sites [num_envs] [m]."""
-    first, second = (self.sim.site_xpos[:, self.model.site_id(name)] for name in (one, other))
+    first, second = (self.sim.site_xpos[:, self.sites[name]] for name in (one, other))
     return (first - second).norm(dim=1)
 
   def pose(self, bodies: slice | Tensor) -> Tensor:

@@ -42,6 +42,7 @@ class Task(suite.Task):
     """Look up mass and target; create a buffer for the directions."""
     super().setup()
     self.mass, self.target = (self.model.geom_id(name) for name in ("pointmass", "target"))
+    self.size = float(self.model.geom_size[self.target, 0])  # radius of the target [m]
     self.directions = self.buffer(2, 2)  # of each force, along x and y [num_envs, 2, 2]
 
   def initial_state(self) -> dict[str, Tensor]:
@@ -63,8 +64,7 @@ class Task(suite.Task):
   def product(self) -> Tensor:
     """Reward a mass in or near the target, and small actions."""
     distance = (self.sim.geom_xpos[:, self.target] - self.sim.geom_xpos[:, self.mass]).norm(dim=1)
-    size = float(self.model.geom_size[self.target, 0])
-    return reward.tolerance(distance, high=size, margin=size) * suite.small(self.action)
+    return reward.tolerance(distance, high=self.size, margin=self.size) * suite.small(self.action)
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Return the state."""

@@ -69,12 +69,18 @@ class Task(suite.DrawnTask):
     return {"qpos": qpos, "qvel": qvel}
 
   def setup(self) -> None:
-    """Look up the torso and the sensors; of an arena, its parts."""
+    """Look up the torso; of an arena, its parts and sizes."""
     super().setup()
-    self.torso = self.model.body_id("torso")
+    model = self.model
+    self.torso = model.body_id("torso")
     if self.config.fetch:
-      self.ball = self.model.body_id("ball")
-      self.target, self.workspace = (self.model.site_id(name) for name in ("target", "workspace"))
+      self.ball = model.body_id("ball")
+      self.target, self.workspace = (model.site_id(name) for name in ("target", "workspace"))
+      self.arena_radius = math.sqrt(2) * float(model.geom_size[model.geom_id("floor"), 0])  # [m]
+      self.reach = float(
+        model.site_size[self.workspace, 0] + model.geom_size[model.geom_id("ball"), 0]
+      )  # [m]
+      self.target_radius = float(model.site_size[self.target, 0])  # [m]
 
   def product(self) -> Tensor:
     """Reward an upright torso, and speed or a ball near the robot and near the middle."""
@@ -88,21 +94,14 @@ class Task(suite.DrawnTask):
 
   def fetching(self) -> Tensor:
     """Return the reward for a ball near the robot, and twice as much with it near the target [num_envs]."""
-    model, ball = self.model, self.sim.xpos[:, self.ball, :2]
-    arena = math.sqrt(2) * float(model.geom_size[model.geom_id("floor"), 0])
-    reach = float(model.site_size[self.workspace, 0] + model.geom_size[model.geom_id("ball"), 0])
-    sizes = {self.workspace: reach, self.target: float(model.site_size[self.target, 0])}
-    near, there = (
-      reward.tolerance(
-        (self.sim.site_xpos[:, site, :2] - ball).norm(dim=1),
-        high=size,
-        margin=arena,
-        shape="linear",
-        at_margin=0.0,
-      )
-      for site, size in sizes.items()
-    )
+    near, there = self.nearness(self.workspace, self.reach), self.nearness(self.target, self.target_radius)
     return near * (1 + there) / 2
+
+  def nearness(self, site: int, radius: float) -> Tensor:
+    """Return a reward for a ball within a radius of a site, less for one that is further away [num_envs]."""
+    distance = (self.sim.site_xpos[:, site, :2] - self.sim.xpos[:, self.ball, :2]).norm(dim=1)
+    margin = self.arena_radius
+    return reward.tolerance(distance, high=radius, margin=margin, shape="linear", at_margin=0.0)
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Return joints, servos, velocity, tilt, sensors of the torso and the toes, ball and target."""

@@ -40,6 +40,7 @@ class Task(suite.Task):
     """Look up finger and target."""
     super().setup()
     self.finger, self.target = (self.model.geom_id(name) for name in ("finger", "target"))
+    self.radii = float(self.model.geom_size[[self.target, self.finger], 0].sum())  # [m]
 
   def initial_state(self) -> dict[str, Tensor]:
     """Start at rest in any pose, with the target anywhere around the arm."""
@@ -55,8 +56,7 @@ class Task(suite.Task):
 
   def product(self) -> Tensor:
     """Reward a finger that touches the target."""
-    radii = float(self.model.geom_size[[self.target, self.finger], 0].sum())
-    return reward.tolerance(self.to_target().norm(dim=1), high=radii)
+    return reward.tolerance(self.to_target().norm(dim=1), high=self.radii)
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Return the state of the arm, and the offset of the target."""

@@ -53,6 +53,7 @@ class Task(suite.Task):
     super().setup()
     self.head = self.model.body_id("head")
     self.nose, self.target = (self.model.geom_id(name) for name in ("nose", "target"))
+    self.size = float(self.model.geom_size[self.target, 0])  # radius of the target [m]
     self.first = self.model.sensor_slice("head_vel").start  # velocity and angular velocity of each link
 
   def initial_state(self) -> dict[str, Tensor]:
@@ -70,8 +71,8 @@ class Task(suite.Task):
 
   def product(self) -> Tensor:
     """Reward a nose in the target, or on its way there."""
-    size = float(self.model.geom_size[self.target, 0])
-    return reward.tolerance(self.to_target().norm(dim=1), high=size, margin=5 * size, shape="long_tail")
+    distance, size = self.to_target().norm(dim=1), self.size
+    return reward.tolerance(distance, high=size, margin=5 * size, shape="long_tail")
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Return the joints, the target, and the velocities of the links in their plane."""

@@ -140,12 +140,10 @@ class Task(base.Task):
   force_sensors: tuple[str, ...] = ()  # sensors of forces and accelerations that are observed
 
   def setup(self) -> None:
-    """Create a buffer for the sensors of forces; store the range of start positions."""
+    """Look up the sensors, create a buffer for those of forces; store the range of start positions."""
+    self._sensors = {name: self.model.sensor_slice(name) for name in self.model.sensor_names}
     if self.force_sensors:
-      self._force_columns = self.sensor_of(*self.force_sensors)
-      self._forces = self.buffer(
-        len(self.sim.sensordata[0, self._force_columns])
-      )  # [num_envs, width] [varies]
+      self._forces = self.buffer(self.sensed(*self.force_sensors).shape[1])  # [num_envs, width] [varies]
     self.start_low, self.start_high = map(self.constant, start_range(self.model))  # [nq] each
 
   def initial_state(self) -> dict[str, Tensor]:
@@ -156,17 +154,17 @@ class Task(base.Task):
   def update(self) -> None:
     """Keep the sensors of forces, and compute all other quantities anew."""
     if self.force_sensors:
-      self._forces.copy_(self.sim.sensordata[:, self._force_columns])
+      self._forces.copy_(self.sensed(*self.force_sensors))
     self.sim.forward()
 
   def forces(self) -> Tensor:
     """Return what `force_sensors` say [num_envs, width]."""
     first = (self.episode_steps == 0).unsqueeze(1)
-    return torch.where(first, self.sim.sensordata[:, self._force_columns], self._forces)
+    return torch.where(first, self.sensed(*self.force_sensors), self._forces)
 
   def sensed(self, *sensors: str) -> Tensor:
-    """Return what sensors of positions and velocities say [num_envs, width]."""
-    return self.sim.sensordata[:, self.sensor_of(*sensors)]
+    """Return what sensors say in the present state [num_envs, width]."""
+    return torch.cat([self.sim.sensordata[:, self._sensors[name]] for name in sensors], dim=1)
 
   def product(self) -> Tensor:
     """Return the suite's reward [num_envs]."""
