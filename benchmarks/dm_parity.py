@@ -4,6 +4,7 @@ Both take one control step from the same states, collected with random actions, 
 All numbers are compared one by one, as in `gym_parity`.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import mujoco
@@ -19,13 +20,19 @@ from tasks import base
 from tasks.dm import TASKS
 
 NAMES = tuple(f"dm/{domain}_{task}" for domain, parts in TASKS.items() for task in parts)
+Blocks = dict[str, Floats]  # of the observation, and the reward, by name [num_states, width]
+STARTS = 64  # start states, where they are drawn in advance
 NUM_ENVS, VISITS, BETWEEN = 10, 10, 10  # environments, states per environment, control steps between states
 
 
-def make_task(name: str, num_envs: int = NUM_ENVS, *, in_mujoco: bool = False) -> base.Task:
-  """Return a task in evaluation mode, in our engine or in MuJoCo C."""
+def make_task(
+  name: str, num_envs: int = NUM_ENVS, *, in_mujoco: bool = False, starts: int = STARTS
+) -> base.Task:
+  """Return a task in evaluation mode, in our engine or in MuJoCo C, with so many start states."""
   module = tasks.load(name)
   config, random, simulation = module.Config(), Random(0, num_envs), None
+  if hasattr(config, "starts"):
+    config.starts = starts
   if in_mujoco:
     simulation = MujocoSimulation(module.Task.make_model(config), num_envs, module.Task.outputs)
   return module.Task(config, num_envs, random=random, training=False, simulation=simulation)
@@ -99,23 +106,31 @@ def let_it_load() -> None:
       del known[name]
 
 
-def visit(task: base.Task, suite: Suite, visits: int = VISITS) -> tuple[dict[str, Floats], dict[str, Floats]]:
-  """Take random actions; return what one step from visited states leads to, here and in dm_control.
-
-  Both are blocks of the observation and the reward by name [num_states, width].
-  """
+def visit(task: base.Task, suite: Suite, visits: int = VISITS) -> tuple[Blocks, Blocks]:
+  """Take random actions; return what one step from visited states leads to, here and in dm_control."""
   task.reset()
-  generator, ours, theirs = torch.Generator().manual_seed(0), [], []
+  generator, found = torch.Generator().manual_seed(0), list[tuple[Blocks, Blocks]]()
   for _ in range(visits):
     actions = 2 * torch.rand(BETWEEN + 1, task.num_envs, task.num_actions, generator=generator) - 1
     for action in actions[:-1]:
       task.step(action)
-    task.sim.forward()
-    for index in range(task.num_envs):
-      suite.set_state(task, index)
-      theirs.append(suite.step(applied(task, actions[-1])[index]))
-    ours.append(seen(task.step(actions[-1])))
-  return split(task, np.concatenate(ours)), split(task, np.array(theirs))
+    found.append(compare(task, suite, actions[-1]))
+  ours, theirs = zip(*found, strict=True)
+  return _joined(ours), _joined(theirs)
+
+
+def compare(task: base.Task, suite: Suite, actions: torch.Tensor) -> tuple[Blocks, Blocks]:
+  """Return what a step with actions [num_envs, num_actions] leads to, here and in dm_control."""
+  task.sim.forward()  # as where dm_control takes the state over
+  ctrl, theirs = applied(task, actions), []
+  for index in range(task.num_envs):
+    suite.set_state(task, index)
+    theirs.append(suite.step(ctrl[index]))
+  return split(task, seen(task.step(actions))), split(task, np.array(theirs))
+
+
+def _joined(parts: Sequence[Blocks]) -> Blocks:
+  return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def applied(task: base.Task, actions: torch.Tensor) -> Floats:
@@ -124,7 +139,7 @@ def applied(task: base.Task, actions: torch.Tensor) -> Floats:
   return actions.double().numpy() if unlimited else controls(task, actions)
 
 
-def errors(found: dict[str, Floats], expected: dict[str, Floats]) -> Floats:
+def errors(found: Blocks, expected: Blocks) -> Floats:
   """Return the largest error per state [num_states], relative to the larger of 1 and the number."""
   return np.max(
     [

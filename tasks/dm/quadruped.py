@@ -17,7 +17,11 @@ PPO = suite.PPO | {"hidden": [256, 256]}
 
 TOES = tuple(f"toe_{toe}" for toe in ("front_left", "front_right", "back_right", "back_left"))
 WALLS = ("wall_px", "wall_py", "wall_nx", "wall_ny")
-RISE = 0.01  # a robot that touches something at the start is put so much higher, again and again [m]
+# A robot starts at the lowest of these without contact [m], which are added up as dm_control does it.
+HEIGHTS = np.cumsum([0.0, *[0.01] * 200])
+  0.01,
+  200,
+)  # start heights are the lowest multiple of RISE without contact [m], at most so many
 
 
 @dataclass
@@ -61,11 +65,14 @@ class Task(suite.DrawnTask):
       reach = 0.9 * model.geom_size[model.geom_id("floor"), 0]
       qpos[:, :2], qpos[:, -7:-5] = random.uniform(-reach, reach, (2, count, 2))
       qpos[:, -5], qvel[:, -6:-4] = 2.0, 5.0 * random.normal(size=(count, 2))
-    qpos[:, 2], qpos[:, 3:7] = 0.0, turn / np.linalg.norm(turn, axis=1, keepdims=True)
-    touching = np.arange(count)
-    while len(touching):
-      touching = touching[suite.evaluate(model, {"qpos": qpos[touching]}, ["ncon"])["ncon"] > 0]
-      qpos[touching, 2] += RISE
+    qpos[:, 3:7] = turn / np.linalg.norm(turn, axis=1, keepdims=True)
+    touching, free = np.full(count, -1), np.full(count, len(HEIGHTS) - 1)  # multiples of RISE
+    while (free - touching).max() > 1:
+      middle = (touching + free) // 2
+      qpos[:, 2] = HEIGHTS[middle]
+      contacts = suite.evaluate(model, {"qpos": qpos}, ["ncon"])["ncon"] > 0
+      touching, free = np.where(contacts, middle, touching), np.where(contacts, free, middle)
+    qpos[:, 2] = HEIGHTS[free]
     return {"qpos": qpos, "qvel": qvel}
 
   def setup(self) -> None:
