@@ -19,9 +19,6 @@ TOES = tuple(f"toe_{toe}" for toe in ("front_left", "front_right", "back_right",
 WALLS = ("wall_px", "wall_py", "wall_nx", "wall_ny")
 # A robot starts at the lowest of these without contact [m], which are added up as dm_control does it.
 HEIGHTS = np.cumsum([0.0, *[0.01] * 200])
-  0.01,
-  200,
-)  # start heights are the lowest multiple of RISE without contact [m], at most so many
 
 
 @dataclass
@@ -66,7 +63,7 @@ class Task(suite.DrawnTask):
       qpos[:, :2], qpos[:, -7:-5] = random.uniform(-reach, reach, (2, count, 2))
       qpos[:, -5], qvel[:, -6:-4] = 2.0, 5.0 * random.normal(size=(count, 2))
     qpos[:, 3:7] = turn / np.linalg.norm(turn, axis=1, keepdims=True)
-    touching, free = np.full(count, -1), np.full(count, len(HEIGHTS) - 1)  # multiples of RISE
+    touching, free = np.full(count, -1), np.full(count, len(HEIGHTS) - 1)  # indices of HEIGHTS
     while (free - touching).max() > 1:
       middle = (touching + free) // 2
       qpos[:, 2] = HEIGHTS[middle]
