@@ -45,8 +45,10 @@ class Suite:
     """Load the environment of a task such as dm/walker_run."""
     from dm_control import suite  # noqa: PLC0415 (after the next line)
 
-    domain = max((domain for domain in TASKS if name.startswith(f"dm/{domain}_")), key=len)
-    self.env = suite.load(domain, name.removeprefix(f"dm/{domain}_"), {"random": 0})
+    domain, part = next(
+      (domain, part) for domain, parts in TASKS.items() for part in parts if name == f"dm/{domain}_{part}"
+    )
+    self.env = suite.load(domain, part, {"random": 0})
     self.env.reset()
 
   @property

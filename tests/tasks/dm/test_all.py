@@ -57,6 +57,10 @@ def make(name):
   return dm_parity.make_task(name, 5, in_mujoco=True, starts=16), dm_parity.Suite(name)
 
 
+def domain_of(name):
+  return next(domain for domain, parts in TASKS.items() for part in parts if name == f"dm/{domain}_{part}")
+
+
 def succeed(name, task):
   """Write states near those that earn the full reward, fast ones too."""
   sim, model, random = task.sim, task.model, np.random.default_rng(0)
@@ -117,22 +121,25 @@ def test_states_near_success_earn_what_they_earn_in_dm_control(name):
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in OF_DM])
 def test_the_engine_takes_the_steps_of_dm_control(name):
+  """Forces are small differences of large numbers, and have fewer digits."""
   task = dm_parity.make_task(name, 8, starts=64)
-  error = dm_parity.errors(*dm_parity.visit(task, make(name)[1], visits=2))
-  assert np.median(error) < 1e-5
-  assert error.max() < 1e-4
+  found, expected = dm_parity.visit(task, make(name)[1], visits=2)
+  for block in expected:
+    error = dm_parity.errors({block: found[block]}, {block: expected[block]})
+    bound = 1e-3 if block in FORCES.get(domain_of(name), set()) else 1e-4
+    assert np.median(error) < bound / 10
+    assert error.max() < bound
 
 
 @each_task
 def test_first_observations_are_dm_control_s(name):
   task, reference = make(name)
   task.reset()
-  (domain,) = (domain for domain in TASKS if name in {f"dm/{domain}_{part}" for part in TASKS[domain]})
   for index in range(task.num_envs):
     reference.set_state(task, index)
     expected = dm_parity.split(task, np.append(reference.start(), 0.0)[None])
     for block, values in task.observe()["policy"].items():
-      if block not in FORCES.get(domain, set()):
+      if block not in FORCES.get(domain_of(name), set()):
         np.testing.assert_allclose(values[index].flatten(), expected[block][0], rtol=ROUNDING, atol=ROUNDING)
 
 
