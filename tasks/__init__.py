@@ -1,7 +1,7 @@
 """Tasks, one module each, and the loader that finds them by name, dotted module path or file.
 
-Every module of this folder except `base.py` is a task, and so is every module of `gym/`;
-a module of `dm/` has several. `shared/` holds what several tasks use, `core/` the parts of `base.py`.
+Every module of this folder except `base.py` is a task, and so is every module of `gym/`. One of `dm/` has
+several tasks. `shared/` holds what several tasks use, `core/` the parts of `base.py`.
 """
 
 import dataclasses

@@ -25,7 +25,7 @@ from tasks.core.errors import TaskError
 from tasks.shared import mjcf, reward
 
 Arrays = dict[str, NDArray[np.float64]]
-HINGE, SLIDE = 3, 2  # of Model.jnt_type
+FREE, SLIDE, HINGE = 0, 2, 3  # of Model.jnt_type
 XX, XZ, ZX, ZY, ZZ = 0, 2, 6, 7, 8  # columns of rotation matrices, which are stored row by row
 
 
@@ -90,7 +90,7 @@ def start_range(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
       low[column], high[column] = limits
     elif kind == HINGE:
       low[column], high[column] = -np.pi, np.pi
-    elif kind not in {HINGE, SLIDE}:  # a free joint
+    elif kind == FREE:
       low[column + 3 : column + 7], high[column + 3 : column + 7] = 0.0, 1.0
   return low, high
 
@@ -98,10 +98,9 @@ def start_range(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def draw_positions(model: Any, random: np.random.Generator, count: int) -> NDArray[np.float64]:
   """Return start positions [count, nq], see start_range."""
   qpos = random.uniform(*start_range(model), (count, model.nq))
-  for column in model.jnt_qposadr[model.jnt_type == 0]:
-    qpos[:, column + 3 : column + 7] /= np.linalg.norm(
-      qpos[:, column + 3 : column + 7], axis=1, keepdims=True
-    )
+  for column in model.jnt_qposadr[model.jnt_type == FREE]:
+    turn = qpos[:, column + 3 : column + 7]
+    turn /= np.linalg.norm(turn, axis=1, keepdims=True)
   return qpos
 
 
@@ -140,10 +139,11 @@ class Task(base.Task):
   force_sensors: tuple[str, ...] = ()  # sensors of forces and accelerations that are observed
 
   def setup(self) -> None:
-    """Look up the sensors, create a buffer for those of forces; store the range of start positions."""
+    """Look up the sensors, create buffers for those of forces; store the range of start positions."""
     self._sensors = {name: self.model.sensor_slice(name) for name in self.model.sensor_names}
     if self.force_sensors:
       self._forces = self.buffer(self.sensed(*self.force_sensors).shape[1])  # [num_envs, width] [varies]
+      self._stepped = self.buffer(1, dtype=torch.bool)  # whether the episode has begun [num_envs, 1]
     self.start_low, self.start_high = map(self.constant, start_range(self.model))  # [nq] each
 
   def initial_state(self) -> dict[str, Tensor]:
@@ -155,12 +155,12 @@ class Task(base.Task):
     """Keep the sensors of forces, and compute all other quantities anew."""
     if self.force_sensors:
       self._forces.copy_(self.sensed(*self.force_sensors))
+      self._stepped.fill_(True)
     self.sim.forward()
 
   def forces(self) -> Tensor:
     """Return what `force_sensors` say [num_envs, width]."""
-    first = (self.episode_steps == 0).unsqueeze(1)
-    return torch.where(first, self.sensed(*self.force_sensors), self._forces)
+    return torch.where(self._stepped, self._forces, self.sensed(*self.force_sensors))
 
   def sensed(self, *sensors: str) -> Tensor:
     """Return what sensors say in the present state [num_envs, width]."""
