@@ -5,7 +5,7 @@
 """
 
 import json
-import sys
+from argparse import ArgumentParser
 
 import mujoco
 import numpy as np
@@ -38,5 +38,9 @@ def walk(policy_file: str, robot_file: str, seconds: float) -> np.ndarray:
 
 
 if __name__ == "__main__":
-  velocity = walk(*sys.argv[1:3], seconds=10.0)[50:, [0, 1, 5]].mean(0)  # after the first second
+  parser = ArgumentParser(description="Let an exported quadruped policy walk in plain MuJoCo.")
+  parser.add_argument("policy", help="policy.onnx that gpurobot export has written")
+  parser.add_argument("robot", help="assets/quadruped/robot.xml")
+  given = parser.parse_args()
+  velocity = walk(given.policy, given.robot, seconds=10.0)[50:, [0, 1, 5]].mean(0)  # after the first second
   print("command", COMMAND, "mean velocity", velocity.round(2), "[m/s, m/s, rad/s]")

@@ -115,6 +115,9 @@ class PPOConfig:
   )
   bounds_coef: float = option(1e-4, "weight of the penalty on action means beyond +-1.1", low=0)
   mirror_coef: float = option(0.0, "weight of the mirror symmetry loss, for tasks with a mirror", low=0)
+  loss: str | None = option(
+    None, "function of your own that changes the terms of the loss: <file.py or module>:<function>", code=True
+  )
   reward_transform: RewardTransform = option(
     RewardTransform.symlog,
     "transform of the reward r: symlog(reward_scale r); scale: reward_scale r; none: r",
@@ -126,6 +129,11 @@ class PPOConfig:
   hidden: list[int] = option([256, 128, 64], "units of each hidden layer", low=1)
   layer_norm: bool = option(False, "layer normalisation before each activation")
   activation: Activation = option(Activation.silu, "activation function of the hidden layers")
+  network: str | None = option(
+    None,
+    "network of your own instead of the hidden layers: <file.py or module>:<class or function>",
+    code=True,
+  )
   shared: bool = option(True, "one trunk for actor and critic, if both see the same observations")
   recurrent: Recurrence = option(Recurrence.none, "recurrent layer before the hidden layers: none, lstm, gru")
   recurrent_units: int = option(256, "units of the recurrent layer", low=1)
@@ -193,6 +201,11 @@ class OffPolicyConfig:
   critic_hidden: list[int] = option([256, 256], "units of each hidden layer of a critic", low=1)
   layer_norm: bool = option(True, "layer normalisation before each activation")
   activation: Activation = option(Activation.silu, "activation function of the hidden layers")
+  network: str | None = option(
+    None,
+    "network of your own instead of the hidden layers: <file.py or module>:<class or function>",
+    code=True,
+  )
   precision: Precision = option(
     Precision.auto, "arithmetic of the hidden layers; auto: bf16 where the processor is fast in it"
   )

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 import tasks
 import train as program
-from gpurobot import cli, config_files
+from gpurobot import cli, config_files, references
 from gpurobot.adapters.gym import TaskVectorEnv
 from gpurobot.config import algorithm_settings
 from gpurobot.deploy import trained
@@ -30,6 +30,9 @@ from gpurobot.run.interrupt import STOPPING
 CPU = torch.device("cpu")
 # Gets the learner and the last row of the log, by column, after each iteration; False ends training.
 Callback = Callable[[Algorithm, Mapping[str, float]], object]
+
+# Builds a network for inputs of a width, with a list of units for its own use.
+Network = Callable[[int, list[int]], nn.Module]
 
 
 class RunPolicy:
@@ -75,14 +78,17 @@ class RunPolicy:
 class Run:
   """A training and what it left in its folder; everything is read when it is first asked for."""
 
-  def __init__(self, place: str | Path, task: str | None = None) -> None:
+  def __init__(
+    self, place: str | Path, task: str | Path | None = None, network: str | Network | None = None
+  ) -> None:
     """Take the run in a folder, or the newest of the runs below it.
 
-    task: its task if that is your own, a dotted module path or a .py file. Raises CheckpointError if there is
-    no run.
+    task: its task if that is your own, a dotted module path or a .py file. network: its network if that is
+    your own. Raises CheckpointError if there is no run.
     """
     self.folder = checkpoint.find(folder.newest_run(str(place))).parent
-    self._task = {} if task is None else {"task": str(task)}
+    own = {"task": task, "network": network}
+    self._own = {key: _word(key, value) for key, value in own.items() if value is not None}
 
   @functools.cached_property
   def metrics(self) -> dict[str, NDArray[np.float64]]:
@@ -103,7 +109,7 @@ class Run:
   @functools.cached_property
   def policy(self) -> RunPolicy:
     """The policy of the newest checkpoint, on the CPU."""
-    config, saved = trained.read(str(self.folder), self._task)
+    config, saved = trained.read(str(self.folder), self._own)
     policy = Policy(saved["learner"], algorithm_settings(config), 1, CPU)
     return RunPolicy(Deployed(policy, None))
 
@@ -119,27 +125,34 @@ class Run:
 def train(task: str | Path | None = None, callback: Callback | None = None, **settings: Any) -> Run:
   """Train and return the run, as `python train.py` does.
 
-  Settings are those of train.py: `num_envs=1024`, `ppo={"lr": 1e-4}`, `env={"substeps": 2}`. Ctrl-C ends
-  training with a checkpoint. torch's seed, threads, precision and memory are afterwards as they were before.
+  Settings are those of train.py: `num_envs=1024`, `ppo={"lr": 1e-4}`, `env={"substeps": 2}`. A network or a
+  loss of your own is a class or function: `ppo={"network": MyNetwork}`. Ctrl-C ends training with a
+  checkpoint. torch's seed, threads, precision and memory are afterwards as they were before.
   Raises ValueError on a mistake in the settings or in the task.
   """
-  given = dict(config_files.flat(settings)) | ({} if task is None else {"task": str(task)})
+  given = {key: _word(key, value) for key, value in config_files.flat(settings)}
+  given |= {} if task is None else {"task": str(task)}
   with _unchanged():
     world = distributed.start()
     config, module = cli.configure(given, tasks.load, world)
     run = program.fit(config, module, world, callback or (lambda _learner, _row: None))
     world.close()
-  return Run(run.folder, None if task is None else str(task))
+  return Run(run.folder, task, algorithm_settings(config).network)
 
 
-def load(place: str | Path, task: str | None = None) -> Run:
+def load(place: str | Path, task: str | Path | None = None, network: str | Network | None = None) -> Run:
   """Return the run in a folder, or the newest of the runs below it, see `Run`."""
-  return Run(place, task)
+  return Run(place, task, network)
 
 
 def make(task: str | Path, num_envs: int = 1, **options: Any) -> TaskVectorEnv:
   """Return environments of a task as Gymnasium's vector environment, with the options of TaskVectorEnv."""
   return TaskVectorEnv(num_envs, task=str(task), **options)
+
+
+def _word(key: str, value: Any) -> Any:
+  """Return a setting as a run keeps it: a function or class as its reference."""
+  return references.name_of(key, value) if callable(value) else value
 
 
 @contextlib.contextmanager

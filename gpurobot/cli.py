@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import logging
 import operator
+import re
 import shutil
 import signal
 import sys
@@ -25,6 +26,7 @@ from gpurobot.config import (
   TrainConfig,
   assign,
   check_overlap,
+  code_keys,
   defaults,
   leaves,
   local_envs,
@@ -202,14 +204,21 @@ def _check_algorithm(algorithm: AlgorithmName, keys: Iterable[str]) -> None:
 
 
 def identity(config: TrainConfig, module: ModuleType) -> dict[str, Any]:
-  """Return by key what all ranks of a training must share: the settings, and a digest of the task's file.
+  """Return by key what all ranks of a training must share: settings, and digests of the files with code.
 
   Ranks on unlike machines may have unlike `threads`.
   """
-  digest = hashlib.sha256(Path(str(module.__file__)).read_bytes()).hexdigest()
-  return {key: value for key, value in to_dict(config).items() if key != "threads"} | {
-    "the task's file": digest
+  values = to_dict(config)
+  files = {"task": str(module.__file__)}
+  files |= {
+    key: re.sub(":[^:]*$", "", str(values[key])) for key in sorted(code_keys(config))
+  }  # <file>:<name>
+  digests = {
+    f"the file of {key}": hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    for key, file in files.items()
+    if Path(file).is_file()
   }
+  return {key: value for key, value in values.items() if key != "threads"} | digests
 
 
 def start(

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 from tasks.core.errors import TaskError, task_errors
+from tasks.core.files import load_file
 from tasks.dm import MISSING, TASKS
 
 _FOLDER = Path(__file__).parent
@@ -145,21 +146,7 @@ def _load_file(path: Path) -> ModuleType:
   if not path.is_file():
     hint = f"; the task of that name is task={path.stem}" if path.stem in _modules() else ""
     raise UnknownTask(f"there is no task file '{path}' in {Path.cwd()}{hint}")
-  # The full path distinguishes files of the same name; dataclasses look their module up in sys.modules.
-  module_name = "task_file_" + "_".join(path.resolve().with_suffix("").parts[1:])
-  if module_name not in sys.modules:
-    spec = importlib.util.spec_from_file_location(module_name, path.resolve())
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module
-    try:
-      with task_errors(lambda: [str(path.resolve())]):
-        spec.loader.exec_module(module)
-    except BaseException:
-      del sys.modules[module_name]
-      raise
-  return sys.modules[module_name]
+  return load_file(path)
 
 
 def _load_dotted(name: str) -> ModuleType:

@@ -88,10 +88,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
   (folder / "folder").mkdir()
   (folder / "folder" / "robot.xml").symlink_to(ROOT / "assets" / "ant" / "robot.xml")
   (folder / "pendulum.py").write_text(python_blocks(README)[0])
+  (folder / "my_policy.py").write_text(python_blocks(PAGES[Path("docs/training.md")])[0])
+  own = {
+    "pendulum": ["task=pendulum.py"],
+    "residual": [f"task={TASK}", "ppo.network=my_policy.py:Residual"],
+  }
   with contextlib.chdir(folder):
-    train.main(
-      ["task=pendulum.py", "run_dir=runs/pendulum/run", "max_iterations=1", "num_envs=64", "threads=1"]
-    )
+    for name, words in own.items():
+      train.main([*words, f"run_dir=runs/{name}/run", "max_iterations=1", "num_envs=64", "threads=1"])
   return folder
 
 

@@ -22,7 +22,7 @@ TRACKED = subprocess.run(
 SOURCES = [path for path in TRACKED if path.endswith(".py") and (ROOT / path).exists()]
 SHIPPED = [path for path in SOURCES if path.split("/")[0] in {*PACKAGES, "train.py"}]
 
-GROUND = {"gpurobot.algorithm_config", "gpurobot.config", "gpurobot.device"}
+GROUND = {"gpurobot.algorithm_config", "gpurobot.config", "gpurobot.device", "gpurobot.references"}
 PROGRAM = {*PACKAGES, "gymnasium", "numpy", "rich", "tensordict", "torch"}
 TASK = {"tasks.base", "tasks.shared", "torch"}
 # What a file may import beside the standard library; the first pattern that matches its path counts.
@@ -38,6 +38,7 @@ IMPORTS = {
   },
   r"gpurobot/values\.py": {"omegaconf", "tasks.core.words"},
   r"gpurobot/config_files\.py": {"gpurobot.config", "numpy", "omegaconf", "yaml"},
+  r"gpurobot/references\.py": {"gpurobot.config", "tasks.core.errors", "tasks.core.files"},
   r"gpurobot/(cli|extras)\.py": {*GROUND, "gpurobot.config_files", "gpurobot.run", "torch"},
   r"gpurobot/device/.*": {*GROUND, "tensordict", "torch"},
   r"gpurobot/learn/.*": {*GROUND, "gpurobot.learn", "tensordict", "torch"},

@@ -1,6 +1,7 @@
 """Trained policy with its environments: the common start of the programs that use a checkpoint."""
 
 import dataclasses
+import shlex
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
@@ -11,6 +12,7 @@ import torch
 import tasks
 from gpurobot import cli
 from gpurobot.config import (
+  AlgorithmName,
   ConfigError,
   TrainConfig,
   algorithm_settings,
@@ -26,6 +28,7 @@ from gpurobot.deploy.policy import Policy
 from gpurobot.device.distributed import World
 from gpurobot.learn.agent import Spaces
 from gpurobot.learn.env import VecEnv
+from gpurobot.learn.own_code import LOSS
 from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
 from physics.parity import MujocoSimulation
@@ -47,6 +50,9 @@ class PolicySettings:
   checkpoint: str | None = option(None, "run folder or .pt file of the policy")
   demo: str | None = option(None, "policy that comes with gpurobot instead, by its task: ant, cartpole, ...")
   task: str | None = option(None, "its task, if that is your own: a dotted module path or a .py file")
+  network: str | None = option(
+    None, "its network, if that is your own: <file.py or module>:<class or function>"
+  )
   seed: int = option(0, "seed of the episodes' initial states", low=0, high=2**64 - 1)
   device: str = option("cpu", "device: cpu, cuda, cuda:<index>")
   debug: bool = option(False, "show the traceback of an error")
@@ -96,8 +102,21 @@ def read(
   saved = read_policy(source, device)
   settings, task = saved["config"], given.get("task")
   module = tasks.load(settings["task"], source, task)
-  settings = settings | {"task": task or settings["task"]}
+  settings = settings | {"task": task or settings["task"], LOSS: None}  # a policy needs no loss
+  key = f"{settings.get('algorithm', AlgorithmName.ppo)}.network"
+  network = _trusted_network(str(source), settings.get(key), given.get("network"))
+  settings, given = settings | {key: network}, {**given, key: network}
   return checkpoint.configure(str(source), settings, module, given), saved
+
+
+def _trusted_network(source: str, saved: str | None, given: str | None) -> str | None:
+  """Return the reference to a policy's own network, which is the user's to give, as its code runs."""
+  if saved and not given:
+    argument = shlex.quote(f"network={saved}")
+    raise ConfigError(f"'{source}' was trained with the network '{saved}', whose code runs: add {argument}")
+  if given and not saved:
+    raise ConfigError(f"network={given}: '{source}' was trained with hidden layers; leave network= out")
+  return given
 
 
 def read_policy(source: str | None, device: str = "cpu") -> dict[str, typing.Any]:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from gpurobot.algorithm_config import AlgorithmConfig
 from gpurobot.device.clock import Clock
 from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
@@ -87,3 +88,9 @@ def warm_up(algorithm: Algorithm) -> None:
 def counted(number: int, noun: str, ending: str = "s") -> str:
   """Return a number with its noun, in the plural unless the number is 1."""
   return f"{number} {noun}{ending if number != 1 else ''}"
+
+
+def layer_words(settings: AlgorithmConfig, inputs: int, hidden: list[int], *outputs: int) -> str:
+  """Return the widths of a network's layers and their activation, or the name of the user's own layers."""
+  between, after = ([settings.network], "") if settings.network else (hidden, f" {settings.activation}")
+  return "-".join(map(str, (inputs, *between, *outputs))) + after

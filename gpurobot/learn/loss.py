@@ -1,5 +1,9 @@
 """PPO loss and schedules, as pure functions of tensors."""
 
+import functools
+import operator
+from collections.abc import Mapping
+
 import torch
 from tensordict import TensorDictBase
 from torch import Tensor
@@ -12,15 +16,15 @@ from gpurobot.learn.distribution import Distribution
 SUMS = ("weight", "kl", "policy_loss", "value_loss", "bounds_loss", "mirror_loss", "entropy", "clipped")
 
 
-def loss(
+def loss_terms(
   policies: tuple[Distribution, Distribution],
   value: ValuePrediction,
   batch: TensorDictBase,
   ppo: PPOConfig,
   entropy_coef: Tensor,
   mirrored: Tensor | None,
-) -> tuple[Tensor, Tensor]:
-  """Return the loss, a weighted sum over the samples (a scalar), and the sums of its parts [len(SUMS)].
+) -> tuple[dict[str, Tensor], Tensor]:
+  """Return the terms of the loss, weighted, for each sample [...], and sums of its parts [len(SUMS)].
 
   policies: the current one and the rollout's, [...] each. value [...]: the current one. batch [...]: action
   and log_prob of the rollout, value and return_ (both normalised), advantage (standardised), and weight (1,
@@ -38,14 +42,24 @@ def loss(
   mirror_loss = torch.zeros_like(ratio)
   if mirrored is not None:
     mirror_loss = (policy.mode() - mirrored).square().sum(-1)
-  objective = policy_loss + ppo.critic_coef * value_loss + ppo.bounds_coef * bounds_loss
-  objective = objective + ppo.mirror_coef * mirror_loss - entropy_coef * entropy
+  terms = {
+    "policy": policy_loss,
+    "value": ppo.critic_coef * value_loss,
+    "bounds": ppo.bounds_coef * bounds_loss,
+    "mirror": ppo.mirror_coef * mirror_loss,
+    "entropy": -entropy_coef * entropy,
+  }
   weight = batch["weight"].flatten()
   with torch.no_grad():
     ones, beyond = torch.ones_like(ratio), (ratio != near).to(ratio.dtype)
     parts = [ones, old.divergence(policy), policy_loss, value_loss, bounds_loss, mirror_loss, entropy, beyond]
     sums = torch.stack(parts).flatten(1) @ weight
-  return objective.flatten() @ weight, sums
+  return terms, sums
+
+
+def total(terms: Mapping[str, Tensor], weight: Tensor) -> Tensor:
+  """Return the loss, a scalar: the sum of terms [...] over samples by weight [...]."""
+  return functools.reduce(operator.add, terms.values()).flatten() @ weight.flatten()
 
 
 def adapt(rate: Tensor, kl: Tensor, target: float, limits: tuple[float, float]) -> Tensor:

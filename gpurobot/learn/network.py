@@ -26,6 +26,7 @@ from gpurobot.learn.distribution import (
   action_head,
 )
 from gpurobot.learn.layers import linear
+from gpurobot.learn.own_code import own_layers
 
 ACTIVATIONS: dict[Activation, Callable[[], nn.Module]] = {
   Activation.elu: lambda: nn.ELU(inplace=True),
@@ -76,8 +77,19 @@ class Layers(NamedTuple):
   hidden: list[int]  # units of each
   layer_norm: bool
   activation: Activation
+  own: str | None = None  # reference to what builds a network instead of the hidden layers
   recurrent: Recurrence = Recurrence.none
   recurrent_units: int = 0
+
+
+def _hidden_layers(width: int, form: Layers) -> tuple[nn.Module, int]:
+  """Return the hidden layers for inputs of some width, and the width of their outputs."""
+  layers: list[nn.Module] = []
+  for units in form.hidden:
+    norm = [nn.LayerNorm(units)] if form.layer_norm else []
+    layers += [linear(width, units, gain=math.sqrt(2)), *norm, ACTIVATIONS[form.activation]()]
+    width = units
+  return nn.Sequential(*layers), width
 
 
 class Trunk(nn.Module):
@@ -92,13 +104,8 @@ class Trunk(nn.Module):
     )
     self.state_width = 0 if self.recall is None else self.recall.state_width
     width = width if self.recall is None else self.recall.units
-    layers: list[nn.Module] = []
-    for units in form.hidden:
-      norm = [nn.LayerNorm(units)] if form.layer_norm else []
-      layers += [linear(width, units, gain=math.sqrt(2)), *norm, ACTIVATIONS[form.activation]()]
-      width = units
-    self.layers = nn.Sequential(*layers)
-    self.width = width
+    own = form.own and own_layers(form.own, width, form.hidden)
+    self.layers, self.width = own or _hidden_layers(width, form)
 
   def forward(self, x: Tensor, state: Tensor, restart: Tensor) -> tuple[Tensor, Tensor]:
     """Return features [steps, n, hidden[-1]] for inputs [steps, n, width], and the state after the last step.
@@ -145,7 +152,7 @@ class ActorCritic(nn.Module):
     super().__init__()
     self.critic_group = "critic" if "critic" in obs_dims else "policy"
     self.shared = ppo.shared and self.critic_group == "policy"
-    form = Layers(ppo.hidden, ppo.layer_norm, ppo.activation, ppo.recurrent, ppo.recurrent_units)
+    form = Layers(ppo.hidden, ppo.layer_norm, ppo.activation, ppo.network, ppo.recurrent, ppo.recurrent_units)
     self.actor = Trunk(obs_dims["policy"], form)
     self.critic = self.actor if self.shared else Trunk(obs_dims[self.critic_group], form)
     self.head = action_head(self.actor.width, num_actions, choices, ppo)
@@ -188,7 +195,7 @@ class Actor(nn.Module):
     self, obs_dims: Mapping[str, int], num_actions: int, settings: SACConfig | TD3Config, precision: Precision
   ) -> None:
     super().__init__()
-    form = Layers(settings.hidden, settings.layer_norm, settings.activation)
+    form = Layers(settings.hidden, settings.layer_norm, settings.activation, settings.network)
     self.actor = Trunk(obs_dims["policy"], form)
     self.head: StateGaussianHead | NoisyHead
     if isinstance(settings, TD3Config):
@@ -215,9 +222,10 @@ class TwinCritic(nn.Module):
 
   def __init__(self, width: int, num_actions: int, settings: OffPolicyConfig, dtype: torch.dtype) -> None:
     super().__init__()
-    form = Layers(settings.critic_hidden, settings.layer_norm, settings.activation)
-    self.trunks = nn.ModuleList(Trunk(width + num_actions, form) for _ in range(2))
-    self.heads = nn.ModuleList(PaddedTwohotHead(form.hidden[-1]) for _ in range(2))
+    form = Layers(settings.critic_hidden, settings.layer_norm, settings.activation, settings.network)
+    trunks = [Trunk(width + num_actions, form) for _ in range(2)]
+    self.trunks = nn.ModuleList(trunks)
+    self.heads = nn.ModuleList(PaddedTwohotHead(trunk.width) for trunk in trunks)
     self.dtype = dtype
     self.to(dtype)
 

@@ -17,7 +17,7 @@ from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
 from gpurobot.device.transfer import to_cpu
 from gpurobot.learn.agent import Spaces, actor
-from gpurobot.learn.algorithm import counted
+from gpurobot.learn.algorithm import counted, layer_words
 from gpurobot.learn.collector import Collector
 from gpurobot.learn.distribution import Gaussian
 from gpurobot.learn.env import VecEnv
@@ -118,13 +118,13 @@ class OffPolicy:
   def describe(self) -> str:
     """Return one line about the environments, the networks and the hyperparameters."""
     own, env = self.settings, self.env
-    policy = "-".join(map(str, (env.obs_dims["policy"], *own.hidden, env.num_actions)))
-    critic = "-".join(map(str, (env.obs_dims[self.critic_group] + env.num_actions, *own.critic_hidden)))
+    policy = layer_words(own, env.obs_dims["policy"], own.hidden, env.num_actions)
+    critic = layer_words(own, env.obs_dims[self.critic_group] + env.num_actions, own.critic_hidden)
     held = self.replay.length * self.num_envs
     needed = replay_bytes(env, self.replay.length, self.network.dtype, self._stored)
     return (
       f"{counted(self.num_envs, 'environment')} on {counted(self.world.size, f'{env.device.type} rank')}; "
-      f"{self.name.upper()}, policy {policy}, twin critics {critic} {own.activation}, "
+      f"{self.name.upper()}, policy {policy}, twin critics {critic}, "
       f"{self.network.precision}; {counted(own.updates_per_step, 'gradient step')} of {own.batch_size} "
       "transitions after each step; "
       f"replay buffer of {held:,} transitions, {needed / 1e9:.2g} GB per rank, "

@@ -18,13 +18,14 @@ from gpurobot.device.executor import Executor
 from gpurobot.device.transfer import to_cpu
 from gpurobot.device.usage import total_memory
 from gpurobot.learn.agent import Spaces, actor_critic
-from gpurobot.learn.algorithm import counted
+from gpurobot.learn.algorithm import counted, layer_words
 from gpurobot.learn.critic import ScalarHead
 from gpurobot.learn.env import VecEnv
-from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss, rate_limits, rate_scale
+from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss_terms, rate_limits, rate_scale, total
 from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.normalize import Moments
 from gpurobot.learn.optimizer import Optimizer
+from gpurobot.learn.own_code import OwnLoss
 from gpurobot.learn.random import Random
 from gpurobot.learn.reward import RewardScaler
 from gpurobot.learn.rollout import MinibatchSampler
@@ -102,6 +103,7 @@ class PPO:
     self.observations = self.agent.observations
     self.scale, self.limits = rate_scale(ppo, config.num_envs), rate_limits(ppo, config.num_envs)
     self.optimizer = Optimizer(self.network, len(SUMS), ppo.lr * self.scale, ppo.max_grad_norm, world)
+    self.own_loss = OwnLoss(ppo.loss) if ppo.loss else None
     self.losses = LossMeans(SUMS, device)
     self.value_moments = Moments(1, device, self.network.dtype)
     self.rewards = RewardScaler(ppo, device, self.network.dtype)
@@ -132,14 +134,15 @@ class PPO:
   def describe(self) -> str:
     """Return one line about the environments, the network and the hyperparameters."""
     ppo, env = self.ppo, self.env
-    sizes = "-".join(map(str, (env.obs_dims["policy"], *ppo.hidden, sum(env.choices) or env.num_actions)))
+    outputs = sum(env.choices) or env.num_actions
+    layers = layer_words(ppo, env.obs_dims["policy"], ppo.hidden, outputs)
     memory = "" if ppo.recurrent is Recurrence.none else f"{ppo.recurrent} {ppo.recurrent_units}, "
     ranks = counted(self.world.size, f"{self.device.type} rank")
     cores = f" with {counted(torch.get_num_threads(), 'thread')}" if self.device.type == "cpu" else ""
     minibatch = self.num_envs * ppo.horizon // ppo.minibatches
     return (
       f"{counted(self.num_envs, 'environment')} on {ranks}{cores}; "
-      f"network {memory}{sizes} {ppo.activation} {'shared' if self.network.shared else 'separate'}, "
+      f"network {memory}{layers} {'shared' if self.network.shared else 'separate'}, "
       f"{self.network.precision}; horizon {ppo.horizon}, {counted(ppo.epochs, 'epoch')} of "
       f"{counted(ppo.minibatches, 'minibatch', 'es')} of {minibatch} samples; learning rate {ppo.lr:g} x "
       f"{self.scale:.3g} ({ppo.lr_scaling} of {minibatch} / {ppo.reference_minibatch})"
@@ -257,7 +260,9 @@ class PPO:
       obs = {"policy": self.observations.reflect(batch["obs", "policy"], *self.env.mirror["policy"])}
       mirrored = sign * self.network.act(obs, state, batch["restart"])[0].mode()[..., index]
     policies = (policy, self.network.head.old(batch["policy"]))
-    return loss(policies, value, batch, self.ppo, self._entropy_coef, mirrored)
+    terms, sums = loss_terms(policies, value, batch, self.ppo, self._entropy_coef, mirrored)
+    own = self.own_loss(terms, policy, value, batch) if self.own_loss else terms
+    return total(own, batch["weight"]), sums
 
   def _descend(self) -> None:
     """Take one optimiser step with the gradient of all ranks."""

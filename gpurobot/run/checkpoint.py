@@ -21,6 +21,7 @@ from gpurobot.config import (
   AlgorithmName,
   ConfigError,
   TrainConfig,
+  algorithm_settings,
   assign,
   code_keys,
   defaults,
@@ -203,17 +204,21 @@ def configure(
       f"'{source}' was written with settings that this version does not accept: {error}"
     ) from error
   now, before = to_dict(config), to_dict(default)
-  for key in sorted(code_keys(config).difference(given)):
-    if now[key] != before[key]:
-      argument = shlex.quote(f"{key}={now[key]}")
-      raise CheckpointError(f"'{source}' has the setting {key}, a file whose code runs: add {argument}")
+  changed = [key for key in sorted(code_keys(config).difference(given)) if now[key] != before[key]]
+  if changed:
+    arguments = " ".join(shlex.quote(f"{key}={now[key]}") for key in changed)
+    raise CheckpointError(
+      f"'{source}' has the setting {' and '.join(changed)}, a file whose code runs: add {arguments}"
+    )
   return config
 
 
 def code_arguments(config: TrainConfig) -> list[str]:
-  """Return the arguments that a program needs besides a checkpoint of these settings: what can run code."""
+  """Return the arguments that a program for policies needs besides a checkpoint: what can run code."""
   values = to_dict(config)
-  return [f"{key}={values[key]}" for key in ("task", *sorted(code_keys(config))) if values[key] is not None]
+  own = {key: values[key] for key in ("task", *sorted(code_keys(config))) if key.startswith(("task", "env."))}
+  own["network"] = algorithm_settings(config).network
+  return [f"{key}={value}" for key, value in own.items() if value is not None]
 
 
 def write(folder: str | Path, content: dict[str, Any]) -> Path:

@@ -1,6 +1,8 @@
 import dataclasses
+import runpy
 
 import numpy as np
+import pytest
 import torch
 
 import tasks
@@ -37,3 +39,10 @@ def test_a_robot_walks_in_plain_mujoco_as_in_its_task(tmp_path):
     obs = env.step(exported(obs, restart))["obs"]
   assert np.ptp(found[:, -12:]) > 1  # of the actions
   np.testing.assert_allclose(found, wanted, atol=1e-3)
+
+
+def test_it_says_what_it_takes(capsys, monkeypatch):
+  monkeypatch.setattr("sys.argv", ["run_onnx.py", "--help"])
+  with pytest.raises(SystemExit, match="0"):
+    runpy.run_path(str(run_onnx.__file__), run_name="__main__")
+  assert "usage: run_onnx.py [-h] policy robot" in capsys.readouterr().out

@@ -10,7 +10,7 @@ from tensordict import TensorDict
 from gpurobot.algorithm_config import PPOConfig, Scaling
 from gpurobot.learn.critic import ScalarValue
 from gpurobot.learn.distribution import Gaussian
-from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss, rate_limits, rate_scale
+from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss_terms, rate_limits, rate_scale, total
 
 ENTROPY = 0.05
 SETTINGS = PPOConfig(entropy_coef=ENTROPY, bounds_coef=0.5, mirror_coef=0.3, critic_coef=1.7)
@@ -44,7 +44,9 @@ class Case:
     policies = (Gaussian(self.mean, self.log_std), self.old)
     mirror = self.mirrored if mirrored else None
     value = ScalarValue(self.value)
-    return loss(policies, value, self.batch, ppo, torch.tensor(ENTROPY, dtype=torch.float64), mirror)
+    entropy_coef = torch.tensor(ENTROPY, dtype=torch.float64)
+    terms, sums = loss_terms(policies, value, self.batch, ppo, entropy_coef, mirror)
+    return total(terms, self.batch["weight"]), sums
 
 
 def parts_of(case: Case, i: int, ppo: PPOConfig) -> dict[str, float]:

@@ -278,7 +278,7 @@ def test_the_report_tells_of_the_replay_buffer(name):
 @both
 def test_one_line_says_what_trains(name):
   assert make(name, save_buffer=False).describe() == (
-    f"16 environments on 1 cpu rank; {name.upper()}, policy 2-8-2, twin critics 5-8 silu, float64; "
+    f"16 environments on 1 cpu rank; {name.upper()}, policy 2-8-2 silu, twin critics 5-8 silu, float64; "
     "2 gradient steps of 64 transitions after each step; replay buffer of 1,024 transitions, "
     "5.8e-05 GB per rank, "
     "not in the checkpoints"

@@ -1,0 +1,124 @@
+"""Networks and losses of the user's own: that they train, and how mistakes in them end."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+import gpurobot
+from gpurobot import api, export
+from gpurobot.config import ConfigError
+from gpurobot.deploy import exported
+from gpurobot.run.checkpoint import CheckpointError
+from tasks.core.errors import TaskError
+from tests.gpurobot import own_code, toy
+
+TOY, FILE = str(toy.__file__), str(own_code.__file__)
+SETTINGS = {"num_envs": 32, "log_every": 1}
+OFF_POLICY = {"learning_starts": 4, "batch_size": 32, "buffer_size": 10_000}
+OBS = np.random.default_rng(0).normal(size=(5, 2)).astype(np.float32)
+
+
+def trained(folder, iterations=3, **settings) -> api.Run:
+  return gpurobot.train(TOY, run_dir=folder, max_iterations=iterations, **SETTINGS, **settings)
+
+
+@pytest.mark.parametrize(("algorithm", "settings"), [
+  ("ppo", {}),
+  ("ppo", {"recurrent": "lstm", "recurrent_units": 8}),
+  ("sac", {**OFF_POLICY, "layer_norm": False}),
+  ("td3", {**OFF_POLICY, "layer_norm": False}),
+])  # fmt: skip
+def test_the_usual_layers_as_ones_own_train_the_same_policy(algorithm, settings, tmp_path):
+  given = {"algorithm": algorithm, algorithm: settings}
+  usual = trained(tmp_path / "usual", **given)
+  own = trained(tmp_path / "own", **given | {algorithm: {**settings, "network": own_code.layers}})
+  assert own.config[f"{algorithm}.network"] == "tests.gpurobot.own_code:layers"
+  assert np.array_equal(own.policy(OBS), usual.policy(OBS))
+
+
+def test_another_network_resumes_and_is_exported(tmp_path):
+  own = {"network": own_code.Residual, "hidden": [6]}
+  whole = trained(tmp_path / "whole", 4, ppo=own)
+  half = trained(tmp_path / "half", 2, ppo=own)
+  more = gpurobot.train(resume=half.folder, max_iterations=4, task=TOY, ppo=own)
+  assert np.array_equal(more.policy(OBS), whole.policy(OBS))
+  assert np.array_equal(gpurobot.load(half.folder, TOY, own_code.Residual).policy(OBS), whole.policy(OBS))
+  network = f"network={FILE}:Residual"
+  export.main([f"checkpoint={half.folder}", f"task={TOY}", network])
+  for name in ("policy.onnx", "policy.pt"):
+    act = exported.Exported(half.folder / "export" / name, len(OBS))
+    actions = act({"policy": torch.as_tensor(OBS)}, torch.zeros(len(OBS), dtype=torch.bool))
+    np.testing.assert_allclose(actions, np.clip(whole.policy(OBS), -1, 1), atol=1e-5)
+
+
+def test_a_loss_that_changes_nothing_trains_the_same_policy(tmp_path):
+  usual = trained(tmp_path / "usual")
+  own = trained(tmp_path / "own", ppo={"loss": own_code.unchanged})
+  assert np.array_equal(own.policy(OBS), usual.policy(OBS))
+
+
+def test_another_loss_is_minimised(tmp_path):
+  small = trained(tmp_path / "small", 30, ppo={"loss": own_code.plain_gradient, "lr": 3e-3})
+  usual = trained(tmp_path / "usual", 30, ppo={"lr": 3e-3})
+  assert np.abs(small.policy(OBS)).mean() < 0.5 * np.abs(usual.policy(OBS)).mean()
+
+
+MISTAKES = {
+  "network": {
+    "nowhere.py:Body": "network=nowhere.py: there is no such file in ",
+    "nowhere.body:Body": "network=nowhere.body: there is no such module; a file ends in .py",
+    "my_network.py": "network=my_network.py is no reference; write network=<file.py or module>:<",
+    f"{FILE}:Nothing": f"network={FILE}:Nothing: {FILE} has no Nothing",
+    f"{FILE}:TEXT": f"network={FILE}:TEXT: TEXT is 'no function', and no function or class",
+    f"{FILE}:number": f"network={FILE}:number returns 2; return a torch.nn.Module",
+    f"{FILE}:Flat": f"network={FILE}:Flat: of an input [2, 2] it makes [4]; keep all dimensions but the last",
+    f"{FILE}:dropout": f"network={FILE}:dropout has a Dropout, whose numbers a resumed run or another ",
+  },
+  "loss": {
+    f"{FILE}:nothing": f"ppo.loss={FILE}:nothing returns None; return a dictionary of terms",
+    f"{FILE}:mean": f"ppo.loss={FILE}:mean: the term policy is []; return a number for each sample",
+  },
+}
+
+
+@pytest.mark.parametrize(
+  ("setting", "reference", "message"),
+  [(setting, *case) for setting, cases in MISTAKES.items() for case in cases.items()],
+)
+def test_a_mistake_in_ones_own_code_is_named(setting, reference, message, tmp_path):
+  with pytest.raises(ConfigError, match=f"^{re.escape(message)}"):
+    trained(tmp_path, ppo={setting: reference})
+
+
+@pytest.mark.parametrize(("setting", "name", "where"), [
+  ("network", "Wide", "in forward: RuntimeError: mat1 and mat2"), ("loss", "missing", "in missing: KeyError: key"),
+])  # fmt: skip
+def test_an_error_in_ones_own_code_is_told_with_its_line(setting, name, where, tmp_path):
+  with pytest.raises(TaskError, match=rf"own_code\.py, line \d+, {where}"):
+    trained(tmp_path, ppo={setting: f"{FILE}:{name}"})
+
+
+def test_a_function_without_a_name_cannot_be_handed_in(tmp_path):
+  with pytest.raises(ConfigError, match=r"^ppo\.loss: .* has no name in a module; define it there"):
+    trained(tmp_path, ppo={"loss": lambda terms, *_: terms})
+
+
+def test_code_that_a_run_names_is_the_users_to_name(tmp_path):
+  run = trained(tmp_path, 1, ppo={"network": own_code.Residual, "loss": own_code.unchanged})
+  names = [f"tests.gpurobot.own_code:{name}" for name in ("unchanged", "Residual")]
+  told = f"'{run.folder}' was trained with the network '{names[1]}', whose code runs: add network={names[1]}"
+  with pytest.raises(ConfigError, match=f"^{re.escape(told)}$"):
+    _ = gpurobot.load(run.folder, TOY).policy
+  told = f"'{run.folder}' has the setting ppo.loss and ppo.network, a file whose code runs: add "
+  arguments = f"ppo.loss={names[0]} ppo.network={names[1]}"
+  with pytest.raises(CheckpointError, match=f"^{re.escape(told + arguments)}$"):
+    gpurobot.train(resume=run.folder, task=TOY)
+
+
+def test_a_network_of_another_policy_is_refused(tmp_path):
+  run = trained(tmp_path, 1)
+  told = f"network={FILE}:Residual: '{run.folder}' was trained with hidden layers; leave network= out"
+  with pytest.raises(ConfigError, match=f"^{re.escape(told)}$"):
+    _ = gpurobot.load(run.folder, TOY, f"{FILE}:Residual").policy
