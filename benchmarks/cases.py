@@ -200,13 +200,11 @@ CURVES = (
   _gym("HumanoidStandup", 4),
   _dm("cartpole_balance", 1),
   _dm("reacher_easy", 2),
-  _dm("ball_in_cup_catch", 2),
-  _dm("finger_spin", 2),
-  _dm("point_mass_easy", 2),
+  _dm("ball_in_cup_catch", 4),
+  _dm("finger_spin", 4),
   _dm("cartpole_swingup", 4),
   _dm("walker_walk", 5),
   _dm("cheetah_run", 5),
-  _dm("hopper_stand", 5),
 )
 
 # Tasks on which the algorithms are compared, and the level by which they are: PPO's goal, or about its end.
