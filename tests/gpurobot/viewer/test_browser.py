@@ -78,8 +78,8 @@ def test_the_page_keeps_its_own_surroundings(browser):
 def test_the_panel_moves_what_the_loop_does(browser, box_run, tmp_path):
   player = browser.player
   browser._index.value = 1
-  browser._driven.value = True
-  browser._command["forward"].value = 0.5
+  browser._command.driven.value = True
+  browser._command.sliders["forward"].value = 0.5
   browser.turn()
   assert player.index == 1
   assert player.task.command[1].tolist() == [0.5, 0, 0]
@@ -91,6 +91,23 @@ def test_the_panel_moves_what_the_loop_does(browser, box_run, tmp_path):
   browser._load("nowhere")
   browser._load(str(shutil.copy(box_run / "checkpoint.pt", tmp_path)))  # any text may be asked for
   assert player.policy is before
+
+
+def test_keys_and_sliders_give_the_command_that_an_arrow_shows(browser, page):
+  sliders = browser._command.sliders
+  assert list(sliders) == ["forward", "sideways"]  # nothing can be chosen for turning
+  page.get_by_label("Pause").wait_for()
+  browser.turn()
+  page.locator("canvas").first.focus()
+  page.keyboard.press("i")
+  page.keyboard.press("l")
+  until(browser, lambda: sliders["forward"].value > 0 > sliders["sideways"].value)
+  assert browser.player.command == pytest.approx([0.2, -0.1, 0.0])
+  browser._drawn = 0.0
+  browser.turn()
+  (base, end), (_, actual) = browser._command._node.points
+  np.testing.assert_allclose(end - base, [0.12, -0.06, 0.0], atol=0.02)  # the box may have turned a bit
+  assert not np.allclose(actual, end)
 
 
 def test_the_loop_survives_what_no_page_sends(browser):
