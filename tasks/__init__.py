@@ -163,6 +163,8 @@ def _load_dotted(name: str) -> ModuleType:
     raise UnknownTask(f"unknown task '{name}'; the file is task={name}.py")
   if (reason := MISSING.get(name.removeprefix("dm/"))) is not None:
     raise UnknownTask(f"there is no task '{name}': {reason}")
+  if Path(name).suffix in {".urdf", ".xml"}:
+    raise UnknownTask(f"'{name}' is a robot's file, not a task; write task=walk env.robot={name}")
   near = difflib.get_close_matches(name, available(), n=3, cutoff=0.4)
   hint = f"nearest: {', '.join(near)}" if near else f"available: {', '.join(available())}"
   raise UnknownTask(f"unknown task '{name}'; {hint}")

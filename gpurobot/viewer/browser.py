@@ -16,6 +16,7 @@ import viser
 from gpurobot.config import ConfigError
 from gpurobot.viewer.access import Access, guarded_servers
 from gpurobot.viewer.command_panel import CommandPanel, within
+from gpurobot.viewer.gamepad import Gamepad
 from gpurobot.viewer.player import Player, checkpoints
 from gpurobot.viewer.stage import Stage, view
 
@@ -37,7 +38,8 @@ class Browser:
     source: run folder or file of the checkpoint.
     """
     self.player, self.stage, self.source = player, Stage(player.task), source
-    with guarded_servers(Access(host, allowed_hosts)):
+    self._gamepad = Gamepad()
+    with guarded_servers(Access(host, allowed_hosts), self._gamepad.serve):
       self.server = viser.ViserServer(
         host=host, port=port, label=Path(player.config.task).stem, verbose=False
       )
@@ -140,6 +142,7 @@ class Browser:
       self._clicks.get()()
     self.player.look_at(int(within(self._index)))
     if self._command:
+      self._command.take_sticks(self._gamepad.take())
       self._command.apply()
     pause = DRAWN
     if not self._paused.value:

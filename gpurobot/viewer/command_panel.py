@@ -1,4 +1,4 @@
-"""Commands in the browser: sliders, keys, and what is commanded in the scene."""
+"""Commands in the browser: sliders, keys, sticks, and what is commanded in the scene."""
 
 import functools
 from queue import SimpleQueue
@@ -14,6 +14,10 @@ STEPS = 40  # positions of a slider
 NUDGE = 0.1  # change by a key, as a share of the range
 # Keys that raise and lower the first three components: viser moves its camera with W, A, S, D, Q and E.
 KEYS = (("I", "K"), ("J", "L"), ("U", "O"))
+# Axes of a gamepad that set the first three components, all up or to the left: of velocities the last one is
+# a rate of turning, of a position it is the height.
+STICKS = {"velocity": (1, 0, 2), "position": (1, 0, 3)}
+STILL = 0.1  # largest position of a stick that counts as none
 COMMANDED, ACTUAL = (40, 180, 60), (40, 90, 220)  # colours
 ABOVE = 0.4  # height of the arrows above the robot's root [m]
 LENGTH = 0.6  # of an arrow for 1 m/s [m]
@@ -56,6 +60,16 @@ class CommandPanel:
 
   def _press(self, name: str, share: float, _event: object = None) -> None:
     self._nudges.put((name, share))
+
+  def take_sticks(self, axes: list[float] | None) -> None:
+    """Set the sliders by the axes of a gamepad [4]; None: they did not move."""
+    if axes is None:
+      return
+    sticks = STICKS[self._commands.shows or "velocity"]
+    for slider, axis in zip(self.sliders.values(), sticks, strict=False):
+      share = 0.0 if abs(axes[axis]) < STILL else -axes[axis]
+      slider.value = (slider.min + slider.max) / 2 + share * (slider.max - slider.min) / 2
+    self.driven.value = True
 
   def apply(self) -> None:
     """Give the player the command of the sliders, between two steps; None if they are off."""

@@ -1,6 +1,8 @@
 import io
 import shutil
 import time
+import urllib.error
+import urllib.request
 
 import numpy as np
 import pytest
@@ -21,15 +23,25 @@ def browser(make_player, box_run):
   browser.server.stop()
 
 
-@pytest.fixture
-def page(browser, chromium):
+PAD = "navigator.getGamepads = () => [null, window.pad ? {axes: window.pad} : null]"
+
+
+@pytest.fixture(scope="module")
+def window(chromium):
   with sync_api.sync_playwright() as playwright:
     window = playwright.chromium.launch(executable_path=chromium, args=SOFTWARE, timeout=HANG)
-    page = window.new_page(viewport={"width": 480, "height": 360})
-    page.set_default_timeout(HANG)
-    page.goto(browser.address)
-    yield page
+    yield window
     window.close()
+
+
+@pytest.fixture
+def page(browser, window):
+  page = window.new_page(viewport={"width": 480, "height": 360})
+  page.set_default_timeout(HANG)
+  page.add_init_script(PAD)
+  page.goto(browser.address)
+  yield page
+  page.close()
 
 
 def red(page):
@@ -108,6 +120,32 @@ def test_keys_and_sliders_give_the_command_that_an_arrow_shows(browser, page):
   (base, end), (_, actual) = browser._command._node.points
   np.testing.assert_allclose(end - base, [0.12, -0.06, 0.0], atol=0.02)  # the box may have turned a bit
   assert not np.allclose(actual, end)
+
+
+def test_the_sticks_of_a_gamepad_give_the_command(browser, page):
+  sliders = browser._command.sliders
+  page.get_by_label("Pause").wait_for()
+  page.evaluate("window.pad = [0.5, -1, 0, 0]")
+  until(browser, lambda: browser.player.command == [1.0, -0.25, 0.0])
+  page.evaluate("window.pad = [0.05, 0, 0, 0]")
+  until(browser, lambda: browser.player.command == [0.0, 0.0, 0.0])
+  sliders["forward"].value = 0.5
+  browser.turn()
+  assert browser.player.command == [0.5, 0.0, 0.0]  # a gamepad that lies still takes nothing away
+
+
+@pytest.mark.parametrize("text", ["1,2,3", "1,2,3,x", "nan,0,0,0", ""])
+def test_only_numbers_are_taken_for_sticks(browser, text):
+  headers = {"X-Gamepad": "1"}
+  with pytest.raises(urllib.error.HTTPError, match="400"):
+    urllib.request.urlopen(urllib.request.Request(f"{browser.address}/gamepad?{text}", headers=headers))
+  assert browser._gamepad.take() is None
+
+
+def test_a_page_of_another_site_cannot_move_the_sticks(browser):
+  with pytest.raises(urllib.error.HTTPError, match="404"):  # an image of that page has no header of its own
+    urllib.request.urlopen(f"{browser.address}/gamepad?0,1,0,0")
+  assert browser._gamepad.take() is None
 
 
 def test_the_loop_survives_what_no_page_sends(browser):
