@@ -30,6 +30,9 @@ class Play(PolicySettings):
   allowed_hosts: list[str] = option(
     [], "other names by which browsers may ask for the page, such as a proxy's: [robots.example.org]"
   )
+  against: str | None = option(
+    None, "run folder or .pt file of a rival for the task, which acts in every second environment"
+  )
   engine: Engine = option(
     Engine.own,
     "own: gpurobot's; mujoco: MuJoCo C in float64 on the same model; gymnasium: not available here",
@@ -45,7 +48,7 @@ def play(settings: Play) -> None:
       from gpurobot.viewer.native import KEYS, Window  # noqa: PLC0415
     else:
       from gpurobot.viewer.browser import Browser  # noqa: PLC0415
-  player = Player(load(settings, settings.num_envs, settings.engine))
+  player = Player(load(settings, settings.num_envs, settings.engine), settings.against)
   if settings.viewer is Viewer.native:
     print(KEYS)
     Window(player).run()

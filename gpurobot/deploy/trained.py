@@ -106,12 +106,12 @@ def read(
   module = tasks.load(settings["task"], source, task)
   settings = settings | {"task": task or settings["task"], LOSS: None}  # a policy needs no loss
   key = f"{settings.get('algorithm', AlgorithmName.ppo)}.network"
-  network = _trusted_network(str(source), settings.get(key), given.get("network"))
+  network = trusted_network(str(source), settings.get(key), given.get("network"))
   settings, given = settings | {key: network}, {**given, key: network}
   return checkpoint.configure(str(source), settings, module, given), saved
 
 
-def _trusted_network(source: str, saved: str | None, given: str | None) -> str | None:
+def trusted_network(source: str, saved: str | None, given: str | None) -> str | None:
   """Return the reference to a policy's own network, which is the user's to give, as its code runs."""
   if saved and not given:
     argument = shlex.quote(f"network={saved}")

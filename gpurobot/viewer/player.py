@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 import tasks
-from gpurobot.config import ConfigError, algorithm_settings, to_dict
+from gpurobot.config import AlgorithmName, ConfigError, algorithm_settings, to_dict
 from gpurobot.deploy import trained
 from gpurobot.deploy.policy import Policy
 from gpurobot.run import checkpoint
@@ -18,9 +18,13 @@ from gpurobot.viewer.stage import find_robot, task_of
 class Player:
   """A policy with its environments, one of which is selected."""
 
-  def __init__(self, found: trained.Trained) -> None:
-    """Start new episodes in all environments."""
+  def __init__(self, found: trained.Trained, against: str | None = None) -> None:
+    """Start new episodes in all environments.
+
+    against: checkpoint of a rival, which acts in every second environment. Raises ConfigError as `load`.
+    """
     self.task, self.policy, self.config = task_of(found), found.policy, found.config
+    self.rival = self._policy_of(against) if against else None
     self.robot = find_robot(self.task.model.mj)
     self.index = 0  # of the selected environment
     self.command: list[float] | None = None  # its command; None: the task draws it
@@ -33,6 +37,8 @@ class Player:
     self.time, self.episode_return, self.episode_steps = 0.0, 0.0, 0  # [s]; of the selected environment
     self._obs = self.task.reset()
     self._ended = torch.ones(self.task.num_envs, dtype=torch.bool, device=self.task.device)
+    self._returns = torch.zeros(self.task.num_envs, device=self.task.device)  # of the present episodes
+    self._scores: tuple[list[float], list[float]] = ([], [])  # returns of the ended ones, by policy
 
   def look_at(self, index: int) -> None:
     """Select another environment."""
@@ -47,13 +53,32 @@ class Player:
       self.commands.values[index, : len(self.command)] = task.constant(self.command)
     if self._ended[index]:
       self.episode_return, self.episode_steps = 0.0, 0
-    result = task.step(self.policy(self._obs, self._ended))
+    result = task.step(self._act())
     self._obs = result["obs"]
     self._ended = result["terminated"] | result["truncated"] | ~result["valid"]
+    self._score(result["reward"])
     self.terms = {name: float(term[index]) for name, term in result["reward_terms"].items()}
     self.episode_return += float(result["reward"][index])
     self.episode_steps += 1
     self.time += task.dt
+
+  def _act(self) -> Tensor:
+    """Return the actions of the policy, and of the rival in every second environment."""
+    action = self.policy(self._obs, self._ended)
+    if self.rival:
+      action[1::2] = self.rival(self._obs, self._ended)[1::2]
+    return action
+
+  def _score(self, reward: Tensor) -> None:
+    """Add the rewards [num_envs] of a step to the returns, and keep those of the episodes that ended."""
+    self._returns += reward
+    for side, scores in enumerate(self._scores):
+      scores.extend(self._returns[side::2][self._ended[side::2]].tolist())
+    self._returns.masked_fill_(self._ended, 0)
+
+  def scores(self) -> list[tuple[float, int]]:
+    """Return mean return and number of the episodes that ended since the restart, of policy and rival."""
+    return [(math.fsum(scores) / max(len(scores), 1), len(scores)) for scores in self._scores]
 
   def push(self, speed: float, direction: float) -> None:
     """Add `speed` [m/s] in `direction` [rad] to the velocity of the robot in the selected environment.
@@ -76,16 +101,24 @@ class Player:
 
     The checkpoint is read, and nothing that it names is imported.
     """
+    self.policy = self._policy_of(source)
+    self._ended.fill_(True)  # resets the recurrent state, which is the old policy's
+
+  def _policy_of(self, source: str) -> Policy:
+    """Return the policy of another checkpoint for these environments."""
     saved = trained.read_policy(source, str(self.task.device))
     own, other = self.config.task, saved["config"]["task"]
     if Path(own).name != Path(other).name:
       raise ConfigError(f"'{source}' is of task '{other}', not of '{own}'")
+    key = f"{saved['config'].get('algorithm', AlgorithmName.ppo)}.network"
+    network = saved["config"].get(key)
+    known = algorithm_settings(self.config).network if network else None  # that the user has named
+    values = saved["config"] | {key: trained.trusted_network(source, network, known)}
     given = to_dict(self.config)  # the environments stay as they are
-    config = checkpoint.configure(source, saved["config"], tasks.load(own), given)
+    config = checkpoint.configure(source, values, tasks.load(own), given)
     with checkpoint.fitting(source, "its own settings"):
       settings = algorithm_settings(config)
-      self.policy = Policy(saved["learner"], settings, self.task.num_envs, self.task.device)
-    self._ended.fill_(True)  # resets the recurrent state, which is the old policy's
+      return Policy(saved["learner"], settings, self.task.num_envs, self.task.device)
 
 
 def checkpoints(source: str) -> list[str]:

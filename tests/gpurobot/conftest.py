@@ -42,10 +42,10 @@ def box_run(tmp_path_factory):
 def make_player(box_run):
   """Return how players of the hopping box are made."""
 
-  def make(num_envs=2):
+  def make(num_envs=2, against=None):
     words = [f"checkpoint={box_run}", f"task={hopping_box.__file__}", WORDS[1]]
     settings = trained.parse(trained.PolicySettings(), words)
-    return Player(trained.load(settings, num_envs, trained.Engine.mujoco))
+    return Player(trained.load(settings, num_envs, trained.Engine.mujoco), against)
 
   return make
 

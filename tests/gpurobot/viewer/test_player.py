@@ -81,3 +81,32 @@ def test_a_policy_of_another_task_is_refused_before_its_code_runs(make_player, b
   with pytest.raises(ConfigError, match=r"is of task '.*other[.]py', not of"):
     make_player().load(str(tmp_path))
   assert not (tmp_path / "imported").exists()
+
+
+def test_code_that_another_checkpoint_names_is_not_run(make_player, box_run, tmp_path):
+  content = checkpoint.read(box_run)
+  (tmp_path / "network.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w')")
+  content["config"]["ppo.network"] = network = f"{tmp_path / 'network.py'}:Network"
+  checkpoint.write(tmp_path, content)
+  with pytest.raises(ConfigError, match=f"was trained with the network '{network}', whose code runs: add"):
+    make_player().load(str(tmp_path))
+  assert not (tmp_path / "imported").exists()
+
+
+def test_a_rival_acts_in_every_second_environment(make_player, box_run, tmp_path):
+  content = checkpoint.read(box_run)
+  for name, weights in content["learner"]["network"].items():
+    if name.startswith("head"):
+      weights.fill_(0.0)  # it does nothing
+  checkpoint.write(tmp_path, content)
+  alone, duel = make_player(4), make_player(4, str(tmp_path))
+  for player in (alone, duel):
+    player.step()
+  action = duel.task.action
+  assert action[::2].equal(alone.task.action[::2])
+  assert action[::2].any()
+  assert not action[1::2].any()
+  for _ in range(40):
+    duel.step()
+  assert [count for _, count in duel.scores()] == [2, 2]
+  assert duel.scores()[0] != duel.scores()[1]
