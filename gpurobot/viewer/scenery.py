@@ -12,7 +12,7 @@ from gpurobot.viewer.framing import GROUND, corners, find_robot, subject
 FLOOR = "gpurobot_floor"  # texture, material, body and geom
 EARTH, TILE, HORIZON, ZENITH = (0.5, 0.55, 0.6), (0.6, 0.65, 0.7), (0.85, 0.9, 0.95), (0.45, 0.6, 0.8)
 AMBIENT = 0.3  # smallest ambient light
-SUN = (0.3, 0.2, -1.0)  # direction of the light of a scene without one from far away
+SUN = (0.3, 0.2, -1.0)  # direction of the light of a scene without one from far away, or with hills
 SUN_HEIGHT = 10.0  # [m]
 
 
@@ -29,8 +29,12 @@ def dressed(scene: os.PathLike[str] | str | mujoco.MjSpec) -> mujoco.MjModel:
     _add_ground(spec)
   headlight = spec.visual.headlight
   headlight.ambient = np.maximum(headlight.ambient, AMBIENT)
-  if not any(light.type == mjtLightType.mjLIGHT_DIRECTIONAL for light in spec.lights):
+  far = [light for light in spec.lights if light.type == mjtLightType.mjLIGHT_DIRECTIONAL]
+  if not far:
     spec.worldbody.add_light(type=mjtLightType.mjLIGHT_DIRECTIONAL, pos=(0, 0, SUN_HEIGHT), dir=SUN)
+  if any(geom.type == mjtGeom.mjGEOM_HFIELD for geom in spec.geoms):
+    for light in far:
+      light.dir = SUN  # light from straight above leaves steps half in their own shadow
   return spec.compile()
 
 

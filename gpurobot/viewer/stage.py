@@ -1,13 +1,16 @@
 """MuJoCo scene of a task for rendering, with light, ground and sky."""
 
 import mujoco
+import numpy as np
 
 from gpurobot.config import ConfigError
 from gpurobot.deploy.trained import Trained
-from gpurobot.viewer.framing import ASPECT, find_robot, view
+from gpurobot.viewer.framing import ASPECT, corners, find_robot, subject, view
 from gpurobot.viewer.scenery import dressed
 from tasks.base import Task
 
+LIGHT_DISTANCE = 10.0  # of a light from far away, from the robot [m]
+SHADOWED = 3.0  # half width of the area with shadows, as a multiple of the robot's size
 STATE = ("qpos", "qvel", "act", "ctrl", "mocap_pos", "mocap_quat")
 
 
@@ -20,7 +23,8 @@ class Stage:
     self.model = dressed(task.scene(task.config))
     self.data = mujoco.MjData(self.model)
     self.robot = find_robot(self.model)
-    self._far_lights = self.model.light_type[:, None] == mujoco.mjtLightType.mjLIGHT_DIRECTIONAL
+    self._far_lights = self.model.light_type == mujoco.mjtLightType.mjLIGHT_DIRECTIONAL
+    self._focus_shadows()
 
   def show(self, index: int) -> None:
     """Copy the state of one environment to `data` and compute its kinematics."""
@@ -31,7 +35,16 @@ class Stage:
       self.model.geom_size[: len(sizes)] = sizes
     mujoco.mj_forward(self.model, self.data)
     if self.robot.roams:  # the shadow map of a directional light is centred at the light
-      self.data.light_xpos[:, :2] += self.data.xpos[self.robot.body, :2] * self._far_lights
+      above = self.data.xpos[self.robot.body] - LIGHT_DISTANCE * self.data.light_xdir
+      self.data.light_xpos[self._far_lights] = above[self._far_lights]
+
+  def _focus_shadows(self) -> None:
+    """Let the shadow map of a robot that roams cover its surroundings, and not all of a large terrain."""
+    if self.robot.roams:
+      mujoco.mj_kinematics(self.model, self.data)
+      points = corners(self.model, self.data, subject(self.model, self.robot))
+      clip = SHADOWED * float(np.linalg.norm(np.ptp(points, axis=0))) / self.model.stat.extent
+      self.model.vis.map.shadowclip = min(clip, self.model.vis.map.shadowclip)
 
   def view(self, aspect: float = ASPECT) -> mujoco.MjvCamera:
     """Return a camera for pictures of this aspect that has in it what is shown."""

@@ -6,6 +6,7 @@ from mujoco import mjtGeom, mjtLightType, mjtTexture
 import tasks
 from gpurobot.viewer.scenery import FLOOR, dressed, sky
 from physics.load import compile_model
+from tests.gpurobot import hopping_box
 
 POLE = """
   <mujoco>
@@ -52,6 +53,12 @@ def test_what_a_scene_has_of_its_own_is_kept():
   assert model.geom("beach").size[:2].tolist() == [3, 3]
   assert model.geom("tiles").matid[0] == model.material(FLOOR).id
   assert model.geom("tiles").size[:2].tolist() == [0, 0]  # without an edge
+
+
+def test_light_falls_on_hills_from_a_side():
+  plain = mujoco.MjModel.from_xml_string(hopping_box.Task.robot)
+  assert plain.light_dir[0].tolist() == [0, 0, -1]
+  assert abs(dressed(hopping_box.Task.robot).light_dir[0, :2]).min() > 0.1
 
 
 def test_a_spec_is_left_as_it_was():

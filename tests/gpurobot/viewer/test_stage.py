@@ -4,7 +4,7 @@ import pytest
 
 from gpurobot.config import ConfigError
 from gpurobot.deploy import trained
-from gpurobot.viewer.stage import Stage, task_of
+from gpurobot.viewer.stage import LIGHT_DISTANCE, Stage, task_of
 from tests.gpurobot import toy
 
 
@@ -35,7 +35,9 @@ def test_the_ground_gets_a_pattern_and_the_world_a_sky_and_the_motion_stays(stag
 def test_the_shadows_of_light_from_far_away_follow_the_robot(stage):
   stage.task.sim.qpos[0, 7] = 6.0
   stage.show(0)
-  assert stage.data.light_xpos[0].tolist() == [6, 0, 3]
+  place = stage.data.light_xpos[0] + LIGHT_DISTANCE * stage.data.light_xdir[0]
+  assert place == pytest.approx([6, 0, 1])
+  assert 0 < stage.model.vis.map.shadowclip < 1  # sharp, where the robot is
 
 
 def test_a_task_without_simulation_has_nothing_to_show():

@@ -1,0 +1,40 @@
+import numpy as np
+import pytest
+from PIL import Image
+
+import tasks
+from benchmarks import pictures
+from gpurobot.deploy import demos
+
+MOST_BYTES = 25_000
+
+
+@pytest.mark.parametrize("name", tasks.available())
+def test_every_task_has_a_picture_beside_its_text(name):
+  path = pictures.path_of(name)
+  assert path.stat().st_size <= MOST_BYTES
+  with Image.open(path) as image:
+    assert image.size == (pictures.WIDTH, pictures.HEIGHT)
+  page = (pictures.FOLDER.parent / "tasks.md").read_text()
+  section = page.partition(f"### `{name}`")[2].partition("\n#")[0]
+  assert f"![{name}](pictures/{path.name})" in section
+
+
+def test_no_picture_is_left_over():
+  assert {*pictures.FOLDER.iterdir()} == {pictures.path_of(name) for name in tasks.available()}
+
+
+def test_a_demo_is_shown_in_motion_and_a_task_without_one_as_it_starts():
+  assert "cartpole" in demos.names()
+  assert float(pictures.played("cartpole").sim.qvel.abs().sum()) > 0
+  quadruped = pictures.started("quadruped")
+  home = quadruped.model.mj.key_qpos[0, 7:]
+  assert quadruped.sim.qpos[0, 7:].tolist() == pytest.approx(home, abs=0.5)
+
+
+def test_a_picture_is_drawn_and_shows_something(tmp_path, drawing):
+  path = pictures.draw("cartpole", tmp_path)
+  with Image.open(path) as image:
+    picture = np.asarray(image.convert("RGB"))
+  assert picture.shape == (pictures.HEIGHT, pictures.WIDTH, 3)
+  assert picture.std(axis=(0, 1)).min() > 10
