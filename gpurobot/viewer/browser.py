@@ -16,6 +16,7 @@ import viser
 from gpurobot.config import ConfigError
 from gpurobot.viewer.access import Access, guarded_servers
 from gpurobot.viewer.framing import ahead
+from gpurobot.viewer.grid import Grid
 from gpurobot.viewer.player import Player, checkpoints
 from gpurobot.viewer.scenery import sky
 from gpurobot.viewer.stage import Stage
@@ -69,6 +70,7 @@ class Browser:
     self.scene = mjviser.ViserMujocoScene(self.server, stage.model, self.player.task.num_envs)
     self.scene._tracked_body_id = stage.robot.body  # by default it is the first moving body
     stage.show(0)
+    self._grid = Grid(self.server, stage)
 
   def _greet(self, client: viser.ClientHandle) -> None:
     """Point a new client's camera at the robot."""
@@ -169,14 +171,16 @@ class Browser:
     player, stage, scene = self.player, self.stage, self.scene
     scene.show_only_selected = not self._others.value
     scene.camera_tracking_enabled = self._follow.value
+    moved = self._grid.show(self._others.value, player.index)
     positions, turns = self._poses
     others = [index for index in range(player.task.num_envs) if index != player.index]
     for index in [*(others if self._others.value else []), player.index]:  # the selected one last: it stays
       stage.show(index)
-      positions[index], turns[index] = stage.data.xpos, stage.data.xmat.reshape(-1, 3, 3)
+      positions[index], turns[index] = stage.data.xpos + moved[index], stage.data.xmat.reshape(-1, 3, 3)
     sim = player.task.sim
     state = (sim.mocap_pos, sim.mocap_quat, sim.qpos, sim.qvel, sim.ctrl)
     mocap_pos, mocap_quat, qpos, qvel, ctrl = (part.cpu().numpy() for part in state)
+    mocap_pos = mocap_pos + moved[:, None]
     scene.update_from_arrays(positions, turns, mocap_pos, mocap_quat, player.index, qpos, qvel, ctrl)
     self._status.content = (
       f"**{Path(player.config.task).stem}**, environment {player.index}: {player.time:.1f} s, step "
