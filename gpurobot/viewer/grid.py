@@ -13,6 +13,7 @@ from gpurobot.viewer.framing import GROUND, HIDDEN, corners, subject
 from gpurobot.viewer.stage import Stage
 
 ROOM = 1.3  # distance between neighbours, as a multiple of their size
+APART = 3.0  # the same for robots that roam, which meet each other later
 LEAST = 1.0  # smallest distance, as a multiple of their height: an arm turns
 
 
@@ -41,7 +42,7 @@ class Grid:
       return
     shown = subject(model, stage.robot) | (fixed & (not stage.robot.roams))
     size = np.ptp(corners(model, stage.data, shown), axis=0)
-    self._cells = cells(count, np.maximum(ROOM * size[:2], LEAST * size[2]))
+    self._cells = cells(count, np.maximum((APART if stage.robot.roams else ROOM) * size[:2], LEAST * size[2]))
     for body in np.unique(model.geom_bodyid[fixed]):
       self._add(server, stage, int(body), np.flatnonzero(fixed & (model.geom_bodyid == body)).tolist())
 

@@ -3,7 +3,7 @@ import pytest
 from PIL import Image
 
 import tasks
-from benchmarks import pictures
+from benchmarks import page, pictures
 from gpurobot.deploy import demos
 
 MOST_BYTES = 25_000
@@ -18,6 +18,12 @@ def test_every_task_has_a_picture_beside_its_text(name):
   page = (pictures.FOLDER.parent / "tasks.md").read_text()
   section = page.partition(f"### `{name}`")[2].partition("\n#")[0]
   assert f"![{name}](pictures/{path.name})" in section
+
+
+def test_the_page_s_picture_is_kept_and_small():
+  assert page.PATH.stat().st_size <= 80_000
+  with Image.open(page.PATH) as image:
+    assert image.size == (page.SIZE["width"], page.SIZE["height"])
 
 
 def test_no_picture_is_left_over():
