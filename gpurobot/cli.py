@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TypeVar
 
 import torch
 
-from gpurobot import config_files
+from gpurobot import config_files, extras
 from gpurobot.config import (
   AlgorithmName,
   ConfigError,
@@ -40,6 +40,7 @@ from gpurobot.run.output import tell
 HELP = ("--help", "-h")
 NO_MEMORY = "DefaultCPUAllocator"  # torch has no exception for a lack of CPU memory; its message names this
 FILES = "config="
+AUTO = "auto"  # of resume
 USAGE = "usage: {program} [key=value ...]\n"
 OTHERS = """
 Add algorithm={others} to see the settings of that algorithm instead.
@@ -131,14 +132,14 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[TrainConfig, Modul
   """
   files, words = _split_files([word for word in argv if word not in HELP])
   early = files | {key: value for key, _, value in (word.partition("=") for word in words)}
-  early = {key: value for key, value in early.items() if (key, value) != ("resume", "null")}
-  config, module = _base(early, load)
+  resumed = _resumed(early)
+  config, module = _base(early, resumed, load)
   if {*HELP} & {*argv}:
     config = assign(config, {key: early[key] for key in ("algorithm",) if key in early})
     others = [name for name in AlgorithmName if name is not config.algorithm]
     print(describe(config, "python train.py", others) + OTHERS.format(others=" or ".join(others)))
     raise SystemExit(0)
-  return _settle(_assign_files(config, files), pairs(words, leaves(config)), world), module
+  return _settle(_assign_files(config, files), pairs(words, leaves(config)), resumed, world), module
 
 
 def configure(given: Mapping[str, Any], load: Load, world: World) -> tuple[TrainConfig, ModuleType]:
@@ -149,8 +150,9 @@ def configure(given: Mapping[str, Any], load: Load, world: World) -> tuple[Train
   names = given.get("config", [])
   files = config_files.read_all([names] if isinstance(names, str) else names)
   own = {key: value for key, value in given.items() if key != "config"}
-  config, module = _base(files | own, load)
-  return _settle(_assign_files(config, files), own, world), module
+  resumed = _resumed(files | own)
+  config, module = _base(files | own, resumed, load)
+  return _settle(_assign_files(config, files), own, resumed, world), module
 
 
 def _split_files(words: list[str]) -> tuple[dict[str, Any], list[str]]:
@@ -168,21 +170,41 @@ def _assign_files(config: TrainConfig, files: Mapping[str, Any]) -> TrainConfig:
     raise ConfigError(f"a file of {FILES}...: {error}") from error
 
 
-def _base(given: Mapping[str, Any], load: Load) -> tuple[TrainConfig, ModuleType]:
+def _resumed(given: Mapping[str, Any]) -> str | None:
+  """Return the run to resume, if any; resume=auto is that of run_dir if it has a checkpoint."""
+  texts = (_text(given, key) for key in ("resume", "run_dir"))
+  resumed, run_dir = (None if text == "null" else text for text in texts)
+  if resumed != AUTO:
+    return resumed
+  if run_dir is None:
+    raise ConfigError("resume=auto starts or continues the run of a folder; add run_dir=<folder>")
+  return run_dir if checkpoint.exists(run_dir) else None
+
+
+def _text(given: Mapping[str, Any], key: str) -> str | None:
+  """Return a name or path of the settings as text, if there is one; raise ConfigError if it is neither."""
+  value = given.get(key)
+  if not isinstance(value, str | Path | None):
+    raise ConfigError(f"{key}={value} is not a text")
+  return None if value in (None, "") else str(value)
+
+
+def _base(given: Mapping[str, Any], resumed: str | None, load: Load) -> tuple[TrainConfig, ModuleType]:
   """Return the settings before those that are given are applied: the task's, or those of a resumed run."""
-  resumed = given.get("resume")
+  task = _text(given, "task")
   if not resumed:
-    module = load(given.get("task") or TrainConfig().task)
+    module = load(task or TrainConfig().task)
     return defaults(module, given, given.get("algorithm")), module
   saved = checkpoint.read(resumed)["config"]
   saved["run_dir"] = str(checkpoint.find(resumed).parent)
-  module = load(saved["task"], resumed, given.get("task"))
+  module = load(saved["task"], resumed, task)
   return checkpoint.configure(resumed, saved, module, given), module
 
 
-def _settle(config: TrainConfig, given: Mapping[str, Any], world: World) -> TrainConfig:
+def _settle(config: TrainConfig, given: Mapping[str, Any], resumed: str | None, world: World) -> TrainConfig:
   """Return the configuration with the given settings applied; raise an error if they do not go together."""
   config = assign(config, given)
+  config.resume = resumed
   _check_algorithm(config.algorithm, given)
   check_overlap(config)
   local_envs(config, world.size)
@@ -190,6 +212,9 @@ def _settle(config: TrainConfig, given: Mapping[str, Any], world: World) -> Trai
     world.device(name)
   if config.checkpoint and not config.resume:  # a resumed run no longer needs the checkpoint it began from
     checkpoint.find(config.checkpoint)
+  for extra in ("wandb", "mlflow"):
+    if getattr(config.log, extra):
+      extras.check(extra)
   return config
 
 

@@ -17,7 +17,7 @@ PROGRAMS = {
   "plot": ("gpurobot.plot", "draw learning curves"),
   "sweep": ("gpurobot.sweep", "train with several seeds and settings"),
   "replay": ("gpurobot.replay", "show how an environment diverged in training"),
-  "describe": ("gpurobot.describe", "tell what a robot's file holds, before it learns to walk"),
+  "describe": ("gpurobot.describe", "tell what a robot's file holds, before it learns to walk or to reach"),
   "tasks": ("gpurobot.tasks", "name the tasks, describe one, start a new one"),
   "doctor": ("gpurobot.doctor", "check the installation"),
   "completion": ("gpurobot.completion", "complete this command in a shell"),

@@ -55,6 +55,26 @@ class Switch(StrEnum):
   off = "off"
 
 
+class ConsoleStyle(StrEnum):
+  """How a training shows itself; auto: a live table on a terminal, lines elsewhere."""
+
+  auto = "auto"
+  lines = "lines"
+  none = "none"
+
+
+@dataclasses.dataclass
+class LogConfig:
+  """Log."""
+
+  console: ConsoleStyle = option(
+    ConsoleStyle.auto,
+    "auto: a live table on a terminal, lines elsewhere; lines; none: warnings alone",
+  )
+  wandb: str | None = option(None, "project at Weights & Biases that gets the log too; null: none")
+  mlflow: str | None = option(None, "experiment at MLFLOW_TRACKING_URI that gets the log too; null: none")
+
+
 @dataclasses.dataclass
 class TrainConfig:
   """Training."""
@@ -83,7 +103,10 @@ class TrainConfig:
   max_seconds: float | None = option(None, "maximum training time", "s", low=0)
   run_dir: str | None = option(None, "run folder; null: runs/<task>/<date-time>-<seed>")
   checkpoint: str | None = option(None, "run folder or .pt file from which to take the initial network")
-  resume: str | None = option(None, "run folder or .pt file to resume; the numbers continue exactly")
+  resume: str | None = option(
+    None,
+    "run folder or .pt file to resume; the numbers continue exactly; auto: run_dir, if it has a checkpoint",
+  )
   checkpoint_seconds: float = option(120.0, "time between checkpoints", "s", low=0)
   log_every: int = option(10, "iterations between log lines", low=1)
   record_every: int | None = option(
@@ -96,6 +119,7 @@ class TrainConfig:
   compile: Switch = option(Switch.auto, "use torch.compile for all but the physics; auto: on CUDA")
   graphs: Switch = option(Switch.auto, "use CUDA graphs for rollout and update; auto: on CUDA")
   debug: bool = option(False, "show the traceback of an error")
+  log: LogConfig = dataclasses.field(default_factory=LogConfig)
   ppo: PPOConfig = dataclasses.field(default_factory=PPOConfig)
   sac: SACConfig = dataclasses.field(default_factory=SACConfig)
   td3: TD3Config = dataclasses.field(default_factory=TD3Config)

@@ -11,6 +11,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from gpurobot.config import ConfigError
 
+NO_SETTINGS = "holds no settings; write lines such as num_envs: 1024"
 OF_A_RUN = ("run_dir", "resume")  # keys of a config.json that are not for another run
 
 
@@ -24,14 +25,18 @@ def read(path: str) -> dict[str, Any]:
 
   Keys are nested or dotted. Of a run's config.json its folder and what it resumed are left out.
   """
+  if not path:
+    raise ConfigError("'config=' has no value; write config=<file>")
   try:
     content = OmegaConf.to_container(OmegaConf.load(path), resolve=False)
   except OSError as error:
-    raise ConfigError(f"config={path} cannot be read: {error.strerror or error}") from error
+    if error.strerror is None:  # OmegaConf's, of a file with one word or number
+      raise ConfigError(f"config={path} {NO_SETTINGS}") from error
+    raise ConfigError(f"config={path} cannot be read: {error.strerror}") from error
   except (yaml.YAMLError, OmegaConfBaseException, UnicodeDecodeError) as error:
     raise ConfigError(f"config={path} is not YAML: {' '.join(str(error).split())}") from error
   if not isinstance(content, Mapping):
-    raise ConfigError(f"config={path} holds no settings; write lines such as num_envs: 1024")
+    raise ConfigError(f"config={path} {NO_SETTINGS}")
   left_out = OF_A_RUN if Path(path).name == "config.json" else ()
   return {key: value for key, value in flat(content) if key not in left_out}
 

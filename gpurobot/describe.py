@@ -1,7 +1,7 @@
-"""Description of a legged robot's file: python -m gpurobot.describe <robot file> [key=value ...].
+"""Description of a robot's file: python -m gpurobot.describe <robot file> [key=value ...].
 
-It prints what the task `walk` finds in the file, and what is doubtful. picture=<file> draws the robot at
-home.
+It prints what the task `walk` finds in a robot with legs, or the task `reach` in an arm, and what is
+doubtful. picture=<file> draws the robot at home.
 """
 
 import dataclasses
@@ -10,49 +10,58 @@ import sys
 from gpurobot import cli, extras
 from gpurobot.config import ConfigError, option
 from gpurobot.run.output import aligned
-from physics.robot import Asked, LeggedRobot, read_robot
+from physics.robot import Arm, LeggedRobot, read_robot
+from tasks.shared import robot_file
 
 PROGRAM = "python -m gpurobot.describe"
 
 
 @dataclasses.dataclass
-class Description:
-  """Description of a legged robot."""
+class Description(robot_file.ArmConfig, robot_file.LegsConfig):
+  """Description of a robot, with the settings of the tasks `walk` and `reach` that say what it is."""
 
-  robot: str | None = option(None, "MJCF or URDF file of a robot with legs")
-  trunk: str | None = option(None, "body whose contact is a fall; null: that of the free joint")
-  feet: list[str] = option([], "bodies, geoms or sites that are feet; []: what touches the ground at home")
-  joints: list[str] = option([], "joints that move; []: all with an actuator")
-  home: str | None = option(None, "keyframe of the home pose; null: the file's, or bent legs")
+  robot: str | None = option(None, "MJCF or URDF file of a robot with legs, or of an arm")
   picture: str | None = option(None, "picture of the robot at home to write, .png; null: none")
   width: int = option(640, "width of the picture", "pixels", low=16, high=4096)
   height: int = option(480, "height of the picture", "pixels", low=16, high=4096)
   debug: bool = option(False, "show the traceback of an error")
 
 
-def table(robot: LeggedRobot) -> str:
-  """Return the legs, the joints with their servos and mirror images, and what else is known of a robot."""
+def table(robot: LeggedRobot | Arm) -> str:
+  """Return what is known of a robot: a summary, its legs, and its joints with their servos."""
   lines = [robot.summary(), ""]
-  lines += [f"leg of {foot}: {', '.join(leg)}" for foot, leg in zip(robot.feet, robot.legs, strict=True)]
-  lines += [f"guarded: {', '.join(robot.guarded) or 'nothing else can touch the ground'}", ""]
-  rows: list[tuple[str, ...]] = [("joint", "home", "stiffness", "damping", "torque", "in the mirror")]
-  for index, joint in enumerate(robot.joints):
-    image = "-"
-    if robot.mirrored:
-      partner, sign = robot.mirrored[0][index], robot.mirrored[1][index]
-      image = f"{'-' if sign < 0 else ''}{robot.joints[partner]}"
-    numbers = robot.stance[index], robot.stiffness[index], robot.damping[index], robot.effort[index]
-    rows.append((joint, *(f"{number:.3g}" for number in numbers), image))
-  return "\n".join([*lines, *aligned(rows)])
+  columns = {
+    name: [f"{number:.3g}" for number in values.round(9) + 0.0]
+    for name, values in (
+      ("home", robot.angles),
+      ("stiffness", robot.stiffness),
+      ("damping", robot.damping),
+      ("torque", robot.effort),
+    )
+  }
+  if isinstance(robot, LeggedRobot):
+    lines += [f"leg of {foot}: {', '.join(leg)}" for foot, leg in zip(robot.feet, robot.legs, strict=True)]
+    lines += [f"guarded: {', '.join(robot.guarded) or 'nothing else can touch the ground'}", ""]
+    columns["in the mirror"] = _images(robot)
+  else:
+    columns["range"] = [f"{low:.3g} to {high:.3g}" for low, high in robot.limits.tolist()]
+  rows = zip(robot.joints, *columns.values(), strict=True)
+  return "\n".join([*lines, *aligned([("joint", *columns), *rows])])
+
+
+def _images(robot: LeggedRobot) -> list[str]:
+  """Return the joint that is the image of each joint in a mirror, with - where it turns the other way."""
+  if not robot.mirrored:
+    return ["-"] * len(robot.joints)
+  pairs = zip(*robot.mirrored, strict=True)
+  return [f"{'-' if sign < 0 else ''}{robot.joints[partner]}" for partner, sign in pairs]
 
 
 def show(settings: Description) -> None:
   """Print the description and draw the picture that the settings ask for."""
   if settings.robot is None:
     raise ConfigError(f"the robot is missing: write {PROGRAM} <robot file>")
-  robot, scene = read_robot(
-    Asked(settings.robot, settings.trunk, tuple(settings.feet), tuple(settings.joints), settings.home)
-  )
+  robot, scene = read_robot(robot_file.asked(settings))
   print(table(robot))
   if settings.picture:
     with extras.require_extra("viewer"):

@@ -6,7 +6,6 @@ trains for a few seconds and saves a checkpoint. The exit status is 1 if physics
 
 import dataclasses
 import importlib.metadata
-import importlib.util
 import math
 import os
 import platform
@@ -53,8 +52,8 @@ def versions() -> Iterator[tuple[str, str]]:
       yield package, importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
       yield package, "not installed"
-  for extra, packages in extras.EXTRAS.items():
-    missing = [package for package in packages if importlib.util.find_spec(package) is None]
+  for extra in extras.EXTRAS:
+    missing = extras.missing(extra)
     hint = f"{', '.join(missing)} missing: pip install 'gpurobot[{extra}]'" if missing else "installed"
     yield f"extra {extra}", hint
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from gpurobot import extras
 from gpurobot.algorithm_config import AlgorithmConfig, Precision
-from gpurobot.config import algorithm_settings, option
+from gpurobot.config import ConfigError, algorithm_settings, option
 from gpurobot.deploy import manifest
 from gpurobot.deploy.deployed import Controls, Deployed
 from gpurobot.deploy.exported import NAMES, Exported, write
@@ -54,7 +54,10 @@ def export(settings: Export) -> None:
   facts = manifest.describe(config, env, deployed) | {"example": _example(deployed, env)}
   run = Path() if settings.demo else checkpoint.find(str(settings.checkpoint)).parent
   folder = Path(settings.folder or run / "export")
-  folder.mkdir(parents=True, exist_ok=True)
+  try:
+    folder.mkdir(parents=True, exist_ok=True)
+  except OSError as problem:
+    raise ConfigError(f"folder={folder} cannot be made: {problem.strerror}") from problem
   with tempfile.TemporaryDirectory(dir=folder) as scratch:
     write(deployed, facts, Path(scratch))
     errors = {name: _difference(env, policy, Exported(Path(scratch) / name, ENVS)) for name in NAMES[:2]}

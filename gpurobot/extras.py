@@ -1,6 +1,7 @@
 """Optional packages, and the error message if one is missing."""
 
 import contextlib
+import importlib.util
 from collections.abc import Iterator
 
 from gpurobot.config import ConfigError
@@ -10,7 +11,15 @@ EXTRAS = {
   "viewer": ("mujoco", "viser", "mjviser", "imageio"),
   "export": ("onnx", "onnxruntime", "onnxscript"),
   "ray": ("ray",),
+  "wandb": ("wandb",),
+  "mlflow": ("mlflow",),
 }
+
+
+def missing(extra: str) -> list[str]:
+  """Return the packages of an extra that are not installed; a folder of such a name is no package."""
+  specs = {package: importlib.util.find_spec(package) for package in EXTRAS[extra]}
+  return [package for package, spec in specs.items() if spec is None or spec.origin is None]
 
 
 @contextlib.contextmanager
@@ -20,3 +29,10 @@ def require_extra(extra: str) -> Iterator[None]:
     yield
   except ImportError as error:
     raise ConfigError(f"{error.name or error} is missing: pip install 'gpurobot[{extra}]'") from error
+
+
+def check(extra: str) -> None:
+  """Raise ConfigError if a package of an extra is missing, without importing any."""
+  with require_extra(extra):
+    for package in missing(extra):
+      raise ModuleNotFoundError(name=package)

@@ -18,12 +18,13 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from gpurobot import cli
-from gpurobot.config import ConfigError, assign, leaves, option, pairs, suggestion
+from gpurobot.config import ConfigError, LogConfig, assign, leaves, option, pairs, suggestion
 from gpurobot.device.distributed import World
 from gpurobot.run.csv_log import read as read_rows
 
 # Settings in which the runs of a curve may differ: the seed, and settings that do not affect learning.
 FREE = {"seed", "run_dir", "resume", "threads", "checkpoint_seconds", "log_every", "record_every", "debug"}
+FREE |= set(leaves(LogConfig(), "log."))
 POINTS = 300  # points per curve
 AXES = {"seconds": "training time [s]", "steps": "environment steps", "iteration": "iteration"}
 Rows = list[dict[str, float]]
@@ -74,7 +75,10 @@ def read(folder: Path) -> list[LearningCurve]:
 
 
 def _read_run(folder: Path, root: Path) -> LearningCurve:
-  config = json.loads((folder / "config.json").read_text())
+  try:
+    config = json.loads((folder / "config.json").read_text())
+  except ValueError as error:
+    raise ConfigError(f"'{folder / 'config.json'}' is not JSON ({error}): move it elsewhere") from error
   rows = read_rows(folder / "metrics.csv")
   return LearningCurve(root, config, [{name: float(value) for name, value in row.items()} for row in rows])
 

@@ -135,6 +135,8 @@ def _load_dotted(name: str) -> ModuleType:
       return importlib.import_module(name)
   if Path(f"{name}.py").is_file():
     raise UnknownTask(f"unknown task '{name}'; the file is task={name}.py")
+  if Path(name).suffix in {".urdf", ".xml"}:
+    raise UnknownTask(f"'{name}' is a robot's file, not a task; write task=walk env.robot={name}")
   near = difflib.get_close_matches(name, available(), n=3, cutoff=0.4)
   hint = f"nearest: {', '.join(near)}" if near else f"available: {', '.join(available())}"
   raise UnknownTask(f"unknown task '{name}'; {hint}")

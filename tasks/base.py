@@ -12,6 +12,7 @@ from torch import Tensor
 
 import physics
 from tasks.core import validation
+from tasks.core.command import Commands
 from tasks.core.control import control_range
 from tasks.core.errors import TaskError, reports_task_errors
 from tasks.core.event import Event
@@ -24,7 +25,7 @@ from tasks.core.shapes import like
 from tasks.core.state_history import StateHistory
 from tasks.core.substep_runner import SubstepRunner
 
-__all__ = ["ASSETS", "Config", "RandomSource", "Reflection", "Task", "option"]  # for task files
+__all__ = ["ASSETS", "Commands", "Config", "RandomSource", "Reflection", "Task", "option"]  # for task files
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
 # A transition counts as diverged if its magnitudes sum to more than this, or if it has nan or inf. A robot of
@@ -47,6 +48,7 @@ class Task(Names):
   unsupported: Literal["error", "warn"] = "error"  # what the engine lacks: an error, or left out of the model
   moving_capacity: int | None = None  # most contacts between moving bodies; None: see Simulation
   choices: tuple[int, ...] = ()  # number of choices of each discrete action; empty: continuous in [-1, 1]
+  commands: Commands | None = None  # what a person may command instead of the task; `setup` sets it
 
   def __init_subclass__(cls) -> None:
     """Raise TaskError if the base cannot call the methods of a task."""
@@ -71,9 +73,8 @@ class Task(Names):
     validation.check_complete(type(self), Task, config)
     self.config, self.num_envs, self.device = config, num_envs, torch.device(device)
     self.random, self.training = random, training
-    threads = torch.get_num_threads()
     self.sim: physics.Simulation = simulation or physics.Simulation(
-      self.make_model(config), num_envs, device, threads, self.outputs, self.moving_capacity
+      self.make_model(config), num_envs, device, torch.get_num_threads(), self.outputs, self.moving_capacity
     )
     self.model: physics.Model = self.sim.model
     self.left_out: tuple[str, ...] = self.model.left_out  # of the robot file
@@ -220,8 +221,7 @@ class Task(Names):
     self._advance()
     self._reset(everywhere, everywhere)
     if self.training:
-      phase = self.random.uniform("phase", ()) * self.max_episode_steps
-      self.episode_steps.copy_(phase)
+      self.episode_steps.copy_(self.random.uniform("phase", ()) * self.max_episode_steps)
     return TensorDict(self.observations.restart(self.observe(), everywhere), batch_size=[self.num_envs])
 
   @reports_task_errors

@@ -81,6 +81,7 @@ class Task(quadruped.Task):
     self.heading = self.buffer()  # commanded heading [rad]
     self.asked = self.buffer()  # distance commanded in this episode [m]
     super().setup()
+    del self.commands.ranges["turn"]  # which follows from the heading
     steps = (self.reach - config.start_offset) / FASTEST / self.dt  # fewest steps to the edge of the tile
     self.least_between_truncations = max(1, min(self.max_episode_steps, int(steps)))
     self.columns, self.rows = (

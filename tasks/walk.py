@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tasks import base
 from tasks.base import option
-from tasks.shared import gait, legged
+from tasks.shared import gait, robot_file
 from tasks.shared.similarity import Size, similar
 
 TRAIN: dict[str, object] = {"num_envs": 512, "max_steps": 50_000_000}
@@ -44,20 +44,9 @@ TWO_LEGS: dict[str, float] = {
 
 
 @dataclass
-class Config(gait.Config):
+class Config(robot_file.LegsConfig, gait.Config):
   """Settings of a walking robot; those that size and weight change follow these, unless they are set."""
 
-  robot: str | None = option(None, "MJCF or URDF file of the robot; null: the robot dog of assets/quadruped")
-  trunk: str | None = option(None, "body whose contact is a fall; null: that of the free joint")
-  feet: list[str] = option([], "bodies, geoms or sites that are feet; []: what touches the ground at home")
-  joints: list[str] = option([], "joints that move, the others stay at home; []: all with an actuator")
-  home: str | None = option(None, "keyframe of the home pose; null: the file's, or legs that are a bit bent")
-  stiffness: float | None = option(
-    None, "stiffness of all servos; null: the file's, or from weight and torque", "N m/rad", low=0.01
-  )
-  damping: float | None = option(None, "damping of all servos; null: the file's", "N m s/rad", low=0)
-  self_collision: bool = option(False, "let links collide with each other, where the file does")
-  control_seconds: float = option(0.02, "duration of a control step", "s", low=0.001, high=0.1)
   quiet_scale: float = option(
     0.25, "largest action_scale, with two legs, of joints that should stay near home", "rad", low=0
   )
@@ -72,17 +61,17 @@ class Config(gait.Config):
 class Task(gait.Task):
   """Walking task of any robot with legs; actions are joint targets."""
 
-  found: legged.LeggedRobot
+  found: robot_file.LeggedRobot
   config: Config
 
   @classmethod
   def scene(cls, config: Any) -> Any:
     """Return the robot on a floor, an MjSpec."""
-    return legged.read(config)[1]
+    return robot_file.legged(config)[1]
 
   def setup(self) -> None:
     """Take the parts that were found, and the settings of a similar robot."""
-    self.found = robot = legged.read(self.config)[0]
+    self.found = robot = robot_file.legged(self.config)[0]
     two = len(robot.feet) == 2
     like, settings = (HUMANOID, TWO_LEGS) if two else (DOG, {})
     self.config = similar(self.config, settings, Size(robot.leg_length, robot.mass), like)
@@ -91,7 +80,7 @@ class Task(gait.Task):
     if robot.mirrored:
       self.mirrored = robot.mirrored
     if self.training:
-      legged.announce(robot, _said(self.config))
+      robot_file.announce(robot, _said(self.config))
     super().setup()
     self.resting = self.constant(robot.soles)  # heights of the feet at home [feet] [m]
     yielding = self.constant(TORQUE * robot.effort / robot.stiffness)  # [nu] [rad]

@@ -23,12 +23,14 @@ import pytest
 from tensorboard.program import TensorBoard
 from torch.distributed import run as torchrun
 
+import tasks
 import train
 from benchmarks import cases
 from benchmarks.__main__ import RUNNERS
-from gpurobot import evaluate, plot, sweep
+from gpurobot import cli, evaluate, extras, plot, sweep
 from gpurobot.command import PROGRAMS
 from gpurobot.command import main as gpurobot
+from gpurobot.device.distributed import World
 from physics.parity import __main__ as parity
 from tests.test_docs import PAGES, README, python_blocks
 
@@ -41,6 +43,8 @@ PLACEHOLDERS = {
   "<folder>": "run",
   "<task>": "cartpole",
   "<robot file>": "assets/quadruped/robot.xml",
+  "<arm file>": "assets/arm/robot.xml",
+  "<steps>": "1000000",
   "<time>": "60",
   "=my_task.py": "=pendulum.py",
   "=<file>": "=assets/biped/robot.xml",
@@ -103,6 +107,10 @@ def run_training(words: list[str]) -> None:
   if "--help" in words:
     with pytest.raises(SystemExit, match="0"):
       train.main(words)
+  elif any(word.startswith(("log.wandb=", "log.mlflow=")) for word in words):  # no server is there
+    with pytest.MonkeyPatch.context() as patch:
+      patch.setattr(extras, "check", lambda _: None)
+      cli.parse(words, tasks.load, World())
   else:
     train_briefly(*words)
 

@@ -232,6 +232,7 @@ def test_a_training_whose_end_is_not_saved_leaves_with_status_1(tmp_path, monkey
   assert train.main(words) == 1
   assert [text.partition(" (")[0] for text in warnings(tmp_path)] == [
     "the checkpoint could not be written",
-    "the log could not be written",
+    "metrics.csv could not be written",
+    "metrics.csv: 3 writes failed",
   ]
   assert checkpoint.read(tmp_path)["learner"]["iteration"] == 1

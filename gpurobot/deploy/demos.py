@@ -22,7 +22,8 @@ def names() -> list[str]:
 def find(name: str) -> Path:
   """Return the file of a demo; raise ConfigError if there is none of this name."""
   if name not in names():
-    raise ConfigError(f"there is no demo '{name}'{suggestion(name, names())}")
+    hint = suggestion(name, names()) or f"; there are {', '.join(names())}"
+    raise ConfigError(f"there is no demo '{name}'{hint}")
   return FOLDER / f"{name}.pt"
 
 

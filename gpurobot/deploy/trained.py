@@ -83,6 +83,8 @@ def parse(settings: P, words: list[str]) -> P:
   """
   words = cli.with_folder(words, "checkpoint")
   early = dict(word.split("=", 1) for word in words if "=" in word)
+  if early.get("demo") and early.get("checkpoint"):
+    raise ConfigError(f"demo={early['demo']} and checkpoint={early['checkpoint']} are two policies; name one")
   if early.get("demo"):
     early["checkpoint"] = str(demos.find(early["demo"]))
     words = [*words, f"checkpoint={early['checkpoint']}"]

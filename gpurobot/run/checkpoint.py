@@ -267,6 +267,12 @@ def restore(config: TrainConfig, learner: Algorithm) -> float:
       f"'{source}' holds no policy; show it with: python -m gpurobot.replay file={source}"
     )
   _check_same(source, saved["learner"], learner.world)
+  before = saved.get("config", {}).get("num_envs", config.num_envs)
+  if config.resume and before != config.num_envs:
+    raise CheckpointError(
+      f"'{source}' does not fit this training: it has num_envs={before}; leave num_envs out, or start a new "
+      f"run by checkpoint={source}"
+    )
   with fitting(source, "this training"):
     if config.resume:
       learner.load_state_dict(saved["learner"])

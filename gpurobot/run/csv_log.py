@@ -3,12 +3,28 @@
 import csv
 import io
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from gpurobot.run.files import rewrite
+from gpurobot.run.logger import Logger
 
+NAME = "metrics.csv"  # of the file in a run folder
 Row = dict[str, Any]
+
+
+class CsvLog(Logger):
+  """Writer of a run's metrics.csv."""
+
+  name = NAME
+
+  def __init__(self, folder: Path) -> None:
+    self._path = folder / NAME
+
+  def write(self, row: Mapping[str, float]) -> None:
+    """Append a row."""
+    append(self._path, row)
 
 
 def read(path: Path) -> list[Row]:
@@ -35,7 +51,7 @@ def cut(path: Path, steps: int, *numbers: str) -> list[Row]:
   return rows
 
 
-def append(path: Path, row: Row) -> None:
+def append(path: Path, row: Mapping[str, Any]) -> None:
   """Append a row; the columns are those of the header, which the first row sets. Other values are dropped.
 
   Raises OSError if the disk is full; the file stays unchanged then.
@@ -53,7 +69,7 @@ def append(path: Path, row: Row) -> None:
       raise
 
 
-def _text(rows: list[Row], columns: list[str], heading: bool) -> str:
+def _text(rows: Sequence[Mapping[str, Any]], columns: list[str], heading: bool) -> str:
   text = io.StringIO(newline="")
   writer = csv.DictWriter(text, columns, restval="nan", extrasaction="ignore")
   if heading:

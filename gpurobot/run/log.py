@@ -1,96 +1,89 @@
-"""Log of a run: console, TensorBoard, metrics.csv and summary.json.
+"""Log of a run: console, metrics.csv, TensorBoard, W&B, MLflow and summary.json.
 
 Every rank takes part in the sums; only the main rank writes. Nothing else reads from the device in training.
 """
 
 import json
-import math
 import os
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self, TextIO, cast
 
 import torch
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from gpurobot.config import TrainConfig, to_dict
+from gpurobot import extras
+from gpurobot.config import ConfigError, ConsoleStyle, TrainConfig, to_dict
 from gpurobot.device.usage import Usage
 from gpurobot.learn.algorithm import Algorithm
 from gpurobot.learn.finite import describe
-from gpurobot.run import csv_log
+from gpurobot.run import checkpoint, csv_log, summary
+from gpurobot.run.display import Display, Lines, Progress
 from gpurobot.run.divergence_dumps import DivergenceDumps
 from gpurobot.run.files import rewrite
 from gpurobot.run.health import Health, symptoms_of
+from gpurobot.run.live_table import LiveTable
+from gpurobot.run.logger import Guard, Logger, Loggers
 from gpurobot.run.output import Output, tell
 from gpurobot.run.profile import ITERATIONS, Profile
+from gpurobot.run.returns import Returns
 from gpurobot.run.tensorboard import TensorBoardLog
 from gpurobot.run.video_recorder import VideoRecorder
-
-PARTS = ("physics", "task", "policy", "update")  # parts of an iteration in the console table
-COLUMNS = (  # key, heading, format
-  ("iteration", "iter", "6d"),
-  ("steps", "steps", "12,d"),
-  ("seconds", "time s", "7.1f"),
-  ("steps_per_second", "steps/s", "10,.0f"),
-  *((f"time/{part}", part, "7.0%") for part in PARTS),
-  ("return", "return", "9.2f"),
-  ("length", "length", "7.1f"),
-  ("kl", "KL", "8.4f"),
-  ("entropy", "entropy", "8.2f"),
-  ("value_loss", "v loss", "8.4f"),
-  ("learning_rate", "rate", "9.2e"),
-)
-EPISODES, PPO_ONLY = ("return", "length"), ("kl",)  # columns that may have no number
-HEADING_EVERY = 25  # lines
 
 
 class Log:
   """Log of a run, one row per `log_every` iterations."""
 
   def __init__(self, config: TrainConfig, learner: Algorithm, folder: Path, seconds: float = 0.0) -> None:
-    """Open the files of the run folder; `seconds`: training time before a resume."""
+    """Open the files of the run folder and the loggers; `seconds`: training time before a resume.
+
+    Raises ConfigError, on every rank, if a logger cannot start.
+    """
     self.config, self.learner, self.folder = config, learner, folder
     self.main = learner.world.main
     self.seconds_before, self.started = seconds, time.monotonic()
     self.last_row: dict[str, float] = {}
-    self.last_return: float | None = None  # mean over the episodes of the last interval with an ended one
-    self.reached: dict[str, float] = {}  # level of the mean return -> seconds of training
+    self.returns = Returns()
     self.unread = False  # whether the reader of standard output has left, as `| head` does
     self.warnings: list[str] = []
     self._health = Health(symptoms_of(config))
     self._usage = Usage(learner.device)
     self._dumps = DivergenceDumps(config, learner, folder)
-    self._disk_is_full = self._told_nonfinite = False
+    self._disk = Guard("the run folder")
+    self._told_nonfinite = False
     self._profile = Profile(learner, folder) if config.profile and self.main else None
-    self._lines = 0
     self._written = learner.iteration  # the iteration of the last row
+    problem = self._open() if self.main else ""
+    if problem := learner.world.broadcast_object(problem):
+      raise ConfigError(problem)
+    self.started = time.monotonic()
+    self._first = self._reached()
     self._last = self._counts()
     if self.main:
-      self._open()
+      self.display.progress(self.progress)
 
-  def _open(self) -> None:
+  def _open(self) -> str:
+    """Open what only the main rank writes; return the mistake if that fails."""
     self.folder.mkdir(parents=True, exist_ok=True)
-    self._forget_later_rows()
-    plain = to_dict(self.config)
-    self._tensorboard = TensorBoardLog(self.folder, self.learner.steps)
-    self._tensorboard.write_config(plain, self.learner.steps)
-    self._recorder = VideoRecorder(self.config, self.learner, self.folder, self._tensorboard)
-    self._write_json("config.json", plain)
+    settings, steps = to_dict(self.config), self.learner.steps
+    try:
+      for row in csv_log.cut(self.folder / csv_log.NAME, steps, "return", "seconds"):
+        self.returns.add(float(row["return"]), int(row["steps"]), float(row["seconds"]))
+      self._loggers = Loggers(open_loggers(self.config, self.folder, steps))
+    except ValueError as error:
+      return str(error)
+    self._recorder = VideoRecorder(self.config, self.learner, self.folder, self._loggers)
+    self._write_json("config.json", settings)
     stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")  # it may be closed
     output = Output(stdout, self._note_output_failure)
-    self.console = Console(file=cast("TextIO", output), highlight=False, markup=False, emoji=False)
-    self.console.print(self.learner.describe(), soft_wrap=True)
-    name = TextColumn("{task.description}", markup=False)
-    bar = (BarColumn(), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn(), TimeRemainingColumn())
-    self.progress = Progress(name, *bar, console=self.console, transient=True)
-    self.progress.disable = not self.console.is_terminal
-    self.bar = self.progress.add_task(self.config.task, total=1.0 if self._limits() else None)
-    self.progress.start()
+    console = Console(file=cast("TextIO", output), highlight=False, markup=False, emoji=False)
+    self.display = open_display(self.config, self.folder, self.returns, console)
+    self.display.tell(self.learner.describe())
     left_out = getattr(self.learner.env, "left_out", ())  # environments of other engines know no such thing
     self.warn([f"not simulated: {part}" for part in left_out])
+    self.warn(self._loggers.write_config(settings))
+    return ""
 
   def _note_output_failure(self, error: OSError) -> None:
     """Warn on standard error and in the summary that standard output fails."""
@@ -100,69 +93,59 @@ class Log:
     self.warnings.append(warning)
     tell(f"warning: {warning}")
 
-  def _forget_later_rows(self) -> None:
-    """Cut metrics.csv back to the resumed checkpoint, and read from it the levels reached so far."""
-    for row in csv_log.cut(self._table, self.learner.steps, "return", "seconds"):
-      self._note_return(float(row["return"]), float(row["seconds"]))
-
-  @property
-  def _table(self) -> Path:
-    return self.folder / "metrics.csv"
-
   def _write_json(self, name: str, content: dict[str, Any]) -> None:
     with rewrite(self.folder / name) as file:
       file.write((json.dumps(content, indent=2) + "\n").encode())
-
-  def _keep(self, write: Callable[..., None], *content: Any) -> None:
-    """Write to the disk; if that fails, warn once and go on."""
-    try:
-      write(*content)
-    except OSError as error:
-      warning = f"the log could not be written ({error}); training goes on, but the log has a gap"
-      self.warn([] if self._disk_is_full else [warning])
-      self._disk_is_full = True
 
   @property
   def seconds(self) -> float:
     """Training time so far [s], including that before a resume."""
     return self.seconds_before + time.monotonic() - self.started
 
-  def _limits(self) -> list[tuple[float, float]]:
-    """Return (current value, limit) for each limit that is set."""
-    config = self.config
-    ends = (
-      (self.learner.iteration, config.max_iterations),
-      (self.learner.steps, config.max_steps),
-      (self.seconds, config.max_seconds),
-    )
-    return [(now, end) for now, end in ends if end is not None]
+  def _reached(self) -> tuple[float, float, float]:
+    """Return the iterations, environment steps and seconds so far."""
+    return self.learner.iteration, self.learner.steps, self.seconds
+
+  def _limits(self) -> list[tuple[float, float, float]]:
+    """Return (value at the start of this program, current value, limit) for each limit that is set."""
+    ends = (self.config.max_iterations, self.config.max_steps, self.config.max_seconds)
+    found = zip(self._first, self._reached(), ends, strict=True)
+    return [(first, now, end) for first, now, end in found if end is not None]
 
   @property
   def finished(self) -> bool:
     """Whether a limit is reached, by this rank's clock."""
-    return any(now >= end for now, end in self._limits())
+    return any(now >= end for _, now, end in self._limits())
+
+  @property
+  def progress(self) -> Progress:
+    """How far the training has come, and the time that is left if it goes on like that."""
+    limits, (iteration, steps, seconds) = self._limits(), self._reached()
+    done = max((now / max(end, 1e-9) for _, now, end in limits), default=None)
+    spent = seconds - self.seconds_before
+    left = [(end - now) * spent / (now - first) for first, now, end in limits if now > first]
+    return Progress(int(iteration), int(steps), seconds, done, min(left, default=None))
 
   def step(self) -> None:
     """Log a finished iteration; every rank calls."""
     if self.main:
-      done = max((now / max(end, 1e-9) for now, end in self._limits()), default=None)
-      self.progress.update(self.bar, completed=done)
+      self.display.progress(self.progress)
       self.warn(self._recorder.step())
     if self.learner.iteration % self.config.log_every == 0:
       self.write()
     if self._profile:
-      self._keep(self._write_profile, self._profile)
+      self.warn(self._disk.call(self._write_profile, self._profile))
 
   def _write_profile(self, profile: Profile) -> None:
     table = profile.step()
     if table:
-      self.console.print(table, soft_wrap=True)
+      self.display.tell(table)
 
   def write(self) -> None:
     """Read the statistics from the device and write a row; every rank calls."""
     report = self.learner.report()
     numbers = torch.stack([value.detach().double().squeeze() for value in report.values()]).tolist()
-    self._keep(self._dumps.write)
+    self.warn(self._disk.call(self._dumps.write))
     self._written = self.learner.iteration
     if not self.main:
       return
@@ -171,10 +154,9 @@ class Log:
     row |= self._speed() | dict(zip(report, numbers, strict=True)) | self._usage.read()
     self._warn_of_nonfinite(row.get("nonfinite_samples", 0), int(row.pop("nonfinite_source", -1)))
     self.last_row = row
-    self._note_return(row["return"], seconds)
-    self._write_line(row)
-    self._keep(csv_log.append, self._table, row)
-    self._keep(self._tensorboard.write, row, steps)
+    self.returns.add(row["return"], steps, seconds)
+    self.display.write(row)
+    self.warn(self._loggers.write(row))
     self.warn(self._health.check(row) + self._dumps.tell(row.get("nonfinite", 0)))
 
   def _warn_of_nonfinite(self, count: float, source: int) -> None:
@@ -213,71 +195,60 @@ class Log:
     """Print warnings and keep them for the summary, on the main rank."""
     self.warnings += warnings
     for warning in warnings if self.main else []:
-      self.console.print(f"warning: {warning}", style="yellow", soft_wrap=True)
-
-  def _note_return(self, value: float, seconds: float) -> None:
-    """Note when the mean return first came to each level of one digit (..., 900, 1000, 2000, ...)."""
-    if math.isfinite(value):
-      self.last_return = value
-    if value > 0:
-      digits = math.floor(math.log10(value))
-      for exponent in (digits - 1, digits):
-        for digit in range(1, 10):
-          if digit * 10.0**exponent <= value:
-            self.reached.setdefault(f"{digit * 10.0**exponent:g}", seconds)
-
-  def _write_line(self, row: dict[str, float]) -> None:
-    """Print one line of the table, with a heading every HEADING_EVERY lines."""
-    if self._lines % HEADING_EVERY == 0:
-      widths = [len(format(0, spec)) for _, _, spec in COLUMNS]
-      heads = [f"{head:>{width}}" for (_, head, _), width in zip(COLUMNS, widths, strict=True)]
-      self.console.print(" ".join(heads), style="bold", soft_wrap=True)
-    self._lines += 1
-    known = dict.fromkeys(PPO_ONLY, math.nan) | row
-    self.console.print(
-      " ".join(_cell(key, known.get(key, 0), spec) for key, _, spec in COLUMNS), soft_wrap=True
-    )
+      self.display.warn(warning)
 
   def __enter__(self) -> Self:
     return self
 
   def __exit__(self, *_: object) -> None:
-    """Restore the terminal, also after an error."""
+    """Give the terminal back and close the loggers, also after an error."""
     if self.main:
-      self.progress.stop()
+      self.display.close()
+      self.warn(self._loggers.close(failed=True))
 
   def close(self) -> None:
-    """Write summary.json and close the files; every rank calls."""
+    """Write summary.json, close the loggers and show the summary; every rank calls."""
     if self.learner.iteration > self._written:
       self.write()
     if not self.main:
       return
+    seconds = self.seconds  # what follows may wait
     if self._profile and not self._profile.done:
       self.warn([f"no profile was written: profile=true needs {ITERATIONS} iterations"])
-    row, seconds = self.last_row, self.seconds
-    self.warn(self._recorder.close())  # it may wait
-    self._keep(self._tensorboard.close)
-    summary = {
-      **{key: getattr(self.config, key) for key in ("task", "seed", "num_envs")},
-      "iterations": self.learner.iteration,
-      "steps": self.learner.steps,
-      "seconds": seconds,
-      "steps_per_second": self.learner.steps / seconds,
-      "return": self.last_return,
-      "length": row.get("length"),
-      "reached_seconds": self.reached,
-      "warnings": self.warnings,
-      "training": self.learner.describe(),
-    }
-    self._keep(self._write_json, "summary.json", summary)
-    reached = "no episode ended" if self.last_return is None else f"return {self.last_return:.2f}"
-    self.console.print(
-      f"{self.folder}: {reached}, {self.learner.steps:,} steps in {seconds:.1f} s", soft_wrap=True
-    )
+    self.warn(self._recorder.close())
+    if checkpoint.exists(self.folder):
+      self.warn(self._loggers.write_checkpoint(checkpoint.find(self.folder)))
+    self.warn(self._loggers.close())
+    found = summary.content(self.config, self.learner, seconds, self.last_row, self.returns)
+    found["warnings"] = self.warnings
+    self.warn(self._disk.call(self._write_json, summary.FILE, found))
+    self.display.close()
+    self.display.tell("\n".join(summary.lines(self.config, found, self.last_row, self.returns, self.folder)))
 
 
-def _cell(key: str, value: float, spec: str) -> str:
-  """Return a number of the table; a dash where no episode has ended, or where the algorithm has none."""
-  if key in (*EPISODES, *PPO_ONLY) and math.isnan(value):
-    return f"{'-':>{len(format(0, spec))}}"
-  return format(value, spec)
+def open_loggers(config: TrainConfig, folder: Path, steps: int) -> list[Logger]:
+  """Return the loggers of a run that starts after `steps`; raise ConfigError if one cannot start."""
+  remote: list[Logger] = []
+  try:
+    if config.log.wandb:
+      with extras.require_extra("wandb"):
+        from gpurobot.run.wandb_log import WandbLog  # noqa: PLC0415 (an extra)
+      remote.append(WandbLog(config.log.wandb, folder, steps))
+    if config.log.mlflow:
+      with extras.require_extra("mlflow"):
+        from gpurobot.run.mlflow_log import MlflowLog  # noqa: PLC0415 (an extra)
+      remote.append(MlflowLog(config.log.mlflow, folder, steps))
+  except ConfigError:
+    Loggers(remote).close(failed=True)
+    raise
+  return [csv_log.CsvLog(folder), TensorBoardLog(folder, steps), *remote]
+
+
+def open_display(config: TrainConfig, folder: Path, returns: Returns, console: Console) -> Display:
+  """Return the display that the settings and the output ask for."""
+  style = config.log.console
+  if style is ConsoleStyle.none:
+    return Display(console)
+  if style is ConsoleStyle.auto and console.file.isatty() and console.is_interactive:
+    return LiveTable(console, config.task, folder, returns)
+  return Lines(console)

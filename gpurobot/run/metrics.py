@@ -1,5 +1,7 @@
 """Columns of the log: their meanings and their TensorBoard tags."""
 
+import math
+from collections.abc import Mapping
 from typing import NamedTuple
 
 
@@ -81,3 +83,8 @@ def find(column: str) -> Metric:
       name = column.removeprefix(start)
       return Metric(column, metric.tag.replace("*", name), metric.description)
   raise AssertionError("the last metric matches every column")
+
+
+def tagged(row: Mapping[str, float]) -> dict[str, float]:
+  """Return the finite numbers of a row by tag."""
+  return {find(column).tag: value for column, value in row.items() if math.isfinite(value)}

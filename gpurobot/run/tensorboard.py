@@ -11,6 +11,7 @@ from torch.utils.tensorboard import FileWriter
 from torch.utils.tensorboard.summary import custom_scalars, hparams, text
 
 from gpurobot.run import metrics
+from gpurobot.run.logger import Logger
 
 SCALARS = SummaryMetadata.PluginData(plugin_name="scalars")
 # Charts of the tab Custom Scalars, each with patterns of the tags that it shows.
@@ -22,28 +23,30 @@ CHARTS = {
 RESULTS = ("episode/return", "episode/length", "episode/success", "speed/all")  # results in the tab HParams
 
 
-class TensorBoardLog:
+class TensorBoardLog(Logger):
   """Writer of a run's TensorBoard events."""
+
+  name = "TensorBoard's events"
 
   def __init__(self, folder: Path, steps: int) -> None:
     """Open the events of a run folder at `steps`; TensorBoard hides later events of an interrupted run."""
-    self._writer = FileWriter(str(folder))
+    self._writer, self._start = FileWriter(str(folder)), steps
     self._writer.add_event(Event(session_log=SessionLog(status=SessionLog.START)), steps + 1)
     self._writer.add_summary(custom_scalars({"parts": CHARTS}), steps)
     self._described: set[str] = set()
 
-  def write_config(self, values: Mapping[str, Any], steps: int) -> None:
+  def write_config(self, values: Mapping[str, Any]) -> None:
     """Write settings by key as text, and for the tab HParams, which compares runs."""
-    self.write_text("config", [f"{key}={value}" for key, value in values.items()], steps)
+    self.write_text("config", [f"{key}={value}" for key, value in values.items()], self._start)
     shown = {key: value if isinstance(value, int | float) else str(value) for key, value in values.items()}
     experiment, start, _end = hparams(shown, dict.fromkeys(RESULTS))
     for summary in (experiment, start):
-      self._writer.add_summary(summary, steps)
+      self._writer.add_summary(summary, self._start)
 
-  def write(self, row: Mapping[str, float], steps: int) -> None:
+  def write(self, row: Mapping[str, float]) -> None:
     """Write the finite numbers of a row."""
     finite = [(column, value) for column, value in row.items() if math.isfinite(value)]
-    self._writer.add_summary(Summary(value=[self._scalar(*pair) for pair in finite]), steps)
+    self._writer.add_summary(Summary(value=[self._scalar(*pair) for pair in finite]), int(row["steps"]))
 
   def _scalar(self, column: str, value: float) -> Summary.Value:
     _, tag, description = metrics.find(column)
@@ -56,12 +59,13 @@ class TensorBoardLog:
     """Write lines of preformatted text."""
     self._writer.add_summary(text(tag, "\n".join(f"    {line}" for line in lines)), steps)
 
-  def write_video(self, tag: str, gif: bytes, steps: int) -> None:
-    """Write an animated GIF, which the tab Images plays."""
+  def write_video(self, path: Path, steps: int) -> None:
+    """Write a video, which the tab Images plays."""
+    gif = path.read_bytes()
     width, height = (int.from_bytes(gif[start : start + 2], "little") for start in (6, 8))  # from its header
     image = Summary.Image(width=width, height=height, colorspace=3, encoded_image_string=gif)
-    self._writer.add_summary(Summary(value=[Summary.Value(tag=tag, image=image)]), steps)
+    self._writer.add_summary(Summary(value=[Summary.Value(tag="policy", image=image)]), steps)
 
-  def close(self) -> None:
+  def close(self, failed: bool) -> None:  # noqa: ARG002 (events say nothing of the end)
     """Write the remaining events and close the file."""
     self._writer.close()

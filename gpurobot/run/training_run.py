@@ -22,12 +22,14 @@ class TrainingRun:
     Raises ConfigError if the folder is taken, and CheckpointError if the checkpoint does not fit.
     """
     self._world = learner.world
-    self.folder, self._lock = folder.claim(config, self._world)
-    seconds = checkpoint.restore(config, learner)
-    warm_up(learner)
-    self._world.remember(str(self.folder))
-    self._interrupt, self._saver = Interrupt(), checkpoint.Saver(config, learner, self.folder)
-    self._log = Log(config, learner, self.folder, seconds)
+    self.folder, lock = folder.claim(config, self._world)
+    with lock:  # released if what follows fails: in a notebook the process goes on
+      seconds = checkpoint.restore(config, learner)
+      warm_up(learner)
+      self._world.remember(str(self.folder))
+      self._interrupt, self._saver = Interrupt(), checkpoint.Saver(config, learner, self.folder)
+      self._log = Log(config, learner, self.folder, seconds)
+      self._lock = lock.pop_all()
     self.status = 0  # exit status: 128 + a signal's number, or 1 if the last checkpoint could not be saved
 
   def should_stop(self) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 from gpurobot.config import TrainConfig, to_dict
 from gpurobot.learn.algorithm import Algorithm
 from gpurobot.run import checkpoint
-from gpurobot.run.tensorboard import TensorBoardLog
+from gpurobot.run.logger import Loggers
 
 FOLDER = "videos"  # name of the folder in a run folder
 COMMAND = (sys.executable, "-m", "gpurobot.record")
@@ -30,8 +30,9 @@ class Take:
 class VideoRecorder:
   """Recorder of the policy at every `record_every`th iteration: a checkpoint and a video of each."""
 
-  def __init__(self, config: TrainConfig, learner: Algorithm, folder: Path, board: TensorBoardLog) -> None:
-    self.config, self.learner, self.folder, self.board = config, learner, folder / FOLDER, board
+  def __init__(self, config: TrainConfig, learner: Algorithm, folder: Path, loggers: Loggers) -> None:
+    self.config, self.learner, self.folder = config, learner, folder / FOLDER
+    self._loggers = loggers
     self._every = config.record_every
     self._take: Take | None = None
     self._slow = False  # whether the warning about slow rendering has been given
@@ -72,7 +73,7 @@ class VideoRecorder:
     return []
 
   def _finish(self) -> list[str]:
-    """Send the finished video to TensorBoard, or return a warning if it failed."""
+    """Send the finished video to the loggers; return warnings."""
     take, self._take = self._take, None
     if take is None:
       return []
@@ -80,11 +81,10 @@ class VideoRecorder:
     try:
       if take.process.returncode:
         return [_failure(take.path, (log.read_text().splitlines() or ["no output"])[-1])]
-      self.board.write_video("policy", take.path.with_suffix(".gif").read_bytes(), take.steps)
       log.unlink()
-    except OSError as error:  # TensorBoard's writer raises its earlier errors again
+    except OSError as error:
       return [_failure(take.path, str(error))]
-    return []
+    return self._loggers.write_video(take.path.with_suffix(".gif"), take.steps)
 
   def close(self) -> list[str]:
     """Wait for the last video, at most PATIENCE; return warnings."""

@@ -89,22 +89,23 @@ def _warn(problem: str) -> None:
 
 
 @contextlib.contextmanager
-def guarded_servers(access: Access) -> Iterator[None]:
+def guarded_servers(access: Access, serve: Callable[[Process], Process]) -> Iterator[None]:
   """Guard the servers that are started in the block by viser, which has no setting for it.
 
-  Raises RuntimeError if none was started as this expects.
+  serve: adds to their answers to requests that are allowed. Raises RuntimeError if none was started as this
+  expects.
   """
-  serve: Any = websockets.asyncio.server.serve
+  before: Any = websockets.asyncio.server.serve
   started = []
 
   def start(*arguments: Any, process_request: Process, **settings: Any) -> Any:
-    started.append(serve(*arguments, process_request=access.guard(process_request), **settings))
+    started.append(before(*arguments, process_request=access.guard(serve(process_request)), **settings))
     return started[-1]
 
   websockets.asyncio.server.serve = start  # type: ignore[assignment, misc]
   try:
     yield
   finally:
-    websockets.asyncio.server.serve = serve  # type: ignore[misc]
+    websockets.asyncio.server.serve = before  # type: ignore[misc]
   if not started:
     raise RuntimeError("the viewer's server was started without a guard: this version of viser is not known")

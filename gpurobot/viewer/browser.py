@@ -15,7 +15,9 @@ import viser
 
 from gpurobot.config import ConfigError
 from gpurobot.viewer.access import Access, guarded_servers
+from gpurobot.viewer.command_panel import CommandPanel, within
 from gpurobot.viewer.framing import ahead
+from gpurobot.viewer.gamepad import Gamepad
 from gpurobot.viewer.grid import Grid
 from gpurobot.viewer.player import Player, checkpoints
 from gpurobot.viewer.scenery import sky
@@ -39,7 +41,8 @@ class Browser:
     source: run folder or file of the checkpoint.
     """
     self.player, self.stage, self.source = player, Stage(player.task), source
-    with guarded_servers(Access(host, allowed_hosts)):
+    self._gamepad = Gamepad()
+    with guarded_servers(Access(host, allowed_hosts), self._gamepad.serve):
       self.server = viser.ViserServer(
         host=host, port=port, label=Path(player.config.task).stem, verbose=False
       )
@@ -104,15 +107,10 @@ class Browser:
     self._follow.on_update(lambda _: self._clicks.put(self._keep_sight))
     with gui.add_folder("Push"):
       strength = gui.add_slider("Speed [m/s]", 0.1, 5.0, 0.1, 1.0)
-      self._on_click("Push", lambda: player.push(_within(strength), random.uniform(-math.pi, math.pi)))
-    if player.ranges:
-      with gui.add_folder("Velocity command"):
-        self._driven = gui.add_checkbox("Drive", False, hint="otherwise the task draws the commands")
-        self._command = {
-          name: gui.add_slider(name, -most, most, most / 20, 0.0)
-          for name, most in player.ranges.items()
-          if most
-        }
+      self._on_click("Push", lambda: player.push(within(strength), random.uniform(-math.pi, math.pi)))
+    self._command = None
+    if player.commands:
+      self._command = CommandPanel(self.server, player, player.commands, self.scene.fixed_bodies_frame.name)
     with gui.add_folder("Checkpoint"):
       self._checkpoint = gui.add_dropdown("Of this run", checkpoints(self.source))
       self._on_click("Load", lambda: self._load(self._checkpoint.value))
@@ -145,15 +143,14 @@ class Browser:
     start = time.monotonic()
     while not self._clicks.empty():
       self._clicks.get()()
-    self.player.look_at(int(_within(self._index)))
-    if self.player.ranges:
-      sliders = [self._command.get(name) for name in self.player.ranges]
-      wanted = [_within(slider) if slider else 0.0 for slider in sliders]
-      self.player.command = wanted if self._driven.value else None
+    self.player.look_at(int(within(self._index)))
+    if self._command:
+      self._command.take_sticks(self._gamepad.take())
+      self._command.apply()
     pause = DRAWN
     if not self._paused.value:
       self._advance()
-      pause = self.player.task.dt / _within(self._speed)
+      pause = self.player.task.dt / within(self._speed)
     if start - self._drawn >= DRAWN:
       self._drawn = start
       self._draw()
@@ -182,15 +179,13 @@ class Browser:
     mocap_pos, mocap_quat, qpos, qvel, ctrl = (part.cpu().numpy() for part in state)
     mocap_pos = mocap_pos + moved[:, None]
     scene.update_from_arrays(positions, turns, mocap_pos, mocap_quat, player.index, qpos, qvel, ctrl)
+    if self._command:
+      root, dof = (player.index, stage.robot.body), stage.robot.dof
+      self._command.draw(positions[root], turns[root], qvel[player.index, dof : dof + 2])
     self._status.content = (
       f"**{Path(player.config.task).stem}**, environment {player.index}: {player.time:.1f} s, step "
       f"{player.episode_steps} of the episode, return {player.episode_return:.1f}"
     )
-
-
-def _within(slider: viser.GuiSliderHandle[Any]) -> float:
-  """Return a slider's value within its range; a client may send any number."""
-  return max(slider.min, min(slider.value, slider.max))
 
 
 class LivePlot:

@@ -1,4 +1,4 @@
-"""Player of a policy: steps the environments, with pushes, velocity commands and other checkpoints."""
+"""Player of a policy: steps the environments, with pushes, commands and other checkpoints."""
 
 import math
 from pathlib import Path
@@ -15,8 +15,6 @@ from gpurobot.run.video_recorder import FOLDER as VIDEOS
 from gpurobot.viewer.framing import find_robot
 from gpurobot.viewer.stage import task_of
 
-COMMANDS = ("forward", "sideways", "turn")  # components of a velocity command, in order
-
 
 class Player:
   """A policy with its environments, one of which is selected."""
@@ -26,9 +24,9 @@ class Player:
     self.task, self.policy, self.config = task_of(found), found.policy, found.config
     self.robot = find_robot(self.task.model.mj)
     self.index = 0  # of the selected environment
-    self.command: list[float] | None = None  # its velocity command; None: the task draws it
+    self.command: list[float] | None = None  # its command; None: the task draws it
     self.terms: dict[str, float] = {}  # weighted terms of its last reward
-    self.ranges = _ranges(self.task.config)  # largest velocity commands; empty if the task has none
+    self.commands = self.task.commands  # what can be commanded; None if the task declares nothing
     self.restart()
 
   def restart(self) -> None:
@@ -46,8 +44,8 @@ class Player:
   def step(self) -> None:
     """Take one step in every environment."""
     task, index = self.task, self.index
-    if self.command is not None:
-      task.command[index] = task.constant(self.command)  # type: ignore[attr-defined]
+    if self.command is not None and self.commands:
+      self.commands.values[index, : len(self.command)] = task.constant(self.command)
     if self._ended[index]:
       self.episode_return, self.episode_steps = 0.0, 0
     result = task.step(self.policy(self._obs, self._ended))
@@ -89,12 +87,6 @@ class Player:
       settings = algorithm_settings(config)
       self.policy = Policy(saved["learner"], settings, self.task.num_envs, self.task.device)
     self._ended.fill_(True)  # resets the recurrent state, which is the old policy's
-
-
-def _ranges(config: object) -> dict[str, float]:
-  """Return the largest command of each velocity by name; nothing if the task has no velocity commands."""
-  found = {name: getattr(config, f"command_{name}", None) for name in COMMANDS}
-  return {} if None in found.values() else {name: float(most or 0.0) for name, most in found.items()}
 
 
 def checkpoints(source: str) -> list[str]:

@@ -1,6 +1,10 @@
-"""Legged robots of any file: what they are made of, and models of them that are ready to learn to walk."""
+"""Robots of any file, with legs or an arm: what they are made of, and models that are ready to learn."""
 
-from physics.robot.legged import Asked, LeggedRobot
+from physics.robot.arm import Arm
+from physics.robot.description import Asked, Robot
+from physics.robot.legged import LeggedRobot
 from physics.robot.read import announce, read_robot
+from physics.robot.read_arm import read_arm
+from physics.robot.read_legged import read_legged
 
-__all__ = ["Asked", "LeggedRobot", "announce", "read_robot"]
+__all__ = ["Arm", "Asked", "LeggedRobot", "Robot", "announce", "read_arm", "read_legged", "read_robot"]

@@ -10,7 +10,8 @@ import numpy as np
 from physics.robot.skeleton import Skeleton
 
 UPRIGHT = 0.9  # cosine of the trunk's tilt, above which it is upright
-SECONDS = 1.0  # for which a robot of more than two legs should stand at home [s]
+SECONDS = 1.0  # for which an arm, or a robot of more than two legs, should stay at home [s]
+SAGS = 0.02  # distance by which the tip of an arm may move at home [m]
 STANDS = 0.8  # cosine of the tilt, and share of the height, above which it does
 FAST = 0.5  # square of the time step over a servo's period / 2 pi, above which it may shake
 
@@ -26,9 +27,40 @@ def frame_doubts(skeleton: Skeleton) -> Iterator[str]:
 
 def motion_doubts(mj: mujoco.MjModel, legs: int) -> Iterator[str]:
   """Doubt servos that are too stiff for the time step, and a home pose in which the robot does not stand."""
+  data = _at_home(mj)
+  yield from _stiffness_doubts(mj, data)
+  height = data.qpos[2]
+  _wait(mj, data)
+  if legs > 2 and not (data.xmat[1][8] > STANDS and data.qpos[2] > STANDS * height):
+    yield "at home it falls within a second: give a pose in which it stands as a keyframe"
+
+
+def arm_doubts(mj: mujoco.MjModel, site: str) -> Iterator[str]:
+  """Doubt servos that are too stiff for the time step, and an arm that does not hold its home pose."""
+  data = _at_home(mj)
+  yield from _stiffness_doubts(mj, data)
+  place = data.site(site).xpos.copy()
+  _wait(mj, data)
+  moved = float(np.linalg.norm(data.site(site).xpos - place))
+  if not moved < SAGS:
+    yield f"at home the tip moves by {100 * moved:.2g} cm within a second: look at env.home and env.stiffness"
+
+
+def _at_home(mj: mujoco.MjModel) -> mujoco.MjData:
+  """Return the state of the first keyframe."""
   data = mujoco.MjData(mj)
   mujoco.mj_resetDataKeyframe(mj, data, 0)
   mujoco.mj_forward(mj, data)
+  return data
+
+
+def _wait(mj: mujoco.MjModel, data: mujoco.MjData) -> None:
+  """Let a second pass."""
+  for _ in range(round(SECONDS / mj.opt.timestep)):
+    mujoco.mj_step(mj, data)
+
+
+def _stiffness_doubts(mj: mujoco.MjModel, data: mujoco.MjData) -> Iterator[str]:
   inverse = np.zeros((mj.nv, mj.nv))
   mujoco.mj_solveM(mj, data, inverse, np.eye(mj.nv))
   dofs = mj.jnt_dofadr[mj.actuator_trnid[:, 0]]
@@ -36,8 +68,3 @@ def motion_doubts(mj: mujoco.MjModel, legs: int) -> Iterator[str]:
   if fast.max() > FAST:
     stiff = mj.actuator(int(fast.argmax())).name
     yield f"the servo of '{stiff}' is stiff for a time step of {mj.opt.timestep:g} s: add env.substeps=8"
-  height = data.qpos[2]
-  for _ in range(round(SECONDS / mj.opt.timestep)):
-    mujoco.mj_step(mj, data)
-  if legs > 2 and not (data.xmat[1][8] > STANDS and data.qpos[2] > STANDS * height):
-    yield "at home it falls within a second: give a pose in which it stands as a keyframe"

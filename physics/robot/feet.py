@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from physics.model.spelling import nearest_word
+from physics.robot.names import known_name
 from physics.robot.skeleton import Skeleton
 
 NEAR = 0.25  # of the trunk's height: what is lower may be a foot
@@ -63,11 +63,7 @@ def named_feet(skeleton: Skeleton, names: tuple[str, ...], path: str) -> list[Fo
   known = sites | geoms | bodies
   feet = []
   for name in names:
-    if name not in known:
-      raise ValueError(
-        f"{path}: env.feet: no body, geom or site is named '{name}'; nearest: '{nearest_word(name, known)}'"
-      )
-    body = known[name]
+    body = known[known_name(name, known, "body, geom or site", "env.feet", path)]
     if body not in skeleton.lowest():
       raise ValueError(f"{path}: env.feet: '{name}' has no shape that collides, so it cannot stand")
     foot = _foot(skeleton, body, LEVEL * float(skeleton.data.xpos[skeleton.root][2]))

@@ -10,8 +10,8 @@ import numpy as np
 from mujoco import mjtJoint
 
 from physics.model.model import Floats
-from physics.model.spelling import nearest_word
 from physics.robot.feet import Leg
+from physics.robot.names import known_name
 from physics.robot.skeleton import Skeleton
 
 PREFERRED = ("home", "stand", "bent")  # words in the names of keyframes, the best one first
@@ -48,20 +48,18 @@ def positions(mj: mujoco.MjModel, qpos: Floats, joint: int) -> Floats:
 
 
 def home_of_file(skeleton: Skeleton, keys: dict[str, Pose], asked: str | None, path: str) -> str | None:
-  """Take the pose of a keyframe: the one asked for, or the best one in which the trunk is upright.
+  """Take the pose of a keyframe: the one asked for, or the best one in which no trunk tilts or lies.
 
   Returns its name, or None if there is none. Raises ValueError if there is none of the name asked for.
   """
   if asked is not None:
-    if asked not in keys:
-      hint = f"nearest: '{nearest_word(asked, keys)}'" if keys else "it has none; leave env.home out"
-      raise ValueError(f"{path}: env.home: no keyframe is named '{asked}'; {hint}")
-    _take(skeleton, keys[asked])
+    _take(skeleton, keys[known_name(asked, keys, "keyframe", "env.home", path)])
     return asked
   neutral = skeleton.data.qpos.copy()
   for name in sorted(keys, key=_rank):
     _take(skeleton, keys[name])
-    if skeleton.data.xmat[skeleton.root][8] > UPRIGHT and skeleton.data.xpos[skeleton.root][2] > 0:
+    upright = skeleton.data.xmat[skeleton.root][8] > UPRIGHT and skeleton.data.xpos[skeleton.root][2] > 0
+    if upright or not skeleton.floats:
       return name
   skeleton.take(neutral)
   return None

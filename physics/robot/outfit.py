@@ -1,6 +1,8 @@
-"""Outfit of a robot for its training: sensors of its feet, held joints, keyframe, time step."""
+"""Outfit of a robot for its training: sensors of its feet, a site, held joints, keyframe, time step."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -19,15 +21,18 @@ def sense(spec: mujoco.MjSpec, skeleton: Skeleton, feet: list[Leg]) -> None:
   """Give each foot a site around its shapes, a touch sensor, and a velocity sensor `<foot>_velocity`."""
   for foot in feet:
     kind, place, size = _zone(skeleton, foot)
-    body = spec.body(skeleton.body_name(foot.body))
-    for site in list(spec.sites):
-      if site.name == foot.name:
-        spec.delete(site)
-    site = body.add_site(name=foot.name, type=kind, pos=place, group=4)
-    site.size = size
+    put_site(spec, foot.name, skeleton.body_name(foot.body), type=kind, pos=place, size=size)
     spec.add_sensor(name=foot.name, type=mjtSensor.mjSENS_TOUCH, objtype=mjtObj.mjOBJ_SITE, objname=foot.name)
     velocity = mjtSensor.mjSENS_FRAMELINVEL
     spec.add_sensor(name=f"{foot.name}_velocity", type=velocity, objtype=mjtObj.mjOBJ_SITE, objname=foot.name)
+
+
+def put_site(spec: mujoco.MjSpec, name: str, body: str, **shape: Any) -> None:
+  """Give a body a site, which replaces others of its name."""
+  for site in list(spec.sites):
+    if site.name == name:
+      spec.delete(site)
+  spec.body(body).add_site(name=name, group=4, **shape)
 
 
 def hold(spec: mujoco.MjSpec, skeleton: Skeleton, joints: list[int]) -> None:
@@ -63,7 +68,8 @@ def finish(spec: mujoco.MjSpec, skeleton: Skeleton, stance: Floats, timestep: fl
   for joint in range(mj.njnt):
     source = skeleton.mj.joint(mj.joint(joint).name).id
     positions(mj, qpos, joint)[:] = positions(skeleton.mj, skeleton.data.qpos, source)
-  qpos[:2] = 0.0
+  if skeleton.floats:
+    qpos[:2] = 0.0
   spec.add_key(name="home", qpos=qpos, ctrl=stance)
 
 

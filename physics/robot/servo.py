@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
 
 import mujoco
 import numpy as np
 from mujoco import mjtBias, mjtDyn, mjtGain, mjtJoint, mjtTrn
 
 from physics.model.model import Floats
+from physics.robot.description import Asked
 from physics.robot.feet import Leg
-from physics.robot.legged import Asked
 from physics.robot.skeleton import Skeleton
 from physics.robot.source import ON_JOINT
 
@@ -21,7 +24,21 @@ IMPLAUSIBLE = 10.0  # largest torque over that stiffness, above which a file onl
 LOAD = {2: 0.3}  # stiffness over weight times leg length between these limits, by the number of legs
 LOAD_OF_MORE = 1.0  # the same of more legs
 LAG = 0.025  # damping over stiffness [s]
+SAG = 0.05  # deflection of an arm's servo under the largest weight that its joint carries [rad]
+PACE = 20.0  # least natural frequency of an arm's servo [rad/s]
+WRIST = 0.05  # least stiffness of an arm's servo, over that of its strongest
 ROTOR = 1.5e-4  # inertia of a rotor behind its gear over the servo's stiffness [s^2]
+
+
+class Gains(NamedTuple):
+  """Gains of a servo."""
+
+  stiffness: float  # [N m/rad, N/m]
+  damping: float  # [N m s/rad, N s/m]
+  by_torque: bool = True  # whether the largest torque of the file was known and counted, if they are guessed
+
+
+Guess: TypeAlias = Callable[[int, float], Gains]  # gains of a joint with a largest torque [N m, N]
 
 
 @dataclass(frozen=True)
@@ -35,11 +52,10 @@ class Servo:
   span: Floats | None  # limits of the joint [2] [rad, m]; None: it turns freely
 
 
-def targets_of(skeleton: Skeleton, legs: list[Leg], servos: list[Servo]) -> Floats:
-  """Return the targets of servos [nu] [rad, m] that hold the present pose on the ground.
+def standing_load(skeleton: Skeleton, legs: list[Leg]) -> Floats:
+  """Return the forces [nv] [N m, N] that hold the present pose on the ground.
 
-  The feet share the weight such that nothing tips over. What a servo pulls by its stiffness is the rest of
-  gravity and the forces at the feet.
+  The feet share the weight such that nothing tips over. What is left are gravity and the forces at the feet.
   """
   mj, data = skeleton.mj, skeleton.data
   places = np.array([data.geom_xpos[list(leg.geoms)].mean(0) for leg in legs])
@@ -52,10 +68,15 @@ def targets_of(skeleton: Skeleton, legs: list[Leg], servos: list[Servo]) -> Floa
   for leg, place, load in zip(legs, places, loads, strict=True):
     mujoco.mj_jac(mj, data, jacobian, None, place, leg.body)
     torque -= jacobian[2] * load
+  return torque
+
+
+def targets_of(skeleton: Skeleton, servos: list[Servo], load: Floats) -> Floats:
+  """Return the targets of servos [nu] [rad, m] that hold the present pose under a load [nv] [N m, N]."""
   found = []
   for joint, servo in zip(skeleton.joints, servos, strict=True):
-    needed = float(np.clip(torque[mj.jnt_dofadr[joint]], -servo.effort, servo.effort))
-    target = float(data.qpos[mj.jnt_qposadr[joint]]) + needed / servo.stiffness
+    needed = float(np.clip(load[skeleton.mj.jnt_dofadr[joint]], -servo.effort, servo.effort))
+    target = float(skeleton.data.qpos[skeleton.mj.jnt_qposadr[joint]]) + needed / servo.stiffness
     found.append(target if servo.span is None else float(np.clip(target, *servo.span)))
   return np.array(found)
 
@@ -65,31 +86,65 @@ def stiffness_of(weight: float, leg_length: float, legs: int) -> float:
   return LOAD.get(legs, LOAD_OF_MORE) * weight * leg_length
 
 
-def servos_of(skeleton: Skeleton, asked: Asked, carrying: float, doubts: list[str]) -> list[Servo]:
-  """Return the servos of a robot; `carrying` is the stiffness that its weight asks for [N m/rad].
+def guess_by_load(skeleton: Skeleton, carrying: float) -> Guess:
+  """Return how the gains of legs follow from the stiffness that carries them and the largest torque."""
 
-  Position actuators keep their gains, and all actuators their limits. Other gains follow from the weight and
-  from the largest torque.
-  """
-  found, made, unknown = [], [], []
-  for joint in skeleton.joints:
-    name, effort = skeleton.joint_name(joint), _effort(skeleton.mj, joint)
+  def guess(joint: int, effort: float) -> Gains:
     known = effort < IMPLAUSIBLE * carrying
-    gains = _gains_of_file(skeleton.mj, joint)
+    stiffness = float(np.clip(carrying, effort / YIELD[1], effort / YIELD[0])) if known else carrying
+    stiffness /= SLIDE if skeleton.mj.jnt_type[joint] == mjtJoint.mjJNT_SLIDE else 1.0
+    return Gains(stiffness, LAG * stiffness, by_torque=known)
+
+  return guess
+
+
+def guess_by_sag(skeleton: Skeleton, load: Floats, inertia: Floats) -> Guess:
+  """Return how the gains of an arm follow from the largest load [nv] [N m, N] and inertia [nv] of its joints.
+
+  A servo sags little, is not slow, is not far weaker than the arm's strongest, and is damped critically.
+  """
+  carrying = np.maximum(load / SAG, inertia * PACE**2)
+  least = WRIST * carrying[skeleton.mj.jnt_dofadr[skeleton.joints]].max()
+
+  def guess(joint: int, effort: float) -> Gains:  # noqa: ARG001 (torque limits motion, not stiffness)
+    dof = skeleton.mj.jnt_dofadr[joint]
+    stiffness = float(max(carrying[dof], least))
+    stiffness /= SLIDE if skeleton.mj.jnt_type[joint] == mjtJoint.mjJNT_SLIDE else 1.0
+    return Gains(stiffness, 2.0 * math.sqrt(stiffness * (inertia[dof] + ROTOR * stiffness)), by_torque=False)
+
+  return guess
+
+
+def servos_of(skeleton: Skeleton, asked: Asked, guess: Guess, doubts: list[str]) -> list[Servo]:
+  """Return the servos of a robot.
+
+  Position actuators keep their gains, and all actuators their limits. Other gains are guessed.
+  """
+  found, guessed = [], []
+  for joint in skeleton.joints:
+    effort, gains = _effort(skeleton.mj, joint), _gains_of_file(skeleton.mj, joint)
     if gains is None:
-      made.append(name)
-      unknown += [] if known else [name]
-      stiffness = float(np.clip(carrying, effort / YIELD[1], effort / YIELD[0])) if known else carrying
-      stiffness /= SLIDE if skeleton.mj.jnt_type[joint] == mjtJoint.mjJNT_SLIDE else 1.0
-      gains = stiffness, LAG * stiffness
-    stiffness, damping = (asked.stiffness or gains[0]), gains[1] if asked.damping is None else asked.damping
+      gains = guess(joint, effort)
+      guessed.append(gains)
+    stiffness = asked.stiffness or gains.stiffness
+    damping = gains.damping if asked.damping is None else asked.damping
     span = skeleton.mj.jnt_range[joint].copy() if skeleton.mj.jnt_limited[joint] else None
-    found.append(Servo(name, stiffness, damping, effort, span))
-  if made and asked.stiffness is None:
-    doubts.append(
-      f"{len(made)} joints have no servo in the file: its gains are guessed from {_basis(unknown)}"
-    )
+    found.append(Servo(skeleton.joint_name(joint), stiffness, damping, effort, span))
+  if guessed and asked.stiffness is None:
+    by_torque = all(gains.by_torque for gains in guessed)
+    basis = "weight and largest torque" if by_torque else "the weight (write env.stiffness)"
+    doubts.append(f"{len(guessed)} joints have no servo in the file: its gains are guessed from {basis}")
   return found
+
+
+def facts(servos: list[Servo]) -> dict[str, Any]:
+  """Return what a description says of servos."""
+  return {
+    "joints": tuple(servo.joint for servo in servos),
+    "stiffness": np.array([servo.stiffness for servo in servos]),
+    "damping": np.array([servo.damping for servo in servos]),
+    "effort": np.array([servo.effort for servo in servos]),
+  }
 
 
 def put_servos(spec: mujoco.MjSpec, servos: list[Servo], doubts: list[str]) -> None:
@@ -116,17 +171,13 @@ def put_servos(spec: mujoco.MjSpec, servos: list[Servo], doubts: list[str]) -> N
     )
 
 
-def _basis(unknown: list[str]) -> str:
-  return "the weight (write env.stiffness)" if unknown else "weight and largest torque"
-
-
 def _actuator(mj: mujoco.MjModel, joint: int) -> int | None:
   on_joint = np.isin(mj.actuator_trntype, ON_JOINT)
   return next(iter(np.flatnonzero(on_joint & (mj.actuator_trnid[:, 0] == joint)).tolist()), None)
 
 
-def _gains_of_file(mj: mujoco.MjModel, joint: int) -> tuple[float, float] | None:
-  """Return stiffness and damping of the position actuator of a joint, or None if it has none."""
+def _gains_of_file(mj: mujoco.MjModel, joint: int) -> Gains | None:
+  """Return the gains of the position actuator of a joint, or None if it has none."""
   actuator = _actuator(mj, joint)
   if actuator is None:
     return None
@@ -136,7 +187,7 @@ def _gains_of_file(mj: mujoco.MjModel, joint: int) -> tuple[float, float] | None
   servo &= mj.actuator_dyntype[actuator] == mjtDyn.mjDYN_NONE
   if not servo or gain[0] <= 0 or gain[0] != -bias[1]:
     return None
-  return float(gain[0] * gear**2), float(abs(bias[2]) * gear**2)
+  return Gains(float(gain[0] * gear**2), float(abs(bias[2]) * gear**2))
 
 
 def _effort(mj: mujoco.MjModel, joint: int) -> float:

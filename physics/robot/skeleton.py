@@ -14,11 +14,12 @@ FAR = 100.0  # beyond which no distance is measured [m]
 
 
 class Skeleton:
-  """A robot on the floor in one pose; `joints` are those that its servos move."""
+  """A robot in one pose, on the floor if its base floats; `joints` are those that its servos move."""
 
   def __init__(self, mj: mujoco.MjModel, root: int, joints: list[int]) -> None:
     """Take the pose of the model's reference, with every joint within its limits."""
     self.mj, self.root = mj, root
+    self.floats = bool((mj.jnt_type[mj.jnt_bodyid == root] == mujoco.mjtJoint.mjJNT_FREE).any())
     self.data = mujoco.MjData(mj)
     tree = [body for body in range(1, mj.nbody) if mj.body_rootid[body] == mj.body_rootid[root]]
     self.bodies = tree
@@ -32,7 +33,7 @@ class Skeleton:
     self.joints, self.columns = joints, self.mj.jnt_qposadr[joints]
 
   def relax(self) -> None:
-    """Take the reference pose of the file, with every joint within its limits, on the floor."""
+    """Take the reference pose of the file, with every joint within its limits; stand on the floor."""
     self.take(self.within(self.mj.qpos0))
     self.ground()
 
@@ -64,7 +65,9 @@ class Skeleton:
     return found
 
   def ground(self) -> None:
-    """Lift or lower the robot until its lowest point is on the floor."""
+    """Lift or lower a robot that floats until its lowest point is on the floor."""
+    if not self.floats:
+      return
     qpos = self.data.qpos.copy()
     qpos[2] -= min(self.heights().values(), default=0.0)
     self.take(qpos)

@@ -1,4 +1,4 @@
-"""Reader of robot files: MJCF or URDF, without what a walking robot has no use for."""
+"""Reader of robot files: MJCF or URDF, without what walking or reaching has no use for."""
 
 from __future__ import annotations
 
@@ -18,16 +18,23 @@ ON_JOINT = (int(mjtTrn.mjTRN_JOINT), int(mjtTrn.mjTRN_JOINTINPARENT))
 MOST_VERTICES = 64  # of a mesh's hull: shapes of feet and shells need no more
 
 
-def open_robot(path: str, doubts: list[str]) -> mujoco.MjSpec:
-  """Return a robot file, URDF with a floating base, in which every body and joint has a name.
+def is_urdf(path: str) -> bool:
+  """Return whether a file is URDF, by its name."""
+  return Path(path).suffix.lower() == ".urdf"
 
+
+def open_robot(path: str, doubts: list[str], *, floating: bool = False) -> mujoco.MjSpec:
+  """Return a robot file in which every body and joint has a name; the base of a URDF floats or is fixed.
+
+  A fixed base stays a body, as do frames that are fixed to the links of an arm, such as that of its tool.
   Visual shapes whose mesh file is missing are left out. Raises FileNotFoundError and ValueError.
   """
   file = Path(path)
   if not file.is_file():
     raise FileNotFoundError(f"env.robot={path}: there is no such file in {Path.cwd()}{_nearest_file(file)}")
-  if file.suffix.lower() == ".urdf":
-    spec = read_urdf(file, floating=True)
+  if is_urdf(path):
+    spec = read_urdf(file, floating=floating)
+    spec.compiler.fusestatic = floating
     spec.compiler.discardvisual = False  # of what is added for a picture
     _take_invented_mass(spec)
     _delete(spec, spec.keys)
@@ -56,7 +63,8 @@ def root_of(mj: mujoco.MjModel, path: str) -> int:
   if not free:
     base = mj.body(int(scalar[0])).name if len(scalar) else "its trunk"
     raise ValueError(
-      f"{path}: its base is fixed, so it cannot walk: add <freejoint/> to the trunk, which may be '{base}'"
+      f"{path}: its base is fixed, so it cannot walk: add <freejoint/> to the trunk, which may be '{base}'; "
+      "an arm reaches: task=reach"
     )
   root = max(free, key=lambda body: int((mj.body_rootid[scalar] == mj.body_rootid[body]).sum()))
   if not (mj.body_rootid[scalar] == root).any():
@@ -64,8 +72,31 @@ def root_of(mj: mujoco.MjModel, path: str) -> int:
   return root
 
 
-def keep_robot(spec: mujoco.MjSpec, root: str, doubts: list[str]) -> None:
-  """Leave the robot on a level floor, the file's or a new one; no other bodies, no sensors, no keyframes."""
+def base_of(mj: mujoco.MjModel, path: str, site: str | None) -> int:
+  """Return the fixed body that carries the most joints, or the site or body of that name.
+
+  Raises ValueError if no such body carries a joint.
+  """
+  floating = mj.body_rootid[mj.jnt_bodyid[mj.jnt_type == mjtJoint.mjJNT_FREE]]
+  roots = mj.body_rootid[mj.jnt_bodyid[np.isin(mj.jnt_type, SCALAR)]]
+  fixed = roots[~np.isin(roots, floating)]
+  if not len(roots):
+    raise ValueError(f"{path}: no hinge or slide joint moves a part of it, so it cannot reach")
+  if not len(fixed):
+    raise ValueError(
+      f"{path}: its base floats, so it is no arm: remove the <freejoint/>, or let it walk by task=walk"
+    )
+  named = [mj.site(s).bodyid[0] for s in range(mj.nsite) if mj.site(s).name == site]
+  named += [body for body in range(mj.nbody) if mj.body(body).name == site]
+  own = [int(root) for root in mj.body_rootid[named] if root in fixed]
+  return own[0] if own else int(np.bincount(fixed).argmax())
+
+
+def keep_robot(spec: mujoco.MjSpec, root: str, doubts: list[str]) -> bool:
+  """Leave the robot on a level floor; no other bodies, no sensors, no keyframes.
+
+  Returns whether the floor is the file's; otherwise it is a new one.
+  """
   others = [body for body in spec.worldbody.bodies if body.name != root]
   planes = [geom for geom in spec.worldbody.geoms if _is_level(geom)]
   shapes = [geom for geom in spec.worldbody.geoms if geom not in planes[:1]]
@@ -75,6 +106,7 @@ def keep_robot(spec: mujoco.MjSpec, root: str, doubts: list[str]) -> None:
     _delete(spec, elements)
   floor = planes[0] if planes else spec.worldbody.add_geom(type=mjtGeom.mjGEOM_PLANE, size=[0, 0, 1])
   floor.name = FLOOR
+  return bool(planes)
 
 
 def set_collisions(spec: mujoco.MjSpec, *, self_collision: bool) -> None:
@@ -94,6 +126,14 @@ def set_collisions(spec: mujoco.MjSpec, *, self_collision: bool) -> None:
     geom.condim = min(geom.condim, 3)
   for mesh in spec.meshes:
     mesh.maxhullvert = MOST_VERTICES if mesh.maxhullvert < 0 else min(mesh.maxhullvert, MOST_VERTICES)
+
+
+def leave_out_equalities(spec: mujoco.MjSpec, joints: set[str]) -> None:
+  """Leave out equality constraints but those between joints of these names; the others hold what is held."""
+  for equality in list(spec.equalities):
+    coupled = {equality.name1, equality.name2} - {""}
+    if equality.type != mujoco.mjtEq.mjEQ_JOINT or not coupled <= joints:
+      spec.delete(equality)
 
 
 def driven_joints(mj: mujoco.MjModel, root: int, doubts: list[str]) -> list[int]:

@@ -110,6 +110,7 @@ class Task(base.Task):
   trunk: str  # body whose contact or tilt is a fall
   guarded: tuple[str, ...]  # bodies whose contacts are penalised
   mirrored: base.Reflection  # mirror image of the joints when left and right are exchanged
+  commands: VelocityCommands
   config: Config
 
   @classmethod
@@ -142,7 +143,7 @@ class Task(base.Task):
       self.network = actuator.Network(*network, self.device)
       self.past = self.buffer(2, self.network.memory, self.num_actions)  # input history of the network
     highest = (config.command_forward, config.command_sideways, config.command_turn)
-    self.commands = VelocityCommands(self, highest, config.command_standing)
+    self.commands = VelocityCommands(self, self.command, highest, config.command_standing)
     self.every(config.command_seconds / 2, config.command_seconds, self.new_command)
     if self.training:
       self.every(config.push_seconds / 2, config.push_seconds, self.push)

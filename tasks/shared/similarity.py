@@ -1,8 +1,8 @@
 """Settings of a robot like another one of different size and weight.
 
-Two robots of the same shape move alike if lengths are in proportion to their legs, times to the root of these
-(Froude's similarity, Alexander and Jayes 1983), and torques to weight times leg length. So do the rewards
-that they get, if each weight is scaled by the inverse of its term.
+Two robots of the same shape move alike if lengths are in proportion to their legs or arms, times to the root
+of these (Froude's similarity, Alexander and Jayes 1983), and torques to weight times this length. So do the
+rewards that they get, if each weight is scaled by the inverse of its term.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ C = TypeVar("C", bound=Config)
 class Size:
   """Size of a robot."""
 
-  leg_length: float  # [m]
+  length: float  # of its legs, or the reach of an arm [m]
   mass: float  # [kg]
 
 
@@ -40,6 +40,9 @@ POWERS: dict[str, tuple[int, int, int]] = {
   "reward_flight": (0, -1, 0),
   "reward_slip": (-2, 2, 0),
   "reward_swing": (-2, 0, 0),
+  "slide_speed": (1, 0, 0),  # of an arm, which moves at the pace of its servos
+  "precise_distance": (1, 0, 0),
+  "reward_distance": (-1, 0, 0),
 }
 
 
@@ -49,7 +52,7 @@ def similar(config: C, settings: Mapping[str, float], size: Size, like: Size) ->
   `settings` replace defaults of the other one. A setting that differs from its default is the user's, and
   stays as it is.
   """
-  length = size.leg_length / like.leg_length
+  length = size.length / like.length
   units = length, math.sqrt(length), length * size.mass / like.mass
   defaults, changed = fields_of(type(config)(), ""), {}
   for name, value in fields_of(config, "").items():

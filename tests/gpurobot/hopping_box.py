@@ -13,9 +13,6 @@ class Config(base.Config):
   """Settings of the box."""
 
   episode_steps: int = base.option(50, "control steps until the time limit", low=1)
-  command_forward: float = base.option(1.0, "largest commanded speed", "m/s")
-  command_sideways: float = base.option(0.5, "largest commanded speed to a side", "m/s")
-  command_turn: float = base.option(0.0, "largest commanded rate of turning", "rad/s")
   reward_height: float = base.option(2.0, "weight of the height")
   reward_effort: float = base.option(-0.1, "weight of the squared action")
 
@@ -48,6 +45,8 @@ class Task(base.Task):
 
   def setup(self):
     self.command = self.buffer(3)
+    ranges = {"forward": (-1.0, 1.0, "m/s"), "sideways": (-0.5, 0.5, "m/s"), "turn": (0.0, 0.0, "rad/s")}
+    self.commands = base.Commands(self.command, ranges, shows="velocity")
 
   def initial_state(self):
     target = self.constant(self.model.mocap_pos0) + self.random.uniform("target", (1, 3), 0.0, 0.5)

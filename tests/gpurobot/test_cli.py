@@ -183,6 +183,19 @@ def test_a_run_that_is_resumed_needs_no_more_the_checkpoint_it_began_from(tmp_pa
   assert config.checkpoint == str(tmp_path / "first")
 
 
+def test_resume_auto_starts_a_run_and_then_continues_it(tmp_path):
+  words = [TOY, f"run_dir={tmp_path}", "resume=auto"]
+  assert cli.parse([*words, "seed=7"], tasks.load, World())[0].resume is None
+  train.main([*words, "seed=7", "max_iterations=1", "num_envs=64"])
+  config, _ = cli.parse(words, tasks.load, World())
+  assert (config.resume, config.run_dir, config.seed) == (str(tmp_path), str(tmp_path), 7)
+  config, _ = cli.configure(
+    {"task": toy.__file__, "run_dir": tmp_path, "resume": "auto"}, tasks.load, World()
+  )
+  assert config.resume == str(tmp_path)
+  assert cli.parse([TOY, "resume=null"], tasks.load, World())[0].resume is None
+
+
 def test_the_first_word_may_be_a_path_alone(tmp_path, monkeypatch, capsys):
   monkeypatch.chdir(tmp_path)
   checkpoint.write("runs/ant/old", {})

@@ -1,9 +1,13 @@
 """`python -m gpurobot.describe`: what is found in a robot's file, and mistakes in one line."""
 
+import dataclasses
+
 import pytest
 from PIL import Image
 
 from gpurobot import describe
+from tasks.shared import robot_file
+from tests.physics.robot import arms, robots
 from tests.physics.robot.robots import ARM, DOG
 
 
@@ -16,11 +20,36 @@ def test_it_tells_what_is_found(capsys):
   assert "FR_hip    0     35         0.5      23.7    -FL_hip" in lines
 
 
+def test_it_tells_what_an_arm_is(capsys):
+  describe.main([str(ARM)])
+  lines = capsys.readouterr().out.splitlines()
+  assert lines[0].startswith(f"{ARM}: an arm of 7 joints, 17.5 kg, reach 0.9")
+  assert lines[1].startswith("tip site 'grasp'; home home; targets in x -0.9")
+  assert "held at home: left_finger, right_finger" in lines
+  assert ["joint4", "-2.62", "400", "80", "87", "-3.07", "to", "-0.0698"] in [line.split() for line in lines]
+
+
+@pytest.mark.parametrize(("text", "kind"), [(robots.urdf(), "4 legs"), (arms.urdf(), "an arm of 3 joints")])
+def test_a_urdf_has_legs_if_several_chains_leave_its_base(text, kind, tmp_path, capsys):
+  (tmp_path / "robot.urdf").write_text(text)
+  describe.main([str(tmp_path / "robot.urdf")])
+  assert kind in capsys.readouterr().out.splitlines()[0]
+
+
+def test_it_takes_the_settings_of_the_tasks_that_say_what_a_robot_is(capsys):
+  names = {field.name for field in dataclasses.fields(describe.Description)}
+  assert {field.name for field in dataclasses.fields(robot_file.LegsConfig)} <= names
+  assert {field.name for field in dataclasses.fields(robot_file.ArmConfig)} <= names
+  describe.main([str(DOG), "stiffness=50", "damping=2", "self_collision=true"])
+  assert "FR_calf   -1.8  50         2        35.5    FL_calf" in capsys.readouterr().out.splitlines()
+
+
 @pytest.mark.parametrize(
   ("words", "message"),
   [
     ([], "the robot is missing: write python -m gpurobot.describe <robot file>"),
-    ([str(ARM)], "its base is fixed, so it cannot walk"),
+    ([str(ARM), "site=grap"], "env.site: no site or body is named 'grap'; nearest: 'grasp'"),
+    ([str(ARM), "joints=[joint1]"], "1 joints move the frame of body 'link1', and an arm has 2 or more"),
     ([f"robot={DOG}", "feet=[FR_fot]"], "no body, geom or site is named 'FR_fot'; nearest: 'FR_foot'"),
     ([str(DOG), "picture=dog.tiff"], "write a name that ends with .png"),
     ([str(DOG), "fete=[FR_foot]"], "unknown key 'fete'"),

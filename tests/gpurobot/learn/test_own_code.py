@@ -93,7 +93,8 @@ def test_a_mistake_in_ones_own_code_is_named(setting, reference, message, tmp_pa
 
 
 @pytest.mark.parametrize(("setting", "name", "where"), [
-  ("network", "Wide", "in forward: RuntimeError: mat1 and mat2"), ("loss", "missing", "in missing: KeyError: key"),
+  ("network", "Wide", "in forward: RuntimeError: mat1 and mat2"),
+  ("loss", "missing", "in missing: KeyError: key"),
 ])  # fmt: skip
 def test_an_error_in_ones_own_code_is_told_with_its_line(setting, name, where, tmp_path):
   with pytest.raises(TaskError, match=rf"own_code\.py, line \d+, {where}"):

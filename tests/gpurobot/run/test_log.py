@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from gpurobot.config import assign, defaults
+from gpurobot.config import ConfigError, assign, defaults
 from gpurobot.device import clock
 from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import PPO
@@ -26,30 +26,45 @@ def make_log(folder, **values) -> Log:
   return Log(config, learner, folder)
 
 
-def test_levels_are_noted_when_they_are_first_reached(tmp_path):
-  log = make_log(tmp_path)
-  for seconds, value in enumerate((-5.0, 35.0, 20.0, float("nan"), 110.0)):
-    log._note_return(value, float(seconds))
-  assert {level: log.reached[level] for level in ("9", "30", "40", "100")} == {
-    "9": 1,
-    "30": 1,
-    "40": 4,
-    "100": 4,
-  }
-  assert "200" not in log.reached
-  assert log.last_return == 110
-  log.close()
-
-
-def test_progress_follows_the_limit_that_is_nearest(tmp_path):
-  log = make_log(tmp_path, max_iterations=10, max_steps=1e9)
+def test_progress_follows_the_limit_that_is_nearest(tmp_path, monkeypatch):
+  log, shown = make_log(tmp_path, max_iterations=10, max_steps=1e9), []
+  monkeypatch.setattr(log.display, "progress", shown.append)
   log.learner.iteration = 5
   log.step()
-  assert log.progress.tasks[0].percentage == 50
+  (progress,) = shown
+  assert (progress.done, progress.iteration) == (0.5, 5)
+  assert progress.left == pytest.approx(progress.seconds, rel=1e-3)  # as long again
   assert not log.finished
   log.learner.iteration = 10
   assert log.finished
   log.close()
+
+
+def test_a_resumed_run_foretells_its_end_from_its_own_speed(tmp_path, monkeypatch):
+  config = assign(defaults(toy), {"max_iterations": 100})
+  learner = PPO(toy.Task(config.env, 64, random=Random(0, 64)), config, World())
+  learner.iteration = 90
+  log = Log(config, learner, tmp_path, seconds=1000.0)
+  assert log.progress.left is None
+  learner.iteration = 95
+  spent = log.progress
+  assert spent.left == pytest.approx(spent.seconds - 1000.0, rel=1e-3)
+  log.close()
+
+
+def test_without_a_limit_there_is_no_end_to_foretell(tmp_path):
+  log = make_log(tmp_path)
+  assert (log.progress.done, log.progress.left) == (None, None)
+  log.close()
+
+
+def test_the_returns_of_a_resumed_run_are_those_of_its_log(tmp_path):
+  log = make_log(tmp_path, log_every=1)
+  iterate(log, 4)
+  log.close()
+  resumed = Log(log.config, log.learner, tmp_path)
+  assert vars(resumed.returns) == vars(log.returns)
+  resumed.close()
 
 
 def test_a_rank_that_is_not_the_main_one_writes_nothing(tmp_path, monkeypatch, capsys):
@@ -61,6 +76,14 @@ def test_a_rank_that_is_not_the_main_one_writes_nothing(tmp_path, monkeypatch, c
   log.close()
   assert not (tmp_path / "run").exists()
   assert capsys.readouterr().out == ""
+
+
+def test_a_mistake_of_the_main_rank_ends_all_ranks(tmp_path, monkeypatch):
+  """The other ranks hear of it from the main one."""
+  monkeypatch.setattr(World, "main", False)
+  monkeypatch.setattr(World, "broadcast_object", lambda *_: "log.wandb=x starts no run")
+  with pytest.raises(ConfigError, match=r"log\.wandb=x starts no run"):
+    make_log(tmp_path / "run")
 
 
 def iterate(log: Log, times: int) -> None:
@@ -137,6 +160,14 @@ def test_before_an_episode_has_ended_the_table_has_dashes(tmp_path, capsys):
   assert "nan" not in row
 
 
+def test_no_console_shows_warnings_alone(tmp_path, capsys):
+  log = make_log(tmp_path, log_every=1, **{"log.console": "none"})
+  iterate(log, 1)
+  log.warn(["look here"])
+  log.close()
+  assert capsys.readouterr().out == "warning: look here\n"
+
+
 def test_a_profile_that_the_run_was_too_short_for_is_told(tmp_path, capsys):
   log = make_log(tmp_path, profile=True)
   iterate(log, 2)
@@ -146,7 +177,7 @@ def test_a_profile_that_the_run_was_too_short_for_is_told(tmp_path, capsys):
 
 def test_the_terminal_is_given_back_whatever_ends_the_training(tmp_path, monkeypatch):
   log, stopped = make_log(tmp_path), []
-  monkeypatch.setattr(log.progress, "stop", lambda: stopped.append(True))
+  monkeypatch.setattr(log.display, "close", lambda: stopped.append(True))
   with suppress(ZeroDivisionError), log:
     raise ZeroDivisionError
   assert stopped

@@ -127,7 +127,7 @@ def test_output_goes_on_when_there_is_space_again():
 def test_the_name_of_a_folder_is_printed_as_it_is(name, tmp_path, monkeypatch, capsys):
   monkeypatch.chdir(tmp_path)
   run(Path(name))
-  assert capsys.readouterr().out.splitlines()[-1].startswith(f"{name}: ")
+  assert f"\n{name}: " in capsys.readouterr().out
 
 
 def test_a_resumed_run_with_nothing_left_to_do_writes_no_row_and_no_warning(tmp_path):

@@ -18,10 +18,10 @@ def read(folder) -> EventAccumulator:
 def test_scalars_have_groups_and_descriptions(tmp_path):
   board = TensorBoardLog(tmp_path, 0)
   for steps in (10, 20):
-    board.write({"return": steps / 4, "forward_speed": 1.5}, steps)
-  board.close()
+    board.write({"return": steps / 4, "forward_speed": 1.5, "steps": steps})
+  board.close(failed=False)
   found = read(tmp_path)
-  assert found.Tags()["scalars"] == ["episode/return", "task/forward_speed"]
+  assert found.Tags()["scalars"] == ["episode/return", "task/forward_speed", "progress/steps"]
   assert [(event.step, event.value) for event in found.Scalars("episode/return")] == [(10, 2.5), (20, 5.0)]
   description = found.SummaryMetadata("episode/return").summary_description
   assert description.startswith("undiscounted sum of raw rewards")
@@ -30,15 +30,15 @@ def test_scalars_have_groups_and_descriptions(tmp_path):
 @pytest.mark.parametrize("number", [math.nan, math.inf])
 def test_what_is_not_finite_is_left_out(tmp_path, number):
   board = TensorBoardLog(tmp_path, 0)
-  board.write({"return": number, "kl": 0.0}, 10)
-  board.close()
-  assert read(tmp_path).Tags()["scalars"] == ["policy/kl"]
+  board.write({"return": number, "kl": 0.0, "steps": 10})
+  board.close(failed=False)
+  assert read(tmp_path).Tags()["scalars"] == ["policy/kl", "progress/steps"]
 
 
 def test_settings_are_a_text_and_comparable_with_those_of_other_runs(tmp_path):
   board = TensorBoardLog(tmp_path, 0)
-  board.write_config({"seed": 3, "ppo.hidden": [64, 64], "threads": None}, 0)
-  board.close()
+  board.write_config({"seed": 3, "ppo.hidden": [64, 64], "threads": None})
+  board.close(failed=False)
   found = read(tmp_path)
   (event,) = found.Tensors("config/text_summary")
   assert event.tensor_proto.string_val == [b"    seed=3\n    ppo.hidden=[64, 64]\n    threads=None"]
@@ -52,7 +52,7 @@ def test_settings_are_a_text_and_comparable_with_those_of_other_runs(tmp_path):
 
 
 def test_terms_of_the_reward_share_a_chart(tmp_path):
-  TensorBoardLog(tmp_path, 0).close()
+  TensorBoardLog(tmp_path, 0).close(failed=False)
   (event,) = read(tmp_path).Tensors("custom_scalars__config__")
   [category] = Layout.FromString(event.tensor_proto.string_val[0]).category
   patterns = {chart.title: chart.multiline.tag[0] for chart in category.chart}
@@ -71,6 +71,6 @@ def test_events_after_the_step_at_which_a_run_is_resumed_are_hidden(tmp_path, mo
   for start, steps in ((0, (10, 20, 30)), (10, (15,))):
     board = TensorBoardLog(tmp_path, start)
     for step in steps:
-      board.write({"return": float(step)}, step)
-    board.close()
+      board.write({"return": float(step), "steps": step})
+    board.close(failed=False)
   assert [event.step for event in read(tmp_path).Scalars("episode/return")] == [10, 15]

@@ -5,6 +5,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 import train
 from gpurobot.run import checkpoint, video_recorder
+from gpurobot.run.tensorboard import TensorBoardLog
 from tests.gpurobot import toy
 
 WORDS = (f"task={toy.__file__}", "num_envs=16", "ppo.minibatches=1", "record_every=2", "log_every=1")
@@ -93,6 +94,6 @@ def test_a_video_that_tensorboard_cannot_take_is_a_warning(run, monkeypatch):
   def fail(*_):
     raise OSError("no space left on device")
 
-  monkeypatch.setattr(video_recorder.TensorBoardLog, "write_video", fail)
+  monkeypatch.setattr(TensorBoardLog, "write_video", fail)
   printed = run(DRAW, "max_iterations=4")
   assert "no space left on device" in printed

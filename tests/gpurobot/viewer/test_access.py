@@ -111,5 +111,6 @@ def test_other_machines_use_the_address_that_is_served_or_all_of_them():
 
 
 def test_a_server_that_cannot_be_guarded_is_an_error():
-  with pytest.raises(RuntimeError, match="without a guard"), guarded_servers(Access("localhost")):
+  servers = guarded_servers(Access("localhost"), lambda process: process)
+  with pytest.raises(RuntimeError, match="without a guard"), servers:
     pass

@@ -1,6 +1,8 @@
 import io
 import shutil
 import time
+import urllib.error
+import urllib.request
 
 import numpy as np
 import pytest
@@ -21,15 +23,25 @@ def browser(make_player, box_run):
   browser.server.stop()
 
 
-@pytest.fixture
-def page(browser, chromium):
+PAD = "navigator.getGamepads = () => [null, window.pad ? {axes: window.pad} : null]"
+
+
+@pytest.fixture(scope="module")
+def window(chromium):
   with sync_api.sync_playwright() as playwright:
     window = playwright.chromium.launch(executable_path=chromium, args=SOFTWARE, timeout=HANG)
-    page = window.new_page(viewport={"width": 480, "height": 360})
-    page.set_default_timeout(HANG)
-    page.goto(browser.address)
-    yield page
+    yield window
     window.close()
+
+
+@pytest.fixture
+def page(browser, window):
+  page = window.new_page(viewport={"width": 480, "height": 360})
+  page.set_default_timeout(HANG)
+  page.add_init_script(PAD)
+  page.goto(browser.address)
+  yield page
+  page.close()
 
 
 def red(page):
@@ -78,8 +90,8 @@ def test_the_page_keeps_its_own_surroundings(browser):
 def test_the_panel_moves_what_the_loop_does(browser, box_run, tmp_path):
   player = browser.player
   browser._index.value = 1
-  browser._driven.value = True
-  browser._command["forward"].value = 0.5
+  browser._command.driven.value = True
+  browser._command.sliders["forward"].value = 0.5
   browser.turn()
   assert player.index == 1
   assert player.task.command[1].tolist() == [0.5, 0, 0]
@@ -91,6 +103,49 @@ def test_the_panel_moves_what_the_loop_does(browser, box_run, tmp_path):
   browser._load("nowhere")
   browser._load(str(shutil.copy(box_run / "checkpoint.pt", tmp_path)))  # any text may be asked for
   assert player.policy is before
+
+
+def test_keys_and_sliders_give_the_command_that_an_arrow_shows(browser, page):
+  sliders = browser._command.sliders
+  assert list(sliders) == ["forward", "sideways"]  # nothing can be chosen for turning
+  page.get_by_label("Pause").wait_for()
+  browser.turn()
+  page.locator("canvas").first.focus()
+  page.keyboard.press("i")
+  page.keyboard.press("l")
+  until(browser, lambda: sliders["forward"].value > 0 > sliders["sideways"].value)
+  assert browser.player.command == pytest.approx([0.2, -0.1, 0.0])
+  browser._drawn = 0.0
+  browser.turn()
+  (base, end), (_, actual) = browser._command._node.points
+  np.testing.assert_allclose(end - base, [0.12, -0.06, 0.0], atol=0.02)  # the box may have turned a bit
+  assert not np.allclose(actual, end)
+
+
+def test_the_sticks_of_a_gamepad_give_the_command(browser, page):
+  sliders = browser._command.sliders
+  page.get_by_label("Pause").wait_for()
+  page.evaluate("window.pad = [0.5, -1, 0, 0]")
+  until(browser, lambda: browser.player.command == [1.0, -0.25, 0.0])
+  page.evaluate("window.pad = [0.05, 0, 0, 0]")
+  until(browser, lambda: browser.player.command == [0.0, 0.0, 0.0])
+  sliders["forward"].value = 0.5
+  browser.turn()
+  assert browser.player.command == [0.5, 0.0, 0.0]  # a gamepad that lies still takes nothing away
+
+
+@pytest.mark.parametrize("text", ["1,2,3", "1,2,3,x", "nan,0,0,0", ""])
+def test_only_numbers_are_taken_for_sticks(browser, text):
+  headers = {"X-Gamepad": "1"}
+  with pytest.raises(urllib.error.HTTPError, match="400"):
+    urllib.request.urlopen(urllib.request.Request(f"{browser.address}/gamepad?{text}", headers=headers))
+  assert browser._gamepad.take() is None
+
+
+def test_a_page_of_another_site_cannot_move_the_sticks(browser):
+  with pytest.raises(urllib.error.HTTPError, match="404"):  # an image of that page has no header of its own
+    urllib.request.urlopen(f"{browser.address}/gamepad?0,1,0,0")
+  assert browser._gamepad.take() is None
 
 
 def test_the_loop_survives_what_no_page_sends(browser):

@@ -50,7 +50,7 @@ def test_a_robot_that_is_held_is_pushed_at_its_first_joint(make_player):
 
 def test_commands_take_the_place_of_the_task_s(make_player):
   player = make_player()
-  assert player.ranges == {"forward": 1.0, "sideways": 0.5, "turn": 0.0}
+  assert player.commands.ranges["sideways"] == (-0.5, 0.5, "m/s")
   player.command = [0.5, -0.25, 0.0]
   player.step()
   assert player.observations()["command"].tolist() == [0.5, -0.25, 0]

@@ -1,11 +1,11 @@
 """Feet and gaits: of robots with other numbers of legs, with fixed feet, toes and arms."""
 
-from physics.robot import read_robot
+from physics.robot import read_legged
 from tests.physics.robot.robots import SIX, asked, mjcf, urdf
 
 
 def test_six_legs_have_a_tripod_gait(tmp_path):
-  robot, _ = read_robot(asked(tmp_path, mjcf(corners=SIX)))
+  robot, _ = read_legged(asked(tmp_path, mjcf(corners=SIX)))
   phases = dict(zip(robot.feet, robot.phases, strict=True))
   tripod = {"fl_foot", "mr_foot", "rl_foot"}
   assert {foot for foot, phase in phases.items() if phase == 0.0} == tripod
@@ -13,7 +13,7 @@ def test_six_legs_have_a_tripod_gait(tmp_path):
 
 
 def test_a_foot_that_is_fixed_to_its_shank_is_found(tmp_path):
-  robot, _ = read_robot(asked(tmp_path, urdf()))
+  robot, _ = read_legged(asked(tmp_path, urdf()))
   assert robot.feet == robot.feet_bodies == ("fl_shank", "fr_shank", "rl_shank", "rr_shank")
   assert robot.guarded == ("fl_thigh", "fr_thigh", "rl_thigh", "rr_thigh")
 
@@ -25,7 +25,7 @@ def test_toes_belong_to_the_foot_above_them(tmp_path):
     for side, y in (("a", 0.02), ("b", -0.02))
   )
   text = mjcf(foot=f'type="sphere" size="0.005" mass="0.01"/>{toes}<geom name="{{leg}}_foot"')
-  robot, _ = read_robot(asked(tmp_path, text))
+  robot, _ = read_legged(asked(tmp_path, text))
   assert len(robot.feet) == 4
   assert {body.split("_")[0] for body in robot.feet_bodies} == {"fl", "fr", "rl", "rr"}
 
@@ -35,7 +35,7 @@ def test_an_arm_on_the_trunk_is_no_leg_but_moves(tmp_path):
     <geom type="capsule" size="0.02" fromto="0 0 0 0 0 0.3" mass="0.3"/></body>"""
   text = mjcf().replace('<body name="fl_thigh"', f'{arm}<body name="fl_thigh"', 1)
   text = text.replace("<actuator>", '<actuator><motor name="shoulder" joint="shoulder" gear="5"/>')
-  robot, _ = read_robot(asked(tmp_path, text))
+  robot, _ = read_legged(asked(tmp_path, text))
   assert len(robot.feet) == 4
   assert robot.joints[0] == "shoulder"
   assert "arm" in robot.guarded

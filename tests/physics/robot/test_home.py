@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from physics.robot import read_robot
+from physics.robot import read_legged
 from tests.physics.robot.robots import asked, mjcf
 
 STANDING = "0 0 0.35 1 0 0 0 " + "0.6 -1.2 " * 4
@@ -17,7 +17,7 @@ def keys(**poses):
 
 
 def test_a_keyframe_is_taken_and_put_onto_the_floor(tmp_path):
-  robot, _ = read_robot(asked(tmp_path, keys(first=UPSIDE_DOWN, stand=STANDING)))
+  robot, _ = read_legged(asked(tmp_path, keys(first=UPSIDE_DOWN, stand=STANDING)))
   assert robot.home == "stand"
   assert robot.stance.tolist() == [0.6, -1.2] * 4
   assert robot.height == pytest.approx(0.2 * 2 * np.cos(0.6) + 0.02, abs=1e-3)
@@ -25,21 +25,21 @@ def test_a_keyframe_is_taken_and_put_onto_the_floor(tmp_path):
 
 def test_no_robot_begins_lying_unless_it_is_asked_to(tmp_path):
   text = keys(home=LYING)
-  robot, _ = read_robot(asked(tmp_path, text))
+  robot, _ = read_legged(asked(tmp_path, text))
   assert robot.home == "found"
   assert any("lies in the keyframe 'home'" in doubt for doubt in robot.doubts)
-  robot, _ = read_robot(asked(tmp_path, text, home="home"))
+  robot, _ = read_legged(asked(tmp_path, text, home="home"))
   assert robot.home == "home"
 
 
 def test_knees_of_a_dog_that_bend_either_way_bend_backwards(tmp_path):
-  robot, _ = read_robot(asked(tmp_path, mjcf().replace('range="-150 -10"', 'range="-150 150"')))
+  robot, _ = read_legged(asked(tmp_path, mjcf().replace('range="-150 -10"', 'range="-150 150"')))
   assert (robot.stance.reshape(4, 2)[:, 1] < -0.5).all()
   assert (robot.stance.reshape(4, 2)[:, 0] > 0.3).all()
 
 
 def test_feet_of_a_pose_that_is_found_are_below_the_hips(tmp_path):
-  robot, _ = read_robot(asked(tmp_path, mjcf(), stiffness=1e4))
+  robot, _ = read_legged(asked(tmp_path, mjcf(), stiffness=1e4))
   hip, knee = robot.stance.reshape(4, 2).T
   np.testing.assert_allclose(np.sin(hip) + np.sin(hip + knee), 0, atol=0.02)
   assert robot.height == pytest.approx(0.72 * 0.4 + 0.02, abs=0.01)

@@ -1,157 +1,30 @@
-"""Legged robots from files: our own are found as their tasks state them by hand, others as they were made."""
+"""Reader of any robot: legs or an arm, as the file says."""
 
-import mujoco
-import numpy as np
 import pytest
 
-import physics
-from physics.robot import Asked, read_robot
-from tasks import biped, quadruped
-from tests.physics.robot.robots import ANT, ARM, BIPED, DOG, asked, mjcf, urdf
+from physics.robot import Arm, LeggedRobot, read_robot
+from tests.physics.robot import arms, robots
 
-
-def standing(spec, seconds=2.0):
-  """Return the data of a model that was at home for some time."""
-  mj = spec.copy().compile()
-  data = mujoco.MjData(mj)
-  mujoco.mj_resetDataKeyframe(mj, data, 0)
-  for _ in range(round(seconds / mj.opt.timestep)):
-    mujoco.mj_step(mj, data)
-  return data
-
-
-def test_our_quadruped_is_what_its_task_says():
-  robot, spec = read_robot(Asked(str(DOG)))
-  stated = quadruped.Task
-  assert (robot.joints, robot.feet, robot.trunk) == (stated.joints, stated.feet, stated.trunk)
-  assert robot.guarded == stated.guarded
-  assert robot.mirrored == stated.mirrored
-  assert robot.stance.tolist() == [0, 0.9, -1.8] * 4
-  assert robot.home == "home"
-  assert robot.height == pytest.approx(0.285, abs=2e-3)
-  assert robot.phases == (0.5, 0.0, 0.0, 0.5)  # a trot: diagonal feet together
-  assert robot.doubts == ()
-  ours, theirs = physics.load_model(spec), physics.load_model(DOG)
-  for name in ("actuator_gainprm", "actuator_biasprm", "actuator_forcerange", "actuator_ctrlrange"):
-    np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name))
-  assert ours.body_mass.tolist() == theirs.body_mass.tolist()
-
-
-def test_our_biped_is_what_its_task_says():
-  robot, _ = read_robot(Asked(str(BIPED), feet=biped.Task.feet, trunk="torso"))
-  stated = biped.Task
-  assert (robot.joints, robot.feet, robot.trunk) == (stated.joints, stated.feet, stated.trunk)
-  assert robot.quiet == stated.quiet
-  assert robot.mirrored == stated.mirrored
-  assert robot.phases == stated.phases
-  assert [leg[0] for leg in robot.legs] == ["left_hip_pitch", "right_hip_pitch"]
-
-
-def test_feet_are_found_where_no_geom_has_their_name():
-  robot, _ = read_robot(Asked(str(BIPED)))
-  assert robot.feet == ("left_ankle_roll", "right_ankle_roll")
-
-
-def test_an_ant_has_legs_too():
-  robot, spec = read_robot(Asked(str(ANT)))
-  assert robot.feet_bodies == ("front_left_foot", "back_left_foot", "back_right_foot", "front_right_foot")
-  assert robot.mirrored is not None
-  assert standing(spec).xmat[1][8] > 0.95
-
-
-@pytest.mark.parametrize("text", [mjcf(), urdf()], ids=["MJCF", "URDF"])
-def test_a_dog_without_servos_and_home_gets_both_and_stands(text, tmp_path):
-  robot, spec = read_robot(asked(tmp_path, text))
-  joints = [f"{leg}_{part}" for leg in ("fl", "fr", "rl", "rr") for part in ("hip", "knee")]
-  assert robot.joints == tuple(joints)
-  assert robot.legs == tuple((f"{leg}_hip", f"{leg}_knee") for leg in ("fl", "fr", "rl", "rr"))
-  assert robot.mass == pytest.approx(9.2)
-  assert robot.mirrored == ([2, 3, 0, 1, 6, 7, 4, 5], [1] * 8)
-  assert robot.effort.tolist() == [30.0] * 8
-  assert robot.home == "found"
-  assert 0.25 < robot.leg_length < 0.35
-  data = standing(spec)
-  assert data.xmat[1][8] > 0.99
-  assert data.qpos[2] == pytest.approx(robot.height, abs=0.02)
-  assert (data.sensordata.reshape(4, -1)[:, 0] > 0).sum() or data.ncon >= 4
-  assert np.abs(data.qvel).max() < 0.05
-
-
-def test_a_foot_feels_the_ground_and_knows_its_velocity(tmp_path):
-  robot, spec = read_robot(asked(tmp_path, mjcf()))
-  data = standing(spec)
-  loads = [data.sensor(foot).data[0] for foot in robot.feet]
-  assert sum(loads) == pytest.approx(9.81 * robot.mass, rel=0.02)
-  assert min(loads) > 10
-  assert np.abs(data.sensor("fl_foot_velocity").data).max() < 0.02
-
-
-def test_what_is_asked_for_counts(tmp_path):
-  given = {"stiffness": 50.0, "damping": 2.0, "trunk": "fl_thigh", "feet": ("fl_shank", "rr_foot")}
-  robot, _ = read_robot(asked(tmp_path, mjcf(), **given))
-  assert robot.stiffness.tolist() == [50.0] * 8
-  assert robot.damping.tolist() == [2.0] * 8
-  assert robot.trunk == "fl_thigh"
-  assert robot.feet == ("fl_shank", "rr_foot")
-  assert robot.feet_bodies == ("fl_shank", "rr_shank")
-
-
-def test_joints_that_do_not_move_are_held_where_they_are():
-  whole, spec = read_robot(Asked(str(BIPED)))
-  legs = whole.joints[:12]
-  robot, held = read_robot(Asked(str(BIPED), joints=legs))
-  assert robot.joints == legs
-  before, after = (standing(one, 0.0) for one in (spec, held))
-  for data in (before, after):
-    mujoco.mj_forward(data.model, data)
-  assert after.model.nq == before.model.nq - 11
-  np.testing.assert_allclose(after.subtree_com[1], before.subtree_com[1], atol=1e-9)
-  for name in ("left_wrist", "right_elbow", "torso"):
-    np.testing.assert_allclose(after.body(name).xpos, before.body(name).xpos, atol=1e-9)
-    np.testing.assert_allclose(after.body(name).xmat, before.body(name).xmat, atol=1e-9)
-
-
-@pytest.mark.parametrize("self_collision", [False, True])
-def test_links_collide_with_each_other_where_asked(self_collision, tmp_path):
-  _, spec = read_robot(asked(tmp_path, mjcf(), self_collision=self_collision))
-  pairs = physics.load_model(spec).pairs
-  assert (len(pairs) > 13) == self_collision  # the floor with the shapes of the dog
+CUBE = '<body name="cube" pos="1 0 1"><freejoint/><geom size="0.02"/></body>'
 
 
 @pytest.mark.parametrize(
-  ("text", "given", "message"),
+  ("text", "kind"),
   [
-    (mjcf(base=""), {}, "its base is fixed, so it cannot walk: add <freejoint/> to the trunk.*'fl_thigh'"),
-    (mjcf(), {"feet": ("fl_fot",)}, "env.feet: no body, geom or site is named 'fl_fot'; nearest: 'fl_foot'"),
-    (mjcf(), {"trunk": "trnk"}, "env.trunk: no body is named 'trnk'; nearest: 'trunk'"),
-    (mjcf(), {"joints": ("fl_kne",)}, "env.joints: no moved joint is named 'fl_kne'; nearest: 'fl_knee'"),
-    (mjcf(), {"home": "stand"}, "env.home: no keyframe is named 'stand'; it has none; leave env.home out"),
-    (mjcf(), {"feet": ("trunk", "fl_foot")}, "env.feet: no joint moves 'trunk' and no other foot"),
-    (
-      '<mujoco><worldbody><body name="ball"><freejoint/><geom size="0.1"/></body></worldbody></mujoco>',
-      {},
-      "'ball' floats, but no hinge or slide joint moves its parts",
-    ),
-    ("<mujoco><geom/></mujoco>", {}, "this is no MJCF or URDF file"),
+    (robots.mjcf(), LeggedRobot),
+    (robots.urdf(), LeggedRobot),
+    (arms.mjcf(), Arm),
+    (arms.mjcf().replace("<worldbody>", f"<worldbody>{CUBE}"), Arm),
+    (arms.urdf(), Arm),
   ],
+  ids=["legs of MJCF", "legs of URDF", "arm of MJCF", "arm beside a cube", "arm of URDF"],
 )
-def test_what_cannot_walk_is_said_in_one_line(text, given, message, tmp_path):
-  with pytest.raises(ValueError, match=message) as caught:
-    read_robot(asked(tmp_path, text, **given))
-  assert "\n" not in str(caught.value)
+def test_a_robot_has_legs_or_is_an_arm(text, kind, tmp_path):
+  robot, _ = read_robot(arms.asked(tmp_path, text))
+  assert isinstance(robot, kind)
 
 
-def test_an_arm_and_a_missing_file_are_refused(tmp_path):
-  with pytest.raises(ValueError, match="its base is fixed"):
-    read_robot(Asked(str(ARM)))
-  (tmp_path / "dog.xml").write_text(mjcf())
-  with pytest.raises(FileNotFoundError, match=r"there is no such file.*nearest: '.*dog\.xml'"):
-    read_robot(Asked(str(tmp_path / "dgo.xml")))
-
-
-def test_a_floating_body_without_legs_is_refused(tmp_path):
-  text = """<mujoco><worldbody><body name="box"><freejoint/><geom type="box" size="1 1 0.2"/>
-    <body name="turret" pos="0 0 0.3"><joint name="turn" axis="0 0 1"/><geom size="0.1"/></body></body>
-    </worldbody></mujoco>"""
-  with pytest.raises(ValueError, match=r"no legs found: below the trunk 'box'.*env\.feet=\[\.\.\.\]"):
-    read_robot(asked(tmp_path, text))
+def test_a_site_that_reaches_is_one_of_an_arm(tmp_path):
+  robot, _ = read_robot(arms.asked(tmp_path, robots.urdf(), site="fl_foot"))
+  assert isinstance(robot, Arm)
+  assert robot.joints == ("fl_hip", "fl_knee")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from physics.robot import read_robot
+from physics.robot import read_legged
 from tests.physics.robot.robots import asked, mjcf, urdf
 
 MESH = '<asset><mesh name="shell" file="shell.obj"/></asset>'
@@ -11,7 +11,7 @@ MESH = '<asset><mesh name="shell" file="shell.obj"/></asset>'
 def test_of_a_scene_the_robot_and_a_level_floor_stay(tmp_path):
   world = """<geom name="ground" type="plane" size="5 5 1" rgba="1 0 0 1"/>
     <geom type="box" size="1 1 0.1" pos="3 0 0"/><body name="ball"><freejoint/><geom size="0.1"/></body>"""
-  robot, spec = read_robot(asked(tmp_path, mjcf(world=world)))
+  robot, spec = read_legged(asked(tmp_path, mjcf(world=world)))
   mj = spec.copy().compile()
   assert mj.nbody == 10
   assert mj.body_rootid.max() == 1
@@ -27,7 +27,7 @@ def test_a_mesh_that_is_only_seen_may_be_missing(tmp_path):
     """<inertial pos="0 0 0" mass="6" diaginertia="0.1 0.1 0.1"/><geom type="box" size="0.25 0.1 0.05"/>
     <geom type="mesh" mesh="shell" contype="0" conaffinity="0"/>""",
   )
-  robot, spec = read_robot(asked(tmp_path, text))
+  robot, spec = read_legged(asked(tmp_path, text))
   assert robot.doubts[0] == "1 shapes are not drawn: mesh files are missing, such as 'shell'"
   assert len(spec.meshes) == 0
 
@@ -37,7 +37,7 @@ def test_a_mesh_that_collides_may_not_be_missing(tmp_path):
     '<geom type="box" size="0.25 0.1 0.05" mass="6"/>', '<geom type="mesh" mesh="shell" mass="6"/>'
   )
   with pytest.raises(ValueError, match=r"shell\.obj"):
-    read_robot(asked(tmp_path, text))
+    read_legged(asked(tmp_path, text))
 
 
 def test_shapes_of_contact_pairs_stand_on_the_floor(tmp_path):
@@ -46,13 +46,13 @@ def test_shapes_of_contact_pairs_stand_on_the_floor(tmp_path):
   world = '<geom name="ground" type="plane" size="5 5 1"/>'
   text = text.replace("<worldbody>", f"<worldbody>{world}", 1)
   text = text.replace("</mujoco>", f"<contact>{pairs}</contact></mujoco>")
-  robot, _ = read_robot(asked(tmp_path, text))
+  robot, _ = read_legged(asked(tmp_path, text))
   assert robot.feet == ("fl_foot", "fr_foot", "rl_foot", "rr_foot")
   assert robot.guarded == ()
 
 
 def test_a_file_without_actuators_moves_every_joint(tmp_path):
-  robot, _ = read_robot(asked(tmp_path, mjcf(actuators=False)))
+  robot, _ = read_legged(asked(tmp_path, mjcf(actuators=False)))
   assert len(robot.joints) == 8
   assert robot.doubts[0] == (
     "8 joints have no servo in the file: its gains are guessed from the weight (write env.stiffness)"
@@ -64,5 +64,5 @@ def test_a_link_without_inertia_weighs_nothing_where_one_fixed_to_it_does(tmp_pa
   text = urdf().replace("</robot>", "")
   text += f'<link name="case">{shape}</link><joint name="glue" type="fixed"><parent link="trunk"/>'
   text += '<child link="case"/><origin xyz="0 0 0.1"/></joint></robot>'
-  robot, _ = read_robot(asked(tmp_path, text))
+  robot, _ = read_legged(asked(tmp_path, text))
   assert robot.mass == pytest.approx(9.2)

@@ -7,9 +7,21 @@ from tasks import cartpole
 from tasks.shared.command import VelocityCommands
 
 
-def drawn(standing, num_envs=4096):
+def commands_of(standing, num_envs=4096):
   task = cartpole.Task(cartpole.Config(), num_envs, random=Random(0, num_envs))
-  return VelocityCommands(task, (1.0, 0.5, 2.0), standing).draw()
+  return VelocityCommands(task, torch.zeros(num_envs, 3), (1.0, 0.5, 2.0), standing)
+
+
+def drawn(standing):
+  return commands_of(standing).draw()
+
+
+def test_commands_say_what_they_are():
+  commands = commands_of(standing=0.0, num_envs=1)
+  assert commands.ranges == {
+    "forward": (-1.0, 1.0, "m/s"), "sideways": (-0.5, 0.5, "m/s"), "turn": (-2.0, 2.0, "rad/s")
+  }  # fmt: skip
+  assert commands.shows == "velocity"
 
 
 def test_commands_fill_their_ranges():

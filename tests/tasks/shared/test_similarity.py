@@ -2,6 +2,7 @@
 
 import pytest
 
+from tasks import reach
 from tasks.shared.similarity import POWERS, Size, similar
 from tasks.walk import DOG, TWO_LEGS, Config
 
@@ -11,7 +12,7 @@ def test_a_robot_of_the_same_size_has_the_same_settings():
 
 
 def test_lengths_times_and_torques_scale():
-  giant = similar(Config(), {}, Size(4 * DOG.leg_length, 10 * DOG.mass), DOG)
+  giant = similar(Config(), {}, Size(4 * DOG.length, 10 * DOG.mass), DOG)
   default = Config()
   assert giant.command_forward == pytest.approx(2 * default.command_forward)
   assert giant.command_turn == pytest.approx(default.command_turn / 2)
@@ -34,5 +35,5 @@ def test_settings_of_another_robot_replace_the_defaults():
 
 
 def test_every_scaled_setting_is_one():
-  names = vars(Config())
-  assert {*POWERS, *TWO_LEGS} <= {*names}
+  assert {*POWERS} <= {*vars(Config()), *vars(reach.Config())}
+  assert {*TWO_LEGS} <= {*vars(Config())}

@@ -1,0 +1,157 @@
+"""Loggers of a run: what each is given, and guards that keep their errors away from the training."""
+
+import contextlib
+import json
+import queue
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from gpurobot.run.files import rewrite
+
+PATIENCE = 60.0  # longest wait for a remote logger at the end of training [s]
+MOST_WAITING = 1000  # calls that wait for a remote logger; further ones fail
+
+
+class Logger:
+  """Place that keeps what a run logs; a method does nothing where a logger has no use for its content."""
+
+  name: ClassVar[str]  # as warnings call it
+  remote: ClassVar[bool] = False  # whether it may wait for a network
+
+  def write_config(self, values: Mapping[str, Any]) -> None:
+    """Write the settings by key, at the start."""
+
+  def write(self, row: Mapping[str, float]) -> None:
+    """Write a row of the log, by column."""
+
+  def write_video(self, path: Path, steps: int) -> None:
+    """Write a video of the policy after `steps` environment steps, an animated GIF."""
+
+  def write_checkpoint(self, path: Path) -> None:
+    """Write the last checkpoint of the run."""
+
+  def close(self, failed: bool) -> None:
+    """Write what is left; `failed`: an error has ended the training."""
+
+
+class Guard:
+  """Caller of what may fail: errors are counted and told once, and training goes on."""
+
+  def __init__(self, name: str, errors: type[Exception] = OSError) -> None:
+    """Catch `errors` of what is written to `name`."""
+    self._name, self._errors = name, errors
+    self._count = 0  # errors so far
+
+  def call(self, write: Callable[..., None], *content: Any) -> list[str]:
+    """Write the content; return warnings."""
+    try:
+      write(*content)
+    except self._errors as error:
+      return self._note(" ".join(str(error).split()) or type(error).__name__)
+    return []
+
+  def _note(self, reason: str) -> list[str]:
+    self._count += 1
+    told = f"{self._name} could not be written ({reason}); training goes on, but {self._name} has a gap"
+    return [told] if self._count == 1 else []
+
+  def close(self, write: Callable[..., None], *content: Any) -> list[str]:
+    """Write the last content; return warnings, with the number of errors if there were several."""
+    return self.call(write, *content) + self._total()
+
+  def _total(self) -> list[str]:
+    return [f"{self._name}: {self._count} writes failed"] if self._count > 1 else []
+
+
+class ThreadGuard(Guard):
+  """Guard that calls in a thread of its own, in order, so that training never waits for a network."""
+
+  def __init__(self, name: str) -> None:
+    """Catch all errors, as the libraries of remote loggers raise many types."""
+    super().__init__(name, Exception)
+    self._calls: queue.Queue[tuple[Callable[..., None], tuple[Any, ...]] | None] = queue.Queue(MOST_WAITING)
+    self._warnings: queue.SimpleQueue[str] = queue.SimpleQueue()
+    self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+    self._thread.start()
+
+  def _work(self) -> None:
+    while (job := self._calls.get()) is not None:
+      for warning in super().call(job[0], *job[1]):
+        self._warnings.put(warning)
+
+  def call(self, write: Callable[..., None], *content: Any) -> list[str]:
+    """Let the thread write the content; return warnings about earlier content."""
+    try:
+      self._calls.put_nowait((write, content))
+    except queue.Full:
+      return [*self._told(), *self._note(f"{MOST_WAITING} writes wait already")]
+    return self._told()
+
+  def _told(self) -> list[str]:
+    return [self._warnings.get() for _ in range(self._warnings.qsize())]
+
+  def close(self, write: Callable[..., None], *content: Any) -> list[str]:
+    """Wait until all is written, at most PATIENCE; return warnings."""
+    with contextlib.suppress(queue.Full):
+      self._calls.put((write, content), timeout=PATIENCE)
+      self._calls.put(None, timeout=PATIENCE)
+      self._thread.join(PATIENCE)
+    late = [f"{self._name} did not take everything within {PATIENCE:g} s"] if self._thread.is_alive() else []
+    return self._told() + self._total() + late
+
+
+class Loggers:
+  """All loggers of a run, each with its guard; every method returns warnings."""
+
+  def __init__(self, loggers: Sequence[Logger]) -> None:
+    """Guard the loggers."""
+    self._guards = [
+      (logger, ThreadGuard(logger.name) if logger.remote else Guard(logger.name)) for logger in loggers
+    ]
+
+  def write_config(self, values: Mapping[str, Any]) -> list[str]:
+    """Write the settings by key."""
+    return self._each(lambda logger: logger.write_config(values))
+
+  def write(self, row: Mapping[str, float]) -> list[str]:
+    """Write a row of the log."""
+    return self._each(lambda logger: logger.write(row))
+
+  def write_video(self, path: Path, steps: int) -> list[str]:
+    """Write a video of the policy."""
+    return self._each(lambda logger: logger.write_video(path, steps))
+
+  def write_checkpoint(self, path: Path) -> list[str]:
+    """Write the last checkpoint."""
+    return self._each(lambda logger: logger.write_checkpoint(path))
+
+  def close(self, failed: bool = False) -> list[str]:
+    """Write what is left, once: a second call does nothing."""
+    guards, self._guards = self._guards, []
+    return [warning for logger, guard in guards for warning in guard.close(logger.close, failed)]
+
+  def _each(self, call: Callable[[Logger], None]) -> list[str]:
+    return [warning for logger, guard in self._guards for warning in guard.call(call, logger)]
+
+
+class RemoteRuns:
+  """Names of a run at a remote logger, by project: a resumed run goes on there."""
+
+  def __init__(self, path: Path) -> None:
+    """Keep the names in a JSON file."""
+    self._path = path
+
+  def find(self, project: str) -> str | None:
+    """Return the name of the run in a project, if there is one."""
+    return self._read().get(project)
+
+  def keep(self, project: str, run: str) -> None:
+    """Keep the name of the run in a project."""
+    with rewrite(self._path) as file:
+      file.write(json.dumps(self._read() | {project: run}).encode())
+
+  def _read(self) -> dict[str, str]:
+    content: dict[str, str] = json.loads(self._path.read_text()) if self._path.exists() else {}
+    return content

@@ -1,0 +1,107 @@
+"""Commands in the browser: sliders, keys, sticks, and what is commanded in the scene."""
+
+import functools
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+import viser
+
+from gpurobot.viewer.player import Player
+from tasks.base import Commands
+
+STEPS = 40  # positions of a slider
+NUDGE = 0.1  # change by a key, as a share of the range
+# Keys that raise and lower the first three components: viser moves its camera with W, A, S, D, Q and E.
+KEYS = (("I", "K"), ("J", "L"), ("U", "O"))
+# Axes of a gamepad that set the first three components, all up or to the left: of velocities the last one is
+# a rate of turning, of a position it is the height.
+STICKS = {"velocity": (1, 0, 2), "position": (1, 0, 3)}
+STILL = 0.1  # largest position of a stick that counts as none
+COMMANDED, ACTUAL = (40, 180, 60), (40, 90, 220)  # colours
+ABOVE = 0.4  # height of the arrows above the robot's root [m]
+LENGTH = 0.6  # of an arrow for 1 m/s [m]
+BALL = 0.03  # radius of the ball at a commanded position [m]
+
+
+class CommandPanel:
+  """Folder of the page with a slider for each component of a task's commands."""
+
+  def __init__(self, server: viser.ViserServer, player: Player, commands: Commands, world: str) -> None:
+    """Add the folder and the keys of the page; a key also switches the sliders on.
+
+    world: name of the page's node whose frame is that of the world.
+    """
+    self._server, self._player, self._commands = server, player, commands
+    self._nudges: SimpleQueue[tuple[str, float]] = SimpleQueue()
+    self._name = f"{world}/command"
+    self._node: Any = None  # the arrows or the ball, once they are drawn
+    ranges = {name: span for name, span in self._commands.ranges.items() if span[0] < span[1]}
+    with server.gui.add_folder("Command"):
+      self.driven = server.gui.add_checkbox("Drive", False, hint="otherwise the task draws the commands")
+      self.sliders = {
+        name: server.gui.add_slider(
+          f"{name} [{unit}]", low, high, (high - low) / STEPS, min(max(0.0, low), high)
+        )
+        for name, (low, high, unit) in ranges.items()
+      }
+      self._add_keys()
+
+  def _add_keys(self) -> None:
+    """Let keys move the sliders, and tell which."""
+    words = []
+    for name, keys in zip(self.sliders, KEYS, strict=False):
+      words.append(f"{keys[0]}/{keys[1]} {name}")
+      for key, share in zip(keys, (NUDGE, -NUDGE), strict=True):
+        label = f"{name} {'+' if share > 0 else '-'}"
+        command = self._server.gui.add_command(label, hotkey=key)
+        command.on_trigger(functools.partial(self._press, name, share))
+    self._server.gui.add_markdown(f"Keys: {', '.join(words)}")
+
+  def _press(self, name: str, share: float, _event: object = None) -> None:
+    self._nudges.put((name, share))
+
+  def take_sticks(self, axes: list[float] | None) -> None:
+    """Set the sliders by the axes of a gamepad [4]; None: they did not move."""
+    if axes is None:
+      return
+    sticks = STICKS[self._commands.shows or "velocity"]
+    for slider, axis in zip(self.sliders.values(), sticks, strict=False):
+      share = 0.0 if abs(axes[axis]) < STILL else -axes[axis]
+      slider.value = (slider.min + slider.max) / 2 + share * (slider.max - slider.min) / 2
+    self.driven.value = True
+
+  def apply(self) -> None:
+    """Give the player the command of the sliders, between two steps; None if they are off."""
+    while not self._nudges.empty():
+      name, share = self._nudges.get()
+      slider = self.sliders[name]
+      slider.value = min(max(within(slider) + share * (slider.max - slider.min), slider.min), slider.max)
+      self.driven.value = True
+    wanted = {name: within(slider) for name, slider in self.sliders.items()}
+    command = [wanted.get(name, low) for name, (low, _high, _unit) in self._commands.ranges.items()]
+    self._player.command = command if self.driven.value else None
+
+  def draw(self, place: np.ndarray, axes: np.ndarray, speed: np.ndarray) -> None:
+    """Show the command of the selected environment in the scene.
+
+    place [3], axes [3, 3] and speed [2]: position, rotation matrix and horizontal velocity of its robot.
+    """
+    value = self._commands.values[self._player.index].cpu().numpy()
+    if self._commands.shows == "position":
+      if self._node is None:
+        self._node = self._server.scene.add_icosphere(self._name, BALL, COMMANDED)
+      self._node.position = value[:3]
+    elif self._commands.shows == "velocity":
+      ahead = axes[:2, 0] / np.linalg.norm(axes[:2, 0])
+      commanded = value[0] * ahead + value[1] * np.array([-ahead[1], ahead[0]])
+      base = place + np.array([0.0, 0.0, ABOVE])
+      points = np.array([[base, base + LENGTH * np.array([*end, 0.0])] for end in (commanded, speed)])
+      if self._node is None:
+        self._node = self._server.scene.add_arrows(self._name, points, np.array([COMMANDED, ACTUAL]))
+      self._node.points = points
+
+
+def within(slider: viser.GuiSliderHandle[Any]) -> float:
+  """Return a slider's value within its range; a client may send any number."""
+  return max(slider.min, min(slider.value, slider.max))

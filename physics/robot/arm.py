@@ -1,0 +1,31 @@
+"""Description of an arm."""
+
+from dataclasses import dataclass
+
+from physics.model.model import Floats
+from physics.robot.description import Robot
+
+
+@dataclass(frozen=True)
+class Arm(Robot):
+  """What a reaching task has to know of an arm on a fixed base."""
+
+  site: str  # the tip: it is brought to the targets
+  tip: str  # what the site is, in words
+  held: tuple[str, ...]  # joints of the file that do not move, such as those of fingers
+  limits: Floats  # of the joints, or a turn of those without [nu, 2] [rad, m]
+  reach: float  # largest distance of a target from the first joint [m]
+  targets: Floats  # positions of the tip that the arm can hold, above the floor [n, 3] [m]
+
+  def parts(self) -> list[str]:
+    """Return lines on joints, tip and workspace."""
+    low, high = self.targets.min(0), self.targets.max(0)
+    box = ", ".join(
+      f"{axis} {a:.2g} to {b:.2g}" for axis, a, b in zip("xyz", low.tolist(), high.tolist(), strict=True)
+    )
+    lines = [
+      f"{self.path}: an arm of {len(self.joints)} joints, {self.mass:.3g} kg, reach {self.reach:.3g} m",
+      f"tip {self.tip}; home {self.home}; targets in {box} m",
+      f"joints {', '.join(self.joints)}",
+    ]
+    return [*lines, f"held at home: {', '.join(self.held)}"] if self.held else lines

@@ -1,0 +1,54 @@
+"""Description of a robot of any kind, and what a user can ask for instead of what is found."""
+
+from dataclasses import dataclass
+
+from physics.model.model import Floats
+
+
+@dataclass(frozen=True)
+class Asked:
+  """A robot file, and the parts and numbers that a user gives; what is empty or None is worked out."""
+
+  path: str
+  joints: tuple[str, ...] = ()  # joints that move; the others are held at home
+  home: str | None = None  # keyframe
+  stiffness: float | None = None  # of every servo [N m/rad, N/m]
+  damping: float | None = None  # of every servo [N m s/rad, N s/m]
+  self_collision: bool = False  # whether links collide with each other where the file says so
+  timestep: float = 0.005  # [s]
+  trunk: str | None = None  # of legs: body whose contact is a fall
+  feet: tuple[str, ...] = ()  # of legs: bodies, geoms or sites
+  site: str | None = None  # of an arm: site or body that reaches
+
+
+@dataclass(frozen=True)
+class Robot:
+  """What a task has to know of any robot. Joints are in the order of the actuators."""
+
+  path: str
+  joints: tuple[str, ...]
+  angles: Floats  # positions of the joints at home [nu] [rad, m]
+  stance: Floats  # targets of the servos that hold them there [nu] [rad, m]
+  home: str  # where the home pose is from
+  mass: float  # [kg]
+  stiffness: Floats  # of the servos [nu] [N m/rad, N/m]
+  damping: Floats  # [nu] [N m s/rad, N s/m]
+  effort: Floats  # largest force of the servos [nu] [N m, N]; inf: unlimited
+  doubts: tuple[str, ...]  # sentences on what may be wrong
+
+  def summary(self) -> str:
+    """Return the description in a few lines of text."""
+    stiffness, damping, effort = map(_span, (self.stiffness, self.damping, self.effort))
+    torque = "torque is unlimited" if "inf" in effort else f"at most {effort} N m"
+    servos = f"servos: stiffness {stiffness}, damping {damping}, {torque}"
+    return "\n".join([*self.parts(), servos, *(f"doubtful: {doubt}" for doubt in self.doubts)])
+
+  def parts(self) -> list[str]:
+    """Return lines on what the robot is made of."""
+    raise NotImplementedError
+
+
+def _span(values: Floats) -> str:
+  """Return the least and the greatest of some numbers, or the only one."""
+  low, high = f"{values.min():.3g}", f"{values.max():.3g}"
+  return low if low == high else f"{low} to {high}"

@@ -1,0 +1,111 @@
+"""Reader of an arm: what it is, and a model of it that is ready to learn to reach."""
+
+from __future__ import annotations
+
+import functools
+
+import mujoco
+import numpy as np
+
+from physics.robot.arm import Arm
+from physics.robot.description import Asked
+from physics.robot.doubt import arm_doubts
+from physics.robot.home import home_of_file, keyframes
+from physics.robot.outfit import finish, hold, put_site
+from physics.robot.servo import facts, guess_by_sag, put_servos, servos_of, targets_of
+from physics.robot.skeleton import Skeleton
+from physics.robot.source import (
+  FLOOR,
+  base_of,
+  compiled,
+  driven_joints,
+  keep_robot,
+  leave_out_equalities,
+  open_robot,
+  set_collisions,
+)
+from physics.robot.tip import find_tip
+from physics.robot.workspace import INNER, POSES, ranges, reachable, survey, take_middle
+
+
+@functools.lru_cache(maxsize=4)
+def read_arm(asked: Asked) -> tuple[Arm, mujoco.MjSpec]:
+  """Return an arm's description and its model: on a floor, with servos, a site at its tip, keyframe `home`.
+
+  Do not change the model. Raises FileNotFoundError and ValueError for what cannot reach, in one line.
+  """
+  doubts: list[str] = []
+  spec, skeleton, solid, keys = _opened(asked, doubts)
+  tip = find_tip(skeleton, asked)
+  skeleton.move(tip.joints)
+  home = home_of_file(skeleton, keys, asked.home, asked.path)
+  if home is None:
+    take_middle(skeleton, solid, tip)
+  found = survey(skeleton, solid, tip, POSES, INNER[0])
+  load, inertia = np.abs(found.load).max(0), found.inertia.max(0)
+  servos = servos_of(skeleton, asked, guess_by_sag(skeleton, load, inertia), doubts)
+  targets, reach = reachable(skeleton, found, servos, asked.path)
+  held = _held(skeleton)
+  site = tip.site or skeleton.body_name(tip.body)
+  leave_out_equalities(spec, {skeleton.joint_name(joint) for joint in tip.joints})
+  hold(spec, skeleton, held)
+  put_servos(spec, servos, doubts)
+  if tip.site is None:
+    put_site(spec, site, site)
+  data = skeleton.data
+  stance = targets_of(skeleton, servos, data.qfrc_bias - data.qfrc_gravcomp)
+  finish(spec, skeleton, stance, asked.timestep)
+  doubts += arm_doubts(compiled(spec, asked.path), site)
+  arm = Arm(
+    path=asked.path,
+    angles=data.qpos[skeleton.columns].copy(),
+    stance=stance,
+    home=home or "found",
+    mass=float(skeleton.mj.body_subtreemass[skeleton.root]),
+    **facts(servos),
+    doubts=tuple(doubts),
+    site=site,
+    tip=tip.words(skeleton),
+    held=tuple(map(skeleton.joint_name, held)),
+    limits=ranges(skeleton),
+    reach=reach,
+    targets=targets,
+  )
+  return arm, spec
+
+
+def _opened(
+  asked: Asked, doubts: list[str]
+) -> tuple[mujoco.MjSpec, Skeleton, mujoco.MjModel, dict[str, dict[str, np.ndarray]]]:
+  """Return a file's arm alone above a floor, its skeleton, the same with solid links, and its keyframes."""
+  spec = open_robot(asked.path, doubts)
+  scene = compiled(spec, asked.path)
+  name = scene.body(base_of(scene, asked.path, asked.site)).name
+  if not keep_robot(spec, name, doubts):
+    _lower_floor(spec, name, asked)
+  rigid = spec.copy()
+  set_collisions(rigid, self_collision=True)
+  set_collisions(spec, self_collision=asked.self_collision)
+  mj = compiled(spec, asked.path)
+  root = int(mj.body(name).id)
+  skeleton = Skeleton(mj, root, driven_joints(mj, root, doubts))
+  return spec, skeleton, compiled(rigid, asked.path), keyframes(scene)
+
+
+def _lower_floor(spec: mujoco.MjSpec, base: str, asked: Asked) -> None:
+  """Put a new floor below the base, or below all of an arm that hangs."""
+  mj = compiled(spec, asked.path)
+  skeleton = Skeleton(mj, int(mj.body(base).id), [])
+  heights = skeleton.lowest()
+  fixed = [height for body, height in heights.items() if mj.body_weldid[body] == 0]
+  level = min(fixed, default=float(skeleton.data.xpos[skeleton.root][2]))
+  lowest = min(heights.values(), default=level)
+  reach = float(mj.stat.extent)
+  spec.geom(FLOOR).pos = [0, 0, level if lowest > level - 0.1 * reach else level - 2 * reach]
+
+
+def _held(skeleton: Skeleton) -> list[int]:
+  """Return the joints of the robot that are not moved."""
+  mj = skeleton.mj
+  own = [joint for joint in range(mj.njnt) if mj.jnt_bodyid[joint] in skeleton.bodies]
+  return [joint for joint in own if joint not in skeleton.joints]

@@ -1,0 +1,151 @@
+"""Reader of a legged robot: what it is, and a model of it that is ready to learn to walk."""
+
+from __future__ import annotations
+
+import functools
+
+import mujoco
+import numpy as np
+
+from physics.robot.description import Asked
+from physics.robot.doubt import frame_doubts, motion_doubts
+from physics.robot.feet import Leg, find_feet, legs_of, named_feet, phases
+from physics.robot.home import ACROSS, bend, home_of_file, keyframes, lies
+from physics.robot.legged import LeggedRobot
+from physics.robot.mirror import mirror_of
+from physics.robot.names import known_name, named_joints
+from physics.robot.outfit import finish, hold, sense, soles_at_home
+from physics.robot.servo import (
+  GRAVITY,
+  facts,
+  guess_by_load,
+  put_servos,
+  servos_of,
+  standing_load,
+  stiffness_of,
+  targets_of,
+)
+from physics.robot.skeleton import Skeleton
+from physics.robot.source import (
+  compiled,
+  driven_joints,
+  keep_robot,
+  open_robot,
+  root_of,
+  set_collisions,
+)
+
+ANKLE = 0.3  # of the leg length: joints of a leg that are lower belong to its ankle
+
+
+@functools.lru_cache(maxsize=4)
+def read_legged(asked: Asked) -> tuple[LeggedRobot, mujoco.MjSpec]:
+  """Return a robot's description and its model: on a floor, with servos, sensors of feet, keyframe `home`.
+
+  Do not change the model. Raises FileNotFoundError and ValueError for what cannot walk, in one line.
+  """
+  doubts: list[str] = []
+  spec, skeleton, key = _opened(asked, doubts)
+  legs = _legs(skeleton, asked)
+  home = _home(skeleton, legs, asked, key, doubts)
+  leg_length = float(np.mean([skeleton.data.xanchor[leg.joints[0], 2] for leg in legs]))
+  hold(spec, skeleton, _held(skeleton, asked))
+  trunk = _trunk(skeleton, asked)
+  mass = float(skeleton.mj.body_subtreemass[skeleton.root])
+  guess = guess_by_load(skeleton, stiffness_of(mass * GRAVITY, leg_length, len(legs)))
+  servos = servos_of(skeleton, asked, guess, doubts)
+  put_servos(spec, servos, doubts)
+  sense(spec, skeleton, legs)
+  stance = skeleton.data.qpos[skeleton.columns].copy()
+  if home is None:
+    stance = targets_of(skeleton, servos, standing_load(skeleton, legs))
+  finish(spec, skeleton, stance, asked.timestep)
+  model = compiled(spec, asked.path)
+  doubts += [*frame_doubts(skeleton), *motion_doubts(model, len(legs))]
+  robot = LeggedRobot(
+    path=asked.path,
+    trunk=trunk,
+    feet=tuple(leg.name for leg in legs),
+    feet_bodies=tuple(skeleton.body_name(leg.body) for leg in legs),
+    legs=tuple(tuple(map(skeleton.joint_name, leg.joints)) for leg in legs),
+    quiet=_quiet(skeleton, legs, leg_length),
+    guarded=_guarded(skeleton, trunk, legs),
+    mirrored=mirror_of(skeleton),
+    phases=phases(skeleton, legs),
+    soles=soles_at_home(model, legs),
+    angles=skeleton.data.qpos[skeleton.columns].copy(),
+    stance=stance,
+    home=home or "found",
+    height=float(skeleton.data.xpos[skeleton.root][2]),
+    leg_length=leg_length,
+    mass=mass,
+    **facts(servos),
+    doubts=tuple(doubts),
+  )
+  return robot, spec
+
+
+def _opened(asked: Asked, doubts: list[str]) -> tuple[mujoco.MjSpec, Skeleton, str | None]:
+  """Return a file's robot alone on a floor, its skeleton, and the keyframe whose pose that has, if any."""
+  spec = open_robot(asked.path, doubts, floating=True)
+  scene = compiled(spec, asked.path)
+  name = scene.body(root_of(scene, asked.path)).name
+  keep_robot(spec, name, doubts)
+  set_collisions(spec, self_collision=asked.self_collision)
+  mj = compiled(spec, asked.path)
+  root = int(mj.body(name).id)
+  skeleton = Skeleton(mj, root, driven_joints(mj, root, doubts))
+  home = home_of_file(skeleton, keyframes(scene), asked.home, asked.path)
+  skeleton.ground()
+  return spec, skeleton, home
+
+
+def _legs(skeleton: Skeleton, asked: Asked) -> list[Leg]:
+  """Return the legs that are asked for, or found at the present pose."""
+  feet = named_feet(skeleton, asked.feet, asked.path) if asked.feet else find_feet(skeleton, asked.path)
+  return legs_of(skeleton, feet, asked.path)
+
+
+def _home(
+  skeleton: Skeleton, legs: list[Leg], asked: Asked, key: str | None, doubts: list[str]
+) -> str | None:
+  """Take the home pose: that of a keyframe, whose name is returned, or bent legs."""
+  if key and not asked.home and lies(skeleton, legs):
+    doubts.append(f"the robot lies in the keyframe '{key}': write env.home={key} to begin there nevertheless")
+    skeleton.relax()
+    key = None
+  if key is None:
+    bend(skeleton, legs)
+  return key
+
+
+def _held(skeleton: Skeleton, asked: Asked) -> list[int]:
+  """Return the joints that do not move because others are asked for; the skeleton moves these alone."""
+  if not asked.joints:
+    return []
+  moved = skeleton.joints
+  skeleton.move(named_joints(skeleton, asked))
+  return [joint for joint in moved if joint not in skeleton.joints]
+
+
+def _trunk(skeleton: Skeleton, asked: Asked) -> str:
+  """Return the body whose contact is a fall: the one asked for, or that of the free joint."""
+  if asked.trunk is None:
+    return skeleton.body_name(skeleton.root)
+  return known_name(asked.trunk, map(skeleton.body_name, skeleton.bodies), "body", "env.trunk", asked.path)
+
+
+def _guarded(skeleton: Skeleton, trunk: str, legs: list[Leg]) -> tuple[str, ...]:
+  """Return the bodies other than trunk and feet with a shape that collides."""
+  solid = {int(skeleton.mj.geom_bodyid[geom]) for geom in skeleton.shapes} - {leg.body for leg in legs}
+  return tuple(name for name in map(skeleton.body_name, sorted(solid)) if name != trunk)
+
+
+def _quiet(skeleton: Skeleton, legs: list[Leg], leg_length: float) -> tuple[str, ...]:
+  """Return for two legs all joints but those of ankles, and of legs that turn about the lateral axis."""
+  if len(legs) > 2:
+    return ()
+  in_legs = {joint for leg in legs for joint in leg.joints}
+  low = {joint for joint in in_legs if skeleton.data.xanchor[joint, 2] < ANKLE * leg_length}
+  lively = low | {joint for joint in in_legs if abs(skeleton.axis(joint)[1]) > ACROSS}
+  return tuple(skeleton.joint_name(joint) for joint in skeleton.joints if joint not in lively)

@@ -1,0 +1,250 @@
+"""The live table, drawn on a console in memory and in a terminal of its own."""
+
+import io
+import math
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from gpurobot.config import TrainConfig
+from gpurobot.run.display import Lines, Progress
+from gpurobot.run.live_table import Block, Line, LiveTable, clock, number, placed
+from gpurobot.run.log import open_display
+from gpurobot.run.returns import Returns
+from tests.gpurobot import toy
+
+ROOT = Path(__file__).parents[3]
+ROW = {
+  "iteration": 7,
+  "steps": 7168,
+  "steps_per_second": 12345.6,
+  "return": 21.5,
+  "length": 180.0,
+  "success": 0.25,
+  "reward/min": -9.0,
+  "reward/max": 9.0,
+  "reward/progress": 0.5,
+  "reward/effort": -0.25,
+  "speed": 1.25,
+  "kl": 0.0123,
+  "clipped": 0.125,
+  "time/physics": 0.75,
+  "time/update": 0.25,
+  "overflow": 0.0,
+  "nonfinite": 0.0,
+}
+
+
+NONE = ("return", "length", "success")
+
+
+class Terminal(io.StringIO):
+  """A terminal in memory, by what it says of itself."""
+
+  encoding = "utf-8"
+
+  def isatty(self) -> bool:
+    return True
+
+
+def drawn(width=80, height=24, row=ROW, progress=None, warnings=(), encoding="utf-8") -> list[str]:
+  """Return the lines of the table on a screen."""
+  returns = Returns()
+  for index, value in enumerate((1.0, 30.0, 21.5)):
+    returns.add(value, 1024 * index, float(index))
+  file = Terminal()
+  file.encoding = encoding
+  console = Console(file=file, width=width, height=height, force_terminal=True, color_system=None)
+  table = LiveTable(console, "ant", Path("runs/ant/a"), returns)
+  table.close()
+  for warning in warnings:
+    table.warn(warning)
+  table.progress(progress or Progress(7, 7168, 59.0, 0.5, 61.0))
+  table.write(row)
+  file.truncate(file.seek(0))
+  console.print(table)
+  return file.getvalue().splitlines()
+
+
+def test_all_that_matters_is_on_a_small_screen():
+  lines = drawn()
+  assert len(lines) < 24
+  assert max(map(len, lines)) <= 80 - len("^C")  # which a terminal echoes behind the last
+  text = "\n".join(lines)
+  assert lines[0].split() == ["ant", "runs/ant/a"]
+  assert re.search(r"━ +50%  0:00:59, 0:01:01 left  7,168 steps, 12,346/s$", lines[1])
+  for name, shown in (
+    ("return", "21.50"),
+    ("best", "30.00"),
+    ("length", "180.0"),
+    ("success", "25.0%"),
+    ("progress", "0.500 ████████"),
+    ("effort", "-0.250 ████"),
+    ("speed", "1.250"),
+    ("KL", "0.0123"),
+    ("clipped", "12.5%"),
+    ("physics", "75%"),
+    ("update", "25%"),
+    ("curve", "▁█▆"),
+  ):
+    assert re.search(rf"\b{name} +{shown}( |$)", text, re.MULTILINE), name
+  assert "min" not in text
+  assert "!" not in text
+
+
+@pytest.mark.parametrize("size", [(20, 4), (40, 8), (80, 10), (200, 50)])
+def test_no_screen_is_too_small(size):
+  row = ROW | {f"reward/term_{index}": 0.1 for index in range(30)}
+  lines = drawn(*size, row, warnings=["look"])
+  assert len(lines) < max(size[1], 5)
+  assert max(map(len, lines)) <= size[0]
+
+
+def test_troubles_are_told_below():
+  lines = drawn(row=ROW | {"overflow": 1200.0, "nonfinite": 1.0}, warnings=["look"])
+  assert lines[-1] == "! contacts dropped: 1,200, environments diverged: 1, warnings above: 1"
+
+
+def test_what_does_not_fit_is_counted():
+  lines = [Line(str(index), "") for index in range(10)]
+  (column,) = placed([Block("a", lines), Block("b", lines)], 1, 8)
+  assert [block.title for block in column] == ["a"]
+  assert [line.name for line in column[0].lines] == ["0", "1", "2", "3", "4", "5", "... 4 more"]
+
+
+def test_blocks_fill_the_shortest_column():
+  blocks = [Block(name, [Line("x", "")] * size) for name, size in (("a", 2), ("b", 5), ("c", 3), ("d", 1))]
+  columns = placed(blocks, 2, 40)
+  assert [[block.title for block in column] for column in columns] == [["a", "c"], ["b", "d"]]
+
+
+def test_before_the_first_row_there_is_the_progress_alone():
+  assert len(drawn(row={})) == 2
+
+
+def test_numbers_of_episodes_stay_until_the_next_one_ends():
+  console = Console(file=Terminal(), width=80, height=24)
+  table = LiveTable(console, "ant", Path("runs/ant/a"), Returns())
+  table.close()
+  for row in (ROW, ROW | {"return": math.nan, "length": math.nan, "success": math.nan, "speed": 2.0}):
+    table.write(row)
+  console.file.truncate(console.file.seek(0))
+  console.print(table)
+  for shown in ("return +21.50", "length +180.0", "success +25.0%", "speed +2.000"):
+    assert re.search(shown, console.file.getvalue())
+
+
+def test_before_an_episode_has_ended_the_table_says_so():
+  assert any("no episode ended yet" in line for line in drawn(row=ROW | dict.fromkeys(NONE, math.nan)))
+
+
+def test_without_a_limit_there_is_no_share():
+  assert "%" not in drawn(progress=Progress(7, 7168, 59.0))[1]
+
+
+def test_a_terminal_without_unicode_gets_plain_characters():
+  assert "\n".join(drawn(encoding="ascii")).isascii()
+
+
+@pytest.mark.parametrize(
+  ("value", "text"),
+  [
+    (0.0, "0.0000"),
+    (1.5e-5, "1.5e-05"),
+    (-0.0451, "-0.0451"),
+    (0.5, "0.500"),
+    (12.345, "12.35"),
+    (123.45, "123.5"),
+    (1234567.8, "1,234,568"),
+  ],
+)
+def test_numbers_have_about_four_digits(value, text):
+  assert number(value) == text
+
+
+def test_times_are_hours_minutes_and_seconds():
+  assert [clock(seconds) for seconds in (-1, 59.6, 3725)] == ["0:00:00", "0:01:00", "1:02:05"]
+
+
+@pytest.mark.parametrize("variable", ["FORCE_COLOR", "TTY_COMPATIBLE"])
+def test_what_is_no_terminal_gets_lines_whatever_rich_is_told(variable, monkeypatch):
+  monkeypatch.setenv(variable, "1")
+  assert type(open_display(TrainConfig(), Path(), Returns(), Console(file=io.StringIO()))) is Lines
+
+
+def test_a_dumb_terminal_gets_lines(monkeypatch):
+  monkeypatch.setenv("TERM", "dumb")
+  assert type(open_display(TrainConfig(), Path(), Returns(), Console(file=Terminal()))) is Lines
+
+
+PROGRAM = """
+import sys
+from gpurobot.learn.ppo import PPO
+import train
+
+update, after = PPO.update, {after!r}
+def told(learner):
+  update(learner)
+  if learner.iteration == 2:
+    print("printed by a task", flush=True)
+    exec(after)
+PPO.update = told
+sys.exit(train.main(sys.argv[1:]))
+"""
+
+
+def run(folder: Path, after: str = "") -> tuple[int, str]:
+  """Train in a terminal of 24 lines of 80 characters; return status, and all that the terminal got."""
+  main, terminal = pty.openpty()
+  termios.tcsetwinsize(terminal, (24, 80))
+  words = [f"task={toy.__file__}", f"run_dir={folder}", "log_every=1", "max_iterations=4"]
+  command = [sys.executable, "-c", PROGRAM.format(after=after), *words]
+  got = b""
+  environment = os.environ | {"TERM": "xterm"}
+  with subprocess.Popen(
+    command, cwd=ROOT, env=environment, stdin=terminal, stdout=terminal, stderr=terminal
+  ) as process:
+    os.close(terminal)
+    while select.select([main], [], [], 600)[0]:
+      try:
+        got += os.read(main, 65536)
+      except OSError:  # Linux says so when the last writer has closed a terminal
+        break
+  os.close(main)
+  return process.returncode, got.decode()
+
+
+HIDE, SHOW, UP = "\x1b[?25l", "\x1b[?25h", "\x1b[1A"
+
+
+def test_a_terminal_gets_a_table_in_place_and_then_the_summary(tmp_path):
+  status, got = run(tmp_path)
+  assert status == 0
+  assert UP in got
+  assert got.rindex(SHOW) > got.rindex(HIDE)
+  last = got[got.rindex("Reward per step") :]
+  assert "distance" in last
+  assert "printed by a task" in got[: got.rindex("Reward per step")]
+  assert re.search(
+    rf"{re.escape(str(tmp_path))}: 2,048 steps in ", got[got.rindex(SHOW) :].replace("\r\n", "")
+  )
+
+
+@pytest.mark.parametrize(
+  ("after", "status"),
+  [("raise ZeroDivisionError", 1), ("import signal; signal.raise_signal(signal.SIGINT)", 130)],
+)
+def test_the_terminal_is_given_back_after(after, status, tmp_path):
+  found, got = run(tmp_path, after)
+  assert found == status
+  assert got.rindex(SHOW) > got.rindex(HIDE)
+  assert ("Traceback" in got) == (status == 1)
+  assert ("steps in" in got) == (status == 130)

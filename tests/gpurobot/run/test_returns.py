@@ -1,0 +1,63 @@
+import math
+
+import pytest
+
+from gpurobot.run import returns
+from gpurobot.run.returns import Returns, resampled
+
+
+def made(*values: float) -> Returns:
+  found = Returns()
+  for index, value in enumerate(values):
+    found.add(value, 10 * index, float(index))
+  return found
+
+
+def test_levels_are_noted_when_they_are_first_reached():
+  found = made(-5.0, 35.0, 20.0, math.nan, 110.0)
+  assert {level: found.reached[level] for level in ("9", "30", "40", "100")} == {
+    "9": 1,
+    "30": 1,
+    "40": 4,
+    "100": 4,
+  }
+  assert "200" not in found.reached
+
+
+def test_the_last_and_the_best_are_kept_and_nan_changes_neither():
+  found = made(-5.0, 35.0, 20.0, math.nan)
+  assert (found.last, found.best, found.best_steps) == (20.0, 35.0, 10)
+  assert (made().last, made().best) == (None, None)
+
+
+@pytest.mark.parametrize(("slope", "heading"), [(1.0, "rising"), (-1.0, "falling"), (0.0, "level")])
+def test_the_last_tenth_says_where_the_returns_are_heading(slope, heading):
+  assert made(*(slope * index for index in range(40))).heading == heading
+
+
+def test_a_plateau_after_a_rise_is_level():
+  assert made(*range(40), *([40.0] * 60)).heading == "level"
+
+
+def test_few_returns_have_no_heading():
+  assert made(*range(returns.FEWEST - 1)).heading == ""
+
+
+def test_the_curve_is_drawn_from_the_lowest_to_the_highest():
+  assert made(1, 2, 3, 4, 5, 6, 7, 8).sparkline(8) == Returns.BARS
+  assert made(1, 1, 8, 8).sparkline(2) == "▁█"
+  assert made(5).sparkline(8) == "▁"
+  assert made().sparkline(8) == ""
+
+
+def test_a_long_run_keeps_a_bounded_curve_of_all_its_rows():
+  found = made(*range(10 * returns.MOST_POINTS))
+  assert len(found._points) < returns.MOST_POINTS
+  assert found._points == sorted(found._points)
+  assert found._points[0] == pytest.approx((found._each - 1) / 2)
+  assert found.sparkline(8) == Returns.BARS
+
+
+def test_points_are_means_of_equal_parts():
+  assert resampled([1, 3, 5, 7], 2) == [2, 6]
+  assert resampled([1, 2, 3], 3) == [1, 2, 3]

@@ -1,0 +1,65 @@
+import math
+from pathlib import Path
+
+import pytest
+
+from gpurobot.config import TrainConfig, assign
+from gpurobot.run import checkpoint, summary
+from gpurobot.run.returns import Returns
+from tasks import ant
+
+SUMMARY = {"steps": 12345678, "seconds": 754.2, "steps_per_second": 16369.0, "warnings": []}
+
+
+def test_a_run_says_how_it_went_and_what_to_do_next(tmp_path):
+  returns = Returns()
+  for index in range(30):
+    returns.add(100.0 * index, 1000 * index, index)
+  checkpoint.write(tmp_path, {"config": {"task": "ant"}})
+  found = {**SUMMARY, "warnings": ["a", "b"]}
+  assert summary.lines(TrainConfig(), found, {"success": 0.934}, returns, tmp_path) == [
+    f"{tmp_path}: 12,345,678 steps in 12:34 min, 16,369 steps/s",
+    "  return    2,900.00, best 2,900.00 at 29,000 steps, rising",
+    "  success   93.4% of the last episodes",
+    f"  warnings  2, listed in {tmp_path}/summary.json",
+    f"  saved     {tmp_path}/checkpoint.pt",
+    f"  watch     gpurobot play {tmp_path}",
+    f"  plot      gpurobot plot {tmp_path}",
+    f"  continue  gpurobot train resume={tmp_path}",
+  ]
+
+
+def test_what_a_run_lacks_is_not_told():
+  assert summary.lines(TrainConfig(), SUMMARY, {"success": math.nan}, Returns(), Path("none")) == [
+    "none: 12,345,678 steps in 12:34 min, 16,369 steps/s",
+    "  return  no episode ended",
+  ]
+
+
+def commands(**values) -> dict[str, str]:
+  return dict(summary.commands(assign(TrainConfig(env=ant.Config()), values), Path("a b")))
+
+
+@pytest.mark.parametrize(
+  ("task", "named"),
+  [("gym/Ant-v5", ""), ("my tasks/dog.py", " 'task=my tasks/dog.py'"), ("mine.dog", " task=mine.dog")],
+)
+def test_a_task_of_the_users_own_is_named(task, named):
+  assert commands(task=task) == {
+    "watch": f"gpurobot play 'a b'{named}",
+    "plot": "gpurobot plot 'a b'",
+    "continue": f"gpurobot train 'resume=a b'{named}",
+  }
+
+
+def test_so_is_a_network_and_a_loss():
+  found = commands(**{"ppo.network": "my.py:Net", "ppo.loss": "my.py:loss"})
+  assert found["watch"] == "gpurobot play 'a b' network=my.py:Net"
+  assert found["continue"] == "gpurobot train 'resume=a b' ppo.loss=my.py:loss ppo.network=my.py:Net"
+
+
+@pytest.mark.parametrize(
+  ("seconds", "text"), [(12.34, "12.3 s"), (59.6, "1:00 min"), (754.2, "12:34 min"), (11045, "3:04:05 h")]
+)
+def test_times_read_as_people_write_them(seconds, text):
+  assert summary.duration(seconds) == text

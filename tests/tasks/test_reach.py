@@ -1,0 +1,170 @@
+"""Reach: its default arm is our own, any other gets weights of its size, and a script reaches the targets."""
+
+import pytest
+import torch
+
+import train
+from gpurobot.learn.random import Random
+from physics.parity import MujocoSimulation
+from tasks import reach
+from tasks.shared import arm as stated
+from tests.physics.robot.arms import LINKS, mjcf, urdf, write
+
+SLIDER = mjcf().replace(
+  '<joint name="elbow" axis="0 1 0"\n      range="-10 150"',
+  '<joint name="elbow" type="slide" axis="0 0 1"\n      range="-0.1 0.3"',
+)
+
+
+def build(num_envs=2, *, training=False, **settings):
+  """Return a task in MuJoCo C: no kernel has to be built."""
+  config = reach.Config(**settings)
+  simulation = MujocoSimulation(reach.Task.make_model(config), num_envs, reach.Task.outputs)
+  random = Random(0, num_envs)
+  return reach.Task(config, num_envs, random=random, training=training, simulation=simulation)
+
+
+def put_target(task, offset):
+  """Put the targets at an offset from the tip."""
+  task.sim.forward()
+  task.target.copy_(task.sim.site_xpos[:, task.tip] + torch.tensor(offset))
+  task.update()
+
+
+def test_the_default_arm_is_ours():
+  task = build()
+  assert task.action_names() == list(stated.JOINTS)
+  assert task.config.reward_distance == pytest.approx(-1.0, rel=0.01)
+  assert task.obs_dims["policy"] == 4 * 7 + 2 * 3
+
+
+@pytest.mark.parametrize("text", [mjcf(), urdf()], ids=["MJCF", "URDF"])
+def test_an_action_of_zero_holds_the_arm_still(text, tmp_path):
+  task = build(robot=write(tmp_path, text), start_angle=0.0)
+  task.reset()
+  before = task.sim.site_xpos[:, task.tip].clone()
+  for _ in range(50):
+    step = task.step(torch.zeros(2, 3))
+  assert (task.sim.site_xpos[:, task.tip] - before).norm(dim=1).max() < 3e-3
+  assert step["obs", "policy"].isfinite().all()
+  assert not step["terminated"].any()
+
+
+@pytest.mark.parametrize("text", [mjcf(), urdf(), SLIDER], ids=["MJCF", "URDF", "slide joint"])
+def test_the_jacobian_is_how_the_tip_moves(text, tmp_path):
+  task = build(1, robot=write(tmp_path, text))
+  task.reset()
+  for joint in range(3):
+    places = []
+    for change in (-1e-3, 1e-3):
+      task.sim.qpos[0, :3] = task.home[:3] + change * torch.eye(3)[joint]
+      task.sim.forward()
+      places.append(task.sim.site_xpos[0, task.tip].clone())
+    task.sim.qpos[0, :3] = task.home[:3]
+    task.sim.forward()
+    torch.testing.assert_close(
+      task.jacobian()[0, joint], (places[1] - places[0]) / 2e-3, atol=1e-3, rtol=1e-3
+    )
+
+
+@pytest.mark.parametrize("text", [mjcf(), urdf(), SLIDER], ids=["MJCF", "URDF", "slide joint"])
+def test_a_script_that_follows_the_jacobian_reaches(text, tmp_path):
+  task = build(32, robot=write(tmp_path, text))
+  task.reset()
+  for _ in range(task.config.episode_steps - 1):
+    jacobian = task.jacobian().mT
+    damped = jacobian @ jacobian.mT + 1e-3 * torch.eye(3)
+    change = jacobian.mT @ torch.linalg.solve(damped, task.offset().unsqueeze(2))
+    step = task.step(change.squeeze(2) / (10 * task.dt * task.speed))
+  assert step["metrics", "there"].mean() > 0.7
+  step = task.step(torch.zeros(32, 3))
+  assert step["success"].float().mean() > 0.7
+
+
+def test_rewards_by_hand(tmp_path):
+  task = build(robot=write(tmp_path, mjcf()), precise_distance=0.2)
+  task.reset()
+  put_target(task, (0.06, 0.0, -0.08))
+  task.action.fill_(0.5)
+  terms = {name: term[0].item() for name, term in task.reward().items()}
+  expected = {"distance": 0.1, "precise": 1 - torch.tensor(0.5).tanh().item(), "action": 0.25}
+  assert terms == pytest.approx(expected, rel=1e-4)
+
+
+def test_weights_and_widths_follow_the_reach(tmp_path):
+  task = build(robot=write(tmp_path, mjcf()))
+  scale = task.found.reach / reach.OURS.length
+  assert task.config.reward_distance == pytest.approx(-1.0 / scale)
+  assert task.config.precise_distance == pytest.approx(0.1 * scale)
+  assert task.config.success_distance == 0.02
+  assert task.config.joint_speed == reach.Config().joint_speed
+
+
+def test_success_is_to_stay_within_two_centimetres(tmp_path):
+  task = build(robot=write(tmp_path, mjcf()), success_seconds=0.1)
+  task.reset()
+  for offset, expected in ((0.019, False), (0.019, False), (0.019, True), (0.021, False), (0.019, False)):
+    put_target(task, (0.0, 0.0, offset))
+    assert task.success().tolist() == [expected] * 2
+
+
+def test_the_mean_of_a_metric_is_the_last_distance_of_an_episode(tmp_path):
+  task = build(robot=write(tmp_path, mjcf()), episode_steps=5)
+  task.reset()
+  steps = [task.step(torch.zeros(2, 3))["metrics"] for _ in range(5)]
+  mean = torch.stack([step["final_distance"] for step in steps]).mean(0)
+  torch.testing.assert_close(mean, steps[-1]["distance"])
+
+
+def test_targets_of_servos_stay_within_limits_and_near_the_joints(tmp_path):
+  task = build(robot=write(tmp_path, mjcf()))
+  task.reset()
+  for _ in range(60):
+    task.step(torch.ones(2, 3))
+    ahead = task.aim - task.pull - task.sim.qpos[:, task.columns]
+    assert ahead.abs().max() < (task.config.lead + 2 * task.dt) * task.config.joint_speed
+  assert (task.sim.qpos[:, task.columns] < task.high + 0.02).all()
+  assert (task.aim <= task.high).all()
+
+
+def test_targets_are_drawn_from_a_box(tmp_path):
+  low, high = [0.2, -0.2, 0.2], [0.5, 0.2, 0.6]
+  task = build(256, robot=write(tmp_path, mjcf()), target_low=low, target_high=high)
+  task.reset()
+  assert ((task.target > torch.tensor(low)) & (task.target < torch.tensor(high))).all()
+  assert len(task.target.unique(dim=0)) > 20
+
+
+def test_what_was_found_is_said_once_before_a_training(caplog, tmp_path):
+  caplog.set_level("INFO")
+  build(training=True, robot=write(tmp_path, mjcf()))
+  assert "an arm of 3 joints, 6.84 kg, reach 0." in caplog.text
+  assert "tip site 'tool_site'; home found; targets in x -0." in caplog.text
+  assert "held at home: left, right" in caplog.text
+  caplog.clear()
+  build(robot=write(tmp_path, mjcf()))
+  assert caplog.text == ""
+
+
+@pytest.mark.parametrize(
+  ("settings", "message"),
+  [
+    ({"target_low": [0.1, 0.2]}, "env.target_low has 2 numbers: write x, y and z"),
+    ({"target_low": [5.0, 0.0, 0.0]}, "nothing between env.target_low and env.target_high is reached"),
+  ],
+)
+def test_a_box_that_has_no_targets_is_refused(settings, message, tmp_path):
+  with pytest.raises(ValueError, match=message) as caught:
+    build(robot=write(tmp_path, mjcf()), **settings)
+  assert "\n" not in str(caught.value)
+
+
+@pytest.mark.usefixtures("keep_signal_handlers")
+def test_any_arm_learns(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  words = ["num_envs=64", "max_steps=60000", "threads=1", "run_dir=run", "log_every=1"]
+  train.main(["task=reach", f"env.robot={write(tmp_path, mjcf())}", *words])
+  rows = [line.split(",") for line in (tmp_path / "run" / "metrics.csv").read_text().splitlines()]
+  distance = [float(row[rows[0].index("distance")]) for row in rows[1:]]
+  assert distance[-1] < 0.75 * distance[0]
+  assert len(LINKS) == 3
