@@ -14,6 +14,7 @@ RUNNERS = (
   "scaling",
   "memory",
   "gym_parity",
+  "dm_parity",
 )
 
 if __name__ == "__main__":

@@ -152,6 +152,11 @@ def _gym(name: str, minutes: float, *levels: float) -> Curve:
   return Curve(f"gym/{name}-v5", minutes * MINUTE, goals, seeds=(0,), engine="gymnasium")
 
 
+def _dm(name: str, minutes: float) -> Curve:
+  """Return a curve of a task of the DeepMind Control Suite, whose episodes earn 1,000 at most."""
+  return Curve(f"dm/{name}", minutes * MINUTE, (), seeds=(0,))
+
+
 def _long(task: str, *goals: Goal, shown: str) -> Curve:
   """Return a curve of half an hour."""
   return Curve(task, 30 * MINUTE, goals, seeds=(0,), shown=shown)
@@ -193,6 +198,13 @@ CURVES = (
   _gym("Ant", 10, 4000),
   _gym("Humanoid", 4),
   _gym("HumanoidStandup", 4),
+  _dm("cartpole_balance", 1),
+  _dm("reacher_easy", 2),
+  _dm("ball_in_cup_catch", 4),
+  _dm("finger_spin", 4),
+  _dm("cartpole_swingup", 4),
+  _dm("walker_walk", 5),
+  _dm("cheetah_run", 5),
 )
 
 # Tasks on which the algorithms are compared, and the level by which they are: PPO's goal, or about its end.

@@ -1,9 +1,10 @@
 """Pictures of tasks for docs/tasks.md: python -m benchmarks.pictures [task ...].
 
-It draws docs/pictures/<task>.webp, without a name those of all tasks. A task with a demo is shown after 0.8 s
+It draws docs/pictures/<task>.webp, without a name all that the page shows. A task with a demo is shown after 0.8 s
 of it, another as it starts. MuJoCo C steps the robots, so that no kernel has to be built.
 """
 
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +21,8 @@ from gpurobot.viewer.player import Player
 from physics.parity import MujocoSimulation
 from tasks.base import Task
 
-FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
+PAGE = Path(__file__).parents[1] / "docs" / "tasks.md"
+FOLDER = PAGE.parent / "pictures"
 WIDTH, HEIGHT = 400, 300  # [pixels]
 QUALITY = 80  # of WebP, 0 to 100
 SECONDS = 0.8  # of the demo before the picture
@@ -31,6 +33,11 @@ SETTINGS = {"quadruped_rough": HILLS}  # of tasks whose default start does not s
 def path_of(name: str, folder: Path = FOLDER) -> Path:
   """Return the file of a task's picture."""
   return folder / f"{name.replace('/', '-')}.webp"
+
+
+def shown() -> list[str]:
+  """Return the tasks whose pictures the page shows, in its order."""
+  return re.findall(r"!\[(.*?)\]\(pictures/", PAGE.read_text())
 
 
 def played(name: str) -> Task:
@@ -64,8 +71,8 @@ def draw(name: str, folder: Path = FOLDER) -> Path:
 
 
 def run(names: Sequence[str]) -> None:
-  """Draw the named tasks, or all."""
-  for name in names or tasks.available():
+  """Draw the named tasks, or all of the page."""
+  for name in names or shown():
     line(f"pictures.{name}.bytes", draw(name).stat().st_size)
 
 

@@ -1,10 +1,12 @@
 """Tasks, one module each, and the loader that finds them by name, dotted module path or file.
 
-Every module of this folder except `base.py` is a task, and so is every module of `gym/`. `shared/` holds what
-several tasks use, `core/` the parts of `base.py`.
+Every module of this folder except `base.py` is a task, and so is every module of `gym/`. One of `dm/` has
+several tasks. `shared/` holds what several tasks use, `core/` the parts of `base.py`.
 """
 
+import dataclasses
 import difflib
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -15,6 +17,7 @@ from types import ModuleType
 
 from tasks.core.errors import TaskError, task_errors
 from tasks.core.files import load_file
+from tasks.dm import MISSING, TASKS
 
 _FOLDER = Path(__file__).parent
 
@@ -29,7 +32,7 @@ class UntrustedTask(TaskError):
 
 def available() -> list[str]:
   """Return the names of all tasks of this folder, sorted."""
-  return sorted(_modules())
+  return sorted([*_modules(), *_variants()])
 
 
 def load(name: str, source: str | Path | None = None, given: str | None = None) -> ModuleType:
@@ -44,6 +47,8 @@ def load(name: str, source: str | Path | None = None, given: str | None = None) 
     name = _trusted(name, Path(source), given)
   if name.endswith(".py"):
     module = _load_file(Path(name))
+  elif name in (variants := _variants()):
+    module = _variant(*variants[name])
   elif name in (modules := _modules()):
     module = importlib.import_module(modules[name])
   else:
@@ -58,7 +63,7 @@ def _trusted(name: str, source: Path, given: str | None) -> str:
   Importing runs code, so a task outside of this package is the user's to name, wherever its file is now.
   """
   if given is None:
-    if name in (modules := _modules()) or name in modules.values():
+    if name in available() or name in _modules().values():
       return name
     _check_outside(name, source)
     argument = shlex.quote(f"task={name}")
@@ -116,6 +121,27 @@ def _modules() -> dict[str, str]:
   return modules
 
 
+def _variants() -> dict[str, tuple[str, str]]:
+  """Return the module of dm/ and its task, for every name: walker.py has the task run, `dm/walker_run`."""
+  return {f"dm/{module}_{task}": (module, task) for module, parts in TASKS.items() for task in parts}
+
+
+@functools.cache
+def _variant(name: str, task: str) -> ModuleType:
+  """Return a copy of a module of dm/ whose settings have the defaults of one of its tasks."""
+  module = importlib.import_module(f"{__name__}.dm.{name.lower()}")
+  variant = ModuleType(f"{module.__name__}_{task}", module.__doc__)
+  vars(variant).update({part: value for part, value in vars(module).items() if part[:2] != "__"})
+  given = {field.name: field for field in dataclasses.fields(module.Config)}
+  changed = [
+    (key, given[key].type, dataclasses.field(default=value, metadata=given[key].metadata))
+    for key, value in TASKS[name][task].items()
+  ]
+  variant.Config = dataclasses.make_dataclass("Config", changed, bases=(module.Config,))  # type: ignore[attr-defined]
+  variant.__file__ = module.__file__
+  return variant
+
+
 def _load_file(path: Path) -> ModuleType:
   if not path.is_file():
     hint = f"; the task of that name is task={path.stem}" if path.stem in _modules() else ""
@@ -135,6 +161,8 @@ def _load_dotted(name: str) -> ModuleType:
       return importlib.import_module(name)
   if Path(f"{name}.py").is_file():
     raise UnknownTask(f"unknown task '{name}'; the file is task={name}.py")
+  if (reason := MISSING.get(name.removeprefix("dm/"))) is not None:
+    raise UnknownTask(f"there is no task '{name}': {reason}")
   if Path(name).suffix in {".urdf", ".xml"}:
     raise UnknownTask(f"'{name}' is a robot's file, not a task; write task=walk env.robot={name}")
   near = difflib.get_close_matches(name, available(), n=3, cutoff=0.4)

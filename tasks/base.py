@@ -119,7 +119,7 @@ class Task(Names):
   def initial_state(self) -> dict[str, Tensor]:
     """Return start values [num_envs, ...] of an episode by name, for all environments.
 
-    Names are `qpos`, `qvel`, `mocap_pos`, `mocap_quat`, buffers and the fields of `vary`. The base applies
+    Names are `qpos`, `qvel`, `act`, `mocap_pos`, `mocap_quat`, buffers and fields of `vary`. The base applies
     the values only where an episode ended. Other state starts at the model's default and other buffers at
     zero; other varied fields and lasting buffers keep their values. The final state can still be read here.
     """
@@ -311,7 +311,7 @@ class Task(Names):
     validation.check_views("self.sim", self.sim, views)
     self._buffers, self.lasting = self._named(self._made), self._named(self._made_to_last)
     mocap = ("mocap_pos", "mocap_quat") if self.model.nmocap else ()
-    names = ("qpos", "qvel", *mocap, *self.model.varied)
+    names = ("qpos", "qvel", "act", *mocap, *self.model.varied)
     self._targets = {name: getattr(self.sim, name) for name in names} | self._buffers  # of candidates
     self.reward_weights = weigh(self.config, self.reward(), self.episode_steps)
     validation.check_blocks(blocks := self.observe(), self.episode_steps)

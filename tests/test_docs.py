@@ -123,7 +123,9 @@ def test_lines_have_at_most_110_columns() -> None:
 
 def test_tasks_page_has_every_task() -> None:
   page = PAGES[Path("docs/tasks.md")]
-  assert sorted(re.findall(r"^### `(.*)`$", page, re.MULTILINE)) == tasks.available()
+  headings = re.findall(r"^### `(.*)`$", page, re.MULTILINE)
+  rows = re.findall(r"^\| (`dm/.*?) \|", page.partition("## DeepMind Control Suite")[2], re.MULTILINE)
+  assert sorted(headings + re.findall(r"`(.*?)`", " ".join(rows))) == tasks.available()
 
 
 def test_api_pages_have_every_module() -> None:
@@ -137,7 +139,9 @@ def test_api_pages_have_every_module() -> None:
   modules = {".".join(path.with_suffix("").parts).removesuffix(".__init__") for path in files}
   of_their_own = {"gpurobot", "physics", "tasks", *(f"tasks.{name}" for name in tasks.available())}
   rest = {
-    name for name in modules - of_their_own if not name.startswith("tasks.gym") and "__main__" not in name
+    name
+    for name in modules - of_their_own
+    if not name.startswith(("tasks.gym", "tasks.dm.")) and "__main__" not in name
   }
   assert sorted(shown) == sorted(rest)
 

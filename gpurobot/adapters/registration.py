@@ -1,6 +1,7 @@
 """Registration of the tasks with Gymnasium.
 
-`ant` is gpurobot/Ant-v0, `quadruped_rough` gpurobot/QuadrupedRough-v0, `gym/Ant-v5` gpurobot/GymAnt-v5.
+`ant` is gpurobot/Ant-v0, `quadruped_rough` gpurobot/QuadrupedRough-v0, `gym/Ant-v5` gpurobot/GymAnt-v5, and
+`dm/walker_run` gpurobot/DmWalkerRun-v0.
 gpurobot/Task-v0 makes any other task: make("gpurobot/Task-v0", task="pendulum.py").
 """
 
@@ -62,8 +63,9 @@ def register() -> None:
 
 def name(task: str) -> str:
   """Return the Gymnasium name of a task, without the namespace."""
-  first, _, rest = task.rpartition("/")
-  return f"{first.capitalize()}{rest}" if first else f"{''.join(map(str.capitalize, task.split('_')))}-v0"
+  words = task.replace("/", "_").split("_")
+  joined = "".join(word[:1].upper() + word[1:] for word in words)
+  return joined if "-v" in joined else f"{joined}-v0"
 
 
 def _enter(name: str, **kwargs: str) -> None:

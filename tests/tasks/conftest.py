@@ -16,6 +16,20 @@ from tasks import base
 MakeTask = Callable[..., base.Task]
 # Settings of tasks that are big by themselves.
 SMALL = {"quadruped_rough": {"terrain_levels": 3, "terrain_size": 4.0}}
+# The tasks of dm/ share most of their code: these have all that one of them may have. tests/tasks/dm steps
+# the others in MuJoCo C, without a kernel.
+OF_DM = [
+  f"dm/{name}"
+  for name in (
+    "acrobot_swingup",
+    "finger_turn_easy",
+    "lqr_lqr_2_1",
+    "manipulator_insert_peg",
+    "point_mass_hard",
+    "quadruped_walk",
+  )
+]
+NAMES = [name for name in tasks.available() if not name.startswith("dm/")] + OF_DM
 SHAKEN = Path(__file__).with_name("shaken_cartpole.py")  # with all that a task may have
 
 
@@ -24,7 +38,7 @@ SHAKEN = Path(__file__).with_name("shaken_cartpole.py")  # with all that a task 
   scope="session",
   params=[
     pytest.param(name, id=Path(name).stem, marks=pytest.mark.xdist_group(name))
-    for name in (*tasks.available(), str(SHAKEN))
+    for name in (*NAMES, str(SHAKEN))
   ],
 )
 def name(request: pytest.FixtureRequest) -> str:

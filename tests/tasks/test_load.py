@@ -42,6 +42,14 @@ def test_gymnasium_s_tasks_have_gymnasium_s_names():
   assert not {"gym/Common-v5", "gym/Init-v5"} & set(tasks.available())
 
 
+def test_tasks_of_one_module_differ_in_their_settings():
+  walk, run = (tasks.load(f"dm/walker_{task}") for task in ("walk", "run"))
+  assert (walk.Config().speed, run.Config().speed) == (1.0, 8.0)
+  assert walk.Task is run.Task
+  assert tasks.load("dm/walker_run") is run
+  assert tasks.load("dm/humanoid_CMU_run").Config().substeps == 10
+
+
 def test_a_file_loads_once_and_files_of_one_name_stay_apart(tmp_path: Path):
   files = [tmp_path / folder / "mine.py" for folder in ("a", "b")]
   for number, file in enumerate(files):

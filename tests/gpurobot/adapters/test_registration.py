@@ -10,7 +10,12 @@ from gpurobot.adapters import registration
 
 @pytest.mark.parametrize(
   ("task", "name"),
-  [("ant", "Ant-v0"), ("quadruped_rough", "QuadrupedRough-v0"), ("gym/Walker2d-v5", "GymWalker2d-v5")],
+  [
+    ("ant", "Ant-v0"),
+    ("quadruped_rough", "QuadrupedRough-v0"),
+    ("gym/Walker2d-v5", "GymWalker2d-v5"),
+    ("dm/humanoid_CMU_run", "DmHumanoidCMURun-v0"),
+  ],
 )
 def test_names(task, name):
   assert registration.name(task) == name

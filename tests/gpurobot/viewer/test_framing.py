@@ -9,6 +9,7 @@ from gpurobot.viewer.framing import Robot, ahead, corners, find_robot, subject, 
 from gpurobot.viewer.scenery import dressed
 from tests.gpurobot import hopping_box
 
+NAMES = [name for name in tasks.available() if not name.startswith("dm/")]  # those need an extra
 HELD = """
   <mujoco>
     <worldbody>
@@ -93,7 +94,7 @@ def test_corners_turn_with_their_geoms():
 
 
 @pytest.mark.parametrize("aspect", [0.5, 4 / 3, 3.0])
-@pytest.mark.parametrize("name", tasks.available())
+@pytest.mark.parametrize("name", NAMES)
 def test_every_task_s_subject_fills_the_picture_and_is_within_it(name, aspect):
   module = tasks.load(name)
   model = dressed(module.Task.scene(module.Config()))
