@@ -1,7 +1,7 @@
 """Pictures of tasks for docs/tasks.md: python -m benchmarks.pictures [task ...].
 
-It draws docs/pictures/<task>.webp, without a name all that the page shows. A task with a demo is shown after 0.8 s
-of it, another as it starts. MuJoCo C steps the robots, so that no kernel has to be built.
+It draws docs/pictures/<task>.webp, without a name all that the page shows. A task with a demo is shown after
+0.8 s of it, another as it starts. MuJoCo C steps the robots, so that no kernel has to be built.
 """
 
 import re
