@@ -16,9 +16,12 @@ import viser
 from gpurobot.config import ConfigError
 from gpurobot.viewer.access import Access, guarded_servers
 from gpurobot.viewer.command_panel import CommandPanel, within
+from gpurobot.viewer.framing import ahead
 from gpurobot.viewer.gamepad import Gamepad
+from gpurobot.viewer.grid import Grid
 from gpurobot.viewer.player import Player, checkpoints
-from gpurobot.viewer.stage import Stage, view
+from gpurobot.viewer.scenery import sky
+from gpurobot.viewer.stage import Stage
 
 DRAWN, PLOTTED = 1 / 30, 1 / 5  # shortest time between two frames, two plots [s]
 REMEMBERED = 400  # control steps in a plot
@@ -57,7 +60,8 @@ class Browser:
     self._plot = LivePlot(self.server, player, tabs.add_tab("Plot"))
     with tabs.add_tab("Show"):
       self.scene.create_overlay_gui()
-    self.server.on_client_connect(self._greet)  # last, as it runs at once for connected clients
+    # Last, as it runs at once for connected clients.
+    self.server.on_client_connect(lambda client: self._clicks.put(lambda: self._greet(client)))
 
   def _make_scene(self) -> None:
     """Add the robots and the scene to the page."""
@@ -65,19 +69,18 @@ class Browser:
     # viser's page has a map of the surroundings, and fades in when it is loaded. A second map, which mjviser
     # would send, ends the fade where it is: on a busy machine the scene could stay at 5 % of its opacity.
     self.server.scene.configure_environment_map = lambda *_, **__: None
+    self.server.scene.set_background_image(sky())
     self.scene = mjviser.ViserMujocoScene(self.server, stage.model, self.player.task.num_envs)
     self.scene._tracked_body_id = stage.robot.body  # by default it is the first moving body
     stage.show(0)
-    self._camera = view(stage)
+    self._grid = Grid(self.server, stage)
 
   def _greet(self, client: viser.ClientHandle) -> None:
     """Point a new client's camera at the robot."""
-    camera = self._camera
-    turn, rise = math.radians(camera.azimuth), math.radians(camera.elevation)
-    ahead = np.array([math.cos(rise) * math.cos(turn), math.cos(rise) * math.sin(turn), math.sin(rise)])
-    target = self._place() if self.stage.robot.free else camera.lookat
-    target = target - self._place() * self._follow.value
-    client.camera.position = target - camera.distance * ahead
+    camera = self.stage.view(min(1.0, client.camera.aspect))  # the panel takes a part of the width
+    target = camera.lookat - self._place() * self._follow.value
+    client.camera.fov = math.radians(self.stage.model.vis.global_.fovy)
+    client.camera.position = target - camera.distance * ahead(camera)
     client.camera.look_at = target
 
   def _place(self) -> np.ndarray:
@@ -100,7 +103,7 @@ class Browser:
     last = max(1, player.task.num_envs - 1)
     self._index = gui.add_slider("Environment", 0, last, 1, 0, visible=player.task.num_envs > 1)
     self._others = gui.add_checkbox("Show the others", False, visible=player.task.num_envs > 1)
-    self._follow = gui.add_checkbox("Follow", self.stage.robot.free)
+    self._follow = gui.add_checkbox("Follow", self.stage.robot.roams)
     self._follow.on_update(lambda _: self._clicks.put(self._keep_sight))
     with gui.add_folder("Push"):
       strength = gui.add_slider("Speed [m/s]", 0.1, 5.0, 0.1, 1.0)
@@ -165,13 +168,16 @@ class Browser:
     player, stage, scene = self.player, self.stage, self.scene
     scene.show_only_selected = not self._others.value
     scene.camera_tracking_enabled = self._follow.value
+    moved = self._grid.show(self._others.value, player.index)
     positions, turns = self._poses
-    for index in range(player.task.num_envs) if self._others.value else [player.index]:
+    others = [index for index in range(player.task.num_envs) if index != player.index]
+    for index in [*(others if self._others.value else []), player.index]:  # the selected one last: it stays
       stage.show(index)
-      positions[index], turns[index] = stage.data.xpos, stage.data.xmat.reshape(-1, 3, 3)
+      positions[index], turns[index] = stage.data.xpos + moved[index], stage.data.xmat.reshape(-1, 3, 3)
     sim = player.task.sim
     state = (sim.mocap_pos, sim.mocap_quat, sim.qpos, sim.qvel, sim.ctrl)
     mocap_pos, mocap_quat, qpos, qvel, ctrl = (part.cpu().numpy() for part in state)
+    mocap_pos = mocap_pos + moved[:, None]
     scene.update_from_arrays(positions, turns, mocap_pos, mocap_quat, player.index, qpos, qvel, ctrl)
     if self._command:
       root, dof = (player.index, stage.robot.body), stage.robot.dof

@@ -13,7 +13,7 @@ import mujoco.viewer
 
 from gpurobot.config import ConfigError
 from gpurobot.viewer.player import Player
-from gpurobot.viewer.stage import Stage, view
+from gpurobot.viewer.stage import Stage
 
 PUSH = 1.0  # [m/s]
 KEYS = "space: pause, right and left: next and previous environment, P: push, R: restart"
@@ -58,7 +58,7 @@ class Window:
 
   def _look(self, camera: mujoco.MjvCamera) -> None:
     """Point the window's camera."""
-    wanted = view(self.stage)
+    wanted = self.stage.view()
     for name in ("type", "trackbodyid", "lookat", "azimuth", "elevation", "distance"):
       setattr(camera, name, getattr(wanted, name))
 

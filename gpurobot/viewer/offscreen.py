@@ -13,7 +13,7 @@ from mujoco import mjtObj
 from numpy.typing import NDArray
 
 from gpurobot.config import ConfigError, suggestion
-from gpurobot.viewer.stage import Stage, view
+from gpurobot.viewer.stage import Stage
 from tasks.base import Task
 
 Picture = NDArray[np.uint8]  # [height, width, 3]
@@ -102,7 +102,7 @@ class Camera:
     model.vis.quality.shadowsize = min(SHADOWS, model.vis.quality.shadowsize)
     model.vis.global_.offwidth, model.vis.global_.offheight = width, height
     self.stage.show(0)
-    self._view = view(self.stage) if name is None else _named(model, name)
+    self._view = self.stage.view(width / height) if name is None else _named(model, name)
     self._canvas = Canvas(model, width, height)
 
   def shoot(self) -> Picture:

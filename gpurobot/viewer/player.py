@@ -12,7 +12,8 @@ from gpurobot.deploy import trained
 from gpurobot.deploy.policy import Policy
 from gpurobot.run import checkpoint
 from gpurobot.run.video_recorder import FOLDER as VIDEOS
-from gpurobot.viewer.stage import find_robot, task_of
+from gpurobot.viewer.framing import find_robot
+from gpurobot.viewer.stage import task_of
 
 
 class Player:

@@ -6,10 +6,9 @@ import mujoco
 from PIL import Image
 
 from gpurobot.config import ConfigError
+from gpurobot.viewer.framing import find_robot, view
 from gpurobot.viewer.offscreen import Canvas
-from gpurobot.viewer.stage import AZIMUTH, ELEVATION, dressed
-
-DISTANCE = 2.4  # of the camera, as a multiple of the robot's height
+from gpurobot.viewer.scenery import dressed
 
 
 def draw(scene: mujoco.MjSpec, path: str, width: int, height: int) -> None:
@@ -21,10 +20,7 @@ def draw(scene: mujoco.MjSpec, path: str, width: int, height: int) -> None:
   data = mujoco.MjData(model)
   mujoco.mj_resetDataKeyframe(model, data, 0)
   mujoco.mj_forward(model, data)
-  camera = mujoco.MjvCamera()
-  camera.lookat = data.subtree_com[1]
-  camera.azimuth, camera.elevation = AZIMUTH, ELEVATION
-  camera.distance = DISTANCE * max(2 * data.subtree_com[1][2], model.stat.extent / 4)
+  camera = view(model, data, find_robot(model), width / height)
   canvas = Canvas(model, width, height)
   Image.fromarray(canvas.draw(data, camera)).save(path)
   canvas.close()

@@ -22,6 +22,7 @@ def count(picture, colour):
 
 def test_a_picture_shows_robot_target_and_ground_in_tiles(make_player, drawing):
   player = make_player(3)
+  player.task.sim.mocap_pos[:, 0] = player.task.constant([0.4, 0.0, 1.4])  # above the robot
   player.task.sim.qpos[2, 7] = 100.0  # the third is far away, and the camera follows
   camera = Camera(player.task, 3, 64, 48)
   picture = camera.shoot()

@@ -43,7 +43,7 @@ def test_a_push_changes_the_velocity_of_the_robot_that_is_looked_at(make_player)
 
 def test_a_robot_that_is_held_is_pushed_at_its_first_joint(make_player):
   player = make_player()
-  player.robot = type(player.robot)(body=1, dof=3, free=False)
+  player.robot = type(player.robot)(body=1, dof=3, free=False, roams=False)
   player.push(2.0, math.pi / 2)
   assert player.task.sim.qvel[0].nonzero().tolist() == [[3]]
 

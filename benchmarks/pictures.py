@@ -1,0 +1,80 @@
+"""Pictures of tasks for docs/tasks.md: python -m benchmarks.pictures [task ...].
+
+It draws docs/pictures/<task>.webp, without a name all that the page shows. A task with a demo is shown after
+0.8 s of it, another as it starts. MuJoCo C steps the robots, so that no kernel has to be built.
+"""
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from PIL import Image
+
+import tasks
+from benchmarks.report import line
+from gpurobot.config import assign, leaves, pairs
+from gpurobot.deploy import demos, trained
+from gpurobot.learn.random import Random
+from gpurobot.viewer.offscreen import Camera
+from gpurobot.viewer.player import Player
+from physics.parity import MujocoSimulation
+from tasks.base import Task
+
+PAGE = Path(__file__).parents[1] / "docs" / "tasks.md"
+FOLDER = PAGE.parent / "pictures"
+WIDTH, HEIGHT = 400, 300  # [pixels]
+QUALITY = 80  # of WebP, 0 to 100
+SECONDS = 0.8  # of the demo before the picture
+HILLS = ("terrain_kinds=[obstacles]", "terrain_levels=2", "level=1")
+SETTINGS = {"quadruped_rough": HILLS}  # of tasks whose default start does not show what they are about
+
+
+def path_of(name: str, folder: Path = FOLDER) -> Path:
+  """Return the file of a task's picture."""
+  return folder / f"{name.replace('/', '-')}.webp"
+
+
+def shown() -> list[str]:
+  """Return the tasks whose pictures the page shows, in its order."""
+  return re.findall(r"!\[(.*?)\]\(pictures/", PAGE.read_text())
+
+
+def played(name: str) -> Task:
+  """Return an environment in which a demo has acted."""
+  settings = trained.parse(trained.PolicySettings(), [f"demo={name}"])
+  player = Player(trained.load(settings, 1, trained.Engine.mujoco))
+  while player.time < SECONDS:
+    player.step()
+  return player.task
+
+
+def started(name: str) -> Task:
+  """Return an environment at the start of an episode."""
+  module = tasks.load(name)
+  config = module.Config()
+  config = assign(config, pairs([*SETTINGS.get(name, ())], leaves(config)))
+  simulation = MujocoSimulation(module.Task.make_model(config), 1, module.Task.outputs)
+  task: Task = module.Task(config, 1, random=Random(0, 1, 0, "cpu"), training=False, simulation=simulation)
+  task.reset()
+  return task
+
+
+def draw(name: str, folder: Path = FOLDER) -> Path:
+  """Write the picture of a task and return its path."""
+  camera = Camera(played(name) if name in demos.names() else started(name), 1, WIDTH, HEIGHT)
+  path = path_of(name, folder)
+  folder.mkdir(exist_ok=True)
+  Image.fromarray(camera.shoot()).save(path, quality=QUALITY, method=6)
+  camera.close()
+  return path
+
+
+def run(names: Sequence[str]) -> None:
+  """Draw the named tasks, or all of the page."""
+  for name in names or shown():
+    line(f"pictures.{name}.bytes", draw(name).stat().st_size)
+
+
+if __name__ == "__main__":
+  run(sys.argv[1:])

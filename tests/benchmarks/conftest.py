@@ -1,0 +1,3 @@
+from tests.gpurobot.conftest import drawing
+
+__all__ = ["drawing"]  # a fixture
