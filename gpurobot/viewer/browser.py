@@ -28,6 +28,8 @@ REMEMBERED = 400  # control steps in a plot
 CURVES = 8  # largest number of curves in a plot of observations
 COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f")
 REWARDS = "reward terms"
+WEIGHT = 0.5  # length of the arrow of a contact force as large as the robot's weight [m]
+LABEL = 0.5  # height of a policy's name above its robot [m]
 
 
 class Browser:
@@ -74,6 +76,20 @@ class Browser:
     self.scene._tracked_body_id = stage.robot.body  # by default it is the first moving body
     stage.show(0)
     self._grid = Grid(self.server, stage)
+    weight = stage.model.body_subtreemass[stage.robot.body] * np.linalg.norm(stage.model.opt.gravity)
+    if weight:
+      stage.model.vis.map.force = WEIGHT / weight
+    self._labels = [
+      self.server.scene.add_label(f"/fixed_bodies/label/{i}", self._side(i)) for i in self._told()
+    ]
+
+  def _told(self) -> range:
+    """Return the environments that are labelled by their policies: with a rival, all."""
+    return range(self.player.task.num_envs if self.player.rival else 0)
+
+  def _side(self, index: int) -> str:
+    """Return the checkpoint that acts in an environment."""
+    return self.player.against if self.player.against and index % 2 else self.source
 
   def _greet(self, client: viser.ClientHandle) -> None:
     """Point a new client's camera at the robot."""
@@ -102,9 +118,12 @@ class Browser:
     self._speed = gui.add_slider("Speed", 0.1, 2.0, 0.1, 1.0, hint="1: real time, if possible")
     last = max(1, player.task.num_envs - 1)
     self._index = gui.add_slider("Environment", 0, last, 1, 0, visible=player.task.num_envs > 1)
-    self._others = gui.add_checkbox("Show the others", False, visible=player.task.num_envs > 1)
+    rivals = player.rival is not None
+    self._others = gui.add_checkbox("Show the others", rivals, visible=player.task.num_envs > 1)
     self._follow = gui.add_checkbox("Follow", self.stage.robot.roams)
     self._follow.on_update(lambda _: self._clicks.put(self._keep_sight))
+    self._forces = gui.add_checkbox("Contact forces", False, hint="an arrow for each contact")
+    self._forces.on_update(lambda _: self._clicks.put(self._show_forces))
     with gui.add_folder("Push"):
       strength = gui.add_slider("Speed [m/s]", 0.1, 5.0, 0.1, 1.0)
       self._on_click("Push", lambda: player.push(within(strength), random.uniform(-math.pi, math.pi)))
@@ -114,6 +133,9 @@ class Browser:
     with gui.add_folder("Checkpoint"):
       self._checkpoint = gui.add_dropdown("Of this run", checkpoints(self.source))
       self._on_click("Load", lambda: self._load(self._checkpoint.value))
+
+  def _show_forces(self) -> None:
+    self.scene.show_contact_forces = self._forces.value
 
   def _on_click(self, label: str, act: Callable[[], None]) -> None:
     """Add a button; the loop calls `act` between two steps."""
@@ -182,10 +204,23 @@ class Browser:
     if self._command:
       root, dof = (player.index, stage.robot.body), stage.robot.dof
       self._command.draw(positions[root], turns[root], qvel[player.index, dof : dof + 2])
+    for index, label in enumerate(self._labels):
+      label.position = positions[index, stage.robot.body] + (0.0, 0.0, LABEL)
+      label.visible = self._others.value or index == player.index
     self._status.content = (
       f"**{Path(player.config.task).stem}**, environment {player.index}: {player.time:.1f} s, step "
-      f"{player.episode_steps} of the episode, return {player.episode_return:.1f}"
+      f"{player.episode_steps} of the episode, return {player.episode_return:.1f}{self._duel()}"
     )
+
+  def _duel(self) -> str:
+    """Return how policy and rival have done so far, as lines of a list."""
+    if not self.player.rival:
+      return ""
+    lines = [
+      f"- {self._side(side)}: mean return {mean:.1f} of {count} episodes"
+      for side, (mean, count) in enumerate(self.player.scores())
+    ]
+    return "\n\n" + "\n".join(lines)
 
 
 class LivePlot:

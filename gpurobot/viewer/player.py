@@ -25,7 +25,7 @@ class Player:
     against: checkpoint of a rival, which acts in every second environment. Raises ConfigError as `load`.
     """
     self.task, self.policy, self.config = task_of(found), found.policy, found.config
-    self.rival = self._policy_of(against) if against else None
+    self.against, self.rival = against, self._policy_of(against) if against else None
     self.robot = find_robot(self.task.model.mj)
     self.index = 0  # of the selected environment
     self.command: list[float] | None = None  # its command; None: the task draws it

@@ -148,6 +148,28 @@ def test_a_page_of_another_site_cannot_move_the_sticks(browser):
   assert browser._gamepad.take() is None
 
 
+def test_contact_forces_are_shown_when_asked_for(browser):
+  browser._forces.value = True
+  until(browser, lambda: browser.scene.show_contact_forces)
+
+
+def test_policy_and_rival_are_named_and_compared(make_player, box_run):
+  rival = str(box_run / "videos" / "000003.pt")
+  browser = Browser(make_player(4, rival), str(box_run), "localhost", 8100)
+  try:
+    for _ in range(41):
+      browser._advance()
+    browser._draw()
+    assert [label.text for label in browser._labels] == [str(box_run), rival] * 2
+    assert all(label.visible for label in browser._labels)
+    heights = [label.position[2] for label in browser._labels]
+    np.testing.assert_allclose(heights, browser._poses[0][:, browser.stage.robot.body, 2] + 0.5)
+    assert f"- {rival}: mean return " in browser._status.content
+    assert " of 2 episodes" in browser._status.content
+  finally:
+    browser.server.stop()
+
+
 def test_the_loop_survives_what_no_page_sends(browser):
   browser._index.value, browser._speed.value, browser._plot._choice.value = 7, 0.0, "nothing"
   browser.turn()
