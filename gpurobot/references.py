@@ -1,5 +1,6 @@
 """Functions and classes of the user's own code, by a reference `<file.py or module>:<name>`."""
 
+import contextlib
 import importlib
 import operator
 import sys
@@ -52,9 +53,11 @@ def _module(key: str, place: str) -> Any:
 
 def name_of(key: str, found: Callable[..., Any]) -> str:
   """Return the reference to a function or class; raise ConfigError if none leads back to it."""
-  place, name = getattr(found, "__module__", None), getattr(found, "__qualname__", None)
-  module = sys.modules.get(str(place))
-  if place is None or name is None or "<" in name or module is None:
+  place, name = getattr(found, "__module__", ""), getattr(found, "__qualname__", "")
+  module, known = sys.modules.get(str(place)), None
+  with contextlib.suppress(AttributeError):  # a function within another, a lambda, an object
+    known = operator.attrgetter(name)(module)
+  if known is not found:
     raise ConfigError(f"{key}: {found!r} has no name in a module; define it there, outside of any function")
   return f"{place}:{name}"
 
