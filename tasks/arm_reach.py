@@ -56,9 +56,7 @@ class Task(arm.Task):
     self.corner = self.constant([config.goal_near, -config.goal_side, config.goal_low])  # [3] [m]
     self.far_corner = self.constant([config.goal_far, config.goal_side, config.goal_high])  # [3] [m]
     self.goal_position = self.buffer(3)  # [m]
-    corners = zip("xyz", self.corner.tolist(), self.far_corner.tolist(), strict=True)
-    ranges = {axis: (low, high, "m") for axis, low, high in corners}
-    self.commands = base.Commands(self.goal_position, ranges, "position")
+    self.commands = base.Commands.position(self.goal_position, self.corner.tolist(), self.far_corner.tolist())
     self.goal_rotation = self.buffer(4)  # goal quaternion of the hand
     self.distance = self.buffer()  # between grasp point and goal [m]
     self.angle = self.buffer()  # between hand and goal [rad]

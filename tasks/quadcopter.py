@@ -64,9 +64,9 @@ class Task(base.Task):
     """Create buffers and the event that moves the target."""
     self.middle = self.constant([0.0, 0.0, self.config.middle_height])  # centre of the room [3] [m]
     self.target = self.buffer(3)  # [N, 3] [m]
-    room, middles = self.config.room, dict(zip("xyz", self.middle.tolist(), strict=True))
-    ranges = {axis: (middle - room, middle + room, "m") for axis, middle in middles.items()}
-    self.commands = base.Commands(self.target, ranges, "position")
+    room = self.config.room
+    corners = (self.middle - room).tolist(), (self.middle + room).tolist()
+    self.commands = base.Commands.position(self.target, *corners)
     self.clock = self.buffer()  # time since the last new target [N] [s]
     self.before = self.buffer(self.num_actions)  # previous action [N, 4]
     self.change = self.buffer()  # mean squared change of the action [N]

@@ -81,6 +81,7 @@ class Task(base.Task):
     self._find_axes(arm)
     self.speed = torch.where(self.slides, config.slide_speed, config.joint_speed)  # [nu] [rad/s, m/s]
     self.target = self.buffer(3)  # [m]
+    self.commands = base.Commands.position(self.target, places.min(0).tolist(), places.max(0).tolist())
     self.aim = self.buffer(len(arm.joints))  # targets of the servos [rad, m]
     self.distance = self.buffer()  # between tip and target [m]
     self.held = self.buffer()  # time since the tip was last away from the target [s]

@@ -1,7 +1,8 @@
 """Commands of a task: numbers that a person can give its robots while the policy acts."""
 
 import dataclasses
-from typing import Literal
+from collections.abc import Sequence
+from typing import Literal, Self
 
 from torch import Tensor
 
@@ -18,3 +19,9 @@ class Commands:
   # What is drawn in the scene: of a velocity its first two columns, ahead and to the left of the robot, as an
   # arrow; of a position in the world its three columns, as a ball.
   shows: Literal["velocity", "position"] | None = None
+
+  @classmethod
+  def position(cls, values: Tensor, low: Sequence[float], high: Sequence[float]) -> Self:
+    """Return commands of a position [num_envs, 3] between two corners [3] of a box in the world [m]."""
+    corners = zip("xyz", low, high, strict=True)
+    return cls(values, {axis: (least, most, "m") for axis, least, most in corners}, "position")

@@ -176,3 +176,10 @@ def test_a_mirrored_drone_flies_as_the_mirror_shows(make_task, actions):
     expected = sign * step["final_obs", "policy"][:, index]
     torch.testing.assert_close(mirrored["final_obs", "policy"], expected, rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(mirrored["reward"], step["reward"], rtol=1e-4, atol=1e-4)
+
+
+def test_a_target_in_the_room_can_be_commanded(task):
+  assert task.commands.values is task.target
+  low, high, unit = task.commands.ranges["z"]
+  middle, room = task.config.middle_height, task.config.room
+  assert (low, high, unit) == (pytest.approx(middle - room), pytest.approx(middle + room), "m")
