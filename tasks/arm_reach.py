@@ -53,10 +53,11 @@ class Task(arm.Task):
     """Create buffers for the goal and for the distance from it."""
     super().setup()
     config = self.config
-    self.corner = self.constant([config.goal_near, -config.goal_side, config.goal_low])  # [3] [m]
-    self.far_corner = self.constant([config.goal_far, config.goal_side, config.goal_high])  # [3] [m]
+    low = config.goal_near, -config.goal_side, config.goal_low
+    high = config.goal_far, config.goal_side, config.goal_high
+    self.corner, self.far_corner = self.constant(low), self.constant(high)  # [3] [m]
     self.goal_position = self.buffer(3)  # [m]
-    self.commands = base.Commands.position(self.goal_position, self.corner.tolist(), self.far_corner.tolist())
+    self.commands = base.Commands.position(self.goal_position, low, high)
     self.goal_rotation = self.buffer(4)  # goal quaternion of the hand
     self.distance = self.buffer()  # between grasp point and goal [m]
     self.angle = self.buffer()  # between hand and goal [rad]

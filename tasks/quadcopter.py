@@ -64,8 +64,8 @@ class Task(base.Task):
     """Create buffers and the event that moves the target."""
     self.middle = self.constant([0.0, 0.0, self.config.middle_height])  # centre of the room [3] [m]
     self.target = self.buffer(3)  # [N, 3] [m]
-    room = self.config.room
-    corners = (self.middle - room).tolist(), (self.middle + room).tolist()
+    room, height = self.config.room, self.config.middle_height
+    corners = (-room, -room, height - room), (room, room, height + room)
     self.commands = base.Commands.position(self.target, *corners)
     self.clock = self.buffer()  # time since the last new target [N] [s]
     self.before = self.buffer(self.num_actions)  # previous action [N, 4]

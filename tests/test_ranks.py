@@ -122,7 +122,7 @@ def unlike(words: list[str], own: list[str], folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("own", "keys"), [
-  (["seed={}", "env.force=0.{}1"], "seed, env.force"), (["file"], "the task's file"), (["threads=1"], ""),
+  (["seed={}", "env.force=0.{}1"], "seed, env.force"), (["file"], "the file of task"), (["threads=1"], ""),
 ])  # fmt: skip
 def test_ranks_with_other_settings_end_before_they_train(tmp_path, own, keys):
   output = tmp_path / "output.txt"

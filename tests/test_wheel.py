@@ -70,7 +70,7 @@ def test_it_runs_among_folders_of_the_same_names(gpurobot):
   assert gpurobot("--version") == [f"gpurobot {PROJECT['version']}"]
   assert gpurobot("tasks") == tasks.available()
   training = gpurobot("train", "task=cartpole", "num_envs=64", "max_iterations=2", "run_dir=run")
-  assert training[-1].startswith("run: return ")
+  assert training[-1] == "  continue  gpurobot train resume=run"
 
 
 def test_its_doctor_finds_it_well(gpurobot):

@@ -35,7 +35,7 @@ def test_a_line_goes_on(line, expected):
 def test_every_key_of_a_training_is_offered_but_those_of_other_algorithms():
   keys = completion.candidates("gpurobot train ")
   assert {"task=", "num_envs=", "ppo.lr="} <= {*keys}
-  assert {key.partition(".")[0] for key in keys if "." in key} == {"ppo"}
+  assert {key.partition(".")[0] for key in keys if "." in key} == {"log", "ppo"}
 
 
 def test_it_is_quick():
