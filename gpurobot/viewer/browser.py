@@ -29,7 +29,7 @@ CURVES = 8  # largest number of curves in a plot of observations
 COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f")
 REWARDS = "reward terms"
 WEIGHT = 0.5  # length of the arrow of a contact force as large as the robot's weight [m]
-LABEL = 0.5  # height of a policy's name above its robot [m]
+LABEL = 0.4  # height of a policy's name above its robot [m]
 
 
 class Browser:

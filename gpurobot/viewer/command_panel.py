@@ -19,7 +19,7 @@ KEYS = (("I", "K"), ("J", "L"), ("U", "O"))
 STICKS = {"velocity": (1, 0, 2), "position": (1, 0, 3)}
 STILL = 0.1  # largest position of a stick that counts as none
 COMMANDED, ACTUAL = (40, 180, 60), (40, 90, 220)  # colours
-ABOVE = 0.4  # height of the arrows above the robot's root [m]
+ABOVE = 0.25  # height of the arrows above the robot's root [m]
 LENGTH = 0.6  # of an arrow for 1 m/s [m]
 BALL = 0.03  # radius of the ball at a commanded position [m]
 

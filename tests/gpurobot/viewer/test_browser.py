@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from playwright import sync_api
 
-from gpurobot.viewer.browser import Browser
+from gpurobot.viewer.browser import LABEL, Browser
 from gpurobot.viewer.player import Player
 
 SOFTWARE = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
@@ -163,7 +163,7 @@ def test_policy_and_rival_are_named_and_compared(make_player, box_run):
     assert [label.text for label in browser._labels] == [str(box_run), rival] * 2
     assert all(label.visible for label in browser._labels)
     heights = [label.position[2] for label in browser._labels]
-    np.testing.assert_allclose(heights, browser._poses[0][:, browser.stage.robot.body, 2] + 0.5)
+    np.testing.assert_allclose(heights, browser._poses[0][:, browser.stage.robot.body, 2] + LABEL)
     assert f"- {rival}: mean return " in browser._status.content
     assert " of 2 episodes" in browser._status.content
   finally:
