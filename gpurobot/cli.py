@@ -235,9 +235,8 @@ def identity(config: TrainConfig, module: ModuleType) -> dict[str, Any]:
   """
   values = to_dict(config)
   files = {"task": str(module.__file__)}
-  files |= {
-    key: re.sub(":[^:]*$", "", str(values[key])) for key in sorted(code_keys(config))
-  }  # <file>:<name>
+  # A setting is <file>:<name>, or a file.
+  files |= {key: re.sub(":[^:]*$", "", str(values[key])) for key in sorted(code_keys(config))}
   digests = {
     f"the file of {key}": hashlib.sha256(Path(file).read_bytes()).hexdigest()
     for key, file in files.items()

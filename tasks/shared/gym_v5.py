@@ -6,35 +6,18 @@ MuJoCo, they are those of the last evaluation of a step. An action in [-1, 1] is
 range; in Gymnasium, the action is the control itself.
 """
 
-import importlib.util
 from dataclasses import dataclass
-from pathlib import Path
 
 from torch import Tensor
 
 from tasks import base
 from tasks.base import option
+from tasks.shared import packaged
 
-
-def _assets() -> Path:
-  """Return the folder of Gymnasium's robot files, without importing its environments."""
-  package = importlib.util.find_spec("gymnasium")
-  if package is None or package.origin is None:
-    raise ImportError("the tasks gym/* use the robots of the package gymnasium, which is not installed")
-  return Path(package.origin).parent / "envs" / "mujoco" / "assets"
-
-
-ASSETS = _assets()
-# For a few CPU cores: this physics is cheap, so the network takes the time, with many updates on few samples.
-TRAIN: dict[str, object] = {"num_envs": 512}
-PPO: dict[str, object] = {
-  "horizon": 64,
-  "epochs": 5,
-  "minibatches": 8,
-  "reference_minibatch": 4096,
-  "hidden": [128, 128],
-  "reward_scale": 0.1,  # rewards reach 10: scaled, symlog is nearly linear
-}
+MISSING = "the tasks gym/* use the robots of the package gymnasium, which is not installed"
+ASSETS = packaged.folder("gymnasium", MISSING) / "envs" / "mujoco" / "assets"
+TRAIN = packaged.TRAIN
+PPO = packaged.PPO | {"reward_scale": 0.1}  # rewards reach 10: scaled, symlog is nearly linear
 
 
 @dataclass

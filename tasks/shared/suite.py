@@ -6,10 +6,8 @@ mapped onto the control range; in dm_control, the action is the control itself.
 """
 
 import functools
-import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -21,33 +19,17 @@ from torch import Tensor
 from physics.host import evaluate
 from tasks import base
 from tasks.base import option
-from tasks.core.errors import TaskError
-from tasks.shared import mjcf, reward
+from tasks.shared import mjcf, packaged, reward
 
 Arrays = dict[str, NDArray[np.float64]]
 FREE, SLIDE, HINGE = 0, 2, 3  # of Model.jnt_type
 XX, XZ, ZX, ZY, ZZ = 0, 2, 6, 7, 8  # columns of rotation matrices, which are stored row by row
 
 
-def _folder() -> Path:
-  """Return the folder of the suite's robot files, without importing dm_control."""
-  package = importlib.util.find_spec("dm_control")
-  if package is None or package.origin is None:
-    raise TaskError("the tasks dm/* use the robot files of dm_control: pip install 'gpurobot[dm]'")
-  return Path(package.origin).parent / "suite"
-
-
-FOLDER = _folder()
-# For a few CPU cores, as in tasks/shared/gym_v5.py. Rewards are between 0 and 1.
-TRAIN: dict[str, object] = {"num_envs": 512}
-PPO: dict[str, object] = {
-  "horizon": 64,
-  "epochs": 5,
-  "minibatches": 8,
-  "reference_minibatch": 4096,
-  "hidden": [128, 128],
-  "reward_scale": 1.0,
-}
+MISSING = "the tasks dm/* use the robot files of dm_control: pip install 'gpurobot[dm]'"
+FOLDER = packaged.folder("dm_control", MISSING) / "suite"
+TRAIN = packaged.TRAIN
+PPO = packaged.PPO | {"reward_scale": 1.0}  # rewards are between 0 and 1
 
 
 def read(name: str) -> ET.Element:
