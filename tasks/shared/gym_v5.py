@@ -14,8 +14,7 @@ from tasks import base
 from tasks.base import option
 from tasks.shared import packaged
 
-MISSING = "the tasks gym/* use the robots of the package gymnasium, which is not installed"
-ASSETS = packaged.folder("gymnasium", MISSING) / "envs" / "mujoco" / "assets"
+ASSETS = packaged.folder("gymnasium", "gym/*", "gymnasium") / "envs" / "mujoco" / "assets"
 TRAIN = packaged.TRAIN
 PPO = packaged.PPO | {"reward_scale": 0.1}  # rewards reach 10: scaled, symlog is nearly linear
 

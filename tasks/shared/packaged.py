@@ -16,12 +16,13 @@ PPO: dict[str, object] = {
 }
 
 
-def folder(package: str, missing: str) -> Path:
+def folder(package: str, tasks: str, install: str) -> Path:
   """Return the folder of an installed package, without importing it.
 
-  Raises TaskError with the message `missing` if it is not installed.
+  `tasks` is the pattern of the tasks that use it, `install` what pip installs to have it, for the message of
+  the TaskError that is raised where the package is missing.
   """
   found = importlib.util.find_spec(package)
   if found is None or found.origin is None:
-    raise TaskError(missing)
+    raise TaskError(f"the tasks {tasks} use the robot files of {package}: pip install {install}")
   return Path(found.origin).parent

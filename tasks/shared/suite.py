@@ -25,9 +25,7 @@ Arrays = dict[str, NDArray[np.float64]]
 FREE, SLIDE, HINGE = 0, 2, 3  # of Model.jnt_type
 XX, XZ, ZX, ZY, ZZ = 0, 2, 6, 7, 8  # columns of rotation matrices, which are stored row by row
 
-
-MISSING = "the tasks dm/* use the robot files of dm_control: pip install 'gpurobot[dm]'"
-FOLDER = packaged.folder("dm_control", MISSING) / "suite"
+FOLDER = packaged.folder("dm_control", "dm/*", "'gpurobot[dm]'") / "suite"
 TRAIN = packaged.TRAIN
 PPO = packaged.PPO | {"reward_scale": 1.0}  # rewards are between 0 and 1
 

@@ -1,12 +1,9 @@
-"""Start ranges, states apart, and the message where dm_control is missing; tests/tasks/dm has the tasks."""
-
-import importlib.util
+"""Start ranges, states apart, and the cost of controls; tests/tasks/dm has the tasks."""
 
 import numpy as np
 import pytest
 
 import physics
-from tasks.core.errors import TaskError
 from tasks.shared import suite
 
 ROBOT = """
@@ -50,11 +47,3 @@ def test_states_in_contact_are_left_out():
 def test_full_controls_leave_four_fifths():
   controls = [[0.0, 0.0], [1.0, -1.0], [0.0, 1.0]]
   assert suite.small(suite.torch.tensor(controls)).tolist() == pytest.approx([1.0, 0.8, 0.9])
-
-
-def test_without_dm_control_one_line_names_the_extra(monkeypatch):
-  monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
-  with pytest.raises(
-    TaskError, match=r"^the tasks dm/\* use the robot files .* pip install 'gpurobot\[dm\]'$"
-  ):
-    suite._folder()
