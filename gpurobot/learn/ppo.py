@@ -1,5 +1,6 @@
 """Proximal policy optimisation (PPO; Schulman et al. 2017, arXiv 1707.06347)."""
 
+import logging
 import warnings
 from collections.abc import Mapping
 from itertools import pairwise
@@ -34,6 +35,7 @@ from gpurobot.learn.saved_state import check_saved
 from gpurobot.learn.statistics import LossMeans, Means
 
 ADAM_BYTES = 4 * 4  # of a weight, its gradient and Adam's two moments
+LOG = logging.getLogger(__name__)
 MANY_WEIGHTS = 10**8  # more of them take long to draw
 
 
@@ -308,6 +310,9 @@ class PPO:
     """Load the network and its moments from a `policy_dict` or `state_dict`."""
     check_saved(state, self.policy_dict())
     self.agent.load_state_dict(state)
+    if "value_moments" not in state:
+      LOG.info("the critic is new: the policy was distilled, and has learnt no values")
+      return
     self.value_moments.load_state_dict(state["value_moments"])
     self.rewards.load_state_dict(state.get("rewards", self.rewards.state_dict()))  # older checkpoints: none
 
