@@ -243,7 +243,7 @@ class DistillLoss(StrEnum):
 
 @dataclasses.dataclass
 class DistillConfig:
-  """Distillation; rollout, minibatches and network are those of ppo.*."""
+  """Distillation (rollout and network: ppo.*)."""
 
   loss: DistillLoss = option(
     DistillLoss.kl,
