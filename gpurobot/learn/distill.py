@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 from tensordict import TensorDict
-from torch import Tensor
+from torch import Tensor, nn
 
 from gpurobot.algorithm_config import DistillConfig, DistillLoss, Recurrence
 from gpurobot.config import ConfigError, TrainConfig, block, sequence_length
@@ -90,7 +90,8 @@ class Distill:
     self.agent = actor_critic(Spaces.of(env), ppo, env.device)
     self.network: ActorCritic = self.agent.network
     self.observations = self.agent.observations
-    self.optimizer = Optimizer(self.network, len(SUMS), self.settings.lr, ppo.max_grad_norm, world)
+    self.student = nn.ModuleList([self.network.actor, self.network.head])  # what learns
+    self.optimizer = Optimizer(self.student, len(SUMS), self.settings.lr, ppo.max_grad_norm, world)
     self.losses = LossMeans(SUMS, env.device)
     self.rollout = LabelledRollout(env, self.network, ppo.horizon, sequence_length(ppo), env.device)
     self.collector = Collector(env, self.agent, self.rollout, config, world, self.executor)
