@@ -150,10 +150,7 @@ class Task(Names):
     return None
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Return blocks [num_envs, ...] by name for the group `policy`, maybe also `critic`; change no tensor.
-
-    The group `teacher` is what a teacher's `policy` was, where the policy that it teaches sees less.
-    """
+    """Return blocks [num_envs, ...] for groups: `policy`, maybe `critic` and `teacher`; change no tensor."""
     raise NotImplementedError
 
   def metrics(self) -> dict[str, Tensor]:
@@ -319,8 +316,7 @@ class Task(Names):
     self.reward_weights = weigh(self.config, self.reward(), self.episode_steps)
     validation.check_blocks(blocks := self.observe(), self.episode_steps)
     self.observations = Observations(blocks, self.config, noisy=self.training)
-    dims, self.obs_names = self.observations.dims, self.observations.names
-    self.obs_dims = {group: width for group, width in dims.items() if group != "teacher"}
+    self.obs_dims, self.obs_names = self.observations.dims, self.observations.names
     symmetry = self.symmetry()
     if symmetry and self.choices:
       raise TaskError("symmetry() is of actions in [-1, 1]; this task has choices")

@@ -53,8 +53,12 @@ class Observations:
 
   @property
   def dims(self) -> dict[str, int]:
-    """The width of each group, including past observations."""
-    return {group: self.lengths[group] * sum(widths.values()) for group, widths in self.widths.items()}
+    """The width of each group, including past observations, but for `teacher`: most learners have none."""
+    return {
+      group: self.lengths[group] * sum(widths.values())
+      for group, widths in self.widths.items()
+      if group != "teacher"
+    }
 
   @property
   def names(self) -> dict[str, list[str]]:
