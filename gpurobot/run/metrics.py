@@ -28,10 +28,7 @@ METRICS = (
   Metric("reward/*", "reward/*", "term of the raw reward, weighted, mean over steps"),
   Metric("entropy", "policy/entropy", "entropy of the action distribution [nat]"),
   Metric(
-    "kl",
-    "policy/kl",
-    "KL divergence [nat]: of the new from the old policy, target ppo.kl_target; in distillation, of the "
-    "student from its teacher",
+    "kl", "policy/kl", "KL divergence from the old policy (target: ppo.kl_target) or from the teacher [nat]"
   ),
   Metric("clipped", "policy/clipped", "share of samples whose probability ratio was clipped"),
   Metric("action/std", "policy/action_std", "standard deviation of the actions, mean over their dimensions"),
@@ -50,7 +47,7 @@ METRICS = (
   Metric(
     "teacher_error",
     "teacher/error",
-    "squared difference of the student's mean actions from its teacher's; of choices, the share that differs",
+    "squared difference of actions from the teacher's; of choices, the share that differs",
   ),
   Metric("teacher_share", "teacher/share", "share of environments that a teacher drives in a rollout"),
   Metric("temperature", "policy/temperature", "weight of the entropy in SAC, in units of the reward"),
