@@ -115,6 +115,9 @@ class PPOConfig:
   )
   bounds_coef: float = option(1e-4, "weight of the penalty on action means beyond +-1.1", low=0)
   mirror_coef: float = option(0.0, "weight of the mirror symmetry loss, for tasks with a mirror", low=0)
+  mirror_augment: bool = option(
+    False, "let the policy learn from the mirror image of each sample too, for tasks with a mirror"
+  )
   loss: str | None = option(
     None, "function of your own that changes the terms of the loss: <file.py or module>:<function>", code=True
   )
@@ -278,6 +281,7 @@ OF_REWARDS = (
   "entropy_steps",
   "bounds_coef",
   "mirror_coef",
+  "mirror_augment",
   "loss",
   "reward_transform",
   "reward_scale",

@@ -34,6 +34,7 @@ GRU = ("ppo.recurrent=gru", "ppo.recurrent_units=16", "ppo.sequence=8")
 MEMORY = (*HIDDEN, *GRU, "ppo.minibatches=2", "ppo.reference_minibatch=1024", "ppo.lr_max=0.01")
 MEANWHILE = (*TOY, "num_envs=128", "overlap=true", "ppo.kl_target=0.009")
 SHAKEN = (f"task={shaken_cartpole.__file__}", "num_envs=128", "ppo.minibatches=2", "ppo.lr_max=0.01")
+SHAKEN += ("ppo.mirror_augment=true",)
 
 
 # A buffer of few steps is soon full, and goes round. Adam makes rounding grow with every gradient step:

@@ -51,7 +51,7 @@ CASES = {
   "ant, squashed and twohot": (ant, {"ppo.squash": True, "ppo.state_std": True, "ppo.critic": "twohot"}),
   "cartpole, gru": (cartpole, {"env.see_velocity": False, "ppo.recurrent": "gru"}),
   "cartpole, lstm": (cartpole, {"ppo.recurrent": "lstm", "ppo.sequence": 2}),
-  "cartpole, mirrored": (cartpole, {"ppo.mirror_coef": 0.5}),
+  "cartpole, mirrored": (cartpole, {"ppo.mirror_coef": 0.5, "ppo.mirror_augment": True}),
   "box of varied mass": (pushed_box, {"env.episode_steps": 3}),
   "cartpole, shaken": (shaken_cartpole, {"env.kick_seconds_min": 0.02, "env.kick_seconds_max": 0.1}),
   "cartpole, switched": (SimpleNamespace(Config=cartpole.Config, Task=Switched), {}),
