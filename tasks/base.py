@@ -150,7 +150,7 @@ class Task(Names):
     return None
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Return blocks [num_envs, ...] by name for the group `policy`, maybe also `critic`; change no tensor."""
+    """Return blocks [num_envs, ...] for groups: `policy`, maybe `critic` and `teacher`; change no tensor."""
     raise NotImplementedError
 
   def metrics(self) -> dict[str, Tensor]:

@@ -29,7 +29,10 @@ class Observations:
   def __init__(self, blocks: Blocks, config: Any, *, noisy: bool) -> None:
     """Take names and widths from blocks [num_envs] or [num_envs, n]; raise ValueError at a misnamed field."""
     self.widths = _widths(blocks)
-    noise = _chosen(config, "noise_", self.widths["policy"])
+    seen = {
+      name: width for group in ("teacher", "policy") for name, width in self.widths.get(group, {}).items()
+    }
+    noise = _chosen(config, "noise_", seen)  # what the policy lost to its teacher has no noise there
     self.lengths = dict.fromkeys(blocks, 1) | _chosen(config, "history_", self.widths)
     first = next(iter(blocks["policy"].values()))
     self._device, self._like = first.device, first.new_zeros(len(first))  # what blocks have in common
@@ -50,8 +53,12 @@ class Observations:
 
   @property
   def dims(self) -> dict[str, int]:
-    """The width of each group, including past observations."""
-    return {group: self.lengths[group] * sum(widths.values()) for group, widths in self.widths.items()}
+    """The width of each group, including past observations, but for `teacher`: most learners have none."""
+    return {
+      group: self.lengths[group] * sum(widths.values())
+      for group, widths in self.widths.items()
+      if group != "teacher"
+    }
 
   @property
   def names(self) -> dict[str, list[str]]:

@@ -34,7 +34,7 @@ KEPT = {  # methods that a task may not override, and what to write instead
   "step": "control, update, reward, terminated and observe, of which a step is made",
 }
 ALIKE = 0.85  # names more similar than this count as misspelt: terminate, rewards, init_state
-GROUPS = ("policy", "critic")
+GROUPS = ("policy", "critic", "teacher")
 MOST_SUBSTEPS = 1000  # more would run on in silence
 
 
@@ -149,7 +149,9 @@ def check_blocks(groups: Any, like: Tensor) -> None:
   if not isinstance(groups, Mapping) or not all(isinstance(blocks, Mapping) for blocks in groups.values()):
     raise TaskError("observe() returns no blocks by group: return {'policy': {'name': tensor, ...}}")
   if "policy" not in groups or not {*groups} <= {*GROUPS}:
-    raise TaskError(f"observe() returns the groups {[*groups]}: they are policy and, if it sees more, critic")
+    raise TaskError(
+      f"observe() returns the groups {[*groups]}: they are policy and, if they see more, critic and teacher"
+    )
   for group, blocks in groups.items():
     if not blocks:
       raise TaskError(f"observe() '{group}' is empty: give it a block")
