@@ -31,15 +31,16 @@ TOLERANCE = {
   "speeds": 0.8,
   "limbs": 0.03,
 }
-TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 40_000_000}
+TRAIN: dict[str, object] = {"num_envs": 512, "max_steps": 40_000_000}
 PPO: dict[str, object] = {
   "hidden": [128, 64, 32],
   "horizon": 32,
   "minibatches": 4,
-  "reference_minibatch": 16384,
+  "reference_minibatch": 4096,
   "reward_transform": "none",  # rewards are in [0, 1.5]
   "log_std_init": -2.0,  # 0.14 rad; with more, the robot falls
   "amp.style_weight": 1.0,
+  "amp.samples": 2,
 }
 
 

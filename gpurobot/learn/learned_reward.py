@@ -91,7 +91,7 @@ class LearnedReward(abc.ABC):
   def _differentiate(self) -> None:
     """Compute the gradient on this rank's samples."""
     self.random.advance()
-    batch = self.draw()
+    batch = self.executor.compiled(self.draw)()
     self.optimizer.clear()
     loss, sums = self.executor.compiled(self.loss)(*batch)
     loss.backward()

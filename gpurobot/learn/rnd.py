@@ -25,6 +25,10 @@ class Distillation(nn.Module):
   def __init__(self, width: int, rnd: RNDConfig) -> None:
     super().__init__()
     self.target = relu_network(width, rnd.hidden, rnd.outputs).requires_grad_(requires_grad=False)
+    # Without biases it were f(a x) = a f(x), and the near would teach the predictor the far in its direction.
+    for name, weights in self.target.named_parameters():
+      if name.endswith("bias"):
+        nn.init.uniform_(weights, -1, 1)
     self.predictor = relu_network(width, rnd.hidden, rnd.outputs)
 
   def forward(self, obs: Tensor) -> Tensor:
