@@ -13,8 +13,8 @@ PPO = toy.PPO | {"amp.style_weight": 1.0, "amp.hidden": [16], "amp.replay": 16}
 class Task(toy.Task):
   """Points that are pushed towards the origin by the reward, and towards SPOT by the style."""
 
-  def __init__(self, *words, **options):
-    super().__init__(*words, **options)
+  def __init__(self, config, num_envs, device="cpu", **options):
+    super().__init__(config, num_envs, device, **options)
     scatter = torch.randn(100, 1, 2, generator=torch.Generator().manual_seed(0))
     self.style_reference = (torch.tensor(SPOT) + SPREAD * scatter).expand(-1, 2, -1).contiguous()
 
