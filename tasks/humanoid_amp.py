@@ -82,6 +82,8 @@ class Task(base.Task):
   def setup(self) -> None:
     """Compute the reference: its states, one for each pair, and the style features of the pairs."""
     config = self.config
+    if config.speed_min > config.speed_max:
+      raise ValueError(f"env.speed_min={config.speed_min:g} is greater than env.speed_max; lower it")
     self.joints = list(self.model.actuator_names)
     self.angles, self.speeds = self.qpos_of(*self.joints), self.qvel_of(*self.joints)
     self.torso, self.limbs = self.site_of("torso"), self.site_of(*LIMBS)
@@ -95,13 +97,12 @@ class Task(base.Task):
     self.commands = base.Commands(self.command, ranges)
     self.every(config.command_seconds / 2, config.command_seconds, self.new_command)
     states = [self.reference_states(later) for later in (0.0, self.dt)]
-    self.start_qpos, self.start_qvel = (self.constant(part) for part in states[0])
+    self.start_qpos, self.start_qvel = states[0]
     low, high = self.start_qpos[:, self.angles].aminmax(dim=0)
     # Middle of the reference's range of each joint, and what an action of 1 adds to it [nu] [rad]. Joints
     # that the walk hardly moves get little: noise in the abdomen would shake the torso by 3 rad/s.
     self.middle, self.reach = (low + high) / 2, (high - low) / 2 + config.action_margin
-    exact = torch.stack([self.features_of(*map(self.constant, state)) for state in states], 1)
-    self.style_reference = self.spread(exact)
+    self.style_reference = self.spread(torch.stack([self.features_of(*state) for state in states], 1))
 
   def reference_states(self, later: float) -> tuple[Tensor, Tensor]:
     """Return configurations and velocities [n, ...] of walks at all speeds, phases and yaw rates.
@@ -109,18 +110,19 @@ class Task(base.Task):
     later: time after the phases of the pairs' first states [s]. A walk turns by a yaw rate of its torso,
     which leaves what the features measure in its frame as it is.
     """
-    parts: list[tuple[Tensor, Tensor]] = []
+    parts, config = list[tuple[Tensor, Tensor]](), self.config
     phase = torch.arange(PHASES, dtype=torch.float64) / PHASES
-    turns = torch.linspace(-self.config.turn_max, self.config.turn_max, PHASES, dtype=torch.float64)
+    turns = torch.linspace(-config.turn_max, config.turn_max, PHASES, dtype=torch.float64)
     order = torch.arange(PHASES) * 19 % PHASES  # each phase gets another yaw rate
-    for index, speed in enumerate(torch.linspace(self.config.speed_min, self.config.speed_max, SPEEDS)):
-      walk = Walk(self.model, float(speed), cycle(float(speed)))
+    for index in range(SPEEDS):
+      speed = config.speed_min + (config.speed_max - config.speed_min) * index / (SPEEDS - 1)
+      walk = Walk(self.model, speed, cycle(speed))
       time = phase * walk.period + later
       qpos, qvel = walk.qpos(time), walk.qvel(time)
       qpos[:, 0] = 0
       qvel[:, 5] = turns[order.roll(index)]
       parts.append((qpos, qvel))
-    qpos, qvel = (torch.cat(part) for part in zip(*parts, strict=True))
+    qpos, qvel = (torch.cat(part).to(self.device, torch.float32) for part in zip(*parts, strict=True))
     return qpos, qvel
 
   def features_of(self, qpos: Tensor, qvel: Tensor) -> Tensor:
@@ -130,17 +132,19 @@ class Task(base.Task):
       self.sim.qpos[: len(poses)] = poses
       self.sim.qvel[: len(poses)] = rates
       self.sim.forward()
-      found.append(torch.cat([part.reshape(self.num_envs, -1) for part in self.style().values()], 1))
-      found[-1] = found[-1][: len(poses)]
+      features = torch.cat([part.reshape(self.num_envs, -1) for part in self.style().values()], 1)
+      found.append(features[: len(poses)].to(torch.float32))
     return torch.cat(found)
 
   def spread(self, pairs: Tensor) -> Tensor:
     """Return copies of pairs [n, 2, width], each with a random offset, the same in both states."""
     widths = {name: block.reshape(self.num_envs, -1).shape[1] for name, block in self.style().items()}
     sizes = [TOLERANCE[name] for name, width in widths.items() for _ in range(width)]
-    generator = torch.Generator().manual_seed(0)  # every rank has the same reference
-    offsets = torch.randn(COPIES * len(pairs), 1, len(sizes), generator=generator).to(self.device)
-    return pairs.repeat(COPIES, 1, 1) + self.config.style_tolerance * self.constant(sizes) * offsets
+    generator = torch.Generator("cpu").manual_seed(0)  # every rank has the same reference
+    offsets = torch.randn(COPIES * len(pairs), 1, len(sizes), generator=generator, device="cpu")
+    return pairs.repeat(COPIES, 1, 1) + self.config.style_tolerance * (
+      offsets.to(pairs) * self.constant(sizes)
+    )
 
   def initial_state(self) -> dict[str, Tensor]:
     """Start in a random state of the reference, with its speeds as the command."""
@@ -151,15 +155,15 @@ class Task(base.Task):
     return {
       "qpos": self.start_qpos[index],
       "qvel": qvel,
-      "command": qvel[:, [0, 5]],
+      "command": torch.stack([qvel[:, 0], qvel[:, 5]], 1),
       "command_age": settled,
     }
 
   def new_command(self) -> dict[str, Tensor]:
     """Return new commands [num_envs, 2] and their age, zero."""
-    config, drawn = self.config, self.random.uniform("command", (2,))
-    speed = torch.lerp(drawn.new_tensor(config.speed_min), drawn.new_tensor(config.speed_max), drawn[:, 0])
-    turn = config.turn_max * (2 * drawn[:, 1] - 1)
+    config = self.config
+    speed = self.random.uniform("commanded speed", (), config.speed_min, config.speed_max)
+    turn = self.random.uniform("commanded turn", (), -config.turn_max, config.turn_max)
     return {"command": torch.stack([speed, turn], 1), "command_age": torch.zeros_like(self.command_age)}
 
   def control(self) -> None:
