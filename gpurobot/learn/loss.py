@@ -16,11 +16,12 @@ from gpurobot.learn.distribution import Distribution, Gaussian
 SUMS = ("weight", "kl", "policy_loss", "value_loss", "bounds_loss", "mirror_loss", "entropy", "clipped")
 
 
-def surrogate(log_prob: Tensor, batch: TensorDictBase, clip: float) -> tuple[Tensor, Tensor]:
-  """Return PPO's clipped objective [...] for present log probabilities [...], and where it is clipped."""
-  ratio = (log_prob - batch["log_prob"]).exp()
+def surrogate(policy: Distribution, batch: TensorDictBase, clip: float) -> tuple[Tensor, Tensor]:
+  """Return PPO's clipped objective [...] of a policy for the samples, and 1 where it is clipped, else 0."""
+  ratio = (policy.log_prob(batch["action"]) - batch["log_prob"]).exp()
   near = ratio.clamp(1 - clip, 1 + clip)
-  return -torch.minimum(ratio * batch["advantage"], near * batch["advantage"]), ratio != near
+  loss = -torch.minimum(ratio * batch["advantage"], near * batch["advantage"])
+  return loss, (ratio != near).to(ratio.dtype)
 
 
 def loss_terms(
@@ -39,7 +40,7 @@ def loss_terms(
   says of an action is what the current policy says of the action's mirror image.
   """
   policy, old = policies
-  policy_loss, beyond = surrogate(policy.log_prob(batch["action"]), batch, ppo.clip)
+  policy_loss, clipped = surrogate(policy, batch, ppo.clip)
   value_loss = value.loss(batch["return_"], batch["value"], ppo.value_clip)
   bounds_loss = policy.bounds().expand_as(policy_loss)
   with torch.set_grad_enabled(bool(ppo.entropy_coef or ppo.entropy_coef_final)):  # it is costly with squash
@@ -48,8 +49,7 @@ def loss_terms(
   if mirrored is not None:
     mirror_loss = (policy.mode() - mirrored.mode()).square().sum(-1)
   if mirrored is not None and ppo.mirror_augment:  # the mean over the samples and their mirror images
-    image_loss, _ = surrogate(mirrored.log_prob(batch["action"]), batch, ppo.clip)
-    policy_loss = (policy_loss + image_loss) / 2
+    policy_loss = (policy_loss + surrogate(mirrored, batch, ppo.clip)[0]) / 2
   terms = {
     "policy": policy_loss,
     "value": ppo.critic_coef * value_loss,
@@ -59,17 +59,8 @@ def loss_terms(
   }
   weight = batch["weight"].flatten()
   with torch.no_grad():
-    ones, clipped = torch.ones_like(policy_loss), beyond.to(policy_loss.dtype)
-    parts = [
-      ones,
-      old.divergence(policy),
-      policy_loss,
-      value_loss,
-      bounds_loss,
-      mirror_loss,
-      entropy,
-      clipped,
-    ]
+    ones, divergence = torch.ones_like(policy_loss), old.divergence(policy)
+    parts = [ones, divergence, policy_loss, value_loss, bounds_loss, mirror_loss, entropy, clipped]
     sums = torch.stack(parts).flatten(1) @ weight
   return terms, sums
 
