@@ -227,6 +227,11 @@ TENSORS: dict[str, Change] = {
     '{"polic": ',
     "observe() returns the groups ['polic']: they are policy ",
   ),
+  "a style without a reference": (
+    f'{{"policy": {BLOCKS}}}',
+    f'{{"policy": {BLOCKS}, "style": {BLOCKS}}}',
+    "the group 'style' of observe() and self.style_reference, which setup() sets, need each other: write ",
+  ),
   "an empty group": (BLOCKS, "{}", "observe() 'policy' is empty: give it a block"),
   "a block of one environment": (
     SPEED,
