@@ -64,7 +64,7 @@ MODULES: dict[str, Change] = {
   ),
   "default of another type": field(
     "count: int = base.option(0.5, '')",
-    "the task's Config, TRAIN, PPO, SAC, TD3 or DISTILL: env.count: Value '0.5' of type 'float' could not be ",
+    "the task's Config, TRAIN, PPO, SAC, TD3 or DISTILL: env.count: Value '0.5' of type 'float' could not ",
   ),
   "Config without a family": (
     "Config(base.Config)",
