@@ -150,7 +150,9 @@ def check_blocks(groups: Any, like: Tensor) -> None:
   if not isinstance(groups, Mapping) or not all(isinstance(blocks, Mapping) for blocks in groups.values()):
     raise TaskError("observe() returns no blocks by group: return {'policy': {'name': tensor, ...}}")
   if "policy" not in groups or not {*groups} <= {*GROUPS}:
-    raise TaskError(f"observe() returns the groups {[*groups]}: they are policy and, if there are any, critic and style")
+    raise TaskError(
+      f"observe() returns the groups {[*groups]}: they are policy and, where there are any, critic and style"
+    )
   for group, blocks in groups.items():
     if not blocks:
       raise TaskError(f"observe() '{group}' is empty: give it a block")
