@@ -155,6 +155,9 @@ class PPOConfig:
   )
   bounds_coef: float = option(1e-4, "weight of the penalty on action means beyond +-1.1", low=0)
   mirror_coef: float = option(0.0, "weight of the mirror symmetry loss, for tasks with a mirror", low=0)
+  mirror_augment: bool = option(
+    False, "let the policy learn from the mirror image of each sample too, for tasks with a mirror"
+  )
   loss: str | None = option(
     None, "function of your own that changes the terms of the loss: <file.py or module>:<function>", code=True
   )
@@ -279,4 +282,53 @@ class TD3Config(OffPolicyConfig):
   target_noise_clip: float = option(0.5, "largest noise on the actions of a target", low=0)
 
 
+class DistillLoss(StrEnum):
+  """What distillation makes small between the actions of teacher and student."""
+
+  kl = "kl"
+  mse = "mse"
+
+
+@dataclasses.dataclass
+class DistillConfig:
+  """Distillation (rollout and network: ppo.*)."""
+
+  loss: DistillLoss = option(
+    DistillLoss.kl,
+    "loss: kl, KL divergence of the student's actions from the teacher's; mse, squared error of their modes",
+  )
+  mix: float = option(
+    1.0, "share of environments that the teacher drives in the first rollout", low=0, high=1
+  )
+  mix_steps: int = option(1_000_000, "environment steps over which that share falls linearly to 0", low=1)
+  lr: float = option(1e-3, "learning rate", low=0)
+  teacher_network: str | None = option(
+    None, "network of the teachers, if it is your own: <file.py or module>:<class or function>", code=True
+  )
+
+
+# What distillation leaves unused of PPOConfig: it has neither rewards nor a critic to learn from.
+OF_REWARDS = (
+  "gamma",
+  "gae_lambda",
+  "clip",
+  "value_clip",
+  "lr",
+  "lr_min",
+  "lr_max",
+  "lr_scaling",
+  "reference_minibatch",
+  "schedule",
+  "kl_target",
+  "critic_coef",
+  "entropy_coef",
+  "entropy_coef_final",
+  "entropy_steps",
+  "bounds_coef",
+  "mirror_coef",
+  "mirror_augment",
+  "loss",
+  "reward_transform",
+  "reward_scale",
+)
 AlgorithmConfig = PPOConfig | SACConfig | TD3Config

@@ -151,7 +151,7 @@ class Task(Names):
     return None
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Return blocks [num_envs, ...] by name for `policy`, maybe `critic` and `style`; change no tensor."""
+    """Return blocks [num_envs, ...] by name for each group of validation.GROUPS; change no tensor."""
     raise NotImplementedError
 
   def metrics(self) -> dict[str, Tensor]:

@@ -16,7 +16,9 @@ class VecEnv(Protocol):
   device: torch.device
   num_actions: int
   choices: tuple[int, ...]  # number of choices of each discrete action; empty for continuous actions
-  obs_dims: dict[str, int]  # width of each group that an agent observes: "policy", and maybe "critic"
+  # Width of each group that an agent observes: "policy", and maybe "critic". `reset` and `step` may show more
+  # groups: "teacher", what the policy of a teacher saw, for distillation; "style", for a style reward.
+  obs_dims: dict[str, int]
   max_episode_steps: int
   least_between_truncations: int  # smallest number of steps between two truncations of an environment
   # Mirror symmetry of "policy" and "action": (index, sign), [width] each; the mirror image of x is

@@ -1,9 +1,10 @@
 """Proximal policy optimisation (PPO; Schulman et al. 2017, arXiv 1707.06347)."""
 
+import logging
 import warnings
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import torch
 from tensordict import TensorDictBase
@@ -21,6 +22,7 @@ from gpurobot.learn.agent import Spaces, actor_critic
 from gpurobot.learn.algorithm import counted, layer_words
 from gpurobot.learn.critic import ScalarHead
 from gpurobot.learn.discriminator import reference_of
+from gpurobot.learn.distribution import Gaussian
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.learned_reward import Training
 from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss_terms, rate_limits, rate_scale, total
@@ -37,6 +39,7 @@ from gpurobot.learn.saved_state import check_saved
 from gpurobot.learn.statistics import LossMeans, Means
 
 ADAM_BYTES = 4 * 4  # of a weight, its gradient and Adam's two moments
+LOG = logging.getLogger(__name__)
 MANY_WEIGHTS = 10**8  # more of them take long to draw
 
 
@@ -53,13 +56,17 @@ def check(config: TrainConfig, env: VecEnv, device: torch.device) -> None:
       "ppo.schedule=adaptive needs a second epoch or minibatch to measure the KL divergence; with "
       "ppo.epochs=1 ppo.minibatches=1 write ppo.schedule=constant"
     )
-  if ppo.mirror_coef and env.mirror is None:
-    raise ConfigError(f"ppo.mirror_coef={ppo.mirror_coef:g}: the task has no mirror; write ppo.mirror_coef=0")
-  if ppo.mirror_coef and (env.choices or ppo.recurrent is not Recurrence.none):
-    given = f"ppo.mirror_coef={ppo.mirror_coef:g}"
-    raise ConfigError(
-      f"{given} needs continuous actions and a policy without recurrence; write ppo.mirror_coef=0"
-    )
+  off = "ppo.mirror_coef=0" if ppo.mirror_coef else "ppo.mirror_augment=false"
+  given = f"ppo.mirror_coef={ppo.mirror_coef:g}" if ppo.mirror_coef else "ppo.mirror_augment=true"
+  if mirrors(ppo) and env.mirror is None:
+    raise ConfigError(f"{given}: the task has no mirror; write {off}")
+  if mirrors(ppo) and (env.choices or ppo.recurrent is not Recurrence.none):
+    raise ConfigError(f"{given} needs continuous actions and a policy without recurrence; write {off}")
+
+
+def mirrors(ppo: PPOConfig) -> bool:
+  """Return whether the loss looks at the mirror images of samples."""
+  return bool(ppo.mirror_coef or ppo.mirror_augment)
 
 
 def _check_size(ppo: PPOConfig, env: VecEnv, device: torch.device) -> None:
@@ -267,10 +274,10 @@ class PPO:
     """Return the loss of a minibatch [sequence, n] and its sums; state [n, state_width]: before it."""
     policy, value, _ = self.network(batch["obs"], state, batch["restart"])
     mirrored = None
-    if self.ppo.mirror_coef and self.env.mirror:
-      index, sign = self.env.mirror["action"]
+    if mirrors(self.ppo) and self.env.mirror:
       obs = {"policy": self.observations.reflect(batch["obs", "policy"], *self.env.mirror["policy"])}
-      mirrored = sign * self.network.act(obs, state, batch["restart"])[0].mode()[..., index]
+      image, _ = self.network.act(obs, state, batch["restart"])
+      mirrored = cast("Gaussian", image).reflect(*self.env.mirror["action"])
     policies = (policy, self.network.head.old(batch["policy"]))
     terms, sums = loss_terms(policies, value, batch, self.ppo, self._entropy_coef, mirrored)
     own = self.own_loss(terms, policy, value, batch) if self.own_loss else terms
@@ -325,6 +332,9 @@ class PPO:
     """Load the network and its moments from a `policy_dict` or `state_dict`."""
     check_saved(state, self.policy_dict())
     self.agent.load_state_dict(state)
+    if "value_moments" not in state:
+      LOG.info("the critic is new: the policy was distilled, and has learnt no values")
+      return
     self.value_moments.load_state_dict(state["value_moments"])
     self.rewards.load_state_dict(state.get("rewards", self.rewards.state_dict()))  # older checkpoints: none
 

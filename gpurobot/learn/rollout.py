@@ -75,6 +75,8 @@ class Rollout:
   environment has `sequences` sequences of `sequence` consecutive steps, the unit of the minibatches.
   """
 
+  kept: tuple[str, ...] = KEPT  # names of the samples that a minibatch needs
+
   def __init__(
     self,
     env: VecEnv,
@@ -96,7 +98,7 @@ class Rollout:
     # local_envs, ...], and one flat [horizon * local_envs, ...].
     self.steps: list[dict[str, Any]] = [step.to_dict() for step in self.samples.unbind(0)]
     self.parts = [part.to_dict() for part in self.samples.split(sequence)]
-    self._flat = self.samples.select(*KEPT).reshape(-1)
+    self._flat = self.samples.select(*self.kept).reshape(-1)
     self._steps = torch.arange(sequence, device=device).unsqueeze(1) * env.num_envs
     # The recurrent state before each sequence [sequences, local_envs, state_width].
     self.states = zeros(self.sequences, env.num_envs, width, dtype=dtype)

@@ -28,7 +28,9 @@ METRICS = (
   Metric("reward/max", "reward/max", "largest raw reward of a step"),
   Metric("reward/*", "reward/*", "term of the raw reward, weighted, mean over steps"),
   Metric("entropy", "policy/entropy", "entropy of the action distribution [nat]"),
-  Metric("kl", "policy/kl", "KL divergence of the new from the old policy [nat]; target: ppo.kl_target"),
+  Metric(
+    "kl", "policy/kl", "KL divergence from the old policy (target: ppo.kl_target) or from the teacher [nat]"
+  ),
   Metric("clipped", "policy/clipped", "share of samples whose probability ratio was clipped"),
   Metric("action/std", "policy/action_std", "standard deviation of the actions, mean over their dimensions"),
   Metric("policy_loss", "loss/policy", "clipped surrogate objective of the policy"),
@@ -43,6 +45,12 @@ METRICS = (
     "behaviour/kl", "policy/behaviour_kl", "KL divergence of the policy that acted from the new one [nat]"
   ),
   Metric("behaviour/age", "policy/behaviour_age", "updates since the policy that acted, with overlap=true"),
+  Metric(
+    "teacher_error",
+    "teacher/error",
+    "squared difference of actions from the teacher's; of choices, the share that differs",
+  ),
+  Metric("teacher_share", "teacher/share", "share of environments that a teacher drives in a rollout"),
   Metric("amp/reward", "amp/reward", "style reward times its weight, mean over samples"),
   Metric("amp/share", "amp/share", "share of the style reward in the magnitudes of all rewards"),
   Metric("amp/policy_accuracy", "amp/policy_accuracy", "share of the policy's pairs told as the policy's"),
