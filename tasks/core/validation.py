@@ -151,8 +151,7 @@ def check_blocks(groups: Any, like: Tensor) -> None:
   if not isinstance(groups, Mapping) or not all(isinstance(blocks, Mapping) for blocks in groups.values()):
     raise TaskError("observe() returns no blocks by group: return {'policy': {'name': tensor, ...}}")
   if "policy" not in groups or not {*groups} <= {*GROUPS}:
-    more = ", ".join(GROUPS[1:])
-    raise TaskError(f"observe() returns the groups {[*groups]}: they are policy and, if there are any, {more}")
+    raise TaskError(f"observe() returns the groups {[*groups]}: they are {', '.join(GROUPS)}")
   for group, blocks in groups.items():
     if not blocks:
       raise TaskError(f"observe() '{group}' is empty: give it a block")
