@@ -29,8 +29,8 @@ class Logger:
   def write_video(self, path: Path, steps: int) -> None:
     """Write a video of the policy after `steps` environment steps, an animated GIF."""
 
-  def write_checkpoint(self, path: Path) -> None:
-    """Write the last checkpoint of the run."""
+  def write_checkpoints(self, paths: Sequence[Path]) -> None:
+    """Write the last checkpoint of the run, and its best policy if there is one."""
 
   def close(self, failed: bool) -> None:
     """Write what is left; `failed`: an error has ended the training."""
@@ -123,9 +123,9 @@ class Loggers:
     """Write a video of the policy."""
     return self._each(lambda logger: logger.write_video(path, steps))
 
-  def write_checkpoint(self, path: Path) -> list[str]:
-    """Write the last checkpoint."""
-    return self._each(lambda logger: logger.write_checkpoint(path))
+  def write_checkpoints(self, paths: Sequence[Path]) -> list[str]:
+    """Write the last checkpoint and the best policy, as far as they exist."""
+    return self._each(lambda logger: logger.write_checkpoints(paths)) if paths else []
 
   def close(self, failed: bool = False) -> list[str]:
     """Write what is left, once: a second call does nothing."""

@@ -58,7 +58,8 @@ def test_each_logger_gets_what_it_has_a_use_for(tmp_path):
   loggers = Loggers([notes := Notes(), remote := RemoteNotes()])
   assert loggers.write_config({"seed": 0}) == []
   assert loggers.write({"steps": 1}) == loggers.write({"steps": 2}) == []
-  assert loggers.write_video(tmp_path / "video.gif", 2) == loggers.write_checkpoint(tmp_path / "a.pt") == []
+  assert loggers.write_video(tmp_path / "video.gif", 2) == []
+  assert loggers.write_checkpoints([tmp_path / "a.pt"]) == []
   assert loggers.close() == []
   assert notes.rows == remote.rows == [{"steps": 1}, {"steps": 2}]
   assert notes.closed == remote.closed == [False]
