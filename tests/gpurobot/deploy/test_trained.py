@@ -5,10 +5,10 @@ import pytest
 import torch
 
 import train
-from gpurobot import cli
 from gpurobot.config import ConfigError
 from gpurobot.deploy import trained
 from gpurobot.deploy.trained import read
+from gpurobot.programs import HELP
 from gpurobot.run import checkpoint
 from tests.gpurobot import fragile, hopping_box, toy
 
@@ -80,7 +80,7 @@ def test_the_first_word_may_be_the_run_or_the_folder_of_its_runs(folder, capsys)
     trained.parse(trained.PolicySettings(), ["nowhere"])
 
 
-@pytest.mark.parametrize("word", cli.HELP)
+@pytest.mark.parametrize("word", HELP)
 def test_help_shows_the_settings_of_the_checkpoint_s_task(folder, word, capsys):
   trained.start(trained.PolicySettings(), "show", [f"checkpoint={folder}", TOY, word], pytest.fail)
   printed = capsys.readouterr().out
