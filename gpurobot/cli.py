@@ -153,7 +153,7 @@ def _split_files(words: list[str]) -> tuple[dict[str, Any], list[str]]:
 def _assign_files(config: TrainConfig, files: Mapping[str, Any]) -> TrainConfig:
   """Return the configuration with the settings of files; those of an algorithm that is not used may stay."""
   try:
-    return assign(config, files)
+    return assign(config, files) if files else config
   except ConfigError as error:
     raise ConfigError(f"a file of {FILES}...: {error}") from error
 

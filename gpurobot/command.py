@@ -5,6 +5,7 @@ import sys
 from typing import NoReturn
 
 from gpurobot import own_packages
+from gpurobot.device import process
 from gpurobot.programs import HELP, PROGRAMS
 
 USAGE = """usage: gpurobot <program> [key=value ...]
@@ -30,7 +31,9 @@ def main(argv: list[str] | None = None) -> int | None:
     if {*HELP} & {*words} and (text := _help(first, words)):
       print(text)
       return None
-    status: int | None = importlib.import_module(PROGRAMS[first].module).main(words)
+    with process.collection_paused():
+      program = importlib.import_module(PROGRAMS[first].module)
+    status: int | None = program.main(words)
     return status
   return None
 
