@@ -139,7 +139,8 @@ class Leaf:
 def leaves(config: Any, prefix: str = "") -> dict[str, Leaf]:
   """Return the settings of a dataclass instance by key; dots join nested keys."""
   found: dict[str, Leaf] = {}
-  kinds = _kinds(type(config))
+  kind: type = type(config)
+  kinds = _kinds(kind)
   for field in dataclasses.fields(config):
     value = getattr(config, field.name)
     if dataclasses.is_dataclass(value):
