@@ -22,12 +22,14 @@ from gpurobot.config import (
   TrainConfig,
   assign,
   check_overlap,
+  check_teacher,
   code_keys,
   defaults,
   leaves,
   local_envs,
   pairs,
   to_dict,
+  unused_keys,
 )
 from gpurobot.device.distributed import World
 from gpurobot.programs import HELP
@@ -195,6 +197,7 @@ def _settle(config: TrainConfig, given: Mapping[str, Any], resumed: str | None, 
   config.resume = resumed
   _check_algorithm(config.algorithm, given)
   check_overlap(config)
+  check_teacher(config)
   local_envs(config, world.size)
   for name in (config.device, config.sim_device or config.device):
     world.device(name)
@@ -208,9 +211,10 @@ def _settle(config: TrainConfig, given: Mapping[str, Any], resumed: str | None, 
 
 def _check_algorithm(algorithm: AlgorithmName, keys: Iterable[str]) -> None:
   """Raise ConfigError if a key is a setting of another algorithm than the one that is used."""
+  unused = unused_keys(algorithm)
   for key in keys:
     group = key.partition(".")[0]
-    if group in list(AlgorithmName) and group != algorithm:
+    if {key, group} & unused:
       raise ConfigError(
         f"{key} has no effect with algorithm={algorithm}; write algorithm={group}, or no {key}"
       )

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import tasks
 from gpurobot import declared
-from gpurobot.config import AlgorithmName, Leaf, TrainConfig, leaves
+from gpurobot.config import AlgorithmName, Leaf, TrainConfig, leaves, unused_keys
 from gpurobot.programs import HELP, PROGRAMS
 
 # bash and zsh divide a line at = too, so that they complete a value alone.
@@ -74,8 +74,9 @@ def _settings(name: str, words: Sequence[str]) -> dict[str, Leaf]:
 def _of_training(words: Sequence[str]) -> dict[str, Leaf]:
   """Return the settings of a training with the algorithm that the words name."""
   named = [word.removeprefix("algorithm=") for word in words if word.startswith("algorithm=")]
-  others = {*AlgorithmName} - {(named or [AlgorithmName.ppo])[-1]}
-  return {key: leaf for key, leaf in leaves(TrainConfig()).items() if key.partition(".")[0] not in others}
+  unused = unused_keys((named or [AlgorithmName.ppo])[-1])
+  known = leaves(TrainConfig())
+  return {key: leaf for key, leaf in known.items() if not {key, key.partition(".")[0]} & unused}
 
 
 def _task(name: str, words: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Collection
 from typing import Any
 
-from gpurobot.config import AlgorithmName, Leaf, TrainConfig, leaves, to_dict
+from gpurobot.config import AlgorithmName, Leaf, TrainConfig, leaves, to_dict, unused_keys
 
 USAGE = "usage: {program} [key=value ...]\n"
 OTHERS = """
@@ -20,19 +20,20 @@ MOST_INDENT = 36  # largest indent of the meanings in the help text [columns]
 def of_training(config: TrainConfig) -> str:
   """Return the help text of a training: the settings of its task and of its algorithm."""
   others = [name for name in AlgorithmName if name is not config.algorithm]
-  return of_settings(config, "python train.py", others) + OTHERS.format(others=" or ".join(others))
+  text = of_settings(config, "python train.py", unused_keys(config.algorithm))
+  return text + OTHERS.format(others=" or ".join(others))
 
 
 def of_settings(config: Any, program: str, without: Collection[str] = ()) -> str:
   """Return the help text, wrapped to the terminal: a heading for each dataclass, then its fields.
 
-  The fields `without` are left out, with all that is in them. A field is `key=default  meaning [unit]`,
+  The keys and groups of keys `without` are left out. A field is `key=default  meaning [unit]`,
   followed by its allowed values if the meaning does not list them.
   """
   groups: dict[str, list[tuple[str, str]]] = {}
   plain = to_dict(config)
   for key, leaf in leaves(config).items():
-    if key.partition(".")[0] in without:
+    if {key, key.partition(".")[0]} & {*without}:
       continue
     groups.setdefault(key.rpartition(".")[0], []).append((f"{key}={_word(plain[key])}", _meaning(leaf)))
   indent = min(MOST_INDENT, 4 + max(len(left) for lines in groups.values() for left, _ in lines))

@@ -11,7 +11,7 @@ from gpurobot.config import leaves
 from gpurobot.programs import PROGRAMS
 from tasks.dm import TASKS
 
-OVERRIDES = ("TRAIN", "PPO", "SAC", "TD3")
+OVERRIDES = ("TRAIN", "PPO", "SAC", "TD3", "DISTILL")
 NEEDS_TORCH = ("quadruped_rough",)  # its kinds of terrain are functions of tensors
 LIBRARIES = "{'torch', 'tensordict', 'warp', 'mujoco', 'gymnasium'} & {*sys.modules}"
 
