@@ -8,7 +8,7 @@ import torch
 from tensordict import TensorDict, TensorDictBase
 from torch import Tensor
 
-from gpurobot.learn.env import VecEnv
+from gpurobot.learn.env import STYLE, VecEnv
 from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.random import Random
 
@@ -61,7 +61,7 @@ def vtrace(delta: Tensor, keep: Tensor, ratio: Tensor) -> tuple[Tensor, Tensor]:
 
 
 # What a rollout has before the update.
-COLLECTED = ("obs", "restart", "action", "log_prob", "reward", "terminated", "truncated", "valid")
+COLLECTED = ("obs", "restart", "action", "log_prob", "reward", "terminated", "truncated", "valid", STYLE)
 KEPT = ("obs", "restart", "action", "policy", "log_prob", "value", "advantage", "return_", "weight")
 
 
@@ -70,9 +70,9 @@ class Rollout:
 
   `samples` [horizon, local_envs] has obs (normalised, in the network's input dtype), restart (an episode
   starts with the step), action (a sample of the policy), policy (the parameters of its distribution),
-  log_prob, value (in normalised units), reward (raw), terminated, truncated, valid; the update adds
-  advantage, return_ and weight. Each environment has `sequences` sequences of `sequence` consecutive steps,
-  the unit of the minibatches.
+  log_prob, value (in normalised units), reward (raw), terminated, truncated, valid, and maybe style (see
+  `keep_style`); the update adds advantage, return_ and weight, and learned rewards to reward. Each
+  environment has `sequences` sequences of `sequence` consecutive steps, the unit of the minibatches.
   """
 
   kept: tuple[str, ...] = KEPT  # names of the samples that a minibatch needs
@@ -136,6 +136,13 @@ class Rollout:
       batch_size=self.shape,
     )
 
+  def keep_style(self, width: int) -> None:
+    """Store the style features before and after each step too, raw [horizon, local_envs, 2, width]."""
+    pairs = torch.zeros(*self.shape, 2, width, device=self._used.device)
+    self.samples[STYLE] = pairs
+    for step, pair in zip(self.steps, pairs.unbind(0), strict=True):
+      step[STYLE] = pair
+
   def restart(self) -> None:
     """Start a new iteration."""
     self._used.zero_()
@@ -166,7 +173,8 @@ class Rollout:
 
   def take(self, other: "Rollout") -> None:
     """Copy what another rollout has collected, from any device."""
-    pairs = [(self.samples[name], other.samples[name]) for name in COLLECTED if name != "obs"]
+    names = [name for name in self.samples.keys() if name in COLLECTED and name != "obs"]  # noqa: SIM118
+    pairs = [(self.samples[name], other.samples[name]) for name in names]
     for own, new in (
       (self.samples["obs"], other.samples["obs"]),
       (self.final_obs, other.final_obs),

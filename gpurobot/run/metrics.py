@@ -16,6 +16,7 @@ class Metric(NamedTuple):
 # The first entry that matches a column is used. Means are over all ranks and the time since the last row.
 METRICS = (
   Metric("return", "episode/return", "undiscounted sum of raw rewards, mean over ended episodes"),
+  Metric("quiet_return", "episode/quiet_return", "the same of episodes without noise, by sac.quiet_envs"),
   Metric("length", "episode/length", "number of steps, mean over ended episodes"),
   Metric(
     "episodes",
@@ -50,6 +51,19 @@ METRICS = (
     "squared difference of actions from the teacher's; of choices, the share that differs",
   ),
   Metric("teacher_share", "teacher/share", "share of environments that a teacher drives in a rollout"),
+  Metric("amp/reward", "amp/reward", "style reward times its weight, mean over samples"),
+  Metric("amp/share", "amp/share", "share of the style reward in the magnitudes of all rewards"),
+  Metric("amp/policy_accuracy", "amp/policy_accuracy", "share of the policy's pairs told as the policy's"),
+  Metric("amp/reference_accuracy", "amp/reference_accuracy", "share of the reference's told as its own"),
+  Metric("amp/loss", "amp/loss", "least-squares loss of the discriminator, without its penalties"),
+  Metric(
+    "amp/gradient_penalty", "amp/gradient_penalty", "squared gradient of the discriminator at the reference"
+  ),
+  Metric("amp/*", "amp/*", "norm of the discriminator's gradient before clipping"),
+  Metric("rnd/reward", "rnd/reward", "novelty reward times its weight, mean over samples"),
+  Metric("rnd/share", "rnd/share", "share of the novelty reward in the magnitudes of all rewards"),
+  Metric("rnd/error", "rnd/error", "error of the predictor, mean over its samples and outputs"),
+  Metric("rnd/*", "rnd/*", "norm of the predictor's gradient before clipping"),
   Metric("temperature", "policy/temperature", "weight of the entropy in SAC, in units of the reward"),
   Metric("sample_age", "replay/age", "environment steps since a transition of a batch, mean"),
   Metric("replay/filled", "replay/filled", "share of the replay buffer that is filled"),

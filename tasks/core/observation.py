@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tasks.core.names import hint, settings
-from tasks.core.validation import check_blocks
+from tasks.core.validation import APART, check_blocks
 
 # (purpose, shape, low, high) -> random numbers [num_envs, *shape]
 Uniform = Callable[[str, tuple[int, ...], float, float], Tensor]
@@ -53,19 +53,16 @@ class Observations:
 
   @property
   def dims(self) -> dict[str, int]:
-    """The width of each group, including past observations, but for `teacher`: most learners have none."""
-    return {
-      group: self.lengths[group] * sum(widths.values())
-      for group, widths in self.widths.items()
-      if group != "teacher"
-    }
+    """The width of each group that an agent observes, including past observations."""
+    groups = [group for group in self.widths if group not in APART]
+    return {group: self.lengths[group] * sum(self.widths[group].values()) for group in groups}
 
   @property
   def names(self) -> dict[str, list[str]]:
-    """The block of each column, by group."""
+    """The block of each column, by group that an agent observes."""
     return {
-      group: self.lengths[group] * [name for name, width in widths.items() for _ in range(width)]
-      for group, widths in self.widths.items()
+      group: self.lengths[group] * [name for name, width in self.widths[group].items() for _ in range(width)]
+      for group in self.dims
     }
 
   @property

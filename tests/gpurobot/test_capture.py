@@ -22,7 +22,7 @@ from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from tasks import ant, cartpole
 from tests.compiled import nothing_new, tracing
-from tests.gpurobot import pushed_box, toy
+from tests.gpurobot import pushed_box, styled, toy
 from tests.gpurobot.tape import DeviceRead, Tape, TapedGraph, no_reads
 from tests.gpurobot.taught import make_teacher
 from tests.tasks import shaken_cartpole
@@ -57,6 +57,7 @@ CASES = {
   "cartpole, switched": (SimpleNamespace(Config=cartpole.Config, Task=Switched), {}),
   "toy, invalid steps": (toy, {"env.finite_below": 1.2}),
   "toy in float64": (toy, {"ppo.precision": "float64", "ppo.layer_norm": True}),
+  "toy, learned rewards": (styled, {"env.finite_below": 1.2, "ppo.rnd.weight": 0.5}),
   "toy, sac, invalid steps": (toy, SAC | {"env.finite_below": 1.2, "env.episode_steps": 3}),
   "ant, td3 in bf16": (ant, TD3 | {"td3.precision": "bf16", "td3.prioritized": True, "td3.storage": "uint8"}),
   "toy, distill": (
@@ -77,6 +78,7 @@ CASES = {
 COMPILED = {
   "ant": (ant, {"ppo.precision": "bf16"} | CASES["ant, squashed and twohot"][1]),
   "toy": (toy, {"env.finite_below": 1.2} | CASES["toy in float64"][1] | CASES["toy, schedules"][1]),
+  "toy, learned rewards": CASES["toy, learned rewards"],
   "cartpole, shaken, gru": (shaken_cartpole, CASES["cartpole, shaken"][1] | CASES["cartpole, gru"][1]),
   "cartpole, switched, lstm": (CASES["cartpole, switched"][0], CASES["cartpole, lstm"][1]),
   **{name: CASES[name] for name in ("cartpole, mirrored", "box of varied mass", "toy, distill")},
