@@ -29,6 +29,7 @@ from gpurobot.config import (
   check_teacher,
   code_keys,
   defaults,
+  is_among,
   leaves,
   local_envs,
   pairs,
@@ -227,7 +228,7 @@ def _check_algorithm(algorithm: AlgorithmName, keys: Iterable[str]) -> None:
   unused = unused_keys(algorithm)
   for key in keys:
     group = key.partition(".")[0]
-    if {key, group} & unused:
+    if is_among(key, unused):
       raise ConfigError(
         f"{key} has no effect with algorithm={algorithm}; write algorithm={group}, or no {key}"
       )
@@ -293,7 +294,7 @@ def describe(config: Any, program: str, without: Collection[str] = ()) -> str:
   groups: dict[str, list[tuple[str, str]]] = {}
   plain = to_dict(config)
   for key, leaf in leaves(config).items():
-    if {key, key.partition(".")[0]} & {*without}:
+    if is_among(key, without):
       continue
     groups.setdefault(key.rpartition(".")[0], []).append((f"{key}={_word(plain[key])}", _meaning(leaf)))
   indent = min(MOST_INDENT, 4 + max(len(left) for lines in groups.values() for left, _ in lines))

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import tasks
 from gpurobot.command import PROGRAMS
-from gpurobot.config import AlgorithmName, Leaf, TrainConfig, leaves, unused_keys
+from gpurobot.config import AlgorithmName, Leaf, TrainConfig, is_among, leaves, unused_keys
 
 # Shells divide a line at = too, so that they complete a value alone.
 SCRIPT = """\
@@ -42,7 +42,7 @@ def _keys(known: dict[str, Leaf], words: list[str]) -> list[str]:
   """Return the keys of a training with the algorithm that the words name."""
   named = [word.removeprefix("algorithm=") for word in words if word.startswith("algorithm=")]
   unused = unused_keys((named or [AlgorithmName.ppo])[-1])
-  return [key for key in known if not {key, key.partition(".")[0]} & unused]
+  return [key for key in known if not is_among(key, unused)]
 
 
 def _values(key: str, leaf: Leaf) -> Iterable[str]:
