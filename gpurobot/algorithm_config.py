@@ -78,7 +78,7 @@ class Activation(StrEnum):
 
 @dataclasses.dataclass
 class RNDConfig:
-  """Random network distillation: a reward for observations that were rare so far."""
+  """RND: a reward for observations that were rare so far."""
 
   weight: float = option(0.0, "weight of the novelty reward beside the task's; 0: none", low=0)
   weight_final: float | None = option(
@@ -97,7 +97,7 @@ class RNDConfig:
 
 @dataclasses.dataclass
 class AMPConfig:
-  """Adversarial motion priors: a reward for motions that a discriminator takes for the reference's."""
+  """AMP: a reward for motions like those of a reference."""
 
   style_weight: float = option(
     0.0, "weight of the style reward, for tasks with a style reference; 0: none", low=0
@@ -330,5 +330,7 @@ OF_REWARDS = (
   "loss",
   "reward_transform",
   "reward_scale",
+  "rnd",
+  "amp",
 )
 AlgorithmConfig = PPOConfig | SACConfig | TD3Config
