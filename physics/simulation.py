@@ -229,7 +229,9 @@ class Simulation:
 
   def attach_view(self, view: View) -> tuple[Draw, torch.Tensor, Images]:
     """Return a function that draws a view's images in the present state, its scene [row, env], the images."""
-    place, scene = self._attach(trace_view(self.model, self.layout, view, self.variation), view.rows)
+    place, scene = self._attach(
+      trace_view(self.model, self.layout, view, self.variation), view.rows(self.model)
+    )
     renderer = Renderer(self.model, view, self.num_envs, scene, self.threads)
 
     def draw(mask: torch.Tensor | None) -> None:

@@ -36,11 +36,28 @@ for (int group = 0; group < SIDE * SIDE / LANES / PARTS; ++group) {
       normal = pick_(nearer, outward_(g, h.n), normal);
     }
   normal = unit_(normal);
+  V color = o;
+  if (view.rgb.data) {
+    const V way = unit_(d), point = times_(d, depth);
+    color = sky_(way, found < W(0));
+    unsigned rest = lanes_(found >= W(0));
+    for (int l = 0; l < LANES; ++l) if ((rest >> l) & 1u) {  // the lanes that show the same geom
+      const M here = found == W(word_(found, l));
+      color = pick_(here, lit_(word_(found, l), point, normal, way, here), color);
+      rest &= ~lanes_(here);
+    }
+  }
   for (int l = 0; l < LANES; ++l) {
     if (columns[l] >= view.width || rows[l] >= view.height) continue;
     const size_t pixel = ((size_t)world * view.height + rows[l]) * view.width + columns[l];
     const int geom = word_(found, l);
     if (view.depth.data) view.depth.data[pixel] = lane_(depth, l);
+    if (view.rgb.data) {
+      unsigned char* rgb = view.rgb.data + 3 * pixel;
+      rgb[0] = (unsigned char)(lane_(color.x, l) * 255.0f + 0.5f);
+      rgb[1] = (unsigned char)(lane_(color.y, l) * 255.0f + 0.5f);
+      rgb[2] = (unsigned char)(lane_(color.z, l) * 255.0f + 0.5f);
+    }
     if (view.segmentation.data) view.segmentation.data[pixel] = geom < 0 ? -1 : number_(geom, NUMBER);
     if (view.normal.data) {
       view.normal.data[3 * pixel] = lane_(normal.x, l); view.normal.data[3 * pixel + 1] = lane_(normal.y, l);

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 import warp as wp
 
+from physics.camera.appearance import lamps, material, sky, textures
 from physics.camera.kernels import NUMBERS, SIDE, TRAITS, Arguments, build_kernels, parts_on
 from physics.camera.triangles import LEAF, Tree, build_tree, triangles_of
 from physics.camera.view import KINDS, View
@@ -43,13 +44,15 @@ class Renderer:
     tiles = across * -(-lens.height // SIDE)
     self._memory: dict[str, torch.Tensor] = {
       "due": torch.ones(num_envs, dtype=torch.int32, device=device),
-      "scene": torch.zeros(num_envs, view.rows, device=device),
+      "scene": torch.zeros(num_envs, view.rows(model), device=device),
       "seen": torch.zeros(num_envs, tiles, words, dtype=torch.int32, device=device),
       **{name: torch.as_tensor(table, device=device) for name, table in _tables(model, view).items()},
       **self.images,
     }
     arguments, count = Arguments(), len(view.geoms)
-    sizes = {"tiles": tiles, "tiles_across": across, "geoms": count, "words": words, "rows": view.rows}
+    sizes = {"tiles": tiles, "tiles_across": across, "geoms": count, "words": words}
+    sizes |= {"lights": len(view.lights) + 1, "rows": view.rows(model), "sky": sky(model)}
+    sizes |= {name: getattr(view, name) for name in ("lights_row", "diffuse_row", "colors_row", "shadows")}
     for name, value in {**vars(lens), **sizes}.items():
       setattr(arguments, name, value)
     for name, memory in self._memory.items():
@@ -76,7 +79,8 @@ def _tables(model: Model, view: View) -> dict[str, Any]:
   traits = np.zeros((len(view.geoms), len(TRAITS)), np.float32)
   for row, geom in enumerate(view.geoms):
     kind = int(model.geom_type[geom])
-    numbers[row, :2] = kind, geom
+    texture, surface = material(model, geom)
+    numbers[row], traits[row, 4:] = (kind, geom, 0, 0, 0, texture), surface
     if kind not in (MESH, HFIELD):
       continue
     key = kind, int(model.geom_dataid[geom])
@@ -85,11 +89,13 @@ def _tables(model: Model, view: View) -> dict[str, Any]:
       trees[key] = tree, boxes, leaves
       boxes, leaves = boxes + len(tree.boxes), leaves + tree.leaves
     tree, first_box, first_leaf = trees[key]
-    numbers[row, 2:] = tree.leaves, first_box, first_leaf * LEAF
+    numbers[row, 2:5] = tree.leaves, first_box, first_leaf * LEAF
     center, radius = tree.bound
     traits[row, :4] = *center, radius
   built = [tree for tree, *_ in trees.values()]
   return {
+    **textures(model),
+    "lamps": lamps(model, view.lights),
     "numbers": numbers,
     "traits": traits,
     "boxes": np.concatenate([np.zeros((1, 6)), *(tree.boxes for tree in built)])[1:].astype(np.float32),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from physics.algebra.spatial import Quaternion, Vector, vector
+from physics.algebra.spatial import Quaternion, Vector
 from physics.camera.lens import Lens
 from physics.collision.geometry import Shape, geom_shape
-from physics.dynamics.camera_frame import camera_frame
+from physics.dynamics.camera_frame import TARGETBODY, TARGETBODYCOM, TRACK, TRACKCOM, camera_frame
 from physics.dynamics.frame import XBODY, Frame, frame
 from physics.dynamics.kinematics import Mocap, Poses, poses
 from physics.dynamics.subtree import centers_of_pose
@@ -18,9 +18,15 @@ from physics.state.state import Memory
 from physics.trace.trace import Number, Program, cos, sin
 from physics.vary.vary import Variation
 
-KINDS = {"depth": (1, "float32"), "segmentation": (1, "int32"), "normal": (3, "float32")}  # channels and type
+# Channels and type of each kind of image.
+KINDS = {
+  "depth": (1, "float32"),
+  "segmentation": (1, "int32"),
+  "normal": (3, "float32"),
+  "rgb": (3, "uint8"),
+}
 HALF_DEGREE = 0.008726646259971648  # [rad]
-# Rows of a scene: what is written by the user, what follows from it, and then the geoms and the lights.
+# First rows of a scene: what a user may write, then what follows from it: lens and axes, and the geoms.
 POS, QUAT, FOVY, TANGENT, AXES, GEOMS = 0, 3, 7, 8, 9, 18
 GEOM_ROWS, LIGHT_ROWS = 15, 6  # the numbers of a `Shape`; position and direction of a light
 
@@ -38,12 +44,32 @@ class View:
   lens: Lens
   kinds: Sequence[str]  # of images
   geoms: Sequence[int]
-  lights: Sequence[int]
+  lights: list[int]
+  shadows: bool
 
   @property
-  def rows(self) -> int:
-    """Number of rows of the scene."""
-    return GEOMS + GEOM_ROWS * len(self.geoms) + LIGHT_ROWS * len(self.lights)
+  def lights_row(self) -> int:
+    """First row of the lights before the camera, [lights, 6]: position and direction; the last is its own."""
+    return GEOMS + GEOM_ROWS * len(self.geoms)
+
+  @property
+  def lamps_row(self) -> int:
+    """First row of the lights where they are, likewise, to be written."""
+    return self.lights_row + LIGHT_ROWS * (len(self.lights) + 1)
+
+  @property
+  def diffuse_row(self) -> int:
+    """First row of the colours [lights, 3] of the lights, to be written."""
+    return self.lamps_row + LIGHT_ROWS * len(self.lights)
+
+  @property
+  def colors_row(self) -> int:
+    """First row of the colours [ngeom, 3] of the model's geoms, to be written."""
+    return self.diffuse_row + 3 * (len(self.lights) + 1)
+
+  def rows(self, model: Model) -> int:
+    """Return the number of rows of the scene."""
+    return self.colors_row + 3 * model.ngeom
 
   def place(self, model: Model, p: Poses) -> Frame:
     """Return the frame that the offset is relative to."""
@@ -71,17 +97,29 @@ def trace_view(model: Model, layout: Layout, view: View, variation: Variation | 
     seen = geom_shape(model, p, geom, position + (place.origin - p.origin[model.geom_bodyid[geom]]))
     rotation = axes.transposed.times(seen.rotation)
     rows += Shape(axes.transposed @ seen.position, rotation, seen.size).numbers
-  for light in view.lights:
-    rows += _light(model, p, light, Frame(0, place.origin, position, place.quaternion, axes))
+  camera = Frame(0, place.origin, position, place.quaternion, axes)
+  for i, light in enumerate(view.lights):
+    first = view.lamps_row + LIGHT_ROWS * i
+    given = [program.read_memory("control", row) for row in range(first, first + LIGHT_ROWS)]
+    rows += _light(model, p, camera, light, given)
+  rows += (0.0, 0.0, 0.0, 0.0, 0.0, -1.0)  # the camera's own light
   for row, value in enumerate(rows):
     program.write_memory("control", TANGENT + row, value)
   return program.finish()
 
 
-def _light(model: Model, p: Poses, light: int, camera: Frame) -> list[Number]:
-  """Return the position and the direction of a light before a camera."""
-  mj = model.mj
-  body = int(mj.light_bodyid[light])
-  at = p.relative(body, vector(mj.light_pos[light])) - camera.position + (p.origin[body] - camera.origin)
-  inverse = camera.rotation.transposed
-  return [*(inverse @ at), *(inverse @ (p.rotation[body] @ vector(mj.light_dir[light])))]
+def _light(model: Model, p: Poses, camera: Frame, light: int, given: Sequence[Number]) -> list[Number]:
+  """Return position and direction [6] of a light before a camera, from those where it is (`light_start`)."""
+  mj, inverse = model.mj, camera.rotation.transposed
+  body, target, mode = int(mj.light_bodyid[light]), int(mj.light_targetbodyid[light]), mj.light_mode[light]
+  at, way = p.relative(body, Vector(*given[:3])), Vector(*given[3:])
+  if mode == TRACK:
+    at = p.position[body] + Vector(*given[:3])
+  elif mode == TRACKCOM:
+    at = centers_of_pose(model, p)[body] + Vector(*given[:3])
+  elif mode in (TARGETBODY, TARGETBODYCOM) and target >= 0:
+    place = centers_of_pose(model, p)[target] if mode == TARGETBODYCOM else p.position[target]
+    way = (place - at) + (p.origin[target] - p.origin[body])
+  else:
+    way = p.rotation[body] @ way
+  return [*(inverse @ ((at - camera.position) + (p.origin[body] - camera.origin))), *(inverse @ way)]

@@ -126,7 +126,7 @@ class MujocoSimulation:
 
   def attach_view(self, view: View) -> tuple[Draw, torch.Tensor, Images]:
     """Return a function that draws a view's images in the present state, its scene [row, env], the images."""
-    scene = torch.zeros(view.rows, self.num_envs)
+    scene = torch.zeros(view.rows(self.model), self.num_envs)
     place = SceneOfMujoco(self.model, view)
     renderer = Renderer(self.model, view, self.num_envs, scene, self.threads)
 

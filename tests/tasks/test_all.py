@@ -40,7 +40,10 @@ class Unreal:
 
   def attach_view(self, view):
     """Return what does nothing, a scene of zeros, and blank images."""
-    scene, images = torch.zeros(view.rows, self.num_envs), blank_images(view, self.num_envs, "cpu")
+    scene, images = (
+      torch.zeros(view.rows(self.model), self.num_envs),
+      blank_images(view, self.num_envs, "cpu"),
+    )
     return lambda _mask: None, scene, images
 
   def step(self, substeps, ctrl=None):
