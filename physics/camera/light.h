@@ -45,19 +45,37 @@ auto sky_ = [&](V d, M here) -> V {
   const T x = F(r[0]) * d.x + F(r[1]) * d.y + F(r[2]) * d.z, y = F(r[3]) * d.x + F(r[4]) * d.y + F(r[5]) * d.z;
   return cube_texture_(view.sky, vec_(x, F(r[6]) * d.x + F(r[7]) * d.y + F(r[8]) * d.z, -y), here); };
 
-// The pattern at points of a geom, in its axes.
-auto pattern_ = [&](int index, const Geom& g, V p, M here) -> V {
+// A geom's half sides along its axes, 0: an endless plane or a mesh, whose patterns are not stretched.
+auto halves_ = [&](const Geom& g, float* half) -> void {
+  for (int k = 0; k < 3; ++k) half[k] = g.kind == MESH ? 0.0f : g.s[k];
+  if (g.kind == SPHERE) half[1] = half[2] = half[0];
+  if (g.kind == CAPSULE || g.kind == CYLINDER) { half[2] = half[1]; half[1] = half[0]; } };
+
+// The pattern at points of a geom, in its axes. A flat texture begins in the corner of a plane, or of each face
+// of a box; it is laid flat on what is round.
+auto pattern_ = [&](int index, const Geom& g, V p, V n, M here) -> V {
   const int texture = number_(index, TEXTURE);
   if (texture < 0) return vec_(F(1.0f), F(1.0f), F(1.0f));
-  const bool sized = g.kind != MESH && g.kind != HFIELD && !(g.kind == PLANE && g.s[0] <= 0.0f);
-  const float x = sized ? g.s[0] : 1.0f, y = sized && g.kind != SPHERE && g.kind != CAPSULE && g.kind != CYLINDER ? g.s[1] : x;
-  const float z = g.kind == BOX || g.kind == ELLIPSOID ? g.s[2] : g.kind == CYLINDER || g.kind == CAPSULE ? g.s[1] : x;
   const bool uniform = trait_(index, UNIFORM) > 0.0f;
-  if (view.textures.data[texture * TEXTURE_NUMBERS + 4] == FLAT) {
-    const float a = trait_(index, REPEAT_X) * (uniform ? 1.0f : 0.5f / x), b = trait_(index, REPEAT_Y) * (uniform ? 1.0f : 0.5f / y);
-    return flat_texture_(texture, p.x * F(a) + F(uniform ? 0.0f : 0.5f), F(uniform ? 0.0f : 0.5f) - p.y * F(b), here);
+  float half[3], scale[3], start[3];
+  halves_(g, half);
+  if (view.textures.data[texture * TEXTURE_NUMBERS + 4] != FLAT) {
+    for (int k = 0; k < 3; ++k) scale[k] = uniform || half[k] <= 0.0f ? 1.0f : 1.0f / half[k];
+    return cube_texture_(texture, vec_(p.x * F(scale[0]), p.y * F(scale[1]), p.z * F(scale[2])), here);
   }
-  return cube_texture_(texture, uniform ? p : vec_(p.x * F(1.0f / x), p.y * F(1.0f / y), p.z * F(1.0f / z)), here); };
+  for (int k = 0; k < 3; ++k) {
+    const bool endless = half[k] <= 0.0f;
+    scale[k] = 0.5f * (uniform || endless ? 1.0f : 1.0f / half[k]);
+    start[k] = half[k] * scale[k];
+  }
+  const float across = trait_(index, REPEAT_X), down = trait_(index, REPEAT_Y);
+  const float middle = half[0] <= 0.0f ? 0.5f : 0.0f;  // endless planes have a pattern in the middle
+  const T x = p.x * F(scale[0]), y = p.y * F(scale[1]), z = p.z * F(scale[2]);
+  const M on_x = and_(abs_(n.x) > abs_(n.y), abs_(n.x) > abs_(n.z)), on_y = abs_(n.y) > abs_(n.z);
+  if (g.kind != BOX) return flat_texture_(texture, (x + F(start[0])) * F(across) + F(middle), (F(start[1]) - y) * F(down) + F(middle), here);
+  const T u = where_(on_x, y + F(start[1]), x + F(start[0]));
+  const T v = where_(on_x, F(start[2]) - z, where_(on_y, F(start[2]) - z, F(start[1]) - y));
+  return flat_texture_(texture, u * F(across), v * F(down), here); };
 
 // Whether a geom is in the way from a point along a direction, up to a distance, for the lanes that ask.
 auto shadowed_ = [&](V p, V d, T most, M asked) -> M {
@@ -107,5 +125,6 @@ auto lit_ = [&](int index, V p, V n, V d, M here) -> V {
                            times_(vec_(F(lamp[SPECULAR_LIGHT]), F(lamp[SPECULAR_LIGHT + 1]), F(lamp[SPECULAR_LIGHT + 2])), mirror));
     sum = plus_(sum, times_(direct, where_(bright, strength, F(0.0f))));
   }
-  const V clear = vec_(clear_(sum.x), clear_(sum.y), clear_(sum.z));
-  return mix_(clear, pattern_(index, g, inward_(g, minus_(p, vec_(F(g.p[0]), F(g.p[1]), F(g.p[2])))), here)); };
+  const V local = inward_(g, minus_(p, vec_(F(g.p[0]), F(g.p[1]), F(g.p[2]))));
+  const V seen = mix_(sum, pattern_(index, g, local, inward_(g, n), here));
+  return vec_(clear_(seen.x), clear_(seen.y), clear_(seen.z)); };
