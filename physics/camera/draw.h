@@ -39,11 +39,13 @@ for (int group = 0; group < SIDE * SIDE / LANES / PARTS; ++group) {
   V color = o;
   if (view.rgb.data) {
     const V way = unit_(d), point = times_(d, depth);
+    // what is seen at a slant is stretched along one side of the pixel
+    const T size = depth * F(-view.down * tangent) / max_(-dot_(way, normal), F(0.02f));
     color = sky_(way, found < W(0));
     unsigned rest = lanes_(found >= W(0));
     for (int l = 0; l < LANES; ++l) if ((rest >> l) & 1u) {  // the lanes that show the same geom
       const M here = found == W(word_(found, l));
-      color = pick_(here, lit_(word_(found, l), point, normal, way, here), color);
+      color = pick_(here, lit_(word_(found, l), point, normal, way, size, here), color);
       rest &= ~lanes_(here);
     }
   }
