@@ -7,10 +7,10 @@ const float tangent = scene_(TANGENT);
 for (int group = 0; group < SIDE * SIDE / LANES / PARTS; ++group) {
   T across, down;
   int columns[LANES], rows[LANES];
-  for (int l = 0; l < LANES; ++l) {  // lanes are a square of 4 x 4 pixels
+  for (int l = 0; l < LANES; ++l) {  // 16 lanes are two rows: near the horizon, a row has like depths
     const int k = (part + group) * LANES + l;
-    columns[l] = left + (k >> 4) % (SIDE / 4) * 4 + (k & 3);
-    rows[l] = upper + (k >> 4) / (SIDE / 4) * 4 + ((k >> 2) & 3);
+    columns[l] = left + (k & 7);
+    rows[l] = upper + (k >> 3);
     lane_(across, l) = (columns[l] + 0.5f) * view.across + view.left;
     lane_(down, l) = (rows[l] + 0.5f) * view.down + view.top;
   }

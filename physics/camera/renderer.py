@@ -35,8 +35,8 @@ def blank_images(view: View, num_envs: int, device: torch.device) -> Images:
   needed = sum(math.prod(shape) * dtypes[kind].itemsize for kind, shape in shapes.items())
   if needed > (total := memory_of(device)) or num_envs * width * height > MOST:
     raise MemoryError(
-      f"camera {view.name!r}: {num_envs} images of {width} x {height} pixels need {needed / GIGA:.1f} GB, and "
-      f"{device} has {total / GIGA:.1f} GB in all: take fewer or smaller ones"
+      f"camera {view.name!r}: {num_envs} images of {width} x {height} pixels need {needed / GIGA:.1f} GB, "
+      f"and {device} has {total / GIGA:.1f} GB in all: take fewer or smaller ones"
     )
   return {kind: torch.zeros(shape, dtype=dtypes[kind], device=device) for kind, shape in shapes.items()}
 

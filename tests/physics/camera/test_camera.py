@@ -43,7 +43,7 @@ def test_images_are_those_of_mujoco(xml, name):
   np.testing.assert_allclose(images["depth"][..., 0][inside], wanted.depth[inside], rtol=1e-3)
   off = np.abs(images["rgb"].astype(float) - wanted.rgb)[inside]
   assert off.mean() < 8.0
-  assert np.corrcoef(images["rgb"][inside].ravel(), wanted.rgb[inside].ravel())[0, 1] > 0.95
+  assert np.corrcoef(images["rgb"][inside].ravel(), wanted.rgb[inside].ravel())[0, 1] > 0.9
 
 
 @pytest.mark.usefixtures("_draws")
