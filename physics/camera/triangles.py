@@ -56,7 +56,7 @@ def build_tree(corners: Floats) -> Tree:
 
 def _halved(points: Floats, parts: int) -> Ints:
   """Return an order of points [n] in which each half, quarter, ... of them down to `parts` lies together."""
-  order, count = np.arange(len(points)), 1
+  order, count = np.arange(len(points))[None], 1  # [count, n / count]
   while count < parts:
     order = order.reshape(count, -1)
     inside = points[order]
