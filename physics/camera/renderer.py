@@ -18,6 +18,7 @@ from physics.camera.triangles import LEAF, Tree, build_tree, triangles_of
 from physics.camera.view import KINDS, View
 from physics.collision.geometry import HFIELD, MESH
 from physics.model.model import Model
+from physics.trace.kernel import lanes_on
 from physics.trace.launcher import Launcher
 
 GIGA = 1e9
@@ -72,7 +73,7 @@ class Renderer:
       setattr(arguments, name, value)
     for name, memory in self._memory.items():
       setattr(arguments, name, wp.from_torch(memory.view(-1)))
-    self._launcher = Launcher(build_kernels(device.type), device, num_envs, threads)
+    self._launcher = Launcher(build_kernels(device.type, lanes_on(device.type)), device, num_envs, threads)
     self._launches = self._launcher.record([arguments], [tiles, tiles * parts_on(device.type)])
 
   def draw(self, mask: torch.Tensor | None = None) -> None:
