@@ -6,12 +6,13 @@
 import math
 import re
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import ablations, cases, curves, report
+from benchmarks.camera import KINDS, SCENES, SIZES
 from benchmarks.environments import OWN
 
 ROOT = Path(__file__).parents[1]
@@ -302,6 +303,30 @@ def environments(figures: Figures) -> str:
   return _grid(figures, "environments", heads, {task: f"`{task}`" for task in OWN})
 
 
+def camera(figures: Figures) -> str:
+  """Return the table of images per second beside MuJoCo's renderer."""
+  heads = {
+    "": "scene, 64 x 64",
+    "images": "images/s",
+    "mujoco_images": "MuJoCo",
+    "ratio": "ratio",
+    "core_images": "images per second of a core",
+    "mujoco_core_images": "MuJoCo",
+    "core_ratio": "ratio",
+  }
+  return _grid(figures, "camera", heads, _views(SCENES))
+
+
+def pixels(figures: Figures) -> str:
+  """Return the table of pixels per second of a core, by the side of the image."""
+  sizes = {f"core_{size}": f"{size} x {size}" for size in SIZES}
+  return _grid(figures, "pixels", {"": "pixels per second of a core", **sizes}, _views(("plane", *SCENES)))
+
+
+def _views(scenes: Iterable[str]) -> dict[str, str]:
+  return {f"{scene}_{kind}": f"{scene}, {kind}" for kind in KINDS for scene in scenes}
+
+
 def ablation(case: cases.Ablation, _figures: Figures) -> str:
   """Return the table of the last and, in brackets, the mean return of each setting, by panel."""
   found = ablations.summary(ablations.read(case.name))
@@ -354,6 +379,8 @@ BLOCKS: dict[str, tuple[str, Callable[[Figures], str]]] = {
   "physics": ("docs/benchmarks.md", physics),
   "cuda": ("docs/benchmarks.md", cuda),
   "environments": ("docs/benchmarks.md", environments),
+  "camera": ("docs/cameras.md", camera),
+  "pixels": ("docs/cameras.md", pixels),
   "tasks": ("docs/tasks.md", tasks),
   "algorithms": ("docs/off_policy.md", algorithms),
   "rewards": ("docs/ablations.md", rewards),
