@@ -10,7 +10,7 @@ import importlib
 import statistics
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import mujoco
 import torch
@@ -101,7 +101,7 @@ def reference(
 
 def use(name: str) -> None:
   """Let MuJoCo's renderer draw by a backend."""
-  context = importlib.import_module("mujoco.rendering.classic.gl_context")
+  context: Any = importlib.import_module("mujoco.rendering.classic.gl_context")
   context.GLContext = importlib.import_module(f"mujoco.{name}").GLContext
 
 
