@@ -5,7 +5,9 @@ import torch
 
 import tasks
 from gpurobot.learn.random import Random
+from physics.parity import MujocoSimulation
 from tasks.core.camera import Defects
+from tests.tasks.test_all import step_unreal
 
 KINDS = ("depth", "segmentation")
 
@@ -109,3 +111,21 @@ def test_a_resumed_task_sees_what_it_would_have_seen():
 def test_a_mistake_is_named(words, message):
   with pytest.raises(Exception, match=message):
     make(**words)
+
+
+def test_steps_with_a_camera_need_no_numbers():
+  real = make(rate=2, latency=1, dropout=0.1)
+  expected = real.reset(), real.step(torch.zeros(3, 1))
+  assert step_unreal(Seeing, real)["obs", "policy"].shape[1] == expected[1]["obs", "policy"].shape[1]
+
+
+def test_mujoco_c_gives_a_task_the_same_images():
+  real = make(training=False)
+  simulation = MujocoSimulation(real.model, 3, real.outputs)
+  other = Seeing(real.config, 3, random=Random(0, 3), training=False, simulation=simulation)
+  for task in (real, other):
+    task.reset()
+    task.sim.qpos[:] = torch.tensor([0.2, 0.4])
+    task.look(torch.zeros(3))
+  here, there = (task.eye.render()["depth"] for task in (real, other))
+  assert torch.isclose(here, there, rtol=1e-3).float().mean() > 0.99
