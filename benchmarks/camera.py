@@ -24,6 +24,7 @@ from gpurobot.viewer.offscreen import BACKENDS, draws
 
 ENVS, ROUNDS, SECONDS = 256, 3, 0.5
 SIZES = (32, 64, 128)
+MEGA = 1e6
 STATES = 4  # that MuJoCo's renderer draws in a round, at least: some take it a second
 KINDS = ("depth", "rgb")
 
@@ -134,7 +135,7 @@ def run() -> None:
     for size in SIZES:
       for kind in KINDS:
         images = rate(ours(model, qpos, size, (kind,)), ENVS)[1]
-        line(f"pixels.{name}_{kind}.core_{size}", size * size * images)
+        line(f"pixels.{name}_{kind}.core_{size}", size * size * images / MEGA)
   use(fastest(*scenes["humanoid"]))
   for name in SCENES:
     for kind in KINDS:

@@ -6,7 +6,7 @@
 import math
 import re
 import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from benchmarks.environments import OWN
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "results"
 Figures = Mapping[str, float]
+VIEWS = {f"{scene}_{kind}": f"{scene}, {kind}" for kind in KINDS for scene in ("plane", *SCENES)}
 
 
 class Row(NamedTuple):
@@ -314,17 +315,13 @@ def camera(figures: Figures) -> str:
     "mujoco_core_images": "MuJoCo",
     "core_ratio": "ratio",
   }
-  return _grid(figures, "camera", heads, _views(SCENES))
+  return _grid(figures, "camera", heads, VIEWS)
 
 
 def pixels(figures: Figures) -> str:
-  """Return the table of pixels per second of a core, by the side of the image."""
+  """Return the table of millions of pixels per second of a core, by the side of the image."""
   sizes = {f"core_{size}": f"{size} x {size}" for size in SIZES}
-  return _grid(figures, "pixels", {"": "pixels per second of a core", **sizes}, _views(("plane", *SCENES)))
-
-
-def _views(scenes: Iterable[str]) -> dict[str, str]:
-  return {f"{scene}_{kind}": f"{scene}, {kind}" for kind in KINDS for scene in scenes}
+  return _grid(figures, "pixels", {"": "million pixels per second of a core", **sizes}, VIEWS)
 
 
 def ablation(case: cases.Ablation, _figures: Figures) -> str:
