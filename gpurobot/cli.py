@@ -26,12 +26,14 @@ from gpurobot.config import (
   TrainConfig,
   assign,
   check_overlap,
+  check_teacher,
   code_keys,
   defaults,
   leaves,
   local_envs,
   pairs,
   to_dict,
+  unused_keys,
 )
 from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint, folder
@@ -137,7 +139,8 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[TrainConfig, Modul
   if {*HELP} & {*argv}:
     config = assign(config, {key: early[key] for key in ("algorithm",) if key in early})
     others = [name for name in AlgorithmName if name is not config.algorithm]
-    print(describe(config, "python train.py", others) + OTHERS.format(others=" or ".join(others)))
+    text = describe(config, "python train.py", unused_keys(config.algorithm))
+    print(text + OTHERS.format(others=" or ".join(others)))
     raise SystemExit(0)
   return _settle(_assign_files(config, files), pairs(words, leaves(config)), resumed, world), module
 
@@ -207,6 +210,7 @@ def _settle(config: TrainConfig, given: Mapping[str, Any], resumed: str | None, 
   config.resume = resumed
   _check_algorithm(config.algorithm, given)
   check_overlap(config)
+  check_teacher(config)
   local_envs(config, world.size)
   for name in (config.device, config.sim_device or config.device):
     world.device(name)
@@ -220,9 +224,10 @@ def _settle(config: TrainConfig, given: Mapping[str, Any], resumed: str | None, 
 
 def _check_algorithm(algorithm: AlgorithmName, keys: Iterable[str]) -> None:
   """Raise ConfigError if a key is a setting of another algorithm than the one that is used."""
+  unused = unused_keys(algorithm)
   for key in keys:
     group = key.partition(".")[0]
-    if group in list(AlgorithmName) and group != algorithm:
+    if {key, group} & unused:
       raise ConfigError(
         f"{key} has no effect with algorithm={algorithm}; write algorithm={group}, or no {key}"
       )
@@ -282,13 +287,13 @@ def with_folder(words: list[str], key: str) -> list[str]:
 def describe(config: Any, program: str, without: Collection[str] = ()) -> str:
   """Return the help text, wrapped to the terminal: a heading for each dataclass, then its fields.
 
-  The fields `without` are left out, with all that is in them. A field is `key=default  meaning [unit]`,
+  The keys and groups of keys `without` are left out. A field is `key=default  meaning [unit]`,
   followed by its allowed values if the meaning does not list them.
   """
   groups: dict[str, list[tuple[str, str]]] = {}
   plain = to_dict(config)
   for key, leaf in leaves(config).items():
-    if key.partition(".")[0] in without:
+    if {key, key.partition(".")[0]} & {*without}:
       continue
     groups.setdefault(key.rpartition(".")[0], []).append((f"{key}={_word(plain[key])}", _meaning(leaf)))
   indent = min(MOST_INDENT, 4 + max(len(left) for lines in groups.values() for left, _ in lines))

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import tasks
 from gpurobot.command import PROGRAMS
-from gpurobot.config import AlgorithmName, Leaf, TrainConfig, leaves
+from gpurobot.config import AlgorithmName, Leaf, TrainConfig, leaves, unused_keys
 
 # Shells divide a line at = too, so that they complete a value alone.
 SCRIPT = """\
@@ -41,8 +41,8 @@ def candidates(line: str) -> list[str]:
 def _keys(known: dict[str, Leaf], words: list[str]) -> list[str]:
   """Return the keys of a training with the algorithm that the words name."""
   named = [word.removeprefix("algorithm=") for word in words if word.startswith("algorithm=")]
-  others = {*AlgorithmName} - {(named or [AlgorithmName.ppo])[-1]}
-  return [key for key in known if key.partition(".")[0] not in others]
+  unused = unused_keys((named or [AlgorithmName.ppo])[-1])
+  return [key for key in known if not {key, key.partition(".")[0]} & unused]
 
 
 def _values(key: str, leaf: Leaf) -> Iterable[str]:

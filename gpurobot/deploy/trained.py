@@ -20,6 +20,7 @@ from gpurobot.config import (
   leaves,
   option,
   pairs,
+  policy_group,
   to_dict,
 )
 from gpurobot.deploy import demos
@@ -28,7 +29,7 @@ from gpurobot.deploy.policy import Policy
 from gpurobot.device.distributed import World
 from gpurobot.learn.agent import Spaces
 from gpurobot.learn.env import VecEnv
-from gpurobot.learn.own_code import LOSS
+from gpurobot.learn.own_code import OF_TRAINING
 from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
 from physics.parity import MujocoSimulation
@@ -104,8 +105,8 @@ def read(
   saved = read_policy(source, device)
   settings, task = saved["config"], given.get("task")
   module = tasks.load(settings["task"], source, task)
-  settings = settings | {"task": task or settings["task"], LOSS: None}  # a policy needs no loss
-  key = f"{settings.get('algorithm', AlgorithmName.ppo)}.network"
+  settings = settings | {"task": task or settings["task"]} | dict.fromkeys(OF_TRAINING)
+  key = f"{policy_group(settings.get('algorithm', AlgorithmName.ppo))}.network"
   network = trusted_network(str(source), settings.get(key), given.get("network"))
   settings, given = settings | {key: network}, {**given, key: network}
   return checkpoint.configure(str(source), settings, module, given), saved

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from gpurobot.config import (
-  AlgorithmName,
+  OFF_POLICY,
   ConfigError,
   TrainConfig,
   algorithm_settings,
@@ -31,6 +31,7 @@ from gpurobot.config import (
 from gpurobot.device.distributed import World
 from gpurobot.device.transfer import to_cpu
 from gpurobot.learn.algorithm import Algorithm
+from gpurobot.learn.env import block_names
 from gpurobot.run import replay_files
 from gpurobot.run.files import rewrite
 from gpurobot.run.replay_files import ReplayFiles
@@ -285,7 +286,7 @@ def restore(config: TrainConfig, learner: Algorithm) -> float:
 def _restore_buffer(config: TrainConfig, learner: Algorithm, names: list[list[str]] | None) -> None:
   """Fill the replay buffer, if checkpoints keep it, from the files that a checkpoint names by rank."""
   if learner.buffer is None or names is None:
-    if config.algorithm is not AlgorithmName.ppo:
+    if config.algorithm in OFF_POLICY:
       LOG.info("a new replay buffer is filled before learning goes on")
     return
   folder = find(str(config.resume)).parent
@@ -365,8 +366,8 @@ class Saver:
         if isinstance(files, OSError):
           raise files
       left_out = list(getattr(self.learner.env, "left_out", ()))  # of the robot file, by the engine
-      config = to_dict(self.config)
-      write(self.folder, {"config": config, "left_out": left_out} | content)
+      own = {"left_out": left_out, "obs_names": dict(block_names(self.learner.env))}
+      write(self.folder, {"config": to_dict(self.config)} | own | content)
     except OSError as error:
       self.failed = True
       warning = f"the checkpoint could not be written ({error}); training goes on, and the last one is kept"

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 import tasks
-from gpurobot.config import AlgorithmName, ConfigError, algorithm_settings, to_dict
+from gpurobot.config import AlgorithmName, ConfigError, algorithm_settings, policy_group, to_dict
 from gpurobot.deploy import trained
 from gpurobot.deploy.policy import Policy
 from gpurobot.run import checkpoint
@@ -111,7 +111,7 @@ class Player:
     own, other = self.config.task, saved["config"]["task"]
     if Path(own).name != Path(other).name:
       raise ConfigError(f"'{source}' is of task '{other}', not of '{own}'")
-    key = f"{saved['config'].get('algorithm', AlgorithmName.ppo)}.network"
+    key = f"{policy_group(saved['config'].get('algorithm', AlgorithmName.ppo))}.network"
     network = saved["config"].get(key)
     known = algorithm_settings(self.config).network if network else None  # that the user has named
     values = saved["config"] | {key: trained.trusted_network(source, network, known)}
