@@ -6,7 +6,7 @@ import torch
 import tasks
 from gpurobot.learn.random import Random
 from physics.parity import MujocoSimulation
-from tasks.core.camera import Defects
+from tasks.base import Defects
 from tests.tasks.test_all import step_unreal
 
 KINDS = ("depth", "segmentation")
