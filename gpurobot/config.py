@@ -5,6 +5,7 @@ An error names the nearest valid key or value. The metadata of each field holds 
 """
 
 import dataclasses
+import functools
 import math
 import typing
 from collections.abc import Collection, Mapping, Sequence
@@ -146,7 +147,8 @@ class Leaf:
 def leaves(config: Any, prefix: str = "") -> dict[str, Leaf]:
   """Return the settings of a dataclass instance by key; dots join nested keys."""
   found: dict[str, Leaf] = {}
-  kinds = typing.get_type_hints(type(config))
+  kind: type = type(config)
+  kinds = _kinds(kind)
   for field in dataclasses.fields(config):
     value = getattr(config, field.name)
     if dataclasses.is_dataclass(value):
@@ -154,6 +156,12 @@ def leaves(config: Any, prefix: str = "") -> dict[str, Leaf]:
     else:
       found[prefix + field.name] = Leaf(kinds[field.name], value, field.metadata)
   return found
+
+
+@functools.cache
+def _kinds(kind: type) -> dict[str, Any]:
+  """Return the types of the fields of a dataclass, which take long to find."""
+  return typing.get_type_hints(kind)
 
 
 def pairs(words: list[str], keys: typing.Iterable[str]) -> dict[str, str]:

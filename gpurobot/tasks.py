@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import tasks
+from gpurobot.programs import HELP
 from gpurobot.run.output import aligned
 
 if TYPE_CHECKING:
   from tasks.base import Task
 
-HELP = ("--help", "-h")
 KEYS = ("describe", "new", "from", "debug")
 
 

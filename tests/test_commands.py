@@ -28,9 +28,9 @@ import train
 from benchmarks import cases
 from benchmarks.__main__ import RUNNERS
 from gpurobot import cli, evaluate, extras, plot, sweep
-from gpurobot.command import PROGRAMS
 from gpurobot.command import main as gpurobot
 from gpurobot.device.distributed import World
+from gpurobot.programs import PROGRAMS
 from physics.parity import __main__ as parity
 from tests.test_docs import PAGES, README, python_blocks
 

@@ -132,7 +132,7 @@ class Distill:
     minibatch = self.num_envs * ppo.horizon // ppo.minibatches
     return (
       f"{counted(self.num_envs, 'environment')} on {ranks}; student {memory}{layers}, "
-      f"{self.network.precision}, of {counted(len(self.teachers), 'teacher')} who observe the group "
+      f"{self.network.precision}, of {counted(len(self.teachers), 'teacher')}, shown the group "
       f"'{self._group}'; horizon {ppo.horizon}, {counted(ppo.epochs, 'epoch')} of "
       f"{counted(ppo.minibatches, 'minibatch', 'es')} of {minibatch} samples; learning rate "
       f"{self.settings.lr:g}; {self.settings.mix:.0%} of the environments driven by teachers at first, "

@@ -124,6 +124,7 @@ class PPO:
     self.reward_sum = RewardSum(Training(env, config, world, self.executor, self.rollout))
     self.clock: Clock = self.collector.clock
     self.measures = Means("the measures of an update", device)
+    self.own_terms = Means(f"the terms of ppo.loss={ppo.loss}", device)
     blocks = env.num_envs // block(ppo)
     dealer = Random(config.seed, blocks, world.rank * blocks, device)
     self.sampler = MinibatchSampler(self.rollout.sequences, ppo.minibatches, block(ppo), dealer)
@@ -265,13 +266,18 @@ class PPO:
     batch, state = self.executor.compiled(self.rollout.minibatch)(self._rows)
     self.optimizer.clear()
     self.clock.begin("update/forward")
-    objective, sums = self.executor.compiled(self._objective)(batch, state)
+    objective, sums, own = self.executor.compiled(self._objective)(batch, state)
+    if self.own_loss:
+      self.own_terms.add(own, batch["weight"].flatten() > 0)
     self.clock.begin("update/backward")
     objective.backward()
     self.optimizer.sums.copy_(sums)
 
-  def _objective(self, batch: TensorDictBase, state: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the loss of a minibatch [sequence, n] and its sums; state [n, state_width]: before it."""
+  def _objective(self, batch: TensorDictBase, state: Tensor) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+    """Return the loss of a minibatch [sequence, n], its sums, and the user's own terms for the log.
+
+    state [n, state_width]: before the minibatch.
+    """
     policy, value, _ = self.network(batch["obs"], state, batch["restart"])
     mirrored = None
     if mirrors(self.ppo) and self.env.mirror:
@@ -281,7 +287,8 @@ class PPO:
     policies = (policy, self.network.head.old(batch["policy"]))
     terms, sums = loss_terms(policies, value, batch, self.ppo, self._entropy_coef, mirrored)
     own = self.own_loss(terms, policy, value, batch) if self.own_loss else terms
-    return total(own, batch["weight"]), sums
+    shown = {f"own_loss/{name}": term.detach().float().flatten() for name, term in own.items()}
+    return total(own, batch["weight"]), sums, shown
 
   def _descend(self) -> None:
     """Take one optimiser step with the gradient of all ranks."""
@@ -309,7 +316,8 @@ class PPO:
 
   def report(self) -> dict[str, Tensor]:
     """Return the statistics since the last report as scalars on the device; every rank calls."""
-    values = self.collector.report(self.world, self.measures, *self.reward_sum.means)
+    measures = (self.measures, self.own_terms) if self.own_loss else (self.measures,)
+    values = self.collector.report(self.world, *measures, *self.reward_sum.means)
     return (
       values
       | self.losses.report()

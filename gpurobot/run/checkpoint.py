@@ -38,7 +38,7 @@ from gpurobot.run.replay_files import ReplayFiles
 
 LOG = logging.getLogger(__name__)
 
-NAME, PREVIOUS = "checkpoint.pt", "checkpoint.previous.pt"
+NAME, PREVIOUS, BEST = "checkpoint.pt", "checkpoint.previous.pt", "checkpoint.best.pt"
 FORMAT = 2  # format 1 had other moments and random numbers
 
 
@@ -82,6 +82,12 @@ def exists(folder: str | Path) -> bool:
   return any((Path(folder) / name).is_file() for name in (NAME, PREVIOUS))
 
 
+def kept(folder: str | Path) -> list[Path]:
+  """Return the last checkpoint of a run folder and the one of its best policy, as far as they exist."""
+  last = [find(folder)] if exists(folder) else []
+  return [path for path in (*last, Path(folder) / BEST) if path.is_file()]
+
+
 def read(source: str | Path, device: str | torch.device = "cpu") -> dict[str, Any]:
   """Return the content of a run folder's checkpoint or a `.pt` file; raise CheckpointError if it fails.
 
@@ -96,6 +102,15 @@ def read(source: str | Path, device: str | torch.device = "cpu") -> dict[str, An
     content = load(before[0], device)
     _warn(f"{error}; the previous one, '{before[0]}', is used")
     return content
+
+
+def best_return(path: Path) -> float | None:
+  """Return the mean return of the best policy of a run, in its file; None without a readable one."""
+  try:
+    found = load(path)["return"] if path.is_file() else None
+  except (OSError, KeyError, CheckpointError):
+    return None
+  return found if isinstance(found, float) else None
 
 
 @functools.cache
@@ -266,6 +281,10 @@ def restore(config: TrainConfig, learner: Algorithm) -> float:
   if "learner" not in saved:
     raise CheckpointError(
       f"'{source}' holds no policy; show it with: python -m gpurobot.replay file={source}"
+    )
+  if config.resume and "seconds" not in saved:
+    raise CheckpointError(
+      f"'{source}' holds a policy alone, with no training to resume; start a new run by checkpoint={source}"
     )
   _check_same(source, saved["learner"], learner.world)
   before = saved.get("config", {}).get("num_envs", config.num_envs)

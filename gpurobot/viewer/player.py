@@ -123,10 +123,11 @@ class Player:
 
 
 def checkpoints(source: str) -> list[str]:
-  """Return the checkpoints of the run of `source`: `source`, then the newest, then those with videos."""
+  """Return the checkpoints of the run of `source`: `source`, the newest, the best, then those with videos."""
   path = Path(source)
   run = path if path.is_dir() else path.parent
   run = run.parent if run.name == VIDEOS else run
   newest = [run] if checkpoint.exists(run) else []
-  found = [run if path.name == checkpoint.NAME else path, *newest, *sorted((run / VIDEOS).glob("*.pt"))]
+  others = [*run.glob(checkpoint.BEST), *sorted((run / VIDEOS).glob("*.pt"))]
+  found = [run if path.name == checkpoint.NAME else path, *newest, *others]
   return list(dict.fromkeys(map(str, found)))

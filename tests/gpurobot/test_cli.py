@@ -57,14 +57,6 @@ def test_help_of_a_student_has_what_it_uses_of_ppo(capsys):
   assert not re.search(r"(ppo\.gamma|sac\.)", text)
 
 
-@pytest.mark.parametrize("columns", [60, 80, 140])
-def test_help_is_as_wide_as_the_terminal(columns, monkeypatch):
-  monkeypatch.setenv("COLUMNS", str(columns))
-  text = cli.describe(TrainConfig(), "train.py")
-  assert columns * 0.8 < max(map(len, text.splitlines())) <= columns
-  assert " ".join(text.split()).count("minibatch / reference_minibatch: none, sqrt, linear") == 1
-
-
 @pytest.mark.parametrize(("words", "message"), [
   (["task=antt"], "unknown task 'antt'; nearest: ant"),
   (["task=nothing.py"], "there is no task file 'nothing.py'"),
