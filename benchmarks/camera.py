@@ -1,5 +1,7 @@
 """Images per second, compared with MuJoCo's renderer: python -m benchmarks camera.
 
+`python -m benchmarks.camera picture` draws what the cameras see, for docs/cameras.md.
+
 Each scene is that of a task, with a camera as its robot could have one. Both renderers draw the same states,
 in turn, several times; the medians count. MuJoCo's renderer draws one state after the other, with EGL or
 OSMesa, whichever is faster. `core_` figures are by the time of all cores that the process used: they hardly
@@ -8,12 +10,15 @@ depend on what else the machine does.
 
 import importlib
 import statistics
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import mujoco
 import torch
+from PIL import Image
 
 import physics
 import tasks
@@ -25,6 +30,7 @@ from gpurobot.viewer.offscreen import BACKENDS, draws
 ENVS, ROUNDS, SECONDS = 256, 3, 0.5
 SIZES = (32, 64, 128)
 MEGA = 1e6
+PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "cameras.png"
 STATES = 4  # that MuJoCo's renderer draws in a round, at least: some take it a second
 KINDS = ("depth", "rgb")
 
@@ -142,5 +148,21 @@ def run() -> None:
       compare(name, *scenes[name], kind)
 
 
+def draw_picture() -> None:
+  """Write the picture of docs/cameras.md: colours above, and depth below, dark is near, for each scene."""
+  columns = []
+  for name in SCENES:
+    model, qpos = look_at(name)
+    simulation = physics.Simulation(model, 1, outputs=())
+    simulation.qpos.copy_(qpos[:1])
+    images = physics.Camera(simulation, "eye", 256, 192, KINDS).render()
+    depth = 255 * (images["depth"][0] / 6.0).clamp(max=1.0)
+    columns.append(torch.cat([images["rgb"][0], depth.to(torch.uint8).expand(-1, -1, 3)]))
+  Image.fromarray(torch.cat(columns, dim=1).numpy()).save(PICTURE)
+
+
 if __name__ == "__main__":
-  run()
+  if sys.argv[1:] == ["picture"]:
+    draw_picture()
+  else:
+    run()
