@@ -155,7 +155,7 @@ def draw_picture() -> None:
     model, qpos = look_at(name)
     simulation = physics.Simulation(model, 1, outputs=())
     simulation.qpos.copy_(qpos[:1])
-    images = physics.Camera(simulation, "eye", 256, 192, KINDS).render()
+    images = physics.Camera(simulation, "eye", 256, 192, KINDS, (0.05, 60.0)).render()
     depth = 255 * (images["depth"][0] / 6.0).clamp(max=1.0)
     columns.append(torch.cat([images["rgb"][0], depth.to(torch.uint8).expand(-1, -1, 3)]))
   Image.fromarray(torch.cat(columns, dim=1).numpy()).save(PICTURE)

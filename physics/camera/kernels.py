@@ -72,7 +72,6 @@ FIELDS: dict[str, Any] = {
   "diffuse_row": wp.int32,  # and their colours
   "colors_row": wp.int32,  # and those of all geoms of the model
   "sky": wp.int32,  # a texture, -1: black
-  "shadows": wp.int32,
   "across": wp.float32,  # a column of pixels, by the distance at which the image is 2 tangents high
   "left": wp.float32,  # the left edge of the image, likewise
   "down": wp.float32,  # a row of pixels, negative

@@ -68,7 +68,7 @@ class Renderer:
     arguments, count = Arguments(), len(view.geoms)
     sizes = {"tiles": tiles, "tiles_across": across, "geoms": count, "words": words}
     sizes |= {"lights": len(view.lights) + 1, "rows": view.rows(model), "sky": sky(model)}
-    sizes |= {name: getattr(view, name) for name in ("lights_row", "diffuse_row", "colors_row", "shadows")}
+    sizes |= {name: getattr(view, name) for name in ("lights_row", "diffuse_row", "colors_row")}
     for name, value in {**vars(lens), **sizes}.items():
       setattr(arguments, name, value)
     for name, memory in self._memory.items():
