@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -48,6 +49,8 @@ class Task(Names):
   unsupported: Literal["error", "warn"] = "error"  # what the engine lacks: an error, or left out of the model
   moving_capacity: int | None = None  # most contacts between moving bodies; None: see Simulation
   choices: tuple[int, ...] = ()  # number of choices of each discrete action; empty: continuous in [-1, 1]
+  # Smallest and largest number of each observed image, by its name; an image of uint8 needs none.
+  image_ranges: Mapping[str, tuple[float, float]] = MappingProxyType({})
   commands: Commands | None = None  # what a person may command instead of the task; `setup` sets it
 
   def __init_subclass__(cls) -> None:
@@ -150,7 +153,10 @@ class Task(Names):
     return None
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Return blocks [num_envs, ...] by name for the group `policy`, maybe also `critic`; change no tensor."""
+    """Return blocks [num_envs, ...] by name for the group `policy`, maybe also `critic`; change no tensor.
+
+    A block [num_envs, height, width, channels] is an image.
+    """
     raise NotImplementedError
 
   def metrics(self) -> dict[str, Tensor]:
@@ -214,7 +220,7 @@ class Task(Names):
 
   @reports_task_errors
   def reset(self) -> TensorDict:
-    """Start a new episode in every environment; return the observation groups [num_envs, width] by name."""
+    """Start a new episode in every environment; return observation groups and images by name."""
     everywhere = torch.ones(self.num_envs, dtype=torch.bool, device=self.device)
     if not self._validated:
       self._validate(everywhere)
@@ -229,10 +235,10 @@ class Task(Names):
     """Apply `action` [num_envs, num_actions] for one control step; reset the environments that end.
 
     Continuous actions are clipped to [-1, 1]; actions of a task with `choices` are int64 indices. The result
-    has batch size [num_envs] and holds obs and final_obs [num_envs, width] by group; reward, terminated,
-    truncated and valid [num_envs]; reward_terms and metrics [num_envs] by name. A task that defines it adds
-    success [num_envs]: whether the episode that ends with this step succeeded. Where `valid` is false the
-    simulation diverged: there, reward is zero and final_obs is the obs after the reset.
+    has batch size [num_envs] and holds obs and final_obs, groups [num_envs, width] and images; reward,
+    terminated, truncated and valid [num_envs]; reward_terms and metrics [num_envs] by name. A task that
+    defines it adds success [num_envs]: whether the episode that ends with this step succeeded. Where `valid`
+    is false the simulation diverged: there, reward is zero and final_obs is the obs after the reset.
     """
     self._advance()
     self.action.copy_(action if self.choices else action.clamp(-1.0, 1.0))
@@ -263,7 +269,7 @@ class Task(Names):
     obs = self.observations.restart(self.observe(), ended | ~valid)
     result = {
       "obs": obs,
-      "final_obs": {group: torch.where(valid.unsqueeze(1), final_obs[group], obs[group]) for group in obs},
+      "final_obs": {name: torch.where(like(valid, own), own, obs[name]) for name, own in final_obs.items()},
       "reward": reward.where(valid, 0.0),
       "terminated": terminated,
       "truncated": truncated,
@@ -315,8 +321,10 @@ class Task(Names):
     self._targets = {name: getattr(self.sim, name) for name in names} | self._buffers  # of candidates
     self.reward_weights = weigh(self.config, self.reward(), self.episode_steps)
     validation.check_blocks(blocks := self.observe(), self.episode_steps)
-    self.observations = Observations(blocks, self.config, noisy=self.training)
+    ranges = self.image_ranges
+    self.observations = Observations(blocks, self.config, noisy=self.training, ranges=ranges)
     self.obs_dims, self.obs_names = self.observations.dims, self.observations.names
+    self.images = self.observations.images
     symmetry = self.symmetry()
     if symmetry and self.choices:
       raise TaskError("symmetry() is of actions in [-1, 1]; this task has choices")
@@ -346,9 +354,13 @@ class Task(Names):
 
   def _finite(self, reward: Tensor, obs: dict[str, Tensor]) -> Tensor:
     """Return where the transition is finite and below DIVERGED [num_envs] bool; nan compares as false."""
-    parts = [reward.unsqueeze(1), self.sim.qpos, self.sim.qvel, *obs.values()]
+    parts = [reward.unsqueeze(1), self.sim.qpos, self.sim.qvel, *(obs[group] for group in self.obs_dims)]
     # A product with ones is a sum, twice as fast.
-    return torch.stack([part.abs() @ part.new_ones(part.shape[1]) for part in parts]).sum(0) < DIVERGED
+    finite = torch.stack([part.abs() @ part.new_ones(part.shape[1]) for part in parts]).sum(0) < DIVERGED
+    for name, image in self.images.items():
+      if image.kind != "uint8":
+        finite &= obs[name].flatten(1).isfinite().all(1)
+    return finite
 
   def _reset(self, ended: Tensor, valid: Tensor) -> None:
     """Start a new episode where `ended` [num_envs]; lasting buffers change only where it is also `valid`."""

@@ -21,6 +21,7 @@ from gpurobot.learn.agent import Spaces, actor_critic
 from gpurobot.learn.algorithm import counted, layer_words
 from gpurobot.learn.critic import ScalarHead
 from gpurobot.learn.env import VecEnv
+from gpurobot.learn.image_setup import check_images, check_rollout, image_words, rollout_bytes
 from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss_terms, rate_limits, rate_scale, total
 from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.normalize import Moments
@@ -41,6 +42,8 @@ def check(config: TrainConfig, env: VecEnv, device: torch.device) -> None:
   """Raise ConfigError if settings contradict each other or do not fit the environment."""
   ppo = config.ppo
   _check_size(ppo, env, device)
+  check_images("ppo", ppo, env)
+  check_rollout(ppo, env, device)
   if ppo.lr_min > ppo.lr_max:
     raise ConfigError(f"ppo.lr_min={ppo.lr_min:g} is greater than ppo.lr_max={ppo.lr_max:g}; lower it")
   if ppo.schedule is Schedule.adaptive and ppo.epochs * ppo.minibatches == 1:
@@ -135,14 +138,16 @@ class PPO:
     """Return one line about the environments, the network and the hyperparameters."""
     ppo, env = self.ppo, self.env
     outputs = sum(env.choices) or env.num_actions
-    layers = layer_words(ppo, env.obs_dims["policy"], ppo.hidden, outputs)
+    layers = layer_words(ppo, self.network.actor_input.width, ppo.hidden, outputs)
+    images = image_words(ppo, env)
+    images += f"rollout of {rollout_bytes(env, ppo.horizon) / 1e9:.2g} GB per rank; " if images else ""
     memory = "" if ppo.recurrent is Recurrence.none else f"{ppo.recurrent} {ppo.recurrent_units}, "
     ranks = counted(self.world.size, f"{self.device.type} rank")
     cores = f" with {counted(torch.get_num_threads(), 'thread')}" if self.device.type == "cpu" else ""
     minibatch = self.num_envs * ppo.horizon // ppo.minibatches
     return (
       f"{counted(self.num_envs, 'environment')} on {ranks}{cores}; "
-      f"network {memory}{layers} {'shared' if self.network.shared else 'separate'}, "
+      f"{images}network {memory}{layers} {'shared' if self.network.shared else 'separate'}, "
       f"{self.network.precision}; horizon {ppo.horizon}, {counted(ppo.epochs, 'epoch')} of "
       f"{counted(ppo.minibatches, 'minibatch', 'es')} of {minibatch} samples; learning rate {ppo.lr:g} x "
       f"{self.scale:.3g} ({ppo.lr_scaling} of {minibatch} / {ppo.reference_minibatch})"
