@@ -13,15 +13,17 @@ from torch import Tensor
 
 import physics
 from tasks.core import validation
+from tasks.core.camera import TaskCamera
 from tasks.core.command import Commands
 from tasks.core.control import control_range
 from tasks.core.errors import TaskError, reports_task_errors
 from tasks.core.event import Event
-from tasks.core.names import Names, hint
+from tasks.core.names import hint
 from tasks.core.observation import Observations, Reflection
 from tasks.core.option import Config, option
 from tasks.core.random_source import RandomSource
 from tasks.core.reward_weights import weigh, weighted
+from tasks.core.sensing import Sensing
 from tasks.core.shapes import like
 from tasks.core.state_history import StateHistory
 from tasks.core.substep_runner import SubstepRunner
@@ -34,7 +36,7 @@ ASSETS = Path(__file__).resolve().parents[1] / "assets"
 DIVERGED = 1e7
 
 
-class Task(Names):
+class Task(Sensing):
   """Batch of environments of one task.
 
   A task sets `robot`, defines `reward` and `observe`, and overrides other methods as needed. Each method
@@ -89,6 +91,7 @@ class Task(Names):
     self.levels_held = False  # lasting buffers keep their values, as where a checkpoint is evaluated
     self._made, self._made_to_last = list[Tensor](), list[Tensor]()
     self.events: dict[str, Event] = {}
+    self.cameras: list[TaskCamera] = []
     kind = torch.int64 if self.choices else torch.float32
     self.action = self.buffer(self.num_actions, dtype=kind)  # current action: in [-1, 1], or choices
     self.episode_steps = self.buffer(dtype=torch.int64)  # control steps since the start of the episode
@@ -196,18 +199,6 @@ class Task(Names):
     left = torch.zeros(self.num_envs, device=self.device)
     self.events[name] = Event(act, (low, high), self.random.uniform, left)
 
-  def rays(
-    self,
-    body: str,
-    origins: Sequence[Sequence[float]],
-    directions: Sequence[Any],
-    frame: physics.RayFrame = "body",
-    geoms: Sequence[str] = (),
-  ) -> physics.RayCaster:
-    """Return a RayCaster for rays from a body at the named geoms, or at all visible ones if none is named."""
-    chosen = [self.model.geom_id(name) for name in geoms] or None
-    return physics.RayCaster(self.sim, body, origins, directions, frame, chosen)
-
   def constant(self, values: Any) -> Tensor:
     """Return values [...] as a float32 tensor [...] on the device."""
     return torch.tensor(np.asarray(values), dtype=torch.float32, device=self.device)
@@ -248,6 +239,7 @@ class Task(Names):
     self.simulate()
     self.begin_part("task")
     self.episode_steps += 1
+    self.look(self.episode_steps)
     self.update()
     names, terms = weighted(self.reward_weights, self.reward(), self.episode_steps)
     reward = terms.sum(0)
@@ -259,8 +251,7 @@ class Task(Names):
     valid = self._finite(reward, final_obs)
     terminated = terminated & valid
     truncated = (self.episode_steps >= self.max_episode_steps) & ~terminated & valid
-    self._overflow += self._substep_runner.dropped()
-    self._nonfinite += (~valid).sum()
+    self._count(valid)
     ended = terminated | truncated
     if self._state_history:
       self._state_history.add(reward, valid, ended)
@@ -336,7 +327,8 @@ class Task(Names):
     events = {f"left until {name}": event.left for name, event in self.events.items()}
     outputs = physics.default_outputs(self.model) if self.outputs is None else self.outputs
     derived = {f"derived {name}": getattr(self.sim, name) for name in outputs}  # control may read them
-    return {**self._buffers, **events, **derived, **self.observations.memory}
+    images = {name: image for camera in self.cameras for name, image in camera.memory.items()}
+    return {**self._buffers, **events, **derived, **images, **self.observations.memory}
 
   def _advance(self) -> None:
     """Begin a step: advance the random numbers and draw the noise."""
@@ -362,6 +354,11 @@ class Task(Names):
         finite &= obs[name].flatten(1).isfinite().all(1)
     return finite
 
+  def _count(self, valid: Tensor) -> None:
+    """Count the contacts that a step dropped, and the transitions that were not `valid` [num_envs]."""
+    self._overflow += self._substep_runner.dropped()
+    self._nonfinite += (~valid).sum()
+
   def _reset(self, ended: Tensor, valid: Tensor) -> None:
     """Start a new episode where `ended` [num_envs]; lasting buffers change only where it is also `valid`."""
     learns = ended & valid & (not self.levels_held)
@@ -381,6 +378,7 @@ class Task(Names):
       event.restart(ended)
     self.begin_part("physics")
     self.sim.forward(ended)
+    self.look_again(ended)
     self.begin_part("task")
 
   def _happen(self) -> None:

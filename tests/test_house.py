@@ -62,6 +62,7 @@ IMPORTS = {
   r"gpurobot/.*": {*PROGRAM, "matplotlib"},
   r"tasks/__init__\.py": {"tasks.core", "tasks.dm"},
   r"tasks/base\.py": {"numpy", "physics", "tasks.core", "tensordict", "torch"},
+  r"tasks/core/sensing\.py": {"physics", "tasks.core", "torch"},
   r"tasks/core/.*": {"numpy", "tasks.core", "tensordict", "torch"},
   r"tasks/shared/robot_file\.py": {*TASK, "physics.robot", "tasks.core"},
   r"tasks/shared/suite\.py": {*TASK, "numpy", "physics.host", "tasks.core"},
@@ -74,7 +75,12 @@ IMPORTS = {
   r"physics/robot/.*": {"mujoco", "numpy", "physics"},
   r"physics/urdf\.py": {"mujoco", "numpy", "physics", "trimesh"},
   r"physics/parity/.*": {"mujoco", "numpy", "physics", "torch"},
-  r"physics/(simulation|trace/launcher|ray/raycaster)\.py": {"numpy", "physics", "torch", "warp"},
+  r"physics/(simulation|trace/launcher|ray/raycaster|camera/(camera|renderer))\.py": {
+    "numpy",
+    "physics",
+    "torch",
+    "warp",
+  },
   r"physics/.*": {"numpy", "physics", "warp"},
 }
 
