@@ -319,6 +319,8 @@ class Task(Sensing):
     symmetry = self.symmetry()
     if symmetry and self.choices:
       raise TaskError("symmetry() is of actions in [-1, 1]; this task has choices")
+    if symmetry and self.images:
+      raise TaskError("symmetry() is of numbers, and this task observes images: return {}")
     mirror = self.observations.mirror(symmetry, self.num_actions) if symmetry else None
     self.mirror: Mapping[str, tuple[Tensor, Tensor]] | None = mirror
 
