@@ -50,16 +50,15 @@ class Task(cartpole.Task):
   def scene(cls, config: Any) -> str:  # noqa: ARG003 (it is the same for all settings)
     """Return the cart with a camera beside it, before posts, and a thicker pole."""
     root = mjcf.read(base.ASSETS / "cartpole" / "robot.xml")
-    place = {"pos": "0 -2 0.45", "xyaxes": "1 0 0 0 0 1", "fovy": "45"}
-    ET.SubElement(mjcf.find(root, "cart"), "camera", name="side", **place)
+    place = {"name": "side", "pos": "0 -2 0.45", "xyaxes": "1 0 0 0 0 1", "fovy": "45"}
+    ET.SubElement(mjcf.find(root, "cart"), "camera", place)
     # No physics is in the size: its pole of 5 cm would often fall between two pixels.
     next(mjcf.find(root, "pole").iter("geom")).attrib.update(size="0.06", rgba="1 1 1 1")
     for index in range(POSTS):
       x, shade = SPACING * (index - POSTS // 2), (1 + index) / POSTS
-      look = {"rgba": f"{shade} {shade} {shade} 1", "contype": "0", "conaffinity": "0"}
-      ET.SubElement(
-        mjcf.world(root), "geom", type="box", size="0.08 0.02 0.3", pos=f"{x} 0.6 1.6", **look
-      )
+      post = {"type": "box", "size": "0.08 0.02 0.3", "pos": f"{x} 0.6 1.6"}
+      post |= {"rgba": f"{shade} {shade} {shade} 1", "contype": "0", "conaffinity": "0"}
+      ET.SubElement(mjcf.world(root), "geom", post)
     return mjcf.text(root)
 
   def setup(self) -> None:

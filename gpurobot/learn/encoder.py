@@ -100,7 +100,7 @@ class GroupInput(nn.Module):
   ) -> None:
     """Take the encoders of images that another group sees too from there, and build the others."""
     super().__init__()
-    self.group = group
+    self.group, self.has_numbers = group, width > 0
     self.images = [name for name, image in images.items() if group in image.groups]
     kind, features = settings.encoder or Encoder.nature, settings.encoder_features
     self.encoders = nn.ModuleList()
@@ -117,4 +117,5 @@ class GroupInput(nn.Module):
     if not self.images:
       return x
     pairs = zip(self.images, self.encoders, strict=True)
-    return torch.cat([x, *(encoder(obs[name], x.dtype) for name, encoder in pairs)], dim=-1)
+    features = [encoder(obs[name], x.dtype) for name, encoder in pairs]
+    return torch.cat([x, *features] if self.has_numbers else features, dim=-1)

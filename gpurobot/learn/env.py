@@ -23,6 +23,10 @@ class Image(NamedTuple):
     """Its type, in the environments and in storage."""
     return torch.uint8 if self.kind == "uint8" else torch.float16
 
+  def stored(self, raw: Tensor) -> Tensor:
+    """Return an image [n, *shape] in that type; numbers outside of the range are cut off."""
+    return raw if self.kind == "uint8" else raw.clamp(self.low, self.high).to(self.dtype)
+
   @property
   def bytes(self) -> int:
     """Memory of one [bytes]."""

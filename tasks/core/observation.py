@@ -42,7 +42,7 @@ class Observations:
     self._ranges = ranges or {}
     self._frames = find_images(blocks, self._ranges)
     self.widths = _widths(blocks)
-    stacks = dict.fromkeys(self._frames, 1) | _chosen(config, "stack_", self._frames)
+    self.stacks = stacks = dict.fromkeys(self._frames, 1) | _chosen(config, "stack_", self._frames)
     self.images = {name: frame.stacked(stacks[name]) for name, frame in self._frames.items()}
     noise = _chosen(config, "noise_", self.widths["policy"])
     self.lengths = dict.fromkeys(blocks, 1) | _chosen(config, "history_", self.widths)
