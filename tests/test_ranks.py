@@ -18,7 +18,7 @@ from gpurobot.learn.optimizer import Optimizer
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
-from tests.gpurobot import toy
+from tests.gpurobot import toy, toy_pixels
 from tests.ranks import HANG, launch
 from tests.tasks import shaken_cartpole
 
@@ -46,6 +46,7 @@ OFF_POLICY = (
   "n_step=3",
   "precision=float64",
 )
+PIXELS = (f"task={toy_pixels.__file__}", "num_envs=128", "env.finite_below=1.2")
 SAC = (*TOY, "num_envs=128", "max_iterations=5", "algorithm=sac", *(f"sac.{word}" for word in OFF_POLICY))
 TD3 = ("task=cartpole", *SAC[2:4], "algorithm=td3", *(f"td3.{word}" for word in OFF_POLICY))
 
@@ -88,7 +89,11 @@ def difference(one: dict[str, Tensor], many: dict[str, Tensor]) -> float:
   return max(float(x.masked_fill(nan, 0).max()) for x, nan in zip(found, same, strict=True))
 
 
-@pytest.mark.parametrize("task", [ANT, MEMORY, SHAKEN, MEANWHILE], ids=["ant", "memory", "shaken", "overlap"])
+@pytest.mark.parametrize(
+  "task",
+  [ANT, MEMORY, SHAKEN, MEANWHILE, (*PIXELS, "ppo.random_shift=2")],
+  ids=["ant", "memory", "shaken", "overlap", "pixels"],
+)
 def test_ranks_compute_what_one_computes(tmp_path, task):
   exact = (*task, "ppo.precision=float64", "max_iterations=5")
   short = (*task, "ppo.precision=float32", "max_iterations=1")
@@ -101,7 +106,9 @@ def test_ranks_compute_what_one_computes(tmp_path, task):
 
 
 @pytest.mark.parametrize(
-  "task", [SAC, (*TD3, "td3.storage=uint8"), (*SAC, "sac.prioritized=true")], ids=["sac", "td3", "priorities"]
+  "task",
+  [SAC, (*TD3, "td3.storage=uint8"), (*SAC, "sac.prioritized=true"), (*SAC, *PIXELS, "sac.random_shift=2")],
+  ids=["sac", "td3", "priorities", "pixels"],
 )
 def test_ranks_draw_from_their_buffers_what_one_draws(tmp_path, task):
   """In float64: the first gradients of the policy are all rounding, as new critics know of no actions."""

@@ -21,7 +21,7 @@ from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from tasks import ant, cartpole
 from tests.compiled import nothing_new, tracing
-from tests.gpurobot import pushed_box, toy
+from tests.gpurobot import pushed_box, toy, toy_pixels
 from tests.gpurobot.tape import DeviceRead, Tape, TapedGraph, no_reads
 from tests.tasks import shaken_cartpole
 from train import LEARNERS
@@ -57,6 +57,8 @@ CASES = {
   "toy in float64": (toy, {"ppo.precision": "float64", "ppo.layer_norm": True}),
   "toy, sac, invalid steps": (toy, SAC | {"env.finite_below": 1.2, "env.episode_steps": 3}),
   "ant, td3 in bf16": (ant, TD3 | {"td3.precision": "bf16", "td3.prioritized": True, "td3.storage": "uint8"}),
+  "pixels, shifted": (toy_pixels, {"ppo.random_shift": 2, "env.finite_below": 1.2}),
+  "pixels, sac, shifted": (toy_pixels, SAC | {"sac.random_shift": 2, "sac.encoder_features": 8}),
   "toy, schedules": (
     toy,
     {
@@ -75,6 +77,7 @@ COMPILED = {
   "cartpole, switched, lstm": (CASES["cartpole, switched"][0], CASES["cartpole, lstm"][1]),
   **{name: CASES[name] for name in ("cartpole, mirrored", "box of varied mass")},
   "toy, sac": (toy, CASES["toy, sac, invalid steps"][1] | {"sac.precision": "float64"}),
+  "pixels, shifted": (toy_pixels, {"ppo.precision": "bf16"} | CASES["pixels, shifted"][1]),
   "toy, td3": (toy, TD3 | {"td3.save_buffer": False, "td3.prioritized": True}),
 }
 every_case = pytest.mark.parametrize(("module", "settings"), CASES.values(), ids=CASES)
