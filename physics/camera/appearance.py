@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from physics.dynamics.camera_frame import TRACK, TRACKCOM
 from physics.model.model import Floats, Model
@@ -86,10 +87,31 @@ def material(model: Model, geom: int) -> tuple[int, list[float]]:
 def textures(model: Model) -> dict[str, Any]:
   """Return the tables of textures by name: numbers of each, and the pixels of all."""
   mj = model.mj
-  columns = (mj.tex_adr, mj.tex_width, mj.tex_height, mj.tex_nchannel, mj.tex_type)
-  table = np.stack([*columns], axis=1).astype(np.int32)
-  table[table[:, 4] != FLAT, 2] = table[table[:, 4] != FLAT, 1]  # a cube's six faces lie below each other
-  return {"textures": table, "texels": np.asarray(mj.tex_data, np.uint8)}
+  table, texels = [], [np.zeros(0, np.uint8)]
+  for i in range(mj.ntex):
+    width, height, channels = (int(x[i]) for x in (mj.tex_width, mj.tex_height, mj.tex_nchannel))
+    pixels = mj.tex_data[mj.tex_adr[i] : mj.tex_adr[i] + width * height * channels]
+    faces = 1 if mj.tex_type[i] == FLAT else 6  # of a cube, which lie below each other
+    image = pixels.reshape(faces, height // faces, width, channels)[
+      ..., [0, 1, 2] if channels > 2 else [0] * 3
+    ]
+    copies = _ever_smaller(image)
+    table.append([sum(map(len, texels)), width, height // faces, len(copies), mj.tex_type[i]])
+    texels += [copy.ravel() for copy in copies]
+  return {"textures": np.array(table, np.int32).reshape(-1, 5), "texels": np.concatenate(texels)}
+
+
+def _ever_smaller(image: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
+  """Return copies of an image [faces, height, width, 3], each half as wide and high as the one before."""
+  copies = [image]
+  while max(copies[-1].shape[1:3]) > 1:
+    last = copies[-1].astype(float)
+    for axis in (1, 2):
+      half = max(last.shape[axis] // 2, 1)
+      pairs = [np.take(last, np.minimum(2 * np.arange(half) + i, last.shape[axis] - 1), axis) for i in (0, 1)]
+      last = (pairs[0] + pairs[1]) / 2
+    copies.append(np.rint(last).astype(np.uint8))
+  return copies
 
 
 def sky(model: Model) -> int:

@@ -61,7 +61,7 @@ class Camera:
     camera, body = _find(model, name)
     _check(name, width, height, kinds)
     lens = Lens.of(model, camera, width, height)
-    view = View(camera, body, lens, kinds, drawn_geoms(model), lights_of(model), shadows)
+    view = View(name, camera, body, lens, kinds, drawn_geoms(model), lights_of(model), shadows)
     self.name, self.near, self.far = name, lens.near, lens.far
     self._draw, scene, self.images = simulation.attach_view(view)
 
@@ -104,6 +104,8 @@ def _check(name: str, width: int, height: int, kinds: Sequence[str]) -> None:
   """Raise ValueError if there is no such image."""
   if width < 1 or height < 1:
     raise ValueError(f"camera {name!r}: an image of {width} x {height} pixels has none")
+  if not kinds:
+    raise ValueError(f"camera {name!r} draws nothing: name kinds of images: {', '.join(KINDS)}")
   for kind in kinds:
     if kind not in KINDS:
-      raise ValueError(f"camera {name!r} cannot draw {kind!r}; it can draw {', '.join(KINDS)}")
+      raise ValueError(f"camera {name!r} cannot draw {kind!r}; the nearest is {nearest_word(kind, KINDS)!r}")

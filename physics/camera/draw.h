@@ -7,10 +7,10 @@ const float tangent = scene_(TANGENT);
 for (int group = 0; group < SIDE * SIDE / LANES / PARTS; ++group) {
   T across, down;
   int columns[LANES], rows[LANES];
-  for (int l = 0; l < LANES; ++l) {  // lanes are a square of 4 x 4 pixels
+  for (int l = 0; l < LANES; ++l) {  // 16 lanes are two rows: near the horizon, a row has like depths
     const int k = (part + group) * LANES + l;
-    columns[l] = left + (k >> 4) % (SIDE / 4) * 4 + (k & 3);
-    rows[l] = upper + (k >> 4) / (SIDE / 4) * 4 + ((k >> 2) & 3);
+    columns[l] = left + (k & 7);
+    rows[l] = upper + (k >> 3);
     lane_(across, l) = (columns[l] + 0.5f) * view.across + view.left;
     lane_(down, l) = (rows[l] + 0.5f) * view.down + view.top;
   }
@@ -39,11 +39,13 @@ for (int group = 0; group < SIDE * SIDE / LANES / PARTS; ++group) {
   V color = o;
   if (view.rgb.data) {
     const V way = unit_(d), point = times_(d, depth);
+    // what is seen at a slant is stretched along one side of the pixel
+    const T size = depth * F(-view.down * tangent) / max_(-dot_(way, normal), F(0.02f));
     color = sky_(way, found < W(0));
     unsigned rest = lanes_(found >= W(0));
     for (int l = 0; l < LANES; ++l) if ((rest >> l) & 1u) {  // the lanes that show the same geom
       const M here = found == W(word_(found, l));
-      color = pick_(here, lit_(word_(found, l), point, normal, way, here), color);
+      color = pick_(here, lit_(word_(found, l), point, normal, way, size, here), color);
       rest &= ~lanes_(here);
     }
   }

@@ -21,7 +21,7 @@ TRAITS = (  # of a geom: the sphere about its triangles, and its material
   *("CENTER_X", "CENTER_Y", "CENTER_Z", "RADIUS"),
   *("EMISSION", "SPECULAR", "SHININESS", "REPEAT_X", "REPEAT_Y", "UNIFORM"),
 )
-TEXTURE_NUMBERS = 5  # of a texture: where it begins, its width, height and channels, its kind
+TEXTURE_NUMBERS = 5  # of a texture: where it begins, width, height, number of copies, kind
 LAMP = {
   "LAMP_KIND": 1,
   "CASTS": 1,

@@ -38,9 +38,9 @@ class Lens:
       width,
       height,
       across=2.0 * aspect / width,
-      left=-aspect * (1.0 + shift[0]),
+      left=-aspect * (1.0 - shift[0]),
       down=-2.0 / height,
-      top=1.0 + shift[1],
+      top=1.0 - shift[1],
       near=float(clip.znear) * extent,
       far=float(clip.zfar) * extent,
     )

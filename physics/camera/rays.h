@@ -138,32 +138,40 @@ auto ray_tree_ = [&](int index, V o, V d, T least, T most) -> Hit {
   const int leaves = number_(index, LEAVES);
   const float* boxes = view.boxes.data + (size_t)6 * number_(index, FIRST_BOX);
   const float* triangles = view.triangles.data + (size_t)9 * number_(index, FIRST_TRIANGLE);
-  const V i = vec_(inverse_(d.x), inverse_(d.y), inverse_(d.z)), c = vec_(o.x * i.x, o.y * i.y, o.z * i.z);
-  T way = d.x; const float dx = lane_(way, 0); way = d.y; const float dy = lane_(way, 0); way = d.z; const float dz = lane_(way, 0);
+  const T inverse[3] = {inverse_(d.x), inverse_(d.y), inverse_(d.z)};
+  const T start[3] = {o.x * inverse[0], o.y * inverse[1], o.z * inverse[2]};
+  int near[3], far[3]; bool mixed[3]; float way[3];
+  for (int a = 0; a < 3; ++a) {  // which side of a box the rays meet first, unless they differ
+    T speed = inverse[a]; way[a] = 1.0f / lane_(speed, 0);
+    mixed[a] = any_(speed < F(0.0f)) && any_(speed > F(0.0f));
+    near[a] = way[a] < 0.0f ? a + 3 : a; far[a] = way[a] < 0.0f ? a : a + 3;
+  }
   Hit h; h.t = F(FAR); h.n = vec_(F(0.0f), F(0.0f), F(0.0f));
   int stack[32], top = 0; stack[top++] = 1;
   while (top > 0) {
     const int k = stack[--top]; const float* b = boxes + 6 * k;
-    const T x0 = F(b[0]) * i.x - c.x, x1 = F(b[3]) * i.x - c.x, y0 = F(b[1]) * i.y - c.y, y1 = F(b[4]) * i.y - c.y;
-    const T z0 = F(b[2]) * i.z - c.z, z1 = F(b[5]) * i.z - c.z;
-    const T enter = max_(max_(min_(x0, x1), min_(y0, y1)), max_(min_(z0, z1), least));
-    const T leave = min_(min_(max_(x0, x1), max_(y0, y1)), min_(max_(z0, z1), min_(h.t, most)));
+    T enter = least, leave = min_(h.t, most);
+    for (int a = 0; a < 3; ++a) {
+      const T one = F(b[near[a]]) * inverse[a] - start[a], two = F(b[far[a]]) * inverse[a] - start[a];
+      enter = max_(enter, mixed[a] ? min_(one, two) : one);
+      leave = min_(leave, mixed[a] ? max_(one, two) : two);
+    }
     if (!any_(enter <= leave * F(1.000001f) + F(1e-7f))) continue;
     if (k < leaves) {  // the nearer half is visited first
       const float *l = b + 6 * k, *r = l + 6;
-      const float gap = (r[0] + r[3] - l[0] - l[3]) * dx + (r[1] + r[4] - l[1] - l[4]) * dy + (r[2] + r[5] - l[2] - l[5]) * dz;
+      const float gap = (r[0] + r[3] - l[0] - l[3]) * way[0] + (r[1] + r[4] - l[1] - l[4]) * way[1] + (r[2] + r[5] - l[2] - l[5]) * way[2];
       stack[top++] = gap < 0.0f ? 2 * k : 2 * k + 1; stack[top++] = gap < 0.0f ? 2 * k + 1 : 2 * k;
       continue;
     }
     for (int f = 0; f < LEAF; ++f) {
       const float* a = triangles + 9 * ((k - leaves) * LEAF + f);
       const V one = vec_(F(a[3]), F(a[4]), F(a[5])), two = vec_(F(a[6]), F(a[7]), F(a[8]));
-      const V start = vec_(o.x - F(a[0]), o.y - F(a[1]), o.z - F(a[2])), across = cross_(d, two);
+      const V from = vec_(o.x - F(a[0]), o.y - F(a[1]), o.z - F(a[2])), across = cross_(d, two);
       const T volume = dot_(one, across);
       const M front = volume > F(1e-20f);
       if (!any_(front)) continue;
-      const V aside = cross_(start, one);
-      const T scale = F(1.0f) / where_(front, volume, F(1.0f)), u = dot_(start, across) * scale, v = dot_(d, aside) * scale;
+      const V aside = cross_(from, one);
+      const T scale = F(1.0f) / where_(front, volume, F(1.0f)), u = dot_(from, across) * scale, v = dot_(d, aside) * scale;
       const T t = dot_(two, aside) * scale, edge = F(-1e-5f);
       const M inside = and_(and_(u >= edge, v >= edge), u + v <= F(1.0f) - edge);
       const M hit = and_(and_(front, inside), and_(and_(t >= least, t < h.t), t < most));

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -17,20 +20,32 @@ from physics.collision.geometry import HFIELD, MESH
 from physics.model.model import Model
 from physics.trace.launcher import Launcher
 
+GIGA = 1e9
+MOST = 2**31 - 1  # pixels of all images, which a kernel counts
 Images = dict[str, torch.Tensor]  # [num_envs, height, width, channels] by kind
 # Draw the images of the environments in which a mask [num_envs] holds, of all if there is none.
 Draw = Callable[[torch.Tensor | None], None]
 
 
 def blank_images(view: View, num_envs: int, device: torch.device) -> Images:
-  """Return the images of a view before anything is drawn."""
-  return {
-    kind: torch.zeros(
-      num_envs, view.lens.height, view.lens.width, channels, dtype=getattr(torch, dtype), device=device
+  """Return the images of a view before anything is drawn; MemoryError if the device has no room for them."""
+  width, height, types = view.lens.width, view.lens.height, {k: KINDS[k] for k in KINDS if k in view.kinds}
+  shapes = {kind: (num_envs, height, width, channels) for kind, (channels, _) in types.items()}
+  dtypes = {kind: getattr(torch, dtype) for kind, (_, dtype) in types.items()}
+  needed = sum(math.prod(shape) * dtypes[kind].itemsize for kind, shape in shapes.items())
+  if needed > (total := memory_of(device)) or num_envs * width * height > MOST:
+    raise MemoryError(
+      f"camera {view.name!r}: {num_envs} images of {width} x {height} pixels need {needed / GIGA:.1f} GB, "
+      f"and {device} has {total / GIGA:.1f} GB in all: take fewer or smaller ones"
     )
-    for kind, (channels, dtype) in KINDS.items()
-    if kind in view.kinds
-  }
+  return {kind: torch.zeros(shape, dtype=dtypes[kind], device=device) for kind, shape in shapes.items()}
+
+
+def memory_of(device: torch.device) -> int:
+  """Return the memory of a device [bytes]."""
+  if torch.device(device).type == "cuda":
+    return torch.cuda.mem_get_info(device)[1]
+  return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else sys.maxsize
 
 
 class Renderer:

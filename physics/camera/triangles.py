@@ -10,8 +10,7 @@ from physics.collision.geometry import HFIELD
 from physics.collision.hfield import HeightField
 from physics.model.model import Floats, Ints, Model
 
-LEAF = 4  # triangles of a leaf
-BITS = 20  # of a coordinate on the curve along which triangles are sorted
+LEAF = 8  # triangles of a leaf
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,30 +39,31 @@ class Tree:
 
 
 def build_tree(corners: Floats) -> Tree:
-  """Build the tree of triangles [n, 3, 3], sorted along a space-filling curve (Lauterbach et al. 2009)."""
-  corners = corners[np.argsort(_along_curve(corners.mean(axis=1)), kind="stable")]
+  """Build the tree of triangles [n, 3, 3]: each box is cut in half across its longest side."""
   leaves = 1 << max(0, -(-len(corners) // LEAF) - 1).bit_length()
-  padded = np.concatenate([corners, np.repeat(corners[-1:, :1], 3, axis=1).repeat(LEAF * leaves, axis=0)])
-  padded = padded[: LEAF * leaves]
-  low, high = padded.min(axis=1).reshape(leaves, LEAF, 3), padded.max(axis=1).reshape(leaves, LEAF, 3)
-  levels = [np.concatenate([low.min(axis=1), high.max(axis=1)], axis=1)]
+  points = np.repeat(corners[-1:, :1], 3, axis=1).repeat(LEAF * leaves - len(corners), axis=0)
+  corners = np.concatenate([corners, points])
+  corners = corners[_halved(corners.mean(axis=1), leaves)]
+  groups = corners.reshape(leaves, 3 * LEAF, 3)
+  levels = [np.concatenate([groups.min(axis=1), groups.max(axis=1)], axis=1)]
   while len(levels[-1]) > 1:
     pairs = levels[-1].reshape(-1, 2, 6)
     levels.append(np.concatenate([pairs[..., :3].min(axis=1), pairs[..., 3:].max(axis=1)], axis=1))
   boxes = np.concatenate([np.zeros((1, 6)), *reversed(levels)])
-  first = padded[:, :1]
-  return Tree(boxes, np.concatenate([first, padded[:, 1:] - first], axis=1).reshape(-1, 9))
+  first = corners[:, :1]
+  return Tree(boxes, np.concatenate([first, corners[:, 1:] - first], axis=1).reshape(-1, 9))
 
 
-def _along_curve(points: Floats) -> Ints:
-  """Return the places of points [n, 3] along a Morton curve through their bounding box [n]."""
-  low, high = points.min(axis=0), points.max(axis=0)
-  cells = ((points - low) / np.maximum(high - low, 1e-12).max() * (2**BITS - 1)).astype(np.int64)
-  places = np.zeros(len(points), np.int64)
-  for bit in range(BITS):
-    for axis in range(3):
-      places |= ((cells[:, axis] >> bit) & 1) << (3 * bit + axis)
-  return places
+def _halved(points: Floats, parts: int) -> Ints:
+  """Return an order of points [n] in which each half, quarter, ... of them down to `parts` lies together."""
+  order, count = np.arange(len(points))[None], 1  # [count, n / count]
+  while count < parts:
+    order = order.reshape(count, -1)
+    inside = points[order]
+    longest = np.argmax(inside.max(axis=1) - inside.min(axis=1), axis=1)
+    along = np.take_along_axis(inside, longest[:, None, None], axis=2)[..., 0]
+    order, count = np.take_along_axis(order, np.argsort(along, axis=1, kind="stable"), axis=1), 2 * count
+  return order.ravel()
 
 
 def triangles_of(model: Model, geom: int) -> Floats:

@@ -21,9 +21,9 @@ from physics.vary.vary import Variation
 # Channels and type of each kind of image.
 KINDS = {
   "depth": (1, "float32"),
+  "rgb": (3, "uint8"),
   "segmentation": (1, "int32"),
   "normal": (3, "float32"),
-  "rgb": (3, "uint8"),
 }
 HALF_DEGREE = 0.008726646259971648  # [rad]
 # First rows of a scene: what a user may write, then what follows from it: lens and axes, and the geoms.
@@ -39,6 +39,7 @@ class View:
   [m] and quaternion, and its vertical field of view [degree].
   """
 
+  name: str  # of the camera or the body
   camera: int  # of the file, -1: none
   body: int  # that carries a camera if the file has none
   lens: Lens
