@@ -143,7 +143,8 @@ class PPOConfig:
   )
   shared: bool = option(True, "one trunk for actor and critic, if both see the same observations")
   encoder: Encoder | None = option(
-    None, "encoder of images: nature, three convolutions; resnet, 15, with 3 to 10 times the work; null: nature"
+    None,
+    "encoder of images: nature, three convolutions; resnet, 15, with 3 to 10 times the work; null: nature",
   )
   encoder_features: int = option(256, "features of each image, which join the other observations", low=1)
   encoder_shared: bool = option(True, "one encoder of each image that both actor and critic see")
@@ -222,7 +223,8 @@ class OffPolicyConfig:
     code=True,
   )
   encoder: Encoder | None = option(
-    None, "encoder of images: nature, three convolutions; resnet, 15, with 3 to 10 times the work; null: nature"
+    None,
+    "encoder of images: nature, three convolutions; resnet, 15, with 3 to 10 times the work; null: nature",
   )
   encoder_features: int = option(256, "features of each image, which join the other observations", low=1)
   random_shift: int = option(

@@ -78,6 +78,7 @@ def numbers(folder: Path, size: int) -> dict[str, Tensor]:
     rows = list(csv.DictReader(file))
   names = [name for name in (*TOLD, *dict.fromkeys(OF_PPO + OF_SAC)) if name in rows[0]]
   told = {name: [float(row[name]) for row in rows] for name in names}
+  found = {name: tensor for name, tensor in found.items() if tensor.numel()}  # of images alone some are empty
   return found | {name: torch.tensor(column, dtype=torch.float64) for name, column in told.items()}
 
 

@@ -154,9 +154,12 @@ class Rollout:
     """
     for slot, kept_state in enumerate(self.final_state):
       here = truncated & (self._used == slot)
-      for name, kept in self.final_obs.items():  # the environment last, as groups are in memory
-        new, old = (part.movedim(0, -1) for part in (final_obs[name], kept[slot]))
-        torch.where(here, new, old, out=old)
+      for name, kept in self.final_obs.items():
+        new, old = final_obs[name], kept[slot]
+        if old.is_contiguous():
+          torch.where(here.view(-1, *[1] * (new.ndim - 1)), new, old, out=old)
+        else:  # a group, transposed, as in memory
+          torch.where(here, new.T, old.T, out=old.T)
       torch.where(here.unsqueeze(-1), state, kept_state, out=kept_state)
     self._used += truncated
 
