@@ -1,7 +1,7 @@
 """Use of an exported policy that sees in plain MuJoCo, whose renderer draws its images, without gpurobot.
 
-`pip install mujoco onnxruntime`, then `python run_onnx_pixels.py policy.onnx cart.xml`, for `cartpole_pixels`.
-For another task, replace `see`.
+`pip install mujoco onnxruntime`, then `python run_onnx_pixels.py policy.onnx cart.xml`, for the policy of
+`cartpole_pixels`. For another task, replace `see`.
 """
 
 import json

@@ -18,7 +18,7 @@ from tasks.core.command import Commands
 from tasks.core.control import control_range
 from tasks.core.errors import TaskError, reports_task_errors
 from tasks.core.event import Event
-from tasks.core.names import hint
+from tasks.core.names import hint, names_of
 from tasks.core.observation import Observations, Reflection
 from tasks.core.option import Config, option
 from tasks.core.random_source import RandomSource
@@ -156,10 +156,7 @@ class Task(Sensing):
     return None
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Return blocks [num_envs, ...] by name for the group `policy`, maybe also `critic`; change no tensor.
-
-    A block [num_envs, height, width, channels] is an image.
-    """
+    """Return blocks [num_envs, ...] by name for the group `policy`, maybe also `critic`; change no tensor."""
     raise NotImplementedError
 
   def metrics(self) -> dict[str, Tensor]:
@@ -306,7 +303,7 @@ class Task(Sensing):
     views = dict(vars(self.sim))
     self.setup()
     validation.check_views("self.sim", self.sim, views)
-    self._buffers, self.lasting = self._named(self._made), self._named(self._made_to_last)
+    self._buffers, self.lasting = names_of(self, self._made), names_of(self, self._made_to_last)
     mocap = ("mocap_pos", "mocap_quat") if self.model.nmocap else ()
     names = ("qpos", "qvel", "act", *mocap, *self.model.varied)
     self._targets = {name: getattr(self.sim, name) for name in names} | self._buffers  # of candidates
@@ -351,10 +348,7 @@ class Task(Sensing):
     parts = [reward.unsqueeze(1), self.sim.qpos, self.sim.qvel, *(obs[group] for group in self.obs_dims)]
     # A product with ones is a sum, twice as fast.
     finite = torch.stack([part.abs() @ part.new_ones(part.shape[1]) for part in parts]).sum(0) < DIVERGED
-    for name, image in self.images.items():
-      if image.kind != "uint8":
-        finite &= obs[name].flatten(1).isfinite().all(1)
-    return finite
+    return self.observations.finite_images(obs, finite)
 
   def _count(self, valid: Tensor) -> None:
     """Count the contacts that a step dropped, and the transitions that were not `valid` [num_envs]."""
@@ -403,10 +397,3 @@ class Task(Sensing):
   def _control_range(self) -> Tensor:
     """Offsets and scale factors [2, nu] from actions to controls."""
     return self.constant(control_range(self.model, self.num_actions, self.choices))
-
-  def _named(self, made: list[Tensor]) -> dict[str, Tensor]:
-    """Return buffers [num_envs, ...] by the names of the attributes that hold them."""
-    named = {name: value for name, value in vars(self).items() if any(value is one for one in made)}
-    if len({*map(id, named.values())}) < len(made):
-      raise TaskError("a buffer has no name: write self.<name> = self.buffer(...), and no part or list of it")
-    return named

@@ -111,6 +111,13 @@ class Observations:
       parts |= {name: past.restart(parts[name], ended) for name, past in pasts.items()}
     return parts
 
+  def finite_images(self, obs: Mapping[str, Tensor], finite: Tensor) -> Tensor:
+    """Return where `finite` [num_envs] holds and all images are finite too."""
+    for name, image in self.images.items():
+      if image.kind != "uint8":
+        finite = finite & obs[name].flatten(1).isfinite().all(1)
+    return finite
+
   def mirror(self, symmetry: Mapping[str, Reflection], num_actions: int) -> dict[str, tuple[Tensor, Tensor]]:
     """Return (index, sign) [width] of `policy` and of `action`; a mirrored x is sign * x[..., index].
 
