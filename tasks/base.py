@@ -53,6 +53,7 @@ class Task(Sensing):
   choices: tuple[int, ...] = ()  # number of choices of each discrete action; empty: continuous in [-1, 1]
   # Smallest and largest number of each observed image, by its name; an image of uint8 needs none.
   image_ranges: Mapping[str, tuple[float, float]] = MappingProxyType({})
+  style_reference: Tensor | None = None  # pairs of states [n, 2, width] of the group style; `setup` sets it
   commands: Commands | None = None  # what a person may command instead of the task; `setup` sets it
 
   def __init_subclass__(cls) -> None:
@@ -156,7 +157,7 @@ class Task(Sensing):
     return None
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Return blocks [num_envs, ...] by name for the group `policy`, maybe also `critic`; change no tensor."""
+    """Return blocks [num_envs, ...] by name for each group of validation.GROUPS; change no tensor."""
     raise NotImplementedError
 
   def metrics(self) -> dict[str, Tensor]:
@@ -313,11 +314,8 @@ class Task(Sensing):
     self.observations = Observations(blocks, self.config, noisy=self.training, ranges=ranges)
     self.obs_dims, self.obs_names = self.observations.dims, self.observations.names
     self.images = self.observations.images
-    symmetry = self.symmetry()
-    if symmetry and self.choices:
-      raise TaskError("symmetry() is of actions in [-1, 1]; this task has choices")
-    if symmetry and self.images:
-      raise TaskError("symmetry() is of numbers, and this task observes images: return {}")
+    validation.check_style(self.style_reference, blocks)
+    validation.check_symmetry(symmetry := self.symmetry(), self.choices, self.images)
     mirror = self.observations.mirror(symmetry, self.num_actions) if symmetry else None
     self.mirror: Mapping[str, tuple[Tensor, Tensor]] | None = mirror
 
@@ -345,7 +343,12 @@ class Task(Sensing):
 
   def _finite(self, reward: Tensor, obs: dict[str, Tensor]) -> Tensor:
     """Return where the transition is finite and below DIVERGED [num_envs] bool; nan compares as false."""
-    parts = [reward.unsqueeze(1), self.sim.qpos, self.sim.qvel, *(obs[group] for group in self.obs_dims)]
+    parts = [
+      reward.unsqueeze(1),
+      self.sim.qpos,
+      self.sim.qvel,
+      *(obs[group] for group in self.observations.widths),
+    ]
     # A product with ones is a sum, twice as fast.
     finite = torch.stack([part.abs() @ part.new_ones(part.shape[1]) for part in parts]).sum(0) < DIVERGED
     return self.observations.finite_images(obs, finite)

@@ -1,5 +1,8 @@
 """Layers of the networks."""
 
+import itertools
+import math
+from collections.abc import Sequence
 from typing import TypeVar
 
 from torch import nn
@@ -18,3 +21,11 @@ def orthogonal(layer: L, gain: float) -> L:
   if layer.bias is not None:
     nn.init.zeros_(layer.bias)
   return layer
+
+
+def relu_network(inputs: int, hidden: Sequence[int], outputs: int) -> nn.Sequential:
+  """Return hidden layers with ReLU and a linear output layer: [..., inputs] to [..., outputs]."""
+  layers: list[nn.Module] = []
+  for before, after in itertools.pairwise((inputs, *hidden)):
+    layers += [linear(before, after, gain=math.sqrt(2)), nn.ReLU()]
+  return nn.Sequential(*layers, linear((inputs, *hidden)[-1], outputs, gain=1.0))

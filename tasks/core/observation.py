@@ -10,7 +10,7 @@ from torch import Tensor
 from tasks.core.image import Range, find_images, is_image
 from tasks.core.names import hint, settings
 from tasks.core.shapes import like
-from tasks.core.validation import check_blocks
+from tasks.core.validation import APART, check_blocks
 
 # (purpose, shape, low, high) -> random numbers [num_envs, *shape]
 Uniform = Callable[[str, tuple[int, ...], float, float], Tensor]
@@ -44,7 +44,10 @@ class Observations:
     self.widths = _widths(blocks)
     self.stacks = stacks = dict.fromkeys(self._frames, 1) | _chosen(config, "stack_", self._frames)
     self.images = {name: frame.stacked(stacks[name]) for name, frame in self._frames.items()}
-    noise = _chosen(config, "noise_", self.widths["policy"])
+    seen = {
+      name: width for group in ("teacher", "policy") for name, width in self.widths.get(group, {}).items()
+    }
+    noise = _chosen(config, "noise_", seen)  # what the policy lost to its teacher has no noise there
     self.lengths = dict.fromkeys(blocks, 1) | _chosen(config, "history_", self.widths)
     first = next(iter(blocks["policy"].values()))
     self._device = first.device
@@ -71,15 +74,16 @@ class Observations:
 
   @property
   def dims(self) -> dict[str, int]:
-    """The width of each group, including past observations."""
-    return {group: self.lengths[group] * sum(widths.values()) for group, widths in self.widths.items()}
+    """The width of each group that an agent observes, including past observations."""
+    groups = [group for group in self.widths if group not in APART]
+    return {group: self.lengths[group] * sum(self.widths[group].values()) for group in groups}
 
   @property
   def names(self) -> dict[str, list[str]]:
-    """The block of each column, by group."""
+    """The block of each column, by group that an agent observes."""
     return {
-      group: self.lengths[group] * [name for name, width in widths.items() for _ in range(width)]
-      for group, widths in self.widths.items()
+      group: self.lengths[group] * [name for name, width in self.widths[group].items() for _ in range(width)]
+      for group in self.dims
     }
 
   @property
