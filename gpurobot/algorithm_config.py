@@ -59,6 +59,13 @@ class Critic(StrEnum):
   twohot = "twohot"
 
 
+class Encoder(StrEnum):
+  """Network that turns an image into features."""
+
+  nature = "nature"
+  resnet = "resnet"
+
+
 class Recurrence(StrEnum):
   """Recurrent layer of the network."""
 
@@ -178,6 +185,15 @@ class PPOConfig:
     code=True,
   )
   shared: bool = option(True, "one trunk for actor and critic, if both see the same observations")
+  encoder: Encoder | None = option(
+    None,
+    "encoder of images: nature, three convolutions; resnet, 15, with 3 to 10 times the work; null: nature",
+  )
+  encoder_features: int = option(256, "features of each image, which join the other observations", low=1)
+  encoder_shared: bool = option(True, "one encoder of each image that both actor and critic see")
+  random_shift: int = option(
+    0, "largest random shift of the images that are learnt from; 0: none", "pixels", low=0, high=64
+  )
   recurrent: Recurrence = option(Recurrence.none, "recurrent layer before the hidden layers: none, lstm, gru")
   recurrent_units: int = option(256, "units of the recurrent layer", low=1)
   sequence: int | None = option(
@@ -253,6 +269,14 @@ class OffPolicyConfig:
     None,
     "network of your own instead of the hidden layers: <file.py or module>:<class or function>",
     code=True,
+  )
+  encoder: Encoder | None = option(
+    None,
+    "encoder of images: nature, three convolutions; resnet, 15, with 3 to 10 times the work; null: nature",
+  )
+  encoder_features: int = option(256, "features of each image, which join the other observations", low=1)
+  random_shift: int = option(
+    0, "largest random shift of the images that are learnt from; 0: none", "pixels", low=0, high=64
   )
   precision: Precision = option(
     Precision.auto, "arithmetic of the hidden layers; auto: bf16 where the processor is fast in it"
