@@ -15,7 +15,7 @@ FIRST, NEXT = 60, 6  # steps of Gauss and Newton of the first frame, of one that
 
 @dataclass(frozen=True)
 class Goal:
-  """Path that a part of the robot follows over T frames; the error has the square root of `weight`.
+  """Path that a part of the robot follows over T frames; `weight` is that of its squared error.
 
   place, turn: of the frame of `body` [T, 3] [m], quaternions [T, 4]. middle: its centre of mass [T, 3] [m].
   centre: that of the robot [T, 3] [m]. pose: hinges and slides of configurations [T, nq] [rad, m].
@@ -23,7 +23,7 @@ class Goal:
 
   kind: Literal["place", "middle", "turn", "centre", "pose"]
   values: Floats
-  weight: float
+  weight: float | Floats  # of a pose, one for each hinge and slide too
   body: int = 0
 
 
@@ -50,8 +50,9 @@ def _improve(mj: mujoco.MjModel, data: mujoco.MjData, goals: Sequence[Goal], fra
   matrix, vector = DAMPING * np.eye(mj.nv), np.zeros(mj.nv)
   for goal in goals:
     jacobian, error = _linearised(mj, data, goal, frame)
-    matrix += goal.weight * jacobian.T @ jacobian
-    vector += goal.weight * jacobian.T @ error
+    weighted = goal.weight * jacobian.T
+    matrix += weighted @ jacobian
+    vector += weighted @ error
   mujoco.mj_integratePos(mj, data.qpos, np.linalg.solve(matrix, vector), 1.0)
   low, high = mj.jnt_range.T
   limited = np.flatnonzero(mj.jnt_limited)

@@ -79,9 +79,9 @@ def _check_ground(clip: Clip, model: Any) -> None:
   depth = float(lowest[frame])
   if -SUNK <= depth <= AFLOAT:
     return
-  word = "under" if depth < 0 else "above"
+  where = "under the ground" if depth < 0 else "above the ground, and never lower"
   raise SettingError(
-    f"{clip.name}, frame {frame}: its lowest point is {abs(depth):.3g} m {word} the ground{'' if depth < 0 else ', and never lower'}: move it: "
+    f"{clip.name}, frame {frame}: its lowest point is {abs(depth):.3g} m {where}: move it by "
     f"gpurobot motion <file> raise_by={-depth:.3g} out=<new>.npz"
   )
 

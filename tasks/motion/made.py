@@ -19,15 +19,17 @@ from physics.robot import Asked, LeggedRobot, read_legged
 from tasks.core.errors import SettingError
 from tasks.motion.clip import Clip
 from tasks.motion.plan import PLANS, Plan
-from tasks.motion.states import root_joint
+from tasks.motion.states import SLIDE, root_joint
 from tasks.shared import quat
 
 Floats = NDArray[np.float64]
 
 GRAVITY = 9.81  # [m/s^2]
-BEND = 0.05  # lowering of the centre of mass from home to standing, over the length of a leg
+MIDDLE = 0.25  # of the way from home to the middle of its range, to which a joint of a leg is drawn
+BEND = 0.08  # lowering of the centre of mass from home to standing, over the length of a leg
 # Weights of squared errors: of feet and centre of mass [1/m^2], of the feet's turns [1/rad^2], and so on.
-FEET, CENTRE, FLAT, TRUNK, HANDS, POSE = 3000.0, 1000.0, 1000.0, 30.0, 10.0, 0.3
+FEET, CENTRE, FLAT, TRUNK, HANDS = 3000.0, 1000.0, 1000.0, 30.0, 10.0
+LEGS, ARMS, WAIST = 0.1, 0.3, 10.0  # the same of distances of joints from home [1/rad^2]
 
 
 @dataclass(frozen=True)
@@ -36,10 +38,11 @@ class Home:
 
   model: Any
   leg: float  # length [m]
-  qpos: Floats  # [nq]
+  qpos: Floats  # [nq], with bent legs
   trunk: int  # body
   feet: list[int]
   hands: list[int]  # none of a robot without arms
+  stiff: Floats  # weights of the distances of hinges and slides from home
   place: Floats  # of the frames of all bodies [nbody, 3] [m]
   turn: Floats  # of all bodies [nbody, 4]
   middle: Floats  # centres of mass of all bodies [nbody, 3] [m]
@@ -71,18 +74,23 @@ def make(name: str, asked: Asked, fps: float) -> Clip:
 
 def _home(robot: LeggedRobot, model: Any) -> Home:
   """Return what plans need of a robot."""
-  qpos = model.key_qpos[model.key_id("home")]
+  qpos = model.key_qpos[model.key_id("home")].copy()
   fields = ["xpos", "xquat", "xipos", "site_xpos", "subtree_com"]
   found = {name: values[0] for name, values in host.evaluate(model, {"qpos": qpos[None]}, fields).items()}
   sides = np.argsort([-found["site_xpos"][model.site_id(foot), 1] for foot in robot.feet])
+  for joint in (model.joint_id(name) for leg in robot.legs for name in leg):
+    column = model.jnt_qposadr[joint]  # straight knees could bend either way
+    qpos[column] += MIDDLE * model.jnt_limited[joint] * (model.jnt_range[joint].mean() - qpos[column])
   root = int(model.jnt_bodyid[root_joint(model)])
+  hands = _hands(model, robot, found["xipos"])
   return Home(
     model=model,
     leg=robot.leg_length,
     qpos=qpos,
     trunk=root,
     feet=[model.body_id(robot.feet_bodies[side]) for side in sides],
-    hands=_hands(model, robot, found["xipos"]),
+    hands=hands,
+    stiff=_stiff(model, robot, hands),
     place=found["xpos"],
     turn=found["xquat"],
     middle=found["xipos"],
@@ -94,13 +102,30 @@ def _home(robot: LeggedRobot, model: Any) -> Home:
 def _hands(model: Any, robot: LeggedRobot, middle: Floats) -> list[int]:
   """Return the last bodies of the left and the right arm: those farthest aside that are not in a leg."""
   legs = {int(model.jnt_bodyid[model.joint_id(joint)]) for leg in robot.legs for joint in leg}
-  last = [
-    body for body in range(1, model.nbody) if body not in model.body_parentid and body not in legs
-  ]
+  last = [body for body in range(1, model.nbody) if body not in model.body_parentid and body not in legs]
   left = max(last, key=lambda body: float(middle[body, 1]), default=0)
   right = min(last, key=lambda body: float(middle[body, 1]), default=0)
   aside = 0.05 * robot.leg_length
   return [left, right] if middle[left, 1] > aside and middle[right, 1] < -aside else []
+
+
+def _stiff(model: Any, robot: LeggedRobot, hands: list[int]) -> Floats:
+  """Return the weights of the distances of hinges and slides from home: of legs, arms and what is between."""
+  left, right = ({*_chain(model, hand)} for hand in hands) if hands else (set[int](), set[int]())
+  arms, legs = left ^ right, {joint for leg in robot.legs for joint in leg}
+  scalar = [joint for joint in range(model.njnt) if model.jnt_type[joint] >= SLIDE]
+
+  def weight(joint: int) -> float:
+    if model.joint_names[joint] in legs:
+      return LEGS
+    return ARMS if model.jnt_bodyid[joint] in arms else WAIST
+
+  return np.array([weight(joint) for joint in scalar])
+
+
+def _chain(model: Any, body: int) -> list[int]:
+  """Return a body and those that carry it."""
+  return [] if body == 0 else [body, *_chain(model, int(model.body_parentid[body]))]
 
 
 def _goals(plan: Plan, home: Home) -> list[Goal]:
@@ -109,22 +134,20 @@ def _goals(plan: Plan, home: Home) -> list[Goal]:
   shift[..., :3] *= home.leg
   between = home.place[home.feet].mean(0)
   yaws, trunk_yaw = plan.feet[..., 3], plan.feet[..., 3].mean(1)
-  places, soles, goals = [], [], []
+  places, soles, goals = list[Floats](), list[Floats](), list[Goal]()
   for side, foot in enumerate(home.feet):
     for found, point in ((places, home.place[foot]), (soles, home.soles[side])):
       found.append(between + _turned(yaws[:, side], point - between) + shift[:, side, :3])
     goals.append(Goal("place", places[side], FEET, foot))
     goals.append(Goal("turn", _quaternions(yaws[:, side], home.turn[foot]), FLAT, foot))
   pushed = (plan.support[..., None] * np.stack(soles, 1)).sum(1)[:, :2]
-  centre = centre_of_mass(
-    plan.time, pushed, home.centre[2] + home.leg * (plan.height - BEND)
-  )
+  centre = centre_of_mass(plan.time, pushed, home.centre[2] + home.leg * (plan.height - BEND))
   goals.append(Goal("centre", centre, CENTRE))
   goals.append(Goal("turn", _quaternions(trunk_yaw, home.turn[home.trunk], plan.pitch), TRUNK, home.trunk))
   for side, hand in enumerate(home.hands):
     arm = home.middle[hand] - home.centre + home.leg * plan.hands[:, side]
     goals.append(Goal("middle", centre + _turned(trunk_yaw, arm), HANDS, hand))
-  goals.append(Goal("pose", np.tile(home.qpos, (len(plan.time), 1)), POSE))
+  goals.append(Goal("pose", np.tile(home.qpos, (len(plan.time), 1)), home.stiff))
   return goals
 
 

@@ -114,7 +114,7 @@ def course(time: Floats, keys: Sequence[Key]) -> Floats:
 
 def walk(fps: float, gravity: float) -> Plan:  # noqa: ARG001
   """Walk forward, from standing to standing."""
-  pace, double, length, count = 0.5, 0.1, 0.45, 9
+  pace, double, length, count = 0.48, 0.1, 0.4, 9
   starts = [STILL + i * pace + double for i in range(count)]
   steps = [
     Step(i % 2, start, start + pace - double, length * min(i + 1, count - 1))
@@ -126,13 +126,11 @@ def walk(fps: float, gravity: float) -> Plan:  # noqa: ARG001
 
 def run(fps: float, gravity: float) -> Plan:
   """Run forward, with a flight in each step; the plan stands at its ends, where it is cut off."""
-  pace, stance, length, count = 0.36, 0.26, 0.8, 26
+  pace, stance, length, count = 0.36, 0.26, 0.65, 26
   starts = [STILL + i * pace for i in range(count)]
-  steps = [
-    Step(i % 2, start, start + 2 * pace - stance, length * (i + 1)) for i, start in enumerate(starts)
-  ]
+  steps = [Step(i % 2, start, start + 2 * pace - stance, length * (i + 1)) for i, start in enumerate(starts)]
   plan = stepping(stand(2 * STILL + (count + 1) * pace, fps), steps, clearance=0.2)
-  flight, top = pace - stance, 0.0
+  flight, top = pace - stance, -0.02
   speed = gravity * flight / 2  # of a take-off, as that of a landing
   keys = [
     Key(start + late, top, sign * speed, -gravity)
@@ -146,7 +144,7 @@ def run(fps: float, gravity: float) -> Plan:
 
 def jump(fps: float, gravity: float) -> Plan:
   """Jump up and forward from a crouch, and land in one."""
-  flight, low, top = 0.36, -0.32, 0.02
+  flight, low, top = 0.36, -0.17, 0.03
   speed = gravity * flight / 2  # of the take-off
   off = STILL + 0.85
   on = off + flight
@@ -189,7 +187,7 @@ def turn(fps: float, gravity: float) -> Plan:  # noqa: ARG001
 
 def squat(fps: float, gravity: float) -> Plan:  # noqa: ARG001
   """Squat twice, the arms forward."""
-  low, down, count = -0.4, 1.0, 2
+  low, down, count = -0.26, 1.0, 2
   keys = [Key(STILL + i * down, low if i % 2 else 0.0) for i in range(2 * count + 1)]
   plan = stand(2 * STILL + 2 * count * down, fps)
   height = course(plan.time, keys)

@@ -119,9 +119,7 @@ def _read_npz(path: Path, reading: Reading) -> Clip:
     raise SettingError(f"{path} has the keys {', '.join(arrays) or 'of none'}: a motion has {known}")
   rate = next((float(np.ravel(arrays[key])[0]) for key in RATES if key in arrays), None)
   names = next((tuple(map(str, np.ravel(arrays[key]))) for key in NAMES if key in arrays), ())
-  parts = {
-    part: _root_of(arrays[getattr(layout, part)], part) for part in ("position", "turn", "joints")
-  }
+  parts = {part: _root_of(arrays[getattr(layout, part)], part) for part in ("position", "turn", "joints")}
   return _clip(path, parts, reading, _Said(layout.order, rate, names))
 
 
@@ -151,7 +149,8 @@ def _clip(path: Path, parts: Mapping[str, NDArray[Any]], reading: Reading, said:
     )
   if said.order and reading.quaternion and said.order != reading.quaternion:
     raise SettingError(
-      f"{path} says that its quaternions are {said.order}: leave env.motion_quaternion={reading.quaternion} out"
+      f"{path} says that its quaternions are {said.order}: leave env.motion_quaternion="
+      f"{reading.quaternion} out"
     )
   if fps is None:
     raise SettingError(f"{path} does not say its frames per second: add env.motion_fps=30, or what it has")
@@ -173,7 +172,7 @@ def _clip(path: Path, parts: Mapping[str, NDArray[Any]], reading: Reading, said:
 
 
 def _check_shapes(path: Path, parts: Mapping[str, NDArray[Any]]) -> None:
-  """Raise SettingError unless all parts have the same number of frames, enough of them, and finite numbers."""
+  """Raise SettingError unless all parts have equally many frames, two or more, and finite numbers."""
   frames = {part: len(values) for part, values in parts.items()}
   if len({*frames.values()}) > 1 or parts["position"].shape[1:] != (3,) or parts["turn"].shape[1:] != (4,):
     shapes = ", ".join(f"{part} {list(values.shape)}" for part, values in parts.items())

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from tasks.motion.clip import Clip
 
-FREE = 0  # of Model.jnt_type
+FREE, SLIDE = 0, 2  # of Model.jnt_type; hinges are 3
 
 
 def states(clip: Clip, model: Any) -> tuple[Tensor, Tensor]:
