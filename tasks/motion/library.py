@@ -12,16 +12,18 @@ from tasks.motion.clip import Clip
 from tasks.motion.states import root_joint, states
 from tasks.shared import quat
 
+OF_ALL = ("qpos", "qvel")  # fields of Frames that are not of bodies
+
 
 class Frames(NamedTuple):
-  """Frames of a motion, [n] each; the frames of a library are those of its clips, one after the other."""
+  """Frames of a motion, n of each; bodies are those of the library."""
 
   qpos: Tensor  # [n, nq]
   qvel: Tensor  # [n, nv]
-  xpos: Tensor  # [n, nbody, 3] [m]
-  xquat: Tensor  # [n, nbody, 4]
-  linear: Tensor  # [n, nbody, 3] velocity of the bodies' frames, in world axes [m/s]
-  angular: Tensor  # [n, nbody, 3] in world axes [rad/s]
+  xpos: Tensor  # [n, bodies, 3] [m]
+  xquat: Tensor  # [n, bodies, 4]
+  linear: Tensor  # [n, bodies, 3] velocity of the bodies' frames, in world axes [m/s]
+  angular: Tensor  # [n, bodies, 3] in world axes [rad/s]
 
 
 class Library:
@@ -34,11 +36,12 @@ class Library:
     dt: float,
     device: torch.device | str = "cpu",
     lag: float = 0.0,
+    bodies: Sequence[int] | None = None,
   ) -> None:
     """Resample clips to control steps of `dt` [s], and evaluate them with MuJoCo C.
 
     `lag` [s]: frames of bodies are those of so much earlier, as in a simulation, where derived quantities are
-    one time step old. Raises SettingError if a clip is shorter than two control steps.
+    one time step old. `bodies` are the ids of those to keep; None: all. Raises SettingError if a clip is shorter than two control steps.
     """
     self.dt = dt
     sampled = [clip.resampled(1.0 / dt) for clip in clips]
@@ -47,10 +50,17 @@ class Library:
       raise SettingError(f"{short.name}: it lasts {short.seconds:.2g} s, less than two control steps")
     lengths = [len(clip) for clip in sampled]
     parts = [_frames(model, clip, lag) for clip in sampled]
-    joined = [torch.cat(each).to(device, torch.float32) for each in zip(*parts, strict=True)]
+    joined = Frames(*(torch.cat(each) for each in zip(*parts, strict=True)))
+    kept = [
+      part if name in OF_ALL else part[:, bodies or slice(None)] for name, part in joined._asdict().items()
+    ]
     weights = torch.tensor([clip.weight for clip in clips], dtype=torch.float32, device=device)
     self.names = tuple(clip.name for clip in clips)
-    self.frames = Frames(*joined)
+    # The rows come last in memory, so that what is taken from them is stored as a simulation's state is.
+    self._tables = {
+      name: part.to(device, torch.float32).movedim(0, -1).contiguous()
+      for name, part in zip(Frames._fields, kept, strict=True)
+    }
     self.lengths = torch.tensor(lengths, device=device)  # frames of each clip [clips] int64
     self.first = self.lengths.cumsum(0) - self.lengths  # row of the first frame of each clip [clips] int64
     self.weights = weights / weights.sum()  # with which clips are drawn [clips]
@@ -66,7 +76,11 @@ class Library:
 
   def at(self, row: Tensor) -> Frames:
     """Return the frames at rows [n] int64."""
-    return Frames(*(values.index_select(0, row) for values in self.frames))
+    return Frames(*(self.take(name, row) for name in Frames._fields))
+
+  def take(self, name: str, row: Tensor) -> Tensor:
+    """Return one field of the frames at rows [n] int64, [n, ...]."""
+    return self._tables[name].index_select(-1, row).movedim(-1, 0)
 
   def draw(self, uniform: Tensor, margin: int = 0) -> tuple[Tensor, Tensor]:
     """Return clips and frames [n] int64 for random numbers [n, 2] in [0, 1): clips by weight, frames alike.
