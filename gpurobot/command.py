@@ -18,6 +18,7 @@ PROGRAMS = {
   "sweep": ("gpurobot.sweep", "train with several seeds and settings"),
   "replay": ("gpurobot.replay", "show how an environment diverged in training"),
   "describe": ("gpurobot.describe", "tell what a robot's file holds, before it learns to walk or to reach"),
+  "motion": ("gpurobot.motion", "tell what a motion file holds, play it, convert it"),
   "tasks": ("gpurobot.tasks", "name the tasks, describe one, start a new one"),
   "doctor": ("gpurobot.doctor", "check the installation"),
   "completion": ("gpurobot.completion", "complete this command in a shell"),

@@ -19,12 +19,11 @@ from tasks.motion.library import Library, body_velocities
 from tasks.motion.starts import Starts
 from tasks.shared import quat, randomize, robot_file
 
-TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 60_000_000}
+TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 30_000_000}
 PPO: dict[str, object] = {
-  "hidden": [256, 128, 64],
-  "horizon": 32,
-  "minibatches": 4,
-  "reference_minibatch": 16384,
+  "hidden": [128, 64, 32],
+  "horizon": 24,
+  "epochs": 3,
   "reward_transform": "none",  # rewards are in [0, 1]
   "log_std_init": -1.5,
 }
@@ -33,7 +32,6 @@ TORQUE = 0.75  # largest change of a servo's torque by an action of 1, over its 
 SOFT = 0.9  # part of a joint's range within which it costs nothing
 SHORTEST = 0.5  # duration of an episode up to the end of its clip, if the clip is long enough [s]
 ERRORS = ("anchor_place", "anchor_turn", "body_place", "body_turn", "body_velocity", "body_spin")
-HUMANOID = base.ASSETS / "humanoid" / "servos.xml"
 
 
 class Around(StrEnum):
@@ -99,7 +97,7 @@ class Config(starts.Config, settings.Config, robot_file.LegsConfig, base.Config)
   reward_body_spin: float = option(0.2, "weight of tracking the bodies' angular velocities, 0 ... 1")
   reward_change: float = option(-0.02, "weight of the penalty on the summed squared change of the action")
   reward_limits: float = option(
-    -2.0, "weight of the penalty on joints beyond nine tenths of their range", "1/rad"
+    -0.5, "weight of the penalty on joints beyond nine tenths of their range", "1/rad"
   )
 
 
@@ -113,11 +111,11 @@ class Task(base.Task):
   @classmethod
   def scene(cls, config: Any) -> Any:
     """Return the robot on a floor, an MjSpec."""
-    return robot_file.legged(config, HUMANOID)[1]
+    return robot_file.legged(config, settings.HUMANOID)[1]
 
   def setup(self) -> None:
     """Look up the parts of the robot, read the clips, and find where episodes start."""
-    config, robot = self.config, robot_file.legged(self.config, HUMANOID)[0]
+    config, robot = self.config, robot_file.legged(self.config, settings.HUMANOID)[0]
     if self.training:
       robot_file.announce(robot)
     self.angles, self.speeds = self.joints_of(*robot.joints)
@@ -282,11 +280,9 @@ class Task(base.Task):
       "speeds": 0.1 * self.sim.qvel[:, self.speeds],
       "action": self.action,
     }
-    place, turns = self.places()
-    local = quat.to_matrix(quat.multiply(quat.conjugate(turn).unsqueeze(1), turns[:, 1:]))
+    place = self.sim.xpos[:, self.bodies]
     hidden = {
       "bodies": quat.to_body(rotation.unsqueeze(1), (place - place[:, :1])[:, 1:]).flatten(1),
-      "turns": local[..., :2].flatten(1),
       "friction": self.sim.geom_friction[:, 0, 0],
       "mass": self.sim.body_mass[:, self.bodies[0]],
     }

@@ -41,7 +41,8 @@ class Library:
     """Resample clips to control steps of `dt` [s], and evaluate them with MuJoCo C.
 
     `lag` [s]: frames of bodies are those of so much earlier, as in a simulation, where derived quantities are
-    one time step old. `bodies` are the ids of those to keep; None: all. Raises SettingError if a clip is shorter than two control steps.
+    one time step old. `bodies` are the ids of those to keep; None: all. Raises SettingError if a clip is
+    shorter than two control steps.
     """
     self.dt = dt
     sampled = [clip.resampled(1.0 / dt) for clip in clips]
@@ -51,9 +52,8 @@ class Library:
     lengths = [len(clip) for clip in sampled]
     parts = [_frames(model, clip, lag) for clip in sampled]
     joined = Frames(*(torch.cat(each) for each in zip(*parts, strict=True)))
-    kept = [
-      part if name in OF_ALL else part[:, bodies or slice(None)] for name, part in joined._asdict().items()
-    ]
+    chosen = slice(None) if bodies is None else list(bodies)
+    kept = [part if name in OF_ALL else part[:, chosen] for name, part in joined._asdict().items()]
     weights = torch.tensor([clip.weight for clip in clips], dtype=torch.float32, device=device)
     self.names = tuple(clip.name for clip in clips)
     # The rows come last in memory, so that what is taken from them is stored as a simulation's state is.

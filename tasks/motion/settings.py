@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from physics.robot import LeggedRobot
-from tasks.base import option
+from tasks.base import ASSETS, option
 from tasks.core.errors import SettingError
 from tasks.core.names import hint
 from tasks.motion.check import check
@@ -17,6 +17,7 @@ from tasks.motion.plan import PLANS
 from tasks.motion.read import Reading, read_file
 from tasks.shared import robot_file
 
+HUMANOID = ASSETS / "humanoid" / "servos.xml"  # the robot, if the settings name none
 OWN = ", ".join(PLANS)
 
 
@@ -46,11 +47,10 @@ class Config:
   )
 
 
-def load(config: Any, robot: LeggedRobot, model: Any, dt: float) -> list[Clip]:
-  """Return the clips that settings of `Config` and `robot_file.LegsConfig` name, checked.
+def read(config: Any, robot: LeggedRobot, dt: float) -> list[Clip]:
+  """Return the clips that settings of `Config` and `robot_file.LegsConfig` name, unchecked.
 
-  `model` is that of the robot. Our own clips have a frame for each control step of `dt` [s]. Raises
-  SettingError in one line.
+  Our own clips have a frame for each control step of `dt` [s]. Raises SettingError in one line.
   """
   names = [name.strip() for name in config.motion.split(",") if name.strip()]
   weights = config.motion_weights or [1.0] * len(names)
@@ -60,15 +60,22 @@ def load(config: Any, robot: LeggedRobot, model: Any, dt: float) -> list[Clip]:
     raise SettingError(
       f"env.motion_weights has {len(weights)} numbers for {len(names)} clips: write one for each"
     )
-  clips = []
-  for name, weight in zip(names, weights, strict=True):
-    clip = dataclasses.replace(_clip(name, config, robot, dt), weight=weight)
+  clips = [
+    dataclasses.replace(_clip(name, config, robot, dt), weight=weight)
+    for name, weight in zip(names, weights, strict=True)
+  ]
+  return clips + [_mirror(clip, robot) for clip in clips] if config.motion_mirrored else clips
+
+
+def load(config: Any, robot: LeggedRobot, model: Any, dt: float) -> list[Clip]:
+  """Return the clips that settings name, as `read` does, checked against the robot's model."""
+  clips = read(config, robot, dt)
+  for clip in clips:
     check(clip, model, robot.height)
-    clips.append(clip)
-  return clips + [mirror(clip, robot) for clip in clips] if config.motion_mirrored else clips
+  return clips
 
 
-def mirror(clip: Clip, robot: LeggedRobot) -> Clip:
+def _mirror(clip: Clip, robot: LeggedRobot) -> Clip:
   """Return the mirror image of a clip; raise SettingError if left and right of the robot are not alike."""
   if robot.mirrored is None:
     raise SettingError(f"{robot.path} has no mirror symmetry: leave env.motion_mirrored out")

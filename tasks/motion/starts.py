@@ -59,7 +59,7 @@ class Starts:
     first_row = library.first[self.clip] + self.first_frame
     rows = torch.arange(len(library), device=first_row.device)
     self.bin_of_row = torch.searchsorted(first_row, rows, right=True) - 1
-    # A start gets the failures of its own bin and of those after it: failures [n, bins] @ spread [bins, bins].
+    # A start gets the failures of its bin and of those after it: failures [n, bins] @ spread [bins, bins].
     index = torch.arange(self.bins, device=first_row.device)
     later = index.unsqueeze(1) - index
     near = (later >= 0) & (later < REACH) & (self.clip.unsqueeze(1) == self.clip) & (self.even > 0)
@@ -81,7 +81,7 @@ class Starts:
     return ~held if training else held
 
   def after(self, failures: Tensor, row: Tensor, failed: Tensor) -> Tensor:
-    """Return failures [n, bins] after an episode of each environment ended at rows [n], maybe in a failure."""
+    """Return failures [n, bins] after episodes that ended at rows [n], where `failed` [n] in a failure."""
     share = self.config.start_memory
     added = torch.zeros_like(failures).scatter_(1, self.bin_of_row[row].unsqueeze(1), share)
     return (1 - share) * failures + added * failed.unsqueeze(1)
