@@ -9,7 +9,7 @@ import math
 import sys
 from pathlib import Path
 
-import torch
+import numpy as np
 
 import physics
 from gpurobot import cli, extras
@@ -66,17 +66,18 @@ def show(given: Motion) -> None:
 def table(clip: Clip, robot: LeggedRobot, model: physics.Model) -> str:
   """Return statistics of a clip: its length, the root's path, and a line for each joint."""
   linear, angular, speeds = clip.velocities()
-  lowest, path = clearance(clip, model), clip.root_pos.diff(dim=0).norm(dim=1).sum()
-  heights = clip.root_pos[:, 2]
+  lowest, heights = 1000 * clearance(clip, model), clip.root_pos[:, 2]
+  path = np.linalg.norm(np.diff(clip.root_pos, axis=0), axis=1).sum()
+  fastest = [np.linalg.norm(part, axis=1).max() for part in (linear, angular)]
   lines = [
     f"{clip.name}: {len(clip)} frames, {clip.seconds:.2f} s at {clip.fps:g} frames/s, on {robot.path}",
-    f"root: path of {path:.2f} m, {heights.min():.2f} to {heights.max():.2f} m high, at most "
-    f"{linear.norm(dim=1).max():.2f} m/s and {angular.norm(dim=1).max():.2f} rad/s",
-    f"lowest point: {1000 * lowest.min():.1f} to {1000 * lowest.max():.1f} mm above the ground",
+    f"root: path of {path:.2f} m, {heights.min():.2f} to {heights.max():.2f} m high",
+    f"its speeds: at most {fastest[0]:.2f} m/s and {fastest[1]:.2f} rad/s",
+    f"lowest point: {lowest.min():.1f} to {lowest.max():.1f} mm above the ground",
     "",
   ]
   ranges = model.jnt_range[[model.joint_id(name) for name in clip.joints]].tolist()
-  columns = (clip.joints, clip.joint_pos.amin(0), clip.joint_pos.amax(0), ranges, speeds.abs().amax(0))
+  columns = (clip.joints, clip.joint_pos.min(0), clip.joint_pos.max(0), ranges, np.abs(speeds).max(0))
   rows = [
     (name, f"{low:.2f}", f"{high:.2f}", f"{most[0]:.2f} to {most[1]:.2f}", f"{speed:.2f}")
     for name, low, high, most, speed in zip(*columns, strict=True)
@@ -109,7 +110,6 @@ def main(argv: list[str]) -> None:
   first, rest = argv[:1], argv[1:]
   named = [word if "=" in word or word.startswith("-") else f"motion={word}" for word in first]
   words = [word.removeprefix("env.") for word in (*named, *rest)]
-  torch.set_num_threads(1)
   cli.start(Motion(), PROGRAM, words, show)
 
 

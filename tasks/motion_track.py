@@ -14,9 +14,10 @@ from torch import Tensor
 
 from tasks import base
 from tasks.base import option
-from tasks.motion import settings, starts
+from tasks.motion import parts, settings, starts
 from tasks.motion.library import Library, body_velocities
 from tasks.motion.starts import Starts
+from tasks.motion.states import root_joint
 from tasks.shared import quat, randomize, robot_file
 
 TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 30_000_000}
@@ -120,9 +121,10 @@ class Task(base.Task):
       robot_file.announce(robot)
     self.angles, self.speeds = self.joints_of(*robot.joints)
     self.home = self.constant(robot.angles)  # [nu] [rad]
-    anchor, bodies, ends = self._parts(robot)
-    self.bodies = torch.tensor([anchor, *bodies], device=self.device)  # the anchor first
-    self.ends = torch.tensor([1 + bodies.index(end) for end in ends], device=self.device)
+    self.anchor, bodies, ends = parts.find(config, robot, self.model)
+    self.root = int(self.model.jnt_bodyid[root_joint(self.model)])
+    self.bodies = torch.tensor([self.anchor, *bodies], device=self.device)  # the anchor first
+    self.ends = torch.tensor(ends, device=self.device) + 1  # in self.bodies
     self.scale = self.constant(TORQUE * robot.effort / robot.stiffness).clamp(max=config.action_scale)
     # A servo lags by its damping over its stiffness, so its target leads the angle at mid-step by that time.
     self.lead = self.constant(robot.damping / robot.stiffness + self.dt / 2)  # [nu] [s]
@@ -131,31 +133,21 @@ class Task(base.Task):
     self.limited = self.constant(self.model.jnt_limited[[*map(self.model.joint_id, robot.joints)]])
     clips = settings.load(config, robot, self.model, self.dt)
     lag = self.model.timestep  # derived quantities are of the last physics step
-    self.library = Library(self.model, clips, self.dt, self.device, lag, [anchor, *bodies])
-    margin = min(round(SHORTEST / self.dt), *(self.library.lengths - 2).tolist(), self.max_episode_steps)
+    self.library = Library(self.model, clips, self.dt, self.device, lag, [self.anchor, *bodies])
+    margin = min(round(SHORTEST / self.dt), min(self.library.counts) - 2, self.max_episode_steps)
     self.least_between_truncations = max(1, margin)
     self.begins = Starts(self.library, config, self.least_between_truncations, training=self.training)
     self.clip, self.frame = self.buffer(dtype=torch.int64), self.buffer(dtype=torch.int64)
     self.failures = self.buffer(self.begins.bins, lasting=True)  # by bin of start frames
     self.squares = self.buffer(len(ERRORS))  # squared errors, means over the bodies [rad^2, m^2, ...]
+    self.widths = self.constant([getattr(config, f"width_{name}") for name in ERRORS])
     self.lost = self.buffer(dtype=torch.bool)  # whether the motion is lost
     self.joint_zero = self.buffer(len(robot.joints), lasting=True)  # errors of the joints' zeros [rad]
     self.last_action, self.change = self.buffer(self.num_actions), self.buffer(self.num_actions)
     if self.training:
-      self._disturb(anchor)
+      self._disturb()
 
-  def _parts(self, robot: robot_file.LeggedRobot) -> tuple[int, list[int], list[int]]:
-    """Return the anchor, the tracked bodies, and those of them that end an episode."""
-    config, model = self.config, self.model
-    touching = {robot.trunk, *robot.guarded, *robot.feet_bodies}
-    bodies = [
-      model.body_id(name) for name in config.bodies or model.body_names if name in touching or config.bodies
-    ]
-    last = [body for body in bodies if body not in model.body_parentid[bodies]]
-    ends = [model.body_id(name) for name in config.ends] or last
-    return model.body_id(config.anchor or robot.trunk), bodies, ends
-
-  def _disturb(self, anchor: int) -> None:
+  def _disturb(self) -> None:
     """Randomise the robots of a training once, and push them from time to time."""
     config = self.config
     self.every(config.push_seconds / 3, config.push_seconds, self.push)
@@ -165,8 +157,8 @@ class Task(base.Task):
       self,
       {
         "friction": randomize.friction(config.friction_min, config.friction_max),
-        "mass": randomize.mass(1 - config.trunk_mass, 1 + config.trunk_mass, anchor),
-        "shift": randomize.add("body_ipos", -config.trunk_shift, config.trunk_shift, anchor, each=True),
+        "mass": randomize.mass(1 - config.trunk_mass, 1 + config.trunk_mass, self.anchor),
+        "shift": randomize.add("body_ipos", -config.trunk_shift, config.trunk_shift, self.anchor, each=True),
       },
     ).apply()
 
@@ -240,8 +232,7 @@ class Task(base.Task):
 
   def reward(self) -> dict[str, Tensor]:
     """Reward tracking of anchor and bodies; penalise changes of the action, and joints near their limits."""
-    widths = self.constant([getattr(self.config, f"width_{name}") for name in ERRORS])
-    tracked = torch.exp(-self.squares / widths.square())
+    tracked = torch.exp(-self.squares / self.widths.square())
     excess = (self.sim.qpos[:, self.angles] - self.middle).abs() - self.soft
     return {
       **dict(zip(ERRORS, tracked.unbind(1), strict=True)),
@@ -262,17 +253,17 @@ class Task(base.Task):
 
     The critic also has the bodies in the anchor's frame, and what differs between robots.
     """
-    row, turn = self.row(), self.sim.xquat[:, self.bodies[0]]
-    rotation = quat.to_matrix(turn)
-    wanted = quat.to_matrix(self.library.take("xquat", row)[:, 0])
-    away = self.library.take("xpos", row)[:, 0] - self.sim.xpos[:, self.bodies[0]]
+    row, (place, turn) = self.row(), self.places()
+    rotation = quat.to_matrix(turn[:, 0])
+    away = self.library.take("xpos", row)[:, 0] - place[:, 0]
+    turned = quat.multiply(quat.conjugate(turn[:, 0]), self.library.take("xquat", row)[:, 0])
     trunk = quat.to_matrix(self.sim.qpos[:, 3:7])
     policy = {
       "next": torch.cat(
         [self.next_joints(1 + i * self.config.frame_spacing) for i in range(self.config.next_frames)], 1
       ),
       "anchor_place": quat.to_body(rotation, away),
-      "anchor_turn": (rotation.mT @ wanted)[:, :, :2].flatten(1),
+      "anchor_turn": quat.to_matrix(turned)[:, :, :2].flatten(1),
       "gravity": -trunk[:, 2],
       "velocity": quat.to_body(trunk, self.sim.qvel[:, :3]),
       "angular_velocity": self.sim.qvel[:, 3:6],
@@ -280,11 +271,10 @@ class Task(base.Task):
       "speeds": 0.1 * self.sim.qvel[:, self.speeds],
       "action": self.action,
     }
-    place = self.sim.xpos[:, self.bodies]
     hidden = {
       "bodies": quat.to_body(rotation.unsqueeze(1), (place - place[:, :1])[:, 1:]).flatten(1),
       "friction": self.sim.geom_friction[:, 0, 0],
-      "mass": self.sim.body_mass[:, self.bodies[0]],
+      "mass": self.sim.body_mass[:, self.anchor],
     }
     return {"policy": policy, "critic": policy | hidden}
 
@@ -317,8 +307,7 @@ class Task(base.Task):
   def velocities(self) -> tuple[Tensor, Tensor]:
     """Return velocities and angular velocities of the anchor and the bodies [num_envs, 1 + bodies, 3]."""
     sim = self.sim
-    linear, angular = body_velocities(self.model, sim.xpos, sim.cvel, sim.subtree_com)
-    return linear[:, self.bodies], angular[:, self.bodies]
+    return body_velocities(sim.xpos[:, self.bodies], sim.cvel[:, self.bodies], sim.subtree_com[:, self.root])
 
 
 def angle(one: Tensor, other: Tensor) -> Tensor:

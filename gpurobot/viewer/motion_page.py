@@ -1,4 +1,4 @@
-"""Page that plays motions: the robot as a clip has it, and beside it the robot whose servos follow the clip."""
+"""Page that plays motions: a robot as a clip has it, and beside it one whose servos follow the clip."""
 
 import time
 from collections.abc import Sequence
@@ -48,8 +48,7 @@ class MotionPage:
   def start(self) -> None:
     """Begin with the chosen clip; both robots are as it begins."""
     self.name = self._chosen.value if self._chosen.value in self.clips else next(iter(self.clips))
-    qpos, qvel, self.step = self.clips[self.name]
-    self.qpos, self.qvel = qpos.numpy(), qvel.numpy()
+    self.qpos, self.qvel, self.step = self.clips[self.name]
     self.frame = 0
     mujoco.mj_resetData(self.model, self.moved)
     self.moved.qpos[:], self.moved.qvel[:] = self.qpos[0], self.qvel[0]

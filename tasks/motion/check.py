@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from physics import host
 from tasks.core.errors import SettingError
-from tasks.motion.clip import Clip
+from tasks.motion.clip import Clip, Floats
 from tasks.motion.states import states
 
 TURNS = 7.0  # beyond this, a joint angle is taken for degrees [rad]
@@ -29,13 +28,13 @@ def check(clip: Clip, model: Any, height: float) -> None:
 
 
 def _check_units(clip: Clip, height: float) -> None:
-  worst, frame, joint = _largest(clip.joint_pos.abs())
+  worst, frame, joint = _largest(np.abs(clip.joint_pos))
   if worst > TURNS:
     raise SettingError(
       f"{clip.name}, frame {frame}: '{clip.joints[joint]}' is at {worst:.4g} rad: if these are degrees, "
       f"convert them: gpurobot motion <file> degrees=true out=<new>.npz"
     )
-  middle = float(clip.root_pos[:, 2].median())
+  middle = float(np.median(clip.root_pos[:, 2]))
   if middle > TALL * height:
     raise SettingError(
       f"{clip.name}: its root is at a height of {middle:.4g} m, at home it is {height:.2g} m: if these are "
@@ -44,14 +43,14 @@ def _check_units(clip: Clip, height: float) -> None:
 
 
 def _check_jumps(clip: Clip) -> None:
-  root = clip.root_pos.diff(dim=0).norm(dim=1, keepdim=True) * clip.fps
+  root = np.linalg.norm(np.diff(clip.root_pos, axis=0), axis=1, keepdims=True) * clip.fps
   speed, frame, _ = _largest(root)
   if speed > FASTEST_ROOT:
     raise SettingError(
       f"{clip.name}: between frames {frame} and {frame + 1} the root moves at {speed:.3g} m/s: cut the clip "
       "there, or correct its frames per second"
     )
-  speed, frame, joint = _largest(clip.joint_pos.diff(dim=0).abs() * clip.fps)
+  speed, frame, joint = _largest(np.abs(np.diff(clip.joint_pos, axis=0)) * clip.fps)
   if speed > FASTEST_JOINT:
     raise SettingError(
       f"{clip.name}: between frames {frame} and {frame + 1} '{clip.joints[joint]}' turns at {speed:.3g} "
@@ -61,9 +60,8 @@ def _check_jumps(clip: Clip) -> None:
 
 def _check_limits(clip: Clip, model: Any) -> None:
   ids = [model.joint_id(name) for name in clip.joints]
-  low, high = torch.tensor(model.jnt_range[ids]).unbind(1)
-  limited = torch.tensor(model.jnt_limited[ids])
-  beyond = torch.maximum(low - clip.joint_pos, clip.joint_pos - high).where(limited, 0.0)
+  low, high = model.jnt_range[ids].T
+  beyond = np.maximum(low - clip.joint_pos, clip.joint_pos - high) * model.jnt_limited[ids]
   worst, frame, joint = _largest(beyond)
   if worst > BEYOND:
     raise SettingError(
@@ -86,12 +84,12 @@ def _check_ground(clip: Clip, model: Any) -> None:
   )
 
 
-def clearance(clip: Clip, model: Any) -> Tensor:
+def clearance(clip: Clip, model: Any) -> Floats:
   """Return the height of the robot's lowest point above the floor in each frame [T] [m]."""
-  return torch.from_numpy(host.lowest(model, states(clip, model)[0].numpy()))
+  return host.lowest(model, states(clip, model)[0])
 
 
-def _largest(values: Tensor) -> tuple[float, int, int]:
+def _largest(values: Floats) -> tuple[float, int, int]:
   """Return the largest of values [T, n], its frame and its column."""
   frame, column = divmod(int(values.argmax()), values.shape[1])
   return float(values[frame, column]), frame, column

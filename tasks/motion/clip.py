@@ -4,13 +4,15 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
-from tasks.shared import quat
+from tasks.motion.rotation import difference, exponential, multiply
 
-MIRROR_TURN = torch.tensor([1.0, -1.0, 1.0, -1.0], dtype=torch.float64)  # image of a quaternion (w, x, y, z)
-MIRROR_PLACE = torch.tensor([1.0, -1.0, 1.0], dtype=torch.float64)  # image of a position
+Floats = NDArray[np.float64]
+
+# Mirror images of a quaternion (w, x, y, z) and of a place.
+MIRROR_TURN, MIRROR_PLACE = np.array([1.0, -1.0, 1.0, -1.0]), np.array([1.0, -1.0, 1.0])
 
 
 @dataclass(frozen=True)
@@ -19,9 +21,9 @@ class Clip:
 
   name: str
   fps: float  # frames per second
-  root_pos: Tensor  # [T, 3] [m]
-  root_quat: Tensor  # [T, 4] unit quaternions (w, x, y, z)
-  joint_pos: Tensor  # [T, n] [rad, m]
+  root_pos: Floats  # [T, 3] [m]
+  root_quat: Floats  # [T, 4] unit quaternions (w, x, y, z)
+  joint_pos: Floats  # [T, n] [rad, m]
   joints: tuple[str, ...]  # names of the n joints
   weight: float = 1.0  # relative frequency with which the clip is drawn
 
@@ -41,30 +43,34 @@ class Clip:
   def resampled(self, fps: float) -> "Clip":
     """Return the clip at another rate: linear between two frames, spherically linear for the rotation."""
     count = int(self.seconds * fps + 1e-6) + 1
-    time = (torch.arange(count, dtype=torch.float64) * (self.fps / fps)).clamp(max=len(self) - 1)
-    before = time.long().clamp(max=len(self) - 2)
-    part = (time - before).unsqueeze(1)
-    turn = _difference(self.root_quat[before], self.root_quat[before + 1])
+    time = np.minimum(np.arange(count) * (self.fps / fps), len(self) - 1)
+    before = np.minimum(time.astype(np.int64), len(self) - 2)
+    part = (time - before)[:, None]
+
+    def between(values: Floats) -> Floats:
+      return values[before] + part * (values[before + 1] - values[before])
+
+    turn = difference(self.root_quat[before], self.root_quat[before + 1])
     return dataclasses.replace(
       self,
       fps=fps,
-      root_pos=torch.lerp(self.root_pos[before], self.root_pos[before + 1], part),
-      root_quat=quat.multiply(self.root_quat[before], quat.from_rotation_vector(part * turn)),
-      joint_pos=torch.lerp(self.joint_pos[before], self.joint_pos[before + 1], part),
+      root_pos=between(self.root_pos),
+      root_quat=multiply(self.root_quat[before], exponential(part * turn)),
+      joint_pos=between(self.joint_pos),
     )
 
-  def velocities(self) -> tuple[Tensor, Tensor, Tensor]:
+  def velocities(self) -> tuple[Floats, Floats, Floats]:
     """Return the velocities of root [T, 3] [m/s], its rotation [T, 3] [rad/s] and joints [T, n] [rad/s].
 
     They are central differences, one-sided at the ends. As those of MuJoCo's free joint, the first is in
     world axes and the second, from the exact logarithm of the rotation between two frames, in body axes.
     """
-    frame = torch.arange(len(self))
-    before, after = (frame - 1).clamp(min=0), (frame + 1).clamp(max=len(self) - 1)
-    rate = self.fps / (after - before).unsqueeze(1)
+    frame = np.arange(len(self))
+    before, after = np.maximum(frame - 1, 0), np.minimum(frame + 1, len(self) - 1)
+    rate = (self.fps / (after - before))[:, None]
     return (
       rate * (self.root_pos[after] - self.root_pos[before]),
-      rate * _difference(self.root_quat[before], self.root_quat[after]),
+      rate * difference(self.root_quat[before], self.root_quat[after]),
       rate * (self.joint_pos[after] - self.joint_pos[before]),
     )
 
@@ -78,7 +84,7 @@ class Clip:
       name=f"{self.name} mirrored",
       root_pos=self.root_pos * MIRROR_PLACE,
       root_quat=self.root_quat * MIRROR_TURN,
-      joint_pos=self.joint_pos[:, list(partners)] * torch.tensor(signs, dtype=torch.float64),
+      joint_pos=self.joint_pos[:, list(partners)] * np.array(signs, dtype=np.float64),
     )
 
   def scaled(self, length: float, angle: float = 1.0) -> "Clip":
@@ -87,9 +93,4 @@ class Clip:
 
   def lifted(self, height: float) -> "Clip":
     """Return the clip higher by `height` [m]."""
-    return dataclasses.replace(self, root_pos=self.root_pos + self.root_pos.new_tensor([0.0, 0.0, height]))
-
-
-def _difference(one: Tensor, other: Tensor) -> Tensor:
-  """Return the rotation vectors [T, 3] [rad], in body axes, that turn quaternions `one` into `other`."""
-  return quat.to_rotation_vector(quat.multiply(quat.conjugate(one), other))
+    return dataclasses.replace(self, root_pos=self.root_pos + np.array([0.0, 0.0, height]))

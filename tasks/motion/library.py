@@ -1,18 +1,19 @@
 """Library of motions: the frames of several clips of a robot as tensors on a device, at the control rate."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from physics import host
 from tasks.core.errors import SettingError
-from tasks.motion.clip import Clip
-from tasks.motion.states import root_joint, states
+from tasks.motion.clip import Clip, Floats
+from tasks.motion.rotation import exponential, multiply
+from tasks.motion.states import states
 from tasks.shared import quat
-
-OF_ALL = ("qpos", "qvel")  # fields of Frames that are not of bodies
 
 
 class Frames(NamedTuple):
@@ -49,22 +50,22 @@ class Library:
     short = next((clip for clip in sampled if len(clip) < 3), None)
     if short is not None:
       raise SettingError(f"{short.name}: it lasts {short.seconds:.2g} s, less than two control steps")
-    lengths = [len(clip) for clip in sampled]
-    parts = [_frames(model, clip, lag) for clip in sampled]
-    joined = Frames(*(torch.cat(each) for each in zip(*parts, strict=True)))
-    chosen = slice(None) if bodies is None else list(bodies)
-    kept = [part if name in OF_ALL else part[:, chosen] for name, part in joined._asdict().items()]
-    weights = torch.tensor([clip.weight for clip in clips], dtype=torch.float32, device=device)
-    self.names = tuple(clip.name for clip in clips)
+    fields = [_frames(model, clip, lag, bodies) for clip in sampled]
     # The rows come last in memory, so that what is taken from them is stored as a simulation's state is.
     self._tables = {
-      name: part.to(device, torch.float32).movedim(0, -1).contiguous()
-      for name, part in zip(Frames._fields, kept, strict=True)
+      name: torch.tensor(np.concatenate(parts), dtype=torch.float32, device=device)
+      .movedim(0, -1)
+      .contiguous()
+      for name, parts in zip(Frames._fields, zip(*fields, strict=True), strict=True)
     }
-    self.lengths = torch.tensor(lengths, device=device)  # frames of each clip [clips] int64
+    self.names = tuple(clip.name for clip in clips)
+    self.counts = [len(clip) for clip in sampled]  # frames of each clip, on the host
+    self.lengths = torch.tensor(self.counts, device=device)  # the same [clips] int64
     self.first = self.lengths.cumsum(0) - self.lengths  # row of the first frame of each clip [clips] int64
-    self.weights = weights / weights.sum()  # with which clips are drawn [clips]
-    self.clip_of = torch.repeat_interleave(torch.arange(len(clips), device=device), self.lengths)  # [rows]
+    shares = np.array([clip.weight for clip in clips])
+    self.shares = shares / shares.sum()  # with which clips are drawn, on the host
+    self.weights = torch.tensor(self.shares, dtype=torch.float32, device=device)  # the same [clips]
+    self.clip_of = torch.tensor(np.repeat(np.arange(len(clips)), self.counts), device=device)  # of each row
 
   def __len__(self) -> int:
     """Return the number of rows, over all clips."""
@@ -93,30 +94,30 @@ class Library:
     return clip, frame
 
 
-def _frames(model: Any, clip: Clip, lag: float) -> Frames:
-  """Return the frames of a clip, those of bodies `lag` [s] earlier."""
+def _frames(model: Any, clip: Clip, lag: float, bodies: Sequence[int] | None) -> tuple[Floats, ...]:
+  """Return the fields of Frames of a clip, those of bodies `lag` [s] earlier."""
   qpos, qvel = states(clip, model)
-  root = root_joint(model)
-  place, dof = int(model.jnt_qposadr[root]), int(model.jnt_dofadr[root])
-  earlier = states(clip, model)[0]
-  earlier[:, place : place + 3] -= lag * qvel[:, dof : dof + 3]
-  turn = quat.from_rotation_vector(-lag * qvel[:, dof + 3 : dof + 6])
-  earlier[:, place + 3 : place + 7] = quat.multiply(earlier[:, place + 3 : place + 7], turn)
-  ids = [model.joint_id(name) for name in clip.joints]
-  earlier[:, model.jnt_qposadr[ids]] -= lag * qvel[:, model.jnt_dofadr[ids]]
-  given = {"qpos": earlier.numpy(), "qvel": qvel.numpy()}
+  linear, angular, joint_vel = clip.velocities()
+  earlier = dataclasses.replace(
+    clip,
+    root_pos=clip.root_pos - lag * linear,
+    root_quat=multiply(clip.root_quat, exponential(-lag * angular)),
+    joint_pos=clip.joint_pos - lag * joint_vel,
+  )
+  given = {"qpos": states(earlier, model)[0], "qvel": qvel}
   found = host.evaluate(model, given, ["xpos", "xquat", "cvel", "subtree_com"])
-  xpos, xquat, cvel, centre = (torch.from_numpy(values) for values in found.values())
-  linear, angular = body_velocities(model, xpos, cvel, centre)
-  return Frames(qpos, qvel, xpos, xquat, linear, angular)
+  spin = found["cvel"][..., :3]
+  arm = found["xpos"] - found["subtree_com"][:, model.body_rootid]
+  of_bodies = (found["xpos"], found["xquat"], found["cvel"][..., 3:] + np.cross(spin, arm), spin)
+  chosen = list(range(model.nbody) if bodies is None else bodies)
+  return (qpos, qvel, *(part[:, chosen] for part in of_bodies))
 
 
-def body_velocities(model: Any, xpos: Tensor, cvel: Tensor, centre: Tensor) -> tuple[Tensor, Tensor]:
-  """Return linear and angular velocities [n, nbody, 3] of the bodies' frames, in world axes.
+def body_velocities(xpos: Tensor, cvel: Tensor, centre: Tensor) -> tuple[Tensor, Tensor]:
+  """Return linear and angular velocities [n, bodies, 3] of the frames of a robot's bodies, in world axes.
 
-  They follow from MuJoCo's `xpos` [n, nbody, 3], `cvel` [n, nbody, 6], about the centre of mass of the tree,
-  and `subtree_com` [n, nbody, 3].
+  They follow from MuJoCo's `xpos` [n, bodies, 3] and `cvel` [n, bodies, 6], which is about the robot's centre
+  of mass [n, 3], that of `subtree_com` of its root.
   """
   angular = cvel[..., :3]
-  arm = xpos - centre[:, list(model.body_rootid)]
-  return cvel[..., 3:] + torch.linalg.cross(angular, arm), angular
+  return cvel[..., 3:] + quat.cross(angular, xpos - centre.unsqueeze(1)), angular

@@ -9,20 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
 
 import physics
 from physics import host
 from physics.inverse_kinematics import Goal, follow
 from physics.robot import Asked, LeggedRobot, read_legged
 from tasks.core.errors import SettingError
-from tasks.motion.clip import Clip
+from tasks.motion.clip import Clip, Floats
 from tasks.motion.plan import PLANS, Plan
+from tasks.motion.rotation import exponential, multiply
 from tasks.motion.states import SLIDE, root_joint
-from tasks.shared import quat
-
-Floats = NDArray[np.float64]
 
 GRAVITY = 9.81  # [m/s^2]
 MIDDLE = 0.25  # of the way from home to the middle of its range, to which a joint of a leg is drawn
@@ -62,12 +58,12 @@ def make(name: str, asked: Asked, fps: float) -> Clip:
   if name == "wave" and not home.hands:
     raise SettingError(f"env.motion=wave needs arms, {robot.path} has none: choose another clip")
   plan = PLANS[name](fps, GRAVITY / home.leg)
-  qpos = torch.from_numpy(follow(home.model, home.qpos, _goals(plan, home)))
+  qpos = follow(home.model, home.qpos, _goals(plan, home))
   skip = round(plan.cut * fps)
   qpos = qpos[skip : len(qpos) - skip]
   root = int(home.model.jnt_qposadr[root_joint(home.model)])
-  place = qpos[:, root : root + 3].clone()
-  place[:, :2] -= place[0, :2].clone()
+  place = qpos[:, root : root + 3].copy()
+  place[:, :2] -= place[0, :2].copy()
   columns = home.model.jnt_qposadr[[home.model.joint_id(joint) for joint in robot.joints]]
   return Clip(name, fps, place, qpos[:, root + 3 : root + 7], qpos[:, columns], robot.joints)
 
@@ -176,9 +172,6 @@ def _turned(yaw: Floats, vector: Floats) -> Floats:
 def _quaternions(yaw: Floats, home: Floats, pitch: Floats | None = None) -> Floats:
   """Return the quaternions [T, 4] of a body with `home` [4] after a pitch and a yaw [T] [rad]."""
   zero = np.zeros_like(yaw)
-  about_z, about_y = (
-    quat.from_rotation_vector(torch.from_numpy(np.stack(vector, 1)))
-    for vector in ([zero, zero, yaw], [zero, zero if pitch is None else pitch, zero])
-  )
-  start = torch.from_numpy(home).expand_as(about_z)
-  return quat.multiply(about_z, quat.multiply(about_y, start)).numpy()
+  about_z = exponential(np.stack([zero, zero, yaw], 1))
+  about_y = exponential(np.stack([zero, zero if pitch is None else pitch, zero], 1))
+  return multiply(about_z, multiply(about_y, np.broadcast_to(home, about_y.shape)))

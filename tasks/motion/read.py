@@ -15,15 +15,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from tasks.core.errors import SettingError
 from tasks.core.names import hint
-from tasks.motion.clip import Clip
+from tasks.motion.clip import Clip, Floats
 
 Order = Literal["wxyz", "xyzw"]
-Floats = NDArray[np.float64]
 ROOT = 7  # numbers of a root pose: position and quaternion
 UNIT = 0.01  # largest difference of a quaternion's norm from 1
 
@@ -71,7 +69,7 @@ def read_file(path: Path, reading: Reading) -> Clip:
 
 def write_npz(path: Path, clip: Clip) -> None:
   """Write a clip as an NPZ that says all of itself."""
-  numbers = {name: getattr(clip, name).numpy() for name in ("root_pos", "root_quat", "joint_pos")}
+  numbers = {name: getattr(clip, name) for name in ("root_pos", "root_quat", "joint_pos")}
   np.savez_compressed(path, fps=clip.fps, joint_names=np.array(clip.joints), **numbers)
 
 
@@ -163,9 +161,9 @@ def _clip(path: Path, parts: Mapping[str, NDArray[Any]], reading: Reading, said:
   clip = Clip(
     name=path.stem,
     fps=fps,
-    root_pos=torch.from_numpy(parts["position"].astype(np.float64)),
-    root_quat=torch.from_numpy(root),
-    joint_pos=torch.from_numpy(parts["joints"].astype(np.float64)),
+    root_pos=parts["position"].astype(np.float64),
+    root_quat=root,
+    joint_pos=parts["joints"].astype(np.float64),
     joints=joints,
   )
   return clip.ordered(reading.robot_joints)

@@ -8,11 +8,15 @@ here each environment keeps its own, so that they are the same on any number of 
 from dataclasses import dataclass
 from enum import StrEnum
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.base import option
 from tasks.motion.library import Library
+
+Ints = NDArray[np.int64]
 
 REACH = 3  # bins before a failure that count it
 
@@ -48,37 +52,29 @@ class Starts:
     """Cut the clips into bins; an episode has `margin` control steps or more, if its clip is long enough."""
     self.config = config
     self.adapts = training and config.starts is not Where.first
-    size = max(1, round(config.start_bin / library.dt))  # frames of a bin
-    usable = [max(1, length - 1 - margin) for length in library.lengths.tolist()]
-    bins = [(clip, first) for clip, frames in enumerate(usable) for first in range(0, frames, size)]
-    self.clip, self.first_frame = torch.tensor(bins, device=library.first.device).unbind(1)  # [bins] int64
-    ends = torch.tensor(usable, device=library.first.device)[self.clip]
-    self.count = (ends - self.first_frame).clamp(max=1 if config.starts is Where.first else size)
-    even = library.weights[self.clip] * self.count / ends * self._allowed(size, training=training)
-    self.even = even / even.sum()  # probabilities of the bins without failures [bins]
-    first_row = library.first[self.clip] + self.first_frame
-    rows = torch.arange(len(library), device=first_row.device)
-    self.bin_of_row = torch.searchsorted(first_row, rows, right=True) - 1
+    device, size = library.lengths.device, max(1, round(config.start_bin / library.dt))  # frames of a bin
+    usable = [max(1, count - 1 - margin) for count in library.counts]
+    bins = np.array([(clip, first) for clip, count in enumerate(usable) for first in range(0, count, size)])
+    clip, first = bins.T
+    frames = np.minimum(np.array(usable)[clip] - first, 1 if config.starts is Where.first else size)
+    even = library.shares[clip] * frames / np.array(usable)[clip]
+    even = even * _allowed(first // size, config, training=training)
+    rows = np.concatenate([[0], np.cumsum(library.counts)])[clip] + first
+    self.clip, self.first_frame, self.count = (
+      torch.tensor(part, device=device) for part in (clip, first, frames)
+    )  # [bins] int64 each
+    self.even = _constant(even / even.sum(), device)  # probabilities of the bins without failures [bins]
+    last = np.searchsorted(rows, np.arange(len(library)), side="right") - 1
+    self.bin_of_row = torch.tensor(last, device=device)  # [rows] int64
     # A start gets the failures of its bin and of those after it: failures [n, bins] @ spread [bins, bins].
-    index = torch.arange(self.bins, device=first_row.device)
-    later = index.unsqueeze(1) - index
-    near = (later >= 0) & (later < REACH) & (self.clip.unsqueeze(1) == self.clip) & (self.even > 0)
-    self.spread = near * config.start_spread ** later.clamp(min=0)
+    later = np.arange(len(bins))[:, None] - np.arange(len(bins))
+    near = (later >= 0) & (later < REACH) & (clip[:, None] == clip) & (even > 0)
+    self.spread = _constant(near * config.start_spread ** np.maximum(later, 0), device)
 
   @property
   def bins(self) -> int:
     """The number of bins."""
     return len(self.even)
-
-  def _allowed(self, size: int, *, training: bool) -> Tensor:
-    """Return in which bins of `size` frames episodes may start [bins] bool."""
-    index, every = self.first_frame // size, self.config.held_out
-    if self.config.starts is Where.first:
-      return index == 0
-    held = (index % every == every // 2) if every else torch.zeros_like(index, dtype=torch.bool)
-    if self.config.starts is Where.anywhere or not (held.any() or training):
-      return torch.ones_like(held)
-    return ~held if training else held
 
   def after(self, failures: Tensor, row: Tensor, failed: Tensor) -> Tensor:
     """Return failures [n, bins] after episodes that ended at rows [n], where `failed` [n] in a failure."""
@@ -101,3 +97,18 @@ class Starts:
     spread = failures @ self.spread + 1e-3 * self.even
     share = self.config.start_uniform
     return share * self.even + (1 - share) * spread / spread.sum(1, keepdim=True)
+
+
+def _allowed(index: Ints, config: Config, *, training: bool) -> NDArray[np.bool_]:
+  """Return in which bins episodes may start [bins], for their index in their clip [bins]."""
+  every = config.held_out
+  held = index % every == every // 2 if every else np.zeros(len(index), bool)
+  if config.starts is Where.first:
+    return index == 0
+  if config.starts is Where.anywhere or not (training or held.any()):
+    return np.ones(len(index), bool)
+  return ~held if training else held
+
+
+def _constant(values: NDArray[np.float64], device: torch.device) -> Tensor:
+  return torch.tensor(values, dtype=torch.float32, device=device)

@@ -2,25 +2,23 @@
 
 from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from tasks.motion.clip import Clip
+from tasks.motion.clip import Clip, Floats
 
 FREE, SLIDE = 0, 2  # of Model.jnt_type; hinges are 3
 
 
-def states(clip: Clip, model: Any) -> tuple[Tensor, Tensor]:
+def states(clip: Clip, model: Any) -> tuple[Floats, Floats]:
   """Return positions [T, nq] and velocities [T, nv] of a model; joints that the clip lacks are at home."""
   root = root_joint(model)
   place, dof = int(model.jnt_qposadr[root]), int(model.jnt_dofadr[root])
   ids = [model.joint_id(name) for name in clip.joints]
-  qpos = torch.tensor(model.qpos0).repeat(len(clip), 1)
-  qvel = torch.zeros(len(clip), model.nv, dtype=torch.float64)
+  qpos, qvel = np.tile(model.qpos0, (len(clip), 1)), np.zeros((len(clip), model.nv))
   linear, angular, joint_vel = clip.velocities()
-  qpos[:, place : place + 7] = torch.cat([clip.root_pos, clip.root_quat], 1)
+  qpos[:, place : place + 7] = np.concatenate([clip.root_pos, clip.root_quat], 1)
   qpos[:, model.jnt_qposadr[ids]] = clip.joint_pos
-  qvel[:, dof : dof + 6] = torch.cat([linear, angular], 1)
+  qvel[:, dof : dof + 6] = np.concatenate([linear, angular], 1)
   qvel[:, model.jnt_dofadr[ids]] = joint_vel
   return qpos, qvel
 

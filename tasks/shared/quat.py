@@ -77,8 +77,14 @@ def from_rotation_vector(vector: Tensor) -> Tensor:
 def turn(q: Tensor, vector: Tensor) -> Tensor:
   """Return vectors [..., 3] turned by unit quaternions `q` [..., 4]: from the body's axes to the world's."""
   w, axis = q[..., :1], q[..., 1:]
-  twice = 2.0 * torch.linalg.cross(axis, vector)
-  return vector + w * twice + torch.linalg.cross(axis, twice)
+  twice = 2.0 * cross(axis, vector)
+  return vector + w * twice + cross(axis, twice)
+
+
+def cross(a: Tensor, b: Tensor) -> Tensor:
+  """Return the cross products [..., 3] of vectors `a` and `b` [..., 3]."""
+  (ax, ay, az), (bx, by, bz) = a.unbind(-1), b.unbind(-1)
+  return torch.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx]).movedim(0, -1)
 
 
 def yaw(q: Tensor) -> Tensor:
