@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tasks.base import option
+from tasks.core.errors import SettingError
 from tasks.motion.library import Library
 
 Ints = NDArray[np.int64]
@@ -38,7 +39,8 @@ class Config:
     "start frames: anywhere, first (frame of each clip), or automatic: in training those that are not held "
     "out, in evaluation those that are",
   )
-  start_bin: float = option(0.5, "duration of a bin of start frames", "s", low=0.02)
+  start_bin: float = option(0.5, "duration of a bin of start frames, if that is not too many", "s", low=0.02)
+  start_bins: int = option(128, "largest number of bins of start frames, over all clips", low=1, high=4096)
   held_out: int = option(6, "one of so many bins is held out of the starts in training; 0: none", low=0)
   start_uniform: float = option(0.2, "fraction of starts that failures do not influence", low=0.001, high=1)
   start_memory: float = option(0.1, "weight of the newest episode in the failures by bin", low=0.001, high=1)
@@ -52,24 +54,28 @@ class Starts:
     """Cut the clips into bins; an episode has `margin` control steps or more, if its clip is long enough."""
     self.config = config
     self.adapts = training and config.starts is not Where.first
-    device, size = library.lengths.device, max(1, round(config.start_bin / library.dt))  # frames of a bin
-    usable = [max(1, count - 1 - margin) for count in library.counts]
-    bins = np.array([(clip, first) for clip, count in enumerate(usable) for first in range(0, count, size)])
-    clip, first = bins.T
-    frames = np.minimum(np.array(usable)[clip] - first, 1 if config.starts is Where.first else size)
-    even = library.shares[clip] * frames / np.array(usable)[clip]
-    even = even * _allowed(first // size, config, training=training)
-    rows = np.concatenate([[0], np.cumsum(library.counts)])[clip] + first
+    usable = np.array([max(1, count - 1 - margin) for count in library.counts])
+    size = _frames_of_bin(usable, config, library.dt)
+    clip, first = np.array(
+      [(clip, first) for clip, count in enumerate(usable) for first in range(0, count, size)]
+    ).T
+    frames = np.minimum(usable[clip] - first, 1 if config.starts is Where.first else size)
+    even = library.shares[clip] * frames / usable[clip] * _allowed(first // size, config, training=training)
+    # Bins that these clips do not fill are never drawn: a checkpoint of other clips has as many.
+    spare = (0, config.start_bins - len(clip))
+    device = library.lengths.device
     self.clip, self.first_frame, self.count = (
-      torch.tensor(part, device=device) for part in (clip, first, frames)
+      torch.tensor(np.pad(part, spare), device=device) for part in (clip, first, frames)
     )  # [bins] int64 each
-    self.even = _constant(even / even.sum(), device)  # probabilities of the bins without failures [bins]
+    self.even = _constant(np.pad(even / even.sum(), spare), device)  # without failures [bins]
+    rows = np.concatenate([[0], np.cumsum(library.counts)])[clip] + first
     last = np.searchsorted(rows, np.arange(len(library)), side="right") - 1
     self.bin_of_row = torch.tensor(last, device=device)  # [rows] int64
     # A start gets the failures of its bin and of those after it: failures [n, bins] @ spread [bins, bins].
-    later = np.arange(len(bins))[:, None] - np.arange(len(bins))
+    later = np.arange(len(clip))[:, None] - np.arange(len(clip))
     near = (later >= 0) & (later < REACH) & (clip[:, None] == clip) & (even > 0)
-    self.spread = _constant(near * config.start_spread ** np.maximum(later, 0), device)
+    spread = near * config.start_spread ** np.maximum(later, 0)
+    self.spread = _constant(np.pad(spread, spare), device)
 
   @property
   def bins(self) -> int:
@@ -97,6 +103,18 @@ class Starts:
     spread = failures @ self.spread + 1e-3 * self.even
     share = self.config.start_uniform
     return share * self.even + (1 - share) * spread / spread.sum(1, keepdim=True)
+
+
+def _frames_of_bin(usable: Ints, config: Config, dt: float) -> int:
+  """Return the frames of a bin: as the settings say, or more if the clips' usable frames need it."""
+  if len(usable) > config.start_bins:
+    raise SettingError(
+      f"env.start_bins={config.start_bins} is less than the number of clips: write {len(usable)} or more"
+    )
+  size = max(1, round(config.start_bin / dt))
+  while (-(-usable // size)).sum() > config.start_bins:
+    size += 1
+  return size
 
 
 def _allowed(index: Ints, config: Config, *, training: bool) -> NDArray[np.bool_]:

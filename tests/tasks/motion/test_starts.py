@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 import torch
 
+from tasks.core.errors import SettingError
 from tasks.motion.library import Library
 from tasks.motion.starts import Config, Starts, Where
 from tests.tasks.motion.robots import own, robot_and_model
@@ -67,6 +68,7 @@ def test_failures_draw_starts_to_their_bin_and_the_bins_before_in_the_same_clip(
   assert (
     chances[[0, 1, 2, *range(6, begins.bins)]] < 0.11 * even[[0, 1, 2, *range(6, begins.bins)]] + 1e-3
   ).all()
+  assert extra[40:].sum() == pytest.approx(0.0, abs=1e-5)  # bins that the clips do not fill
   first_of_jump = int((begins.clip == 1).nonzero()[0])
   assert begins.spread[first_of_jump, first_of_jump - 1] == 0
 
@@ -85,6 +87,16 @@ def test_failures_are_forgotten_by_and_by_and_each_environment_has_its_own():
 def test_rows_after_the_last_start_count_for_the_last_bin_of_their_clip():
   begins, counts = starts(), library().counts
   assert begins.clip[begins.bin_of_row].tolist() == [0] * counts[0] + [1] * counts[1]
-  assert begins.bin_of_row[counts[0] - 1] == (begins.clip == 0).sum() - 1
+  assert begins.first_frame[begins.bin_of_row[counts[0] - 1]] == begins.first_frame[begins.clip == 0].amax()
   assert begins.bin_of_row[24] == 0
   assert begins.bin_of_row[25] == 1
+
+
+def test_bins_grow_until_they_are_few_enough():
+  begins = starts(start_bins=8)
+  assert begins.bins == 8
+  assert (begins.even > 0).sum() in (6, 7)  # one is held out of the walk, maybe one of the jump
+  with pytest.raises(
+    SettingError, match=r"env\.start_bins=1 is less than the number of clips: write 2 or more"
+  ):
+    starts(start_bins=1)
