@@ -49,7 +49,7 @@ def show(given: Motion) -> None:
     raise ConfigError(f"the motion is missing: write {PROGRAM} <file>, or one of {settings.OWN}")
   robot, scene = robot_file.legged(given, settings.HUMANOID)
   model = physics.load_model(scene)
-  clips = [_converted(clip, given) for clip in settings.read(given, robot, 1.0 / NEW_RATE)]
+  clips = [_converted(clip, given) for clip in settings.read(given, robot, model, 1.0 / NEW_RATE)]
   for clip in clips:
     check(clip, model, robot.height)
     print(table(clip, robot, model))

@@ -62,9 +62,9 @@ class Config(starts.Config, settings.Config, robot_file.LegsConfig, base.Config)
   lost_tilt: float = option(0.8, "error of the cosine of its tilt at which an episode ends", low=0)
   lost_end: float = option(0.25, "height error of an end at which an episode ends", "m", low=0)
   start_place: float = option(0.03, "largest offset of the root at the start", "m", low=0)
-  start_turn: float = option(0.1, "largest rotation of the root at the start, about each axis", "rad", low=0)
+  start_turn: float = option(0.05, "largest rotation of the root at the start, about each axis", "rad", low=0)
   start_velocity: float = option(
-    0.2, "largest change of the root's velocity at the start", "m/s, rad/s", low=0
+    0.1, "largest change of the root's velocity at the start", "m/s, rad/s", low=0
   )
   start_angle: float = option(0.05, "largest joint offset at the start", "rad", low=0)
   push_seconds: float = option(3.0, "longest time between pushes; the shortest is a third", "s", low=0.1)
@@ -142,7 +142,7 @@ class Task(base.Task):
     self.squares = self.buffer(len(ERRORS))  # squared errors, means over the bodies [rad^2, m^2, ...]
     self.widths = self.constant([getattr(config, f"width_{name}") for name in ERRORS])
     self.lost = self.buffer(dtype=torch.bool)  # whether the motion is lost
-    self.joint_zero = self.buffer(len(robot.joints), lasting=True)  # errors of the joints' zeros [rad]
+    self.joint_zero = self.buffer(len(robot.joints))  # errors of the joints' zeros in an episode [rad]
     self.last_action, self.change = self.buffer(self.num_actions), self.buffer(self.num_actions)
     if self.training:
       self._disturb()
@@ -151,8 +151,6 @@ class Task(base.Task):
     """Randomise the robots of a training once, and push them from time to time."""
     config = self.config
     self.every(config.push_seconds / 3, config.push_seconds, self.push)
-    largest = config.joint_offset
-    self.joint_zero.copy_(self.random.uniform("joint zero", (self.num_actions,), -largest, largest))
     randomize.Randomization(
       self,
       {
@@ -169,16 +167,18 @@ class Task(base.Task):
     config, joints = self.config, len(self.home)
     failures = self.begins.after(self.failures, self.row(), self.lost)
     clip, frame = self.begins.draw(failures, self.random.uniform("start frame", (2,)))
-    random = self.random.uniform("start", (12 + joints,), -1.0, 1.0)
+    random = self.random.uniform("start", (12 + 2 * joints,), -1.0, 1.0)
     row = self.library.row(clip, frame)
     qpos, qvel = self.library.take("qpos", row).clone(), self.library.take("qvel", row).clone()
     qpos[:, :2] += config.start_place * random[:, :2]
     qpos[:, 2] += config.start_place * random[:, 2].abs()  # not into the ground
     turn = quat.from_rotation_vector(config.start_turn * random[:, 3:6])
     qpos[:, 3:7] = quat.multiply(qpos[:, 3:7], turn)
-    qpos[:, self.angles] += config.start_angle * random[:, 12:]
+    qpos[:, self.angles] += config.start_angle * random[:, 12 : 12 + joints]
     qvel[:, :6] += config.start_velocity * random[:, 6:12]
-    return {"qpos": qpos, "qvel": qvel, "clip": clip, "frame": frame, "failures": failures}
+    zero = self.training * config.joint_offset * random[:, 12 + joints :]
+    state = {"qpos": qpos, "qvel": qvel, "joint_zero": zero}
+    return state | {"clip": clip, "frame": frame, "failures": failures}
 
   def push(self) -> dict[str, Tensor]:
     """Return qvel [num_envs, nv] with a random change of the root's horizontal velocity."""

@@ -26,3 +26,9 @@ def exponential(vector: Floats) -> Floats:
   """Return the quaternions [..., 4] of rotation vectors [..., 3] [rad]."""
   half = 0.5 * np.linalg.norm(vector, axis=-1, keepdims=True)
   return np.concatenate([np.cos(half), 0.5 * np.sinc(half / np.pi) * vector], -1)
+
+
+def rotate(turn: Floats, vector: Floats) -> Floats:
+  """Return vectors [..., 3] turned by quaternions [..., 4]."""
+  twice = 2.0 * np.cross(turn[..., 1:], vector)
+  return vector + turn[..., :1] * twice + np.cross(turn[..., 1:], twice)

@@ -10,6 +10,7 @@ from physics.robot import LeggedRobot
 from tasks.base import ASSETS, option
 from tasks.core.errors import SettingError
 from tasks.core.names import hint
+from tasks.motion.bvh import read_bvh
 from tasks.motion.check import check
 from tasks.motion.clip import Clip
 from tasks.motion.made import make
@@ -47,7 +48,7 @@ class Config:
   )
 
 
-def read(config: Any, robot: LeggedRobot, dt: float) -> list[Clip]:
+def read(config: Any, robot: LeggedRobot, model: Any, dt: float) -> list[Clip]:
   """Return the clips that settings of `Config` and `robot_file.LegsConfig` name, unchecked.
 
   Our own clips have a frame for each control step of `dt` [s]. Raises SettingError in one line.
@@ -61,7 +62,7 @@ def read(config: Any, robot: LeggedRobot, dt: float) -> list[Clip]:
       f"env.motion_weights has {len(weights)} numbers for {len(names)} clips: write one for each"
     )
   clips = [
-    dataclasses.replace(_clip(name, config, robot, dt), weight=weight)
+    dataclasses.replace(_clip(name, config, robot, model, dt), weight=weight)
     for name, weight in zip(names, weights, strict=True)
   ]
   return clips + [_mirror(clip, robot) for clip in clips] if config.motion_mirrored else clips
@@ -69,7 +70,7 @@ def read(config: Any, robot: LeggedRobot, dt: float) -> list[Clip]:
 
 def load(config: Any, robot: LeggedRobot, model: Any, dt: float) -> list[Clip]:
   """Return the clips that settings name, as `read` does, checked against the robot's model."""
-  clips = read(config, robot, dt)
+  clips = read(config, robot, model, dt)
   for clip in clips:
     check(clip, model, robot.height)
   return clips
@@ -82,11 +83,13 @@ def _mirror(clip: Clip, robot: LeggedRobot) -> Clip:
   return clip.mirrored(*robot.mirrored)
 
 
-def _clip(name: str, config: Any, robot: LeggedRobot, dt: float) -> Clip:
+def _clip(name: str, config: Any, robot: LeggedRobot, model: Any, dt: float) -> Clip:
   if name in PLANS:
     return make(name, robot_file.asked(config, robot.path), 1.0 / dt)
   path = Path(name)
   if not path.suffix:
     raise SettingError(f"env.motion={name} is no clip of our own, {hint(name, PLANS)}, and no file")
+  if path.suffix.lower() == ".bvh":
+    return read_bvh(path, robot, model)
   order = None if config.motion_quaternion is Quaternion.file else config.motion_quaternion.value
   return read_file(path, Reading(robot.joints, order, config.motion_fps, tuple(config.motion_joints)))

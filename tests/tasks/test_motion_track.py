@@ -156,10 +156,12 @@ def test_failures_are_counted_by_environment_alike_on_any_rank():
 
 def test_training_differs_between_robots_and_evaluation_does_not():
   training, evaluation = build(4, training=True, motion="wave"), build(4, motion="wave")
+  training.reset()
+  evaluation.reset()
   anchor = training.anchor
   assert training.sim.geom_friction[:, 0, 0].std() > 0
   assert training.sim.body_ipos[:, anchor].std(0).min() > 0
-  assert training.joint_zero.abs().max() <= 0.01
+  assert 0.005 < training.joint_zero.abs().max() <= 0.01
   assert evaluation.sim.geom_friction[:, 0, 0].std() == 0
   assert not evaluation.joint_zero.any()
 

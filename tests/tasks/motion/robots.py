@@ -28,4 +28,4 @@ def robot_and_model(path=HUMANOID):
 @functools.cache
 def own(name, path=HUMANOID):
   """Return a clip of our own at 50 frames per second."""
-  return settings.read(Config(motion=name, robot=str(path)), robot_and_model(path)[0], 0.02)[0]
+  return settings.read(Config(motion=name, robot=str(path)), *robot_and_model(path), 0.02)[0]

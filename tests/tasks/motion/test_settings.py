@@ -26,8 +26,7 @@ def test_names_and_files_side_by_side_with_weights_and_images(tmp_path):
 
 
 def test_frames_of_our_own_are_control_steps():
-  robot, _ = robot_and_model()
-  assert settings.read(Config(motion="wave"), robot, 1 / 30)[0].fps == 30.0
+  assert settings.read(Config(motion="wave"), *robot_and_model(), 1 / 30)[0].fps == 30.0
 
 
 @pytest.mark.parametrize(
