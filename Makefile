@@ -3,6 +3,7 @@
 # make test                    lint, format check, type check and the test suite
 # make fuzz                    750 random models against MuJoCo C, a million answers of the solver: an hour
 # make bench                   every benchmark, as `name: value` lines
+# make history                 the ratios that `make bench` keeps by commit, as a picture; fails if one fell by over 5 %
 # make results                 bench, the curves of Cartpole and Ant, transfer, into docs: 45 minutes on an idle machine
 # make docs                    the pages of docs/ as a site, in site/
 # make lint                    lint, format check and type check alone
@@ -19,7 +20,7 @@ KEYS = $(filter-out PYTHON=%,$(MAKEOVERRIDES))
 QUICK := assets gpurobot/learn gpurobot/run mistakes physics/actuator physics/algebra physics/constraint \
 	physics/dynamics physics/model physics/ray physics/solver physics/state tasks/core test_house.py
 
-.PHONY: train quick test fuzz bench results docs lint audit lock
+.PHONY: train quick test fuzz bench history results docs lint audit lock
 
 train: $(VENV)/.installed
 	$(BIN)/python train.py $(KEYS)
@@ -35,6 +36,9 @@ fuzz: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks
+
+history: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks.history
 
 results: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks > docs/results/bench.txt

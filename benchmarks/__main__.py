@@ -1,7 +1,12 @@
-"""Entry point of `python -m benchmarks [name ...]`, which runs the named benchmarks, by default all."""
+"""Entry point of `python -m benchmarks [name ...]`, which runs the named benchmarks, by default all.
+
+The ratios that they print are kept by commit, see `benchmarks/history.py`.
+"""
 
 import importlib
 import sys
+
+from benchmarks import history, report
 
 RUNNERS = (
   "kernel",
@@ -20,3 +25,4 @@ RUNNERS = (
 if __name__ == "__main__":
   for name in sys.argv[1:] or RUNNERS:
     importlib.import_module(f"benchmarks.{name}").run()
+  history.keep(report.printed)

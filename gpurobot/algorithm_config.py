@@ -171,6 +171,9 @@ class OffPolicyConfig:
     "type of the observations in the replay buffer: float32; float16, bf16 and uint8 are rounded",
   )
   storage_blocks: list[str] = option([], "observation blocks to which storage applies; []: all")
+  quiet_envs: int = option(
+    0, "environments, over all ranks, that act without noise: the log has their return", low=0
+  )
   learning_starts: int = option(16, "steps per environment with random actions before learning", low=1)
   prioritized: bool = option(False, "draw transitions by their last errors instead of uniformly")
   priority_alpha: float = option(0.6, "power of an error in its priority", low=0)

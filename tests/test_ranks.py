@@ -39,6 +39,7 @@ SHAKEN = (f"task={shaken_cartpole.__file__}", "num_envs=128", "ppo.minibatches=2
 # ranks differ by 1e-12 after the 32 of this test, and by 1e-9 after 128.
 OFF_POLICY = (
   "horizon=4",
+  "quiet_envs=16",
   "updates_per_step=2",
   "batch_size=512",
   "buffer_size=3000",

@@ -24,7 +24,7 @@ from gpurobot.learn.env import VecEnv
 from gpurobot.learn.network import Actor, TwinCritic
 from gpurobot.learn.off_policy_batch import Batch
 from gpurobot.learn.off_policy_loss import CRITIC_SUMS, critic_loss, smaller, target
-from gpurobot.learn.off_policy_setup import check, make_sampler, stored_obs
+from gpurobot.learn.off_policy_setup import check, make_sampler, quiet, stored_obs
 from gpurobot.learn.optimizer import Optimizer
 from gpurobot.learn.random import Random
 from gpurobot.learn.replay_buffer import Replay, blocks, replay_bytes
@@ -74,6 +74,9 @@ class OffPolicy:
     self.replay = Replay(env, settings.horizon, length, (dtype, self.network.input_dtype), self._stored)
     self.collector = Collector(env, self.agent, self.replay, config, world, self.executor)
     self.clock = self.collector.clock
+    self._quiet = quiet(env, config, world)
+    if self.settings.quiet_envs:
+      self.collector.statistics.episodes.quiet = self._quiet
     local_blocks = blocks(config.num_envs, settings.batch_size) // world.size
     dealer = Random(config.seed, local_blocks, world.rank * local_blocks, env.device)
     count = settings.batch_size // world.size
@@ -149,7 +152,10 @@ class OffPolicy:
     random = self.collector.random
     random.advance()
     uniform = random.uniform("off_policy.start", (self.env.num_actions,), -1.0, 1.0)
-    action = torch.where(random.step <= self.settings.learning_starts, uniform, self.explore(policy))
+    action = self.explore(policy)
+    if self.settings.quiet_envs:
+      action = torch.where(self._quiet.unsqueeze(1), policy.action(policy.mode()), action)
+    action = torch.where(random.step <= self.settings.learning_starts, uniform, action)
     sample["action"].copy_(action)
     return action, state
 

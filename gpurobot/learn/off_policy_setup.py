@@ -1,7 +1,11 @@
 """Checks of the settings of an off-policy algorithm, and its sampler."""
 
+import torch
+from torch import Tensor
+
 from gpurobot.algorithm_config import OffPolicyConfig
 from gpurobot.config import ConfigError, TrainConfig, off_policy, suggestion
+from gpurobot.device.distributed import World
 from gpurobot.device.usage import total_memory
 from gpurobot.learn.agent import resolve
 from gpurobot.learn.env import VecEnv, block_names
@@ -38,6 +42,10 @@ def check(config: TrainConfig, env: VecEnv) -> None:
       f"{name}.horizon={own.horizon} and {name}.n_step={own.n_step}; "
       f"the smallest is {config.num_envs * least}"
     )
+  if own.quiet_envs > config.num_envs:
+    raise ConfigError(
+      f"{name}.quiet_envs={own.quiet_envs} is more than num_envs={config.num_envs}; write fewer"
+    )
   dtype = weight_dtype(resolve(own.precision, env.device))  # bf16 has the weights of float32
   needed, memory = replay_bytes(env, length, dtype, stored_obs(config, env)), total_memory(env.device)
   if needed > SHARE * memory:
@@ -58,6 +66,13 @@ def stored_obs(config: TrainConfig, env: VecEnv) -> StoredObs:
         f"{config.algorithm}.storage_blocks: the task observes no '{block}'{suggestion(block, known)}"
       )
   return StoredObs(env, own.storage, own.storage_blocks)
+
+
+def quiet(env: VecEnv, config: TrainConfig, world: World) -> Tensor:
+  """Return which environments act without noise [local_envs] bool, the same ones for any number of ranks."""
+  index = world.rank * env.num_envs + torch.arange(env.num_envs, device=env.device)
+  count = off_policy(config).quiet_envs
+  return index * count % config.num_envs < count  # at equal distances
 
 
 def batches_per_draw(settings: OffPolicyConfig) -> int:

@@ -22,13 +22,18 @@ class Episodes:
     self.whole = torch.zeros(local_envs, dtype=torch.bool, device=device)  # the running episode counts
     # Over ended episodes: their number, and the sums of return, length and successes [4].
     self.sums = torch.zeros(4, dtype=torch.float64, device=device)
+    self.quiet: Tensor | None = None  # [local_envs] bool: these act without noise, and are also summed apart
+    self.quiet_sums = torch.zeros_like(self.sums)
 
   def add(self, reward: Tensor, ended: Tensor, valid: Tensor, success: Tensor) -> None:
     """Add one step of each environment, [local_envs] each; an episode with an invalid step is dropped."""
     self.running[0] += torch.where(valid, reward, 0)
     self.running[1] += 1
     rows = torch.stack([torch.ones_like(reward), *self.running, success.to(reward.dtype)])
-    self.sums += rows.to(torch.float64) @ (ended & valid & self.whole).to(torch.float64)
+    rows, counted = rows.to(torch.float64), ended & valid & self.whole
+    self.sums += rows @ counted.to(torch.float64)
+    if self.quiet is not None:
+      self.quiet_sums += rows @ (counted & self.quiet).to(torch.float64)
     over = ended | ~valid
     self.running.masked_fill_(over, 0)
     self.whole |= over
@@ -36,6 +41,7 @@ class Episodes:
   def restart(self) -> None:
     """Reset the sums."""
     self.sums.zero_()
+    self.quiet_sums.zero_()
 
 
 class Means:
@@ -155,18 +161,21 @@ class Statistics:
     """
     counts = [count.to(torch.float64).view(1) for count in counters.values()]
     means = [self.step_means, *measures]
-    world.sum_all_([self.episodes.sums, *(own.sums for own in means), *counts])
+    episodes = self.episodes
+    world.sum_all_([episodes.sums, episodes.quiet_sums, *(own.sums for own in means), *counts])
     world.max_(self.ranges.values)
-    ended, return_, length, success = self.episodes.sums.unbind()
+    ended, return_, length, success = episodes.sums.unbind()
     # A mean is nan if no episode ended.
     values = {"return": return_ / ended, "length": length / ended, "episodes": ended.clone()}
     values["success"] = success / ended if self._has_success else torch.full_like(ended, torch.nan)
+    if episodes.quiet is not None:
+      values["quiet_return"] = episodes.quiet_sums[1] / episodes.quiet_sums[0]
     for name, (low, high) in zip(RANGES, self.ranges.values.clone(), strict=True):
       values |= {f"{name}/min": -low, f"{name}/max": high}
     for own in reversed(means):
       values |= own.means()
     values |= dict(zip(counters, counts, strict=True))
-    self.episodes.restart()
+    episodes.restart()
     self.ranges.restart()
     for own in means:
       own.restart()

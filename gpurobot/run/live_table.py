@@ -21,7 +21,12 @@ BAR = 8  # width of the bar of a reward's term [characters]
 TITLE, FAINT, TROUBLE = "bold cyan", "dim", "bold yellow"
 SHARES = ("success", "clipped", "replay/filled", "obs/clipped", "utilisation")  # shown in percent
 # Columns of the log, and what they are called here.
-EPISODES = (("return", "return"), ("length", "length"), ("success", "success"))
+EPISODES = (
+  ("return", "return"),
+  ("quiet_return", "without noise"),
+  ("length", "length"),
+  ("success", "success"),
+)
 LEARNING = (
   ("kl", "KL"),
   ("entropy", "entropy"),

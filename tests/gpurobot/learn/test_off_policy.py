@@ -73,6 +73,7 @@ def same(found: object, expected: object) -> None:
   ("own", "message"),
   [
     ({"buffer_size": 63}, "{0}.buffer_size=63 is less than {0}.batch_size=64; write a larger one"),
+    ({"quiet_envs": 17}, "{0}.quiet_envs=17 is more than num_envs=16; write fewer"),
     ({"n_step": 21}, "{0}.n_step=21 is more than the 20 steps of an episode; write fewer"),
     (
       {"buffer_size": 127},
@@ -236,6 +237,21 @@ def test_first_actions_are_uniform(name):
   iterate(one, 1)
   one.collect()
   assert float(one.replay.newest("action").std()) < 0.5
+
+
+@both
+def test_quiet_environments_act_without_noise(name, monkeypatch):
+  one = make(name, horizon=1, learning_starts=1, quiet_envs=4)
+  monkeypatch.setattr(one, "explore", lambda policy: torch.full_like(policy.mean, 0.5))
+  one.collect()
+  assert not (one.replay.newest("action") == 0.5).any()  # all are random before learning starts
+  policy = one.network(one.agent.batch(one.collector.obs)["policy"].squeeze(0))
+  one.collect()
+  (action,) = one.replay.newest("action")
+  quiet = torch.arange(16) % 4 == 0
+  torch.testing.assert_close(action[quiet], policy.action(policy.mode())[quiet].to(action.dtype))
+  assert (action[~quiet] == 0.5).all()
+  assert "quiet_return" in one.report()
 
 
 def test_td3_explores_with_a_scale_for_each_environment():

@@ -1,5 +1,6 @@
 import math
 
+import pytest
 import torch
 from tensordict import TensorDict
 
@@ -29,6 +30,17 @@ def test_the_first_episode_of_each_environment_is_left_out():
   assert episodes.sums.tolist() == [0, 0, 0, 0]
   episodes.add(torch.tensor([5.0, 7.0, 9.0]), YES, YES, NO)
   assert episodes.sums.tolist() == [2, 5 + 9, 2, 0]
+
+
+def test_quiet_environments_are_summed_apart_too():
+  statistics = Statistics(3, CPU)
+  assert "quiet_return" not in statistics.report(World(), {})
+  statistics.episodes.whole.fill_(True)
+  statistics.episodes.quiet = torch.tensor([False, True, True])
+  add(statistics, step([1.0, 2.0, 4.0], terminated=[True] * 3))
+  found = statistics.report(World(), {})
+  assert (float(found["return"]), float(found["quiet_return"])) == (pytest.approx(7 / 3), 3.0)
+  assert math.isnan(statistics.report(World(), {})["quiet_return"])
 
 
 def test_means_weigh_only_what_is_valid():
