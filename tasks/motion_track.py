@@ -191,7 +191,7 @@ class Task(base.Task):
     self.change.copy_(self.action - self.last_action)
     self.last_action.copy_(self.action)
     target = self.home
-    if self.config.around is Around.reference:
+    if self.config.around == Around.reference:
       row = self.row()
       angles, speeds = self.reference_joints(row)
       target = angles + self.lead * speeds

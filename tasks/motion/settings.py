@@ -91,5 +91,5 @@ def _clip(name: str, config: Any, robot: LeggedRobot, model: Any, dt: float) -> 
     raise SettingError(f"env.motion={name} is no clip of our own, {hint(name, PLANS)}, and no file")
   if path.suffix.lower() == ".bvh":
     return read_bvh(path, robot, model)
-  order = None if config.motion_quaternion is Quaternion.file else config.motion_quaternion.value
+  order = None if config.motion_quaternion == Quaternion.file else config.motion_quaternion
   return read_file(path, Reading(robot.joints, order, config.motion_fps, tuple(config.motion_joints)))

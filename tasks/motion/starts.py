@@ -53,13 +53,13 @@ class Starts:
   def __init__(self, library: Library, config: Config, margin: int, *, training: bool) -> None:
     """Cut the clips into bins; an episode has `margin` control steps or more, if its clip is long enough."""
     self.config = config
-    self.adapts = training and config.starts is not Where.first
+    self.adapts = training and config.starts != Where.first
     usable = np.array([max(1, count - 1 - margin) for count in library.counts])
     size = _frames_of_bin(usable, config, library.dt)
     clip, first = np.array(
       [(clip, first) for clip, count in enumerate(usable) for first in range(0, count, size)]
     ).T
-    frames = np.minimum(usable[clip] - first, 1 if config.starts is Where.first else size)
+    frames = np.minimum(usable[clip] - first, 1 if config.starts == Where.first else size)
     even = library.shares[clip] * frames / usable[clip] * _allowed(first // size, config, training=training)
     # Bins that these clips do not fill are never drawn: a checkpoint of other clips has as many.
     spare = (0, config.start_bins - len(clip))
@@ -121,9 +121,9 @@ def _allowed(index: Ints, config: Config, *, training: bool) -> NDArray[np.bool_
   """Return in which bins episodes may start [bins], for their index in their clip [bins]."""
   every = config.held_out
   held = index % every == every // 2 if every else np.zeros(len(index), bool)
-  if config.starts is Where.first:
+  if config.starts == Where.first:
     return index == 0
-  if config.starts is Where.anywhere or not (training or held.any()):
+  if config.starts == Where.anywhere or not (training or held.any()):
     return np.ones(len(index), bool)
   return ~held if training else held
 
