@@ -11,9 +11,10 @@ from gpurobot.learn.random import Random
 from physics.parity import MujocoSimulation
 from tasks import motion_track
 from tasks.core.errors import SettingError
+from tasks.motion.clip import Clip
 from tasks.motion.read import write_npz
 from tasks.shared import quat
-from tests.tasks.motion.robots import BIPED, own
+from tests.tasks.motion.robots import BIPED, DOG, own, robot_and_model
 
 STILL = {"start_place": 0.0, "start_turn": 0.0, "start_velocity": 0.0, "start_angle": 0.0}
 
@@ -213,3 +214,18 @@ def test_a_clip_shorter_than_half_a_second_is_tracked_from_its_first_frame(tmp_p
   assert task.least_between_truncations == 4
   task.reset()
   assert (task.frame == 0).all()
+
+
+def test_a_dog_stands_as_a_file_says(tmp_path):
+  robot, model = robot_and_model(DOG)
+  home = model.key_qpos[model.key_id("home")]
+  columns = model.jnt_qposadr[[model.joint_id(joint) for joint in robot.joints]]
+  still = [np.tile(part, (60, 1)) for part in (home[:3], home[3:7], home[columns])]
+  write_npz(tmp_path / "still.npz", Clip("still", 50.0, *still, robot.joints))
+  task = build(robot=str(DOG), motion=str(tmp_path / "still.npz"), starts="first", around="home", **STILL)
+  task.reset()
+  for _ in range(40):
+    step = task.step(torch.zeros(2, 12))
+    assert not step["terminated"].any()
+  assert len(task.ends) == 4
+  assert step["metrics", "body_error"].amax() < 0.06  # its servos sag
