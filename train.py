@@ -1,7 +1,7 @@
 """Training of a policy: `python train.py [key=value ...]`; `python train.py --help` lists every key."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 
 import tasks
@@ -9,12 +9,15 @@ from gpurobot import cli, config
 from gpurobot.device import distributed, threads
 from gpurobot.learn import overlap
 from gpurobot.learn.algorithm import Algorithm
+from gpurobot.learn.distill import Distill
+from gpurobot.learn.env import VecEnv
 from gpurobot.learn.overlap import OverlappedPPO
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.learn.sac import SAC
 from gpurobot.learn.td3 import TD3
-from gpurobot.run import checkpoint
+from gpurobot.learn.teacher import Teacher
+from gpurobot.run import checkpoint, teachers
 from gpurobot.run.training_run import TrainingRun
 
 LEARNERS: dict[config.AlgorithmName, type[PPO] | type[SAC] | type[TD3]] = {
@@ -22,6 +25,15 @@ LEARNERS: dict[config.AlgorithmName, type[PPO] | type[SAC] | type[TD3]] = {
   config.AlgorithmName.sac: SAC,
   config.AlgorithmName.td3: TD3,
 }
+
+
+def make_learner(
+  env: VecEnv, settings: config.TrainConfig, world: distributed.World, taught_by: Sequence[Teacher] = ()
+) -> Algorithm:
+  """Return the learner that the settings name; `taught_by` are the teachers of a distillation."""
+  if settings.algorithm is config.AlgorithmName.distill:
+    return Distill(env, settings, world, taught_by)
+  return (OverlappedPPO if settings.overlap else LEARNERS[settings.algorithm])(env, settings, world)
 
 
 def main(argv: list[str]) -> int:
@@ -61,9 +73,10 @@ def fit(
   sim_device = world.device(settings.sim_device or settings.device)
   world.use(device, settings.threads)
   random = Random(settings.seed, local_envs, world.rank * local_envs, sim_device)
+  taught_by = teachers.load(settings, task, local_envs, device)  # before the environments: mistakes end it
   with threads.use(overlap.shared_threads(settings, sim_device, device)[0]):
     env = task.Task(settings.env, local_envs, sim_device, random=random, training=True)
-  learner = (OverlappedPPO if settings.overlap else LEARNERS[settings.algorithm])(env, settings, world)
+  learner = make_learner(env, settings, world, taught_by)
   with TrainingRun(settings, learner) as run:
     while not run.should_stop():
       learner.collect()

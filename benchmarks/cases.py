@@ -181,6 +181,13 @@ CURVES = (
   Curve("quadruped_getup", 4 * MINUTE, (), shown="success"),
   _long("biped", shown="velocity_error"),
   Curve("humanoid_mimic", 5 * MINUTE, (), shown="success"),
+  Curve(
+    "humanoid_amp",
+    45 * MINUTE,
+    (Goal("velocity_error", 0.2, 45 * MINUTE, least=False),),
+    seeds=(0,),
+    shown="velocity_error",
+  ),
   Curve("arm_reach", 1.5 * MINUTE, (_success(0.95, 5),), shown="success"),
   Curve("cube_lift", 3 * MINUTE, (_success(0.9, 15),), shown="success"),
   _long("cube_stack", shown="success"),

@@ -77,6 +77,46 @@ class Activation(StrEnum):
 
 
 @dataclasses.dataclass
+class RNDConfig:
+  """Random network distillation: a reward for observations that were rare so far."""
+
+  weight: float = option(0.0, "weight of the novelty reward beside the task's; 0: none", low=0)
+  weight_final: float | None = option(
+    None, "weight of the novelty reward after weight_steps; null: constant", low=0
+  )
+  weight_steps: int = option(
+    10_000_000, "environment steps over which the weight of the novelty reward changes linearly", low=1
+  )
+  group: str = option("policy", "observation group whose novelty is rewarded: policy, or critic")
+  hidden: list[int] = option([128, 128], "units of each hidden layer of predictor and target", low=1)
+  outputs: int = option(32, "random features of an observation that are predicted", low=1)
+  lr: float = option(3e-4, "learning rate of the predictor", low=0)
+  updates: int = option(4, "gradient steps of the predictor per iteration", low=1, high=1000)
+  samples: int = option(2, "observations of each environment in a gradient step of the predictor", low=1)
+
+
+@dataclasses.dataclass
+class AMPConfig:
+  """Adversarial motion priors: a reward for motions that a discriminator takes for the reference's."""
+
+  style_weight: float = option(
+    0.0, "weight of the style reward, for tasks with a style reference; 0: none", low=0
+  )
+  task_weight: float = option(1.0, "weight of the task's reward beside a style reward", low=0)
+  hidden: list[int] = option([256, 128], "units of each hidden layer of the discriminator", low=1)
+  lr: float = option(1e-4, "learning rate of the discriminator", low=0)
+  gradient_penalty: float = option(
+    10.0, "weight of half the squared gradient of the discriminator at the reference", low=0
+  )
+  weight_decay: float = option(1e-4, "weight of half the squared weights of the discriminator", low=0)
+  updates: int = option(4, "gradient steps of the discriminator per iteration", low=1, high=1000)
+  samples: int = option(
+    1, "pairs of each environment from the rollout, and as many from the replay, in a gradient step", low=1
+  )
+  replay: int = option(32, "pairs of each environment in the replay, from the last 16 iterations", low=1)
+
+
+@dataclasses.dataclass
 class PPOConfig:
   """PPO (proximal policy optimisation)."""
 
@@ -115,6 +155,9 @@ class PPOConfig:
   )
   bounds_coef: float = option(1e-4, "weight of the penalty on action means beyond +-1.1", low=0)
   mirror_coef: float = option(0.0, "weight of the mirror symmetry loss, for tasks with a mirror", low=0)
+  mirror_augment: bool = option(
+    False, "let the policy learn from the mirror image of each sample too, for tasks with a mirror"
+  )
   loss: str | None = option(
     None, "function of your own that changes the terms of the loss: <file.py or module>:<function>", code=True
   )
@@ -150,6 +193,8 @@ class PPOConfig:
   precision: Precision = option(
     Precision.auto, "arithmetic of the hidden layers; auto: bf16 where the processor is fast in it"
   )
+  rnd: RNDConfig = dataclasses.field(default_factory=RNDConfig)
+  amp: AMPConfig = dataclasses.field(default_factory=AMPConfig)
 
 
 @dataclasses.dataclass
@@ -237,4 +282,53 @@ class TD3Config(OffPolicyConfig):
   target_noise_clip: float = option(0.5, "largest noise on the actions of a target", low=0)
 
 
+class DistillLoss(StrEnum):
+  """What distillation makes small between the actions of teacher and student."""
+
+  kl = "kl"
+  mse = "mse"
+
+
+@dataclasses.dataclass
+class DistillConfig:
+  """Distillation (rollout and network: ppo.*)."""
+
+  loss: DistillLoss = option(
+    DistillLoss.kl,
+    "loss: kl, KL divergence of the student's actions from the teacher's; mse, squared error of their modes",
+  )
+  mix: float = option(
+    1.0, "share of environments that the teacher drives in the first rollout", low=0, high=1
+  )
+  mix_steps: int = option(1_000_000, "environment steps over which that share falls linearly to 0", low=1)
+  lr: float = option(1e-3, "learning rate", low=0)
+  teacher_network: str | None = option(
+    None, "network of the teachers, if it is your own: <file.py or module>:<class or function>", code=True
+  )
+
+
+# What distillation leaves unused of PPOConfig: it has neither rewards nor a critic to learn from.
+OF_REWARDS = (
+  "gamma",
+  "gae_lambda",
+  "clip",
+  "value_clip",
+  "lr",
+  "lr_min",
+  "lr_max",
+  "lr_scaling",
+  "reference_minibatch",
+  "schedule",
+  "kl_target",
+  "critic_coef",
+  "entropy_coef",
+  "entropy_coef_final",
+  "entropy_steps",
+  "bounds_coef",
+  "mirror_coef",
+  "mirror_augment",
+  "loss",
+  "reward_transform",
+  "reward_scale",
+)
 AlgorithmConfig = PPOConfig | SACConfig | TD3Config

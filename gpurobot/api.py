@@ -109,7 +109,15 @@ class Run:
   @functools.cached_property
   def policy(self) -> RunPolicy:
     """The policy of the newest checkpoint, on the CPU."""
-    config, saved = trained.read(str(self.folder), self._own)
+    return self._load(self.folder)
+
+  @functools.cached_property
+  def best_policy(self) -> RunPolicy:
+    """The policy with the best mean return, on the CPU; raises CheckpointError if the run has none."""
+    return self._load(self.folder / checkpoint.BEST)
+
+  def _load(self, source: Path) -> RunPolicy:
+    config, saved = trained.read(str(source), self._own)
     policy = Policy(saved["learner"], algorithm_settings(config), 1, CPU)
     return RunPolicy(Deployed(policy, None))
 

@@ -1,52 +1,44 @@
-"""Command line: `key=value` arguments to a configuration and a task, help text, one-line errors."""
+"""Command line: `key=value` arguments to a configuration and a task, one-line errors."""
 
 import contextlib
 import hashlib
 import logging
-import operator
 import re
-import shutil
 import signal
 import sys
-import textwrap
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn, TypeVar
 
 import torch
 
-from gpurobot import config_files, extras
+from gpurobot import config_files, extras, help_text
 from gpurobot.config import (
   AlgorithmName,
   ConfigError,
-  Leaf,
   Load,
   TrainConfig,
   assign,
   check_overlap,
+  check_teacher,
   code_keys,
   defaults,
   leaves,
   local_envs,
   pairs,
   to_dict,
+  unused_keys,
 )
 from gpurobot.device.distributed import World
+from gpurobot.programs import HELP
 from gpurobot.run import checkpoint, folder
 from gpurobot.run.output import tell
 
-HELP = ("--help", "-h")
 NO_MEMORY = "DefaultCPUAllocator"  # torch has no exception for a lack of CPU memory; its message names this
 FILES = "config="
 AUTO = "auto"  # of resume
-USAGE = "usage: {program} [key=value ...]\n"
-OTHERS = """
-Add algorithm={others} to see the settings of that algorithm instead.
-config=<file>,... takes settings from YAML files or a run's config.json; what is given beside it wins.
-"""
-MOST_INDENT = 36  # largest indent of the meanings in the help text [columns]
 
 
 S = TypeVar("S")
@@ -135,9 +127,7 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[TrainConfig, Modul
   resumed = _resumed(early)
   config, module = _base(early, resumed, load)
   if {*HELP} & {*argv}:
-    config = assign(config, {key: early[key] for key in ("algorithm",) if key in early})
-    others = [name for name in AlgorithmName if name is not config.algorithm]
-    print(describe(config, "python train.py", others) + OTHERS.format(others=" or ".join(others)))
+    print(help_text.of_training(assign(config, {key: early[key] for key in ("algorithm",) if key in early})))
     raise SystemExit(0)
   return _settle(_assign_files(config, files), pairs(words, leaves(config)), resumed, world), module
 
@@ -165,7 +155,7 @@ def _split_files(words: list[str]) -> tuple[dict[str, Any], list[str]]:
 def _assign_files(config: TrainConfig, files: Mapping[str, Any]) -> TrainConfig:
   """Return the configuration with the settings of files; those of an algorithm that is not used may stay."""
   try:
-    return assign(config, files)
+    return assign(config, files) if files else config
   except ConfigError as error:
     raise ConfigError(f"a file of {FILES}...: {error}") from error
 
@@ -207,6 +197,7 @@ def _settle(config: TrainConfig, given: Mapping[str, Any], resumed: str | None, 
   config.resume = resumed
   _check_algorithm(config.algorithm, given)
   check_overlap(config)
+  check_teacher(config)
   local_envs(config, world.size)
   for name in (config.device, config.sim_device or config.device):
     world.device(name)
@@ -220,9 +211,10 @@ def _settle(config: TrainConfig, given: Mapping[str, Any], resumed: str | None, 
 
 def _check_algorithm(algorithm: AlgorithmName, keys: Iterable[str]) -> None:
   """Raise ConfigError if a key is a setting of another algorithm than the one that is used."""
+  unused = unused_keys(algorithm)
   for key in keys:
     group = key.partition(".")[0]
-    if group in list(AlgorithmName) and group != algorithm:
+    if {key, group} & unused:
       raise ConfigError(
         f"{key} has no effect with algorithm={algorithm}; write algorithm={group}, or no {key}"
       )
@@ -261,7 +253,7 @@ def start(
     words = [word for word in argv if word not in HELP]
     settings = read(settings, words) if read else assign(settings, pairs(words, leaves(settings)))
     if len(words) < len(argv):
-      print(describe(settings, program))
+      print(help_text.of_settings(settings, program))
     else:
       run(settings)
 
@@ -277,53 +269,6 @@ def with_folder(words: list[str], key: str) -> list[str]:
   if source != words[0]:
     tell(f"the newest run in '{words[0]}' is '{source}'")
   return [f"{key}={source}", *words[1:]]
-
-
-def describe(config: Any, program: str, without: Collection[str] = ()) -> str:
-  """Return the help text, wrapped to the terminal: a heading for each dataclass, then its fields.
-
-  The fields `without` are left out, with all that is in them. A field is `key=default  meaning [unit]`,
-  followed by its allowed values if the meaning does not list them.
-  """
-  groups: dict[str, list[tuple[str, str]]] = {}
-  plain = to_dict(config)
-  for key, leaf in leaves(config).items():
-    if key.partition(".")[0] in without:
-      continue
-    groups.setdefault(key.rpartition(".")[0], []).append((f"{key}={_word(plain[key])}", _meaning(leaf)))
-  indent = min(MOST_INDENT, 4 + max(len(left) for lines in groups.values() for left, _ in lines))
-  wrapper = textwrap.TextWrapper(shutil.get_terminal_size().columns, " " * indent, " " * indent)
-  by_command = sys.argv[0].startswith("gpurobot ")  # gpurobot/command.py says so
-  text = USAGE.format(program=sys.argv[0] if by_command else program)
-  for group, lines in groups.items():
-    text += f"\n{_heading(operator.attrgetter(group)(config) if group else config)}\n"
-    for left, meaning in lines:
-      right = wrapper.fill(meaning or "-")
-      fits = len(left) + 4 <= indent
-      text += f"  {left:<{indent - 4}}  {right.lstrip()}\n" if fits else f"  {left}\n{right}\n"
-  return text
-
-
-def _heading(part: Any) -> str:
-  """Return the first line of a dataclass's docstring; Python's own docstring is the signature."""
-  first = str(type(part).__doc__).partition("\n")[0].rstrip(".")
-  return "Settings" if first.startswith(f"{type(part).__name__}(") else first
-
-
-def _meaning(leaf: Leaf) -> str:
-  """Return the meaning of a setting, its unit and its allowed values."""
-  meaning = leaf.metadata.get("help", "")
-  unit = f" [{leaf.metadata['unit']}]" if leaf.metadata.get("unit") else ""
-  names = list(getattr(leaf.kind, "__members__", {}))
-  words = "" if all(name in meaning for name in names) else f" ({', '.join(names)})"
-  return f"{meaning}{unit}{words}"
-
-
-def _word(value: Any) -> str:
-  """Return a plain value as a user writes it on the command line."""
-  if value is None or isinstance(value, bool):
-    return {None: "null", True: "true", False: "false"}[value]
-  return str(value).replace(" ", "") if isinstance(value, list) else str(value)
 
 
 def fail(message: str, world: World) -> NoReturn:

@@ -5,25 +5,10 @@ import sys
 from typing import NoReturn
 
 from gpurobot import own_packages
+from gpurobot.device import process
+from gpurobot.programs import HELP, PROGRAMS
 
-# Module and meaning of each program.
-PROGRAMS = {
-  "train": ("train", "train a policy"),
-  "demo": ("gpurobot.demo", "watch a policy that comes with gpurobot"),
-  "play": ("gpurobot.play", "watch a policy in the browser: push it, command it, pause"),
-  "record": ("gpurobot.record", "record a video of a policy"),
-  "evaluate": ("gpurobot.evaluate", "measure a policy, here or in MuJoCo C"),
-  "export": ("gpurobot.export", "write a policy as ONNX and TorchScript"),
-  "plot": ("gpurobot.plot", "draw learning curves"),
-  "sweep": ("gpurobot.sweep", "train with several seeds and settings"),
-  "replay": ("gpurobot.replay", "show how an environment diverged in training"),
-  "describe": ("gpurobot.describe", "tell what a robot's file holds, before it learns to walk or to reach"),
-  "motion": ("gpurobot.motion", "tell what a motion file holds, play it, convert it"),
-  "tasks": ("gpurobot.tasks", "name the tasks, describe one, start a new one"),
-  "doctor": ("gpurobot.doctor", "check the installation"),
-  "completion": ("gpurobot.completion", "complete this command in a shell"),
-}
-HELP = """usage: gpurobot <program> [key=value ...]
+USAGE = """usage: gpurobot <program> [key=value ...]
 
 {programs}
 
@@ -34,7 +19,7 @@ gpurobot <program> --help lists the settings of a program; gpurobot --version pr
 def main(argv: list[str] | None = None) -> int | None:
   """Run the program that the first word names; return its exit status, None if it is 0."""
   first, *words = (sys.argv[1:] if argv is None else argv) or ["--help"]
-  if first in ("--help", "-h"):
+  if first in HELP:
     print(describe(), end="")
   elif first == "--version":
     print(f"gpurobot {version()}")
@@ -43,7 +28,12 @@ def main(argv: list[str] | None = None) -> int | None:
     if first not in PROGRAMS:
       _fail(first)
     sys.argv = [f"gpurobot {first}", *words]  # what the usage line of its help shows
-    status: int | None = importlib.import_module(PROGRAMS[first][0]).main(words)
+    if {*HELP} & {*words} and (text := _help(first, words)):
+      print(text)
+      return None
+    with process.collection_paused():
+      program = importlib.import_module(PROGRAMS[first].module)
+    status: int | None = program.main(words)
     return status
   return None
 
@@ -51,8 +41,15 @@ def main(argv: list[str] | None = None) -> int | None:
 def describe() -> str:
   """Return the list of the programs, with a line about each."""
   width = max(map(len, PROGRAMS))
-  lines = (f"  {name:{width}}  {meaning}" for name, (_, meaning) in PROGRAMS.items())
-  return HELP.format(programs="\n".join(lines))
+  lines = (f"  {name:{width}}  {meaning}" for name, (_, meaning, _) in PROGRAMS.items())
+  return USAGE.format(programs="\n".join(lines))
+
+
+def _help(name: str, words: list[str]) -> str | None:
+  """Return the help text of a program if that needs none of its libraries."""
+  from gpurobot import quick_help  # noqa: PLC0415 (the list of the programs needs no library)
+
+  return quick_help.text(name, words)
 
 
 def version() -> str:

@@ -1,26 +1,44 @@
-"""Completion of the command `gpurobot` in a shell: eval "$(gpurobot completion)" in ~/.bashrc or ~/.zshrc.
+"""Completion of the command `gpurobot` in a shell: programs, keys and values.
 
-It completes programs, and for `train` and `sweep` keys and their values. `gpurobot completion "<line>"`
-prints what may follow a line.
+bash and zsh: eval "$(gpurobot completion)" in ~/.bashrc or ~/.zshrc;
+fish:         gpurobot completion fish | source in ~/.config/fish/config.fish.
+
+`gpurobot completion "<line>"` prints what may follow a line.
 """
 
+import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import tasks
-from gpurobot.command import PROGRAMS
-from gpurobot.config import AlgorithmName, Leaf, TrainConfig, leaves
+from gpurobot import declared
+from gpurobot.config import AlgorithmName, Leaf, TrainConfig, leaves, unused_keys
+from gpurobot.programs import HELP, PROGRAMS
 
-# Shells divide a line at = too, so that they complete a value alone.
+# bash and zsh divide a line at = too, so that they complete a value alone.
 SCRIPT = """\
 [ -n "${ZSH_VERSION-}" ] && autoload -U +X bashcompinit && bashcompinit
 _gpurobot() {
   local IFS=$'\\n'
-  COMPREPLY=($(gpurobot completion "${COMP_LINE:0:COMP_POINT}" 2> /dev/null))
-  case "${COMPREPLY[0]-}" in *=) compopt -o nospace 2> /dev/null ;; esac
+  COMPREPLY=($(gpurobot completion "${COMP_LINE:0:$COMP_POINT}" 2> /dev/null))
+  case "${COMPREPLY[*]-}" in *=) compopt -o nospace 2> /dev/null ;; esac
 }
 complete -o default -F _gpurobot gpurobot"""
+# fish completes whole words.
+FISH = """\
+function __gpurobot
+  set -l word (commandline --current-token --cut-at-cursor)
+  set -l key (string match --regex '^[^=]*=' -- $word)
+  set -l line (commandline --current-process --cut-at-cursor | string trim --left)
+  set -l found (gpurobot completion "$line" 2> /dev/null | string match --invert '')
+  set --query found[1]; or set found (__fish_complete_path (string replace -- "$key" '' $word))
+  printf '%s\\n' "$key"$found
+end
+complete --command gpurobot --no-files --arguments '(__gpurobot)'"""
 TRAINS = ("train", "sweep")  # programs that take the keys of a training
+WORDS = {"tasks": ("describe", "new", "from", "debug")}  # keys of programs without settings
+SHOWN = "play"  # the program whose settings `demo` takes
 
 
 def candidates(line: str) -> list[str]:
@@ -29,27 +47,66 @@ def candidates(line: str) -> list[str]:
   last = words.pop().removesuffix("|") if words else ""
   if not words:
     return _begin(last, PROGRAMS)
-  if words[0] not in TRAINS:
-    return []
-  known = {key: leaf for key, leaf in leaves(TrainConfig()).items() if key != "env"}
+  program, *words = words
+  if program == "demo" and not words and "=" not in last:
+    return _begin(last, _demos())
+  known = _settings(program, words)
   key, equals, value = last.partition("=")
   if equals:
-    return _begin(value, _values(key, known[key])) if key in known else []
-  return [f"{name}=" for name in _begin(last, _keys(known, words))]
+    return _begin(value, _values(key, known.get(key)))
+  return [f"{name}=" for name in _begin(last, [*known, *WORDS.get(program, ())])]
 
 
-def _keys(known: dict[str, Leaf], words: list[str]) -> list[str]:
-  """Return the keys of a training with the algorithm that the words name."""
+def _settings(name: str, words: Sequence[str]) -> dict[str, Leaf]:
+  """Return the settings of a program by key, with those of the task that the other words name."""
+  program = PROGRAMS[SHOWN if name == "demo" else name] if name in PROGRAMS else None
+  known: dict[str, Leaf] = {}
+  if program and program.settings:
+    known |= leaves(getattr(declared.read(program.module), program.settings)())
+  if name in TRAINS:
+    known |= _of_training(words)
+  if known.pop("env", None) or name == "tasks":
+    module = tasks.module_name(_task(name, words))
+    known |= leaves(declared.read(module).Config(), "env.") if module else {}
+  return known
+
+
+def _of_training(words: Sequence[str]) -> dict[str, Leaf]:
+  """Return the settings of a training with the algorithm that the words name."""
   named = [word.removeprefix("algorithm=") for word in words if word.startswith("algorithm=")]
-  others = {*AlgorithmName} - {(named or [AlgorithmName.ppo])[-1]}
-  return [key for key in known if key.partition(".")[0] not in others]
+  unused = unused_keys((named or [AlgorithmName.ppo])[-1])
+  known = leaves(TrainConfig())
+  return {key: leaf for key, leaf in known.items() if not {key, key.partition(".")[0]} & unused}
 
 
-def _values(key: str, leaf: Leaf) -> Iterable[str]:
+def _task(name: str, words: Sequence[str]) -> str:
+  """Return the task that the words name, or that of the run folder or demo that they name; "" if none."""
+  given = dict(word.partition("=")[::2] for word in words)
+  if name in TRAINS:
+    return given.get("task", TrainConfig().task)
+  if name in ("demo", "tasks"):
+    return words[0] if name == "demo" and words else given.get("describe", "")
+  run = Path(given.get("checkpoint", words[0] if words else "."), "config.json")
+  try:
+    return given.get("task") or given.get("demo") or str(json.loads(run.read_text())["task"])
+  except (OSError, ValueError, KeyError):
+    return ""
+
+
+def _values(key: str, leaf: Leaf | None) -> Iterable[str]:
   """Return the values of a setting, if there are only some."""
-  if key == "task":
+  if key in ("task", "describe", "from"):
     return tasks.available()
+  if key == "demo":
+    return _demos()
+  if leaf is None:
+    return ()
   return ("true", "false") if leaf.kind is bool else getattr(leaf.kind, "__members__", ())
+
+
+def _demos() -> list[str]:
+  names: list[str] = declared.read("gpurobot.deploy.demos").names()
+  return names
 
 
 def _begin(start: str, words: Iterable[str]) -> list[str]:
@@ -58,10 +115,12 @@ def _begin(start: str, words: Iterable[str]) -> list[str]:
 
 def main(argv: list[str]) -> None:
   """Print the shell's script, or what may follow the line that `argv` holds."""
-  if {"--help", "-h"} & {*argv}:
+  if {*HELP} & {*argv}:
     print(__doc__)
+  elif not argv or argv == ["fish"]:
+    print(FISH if argv else SCRIPT)
   else:
-    print("\n".join(candidates(argv[0])) if argv else SCRIPT)
+    print("\n".join(candidates(argv[0])))
 
 
 if __name__ == "__main__":

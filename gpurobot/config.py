@@ -5,6 +5,7 @@ An error names the nearest valid key or value. The metadata of each field holds 
 """
 
 import dataclasses
+import functools
 import math
 import typing
 from collections.abc import Collection, Mapping, Sequence
@@ -16,8 +17,10 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from gpurobot.algorithm_config import (
+  OF_REWARDS,
   OFF_POLICY_ENVS,
   AlgorithmConfig,
+  DistillConfig,
   PPOConfig,
   Recurrence,
   SACConfig,
@@ -42,6 +45,7 @@ class AlgorithmName(StrEnum):
   ppo = "ppo"
   sac = "sac"
   td3 = "td3"
+  distill = "distill"
 
 
 OFF_POLICY = (AlgorithmName.sac, AlgorithmName.td3)
@@ -81,7 +85,11 @@ class TrainConfig:
 
   task: str = option("ant", "task: a module of tasks/, a dotted module path, or a path to a .py file")
   algorithm: AlgorithmName = option(
-    AlgorithmName.ppo, "learning algorithm: ppo, on-policy; sac or td3, off-policy"
+    AlgorithmName.ppo,
+    "learning algorithm: ppo, on-policy; sac or td3, off-policy; distill, from a teacher",
+  )
+  teacher: str | None = option(
+    None, "run folder or .pt file whose policy algorithm=distill teaches; several: <one>,<another>"
   )
   num_envs: int = option(4096, "number of environments, over all ranks", low=1, high=MOST_ENVS)
   seed: int = option(0, "seed of all random numbers", low=0, high=2**64 - 1)
@@ -123,6 +131,7 @@ class TrainConfig:
   ppo: PPOConfig = dataclasses.field(default_factory=PPOConfig)
   sac: SACConfig = dataclasses.field(default_factory=SACConfig)
   td3: TD3Config = dataclasses.field(default_factory=TD3Config)
+  distill: DistillConfig = dataclasses.field(default_factory=DistillConfig)
   env: Any = option(None, "settings of the task")
 
 
@@ -138,7 +147,8 @@ class Leaf:
 def leaves(config: Any, prefix: str = "") -> dict[str, Leaf]:
   """Return the settings of a dataclass instance by key; dots join nested keys."""
   found: dict[str, Leaf] = {}
-  kinds = typing.get_type_hints(type(config))
+  kind: type = type(config)
+  kinds = _kinds(kind)
   for field in dataclasses.fields(config):
     value = getattr(config, field.name)
     if dataclasses.is_dataclass(value):
@@ -146,6 +156,12 @@ def leaves(config: Any, prefix: str = "") -> dict[str, Leaf]:
     else:
       found[prefix + field.name] = Leaf(kinds[field.name], value, field.metadata)
   return found
+
+
+@functools.cache
+def _kinds(kind: type) -> dict[str, Any]:
+  """Return the types of the fields of a dataclass, which take long to find."""
+  return typing.get_type_hints(kind)
 
 
 def pairs(words: list[str], keys: typing.Iterable[str]) -> dict[str, str]:
@@ -171,9 +187,9 @@ def pairs(words: list[str], keys: typing.Iterable[str]) -> dict[str, str]:
 def defaults(module: ModuleType, given: Collection[str] = (), algorithm: str | None = None) -> TrainConfig:
   """Return a task's default settings: the trainer's, overridden by the task's own.
 
-  A task overrides them in `TRAIN`, and those of an algorithm in `PPO`, `SAC` and `TD3`. Its number of
-  environments is for its own algorithm, which is PPO unless `TRAIN` names another. With another `algorithm`,
-  an off-policy one, there are OFF_POLICY_ENVS.
+  A task overrides them in `TRAIN`, and those of an algorithm in `PPO`, `SAC`, `TD3` and `DISTILL`. Its number
+  of environments is for its own algorithm, which is PPO unless `TRAIN` names another. With another
+  `algorithm`, an off-policy one, there are OFF_POLICY_ENVS.
 
   If one of LIMITS is among the `given` keys, the task's own limits are dropped.
   """
@@ -187,7 +203,7 @@ def defaults(module: ModuleType, given: Collection[str] = (), algorithm: str | N
   try:
     return assign(config, overrides)
   except ConfigError as error:
-    raise ConfigError(f"the task's Config, TRAIN, PPO, SAC or TD3: {error}") from error
+    raise ConfigError(f"the task's Config, TRAIN, PPO, SAC, TD3 or DISTILL: {error}") from error
 
 
 def code_keys(config: Any) -> set[str]:
@@ -254,7 +270,7 @@ def local_envs(config: TrainConfig, ranks: int) -> int:
 
   Each rank has the same number, and so has each of its minibatches.
   """
-  if config.algorithm is not AlgorithmName.ppo:
+  if config.algorithm in OFF_POLICY:
     return _local_envs_of_blocks(config, ranks)
   unit = ranks * block(config.ppo)
   if config.num_envs % unit:
@@ -287,9 +303,31 @@ def check_overlap(config: TrainConfig) -> None:
       raise ConfigError(f"{key}={value} has no effect without overlap=true; write both, or no {key}")
 
 
+def check_teacher(config: TrainConfig) -> None:
+  """Raise ConfigError if there is no teacher to learn from, or one that teaches nobody."""
+  if config.algorithm is AlgorithmName.distill and not config.teacher:
+    raise ConfigError("algorithm=distill learns from a teacher; add teacher=<run folder or .pt file>")
+  if config.teacher and config.algorithm is not AlgorithmName.distill:
+    raise ConfigError(
+      f"teacher={config.teacher} has no effect with algorithm={config.algorithm}; add algorithm=distill"
+    )
+
+
+def unused_keys(algorithm: str) -> set[str]:
+  """Return the keys, and the groups of keys, that have no effect with an algorithm."""
+  groups: set[str] = {*AlgorithmName} - {algorithm, policy_group(algorithm)}
+  unused = OF_REWARDS if algorithm == AlgorithmName.distill else ()
+  return groups | {f"{AlgorithmName.ppo}.{name}" for name in unused}
+
+
+def policy_group(algorithm: str) -> str:
+  """Return the group of the settings of an algorithm's policy: a student is a policy as PPO's."""
+  return AlgorithmName.ppo if algorithm == AlgorithmName.distill else algorithm
+
+
 def algorithm_settings(config: TrainConfig) -> AlgorithmConfig:
-  """Return the settings of the algorithm that is used."""
-  return config.ppo if config.algorithm is AlgorithmName.ppo else off_policy(config)
+  """Return the settings of the algorithm that is used; those of a student's policy are PPO's."""
+  return off_policy(config) if config.algorithm in OFF_POLICY else config.ppo
 
 
 def off_policy(config: TrainConfig) -> SACConfig | TD3Config:

@@ -5,8 +5,9 @@ It plays the policy of a task, `ant` if none is named, as `python -m gpurobot.pl
 
 import sys
 
-from gpurobot import cli, play
+from gpurobot import play
 from gpurobot.deploy import demos
+from gpurobot.programs import HELP
 
 DEFAULT = "ant"
 
@@ -15,7 +16,7 @@ def main(argv: list[str]) -> None:
   """Play the demo that the first word of `argv` names, with the settings of `gpurobot.play`."""
   named = bool(argv) and "=" not in argv[0] and not argv[0].startswith("-")
   name, words = (argv[0], argv[1:]) if named else (DEFAULT, argv)
-  if {*cli.HELP} & {*words}:
+  if {*HELP} & {*words}:
     print(f"demos: {', '.join(demos.names())}; gpurobot demo <task> plays one, with these settings\n")
   play.main([f"demo={name}", *words])
 

@@ -17,9 +17,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from gpurobot import cli
+from gpurobot import cli, help_text
 from gpurobot.config import ConfigError, LogConfig, assign, leaves, option, pairs, suggestion
 from gpurobot.device.distributed import World
+from gpurobot.programs import HELP
 from gpurobot.run.csv_log import read as read_rows
 
 # Settings in which the runs of a curve may differ: the seed, and settings that do not affect learning.
@@ -165,8 +166,8 @@ def plot(words: list[str]) -> None:
 def main(argv: list[str]) -> None:
   """Plot the runs given in `argv`, or print help; a mistake ends the program with one line and status 2."""
   with cli.user_errors(argv, World()):
-    if set(cli.HELP) & set(argv):
-      print(cli.describe(Plot(), "python -m gpurobot.plot folder ..."))
+    if set(HELP) & set(argv):
+      print(help_text.of_settings(Plot(), "python -m gpurobot.plot folder ..."))
     else:
       plot(argv)
 

@@ -15,9 +15,10 @@ from pathlib import Path
 from rich.console import Console
 
 import tasks
-from gpurobot import cli, extras
+from gpurobot import cli, extras, help_text
 from gpurobot.config import ConfigError, TrainConfig, assign, leaves, option, pairs
 from gpurobot.device.distributed import World
+from gpurobot.programs import HELP
 from gpurobot.search import pbt
 from gpurobot.search.launch import Launcher, Start, execute, start
 from gpurobot.search.pruning import Prune, above_median, best, parts, prune_trials
@@ -25,7 +26,7 @@ from gpurobot.search.results import compare, report
 from gpurobot.search.space import Choices, Search, Space, draw, grid, parse
 from gpurobot.search.trial import Trial, make_trial
 
-HELP = """
+MORE = """
 Every key of train.py is allowed too, with one value or several: seed=0,1,2 ppo.hidden=[64,64],[256,128]
 With search=random, sobol or pbt also ranges: ppo.gamma=0.9..0.99 ppo.lr=log:1e-4..1e-2
 """
@@ -115,8 +116,8 @@ def make_trials(settings: Sweep, space: Space) -> list[Trial]:
 
 def main(argv: list[str]) -> None:
   """Run the sweep given in `argv`, or print help."""
-  if set(cli.HELP) & set(argv):
-    print(cli.describe(Sweep(), "python -m gpurobot.sweep") + HELP)
+  if set(HELP) & set(argv):
+    print(help_text.of_settings(Sweep(), "python -m gpurobot.sweep") + MORE)
     return
   with cli.user_errors(argv, World()):
     settings, space = read(argv)

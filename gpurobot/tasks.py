@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import tasks
+from gpurobot.programs import HELP
 from gpurobot.run.output import aligned
 
 if TYPE_CHECKING:
   from tasks.base import Task
 
-HELP = ("--help", "-h")
 KEYS = ("describe", "new", "from", "debug")
 
 
@@ -34,7 +34,7 @@ def describe(name: str, words: list[str]) -> str:
   config = assign(config, pairs(words, [key for key in leaves(config) if key.startswith("env.")]))
   task: Task = module.Task(config.env, 1, random=Random(config.seed, 1))
   parts = [_summary(name, module.__doc__ or "", task), _actions(task)]
-  parts += [_observations(task, group) for group in task.obs_dims]
+  parts += [_observations(task, group) for group in task.observations.widths]
   parts += [_rewards(task), _happenings(task)]
   return "\n\n".join(part for part in parts if part)
 
@@ -66,7 +66,7 @@ def _observations(task: Task, group: str) -> str:
     error = getattr(task.config, f"noise_{block}", 0.0) if group == "policy" else 0.0
     rows.append((columns, block, f"+- {error:g}" if error else ""))
     start += width
-  title = f"observation '{group}': {task.obs_dims[group]}"
+  title = f"observation '{group}': {observations.lengths[group] * start}"
   if observations.lengths[group] > 1:
     title += f" = {observations.lengths[group]} observations of {start}, oldest first"
   late = getattr(task.config, f"delay_{group}", 0)

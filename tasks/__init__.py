@@ -57,6 +57,12 @@ def load(name: str, source: str | Path | None = None, given: str | None = None) 
   return module
 
 
+def module_name(name: str) -> str | None:
+  """Return the dotted path of the module with a task's Config; None if the task is not of this folder."""
+  module, _ = _variants().get(name, (None, ""))
+  return f"{__name__}.dm.{module.lower()}" if module else _modules().get(name)
+
+
 def _trusted(name: str, source: Path, given: str | None) -> str:
   """Return the task to import for `source`, which says that it is `name`; raise UntrustedTask.
 

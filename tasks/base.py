@@ -48,6 +48,7 @@ class Task(Names):
   unsupported: Literal["error", "warn"] = "error"  # what the engine lacks: an error, or left out of the model
   moving_capacity: int | None = None  # most contacts between moving bodies; None: see Simulation
   choices: tuple[int, ...] = ()  # number of choices of each discrete action; empty: continuous in [-1, 1]
+  style_reference: Tensor | None = None  # pairs of states [n, 2, width] of the group style; `setup` sets it
   commands: Commands | None = None  # what a person may command instead of the task; `setup` sets it
 
   def __init_subclass__(cls) -> None:
@@ -150,7 +151,7 @@ class Task(Names):
     return None
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Return blocks [num_envs, ...] by name for the group `policy`, maybe also `critic`; change no tensor."""
+    """Return blocks [num_envs, ...] by name for each group of validation.GROUPS; change no tensor."""
     raise NotImplementedError
 
   def metrics(self) -> dict[str, Tensor]:
@@ -317,9 +318,8 @@ class Task(Names):
     validation.check_blocks(blocks := self.observe(), self.episode_steps)
     self.observations = Observations(blocks, self.config, noisy=self.training)
     self.obs_dims, self.obs_names = self.observations.dims, self.observations.names
-    symmetry = self.symmetry()
-    if symmetry and self.choices:
-      raise TaskError("symmetry() is of actions in [-1, 1]; this task has choices")
+    validation.check_style(self.style_reference, blocks)
+    validation.check_symmetry(symmetry := self.symmetry(), self.choices)
     mirror = self.observations.mirror(symmetry, self.num_actions) if symmetry else None
     self.mirror: Mapping[str, tuple[Tensor, Tensor]] | None = mirror
 

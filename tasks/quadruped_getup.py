@@ -13,6 +13,7 @@ from torch import Tensor
 from tasks import base, quadruped
 from tasks.base import option
 from tasks.shared import quat, randomize
+from tasks.shared.auto_randomize import AutomaticRandomization, ends
 
 TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 20_000_000}
 PPO: dict[str, object] = {"hidden": [128, 64, 32], "horizon": 24, "epochs": 3, "log_std_init": -0.7}
@@ -32,6 +33,9 @@ class Config(base.Config):
   friction_min: float = option(0.5, "smallest friction coefficient in training", low=0)
   friction_max: float = option(1.25, "largest friction coefficient in training", low=0)
   trunk_mass: float = option(0.2, "largest relative change of the trunk mass in training", low=0, high=1)
+  automatic: bool = option(
+    False, "let the ranges of friction and mass grow to those above where the robot gets up at their ends"
+  )
   full_height: float = option(0.26, "trunk height that earns the full height reward", "m", low=0.01)
   pose_width: float = option(
     1.5, "norm of the joint offsets from home at which reward_pose falls to 1/e", "rad", low=0.01
@@ -80,13 +84,23 @@ class Task(base.Task):
     self.waits = self.buffer()  # time until the policy takes over [s]
     self.last_action = self.buffer(12)
     self.change = self.buffer(12)  # change of the action since the previous step
-    randomize.Randomization(
-      self,
+    self.randomise(
       {
         "friction": randomize.friction(config.friction_min, config.friction_max),
         "trunk": randomize.mass(1 - config.trunk_mass, 1 + config.trunk_mass, self.trunk),
-      },
-    ).apply()
+      }
+    )
+
+  def randomise(self, draws: dict[str, randomize.Draw]) -> None:
+    """Draw once, which costs no time in a step, or in each episode if the ranges grow."""
+    self.ranges: AutomaticRandomization | None = None
+    if not self.config.automatic:
+      return randomize.Randomization(self, draws).apply()
+    self.extent = self.buffer(ends(draws), lasting=True)
+    self.probe = self.buffer(dtype=torch.int64)
+    starts = {"friction": (self.config.friction_min + self.config.friction_max) / 2, "trunk": 1.0}
+    self.ranges = AutomaticRandomization(self, draws, starts, (self.extent, self.probe))
+    return None
 
   def initial_state(self) -> dict[str, Tensor]:
     """Start in the air with a random orientation and random joint angles; in training, sometimes at home."""
@@ -98,7 +112,8 @@ class Task(base.Task):
     stands = random[:, :1] < self.config.start_standing * self.training
     qpos = torch.where(stands, self.home, qpos)
     waits = torch.full_like(self.waits, self.config.lying_seconds)
-    return {"qpos": qpos, "held": qpos[:, self.angles], "waits": waits}
+    robot = self.ranges.draw() if self.ranges else {}
+    return {"qpos": qpos, "held": qpos[:, self.angles], "waits": waits, **robot}
 
   def control(self) -> None:
     """Set the joint targets relative to the current angles, within the joint ranges."""
@@ -155,8 +170,9 @@ class Task(base.Task):
     return {"policy": policy, "critic": policy | hidden}
 
   def metrics(self) -> dict[str, Tensor]:
-    """Return the trunk height [m] and whether the robot stands still."""
-    return {"height": self.sim.qpos[:, 2], "standing": self.success()}
+    """Return the trunk height [m], whether the robot stands still, and how far its ranges have grown."""
+    found = {"height": self.sim.qpos[:, 2], "standing": self.success()}
+    return found | ({"randomised": self.extent.mean(1)} if self.ranges else {})
 
   def up(self) -> Tensor:
     """Return the cosine of the trunk tilt [num_envs]."""

@@ -41,6 +41,7 @@ class Config(quadruped.Config):
   scan_width: float = option(0.6, "width of the height scan", "m", low=0)
   scan_spacing: float = option(0.1, "distance between points of the height scan", "m", low=0.01)
   noise_scan: float = option(0.03, "largest noise on a height of the scan", "m", low=0)
+  blind: bool = option(False, "policy without the height scan, which its teacher sees; see algorithm=distill")
   start_offset: float = option(
     0.3, "largest start offset from the middle of a tile along x and y", "m", low=0
   )
@@ -172,16 +173,29 @@ class Task(quadruped.Task):
     return self.has_left()
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Add the height scan: depth below the trunk, minus that of flat ground, clipped to +-1 m."""
+    """Add the height scan: depth below the trunk, minus that of flat ground, clipped to +-1 m.
+
+    The policy of a blind robot goes without; its teacher has it.
+    """
     scan = (self.scan.cast() - RAY_START - self.home[2]).clamp(-1.0, 1.0)
-    return {group: {**blocks, "scan": scan} for group, blocks in super().observe().items()}
+    without = super().observe()
+    groups = {group: {**blocks, "scan": scan} for group, blocks in without.items()}
+    return (
+      groups | {"policy": without["policy"], "teacher": groups["policy"]} if self.config.blind else groups
+    )
+
+  def teacher_index(self, count: int) -> Tensor | None:
+    """Return the kind of terrain of each robot [num_envs] int64 if there are as many teachers, else None."""
+    return self.kind if count == len(self.config.terrain_kinds) else None
 
   def metrics(self) -> dict[str, Tensor]:
     """Add the terrain level."""
     return super().metrics() | {"terrain_level": self.level}
 
   def symmetry(self) -> Mapping[str, base.Reflection]:
-    """Add the mirror image of the height scan."""
+    """Add the mirror image of the height scan, if the policy has it."""
+    if self.config.blind:
+      return super().symmetry()
     points = [i * self.rows + self.rows - 1 - j for i in range(self.columns) for j in range(self.rows)]
     return {**super().symmetry(), "scan": (points, [1] * len(points))}
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from tasks import base
 from tasks.base import option
 from tasks.shared import robot_file
-from tasks.shared.similarity import Size, similar
+from tasks.shared.similarity import Size, adapted, similar
 
 TRAIN: dict[str, object] = {"num_envs": 512, "max_steps": 10_000_000}
 PPO: dict[str, object] = {
@@ -28,15 +28,16 @@ SLIDE = 2  # MuJoCo's number of a joint that slides
 OURS = Size(0.95, 17.5)  # the arm whose settings are the defaults below
 
 
+@adapted()
 @dataclass
 class Config(robot_file.ArmConfig, base.Config):
-  """Settings of a reaching arm; weights that its reach changes follow this, unless they are set."""
+  """Settings of a reaching arm; those that are null follow its reach."""
 
   episode_steps: int = option(100, "maximum number of control steps per episode", low=1)
   control_seconds: float = option(0.04, "duration of a control step", "s", low=0.001, high=0.1)
   substeps: int = option(8, "number of physics steps per control step", low=1)
   joint_speed: float = option(2.5, "speed of a joint's target for an action of 1", "rad/s", low=0)
-  slide_speed: float = option(0.5, "the same of a joint that slides, for a reach of 0.95 m", "m/s", low=0)
+  slide_speed: float = option(0.5, "the same of a joint that slides", "m/s", low=0)
   lead: float = option(
     0.3, "largest offset of a joint's target from the joint, beyond that at rest", "s", low=0
   )

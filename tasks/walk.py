@@ -14,7 +14,7 @@ from torch import Tensor
 from tasks import base
 from tasks.base import option
 from tasks.shared import gait, robot_file
-from tasks.shared.similarity import Size, similar
+from tasks.shared.similarity import Size, adapted, similar
 
 TRAIN: dict[str, object] = {"num_envs": 512, "max_steps": 50_000_000}
 PPO: dict[str, object] = {"hidden": [128, 64, 32], "horizon": 24, "epochs": 3, "log_std_init": -1.2}
@@ -43,9 +43,10 @@ TWO_LEGS: dict[str, float] = {
 }
 
 
+@adapted(TWO_LEGS)
 @dataclass
 class Config(robot_file.LegsConfig, gait.Config):
-  """Settings of a walking robot; those that size and weight change follow these, unless they are set."""
+  """Settings of a walking robot; those that are null follow its size and weight, and number of legs."""
 
   quiet_scale: float = option(
     0.25, "largest action_scale, with two legs, of joints that should stay near home", "rad", low=0

@@ -28,9 +28,9 @@ import train
 from benchmarks import cases
 from benchmarks.__main__ import RUNNERS
 from gpurobot import cli, evaluate, extras, plot, sweep
-from gpurobot.command import PROGRAMS
 from gpurobot.command import main as gpurobot
 from gpurobot.device.distributed import World
+from gpurobot.programs import PROGRAMS
 from physics.parity import __main__ as parity
 from tests.test_docs import PAGES, README, python_blocks
 
@@ -93,6 +93,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
   (folder / "folder").mkdir()
   (folder / "folder" / "robot.xml").symlink_to(ROOT / "assets" / "ant" / "robot.xml")
   (folder / "pendulum.py").write_text(python_blocks(README)[0])
+  (folder / "rma_dog.py").write_text(python_blocks(PAGES[Path("docs/distillation.md")])[0])
   (folder / "my_policy.py").write_text(python_blocks(PAGES[Path("docs/training.md")])[0])
   own = {
     "pendulum": ["task=pendulum.py"],
@@ -101,6 +102,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
   with contextlib.chdir(folder):
     for name, words in own.items():
       train.main([*words, f"run_dir=runs/{name}/run", "max_iterations=1", "num_envs=64", "threads=1"])
+    for words in spans(PAGES[Path("docs/distillation.md")]):  # what the page's later commands begin from
+      if " run_dir=" in words:
+        train.main([*words.split()[2:], "max_iterations=1", "num_envs=64", "threads=1"])
   return folder
 
 

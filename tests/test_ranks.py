@@ -18,13 +18,15 @@ from gpurobot.learn.optimizer import Optimizer
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
-from tests.gpurobot import toy
+from tests.gpurobot import styled, toy
 from tests.ranks import HANG, launch
 from tests.tasks import shaken_cartpole
 
 ROOT = Path(__file__).parents[1]
 TOLD = ("return", "length", "episodes", "policy_loss", "value_loss", "learning_rate")
+LEARNED = ("amp/loss", "amp/policy_accuracy", "rnd/error")
 OF_PPO, OF_SAC = ("kl", "clipped", "entropy"), ("entropy", "temperature", "sample_age")
+OF_DISTILL = ("kl", "teacher_error", "teacher_share")
 TOY = (f"task={toy.__file__}", "env.finite_below=1.2")  # some samples are invalid, not equally many anywhere
 # Of fewer than 32 environments on a rank torch sums rows in another order, and the robots part ways in time.
 ANT = ("task=ant", "num_envs=128", "ppo.reference_minibatch=512", "env.episode_steps=40")
@@ -32,7 +34,9 @@ HIDDEN = ("task=cartpole", "num_envs=128", "env.see_velocity=false", "env.episod
 GRU = ("ppo.recurrent=gru", "ppo.recurrent_units=16", "ppo.sequence=8")
 MEMORY = (*HIDDEN, *GRU, "ppo.minibatches=2", "ppo.reference_minibatch=1024", "ppo.lr_max=0.01")
 MEANWHILE = (*TOY, "num_envs=128", "overlap=true", "ppo.kl_target=0.009")
+STYLED = (f"task={styled.__file__}", TOY[1], "ppo.rnd.weight=0.5", "ppo.kl_target=0.009")
 SHAKEN = (f"task={shaken_cartpole.__file__}", "num_envs=128", "ppo.minibatches=2", "ppo.lr_max=0.01")
+SHAKEN += ("ppo.mirror_augment=true",)
 
 
 # A buffer of few steps is soon full, and goes round. Adam makes rounding grow with every gradient step:
@@ -74,9 +78,14 @@ def numbers(folder: Path, size: int) -> dict[str, Tensor]:
   others = ("value_moments", "critics", "targets", "temperature")
   for name, part in {**state["observations"], **{name: state.get(name, {}) for name in others}}.items():
     found |= {f"{name} {key}": tensor for key, tensor in part.items()}
+  for name, part in state.get("learned_rewards", {}).items():
+    found |= {f"{name} {key}": tensor for key, tensor in {**part["network"], **part["moments"]}.items()}
+    kept = [rank["replay"] for rank in part["ranks"] if "replay" in rank]
+    found |= {f"{name} replay": torch.cat(kept, 1)} if kept else {}
   with (folder / "metrics.csv").open() as file:
     rows = list(csv.DictReader(file))
-  names = [name for name in (*TOLD, *dict.fromkeys(OF_PPO + OF_SAC)) if name in rows[0]]
+  columns = dict.fromkeys(TOLD + LEARNED + OF_PPO + OF_SAC + OF_DISTILL)
+  names = [name for name in columns if name in rows[0]]
   told = {name: [float(row[name]) for row in rows] for name in names}
   return found | {name: torch.tensor(column, dtype=torch.float64) for name, column in told.items()}
 
@@ -110,6 +119,31 @@ def test_ranks_draw_from_their_buffers_what_one_draws(tmp_path, task):
   assert len(one["value_loss"].unique()) > 3
   for size in (2, 4):
     assert difference(one, training(tmp_path / f"{size}", size, task)) < 1e-9
+
+
+STUDENT = (*TOY, "num_envs=128", "algorithm=distill", "distill.mix=0.7", "distill.mix_steps=4096")
+
+
+def test_ranks_learn_from_teachers_what_one_learns(tmp_path):
+  """The shares of two teachers, and who drives, follow the global index of the environments."""
+  for seed in (0, 1):
+    training(
+      tmp_path / f"teacher{seed}", 1, (*TOY, f"seed={seed}", "max_iterations=2", "ppo.precision=float64")
+    )
+  teachers = f"teacher={tmp_path / 'teacher0'},{tmp_path / 'teacher1'}"
+  words = (*STUDENT, teachers, *GRU, "max_iterations=6", "ppo.precision=float64")
+  one = training(tmp_path / "one", 1, words)
+  assert len(one["teacher_error"].unique()) == 6
+  for size in (2, 4):
+    assert difference(one, training(tmp_path / f"{size}", size, words)) < 1e-9
+
+
+def test_ranks_learn_the_rewards_that_one_learns(tmp_path):
+  words = (*STYLED, "ppo.precision=float64", "max_iterations=5")
+  one = training(tmp_path / "one", 1, words)
+  assert {"amp replay", "amp layers.0.weight", "rnd target.0.weight", "rnd m2", "amp/loss"} <= one.keys()
+  for size in (2, 4):
+    assert difference(one, training(tmp_path / f"{size}", size, words)) < 1e-9
 
 
 def unlike(words: list[str], own: list[str], folder: Path) -> None:

@@ -78,9 +78,13 @@ OFF_POLICY = ("horizon=4", "batch_size=64", "buffer_size=1024", "hidden=[8]", "c
     ("overlap=true",),
     ("algorithm=sac", *(f"sac.{word}" for word in OFF_POLICY)),
     ("algorithm=td3", *(f"td3.{word}" for word in OFF_POLICY)),
+    ("algorithm=distill", "teacher=<teacher>", "ppo.recurrent=lstm", "distill.mix_steps=2000"),
   ],
 )
 def test_a_resumed_run_repeats_the_uninterrupted_one(tmp_path, words):
+  if "algorithm=distill" in words:
+    run(tmp_path / "teacher", "max_iterations=1")
+    words = [word.replace("<teacher>", str(tmp_path / "teacher")) for word in words]
   whole = run(tmp_path / "whole", "max_iterations=6", *words)
   run(tmp_path / "parts", "max_iterations=3", *words)
   train.main([TOY, f"resume={tmp_path / 'parts'}", "max_iterations=6"])

@@ -5,6 +5,7 @@ import shlex
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from pathlib import Path
 from types import MappingProxyType
 
 import torch
@@ -20,6 +21,7 @@ from gpurobot.config import (
   leaves,
   option,
   pairs,
+  policy_group,
   to_dict,
 )
 from gpurobot.deploy import demos
@@ -28,9 +30,10 @@ from gpurobot.deploy.policy import Policy
 from gpurobot.device.distributed import World
 from gpurobot.learn.agent import Spaces
 from gpurobot.learn.env import VecEnv
-from gpurobot.learn.own_code import LOSS
+from gpurobot.learn.own_code import OF_TRAINING
 from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
+from gpurobot.run.returns import WINDOW
 from physics.parity import MujocoSimulation
 from tasks.base import Task
 
@@ -47,7 +50,9 @@ class Engine(StrEnum):
 class PolicySettings:
   """Settings that all programs for trained policies share."""
 
-  checkpoint: str | None = option(None, "run folder or .pt file of the policy")
+  checkpoint: str | None = option(
+    None, "run folder or .pt file of the policy; best, after a run folder: its best policy"
+  )
   demo: str | None = option(None, "policy that comes with gpurobot instead, by its task: ant, cartpole, ...")
   task: str | None = option(None, "its task, if that is your own: a dotted module path or a .py file")
   network: str | None = option(
@@ -69,6 +74,7 @@ class Trained:
 
 
 P = typing.TypeVar("P", bound=PolicySettings)
+KEY, BEST = "checkpoint=", "best"
 
 
 def start(settings: P, name: str, argv: list[str], run: Callable[[P], None]) -> None:
@@ -79,9 +85,9 @@ def start(settings: P, name: str, argv: list[str], run: Callable[[P], None]) -> 
 def parse(settings: P, words: list[str]) -> P:
   """Return settings with arguments applied, including the task's; raise ConfigError or CheckpointError.
 
-  The first word may be the run folder alone.
+  The first word may be the run folder alone, and `checkpoint=best` after it names the run's best policy.
   """
-  words = cli.with_folder(words, "checkpoint")
+  words = _with_best(cli.with_folder(words, "checkpoint"))
   early = dict(word.split("=", 1) for word in words if "=" in word)
   if early.get("demo") and early.get("checkpoint"):
     raise ConfigError(f"demo={early['demo']} and checkpoint={early['checkpoint']} are two policies; name one")
@@ -94,6 +100,22 @@ def parse(settings: P, words: list[str]) -> P:
   return assign(settings, pairs(words, leaves(settings)))
 
 
+def _with_best(words: list[str]) -> list[str]:
+  """Return arguments whose last checkpoint is the file of the best policy if it is called BEST there."""
+  named = [word.removeprefix(KEY) for word in words if word.startswith(KEY)]
+  if named[-1:] != [BEST] or (len(named) == 1 and checkpoint.exists(BEST)):
+    return words
+  if len(named) == 1:
+    raise ConfigError(f"checkpoint={BEST} follows a run folder, as in: <run folder> checkpoint={BEST}")
+  run = Path(named[-2])
+  path = (run if run.is_dir() else run.parent) / checkpoint.BEST
+  if not path.is_file():
+    raise ConfigError(
+      f"'{path.parent}' has no best policy: it takes {WINDOW} episodes; leave checkpoint={BEST} out"
+    )
+  return [*words, f"{KEY}{path}"]
+
+
 def read(
   source: str | None, given: Mapping[str, typing.Any] = MappingProxyType({}), device: str = "cpu"
 ) -> tuple[TrainConfig, dict[str, typing.Any]]:
@@ -104,8 +126,8 @@ def read(
   saved = read_policy(source, device)
   settings, task = saved["config"], given.get("task")
   module = tasks.load(settings["task"], source, task)
-  settings = settings | {"task": task or settings["task"], LOSS: None}  # a policy needs no loss
-  key = f"{settings.get('algorithm', AlgorithmName.ppo)}.network"
+  settings = settings | {"task": task or settings["task"]} | dict.fromkeys(OF_TRAINING)
+  key = f"{policy_group(settings.get('algorithm', AlgorithmName.ppo))}.network"
   network = trusted_network(str(source), settings.get(key), given.get("network"))
   settings, given = settings | {key: network}, {**given, key: network}
   return checkpoint.configure(str(source), settings, module, given), saved
@@ -143,10 +165,20 @@ def load(settings: PolicySettings, num_envs: int, engine: Engine = Engine.own) -
   with checkpoint.fitting(settings.checkpoint, "its own settings"):
     if not isinstance(env, GymnasiumEnv):
       _check_fit(settings.checkpoint, saved["learner"], env)
-      if isinstance(env, Task) and "ranks" in saved["learner"]:  # a policy alone has no environments
-        hold_levels(env, [rank["env"] for rank in saved["learner"]["ranks"]])
+      ranks = _ranks(str(settings.checkpoint), saved)
+      if isinstance(env, Task) and ranks:
+        hold_levels(env, [rank["env"] for rank in ranks])
     policy = Policy(saved["learner"], algorithm_settings(config), num_envs, env.device)
     return Trained(config, env, policy)
+
+
+def _ranks(source: str, saved: Mapping[str, typing.Any]) -> Sequence[Mapping[str, typing.Any]]:
+  """Return the state of each rank, of the best policy that of its run; other policies alone have none."""
+  path = Path(source)
+  if path.name == checkpoint.BEST and checkpoint.exists(path.parent):
+    saved = checkpoint.read(path.parent)
+  ranks: Sequence[Mapping[str, typing.Any]] = saved["learner"].get("ranks", ())
+  return ranks
 
 
 def _check_fit(source: str | None, learner: dict[str, typing.Any], env: VecEnv) -> None:

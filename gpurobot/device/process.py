@@ -1,7 +1,10 @@
-"""Process on its CPU: the cores that it may use, no release of freed memory, no spinning threads."""
+"""Process on its CPU: its cores, no release of freed memory, no spinning threads, no search for garbage."""
 
+import contextlib
 import ctypes
+import gc
 import os
+from collections.abc import Iterator
 
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3  # mallopt's names for its parameters
 _HUGE_PAGES = 14  # madvise's name for its advice
@@ -18,6 +21,22 @@ def limit_spinning() -> None:
   busy by other programs an update took ten times as long. On idle cores the limit costs 7 %.
   """
   os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+
+
+@contextlib.contextmanager
+def collection_paused() -> Iterator[None]:
+  """Pause Python's garbage collector in the block, which makes objects that stay; it never looks at them.
+
+  Looking through the modules of torch again and again took 0.8 s of the 6.2 s before Ant's first iteration.
+  """
+  before = gc.isenabled()
+  gc.disable()
+  try:
+    yield
+    gc.freeze()
+  finally:
+    if before:
+      gc.enable()
 
 
 def usable_cores() -> int:

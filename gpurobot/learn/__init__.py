@@ -1,4 +1,4 @@
-"""Learner: PPO, its network, rollout, optimiser, normalisation and random numbers.
+"""Learner: PPO and others, network, rollout, optimiser, normalisation and random numbers.
 
 It works on tensors and on environments with the protocol of `env.py`. It imports no task, no physics and no
 program; `gpurobot/run` writes its logs.

@@ -12,7 +12,7 @@ from gpurobot.device.clock import Clock
 from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
 from gpurobot.learn.agent import Agent
-from gpurobot.learn.env import VecEnv
+from gpurobot.learn.env import STYLE, VecEnv
 from gpurobot.learn.finite import FiniteCheck
 from gpurobot.learn.random import Random
 from gpurobot.learn.statistics import Means, Statistics
@@ -99,6 +99,9 @@ class Collector:
     self.statistics.add_step(step, valid)
     sample["restart"].copy_(self.restart)
     sample["reward"].copy_(step["reward"].where(valid, 0))
+    if STYLE in sample:  # before and after the step, in one episode
+      pair = torch.stack([self.obs[STYLE], step["final_obs", STYLE]], 1)
+      sample[STYLE].copy_(pair.where(valid.view(-1, 1, 1), 0))
     for name, flag in flags.items():
       sample[name].copy_(flag)
     self._show(step["obs"])

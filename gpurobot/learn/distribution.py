@@ -4,6 +4,7 @@
 `action` converts it to the action for the environment.
 """
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -114,6 +115,10 @@ class Gaussian:
   def spread(self) -> Tensor:
     """Return the mean standard deviation, a scalar."""
     return self.log_std.exp().mean()
+
+  def reflect(self, index: Tensor, sign: Tensor) -> Self:
+    """Return the distribution [...] of sign * x[..., index] for samples x; index and sign are [A]."""
+    return dataclasses.replace(self, mean=sign * self.mean[..., index], log_std=self.log_std[..., index])
 
 
 class Squashed(Gaussian):

@@ -16,7 +16,9 @@ class VecEnv(Protocol):
   device: torch.device
   num_actions: int
   choices: tuple[int, ...]  # number of choices of each discrete action; empty for continuous actions
-  obs_dims: dict[str, int]  # width of each observation group: "policy", and maybe "critic"
+  # Width of each group that an agent observes: "policy", and maybe "critic". `reset` and `step` may show more
+  # groups: "teacher", what the policy of a teacher saw, for distillation; "style", for a style reward.
+  obs_dims: dict[str, int]
   max_episode_steps: int
   least_between_truncations: int  # smallest number of steps between two truncations of an environment
   # Mirror symmetry of "policy" and "action": (index, sign), [width] each; the mirror image of x is
@@ -60,6 +62,19 @@ class VecEnv(Protocol):
 
   def load_state_dict(self, state: dict[str, Any]) -> None:
     """Continue from a saved state."""
+
+
+STYLE = "style"  # observation group of the features that a style reward compares with a reference
+
+
+def style_reference(env: VecEnv) -> Tensor | None:
+  """Return pairs of successive states of a reference motion [n, 2, width]; None: there are none.
+
+  Environments that have them have `style_reference`, on the device, and the group "style" [num_envs, width]
+  in obs and final_obs: the same features of the present state, without noise. It is not one of `obs_dims`.
+  """
+  reference: Tensor | None = getattr(env, "style_reference", None)
+  return reference
 
 
 def block_names(env: VecEnv) -> Mapping[str, list[str]]:

@@ -10,10 +10,18 @@ from torch import Tensor
 
 from gpurobot.algorithm_config import PPOConfig, Scaling
 from gpurobot.learn.critic import ValuePrediction
-from gpurobot.learn.distribution import Distribution
+from gpurobot.learn.distribution import Distribution, Gaussian
 
 # Names of the sums that `loss` returns, over samples by weight; the first is the sum of the weights.
 SUMS = ("weight", "kl", "policy_loss", "value_loss", "bounds_loss", "mirror_loss", "entropy", "clipped")
+
+
+def surrogate(policy: Distribution, batch: TensorDictBase, clip: float) -> tuple[Tensor, Tensor]:
+  """Return PPO's clipped objective [...] of a policy for the samples, and 1 where it is clipped, else 0."""
+  ratio = (policy.log_prob(batch["action"]) - batch["log_prob"]).exp()
+  near = ratio.clamp(1 - clip, 1 + clip)
+  loss = -torch.minimum(ratio * batch["advantage"], near * batch["advantage"])
+  return loss, (ratio != near).to(ratio.dtype)
 
 
 def loss_terms(
@@ -22,26 +30,26 @@ def loss_terms(
   batch: TensorDictBase,
   ppo: PPOConfig,
   entropy_coef: Tensor,
-  mirrored: Tensor | None,
+  mirrored: Gaussian | None,
 ) -> tuple[dict[str, Tensor], Tensor]:
   """Return the terms of the loss, weighted, for each sample [...], and sums of its parts [len(SUMS)].
 
   policies: the current one and the rollout's, [...] each. value [...]: the current one. batch [...]: action
   and log_prob of the rollout, value and return_ (both normalised), advantage (standardised), and weight (1,
-  or 0 if invalid). mirrored [..., num_actions]: the current policy's mean actions for the mirrored
-  observations, mirrored back.
+  or 0 if invalid). mirrored [...]: the current policy for the mirrored observations, mirrored back: what it
+  says of an action is what the current policy says of the action's mirror image.
   """
   policy, old = policies
-  ratio = (policy.log_prob(batch["action"]) - batch["log_prob"]).exp()
-  near = ratio.clamp(1 - ppo.clip, 1 + ppo.clip)
-  policy_loss = -torch.minimum(ratio * batch["advantage"], near * batch["advantage"])
+  policy_loss, clipped = surrogate(policy, batch, ppo.clip)
   value_loss = value.loss(batch["return_"], batch["value"], ppo.value_clip)
-  bounds_loss = policy.bounds().expand_as(ratio)
+  bounds_loss = policy.bounds().expand_as(policy_loss)
   with torch.set_grad_enabled(bool(ppo.entropy_coef or ppo.entropy_coef_final)):  # it is costly with squash
-    entropy = policy.entropy().expand_as(ratio)
-  mirror_loss = torch.zeros_like(ratio)
+    entropy = policy.entropy().expand_as(policy_loss)
+  mirror_loss = torch.zeros_like(policy_loss)
   if mirrored is not None:
-    mirror_loss = (policy.mode() - mirrored).square().sum(-1)
+    mirror_loss = (policy.mode() - mirrored.mode()).square().sum(-1)
+  if mirrored is not None and ppo.mirror_augment:  # the mean over the samples and their mirror images
+    policy_loss = (policy_loss + surrogate(mirrored, batch, ppo.clip)[0]) / 2
   terms = {
     "policy": policy_loss,
     "value": ppo.critic_coef * value_loss,
@@ -51,8 +59,8 @@ def loss_terms(
   }
   weight = batch["weight"].flatten()
   with torch.no_grad():
-    ones, beyond = torch.ones_like(ratio), (ratio != near).to(ratio.dtype)
-    parts = [ones, old.divergence(policy), policy_loss, value_loss, bounds_loss, mirror_loss, entropy, beyond]
+    ones, divergence = torch.ones_like(policy_loss), old.divergence(policy)
+    parts = [ones, divergence, policy_loss, value_loss, bounds_loss, mirror_loss, entropy, clipped]
     sums = torch.stack(parts).flatten(1) @ weight
   return terms, sums
 

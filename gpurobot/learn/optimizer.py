@@ -19,11 +19,11 @@ class Optimizer:
   """
 
   def __init__(self, module: nn.Module, sums: int, rate: float, max_norm: float, world: World) -> None:
-    """Flatten a module's weights and copy the main rank's to every rank.
+    """Flatten a module's weights, but for frozen ones, and copy the main rank's to every rank.
 
     sums: number of sums over samples. rate: first learning rate. max_norm: of the gradient.
     """
-    parameters = list(module.parameters())
+    parameters = [p for p in module.parameters() if p.requires_grad]
     sizes = [-(-p.numel() // ALIGNMENT) * ALIGNMENT for p in parameters]
     total = sum(sizes)
     self.weights = nn.Parameter(parameters[0].new_zeros(total))

@@ -20,7 +20,7 @@ from gpurobot.device.graph import WARM_UPS
 from gpurobot.device.transfer import cloned
 from gpurobot.learn.agent import Spaces, actor_critic
 from gpurobot.learn.algorithm import counted
-from gpurobot.learn.env import VecEnv
+from gpurobot.learn.env import STYLE, VecEnv
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.rollout import Rollout
 from gpurobot.learn.rollout_collector import RolloutCollector
@@ -41,8 +41,6 @@ class OverlappedPPO(PPO):
     device = world.device(config.device) if config.sim_device else env.device
     self._simulating, self._learning = shared_threads(config, env.device, device)
     super().__init__(env, config, world, device)
-    sequence = sequence_length(config.ppo)
-    self.rollout = Rollout(env, self.network, config.ppo.horizon, sequence, device)
     self.ratio = torch.ones(self.rollout.shape, dtype=self.network.dtype, device=device)
     self.rollout.ratio = self.ratio
     self.clock = OverlappedClock(device, self.collector.clock)
@@ -59,6 +57,14 @@ class OverlappedPPO(PPO):
     executor = Executor(config, env.device, world.gather)
     with threads.use(self._simulating):
       return RolloutCollector(env, agent, config, world, executor, self.device.type != env.device.type)
+
+  def make_rollout(self, config: TrainConfig) -> Rollout:
+    """Return the rollout to learn from: a copy of the one that is filled, on the device that learns."""
+    sequence = sequence_length(config.ppo)
+    rollout = Rollout(self.env, self.network, config.ppo.horizon, sequence, self.device)
+    if config.ppo.amp.style_weight:
+      rollout.keep_style(self.acting.collector.obs[STYLE].shape[1])
+    return rollout
 
   def describe(self) -> str:
     """Return one line about the environments, the network and the hyperparameters."""

@@ -12,7 +12,8 @@ from gpurobot.learn.critic import ValuePrediction
 from gpurobot.learn.distribution import Distribution
 from gpurobot.references import find, own_errors
 
-NETWORK, LOSS = "network", "ppo.loss"  # settings
+NETWORK, LOSS, TEACHER_NETWORK = "network", "ppo.loss", "distill.teacher_network"  # settings
+OF_TRAINING = (LOSS, TEACHER_NETWORK)  # settings with code that a trained policy does not need
 # Modules whose numbers depend on more than weights and input: on torch's random numbers, which no checkpoint
 # keeps, or on moments of one rank's samples.
 UNSTEADY = (nn.modules.batchnorm._BatchNorm, nn.modules.dropout._DropoutNd)

@@ -1,9 +1,10 @@
 """Proximal policy optimisation (PPO; Schulman et al. 2017, arXiv 1707.06347)."""
 
+import logging
 import warnings
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import torch
 from tensordict import TensorDictBase
@@ -20,7 +21,10 @@ from gpurobot.device.usage import total_memory
 from gpurobot.learn.agent import Spaces, actor_critic
 from gpurobot.learn.algorithm import counted, layer_words
 from gpurobot.learn.critic import ScalarHead
+from gpurobot.learn.discriminator import reference_of
+from gpurobot.learn.distribution import Gaussian
 from gpurobot.learn.env import VecEnv
+from gpurobot.learn.learned_reward import Training
 from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss_terms, rate_limits, rate_scale, total
 from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.normalize import Moments
@@ -28,12 +32,14 @@ from gpurobot.learn.optimizer import Optimizer
 from gpurobot.learn.own_code import OwnLoss
 from gpurobot.learn.random import Random
 from gpurobot.learn.reward import RewardScaler
-from gpurobot.learn.rollout import MinibatchSampler
+from gpurobot.learn.reward_sum import RewardSum
+from gpurobot.learn.rollout import MinibatchSampler, Rollout
 from gpurobot.learn.rollout_collector import RolloutCollector
 from gpurobot.learn.saved_state import check_saved
 from gpurobot.learn.statistics import LossMeans, Means
 
 ADAM_BYTES = 4 * 4  # of a weight, its gradient and Adam's two moments
+LOG = logging.getLogger(__name__)
 MANY_WEIGHTS = 10**8  # more of them take long to draw
 
 
@@ -41,6 +47,8 @@ def check(config: TrainConfig, env: VecEnv, device: torch.device) -> None:
   """Raise ConfigError if settings contradict each other or do not fit the environment."""
   ppo = config.ppo
   _check_size(ppo, env, device)
+  if ppo.amp.style_weight:
+    reference_of(env, ppo.amp)
   if ppo.lr_min > ppo.lr_max:
     raise ConfigError(f"ppo.lr_min={ppo.lr_min:g} is greater than ppo.lr_max={ppo.lr_max:g}; lower it")
   if ppo.schedule is Schedule.adaptive and ppo.epochs * ppo.minibatches == 1:
@@ -48,13 +56,17 @@ def check(config: TrainConfig, env: VecEnv, device: torch.device) -> None:
       "ppo.schedule=adaptive needs a second epoch or minibatch to measure the KL divergence; with "
       "ppo.epochs=1 ppo.minibatches=1 write ppo.schedule=constant"
     )
-  if ppo.mirror_coef and env.mirror is None:
-    raise ConfigError(f"ppo.mirror_coef={ppo.mirror_coef:g}: the task has no mirror; write ppo.mirror_coef=0")
-  if ppo.mirror_coef and (env.choices or ppo.recurrent is not Recurrence.none):
-    given = f"ppo.mirror_coef={ppo.mirror_coef:g}"
-    raise ConfigError(
-      f"{given} needs continuous actions and a policy without recurrence; write ppo.mirror_coef=0"
-    )
+  off = "ppo.mirror_coef=0" if ppo.mirror_coef else "ppo.mirror_augment=false"
+  given = f"ppo.mirror_coef={ppo.mirror_coef:g}" if ppo.mirror_coef else "ppo.mirror_augment=true"
+  if mirrors(ppo) and env.mirror is None:
+    raise ConfigError(f"{given}: the task has no mirror; write {off}")
+  if mirrors(ppo) and (env.choices or ppo.recurrent is not Recurrence.none):
+    raise ConfigError(f"{given} needs continuous actions and a policy without recurrence; write {off}")
+
+
+def mirrors(ppo: PPOConfig) -> bool:
+  """Return whether the loss looks at the mirror images of samples."""
+  return bool(ppo.mirror_coef or ppo.mirror_augment)
 
 
 def _check_size(ppo: PPOConfig, env: VecEnv, device: torch.device) -> None:
@@ -108,9 +120,11 @@ class PPO:
     self.value_moments = Moments(1, device, self.network.dtype)
     self.rewards = RewardScaler(ppo, device, self.network.dtype)
     self.acting = self.make_acting(config)
-    self.rollout, self.collector = self.acting.rollout, self.acting.collector
+    self.rollout, self.collector = self.make_rollout(config), self.acting.collector
+    self.reward_sum = RewardSum(Training(env, config, world, self.executor, self.rollout))
     self.clock: Clock = self.collector.clock
     self.measures = Means("the measures of an update", device)
+    self.own_terms = Means(f"the terms of ppo.loss={ppo.loss}", device)
     blocks = env.num_envs // block(ppo)
     dealer = Random(config.seed, blocks, world.rank * blocks, device)
     self.sampler = MinibatchSampler(self.rollout.sequences, ppo.minibatches, block(ppo), dealer)
@@ -125,6 +139,10 @@ class PPO:
   def make_acting(self, config: TrainConfig) -> RolloutCollector:
     """Return what acts in the environments: the agent that learns."""
     return RolloutCollector(self.env, self.agent, config, self.world, self.executor)
+
+  def make_rollout(self, config: TrainConfig) -> Rollout:  # noqa: ARG002 (a subclass needs it)
+    """Return the rollout to learn from: the one that is filled."""
+    return self.acting.rollout
 
   @property
   def steps(self) -> int:
@@ -156,6 +174,7 @@ class PPO:
     """Train policy and critic on the rollout, then merge the moments."""
     self.clock.begin("update/values")
     self._entropy_coef.fill_(entropy_weight(self.ppo, self.steps))
+    self.reward_sum.add(self.steps)
     if self.rewards.automatic:
       self.executor.run(self._measure)
       self.world.sum_(self.rewards.moments.pending)
@@ -180,18 +199,19 @@ class PPO:
         self._divergence[2] += self.optimizer.found_inf
       if self.ppo.schedule is Schedule.adaptive:
         self.executor.run(self._adapt)
+    self.reward_sum.train()
     self.executor.run(self._merge)
     self.iteration += 1
     self.clock.begin("other")
 
   @torch.no_grad()
   def _measure(self) -> None:
-    """Sum up the raw rewards of the rollout for their automatic scale."""
+    """Sum up the untransformed rewards of the rollout for their automatic scale."""
     self.rewards.accumulate(self.rollout.samples["reward"], self.rollout.samples["valid"])
 
   @torch.no_grad()
   def _rescale(self) -> None:
-    """Merge the raw rewards of all ranks into the scale; the critic's values follow it."""
+    """Merge the untransformed rewards of all ranks into the scale; the critic's values follow it."""
     self.value_moments.rescale(self.rewards.merge())
 
   @torch.no_grad()
@@ -246,23 +266,29 @@ class PPO:
     batch, state = self.executor.compiled(self.rollout.minibatch)(self._rows)
     self.optimizer.clear()
     self.clock.begin("update/forward")
-    objective, sums = self.executor.compiled(self._objective)(batch, state)
+    objective, sums, own = self.executor.compiled(self._objective)(batch, state)
+    if self.own_loss:
+      self.own_terms.add(own, batch["weight"].flatten() > 0)
     self.clock.begin("update/backward")
     objective.backward()
     self.optimizer.sums.copy_(sums)
 
-  def _objective(self, batch: TensorDictBase, state: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the loss of a minibatch [sequence, n] and its sums; state [n, state_width]: before it."""
+  def _objective(self, batch: TensorDictBase, state: Tensor) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+    """Return the loss of a minibatch [sequence, n], its sums, and the user's own terms for the log.
+
+    state [n, state_width]: before the minibatch.
+    """
     policy, value, _ = self.network(batch["obs"], state, batch["restart"])
     mirrored = None
-    if self.ppo.mirror_coef and self.env.mirror:
-      index, sign = self.env.mirror["action"]
+    if mirrors(self.ppo) and self.env.mirror:
       obs = {"policy": self.observations.reflect(batch["obs", "policy"], *self.env.mirror["policy"])}
-      mirrored = sign * self.network.act(obs, state, batch["restart"])[0].mode()[..., index]
+      image, _ = self.network.act(obs, state, batch["restart"])
+      mirrored = cast("Gaussian", image).reflect(*self.env.mirror["action"])
     policies = (policy, self.network.head.old(batch["policy"]))
     terms, sums = loss_terms(policies, value, batch, self.ppo, self._entropy_coef, mirrored)
     own = self.own_loss(terms, policy, value, batch) if self.own_loss else terms
-    return total(own, batch["weight"]), sums
+    shown = {f"own_loss/{name}": term.detach().float().flatten() for name, term in own.items()}
+    return total(own, batch["weight"]), sums, shown
 
   def _descend(self) -> None:
     """Take one optimiser step with the gradient of all ranks."""
@@ -290,12 +316,18 @@ class PPO:
 
   def report(self) -> dict[str, Tensor]:
     """Return the statistics since the last report as scalars on the device; every rank calls."""
-    values = self.collector.report(self.world, self.measures) | self.losses.report()
-    return values | {
-      "learning_rate": self.optimizer.rate,
-      "skipped_updates": self.optimizer.skipped,
-      "reward_scale": self.rewards.scale,
-    }
+    measures = (self.measures, self.own_terms) if self.own_loss else (self.measures,)
+    values = self.collector.report(self.world, *measures, *self.reward_sum.means)
+    return (
+      values
+      | self.losses.report()
+      | self.reward_sum.report()
+      | {
+        "learning_rate": self.optimizer.rate,
+        "skipped_updates": self.optimizer.skipped,
+        "reward_scale": self.rewards.scale,
+      }
+    )
 
   def policy_dict(self) -> dict[str, Any]:
     """Return the part of `state_dict` that a policy needs to act; it needs no communication."""
@@ -308,6 +340,9 @@ class PPO:
     """Load the network and its moments from a `policy_dict` or `state_dict`."""
     check_saved(state, self.policy_dict())
     self.agent.load_state_dict(state)
+    if "value_moments" not in state:
+      LOG.info("the critic is new: the policy was distilled, and has learnt no values")
+      return
     self.value_moments.load_state_dict(state["value_moments"])
     self.rewards.load_state_dict(state.get("rewards", self.rewards.state_dict()))  # older checkpoints: none
 
@@ -324,6 +359,7 @@ class PPO:
       "optimizer": self.optimizer.state_dict(),
       "random": start["random"],
       "shuffle": self.sampler.random.state_dict(),
+      "learned_rewards": self.reward_sum.state_dict(),
       "ranks": self.world.gather(to_cpu(start["environments"])),  # each has its own device
     }
 
@@ -340,4 +376,5 @@ class PPO:
     self.collector.random.load_state_dict(state["random"])
     self.sampler.random.load_state_dict(state["shuffle"])
     self.optimizer.load_state_dict(state["optimizer"])
+    self.reward_sum.load_state_dict(state.get("learned_rewards", {}))  # older checkpoints: none
     self.collector.load_state_dict(state["ranks"][self.world.rank])

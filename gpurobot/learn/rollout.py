@@ -8,7 +8,7 @@ import torch
 from tensordict import TensorDict, TensorDictBase
 from torch import Tensor
 
-from gpurobot.learn.env import VecEnv
+from gpurobot.learn.env import STYLE, VecEnv
 from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.random import Random
 
@@ -61,7 +61,7 @@ def vtrace(delta: Tensor, keep: Tensor, ratio: Tensor) -> tuple[Tensor, Tensor]:
 
 
 # What a rollout has before the update.
-COLLECTED = ("obs", "restart", "action", "log_prob", "reward", "terminated", "truncated", "valid")
+COLLECTED = ("obs", "restart", "action", "log_prob", "reward", "terminated", "truncated", "valid", STYLE)
 KEPT = ("obs", "restart", "action", "policy", "log_prob", "value", "advantage", "return_", "weight")
 
 
@@ -70,10 +70,12 @@ class Rollout:
 
   `samples` [horizon, local_envs] has obs (normalised, in the network's input dtype), restart (an episode
   starts with the step), action (a sample of the policy), policy (the parameters of its distribution),
-  log_prob, value (in normalised units), reward (raw), terminated, truncated, valid; the update adds
-  advantage, return_ and weight. Each environment has `sequences` sequences of `sequence` consecutive steps,
-  the unit of the minibatches.
+  log_prob, value (in normalised units), reward (raw), terminated, truncated, valid, and maybe style (see
+  `keep_style`); the update adds advantage, return_ and weight, and learned rewards to reward. Each
+  environment has `sequences` sequences of `sequence` consecutive steps, the unit of the minibatches.
   """
+
+  kept: tuple[str, ...] = KEPT  # names of the samples that a minibatch needs
 
   def __init__(
     self,
@@ -96,7 +98,7 @@ class Rollout:
     # local_envs, ...], and one flat [horizon * local_envs, ...].
     self.steps: list[dict[str, Any]] = [step.to_dict() for step in self.samples.unbind(0)]
     self.parts = [part.to_dict() for part in self.samples.split(sequence)]
-    self._flat = self.samples.select(*KEPT).reshape(-1)
+    self._flat = self.samples.select(*self.kept).reshape(-1)
     self._steps = torch.arange(sequence, device=device).unsqueeze(1) * env.num_envs
     # The recurrent state before each sequence [sequences, local_envs, state_width].
     self.states = zeros(self.sequences, env.num_envs, width, dtype=dtype)
@@ -134,6 +136,13 @@ class Rollout:
       batch_size=self.shape,
     )
 
+  def keep_style(self, width: int) -> None:
+    """Store the style features before and after each step too, raw [horizon, local_envs, 2, width]."""
+    pairs = torch.zeros(*self.shape, 2, width, device=self._used.device)
+    self.samples[STYLE] = pairs
+    for step, pair in zip(self.steps, pairs.unbind(0), strict=True):
+      step[STYLE] = pair
+
   def restart(self) -> None:
     """Start a new iteration."""
     self._used.zero_()
@@ -164,7 +173,8 @@ class Rollout:
 
   def take(self, other: "Rollout") -> None:
     """Copy what another rollout has collected, from any device."""
-    pairs = [(self.samples[name], other.samples[name]) for name in COLLECTED if name != "obs"]
+    names = [name for name in self.samples.keys() if name in COLLECTED and name != "obs"]  # noqa: SIM118
+    pairs = [(self.samples[name], other.samples[name]) for name in names]
     for own, new in (
       (self.samples["obs"], other.samples["obs"]),
       (self.final_obs, other.final_obs),

@@ -14,7 +14,7 @@ from gpurobot.learn.agent import Agent
 from gpurobot.learn.collector import Collector
 from gpurobot.learn.critic import ValuePrediction
 from gpurobot.learn.distribution import Distribution
-from gpurobot.learn.env import VecEnv
+from gpurobot.learn.env import STYLE, VecEnv
 from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.rollout import Rollout
 
@@ -36,6 +36,8 @@ class RolloutCollector:
     ppo = config.ppo
     self.rollout = Rollout(env, agent.network, ppo.horizon, sequence_length(ppo), env.device, pinned)
     self.collector = Collector(env, agent, self.rollout, config, world, executor)
+    if ppo.amp.style_weight:
+      self.rollout.keep_style(self.collector.obs[STYLE].shape[1])
     self._threads = torch.get_num_threads()  # for large operations
 
   def collect(self) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from gpurobot.config import (
-  AlgorithmName,
+  OFF_POLICY,
   ConfigError,
   TrainConfig,
   algorithm_settings,
@@ -31,13 +31,14 @@ from gpurobot.config import (
 from gpurobot.device.distributed import World
 from gpurobot.device.transfer import to_cpu
 from gpurobot.learn.algorithm import Algorithm
+from gpurobot.learn.env import block_names
 from gpurobot.run import replay_files
 from gpurobot.run.files import rewrite
 from gpurobot.run.replay_files import ReplayFiles
 
 LOG = logging.getLogger(__name__)
 
-NAME, PREVIOUS = "checkpoint.pt", "checkpoint.previous.pt"
+NAME, PREVIOUS, BEST = "checkpoint.pt", "checkpoint.previous.pt", "checkpoint.best.pt"
 FORMAT = 2  # format 1 had other moments and random numbers
 
 
@@ -81,6 +82,12 @@ def exists(folder: str | Path) -> bool:
   return any((Path(folder) / name).is_file() for name in (NAME, PREVIOUS))
 
 
+def kept(folder: str | Path) -> list[Path]:
+  """Return the last checkpoint of a run folder and the one of its best policy, as far as they exist."""
+  last = [find(folder)] if exists(folder) else []
+  return [path for path in (*last, Path(folder) / BEST) if path.is_file()]
+
+
 def read(source: str | Path, device: str | torch.device = "cpu") -> dict[str, Any]:
   """Return the content of a run folder's checkpoint or a `.pt` file; raise CheckpointError if it fails.
 
@@ -95,6 +102,15 @@ def read(source: str | Path, device: str | torch.device = "cpu") -> dict[str, An
     content = load(before[0], device)
     _warn(f"{error}; the previous one, '{before[0]}', is used")
     return content
+
+
+def best_return(path: Path) -> float | None:
+  """Return the mean return of the best policy of a run, in its file; None without a readable one."""
+  try:
+    found = load(path)["return"] if path.is_file() else None
+  except (OSError, KeyError, CheckpointError):
+    return None
+  return found if isinstance(found, float) else None
 
 
 @functools.cache
@@ -266,6 +282,10 @@ def restore(config: TrainConfig, learner: Algorithm) -> float:
     raise CheckpointError(
       f"'{source}' holds no policy; show it with: python -m gpurobot.replay file={source}"
     )
+  if config.resume and "seconds" not in saved:
+    raise CheckpointError(
+      f"'{source}' holds a policy alone, with no training to resume; start a new run by checkpoint={source}"
+    )
   _check_same(source, saved["learner"], learner.world)
   before = saved.get("config", {}).get("num_envs", config.num_envs)
   if config.resume and before != config.num_envs:
@@ -285,7 +305,7 @@ def restore(config: TrainConfig, learner: Algorithm) -> float:
 def _restore_buffer(config: TrainConfig, learner: Algorithm, names: list[list[str]] | None) -> None:
   """Fill the replay buffer, if checkpoints keep it, from the files that a checkpoint names by rank."""
   if learner.buffer is None or names is None:
-    if config.algorithm is not AlgorithmName.ppo:
+    if config.algorithm in OFF_POLICY:
       LOG.info("a new replay buffer is filled before learning goes on")
     return
   folder = find(str(config.resume)).parent
@@ -365,8 +385,8 @@ class Saver:
         if isinstance(files, OSError):
           raise files
       left_out = list(getattr(self.learner.env, "left_out", ()))  # of the robot file, by the engine
-      config = to_dict(self.config)
-      write(self.folder, {"config": config, "left_out": left_out} | content)
+      own = {"left_out": left_out, "obs_names": dict(block_names(self.learner.env))}
+      write(self.folder, {"config": to_dict(self.config)} | own | content)
     except OSError as error:
       self.failed = True
       warning = f"the checkpoint could not be written ({error}); training goes on, and the last one is kept"

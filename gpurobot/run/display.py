@@ -21,7 +21,7 @@ COLUMNS = (  # key, heading, format
   ("value_loss", "v loss", "8.4f"),
   ("learning_rate", "rate", "9.2e"),
 )
-EPISODES, PPO_ONLY = ("return", "length"), ("kl",)  # columns that may have no number
+EPISODES, OF_SOME = ("return", "length"), ("kl", "value_loss")  # columns that may have no number
 HEADING_EVERY = 25  # lines
 
 
@@ -79,13 +79,13 @@ class Lines(Display):
       heads = [f"{head:>{width}}" for (_, head, _), width in zip(COLUMNS, widths, strict=True)]
       self._console.print(" ".join(heads), style="bold", soft_wrap=True)
     self._lines += 1
-    known = {**dict.fromkeys(PPO_ONLY, math.nan), **row}
+    known = {**dict.fromkeys(OF_SOME, math.nan), **row}
     cells = (_cell(key, known.get(key, 0), spec) for key, _, spec in COLUMNS)
     self._console.print(" ".join(cells), soft_wrap=True)
 
 
 def _cell(key: str, value: float, spec: str) -> str:
   """Return a number of a line; a dash where no episode has ended, or where the algorithm has none."""
-  if key in (*EPISODES, *PPO_ONLY) and math.isnan(value):
+  if key in (*EPISODES, *OF_SOME) and math.isnan(value):
     return f"{'-':>{len(format(0, spec))}}"
   return format(value, spec)

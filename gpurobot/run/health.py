@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from gpurobot.algorithm_config import Critic, PPOConfig, Schedule
-from gpurobot.config import AlgorithmName, TrainConfig
+from gpurobot.config import AlgorithmName, TrainConfig, policy_group
 from gpurobot.learn.critic import LARGEST
 from gpurobot.learn.loss import rate_limits
 from gpurobot.learn.reward import transform
@@ -39,16 +39,19 @@ class Symptom:
 
 def common_symptoms(algorithm: AlgorithmName) -> list[Symptom]:
   """Return the symptoms that any training may have."""
+  lower = f"{algorithm}.lr"
+  if algorithm is not AlgorithmName.distill:
+    lower += f" or {algorithm}.reward_scale"
+  remedy = f"lower {lower}, or try {policy_group(algorithm)}.precision=float32"
   return [
     Symptom(
       lambda row: any(not math.isfinite(row[name]) for name in NUMBERS if name in row),
-      "numbers are not finite (KL {row[kl]:g}, value loss {row[value_loss]:g}); lower "
-      f"{algorithm}.lr or {algorithm}.reward_scale, or try {algorithm}.precision=float32",
+      f"numbers are not finite (KL {{row[kl]:g}}, value loss {{row[value_loss]:g}}); {remedy}",
     ),
     Symptom(
       lambda row: row["skipped_updates"] > 0,
-      "{row[skipped_updates]:.0f} optimiser steps were skipped, as their gradients were not finite; lower "
-      f"{algorithm}.lr or {algorithm}.reward_scale, or try {algorithm}.precision=float32",
+      "{row[skipped_updates]:.0f} optimiser steps were skipped, as their gradients were not finite; "
+      f"{remedy}",
     ),
     Symptom(
       lambda row: row["nonfinite"] > DIVERGED * row["steps"],

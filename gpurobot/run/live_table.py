@@ -157,11 +157,14 @@ class LiveTable(Display):
 
   def _blocks(self, width: int, plain: bool) -> list[Block]:
     """Return the blocks that have lines, the most important first."""
-    row, task, terms, times = self._row, list[Line](), dict[str, float](), list[Line]()
+    row, terms = self._row, dict[str, float]()
+    task, times, losses = (list[Line]() for _ in range(3))
     for column, value in row.items():
       group, _, name = metrics.find(column).tag.partition("/")
       if group == "task":
         task.append(Line(name, number(value)))
+      elif column.startswith("own_loss/"):
+        losses.append(Line(f"own loss {name.removeprefix('own/')}", number(value)))
       elif group == "time":
         times.append(Line(name, f"{value:.0%}"))
       elif group == "reward" and column not in ("reward/min", "reward/max"):
@@ -170,7 +173,7 @@ class LiveTable(Display):
       Block("Episodes", self._episodes(width, plain)),
       Block("Reward per step", list(with_bars(terms))),
       Block("Task", task),
-      Block("Learning", list(known(row, LEARNING))),
+      Block("Learning", [*known(row, LEARNING), *losses]),
       Block("Time", times),
       Block("Machine", list(known(row, MACHINE))),
     )

@@ -19,6 +19,7 @@ from gpurobot.device.usage import Usage
 from gpurobot.learn.algorithm import Algorithm
 from gpurobot.learn.finite import describe
 from gpurobot.run import checkpoint, csv_log, summary
+from gpurobot.run.best_policy import BestPolicy
 from gpurobot.run.display import Display, Lines, Progress
 from gpurobot.run.divergence_dumps import DivergenceDumps
 from gpurobot.run.files import rewrite
@@ -45,6 +46,7 @@ class Log:
     self.seconds_before, self.started = seconds, time.monotonic()
     self.last_row: dict[str, float] = {}
     self.returns = Returns()
+    self.best = BestPolicy(config, learner, folder)
     self.unread = False  # whether the reader of standard output has left, as `| head` does
     self.warnings: list[str] = []
     self._health = Health(symptoms_of(config))
@@ -68,8 +70,9 @@ class Log:
     self.folder.mkdir(parents=True, exist_ok=True)
     settings, steps = to_dict(self.config), self.learner.steps
     try:
-      for row in csv_log.cut(self.folder / csv_log.NAME, steps, "return", "seconds"):
-        self.returns.add(float(row["return"]), int(row["steps"]), float(row["seconds"]))
+      for row in csv_log.cut(self.folder / csv_log.NAME, steps, "return", "episodes", "seconds"):
+        mean, episodes, seconds = (float(row[name]) for name in ("return", "episodes", "seconds"))
+        self.returns.add(mean, episodes, int(row["steps"]), seconds)
       self._loggers = Loggers(open_loggers(self.config, self.folder, steps))
     except ValueError as error:
       return str(error)
@@ -154,7 +157,8 @@ class Log:
     row |= self._speed() | dict(zip(report, numbers, strict=True)) | self._usage.read()
     self._warn_of_nonfinite(row.get("nonfinite_samples", 0), int(row.pop("nonfinite_source", -1)))
     self.last_row = row
-    self.returns.add(row["return"], steps, seconds)
+    self.returns.add(row["return"], row["episodes"], steps, seconds)
+    self.best.offer(self.returns)
     self.display.write(row)
     self.warn(self._loggers.write(row))
     self.warn(self._health.check(row) + self._dumps.tell(row.get("nonfinite", 0)))
@@ -216,8 +220,8 @@ class Log:
     if self._profile and not self._profile.done:
       self.warn([f"no profile was written: profile=true needs {ITERATIONS} iterations"])
     self.warn(self._recorder.close())
-    if checkpoint.exists(self.folder):
-      self.warn(self._loggers.write_checkpoint(checkpoint.find(self.folder)))
+    self.warn(self.best.write())  # the last row may be it
+    self.warn(self._loggers.write_checkpoints(checkpoint.kept(self.folder)))
     self.warn(self._loggers.close())
     found = summary.content(self.config, self.learner, seconds, self.last_row, self.returns)
     found["warnings"] = self.warnings

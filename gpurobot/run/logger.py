@@ -4,6 +4,7 @@ import contextlib
 import json
 import queue
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,6 +12,7 @@ from typing import Any, ClassVar
 from gpurobot.run.files import rewrite
 
 PATIENCE = 60.0  # longest wait for a remote logger at the end of training [s]
+PATIENCE_FAILED = 10.0  # the same where its last write has failed: the server may be gone [s]
 MOST_WAITING = 1000  # calls that wait for a remote logger; further ones fail
 
 
@@ -29,8 +31,8 @@ class Logger:
   def write_video(self, path: Path, steps: int) -> None:
     """Write a video of the policy after `steps` environment steps, an animated GIF."""
 
-  def write_checkpoint(self, path: Path) -> None:
-    """Write the last checkpoint of the run."""
+  def write_checkpoints(self, paths: Sequence[Path]) -> None:
+    """Write the last checkpoint of the run, and its best policy if there is one."""
 
   def close(self, failed: bool) -> None:
     """Write what is left; `failed`: an error has ended the training."""
@@ -73,13 +75,16 @@ class ThreadGuard(Guard):
     super().__init__(name, Exception)
     self._calls: queue.Queue[tuple[Callable[..., None], tuple[Any, ...]] | None] = queue.Queue(MOST_WAITING)
     self._warnings: queue.SimpleQueue[str] = queue.SimpleQueue()
+    self._failing = False  # whether the last write failed
     self._thread = threading.Thread(target=self._work, name=name, daemon=True)
     self._thread.start()
 
   def _work(self) -> None:
     while (job := self._calls.get()) is not None:
+      before = self._count
       for warning in super().call(job[0], *job[1]):
         self._warnings.put(warning)
+      self._failing = self._count > before
 
   def call(self, write: Callable[..., None], *content: Any) -> list[str]:
     """Let the thread write the content; return warnings about earlier content."""
@@ -93,12 +98,17 @@ class ThreadGuard(Guard):
     return [self._warnings.get() for _ in range(self._warnings.qsize())]
 
   def close(self, write: Callable[..., None], *content: Any) -> list[str]:
-    """Wait until all is written, at most PATIENCE; return warnings."""
-    with contextlib.suppress(queue.Full):
-      self._calls.put((write, content), timeout=PATIENCE)
-      self._calls.put(None, timeout=PATIENCE)
-      self._thread.join(PATIENCE)
-    late = [f"{self._name} did not take everything within {PATIENCE:g} s"] if self._thread.is_alive() else []
+    """Wait until all is written, at most PATIENCE, or PATIENCE_FAILED while it fails; return warnings."""
+    start, waited = time.monotonic(), 0.0
+    left: list[tuple[Callable[..., None], tuple[Any, ...]] | None] = [(write, content), None]
+    while self._thread.is_alive() and waited < (PATIENCE_FAILED if self._failing else PATIENCE):
+      with contextlib.suppress(queue.Full):
+        while left:
+          self._calls.put_nowait(left[0])
+          left.pop(0)
+      self._thread.join(0.05)
+      waited = time.monotonic() - start
+    late = [f"{self._name} did not take everything within {waited:.2g} s"] if self._thread.is_alive() else []
     return self._told() + self._total() + late
 
 
@@ -123,9 +133,9 @@ class Loggers:
     """Write a video of the policy."""
     return self._each(lambda logger: logger.write_video(path, steps))
 
-  def write_checkpoint(self, path: Path) -> list[str]:
-    """Write the last checkpoint."""
-    return self._each(lambda logger: logger.write_checkpoint(path))
+  def write_checkpoints(self, paths: Sequence[Path]) -> list[str]:
+    """Write the last checkpoint and the best policy, as far as they exist."""
+    return self._each(lambda logger: logger.write_checkpoints(paths)) if paths else []
 
   def close(self, failed: bool = False) -> list[str]:
     """Write what is left, once: a second call does nothing."""

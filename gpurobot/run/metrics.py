@@ -28,7 +28,9 @@ METRICS = (
   Metric("reward/max", "reward/max", "largest raw reward of a step"),
   Metric("reward/*", "reward/*", "term of the raw reward, weighted, mean over steps"),
   Metric("entropy", "policy/entropy", "entropy of the action distribution [nat]"),
-  Metric("kl", "policy/kl", "KL divergence of the new from the old policy [nat]; target: ppo.kl_target"),
+  Metric(
+    "kl", "policy/kl", "KL divergence from the old policy (target: ppo.kl_target) or from the teacher [nat]"
+  ),
   Metric("clipped", "policy/clipped", "share of samples whose probability ratio was clipped"),
   Metric("action/std", "policy/action_std", "standard deviation of the actions, mean over their dimensions"),
   Metric("policy_loss", "loss/policy", "clipped surrogate objective of the policy"),
@@ -37,12 +39,32 @@ METRICS = (
   ),
   Metric("bounds_loss", "loss/bounds", "squared excess of the action means beyond +-1.1"),
   Metric("mirror_loss", "loss/mirror", "squared difference of the actions from those of the mirrored robot"),
+  Metric("own_loss/*", "loss/own/*", "term of the loss that ppo.loss returns, weighted, mean over samples"),
   Metric("explained_variance", "value/explained_variance", "explained variance of the returns by the critic"),
   Metric("value/mean", "value/mean", "mean value of the states, in units of the transformed reward"),
   Metric(
     "behaviour/kl", "policy/behaviour_kl", "KL divergence of the policy that acted from the new one [nat]"
   ),
   Metric("behaviour/age", "policy/behaviour_age", "updates since the policy that acted, with overlap=true"),
+  Metric(
+    "teacher_error",
+    "teacher/error",
+    "squared difference of actions from the teacher's; of choices, the share that differs",
+  ),
+  Metric("teacher_share", "teacher/share", "share of environments that a teacher drives in a rollout"),
+  Metric("amp/reward", "amp/reward", "style reward times its weight, mean over samples"),
+  Metric("amp/share", "amp/share", "share of the style reward in the magnitudes of all rewards"),
+  Metric("amp/policy_accuracy", "amp/policy_accuracy", "share of the policy's pairs told as the policy's"),
+  Metric("amp/reference_accuracy", "amp/reference_accuracy", "share of the reference's told as its own"),
+  Metric("amp/loss", "amp/loss", "least-squares loss of the discriminator, without its penalties"),
+  Metric(
+    "amp/gradient_penalty", "amp/gradient_penalty", "squared gradient of the discriminator at the reference"
+  ),
+  Metric("amp/*", "amp/*", "norm of the discriminator's gradient before clipping"),
+  Metric("rnd/reward", "rnd/reward", "novelty reward times its weight, mean over samples"),
+  Metric("rnd/share", "rnd/share", "share of the novelty reward in the magnitudes of all rewards"),
+  Metric("rnd/error", "rnd/error", "error of the predictor, mean over its samples and outputs"),
+  Metric("rnd/*", "rnd/*", "norm of the predictor's gradient before clipping"),
   Metric("temperature", "policy/temperature", "weight of the entropy in SAC, in units of the reward"),
   Metric("sample_age", "replay/age", "environment steps since a transition of a batch, mean"),
   Metric("replay/filled", "replay/filled", "share of the replay buffer that is filled"),

@@ -1,10 +1,10 @@
-"""MLflow log of a run: parameters, metrics, videos and the last checkpoint."""
+"""MLflow log of a run: parameters, metrics, videos, the last checkpoint and the best policy."""
 
 import itertools
 import logging
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +73,10 @@ class MlflowLog(Logger):
     """Upload a video."""
     self._client.log_artifact(self._id, str(path), "videos")
 
-  def write_checkpoint(self, path: Path) -> None:
-    """Upload the checkpoint."""
-    self._client.log_artifact(self._id, str(path))
+  def write_checkpoints(self, paths: Sequence[Path]) -> None:
+    """Upload the checkpoints."""
+    for path in paths:
+      self._client.log_artifact(self._id, str(path))
 
   def close(self, failed: bool) -> None:
     """Mark the run as finished or failed."""

@@ -2,11 +2,13 @@
 
 import itertools
 import math
+from collections import deque
 from typing import ClassVar
 
 MOST_POINTS = 512  # points of the curve that are kept
 HEADING = 0.05  # share of the curve's range by which its last tenth differs if it rises or falls
 FEWEST = 20  # points that a heading needs
+WINDOW = 100  # episodes, at least, over which the best mean return is found
 
 
 class Returns:
@@ -16,19 +18,22 @@ class Returns:
 
   def __init__(self) -> None:
     self.last: float | None = None  # mean over the episodes of the last row with an ended one
-    self.best: float | None = None
+    self.best: float | None = None  # highest mean over the last rows with WINDOW episodes together
     self.best_steps = 0  # environment steps at the best one
+    self._window = deque[tuple[float, float]]()  # episodes and their sum of returns, of the last rows
     self.reached: dict[str, float] = {}  # level of the mean return -> seconds of training
     self._points: list[float] = []  # means of `_each` rows
     self._each, self._row = 1, list[float]()
 
-  def add(self, value: float, steps: int, seconds: float) -> None:
-    """Add the return of a row after `steps` environment steps; one that is not finite changes nothing."""
+  def add(self, value: float, episodes: float, steps: int, seconds: float) -> None:
+    """Add the mean return of a row, over the `episodes` that ended in it, after `steps` environment steps.
+
+    One that is not finite changes nothing.
+    """
     if not math.isfinite(value):
       return
     self.last = value
-    if self.best is None or value > self.best:
-      self.best, self.best_steps = value, steps
+    self._note_best(value, episodes, steps)
     self._note_levels(value, seconds)
     self._row.append(value)
     if len(self._row) == self._each:
@@ -37,6 +42,16 @@ class Returns:
     if len(self._points) == MOST_POINTS:
       self._points = resampled(self._points, MOST_POINTS // 2)
       self._each *= 2
+
+  def _note_best(self, value: float, episodes: float, steps: int) -> None:
+    """Note the mean over as few of the last rows as have WINDOW episodes: few episodes may be lucky."""
+    self._window.append((episodes, episodes * value))
+    count, total = (sum(column) for column in zip(*self._window, strict=True))
+    while count - self._window[0][0] >= WINDOW:
+      episodes, returns = self._window.popleft()
+      count, total = count - episodes, total - returns
+    if count >= WINDOW and (self.best is None or total / count > self.best):
+      self.best, self.best_steps = total / count, steps
 
   def _note_levels(self, value: float, seconds: float) -> None:
     """Note when the mean return first came to each level of one digit (..., 900, 1000, 2000, ...)."""

@@ -42,8 +42,9 @@ def lines(
     rows.append(("success", f"{row['success']:.1%} of the last episodes"))
   if summary["warnings"]:
     rows.append(("warnings", f"{len(summary['warnings'])}, listed in {folder / FILE}"))
+  kept = checkpoint.kept(folder)
+  rows += [("best" if path.name == checkpoint.BEST else "saved", str(path)) for path in kept]
   if checkpoint.exists(folder):
-    rows.append(("saved", str(checkpoint.find(folder))))
     rows += commands(config, folder)
   return told + [f"  {line}" for line in aligned(rows)]
 
@@ -51,7 +52,7 @@ def lines(
 def _return(returns: Returns) -> str:
   if returns.last is None:
     return "no episode ended"
-  best = f"best {returns.best:,.2f} at {returns.best_steps:,} steps"
+  best = f"best {returns.best:,.2f} at {returns.best_steps:,} steps" if returns.best is not None else ""
   return ", ".join(filter(None, (f"{returns.last:,.2f}", best, returns.heading)))
 
 

@@ -42,6 +42,7 @@ class TrainingRun:
     end = self._log.finished or self._interrupt.requested
     stop, due = self._world.any_rank(end, self._saver.due)
     if stop or due:
+      self._log.warn(self._log.best.write())
       self._log.warn(self._saver.save(self._log.seconds))
     return stop
 

@@ -1,7 +1,7 @@
-"""Weights & Biases log of a run: configuration, metrics, videos and the last checkpoint."""
+"""Weights & Biases log of a run: configuration, metrics, videos, the last checkpoint, the best policy."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +58,11 @@ class WandbLog(Logger):
     """Upload a video."""
     self._run.log({"policy": wandb.Video(str(path), format="gif"), AXIS: steps})
 
-  def write_checkpoint(self, path: Path) -> None:
-    """Upload the checkpoint as an artifact of type model."""
+  def write_checkpoints(self, paths: Sequence[Path]) -> None:
+    """Upload the checkpoints as an artifact of type model."""
     artifact = wandb.Artifact(f"checkpoint-{self._run.id}", "model")
-    artifact.add_file(str(path))
+    for path in paths:
+      artifact.add_file(str(path))
     self._run.log_artifact(artifact)
 
   def close(self, failed: bool) -> None:

@@ -134,7 +134,7 @@ def make_generation(
 
 def forget_checkpoint(folder: Path) -> None:
   """Remove the checkpoints of a generation that nobody continues any more; its log stays."""
-  for name in (checkpoint.NAME, checkpoint.PREVIOUS):
+  for name in (checkpoint.NAME, checkpoint.PREVIOUS, checkpoint.BEST):
     (folder / name).unlink(missing_ok=True)
   shutil.rmtree(folder / replay_files.FOLDER, ignore_errors=True)
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 import tasks
-from gpurobot.config import AlgorithmName, ConfigError, algorithm_settings, to_dict
+from gpurobot.config import AlgorithmName, ConfigError, algorithm_settings, policy_group, to_dict
 from gpurobot.deploy import trained
 from gpurobot.deploy.policy import Policy
 from gpurobot.run import checkpoint
@@ -111,7 +111,7 @@ class Player:
     own, other = self.config.task, saved["config"]["task"]
     if Path(own).name != Path(other).name:
       raise ConfigError(f"'{source}' is of task '{other}', not of '{own}'")
-    key = f"{saved['config'].get('algorithm', AlgorithmName.ppo)}.network"
+    key = f"{policy_group(saved['config'].get('algorithm', AlgorithmName.ppo))}.network"
     network = saved["config"].get(key)
     known = algorithm_settings(self.config).network if network else None  # that the user has named
     values = saved["config"] | {key: trained.trusted_network(source, network, known)}
@@ -123,10 +123,11 @@ class Player:
 
 
 def checkpoints(source: str) -> list[str]:
-  """Return the checkpoints of the run of `source`: `source`, then the newest, then those with videos."""
+  """Return the checkpoints of the run of `source`: `source`, the newest, the best, then those with videos."""
   path = Path(source)
   run = path if path.is_dir() else path.parent
   run = run.parent if run.name == VIDEOS else run
   newest = [run] if checkpoint.exists(run) else []
-  found = [run if path.name == checkpoint.NAME else path, *newest, *sorted((run / VIDEOS).glob("*.pt"))]
+  others = [*run.glob(checkpoint.BEST), *sorted((run / VIDEOS).glob("*.pt"))]
+  found = [run if path.name == checkpoint.NAME else path, *newest, *others]
   return list(dict.fromkeys(map(str, found)))

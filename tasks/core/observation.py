@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tasks.core.names import hint, settings
-from tasks.core.validation import check_blocks
+from tasks.core.validation import APART, check_blocks
 
 # (purpose, shape, low, high) -> random numbers [num_envs, *shape]
 Uniform = Callable[[str, tuple[int, ...], float, float], Tensor]
@@ -29,7 +29,10 @@ class Observations:
   def __init__(self, blocks: Blocks, config: Any, *, noisy: bool) -> None:
     """Take names and widths from blocks [num_envs] or [num_envs, n]; raise ValueError at a misnamed field."""
     self.widths = _widths(blocks)
-    noise = _chosen(config, "noise_", self.widths["policy"])
+    seen = {
+      name: width for group in ("teacher", "policy") for name, width in self.widths.get(group, {}).items()
+    }
+    noise = _chosen(config, "noise_", seen)  # what the policy lost to its teacher has no noise there
     self.lengths = dict.fromkeys(blocks, 1) | _chosen(config, "history_", self.widths)
     first = next(iter(blocks["policy"].values()))
     self._device, self._like = first.device, first.new_zeros(len(first))  # what blocks have in common
@@ -50,15 +53,16 @@ class Observations:
 
   @property
   def dims(self) -> dict[str, int]:
-    """The width of each group, including past observations."""
-    return {group: self.lengths[group] * sum(widths.values()) for group, widths in self.widths.items()}
+    """The width of each group that an agent observes, including past observations."""
+    groups = [group for group in self.widths if group not in APART]
+    return {group: self.lengths[group] * sum(self.widths[group].values()) for group in groups}
 
   @property
   def names(self) -> dict[str, list[str]]:
-    """The block of each column, by group."""
+    """The block of each column, by group that an agent observes."""
     return {
-      group: self.lengths[group] * [name for name, width in widths.items() for _ in range(width)]
-      for group, widths in self.widths.items()
+      group: self.lengths[group] * [name for name, width in self.widths[group].items() for _ in range(width)]
+      for group in self.dims
     }
 
   @property

@@ -34,7 +34,9 @@ KEPT = {  # methods that a task may not override, and what to write instead
   "step": "control, update, reward, terminated and observe, of which a step is made",
 }
 ALIKE = 0.85  # names more similar than this count as misspelt: terminate, rewards, init_state
-GROUPS = ("policy", "critic")
+# Groups that no agent observes: what a teacher saw, and what a style reward compares with a reference.
+APART = ("teacher", "style")
+GROUPS = ("policy", "critic", *APART)
 MOST_SUBSTEPS = 1000  # more would run on in silence
 
 
@@ -149,7 +151,7 @@ def check_blocks(groups: Any, like: Tensor) -> None:
   if not isinstance(groups, Mapping) or not all(isinstance(blocks, Mapping) for blocks in groups.values()):
     raise TaskError("observe() returns no blocks by group: return {'policy': {'name': tensor, ...}}")
   if "policy" not in groups or not {*groups} <= {*GROUPS}:
-    raise TaskError(f"observe() returns the groups {[*groups]}: they are policy and, if it sees more, critic")
+    raise TaskError(f"observe() returns the groups {[*groups]}: they are {', '.join(GROUPS)}")
   for group, blocks in groups.items():
     if not blocks:
       raise TaskError(f"observe() '{group}' is empty: give it a block")
@@ -159,6 +161,21 @@ def check_blocks(groups: Any, like: Tensor) -> None:
         raise TaskError(
           f"observe() '{group}' '{name}' has shape {list(block.shape)}, no numbers: leave it out"
         )
+
+
+def check_style(reference: Any, groups: Mapping[str, Any]) -> None:
+  """Raise TaskError unless there is a style reference if there is a group `style`, and only then."""
+  if ("style" in groups) != isinstance(reference, Tensor):
+    raise TaskError(
+      "the group 'style' of observe() and self.style_reference, which setup() sets, need each other: write "
+      "both, or neither"
+    )
+
+
+def check_symmetry(symmetry: Any, choices: tuple[int, ...]) -> None:
+  """Raise TaskError if a task with discrete actions has a mirror."""
+  if symmetry and choices:
+    raise TaskError("symmetry() is of actions in [-1, 1]; this task has choices")
 
 
 def check_views(owner_name: str, owner: Any, views: Mapping[str, Any]) -> None:

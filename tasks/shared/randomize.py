@@ -54,6 +54,15 @@ class Draw:
       least = "0 < low" if self.logarithmic else "low"
       raise ValueError(f"a number is drawn in [{self.low:g}, {self.high:g}): write {least} <= high")
 
+  @property
+  def ends(self) -> tuple[float, float]:
+    """The range in which a uniform number is drawn: [low, high), or that of its logarithm."""
+    return self.scale_of(self.low), self.scale_of(self.high)
+
+  def scale_of(self, number: float) -> float:
+    """Return a number, or its logarithm if that is what is uniform."""
+    return math.log(number) if self.logarithmic else number
+
 
 def scale(field: str, low: float, high: float, *index: Index, each: bool = False, log: bool = False) -> Draw:
   """Return a draw that multiplies a field, or its part at `index`, by a random number."""
@@ -117,7 +126,7 @@ class Randomization:
       name: value.expand(self._task.num_envs, *value.shape).clone() for name, value in self._defaults.items()
     }
     for name, draw in self._draws.items():
-      drawn = self._numbers(f"randomise {name}", draw, fields[draw.effects[0].field])
+      drawn = self._numbers(name, draw, fields[draw.effects[0].field])
       for effect in draw.effects:
         effect.apply(fields, drawn)
     return fields
@@ -127,9 +136,12 @@ class Randomization:
     for name, value in self.draw().items():
       getattr(self._task.sim, name).copy_(value)
 
-  def _numbers(self, purpose: str, draw: Draw, field: Tensor) -> Tensor:
+  def _numbers(self, name: str, draw: Draw, field: Tensor) -> Tensor:
     """Return random numbers [num_envs], or one for each element that the draw changes [num_envs, ...]."""
     shape = field[(ALL, *draw.effects[0].index)].shape[1:] if draw.each else ()
-    low, high = (math.log(draw.low), math.log(draw.high)) if draw.logarithmic else (draw.low, draw.high)
-    drawn = self._task.random.uniform(purpose, tuple(shape), low, high)
+    drawn = self._uniform(name, draw, tuple(shape))
     return drawn.exp() if draw.logarithmic else drawn
+
+  def _uniform(self, name: str, draw: Draw, shape: tuple[int, ...]) -> Tensor:
+    """Return uniform numbers [num_envs, *shape] in the range of a draw, or of its logarithm."""
+    return self._task.random.uniform(f"randomise {name}", shape, *draw.ends)

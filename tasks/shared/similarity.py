@@ -7,13 +7,13 @@ rewards that they get, if each weight is scaled by the inverse of its term.
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
 from tasks.base import Config
-from tasks.core.names import settings as fields_of
 
 C = TypeVar("C", bound=Config)
+OF_OTHER = "of the other robot"  # key of that robot's value in the metadata of a setting
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,18 +46,38 @@ POWERS: dict[str, tuple[int, int, int]] = {
 }
 
 
-def similar(config: C, settings: Mapping[str, float], size: Size, like: Size) -> C:
-  """Return a config for a robot of a size, like another one's.
+def adapted(names: Collection[str] = ()) -> Callable[[type[C]], type[C]]:
+  """Return a decorator of a Config: its settings of POWERS and `names` are null, unless the user gives them.
 
-  `settings` replace defaults of the other one. A setting that differs from its default is the user's, and
-  stays as it is.
+  `similar` then takes the default of the other robot. So a value that is given is taken as it is, the default
+  too.
+  """
+
+  def adapt(kind: type[C]) -> type[C]:
+    changed = []
+    for field in dataclasses.fields(kind):
+      if field.name in POWERS or field.name in names:
+        meaning = f"{field.metadata['help']}; null: as of a similar robot"
+        metadata = field.metadata | {"help": meaning, OF_OTHER: field.default}
+        changed.append((field.name, field.type | None, dataclasses.field(default=None, metadata=metadata)))  # type: ignore[operator]
+    made = dataclasses.make_dataclass(kind.__name__, changed, bases=(kind,))
+    made.__doc__, made.__module__ = kind.__doc__, kind.__module__
+    return made
+
+  return adapt
+
+
+def similar(config: C, settings: Mapping[str, float], size: Size, like: Size) -> C:
+  """Return an `adapted` config for a robot of a size, whose settings that are null are like another one's.
+
+  `settings` replace defaults of the other one.
   """
   length = size.length / like.length
   units = length, math.sqrt(length), length * size.mass / like.mass
-  defaults, changed = fields_of(type(config)(), ""), {}
-  for name, value in fields_of(config, "").items():
-    if value == defaults[name] and (name in settings or name in POWERS):
-      powers = POWERS.get(name, (0, 0, 0))
+  changed = {}
+  for field in dataclasses.fields(config):
+    if OF_OTHER in field.metadata and getattr(config, field.name) is None:
+      powers = POWERS.get(field.name, (0, 0, 0))
       scale = math.prod(unit**power for unit, power in zip(units, powers, strict=True))
-      changed[name] = settings.get(name, value) * scale
+      changed[field.name] = settings.get(field.name, field.metadata[OF_OTHER]) * scale
   return dataclasses.replace(config, **changed)

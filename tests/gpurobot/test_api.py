@@ -72,6 +72,12 @@ def test_a_policy_takes_arrays_and_tensors(run):
     run.policy(np.zeros((5, 3)))
 
 
+def test_the_best_policy_is_at_hand(tmp_path):
+  run = gpurobot.train(TOY, max_iterations=8, log_every=1, run_dir=tmp_path)
+  obs = np.ones((3, 2), dtype=np.float32)
+  assert run.best_policy(obs).shape == run.policy(obs).shape
+
+
 def test_a_recurrent_policy_remembers_until_its_episode_ends(tmp_path):
   settings = {"ppo.recurrent": "gru", "ppo.recurrent_units": 8}
   run = gpurobot.train(TOY, num_envs=32, max_iterations=1, run_dir=tmp_path, **settings)

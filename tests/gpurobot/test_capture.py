@@ -16,13 +16,15 @@ from gpurobot.config import assign, defaults
 from gpurobot.device import executor
 from gpurobot.device.distributed import World
 from gpurobot.learn.algorithm import warm_up
+from gpurobot.learn.distill import Distill
 from gpurobot.learn.off_policy import OffPolicy
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from tasks import ant, cartpole
 from tests.compiled import nothing_new, tracing
-from tests.gpurobot import pushed_box, toy
+from tests.gpurobot import pushed_box, styled, toy
 from tests.gpurobot.tape import DeviceRead, Tape, TapedGraph, no_reads
+from tests.gpurobot.taught import make_teacher
 from tests.tasks import shaken_cartpole
 from train import LEARNERS
 
@@ -49,14 +51,19 @@ CASES = {
   "ant, squashed and twohot": (ant, {"ppo.squash": True, "ppo.state_std": True, "ppo.critic": "twohot"}),
   "cartpole, gru": (cartpole, {"env.see_velocity": False, "ppo.recurrent": "gru"}),
   "cartpole, lstm": (cartpole, {"ppo.recurrent": "lstm", "ppo.sequence": 2}),
-  "cartpole, mirrored": (cartpole, {"ppo.mirror_coef": 0.5}),
+  "cartpole, mirrored": (cartpole, {"ppo.mirror_coef": 0.5, "ppo.mirror_augment": True}),
   "box of varied mass": (pushed_box, {"env.episode_steps": 3}),
   "cartpole, shaken": (shaken_cartpole, {"env.kick_seconds_min": 0.02, "env.kick_seconds_max": 0.1}),
   "cartpole, switched": (SimpleNamespace(Config=cartpole.Config, Task=Switched), {}),
   "toy, invalid steps": (toy, {"env.finite_below": 1.2}),
   "toy in float64": (toy, {"ppo.precision": "float64", "ppo.layer_norm": True}),
+  "toy, learned rewards": (styled, {"env.finite_below": 1.2, "ppo.rnd.weight": 0.5}),
   "toy, sac, invalid steps": (toy, SAC | {"env.finite_below": 1.2, "env.episode_steps": 3}),
   "ant, td3 in bf16": (ant, TD3 | {"td3.precision": "bf16", "td3.prioritized": True, "td3.storage": "uint8"}),
+  "toy, distill": (
+    toy,
+    {"algorithm": "distill", "ppo.recurrent": "gru", "distill.mix": 0.5, "distill.mix_steps": 2000},
+  ),
   "toy, schedules": (
     toy,
     {
@@ -71,19 +78,22 @@ CASES = {
 COMPILED = {
   "ant": (ant, {"ppo.precision": "bf16"} | CASES["ant, squashed and twohot"][1]),
   "toy": (toy, {"env.finite_below": 1.2} | CASES["toy in float64"][1] | CASES["toy, schedules"][1]),
+  "toy, learned rewards": CASES["toy, learned rewards"],
   "cartpole, shaken, gru": (shaken_cartpole, CASES["cartpole, shaken"][1] | CASES["cartpole, gru"][1]),
   "cartpole, switched, lstm": (CASES["cartpole, switched"][0], CASES["cartpole, lstm"][1]),
-  **{name: CASES[name] for name in ("cartpole, mirrored", "box of varied mass")},
+  **{name: CASES[name] for name in ("cartpole, mirrored", "box of varied mass", "toy, distill")},
   "toy, sac": (toy, CASES["toy, sac, invalid steps"][1] | {"sac.precision": "float64"}),
   "toy, td3": (toy, TD3 | {"td3.save_buffer": False, "td3.prioritized": True}),
 }
 every_case = pytest.mark.parametrize(("module", "settings"), CASES.values(), ids=CASES)
 
 
-def make_learner(module, settings: dict[str, object], device: str = "cpu") -> PPO | OffPolicy:
+def make_learner(module, settings: dict[str, object], device: str = "cpu") -> PPO | OffPolicy | Distill:
   config = assign(defaults(module), SMALL | settings)
   random = Random(config.seed, config.num_envs, 0, device)
   env = module.Task(config.env, config.num_envs, device, random=random)
+  if config.algorithm == "distill":
+    return Distill(env, config, World(), [make_teacher(config.num_envs, seed=seed) for seed in (0, 1)])
   return LEARNERS[config.algorithm](env, config, World())
 
 
@@ -91,7 +101,7 @@ def tensors(state: object) -> list[torch.Tensor]:
   return [leaf.clone() for leaf in tree_leaves(state) if isinstance(leaf, torch.Tensor)]
 
 
-def train(learner: PPO | OffPolicy, iterations: int) -> list[torch.Tensor]:
+def train(learner: PPO | OffPolicy | Distill, iterations: int) -> list[torch.Tensor]:
   """Return all that the iterations report."""
   reported = []
   for _ in range(iterations):
@@ -113,7 +123,8 @@ def test_an_iteration_reads_nothing(module, settings):
 def test_recorded_operations_train_as_python_does(monkeypatch, module, settings):
   """No number that Python keeps may differ between iterations, and no memory may move."""
   called = make_learner(module, settings)
-  start = tensors(list(called.network.parameters()))
+  learns = called.student if isinstance(called, Distill) else called.network
+  start = tensors(list(learns.parameters()))
   reports = train(called, ITERATIONS)
   graphs: list[TapedGraph] = []
   monkeypatch.setattr(executor, "Graph", lambda *words: graphs.append(TapedGraph(*words)) or graphs[-1])
@@ -124,7 +135,7 @@ def test_recorded_operations_train_as_python_does(monkeypatch, module, settings)
   assert min(graph.calls for graph in graphs if graph.calls) >= learnt > 2
   found, expected = (tensors(learner.state_dict()) for learner in (taped, called))
   same(found, expected)
-  assert not any(map(torch.equal, start, called.network.parameters()))
+  assert not any(map(torch.equal, start, learns.parameters()))
 
 
 @every_case

@@ -37,7 +37,7 @@ def test_help_prints_every_key_with_its_meaning_and_unit(capsys, monkeypatch):
   ):
     assert re.search(line, text), line
   assert "sac." not in text
-  assert "\nAdd algorithm=sac or td3 to see the settings of that algorithm instead.\n" in text
+  assert "\nAdd algorithm=sac or td3 or distill to see the settings of that algorithm instead.\n" in text
 
 
 def test_help_of_another_algorithm(capsys):
@@ -48,12 +48,13 @@ def test_help_of_another_algorithm(capsys):
   assert not re.search(r"(ppo|sac)\.", text)
 
 
-@pytest.mark.parametrize("columns", [60, 80, 140])
-def test_help_is_as_wide_as_the_terminal(columns, monkeypatch):
-  monkeypatch.setenv("COLUMNS", str(columns))
-  text = cli.describe(TrainConfig(), "train.py")
-  assert columns * 0.8 < max(map(len, text.splitlines())) <= columns
-  assert " ".join(text.split()).count("minibatch / reference_minibatch: none, sqrt, linear") == 1
+def test_help_of_a_student_has_what_it_uses_of_ppo(capsys):
+  with pytest.raises(SystemExit):
+    cli.parse([TOY, "algorithm=distill", "-h"], tasks.load, World())
+  text = capsys.readouterr().out
+  assert "distill.mix=1.0" in text
+  assert "ppo.hidden=" in text
+  assert not re.search(r"(ppo\.gamma|sac\.)", text)
 
 
 @pytest.mark.parametrize(("words", "message"), [
@@ -62,9 +63,14 @@ def test_help_is_as_wide_as_the_terminal(columns, monkeypatch):
   ([TOY, "num_envs=x"], "num_envs=x is not a whole number"),
   ([TOY, "num_env=1"], "unknown key 'num_env'; the nearest is 'num_envs'"),
   ([TOY, "device=gpu"], "device=gpu is not one of auto, cpu, cuda, cuda:<index>; the nearest is 'cpu'"),
-  ([TOY, "algorithm=dqn"], "algorithm=dqn is not one of ppo, sac, td3"),
+  ([TOY, "algorithm=dqn"], "algorithm=dqn is not one of ppo, sac, td3, distill"),
   ([TOY, "algorithm=sac", "ppo.lr=1"],
    "ppo.lr has no effect with algorithm=sac; write algorithm=ppo, or no ppo.lr"),
+  ([TOY, "algorithm=distill", "teacher=a", "ppo.gamma=1"],
+   "ppo.gamma has no effect with algorithm=distill; write algorithm=ppo, or no ppo.gamma"),
+  ([TOY, "algorithm=distill"],
+   "algorithm=distill learns from a teacher; add teacher=<run folder or .pt file>"),
+  ([TOY, "teacher=a"], "teacher=a has no effect with algorithm=ppo; add algorithm=distill"),
   ([TOY, "resume=nowhere"], "no checkpoint at 'nowhere'"),
   ([TOY, "checkpoint=nowhere"], "no checkpoint at 'nowhere'"),
   ([TOY, "num_envs=30", "ppo.minibatches=32"],

@@ -10,6 +10,7 @@ import pytest
 
 import tasks
 from gpurobot import command
+from gpurobot.programs import PROGRAMS
 from tests.test_house import ROOT
 
 
@@ -26,13 +27,13 @@ def test_it_lists_every_program_with_what_it_is_for(words, capsys):
   lines = capsys.readouterr().out.splitlines()
   assert lines[0] == "usage: gpurobot <program> [key=value ...]"
   assert "  doctor      check the installation" in lines
-  assert [line.split()[0] for line in lines if line.startswith("  ")] == list(command.PROGRAMS)
+  assert [line.split()[0] for line in lines if line.startswith("  ")] == list(PROGRAMS)
 
 
 def test_every_program_is_in_the_list():
   """A program is a file that runs when it is started; each has a `main`."""
   files = [path for path in (ROOT / "gpurobot").glob("[!_]*.py") if "__main__" in path.read_text()]
-  assert {path.stem for path in files} | {"train"} == set(command.PROGRAMS)
+  assert {path.stem for path in files} | {"train"} == set(PROGRAMS)
 
 
 def test_it_says_its_version(capsys):

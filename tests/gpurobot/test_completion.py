@@ -1,11 +1,14 @@
+import shutil
 import subprocess
 import sys
 
 import pytest
 
 import tasks
-from gpurobot import completion
-from gpurobot.command import PROGRAMS
+from gpurobot import completion, declared
+from gpurobot.config import leaves
+from gpurobot.programs import PROGRAMS
+from tests.lacking import lacking
 
 
 @pytest.mark.parametrize(
@@ -16,16 +19,36 @@ from gpurobot.command import PROGRAMS
     ("gpurobot train num_e", ["num_envs="]),
     ("gpurobot train task=cart", ["cartpole"]),
     ("gpurobot train task=", tasks.available()),
-    ("gpurobot train algorithm=", ["ppo", "sac", "td3"]),
+    ("gpurobot train algorithm=", ["ppo", "sac", "td3", "distill"]),
     ("gpurobot train overlap=t", ["true"]),
     ("gpurobot train ppo.reward_t", ["ppo.reward_transform="]),
     ("gpurobot sweep ppo.critic=s", ["scalar"]),
     ("gpurobot train sac.gam", []),
     ("gpurobot train algorithm=sac sac.gam", ["sac.gamma="]),
     ("gpurobot train algorithm=sac ppo.gam", []),
+    ("gpurobot train algorithm=distill ppo.g", []),
+    ("gpurobot train algorithm=distill ppo.hid", ["ppo.hidden="]),
     ("gpurobot train num_envs=", []),
     ("gpurobot train nothing=", []),
     ("gpurobot play runs/", []),  # the shell completes folders
+    ("gpurobot play vie", ["viewer="]),
+    ("gpurobot evaluate engine=", ["own", "mujoco", "gymnasium"]),
+    ("gpurobot record demo=quadr", ["quadruped"]),
+    ("gpurobot demo quadc", ["quadcopter"]),
+    ("gpurobot demo cartpole env.start_p", ["env.start_position="]),
+    ("gpurobot demo cartpole vie", ["viewer="]),
+    ("gpurobot train task=walk env.fe", ["env.feet="]),
+    ("gpurobot sweep task=dm/walker_run env.sp", ["env.speed="]),
+    ("gpurobot sweep prune=", ["none", "median", "halving"]),
+    ("gpurobot train task=mine.py env.", []),
+    ("gpurobot plot x=st", ["steps"]),
+    ("gpurobot describe fe", ["feet="]),
+    ("gpurobot replay fi", ["file="]),
+    ("gpurobot doctor se", ["seconds="]),
+    ("gpurobot tasks ", ["describe=", "new=", "from=", "debug="]),
+    ("gpurobot tasks from=cart", ["cartpole"]),
+    ("gpurobot tasks describe=cartpole env.start_p", ["env.start_position="]),
+    ("gpurobot nothing a", []),
   ],
 )
 def test_a_line_goes_on(line, expected):
@@ -35,26 +58,83 @@ def test_a_line_goes_on(line, expected):
 def test_every_key_of_a_training_is_offered_but_those_of_other_algorithms():
   keys = completion.candidates("gpurobot train ")
   assert {"task=", "num_envs=", "ppo.lr="} <= {*keys}
-  assert {key.partition(".")[0] for key in keys if "." in key} == {"log", "ppo"}
+  assert {key.partition(".")[0] for key in keys if "." in key} == {"log", "ppo", "env"}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_program_that_has_settings_offers_them(name):
+  keys = [key.removesuffix("=") for key in completion.candidates(f"gpurobot {name} ") if key[-1] == "="]
+  if PROGRAMS[name].settings:
+    settings = getattr(declared.read(PROGRAMS[name].module), PROGRAMS[name].settings)
+    assert {*leaves(settings())} - {"env"} <= {*keys}
+  assert keys or name in ("demo", "completion")
+
+
+def test_the_task_of_a_run_is_in_its_folder(tmp_path):
+  (tmp_path / "config.json").write_text('{"task": "cartpole"}')
+  for words in (str(tmp_path), f"checkpoint={tmp_path}"):
+    assert completion.candidates(f"gpurobot play {words} env.start_p") == ["env.start_position="]
+  assert completion.candidates(f"gpurobot play {tmp_path / 'other'} env.") == []
 
 
 def test_it_is_quick():
   """It needs no torch: a shell asks at every press of a key."""
-  program = "import sys; from gpurobot.completion import candidates; candidates('gpurobot train t')"
+  lines = ["gpurobot train t", "gpurobot train env.", "gpurobot evaluate e", "gpurobot demo "]
+  program = f"import sys; from gpurobot.completion import candidates; [*map(candidates, {lines})]"
   check = f"{program}; assert not {{'torch', 'warp', 'gymnasium'}} & {{*sys.modules}}"
   subprocess.run([sys.executable, "-c", check], check=True)
 
 
-@pytest.mark.parametrize(
-  ("line", "expected"), [("gpurobot do", "doctor"), ("gpurobot train task=cartp", "cartpole")]
-)
-def test_a_shell_completes(line, expected):
-  shell = f"""
-    gpurobot() {{ {sys.executable} -m gpurobot "$@"; }}
+LINES = [("gpurobot do", "doctor"), ("gpurobot train task=cartp", "cartpole")]
+COMMAND = f'gpurobot() {{ {sys.executable} -m gpurobot "$@"; }}'
+
+
+def shell(name: str, text: str) -> list[str]:
+  """Return the lines that a shell prints, which reads no configuration."""
+  words = {"bash": ["--norc"], "zsh": ["-f"], "fish": ["--no-config"]}[name]
+  path = shutil.which(name) or lacking(f"needs {name}: apt-get install {name}")
+  done = subprocess.run([path, *words, "-c", text], check=True, capture_output=True, text=True)
+  assert not done.stderr
+  return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize(("line", "expected"), LINES)
+def test_bash_completes(line, expected):
+  text = f"""
+    {COMMAND}
     eval "$(gpurobot completion)"
     COMP_LINE='{line}' COMP_POINT={len(line)}
     _gpurobot
     echo "${{COMPREPLY[*]}}"
     complete -p gpurobot"""
-  done = subprocess.run(["bash", "-c", shell], check=True, capture_output=True, text=True)
-  assert done.stdout.splitlines() == [expected, "complete -o default -F _gpurobot gpurobot"]
+  assert shell("bash", text) == [expected, "complete -o default -F _gpurobot gpurobot"]
+
+
+@pytest.mark.parametrize(("line", "expected"), LINES)
+def test_zsh_completes(line, expected):
+  text = f"""
+    autoload -U +X compinit && compinit -D -u
+    {COMMAND}
+    eval "$(gpurobot completion)"
+    COMP_LINE='{line}' COMP_POINT={len(line)}
+    _gpurobot
+    echo "${{COMPREPLY[*]}}"
+    echo $_comps[gpurobot]"""
+  assert shell("zsh", text) == [expected, "_bash_complete -o default -F _gpurobot"]
+
+
+@pytest.mark.parametrize(
+  ("line", "expected"),
+  [
+    ("gpurobot do", ["doctor"]),
+    ("gpurobot train task=cartp", ["task=cartpole"]),
+    ("cd docs; gpurobot train num_e", ["num_envs="]),
+    ("gpurobot train config=pypro", ["config=pyproject.toml"]),
+  ],
+)
+def test_fish_completes(line, expected):
+  text = f"""
+    function gpurobot; {sys.executable} -m gpurobot $argv; end
+    gpurobot completion fish | source
+    complete --do-complete '{line}'"""
+  assert shell("fish", text) == expected

@@ -11,7 +11,15 @@ from tensordict import TensorDict
 
 import tasks
 from gpurobot import evaluate
-from gpurobot.algorithm_config import Critic, PPOConfig, Recurrence, RewardTransform, SACConfig, TD3Config
+from gpurobot.algorithm_config import (
+  Critic,
+  PPOConfig,
+  Recurrence,
+  RewardTransform,
+  RNDConfig,
+  SACConfig,
+  TD3Config,
+)
 from gpurobot.config import AlgorithmName, TrainConfig, algorithm_settings, assign, defaults
 from gpurobot.deploy.policy import Policy
 from gpurobot.device.distributed import World
@@ -134,6 +142,31 @@ class RecurrentCore(Env):
     return self.entries(obs=self.observe(), final_obs=final, reward=reward, terminated=ended)
 
 
+class Plane(Env):
+  """Walk in a plane without any reward; `seen` counts the visits of its cells of half a metre."""
+
+  max_episode_steps = 40
+
+  def __init__(self, num_envs: int):
+    super().__init__(num_envs, 2, 2)
+    self.place, self.age = torch.zeros(num_envs, 2), torch.zeros(num_envs, 1, dtype=torch.int64)
+    self.seen = torch.zeros(16, 16)
+
+  def reset(self):
+    return TensorDict({"policy": self.place}, [self.num_envs])
+
+  def step(self, action):
+    self.age = self.age + 1
+    self.place = (self.place + 0.2 * action.clamp(-1, 1)).clamp(-4, 4)
+    row, column = (2 * (self.place + 4)).long().clamp(max=15).unbind(1)
+    self.seen[row, column] += 1
+    final, over = self.reset(), self.age >= self.max_episode_steps
+    self.place, self.age = self.place.where(~over, 0), self.age.where(~over, 0)
+    return self.entries(
+      obs=self.reset(), final_obs=final, reward=torch.zeros(self.num_envs), truncated=over[:, 0]
+    )
+
+
 def train(env, config, iterations):
   learner = LEARNERS[config.algorithm](env, config, World())
   for _ in range(iterations):
@@ -178,6 +211,14 @@ def recall(seed, memory):
   ppo.horizon = 12
   config = TrainConfig(num_envs=256, seed=seed, ppo=ppo)
   return mean_return(train(RecurrentCore(256), config, 30), config, RecurrentCore(1024))
+
+
+def explored(seed, weight):
+  """Return the number of cells that the policies of a training without reward have been to."""
+  rnd = RNDConfig(weight=weight, hidden=[64, 64], lr=1e-3)
+  ppo = PPOConfig(hidden=[32, 32], horizon=20, lr=1e-3, reference_minibatch=1280, gamma=0.97, rnd=rnd)
+  config = TrainConfig(num_envs=128, seed=seed, ppo=ppo)
+  return int((train(Plane(128), config, 40).env.seen > 0).sum())
 
 
 def cartpole(seed):
@@ -226,6 +267,11 @@ def test_a_memory_recalls(memory):
 def test_nothing_is_recalled_without_a_memory():
   """Reached: -0.220 ... -0.218."""
   assert recall(0, Recurrence.none) < -0.15
+
+
+def test_novelty_leads_further():
+  """Of 256 cells; reached by the seeds 0, 1, 2: 161, 168, 224 with novelty, 109, 104, 182 without."""
+  assert explored(0, 1.0) > 1.2 * explored(0, 0.0)
 
 
 def test_cartpole_balances():

@@ -64,7 +64,7 @@ MODULES: dict[str, Change] = {
   ),
   "default of another type": field(
     "count: int = base.option(0.5, '')",
-    "the task's Config, TRAIN, PPO, SAC or TD3: env.count: Value '0.5' of type 'float' could not be ",
+    "the task's Config, TRAIN, PPO, SAC, TD3 or DISTILL: env.count: Value '0.5' of type 'float' could not ",
   ),
   "Config without a family": (
     "Config(base.Config)",
@@ -80,12 +80,12 @@ MODULES: dict[str, Change] = {
   "PPO of an unknown key": (
     "@dataclass",
     "PPO = {'lrr': 1e-3}\n\n\n@dataclass",
-    "the task's Config, TRAIN, PPO, SAC or TD3: unknown key 'ppo.lrr'; the nearest is 'ppo.lr'",
+    "the task's Config, TRAIN, PPO, SAC, TD3 or DISTILL: unknown key 'ppo.lrr'; the nearest is 'ppo.lr'",
   ),
   "PPO out of range": (
     "@dataclass",
     "PPO = {'gamma': 2}\n\n\n@dataclass",
-    "the task's Config, TRAIN, PPO, SAC or TD3: ppo.gamma=2.0 is out of range; the nearest is 1",
+    "the task's Config, TRAIN, PPO, SAC, TD3 or DISTILL: ppo.gamma=2.0 is out of range; the nearest is 1",
   ),
   "PPO is a list": (
     "@dataclass",
@@ -226,6 +226,11 @@ TENSORS: dict[str, Change] = {
     '{"policy": ',
     '{"polic": ',
     "observe() returns the groups ['polic']: they are policy ",
+  ),
+  "a style without a reference": (
+    f'{{"policy": {BLOCKS}}}',
+    f'{{"policy": {BLOCKS}, "style": {BLOCKS}}}',
+    "the group 'style' of observe() and self.style_reference, which setup() sets, need each other: write ",
   ),
   "an empty group": (BLOCKS, "{}", "observe() 'policy' is empty: give it a block"),
   "a block of one environment": (

@@ -47,6 +47,9 @@ WORDS = {
   "ppo.schedule=adaptiv": "ppo.schedule=adaptiv is not one of adaptive, constant; the nearest is 'adaptive'",
   "ppo.minibatches=3": "num_envs=64 does not divide evenly among 1 rank(s) and 3 minibatch(es) of ",
   "ppo.mirror_coef=1": "ppo.mirror_coef=1: the task has no mirror; write ppo.mirror_coef=0",
+  "ppo.amp.style_weight=1": "ppo.amp.style_weight=1: the task has no style reference; write ",
+  "ppo.amp.style_weigth=1": "unknown key 'ppo.amp.style_weigth'; the nearest is 'ppo.amp.style_weight'",
+  "ppo.rnd.weight=-1": "ppo.rnd.weight=-1.0 is out of range; the nearest is 0",
   "ppo.horizon=100000000": "out of memory: lower num_envs or ppo.horizon (",
   "device=gpu": "device=gpu is not one of auto, cpu, cuda, cuda:<index>; the nearest is 'cpu'",
   "device=cuda:99": "device=cuda:99: this machine has ",
@@ -91,6 +94,9 @@ def test_in_bytes_that_are_no_text(word, message, capsys):
 
 
 @pytest.mark.parametrize(("program", "words", "message"), [
+  (train.main, [TOY, "ppo.rnd.weight=1", "ppo.rnd.group=depth"], "ppo.rnd.group=depth: the task has the "),
+  (train.main, [TOY, "algorithm=sac", "ppo.rnd.weight=1"], "ppo.rnd.weight has no effect with algorithm=sac"),
+  (train.main, [TOY, "algorithm=td3", "ppo.amp.style_weight=1"], "ppo.amp.style_weight has no effect with "),
   (evaluate.main, ["checkpoint=nowhere"], "no checkpoint at 'nowhere'"),
   (evaluate.main, ["episodes=0"], "episodes=0 is out of range; the nearest is 1"),
   (evaluate.main, ["runs/ant"], "no checkpoint at 'runs/ant'"),

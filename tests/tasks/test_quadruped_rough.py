@@ -16,8 +16,8 @@ from tests.tasks.conftest import SMALL
 STANDING = torch.zeros(32, 12)
 
 
-def make(num_envs, *, training, level=None, **given):
-  config = Config(**SMALL["quadruped_rough"], level=level)
+def make(num_envs, *, training, level=None, blind=False, **given):
+  config = Config(**SMALL["quadruped_rough"], level=level, blind=blind)
   return Task(config, num_envs, random=Random(0, num_envs), training=training, **given)
 
 
@@ -178,3 +178,21 @@ def test_mujoco_shows_the_same_ground(finished):
   simulation.qpos[:] = finished.sim.qpos
   seen = [task.observe()["policy"]["scan"] for task in (finished, reference)]
   torch.testing.assert_close(*seen, atol=1e-4, rtol=0, check_dtype=False)
+
+
+def test_a_blind_robot_has_a_teacher_that_sees_what_others_see(task):
+  blind = make(32, training=True, blind=True)
+  assert blind.obs_names["teacher"] == task.obs_names["policy"]
+  assert blind.obs_names["critic"] == task.obs_names["critic"]
+  assert blind.obs_names["policy"] == [name for name in task.obs_names["policy"] if name != "scan"]
+  assert blind.obs_dims == {"policy": 48, "critic": 136}
+  assert {name: len(sign) for name, (_, sign) in blind.mirror.items()} == {"policy": 48, "action": 12}
+  obs = blind.reset()
+  scan = obs["critic"][:, [name == "scan" for name in blind.obs_names["critic"]]]
+  assert torch.equal(obs["teacher"][:, 48:], scan)
+  assert 0 < float((obs["teacher"][:, :48] - obs["policy"]).abs().max()) <= 1.5  # the policy's noise
+
+
+def test_as_many_teachers_as_kinds_of_terrain_have_a_kind_each(task):
+  assert torch.equal(task.teacher_index(7), task.kind)
+  assert task.teacher_index(2) is None

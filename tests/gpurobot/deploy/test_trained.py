@@ -1,11 +1,14 @@
+import re
+import shutil
+
 import pytest
 import torch
 
 import train
-from gpurobot import cli
 from gpurobot.config import ConfigError
 from gpurobot.deploy import trained
 from gpurobot.deploy.trained import read
+from gpurobot.programs import HELP
 from gpurobot.run import checkpoint
 from tests.gpurobot import fragile, hopping_box, toy
 
@@ -35,6 +38,33 @@ def test_a_policy_meets_the_levels_that_its_training_reached(tmp_path):
   assert found.env.age.tolist() == rank["env"]["memory"]["age"][::2].tolist() == [12] * 4
 
 
+def test_the_best_policy_meets_the_levels_of_the_last(tmp_path):
+  words = [f"task={fragile.__file__}", "num_envs=8", "threads=1", "ppo.horizon=4", "ppo.minibatches=1"]
+  train.main([*words, f"run_dir={tmp_path}", "max_iterations=3"])
+  content = checkpoint.read(tmp_path)
+  del content["learner"]["ranks"]
+  best = tmp_path / checkpoint.BEST
+  checkpoint.save(best, content)
+  found = trained.load(trained.PolicySettings(checkpoint=str(best), task=fragile.__file__), 4)
+  assert (found.env.levels_held, found.env.age.tolist()) == (True, [12] * 4)
+
+
+def test_the_best_policy_of_a_run_is_named_by_a_word(folder, tmp_path, monkeypatch):
+  run, words = tmp_path / "run", ["checkpoint=best", TOY]
+  shutil.copytree(folder, run)
+  message = rf"'{run}' has no best policy: it takes 100 episodes; leave checkpoint=best out"
+  with pytest.raises(ConfigError, match=re.escape(message)):
+    trained.parse(trained.PolicySettings(), [str(run), *words])
+  best = str(shutil.copy(run / checkpoint.NAME, run / checkpoint.BEST))
+  for place in (tmp_path, run, run / checkpoint.NAME):
+    assert trained.parse(trained.PolicySettings(), [str(place), *words]).checkpoint == best
+  with pytest.raises(ConfigError, match=r"^checkpoint=best follows a run folder"):
+    trained.parse(trained.PolicySettings(), words)
+  monkeypatch.chdir(tmp_path)
+  run.rename("best")  # a folder of this name is one
+  assert trained.parse(trained.PolicySettings(), words).checkpoint == "best"
+
+
 def test_words_change_that_world(folder):
   settings = trained.parse(trained.PolicySettings(), [f"checkpoint={folder}", TOY, "env.episode_steps=9"])
   assert trained.load(settings, 3).env.max_episode_steps == 9
@@ -50,7 +80,7 @@ def test_the_first_word_may_be_the_run_or_the_folder_of_its_runs(folder, capsys)
     trained.parse(trained.PolicySettings(), ["nowhere"])
 
 
-@pytest.mark.parametrize("word", cli.HELP)
+@pytest.mark.parametrize("word", HELP)
 def test_help_shows_the_settings_of_the_checkpoint_s_task(folder, word, capsys):
   trained.start(trained.PolicySettings(), "show", [f"checkpoint={folder}", TOY, word], pytest.fail)
   printed = capsys.readouterr().out

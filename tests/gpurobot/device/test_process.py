@@ -1,3 +1,4 @@
+import gc
 import os
 import subprocess
 import sys
@@ -72,3 +73,18 @@ def test_the_cores_are_those_of_the_process_or_all(usable_cores, monkeypatch):
   monkeypatch.delattr(os, "sched_getaffinity")
   monkeypatch.setattr(os, "cpu_count", lambda: 7)
   assert usable_cores() == 7
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_garbage_collector_pauses_and_leaves_alone_what_was_made(enabled, monkeypatch):
+  frozen = []
+  monkeypatch.setattr(gc, "freeze", lambda: frozen.append(gc.isenabled()))
+  before = gc.isenabled()
+  try:
+    (gc.enable if enabled else gc.disable)()
+    with process.collection_paused():
+      assert not gc.isenabled()
+    assert gc.isenabled() == enabled
+  finally:
+    (gc.enable if before else gc.disable)()
+  assert frozen == [False]

@@ -1,5 +1,6 @@
 """The loss against its definition, sample by sample in double precision; its gradient against calculus."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -42,7 +43,7 @@ class Case:
 
   def loss(self, ppo: PPOConfig, mirrored: bool = True) -> tuple[torch.Tensor, torch.Tensor]:
     policies = (Gaussian(self.mean, self.log_std), self.old)
-    mirror = self.mirrored if mirrored else None
+    mirror = Gaussian(self.mirrored, self.log_std) if mirrored else None
     value = ScalarValue(self.value)
     entropy_coef = torch.tensor(ENTROPY, dtype=torch.float64)
     terms, sums = loss_terms(policies, value, self.batch, ppo, entropy_coef, mirror)
@@ -114,6 +115,42 @@ def test_without_a_mirror_there_is_no_mirror_loss():
   case = Case()
   sums = dict(zip(SUMS, case.loss(SETTINGS, mirrored=False)[1].tolist(), strict=True))
   assert sums["mirror_loss"] == 0 < sums["bounds_loss"]
+
+
+def test_a_sample_and_its_image_count_alike():
+  """The image by hand: of a = (a0, a1) it is (-a1, a0), and its old probability is that of the sample."""
+  case, ppo = Case(), dataclasses.replace(SETTINGS, mirror_augment=True)
+  index, sign = torch.tensor([1, 0]), torch.tensor([-1.0, 1.0]).double()
+  back = torch.tensor([1.0, -1.0]).double()  # of the inverse, as this reflection is not its own
+  shown = Gaussian(case.old.mean[:, index] * sign + 0.2, case.log_std)  # for the mirrored observations
+  case.mirrored, log_std = shown.reflect(index, back).mean, case.log_std.detach()
+  case.log_std = shown.reflect(index, back).log_std.detach()
+  expected = []
+  for i in range(40):
+    entry = {name: x[i] for name, x in case.batch.items()}
+    image = torch.stack([-entry["action"][1], entry["action"][0]])
+    z = (image - shown.mean[i]) / log_std.exp()
+    log_prob = (-0.5 * z**2 - log_std - 0.5 * math.log(2 * math.pi)).sum()
+    ratio = math.exp(log_prob - entry["log_prob"])
+    near = min(max(ratio, 1 - ppo.clip), 1 + ppo.clip)
+    expected.append(-min(ratio * entry["advantage"], near * entry["advantage"]))
+  own = [parts_of(case, i, ppo)["policy_loss"] for i in range(40)]
+  found = dict(zip(SUMS, case.loss(ppo)[1].tolist(), strict=True))
+  weight = case.batch["weight"].numpy()
+  assert found["policy_loss"] == pytest.approx(weight @ (np.array(own) + np.array(expected)) / 2, rel=1e-12)
+
+
+def test_the_gradient_of_images_is_that_of_differences():
+  case, ppo = Case(8), PPOConfig(mirror_augment=True)
+
+  def objective(image):
+    case.mirrored = image
+    return case.loss(ppo)[0]
+
+  image = (case.old.mean + 0.05).requires_grad_()
+  assert torch.autograd.gradcheck(objective, image)
+  objective(image).backward()
+  assert 0 < int(image.grad.any(1).sum()) < 8  # the clip stops some, and some weigh nothing
 
 
 def test_sequences_count_step_by_step():

@@ -59,6 +59,14 @@ def test_a_loss_that_changes_nothing_trains_the_same_policy(tmp_path):
   assert np.array_equal(own.policy(OBS), usual.policy(OBS))
 
 
+def test_the_terms_of_ones_own_loss_are_in_the_log(tmp_path):
+  found = trained(tmp_path / "own", 2, ppo={"loss": own_code.unchanged, "critic_coef": 0.5}).metrics
+  assert "own_loss/policy" not in trained(tmp_path / "usual", 1).metrics
+  for name, weight in (("policy", 1.0), ("value", 0.5)):
+    np.testing.assert_allclose(found[f"own_loss/{name}"], weight * found[f"{name}_loss"], rtol=1e-5)
+  assert "own_loss/size" in trained(tmp_path / "more", 1, ppo={"loss": own_code.plain_gradient}).metrics
+
+
 def test_another_loss_is_minimised(tmp_path):
   small = trained(tmp_path / "small", 30, ppo={"loss": own_code.plain_gradient, "lr": 3e-3})
   usual = trained(tmp_path / "usual", 30, ppo={"lr": 3e-3})

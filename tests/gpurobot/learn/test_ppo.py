@@ -15,10 +15,12 @@ from gpurobot.run.health import Health, symptoms_of
 from tests.gpurobot import toy
 
 
-def learner(world: World | None = None, num_envs: int = 32, **values) -> PPO:
+def learner(world: World | None = None, num_envs: int = 32, mirror: bool = False, **values) -> PPO:
   values = {"ppo.precision": "float64", "num_envs": num_envs} | values
   config = assign(defaults(toy), values)
   env = toy.Task(config.env, num_envs, random=Random(0, num_envs))
+  if mirror:  # in the line x = -y
+    env.mirror = dict.fromkeys(("policy", "action"), (torch.tensor([1, 0]), -torch.ones(2)))
   return PPO(env, config, world or World())
 
 
@@ -232,6 +234,27 @@ def test_compiled_passes_give_the_same_numbers_but_for_rounding():
   compare_compiled()
 
 
+def test_mirrored_samples_are_a_minibatch_of_their_own():
+  """The objective is the mean of that of the samples and that of a minibatch of mirrored ones."""
+  one = learner(**{"ppo.mirror_augment": True}, mirror=True)
+  iterate(one, 1)
+  one.collect()
+  one.executor.run(one._evaluate)
+  one.executor.run(one._standardize)
+  one.executor.run(one.sampler.draw)
+  batch, state = one.rollout.minibatch(one.sampler.minibatches[0])
+  both, _ = one._objective(batch, state)
+  one.ppo.mirror_augment = False
+  alone, _ = one._objective(batch, state)
+  raw = one.observations.moments["policy"].denormalize(batch["obs", "policy"])
+  image = batch.clone()
+  image["obs", "policy"] = one.observations.moments["policy"].normalize(-raw[..., [1, 0]])
+  image["action"] = -batch["action"][..., [1, 0]]
+  mirrored, _ = one._objective(image, state)  # the critic sees what it saw
+  torch.testing.assert_close(both, (alone + mirrored) / 2, rtol=1e-9, atol=1e-9)
+  assert abs(float(alone - mirrored)) > 1e-6
+
+
 def test_what_does_not_fit_is_said_in_one_line():
   alone = "ppo.schedule=adaptive needs a second epoch or minibatch to measure the KL divergence; "
   for words, message in (
@@ -241,6 +264,10 @@ def test_what_does_not_fit_is_said_in_one_line():
       f"{alone}with ppo.epochs=1 ppo.minibatches=1 write ppo.schedule=constant",
     ),
     ({"ppo.mirror_coef": 0.5}, "ppo.mirror_coef=0.5: the task has no mirror; write ppo.mirror_coef=0"),
+    (
+      {"ppo.mirror_augment": True},
+      "ppo.mirror_augment=true: the task has no mirror; write ppo.mirror_augment=false",
+    ),
     (
       {"ppo.recurrent": "gru", "ppo.sequence": 3},
       "ppo.sequence=3 does not divide ppo.horizon=8; the nearest is 2",

@@ -59,7 +59,7 @@ def drawn(width=80, height=24, row=ROW, progress=None, warnings=(), encoding="ut
   """Return the lines of the table on a screen."""
   returns = Returns()
   for index, value in enumerate((1.0, 30.0, 21.5)):
-    returns.add(value, 1024 * index, float(index))
+    returns.add(value, 100, 1024 * index, float(index))
   file = Terminal()
   file.encoding = encoding
   console = Console(file=file, width=width, height=height, force_terminal=True, color_system=None)

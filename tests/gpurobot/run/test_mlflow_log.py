@@ -64,8 +64,8 @@ def train_toy(folder: Path, experiment: str, *words: str) -> int:
   return train.main([task, f"log.mlflow={experiment}", f"run_dir={folder}", "log_every=1", *words])
 
 
-def test_a_run_has_settings_metrics_and_the_last_checkpoint(client, tmp_path):
-  assert train_toy(tmp_path, "whole", "max_iterations=3", "seed=7") == 0
+def test_a_run_has_settings_metrics_and_checkpoints(client, tmp_path):
+  assert train_toy(tmp_path, "whole", "max_iterations=8", "seed=7") == 0
   (run,) = runs(client, "whole")
   assert (run.info.status, run.info.run_name) == ("FINISHED", tmp_path.name)
   assert (run.data.params["seed"], run.data.params["ppo.horizon"]) == ("7", "8")
@@ -74,7 +74,8 @@ def test_a_run_has_settings_metrics_and_the_last_checkpoint(client, tmp_path):
   assert run.data.metrics == pytest.approx(tagged(last))
   history = client.get_metric_history(run.info.run_id, "episode/return")
   assert [point.step for point in history][-1] == last["steps"]
-  assert {file.path for file in client.list_artifacts(run.info.run_id)} == {"config.json", "checkpoint.pt"}
+  names = {file.path for file in client.list_artifacts(run.info.run_id)}
+  assert names == {"config.json", checkpoint.NAME, checkpoint.BEST}
   (tmp_path / "copy").mkdir()
   copy = client.download_artifacts(run.info.run_id, "checkpoint.pt", str(tmp_path / "copy"))
   assert Path(copy).read_bytes() == checkpoint.find(tmp_path).read_bytes()

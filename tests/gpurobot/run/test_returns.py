@@ -6,10 +6,10 @@ from gpurobot.run import returns
 from gpurobot.run.returns import Returns, resampled
 
 
-def made(*values: float) -> Returns:
+def made(*values: float, episodes: float = returns.WINDOW) -> Returns:
   found = Returns()
   for index, value in enumerate(values):
-    found.add(value, 10 * index, float(index))
+    found.add(value, episodes, 10 * index, float(index))
   return found
 
 
@@ -28,6 +28,13 @@ def test_the_last_and_the_best_are_kept_and_nan_changes_neither():
   found = made(-5.0, 35.0, 20.0, math.nan)
   assert (found.last, found.best, found.best_steps) == (20.0, 35.0, 10)
   assert (made().last, made().best) == (None, None)
+
+
+def test_the_best_is_a_mean_over_the_last_rows_with_enough_episodes_together():
+  found = made(0.0, 90.0, 30.0, 60.0, 40.0, episodes=returns.WINDOW / 2)
+  assert (found.last, found.best, found.best_steps) == (40.0, 60.0, 20)  # of 90 and 30
+  assert made(90.0, 30.0, 30.0, 0.0, episodes=returns.WINDOW - 1).best == 60.0  # of two rows each
+  assert made(9.0, episodes=returns.WINDOW - 1).best is None
 
 
 @pytest.mark.parametrize(("slope", "heading"), [(1.0, "rising"), (-1.0, "falling"), (0.0, "level")])

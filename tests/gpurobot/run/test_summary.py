@@ -14,8 +14,9 @@ SUMMARY = {"steps": 12345678, "seconds": 754.2, "steps_per_second": 16369.0, "wa
 def test_a_run_says_how_it_went_and_what_to_do_next(tmp_path):
   returns = Returns()
   for index in range(30):
-    returns.add(100.0 * index, 1000 * index, index)
+    returns.add(100.0 * index, 640, 1000 * index, index)
   checkpoint.write(tmp_path, {"config": {"task": "ant"}})
+  checkpoint.save(tmp_path / checkpoint.BEST, {"config": {"task": "ant"}})
   found = {**SUMMARY, "warnings": ["a", "b"]}
   assert summary.lines(TrainConfig(), found, {"success": 0.934}, returns, tmp_path) == [
     f"{tmp_path}: 12,345,678 steps in 12:34 min, 16,369 steps/s",
@@ -23,10 +24,17 @@ def test_a_run_says_how_it_went_and_what_to_do_next(tmp_path):
     "  success   93.4% of the last episodes",
     f"  warnings  2, listed in {tmp_path}/summary.json",
     f"  saved     {tmp_path}/checkpoint.pt",
+    f"  best      {tmp_path}/checkpoint.best.pt",
     f"  watch     gpurobot play {tmp_path}",
     f"  plot      gpurobot plot {tmp_path}",
     f"  continue  gpurobot train resume={tmp_path}",
   ]
+
+
+def test_too_few_episodes_have_no_best(tmp_path):
+  returns = Returns()
+  returns.add(7.5, 3, 1000, 1.0)
+  assert summary.lines(TrainConfig(), SUMMARY, {}, returns, tmp_path)[1:] == ["  return  7.50"]
 
 
 def test_what_a_run_lacks_is_not_told():

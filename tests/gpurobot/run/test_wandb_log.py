@@ -76,12 +76,12 @@ def train_toy(folder: Path, *words: str) -> int:
   return train.main([f"task={toy.__file__}", "log.wandb=tests", f"run_dir={folder}", "log_every=1", *words])
 
 
-def test_a_run_has_settings_metrics_and_the_last_checkpoint(tmp_path):
+def test_a_run_has_settings_metrics_and_checkpoints(tmp_path):
   folder = tmp_path / "run"
-  assert train_toy(folder, "max_iterations=3", "seed=7") == 0
+  assert train_toy(folder, "max_iterations=8", "seed=7") == 0
   kept = Kept(folder)
   assert (kept.config["seed"], kept.config["ppo"]["horizon"], kept.config["log"]["wandb"]) == (7, 8, "tests")
-  assert len(kept.rows) == 3
+  assert len(kept.rows) == 8
   for found, row in zip(kept.rows, rows(folder), strict=True):
     expected = tagged({column: float(value) for column, value in row.items()})
     assert {tag: found[tag] for tag in expected} == pytest.approx(expected)
@@ -90,8 +90,8 @@ def test_a_run_has_settings_metrics_and_the_last_checkpoint(tmp_path):
   }
   (artifact,) = kept.artifacts
   assert artifact.type == "model"
-  assert [entry.path for entry in artifact.manifest.contents] == ["checkpoint.pt"]
-  assert [entry.size for entry in artifact.manifest.contents] == [checkpoint.find(folder).stat().st_size]
+  sizes = {entry.path: entry.size for entry in artifact.manifest.contents}
+  assert sizes == {name: (folder / name).stat().st_size for name in (checkpoint.NAME, checkpoint.BEST)}
   assert kept.status == [0]
 
 

@@ -1,4 +1,5 @@
 import math
+import shutil
 
 import pytest
 
@@ -57,11 +58,19 @@ def test_commands_take_the_place_of_the_task_s(make_player):
   assert player.task.command[1].tolist() == [0, 0, 0]
 
 
+def test_the_best_policy_of_a_run_can_be_looked_at(box_run, tmp_path):
+  shutil.copytree(box_run, tmp_path, dirs_exist_ok=True)
+  run, best = str(tmp_path), str(shutil.copy(tmp_path / checkpoint.NAME, tmp_path / checkpoint.BEST))
+  assert checkpoints(run)[:2] == [run, best]
+  assert checkpoints(best)[:2] == [best, run]
+
+
 def test_the_policies_of_a_run_can_be_exchanged(make_player, box_run, tmp_path):
   player = make_player()
   run, filmed = str(box_run), str(box_run / "videos" / "000003.pt")
   assert checkpoints(run) == checkpoints(str(box_run / "checkpoint.pt")) == [run, filmed]
   assert checkpoints(filmed) == [filmed, run]
+
   other = checkpoint.read(box_run)
   for weights in other["learner"]["network"].values():
     weights.fill_(0.5)

@@ -1,19 +1,24 @@
 """Similar robots: settings that scale, settings that stay, settings of the user."""
 
+import dataclasses
+
 import pytest
 
 from tasks import reach
-from tasks.shared.similarity import POWERS, Size, similar
+from tasks.shared import gait
+from tasks.shared.similarity import OF_OTHER, POWERS, Size, similar
 from tasks.walk import DOG, TWO_LEGS, Config
 
 
 def test_a_robot_of_the_same_size_has_the_same_settings():
-  assert similar(Config(), {}, DOG, DOG) == Config()
+  same, other = similar(Config(), {}, DOG, DOG), gait.Config()
+  assert (same.command_forward, same.reward_effort) == (other.command_forward, other.reward_effort)
+  assert None not in [getattr(same, name) for name in {*POWERS, *TWO_LEGS} & {*vars(same)}]
 
 
 def test_lengths_times_and_torques_scale():
   giant = similar(Config(), {}, Size(4 * DOG.length, 10 * DOG.mass), DOG)
-  default = Config()
+  default = similar(Config(), {}, DOG, DOG)
   assert giant.command_forward == pytest.approx(2 * default.command_forward)
   assert giant.command_turn == pytest.approx(default.command_turn / 2)
   assert giant.step_seconds == pytest.approx(2 * default.step_seconds)
@@ -28,6 +33,16 @@ def test_lengths_times_and_torques_scale():
 def test_what_the_user_sets_stays():
   giant = similar(Config(command_forward=0.7), {"command_forward": 3.0}, Size(2.0, 100.0), DOG)
   assert giant.command_forward == 0.7
+
+
+@pytest.mark.parametrize("name", [*POWERS, *TWO_LEGS])
+def test_so_does_a_default_that_the_user_sets(name):
+  kind = Config if name in vars(Config()) else reach.Config
+  assert getattr(kind(), name) is None
+  (field,) = (field for field in dataclasses.fields(kind) if field.name == name)
+  default = field.metadata[OF_OTHER]
+  giant = similar(kind(**{name: default}), {name: 3.0}, Size(2.0, 100.0), DOG)
+  assert getattr(giant, name) == default
 
 
 def test_settings_of_another_robot_replace_the_defaults():

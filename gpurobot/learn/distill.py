@@ -1,0 +1,269 @@
+"""Distillation of teachers into a student that acts (DAgger; Ross et al. 2011, arXiv 1011.0686)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from tensordict import TensorDict
+from torch import Tensor, nn
+
+from gpurobot.algorithm_config import DistillConfig, DistillLoss, Recurrence
+from gpurobot.config import ConfigError, TrainConfig, block, sequence_length
+from gpurobot.device import process, threads
+from gpurobot.device.distributed import World
+from gpurobot.device.executor import Executor
+from gpurobot.device.transfer import to_cpu
+from gpurobot.learn import teacher as teaching
+from gpurobot.learn.agent import Spaces, actor_critic
+from gpurobot.learn.algorithm import counted, layer_words
+from gpurobot.learn.collector import Collector
+from gpurobot.learn.distribution import Distribution
+from gpurobot.learn.env import VecEnv
+from gpurobot.learn.network import ActorCritic
+from gpurobot.learn.optimizer import Optimizer
+from gpurobot.learn.random import Random
+from gpurobot.learn.rollout import MinibatchSampler, Rollout
+from gpurobot.learn.saved_state import check_saved
+from gpurobot.learn.statistics import LossMeans
+from gpurobot.learn.teacher import Teacher
+
+# Names of the sums that `distill_loss` returns, over samples by weight; the first is the sum of the weights.
+SUMS = ("weight", "kl", "teacher_error", "entropy")
+
+
+def distill_loss(
+  teacher: Distribution, student: Distribution, weight: Tensor, loss: DistillLoss
+) -> tuple[Tensor, Tensor]:
+  """Return the loss, a scalar, and sums of its parts [len(SUMS)], over samples by weight [...].
+
+  teacher, student: action distributions [...] of one kind. Their divergence is KL(teacher || student): it is
+  least where the student has the teacher's distribution, or, where the student sees too little, a wider one
+  that covers all that the teacher might do there.
+  """
+  divergence, (aim, mode) = teacher.divergence(student), (teacher.mode(), student.mode())
+  different = (aim - mode).square() if mode.is_floating_point() else (aim != mode).to(weight.dtype)
+  error = different.mean(-1)
+  chosen = (divergence if loss is DistillLoss.kl else error).flatten() @ weight.flatten()
+  with torch.no_grad():
+    parts = [torch.ones_like(divergence), divergence, error, student.entropy().expand_as(divergence)]
+    return chosen, torch.stack(parts).flatten(1) @ weight.flatten()
+
+
+def teacher_share(settings: DistillConfig, steps: int) -> float:
+  """Return the share of environments that a teacher drives after `steps` environment steps."""
+  return settings.mix * max(0.0, 1 - steps / settings.mix_steps)
+
+
+class LabelledRollout(Rollout):
+  """Rollout whose samples have the `label` of a teacher, the `parameters` of its actions."""
+
+  kept = ("obs", "restart", "label", "weight")
+
+  def _allocate(self, env: VecEnv, network: ActorCritic, zeros: Any) -> TensorDict:
+    samples = super()._allocate(env, network, zeros)
+    samples["label"] = zeros(teaching.label_width(env), dtype=network.dtype)
+    return samples
+
+
+class Distill:
+  """One rank's part of a distillation, an `algorithm.Algorithm`.
+
+  The student is a policy as PPO's, whose critic is left as it starts. In each rollout it drives most of the
+  environments, and a teacher the others; the teachers label every step. As in PPO, all persistent tensors are
+  written in place, and pieces between two collectives take and return nothing.
+  """
+
+  buffer, first_update = None, 0
+
+  def __init__(self, env: VecEnv, config: TrainConfig, world: World, teachers: Sequence[Teacher]) -> None:
+    """Build the student, the same on every rank, and reset the environments.
+
+    Raises ConfigError if settings or teachers do not fit the environment.
+    """
+    process.keep_memory()
+    torch.set_float32_matmul_precision("high" if config.tf32 else "highest")
+    torch.manual_seed(config.seed)
+    self.env, self.world, self.num_envs, self.device = env, world, config.num_envs, env.device
+    self.ppo, self.settings, self.teachers = config.ppo, config.distill, list(teachers)
+    ppo = config.ppo
+    self.executor = Executor(config, env.device, world.gather)
+    self.agent = actor_critic(Spaces.of(env), ppo, env.device)
+    self.network: ActorCritic = self.agent.network
+    self.observations = self.agent.observations
+    self.student = nn.ModuleList([self.network.actor, self.network.head])  # what learns
+    self.optimizer = Optimizer(self.student, len(SUMS), self.settings.lr, ppo.max_grad_norm, world)
+    self.losses = LossMeans(SUMS, env.device)
+    self.rollout = LabelledRollout(env, self.network, ppo.horizon, sequence_length(ppo), env.device)
+    self.collector = Collector(env, self.agent, self.rollout, config, world, self.executor)
+    self.clock = self.collector.clock
+    blocks = env.num_envs // block(ppo)
+    dealer = Random(config.seed, blocks, world.rank * blocks, env.device)
+    self.sampler = MinibatchSampler(self.rollout.sequences, ppo.minibatches, block(ppo), dealer)
+    self.iteration = 0
+    self._kind = teaching.kind_of(self.agent)
+    self._group = teaching.GROUP if teaching.GROUP in self.collector.obs.keys() else "policy"  # noqa: SIM118
+    self._check()
+    self._threads = torch.get_num_threads()  # for large operations
+    # Data between the pieces of an iteration: the share of environments that a teacher drives [1], which of
+    # them it drives [local_envs], and the rows of a minibatch [n].
+    self._share = torch.zeros(1, device=env.device)
+    self._driven = torch.zeros(env.num_envs, dtype=torch.bool, device=env.device)
+    self._rows = torch.zeros_like(self.sampler.minibatches[0])
+
+  def _check(self) -> None:
+    """Raise ConfigError if settings or teachers do not fit the environment."""
+    if self.settings.loss is DistillLoss.mse and self.env.choices:
+      raise ConfigError("distill.loss=mse needs continuous actions; write distill.loss=kl")
+    width = self.collector.obs[self._group].shape[1]
+    for teacher in self.teachers:
+      teaching.check(teacher, self.env, self._group, width, self._kind)
+
+  @property
+  def steps(self) -> int:
+    """Number of environment steps so far, over all ranks."""
+    return self.iteration * self.num_envs * self.ppo.horizon
+
+  def describe(self) -> str:
+    """Return one line about the environments, the networks and the hyperparameters."""
+    ppo, env = self.ppo, self.env
+    layers = layer_words(ppo, env.obs_dims["policy"], ppo.hidden, sum(env.choices) or env.num_actions)
+    memory = "" if ppo.recurrent is Recurrence.none else f"{ppo.recurrent} {ppo.recurrent_units}, "
+    ranks = counted(self.world.size, f"{self.device.type} rank")
+    minibatch = self.num_envs * ppo.horizon // ppo.minibatches
+    return (
+      f"{counted(self.num_envs, 'environment')} on {ranks}; student {memory}{layers}, "
+      f"{self.network.precision}, of {counted(len(self.teachers), 'teacher')}, shown the group "
+      f"'{self._group}'; horizon {ppo.horizon}, {counted(ppo.epochs, 'epoch')} of "
+      f"{counted(ppo.minibatches, 'minibatch', 'es')} of {minibatch} samples; learning rate "
+      f"{self.settings.lr:g}; {self.settings.mix:.0%} of the environments driven by teachers at first, "
+      f"none after {self.settings.mix_steps:,} steps"
+    )
+
+  def collect(self) -> None:
+    """Fill the rollout; moments and weights do not change."""
+    self.clock.begin("rollout")
+    self._share.fill_(teacher_share(self.settings, self.steps))
+    with threads.use(threads.enough(self.env.num_envs)):
+      self.executor.run_parts(self._collect)
+
+  def _collect(self) -> None:
+    random = self.collector.random
+    random.advance()
+    self._driven.copy_(random.uniform("distill.driver", ()) < self._share)
+    self.collector.collect(self._act)
+
+  def _act(self, sample: dict[str, Any], state: Tensor, restart: Tensor) -> tuple[Tensor, Tensor]:
+    """Return actions [local_envs, ...] and the next state, see `collector.Act`."""
+    obs = {group: x.unsqueeze(0) for group, x in sample["obs"].items()}
+    shown = self.collector.obs[self._group]
+    with threads.use(self._threads):
+      policy, own = self.executor.compiled(self.network.act)(obs, state, restart.unsqueeze(0))
+      labels = [self.executor.compiled(teacher)(shown, restart) for teacher in self.teachers]
+    action = self.executor.compiled(self._choose)(policy, labels, sample)
+    return action, torch.cat([own, state[:, own.shape[1] :]], 1)  # the critic remembers nothing
+
+  def _choose(self, policy: Distribution, labels: Sequence[Tensor], sample: Mapping[str, Tensor]) -> Tensor:
+    """Store the label of each environment's teacher; return the driver's actions [local_envs, ...]."""
+    random = self.collector.random
+    random.advance()
+    first = self.world.rank * self.env.num_envs
+    index = teaching.assign(self.env, len(labels), first, self.num_envs)
+    sample["label"].copy_(teaching.choose(labels, index))
+    teacher = self._taught(sample["label"])
+    own, shown = (one.action(one.sample(random)) for one in (policy, teacher))
+    return torch.where(self._driven.unsqueeze(1), shown, own.squeeze(0))
+
+  def _taught(self, label: Tensor) -> Distribution:
+    """Return a teacher's action distribution [...] from its label [..., width]."""
+    return teaching.distribution(label, self._kind, self.env.choices)
+
+  def update(self) -> None:
+    """Train the student on the rollout, then merge the moments."""
+    self.clock.begin("update/moments")
+    self.rollout.samples["weight"].copy_(self.rollout.samples["valid"])
+    self.world.sum_all_([own.pending for own in self.observations.moments.values()])
+    for _ in range(self.ppo.epochs):
+      self.executor.run(self.sampler.draw)
+      for rows in self.sampler.minibatches:
+        self.clock.begin("update/minibatch")
+        self._rows.copy_(rows)
+        self.executor.run_parts(self._differentiate)
+        self.clock.begin("update/all-reduce")
+        self.optimizer.reduce()
+        self.clock.begin("update/optimizer")
+        self.executor.run(self._descend)
+    self.executor.run(self.observations.merge)
+    self.iteration += 1
+    self.clock.begin("other")
+
+  def _differentiate(self) -> None:
+    """Compute the gradient on this rank's part of a minibatch."""
+    self.optimizer.clear()
+    objective, sums = self.executor.compiled(self._objective)()
+    self.clock.begin("update/backward")
+    objective.backward()
+    self.optimizer.sums.copy_(sums)
+
+  def _objective(self) -> tuple[Tensor, Tensor]:
+    """Return the loss of a minibatch and its sums."""
+    batch, state = self.rollout.minibatch(self._rows)
+    student, _ = self.network.act(batch["obs"], state, batch["restart"])
+    return distill_loss(self._taught(batch["label"]), student, batch["weight"], self.settings.loss)
+
+  def _descend(self) -> None:
+    """Take one optimiser step with the gradient of all ranks."""
+    self.optimizer.step()
+    self.network.head.project()
+    self.losses.add(self.optimizer.sums, self.optimizer.norm)
+
+  def report(self) -> dict[str, Tensor]:
+    """Return the statistics since the last report as scalars on the device; every rank calls."""
+    return (
+      self.collector.report(self.world)
+      | self.losses.report()
+      | {
+        "teacher_share": self._share,
+        "learning_rate": self.optimizer.rate,
+        "skipped_updates": self.optimizer.skipped,
+      }
+    )
+
+  def policy_dict(self) -> dict[str, Any]:
+    """Return the part of `state_dict` that the student needs to act; it needs no communication."""
+    return self.agent.state_dict()
+
+  def load_policy(self, state: Mapping[str, Any]) -> None:
+    """Load a student, or a policy of PPO with the same network."""
+    self.agent.load_state_dict(state)
+
+  def _rank_dict(self) -> dict[str, Any]:
+    """Return this rank's part of the state."""
+    return self.collector.state_dict() | {"teachers": [teacher.state for teacher in self.teachers]}
+
+  def state_dict(self) -> dict[str, Any]:
+    """Return the complete training state of all ranks, and of the teachers a digest; every rank calls."""
+    return self.policy_dict() | {
+      "teachers": [teacher.digest for teacher in self.teachers],
+      "iteration": self.iteration,
+      "optimizer": self.optimizer.state_dict(),
+      "random": self.collector.random.state_dict(),
+      "shuffle": self.sampler.random.state_dict(),
+      "ranks": self.world.gather(to_cpu(self._rank_dict())),
+    }
+
+  def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    """Continue with identical numbers; raise ValueError if the ranks are not as many, or teachers others."""
+    if len(state["ranks"]) != self.world.size:
+      raise ValueError(f"it was written by {counted(len(state['ranks']), 'rank')}, not {self.world.size}")
+    teaching.check_same(state["teachers"], self.teachers)
+    own = state["ranks"][self.world.rank]
+    check_saved(own, self._rank_dict(), finite=False, name="environments")
+    check_saved(state["optimizer"], self.optimizer.state_dict(), name="optimizer")
+    self.load_policy(state)
+    self.iteration = state["iteration"]
+    self.collector.random.load_state_dict(state["random"])
+    self.sampler.random.load_state_dict(state["shuffle"])
+    self.optimizer.load_state_dict(state["optimizer"])
+    self.collector.load_state_dict(own)
+    for teacher, remembered in zip(self.teachers, own["teachers"], strict=True):
+      teacher.state.copy_(remembered)

@@ -1,0 +1,91 @@
+"""Random network distillation: a reward for novelty (RND; Burda et al. 2018, arXiv 1810.12894)."""
+
+import torch
+from torch import Tensor, nn
+
+from gpurobot.algorithm_config import RNDConfig
+from gpurobot.config import ConfigError, suggestion
+from gpurobot.learn.env import VecEnv
+from gpurobot.learn.layers import relu_network
+from gpurobot.learn.learned_reward import LearnedReward, Training
+
+
+def check(rnd: RNDConfig, env: VecEnv) -> None:
+  """Raise ConfigError if the environments lack the observation group."""
+  if rnd.group not in env.obs_dims:
+    raise ConfigError(
+      f"ppo.rnd.group={rnd.group}: the task has the observation groups {', '.join(env.obs_dims)}"
+      f"{suggestion(rnd.group, list(env.obs_dims))}"
+    )
+
+
+class Distillation(nn.Module):
+  """A predictor of what a random, frozen network makes of observations [..., width]."""
+
+  def __init__(self, width: int, rnd: RNDConfig) -> None:
+    super().__init__()
+    self.target = relu_network(width, rnd.hidden, rnd.outputs).requires_grad_(requires_grad=False)
+    # Without biases it were f(a x) = a f(x), and the near would teach the predictor the far in its direction.
+    for name, weights in self.target.named_parameters():
+      if name.endswith("bias"):
+        nn.init.uniform_(weights, -1, 1)
+    self.predictor = relu_network(width, rnd.hidden, rnd.outputs)
+
+  def forward(self, obs: Tensor) -> Tensor:
+    """Return the errors [...] of the predictor: their squares, mean over the target's outputs."""
+    return (self.predictor(obs) - self.target(obs)).square().mean(-1)
+
+
+class NoveltyReward(LearnedReward):
+  """Reward for observations that the predictor has not learnt yet, as they were rare so far.
+
+  The errors are divided by their own running standard deviation, over all samples so far and all ranks. Burda
+  et al. divide by that of the discounted sums instead, which takes a running sum for each environment. What
+  the two differ by is nearly constant, and belongs to the weight. Until there is a deviation the reward is 0.
+
+  Observations are those of the rollout, as the networks see them: normalised and clipped. A step is rewarded
+  for the observation in which it was taken, and the values carry that to the steps before.
+  """
+
+  name = "rnd"
+  sums = ("weight", "error")
+
+  def __init__(self, training: Training) -> None:
+    """Draw the target's weights, the same on every rank."""
+    rnd = self.settings = training.config.ppo.rnd
+    self.network: Distillation
+    check(rnd, training.env)
+    super().__init__(training, Distillation(training.env.obs_dims[rnd.group], rnd), rnd, width=1)
+    for weights in self.network.target.parameters():
+      self.world.broadcast_(weights.data)
+
+  def weight(self, steps: int) -> float:
+    """Return the weight of the reward after `steps` environment steps."""
+    rnd = self.settings
+    if rnd.weight_final is None:
+      return rnd.weight
+    done = min(steps / rnd.weight_steps, 1.0)
+    return rnd.weight + done * (rnd.weight_final - rnd.weight)
+
+  def rate(self) -> Tensor:
+    """Return the errors [horizon, local_envs] of the rollout in their standard deviations."""
+    error = self.network(self.obs)
+    self.moments.accumulate(error.reshape(-1, 1), self.rollout.samples["valid"].flatten())
+    return torch.where(self.moments.count > 0, error / self.moments.unit[1], 0)
+
+  @property
+  def obs(self) -> Tensor:
+    """Observations [horizon, local_envs, width] of the rollout."""
+    return self.rollout.samples["obs", self.settings.group].to(self.dtype)
+
+  def draw(self) -> tuple[Tensor, ...]:
+    """Return observations [n, width] of random steps, and weights [n], 0 where a step is not valid."""
+    step = self.pick("rnd.steps", self.settings.samples, self.horizon)
+    weight = self.at(self.rollout.samples["valid"], step).to(self.dtype)
+    return self.at(self.rollout.samples["obs", self.settings.group], step).to(self.dtype), weight
+
+  def loss(self, *batch: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the error of the predictor, summed by weight, and the sums."""
+    obs, weight = batch
+    error = self.network(obs) @ weight
+    return error, torch.stack([weight.sum(), error.detach()])

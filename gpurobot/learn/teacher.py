@@ -1,0 +1,142 @@
+"""Teacher of a distillation: a trained policy, frozen, that says how it would act in every environment."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gpurobot.config import ConfigError
+from gpurobot.learn.agent import Agent
+from gpurobot.learn.distribution import Distribution, Gaussian, MultiDiscrete, Squashed
+from gpurobot.learn.env import VecEnv, block_names
+
+GROUP = "teacher"  # observations of the teachers; without that group they see those of the policy
+
+
+class Teacher:
+  """A policy with the recurrent state of `num_envs` environments; its weights and moments never change.
+
+  `digest` tells it from any other: a resumed student goes on with the same teachers.
+  """
+
+  def __init__(self, name: str, agent: Agent[Any], obs_names: Sequence[str], num_envs: int) -> None:
+    """Take a trained agent; obs_names: the block of each number that it observed, empty if unknown."""
+    self.name, self.agent, self.obs_names = name, agent, list(obs_names)
+    self.width, self.kind = agent.spaces.obs_dims["policy"], kind_of(agent)
+    moments = agent.observations.moments
+    agent.observations.moments = {"policy": moments["policy"]}  # the critic's observations are not needed
+    agent.network.requires_grad_(False)
+    self.state = agent.start(num_envs)[:, : agent.network.actor.state_width].clone()
+    weights = {**agent.network.state_dict(), **moments["policy"].state_dict()}
+    digest = hashlib.sha256()
+    for tensor in weights.values():
+      digest.update(tensor.cpu().contiguous().numpy().tobytes())
+    self.digest = digest.hexdigest()
+
+  @torch.no_grad()
+  def __call__(self, obs: Tensor, restart: Tensor) -> Tensor:
+    """Return `parameters` [n, ...] of the teacher's actions for raw observations [n, width].
+
+    restart [n] bool: an episode starts with the step. The recurrent state advances.
+    """
+    policy, state = self.agent.act({"policy": obs}, self.state, restart)
+    self.state.copy_(state)
+    return parameters(policy).squeeze(0)
+
+
+def parameters(policy: Distribution) -> Tensor:
+  """Return what `distribution` needs of any policy [...]: means and log_std [..., 2 A], or logits."""
+  if isinstance(policy, Gaussian):
+    return torch.cat([policy.mean, policy.log_std.expand_as(policy.mean)], -1)
+  return policy.parameters
+
+
+def distribution(label: Tensor, kind: type[Distribution], choices: Sequence[int]) -> Distribution:
+  """Return the action distribution [...] of `parameters` [..., width]."""
+  return MultiDiscrete(label, choices) if choices else kind(*label.chunk(2, -1))
+
+
+def label_width(env: VecEnv) -> int:
+  """Return the width of `parameters`."""
+  return sum(env.choices) or 2 * env.num_actions
+
+
+def kind_of(agent: Agent[Any]) -> type[Distribution]:
+  """Return the class of an agent's action distributions."""
+  head = agent.network.head
+  return type(head(next(head.parameters()).new_zeros(1, agent.network.actor.width)))
+
+
+def check(teacher: Teacher, env: VecEnv, group: str, width: int, kind: type[Distribution]) -> None:
+  """Raise ConfigError if a teacher does not fit the environments or the student.
+
+  group, width: of the observations that the teacher would see. kind: of the student's distributions.
+  """
+  spaces = teacher.agent.spaces
+  names = list(block_names(env).get(group, []))
+  if teacher.obs_names and names and teacher.obs_names != names:
+    raise ConfigError(f"teacher={teacher.name} observed {_difference(teacher.obs_names, names, group)}")
+  if teacher.width != width:
+    raise ConfigError(
+      f"teacher={teacher.name} observed {teacher.width} numbers, and the group '{group}' has {width}: take "
+      "the settings of its task, and let the task show it what it saw"
+    )
+  then, now = (
+    _actions(*own) for own in ((spaces.num_actions, spaces.choices), (env.num_actions, env.choices))
+  )
+  if then != now:
+    raise ConfigError(f"teacher={teacher.name} has {then}, and the task {now}: take a teacher of this task")
+  if teacher.kind is not kind:
+    squashed = teacher.kind is Squashed
+    raise ConfigError(
+      f"teacher={teacher.name} {'squashes' if squashed else 'does not squash'} its actions by tanh: write "
+      f"ppo.squash={str(squashed).lower()}"
+    )
+
+
+def _difference(then: Sequence[str], now: Sequence[str], group: str) -> str:
+  """Say how the blocks of a teacher differ from those that a group of the task has now."""
+  for name in sorted({*then, *now}):
+    before, after = then.count(name), now.count(name)
+    if before != after:
+      return (
+        f"{before} numbers of '{name}', and the group '{group}' has {after}: take the task's settings of then"
+      )
+  return f"the same blocks as the group '{group}' has, in another order: take a teacher of this task"
+
+
+def _actions(count: int, choices: Sequence[int]) -> str:
+  """Return the actions of a policy in words."""
+  return f"discrete actions of {list(choices)} choices" if choices else f"{count} continuous actions"
+
+
+def assign(env: VecEnv, count: int, first_env: int, num_envs: int) -> Tensor:
+  """Return which of `count` teachers teaches each environment [local_envs] int64.
+
+  A task may say it in `teacher_index(count)`, which returns None if it has no opinion for so many. Otherwise
+  they have equal shares: first_env is the global index of this rank's first environment, of num_envs.
+  """
+  own = getattr(env, "teacher_index", None)
+  index: Tensor | None = own(count) if own else None
+  if index is not None:
+    return index
+  return (first_env + torch.arange(env.num_envs, device=env.device)) * count // num_envs
+
+
+def choose(labels: Sequence[Tensor], index: Tensor) -> Tensor:
+  """Return of labels [n, width], one for each teacher, the one of each environment's teacher `index` [n]."""
+  chosen = labels[0]
+  for number, label in enumerate(labels[1:], 1):
+    chosen = torch.where((index == number).unsqueeze(1), label, chosen)
+  return chosen
+
+
+def check_same(saved: Sequence[str], teachers: Sequence[Teacher]) -> None:
+  """Raise ValueError if the teachers are not those whose digests a checkpoint has."""
+  for number, teacher in enumerate(teachers):
+    if saved[number : number + 1] != [teacher.digest]:
+      raise ValueError(f"teacher={teacher.name} is not the one that it began with; give teacher=<that one>")
+  if len(saved) != len(teachers):
+    raise ValueError(f"it began with {len(saved)} teachers, not {len(teachers)}")

@@ -1,0 +1,60 @@
+"""Teachers of a distillation, from the checkpoints that the settings name."""
+
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from gpurobot.algorithm_config import AlgorithmConfig
+from gpurobot.config import (
+  AlgorithmName,
+  ConfigError,
+  TrainConfig,
+  algorithm_settings,
+  policy_group,
+)
+from gpurobot.learn.agent import Spaces, make_agent
+from gpurobot.learn.own_code import OF_TRAINING, TEACHER_NETWORK
+from gpurobot.learn.teacher import Teacher
+from gpurobot.run import checkpoint
+
+
+def load(config: TrainConfig, task: ModuleType, num_envs: int, device: torch.device) -> list[Teacher]:
+  """Return the teachers of `num_envs` environments of a task; none if the algorithm has none.
+
+  Raises ConfigError or CheckpointError if one is missing, of another task, or has a network of the user's own
+  that the settings do not name.
+  """
+  if config.algorithm is not AlgorithmName.distill:
+    return []
+  return [_load(source, config, task, num_envs, device) for source in str(config.teacher).split(",")]
+
+
+def _load(source: str, config: TrainConfig, task: ModuleType, num_envs: int, device: torch.device) -> Teacher:
+  saved = checkpoint.read(source, device)
+  other = saved["config"]["task"]
+  if Path(other).stem != Path(config.task).stem:
+    raise ConfigError(f"teacher={source} is of task '{other}', not of '{config.task}'; take one of this task")
+  if "learner" not in saved:
+    raise ConfigError(f"teacher={source} holds no policy; take the checkpoint of a run")
+  settings = _settings(source, saved["config"], task, config.distill.teacher_network)
+  with checkpoint.fitting(source, "its own settings"):
+    agent = make_agent(Spaces.saved(saved["learner"]), settings, device)
+    agent.load_state_dict(saved["learner"])
+  names = saved.get("obs_names", {}).get("policy", [])  # older checkpoints have none
+  return Teacher(source, agent, names, num_envs)
+
+
+def _settings(source: str, saved: dict[str, Any], task: ModuleType, network: str | None) -> AlgorithmConfig:
+  """Return the settings of a teacher's algorithm; a network of the user's own is the user's to name."""
+  key = f"{policy_group(saved.get('algorithm', AlgorithmName.ppo))}.network"
+  if saved.get(key) and not network:
+    raise ConfigError(
+      f"teacher={source} has the network '{saved[key]}', whose code runs: add {TEACHER_NETWORK}={saved[key]}"
+    )
+  if network and not saved.get(key):
+    raise ConfigError(f"{TEACHER_NETWORK}={network}: teacher={source} has hidden layers; leave it out")
+  own = {name: value for name, value in saved.items() if not name.startswith("env.")}
+  values = own | dict.fromkeys(OF_TRAINING) | {key: network}
+  return algorithm_settings(checkpoint.configure(source, values, task, {key}))

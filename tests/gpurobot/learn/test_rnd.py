@@ -1,0 +1,78 @@
+import pytest
+import torch
+
+from gpurobot.algorithm_config import RNDConfig
+from gpurobot.config import ConfigError
+from gpurobot.learn.rnd import Distillation, NoveltyReward
+from tests.gpurobot import toy
+from tests.gpurobot.learn import test_discriminator
+from tests.gpurobot.learn.test_ppo import iterate
+
+ON = {"ppo.rnd.weight": 1.0, "ppo.rnd.hidden": [32], "ppo.rnd.outputs": 8}
+
+
+def learner(**values):
+  return test_discriminator.learner(toy, **ON | values)
+
+
+def novelty(one) -> NoveltyReward:
+  (found,) = one.reward_sum.rewards
+  assert isinstance(found, NoveltyReward)
+  return found
+
+
+def test_the_error_falls_where_the_policy_was_and_not_elsewhere():
+  one = learner(**{"ppo.rnd.lr": 3e-3, "ppo.rnd.hidden": [64, 64], "ppo.normalize_obs": False})
+  network = novelty(one).network
+  near, far = (torch.randn(200, 2, dtype=torch.float64) * 0.4 + shift for shift in (0.0, 4.0))
+  before = [float(network(x).mean()) for x in (near, far)]
+  iterate(one, 30)
+  after = [float(network(x).mean()) for x in (near, far)]
+  assert after[0] < 0.05 * before[0]
+  assert after[1] > before[1]
+
+
+def test_the_target_stays_as_it_is():
+  one = learner()
+  network = novelty(one).network
+  target, predictor = ([p.clone() for p in part.parameters()] for part in (network.target, network.predictor))
+  iterate(one, 3)
+  assert all(map(torch.equal, target, network.target.parameters()))
+  assert not any(map(torch.equal, predictor, network.predictor.parameters()))
+
+
+def test_the_error_by_hand():
+  network = Distillation(3, RNDConfig(hidden=[4], outputs=5)).double()
+  x = torch.randn(6, 3, dtype=torch.float64)
+  expected = ((network.predictor(x) - network.target(x)) ** 2).sum(1) / 5
+  torch.testing.assert_close(network(x), expected)
+
+
+def test_rewards_are_errors_in_their_standard_deviation_so_far():
+  """The first rollout has no reward, as it has no deviation."""
+  one, errors = learner(), []
+  found = novelty(one)
+  for iteration in range(3):
+    one.collect()
+    with torch.no_grad():
+      errors.append(found.network(one.rollout.samples["obs", "policy"]))
+      rewards = found.rate()
+    found.moments.forget()
+    if iteration:
+      deviation = (torch.stack(errors[:-1]).var(correction=0) + 1e-5).sqrt()
+      torch.testing.assert_close(rewards, errors[-1] / deviation, rtol=1e-9, atol=0)
+    else:
+      assert not rewards.any()
+    one.update()
+
+
+def test_the_weight_decays():
+  words = {"ppo.rnd.weight": 2.0, "ppo.rnd.weight_final": 0.5, "ppo.rnd.weight_steps": 1000}
+  found = novelty(learner(**words))
+  assert [found.weight(steps) for steps in (0, 500, 1000, 9000)] == [2.0, 1.25, 0.5, 0.5]
+
+
+def test_an_unknown_group_is_named():
+  message = "ppo.rnd.group=critc: the task has the observation groups policy, critic; the nearest is 'critic'"
+  with pytest.raises(ConfigError, match=f"^{message}$"):
+    learner(**{"ppo.rnd.group": "critc"})

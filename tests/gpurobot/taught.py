@@ -1,0 +1,45 @@
+"""Teachers and students, for tests."""
+
+import torch
+
+import train
+from gpurobot.algorithm_config import PPOConfig, Precision
+from gpurobot.config import assign, defaults
+from gpurobot.device.distributed import World
+from gpurobot.learn.agent import Agent, Spaces, actor_critic
+from gpurobot.learn.distill import Distill
+from gpurobot.learn.random import Random
+from gpurobot.learn.teacher import Teacher
+from tests.gpurobot import toy
+
+CPU = torch.device("cpu")
+
+
+def make_teacher(num_envs: int, dims=None, choices=(), seed: int = 0, **settings) -> Teacher:
+  """Return a teacher with random weights that act, with moments as after a training."""
+  torch.manual_seed(seed)
+  ppo = PPOConfig(**{"hidden": [16, 16], "precision": Precision.float64, "recurrent_units": 8} | settings)
+  agent: Agent = actor_critic(Spaces(dict(dims or toy.Task.obs_dims), 2, tuple(choices)), ppo, CPU)
+  for parameter in agent.network.parameters():
+    torch.nn.init.normal_(parameter, std=0.5)
+  for moments in agent.observations.moments.values():
+    moments.accumulate(0.1 + torch.randn(100, moments.mean.numel()), torch.ones(100))
+  agent.observations.merge()
+  return Teacher(f"teacher{seed}", agent, [], num_envs)
+
+
+def make_student(teachers, module=toy, num_envs: int = 32, **values) -> Distill:
+  """Return a student of teachers; values are settings by key."""
+  fixed = {"algorithm": "distill", "teacher": "given", "num_envs": num_envs, "ppo.precision": "float64"}
+  config = assign(defaults(module), fixed | values)
+  env = module.Task(config.env, num_envs, random=Random(0, num_envs))
+  learner = train.make_learner(env, config, World(), teachers)
+  assert isinstance(learner, Distill)
+  return learner
+
+
+def iterate(learner: Distill, count: int) -> Distill:
+  for _ in range(count):
+    learner.collect()
+    learner.update()
+  return learner

@@ -1,0 +1,12 @@
+import pytest
+
+from gpurobot import help_text
+from gpurobot.config import TrainConfig
+
+
+@pytest.mark.parametrize("columns", [60, 80, 140])
+def test_it_is_as_wide_as_the_terminal(columns, monkeypatch):
+  monkeypatch.setenv("COLUMNS", str(columns))
+  text = help_text.of_settings(TrainConfig(), "train.py")
+  assert columns * 0.8 < max(map(len, text.splitlines())) <= columns
+  assert " ".join(text.split()).count("minibatch / reference_minibatch: none, sqrt, linear") == 1

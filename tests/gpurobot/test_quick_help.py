@@ -1,0 +1,57 @@
+"""Help of the programs: that of the programs themselves, without their libraries."""
+
+import contextlib
+import subprocess
+import sys
+
+import pytest
+
+from gpurobot import quick_help
+from gpurobot.programs import PROGRAMS
+from tests.gpurobot.test_declared import LIBRARIES
+
+SETTINGS = [name for name, program in PROGRAMS.items() if program.settings]
+
+
+@pytest.mark.parametrize(
+  ("name", "words"),
+  [
+    *((name, ["--help"]) for name in SETTINGS),
+    ("train", ["-h"]),
+    ("train", ["task=gym/Hopper-v5", "algorithm=sac", "--help"]),
+  ],
+)
+def test_it_is_what_the_program_prints(name, words, monkeypatch, capsys):
+  monkeypatch.setattr(sys, "argv", [f"gpurobot {name}"])
+  text = quick_help.text(name, words)
+  with contextlib.suppress(SystemExit):  # train's help ends it
+    __import__(PROGRAMS[name].module, fromlist=[name]).main(words)
+  assert capsys.readouterr().out == f"{text}\n"
+
+
+@pytest.mark.parametrize(
+  ("name", "word"),
+  [
+    ("train", "task=mine.py"),
+    ("train", "task=dm/walker_run"),
+    ("train", "resume=runs/ant"),
+    ("train", "algorithm=dqn"),
+    ("evaluate", "checkpoint=runs/ant"),
+    ("demo", "ant"),
+    ("tasks", "new=mine"),
+  ],
+)
+def test_what_depends_on_more_is_left_to_the_program(name, word):
+  assert quick_help.text(name, [word, "--help"]) is None
+
+
+def test_it_needs_no_library():
+  names = ["train", *SETTINGS]
+  program = (
+    "import sys; from gpurobot.command import main;"
+    f"[main([name, '--help']) for name in {names}];"
+    f"print({LIBRARIES})"
+  )
+  done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+  assert done.stdout.count("usage: gpurobot ") == len(names)
+  assert done.stdout.endswith("\nset()\n")
