@@ -27,7 +27,10 @@ WIDTH, HEIGHT = 400, 300  # [pixels]
 QUALITY = 80  # of WebP, 0 to 100
 SECONDS = 0.8  # of the demo before the picture
 HILLS = ("terrain_kinds=[obstacles]", "terrain_levels=2", "level=1")
-SETTINGS = {"quadruped_rough": HILLS}  # of tasks whose default start does not show what they are about
+SETTINGS = {
+  "quadruped_rough": HILLS,
+  "motion_track": ("motion=run",),
+}  # of tasks whose default start does not show what they are about
 
 
 def path_of(name: str, folder: Path = FOLDER) -> Path:

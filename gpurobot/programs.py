@@ -26,6 +26,7 @@ PROGRAMS = {
   "describe": Program(
     "gpurobot.describe", "tell what a robot's file holds, before it learns to walk or to reach", "Description"
   ),
+  "motion": Program("gpurobot.motion", "tell what a motion file holds, play it, convert it", "Motion"),
   "tasks": Program("gpurobot.tasks", "name the tasks, describe one, start a new one"),
   "doctor": Program("gpurobot.doctor", "check the installation", "Doctor"),
   "completion": Program("gpurobot.completion", "complete this command in a shell"),

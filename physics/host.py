@@ -7,6 +7,8 @@ import numpy as np
 
 from physics.model.model import Floats, Model
 
+FAR = 100.0  # beyond which no distance is measured [m]
+
 
 def evaluate(
   model: Model, states: Mapping[str, Floats], fields: Sequence[str], steps: int = 0
@@ -27,3 +29,23 @@ def evaluate(
     for name in fields:
       found[name].append(np.array(getattr(data, name)))
   return {name: np.array(values) for name, values in found.items()}
+
+
+def lowest(model: Model, qpos: Floats) -> Floats:
+  """Return the height [n] [m] of the lowest point of all moving shapes that collide, above the first plane.
+
+  `qpos` holds n configurations [n, nq]. Raises ValueError if the model has no plane.
+  """
+  mj, data = model.mj, mujoco.MjData(model.mj)
+  planes = np.flatnonzero(mj.geom_type == mujoco.mjtGeom.mjGEOM_PLANE)
+  if not len(planes):
+    raise ValueError("the model has no plane to stand on")
+  solid = (mj.geom_contype | mj.geom_conaffinity) > 0
+  shapes = np.flatnonzero(solid & (mj.body_weldid[mj.geom_bodyid] > 0))
+  heights = np.empty(len(qpos))
+  for row, pose in enumerate(qpos):
+    data.qpos[:] = pose
+    mujoco.mj_kinematics(mj, data)
+    distances = [mujoco.mj_geomDistance(mj, data, planes[0], shape, FAR, None) for shape in shapes]
+    heights[row] = min(distances, default=0.0)
+  return heights

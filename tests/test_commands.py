@@ -43,6 +43,7 @@ PLACEHOLDERS = {
   "<folder>": "run",
   "<task>": "cartpole",
   "<robot file>": "assets/quadruped/robot.xml",
+  "<motion file>": "walk",
   "<arm file>": "assets/arm/robot.xml",
   "<steps>": "1000000",
   "<time>": "60",

@@ -65,3 +65,30 @@ def to_rotation_vector(q: Tensor) -> Tensor:
   sine = vector.square().sum(-1).sqrt()
   angle = 2.0 * torch.atan2(sine, q[..., 0].abs())
   return vector * torch.copysign(angle / sine.clamp(min=1e-8), q[..., 0]).unsqueeze(-1)
+
+
+def from_rotation_vector(vector: Tensor) -> Tensor:
+  """Return unit quaternions [..., 4] of rotation vectors, axis times angle [..., 3] [rad]."""
+  half = 0.5 * vector.square().sum(-1, keepdim=True).sqrt()
+  scale = 0.5 * torch.sinc(half / torch.pi)  # sin(half) / angle, 1/2 where the angle is 0
+  return torch.cat([half.cos(), scale * vector], dim=-1)
+
+
+def turn(q: Tensor, vector: Tensor) -> Tensor:
+  """Return vectors [..., 3] turned by unit quaternions `q` [..., 4]: from the body's axes to the world's."""
+  w, axis = q[..., :1], q[..., 1:]
+  twice = 2.0 * cross(axis, vector)
+  return vector + w * twice + cross(axis, twice)
+
+
+def cross(a: Tensor, b: Tensor) -> Tensor:
+  """Return the cross products [..., 3] of vectors `a` and `b` [..., 3]."""
+  (ax, ay, az), (bx, by, bz) = a.unbind(-1), b.unbind(-1)
+  return torch.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx]).movedim(0, -1)
+
+
+def yaw(q: Tensor) -> Tensor:
+  """Return the rotations about the world's z axis [..., 4] that are nearest to unit quaternions [..., 4]."""
+  norm = torch.hypot(q[..., 0], q[..., 3]).clamp(min=1e-8)
+  zero = torch.zeros_like(norm)
+  return torch.stack([q[..., 0] / norm, zero, zero, q[..., 3] / norm], -1)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from physics.robot import Arm, Asked, LeggedRobot, Robot, announce, read_arm, read_legged
@@ -63,12 +64,12 @@ def asked(config: Any, default: str = "") -> Asked:
   )
 
 
-def legged(config: Any) -> tuple[LeggedRobot, Any]:
-  """Return the robot that the settings of the task `walk` describe, and its model, an MjSpec.
+def legged(config: Any, default: Path = ASSETS / "quadruped" / "robot.xml") -> tuple[LeggedRobot, Any]:
+  """Return the robot with legs that settings describe, and its model, an MjSpec; `default` if they name none.
 
   Raises SettingError for a file that does not exist or has no robot that can walk.
   """
-  return _read(read_legged, asked(config, str(ASSETS / "quadruped" / "robot.xml")))
+  return _read(read_legged, asked(config, str(default)))
 
 
 def arm(config: Any) -> tuple[Arm, Any]:

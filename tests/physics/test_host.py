@@ -1,9 +1,10 @@
 """States that MuJoCo C computes before a simulation begins."""
 
 import numpy as np
+import pytest
 
 import physics
-from physics.host import evaluate
+from physics.host import evaluate, lowest
 
 ROBOT = """
 <mujoco>
@@ -28,3 +29,10 @@ def test_steps_go_on_from_each_state():
   found = evaluate(model, states, ["qvel", "xpos"], steps=10)
   np.testing.assert_allclose(found["qvel"][:, 0], [-1.0, 0.0], atol=1e-12)
   np.testing.assert_allclose(found["xpos"][:, 1, 2], 6.0 - 0.001 * 55 + np.array([0.0, 0.1]))  # Euler's sums
+
+
+def test_the_lowest_point_of_each_configuration_is_measured_above_the_plane():
+  model = physics.load_model(ROBOT)
+  np.testing.assert_allclose(lowest(model, np.array([[0.0], [-0.95]])), [0.9, -0.05], atol=1e-9)
+  with pytest.raises(ValueError, match="no plane to stand on"):
+    lowest(physics.load_model(ROBOT.replace("plane", "box")), np.zeros((1, 1)))

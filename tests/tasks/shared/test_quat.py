@@ -53,3 +53,21 @@ def test_the_rotation_vector_is_the_shorter_way():
 def test_upright_is_the_vertical_part_of_the_z_axis():
   q = torch.nn.functional.normalize(torch.randn(2, 4, 4, generator=torch.Generator().manual_seed(3)), dim=-1)
   torch.testing.assert_close(quat.upright(q), quat.to_matrix(q)[..., 2, 2])
+
+
+def test_a_rotation_vector_becomes_its_quaternion_and_back_also_at_zero():
+  vector = torch.randn(6, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+  vector[0] = 0.0
+  torch.testing.assert_close(quat.to_rotation_vector(quat.from_rotation_vector(vector)), vector)
+  assert quat.from_rotation_vector(vector[0]).tolist() == [1.0, 0.0, 0.0, 0.0]
+
+
+def test_turn_is_the_matrix_and_yaw_keeps_the_heading():
+  random = torch.Generator().manual_seed(3)
+  q = torch.nn.functional.normalize(torch.randn(7, 4, dtype=torch.float64, generator=random), dim=1)
+  vector = torch.randn(7, 3, dtype=torch.float64, generator=random)
+  turned = (quat.to_matrix(q) @ vector.unsqueeze(2)).squeeze(2)
+  torch.testing.assert_close(quat.turn(q, vector), turned)
+  heading = quat.from_rotation_vector(torch.tensor([[0.0, 0.0, 1.2]], dtype=torch.float64))
+  leaning = quat.multiply(heading, quat.from_rotation_vector(torch.tensor([[0.3, 0.0, 0.0]]).double()))
+  torch.testing.assert_close(quat.yaw(leaning), heading)

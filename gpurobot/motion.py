@@ -1,0 +1,117 @@
+"""Motion files: python -m gpurobot.motion <clip or file> [robot=<robot file>] [key=value ...].
+
+It prints what a motion asks of a robot, and what is wrong with it. play=true shows it in the browser, beside
+the robot whose servos follow it. out=<file>.npz writes it in a form that says all of itself.
+"""
+
+import dataclasses
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import physics
+from gpurobot import cli, extras
+from gpurobot.config import ConfigError, option
+from gpurobot.run.output import aligned
+from physics.robot import LeggedRobot
+from tasks.motion import settings
+from tasks.motion.check import check, clearance
+from tasks.motion.clip import Clip
+from tasks.motion.read import write_npz
+from tasks.shared import robot_file
+
+PROGRAM = "python -m gpurobot.motion"
+NEW_RATE = 50.0  # frames per second of our own clips
+
+
+@dataclasses.dataclass
+class Motion(settings.Config, robot_file.LegsConfig):
+  """Motions, with the settings of the task `motion_track` that say what a file and its robot are."""
+
+  robot: str | None = option(None, "MJCF or URDF file of a robot with legs; null: the humanoid of assets/")
+  motion: str = option("", f"clips, with commas between: {settings.OWN}, or a .csv, .npz or .bvh file")
+  scale: float = option(1.0, "factor of positions: 0.01 for centimetres", low=1e-6)
+  degrees: bool = option(False, "joint angles in the file are degrees")
+  raise_by: float = option(0.0, "height to add", "m")
+  out: str | None = option(None, "file to write the motion to, .npz; null: none")
+  out_fps: float | None = option(None, "frames per second of that file; null: as many as there are", low=0.1)
+  play: bool = option(False, "show the motion in the browser")
+  host: str = option("localhost", "address to serve the page at; 0.0.0.0: reachable from other machines")
+  port: int = option(8080, "port of the page; if it is taken, the next free one", low=1, high=65535)
+  debug: bool = option(False, "show the traceback of an error")
+
+
+def show(given: Motion) -> None:
+  """Print the statistics of motions; write or play them as the settings ask."""
+  if not given.motion:
+    raise ConfigError(f"the motion is missing: write {PROGRAM} <file>, or one of {settings.OWN}")
+  robot, scene = robot_file.legged(given, settings.HUMANOID)
+  model = physics.load_model(scene)
+  clips = [_converted(clip, given) for clip in settings.read(given, robot, model, 1.0 / NEW_RATE)]
+  for clip in clips:
+    check(clip, model, robot.height)
+    print(table(clip, robot, model))
+  if given.out:
+    _write(clips, given)
+  if given.play:
+    with extras.require_extra("viewer"):
+      from gpurobot.viewer.motion_page import MotionPage  # noqa: PLC0415
+    page = MotionPage(scene, model, clips, given.host, given.port)
+    print(f"open {page.address}", flush=True)
+    page.run()
+
+
+def table(clip: Clip, robot: LeggedRobot, model: physics.Model) -> str:
+  """Return statistics of a clip: its length, the root's path, and a line for each joint."""
+  linear, angular, speeds = clip.velocities()
+  lowest, heights = 1000 * clearance(clip, model), clip.root_pos[:, 2]
+  path = np.linalg.norm(np.diff(clip.root_pos, axis=0), axis=1).sum()
+  fastest = [np.linalg.norm(part, axis=1).max() for part in (linear, angular)]
+  lines = [
+    f"{clip.name}: {len(clip)} frames, {clip.seconds:.2f} s at {clip.fps:g} frames/s, on {robot.path}",
+    f"root: path of {path:.2f} m, {heights.min():.2f} to {heights.max():.2f} m high",
+    f"its speeds: at most {fastest[0]:.2f} m/s and {fastest[1]:.2f} rad/s",
+    f"lowest point: {lowest.min():.1f} to {lowest.max():.1f} mm above the ground",
+    "",
+  ]
+  ranges = model.jnt_range[[model.joint_id(name) for name in clip.joints]].tolist()
+  columns = (clip.joints, clip.joint_pos.min(0), clip.joint_pos.max(0), ranges, np.abs(speeds).max(0))
+  rows = [
+    (name, f"{low:.2f}", f"{high:.2f}", f"{most[0]:.2f} to {most[1]:.2f}", f"{speed:.2f}")
+    for name, low, high, most, speed in zip(*columns, strict=True)
+  ]
+  return "\n".join([*lines, *aligned([("joint", "lowest", "highest", "range", "top speed"), *rows]), ""])
+
+
+def _converted(clip: Clip, given: Motion) -> Clip:
+  """Return a clip in SI units at the height that the settings ask for."""
+  return clip.scaled(given.scale, math.pi / 180 if given.degrees else 1.0).lifted(given.raise_by)
+
+
+def _write(clips: list[Clip], given: Motion) -> None:
+  """Write the motion to the file `out`; raise ConfigError if there are several or it cannot be written."""
+  path = Path(str(given.out))
+  if path.suffix != ".npz":
+    raise ConfigError(f"out={given.out}: write a name that ends with .npz")
+  if len(clips) > 1:
+    raise ConfigError(f"out={given.out} is one file for {len(clips)} motions: convert one at a time")
+  clip = clips[0].resampled(given.out_fps) if given.out_fps else clips[0]
+  try:
+    write_npz(path, clip)
+  except OSError as error:
+    raise ConfigError(f"out={given.out} cannot be written: {error.strerror}") from error
+  print(f"wrote {path}: {len(clip)} frames at {clip.fps:g} frames/s")
+
+
+def main(argv: list[str]) -> None:
+  """Show the motion that `argv` names; its first word may be the clip alone, and keys those of the task."""
+  first, rest = argv[:1], argv[1:]
+  named = [word if "=" in word or word.startswith("-") else f"motion={word}" for word in first]
+  words = [word.removeprefix("env.") for word in (*named, *rest)]
+  cli.start(Motion(), PROGRAM, words, show)
+
+
+if __name__ == "__main__":
+  main(sys.argv[1:])

@@ -1,0 +1,39 @@
+"""Parts of a robot that a task of motion tracking compares with the motion."""
+
+from typing import Any, NamedTuple
+
+from physics.robot import LeggedRobot
+from tasks.core.errors import SettingError
+from tasks.core.names import hint
+
+
+class Parts(NamedTuple):
+  """Ids of bodies."""
+
+  anchor: int  # whose pose is compared in the world
+  bodies: list[int]  # compared beside the anchor
+  ends: list[int]  # those of `bodies` whose height ends an episode, as their index there
+
+
+def find(config: Any, robot: LeggedRobot, model: Any) -> Parts:
+  """Return the parts that the settings `anchor`, `bodies` and `ends` name, or that follow from the robot.
+
+  By default the anchor is the trunk, the bodies are those that can touch something, and the ends are those of
+  them that carry no other. Raises SettingError for unknown names.
+  """
+  known, touching = model.body_names, {robot.trunk, *robot.guarded, *robot.feet_bodies}
+  anchor = _ids("anchor", [config.anchor or robot.trunk], known, robot.path)[0]
+  names = config.bodies or [name for name in known if name in touching]
+  bodies = _ids("bodies", names, known, robot.path)
+  carrying = {*model.body_parentid[bodies].tolist()}
+  last = [name for name, body in zip(names, bodies, strict=True) if body not in carrying]
+  return Parts(anchor, bodies, _ids("ends", config.ends or last, names, robot.path))
+
+
+def _ids(setting: str, names: list[str], known: Any, path: str) -> list[int]:
+  """Return the places of names among those that are known; raise SettingError if one is not."""
+  unknown = next((name for name in names if name not in known), None)
+  if unknown is not None:
+    kind = "tracked body" if setting == "ends" else "body"
+    raise SettingError(f"env.{setting}: {path} has no {kind} '{unknown}', {hint(unknown, known)}")
+  return [list(known).index(name) for name in names]

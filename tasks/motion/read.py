@@ -1,0 +1,224 @@
+"""Readers of motion files: CSV and NPZ as retargeting tools write them.
+
+A CSV has a row for each frame: the root's position [m] and quaternion, then joint positions [rad], as the
+retargeted LAFAN1 of Unitree has. With a header, its words name the columns. An NPZ has one of the sets of
+keys of `LAYOUTS`. Neither says all: what a file leaves open, such as the order of its quaternions, is asked
+for and never guessed.
+"""
+
+import csv
+import math
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.core.errors import SettingError
+from tasks.core.names import hint
+from tasks.motion.clip import Clip, Floats
+
+Order = Literal["wxyz", "xyzw"]
+ROOT = 7  # numbers of a root pose: position and quaternion
+UNIT = 0.01  # largest difference of a quaternion's norm from 1
+
+
+@dataclass(frozen=True)
+class Reading:
+  """What a user says of a file, and what its robot has; what the file itself says counts more."""
+
+  robot_joints: tuple[str, ...]  # in the order of the robot's actuators
+  quaternion: Order | None = None
+  fps: float | None = None
+  joints: tuple[str, ...] = ()  # names of the file's joints in order; empty: those of the robot
+
+
+@dataclass(frozen=True)
+class Layout:
+  """Keys of an NPZ that a tool writes; `order` is None if its files have quaternions of both kinds."""
+
+  tool: str
+  position: str
+  turn: str
+  joints: str
+  order: Order | None = None
+
+
+LAYOUTS = (
+  Layout("gpurobot", "root_pos", "root_quat", "joint_pos", "wxyz"),
+  Layout("csv_to_npz of BeyondMimic", "body_pos_w", "body_quat_w", "joint_pos", "wxyz"),
+  Layout("tools for AMASS", "root_pos", "root_rot", "dof_pos"),
+  Layout("tools for AMASS", "root_pos", "root_rot", "dof"),
+  Layout("tools for AMASS", "root_trans_offset", "root_rot", "dof"),
+)
+RATES, NAMES = ("fps", "mocap_framerate", "frequency"), ("joint_names", "joints", "dof_names")
+
+
+def read_file(path: Path, reading: Reading) -> Clip:
+  """Return the clip of a CSV or NPZ file; raise SettingError in one line that names file and fix."""
+  readers = {".csv": _read_csv, ".npz": _read_npz}
+  if path.suffix.lower() not in readers:
+    raise SettingError(f"{path}: a motion is a .csv, .npz or .bvh file")
+  if not path.is_file():
+    raise SettingError(f"there is no motion file '{path}' in {Path.cwd()}")
+  return readers[path.suffix.lower()](path, reading)
+
+
+def write_npz(path: Path, clip: Clip) -> None:
+  """Write a clip as an NPZ that says all of itself."""
+  numbers = {name: getattr(clip, name) for name in ("root_pos", "root_quat", "joint_pos")}
+  np.savez_compressed(path, fps=clip.fps, joint_names=np.array(clip.joints), **numbers)
+
+
+def _read_csv(path: Path, reading: Reading) -> Clip:
+  rows = [(number, row) for number, row in enumerate(_rows(path), 1) if row and not row[0].startswith("#")]
+  if not rows:
+    raise SettingError(f"{path}: the file has no frames")
+  header = None if _is_number(rows[0][1][0]) else [word.strip() for word in rows.pop(0)[1]]
+  width = len(header) if header else len(rows[0][1]) if rows else 0
+  for number, row in rows:
+    bad = next((word for word in row if not _is_number(word)), None)
+    if len(row) != width or bad is not None:
+      found = f"{len(row)} columns and not {width}" if bad is None else f"'{bad}', which is no number"
+      raise SettingError(f"{path}, line {number}: it has {found}: write one number for each column")
+  table = np.array([[float(word) for word in row] for _, row in rows]).reshape(len(rows), width)
+  order = _order_of(header) if header else None
+  names = tuple(header[ROOT:]) if header else ()
+  parts = {"position": table[:, :3], "turn": table[:, 3:ROOT], "joints": table[:, ROOT:]}
+  return _clip(path, parts, reading, _Said(order, None, names))
+
+
+def _rows(path: Path) -> list[list[str]]:
+  try:
+    with path.open(newline="", encoding="utf-8-sig") as file:
+      return list(csv.reader(file))
+  except (OSError, UnicodeDecodeError, csv.Error) as error:
+    raise SettingError(f"{path} cannot be read as CSV: {error}") from error
+
+
+def _order_of(header: Sequence[str]) -> Order | None:
+  """Return the order of the quaternion that the last letters of its columns tell: qx, root_w, ..."""
+  letters = "".join(word[-1:].lower() for word in header[3:ROOT])
+  return letters if letters in ("wxyz", "xyzw") else None  # type: ignore[return-value]
+
+
+def _read_npz(path: Path, reading: Reading) -> Clip:
+  try:
+    with np.load(path, allow_pickle=False) as archive:
+      arrays = {name: archive[name] for name in archive.files}
+  except (OSError, ValueError, zipfile.BadZipFile) as error:
+    raise SettingError(f"{path} cannot be read: it is no NPZ file of plain arrays") from error
+  layout = next((each for each in LAYOUTS if {each.position, each.turn, each.joints} <= {*arrays}), None)
+  if layout is None:
+    known = " or ".join(f"{each.position}, {each.turn}, {each.joints}" for each in LAYOUTS)
+    raise SettingError(f"{path} has the keys {', '.join(arrays) or 'of none'}: a motion has {known}")
+  rate = next((float(np.ravel(arrays[key])[0]) for key in RATES if key in arrays), None)
+  names = next((tuple(map(str, np.ravel(arrays[key]))) for key in NAMES if key in arrays), ())
+  parts = {part: _root_of(arrays[getattr(layout, part)], part) for part in ("position", "turn", "joints")}
+  return _clip(path, parts, reading, _Said(layout.order, rate, names))
+
+
+def _root_of(values: NDArray[Any], part: str) -> NDArray[Any]:
+  """Return the columns of a part; of the poses of all bodies [T, bodies, n] those of the first, the root."""
+  if part == "joints":
+    return values.reshape(len(values), -1)
+  return values[:, 0] if values.ndim == 3 else values
+
+
+@dataclass(frozen=True)
+class _Said:
+  """What a file says of itself."""
+
+  order: Order | None
+  fps: float | None
+  joints: tuple[str, ...]
+
+
+def _clip(path: Path, parts: Mapping[str, NDArray[Any]], reading: Reading, said: _Said) -> Clip:
+  """Return the clip of a file's numbers, with the robot's joints in its order."""
+  order, fps = said.order or reading.quaternion, said.fps or reading.fps
+  if order is None:
+    raise SettingError(
+      f"{path} does not say the order of its quaternions: add env.motion_quaternion=xyzw or wxyz, as the "
+      "tool that wrote it says"
+    )
+  if said.order and reading.quaternion and said.order != reading.quaternion:
+    raise SettingError(
+      f"{path} says that its quaternions are {said.order}: leave env.motion_quaternion="
+      f"{reading.quaternion} out"
+    )
+  if fps is None:
+    raise SettingError(f"{path} does not say its frames per second: add env.motion_fps=30, or what it has")
+  if not (math.isfinite(fps) and fps > 0):
+    raise SettingError(f"{path}: {fps:g} frames per second: write a positive number")
+  _check_shapes(path, parts)
+  joints = _joints(path, parts["joints"].shape[1], reading, said)
+  turn = _unit(path, parts["turn"].astype(np.float64))
+  root = turn if order == "wxyz" else np.roll(turn, 1, axis=1)
+  clip = Clip(
+    name=path.stem,
+    fps=fps,
+    root_pos=parts["position"].astype(np.float64),
+    root_quat=root,
+    joint_pos=parts["joints"].astype(np.float64),
+    joints=joints,
+  )
+  return clip.ordered(reading.robot_joints)
+
+
+def _check_shapes(path: Path, parts: Mapping[str, NDArray[Any]]) -> None:
+  """Raise SettingError unless all parts have equally many frames, two or more, and finite numbers."""
+  frames = {part: len(values) for part, values in parts.items()}
+  if len({*frames.values()}) > 1 or parts["position"].shape[1:] != (3,) or parts["turn"].shape[1:] != (4,):
+    shapes = ", ".join(f"{part} {list(values.shape)}" for part, values in parts.items())
+    raise SettingError(f"{path}: shapes are {shapes}: write [frames, 3], [frames, 4] and [frames, joints]")
+  if frames["position"] < 2:
+    raise SettingError(f"{path}: it has {frames['position']} frames: a motion has two or more")
+  for part, values in parts.items():
+    bad = np.argwhere(~np.isfinite(values.astype(np.float64)))
+    if len(bad):
+      frame, column = bad[0]
+      raise SettingError(
+        f"{path}, frame {frame}: column {column} of {part} is {values[frame, column]}: write finite numbers"
+      )
+
+
+def _joints(path: Path, width: int, reading: Reading, said: _Said) -> tuple[str, ...]:
+  """Return the names of a file's joint columns; raise SettingError if the robot's are not among them."""
+  names = said.joints or reading.joints or reading.robot_joints
+  if len(names) != width:
+    source = "it names" if said.joints else "env.motion_joints names" if reading.joints else "the robot has"
+    raise SettingError(
+      f"{path} has {width} joints, and {source} {len(names)}: list the file's joints in their order, as "
+      "env.motion_joints=[hip,knee,...]"
+    )
+  missing = next((name for name in reading.robot_joints if name not in names), None)
+  if missing is not None:
+    raise SettingError(
+      f"{path} has no joint '{missing}' of the robot, {hint(missing, names)}: name its columns by the "
+      "robot's joints in env.motion_joints, or move fewer with env.joints"
+    )
+  return tuple(names)
+
+
+def _unit(path: Path, turn: Floats) -> Floats:
+  """Return quaternions [T, 4] of norm 1; raise SettingError if one is far from that."""
+  norm = np.linalg.norm(turn, axis=1, keepdims=True)
+  far = np.flatnonzero(np.abs(norm - 1.0) > UNIT)
+  if len(far):
+    raise SettingError(
+      f"{path}, frame {far[0]}: its quaternion has the norm {norm[far[0], 0]:.3g} and not 1: columns 3 to 6 "
+      "of a CSV, and the root's turn of an NPZ, are unit quaternions"
+    )
+  return turn / norm
+
+
+def _is_number(word: str) -> bool:
+  try:
+    float(word)
+  except ValueError:
+    return False
+  return True

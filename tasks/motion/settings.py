@@ -1,0 +1,95 @@
+"""Motions as the settings of a task ask for them: names of our own clips, and files."""
+
+import dataclasses
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from physics.robot import LeggedRobot
+from tasks.base import ASSETS, option
+from tasks.core.errors import SettingError
+from tasks.core.names import hint
+from tasks.motion.bvh import read_bvh
+from tasks.motion.check import check
+from tasks.motion.clip import Clip
+from tasks.motion.made import make
+from tasks.motion.plan import PLANS
+from tasks.motion.read import Reading, read_file
+from tasks.shared import robot_file
+
+HUMANOID = ASSETS / "humanoid" / "servos.xml"  # the robot, if the settings name none
+OWN = ", ".join(PLANS)
+
+
+class Quaternion(StrEnum):
+  """Order of the numbers of a file's quaternions."""
+
+  file = "file"
+  wxyz = "wxyz"
+  xyzw = "xyzw"
+
+
+@dataclass
+class Config:
+  """Settings of motions."""
+
+  motion: str = option("walk", f"clips, with commas between: {OWN}, or a .csv, .npz or .bvh file")
+  motion_weights: list[float] = option(
+    [], "relative frequency with which each clip is drawn; []: alike", low=0.001
+  )
+  motion_mirrored: bool = option(False, "add the mirror image of each clip")
+  motion_quaternion: Quaternion = option(
+    Quaternion.file, "order of quaternions in files: wxyz, xyzw, or file: the file says it"
+  )
+  motion_fps: float | None = option(None, "frames per second of files; null: they say it", "1/s", low=0.1)
+  motion_joints: list[str] = option(
+    [], "joints in the order of a file's columns; []: those of its header, or the robot's in its order"
+  )
+
+
+def read(config: Any, robot: LeggedRobot, model: Any, dt: float) -> list[Clip]:
+  """Return the clips that settings of `Config` and `robot_file.LegsConfig` name, unchecked.
+
+  Our own clips have a frame for each control step of `dt` [s]. Raises SettingError in one line.
+  """
+  names = [name.strip() for name in config.motion.split(",") if name.strip()]
+  weights = config.motion_weights or [1.0] * len(names)
+  if not names:
+    raise SettingError(f"env.motion={config.motion} names no clip: write {OWN}, or a file")
+  if len(weights) != len(names):
+    raise SettingError(
+      f"env.motion_weights has {len(weights)} numbers for {len(names)} clips: write one for each"
+    )
+  clips = [
+    dataclasses.replace(_clip(name, config, robot, model, dt), weight=weight)
+    for name, weight in zip(names, weights, strict=True)
+  ]
+  return clips + [_mirror(clip, robot) for clip in clips] if config.motion_mirrored else clips
+
+
+def load(config: Any, robot: LeggedRobot, model: Any, dt: float) -> list[Clip]:
+  """Return the clips that settings name, as `read` does, checked against the robot's model."""
+  clips = read(config, robot, model, dt)
+  for clip in clips:
+    check(clip, model, robot.height)
+  return clips
+
+
+def _mirror(clip: Clip, robot: LeggedRobot) -> Clip:
+  """Return the mirror image of a clip; raise SettingError if left and right of the robot are not alike."""
+  if robot.mirrored is None:
+    raise SettingError(f"{robot.path} has no mirror symmetry: leave env.motion_mirrored out")
+  return clip.mirrored(*robot.mirrored)
+
+
+def _clip(name: str, config: Any, robot: LeggedRobot, model: Any, dt: float) -> Clip:
+  if name in PLANS:
+    return make(name, robot_file.asked(config, robot.path), 1.0 / dt)
+  path = Path(name)
+  if not path.suffix:
+    raise SettingError(f"env.motion={name} is no clip of our own, {hint(name, PLANS)}, and no file")
+  if path.suffix.lower() == ".bvh":
+    return read_bvh(path, robot, model)
+  order = None if config.motion_quaternion == Quaternion.file else config.motion_quaternion
+  return read_file(path, Reading(robot.joints, order, config.motion_fps, tuple(config.motion_joints)))

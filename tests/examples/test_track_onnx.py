@@ -1,0 +1,52 @@
+"""An exported policy tracks a motion in plain MuJoCo as in its task."""
+
+import dataclasses
+import runpy
+
+import numpy as np
+import pytest
+import torch
+
+import tasks
+from examples import track_onnx
+from gpurobot.config import defaults
+from gpurobot.deploy.deployed import Deployed
+from gpurobot.deploy.exported import NAMES, Exported, write
+from gpurobot.deploy.manifest import describe
+from gpurobot.learn.random import Random
+from physics.parity import MujocoSimulation
+from tasks.motion.read import write_npz
+from tests.gpurobot.policies import make
+from tests.tasks.motion.robots import HUMANOID, own
+
+STEPS = 6  # later, rounding of 1e-7 has grown to be seen
+QUIET = {"start_place": 0.0, "start_turn": 0.0, "start_velocity": 0.0, "start_angle": 0.0}
+
+
+def test_a_robot_tracks_in_plain_mujoco_as_in_its_task(tmp_path):
+  module = tasks.load("motion_track")
+  config = defaults(module)
+  config = dataclasses.replace(config, env=dataclasses.replace(config.env, starts="first", **QUIET))
+  simulation = MujocoSimulation(module.Task.make_model(config.env), 1, module.Task.outputs)
+  env = module.Task(config.env, 1, random=Random(0, 1), training=False, simulation=simulation)
+  deployed = Deployed(make(env.obs_dims, env.num_actions), None)
+  write(deployed, describe(config, env, deployed), tmp_path)
+  write_npz(tmp_path / "walk.npz", own("walk"))
+  files = [str(path) for path in (tmp_path / NAMES[0], tmp_path / "walk.npz", HUMANOID)]
+  found = track_onnx.track(*files, STEPS)
+
+  exported, restart = Exported(tmp_path / NAMES[0], 1), torch.zeros(1, dtype=torch.bool)
+  env.reset()
+  obs, wanted = env.observations.restart(env.observe(), ~restart), []
+  for _ in range(STEPS):
+    wanted.append(obs["policy"][0].numpy())
+    obs = env.step(exported(obs, restart))["obs"]
+  assert np.ptp(found[:, -21:]) > 0.5  # of the actions
+  np.testing.assert_allclose(found, wanted, atol=1e-3)
+
+
+def test_it_says_what_it_takes(capsys, monkeypatch):
+  monkeypatch.setattr("sys.argv", ["track_onnx.py", "--help"])
+  with pytest.raises(SystemExit, match="0"):
+    runpy.run_path(str(track_onnx.__file__), run_name="__main__")
+  assert "usage: track_onnx.py [-h] policy motion robot" in capsys.readouterr().out

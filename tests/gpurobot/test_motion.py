@@ -1,0 +1,78 @@
+"""`python -m gpurobot.motion`: what a motion asks of a robot, its conversion, and mistakes in one line."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from gpurobot import motion
+from tasks.motion import settings
+from tasks.motion.read import write_npz
+from tasks.shared import robot_file
+from tests.tasks.motion.robots import BIPED, own
+
+
+def test_it_tells_what_a_clip_asks_of_the_humanoid(capsys):
+  motion.main(["squat"])
+  lines = capsys.readouterr().out.splitlines()
+  assert lines[0].startswith("squat: 251 frames, 5.00 s at 50 frames/s, on ")
+  assert lines[1].startswith("root: path of ")
+  knee = next(line.split() for line in lines if line.startswith("left_knee"))
+  assert float(knee[2]) > 1.8
+  assert knee[3:6] == ["-0.03", "to", "2.79"]
+
+
+def test_it_converts_units_and_rates_and_reads_what_it_wrote(tmp_path, capsys):
+  clip = own("wave")
+  rows = [own("wave").root_pos * 100, np.roll(clip.root_quat, -1, axis=1), np.degrees(clip.joint_pos)]
+  np.savetxt(tmp_path / "in.csv", np.concatenate(rows, 1), delimiter=",")
+  out = tmp_path / "out.npz"
+  said = ["motion_quaternion=xyzw", "env.motion_fps=50", "degrees=true", "scale=0.01"]
+  motion.main([str(tmp_path / "in.csv"), *said, f"out={out}", "out_fps=25"])
+  assert f"wrote {out}: 118 frames at 25 frames/s" in capsys.readouterr().out
+  motion.main([str(out)])
+  assert capsys.readouterr().out.startswith("out: 118 frames, 4.68 s at 25 frames/s")
+
+
+def test_it_takes_other_robots(capsys):
+  motion.main(["wave", f"env.robot={BIPED}"])
+  assert "right_shoulder_roll" in capsys.readouterr().out
+
+
+def test_it_has_the_settings_of_the_task():
+  names = {field.name for field in dataclasses.fields(motion.Motion)}
+  assert {field.name for field in dataclasses.fields(settings.Config)} <= names
+  assert {field.name for field in dataclasses.fields(robot_file.LegsConfig)} <= names
+
+
+@pytest.mark.parametrize(
+  ("words", "message"),
+  [
+    (
+      [],
+      "the motion is missing: write python -m gpurobot.motion <file>, or one of walk, run, jump, turn, sq",
+    ),
+    (["wlak"], "env.motion=wlak is no clip of our own, nearest: 'walk', and no file"),
+    (["walk", "scale=100"], "if these are centimetres, convert them: gpurobot motion <file> scale=0.01"),
+    (["walk", "raise_by=-0.5"], "m under the ground: move it by gpurobot motion <file> raise_by=0.5"),
+    (["walk", "out=walk.csv"], "out=walk.csv: write a name that ends with .npz"),
+    (["walk,run", "out=both.npz"], "out=both.npz is one file for 2 motions: convert one at a time"),
+    (["walk", "out=none/walk.npz"], "out=none/walk.npz cannot be written: No such file or directory"),
+    (["walk", "rob=dog.xml"], "unknown key 'rob'; the nearest is 'robot'"),
+  ],
+)
+def test_a_mistake_ends_it_in_one_line(words, message, capsys, tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  with pytest.raises(SystemExit) as ended:
+    motion.main(words)
+  assert ended.value.code == 2
+  error = capsys.readouterr().err
+  assert message in error
+  assert error.count("\n") == 1
+
+
+def test_a_clip_of_the_wrong_robot_names_the_joint(tmp_path, capsys):
+  write_npz(tmp_path / "a.npz", own("wave"))
+  with pytest.raises(SystemExit):
+    motion.main([str(tmp_path / "a.npz"), f"robot={BIPED}"])
+  assert "has no joint 'left_hip_pitch' of the robot, nearest: 'left_hip_" in capsys.readouterr().err

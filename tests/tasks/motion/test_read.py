@@ -1,0 +1,133 @@
+"""Files of retargeting tools become the same clip; what they leave open is asked for."""
+
+import numpy as np
+import pytest
+
+from tasks.core.errors import SettingError
+from tasks.motion.read import Reading, read_file, write_npz
+
+JOINTS = ("hip", "knee")
+FRAMES = 5
+rng = np.random.default_rng(0)
+PLACE, ANGLES = rng.normal(size=(FRAMES, 3)), rng.normal(size=(FRAMES, 2))
+TURN = rng.normal(size=(FRAMES, 4))
+TURN /= np.linalg.norm(TURN, axis=1, keepdims=True)  # w, x, y, z
+XYZW = np.roll(TURN, -1, axis=1)
+
+
+def reading(**said):
+  return Reading(JOINTS, **said)
+
+
+def csv_text(header="", turn=XYZW, angles=ANGLES):
+  rows = np.concatenate([PLACE, turn, angles], 1)
+  return header + "\n".join(",".join(map(repr, row.tolist())) for row in rows) + "\n"
+
+
+def npz(path, **arrays):
+  np.savez(path, **arrays)
+  return path
+
+
+def check(clip):
+  np.testing.assert_allclose(clip.root_pos, PLACE)
+  np.testing.assert_allclose(clip.root_quat, TURN)
+  np.testing.assert_allclose(clip.joint_pos, ANGLES)
+  assert clip.joints == JOINTS
+  assert clip.fps == 30.0
+
+
+def test_a_csv_without_a_header_as_of_lafan1(tmp_path):
+  (tmp_path / "dance.csv").write_text(csv_text())
+  clip = read_file(tmp_path / "dance.csv", reading(quaternion="xyzw", fps=30.0))
+  check(clip)
+  assert clip.name == "dance"
+
+
+@pytest.mark.parametrize(("order", "turn"), [("qw,qx,qy,qz", TURN), ("rot_x,rot_y,rot_z,rot_w", XYZW)])
+def test_a_header_says_the_order_of_quaternion_and_joints(order, turn, tmp_path):
+  header = f"x,y,z,{order},knee,spare,hip\n"
+  angles = np.stack([ANGLES[:, 1], 0 * ANGLES[:, 0], ANGLES[:, 0]], 1)
+  (tmp_path / "a.csv").write_text(csv_text(header, turn, angles))
+  check(read_file(tmp_path / "a.csv", reading(fps=30.0)))
+
+
+def test_joints_of_a_file_without_names_are_named_by_the_user(tmp_path):
+  (tmp_path / "a.csv").write_text(csv_text(angles=ANGLES[:, ::-1]))
+  check(read_file(tmp_path / "a.csv", reading(quaternion="xyzw", fps=30.0, joints=("knee", "hip"))))
+
+
+def test_an_npz_of_beyondmimic_has_the_root_as_first_body(tmp_path):
+  bodies = np.stack([PLACE, PLACE + 1], 1), np.stack([TURN, -TURN], 1)
+  path = npz(tmp_path / "a.npz", fps=[30], joint_pos=ANGLES, body_pos_w=bodies[0], body_quat_w=bodies[1])
+  check(read_file(path, reading()))
+
+
+@pytest.mark.parametrize(
+  "names", [("root_pos", "dof_pos"), ("root_pos", "dof"), ("root_trans_offset", "dof")]
+)
+def test_an_npz_of_tools_for_amass_says_no_order(names, tmp_path):
+  arrays = {names[0]: PLACE, "root_rot": XYZW, names[1]: ANGLES, "fps": 30}
+  path = npz(tmp_path / "a.npz", **arrays)
+  check(read_file(path, reading(quaternion="xyzw")))
+  with pytest.raises(SettingError, match=r"does not say the order of its quaternions: add env\.motion_quat"):
+    read_file(path, reading())
+
+
+def test_what_is_written_says_all_of_itself(tmp_path):
+  (tmp_path / "a.csv").write_text(csv_text())
+  write_npz(tmp_path / "b.npz", read_file(tmp_path / "a.csv", reading(quaternion="xyzw", fps=30.0)))
+  check(read_file(tmp_path / "b.npz", Reading(JOINTS)))
+  assert read_file(tmp_path / "b.npz", Reading(JOINTS[1:])).joints == ("knee",)
+
+
+@pytest.mark.parametrize(
+  ("text", "said", "message"),
+  [
+    (csv_text(), {"fps": 30.0}, "does not say the order of its quaternions"),
+    (csv_text(), {"quaternion": "xyzw"}, "does not say its frames per second: add env.motion_fps=30"),
+    (csv_text("x,y,z,w,x,y,z,hip,knee\n", TURN), {"quaternion": "xyzw"}, "are wxyz: leave env.motion_quat"),
+    ("", {}, "the file has no frames"),
+    (csv_text() + "1,2\n", {}, "line 6: it has 2 columns and not 9"),
+    (csv_text() + "1,2,3,4,5,6,7,8,nine\n", {}, "line 6: it has 'nine', which is no number"),
+    (csv_text().splitlines()[0], {"quaternion": "xyzw", "fps": 1.0}, "it has 1 frames: a motion has two"),
+    (csv_text(turn=2 * XYZW), {"quaternion": "xyzw", "fps": 1.0}, "frame 0: its quaternion has the norm 2 "),
+    (
+      csv_text(angles=np.full((FRAMES, 2), np.nan)),
+      {"quaternion": "xyzw", "fps": 1.0},
+      "frame 0: column 0 of joints is nan",
+    ),
+    (
+      csv_text(angles=np.zeros((FRAMES, 3))),
+      {"quaternion": "xyzw", "fps": 1.0},
+      "has 3 joints, and the robot has 2: list the file's joints",
+    ),
+    (
+      csv_text("x,y,z,qx,qy,qz,qw,hip,kne\n"),
+      {"fps": 1.0},
+      "has no joint 'knee' of the robot, nearest: 'kne'",
+    ),
+  ],
+)
+def test_mistakes_of_a_csv_name_what_is_wrong_and_the_fix(text, said, message, tmp_path):
+  (tmp_path / "a.csv").write_text(text)
+  with pytest.raises(SettingError, match=message) as error:
+    read_file(tmp_path / "a.csv", reading(**said))
+  assert str(tmp_path / "a.csv") in str(error.value)
+  assert "\n" not in str(error.value)
+
+
+def test_mistakes_of_files(tmp_path):
+  with pytest.raises(SettingError, match=r"there is no motion file '.*none.csv'"):
+    read_file(tmp_path / "none.csv", reading())
+  with pytest.raises(SettingError, match=r"a motion is a \.csv, \.npz or \.bvh file"):
+    read_file(tmp_path / "a.txt", reading())
+  (tmp_path / "broken.npz").write_bytes(b"PK")
+  with pytest.raises(SettingError, match="no NPZ file of plain arrays"):
+    read_file(tmp_path / "broken.npz", reading())
+  with pytest.raises(SettingError, match="has the keys poses: a motion has root_pos"):
+    read_file(npz(tmp_path / "b.npz", poses=PLACE), reading())
+  with pytest.raises(SettingError, match=r"shapes are position \[4, 3\], turn \[5, 4\]"):
+    read_file(
+      npz(tmp_path / "c.npz", root_pos=PLACE[:4], root_quat=TURN, joint_pos=ANGLES, fps=30), reading()
+    )
