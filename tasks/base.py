@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ from tasks.core.command import Commands
 from tasks.core.control import control_range
 from tasks.core.errors import TaskError, reports_task_errors
 from tasks.core.event import Event
-from tasks.core.names import hint
+from tasks.core.names import hint, names_of
 from tasks.core.observation import Observations, Reflection
 from tasks.core.option import Config, option
 from tasks.core.random_source import RandomSource
@@ -51,6 +52,8 @@ class Task(Sensing):
   unsupported: Literal["error", "warn"] = "error"  # what the engine lacks: an error, or left out of the model
   moving_capacity: int | None = None  # most contacts between moving bodies; None: see Simulation
   choices: tuple[int, ...] = ()  # number of choices of each discrete action; empty: continuous in [-1, 1]
+  # Smallest and largest number of each observed image, by its name; an image of uint8 needs none.
+  image_ranges: Mapping[str, tuple[float, float]] = MappingProxyType({})
   style_reference: Tensor | None = None  # pairs of states [n, 2, width] of the group style; `setup` sets it
   commands: Commands | None = None  # what a person may command instead of the task; `setup` sets it
 
@@ -207,7 +210,7 @@ class Task(Sensing):
 
   @reports_task_errors
   def reset(self) -> TensorDict:
-    """Start a new episode in every environment; return the observation groups [num_envs, width] by name."""
+    """Start a new episode in every environment; return observation groups and images by name."""
     everywhere = torch.ones(self.num_envs, dtype=torch.bool, device=self.device)
     if not self._validated:
       self._validate(everywhere)
@@ -222,10 +225,10 @@ class Task(Sensing):
     """Apply `action` [num_envs, num_actions] for one control step; reset the environments that end.
 
     Continuous actions are clipped to [-1, 1]; actions of a task with `choices` are int64 indices. The result
-    has batch size [num_envs] and holds obs and final_obs [num_envs, width] by group; reward, terminated,
-    truncated and valid [num_envs]; reward_terms and metrics [num_envs] by name. A task that defines it adds
-    success [num_envs]: whether the episode that ends with this step succeeded. Where `valid` is false the
-    simulation diverged: there, reward is zero and final_obs is the obs after the reset.
+    has batch size [num_envs] and holds obs and final_obs, groups [num_envs, width] and images; reward,
+    terminated, truncated and valid [num_envs]; reward_terms and metrics [num_envs] by name. A task that
+    defines it adds success [num_envs]: whether the episode that ends with this step succeeded. Where `valid`
+    is false the simulation diverged: there, reward is zero and final_obs is the obs after the reset.
     """
     self._advance()
     self.action.copy_(action if self.choices else action.clamp(-1.0, 1.0))
@@ -256,7 +259,7 @@ class Task(Sensing):
     obs = self.observations.restart(self.observe(), ended | ~valid)
     result = {
       "obs": obs,
-      "final_obs": {group: torch.where(valid.unsqueeze(1), final_obs[group], obs[group]) for group in obs},
+      "final_obs": {name: torch.where(like(valid, own), own, obs[name]) for name, own in final_obs.items()},
       "reward": reward.where(valid, 0.0),
       "terminated": terminated,
       "truncated": truncated,
@@ -302,16 +305,18 @@ class Task(Sensing):
     views = dict(vars(self.sim))
     self.setup()
     validation.check_views("self.sim", self.sim, views)
-    self._buffers, self.lasting = self._named(self._made), self._named(self._made_to_last)
+    self._buffers, self.lasting = names_of(self, self._made), names_of(self, self._made_to_last)
     mocap = ("mocap_pos", "mocap_quat") if self.model.nmocap else ()
     names = ("qpos", "qvel", "act", *mocap, *self.model.varied)
     self._targets = {name: getattr(self.sim, name) for name in names} | self._buffers  # of candidates
     self.reward_weights = weigh(self.config, self.reward(), self.episode_steps)
     validation.check_blocks(blocks := self.observe(), self.episode_steps)
-    self.observations = Observations(blocks, self.config, noisy=self.training)
+    ranges = self.image_ranges
+    self.observations = Observations(blocks, self.config, noisy=self.training, ranges=ranges)
     self.obs_dims, self.obs_names = self.observations.dims, self.observations.names
+    self.images = self.observations.images
     validation.check_style(self.style_reference, blocks)
-    validation.check_symmetry(symmetry := self.symmetry(), self.choices)
+    validation.check_symmetry(symmetry := self.symmetry(), self.choices, self.images)
     mirror = self.observations.mirror(symmetry, self.num_actions) if symmetry else None
     self.mirror: Mapping[str, tuple[Tensor, Tensor]] | None = mirror
 
@@ -339,9 +344,15 @@ class Task(Sensing):
 
   def _finite(self, reward: Tensor, obs: dict[str, Tensor]) -> Tensor:
     """Return where the transition is finite and below DIVERGED [num_envs] bool; nan compares as false."""
-    parts = [reward.unsqueeze(1), self.sim.qpos, self.sim.qvel, *obs.values()]
+    parts = [
+      reward.unsqueeze(1),
+      self.sim.qpos,
+      self.sim.qvel,
+      *(obs[group] for group in self.observations.widths),
+    ]
     # A product with ones is a sum, twice as fast.
-    return torch.stack([part.abs() @ part.new_ones(part.shape[1]) for part in parts]).sum(0) < DIVERGED
+    finite = torch.stack([part.abs() @ part.new_ones(part.shape[1]) for part in parts]).sum(0) < DIVERGED
+    return self.observations.finite_images(obs, finite)
 
   def _count(self, valid: Tensor) -> None:
     """Count the contacts that a step dropped, and the transitions that were not `valid` [num_envs]."""
@@ -390,10 +401,3 @@ class Task(Sensing):
   def _control_range(self) -> Tensor:
     """Offsets and scale factors [2, nu] from actions to controls."""
     return self.constant(control_range(self.model, self.num_actions, self.choices))
-
-  def _named(self, made: list[Tensor]) -> dict[str, Tensor]:
-    """Return buffers [num_envs, ...] by the names of the attributes that hold them."""
-    named = {name: value for name, value in vars(self).items() if any(value is one for one in made)}
-    if len({*map(id, named.values())}) < len(made):
-      raise TaskError("a buffer has no name: write self.<name> = self.buffer(...), and no part or list of it")
-    return named

@@ -78,6 +78,7 @@ IMPORTS = {
   r"tasks/shared/suite\.py": {*TASK, "numpy", "physics.host", "tasks.core"},
   r"tasks/shared/.*": {*TASK, "tasks.core"},
   r"tasks/quadruped_.*": {*TASK, "tasks.quadruped"},
+  r"tasks/cartpole_.*": {*TASK, "tasks.cartpole"},
   r"tasks/gym/.*": {*TASK, "tasks.gym"},
   r"tasks/dm/.*": {*TASK, "numpy", "tasks.dm"},
   r"tasks/.*": TASK,

@@ -18,7 +18,7 @@ from physics.camera.triangles import LEAF, Tree, build_tree, triangles_of
 from physics.camera.view import KINDS, View
 from physics.collision.geometry import HFIELD, MESH
 from physics.model.model import Model
-from physics.trace.kernel import lanes_on
+from physics.trace.kernel import lanes_on, start_warp
 from physics.trace.launcher import Launcher
 
 GIGA = 1e9
@@ -53,6 +53,7 @@ class Renderer:
   """The renderer of one view in all environments, from its scene [row, env] into images by kind."""
 
   def __init__(self, model: Model, view: View, num_envs: int, scene: torch.Tensor, threads: int) -> None:
+    start_warp()
     self.images = blank_images(view, num_envs, scene.device)
     self._scene = scene[:, :num_envs].T
     lens, device = view.lens, scene.device
