@@ -30,7 +30,7 @@ from gpurobot.viewer.offscreen import BACKENDS, draws
 ENVS, ROUNDS, SECONDS = 256, 3, 0.5
 SIZES = (32, 64, 128)
 MEGA = 1e6
-PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "cameras.png"
+PICTURE = Path(__file__).parents[1] / "docs" / "results" / "cameras.png"
 STATES = 4  # that MuJoCo's renderer draws in a round, at least: some take it a second
 KINDS = ("depth", "rgb")
 

@@ -198,10 +198,6 @@ class Task(Sensing):
     left = torch.zeros(self.num_envs, device=self.device)
     self.events[name] = Event(act, (low, high), self.random.uniform, left)
 
-  def constant(self, values: Any) -> Tensor:
-    """Return values [...] as a float32 tensor [...] on the device."""
-    return torch.tensor(np.asarray(values), dtype=torch.float32, device=self.device)
-
   def advance(self, substeps: int, ctrl: Tensor | None = None) -> None:
     """Take physics steps with `ctrl` [num_envs, substeps, nu] or `sim.ctrl`; several calls make a step."""
     self._substep_runner.advance(substeps, ctrl)

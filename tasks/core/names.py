@@ -92,6 +92,10 @@ class Names:
     )
     return qpos, ctrl
 
+  def constant(self, values: Any) -> torch.Tensor:
+    """Return values [...] as a float32 tensor [...] on the device."""
+    return torch.tensor(np.asarray(values), dtype=torch.float32, device=self.device)
+
   def _qpos_columns(self, joints: tuple[str, ...]) -> list[int]:
     return self._columns(joints, self.model.jnt_qposadr, (7, 4, 1, 1))
 

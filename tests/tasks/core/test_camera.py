@@ -28,7 +28,7 @@ class Seeing(tasks.load("cartpole").Task):
 
   def observe(self):
     groups = super().observe()
-    return groups | {"policy": groups["policy"] | {"seen": self.eye.render()["depth"]}}
+    return groups | {"policy": groups["policy"] | {"seen": self.eye.render()["depth"].flatten(1)}}
 
 
 def make(training=True, **defects):
