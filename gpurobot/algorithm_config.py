@@ -59,6 +59,13 @@ class Critic(StrEnum):
   twohot = "twohot"
 
 
+class Encoder(StrEnum):
+  """Network that turns an image into features."""
+
+  nature = "nature"
+  resnet = "resnet"
+
+
 class Recurrence(StrEnum):
   """Recurrent layer of the network."""
 
@@ -78,7 +85,7 @@ class Activation(StrEnum):
 
 @dataclasses.dataclass
 class RNDConfig:
-  """Random network distillation: a reward for observations that were rare so far."""
+  """RND: a reward for observations that were rare so far."""
 
   weight: float = option(0.0, "weight of the novelty reward beside the task's; 0: none", low=0)
   weight_final: float | None = option(
@@ -97,7 +104,7 @@ class RNDConfig:
 
 @dataclasses.dataclass
 class AMPConfig:
-  """Adversarial motion priors: a reward for motions that a discriminator takes for the reference's."""
+  """AMP: a reward for motions like those of a reference."""
 
   style_weight: float = option(
     0.0, "weight of the style reward, for tasks with a style reference; 0: none", low=0
@@ -178,6 +185,15 @@ class PPOConfig:
     code=True,
   )
   shared: bool = option(True, "one trunk for actor and critic, if both see the same observations")
+  encoder: Encoder | None = option(
+    None,
+    "encoder of images: nature, three convolutions; resnet, 15, with 3 to 10 times the work; null: nature",
+  )
+  encoder_features: int = option(256, "features of each image, which join the other observations", low=1)
+  encoder_shared: bool = option(True, "one encoder of each image that both actor and critic see")
+  random_shift: int = option(
+    0, "largest random shift of the images that are learnt from; 0: none", "pixels", low=0, high=64
+  )
   recurrent: Recurrence = option(Recurrence.none, "recurrent layer before the hidden layers: none, lstm, gru")
   recurrent_units: int = option(256, "units of the recurrent layer", low=1)
   sequence: int | None = option(
@@ -253,6 +269,14 @@ class OffPolicyConfig:
     None,
     "network of your own instead of the hidden layers: <file.py or module>:<class or function>",
     code=True,
+  )
+  encoder: Encoder | None = option(
+    None,
+    "encoder of images: nature, three convolutions; resnet, 15, with 3 to 10 times the work; null: nature",
+  )
+  encoder_features: int = option(256, "features of each image, which join the other observations", low=1)
+  random_shift: int = option(
+    0, "largest random shift of the images that are learnt from; 0: none", "pixels", low=0, high=64
   )
   precision: Precision = option(
     Precision.auto, "arithmetic of the hidden layers; auto: bf16 where the processor is fast in it"
@@ -330,5 +354,7 @@ OF_REWARDS = (
   "loss",
   "reward_transform",
   "reward_scale",
+  "rnd",
+  "amp",
 )
 AlgorithmConfig = PPOConfig | SACConfig | TD3Config

@@ -35,6 +35,11 @@ Callback = Callable[[Algorithm, Mapping[str, float]], object]
 Network = Callable[[int, list[int]], nn.Module]
 
 
+def _shape(zeros: Tensor) -> str:
+  """Return the shape of an input of which this is one row, as text."""
+  return f"[n, {', '.join(map(str, zeros.shape[1:]))}]"
+
+
 class RunPolicy:
   """The policy of a run: observations in, actions out, without noise.
 
@@ -47,25 +52,41 @@ class RunPolicy:
   def __call__(self, obs: Any) -> Any:
     """Return actions [n, num_actions], or [num_actions], for raw observations [n, width], or [width].
 
-    Arrays give arrays, and tensors tensors on their device. Raises ValueError if the width is wrong.
+    A policy that sees takes a mapping: its images by name [n, height, width, channels], and "obs", if it also
+    gets numbers. Arrays give arrays, and tensors tensors on their device. Raises ValueError if a shape is
+    wrong.
     """
-    tensor = torch.as_tensor(obs)
-    batch = torch.atleast_2d(tensor).to(CPU, torch.float32)
-    width = self._deployed.inputs["obs"]
-    if batch.ndim != 2 or batch.shape[1] != width:
-      raise ValueError(f"observations have the shape {list(tensor.shape)}; the policy expects [n, {width}]")
-    action = self._act(batch)
-    action = action if tensor.ndim > 1 else action[0]
-    return action.to(obs.device) if isinstance(obs, Tensor) else action.numpy()
+    given: Mapping[str, Any] = obs if isinstance(obs, Mapping) else {"obs": obs}
+    expected = {name: zeros for name, zeros in self._deployed.inputs.items() if name != "state"}
+    if given.keys() != expected.keys():
+      wanted = ", ".join(f"'{name}': {_shape(zeros)}" for name, zeros in expected.items())
+      raise ValueError(f"observations have {[*given]}; the policy expects a mapping {{{wanted}}}")
+    tensors = {name: torch.as_tensor(given[name]) for name in expected}
+    single = [tensor.ndim < expected[name].ndim for name, tensor in tensors.items()]
+    inputs = [self._input(name, tensor, expected[name]) for name, tensor in tensors.items()]
+    action = self._act(inputs)
+    action = action[0] if all(single) else action
+    first = given[next(iter(expected))]
+    return action.to(first.device) if isinstance(first, Tensor) else action.numpy()
+
+  def _input(self, name: str, tensor: Tensor, zeros: Tensor) -> Tensor:
+    """Return an input [n, ...] as the policy takes it; raise ValueError if its shape or type is wrong."""
+    batch = tensor.unsqueeze(0) if tensor.ndim == zeros.ndim - 1 else tensor
+    if batch.ndim != zeros.ndim or batch.shape[1:] != zeros.shape[1:]:
+      what = "observations have" if name == "obs" else f"'{name}' has"
+      raise ValueError(f"{what} the shape {list(tensor.shape)}; the policy expects {_shape(zeros)}")
+    if zeros.dtype is torch.uint8 and tensor.dtype is not torch.uint8:
+      raise ValueError(f"'{name}' is of {tensor.dtype}; the policy expects uint8, from 0 to 255")
+    return batch.to(CPU, zeros.dtype)
 
   @torch.no_grad()
-  def _act(self, obs: Tensor) -> Tensor:
+  def _act(self, inputs: list[Tensor]) -> Tensor:
     if not self._deployed.state_width:
-      action: Tensor = self._deployed(obs)[0]
+      action: Tensor = self._deployed(*inputs)[0]
       return action
-    if len(self._state) != len(obs):
-      self._state = torch.zeros(len(obs), self._deployed.state_width)
-    action, self._state = self._deployed(obs, self._state)
+    if len(self._state) != len(inputs[0]):
+      self._state = torch.zeros(len(inputs[0]), self._deployed.state_width)
+    action, self._state = self._deployed(*inputs, self._state)
     return action
 
   def reset(self, ended: Any = True) -> None:

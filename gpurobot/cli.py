@@ -25,6 +25,7 @@ from gpurobot.config import (
   check_teacher,
   code_keys,
   defaults,
+  is_among,
   leaves,
   local_envs,
   pairs,
@@ -214,7 +215,7 @@ def _check_algorithm(algorithm: AlgorithmName, keys: Iterable[str]) -> None:
   unused = unused_keys(algorithm)
   for key in keys:
     group = key.partition(".")[0]
-    if {key, group} & unused:
+    if is_among(key, unused):
       raise ConfigError(
         f"{key} has no effect with algorithm={algorithm}; write algorithm={group}, or no {key}"
       )

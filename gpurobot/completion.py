@@ -13,7 +13,7 @@ from pathlib import Path
 
 import tasks
 from gpurobot import declared
-from gpurobot.config import AlgorithmName, Leaf, TrainConfig, leaves, unused_keys
+from gpurobot.config import AlgorithmName, Leaf, TrainConfig, is_among, leaves, unused_keys
 from gpurobot.programs import HELP, PROGRAMS
 
 # bash and zsh divide a line at = too, so that they complete a value alone.
@@ -76,7 +76,7 @@ def _of_training(words: Sequence[str]) -> dict[str, Leaf]:
   named = [word.removeprefix("algorithm=") for word in words if word.startswith("algorithm=")]
   unused = unused_keys((named or [AlgorithmName.ppo])[-1])
   known = leaves(TrainConfig())
-  return {key: leaf for key, leaf in known.items() if not {key, key.partition(".")[0]} & unused}
+  return {key: leaf for key, leaf in known.items() if not is_among(key, unused)}
 
 
 def _task(name: str, words: Sequence[str]) -> str:

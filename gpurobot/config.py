@@ -320,6 +320,11 @@ def unused_keys(algorithm: str) -> set[str]:
   return groups | {f"{AlgorithmName.ppo}.{name}" for name in unused}
 
 
+def is_among(key: str, keys: Collection[str]) -> bool:
+  """Return whether a dotted key, or a group that holds it, is among `keys`."""
+  return any(key == known or key.startswith(f"{known}.") for known in keys)
+
+
 def policy_group(algorithm: str) -> str:
   """Return the group of the settings of an algorithm's policy: a student is a policy as PPO's."""
   return AlgorithmName.ppo if algorithm == AlgorithmName.distill else algorithm

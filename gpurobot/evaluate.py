@@ -28,6 +28,7 @@ from gpurobot.run.output import aligned
 
 Z = 1.96  # 95 % of a normal distribution lie within this many standard deviations of the mean
 SEEN = "seen"  # sum of an episode's observations, by which its repetition is recognised
+MATRIX = 2  # dimensions of an observation group; an image has more
 ALIKE = 1e-5  # relative difference of two episodes that rounding explains: batches round by their size
 
 
@@ -97,7 +98,7 @@ def run(env: VecEnv | GymnasiumEnv, policy: Policy, rounds: int) -> dict[str, Fi
   obs, ended = env.reset(), torch.ones_like(finished, dtype=torch.bool)
   while bool((finished < rounds).any()):
     step = env.step(policy(obs, ended))
-    quantities = _quantities(step) | {SEEN: obs["policy"].abs().sum(1)}
+    quantities = _quantities(step) | {SEEN: _sizes(obs)}
     if not names:
       names, metrics = list(quantities), list(step["metrics"].keys())
       running = torch.zeros(len(names), env.num_envs, dtype=torch.float64, device=env.device)
@@ -117,6 +118,12 @@ def run(env: VecEnv | GymnasiumEnv, policy: Policy, rounds: int) -> dict[str, Fi
       stacklevel=3,  # past torch.no_grad
     )
   return {name: _figure(name, sums, metrics) for name in names if name != SEEN}
+
+
+def _sizes(obs: TensorDict) -> Tensor:
+  """Return the sum of the magnitudes [num_envs] of all observations of the policy."""
+  parts = [obs["policy"], *(image for image in obs.values() if image.ndim > MATRIX)]
+  return torch.stack([part.flatten(1).abs().sum(1, dtype=torch.float32) for part in parts]).sum(0)
 
 
 def _is_constant(sums: Tensor) -> bool:

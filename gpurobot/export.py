@@ -103,8 +103,10 @@ def _find_controls(env: Task) -> Controls | None:
 @torch.no_grad()
 def _example(deployed: Deployed, env: VecEnv) -> dict[str, Any]:
   """Return the inputs and outputs of one step, a test case for the program that runs the policy."""
-  inputs = {name: torch.zeros(1, width) for name, width in deployed.inputs.items()}
-  inputs["obs"] = env.reset()["policy"][:1].float().cpu()
+  inputs, obs = deployed.inputs, env.reset()
+  for name, zeros in inputs.items():
+    if name != "state":
+      zeros.copy_(obs["policy" if name == "obs" else name][:1])
   outputs = dict(zip(deployed.outputs, deployed(*inputs.values()), strict=True))
   return {name: value[0].tolist() for name, value in (inputs | outputs).items()}
 

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Collection
 from typing import Any
 
-from gpurobot.config import AlgorithmName, Leaf, TrainConfig, leaves, to_dict, unused_keys
+from gpurobot.config import AlgorithmName, Leaf, TrainConfig, is_among, leaves, to_dict, unused_keys
 
 USAGE = "usage: {program} [key=value ...]\n"
 OTHERS = """
@@ -33,7 +33,7 @@ def of_settings(config: Any, program: str, without: Collection[str] = ()) -> str
   groups: dict[str, list[tuple[str, str]]] = {}
   plain = to_dict(config)
   for key, leaf in leaves(config).items():
-    if {key, key.partition(".")[0]} & {*without}:
+    if is_among(key, without):
       continue
     groups.setdefault(key.rpartition(".")[0], []).append((f"{key}={_word(plain[key])}", _meaning(leaf)))
   indent = min(MOST_INDENT, 4 + max(len(left) for lines in groups.values() for left, _ in lines))

@@ -58,7 +58,7 @@ def _actions(task: Task) -> str:
 
 
 def _observations(task: Task, group: str) -> str:
-  """Return a table of a group's blocks: columns, name and observation noise."""
+  """Return a table of a group's blocks: columns, name and observation noise; and of its images."""
   observations = task.observations
   rows, start = [], 0
   for block, width in observations.widths[group].items():
@@ -66,6 +66,10 @@ def _observations(task: Task, group: str) -> str:
     error = getattr(task.config, f"noise_{block}", 0.0) if group == "policy" else 0.0
     rows.append((columns, block, f"+- {error:g}" if error else ""))
     start += width
+  for name, image in observations.images.items():
+    if group in image.groups:
+      frames = f", {observations.stacks[name]} frames" if observations.stacks[name] > 1 else ""
+      rows.append(("image", name, f"{' x '.join(map(str, image.shape))} {image.kind}{frames}"))
   title = f"observation '{group}': {observations.lengths[group] * start}"
   if observations.lengths[group] > 1:
     title += f" = {observations.lengths[group]} observations of {start}, oldest first"

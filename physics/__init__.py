@@ -1,5 +1,6 @@
 """The engine: MuJoCo's physics, traced per model into one fused Warp kernel for thousands of environments."""
 
+from physics.camera.camera import Camera
 from physics.load import load_model
 from physics.model.model import Model
 from physics.ray.raycaster import RayCaster, RayFrame
@@ -11,6 +12,7 @@ from physics.urdf import read_urdf
 
 __all__ = [
   "DEFAULT_OUTPUTS",
+  "Camera",
   "Model",
   "RayCaster",
   "RayFrame",

@@ -16,11 +16,12 @@ from physics.constraint.equality import attachment_forces
 from physics.dynamics.dynamics import inert_tendons
 from physics.dynamics.kinematics import propagate
 from physics.dynamics.passive import spring_energy, tendon_force
+from physics.dynamics.subtree import subtree_centers, subtree_sums
 from physics.dynamics.tendon import tendon_acceleration
 from physics.forward import Evaluation
 from physics.model.model import Model
 from physics.state.state import Memory
-from physics.trace.trace import Number, Program, is_zero, maximum, number
+from physics.trace.trace import Number, Program, maximum, number
 
 T = TypeVar("T")
 
@@ -55,24 +56,14 @@ class Derived:
   @OnDemand
   def _subtree_mass_moment(self) -> tuple[list[Number], list[Vector]]:
     """Mass [kg] and first moment [kg m] of each body's subtree, relative to the tree origin."""
-    mass = [inertia.mass for inertia in self.smooth.inertias]
-    moment = [inertia.moment for inertia in self.smooth.inertias]
-    for body in reversed(range(1, self.model.nbody)):
-      parent = self.model.body_parentid[body]
-      mass[parent] = mass[parent] + mass[body]
-      moment[parent] = moment[parent] + (moment[body] + self._shift(body) * mass[body])
-    return mass, moment
+    inertias = self.smooth.inertias
+    masses, moments = [inertia.mass for inertia in inertias], [inertia.moment for inertia in inertias]
+    return subtree_sums(self.model, self.poses, masses, moments)
 
   @OnDemand
   def subtree_centers(self) -> list[Vector]:
     """Centre of mass [m] of each body's subtree, relative to the tree origin."""
-    centers = []
-    for body, (mass, moment) in enumerate(zip(*self._subtree_mass_moment, strict=True)):
-      if is_zero(mass):
-        centers.append(self.poses.relative(body, vector(self.model.body_ipos[body])))
-      else:
-        centers.append(moment * (1.0 / maximum(mass, MINVAL)))
-    return centers
+    return subtree_centers(self.model, self.poses, *self._subtree_mass_moment)
 
   @OnDemand
   def centers(self) -> list[Vector]:

@@ -26,9 +26,9 @@ from mujoco import (
 )
 
 from physics.actuator.motor import ActivationParams, WindingParams
+from physics.dynamics.camera_frame import TRACKCOM
 from physics.model.model import ACTIVATIONS, FEW_ITERATIONS, Floats, Ints, Model
 from physics.model.pairs import ContactPair, contact_pairs
-from physics.sensor.camera import TRACKCOM
 from physics.support import (
   UnsupportedModel,
   cameras_of_sensors,

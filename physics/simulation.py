@@ -8,6 +8,8 @@ from functools import lru_cache, partial
 import numpy as np
 import torch
 
+from physics.camera.renderer import Draw, Images, Renderer
+from physics.camera.view import View, trace_view
 from physics.model.model import Floats, Model
 from physics.ray.raycaster import Rays, trace_rays
 from physics.state.delay import waits_at_start
@@ -158,7 +160,7 @@ class Simulation:
     self.threads = (threads or usable_cores()) if self.device.type == "cpu" else 1
     programs = [program for program in (self.variation.program, self.program) if program]
     groups = room // lanes_on(self.device.type)
-    self._step = Launcher(programs, self.device, groups, self.threads)
+    self._step = Launcher.of(programs, self.device, groups, self.threads)
     self._recorded: dict[Parameters, Launches] = {}
     self._schedules: dict[int, torch.Tensor] = {}  # controls of all time steps, by their number
 
@@ -222,10 +224,28 @@ class Simulation:
   def attach_rays(self, rays: Rays) -> tuple[Callable[[], None], torch.Tensor]:
     """Return a function that casts rays in the present state, and the [num_envs, num_rays] it writes."""
     program = trace_rays(self.model, self.layout, rays, self.variation)
-    launcher = Launcher([program], self.device, self._step.groups, self.threads)
-    results = torch.zeros(len(rays.origins), self._memory.shape[1], device=self.device)
-    launches = launcher.record((1, 0, 0), [self._memory, results, self._parameters])
-    return partial(launcher.run, launches), results[:, : self.num_envs].T
+    launch, distances = self._attach(program, len(rays.origins))
+    return launch, distances[:, : self.num_envs].T
+
+  def attach_view(self, view: View) -> tuple[Draw, torch.Tensor, Images]:
+    """Return a function that draws a view's images in the present state, its scene [row, env], the images."""
+    place, scene = self._attach(
+      trace_view(self.model, self.layout, view, self.variation), view.rows(self.model)
+    )
+    renderer = Renderer(self.model, view, self.num_envs, scene, self.threads)
+
+    def draw(mask: torch.Tensor | None) -> None:
+      place()
+      renderer.draw(mask)
+
+    return draw, scene, renderer.images
+
+  def _attach(self, program: Program, rows: int) -> tuple[Callable[[], None], torch.Tensor]:
+    """Return a function that runs a program on the present state, and the memory [rows, env] it writes."""
+    launcher = Launcher.of([program], self.device, self._step.groups, self.threads)
+    results = torch.zeros(rows, self._memory.shape[1], device=self.device)
+    launches = launcher.record([1, 0, 0, self._memory, results, self._parameters])
+    return partial(launcher.run, launches), results
 
   def _everything(self) -> list[torch.Tensor]:
     varied = sum(self.variation.blocks[name].rows for name in self.model.varied)
@@ -245,7 +265,8 @@ class Simulation:
     Calls with equal parameters must pass the same tensor `controls`, because launches are recorded once.
     """
     if parameters not in self._recorded:
-      self._recorded[parameters] = self._step.record(parameters, [self._memory, controls, self._parameters])
+      inputs = [*parameters, self._memory, controls, self._parameters]
+      self._recorded[parameters] = self._step.record(inputs)
     self._step.run(self._recorded[parameters])
 
 

@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -12,20 +13,23 @@ from torch import Tensor
 
 import physics
 from tasks.core import validation
+from tasks.core.camera import Defects, TaskCamera
 from tasks.core.command import Commands
 from tasks.core.control import control_range
 from tasks.core.errors import TaskError, reports_task_errors
 from tasks.core.event import Event
-from tasks.core.names import Names, hint
+from tasks.core.names import hint, names_of
 from tasks.core.observation import Observations, Reflection
 from tasks.core.option import Config, option
 from tasks.core.random_source import RandomSource
 from tasks.core.reward_weights import weigh, weighted
+from tasks.core.sensing import Sensing
 from tasks.core.shapes import like
 from tasks.core.state_history import StateHistory
 from tasks.core.substep_runner import SubstepRunner
 
-__all__ = ["ASSETS", "Commands", "Config", "RandomSource", "Reflection", "Task", "option"]  # for task files
+# for task files
+__all__ = ["ASSETS", "Commands", "Config", "Defects", "RandomSource", "Reflection", "Task", "option"]
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
 # A transition counts as diverged if its magnitudes sum to more than this, or if it has nan or inf. A robot of
@@ -33,7 +37,7 @@ ASSETS = Path(__file__).resolve().parents[1] / "assets"
 DIVERGED = 1e7
 
 
-class Task(Names):
+class Task(Sensing):
   """Batch of environments of one task.
 
   A task sets `robot`, defines `reward` and `observe`, and overrides other methods as needed. Each method
@@ -48,6 +52,8 @@ class Task(Names):
   unsupported: Literal["error", "warn"] = "error"  # what the engine lacks: an error, or left out of the model
   moving_capacity: int | None = None  # most contacts between moving bodies; None: see Simulation
   choices: tuple[int, ...] = ()  # number of choices of each discrete action; empty: continuous in [-1, 1]
+  # Smallest and largest number of each observed image, by its name; an image of uint8 needs none.
+  image_ranges: Mapping[str, tuple[float, float]] = MappingProxyType({})
   style_reference: Tensor | None = None  # pairs of states [n, 2, width] of the group style; `setup` sets it
   commands: Commands | None = None  # what a person may command instead of the task; `setup` sets it
 
@@ -87,6 +93,7 @@ class Task(Names):
     self.levels_held = False  # lasting buffers keep their values, as where a checkpoint is evaluated
     self._made, self._made_to_last = list[Tensor](), list[Tensor]()
     self.events: dict[str, Event] = {}
+    self.cameras: list[TaskCamera] = []
     kind = torch.int64 if self.choices else torch.float32
     self.action = self.buffer(self.num_actions, dtype=kind)  # current action: in [-1, 1], or choices
     self.episode_steps = self.buffer(dtype=torch.int64)  # control steps since the start of the episode
@@ -191,18 +198,6 @@ class Task(Names):
     left = torch.zeros(self.num_envs, device=self.device)
     self.events[name] = Event(act, (low, high), self.random.uniform, left)
 
-  def rays(
-    self,
-    body: str,
-    origins: Sequence[Sequence[float]],
-    directions: Sequence[Any],
-    frame: physics.RayFrame = "body",
-    geoms: Sequence[str] = (),
-  ) -> physics.RayCaster:
-    """Return a RayCaster for rays from a body at the named geoms, or at all visible ones if none is named."""
-    chosen = [self.model.geom_id(name) for name in geoms] or None
-    return physics.RayCaster(self.sim, body, origins, directions, frame, chosen)
-
   def constant(self, values: Any) -> Tensor:
     """Return values [...] as a float32 tensor [...] on the device."""
     return torch.tensor(np.asarray(values), dtype=torch.float32, device=self.device)
@@ -215,7 +210,7 @@ class Task(Names):
 
   @reports_task_errors
   def reset(self) -> TensorDict:
-    """Start a new episode in every environment; return the observation groups [num_envs, width] by name."""
+    """Start a new episode in every environment; return observation groups and images by name."""
     everywhere = torch.ones(self.num_envs, dtype=torch.bool, device=self.device)
     if not self._validated:
       self._validate(everywhere)
@@ -230,10 +225,10 @@ class Task(Names):
     """Apply `action` [num_envs, num_actions] for one control step; reset the environments that end.
 
     Continuous actions are clipped to [-1, 1]; actions of a task with `choices` are int64 indices. The result
-    has batch size [num_envs] and holds obs and final_obs [num_envs, width] by group; reward, terminated,
-    truncated and valid [num_envs]; reward_terms and metrics [num_envs] by name. A task that defines it adds
-    success [num_envs]: whether the episode that ends with this step succeeded. Where `valid` is false the
-    simulation diverged: there, reward is zero and final_obs is the obs after the reset.
+    has batch size [num_envs] and holds obs and final_obs, groups [num_envs, width] and images; reward,
+    terminated, truncated and valid [num_envs]; reward_terms and metrics [num_envs] by name. A task that
+    defines it adds success [num_envs]: whether the episode that ends with this step succeeded. Where `valid`
+    is false the simulation diverged: there, reward is zero and final_obs is the obs after the reset.
     """
     self._advance()
     self.action.copy_(action if self.choices else action.clamp(-1.0, 1.0))
@@ -243,6 +238,7 @@ class Task(Names):
     self.simulate()
     self.begin_part("task")
     self.episode_steps += 1
+    self.look(self.episode_steps)
     self.update()
     names, terms = weighted(self.reward_weights, self.reward(), self.episode_steps)
     reward = terms.sum(0)
@@ -254,8 +250,7 @@ class Task(Names):
     valid = self._finite(reward, final_obs)
     terminated = terminated & valid
     truncated = (self.episode_steps >= self.max_episode_steps) & ~terminated & valid
-    self._overflow += self._substep_runner.dropped()
-    self._nonfinite += (~valid).sum()
+    self._count(valid)
     ended = terminated | truncated
     if self._state_history:
       self._state_history.add(reward, valid, ended)
@@ -264,7 +259,7 @@ class Task(Names):
     obs = self.observations.restart(self.observe(), ended | ~valid)
     result = {
       "obs": obs,
-      "final_obs": {group: torch.where(valid.unsqueeze(1), final_obs[group], obs[group]) for group in obs},
+      "final_obs": {name: torch.where(like(valid, own), own, obs[name]) for name, own in final_obs.items()},
       "reward": reward.where(valid, 0.0),
       "terminated": terminated,
       "truncated": truncated,
@@ -310,16 +305,18 @@ class Task(Names):
     views = dict(vars(self.sim))
     self.setup()
     validation.check_views("self.sim", self.sim, views)
-    self._buffers, self.lasting = self._named(self._made), self._named(self._made_to_last)
+    self._buffers, self.lasting = names_of(self, self._made), names_of(self, self._made_to_last)
     mocap = ("mocap_pos", "mocap_quat") if self.model.nmocap else ()
     names = ("qpos", "qvel", "act", *mocap, *self.model.varied)
     self._targets = {name: getattr(self.sim, name) for name in names} | self._buffers  # of candidates
     self.reward_weights = weigh(self.config, self.reward(), self.episode_steps)
     validation.check_blocks(blocks := self.observe(), self.episode_steps)
-    self.observations = Observations(blocks, self.config, noisy=self.training)
+    ranges = self.image_ranges
+    self.observations = Observations(blocks, self.config, noisy=self.training, ranges=ranges)
     self.obs_dims, self.obs_names = self.observations.dims, self.observations.names
+    self.images = self.observations.images
     validation.check_style(self.style_reference, blocks)
-    validation.check_symmetry(symmetry := self.symmetry(), self.choices)
+    validation.check_symmetry(symmetry := self.symmetry(), self.choices, self.images)
     mirror = self.observations.mirror(symmetry, self.num_actions) if symmetry else None
     self.mirror: Mapping[str, tuple[Tensor, Tensor]] | None = mirror
 
@@ -328,7 +325,8 @@ class Task(Names):
     events = {f"left until {name}": event.left for name, event in self.events.items()}
     outputs = physics.default_outputs(self.model) if self.outputs is None else self.outputs
     derived = {f"derived {name}": getattr(self.sim, name) for name in outputs}  # control may read them
-    return {**self._buffers, **events, **derived, **self.observations.memory}
+    images = {name: image for camera in self.cameras for name, image in camera.memory.items()}
+    return {**self._buffers, **events, **derived, **images, **self.observations.memory}
 
   def _advance(self) -> None:
     """Begin a step: advance the random numbers and draw the noise."""
@@ -346,9 +344,20 @@ class Task(Names):
 
   def _finite(self, reward: Tensor, obs: dict[str, Tensor]) -> Tensor:
     """Return where the transition is finite and below DIVERGED [num_envs] bool; nan compares as false."""
-    parts = [reward.unsqueeze(1), self.sim.qpos, self.sim.qvel, *obs.values()]
+    parts = [
+      reward.unsqueeze(1),
+      self.sim.qpos,
+      self.sim.qvel,
+      *(obs[group] for group in self.observations.widths),
+    ]
     # A product with ones is a sum, twice as fast.
-    return torch.stack([part.abs() @ part.new_ones(part.shape[1]) for part in parts]).sum(0) < DIVERGED
+    finite = torch.stack([part.abs() @ part.new_ones(part.shape[1]) for part in parts]).sum(0) < DIVERGED
+    return self.observations.finite_images(obs, finite)
+
+  def _count(self, valid: Tensor) -> None:
+    """Count the contacts that a step dropped, and the transitions that were not `valid` [num_envs]."""
+    self._overflow += self._substep_runner.dropped()
+    self._nonfinite += (~valid).sum()
 
   def _reset(self, ended: Tensor, valid: Tensor) -> None:
     """Start a new episode where `ended` [num_envs]; lasting buffers change only where it is also `valid`."""
@@ -369,6 +378,7 @@ class Task(Names):
       event.restart(ended)
     self.begin_part("physics")
     self.sim.forward(ended)
+    self.look_again(ended)
     self.begin_part("task")
 
   def _happen(self) -> None:
@@ -391,10 +401,3 @@ class Task(Names):
   def _control_range(self) -> Tensor:
     """Offsets and scale factors [2, nu] from actions to controls."""
     return self.constant(control_range(self.model, self.num_actions, self.choices))
-
-  def _named(self, made: list[Tensor]) -> dict[str, Tensor]:
-    """Return buffers [num_envs, ...] by the names of the attributes that hold them."""
-    named = {name: value for name, value in vars(self).items() if any(value is one for one in made)}
-    if len({*map(id, named.values())}) < len(made):
-      raise TaskError("a buffer has no name: write self.<name> = self.buffer(...), and no part or list of it")
-    return named

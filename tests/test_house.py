@@ -72,6 +72,7 @@ IMPORTS = {
   r"gpurobot/.*": {*PROGRAM, "matplotlib"},
   r"tasks/__init__\.py": {"tasks.core", "tasks.dm"},
   r"tasks/base\.py": {"numpy", "physics", "tasks.core", "tensordict", "torch"},
+  r"tasks/core/sensing\.py": {"physics", "tasks.core", "torch"},
   r"tasks/core/.*": {"numpy", "tasks.core", "tensordict", "torch"},
   r"tasks/shared/robot_file\.py": {*TASK, "physics.robot", "tasks.core"},
   r"tasks/shared/suite\.py": {*TASK, "numpy", "physics.host", "tasks.core"},
@@ -79,6 +80,7 @@ IMPORTS = {
   r"tasks/motion/.*": {*TASK, "numpy", "physics", "tasks.core", "tasks.motion"},
   r"tasks/(motion_track|humanoid_mimic)\.py": {*TASK, "tasks.motion"},
   r"tasks/quadruped_.*": {*TASK, "tasks.quadruped"},
+  r"tasks/cartpole_.*": {*TASK, "tasks.cartpole"},
   r"tasks/gym/.*": {*TASK, "tasks.gym"},
   r"tasks/dm/.*": {*TASK, "numpy", "tasks.dm"},
   r"tasks/.*": TASK,
@@ -86,7 +88,12 @@ IMPORTS = {
   r"physics/robot/.*": {"mujoco", "numpy", "physics"},
   r"physics/urdf\.py": {"mujoco", "numpy", "physics", "trimesh"},
   r"physics/parity/.*": {"mujoco", "numpy", "physics", "torch"},
-  r"physics/(simulation|trace/launcher|ray/raycaster)\.py": {"numpy", "physics", "torch", "warp"},
+  r"physics/(simulation|trace/launcher|ray/raycaster|camera/(camera|renderer))\.py": {
+    "numpy",
+    "physics",
+    "torch",
+    "warp",
+  },
   r"physics/.*": {"numpy", "physics", "warp"},
 }
 

@@ -18,7 +18,7 @@ from gpurobot.learn.optimizer import Optimizer
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
-from tests.gpurobot import styled, toy
+from tests.gpurobot import styled, toy, toy_pixels
 from tests.ranks import HANG, launch
 from tests.tasks import shaken_cartpole
 
@@ -51,6 +51,7 @@ OFF_POLICY = (
   "n_step=3",
   "precision=float64",
 )
+PIXELS = (f"task={toy_pixels.__file__}", "num_envs=128", "env.finite_below=1.2")
 SAC = (*TOY, "num_envs=128", "max_iterations=5", "algorithm=sac", *(f"sac.{word}" for word in OFF_POLICY))
 TD3 = ("task=cartpole", *SAC[2:4], "algorithm=td3", *(f"td3.{word}" for word in OFF_POLICY))
 
@@ -87,6 +88,7 @@ def numbers(folder: Path, size: int) -> dict[str, Tensor]:
   columns = dict.fromkeys(TOLD + LEARNED + OF_PPO + OF_SAC + OF_DISTILL)
   names = [name for name in columns if name in rows[0]]
   told = {name: [float(row[name]) for row in rows] for name in names}
+  found = {name: tensor for name, tensor in found.items() if tensor.numel()}  # of images alone some are empty
   return found | {name: torch.tensor(column, dtype=torch.float64) for name, column in told.items()}
 
 
@@ -96,6 +98,14 @@ def difference(one: dict[str, Tensor], many: dict[str, Tensor]) -> float:
   found = [((many[name] - x).abs() / x.abs().clamp(min=1)).nan_to_num(torch.inf) for name, x in one.items()]
   same = [many[name].isnan() & x.isnan() for name, x in one.items()]  # no episode ended
   return max(float(x.masked_fill(nan, 0).max()) for x, nan in zip(found, same, strict=True))
+
+
+def test_ranks_that_see_compute_what_one_computes(tmp_path):
+  """In float64: filters whose gradient is all rounding take a whole step of Adam by its sign."""
+  words = (*PIXELS, "ppo.random_shift=2", "ppo.precision=float64", "max_iterations=3", "ppo.epochs=2")
+  one = training(tmp_path / "one", 1, words)
+  for size in (2, 4):
+    assert difference(one, training(tmp_path / f"{size}", size, words)) < 1e-9
 
 
 @pytest.mark.parametrize("task", [ANT, MEMORY, SHAKEN, MEANWHILE], ids=["ant", "memory", "shaken", "overlap"])
@@ -111,7 +121,9 @@ def test_ranks_compute_what_one_computes(tmp_path, task):
 
 
 @pytest.mark.parametrize(
-  "task", [SAC, (*TD3, "td3.storage=uint8"), (*SAC, "sac.prioritized=true")], ids=["sac", "td3", "priorities"]
+  "task",
+  [SAC, (*TD3, "td3.storage=uint8"), (*SAC, "sac.prioritized=true"), (*SAC, *PIXELS, "sac.random_shift=2")],
+  ids=["sac", "td3", "priorities", "pixels"],
 )
 def test_ranks_draw_from_their_buffers_what_one_draws(tmp_path, task):
   """In float64: the first gradients of the policy are all rounding, as new critics know of no actions."""

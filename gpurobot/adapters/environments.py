@@ -14,6 +14,7 @@ from torch import Tensor
 import tasks
 from gpurobot.config import MOST_ENVS, assign
 from gpurobot.device.distributed import World
+from gpurobot.learn.env import images_of
 from gpurobot.learn.random import Random
 from tasks.base import Task
 
@@ -44,10 +45,38 @@ class Environments:
     self._build = partial(module.Task, config, num_envs, self.device, training=training)
     self._make(0)
     self.started = False  # whether `reset` has been called
-    self.observation_space = spaces.Box(-np.inf, np.inf, (self.task.obs_dims["policy"],), np.float32)
+    self.images = {name: own for name, own in images_of(self.task).items() if "policy" in own.groups}
+    self.observation_space = self._observations()
     self.action_space: spaces.Space[Any] = spaces.Box(-1.0, 1.0, (self.task.num_actions,), np.float32)
     if self.task.choices:
       self.action_space = spaces.MultiDiscrete(self.task.choices)
+
+  def _observations(self) -> spaces.Space[Any]:
+    """Return the space of the policy's observations: numbers, or a Dict of them, "obs", and the images."""
+    width = self.task.obs_dims["policy"]
+    numbers = spaces.Box(-np.inf, np.inf, (width,), np.float32)
+    if not self.images:
+      return numbers
+    images: dict[str, spaces.Space[Any]] = {
+      name: spaces.Box(image.low, image.high, image.shape, np.dtype(image.kind))
+      for name, image in self.images.items()
+    }
+    return spaces.Dict(({"obs": numbers} if width else {}) | images)
+
+  def policy(self, groups: TensorDict) -> Tensor | dict[str, Tensor]:
+    """Return the policy's observations of a step, as in `observation_space`."""
+    numbers: Tensor = groups["policy"]
+    if not self.images:
+      return numbers
+    return ({"obs": numbers} if numbers.shape[1] else {}) | {name: groups[name] for name in self.images}
+
+  def require_numbers(self, library: str) -> None:
+    """Raise ValueError if the task observes images, which the adapter of a library does not pass on."""
+    for name in images_of(self.task):
+      raise ValueError(
+        f"the task observes images ('{name}'), which the adapter for {library} does not pass on: take that "
+        "for Gymnasium or TorchRL"
+      )
 
   def reset(self, seed: int | None = None) -> TensorDict:
     """Start new episodes in all environments; return the observation groups, [num_envs, width] each.

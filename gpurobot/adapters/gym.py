@@ -34,6 +34,9 @@ class TaskVectorEnv(VectorEnv[Any, Any, Any]):
   `settings` are fields of the task's Config, such as `episode_steps=200`. `training=True` adds noise, delays,
   pushes and first episodes at random phases, as in gpurobot's own training.
 
+  An observation is [num_envs, width]; of a task with images it is a dictionary of them by name
+  [num_envs, height, width, channels], uint8 or float16, with "obs" for the numbers, if there are any.
+
   `info` holds `reward_<term>` (weighted), the task's metrics and `is_success` for the environments whose
   episode continues, and `info["final_info"]` for those whose episode ended. As is usual in Gymnasium, a mask
   `_x` [num_envs] says for which environments `x` is valid. With output=numpy `final_obs` is an object array
@@ -71,7 +74,7 @@ class TaskVectorEnv(VectorEnv[Any, Any, Any]):
     """
     super().reset(seed=seed)
     groups = self.environments.reset(_seed(self, seed, options))
-    return self._out(groups["policy"]), {}
+    return self._out(self.environments.policy(groups)), {}
 
   def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
     """Step with actions [num_envs, num_actions]: arrays or tensors in [-1, 1], or int for discrete actions.
@@ -79,14 +82,15 @@ class TaskVectorEnv(VectorEnv[Any, Any, Any]):
     Returns observations [num_envs, width]; reward, terminated and truncated [num_envs] each; info.
     """
     step = self.environments.step(as_action(actions))
-    keys = ("obs", "policy"), "reward", "terminated", "truncated"
-    obs, reward, terminated, truncated = (self._out(step[key]) for key in keys)
+    keys = "reward", "terminated", "truncated"
+    reward, terminated, truncated = (self._out(step[key]) for key in keys)
+    obs = self._out(self.environments.policy(step["obs"]))
     return obs, reward, terminated, truncated, self._info(step)
 
   def _info(self, step: TensorDict) -> dict[str, Any]:
     entries, ended = logged(step), step["ended"]
     info = self._where(entries, ~ended)
-    final = step["final_obs", "policy"]
+    final = self.environments.policy(step["final_obs"])
     if self._output is Output.torch:
       return info | {
         "final_obs": final,
@@ -98,7 +102,7 @@ class TaskVectorEnv(VectorEnv[Any, Any, Any]):
     if mask.any():
       last = np.full(self.num_envs, None, dtype=object)
       for index in np.flatnonzero(mask):
-        last[index] = final[index].cpu().numpy()
+        last[index] = _one(final, int(index))
       info |= {"final_obs": last, "_final_obs": mask}
       info |= {"final_info": self._where(entries, ended), "_final_info": mask.copy()}
     return info
@@ -108,11 +112,13 @@ class TaskVectorEnv(VectorEnv[Any, Any, Any]):
     values = {name: self._out(value.masked_fill(~mask, 0)) for name, value in entries.items()}
     return values | {f"_{name}": self._out(mask.clone()) for name in entries}
 
-  def _out(self, tensor: Tensor) -> Any:
-    return tensor if self._output is Output.torch else tensor.cpu().numpy()
+  def _out(self, obs: Tensor | dict[str, Tensor]) -> Any:
+    if isinstance(obs, dict):
+      return {name: self._out(part) for name, part in obs.items()}
+    return obs if self._output is Output.torch else obs.cpu().numpy()
 
 
-class TaskEnv(gymnasium.Env[NDArray[np.float32], Any]):
+class TaskEnv(gymnasium.Env[Any, Any]):
   """Single environment of a task, with NumPy arrays; `TaskVectorEnv` is the fast one.
 
   `info` holds `reward_<term>` (weighted), the task's metrics, and `is_success`. With
@@ -143,15 +149,15 @@ class TaskEnv(gymnasium.Env[NDArray[np.float32], Any]):
 
   def reset(
     self, *, seed: int | None = None, options: dict[str, Any] | None = None
-  ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+  ) -> tuple[Any, dict[str, Any]]:
     """Start a new episode; return the observation [width] and an empty info. There are no options."""
     super().reset(seed=seed)
     seed = _seed(self, seed, options)
     groups = self.environments.reset(seed) if seed is not None or self._next is None else self._next
     self._next = None
-    return _first(groups), {}
+    return _one(self.environments.policy(groups), 0), {}
 
-  def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+  def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
     """Step with an action [num_actions] in [-1, 1], or int for discrete actions.
 
     Returns the observation [width], before any reset; reward, terminated, truncated; info.
@@ -160,7 +166,8 @@ class TaskEnv(gymnasium.Env[NDArray[np.float32], Any]):
     self._next = step["obs"] if step["ended"] else None
     reward, terminated, truncated = (step[name].item() for name in ("reward", "terminated", "truncated"))
     info = {name: value.item() for name, value in logged(step).items()}
-    return _first(step["final_obs"]), reward, terminated, truncated, info
+    obs = _one(self.environments.policy(step["final_obs"]), 0)
+    return obs, reward, terminated, truncated, info
 
   def render(self) -> NDArray[np.uint8]:
     """Return a frame [PIXELS, PIXELS, 3] of a camera that follows the robot.
@@ -193,7 +200,8 @@ def _seed(env: TaskVectorEnv | TaskEnv, seed: int | None, options: dict[str, Any
   return seed
 
 
-def _first(groups: TensorDict) -> NDArray[np.float32]:
-  """Return the observation [width] of the only environment."""
-  obs: NDArray[np.float32] = groups["policy"][0].cpu().numpy()
-  return obs
+def _one(obs: Tensor | dict[str, Tensor], index: int) -> Any:
+  """Return the observation of one environment: an array [width], or arrays by name."""
+  if isinstance(obs, dict):
+    return {name: _one(part, index) for name, part in obs.items()}
+  return obs[index].cpu().numpy()

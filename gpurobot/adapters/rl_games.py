@@ -31,6 +31,7 @@ class RlGamesEnv(IVecEnv):
     **settings: Any,
   ) -> None:
     self.environments = Environments(task, num_envs, device, training, settings)
+    self.environments.require_numbers("rl_games")
     self.seed(seed)
 
   def reset(self) -> dict[str, Tensor]:

@@ -26,6 +26,7 @@ class RslRlEnv(VecEnv):
     **settings: Any,
   ) -> None:
     self.environments = Environments(task, num_envs, device, training, settings)
+    self.environments.require_numbers("rsl_rl")
     if self.environments.task.choices:
       raise ValueError(f"task '{task}' has discrete actions; rsl_rl's PPO supports only continuous actions")
     self.num_envs, self.num_actions = num_envs, self.environments.task.num_actions

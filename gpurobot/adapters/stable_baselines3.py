@@ -25,6 +25,7 @@ class StableBaselinesEnv(VecEnv):
   ) -> None:
     self.render_mode = None
     self.environments = Environments(task, num_envs, device, training, settings)
+    self.environments.require_numbers("Stable-Baselines3")
     super().__init__(num_envs, self.environments.observation_space, self.environments.action_space)
     self.seed()
     self._actions = torch.zeros(0)

@@ -8,6 +8,7 @@ from torchrl.data import Binary, Bounded, Composite, MultiCategorical, Unbounded
 from torchrl.envs import EnvBase
 
 from gpurobot.adapters.environments import Environments
+from gpurobot.learn.env import images_of
 
 DONE = ("done", "terminated", "truncated")
 
@@ -33,6 +34,8 @@ class TorchRLEnv(EnvBase):
     """Declare the specs of observations, reward, done flags and actions."""
     task, here = self.environments.task, {"device": self.device}
     groups = {name: Unbounded((count, width), **here) for name, width in task.obs_dims.items()}
+    for name, image in images_of(task).items():
+      groups[name] = Bounded(image.low, image.high, (count, *image.shape), dtype=image.dtype, **here)
     self.observation_spec = Composite(groups, shape=[count], **here)
     self.reward_spec = Unbounded((count, 1), **here)
     self.done_spec = Composite(

@@ -45,8 +45,10 @@ class Controls:
 class Deployed(nn.Module):
   """Policy without noise, with observation normalisation before it and the map to controls after it.
 
-  The outputs are, by name: "action", clipped to [-1, 1], or int64 for discrete actions; "ctrl", the robot's
-  controls, if they depend only on the action; "next_state", if the policy is recurrent.
+  It takes the observation's numbers, "obs", if it has any; its images by name, uint8, or float32 in the units
+  of the task; and "state", if the policy is recurrent. The outputs are, by name: "action", clipped to
+  [-1, 1], or int64 for discrete actions; "ctrl", the robot's controls, if they depend only on the action;
+  "next_state", if the policy is recurrent.
   """
 
   shift: Tensor
@@ -59,15 +61,25 @@ class Deployed(nn.Module):
     self.register_buffer("shift", shift.clone())
     self.register_buffer("scale", scale.clone())
     self.bound = BOUND if observations.enabled else None
+    self.images = {name: own for name, own in policy.agent.spaces.images.items() if "policy" in own.groups}
+    self.encode = copy.deepcopy(network.actor_input)
     self.actor, self.head = copy.deepcopy(network.actor), copy.deepcopy(network.head)
     self.controls = controls
     self.state_width = network.actor.state_width
     self.requires_grad_(False).float().cpu().eval()
+    self._names = list(self.inputs)
 
   @property
-  def inputs(self) -> dict[str, int]:
-    """Width of each input, by name."""
-    return {"obs": len(self.shift)} | ({"state": self.state_width} if self.state_width else {})
+  def inputs(self) -> dict[str, Tensor]:
+    """Zeros for each input, [1, ...] by name, in order."""
+    images = {
+      name: torch.zeros(1, *image.shape, dtype=torch.uint8 if image.kind == "uint8" else torch.float32)
+      for name, image in self.images.items()
+    }
+    widths = {"obs": self.shift.shape[0], "state": self.state_width}
+    vectors = {name: torch.zeros(1, width) for name, width in widths.items() if width}
+    first, last = ({name: vectors[name]} if name in vectors else {} for name in widths)
+    return first | images | last
 
   @property
   def outputs(self) -> list[str]:
@@ -75,16 +87,19 @@ class Deployed(nn.Module):
     control, memory = ["ctrl"] * (self.controls is not None), ["next_state"] * bool(self.state_width)
     return ["action", *control, *memory]
 
-  def forward(self, obs: Tensor, state: Tensor | None = None) -> tuple[Tensor, ...]:
-    """Return the outputs [n, ...] for raw observations [n, width].
+  def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+    """Return the outputs [n, ...] for `inputs` [n, ...], which are raw.
 
-    state [n, state_width] is zero at the start of an episode, later the last "next_state". A policy that is
-    not recurrent takes none.
+    "state" [n, state_width] is zero at the start of an episode, later the last "next_state".
     """
-    x = obs if self.bound is None else ((obs - self.shift) / self.scale).clamp(-self.bound, self.bound)
-    restart = torch.zeros_like(obs[:, 0], dtype=torch.bool)
-    state = obs[:, :0] if state is None else state
-    features, state = self.actor(x.unsqueeze(0), state, restart.unsqueeze(0))
+    given = dict(zip(self._names, inputs, strict=True))
+    nothing = self.shift.new_zeros(inputs[0].shape[0], 0)
+    x, state = given.get("obs", nothing), given.get("state", nothing)
+    x = x if self.bound is None else ((x - self.shift) / self.scale).clamp(-self.bound, self.bound)
+    seen = {"policy": x.unsqueeze(0)}
+    seen |= {name: image.stored(given[name]).unsqueeze(0) for name, image in self.images.items()}
+    restart = x.new_zeros(1, x.shape[0], dtype=torch.bool)
+    features, state = self.actor(self.encode(seen), state, restart)
     policy = self.head(features.squeeze(0))
     action = policy.action(policy.mode())
     action = action.clamp(-1.0, 1.0) if action.is_floating_point() else action

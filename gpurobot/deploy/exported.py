@@ -24,7 +24,7 @@ def write(deployed: Deployed, facts: Mapping[str, Any], folder: Path) -> None:
   text = json.dumps(facts, indent=2, allow_nan=False)
   text = re.sub(r"\[[^\[\]{}\"]*\]", lambda numbers: " ".join(numbers.group().split()), text)  # on one line
   onnx, torchscript, manifest = (folder / name for name in NAMES)
-  inputs = tuple(torch.zeros(2, width) for width in deployed.inputs.values())
+  inputs = tuple(zeros.repeat(2, *[1] * (zeros.ndim - 1)) for zeros in deployed.inputs.values())
   rows = torch.export.Dim("n")
   with _quiet():
     program: Any = torch.onnx.export(
@@ -32,10 +32,13 @@ def write(deployed: Deployed, facts: Mapping[str, Any], folder: Path) -> None:
       inputs,
       input_names=list(deployed.inputs),
       output_names=deployed.outputs,
-      dynamic_shapes={name: {0: rows} for name in deployed.inputs},
+      dynamic_shapes={"inputs": tuple({0: rows} for _ in inputs)},
       dynamo=True,
       verbose=False,
     )
+    for node in program.model.graph:  # an image may be named like an operation, as "view" is
+      for value in node.outputs:
+        value.name = f"inner {value.name}" if value.name in deployed.inputs else value.name
     program.model.metadata_props[KEY] = text
     program.save(onnx)
     torch.jit.save(torch.jit.trace(deployed, inputs), torchscript, _extra_files={KEY: text})
@@ -74,14 +77,17 @@ class Exported:
       text = found[KEY]
       self._run = lambda inputs: module(*inputs.values())
     self.facts = json.loads(text)
-    width = self.facts["inputs"].get("state", {"width": 0})["width"]
-    self._state = torch.zeros(num_envs, width)
+    self._known = self.facts["inputs"]
+    self._state = torch.zeros(num_envs, self._known.get("state", {"width": 0})["width"])
 
   @torch.no_grad()
   def __call__(self, obs: Mapping[str, Tensor], restart: Tensor) -> Tensor:
-    """Return actions [num_envs, num_actions] for observation groups [num_envs, width]; see `Policy`."""
+    """Return actions [num_envs, num_actions] for observation groups and images; see `Policy`."""
     device = obs["policy"].device
-    inputs = {"obs": obs["policy"].float().cpu()}
+    inputs = {"obs": obs["policy"].float().cpu()} if "obs" in self._known else {}
+    for name, known in self._known.items():
+      if "shape" in known:
+        inputs[name] = obs[name].to(getattr(torch, known["type"])).cpu()
     if self._state.shape[1]:
       inputs["state"] = self._state.masked_fill(restart.cpu().unsqueeze(1), 0)
     values = map(torch.as_tensor, self._run(inputs))

@@ -20,7 +20,7 @@ CONVENTIONS = {
   "units": "SI: m, rad, s, kg, N, N m; observation blocks that the task scales are in the scaled unit",
   "quaternions": "w, x, y, z; from the body's axes to the world's",
   "velocity of a free joint": "linear in the world's axes, then angular in the body's",
-  "shapes": "[n, width] float32, a row for each of n robots",
+  "shapes": "[n, width] float32, a row for each of n robots; images are [n, height, width, channels]",
 }
 
 
@@ -53,7 +53,19 @@ def _inputs(deployed: Deployed) -> dict[str, Any]:
     "obs": "the observation as the task computes it, not normalised",
     "state": "zeros at the start of an episode, then next_state of the previous step",
   }
-  return {name: {"width": width, "meaning": meanings[name]} for name, width in deployed.inputs.items()}
+  known: dict[str, Any] = {}
+  for name, zeros in deployed.inputs.items():
+    if name in deployed.images:
+      image = deployed.images[name]
+      known[name] = {
+        "shape": list(image.shape),
+        "type": str(zeros.dtype).removeprefix("torch."),
+        "range": [image.low, image.high],
+        "meaning": "rows from the top, columns from the left, channels; the oldest frame of a stack first",
+      }
+    else:
+      known[name] = {"width": zeros.shape[1], "meaning": meanings[name]}
+  return known
 
 
 def _outputs(deployed: Deployed) -> dict[str, str]:
@@ -72,7 +84,9 @@ def _inside(deployed: Deployed) -> list[str]:
   parts = [
     "the most likely discrete actions" if chosen else "the policy's means, without noise, clipped to [-1, 1]"
   ]
-  if deployed.bound is not None:
+  if deployed.images:
+    parts.insert(0, "mapping the range of each image to [0, 1]; what lies outside is cut off")
+  if deployed.bound is not None and "obs" in deployed.inputs:
     normalised = "normalisation of observations to zero mean and unit variance, clipped at"
     parts.insert(0, f"{normalised} {deployed.bound:g} standard deviations")
   if deployed.controls is not None:
@@ -114,7 +128,11 @@ def _task(env: Task) -> dict[str, Any]:
   return {
     "robot": _short(robot) if isinstance(robot, Path) else f"see {_place(env.scene)}",
     "rate": {"control [Hz]": 1 / env.dt, "step [s]": env.dt, "physics step [s]": model.timestep},
-    "observation": {"blocks": blocks, "history, the oldest first": env.observations.lengths["policy"]},
+    "observation": {
+      "blocks": blocks,
+      "history, the oldest first": env.observations.lengths["policy"],
+      **({"frames of an image, the oldest first": env.observations.stacks} if env.images else {}),
+    },
     "actions": {"names": list(env.action_names()), "choices": list(env.choices)},
     "control": {"controls": _controls(model)},
     "joints": [_joint(model, index) for index in range(model.njnt)],

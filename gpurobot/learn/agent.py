@@ -8,7 +8,7 @@ from torch import Tensor
 
 from gpurobot.algorithm_config import AlgorithmConfig, PPOConfig, Precision, SACConfig, TD3Config
 from gpurobot.learn.distribution import Distribution
-from gpurobot.learn.env import VecEnv
+from gpurobot.learn.env import Image, VecEnv, images_of
 from gpurobot.learn.network import Actor, ActorCritic
 from gpurobot.learn.normalize import ObservationNormalizer
 from gpurobot.learn.saved_state import check_saved
@@ -39,16 +39,21 @@ class Spaces(NamedTuple):
   obs_dims: dict[str, int]
   num_actions: int
   choices: tuple[int, ...]
+  images: dict[str, Image] = {}  # noqa: RUF012 (nothing writes to it)
 
   @classmethod
   def of(cls, env: VecEnv) -> Self:
     """Return the spaces of environments."""
-    return cls(dict(env.obs_dims), env.num_actions, tuple(env.choices))
+    return cls(dict(env.obs_dims), env.num_actions, tuple(env.choices), images_of(env))
 
   @classmethod
   def saved(cls, state: Mapping[str, Any]) -> Self:
     """Return the spaces of the agent whose `state_dict` this is."""
-    return cls(dict(state["obs_dims"]), state["num_actions"], tuple(state["choices"]))
+    images = {
+      name: Image(tuple(shape), kind, low, high, tuple(groups))
+      for name, (shape, kind, low, high, groups) in state.get("images", {}).items()
+    }
+    return cls(dict(state["obs_dims"]), state["num_actions"], tuple(state["choices"]), images)
 
 
 N = TypeVar("N", bound=Actor | ActorCritic)
@@ -63,21 +68,23 @@ class Agent(Generic[N]):
     self.network = network
     network.to(device)
     dtypes = (network.dtype, network.input_dtype)
-    self.observations = ObservationNormalizer(spaces.obs_dims, device, dtypes, normalize_obs)
+    self.observations = ObservationNormalizer(
+      spaces.obs_dims, device, dtypes, normalize_obs, tuple(spaces.images)
+    )
 
   def start(self, num_envs: int) -> Tensor:
     """Return the network's state [num_envs, state_width] before the first step of an episode."""
     return torch.zeros(num_envs, self.network.state_width, dtype=self.network.dtype, device=self.device)
 
   def act(self, obs: Mapping[str, Tensor], state: Tensor, restart: Tensor) -> tuple[Distribution, Tensor]:
-    """Return the action distribution [1, n] for raw observations [n, width], and the actor's new state.
+    """Return the action distribution [1, n] for raw groups [n, width] and images, and the actor's new state.
 
     state [n, state_width]: before the step. restart [n] bool: an episode starts with this step.
     """
     return self.network.act(self.batch(obs), state, restart.unsqueeze(0))
 
   def batch(self, obs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the groups as the network's input: normalised, as one step [1, n, width]."""
+    """Return the network's input: normalised groups [1, n, width] and images, as one step."""
     return {group: x.unsqueeze(0) for group, x in self.observations(obs).items()}
 
   def follow(self, other: "Agent[N]") -> None:
@@ -87,12 +94,17 @@ class Agent(Generic[N]):
 
   def state_dict(self) -> dict[str, Any]:
     """Return weights, moments and spaces."""
+    images = {
+      name: [list(image.shape), *image[1:-1], list(image.groups)]
+      for name, image in self.spaces.images.items()
+    }
     return {
       "network": self.network.state_dict(),
       "obs_dims": dict(self.spaces.obs_dims),
       "num_actions": self.spaces.num_actions,
       "choices": list(self.spaces.choices),
       "observations": self.observations.state_dict(),
+      **({"images": images} if images else {}),
     }
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -101,6 +113,7 @@ class Agent(Generic[N]):
     Raises ValueError or torch's RuntimeError if they are of another network, or not finite.
     """
     own = self.state_dict()
+    own.pop("images", None)
     check_saved({key: state[key] for key in own}, own)
     self.network.load_state_dict(state["network"])
     self.observations.load_state_dict(state["observations"])
@@ -108,14 +121,15 @@ class Agent(Generic[N]):
 
 def actor_critic(spaces: Spaces, ppo: PPOConfig, device: torch.device) -> Agent[ActorCritic]:
   """Return a new agent of PPO."""
-  network = ActorCritic(*spaces, ppo, resolve(ppo.precision, device))
+  dims, num_actions, choices, images = spaces
+  network = ActorCritic(dims, num_actions, choices, ppo, resolve(ppo.precision, device), images)
   return Agent(spaces, network, ppo.normalize_obs, device)
 
 
 def actor(spaces: Spaces, settings: SACConfig | TD3Config, device: torch.device) -> Agent[Actor]:
   """Return a new agent of an off-policy algorithm."""
   precision = resolve(settings.precision, device, VECTORS)
-  network = Actor(spaces.obs_dims, spaces.num_actions, settings, precision)
+  network = Actor(spaces.obs_dims, spaces.num_actions, settings, precision, spaces.images)
   return Agent(spaces, network, settings.normalize_obs, device)
 
 

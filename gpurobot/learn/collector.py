@@ -34,7 +34,7 @@ class Storage(Protocol):
     """Store the recurrent state [local_envs, state_width] before step t, if it is needed."""
 
   def keep_final(self, final_obs: TensorDictBase, state: Tensor, truncated: Tensor) -> None:
-    """Store final observations [local_envs, width] and the state before them where `truncated`."""
+    """Store final groups and images [local_envs, ...] and the state before them where `truncated`."""
 
 
 class Collector:
@@ -60,7 +60,7 @@ class Collector:
     self.statistics = Statistics(env.num_envs, env.device)
     self._compiled = executor.compiled
     self.check = FiniteCheck(env, world.rank * env.num_envs)
-    # The next observations [local_envs, width], whether they were finite [local_envs], the recurrent state,
+    # The next observations [local_envs, ...], whether they were finite [local_envs], the recurrent state,
     # and whether an episode starts [local_envs].
     self.obs: TensorDictBase = env.reset().clone()
     self.finite = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
@@ -83,7 +83,7 @@ class Collector:
     self.statistics.add_obs(self.obs["policy"])
 
   def _show(self, obs: Mapping[str, Tensor]) -> None:
-    """Show the policy new observation groups [local_envs, width], with 0 for numbers that are not finite."""
+    """Show the policy new groups and images [local_envs, ...], with 0 for numbers that are not finite."""
     self.finite.copy_(self.check.rows(obs))
     self.check.note(obs, self.finite)
     for group, shown in self.obs.items():

@@ -1,23 +1,55 @@
 """Protocol of vectorised environments: tensors in, TensorDict out, no synchronisation with the host."""
 
+import math
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from tensordict import TensorDict
 from torch import Tensor
 
 
+class Image(NamedTuple):
+  """Image among the observations: [num_envs, *shape], shared by the groups that see it."""
+
+  shape: tuple[int, int, int]  # height, width, channels
+  kind: str  # uint8 or float16
+  low: float  # smallest number that it can have
+  high: float  # largest number
+  groups: tuple[str, ...]  # those that see it
+
+  @property
+  def dtype(self) -> torch.dtype:
+    """Its type, in the environments and in storage."""
+    return torch.uint8 if self.kind == "uint8" else torch.float16
+
+  def stored(self, raw: Tensor) -> Tensor:
+    """Return an image [n, *shape] in that type; numbers outside of the range are cut off."""
+    return raw if self.kind == "uint8" else raw.clamp(self.low, self.high).to(self.dtype)
+
+  @property
+  def bytes(self) -> int:
+    """Memory of one [bytes]."""
+    return math.prod(self.shape) * self.dtype.itemsize
+
+  def __str__(self) -> str:
+    return f"{'x'.join(map(str, self.shape))} {self.kind}"
+
+
 @runtime_checkable
 class VecEnv(Protocol):
-  """`num_envs` environments of one rank, stepped as one batch; a step resets those whose episode ended."""
+  """`num_envs` environments of one rank, stepped as one batch; a step resets those whose episode ended.
+
+  Environments with images have `images: Mapping[str, Image]` too; see `images_of`.
+  """
 
   num_envs: int  # number of environments on this rank: the `local_envs` of the trainer
   device: torch.device
   num_actions: int
   choices: tuple[int, ...]  # number of choices of each discrete action; empty for continuous actions
-  # Width of each group that an agent observes: "policy", and maybe "critic". `reset` and `step` may show more
-  # groups: "teacher", what the policy of a teacher saw, for distillation; "style", for a style reward.
+  # Width of each group that an agent observes: "policy", and maybe "critic"; 0 if it sees images alone.
+  # `reset` and `step` may show more groups: "teacher", what the policy of a teacher saw, for distillation;
+  # "style", for a style reward.
   obs_dims: dict[str, int]
   max_episode_steps: int
   least_between_truncations: int  # smallest number of steps between two truncations of an environment
@@ -29,15 +61,20 @@ class VecEnv(Protocol):
   begin_part: Callable[[str], None]
 
   def reset(self) -> TensorDict:
-    """Start new episodes; return the observation groups, float32 [num_envs, width] each."""
+    """Start new episodes; return the observation groups, float32 [num_envs, width] each, and the images.
+
+    An image [num_envs, height, width, channels] has its own name beside the groups, and the type that
+    `Image.dtype` says. Its numbers are in its range, which normalises it; one that is not finite counts as in
+    any observation.
+    """
 
   def step(self, action: Tensor) -> TensorDict:
     """Step with actions [num_envs, num_actions]; return entries with the batch size [num_envs].
 
     Continuous actions are float32, clipped to [-1, 1]; discrete actions are int64 indices of the choices.
 
-    obs: groups [num_envs, width] after the resets, the observation for the next action.
-    final_obs: groups [num_envs, width] before the resets; equal to obs where no episode ended.
+    obs: groups and images after the resets, the observation for the next action.
+    final_obs: groups and images before the resets; equal to obs where no episode ended.
     reward: float32 [num_envs], the raw weighted sum. reward_terms: its terms by name, [num_envs] each.
     terminated: bool [num_envs], the task ended the episode. truncated: bool [num_envs], only the time limit
       ended it; an environment is truncated at most once in any least_between_truncations steps.
@@ -62,6 +99,11 @@ class VecEnv(Protocol):
 
   def load_state_dict(self, state: dict[str, Any]) -> None:
     """Continue from a saved state."""
+
+
+def images_of(env: VecEnv) -> dict[str, Image]:
+  """Return the images by name; environments without images need not say so."""
+  return {name: Image(*image) for name, image in getattr(env, "images", {}).items()}
 
 
 STYLE = "style"  # observation group of the features that a style reward compares with a reference

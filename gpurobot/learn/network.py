@@ -1,7 +1,8 @@
-"""Actor and critic networks: recurrent layer, hidden layers, heads."""
+"""Actor and critic networks: encoders of images, recurrent layer, hidden layers, heads."""
 
 import math
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import torch
@@ -25,6 +26,8 @@ from gpurobot.learn.distribution import (
   StateGaussianHead,
   action_head,
 )
+from gpurobot.learn.encoder import GroupInput
+from gpurobot.learn.env import Image
 from gpurobot.learn.layers import linear
 from gpurobot.learn.own_code import own_layers
 
@@ -136,9 +139,10 @@ class ActorCritic(nn.Module):
   """One shared trunk, or one each for actor and critic, with heads in float32 or float64.
 
   Observations are normalised groups [steps, n, width] in `input_dtype`: "policy" for the actor, "critic" for
-  the critic (if the environment has that group). With a recurrent layer the steps are consecutive steps of n
-  environments, state [n, state_width] is the state before the first, and restart [steps, n] marks steps that
-  start an episode. Without one the steps are independent, and state_width is 0.
+  the critic (if the environment has that group); and the images that the groups see. With a recurrent layer
+  the steps are consecutive steps of n environments, state [n, state_width] is the state before the first, and
+  restart [steps, n] marks steps that start an episode. Without one the steps are independent, and state_width
+  is 0.
   """
 
   def __init__(
@@ -148,13 +152,18 @@ class ActorCritic(nn.Module):
     choices: tuple[int, ...],
     ppo: PPOConfig,
     precision: Precision,
+    images: Mapping[str, Image] = MappingProxyType({}),
   ) -> None:
     super().__init__()
-    self.critic_group = "critic" if "critic" in obs_dims else "policy"
+    self.critic_group = group = "critic" if "critic" in obs_dims else "policy"
     self.shared = ppo.shared and self.critic_group == "policy"
     form = Layers(ppo.hidden, ppo.layer_norm, ppo.activation, ppo.network, ppo.recurrent, ppo.recurrent_units)
-    self.actor = Trunk(obs_dims["policy"], form)
-    self.critic = self.actor if self.shared else Trunk(obs_dims[self.critic_group], form)
+    self.actor_input = self.critic_input = GroupInput("policy", obs_dims["policy"], images, ppo)
+    self.actor = self.critic = Trunk(self.actor_input.width, form)
+    if not self.shared:
+      others = self.actor_input if ppo.encoder_shared else None
+      self.critic_input = GroupInput(group, obs_dims[group], images, ppo, others)
+      self.critic = Trunk(self.critic_input.width, form)
     self.head = action_head(self.actor.width, num_actions, choices, ppo)
     self.value = value_head(self.critic.width, ppo)
     self.widths = [self.actor.state_width, 0 if self.shared else self.critic.state_width]
@@ -166,21 +175,21 @@ class ActorCritic(nn.Module):
   def forward(self, obs: Obs, state: Tensor, restart: Tensor) -> ActorCriticOutput:
     """Return action distribution and values [steps, n], and the state [n, state_width] after the steps."""
     own, others = state.split(self.widths, dim=-1)
-    features, own = self.actor(obs["policy"], own, restart)
+    features, own = self.actor(self.actor_input(obs), own, restart)
     if self.shared:
       return ActorCriticOutput(self.head(features), self.value(features), own)
-    latent, others = self.critic(obs[self.critic_group], others, restart)
+    latent, others = self.critic(self.critic_input(obs), others, restart)
     return ActorCriticOutput(self.head(features), self.value(latent), torch.cat([own, others], dim=-1))
 
   def act(self, obs: Obs, state: Tensor, restart: Tensor) -> tuple[Distribution, Tensor]:
     """Return the action distribution [steps, n], and the actor's part of the state after the last step."""
-    features, state = self.actor(obs["policy"], state[:, : self.widths[0]], restart)
+    features, state = self.actor(self.actor_input(obs), state[:, : self.widths[0]], restart)
     return self.head(features), state
 
   def evaluate(self, obs: Obs, state: Tensor, restart: Tensor) -> Tensor:
     """Return the values [steps, n]; the state is not changed."""
     others = state[:, self.state_width - self.critic.state_width :]
-    return self.value(self.critic(obs[self.critic_group], others, restart)[0]).value
+    return self.value(self.critic(self.critic_input(obs), others, restart)[0]).value
 
 
 class Actor(nn.Module):
@@ -192,11 +201,17 @@ class Actor(nn.Module):
   state_width = 0
 
   def __init__(
-    self, obs_dims: Mapping[str, int], num_actions: int, settings: SACConfig | TD3Config, precision: Precision
+    self,
+    obs_dims: Mapping[str, int],
+    num_actions: int,
+    settings: SACConfig | TD3Config,
+    precision: Precision,
+    images: Mapping[str, Image] = MappingProxyType({}),
   ) -> None:
     super().__init__()
     form = Layers(settings.hidden, settings.layer_norm, settings.activation, settings.network)
-    self.actor = Trunk(obs_dims["policy"], form)
+    self.actor_input = GroupInput("policy", obs_dims["policy"], images, settings)
+    self.actor = Trunk(self.actor_input.width, form)
     self.head: StateGaussianHead | NoisyHead
     if isinstance(settings, TD3Config):
       self.head = NoisyHead(self.actor.width, num_actions, settings.noise_max)
@@ -207,30 +222,44 @@ class Actor(nn.Module):
     self.input_dtype = torch.bfloat16 if precision is Precision.bf16 else self.dtype
     self.to(self.dtype)
 
-  def forward(self, x: Tensor) -> Gaussian:
-    """Return the action distribution [n] for normalised observations [n, width] of the group "policy"."""
+  def forward(self, obs: Obs) -> Gaussian:
+    """Return the action distribution [n] for normalised groups [n, width] and images."""
+    x = self.actor_input(obs)
     return self.head(self.actor(x, *_no_memory(x, self.dtype))[0])
 
   def act(self, obs: Obs, state: Tensor, restart: Tensor) -> tuple[Distribution, Tensor]:
     """Return the action distribution [steps, n], and the empty state [n, 0]."""
-    features, state = self.actor(obs["policy"], state, restart)
+    features, state = self.actor(self.actor_input(obs), state, restart)
     return self.head(features), state
 
 
 class TwinCritic(nn.Module):
-  """Two critics of observation and action, each with a distribution of the return over bins."""
+  """Two critics of observation and action, each with a distribution of the return over bins.
 
-  def __init__(self, width: int, num_actions: int, settings: OffPolicyConfig, dtype: torch.dtype) -> None:
+  They share the encoders of the images.
+  """
+
+  def __init__(
+    self,
+    obs_dims: Mapping[str, int],
+    num_actions: int,
+    settings: OffPolicyConfig,
+    dtype: torch.dtype,
+    images: Mapping[str, Image] = MappingProxyType({}),
+  ) -> None:
     super().__init__()
+    group = "critic" if "critic" in obs_dims else "policy"
+    self.input = GroupInput(group, obs_dims[group], images, settings)
     form = Layers(settings.critic_hidden, settings.layer_norm, settings.activation, settings.network)
-    trunks = [Trunk(width + num_actions, form) for _ in range(2)]
+    trunks = [Trunk(self.input.width + num_actions, form) for _ in range(2)]
     self.trunks = nn.ModuleList(trunks)
     self.heads = nn.ModuleList(PaddedTwohotHead(trunk.width) for trunk in trunks)
     self.dtype = dtype
     self.to(dtype)
 
-  def forward(self, x: Tensor, action: Tensor) -> TwohotValue:
-    """Return two distributions [2, n] of the return: normalised observations [n, width], actions [n, A]."""
+  def forward(self, obs: Obs, action: Tensor) -> TwohotValue:
+    """Return two distributions [2, n] of the return: normalised observations [n, ...], actions [n, A]."""
+    x = self.input(obs)
     inputs, memory = torch.cat([x, action.to(x.dtype)], dim=-1), _no_memory(x, self.dtype)
     pairs = zip(self.trunks, self.heads, strict=True)
     logits = torch.stack([head(trunk(inputs, *memory)[0]).logits for trunk, head in pairs])

@@ -1,7 +1,7 @@
 """Running mean and variance in float64, merged exactly over batches and ranks once per iteration."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import torch
 from torch import Tensor
@@ -118,7 +118,10 @@ class Moments:
 
 
 class ObservationNormalizer:
-  """Normaliser of observation groups: zero mean, unit variance, clipped, in the network's input dtype."""
+  """Normaliser of observation groups: zero mean, unit variance, clipped, in the network's input dtype.
+
+  Images pass unchanged: the network knows their range.
+  """
 
   def __init__(
     self,
@@ -126,20 +129,22 @@ class ObservationNormalizer:
     device: torch.device,
     dtypes: tuple[torch.dtype, torch.dtype],
     enabled: bool,
+    images: Collection[str] = (),
   ) -> None:
-    """Create the moments of each group.
+    """Create the moments of each group; `images` are the names of the images.
 
     dtypes: of the arithmetic and of the result. If not `enabled`, observations are only converted.
     """
     self.moments = {group: Moments(width, device, dtypes[0], OUTLIER) for group, width in obs_dims.items()}
-    self.dtypes, self.enabled = dtypes, enabled
+    self.dtypes, self.enabled, self.images = dtypes, enabled, images
 
   def __call__(self, obs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the network's input groups [..., width] for raw groups [..., width]."""
-    return {group: self._prepare(group, obs[group]).to(self.dtypes[1]) for group in self.moments}
+    """Return the network's input groups [..., width] for raw groups [..., width], and the images."""
+    groups = {group: self._prepare(group, obs[group]).to(self.dtypes[1]) for group in self.moments}
+    return groups | {name: obs[name] for name in self.images}
 
   def write(self, obs: Mapping[str, Tensor], out: Mapping[str, Tensor]) -> None:
-    """Write the network's input groups for raw groups [..., width] to tensors `out` of the same shapes."""
+    """Write the network's input for raw groups and images [...] to tensors `out` of the same shapes."""
     for group, prepared in self(obs).items():  # rounding and copying in one operation takes twice as long
       out[group].copy_(prepared)
 
@@ -170,8 +175,10 @@ class ObservationNormalizer:
   def clipped(self, x: Tensor) -> Tensor:
     """Return the share of normalised observations [steps, n, width] at the clip bound, a scalar.
 
-    Only the last step is used: all steps would take 2 % of an iteration.
+    Only the last step is used: all steps would take 2 % of an iteration. Of images alone it is 0.
     """
+    if not x.shape[-1]:
+      return x.new_zeros((), dtype=torch.float32)
     return (x[-1].abs() >= BOUND).to(torch.float32).mean()
 
   def reflect(self, x: Tensor, index: Tensor, sign: Tensor) -> Tensor:

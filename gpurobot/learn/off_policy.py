@@ -20,13 +20,15 @@ from gpurobot.learn.agent import Spaces, actor
 from gpurobot.learn.algorithm import counted, layer_words
 from gpurobot.learn.collector import Collector
 from gpurobot.learn.distribution import Gaussian
-from gpurobot.learn.env import VecEnv
+from gpurobot.learn.env import VecEnv, images_of
+from gpurobot.learn.image_setup import image_words
 from gpurobot.learn.network import Actor, TwinCritic
 from gpurobot.learn.off_policy_batch import Batch
 from gpurobot.learn.off_policy_loss import CRITIC_SUMS, critic_loss, smaller, target
 from gpurobot.learn.off_policy_setup import check, make_sampler, quiet, stored_obs
 from gpurobot.learn.optimizer import Optimizer
 from gpurobot.learn.random import Random
+from gpurobot.learn.random_shift import RandomShift
 from gpurobot.learn.replay_buffer import Replay, blocks, replay_bytes
 from gpurobot.learn.reward import RewardScaler
 from gpurobot.learn.saved_state import check_saved
@@ -59,9 +61,8 @@ class OffPolicy:
     self.agent = actor(Spaces.of(env), settings, env.device)
     self.network: Actor = self.agent.network
     self.observations, dtype = self.agent.observations, self.network.dtype
-    self.critic_group = "critic" if "critic" in env.obs_dims else "policy"
-    width = env.obs_dims[self.critic_group]
-    self.critics = TwinCritic(width, env.num_actions, settings, dtype).to(env.device)
+    critics = TwinCritic(env.obs_dims, env.num_actions, settings, dtype, images_of(env))
+    self.critics = critics.to(env.device)
     self.optimizers = {
       "critics": self.make_optimizer(self.critics, CRITIC_SUMS),
       "actor": self.make_optimizer(self.network, self.sums),
@@ -80,10 +81,11 @@ class OffPolicy:
     local_blocks = blocks(config.num_envs, settings.batch_size) // world.size
     dealer = Random(config.seed, local_blocks, world.rank * local_blocks, env.device)
     count = settings.batch_size // world.size
-    self.sampler = make_sampler(self.replay, count, settings, dealer)
+    self.sampler = make_sampler(env, self.replay, count, settings, dealer)
     self.iteration = 0
     self._threads = torch.get_num_threads()  # for large operations
     self._began = 0  # the iteration in which the replay buffer was empty
+    self.shift = RandomShift(images_of(env), settings.random_shift)
     self.batch = Batch(env, self.network, self.noises, (self.sampler.batches, count))
 
   def make_optimizer(self, module: nn.Module, sums: tuple[str, ...]) -> Optimizer:
@@ -121,13 +123,13 @@ class OffPolicy:
   def describe(self) -> str:
     """Return one line about the environments, the networks and the hyperparameters."""
     own, env = self.settings, self.env
-    policy = layer_words(own, env.obs_dims["policy"], own.hidden, env.num_actions)
-    critic = layer_words(own, env.obs_dims[self.critic_group] + env.num_actions, own.critic_hidden)
+    policy = layer_words(own, self.network.actor_input.width, own.hidden, env.num_actions)
+    critic = layer_words(own, self.critics.input.width + env.num_actions, own.critic_hidden)
     held = self.replay.length * self.num_envs
     needed = replay_bytes(env, self.replay.length, self.network.dtype, self._stored)
     return (
       f"{counted(self.num_envs, 'environment')} on {counted(self.world.size, f'{env.device.type} rank')}; "
-      f"{self.name.upper()}, policy {policy}, twin critics {critic}, "
+      f"{self.name.upper()}, {image_words(own, env)}policy {policy}, twin critics {critic}, "
       f"{self.network.precision}; {counted(own.updates_per_step, 'gradient step')} of {own.batch_size} "
       "transitions after each step; "
       f"replay buffer of {held:,} transitions, {needed / 1e9:.2g} GB per rank, "
@@ -148,7 +150,7 @@ class OffPolicy:
     """Return actions [local_envs, num_actions] and the state, see `collector.Act`."""
     self.replay.keep_obs(self.collector.obs, self.observations.moments)
     with threads.use(self._threads):
-      policy = self.executor.compiled(self.network)(sample["obs"]["policy"])
+      policy = self.executor.compiled(self.network)(sample["obs"])
     random = self.collector.random
     random.advance()
     uniform = random.uniform("off_policy.start", (self.env.num_actions,), -1.0, 1.0)
@@ -225,6 +227,8 @@ class OffPolicy:
     """Draw the batches of the next gradient steps."""
     draw, decay = self.sampler.draw(), (self.settings.n_step, self.settings.gamma)
     drawn = self.replay.transitions(draw.rows, draw.envs, decay, self.rewards)
+    self.shift(drawn.obs, self.sampler.uniform)
+    self.shift(drawn.next_obs, self.sampler.uniform, "the next ")
     noise = {purpose: self.sampler.normal(purpose, self.env.num_actions) for purpose in self.noises}
     self.batch.fill(draw, drawn, noise, self.observations)
 
@@ -233,19 +237,19 @@ class OffPolicy:
     """Go to the next batch, and compute what the critics are to learn from it."""
     batch = self.batch
     batch.advance()
-    action, bonus = self.next_action(self.network(batch.next_obs["policy"]))
-    value = smaller(self.targets(batch.next_obs[self.critic_group], action))
+    action, bonus = self.next_action(self.network(batch.next_obs))
+    value = smaller(self.targets(batch.next_obs, action))
     batch.return_.copy_(target(batch.reward, batch.discount, value + bonus))
 
   def _critic_objective(self) -> tuple[Tensor, Tensor, Tensor]:
     """Return the loss of the critics on the present batch, its sums, and the errors [n]."""
     batch = self.batch
-    values = self.critics(batch.obs[self.critic_group], batch.action)
+    values = self.critics(batch.obs, batch.action)
     return critic_loss(values, batch.return_, batch.age, batch.weight)
 
   def evaluate(self, action: Tensor) -> Tensor:
     """Return the values [n] of actions [n, num_actions] where the present batch begins."""
-    return smaller(self.critics(self.batch.obs[self.critic_group], action))
+    return smaller(self.critics(self.batch.obs, action))
 
   @torch.no_grad()
   def _descend_critics(self) -> None:

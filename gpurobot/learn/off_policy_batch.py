@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from gpurobot.learn.env import VecEnv
+from gpurobot.learn.env import VecEnv, images_of
 from gpurobot.learn.network import Actor
 from gpurobot.learn.normalize import ObservationNormalizer
 from gpurobot.learn.replay_buffer import Draw, Transitions
@@ -24,7 +24,8 @@ class Batch:
       return torch.zeros(*shape, *width, dtype=kind, device=env.device)
 
     def observations() -> dict[str, Tensor]:
-      return {group: numbers(width, kind=network.input_dtype) for group, width in env.obs_dims.items()}
+      groups = {group: numbers(width, kind=network.input_dtype) for group, width in env.obs_dims.items()}
+      return groups | {name: numbers(*own.shape, kind=own.dtype) for name, own in images_of(env).items()}
 
     self._obs, self._next_obs = observations(), observations()
     self._noise = {purpose: numbers(env.num_actions) for purpose in noises}
@@ -32,7 +33,7 @@ class Batch:
     self._numbers = {"action": numbers(env.num_actions), **{name: numbers() for name in names}}
     self._turn = torch.zeros(1, dtype=torch.int64, device=env.device)  # index of the next batch
     self._moves: list[tuple[Tensor, Tensor]] = []  # all batches [shape[0], n, ...], the present one [n, ...]
-    # By group, normalised [n, width]: before the first step, and after the last one.
+    # Groups, normalised [n, width], and images: before the first step, and after the last one.
     self.obs, self.next_obs = self._present(self._obs), self._present(self._next_obs)
     self.noise = self._present(self._noise)  # by purpose [n, num_actions]
     present = self._present(self._numbers)

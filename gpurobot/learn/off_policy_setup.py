@@ -8,7 +8,8 @@ from gpurobot.config import ConfigError, TrainConfig, off_policy, suggestion
 from gpurobot.device.distributed import World
 from gpurobot.device.usage import total_memory
 from gpurobot.learn.agent import resolve
-from gpurobot.learn.env import VecEnv, block_names
+from gpurobot.learn.env import VecEnv, block_names, images_of
+from gpurobot.learn.image_setup import check_images
 from gpurobot.learn.network import weight_dtype
 from gpurobot.learn.prioritized import PrioritizedSampler
 from gpurobot.learn.random import Random
@@ -22,6 +23,7 @@ SHARE = 0.8  # of the memory of a device that a replay buffer may take
 def check(config: TrainConfig, env: VecEnv) -> None:
   """Raise ConfigError if settings contradict each other or do not fit the environment."""
   name, own = config.algorithm, off_policy(config)
+  check_images(str(name), own, env)
   length, least = own.buffer_size // config.num_envs, max(own.horizon, own.n_step + 1)
   if env.choices:
     raise ConfigError(
@@ -84,9 +86,13 @@ def batches_per_draw(settings: OffPolicyConfig) -> int:
   return max(n for n in range(1, max(1, MOST // settings.batch_size) + 1) if steps % n == 0)
 
 
-def make_sampler(replay: Replay, count: int, settings: OffPolicyConfig, random: Random) -> ReplaySampler:
+def make_sampler(
+  env: VecEnv, replay: Replay, count: int, settings: OffPolicyConfig, random: Random
+) -> ReplaySampler:
   """Return the sampler of `count` transitions that the settings ask for."""
   if not settings.prioritized:
-    return ReplaySampler(replay, count, settings.n_step, random, batches_per_draw(settings))
+    # A batch of images is long to draw, and takes much memory.
+    batches = 1 if images_of(env) else batches_per_draw(settings)
+    return ReplaySampler(replay, count, settings.n_step, random, batches)
   exponents = (settings.priority_alpha, settings.priority_beta)
   return PrioritizedSampler(replay, count, settings.n_step, random, exponents)

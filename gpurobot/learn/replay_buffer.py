@@ -8,7 +8,7 @@ import torch
 from tensordict import TensorDict, TensorDictBase
 from torch import Tensor
 
-from gpurobot.learn.env import VecEnv
+from gpurobot.learn.env import VecEnv, images_of
 from gpurobot.learn.normalize import Moments
 from gpurobot.learn.random import Random
 from gpurobot.learn.stored_obs import StoredObs, take
@@ -19,10 +19,10 @@ WORD = 2**32  # the random bits of one number
 class Transitions(NamedTuple):
   """Transitions of n steps, a batch [b] of them; observations are raw."""
 
-  obs: dict[str, Tensor]  # by group [b, width], before the first step
+  obs: dict[str, Tensor]  # groups [b, width] and images, before the first step
   action: Tensor  # [b, num_actions], of the first step
   reward: Tensor  # [b], discounted sum over the steps, up to the end of the episode
-  next_obs: dict[str, Tensor]  # by group [b, width], after the last of these steps
+  next_obs: dict[str, Tensor]  # groups [b, width] and images, after the last of these steps
   discount: Tensor  # [b], of the value of next_obs: a power of gamma, or 0 where the task terminated
   weight: Tensor  # [b], 1, or 0 where one of the steps was not valid
 
@@ -59,7 +59,9 @@ class Replay:
       },
       batch_size=[length],
     )
-    self.final_obs = {group: self._zeros(_slots(env, length), width) for group, width in env.obs_dims.items()}
+    slots, images = _slots(env, length), images_of(env)
+    self.final_obs = {group: self._zeros(slots, width) for group, width in env.obs_dims.items()}
+    self.final_obs |= {name: self._zeros(slots, *own.shape, kind=own.dtype) for name, own in images.items()}
     # The row of the next step [1], the number of filled rows [1], the next slot of each environment.
     self.position = torch.zeros(1, dtype=torch.int64, device=env.device)
     self.filled = torch.zeros_like(self.position)
@@ -68,7 +70,8 @@ class Replay:
     self._envs = torch.arange(env.num_envs, device=env.device)
     # The present step, in static memory; obs is what the policy sees.
     self._sample: dict[str, Any] = {
-      "obs": {group: self._zeros(1, width, kind=dtypes[1])[0] for group, width in env.obs_dims.items()},
+      "obs": {group: self._zeros(1, width, kind=dtypes[1])[0] for group, width in env.obs_dims.items()}
+      | {name: self._zeros(1, *own.shape, kind=own.dtype)[0] for name, own in images.items()},
       **{name: self.memory[name][0].clone() for name in ("action", *kinds) if name != "slot"},
       "restart": torch.zeros(env.num_envs, dtype=torch.bool, device=env.device),
     }
@@ -84,17 +87,17 @@ class Replay:
       self._store()
 
   def keep_obs(self, obs: Mapping[str, Tensor], moments: Mapping[str, Moments]) -> None:
-    """Store the raw observations [num_envs, width] before the present step, with their present moments."""
+    """Store the raw observations [num_envs, ...] before the present step, with their present moments."""
     self._stored.write(self.memory, self.position, obs, moments)
 
   def keep_state(self, t: int, state: Tensor) -> None:
     """Store nothing: policies that learn from a replay buffer have no memory."""
 
   def keep_final(self, final_obs: TensorDictBase, state: Tensor, truncated: Tensor) -> None:  # noqa: ARG002
-    """Store final observations [num_envs, width] where an episode is truncated [num_envs]; no state."""
-    here = truncated.unsqueeze(-1)
-    for group, memory in self.final_obs.items():
-      memory[self._slot, self._envs] = torch.where(here, final_obs[group], memory[self._slot, self._envs])
+    """Store final groups and images [num_envs, ...] where an episode is truncated [num_envs]; no state."""
+    for name, memory in self.final_obs.items():
+      new, old = final_obs[name], memory[self._slot, self._envs]
+      memory[self._slot, self._envs] = torch.where(_like(truncated, new), new, old)
     self.memory["slot"].index_copy_(0, self.position, self._slot.unsqueeze(0))
     slots = next(iter(self.final_obs.values())).shape[0]
     self._slot.copy_((self._slot + truncated) % slots)
@@ -131,10 +134,10 @@ class Replay:
     taken = runs.sum(0)  # number of steps [b]
     last = steps.gather(0, (taken - 1).unsqueeze(0))[0]
     after, slot = (rows + taken) % self.length, take(self.memory["slot"], last, envs)
-    cut = take(self.memory["truncated"], last, envs).unsqueeze(-1)
+    cut = take(self.memory["truncated"], last, envs)
     next_obs = {
-      group: torch.where(cut, take(self.final_obs[group], slot, envs), following)
-      for group, following in self._stored.read(self.memory, after, envs).items()
+      name: torch.where(_like(cut, following), take(self.final_obs[name], slot, envs), following)
+      for name, following in self._stored.read(self.memory, after, envs).items()
     }
     return Transitions(
       self._stored.read(self.memory, rows, envs),
@@ -228,6 +231,10 @@ class ReplaySampler:
   def learn(self, error: Tensor) -> None:
     """Take in the errors [count] of the values of the last draw."""
 
+  def uniform(self, purpose: str, shape: tuple[int, ...]) -> Tensor:
+    """Return numbers [batches * count, *shape] of the present draw, uniform in [0, 1)."""
+    return self._by_batch(self.random.uniform(purpose, (self.batches * self.per_block, *shape)))
+
   def normal(self, purpose: str, width: int) -> Tensor:
     """Return standard normal numbers [batches * count, width] of the present draw."""
     return self._by_batch(self.random.normal(purpose, (self.batches * self.per_block, width)))
@@ -243,6 +250,11 @@ class ReplaySampler:
     """Continue from a saved state."""
 
 
+def _like(flag: Tensor, x: Tensor) -> Tensor:
+  """Return flags [n], reshaped to broadcast over x [n, ...]."""
+  return flag.view(-1, *[1] * (x.ndim - 1))
+
+
 def _slots(env: VecEnv, length: int) -> int:
   """Return the number of truncated steps of an environment that a ring of `length` steps may hold."""
   return 1 + -(-length // env.least_between_truncations)
@@ -251,7 +263,8 @@ def _slots(env: VecEnv, length: int) -> int:
 def replay_bytes(env: VecEnv, length: int, dtype: torch.dtype, stored: StoredObs) -> int:
   """Return the memory [bytes] of a ring of `length` steps, with actions and rewards of a type."""
   step = dtype.itemsize * (env.num_actions + 1) + 3 + torch.int64.itemsize
-  final = 4 * sum(env.obs_dims.values()) * _slots(env, length)
+  images = sum(image.bytes for image in images_of(env).values())
+  final = (4 * sum(env.obs_dims.values()) + images) * _slots(env, length)
   return length * stored.row_bytes + env.num_envs * (length * step + final)
 
 

@@ -8,7 +8,7 @@ import torch
 from tensordict import TensorDict, TensorDictBase
 from torch import Tensor
 
-from gpurobot.learn.env import STYLE, VecEnv
+from gpurobot.learn.env import STYLE, VecEnv, images_of
 from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.random import Random
 
@@ -68,10 +68,10 @@ KEPT = ("obs", "restart", "action", "policy", "log_prob", "value", "advantage", 
 class Rollout:
   """Storage for the samples of one iteration, allocated once.
 
-  `samples` [horizon, local_envs] has obs (normalised, in the network's input dtype), restart (an episode
-  starts with the step), action (a sample of the policy), policy (the parameters of its distribution),
-  log_prob, value (in normalised units), reward (raw), terminated, truncated, valid, and maybe style (see
-  `keep_style`); the update adds advantage, return_ and weight, and learned rewards to reward. Each
+  `samples` [horizon, local_envs] has obs (normalised, in the network's input dtype; images as they are),
+  restart (an episode starts with the step), action (a sample of the policy), policy (the parameters of its
+  distribution), log_prob, value (in normalised units), reward (raw), terminated, truncated, valid, and maybe
+  style (see `keep_style`); the update adds advantage, return_ and weight, and learned rewards to reward. Each
   environment has `sequences` sequences of `sequence` consecutive steps, the unit of the minibatches.
   """
 
@@ -106,13 +106,15 @@ class Rollout:
     slots = -(-horizon // env.least_between_truncations)
     # The raw final observations of the truncations, in order, and the recurrent state before them. Slots
     # without a truncation are never used.
+    images = images_of(env)
     self.final_obs: dict[str, Tensor] = {
       group: zeros(slots, width, env.num_envs).mT  # the memory layout of tasks
       for group, width in env.obs_dims.items()
-    }
+    } | {name: zeros(slots, env.num_envs, *own.shape, dtype=own.dtype) for name, own in images.items()}
     self.final_state = zeros(slots, env.num_envs, width, dtype=dtype)
     # The raw observations after the last step, the recurrent state, and whether an episode starts there.
     self.last_obs = {group: zeros(env.num_envs, width) for group, width in env.obs_dims.items()}
+    self.last_obs |= {name: zeros(env.num_envs, *own.shape, dtype=own.dtype) for name, own in images.items()}
     self.last_state = zeros(env.num_envs, width, dtype=dtype)
     self.last_restart = zeros(env.num_envs, dtype=torch.bool)
     # Probability of each action under the present policy, divided by that under the policy that acted; None
@@ -125,9 +127,11 @@ class Rollout:
     row = functools.partial(zeros, dtype=network.dtype)
     numbers = ("log_prob", "value", "reward", "advantage", "return_", "weight")
     flags = ("restart", "terminated", "truncated", "valid")
+    obs = {group: row(width, dtype=network.input_dtype) for group, width in env.obs_dims.items()}
+    images = {name: row(*image.shape, dtype=image.dtype) for name, image in images_of(env).items()}
     return TensorDict(
       {
-        "obs": {group: row(width, dtype=network.input_dtype) for group, width in env.obs_dims.items()},
+        "obs": obs | images,
         "action": row(env.num_actions, dtype=network.head.sample_dtype or network.dtype),
         "policy": row(network.head.num_parameters),
         **{name: row() for name in numbers},
@@ -153,19 +157,23 @@ class Rollout:
       self.states[t // self.sequence].copy_(state)
 
   def keep_final(self, final_obs: TensorDictBase, state: Tensor, truncated: Tensor) -> None:
-    """Store final observations [local_envs, width] and the state before them where an episode is truncated.
+    """Store final groups and images [local_envs, ...] and the state before where an episode is truncated.
 
     state: [local_envs, state_width]. truncated: [local_envs] bool.
     """
     for slot, kept_state in enumerate(self.final_state):
-      here = (truncated & (self._used == slot)).unsqueeze(-1)
-      for group, kept in self.final_obs.items():  # transposed, as in memory
-        torch.where(here.T, final_obs[group].T, kept[slot].T, out=kept[slot].T)
-      torch.where(here, state, kept_state, out=kept_state)
+      here = truncated & (self._used == slot)
+      for name, kept in self.final_obs.items():
+        new, old = final_obs[name], kept[slot]
+        if old.is_contiguous():
+          torch.where(here.view(-1, *[1] * (new.ndim - 1)), new, old, out=old)
+        else:  # a group, transposed, as in memory
+          torch.where(here, new.T, old.T, out=old.T)
+      torch.where(here.unsqueeze(-1), state, kept_state, out=kept_state)
     self._used += truncated
 
   def keep_last(self, obs: TensorDictBase, state: Tensor, restart: Tensor) -> None:
-    """Store what follows the last step: raw observations [local_envs, width], state and restart."""
+    """Store what follows the last step: raw observations [local_envs, ...], state and restart."""
     for group, kept in self.last_obs.items():
       kept.copy_(obs[group])
     self.last_state.copy_(state)

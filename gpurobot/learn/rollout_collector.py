@@ -14,8 +14,9 @@ from gpurobot.learn.agent import Agent
 from gpurobot.learn.collector import Collector
 from gpurobot.learn.critic import ValuePrediction
 from gpurobot.learn.distribution import Distribution
-from gpurobot.learn.env import STYLE, VecEnv
+from gpurobot.learn.env import STYLE, VecEnv, images_of
 from gpurobot.learn.network import ActorCritic
+from gpurobot.learn.random_shift import RandomShift
 from gpurobot.learn.rollout import Rollout
 
 
@@ -35,6 +36,7 @@ class RolloutCollector:
     self.env, self.agent, self.executor = env, agent, executor
     ppo = config.ppo
     self.rollout = Rollout(env, agent.network, ppo.horizon, sequence_length(ppo), env.device, pinned)
+    self.shift = RandomShift(images_of(env), ppo.random_shift)
     self.collector = Collector(env, agent, self.rollout, config, world, executor)
     if ppo.amp.style_weight:
       self.rollout.keep_style(self.collector.obs[STYLE].shape[1])
@@ -53,7 +55,12 @@ class RolloutCollector:
     self.rollout.keep_last(self.collector.obs, self.collector.state, self.collector.restart)
 
   def _act(self, sample: dict[str, Any], state: Tensor, restart: Tensor) -> tuple[Tensor, Tensor]:
-    """Return actions [local_envs, ...] and the next state, see `collector.Act`."""
+    """Return actions [local_envs, ...] and the next state, see `collector.Act`.
+
+    The images are shifted before the policy sees them: learning from others than it has acted on would change
+    the ratio of its probabilities.
+    """
+    self.executor.compiled(self.shift)(sample["obs"], self.collector.random.uniform)
     obs = {group: x.unsqueeze(0) for group, x in sample["obs"].items()}
     with threads.use(self._threads):
       policy, value, state = self.executor.compiled(self.agent.network)(obs, state, restart.unsqueeze(0))

@@ -56,7 +56,7 @@ class SAC(OffPolicy):
 
   def policy_objective(self) -> tuple[Tensor, Tensor]:
     """Return the loss of policy and temperature, which share no weights, and its sums."""
-    policy, weight = self.network(self.batch.obs["policy"]), self.batch.weight
+    policy, weight = self.network(self.batch.obs), self.batch.weight
     noise = self.batch.noise["sac.new_action"]
     sample = policy.shift(noise)
     log_prob = policy.log_prob_of(noise, sample)

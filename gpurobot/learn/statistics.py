@@ -150,7 +150,8 @@ class Statistics:
 
   def add_obs(self, obs: Tensor) -> None:
     """Add the last observations [local_envs, width] of a rollout; all would take 1 % of an iteration."""
-    self.ranges.add(RANGES.index("obs"), obs)
+    if obs.shape[1]:  # of images alone there are none
+      self.ranges.add(RANGES.index("obs"), obs)
 
   def report(
     self, world: World, counters: Mapping[str, Tensor], measures: Sequence[Means] = ()

@@ -9,7 +9,7 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from gpurobot.algorithm_config import Storage
-from gpurobot.learn.env import VecEnv, block_names
+from gpurobot.learn.env import VecEnv, block_names, images_of
 from gpurobot.learn.normalize import OUTLIER, Moments
 
 KINDS = {
@@ -49,13 +49,14 @@ class StoredObs:
   """Codec of observations: which columns of each group lie in the ring in fewer bits, and how.
 
   Those are kept as deviations from the mean in standard deviations, by the moments of that time; each row
-  has its moments beside it. All ranks have the same moments, and so the same numbers.
+  has its moments beside it. All ranks have the same moments, and so the same numbers. Images lie there as
+  they are.
   """
 
   def __init__(self, env: VecEnv, storage: Storage = Storage.float32, blocks: Collection[str] = ()) -> None:
     """Keep the named blocks of observations in the type `storage`, or all if none are named."""
     self.kind, self._num_envs, self._device = KINDS[storage], env.num_envs, env.device
-    names = block_names(env)
+    self.images, names = images_of(env), block_names(env)
     self._columns: dict[str, tuple[Tensor, Tensor]] = {}  # by group: those kept as they are, and the others
     self._order: dict[str, Tensor] = {}  # by group: where each column is among the two, one after the other
     for group, width in env.obs_dims.items():
@@ -69,8 +70,9 @@ class StoredObs:
   def allocate(self, length: int) -> dict[str, Any]:
     """Return zeros for `length` rows.
 
-    obs: by group [length, num_envs, columns kept as they are]. small: by group [length, num_envs, others].
-    unit: by group [length, 2, others], mean and standard deviation. A group without others has no such entry.
+    obs: by group [length, num_envs, columns kept as they are], and images. small: by group [length, num_envs,
+    others]. unit: by group [length, 2, others], mean and standard deviation. A group without others has no
+    such entry.
     """
     memory: dict[str, dict[str, Tensor]] = {"obs": {}, "small": {}, "unit": {}}
     for group, (raw, small) in self._columns.items():
@@ -78,13 +80,18 @@ class StoredObs:
       if len(small):
         memory["small"][group] = self._zeros(length, self._num_envs, len(small), kind=self.kind)
         memory["unit"][group] = self._zeros(length, 2, len(small))
+    for name, image in self.images.items():
+      memory["obs"][name] = self._zeros(length, self._num_envs, *image.shape, kind=image.dtype)
     return {name: part for name, part in memory.items() if part}
 
   @property
   def row_bytes(self) -> int:
     """Memory of a row [bytes]."""
     columns = [(len(raw), len(small)) for raw, small in self._columns.values()]
-    return sum(self._num_envs * (4 * raw + self.kind.itemsize * small) + 8 * small for raw, small in columns)
+    numbers = sum(
+      self._num_envs * (4 * raw + self.kind.itemsize * small) + 8 * small for raw, small in columns
+    )
+    return numbers + self._num_envs * sum(image.bytes for image in self.images.values())
 
   def _zeros(self, *shape: int, kind: torch.dtype = torch.float32) -> Tensor:
     return torch.zeros(shape, dtype=kind, device=self._device)
@@ -92,7 +99,9 @@ class StoredObs:
   def write(
     self, memory: TensorDict, row: Tensor, obs: Mapping[str, Tensor], moments: Mapping[str, Moments]
   ) -> None:
-    """Write raw observations [num_envs, width] by group to a row [1]."""
+    """Write raw groups [num_envs, width] and images to a row [1]."""
+    for name in self.images:
+      memory["obs", name].index_copy_(0, row, obs[name].unsqueeze(0))
     for group, (raw, small) in self._columns.items():
       if not len(small):
         memory["obs", group].index_copy_(0, row, obs[group].unsqueeze(0))
@@ -104,7 +113,7 @@ class StoredObs:
       memory["unit", group].index_copy_(0, row, unit.unsqueeze(0))
 
   def read(self, memory: TensorDict, rows: Tensor, envs: Tensor) -> dict[str, Tensor]:
-    """Return the raw observations [b, width] by group in rows [b] of environments [b]."""
+    """Return the raw groups [b, width] and images in rows [b] of environments [b]."""
     found = {group: take(raw, rows, envs) for group, raw in memory["obs"].items()}
     for group, numbers in memory.get("small", {}).items():
       shift, scale = memory["unit", group].index_select(0, rows).unbind(1)

@@ -47,5 +47,5 @@ class TD3(OffPolicy):
 
   def policy_objective(self) -> tuple[Tensor, Tensor]:
     """Return the loss of the policy, and its sums."""
-    policy = self.network(self.batch.obs["policy"])
+    policy = self.network(self.batch.obs)
     return td3_loss(self.evaluate(policy.mean), self.batch.weight)

@@ -38,7 +38,7 @@ def backend() -> str:
   """
   chosen = os.environ.get("MUJOCO_GL")
   for name in [chosen] if chosen else BACKENDS:
-    if _draws(name):
+    if draws(name):
       return name
   if chosen:
     raise ConfigError(f"MUJOCO_GL={chosen} does not work here; unset it, or install its libraries")
@@ -47,7 +47,7 @@ def backend() -> str:
   )
 
 
-def _draws(name: str) -> bool:
+def draws(name: str) -> bool:
   """Return whether a backend works; test it in another process, as a bad driver may crash."""
   environment = os.environ | {"MUJOCO_GL": name}
   done = subprocess.run([sys.executable, "-c", PROBE], env=environment, capture_output=True, check=False)

@@ -93,9 +93,12 @@ class Player:
       qvel[dof] += speed
 
   def observations(self) -> dict[str, Tensor]:
-    """Return the policy's observation blocks in the selected environment by name, [n] each, without noise."""
-    blocks = self.task.observe()["policy"]
-    return {name: block[self.index].float().reshape(-1) for name, block in blocks.items()}
+    """Return the policy's observation blocks in the selected environment by name, [n] each, without noise.
+
+    Images are left out.
+    """
+    blocks, images = self.task.observe()["policy"], self.task.images
+    return {name: x[self.index].float().reshape(-1) for name, x in blocks.items() if name not in images}
 
   def load(self, source: str) -> None:
     """Continue with the policy of another checkpoint; raise ConfigError if it is of another task.

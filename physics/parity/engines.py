@@ -11,8 +11,11 @@ import numpy as np
 import torch
 from mujoco import mjtState
 
+from physics.camera.renderer import Draw, Images, Renderer
+from physics.camera.view import View
 from physics.model.model import Floats, Model
 from physics.parity.rays import cast
+from physics.parity.scenes import SceneOfMujoco
 from physics.ray.raycaster import Rays
 from physics.solver import newton
 from physics.state.delay import waits_at_start
@@ -120,6 +123,19 @@ class MujocoSimulation:
         distance[env] = torch.from_numpy(cast(self._mj, self._data, rays))
 
     return launch, distance
+
+  def attach_view(self, view: View) -> tuple[Draw, torch.Tensor, Images]:
+    """Return a function that draws a view's images in the present state, its scene [row, env], the images."""
+    scene = torch.zeros(view.rows(self.model), self.num_envs)
+    place = SceneOfMujoco(self.model, view)
+    renderer = Renderer(self.model, view, self.num_envs, scene, self.threads)
+
+    def draw(mask: torch.Tensor | None) -> None:
+      fields = {name: getattr(self, name).numpy() for name in ("qpos", "mocap_pos", "mocap_quat")}
+      place(fields | self._varied, scene.numpy())
+      renderer.draw(mask)
+
+    return draw, scene, renderer.images
 
   def _selected(self, mask: torch.Tensor | None) -> list[int]:
     return list(range(self.num_envs)) if mask is None else torch.nonzero(mask).flatten().tolist()

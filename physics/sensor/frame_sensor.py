@@ -8,9 +8,9 @@ from dataclasses import replace
 from physics.algebra.spatial import MINVAL, Force, Motion, Vector, cross, dot, vector
 from physics.collision.geometry import CAPSULE, CYLINDER, ELLIPSOID, SPHERE
 from physics.derived import Derived
+from physics.dynamics.camera_frame import camera_frame
 from physics.dynamics.frame import BODY, Frame, frame
 from physics.model.model import Model
-from physics.sensor.camera import camera_frame
 from physics.sensor.kinds import Kind, Reading, Sensor
 from physics.trace.trace import Number, Truth, absolute, clip, is_zero, number, where
 
@@ -92,11 +92,12 @@ def _inside_site(derived: Derived, sensor: Sensor) -> Sequence[Number]:
 
 def _projection(derived: Derived, sensor: Sensor) -> Sequence[Number]:
   """Return the pixel of a site in a camera's image, from the upper left corner on; it may lie outside."""
-  camera = camera_frame(derived, sensor.reference[1])
+  seen_from = sensor.reference[1]
+  camera = camera_frame(derived.model, derived.poses, seen_from, lambda: derived.subtree_centers)
   x, y, z = camera.rotation.transposed @ sensor.frame(derived).offset(camera)
   away = where(absolute(z) < MINVAL, where(z < 0.0, -MINVAL, MINVAL), z)
   (width, height), (across, up) = (
-    [number(value) for value in field[sensor.reference[1]]]
+    [number(value) for value in field[seen_from]]
     for field in (sensor.model.cam_resolution, sensor.model.cam_focal)
   )
   return [0.5 * width - across * (x / away), 0.5 * height + up * (y / away)]

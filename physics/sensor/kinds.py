@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from physics.derived import Derived
+from physics.dynamics.camera_frame import camera_frame
 from physics.dynamics.frame import CAMERA, Frame, frame
 from physics.model.model import Model
-from physics.sensor.camera import camera_frame
 from physics.trace.trace import Number, number
 
 
@@ -103,8 +103,9 @@ class Sensor:
 
 
 def _frame(derived: Derived, kind: int, index: int) -> Frame:
-  is_camera = kind == CAMERA
-  return camera_frame(derived, index) if is_camera else frame(derived.model, derived.poses, kind, index)
+  if kind == CAMERA:
+    return camera_frame(derived.model, derived.poses, index, lambda: derived.subtree_centers)
+  return frame(derived.model, derived.poses, kind, index)
 
 
 Reading = Callable[[Derived, Sensor], Sequence[Number]]

@@ -1,17 +1,18 @@
-"""The launcher of traced programs: they run over all environments, in slices for CPU threads."""
+"""The launcher of kernels: they run over all environments, in slices for CPU threads."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
 import warp as wp
 
 from physics.trace.kernel import CUDA_BLOCK, build_kernel, load_kernel
-from physics.trace.threads import fits_caller, stack_bytes, start_threads
+from physics.trace.threads import SPARE, fits_caller, stack_bytes, start_threads
 from physics.trace.trace import Program
 
 GIGA = 1e9
@@ -57,39 +58,50 @@ def reserve_stacks(kernels: Sequence[wp.Kernel], device: torch.device) -> None:
 
 
 class Launcher:
-  """The launcher of one or more programs, which run in order on each of `groups` lane groups of a device.
+  """The launcher of one or more kernels, which run in order on each of `groups` parts of the work.
 
-  On a CPU the caller is one of the `threads`, unless the programs' arrays do not fit on its stack.
+  The parts of traced programs are lane groups. On a CPU the caller is one of the `threads`, unless it lacks
+  the `stack` [bytes] that the kernels need.
   """
 
-  def __init__(self, programs: Sequence[Program], device: torch.device, groups: int, threads: int) -> None:
-    self.device, self.groups, self.threads = device, groups, threads
-    self.kernels = [build_kernel(program, device.type) for program in programs]
-    stack = stack_bytes(programs)
+  def __init__(
+    self, kernels: Sequence[wp.Kernel], device: torch.device, groups: int, threads: int, stack: int = SPARE
+  ) -> None:
+    self.kernels, self.device, self.groups, self.threads = kernels, device, groups, threads
     self._caller_runs = device.type == "cuda" or fits_caller(stack)
     self._others = threads - 1 if self._caller_runs else threads
     self._pool = start_threads(self._others, stack) if self._others else None
 
-  def record(self, parameters: Parameters, arrays: list[torch.Tensor]) -> Launches:
-    """Record the launches of each slice of lane groups on state, control and parameters [rows, lanes]."""
+  @staticmethod
+  def of(programs: Sequence[Program], device: torch.device, groups: int, threads: int) -> Launcher:
+    """Return the launcher of traced programs, on a number of lane groups."""
+    kernels = [build_kernel(program, device.type) for program in programs]
+    return Launcher(kernels, device, groups, threads, stack_bytes(programs))
+
+  def record(self, inputs: Sequence[Any], widths: Sequence[int] = ()) -> Launches:
+    """Record the launches of each slice of the work on these inputs.
+
+    `widths` are the threads that each kernel has for a part of the work, by default one.
+    """
     for kernel in self.kernels:
       load_kernel(kernel, wp.device_from_torch(self.device), CUDA_BLOCK if self.device.type == "cuda" else 1)
     if self.device.type == "cuda":
       reserve_stacks(self.kernels, self.device)
-    memory = [wp.from_torch(array) for array in arrays]
+    inputs = [wp.from_torch(value) if isinstance(value, torch.Tensor) else value for value in inputs]
+    widths = widths or [1] * len(self.kernels)
     slices = min(self.groups, self.threads * SLICES_PER_THREAD) if self.threads > 1 else 1
     bounds = np.linspace(0, self.groups, slices + 1).astype(int)
     return [
       [
         wp.launch(
           kernel,
-          end - first,
-          inputs=[first, *parameters, *memory],
+          (end - first) * width,
+          inputs=[first * width, *inputs],
           device=wp.device_from_torch(self.device),
           block_dim=CUDA_BLOCK if self.device.type == "cuda" else 1,
           record_cmd=True,
         )
-        for kernel in self.kernels
+        for kernel, width in zip(self.kernels, widths, strict=True)
       ]
       for first, end in pairwise(bounds.tolist())
     ]

@@ -2,12 +2,13 @@
 
 import dataclasses
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
+from tasks.core.errors import TaskError
 from tasks.core.words import nearest_word
 
 
@@ -21,6 +22,14 @@ def settings(config: Any, prefix: str) -> dict[str, Any]:
   """Return the fields of a Config whose names start with `prefix`, keyed by the rest of the name."""
   names = [field.name for field in dataclasses.fields(config) if field.name.startswith(prefix)]
   return {name.removeprefix(prefix): getattr(config, name) for name in names}
+
+
+def names_of(owner: object, buffers: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
+  """Return buffers by the names of the owner's attributes that hold them; raise TaskError without one."""
+  named = {name: value for name, value in vars(owner).items() if any(value is one for one in buffers)}
+  if len({*map(id, named.values())}) < len(buffers):
+    raise TaskError("a buffer has no name: write self.<name> = self.buffer(...), and no part or list of it")
+  return named
 
 
 class Names:

@@ -1,4 +1,4 @@
-"""Observation groups made of named blocks, with noise, delays, history and mirror images."""
+"""Observation groups made of named blocks, with noise, delays, history and mirror images; camera images."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -7,12 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tasks.core.image import Range, find_images, is_image
 from tasks.core.names import hint, settings
+from tasks.core.shapes import like
 from tasks.core.validation import APART, check_blocks
 
 # (purpose, shape, low, high) -> random numbers [num_envs, *shape]
 Uniform = Callable[[str, tuple[int, ...], float, float], Tensor]
-Blocks = Mapping[str, Mapping[str, Tensor]]  # group -> block -> [num_envs] or [num_envs, n]
+Blocks = Mapping[str, Mapping[str, Tensor]]  # group -> block -> [num_envs], [num_envs, n] or an image
 # Mirror image of a block: the signs of its numbers, or (index, signs) if they are also permuted. A mirrored
 # x[i] is signs[i] * x[index[i]].
 Reflection = Sequence[int] | tuple[Sequence[int], Sequence[int]]
@@ -24,31 +26,50 @@ class Observations:
   The Config field `noise_<block>` is the largest error of a block of the group `policy`. `delay_<group>` is
   the largest delay of a group in control steps; a whole number is drawn for each episode. `history_<group>`
   is the number of consecutive observations in a group, the oldest first.
+
+  A block [num_envs, height, width, channels] is an image. It stays apart, under its own name beside the
+  groups, without their noise, delay and history. `stack_<image>` is the number of consecutive frames in its
+  channels, the oldest first.
   """
 
-  def __init__(self, blocks: Blocks, config: Any, *, noisy: bool) -> None:
-    """Take names and widths from blocks [num_envs] or [num_envs, n]; raise ValueError at a misnamed field."""
+  def __init__(
+    self, blocks: Blocks, config: Any, *, noisy: bool, ranges: Mapping[str, Range] | None = None
+  ) -> None:
+    """Take names and shapes from blocks [num_envs, ...]; raise ValueError at a misnamed field.
+
+    ranges: smallest and largest number of each image that is not uint8.
+    """
+    self._ranges = ranges or {}
+    self._frames = find_images(blocks, self._ranges)
     self.widths = _widths(blocks)
+    self.stacks = stacks = dict.fromkeys(self._frames, 1) | _chosen(config, "stack_", self._frames)
+    self.images = {name: frame.stacked(stacks[name]) for name, frame in self._frames.items()}
     seen = {
       name: width for group in ("teacher", "policy") for name, width in self.widths.get(group, {}).items()
     }
     noise = _chosen(config, "noise_", seen)  # what the policy lost to its teacher has no noise there
     self.lengths = dict.fromkeys(blocks, 1) | _chosen(config, "history_", self.widths)
     first = next(iter(blocks["policy"].values()))
-    self._device, self._like = first.device, first.new_zeros(len(first))  # what blocks have in common
+    self._device = first.device
+    self._like = torch.zeros(len(first), device=first.device)  # what blocks have in common
     amplitudes = [noise.get(name, 0.0) for name, width in self.widths["policy"].items() for _ in range(width)]
     self._amplitude = torch.tensor(amplitudes, device=self._device) if noisy and any(amplitudes) else None
     self._error: Tensor | None = None  # of the group `policy` in the present step
     num_envs, widths = len(first), {group: sum(named.values()) for group, named in self.widths.items()}
     self._delays = {
-      group: Delay(num_envs, widths[group], steps, self._device)
+      group: Delay(self._like.new_zeros(num_envs, widths[group]), steps)
       for group, steps in _chosen(config, "delay_", self.widths).items()
       if noisy and steps
     }
     self._histories = {
-      group: Past(num_envs, widths[group], length, self._device)
+      group: Past(self._like.new_zeros(num_envs, widths[group]), length)
       for group, length in self.lengths.items()
       if length > 1
+    }
+    self._stacks = {
+      name: Past(frame.stored(blocks[frame.groups[0]][name]), stacks[name])
+      for name, frame in self._frames.items()
+      if stacks[name] > 1
     }
 
   @property
@@ -70,7 +91,8 @@ class Observations:
     """Tensors kept from step to step [num_envs, ...], by name."""
     past = {f"past {group}": history.memory for group, history in self._histories.items()}
     delayed = {f"delayed {group}": delay.memory for group, delay in self._delays.items()}
-    return past | delayed | {f"age of {group}": delay.age for group, delay in self._delays.items()}
+    stacked = {f"frames of {name}": stack.memory for name, stack in self._stacks.items()}
+    return past | stacked | delayed | {f"age of {group}": delay.age for group, delay in self._delays.items()}
 
   def draw(self, uniform: Uniform) -> None:
     """Draw the noise of a step, used before and after its resets, and the delays for new episodes."""
@@ -80,18 +102,25 @@ class Observations:
       delay.next_age = uniform(f"delay of {group}", (), 0.0, delay.steps + 1.0).to(torch.int64)
 
   def push(self, blocks: Blocks) -> dict[str, Tensor]:
-    """Return the groups [num_envs, width] with these blocks [num_envs, ...] as the latest observation."""
-    groups = self._join(blocks)
-    for pasts in (self._delays, self._histories):
-      groups |= {group: past.push(groups[group]) for group, past in pasts.items()}
-    return groups
+    """Return the groups [num_envs, width] and images [num_envs, ...] with these blocks as the latest."""
+    parts = self._join(blocks)
+    for pasts in (self._delays, self._histories, self._stacks):
+      parts |= {name: past.push(parts[name]) for name, past in pasts.items()}
+    return parts
 
   def restart(self, blocks: Blocks, ended: Tensor) -> dict[str, Tensor]:
-    """Return the groups [num_envs, width]; where `ended` [num_envs] is true, the blocks fill all history."""
-    groups = self._join(blocks)
-    for pasts in (self._delays, self._histories):
-      groups |= {group: past.restart(groups[group], ended) for group, past in pasts.items()}
-    return groups
+    """Return groups and images; where `ended` [num_envs] is true, the blocks fill all history."""
+    parts = self._join(blocks)
+    for pasts in (self._delays, self._histories, self._stacks):
+      parts |= {name: past.restart(parts[name], ended) for name, past in pasts.items()}
+    return parts
+
+  def finite_images(self, obs: Mapping[str, Tensor], finite: Tensor) -> Tensor:
+    """Return where `finite` [num_envs] holds and all images are finite too."""
+    for name, image in self.images.items():
+      if image.kind != "uint8":
+        finite = finite & obs[name].flatten(1).isfinite().all(1)
+    return finite
 
   def mirror(self, symmetry: Mapping[str, Reflection], num_actions: int) -> dict[str, tuple[Tensor, Tensor]]:
     """Return (index, sign) [width] of `policy` and of `action`; a mirrored x is sign * x[..., index].
@@ -111,24 +140,30 @@ class Observations:
     }
 
   def _join(self, blocks: Blocks) -> dict[str, Tensor]:
-    """Return each group as one tensor [num_envs, width]: its blocks, concatenated, with noise.
+    """Return each group as one tensor [num_envs, width], its blocks with noise, and the images.
 
     The environment index is the fastest in memory, as in the simulation: blocks are copied as they are.
     Raises ValueError if the blocks are not those of the first observation.
     """
     check_blocks(blocks, self._like)
-    if (widths := _widths(blocks)) != self.widths:
-      raise ValueError(
-        f"observe() returned blocks of the widths {self.widths} at first, and now {widths}: return the same "
-        "in every step"
-      )
-    groups = {
+    shapes = (_widths(blocks), find_images(blocks, self._ranges))
+    for kind, first, now in zip(
+      ("blocks of the widths", "the images"), (self.widths, self._frames), shapes, strict=True
+    ):
+      if first != now:
+        raise ValueError(
+          f"observe() returned {kind} {first} at first, and now {now}: return the same in every step"
+        )
+    parts = {
       group: torch.cat([_flat(blocks[group][name]).to(torch.float32).T for name in names]).T
+      if names
+      else self._like.new_zeros(len(self._like), 0)  # it sees images alone
       for group, names in self.widths.items()
     }
     if self._error is not None:
-      groups["policy"] += self._error
-    return groups
+      parts["policy"] += self._error
+    images = {name: frame.stored(blocks[frame.groups[0]][name]) for name, frame in self._frames.items()}
+    return parts | images
 
   def _tensors(self, reflection: tuple[list[int], list[int]]) -> tuple[Tensor, Tensor]:
     index, sign = (torch.tensor(numbers, device=self._device) for numbers in reflection)
@@ -136,34 +171,38 @@ class Observations:
 
 
 class Past:
-  """History of a group: its last observations, concatenated, the oldest first."""
+  """History of a group or an image: its last observations, side by side, the oldest first."""
 
-  def __init__(self, num_envs: int, width: int, length: int, device: torch.device) -> None:
-    self.width, self.length = width, length
-    self.memory = torch.zeros(num_envs, length * width, device=device)
+  def __init__(self, first: Tensor, length: int) -> None:
+    """Keep `length` of what `first` [num_envs, ..., width] is the first of."""
+    self.width, self.length = first.shape[-1], length
+    self.memory = torch.zeros_like(self._repeated(first), memory_format=torch.contiguous_format)
+
+  def _repeated(self, obs: Tensor) -> Tensor:
+    return obs.repeat(*[1] * (obs.ndim - 1), self.length)
 
   def push(self, obs: Tensor) -> Tensor:
-    """Append the latest observation [num_envs, width]; return `shown()` [num_envs, ...]."""
-    self.memory.copy_(torch.cat([self.memory[:, self.width :], obs], dim=1))
+    """Append the latest observation [num_envs, ..., width]; return `shown()` [num_envs, ...]."""
+    self.memory.copy_(torch.cat([self.memory[..., self.width :], obs], dim=-1))
     return self.shown()
 
   def restart(self, obs: Tensor, ended: Tensor) -> Tensor:
-    """Fill the history with `obs` [num_envs, width] where `ended` [num_envs]; return `shown()`."""
-    self.memory.copy_(torch.where(ended.unsqueeze(1), obs.repeat(1, self.length), self.memory))
+    """Fill the history with `obs` [num_envs, ..., width] where `ended` [num_envs]; return `shown()`."""
+    self.memory.copy_(torch.where(like(ended, obs), self._repeated(obs), self.memory))
     return self.shown()
 
   def shown(self) -> Tensor:
-    """Return the whole history [num_envs, length * width]."""
+    """Return the whole history [num_envs, ..., length * width]."""
     return self.memory.clone()
 
 
 class Delay(Past):
   """Delay of a group: an observation from several steps ago, a number drawn for each episode."""
 
-  def __init__(self, num_envs: int, width: int, steps: int, device: torch.device) -> None:
-    super().__init__(num_envs, width, steps + 1, device)
+  def __init__(self, first: Tensor, steps: int) -> None:
+    super().__init__(first, steps + 1)
     self.steps = steps  # the largest delay
-    self.age = torch.zeros(num_envs, dtype=torch.int64, device=device)  # [control steps]
+    self.age = torch.zeros(len(first), dtype=torch.int64, device=first.device)  # [control steps]
     self.next_age = self.age
 
   def restart(self, obs: Tensor, ended: Tensor) -> Tensor:
@@ -178,9 +217,10 @@ class Delay(Past):
 
 
 def _widths(blocks: Blocks) -> dict[str, dict[str, int]]:
-  """Return the width of each block by name, by group."""
+  """Return the width of each block that is no image by name, by group."""
   return {
-    group: {name: _flat(block).shape[1] for name, block in named.items()} for group, named in blocks.items()
+    group: {name: _flat(block).shape[1] for name, block in named.items() if not is_image(block)}
+    for group, named in blocks.items()
   }
 
 
@@ -191,7 +231,7 @@ def _flat(block: Tensor) -> Tensor:
 
 def _chosen(config: Any, prefix: str, known: Mapping[str, Any]) -> dict[str, Any]:
   """Return the settings with a prefix; raise ValueError if one has an unknown name or is out of range."""
-  chosen, low = settings(config, prefix), 1 if prefix == "history_" else 0
+  chosen, low = settings(config, prefix), 1 if prefix in ("history_", "stack_") else 0
   for name, value in chosen.items():
     if name not in known:
       raise ValueError(f"{prefix}{name}: observe() has no '{name}', {hint(name, known)}")

@@ -5,7 +5,7 @@ Only `check_finite` reads values from the device. It is called once.
 
 import difflib
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -172,8 +172,10 @@ def check_style(reference: Any, groups: Mapping[str, Any]) -> None:
     )
 
 
-def check_symmetry(symmetry: Any, choices: tuple[int, ...]) -> None:
-  """Raise TaskError if a task with discrete actions has a mirror."""
+def check_symmetry(symmetry: Any, choices: tuple[int, ...], images: Collection[str]) -> None:
+  """Raise TaskError if a task with discrete actions, or with images, has a mirror."""
+  if symmetry and images:
+    raise TaskError("symmetry() is of numbers, and this task observes images: return {}")
   if symmetry and choices:
     raise TaskError("symmetry() is of actions in [-1, 1]; this task has choices")
 

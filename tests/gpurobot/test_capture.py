@@ -22,7 +22,7 @@ from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from tasks import ant, cartpole
 from tests.compiled import nothing_new, tracing
-from tests.gpurobot import pushed_box, styled, toy
+from tests.gpurobot import pushed_box, styled, toy, toy_pixels
 from tests.gpurobot.tape import DeviceRead, Tape, TapedGraph, no_reads
 from tests.gpurobot.taught import make_teacher
 from tests.tasks import shaken_cartpole
@@ -60,6 +60,8 @@ CASES = {
   "toy, learned rewards": (styled, {"env.finite_below": 1.2, "ppo.rnd.weight": 0.5}),
   "toy, sac, invalid steps": (toy, SAC | {"env.finite_below": 1.2, "env.episode_steps": 3}),
   "ant, td3 in bf16": (ant, TD3 | {"td3.precision": "bf16", "td3.prioritized": True, "td3.storage": "uint8"}),
+  "pixels, shifted": (toy_pixels, {"ppo.random_shift": 2, "env.finite_below": 1.2}),
+  "pixels, sac, shifted": (toy_pixels, SAC | {"sac.random_shift": 2, "sac.encoder_features": 8}),
   "toy, distill": (
     toy,
     {"algorithm": "distill", "ppo.recurrent": "gru", "distill.mix": 0.5, "distill.mix_steps": 2000},
@@ -83,6 +85,7 @@ COMPILED = {
   "cartpole, switched, lstm": (CASES["cartpole, switched"][0], CASES["cartpole, lstm"][1]),
   **{name: CASES[name] for name in ("cartpole, mirrored", "box of varied mass", "toy, distill")},
   "toy, sac": (toy, CASES["toy, sac, invalid steps"][1] | {"sac.precision": "float64"}),
+  "pixels, shifted": (toy_pixels, {"ppo.precision": "bf16"} | CASES["pixels, shifted"][1]),
   "toy, td3": (toy, TD3 | {"td3.save_buffer": False, "td3.prioritized": True}),
 }
 every_case = pytest.mark.parametrize(("module", "settings"), CASES.values(), ids=CASES)

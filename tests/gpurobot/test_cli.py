@@ -54,7 +54,7 @@ def test_help_of_a_student_has_what_it_uses_of_ppo(capsys):
   text = capsys.readouterr().out
   assert "distill.mix=1.0" in text
   assert "ppo.hidden=" in text
-  assert not re.search(r"(ppo\.gamma|sac\.)", text)
+  assert not re.search(r"(ppo\.gamma|ppo\.amp|sac\.)", text)
 
 
 @pytest.mark.parametrize(("words", "message"), [
@@ -68,6 +68,8 @@ def test_help_of_a_student_has_what_it_uses_of_ppo(capsys):
    "ppo.lr has no effect with algorithm=sac; write algorithm=ppo, or no ppo.lr"),
   ([TOY, "algorithm=distill", "teacher=a", "ppo.gamma=1"],
    "ppo.gamma has no effect with algorithm=distill; write algorithm=ppo, or no ppo.gamma"),
+  ([TOY, "algorithm=distill", "teacher=a", "ppo.rnd.weight=1"],
+   "ppo.rnd.weight has no effect with algorithm=distill; write algorithm=ppo, or no ppo.rnd.weight"),
   ([TOY, "algorithm=distill"],
    "algorithm=distill learns from a teacher; add teacher=<run folder or .pt file>"),
   ([TOY, "teacher=a"], "teacher=a has no effect with algorithm=ppo; add algorithm=distill"),

@@ -2,12 +2,14 @@ import json
 import re
 import sys
 
+import numpy as np
 import onnxruntime
 import pytest
 
 import train
 from gpurobot import export
 from gpurobot.deploy.exported import KEY, NAMES
+from tests.gpurobot import toy_pixels
 
 WORDS = ["task=cartpole", "num_envs=64", "max_iterations=1", "ppo.recurrent=gru", "env.see_velocity=false"]
 
@@ -53,6 +55,26 @@ def test_an_off_policy_policy_is_taken_along(name, tmp_path, capsys):
   (action,) = session.run(["action"], {name: [example[name]]})
   assert action[0] == pytest.approx(example["action"], abs=1e-6)
   assert abs(action).max() < 1
+
+
+@pytest.mark.parametrize("recurrent", ["none", "gru"])
+def test_a_policy_that_sees_is_taken_along_with_the_preparation_of_its_images(tmp_path, capsys, recurrent):
+  task = f"task={toy_pixels.__file__}"
+  train.main([task, "max_iterations=1", f"ppo.recurrent={recurrent}", f"run_dir={tmp_path}"])
+  export.main([f"checkpoint={tmp_path}", task])
+  assert "actions differ by at most " in capsys.readouterr().out
+  session = onnxruntime.InferenceSession(tmp_path / "export" / NAMES[0])
+  facts = json.loads(session.get_modelmeta().custom_metadata_map[KEY])
+  assert [known.name for known in session.get_inputs()][:2] == ["view", "depth"]  # "obs" has no numbers
+  assert facts["inputs"]["view"]["type"] == "uint8"
+  assert facts["inputs"]["depth"]["shape"] == [20, 20, 1]
+  example = {name: np.array([values], np.float32) for name, values in facts["example"].items()}
+  inputs = {name: example[name] for name in facts["inputs"]}
+  inputs["view"] = inputs["view"].astype(np.uint8)
+  assert session.run(["action"], inputs)[0] == pytest.approx(example["action"], abs=1e-5)
+  far = inputs | {"depth": np.full((1, 20, 20, 1), np.inf, np.float32)}
+  end = inputs | {"depth": np.full((1, 20, 20, 1), 4.0, np.float32)}
+  assert session.run(["action"], far)[0] == pytest.approx(session.run(["action"], end)[0], abs=1e-6)
 
 
 def test_a_file_that_acts_otherwise_is_not_written(folder, tmp_path, capsys, monkeypatch):

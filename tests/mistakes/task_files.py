@@ -225,7 +225,7 @@ TENSORS: dict[str, Change] = {
   "a group misspelt": (
     '{"policy": ',
     '{"polic": ',
-    "observe() returns the groups ['polic']: they are policy ",
+    "observe() returns the groups ['polic']: they are policy, critic, ",
   ),
   "a style without a reference": (
     f'{{"policy": {BLOCKS}}}',

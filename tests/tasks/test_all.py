@@ -11,6 +11,7 @@ from torch._subclasses.fake_tensor import DynamicOutputShapeException, FakeTenso
 import tasks
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.random import Random
+from physics.camera.renderer import blank_images
 from physics.parity import MujocoSimulation
 from physics.state.layout import field_shapes
 from tasks.core.errors import TaskError
@@ -36,6 +37,14 @@ class Unreal:
   def attach_rays(self, rays):
     """Return what does nothing, and where it would write distances."""
     return lambda: None, torch.zeros(self.num_envs, len(rays.origins))
+
+  def attach_view(self, view):
+    """Return what does nothing, a scene of zeros, and blank images."""
+    scene, images = (
+      torch.zeros(view.rows(self.model), self.num_envs),
+      blank_images(view, self.num_envs, "cpu"),
+    )
+    return lambda _mask: None, scene, images
 
   def step(self, substeps, ctrl=None):
     """Do nothing."""

@@ -14,7 +14,7 @@ def written(tmp_path_factory):
   """Return a folder with the files of a policy with a memory, and that policy."""
   folder, trained = tmp_path_factory.mktemp("files"), make(recurrent=Recurrence.lstm)
   deployed = Deployed(trained, Controls(torch.zeros(ACTIONS), torch.eye(ACTIONS)))
-  inputs = {name: {"width": width} for name, width in deployed.inputs.items()}
+  inputs = {name: {"width": zeros.shape[1]} for name, zeros in deployed.inputs.items()}
   write(deployed, FACTS | {"inputs": inputs, "outputs": deployed.outputs}, folder)
   return folder, trained
 

@@ -11,7 +11,7 @@ from gpurobot.learn.finite import FiniteCheck, describe
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.run.log import Log
-from tests.gpurobot import toy
+from tests.gpurobot import toy, toy_pixels
 
 ENVS = 64
 
@@ -40,6 +40,32 @@ def train(spoil: str, iterations: int, **settings) -> PPO:
     learner.collect()
     learner.update()
   return learner
+
+
+class Blinded(toy_pixels.Task):
+  """The toy seen through a camera, whose depth is nan at a pixel of environment 5 in its steps 10 to 12."""
+
+  steps = 0
+
+  def step(self, action):
+    result, self.steps = super().step(action), self.steps + 1
+    if 10 <= self.steps <= 12:
+      result["obs", "depth"][5, 3, 4] = math.nan
+    return result
+
+
+def test_images_that_are_not_finite_are_left_out_counted_and_named():
+  config = assign(defaults(toy_pixels), {"ppo.precision": "float64"})
+  env = Blinded(config.env, ENVS, random=Random(0, ENVS))
+  learner = PPO(env, config, World())
+  for _ in range(3):
+    learner.collect()
+    assert learner.rollout.samples["obs", "depth"].isfinite().all()
+    learner.update()
+  values = learner.report()
+  assert float(values["nonfinite_samples"]) == 3
+  assert describe(int(values["nonfinite_source"]), env) == "the image 'depth' in environment 5"
+  assert all(weight.isfinite().all() for weight in learner.network.parameters())
 
 
 @pytest.mark.parametrize("settings", [

@@ -97,11 +97,11 @@ def test_bf16_is_near_float32_and_its_heads_are_not_rounded():
 def test_a_twin_critic_is_two_heads_of_two_trunks():
   """In values, losses and gradients, none of which the logit beyond the bins changes."""
   torch.manual_seed(0)
-  critics = TwinCritic(5, 2, SACConfig(critic_hidden=[16]), torch.float64)
+  critics = TwinCritic({"policy": 5}, 2, SACConfig(critic_hidden=[16]), torch.float64)
   for head in critics.heads:
     nn.init.normal_(head.output.weight)
   obs, action, return_ = torch.randn(8, 5).double(), torch.randn(8, 2).double(), 9 * torch.randn(8).double()
-  both = critics(obs, action)
+  both = critics({"policy": obs}, action)
   state, restart = obs.new_zeros(8, 0), torch.zeros(1, 8, dtype=torch.bool)
   features = [trunk(torch.cat([obs, action], -1), state, restart)[0] for trunk in critics.trunks]
   alone = [head(x) for head, x in zip(critics.heads, features, strict=True)]

@@ -5,36 +5,39 @@ Source: MuJoCo's XML Reference, body/camera/mode.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from physics.algebra.spatial import AXES, MINVAL, Matrix, Vector, cross, dot, select, vector
-from physics.derived import Derived
 from physics.dynamics.frame import CAMERA, XBODY, Frame, frame
+from physics.dynamics.kinematics import Poses
+from physics.model.model import Model
 from physics.trace.trace import maximum, sqrt
 
 TRACK, TRACKCOM, TARGETBODY, TARGETBODYCOM = range(1, 5)  # mjtCamLight; 0: fixed in the body
 
 
-def camera_frame(derived: Derived, camera: int) -> Frame:
-  """Return a camera's frame (MuJoCo's `mj_camlight`); as there, the quaternion is that of a fixed camera."""
-  model = derived.model
-  fixed, mode = frame(model, derived.poses, CAMERA, camera), model.cam_mode[camera]
+def camera_frame(model: Model, p: Poses, camera: int, centers: Callable[[], list[Vector]]) -> Frame:
+  """Return a camera's frame (MuJoCo's `mj_camlight`); as there, the quaternion is that of a fixed camera.
+
+  `centers` returns the centre of mass of each body's subtree, relative to the tree origin.
+  """
+  fixed, mode = frame(model, p, CAMERA, camera), model.cam_mode[camera]
+
+  def seen(body: int, *, of_mass: bool) -> Frame:
+    found = frame(model, p, XBODY, body)
+    return replace(found, position=centers()[body]) if of_mass else found
+
   if mode in (TRACK, TRACKCOM):
-    body = _seen(derived, int(model.cam_bodyid[camera]), of_mass=mode == TRACKCOM)
+    body = seen(int(model.cam_bodyid[camera]), of_mass=mode == TRACKCOM)
     offset = vector((model.cam_poscom0 if mode == TRACKCOM else model.cam_pos0)[camera])
     rows = model.cam_mat0[camera].reshape(3, 3)
     return replace(fixed, position=body.position + offset, rotation=Matrix(*map(vector, rows)))
   target = int(model.cam_targetbodyid[camera])
   if mode in (TARGETBODY, TARGETBODYCOM) and target >= 0:
-    away = fixed.offset(_seen(derived, target, of_mass=mode == TARGETBODYCOM))
+    away = fixed.offset(seen(target, of_mass=mode == TARGETBODYCOM))
     return replace(fixed, rotation=_turned_from(away))
   return fixed
-
-
-def _seen(derived: Derived, body: int, *, of_mass: bool) -> Frame:
-  """Return a body's frame, or the same at the centre of mass of its subtree."""
-  found = frame(derived.model, derived.poses, XBODY, body)
-  return replace(found, position=derived.subtree_centers[body]) if of_mass else found
 
 
 def _turned_from(away: Vector) -> Matrix:

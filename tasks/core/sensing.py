@@ -1,0 +1,66 @@
+"""Rays and cameras of a task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor
+
+import physics
+from tasks.core.camera import Defects, TaskCamera
+from tasks.core.names import Names
+from tasks.core.random_source import RandomSource
+
+
+class Sensing(Names):
+  """Methods for `setup` that make sensors of the simulation."""
+
+  sim: physics.Simulation
+  random: RandomSource
+  training: bool
+  cameras: list[TaskCamera]
+
+  def rays(
+    self,
+    body: str,
+    origins: Sequence[Sequence[float]],
+    directions: Sequence[Any],
+    frame: physics.RayFrame = "body",
+    geoms: Sequence[str] = (),
+  ) -> physics.RayCaster:
+    """Return a RayCaster for rays from a body at the named geoms, or at all visible ones if none is named."""
+    chosen = [self.model.geom_id(name) for name in geoms] or None
+    return physics.RayCaster(self.sim, body, origins, directions, frame, chosen)
+
+  def camera(
+    self,
+    name: str,
+    width: int,
+    height: int,
+    kinds: Sequence[str] = ("depth",),
+    defects: Defects | None = None,
+    depths: tuple[float, float] | None = None,
+  ) -> TaskCamera:
+    """Return a camera of the robot file, or one that a body carries, in every environment.
+
+    `kinds` are what it sees: "depth", "rgb", "segmentation", "normal". It looks after every control step and
+    at the start of an episode, before `update`; `render()` returns what it shows. Noise and latency of
+    `defects` are those of a training. `depths` are the least and the greatest depth that is drawn [m]; None:
+    the file's.
+    """
+    seen = physics.Camera(self.sim, name, width, height, kinds, depths)
+    given = defects or Defects()
+    real = given if self.training else Defects(given.rate)
+    self.cameras.append(TaskCamera(seen, real, self.random.uniform))
+    return self.cameras[-1]
+
+  def look(self, episode_steps: Tensor) -> None:
+    """Let all cameras see what is due after a control step of an episode [num_envs]."""
+    for camera in self.cameras:
+      camera.look(episode_steps)
+
+  def look_again(self, ended: Tensor) -> None:
+    """Let all cameras see the first state of an episode where `ended` [num_envs]."""
+    for camera in self.cameras:
+      camera.restart(ended)

@@ -1,0 +1,129 @@
+import pytest
+import torch
+
+from gpurobot.algorithm_config import Encoder, PPOConfig, Precision, SACConfig
+from gpurobot.learn.encoder import SMALLEST, GroupInput, ImageEncoder
+from gpurobot.learn.env import Image
+from gpurobot.learn.network import ActorCritic, TwinCritic
+
+VIEW = Image((24, 30, 3), "uint8", 0.0, 255.0, ("policy",))
+DEPTH = Image((20, 20, 1), "float16", 0.5, 4.5, ("policy", "critic"))
+IMAGES = {"view": VIEW, "depth": DEPTH}
+KINDS = pytest.mark.parametrize("kind", list(Encoder))
+
+
+def images(*batch: int) -> dict[str, torch.Tensor]:
+  view = torch.randint(0, 256, (*batch, *VIEW.shape), dtype=torch.uint8)
+  return {"view": view, "depth": (0.5 + 4 * torch.rand(*batch, *DEPTH.shape)).half()}
+
+
+def observations(*batch: int, dtype: torch.dtype = torch.float32) -> dict[str, torch.Tensor]:
+  numbers = {group: torch.randn(*batch, width, dtype=dtype) for group, width in DIMS.items()}
+  return numbers | images(*batch)
+
+
+DIMS = {"policy": 2, "critic": 4}
+
+
+@KINDS
+@pytest.mark.parametrize("image", list(IMAGES))
+def test_features_are_those_of_the_image_in_its_range(kind, image):
+  torch.manual_seed(0)
+  space, raw = IMAGES[image], images(2, 3)[image]
+  encoder = ImageEncoder(space, kind, 8).double()
+  found = encoder(raw, torch.float64)
+  assert found.shape == (2, 3, 8)
+  unit = (raw.double() - space.low) / (space.high - space.low)
+  assert 0 <= float(unit.min()) < 0.1
+  assert 0.9 < float(unit.max()) <= 1
+  x = unit.flatten(0, 1).permute(0, 3, 1, 2).contiguous()  # as torch's layers have it elsewhere
+  features = encoder.convolutions(x).permute(0, 2, 3, 1).flatten(1)
+  torch.testing.assert_close(found.flatten(0, 1), encoder.output(features).relu(), rtol=1e-9, atol=1e-12)
+
+
+@KINDS
+def test_each_image_has_features_of_its_own(kind):
+  """No number of a sample depends on the others, as it would with normalisation over a batch."""
+  torch.manual_seed(0)
+  encoder, raw = ImageEncoder(VIEW, kind, 8), images(5)["view"]
+  alone = torch.cat([encoder(one, torch.float32) for one in raw.split(1)])
+  torch.testing.assert_close(encoder(raw, torch.float32), alone, rtol=1e-4, atol=1e-5)
+  assert len(alone.unique(dim=0)) == 5
+
+
+@pytest.mark.parametrize(("side", "first"), [(18, (4, 2)), (63, (4, 2)), (64, (8, 4)), (84, (8, 4))])
+def test_the_first_layer_of_nature_suits_the_size(side, first):
+  encoder = ImageEncoder(Image((side, side, 4), "uint8", 0, 255, ("policy",)), Encoder.nature, 8)
+  layer = encoder.convolutions[0]
+  assert (layer.kernel_size[0], layer.stride[0]) == first
+  if side == 84:  # as in the paper: 7 x 7 x 64 numbers
+    assert encoder.output.in_features == 3136
+
+
+@KINDS
+def test_a_smaller_image_is_too_small(kind):
+  side = SMALLEST[kind]
+  ImageEncoder(Image((side, 40, 1), "uint8", 0, 255, ("policy",)), kind, 8)
+  if kind is Encoder.nature:  # the other runs on, on a single pixel
+    with pytest.raises(RuntimeError, match="Kernel size"):
+      ImageEncoder(Image((side - 1, 40, 1), "uint8", 0, 255, ("policy",)), kind, 8)
+
+
+def test_a_group_gets_its_numbers_and_the_features_of_its_images():
+  torch.manual_seed(0)
+  settings = PPOConfig(encoder_features=8)
+  policy = GroupInput("policy", 2, IMAGES, settings)
+  critic = GroupInput("critic", 4, IMAGES, settings, policy)
+  own = GroupInput("critic", 4, IMAGES, settings)
+  obs = observations(3)
+  assert (policy.width, critic.width) == (2 + 8 + 8, 4 + 8)
+  assert torch.equal(policy(obs)[:, :2], obs["policy"])
+  assert torch.equal(critic(obs)[:, 4:], policy(obs)[:, 10:])  # the same encoder
+  assert not torch.equal(own(obs)[:, 4:], policy(obs)[:, 10:])
+  blind = GroupInput("policy", 2, {}, settings)
+  assert blind(obs) is obs["policy"]
+  assert not [*blind.parameters()]
+  seeing = GroupInput("policy", 0, IMAGES, settings)
+  assert seeing(obs | {"policy": obs["policy"][:, :0]}).shape == (3, 16)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("recurrent", ["none", "gru"])
+def test_actor_and_critic_share_encoders_if_they_may(shared, recurrent):
+  torch.manual_seed(0)
+  settings = PPOConfig(
+    hidden=[8], encoder_features=8, encoder_shared=shared, recurrent=recurrent, recurrent_units=4
+  )
+  network = ActorCritic(DIMS, 2, (), settings, Precision.float64, IMAGES)
+  obs, restart = observations(2, 3, dtype=torch.float64), torch.zeros(2, 3, dtype=torch.bool)
+  state = torch.randn(3, network.state_width).double()
+  policy, value, _ = network(obs, state, restart)
+  assert torch.equal(network.act(obs, state, restart)[0].mean, policy.mean)
+  assert torch.equal(network.evaluate(obs, state, restart), value.value)
+  value.value.sum().backward()
+  view, depth = network.actor_input.encoders
+  assert view.output.weight.grad is None  # the critic does not see it
+  assert (depth.output.weight.grad is not None) == shared
+
+
+def test_bf16_rounds_and_no_more():
+  torch.manual_seed(0)
+  settings = PPOConfig(hidden=[8], encoder_features=8)
+  exact = ActorCritic(DIMS, 2, (), settings, Precision.float32, IMAGES)
+  rough = ActorCritic(DIMS, 2, (), settings, Precision.bf16, IMAGES)
+  rough.load_state_dict(exact.state_dict())
+  obs, state, restart = observations(1, 64), torch.zeros(64, 0), torch.zeros(1, 64, dtype=torch.bool)
+  rounded = {name: x.to(rough.input_dtype) if name in DIMS else x for name, x in obs.items()}
+  pairs = ((exact, obs), (rough, rounded))
+  one, other = (net(seen, state, restart)[1].value.detach() for net, seen in pairs)
+  assert other.dtype is torch.float32
+  assert 0 < float((one - other).abs().max()) < 0.05 * float(one.abs().max())
+
+
+def test_twin_critics_see_through_one_encoder():
+  torch.manual_seed(0)
+  critics = TwinCritic(DIMS, 2, SACConfig(critic_hidden=[8], encoder_features=8), torch.float64, IMAGES)
+  obs = observations(3, dtype=torch.float64)
+  assert critics(obs, torch.zeros(3, 2)).value.shape == (2, 3)
+  assert critics.input.images == ["depth"]
+  assert len([name for name, _ in critics.named_parameters() if "convolutions.0.weight" in name]) == 1

@@ -1,0 +1,3 @@
+from tests.physics.camera.reference import _draws
+
+__all__ = ["_draws"]
