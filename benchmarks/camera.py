@@ -1,19 +1,24 @@
 """Images per second, compared with MuJoCo's renderer: python -m benchmarks camera.
 
+`python -m benchmarks.camera picture` draws what the cameras see, for docs/cameras.md.
+
 Each scene is that of a task, with a camera as its robot could have one. Both renderers draw the same states,
 in turn, several times; the medians count. MuJoCo's renderer draws one state after the other, with EGL or
-OSMesa, whichever is faster.
+OSMesa, whichever is faster. `core_` figures are by the time of all cores that the process used: they hardly
+depend on what else the machine does.
 """
 
 import importlib
 import statistics
+import sys
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import mujoco
 import torch
-from mujoco.rendering.classic import gl_context
+from PIL import Image
 
 import physics
 import tasks
@@ -22,10 +27,12 @@ from gpurobot.config import defaults
 from gpurobot.learn.random import Random
 from gpurobot.viewer.offscreen import BACKENDS, draws
 
-ENVS, ROUNDS, SECONDS = 256, 5, 0.5
+ENVS, ROUNDS, SECONDS = 256, 3, 0.5
 SIZES = (32, 64, 128)
-STATES = 16  # that MuJoCo's renderer draws: its speed hardly differs between states
-KINDS = {"depth": ("depth",), "rgb": ("rgb",)}
+MEGA = 1e6
+PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "cameras.png"
+STATES = 4  # that MuJoCo's renderer draws in a round, at least: some take it a second
+KINDS = ("depth", "rgb")
 
 
 class Place(NamedTuple):
@@ -36,6 +43,8 @@ class Place(NamedTuple):
   xyaxes: tuple[float, ...]
 
 
+PLANE = "<mujoco><worldbody><geom type='plane' size='0 0 1'/>{}</worldbody></mujoco>"
+EYE = '<camera name="eye" pos="0 0 1" xyaxes="1 0 0 0 0.5 1" fovy="60"/>'
 SCENES = {
   "quadruped_rough": Place("trunk", (0.3, 0, 0.1), (0, -1, 0, 0.35, 0, 1)),
   "cube_lift": Place("world", (1.4, 0, 1.0), (0, 1, 0, -0.6, 0, 1)),
@@ -57,13 +66,13 @@ def look_at(name: str) -> tuple[physics.Model, torch.Tensor]:
   return physics.load_model(spec, unsupported="warn"), task.sim.qpos.clone()
 
 
-def rate(draw: Callable[[], object], images: int) -> float:
-  """Return the images per second of a function that draws some, in at least SECONDS."""
-  start, count = time.perf_counter(), 0
-  while (spent := time.perf_counter() - start) < SECONDS:
+def rate(draw: Callable[[], object], images: int) -> tuple[float, float]:
+  """Return the images per second, and per second of a core, of a function that draws some."""
+  start, used, count = time.perf_counter(), time.process_time(), 0
+  while time.perf_counter() - start < SECONDS:
     draw()
     count += images
-  return count / spent
+  return count / (time.perf_counter() - start), count / (time.process_time() - used)
 
 
 def ours(model: physics.Model, qpos: torch.Tensor, size: int, kinds: tuple[str, ...]) -> Callable[[], object]:
@@ -99,7 +108,8 @@ def reference(
 
 def use(name: str) -> None:
   """Let MuJoCo's renderer draw by a backend."""
-  gl_context.GLContext = importlib.import_module(f"mujoco.{name}").GLContext
+  context: Any = importlib.import_module("mujoco.rendering.classic.gl_context")
+  context.GLContext = importlib.import_module(f"mujoco.{name}").GLContext
 
 
 def fastest(model: physics.Model, qpos: torch.Tensor) -> str:
@@ -107,26 +117,52 @@ def fastest(model: physics.Model, qpos: torch.Tensor) -> str:
   rates = {}
   for name in filter(draws, BACKENDS):
     use(name)
-    rates[name] = rate(reference(model, qpos, 64, ("rgb",)), STATES)
+    rates[name] = rate(reference(model, qpos, 64, ("depth",)), STATES)[0]
   return max(rates, key=rates.__getitem__)
+
+
+def compare(name: str, model: physics.Model, qpos: torch.Tensor, kind: str) -> None:
+  """Report the images per second of both renderers."""
+  here, there = ours(model, qpos, 64, (kind,)), reference(model, qpos, 64, (kind,))
+  rounds = [(*rate(here, ENVS), *rate(there, STATES)) for _ in range(ROUNDS)]
+  columns = [statistics.median(column) for column in zip(*rounds, strict=True)]
+  names = ("images", "core_images", "mujoco_images", "mujoco_core_images")
+  for column, value in zip(names, columns, strict=True):
+    line(f"camera.{name}_{kind}.{column}", value)
+  line(f"camera.{name}_{kind}.ratio", columns[0] / columns[2])
+  line(f"camera.{name}_{kind}.core_ratio", columns[1] / columns[3])
 
 
 def run() -> None:
   """Measure and report."""
+  plane = physics.load_model(PLANE.format(EYE)), torch.zeros(ENVS, 0)
+  scenes = {"plane": plane, **{name: look_at(name) for name in SCENES}}
+  for name, (model, qpos) in scenes.items():
+    for size in SIZES:
+      for kind in KINDS:
+        images = rate(ours(model, qpos, size, (kind,)), ENVS)[1]
+        line(f"pixels.{name}_{kind}.core_{size}", size * size * images / MEGA)
+  use(fastest(*scenes["humanoid"]))
+  for name in SCENES:
+    for kind in KINDS:
+      compare(name, *scenes[name], kind)
+
+
+def draw_picture() -> None:
+  """Write the picture of docs/cameras.md: colours above, and depth below, dark is near, for each scene."""
+  columns = []
   for name in SCENES:
     model, qpos = look_at(name)
-    use(fastest(model, qpos))
-    for label, kinds in KINDS.items():
-      makers = (ours(model, qpos, 64, kinds), reference(model, qpos, 64, kinds))
-      rounds = [(rate(makers[0], ENVS), rate(makers[1], STATES)) for _ in range(ROUNDS)]
-      here, there = (statistics.median(rates) for rates in zip(*rounds, strict=True))
-      line(f"camera.{name}.{label}.images", here)
-      line(f"camera.{name}.{label}.mujoco_images", there)
-      line(f"camera.{name}.{label}.ratio", statistics.median(a / b for a, b in rounds))
-    for size in SIZES:
-      pixels = size * size
-      line(f"camera.{name}.depth.pixels_{size}", pixels * rate(ours(model, qpos, size, ("depth",)), ENVS))
+    simulation = physics.Simulation(model, 1, outputs=())
+    simulation.qpos.copy_(qpos[:1])
+    images = physics.Camera(simulation, "eye", 256, 192, KINDS, (0.05, 60.0)).render()
+    depth = 255 * (images["depth"][0] / 6.0).clamp(max=1.0)
+    columns.append(torch.cat([images["rgb"][0], depth.to(torch.uint8).expand(-1, -1, 3)]))
+  Image.fromarray(torch.cat(columns, dim=1).numpy()).save(PICTURE)
 
 
 if __name__ == "__main__":
-  run()
+  if sys.argv[1:] == ["picture"]:
+    draw_picture()
+  else:
+    run()

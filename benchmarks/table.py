@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import ablations, cases, curves, report
+from benchmarks.camera import KINDS, SCENES, SIZES
 from benchmarks.environments import OWN
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "results"
 Figures = Mapping[str, float]
+VIEWS = {f"{scene}_{kind}": f"{scene}, {kind}" for kind in KINDS for scene in ("plane", *SCENES)}
 
 
 class Row(NamedTuple):
@@ -302,6 +304,26 @@ def environments(figures: Figures) -> str:
   return _grid(figures, "environments", heads, {task: f"`{task}`" for task in OWN})
 
 
+def camera(figures: Figures) -> str:
+  """Return the table of images per second beside MuJoCo's renderer."""
+  heads = {
+    "": "scene, 64 x 64",
+    "images": "images/s",
+    "mujoco_images": "MuJoCo",
+    "ratio": "ratio",
+    "core_images": "images per second of a core",
+    "mujoco_core_images": "MuJoCo",
+    "core_ratio": "ratio",
+  }
+  return _grid(figures, "camera", heads, VIEWS)
+
+
+def pixels(figures: Figures) -> str:
+  """Return the table of millions of pixels per second of a core, by the side of the image."""
+  sizes = {f"core_{size}": f"{size} x {size}" for size in SIZES}
+  return _grid(figures, "pixels", {"": "million pixels per second of a core", **sizes}, VIEWS)
+
+
 def ablation(case: cases.Ablation, _figures: Figures) -> str:
   """Return the table of the last and, in brackets, the mean return of each setting, by panel."""
   found = ablations.summary(ablations.read(case.name))
@@ -354,6 +376,8 @@ BLOCKS: dict[str, tuple[str, Callable[[Figures], str]]] = {
   "physics": ("docs/benchmarks.md", physics),
   "cuda": ("docs/benchmarks.md", cuda),
   "environments": ("docs/benchmarks.md", environments),
+  "camera": ("docs/cameras.md", camera),
+  "pixels": ("docs/cameras.md", pixels),
   "tasks": ("docs/tasks.md", tasks),
   "algorithms": ("docs/off_policy.md", algorithms),
   "rewards": ("docs/ablations.md", rewards),

@@ -13,7 +13,7 @@ from torch import Tensor
 
 import physics
 from tasks.core import validation
-from tasks.core.camera import TaskCamera
+from tasks.core.camera import Defects, TaskCamera
 from tasks.core.command import Commands
 from tasks.core.control import control_range
 from tasks.core.errors import TaskError, reports_task_errors
@@ -28,7 +28,8 @@ from tasks.core.shapes import like
 from tasks.core.state_history import StateHistory
 from tasks.core.substep_runner import SubstepRunner
 
-__all__ = ["ASSETS", "Commands", "Config", "RandomSource", "Reflection", "Task", "option"]  # for task files
+# for task files
+__all__ = ["ASSETS", "Commands", "Config", "Defects", "RandomSource", "Reflection", "Task", "option"]
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
 # A transition counts as diverged if its magnitudes sum to more than this, or if it has nan or inf. A robot of

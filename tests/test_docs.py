@@ -53,7 +53,9 @@ def test_metrics_page_lists_every_metric() -> None:
   assert [line for line in PAGES[Path("docs/metrics.md")].splitlines() if line.startswith("| `")] == rows
 
 
-@pytest.mark.parametrize("page", ["docs/physics.md", "docs/engine.md", "docs/new_robot.md"])
+@pytest.mark.parametrize(
+  "page", ["docs/physics.md", "docs/cameras.md", "docs/engine.md", "docs/new_robot.md"]
+)
 def test_programs_run_and_print_what_the_page_says(page: str, tmp_path: Path, monkeypatch, capsys) -> None:
   (tmp_path / "assets").symlink_to(ROOT / "assets")
   (tmp_path / "robot.urdf").write_text(LEG)

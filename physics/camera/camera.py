@@ -35,7 +35,7 @@ class Camera:
     width: columns of pixels.
     height: rows of pixels.
     kinds: what is drawn: "depth", "rgb", "segmentation", "normal".
-    shadows: whether lights of the file cast shadows, in "rgb".
+    depths: the least and the greatest depth that is drawn [m]; None: the file's, as in MuJoCo.
   """
 
   images: Images  # [num_envs, height, width, channels] by kind
@@ -55,13 +55,13 @@ class Camera:
     width: int,
     height: int,
     kinds: Sequence[str] = ("depth",),
-    shadows: bool = True,
+    depths: tuple[float, float] | None = None,
   ) -> None:
     model, num_envs = simulation.model, simulation.num_envs
     camera, body = _find(model, name)
-    _check(name, width, height, kinds)
-    lens = Lens.of(model, camera, width, height)
-    view = View(name, camera, body, lens, kinds, drawn_geoms(model), lights_of(model), shadows)
+    _check(name, (width, height), kinds, depths)
+    lens = Lens.of(model, camera, (width, height), depths)
+    view = View(name, camera, body, lens, kinds, drawn_geoms(model), lights_of(model))
     self.name, self.near, self.far = name, lens.near, lens.far
     self._draw, scene, self.images = simulation.attach_view(view)
 
@@ -100,10 +100,14 @@ def _find(model: Model, name: str) -> tuple[int, int]:
   raise KeyError(f"no camera or body {name!r}; the nearest is {nearest_word(name, known)!r}")
 
 
-def _check(name: str, width: int, height: int, kinds: Sequence[str]) -> None:
+def _check(
+  name: str, size: tuple[int, int], kinds: Sequence[str], depths: tuple[float, float] | None
+) -> None:
   """Raise ValueError if there is no such image."""
-  if width < 1 or height < 1:
-    raise ValueError(f"camera {name!r}: an image of {width} x {height} pixels has none")
+  if min(size) < 1:
+    raise ValueError(f"camera {name!r}: an image of {size[0]} x {size[1]} pixels has none")
+  if depths and not 0 < depths[0] < depths[1]:
+    raise ValueError(f"camera {name!r}: depths={depths} are not two numbers, 0 < least < greatest")
   if not kinds:
     raise ValueError(f"camera {name!r} draws nothing: name kinds of images: {', '.join(KINDS)}")
   for kind in kinds:

@@ -12,7 +12,7 @@ from physics.camera.appearance import DIRECTIONAL, FLAT, SPOT
 from physics.camera.triangles import LEAF
 from physics.camera.view import AXES, GEOMS, TANGENT
 from physics.collision.geometry import BOX, CAPSULE, CYLINDER, ELLIPSOID, HFIELD, MESH, PLANE, SPHERE
-from physics.trace.kernel import CUDA_BLOCK, lanes_on, start_warp
+from physics.trace.kernel import CUDA_BLOCK, start_warp
 from physics.trace.preamble import preamble
 
 SIDE = 8  # pixels of a tile's side
@@ -72,7 +72,6 @@ FIELDS: dict[str, Any] = {
   "diffuse_row": wp.int32,  # and their colours
   "colors_row": wp.int32,  # and those of all geoms of the model
   "sky": wp.int32,  # a texture, -1: black
-  "shadows": wp.int32,
   "across": wp.float32,  # a column of pixels, by the distance at which the image is 2 tangents high
   "left": wp.float32,  # the left edge of the image, likewise
   "down": wp.float32,  # a row of pixels, negative
@@ -102,21 +101,22 @@ def parts_on(device: str) -> int:
   return SIDE * SIDE if device == "cuda" else 1
 
 
-@lru_cache(maxsize=2)
-def build_kernels(device: str) -> list[wp.Kernel]:
+@lru_cache(maxsize=4)
+def build_kernels(device: str, lanes: int) -> list[wp.Kernel]:
   """Return the kernels for "cpu" or "cuda": culling for each tile, and drawing for each part of a tile."""
   start_warp()
-  return [_kernel(device, ("rays", "cull"), 1), _kernel(device, ("rays", "light", "draw"), parts_on(device))]
+  files = {("rays", "cull"): 1, ("rays", "light", "draw"): parts_on(device)}
+  return [_kernel(device, lanes, parts, text) for text, parts in files.items()]
 
 
-def _kernel(device: str, files: Sequence[str], parts: int) -> wp.Kernel:
+def _kernel(device: str, lanes: int, parts: int, files: Sequence[str]) -> wp.Kernel:
   """Return a kernel of `parts` threads for each tile of each image."""
   names = {**NAMES, "PARTS": parts}
   text = [f"const int {key} = {value};" for key, value in names.items()]
   text += [
     "const int env = 0, world = item / (view.tiles * PARTS);",
     "if (!view.due.data[world]) return;",
-    preamble(lanes_on(device)),
+    preamble(lanes),
   ]
   text += [Path(__file__).with_name(f"{part}.h").read_text(encoding="utf-8") for part in files]
 

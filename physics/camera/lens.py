@@ -25,10 +25,11 @@ class Lens:
   far: float  # [m]
 
   @staticmethod
-  def of(model: Model, camera: int, width: int, height: int) -> Lens:
+  def of(model: Model, camera: int, size: tuple[int, int], depths: tuple[float, float] | None = None) -> Lens:
     """Return the lens of a camera of the file (-1: none); pixels are square unless the file says more."""
-    mj = model.mj
+    mj, (width, height) = model.mj, size
     extent, clip = float(mj.stat.extent), mj.vis.map
+    near, far = depths or (float(clip.znear) * extent, float(clip.zfar) * extent)
     aspect, shift = width / height, (0.0, 0.0)
     if camera >= 0 and mj.cam_sensorsize[camera].all():
       sensor, focal = mj.cam_sensorsize[camera].astype(float), mj.cam_intrinsic[camera].astype(float)
@@ -41,6 +42,6 @@ class Lens:
       left=-aspect * (1.0 - shift[0]),
       down=-2.0 / height,
       top=1.0 - shift[1],
-      near=float(clip.znear) * extent,
-      far=float(clip.zfar) * extent,
+      near=near,
+      far=far,
     )

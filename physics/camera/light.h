@@ -124,7 +124,7 @@ auto lit_ = [&](int index, V p, V n, V d, T size, M here) -> V {
     sum = plus_(sum, times_(mix_(own, ambient), strength));
     const T facing = max_(dot_(n, toward), F(0.0f));
     M bright = and_(here, and_(facing > F(0.0f), strength > F(0.0f)));
-    if (lamp[CASTS] > 0.0f && view.shadows && any_(bright)) {
+    if (lamp[CASTS] > 0.0f && any_(bright)) {
       const V from = plus_(p, times_(n, F(view.near * 0.02f)));
       bright = and_(bright, not_(shadowed_(from, toward, parallel ? F(FAR) : distance, bright)));
     }

@@ -18,7 +18,7 @@ from physics.camera.triangles import LEAF, Tree, build_tree, triangles_of
 from physics.camera.view import KINDS, View
 from physics.collision.geometry import HFIELD, MESH
 from physics.model.model import Model
-from physics.trace.kernel import start_warp
+from physics.trace.kernel import lanes_on, start_warp
 from physics.trace.launcher import Launcher
 
 GIGA = 1e9
@@ -69,12 +69,12 @@ class Renderer:
     arguments, count = Arguments(), len(view.geoms)
     sizes = {"tiles": tiles, "tiles_across": across, "geoms": count, "words": words}
     sizes |= {"lights": len(view.lights) + 1, "rows": view.rows(model), "sky": sky(model)}
-    sizes |= {name: getattr(view, name) for name in ("lights_row", "diffuse_row", "colors_row", "shadows")}
+    sizes |= {name: getattr(view, name) for name in ("lights_row", "diffuse_row", "colors_row")}
     for name, value in {**vars(lens), **sizes}.items():
       setattr(arguments, name, value)
     for name, memory in self._memory.items():
       setattr(arguments, name, wp.from_torch(memory.view(-1)))
-    self._launcher = Launcher(build_kernels(device.type), device, num_envs, threads)
+    self._launcher = Launcher(build_kernels(device.type, lanes_on(device.type)), device, num_envs, threads)
     self._launches = self._launcher.record([arguments], [tiles, tiles * parts_on(device.type)])
 
   def draw(self, mask: torch.Tensor | None = None) -> None:

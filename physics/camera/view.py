@@ -46,7 +46,6 @@ class View:
   kinds: Sequence[str]  # of images
   geoms: Sequence[int]
   lights: list[int]
-  shadows: bool
 
   @property
   def lights_row(self) -> int:

@@ -26,6 +26,14 @@ class Defects:
   dropout: float = 0.0
   quantum: float = 0.0
 
+  def __post_init__(self) -> None:
+    """Raise ValueError if a number is out of range."""
+    for name, low, high in (("rate", 1, None), ("latency", 0, None), ("dropout", 0, 1), ("quantum", 0, None)):
+      value = getattr(self, name)
+      if value < low or (high is not None and value > high):
+        upper = "or more" if high is None else f"to {high}"
+        raise ValueError(f"camera: {name}={value:g} is not a number of {low} {upper}")
+
 
 class TaskCamera:
   """A camera with defects, which the base of all tasks tells when to look.

@@ -40,14 +40,16 @@ class Sensing(Names):
     height: int,
     kinds: Sequence[str] = ("depth",),
     defects: Defects | None = None,
+    depths: tuple[float, float] | None = None,
   ) -> TaskCamera:
     """Return a camera of the robot file, or one that a body carries, in every environment.
 
     `kinds` are what it sees: "depth", "rgb", "segmentation", "normal". It looks after every control step and
     at the start of an episode, before `update`; `render()` returns what it shows. Noise and latency of
-    `defects` are those of a training.
+    `defects` are those of a training. `depths` are the least and the greatest depth that is drawn [m]; None:
+    the file's.
     """
-    seen = physics.Camera(self.sim, name, width, height, kinds)
+    seen = physics.Camera(self.sim, name, width, height, kinds, depths)
     given = defects or Defects()
     real = given if self.training else Defects(given.rate)
     self.cameras.append(TaskCamera(seen, real, self.random.uniform))

@@ -170,6 +170,10 @@ def test_mujoco_c_sees_the_same():
     (("eye", 0, 8), "camera 'eye': an image of 0 x 8 pixels has none"),
     (("eye", 8, -1), "camera 'eye': an image of 8 x -1 pixels has none"),
     (("eye", 8, 8, ("dept",)), "camera 'eye' cannot draw 'dept'; the nearest is 'depth'"),
+    (
+      ("eye", 8, 8, ("depth",), (2.0, 1.0)),
+      "camera 'eye': depths=.* are not two numbers",
+    ),
     (("eye", 8, 8, ()), "camera 'eye' draws nothing: name kinds of images: depth, rgb, segmentation, normal"),
   ],
 )
@@ -185,3 +189,27 @@ def test_too_many_pixels_are_refused_with_the_memory_that_they_need():
   needs = r"camera 'eye': 2 images of 316230 x 31623 pixels need 80.0 GB, and cpu has .* GB in all"
   with pytest.raises(MemoryError, match=needs):
     Camera(simulation, "eye", 316230, 31623)
+
+
+def test_a_scene_of_many_geoms_and_one_of_none():
+  """More than the bits of a word: every ball is seen, each where it is."""
+  balls = "".join(f'<geom size="0.3" pos="{i % 10 - 4.5} {i // 10 - 3} -12"/>' for i in range(70))
+  images, _ = see(physics.load_model(f"<mujoco><worldbody>{balls}</worldbody></mujoco>"), "world", (80, 80))
+  rows, columns = ((images["segmentation"][..., 0] == 45).nonzero()[i].mean() for i in range(2))
+  assert set(np.unique(images["segmentation"])) == {-1, *range(70)}
+  scale = 40 / (12 * np.tan(np.radians(22.5)))
+  assert (columns, rows) == pytest.approx((39.5 + 0.5 * scale, 39.5 - scale), abs=0.6)
+  empty = physics.load_model('<mujoco><worldbody><geom size="1" rgba="0 0 0 0"/></worldbody></mujoco>')
+  assert (see(empty, "world", (8, 8))[0]["segmentation"] == -1).all()
+
+
+def test_depths_beyond_the_chosen_ones_are_not_drawn():
+  model = physics.load_model(scenes.SHAPES)
+  simulation = physics.Simulation(model, 1, threads=1, outputs=())
+  usual, cut = (Camera(simulation, "eye", 32, 24, ALL, depths) for depths in (None, (2.5, 3.5)))
+  every, shown = (camera.render()["depth"].clone() for camera in (usual, cut))
+  assert (cut.near, cut.far) == (2.5, 3.5)
+  within = (every > 2.5) & (every < 3.5)
+  assert shown[within].equal(every[within])
+  assert (shown[every > 3.5] == 3.5).all()
+  assert shown.min() >= 2.5
