@@ -52,8 +52,7 @@ class Task(Sensing):
   unsupported: Literal["error", "warn"] = "error"  # what the engine lacks: an error, or left out of the model
   moving_capacity: int | None = None  # most contacts between moving bodies; None: see Simulation
   choices: tuple[int, ...] = ()  # number of choices of each discrete action; empty: continuous in [-1, 1]
-  # Smallest and largest number of each observed image, by its name; an image of uint8 needs none.
-  image_ranges: Mapping[str, tuple[float, float]] = MappingProxyType({})
+  image_ranges: Mapping[str, tuple[float, float]] = MappingProxyType({})  # of images that are not uint8
   style_reference: Tensor | None = None  # pairs of states [n, 2, width] of the group style; `setup` sets it
   commands: Commands | None = None  # what a person may command instead of the task; `setup` sets it
 
@@ -307,10 +306,9 @@ class Task(Sensing):
     self._targets = {name: getattr(self.sim, name) for name in names} | self._buffers  # of candidates
     self.reward_weights = weigh(self.config, self.reward(), self.episode_steps)
     validation.check_blocks(blocks := self.observe(), self.episode_steps)
-    ranges = self.image_ranges
-    self.observations = Observations(blocks, self.config, noisy=self.training, ranges=ranges)
-    self.obs_dims, self.obs_names = self.observations.dims, self.observations.names
-    self.images = self.observations.images
+    noisy, ranges = self.training, self.image_ranges
+    self.observations = seen = Observations(blocks, self.config, noisy=noisy, ranges=ranges)
+    self.obs_dims, self.obs_names, self.images = seen.dims, seen.names, seen.images
     validation.check_style(self.style_reference, blocks)
     validation.check_symmetry(symmetry := self.symmetry(), self.choices, self.images)
     mirror = self.observations.mirror(symmetry, self.num_actions) if symmetry else None
@@ -346,9 +344,8 @@ class Task(Sensing):
       self.sim.qvel,
       *(obs[group] for group in self.observations.widths),
     ]
-    # A product with ones is a sum, twice as fast.
-    finite = torch.stack([part.abs() @ part.new_ones(part.shape[1]) for part in parts]).sum(0) < DIVERGED
-    return self.observations.finite_images(obs, finite)
+    sums = [part.abs() @ part.new_ones(part.shape[1]) for part in parts]  # twice as fast as sum(1)
+    return self.observations.finite_images(obs, torch.stack(sums).sum(0) < DIVERGED)
 
   def _count(self, valid: Tensor) -> None:
     """Count the contacts that a step dropped, and the transitions that were not `valid` [num_envs]."""

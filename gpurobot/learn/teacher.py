@@ -75,6 +75,8 @@ def check(teacher: Teacher, env: VecEnv, group: str, width: int, kind: type[Dist
   group, width: of the observations that the teacher would see. kind: of the student's distributions.
   """
   spaces = teacher.agent.spaces
+  if spaces.images:
+    raise ConfigError(f"teacher={teacher.name} observed images; take a teacher that sees numbers alone")
   names = list(block_names(env).get(group, []))
   if teacher.obs_names and names and teacher.obs_names != names:
     raise ConfigError(f"teacher={teacher.name} observed {_difference(teacher.obs_names, names, group)}")
