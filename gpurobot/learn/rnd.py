@@ -11,12 +11,14 @@ from gpurobot.learn.learned_reward import LearnedReward, Training
 
 
 def check(rnd: RNDConfig, env: VecEnv) -> None:
-  """Raise ConfigError if the environments lack the observation group."""
+  """Raise ConfigError if the environments lack the observation group, or it has no numbers."""
   if rnd.group not in env.obs_dims:
     raise ConfigError(
       f"ppo.rnd.group={rnd.group}: the task has the observation groups {', '.join(env.obs_dims)}"
       f"{suggestion(rnd.group, list(env.obs_dims))}"
     )
+  if not env.obs_dims[rnd.group]:
+    raise ConfigError(f"ppo.rnd.group={rnd.group}: novelty is of numbers, and this group has images alone")
 
 
 class Distillation(nn.Module):

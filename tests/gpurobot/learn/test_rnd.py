@@ -1,9 +1,11 @@
+from types import SimpleNamespace
+
 import pytest
 import torch
 
 from gpurobot.algorithm_config import RNDConfig
 from gpurobot.config import ConfigError
-from gpurobot.learn.rnd import Distillation, NoveltyReward
+from gpurobot.learn.rnd import Distillation, NoveltyReward, check
 from tests.gpurobot import toy
 from tests.gpurobot.learn import test_discriminator
 from tests.gpurobot.learn.test_ppo import iterate
@@ -76,3 +78,10 @@ def test_an_unknown_group_is_named():
   message = "ppo.rnd.group=critc: the task has the observation groups policy, critic; the nearest is 'critic'"
   with pytest.raises(ConfigError, match=f"^{message}$"):
     learner(**{"ppo.rnd.group": "critc"})
+
+
+def test_novelty_of_images_alone_is_refused():
+  env = SimpleNamespace(obs_dims={"policy": 0, "critic": 4})
+  check(RNDConfig(group="critic"), env)
+  with pytest.raises(ConfigError, match="this group has images alone"):
+    check(RNDConfig(group="policy"), env)
