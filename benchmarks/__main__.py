@@ -10,6 +10,7 @@ from benchmarks import history, report
 
 RUNNERS = (
   "kernel",
+  "camera",
   "cuda",
   "engine",
   "training",

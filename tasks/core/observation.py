@@ -42,7 +42,8 @@ class Observations:
     self._ranges = ranges or {}
     self._frames = find_images(blocks, self._ranges)
     self.widths = _widths(blocks)
-    self.stacks = stacks = dict.fromkeys(self._frames, 1) | _chosen(config, "stack_", self._frames)
+    given = _chosen(config, "stack_", self._frames) if self._frames else {}
+    self.stacks = stacks = dict.fromkeys(self._frames, 1) | given
     self.images = {name: frame.stacked(stacks[name]) for name, frame in self._frames.items()}
     seen = {
       name: width for group in ("teacher", "policy") for name, width in self.widths.get(group, {}).items()

@@ -245,7 +245,7 @@ def test_quiet_environments_act_without_noise(name, monkeypatch):
   monkeypatch.setattr(one, "explore", lambda policy: torch.full_like(policy.mean, 0.5))
   one.collect()
   assert not (one.replay.newest("action") == 0.5).any()  # all are random before learning starts
-  policy = one.network(one.agent.batch(one.collector.obs)["policy"].squeeze(0))
+  policy = one.network({"policy": one.agent.batch(one.collector.obs)["policy"].squeeze(0)})
   one.collect()
   (action,) = one.replay.newest("action")
   quiet = torch.arange(16) % 4 == 0

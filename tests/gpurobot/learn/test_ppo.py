@@ -243,14 +243,14 @@ def test_mirrored_samples_are_a_minibatch_of_their_own():
   one.executor.run(one._standardize)
   one.executor.run(one.sampler.draw)
   batch, state = one.rollout.minibatch(one.sampler.minibatches[0])
-  both, _ = one._objective(batch, state)
+  both, _, _ = one._objective(batch, state)
   one.ppo.mirror_augment = False
-  alone, _ = one._objective(batch, state)
+  alone, _, _ = one._objective(batch, state)
   raw = one.observations.moments["policy"].denormalize(batch["obs", "policy"])
   image = batch.clone()
   image["obs", "policy"] = one.observations.moments["policy"].normalize(-raw[..., [1, 0]])
   image["action"] = -batch["action"][..., [1, 0]]
-  mirrored, _ = one._objective(image, state)  # the critic sees what it saw
+  mirrored, _, _ = one._objective(image, state)  # the critic sees what it saw
   torch.testing.assert_close(both, (alone + mirrored) / 2, rtol=1e-9, atol=1e-9)
   assert abs(float(alone - mirrored)) > 1e-6
 
