@@ -42,6 +42,7 @@ PLACEHOLDERS = {
   "<run folder or .pt file>": "trained/checkpoint.pt",
   "<folder>": "run",
   "<task>": "cartpole",
+  "<program>": "train",
   "<robot file>": "assets/quadruped/robot.xml",
   "<motion file>": "walk",
   "<arm file>": "assets/arm/robot.xml",
@@ -165,7 +166,7 @@ def run_parity(words: list[str]) -> None:
 def run_benchmark(module: str, words: list[str]) -> None:
   """Look whether there is such a benchmark, and a case of that name."""
   assert importlib.util.find_spec(module)
-  known = RUNNERS if module == "benchmarks" else [curve.task for curve in cases.CURVES]
+  known = RUNNERS if module == "benchmarks" else ["picture", *(curve.task for curve in cases.CURVES)]
   assert {word for word in words if "=" not in word} <= set(known)
 
 
@@ -178,6 +179,8 @@ def run_program(module: str, words: list[str]) -> None:
 
 def run_python(words: list[str]) -> None:
   """Run a file or module by its stand-in, if it has one; of others the help that the words lead to."""
+  if words[0] == "-c":
+    return exec(words[1], {})
   if words[0] != "-m":
     assert Path(words[0]).exists()
     return run_training(words[1:]) if words[0] == "train.py" else None

@@ -375,6 +375,7 @@ class PPO:
     own = self.collector.state_dict()
     check_saved(state["ranks"][self.world.rank], own, finite=False, name="environments")
     check_saved(state["optimizer"], self.optimizer.state_dict(), name="optimizer")
+    check_saved(state["value_moments"], self.value_moments.state_dict(), name="value_moments")
     check_saved({"iteration": state["iteration"]}, {"iteration": self.iteration})
     self.load_policy(state)
     self.iteration = state["iteration"]

@@ -81,10 +81,10 @@ class Observations:
 
   @property
   def names(self) -> dict[str, list[str]]:
-    """The block of each column, by group that an agent observes."""
+    """The block of each column, by group."""
     return {
-      group: self.lengths[group] * [name for name, width in self.widths[group].items() for _ in range(width)]
-      for group in self.dims
+      group: self.lengths[group] * [name for name, width in widths.items() for _ in range(width)]
+      for group, widths in self.widths.items()
     }
 
   @property

@@ -17,7 +17,7 @@ from tests.lacking import lacking
     ("gpurobot ", list(PROGRAMS)),
     ("gpurobot ev", ["evaluate"]),
     ("gpurobot train num_e", ["num_envs="]),
-    ("gpurobot train task=cart", ["cartpole"]),
+    ("gpurobot train task=cart", ["cartpole", "cartpole_pixels"]),
     ("gpurobot train task=", tasks.available()),
     ("gpurobot train algorithm=", ["ppo", "sac", "td3", "distill"]),
     ("gpurobot train overlap=t", ["true"]),
@@ -46,7 +46,7 @@ from tests.lacking import lacking
     ("gpurobot replay fi", ["file="]),
     ("gpurobot doctor se", ["seconds="]),
     ("gpurobot tasks ", ["describe=", "new=", "from=", "debug="]),
-    ("gpurobot tasks from=cart", ["cartpole"]),
+    ("gpurobot tasks from=cart", ["cartpole", "cartpole_pixels"]),
     ("gpurobot tasks describe=cartpole env.start_p", ["env.start_position="]),
     ("gpurobot nothing a", []),
   ],
@@ -85,7 +85,7 @@ def test_it_is_quick():
   subprocess.run([sys.executable, "-c", check], check=True)
 
 
-LINES = [("gpurobot do", "doctor"), ("gpurobot train task=cartp", "cartpole")]
+LINES = [("gpurobot do", "doctor"), ("gpurobot train task=quadc", "quadcopter")]
 COMMAND = f'gpurobot() {{ {sys.executable} -m gpurobot "$@"; }}'
 
 
@@ -127,7 +127,7 @@ def test_zsh_completes(line, expected):
   ("line", "expected"),
   [
     ("gpurobot do", ["doctor"]),
-    ("gpurobot train task=cartp", ["task=cartpole"]),
+    ("gpurobot train task=quadc", ["task=quadcopter"]),
     ("cd docs; gpurobot train num_e", ["num_envs="]),
     ("gpurobot train config=pypro", ["config=pyproject.toml"]),
   ],

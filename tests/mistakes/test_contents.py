@@ -112,7 +112,7 @@ def test_in_a_training(place, value, message, trained, tmp_path, capsys):
   ("log", "reason"),
   [
     ("a,b\n1,2\n", "it lacks the column 'steps'"),
-    ("steps,return\n1,2\n", "it lacks the column 'seconds'"),
+    ("steps,return,episodes\n1,2,3\n", "it lacks the column 'seconds'"),
     ("steps,return,seconds\nx,1,2\n", "invalid literal for int() with base 10: 'x'"),
     ("steps,return,seconds\n1,y,2\n", "could not convert string to float: 'y'"),
     ("steps,return,seconds\n1\n", ""),

@@ -13,6 +13,7 @@ from physics.parity.compare import SINGLE, Trial, outputs
 from physics.parity.reference import converged
 from physics.simulation import Simulation
 from physics.trace import kernel
+from tests.lacking import lacking
 from tests.physics.conftest import NUM_STATES, load
 from tests.physics.test_parity import assert_holds
 
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.skipif(platform.machine() not in {"x86_64", "AMD64"}, r
 @pytest.mark.parametrize(("processor", "lanes"), [("haswell", 8), ("x86-64-v2", 4)])
 def test_a_kernel_for_shorter_vectors_agrees_with_mujoco(processor, lanes, monkeypatch):
   if processor == "haswell" and not torch.backends.cpu.get_cpu_capability().startswith("AVX"):
-    pytest.skip("this processor has no AVX2")
+    lacking("needs a processor with AVX2")
   native = "-march=native"
   assert native in kernel.CPU_FLAGS
   monkeypatch.setattr(kernel, "CPU_FLAGS", kernel.CPU_FLAGS.replace(native, f"-target-cpu {processor}"))

@@ -26,7 +26,8 @@ def test_it_acts_as_the_policy_does(settings):
     restart = torch.arange(NUM_ENVS) == step - 1
     obs = {group: 3 * torch.randn(NUM_ENVS, width) for group, width in DIMS.items()}
     state = state.masked_fill(restart.unsqueeze(1), 0)
-    outputs = dict(zip(deployed.outputs, deployed(obs["policy"], state), strict=True))
+    inputs = {"obs": obs["policy"], "state": state}
+    outputs = dict(zip(deployed.outputs, deployed(*(inputs[name] for name in deployed.inputs)), strict=True))
     wanted = trained(obs, restart)
     torch.testing.assert_close(outputs["action"], wanted if "choices" in settings else wanted.clamp(-1, 1))
     state = outputs.get("next_state", state)

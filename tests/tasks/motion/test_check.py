@@ -1,4 +1,4 @@
-"""What a robot cannot do is told in one line, with frame, joint and fix."""
+"""One-line messages about motions that a robot cannot do, with frame, joint and fix."""
 
 import dataclasses
 import math
