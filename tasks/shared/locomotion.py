@@ -186,9 +186,7 @@ class Task(base.Task):
 
   def push(self) -> dict[str, Tensor]:
     """Return qvel [num_envs, nv] with a random change of the horizontal trunk velocity."""
-    qvel, most = self.sim.qvel.clone(), self.config.push_speed
-    qvel[:, :2] += self.random.uniform("push", (2,), -most, most)
-    return {"qvel": qvel}
+    return {"qvel": randomize.pushed(self, self.config.push_speed)}
 
   # ---- a step ----
 

@@ -145,3 +145,13 @@ class Randomization:
   def _uniform(self, name: str, draw: Draw, shape: tuple[int, ...]) -> Tensor:
     """Return uniform numbers [num_envs, *shape] in the range of a draw, or of its logarithm."""
     return self._task.random.uniform(f"randomise {name}", shape, *draw.ends)
+
+
+def pushed(task: Task, most: float) -> Tensor:
+  """Return the task's qvel [num_envs, nv] with a random change of a free root's horizontal velocity.
+
+  most: largest change along x and along y [m/s].
+  """
+  qvel = task.sim.qvel.clone()
+  qvel[:, :2] += task.random.uniform("push", (2,), -most, most)
+  return qvel
