@@ -37,6 +37,7 @@ def claim(config: TrainConfig, world: World) -> tuple[Path, ExitStack]:
     except ConfigError as error:
       problem = str(error)
   if problem := world.broadcast_object(problem):
+    lock.close()  # not only when the error is forgotten: in a notebook the process goes on
     raise ConfigError(problem)
   return folder, lock
 

@@ -110,7 +110,7 @@ def test_a_robot_that_lies_or_leans_has_fallen(task):
 
 def test_no_agent_observes_the_style(task):
   assert task.obs_dims == {"policy": 75}
-  assert task.obs_names.keys() == {"policy"}
+  assert task.obs_names.keys() == {"policy", "style"}
   step = task.step(torch.zeros(ENVS, 21))
   assert step["obs", "style"].shape == step["final_obs", "style"].shape == (ENVS, 64)
 

@@ -46,6 +46,14 @@ def test_a_training_writes_over_no_other_s_checkpoint(tmp_path):
   claim(tmp_path, resume=str(tmp_path / checkpoint.NAME))[1].close()
 
 
+def test_a_refusal_keeps_no_lock_while_its_error_is_remembered(tmp_path):
+  checkpoint.write(tmp_path, {})
+  with pytest.raises(ConfigError, match="holds the checkpoint of another training") as remembered:
+    claim(tmp_path)
+  claim(tmp_path, resume=str(tmp_path))[1].close()
+  assert remembered.value.__traceback__
+
+
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
   (tmp_path / "file").touch()
   with pytest.raises(ConfigError, match=r"run_dir=.*/file/run is not writable \(Not a directory\)"):
