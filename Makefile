@@ -1,6 +1,7 @@
 # make train [key=value ...]   train on what this machine has; every key=value goes to train.py
 # make quick                   lint and the unit tests, of the folders in QUICK: within a minute
-# make test                    lint, format check, type check and the test suite
+# make test                    lint, format check, type check and the test suite, without tests marked as thorough
+#                              unless GPUROBOT_ALL_TESTS is set
 # make fuzz                    750 random models against MuJoCo C, a million answers of the solver: an hour
 # make bench                   every benchmark, as `name: value` lines
 # make history                 the ratios that `make bench` keeps by commit, as a picture; fails if one fell by over 5 %
@@ -19,6 +20,7 @@ KEYS = $(filter-out PYTHON=%,$(MAKEOVERRIDES))
 # start a process; the files test_ppo*.py, which train, are left out.
 QUICK := assets gpurobot/learn gpurobot/run mistakes physics/actuator physics/algebra physics/constraint \
 	physics/dynamics physics/model physics/ray physics/solver physics/state tasks/core test_house.py
+SUITE := -n 2 $(if $(GPUROBOT_ALL_TESTS),,-m "not slow and not thorough")
 
 .PHONY: train quick test fuzz bench history results docs lint audit lock
 
@@ -26,10 +28,10 @@ train: $(VENV)/.installed
 	$(BIN)/python train.py $(KEYS)
 
 quick: lint
-	$(BIN)/python -m pytest -n 2 --quick --ignore-glob='*/test_ppo*.py' $(addprefix tests/,$(QUICK))
+	$(BIN)/python -m pytest $(SUITE) --quick --ignore-glob='*/test_ppo*.py' $(addprefix tests/,$(QUICK))
 
 test: lint
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest $(SUITE) --dist loadgroup
 
 fuzz: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n 2 -m slow tests/physics/test_fuzz.py tests/physics/solver/test_descent.py

@@ -1,8 +1,10 @@
 import torch
 
 from benchmarks import environments, report
+from tests.instances import thorough
 
 
+@thorough
 def test_memory_of_an_environment_is_that_of_its_tensors(capsys):
   environments.run(["tasks=[cartpole]", "device=cpu"])
   found = report.read(capsys.readouterr().out)

@@ -9,6 +9,7 @@ import torch
 
 from benchmarks import fast_td3, report, watch
 from benchmarks.watch import Exam, Over, Watch
+from tests.instances import thorough
 
 TASK = "gym/InvertedPendulum-v5"
 # What the benchmark asks of FastTD3: a script that asks for environments, builds its parts and steps.
@@ -79,6 +80,7 @@ def test_exam_counts_the_first_episode_of_each_environment() -> None:
   assert 5 < first < 1000  # a reward of 1 per step until the pole falls
 
 
+@thorough
 def test_peer_and_own_train_in_our_environments(tmp_path: Path, monkeypatch, capsys) -> None:
   folder = tmp_path / "fast_td3"
   folder.mkdir()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from benchmarks import memory
 from tests.gpurobot import toy
+from tests.instances import thorough
 
 ROOT = Path(__file__).parents[2]
 ITERATIONS = 100
@@ -28,6 +29,7 @@ def test_a_training_keeps_its_memory():
   assert any(grow(toy.__file__) < 0.3 * LEAK for _ in range(3))
 
 
+@thorough
 def test_a_leak_is_seen(tmp_path):
   task = tmp_path / "leaky.py"
   task.write_text(

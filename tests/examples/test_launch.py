@@ -16,6 +16,7 @@ from gpurobot import cli
 from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint
 from tests.gpurobot import toy
+from tests.instances import thorough
 from tests.ranks import HANG
 from tests.test_house import ROOT
 
@@ -109,6 +110,7 @@ def test_slurm_queues_again_what_was_stopped(tmp_path, words, restarts, again):
   assert (tmp_path / "requeued.txt").exists() == again
 
 
+@thorough
 def test_slurm_continues_a_training_that_was_preempted(tmp_path):
   program(tmp_path, "gpurobot", PREEMPTED)
   words = (f"task={toy.__file__}", "num_envs=64", "max_iterations=5", "log_every=1", "threads=1")

@@ -2,10 +2,11 @@
 
 import copy
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import partial
 from types import SimpleNamespace
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -25,6 +26,7 @@ from tests.compiled import nothing_new, tracing
 from tests.gpurobot import pushed_box, styled, toy, toy_pixels
 from tests.gpurobot.tape import DeviceRead, Tape, TapedGraph, no_reads
 from tests.gpurobot.taught import make_teacher
+from tests.instances import thorough
 from tests.tasks import shaken_cartpole
 from train import LEARNERS
 
@@ -88,7 +90,26 @@ COMPILED = {
   "pixels, shifted": (toy_pixels, {"ppo.precision": "bf16"} | CASES["pixels, shifted"][1]),
   "toy, td3": (toy, TD3 | {"td3.save_buffer": False, "td3.prioritized": True}),
 }
-every_case = pytest.mark.parametrize(("module", "settings"), CASES.values(), ids=CASES)
+# Of PPO, off-policy learning and images one each; the others take settings beside those.
+FIRST = {
+  "ant, squashed and twohot",
+  "cartpole, gru",
+  "toy, invalid steps",
+  "ant, td3 in bf16",
+  "pixels, shifted",
+}
+FIRST_COMPILED = {"cartpole, shaken, gru", "toy, sac"}
+
+
+def every(cases: Mapping[str, tuple[Any, dict[str, object]]], chosen: set[str]) -> pytest.MarkDecorator:
+  """Return the mark of a test of every case, of which `make test` runs the chosen."""
+  marks = {name: [] if name in chosen else thorough for name in cases}
+  return pytest.mark.parametrize(
+    ("module", "settings"), [pytest.param(*case, id=name, marks=marks[name]) for name, case in cases.items()]
+  )
+
+
+every_case = every(CASES, FIRST)
 
 
 def make_learner(module, settings: dict[str, object], device: str = "cpu") -> PPO | OffPolicy | Distill:
@@ -159,7 +180,7 @@ def test_recorded_operations_go_on_from_a_state_that_is_loaded(monkeypatch, modu
   torch.testing.assert_close(found, wanted, rtol=0, atol=0, equal_nan=True)
 
 
-@pytest.mark.parametrize(("module", "settings"), COMPILED.values(), ids=COMPILED)
+@every(COMPILED, FIRST_COMPILED)
 def test_torchs_compiler_follows_an_iteration(monkeypatch, caplog, module, settings):
   """For good while it warms up, which leaves no trace and is told of first."""
   caplog.set_level(logging.INFO, "gpurobot")

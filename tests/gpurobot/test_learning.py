@@ -24,6 +24,7 @@ from gpurobot.config import AlgorithmName, TrainConfig, algorithm_settings, assi
 from gpurobot.deploy.policy import Policy
 from gpurobot.device.distributed import World
 from gpurobot.learn.random import Random
+from tests.instances import thorough
 from train import LEARNERS
 
 CPU = torch.device("cpu")
@@ -246,19 +247,19 @@ def test_a_bandit_of_choices():
   assert bandit(0, (3, 2)) > 0.9
 
 
-@pytest.mark.parametrize("squash", [False, True])
+@pytest.mark.parametrize("squash", [pytest.param(False, marks=thorough), True])
 def test_a_pendulum_swings_up(squash):
   """Hanging gives -1200, the best about -150; reached: -212 ... -156, squashed -169 ... -160."""
   assert pendulum(0, squash) > -400
 
 
-@pytest.mark.parametrize("algorithm", ["sac", "td3"])
+@pytest.mark.parametrize("algorithm", ["sac", pytest.param("td3", marks=thorough)])
 def test_a_pendulum_swings_up_off_policy(algorithm):
   """With a tenth of the steps above; reached: SAC -181 ... -169, TD3 -162 ... -155."""
   assert off_policy_pendulum(algorithm, 0) > -400
 
 
-@pytest.mark.parametrize("memory", [Recurrence.gru, Recurrence.lstm])
+@pytest.mark.parametrize("memory", [Recurrence.gru, pytest.param(Recurrence.lstm, marks=thorough)])
 def test_a_memory_recalls(memory):
   """The best without a memory gives -0.21; reached: -0.0020 at worst."""
   assert recall(0, memory) > -0.02
@@ -269,6 +270,7 @@ def test_nothing_is_recalled_without_a_memory():
   assert recall(0, Recurrence.none) < -0.15
 
 
+@thorough
 def test_novelty_leads_further():
   """Of 256 cells; reached by the seeds 0, 1, 2: 161, 168, 224 with novelty, 109, 104, 182 without."""
   assert explored(0, 1.0) > 1.2 * explored(0, 0.0)

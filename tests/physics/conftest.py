@@ -15,6 +15,7 @@ from physics.parity import NumpySimulation, random_states, recorded_states
 from physics.parity.compare import Trial, outputs
 from physics.parity.reference import converged
 from physics.simulation import Simulation
+from tests.instances import grouped
 
 ROOT = Path(__file__).parents[2]
 GYMNASIUM = Path(gymnasium.__file__).parent / "envs/mujoco/assets"
@@ -35,6 +36,13 @@ CASES = {
   **{f"gymnasium/{name}": GYMNASIUM / f"{name}.xml" for name in SHIPPED},
   **{f"assets/{path.parent.name}": path for path in sorted(ROOT.glob("assets/*/robot.xml"))},
   **{path.stem: path for path in sorted(ROOT.glob("tests/models/*.xml"))},
+}
+# Gymnasium's robots are also stepped beside Gymnasium's environments, in tests/tasks/gym, and tasks on all of
+# assets/ beside MuJoCo C, in tests/tasks.
+FIRST = {
+  *(name for name in CASES if "/" not in name and not name.endswith("_elliptic")),
+  *(f"assets/{name}" for name in ("ant", "arm", "cartpole", "hand", "quadcopter")),
+  *(f"gymnasium/{name}" for name in ("pusher_v5", "swimmer", "walker2d_v5")),
 }
 NUM_STATES = int(os.environ.get("PARITY_STATES", "96"))
 
@@ -72,8 +80,6 @@ class Case:
 
 
 # One process makes the states and the kernel of a case, and all its tests.
-@pytest.fixture(
-  scope="module", params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in CASES]
-)
+@pytest.fixture(scope="module", params=grouped(CASES, FIRST))
 def case(request, device):
   return Case(request.param, device)

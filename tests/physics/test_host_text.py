@@ -19,6 +19,7 @@ from physics.parity.reference import perturbed_states
 from physics.state.layout import COUNTERS
 from physics.trace.emit import numpy_function
 from physics.trace.trace import Mask, Program, where
+from tests.instances import grouped
 from tests.physics.host import Host
 from tests.physics.trace.test_emit import INPUTS, PARAMETERS, whole_language
 
@@ -123,9 +124,7 @@ class Situation(Trial):
     return memory, control, parameters
 
 
-@pytest.fixture(
-  scope="module", params=[pytest.param(robot, marks=pytest.mark.xdist_group(robot)) for robot in ROBOTS]
-)
+@pytest.fixture(scope="module", params=grouped(ROBOTS, {"ant"}))
 def situation(request, tmp_path_factory):
   return Situation(request.param, tmp_path_factory.mktemp(request.param))
 

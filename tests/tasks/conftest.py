@@ -12,6 +12,7 @@ import physics
 import tasks
 from gpurobot.learn.random import Random
 from tasks import base
+from tests.instances import grouped
 
 MakeTask = Callable[..., base.Task]
 # Settings of tasks that are big by themselves.
@@ -30,17 +31,29 @@ OF_DM = [
   )
 ]
 NAMES = [name for name in tasks.available() if not name.startswith("dm/")] + OF_DM
+# One or two of each family; the file of every other task has its own tests, which step it too.
+FIRST = {
+  "ant",
+  "arm_reach",
+  "ball_balance",
+  "biped",
+  "cartpole",
+  "cartpole_pixels",
+  "cube_lift",
+  "dm/finger_turn_easy",
+  "dm/point_mass_hard",
+  "gym/Hopper-v5",
+  "gym/Pusher-v5",
+  "hand_cube",
+  "motion_track",
+  "quadcopter",
+  "quadruped_rough",
+}
 SHAKEN = Path(__file__).with_name("shaken_cartpole.py")  # with all that a task may have
 
 
 # One process builds the kernel of a task, and makes all tests with it.
-@pytest.fixture(
-  scope="session",
-  params=[
-    pytest.param(name, id=Path(name).stem, marks=pytest.mark.xdist_group(name))
-    for name in (*NAMES, str(SHAKEN))
-  ],
-)
+@pytest.fixture(scope="session", params=grouped((*NAMES, str(SHAKEN)), {*FIRST, str(SHAKEN)}))
 def name(request: pytest.FixtureRequest) -> str:
   """Every task of the folder, and one that has all that a task may have."""
   return request.param

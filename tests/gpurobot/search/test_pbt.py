@@ -12,6 +12,7 @@ from gpurobot.search.space import Choices, Range
 from gpurobot.search.trial import Trial
 from tests.gpurobot import toy
 from tests.gpurobot.search.trials import finish
+from tests.instances import thorough
 
 SPACE = {"ppo.lr": Range(1e-4, 1e-2, log=True, whole=False), "seed": Choices(("0",))}
 pytestmark = pytest.mark.usefixtures("keep_signal_handlers")
@@ -89,6 +90,7 @@ def test_an_interrupted_generation_decides_nothing(tmp_path):
   assert not (tmp_path / pbt.LINEAGE).exists()
 
 
+@thorough  # the four tests above play its parts without training
 def test_a_population_trains_on_with_perturbed_settings(tmp_path):
   words = ["max_iterations=2", "search=pbt", "samples=2", "generations=2", "exploit=0.5", "jobs=2"]
   sweep.main([f"task={toy.__file__}", *words, "ppo.lr=log:1e-4..1e-2", f"folder={tmp_path}"])

@@ -8,6 +8,7 @@ import pytest
 from physics.parity import __main__ as program
 from physics.parity import survey
 from physics.parity.survey import Result, compare_file, distinct_models, table
+from tests.instances import thorough
 
 SLIDER = """<mujoco>{}<worldbody><body><joint type="slide" range="-1 1"/><geom size="0.1"/></body></worldbody>
   </mujoco>"""
@@ -62,6 +63,7 @@ def test_draws_the_same_models_of_each_source_by_the_seed(tmp_path):
   assert drawn == survey.draw(tmp_path, paths, 3, seed=0) != survey.draw(tmp_path, paths, 3, seed=1)
 
 
+@thorough
 def test_compares_a_sample_of_each_source(tmp_path, capsys):
   fill(tmp_path)
   program.main([str(tmp_path), "--states", "16", "--sample", "1"])

@@ -11,7 +11,8 @@ from benchmarks import dm_parity
 from physics.host import evaluate
 from tasks.core.errors import TaskError
 from tasks.dm import MISSING, TASKS
-from tests.tasks.conftest import OF_DM
+from tests.instances import grouped
+from tests.tasks.conftest import FIRST, OF_DM
 from tests.tasks.test_all import step_unreal
 
 dm_parity.let_it_load()
@@ -119,7 +120,7 @@ def test_states_near_success_earn_what_they_earn_in_dm_control(name):
   assert dm_parity.errors(found, expected).max() < ROUNDING
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in OF_DM])
+@pytest.mark.parametrize("name", grouped(OF_DM, FIRST & {*OF_DM}))
 def test_the_engine_takes_the_steps_of_dm_control(name):
   """Forces are small differences of large numbers, and have fewer digits."""
   task = dm_parity.make_task(name, 8, starts=64)

@@ -11,6 +11,7 @@ from benchmarks import gym_parity
 from benchmarks.gym_parity import ALLOWED, NAMES, NUM_ENVS, VISITS
 from physics.parity import relative_error
 from physics.parity.compare import SINGLE
+from tests.instances import grouped
 
 EPISODES, CLOSE = 16, 20  # how many are followed, and for how many control steps
 HARDEST = 80  # states in which rounding may excuse an error, as physics.parity measures it
@@ -18,9 +19,8 @@ TOUCHING = {"Ant", "HalfCheetah", "Hopper", "Humanoid", "HumanoidStandup", "Push
 # Where Gymnasium tells of any state whether it ends an episode: how far positions and speeds are drawn.
 ENDING = {"Ant": (1.0, 1.0), "Hopper": (0.5, 120.0), "Humanoid": (1.0, 1.0), "Walker2d": (1.5, 1.0)}
 
-each_task = pytest.mark.parametrize(
-  "name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in NAMES]
-)
+HUMANOIDS = {"gym/Humanoid-v5", "gym/HumanoidStandup-v5"}  # their kernels take longest to build
+each_task = pytest.mark.parametrize("name", grouped(NAMES, {*NAMES} - HUMANOIDS))
 pytestmark = pytest.mark.filterwarnings("ignore:the file asks for the PGS solver")
 
 
