@@ -44,13 +44,14 @@ def _check_units(clip: Clip, height: float) -> None:
 
 def _check_jumps(clip: Clip) -> None:
   root = np.linalg.norm(np.diff(clip.root_pos, axis=0), axis=1, keepdims=True) * clip.fps
-  speed, frame, _ = _largest(root)
+  speed, frame, _ = _first_beyond(root, FASTEST_ROOT)
   if speed > FASTEST_ROOT:
     raise SettingError(
       f"{clip.name}: between frames {frame} and {frame + 1} the root moves at {speed:.3g} m/s: cut the clip "
       "there, or correct its frames per second"
     )
-  speed, frame, joint = _largest(np.abs(np.diff(clip.joint_pos, axis=0)) * clip.fps)
+  turns = np.abs(np.diff(clip.joint_pos, axis=0)) * clip.fps
+  speed, frame, joint = _first_beyond(turns, FASTEST_JOINT)
   if speed > FASTEST_JOINT:
     raise SettingError(
       f"{clip.name}: between frames {frame} and {frame + 1} '{clip.joints[joint]}' turns at {speed:.3g} "
@@ -87,6 +88,15 @@ def _check_ground(clip: Clip, model: Any) -> None:
 def clearance(clip: Clip, model: Any) -> Floats:
   """Return the height of the robot's lowest point above the floor in each frame [T] [m]."""
   return host.lowest(model, states(clip, model)[0])
+
+
+def _first_beyond(values: Floats, limit: float) -> tuple[float, int, int]:
+  """Return the first of values [T, n] beyond a limit, or the first of all, its frame and its column.
+
+  A frame that is out of place makes two equal jumps, and rounding says which of them is larger.
+  """
+  frame, column = divmod(int((values > limit).argmax()), values.shape[1])
+  return float(values[frame, column]), frame, column
 
 
 def _largest(values: Floats) -> tuple[float, int, int]:
