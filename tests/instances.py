@@ -25,7 +25,7 @@ def grouped(names: Iterable[str], chosen: Collection[str]) -> list[Any]:
   return [
     pytest.param(
       name,
-      id=Path(name).stem,
+      id=Path(name).stem if name.endswith(".py") else name,
       marks=[pytest.mark.xdist_group(name), *([] if name in chosen else [thorough])],
     )
     for name in names

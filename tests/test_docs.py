@@ -13,6 +13,7 @@ import train
 from benchmarks import table
 from gpurobot.config import TrainConfig, leaves
 from gpurobot.run.metrics import METRICS
+from tests.instances import thorough
 
 ROOT = Path(__file__).parents[1]
 PAGES = {
@@ -148,6 +149,7 @@ def test_api_pages_have_every_module() -> None:
   assert sorted(shown) == sorted(rest)
 
 
+@thorough
 def test_site_builds_without_a_warning(tmp_path) -> None:
   command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
   done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)

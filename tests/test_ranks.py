@@ -19,6 +19,7 @@ from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
 from tests.gpurobot import styled, toy, toy_pixels
+from tests.instances import thorough
 from tests.ranks import HANG, launch
 from tests.tasks import shaken_cartpole
 
@@ -335,6 +336,7 @@ class Task(toy.Task):
 """
 
 
+@thorough
 def test_torchrun_goes_on_where_a_rank_was_killed(tmp_path):
   """First before there is a checkpoint, then in the fourth iteration after some."""
   (tmp_path / "mortal.py").write_text(MORTAL)

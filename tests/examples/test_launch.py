@@ -177,6 +177,7 @@ def test_skypilot_starts_a_torchrun_on_each_machine(tmp_path):
   assert task["resources"]["use_spot"]
 
 
+@thorough
 @pytest.mark.xdist_group("ray")
 def test_ray_trains_on_a_cluster(tmp_path):
   pytest.importorskip("ray")

@@ -11,6 +11,7 @@ from physics.load import load_model
 from physics.parity import NumpySimulation, random_states
 from physics.parity.compare import DOUBLE, SINGLE, Trial, outputs
 from physics.simulation import Simulation
+from tests.instances import thorough
 from tests.physics.mjcf import EXTRAS, models
 
 STATES = 12
@@ -63,6 +64,7 @@ def test_random_models_are_mujocos_mathematics(xml):
   assert disagreements(xml, oracle, DOUBLE) == []
 
 
+@thorough
 @settings(SAME, max_examples=20)
 @given(models(most_bodies=4))
 def test_kernels_of_random_models_agree_within_rounding(xml):

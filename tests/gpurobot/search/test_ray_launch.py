@@ -11,9 +11,10 @@ from gpurobot import sweep
 from gpurobot.config import ConfigError
 from gpurobot.search.launch import execute
 from tests.gpurobot.search.trials import TOY
+from tests.instances import thorough
 
 ray = pytest.importorskip("ray")
-pytestmark = [pytest.mark.usefixtures("keep_signal_handlers"), pytest.mark.xdist_group("ray")]
+pytestmark = [pytest.mark.usefixtures("keep_signal_handlers"), pytest.mark.xdist_group("ray"), thorough]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -16,6 +16,7 @@ from physics.state.layout import Layout
 from physics.step import trace_step
 from physics.trace.emit import numpy_function
 from physics.vary.vary import Variation
+from tests.instances import thorough
 from tests.physics.conftest import CASES
 
 ENVS = 6
@@ -85,7 +86,14 @@ def moving_states(models, seed=1):
   return states
 
 
-@pytest.mark.parametrize(("name", "group"), CHOSEN)
+def quick(name, group):
+  """Return whether a model is small, or its inertia varies, which moves everything else."""
+  return name not in {"gymnasium/humanoid", "sensors"} or group == "inertia"
+
+
+@pytest.mark.parametrize(
+  ("name", "group"), [pytest.param(*each, marks=[] if quick(*each) else thorough) for each in CHOSEN]
+)
 def test_every_environment_is_mujocos_model_with_its_numbers(name, group, monkeypatch):
   monkeypatch.setattr(newton, "TOLERANCE", 1e-13)
   model = load_model(CASES[name], integrator="Euler", vary=(GROUPS | OTHERS)[group])
