@@ -1,6 +1,7 @@
 """Command line: `key=value` arguments to a configuration and a task, one-line errors."""
 
 import contextlib
+import errno
 import hashlib
 import logging
 import re
@@ -114,6 +115,8 @@ def _mistake(error: BaseException) -> str:
   no_memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or NO_MEMORY in message
   if no_memory or isinstance(error.__cause__, torch.OutOfMemoryError):  # the cause: from a task's own file
     return f"out of memory: lower num_envs or ppo.horizon ({message})"
+  if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+    return f"the disk is full: free some of it, or write elsewhere ({message})"
   return message if isinstance(error, ValueError | ImportError | OSError) else ""
 
 
