@@ -19,6 +19,7 @@ from gpurobot import cli, extras, help_text
 from gpurobot.config import ConfigError, TrainConfig, assign, leaves, option, pairs
 from gpurobot.device.distributed import World
 from gpurobot.programs import HELP
+from gpurobot.run.folder import make_folder
 from gpurobot.search import pbt
 from gpurobot.search.launch import Launcher, Start, execute, start
 from gpurobot.search.pruning import Prune, above_median, best, parts, prune_trials
@@ -126,6 +127,7 @@ def main(argv: list[str]) -> None:
 
 def compete(settings: Sweep, space: Space) -> None:
   """Run what is not finished yet, then compare all runs; exit with status 1 if a run failed."""
+  make_folder("folder", Path(settings.folder))
   console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160)
   say = functools.partial(console.print, soft_wrap=True)
   run = functools.partial(execute, jobs=settings.jobs, say=say, begin=starter(settings.launcher))
