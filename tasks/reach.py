@@ -91,9 +91,8 @@ class Task(base.Task):
     self.pull = self.constant(arm.stance - arm.angles)  # offsets of the targets that hold home [nu]
     self.low, self.high = self.constant(arm.limits).unbind(1)  # of the joints [nu] [rad, m]
     self.jacobian = Jacobian(self, arm.joints, arm.site)
-    self.speed = torch.where(
-      self.jacobian.slides, config.slide_speed, config.joint_speed
-    )  # [nu] [rad/s, m/s]
+    slides = self.jacobian.slides
+    self.speed = torch.where(slides, config.slide_speed, config.joint_speed)  # [nu] [rad/s, m/s]
     self.target, self.target_turn = self.buffer(3), self.buffer(3, 3)  # [m], rotation matrix
     self.commands = base.Commands.position(self.target, places.min(0).tolist(), places.max(0).tolist())
     self.aim = self.buffer(len(arm.joints))  # targets of the servos [rad, m]
