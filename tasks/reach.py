@@ -27,7 +27,7 @@ PPO: dict[str, object] = {
   "log_std_init": -1.0,
 }
 
-OURS = Size(0.95, 17.5)  # the arm whose settings are the defaults below
+OURS = Size(0.95, 17.5, 0.04)  # the arm whose settings are the defaults below
 
 
 @adapted()
@@ -80,7 +80,9 @@ class Task(base.Task):
   def setup(self) -> None:
     """Take the parts that were found, the settings of a similar arm, and the targets."""
     self.found = arm = robot_file.arm(self.config)[0]
-    self.config = config = similar(self.config, {}, Size(arm.reach, arm.mass), OURS)
+    self.config = config = similar(
+      self.config, {}, Size(arm.reach, arm.mass, self.config.control_seconds), OURS
+    )
     places, turns = robot_file.targets(arm, config.target_low, config.target_high)
     self.places, self.turns = self.constant(places), self.constant(turns)  # of targets [n, 3] [m], [n, 3, 3]
     if self.training:

@@ -85,7 +85,8 @@ class Task(gait.Task):
     two = len(robot.feet) == 2
     like, settings = (HUMANOID, TWO_LEGS) if two else (DOG, {})
     given = self.config
-    self.config = similar(given, settings, Size(robot.leg_length, robot.mass), like)
+    size = Size(robot.leg_length, robot.mass, given.control_seconds)
+    self.config = similar(given, settings, size, like)
     self.joints, self.feet, self.trunk = robot.joints, robot.feet, robot.trunk
     self.quiet, self.guarded, self.phases = robot.quiet, robot.guarded, robot.phases
     if robot.mirrored:
