@@ -259,4 +259,7 @@ MISTAKES = {
   "tasks new=nowhere/mine": "new=nowhere/mine: nowhere/mine.py cannot be written: No such file or",
   "replay run": "'run' has no file in diverged/: none of its environments diverged",
   "replay run/checkpoint.pt": "'run/checkpoint.pt' holds no states; name a file in the folder",
+  "train cartpole": "'cartpole' is not of the form key=value; --help lists every key; did you",
+  "train cartpole num_envs=64": "'cartpole' is not of the form key=value; --help lists every key; did",
+  "train twolegs.xml": "'twolegs.xml' is not of the form key=value; --help lists every key; did you",
 }  # fmt: skip
