@@ -127,15 +127,15 @@ def main(argv: list[str]) -> None:
 
 def compete(settings: Sweep, space: Space) -> None:
   """Run what is not finished yet, then compare all runs; exit with status 1 if a run failed."""
-  make_folder("folder", Path(settings.folder))
   console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160)
   say = functools.partial(console.print, soft_wrap=True)
   run = functools.partial(execute, jobs=settings.jobs, say=say, begin=starter(settings.launcher))
+  trials = [] if settings.search is Search.pbt else make_trials(settings, space)
+  make_folder("folder", Path(settings.folder))  # not where a trial is rejected
   if settings.search is Search.pbt:
     say(f"{settings.samples} members in {settings.folder}, {settings.generations} generations")
     trials = pbt.evolve(first_members(settings, space), population(settings, space), run)
   else:
-    trials = make_trials(settings, space)
     done = sum(trial.is_finished() for trial in trials)
     say(f"{len(trials)} runs in {settings.folder}, {done} of them already finished")
     trials = prune(settings, trials, run)
