@@ -253,6 +253,11 @@ class OffPolicyConfig:
   # With 3e-4, HalfCheetah runs at 1.0 m/s after 6,400 gradient steps, with 1e-3 at 1.5 m/s.
   lr: float = option(1e-3, "learning rate", low=0)
   max_grad_norm: float = option(1.0, "maximum norm of a gradient", low=0)
+  loss: str | None = option(
+    None,
+    "function of your own that changes the terms of the policy's loss: <file.py or module>:<function>",
+    code=True,
+  )
   reward_transform: RewardTransform = option(
     RewardTransform.symlog,
     "transform of the reward r: symlog(reward_scale r); scale: reward_scale r; none: r",

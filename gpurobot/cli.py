@@ -1,6 +1,7 @@
 """Command line: `key=value` arguments to a configuration and a task, one-line errors."""
 
 import contextlib
+import errno
 import hashlib
 import logging
 import re
@@ -114,6 +115,8 @@ def _mistake(error: BaseException) -> str:
   no_memory = isinstance(error, MemoryError | torch.OutOfMemoryError) or NO_MEMORY in message
   if no_memory or isinstance(error.__cause__, torch.OutOfMemoryError):  # the cause: from a task's own file
     return f"out of memory: lower num_envs or ppo.horizon ({message})"
+  if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+    return f"the disk is full: free some of it, or write elsewhere ({message})"
   return message if isinstance(error, ValueError | ImportError | OSError) else ""
 
 
@@ -130,7 +133,7 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[TrainConfig, Modul
   if {*HELP} & {*argv}:
     print(help_text.of_training(assign(config, {key: early[key] for key in ("algorithm",) if key in early})))
     raise SystemExit(0)
-  return _settle(_assign_files(config, files), pairs(words, leaves(config)), resumed, world), module
+  return _settle(_assign_files(config, files), _given(words, leaves(config)), resumed, world), module
 
 
 def configure(given: Mapping[str, Any], load: Load, world: World) -> tuple[TrainConfig, ModuleType]:
@@ -151,6 +154,18 @@ def _split_files(words: list[str]) -> tuple[dict[str, Any], list[str]]:
   named = [word.removeprefix(FILES) for word in words if word.startswith(FILES)]
   paths = [path for text in named for path in text.split(",")]
   return config_files.read_all(paths), [word for word in words if not word.startswith(FILES)]
+
+
+def _given(words: list[str], keys: Iterable[str]) -> dict[str, str]:
+  """Return what `key=value` arguments give; raise ConfigError, and say how a task or robot is named."""
+  try:
+    return pairs(words, keys)
+  except ConfigError as error:
+    word = words[0]
+    if "=" in word or word.startswith("-") or word in keys:
+      raise
+    named = f"task=walk env.robot={word}" if word.endswith((".xml", ".urdf")) else f"task={word}"
+    raise ConfigError(f"{error}; did you mean {named}?") from error
 
 
 def _assign_files(config: TrainConfig, files: Mapping[str, Any]) -> TrainConfig:

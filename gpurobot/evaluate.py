@@ -17,7 +17,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from gpurobot.config import ConfigError, option
+from gpurobot.config import MOST_ENVS, ConfigError, option
 from gpurobot.deploy.gymnasium_env import GymnasiumEnv
 from gpurobot.deploy.policy import Policy
 from gpurobot.deploy.trained import Engine, PolicySettings, load, start
@@ -36,7 +36,9 @@ ALIKE = 1e-5  # relative difference of two episodes that rounding explains: batc
 class EvaluationSettings(PolicySettings):
   """Evaluation of a policy."""
 
-  episodes: int = option(100, "episodes to average over, rounded up to a multiple of num_envs", low=1)
+  episodes: int = option(
+    100, "episodes to average over, rounded up to a multiple of num_envs", low=1, high=MOST_ENVS
+  )
   engine: Engine = option(
     Engine.own,
     "own: gpurobot's; mujoco: MuJoCo C in float64 on the same model; gymnasium: a gym/* task's original "
@@ -45,7 +47,9 @@ class EvaluationSettings(PolicySettings):
   gap: bool = option(
     False, "evaluate in engine=own too (with mujoco: from the same initial states) and print the differences"
   )
-  num_envs: int | None = option(None, "number of parallel environments; null: one for each episode", low=1)
+  num_envs: int | None = option(
+    None, "number of parallel environments; null: one for each episode", low=1, high=MOST_ENVS
+  )
   sampled: bool = option(False, "sample actions as in training; otherwise the policy's means are used")
   json: str | None = option(None, "file to write the figures to, as JSON")
 

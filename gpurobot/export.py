@@ -17,7 +17,7 @@ from torch import Tensor
 
 from gpurobot import extras
 from gpurobot.algorithm_config import AlgorithmConfig, Precision
-from gpurobot.config import ConfigError, algorithm_settings, option
+from gpurobot.config import algorithm_settings, option
 from gpurobot.deploy import manifest
 from gpurobot.deploy.deployed import Controls, Deployed
 from gpurobot.deploy.exported import NAMES, Exported, write
@@ -25,6 +25,7 @@ from gpurobot.deploy.policy import Policy
 from gpurobot.deploy.trained import PolicySettings, load, read_policy, start
 from gpurobot.learn.env import VecEnv
 from gpurobot.run import checkpoint
+from gpurobot.run.folder import make_folder
 from tasks.base import Task
 
 ENVS, STEPS = 16, 64  # size of the comparison
@@ -54,10 +55,7 @@ def export(settings: Export) -> None:
   facts = manifest.describe(config, env, deployed) | {"example": _example(deployed, env)}
   run = Path() if settings.demo else checkpoint.find(str(settings.checkpoint)).parent
   folder = Path(settings.folder or run / "export")
-  try:
-    folder.mkdir(parents=True, exist_ok=True)
-  except OSError as problem:
-    raise ConfigError(f"folder={folder} cannot be made: {problem.strerror}") from problem
+  make_folder("folder", folder)
   with tempfile.TemporaryDirectory(dir=folder) as scratch:
     write(deployed, facts, Path(scratch))
     errors = {name: _difference(env, policy, Exported(Path(scratch) / name, ENVS)) for name in NAMES[:2]}

@@ -19,6 +19,7 @@ from gpurobot import cli, extras, help_text
 from gpurobot.config import ConfigError, TrainConfig, assign, leaves, option, pairs
 from gpurobot.device.distributed import World
 from gpurobot.programs import HELP
+from gpurobot.run.folder import make_folder
 from gpurobot.search import pbt
 from gpurobot.search.launch import Launcher, Start, execute, start
 from gpurobot.search.pruning import Prune, above_median, best, parts, prune_trials
@@ -129,11 +130,12 @@ def compete(settings: Sweep, space: Space) -> None:
   console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160)
   say = functools.partial(console.print, soft_wrap=True)
   run = functools.partial(execute, jobs=settings.jobs, say=say, begin=starter(settings.launcher))
+  trials = [] if settings.search is Search.pbt else make_trials(settings, space)
+  make_folder("folder", Path(settings.folder))  # not where a trial is rejected
   if settings.search is Search.pbt:
     say(f"{settings.samples} members in {settings.folder}, {settings.generations} generations")
     trials = pbt.evolve(first_members(settings, space), population(settings, space), run)
   else:
-    trials = make_trials(settings, space)
     done = sum(trial.is_finished() for trial in trials)
     say(f"{len(trials)} runs in {settings.folder}, {done} of them already finished")
     trials = prune(settings, trials, run)

@@ -114,7 +114,10 @@ def new(name: str, source: str) -> Path:
     raise ValueError(f"new={name}: the file {path} already exists; choose another name")
   module = tasks.load(source)
   text = Path(str(module.__file__)).read_text()
-  path.write_text(text.replace('"""', f'"""{path.stem}, begun as a copy of {source}.\n\n', 1))
+  try:
+    path.write_text(text.replace('"""', f'"""{path.stem}, begun as a copy of {source}.\n\n', 1))
+  except OSError as error:
+    raise ValueError(f"new={name}: {path} cannot be written: {error.strerror}") from error
   return path
 
 

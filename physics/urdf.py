@@ -64,7 +64,10 @@ def read_urdf(
     _float(robot, path)
   _give_mass(robot, path)
   assets = dict(_embed_meshes(robot, path, packages or {}))
-  spec = mujoco.MjSpec.from_string(ET.tostring(robot, encoding="unicode"), assets=assets)
+  try:
+    spec = mujoco.MjSpec.from_string(ET.tostring(robot, encoding="unicode"), assets=assets)
+  except ValueError as error:
+    raise ValueError(f"{path}: {error}") from error
   mimics = {joint.get("name"): mimic for joint in robot.iter("joint") for mimic in joint.iter("mimic")}
   followers = {joint.name: mimics[joint.name] for joint in spec.joints if joint.name in mimics}
   for name, mimic in followers.items():
@@ -172,6 +175,8 @@ def _float(robot: Element, path: Path) -> None:
   """Let the base move freely: it hangs on the world by a floating joint."""
   children = {_end(joint, "child") for joint in robot.iter("joint")}
   roots = [name for link in robot.iter("link") if (name := link.get("name", "")) not in children]
+  if robot.find("link") is None:
+    raise ValueError(f"{path}: it has no links, so it is no robot")
   if len(roots) != 1:
     raise ValueError(f"{path}: {len(roots)} links have no parent: a robot has one base")
   if roots == [WORLD]:

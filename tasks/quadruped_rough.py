@@ -189,8 +189,10 @@ class Task(quadruped.Task):
     return self.kind if count == len(self.config.terrain_kinds) else None
 
   def metrics(self) -> dict[str, Tensor]:
-    """Add the terrain level."""
-    return super().metrics() | {"terrain_level": self.level}
+    """Add the terrain level; where it is chosen, `level` keeps that of the training, which is held."""
+    chosen = self.config.level
+    level = self.level if chosen is None else torch.full_like(self.level, chosen)
+    return super().metrics() | {"terrain_level": level}
 
   def symmetry(self) -> Mapping[str, base.Reflection]:
     """Add the mirror image of the height scan, if the policy has it."""

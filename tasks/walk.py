@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from tasks import base
@@ -19,7 +18,13 @@ from tasks.shared.similarity import Size, adapted, similar
 TRAIN: dict[str, object] = {"num_envs": 512, "max_steps": 50_000_000}
 PPO: dict[str, object] = {"hidden": [128, 64, 32], "horizon": 24, "epochs": 3, "log_std_init": -1.2}
 
+GRAVITY = 9.81  # [m/s^2]
 TORQUE = 0.75  # largest change of a servo's torque by an action of 1, over its largest torque
+# Least change of the torque of a leg's servo by an action of 1, over weight times leg length for each leg of
+# those that stand, which are half of them: of all joints, and of those that should stay near home. With less,
+# no two-legged robot can shift its weight onto one leg. They are those of our humanoid.
+CARRYING, BALANCING = 0.35, 0.2
+WIDEST = 1.0  # largest action scale that follows from these [rad]
 DOG, HUMANOID = Size(0.285, 13.1), Size(0.68, 32.1)  # robots whose settings are known to work
 # Settings of the humanoid that differ from those of the dog, which are the defaults below.
 TWO_LEGS: dict[str, float] = {
@@ -39,11 +44,12 @@ TWO_LEGS: dict[str, float] = {
   "reward_slip": -0.2,
   "reward_alive": 0.2,
   "reward_gait": 1.0,
+  "reward_load": -5.0,
   "reward_swing": -10.0,
 }
 
 
-@adapted(TWO_LEGS)
+@adapted({*TWO_LEGS, "action_scale", "quiet_scale"})
 @dataclass
 class Config(robot_file.LegsConfig, gait.Config):
   """Settings of a walking robot; those that are null follow its size and weight, and number of legs."""
@@ -57,6 +63,9 @@ class Config(robot_file.LegsConfig, gait.Config):
   reward_flight: float = option(0.0, "weight of the swing time of a foot beyond flight_seconds", "1/s")
   reward_alive: float = option(0.0, "weight of the constant reward per step")
   reward_gait: float = option(0.5, "weight of the share of feet that agree with the gait clock")
+  reward_load: float = option(
+    0.0, "weight of the penalty on the share of the weight that feet carry which should swing"
+  )
 
 
 class Task(gait.Task):
@@ -75,7 +84,9 @@ class Task(gait.Task):
     self.found = robot = robot_file.legged(self.config)[0]
     two = len(robot.feet) == 2
     like, settings = (HUMANOID, TWO_LEGS) if two else (DOG, {})
-    self.config = similar(self.config, settings, Size(robot.leg_length, robot.mass), like)
+    given = self.config
+    size = Size(robot.leg_length, robot.mass, given.control_seconds)
+    self.config = similar(given, settings, size, like)
     self.joints, self.feet, self.trunk = robot.joints, robot.feet, robot.trunk
     self.quiet, self.guarded, self.phases = robot.quiet, robot.guarded, robot.phases
     if robot.mirrored:
@@ -84,19 +95,39 @@ class Task(gait.Task):
       robot_file.announce(robot, _said(self.config))
     super().setup()
     self.resting = self.constant(robot.soles)  # heights of the feet at home [feet] [m]
-    yielding = self.constant(TORQUE * robot.effort / robot.stiffness)  # [nu] [rad]
-    self.angle_scale.copy_(torch.minimum(self.angle_scale, yielding))
-    if two:
-      self.angle_scale[self.posed] = self.angle_scale[self.posed].clamp(max=self.config.quiet_scale)
+    self.weight = GRAVITY * robot.mass  # [N]
+    self._scale_actions(given)
+
+  def _scale_actions(self, given: Config) -> None:
+    """Set the action scales of the joints [nu] [rad]: what a leg needs, if none is given for its joints.
+
+    No scale asks more of a servo than it can give.
+    """
+    robot, config, two = self.found, self.config, len(self.feet) == 2
+    legs = {joint for leg in robot.legs for joint in leg}
+    share = 2 * self.weight * robot.leg_length / len(self.feet)  # of a leg that stands [N m]
+    scales = []
+    for joint, stiffness, effort in zip(robot.joints, robot.stiffness, robot.effort, strict=True):
+      calm = two and joint in robot.quiet
+      scale = min(config.quiet_scale, config.action_scale) if calm else config.action_scale
+      if joint in legs and (given.quiet_scale if calm else given.action_scale) is None:
+        scale = max(scale, min((BALANCING if calm else CARRYING) * share / stiffness, WIDEST))
+      scales.append(min(scale, TORQUE * effort / stiffness))
+    self.angle_scale.copy_(self.constant(scales))
 
   def lifted(self) -> Tensor:
     """Return the heights of the feet above those at home [num_envs, feet] [m]."""
     return super().lifted() - self.resting
 
   def reward(self) -> dict[str, Tensor]:
-    """Reward the share of the feet that follow the clock, not their number."""
+    """Reward the share of the feet that follow the clock, not their number; penalise load on swinging ones.
+
+    The load tells a robot that stands how to begin a step: by shifting its weight. Whether a foot touches the
+    ground does not (Siekmann et al. 2021, arXiv 2011.01387).
+    """
     terms = super().reward()
-    return terms | {"gait": terms["gait"] / len(self.feet)}
+    load = (self.sim.sensordata[:, self.touch] * self.swings()).sum(1) / self.weight
+    return terms | {"gait": terms["gait"] / len(self.feet), "load": load.clamp(max=1.0)}
 
   def terminated(self) -> Tensor:
     """Fail if the trunk is in contact, tilts too far, or is too low."""

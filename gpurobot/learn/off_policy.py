@@ -6,7 +6,7 @@ with two critics that predict a distribution of the return.
 
 import copy
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -22,17 +22,29 @@ from gpurobot.learn.collector import Collector
 from gpurobot.learn.distribution import Gaussian
 from gpurobot.learn.env import VecEnv, images_of
 from gpurobot.learn.image_setup import image_words
+from gpurobot.learn.loss import total
 from gpurobot.learn.network import Actor, TwinCritic
 from gpurobot.learn.off_policy_batch import Batch
 from gpurobot.learn.off_policy_loss import CRITIC_SUMS, critic_loss, smaller, target
 from gpurobot.learn.off_policy_setup import check, make_sampler, quiet, stored_obs
 from gpurobot.learn.optimizer import Optimizer
+from gpurobot.learn.own_code import OwnLoss
 from gpurobot.learn.random import Random
 from gpurobot.learn.random_shift import RandomShift
 from gpurobot.learn.replay_buffer import Replay, blocks, replay_bytes
 from gpurobot.learn.reward import RewardScaler
 from gpurobot.learn.saved_state import check_saved
 from gpurobot.learn.statistics import LossMeans
+
+
+class PolicyLoss(NamedTuple):
+  """Loss of the policy on a batch of n transitions."""
+
+  policy: Gaussian  # [n]
+  value: Tensor  # of its actions [n]
+  terms: dict[str, Tensor]  # by name [n]; their sum is minimised
+  sums: Tensor  # [number of sums]
+  other: Tensor | None = None  # what is minimised besides, by other weights than the policy's; a scalar
 
 
 class OffPolicy:
@@ -68,6 +80,8 @@ class OffPolicy:
       "actor": self.make_optimizer(self.network, self.sums),
     }
     self.targets = copy.deepcopy(self.critics).requires_grad_(False)  # after the broadcast of the weights
+    reference = settings.loss
+    self.own_loss = OwnLoss(f"{self.name}.loss", reference, env.device) if reference else None
     self.losses = (LossMeans(CRITIC_SUMS, env.device), LossMeans(self.sums, env.device))
     self.rewards = RewardScaler(settings, env.device, dtype)
     length = settings.buffer_size // config.num_envs
@@ -100,8 +114,8 @@ class OffPolicy:
     """Return actions [n, num_actions] after a transition, and what is added to their values [n]."""
     raise NotImplementedError
 
-  def policy_objective(self) -> tuple[Tensor, Tensor]:
-    """Return the loss of the policy on the present batch, a scalar, and its sums [len(self.sums)]."""
+  def policy_loss(self) -> PolicyLoss:
+    """Return the loss of the policy on the present batch."""
     raise NotImplementedError
 
   @property
@@ -264,11 +278,22 @@ class OffPolicy:
     for optimizer in self._policy_optimizers:
       optimizer.clear()
     self.critics.requires_grad_(False)
-    objective, sums = self.executor.compiled(self.policy_objective)()
+    objective, sums, terms = self.executor.compiled(self._policy_objective)()
+    if self.own_loss:
+      self.own_loss.keep(terms, self.batch.weight)
     objective.backward()
     self.critics.requires_grad_(True)
     for optimizer in self._policy_optimizers:
       optimizer.sums.copy_(sums[: len(optimizer.sums)])
+
+  def _policy_objective(self) -> tuple[Tensor, Tensor, Mapping[str, Tensor]]:
+    """Return the loss of the policy on the present batch, its sums, and its terms by name."""
+    found, batch = self.policy_loss(), self.batch
+    terms: Mapping[str, Tensor] = found.terms
+    if self.own_loss:
+      terms = self.own_loss(found.terms, found.policy, found.value, batch.samples())
+    loss = total(terms, batch.weight)
+    return loss if found.other is None else loss + found.other, found.sums, terms
 
   def _descend_policy(self) -> None:
     """Take a gradient step of the policy."""
@@ -278,7 +303,11 @@ class OffPolicy:
 
   def report(self) -> dict[str, Tensor]:
     """Return the statistics since the last report as scalars on the device; every rank calls."""
-    values = self.collector.report(self.world) | self.losses[1].report() | self.losses[0].report()
+    measures = (self.own_loss.means,) if self.own_loss else ()
+    if self.own_loss and not self.own_loss.means.names:  # nothing is learnt yet: the empty batch names them
+      with torch.no_grad():
+        self.own_loss.keep(self._policy_objective()[2], self.batch.weight)
+    values = self.collector.report(self.world, *measures) | self.losses[1].report() | self.losses[0].report()
     ratio = torch.full((1,), self.updates_per_sample)
     return values | {
       "learning_rate": self.optimizers["critics"].rate,

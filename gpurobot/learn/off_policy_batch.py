@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import torch
+from tensordict import TensorDict
 from torch import Tensor
 
 from gpurobot.learn.env import VecEnv, images_of
@@ -61,6 +62,12 @@ class Batch:
     for purpose, numbers in self._noise.items():
       numbers.flatten(0, 1).copy_(noise[purpose])
     self._turn.zero_()
+
+  def samples(self) -> TensorDict:
+    """Return the present batch as a TensorDict [n], with what the critics learn as `return_`."""
+    names = ("action", "reward", "discount", "weight", "return_")
+    own = {name: getattr(self, name) for name in names}
+    return TensorDict({"obs": TensorDict(dict(self.obs), self.weight.shape), **own}, self.weight.shape)
 
   def advance(self) -> None:
     """Make the next of the drawn batches the present one."""

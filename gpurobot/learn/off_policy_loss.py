@@ -44,28 +44,28 @@ def critic_loss(
   return losses.sum(0) @ weight, sums, return_ - value
 
 
-def sac_loss(
+def sac_terms(
   value: Tensor, alpha: Tensor, log_prob: Tensor, log_std: Tensor, weight: Tensor
-) -> tuple[Tensor, Tensor]:
-  """Return the sum of alpha log_prob - value by weight, a scalar, and its sums [len(SAC_SUMS)].
+) -> tuple[dict[str, Tensor], Tensor]:
+  """Return the terms -value and alpha log_prob [n] of the policy's loss, and its sums [len(SAC_SUMS)].
 
   value [n]: of new actions. log_prob [n] [nat]: theirs. log_std [n, A]: the policy's. alpha [1]. weight [n]:
   1, or 0 if invalid.
   """
-  loss = alpha * log_prob - value
+  terms = {"value": -value, "entropy": alpha * log_prob}
   with torch.no_grad():
+    loss = terms["entropy"] - value
     parts = [torch.ones_like(loss), loss, -log_prob, log_std.exp().mean(-1)]
     sums = torch.stack(parts) @ weight
-  return loss @ weight, sums
+  return terms, sums
 
 
-def td3_loss(value: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-  """Return the sum of -value by weight, a scalar, and its sums [len(TD3_SUMS)].
+def td3_terms(value: Tensor, weight: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+  """Return the term -value [n] of the policy's loss, and its sums [len(TD3_SUMS)].
 
   value [n]: of new actions. weight [n]: 1, or 0 if invalid.
   """
-  loss = -value @ weight
-  return loss, torch.stack([weight.sum(), loss.detach()])
+  return {"value": -value}, torch.stack([weight.sum(), -value.detach() @ weight])
 
 
 def temperature_loss(log_alpha: Tensor, log_prob: Tensor, target_entropy: float, weight: Tensor) -> Tensor:

@@ -10,10 +10,12 @@ from torch import Tensor, nn
 from gpurobot.config import ConfigError
 from gpurobot.learn.critic import ValuePrediction
 from gpurobot.learn.distribution import Distribution
+from gpurobot.learn.statistics import Means
 from gpurobot.references import find, own_errors
 
-NETWORK, LOSS, TEACHER_NETWORK = "network", "ppo.loss", "distill.teacher_network"  # settings
-OF_TRAINING = (LOSS, TEACHER_NETWORK)  # settings with code that a trained policy does not need
+NETWORK, TEACHER_NETWORK = "network", "distill.teacher_network"  # settings
+# Settings with code that a trained policy does not need.
+OF_TRAINING = ("ppo.loss", "sac.loss", "td3.loss", TEACHER_NETWORK)
 # Modules whose numbers depend on more than weights and input: on torch's random numbers, which no checkpoint
 # keeps, or on moments of one rank's samples.
 UNSTEADY = (nn.modules.batchnorm._BatchNorm, nn.modules.dropout._DropoutNd)
@@ -47,33 +49,45 @@ def own_layers(reference: str, width: int, hidden: list[int]) -> tuple[nn.Module
 
 
 class OwnLoss:
-  """Function `loss(terms, policy, value, batch) -> terms` of the user's own that changes the terms of PPO.
+  """Function `loss(terms, policy, value, batch) -> terms` of the user's own that changes the terms of a loss.
 
-  terms: those of `loss.loss_terms` by name, of each sample [...]; their sum is minimised. policy and value
-  [...] are those of the current network. batch [...]: the samples, see `loss.loss_terms`, with their
-  normalised observations in batch["obs"].
+  terms: those of the policy's loss by name, of each sample [...]; their sum is minimised. policy [...] is the
+  current one, value [...] what the current critic predicts: of PPO's states, or of an off-policy algorithm's
+  new actions. batch [...]: the samples, see `loss.loss_terms` and `off_policy_batch.Batch.samples`, with
+  their normalised observations in batch["obs"].
   """
 
-  def __init__(self, reference: str) -> None:
-    """Find the function; raise ConfigError if there is none."""
-    self.reference, self._function = reference, find(LOSS, reference)
+  def __init__(self, key: str, reference: str, device: torch.device) -> None:
+    """Find the function that the setting `key` refers to; raise ConfigError if there is none."""
+    self.key, self.reference, self._function = key, reference, find(key, reference)
+    self.means = Means(f"the terms of {key}={reference}", device)  # for the log
 
   def __call__(
-    self, terms: dict[str, Tensor], policy: Distribution, value: ValuePrediction, batch: TensorDictBase
+    self,
+    terms: dict[str, Tensor],
+    policy: Distribution,
+    value: ValuePrediction | Tensor,
+    batch: TensorDictBase,
   ) -> Mapping[str, Tensor]:
     """Return the user's terms; raise ConfigError if they are not what they should be."""
-    watch = contextlib.nullcontext() if torch.compiler.is_compiling() else own_errors(LOSS, self.reference)
+    key, reference = self.key, self.reference
+    watch = contextlib.nullcontext() if torch.compiler.is_compiling() else own_errors(key, reference)
     with watch:
       own: Mapping[str, Tensor] = self._function(dict(terms), policy, value, batch)
     if not isinstance(own, Mapping) or not own:
-      raise ConfigError(f"{LOSS}={self.reference} returns {own!r}; return a dictionary of terms")
+      raise ConfigError(f"{key}={reference} returns {own!r}; return a dictionary of terms")
     for name, term in own.items():
       if _shape(term) != batch.shape:
         raise ConfigError(
-          f"{LOSS}={self.reference}: the term {name} is {_words(term)}; "
+          f"{key}={reference}: the term {name} is {_words(term)}; "
           f"return a number for each sample, {list(batch.shape)}"
         )
     return own
+
+  def keep(self, terms: Mapping[str, Tensor], weight: Tensor) -> None:
+    """Add terms [...] to the means for the log, where their weight [...] is positive."""
+    shown = {f"own_loss/{name}": term.detach().float().flatten() for name, term in terms.items()}
+    self.means.add(shown, weight.flatten() > 0)
 
 
 def _shape(value: object) -> torch.Size:

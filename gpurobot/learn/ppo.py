@@ -118,7 +118,7 @@ class PPO:
     self.observations = self.agent.observations
     self.scale, self.limits = rate_scale(ppo, config.num_envs), rate_limits(ppo, config.num_envs)
     self.optimizer = Optimizer(self.network, len(SUMS), ppo.lr * self.scale, ppo.max_grad_norm, world)
-    self.own_loss = OwnLoss(ppo.loss) if ppo.loss else None
+    self.own_loss = OwnLoss("ppo.loss", ppo.loss, device) if ppo.loss else None
     self.losses = LossMeans(SUMS, device)
     self.value_moments = Moments(1, device, self.network.dtype)
     self.rewards = RewardScaler(ppo, device, self.network.dtype)
@@ -127,7 +127,6 @@ class PPO:
     self.reward_sum = RewardSum(Training(env, config, world, self.executor, self.rollout))
     self.clock: Clock = self.collector.clock
     self.measures = Means("the measures of an update", device)
-    self.own_terms = Means(f"the terms of ppo.loss={ppo.loss}", device)
     blocks = env.num_envs // block(ppo)
     dealer = Random(config.seed, blocks, world.rank * blocks, device)
     self.sampler = MinibatchSampler(self.rollout.sequences, ppo.minibatches, block(ppo), dealer)
@@ -273,13 +272,13 @@ class PPO:
     self.clock.begin("update/forward")
     objective, sums, own = self.executor.compiled(self._objective)(batch, state)
     if self.own_loss:
-      self.own_terms.add(own, batch["weight"].flatten() > 0)
+      self.own_loss.keep(own, batch["weight"])
     self.clock.begin("update/backward")
     objective.backward()
     self.optimizer.sums.copy_(sums)
 
-  def _objective(self, batch: TensorDictBase, state: Tensor) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-    """Return the loss of a minibatch [sequence, n], its sums, and the user's own terms for the log.
+  def _objective(self, batch: TensorDictBase, state: Tensor) -> tuple[Tensor, Tensor, Mapping[str, Tensor]]:
+    """Return the loss of a minibatch [sequence, n], its sums, and its terms by name.
 
     state [n, state_width]: before the minibatch.
     """
@@ -292,8 +291,7 @@ class PPO:
     policies = (policy, self.network.head.old(batch["policy"]))
     terms, sums = loss_terms(policies, value, batch, self.ppo, self._entropy_coef, mirrored)
     own = self.own_loss(terms, policy, value, batch) if self.own_loss else terms
-    shown = {f"own_loss/{name}": term.detach().float().flatten() for name, term in own.items()}
-    return total(own, batch["weight"]), sums, shown
+    return total(own, batch["weight"]), sums, own
 
   def _descend(self) -> None:
     """Take one optimiser step with the gradient of all ranks."""
@@ -321,7 +319,7 @@ class PPO:
 
   def report(self) -> dict[str, Tensor]:
     """Return the statistics since the last report as scalars on the device; every rank calls."""
-    measures = (self.measures, self.own_terms) if self.own_loss else (self.measures,)
+    measures = (self.measures, self.own_loss.means) if self.own_loss else (self.measures,)
     values = self.collector.report(self.world, *measures, *self.reward_sum.means)
     return (
       values

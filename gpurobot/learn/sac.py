@@ -9,8 +9,8 @@ from gpurobot.config import ConfigError, TrainConfig
 from gpurobot.device.distributed import World
 from gpurobot.learn.distribution import Gaussian
 from gpurobot.learn.env import VecEnv
-from gpurobot.learn.off_policy import OffPolicy
-from gpurobot.learn.off_policy_loss import SAC_SUMS, sac_loss, temperature_loss
+from gpurobot.learn.off_policy import OffPolicy, PolicyLoss
+from gpurobot.learn.off_policy_loss import SAC_SUMS, sac_terms, temperature_loss
 
 
 class Temperature(nn.Module):
@@ -54,15 +54,16 @@ class SAC(OffPolicy):
     sample = policy.shift(noise)
     return sample.tanh(), -self.alpha * policy.log_prob_of(noise, sample)
 
-  def policy_objective(self) -> tuple[Tensor, Tensor]:
-    """Return the loss of policy and temperature, which share no weights, and its sums."""
+  def policy_loss(self) -> PolicyLoss:
+    """Return the loss of policy and temperature, which share no weights."""
     policy, weight = self.network(self.batch.obs), self.batch.weight
     noise = self.batch.noise["sac.new_action"]
     sample = policy.shift(noise)
-    log_prob = policy.log_prob_of(noise, sample)
-    loss, sums = sac_loss(self.evaluate(sample.tanh()), self.alpha, log_prob, policy.log_std, weight)
+    log_prob, value = policy.log_prob_of(noise, sample), self.evaluate(sample.tanh())
+    terms, sums = sac_terms(value, self.alpha, log_prob, policy.log_std, weight)
     log_alpha = self.temperature.log_alpha
-    return loss + temperature_loss(log_alpha, log_prob.detach(), self.target_entropy, weight), sums
+    other = temperature_loss(log_alpha, log_prob.detach(), self.target_entropy, weight)
+    return PolicyLoss(policy, value, terms, sums, other)
 
   def report(self) -> dict[str, Tensor]:
     """Return the statistics since the last report as scalars on the device; every rank calls."""

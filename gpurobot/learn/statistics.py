@@ -91,6 +91,12 @@ class Extremes:
     extremes = torch.stack([-tensor.amin(), tensor.amax()]).to(self.values.dtype)
     self.values[row] = torch.fmax(self.values[row], extremes)
 
+  def ends(self) -> tuple[Tensor, Tensor]:
+    """Return the smallest and the largest number of each tensor [count]; nan if nothing was added."""
+    none = (self.values == -torch.inf).all(1)
+    found = self.values.masked_fill(none.unsqueeze(1), torch.nan)
+    return -found[:, 0], found[:, 1]
+
   def restart(self) -> None:
     """Reset the extremes."""
     self.values.fill_(-torch.inf)
@@ -171,8 +177,8 @@ class Statistics:
     values["success"] = success / ended if self._has_success else torch.full_like(ended, torch.nan)
     if episodes.quiet is not None:
       values["quiet_return"] = episodes.quiet_sums[1] / episodes.quiet_sums[0]
-    for name, (low, high) in zip(RANGES, self.ranges.values.clone(), strict=True):
-      values |= {f"{name}/min": -low, f"{name}/max": high}
+    for name, low, high in zip(RANGES, *self.ranges.ends(), strict=True):
+      values |= {f"{name}/min": low, f"{name}/max": high}
     for own in reversed(means):
       values |= own.means()
     values |= dict(zip(counters, counts, strict=True))

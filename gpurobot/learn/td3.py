@@ -6,8 +6,8 @@ from gpurobot.config import ConfigError, TrainConfig
 from gpurobot.device.distributed import World
 from gpurobot.learn.distribution import Gaussian
 from gpurobot.learn.env import VecEnv
-from gpurobot.learn.off_policy import OffPolicy
-from gpurobot.learn.off_policy_loss import TD3_SUMS, td3_loss
+from gpurobot.learn.off_policy import OffPolicy, PolicyLoss
+from gpurobot.learn.off_policy_loss import TD3_SUMS, td3_terms
 from gpurobot.learn.random import Random
 
 
@@ -45,7 +45,8 @@ class TD3(OffPolicy):
     action = (policy.mean + noise).clamp(-1, 1)
     return action, action.new_zeros(len(action))
 
-  def policy_objective(self) -> tuple[Tensor, Tensor]:
-    """Return the loss of the policy, and its sums."""
+  def policy_loss(self) -> PolicyLoss:
+    """Return the loss of the policy."""
     policy = self.network(self.batch.obs)
-    return td3_loss(self.evaluate(policy.mean), self.batch.weight)
+    value = self.evaluate(policy.mean)
+    return PolicyLoss(policy, value, *td3_terms(value, self.batch.weight))

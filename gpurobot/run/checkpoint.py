@@ -293,7 +293,9 @@ def restore(config: TrainConfig, learner: Algorithm) -> float:
       f"'{source}' does not fit this training: it has num_envs={before}; leave num_envs out, or start a new "
       f"run by checkpoint={source}"
     )
-  with fitting(source, "this training"):
+  task = saved.get("config", {}).get("task", config.task)
+  other = "" if task == config.task else f" of '{config.task}', as it is of the task '{task}'"
+  with fitting(source, f"this training{other}"):
     if config.resume:
       learner.load_state_dict(saved["learner"])
       _restore_buffer(config, learner, saved.get("replay"))

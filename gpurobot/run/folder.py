@@ -42,6 +42,14 @@ def claim(config: TrainConfig, world: World) -> tuple[Path, ExitStack]:
   return folder, lock
 
 
+def make_folder(key: str, folder: Path) -> None:
+  """Create the folder that a setting names if it is missing; raise ConfigError if it cannot be made."""
+  try:
+    folder.mkdir(parents=True, exist_ok=True)
+  except OSError as error:
+    raise ConfigError(f"{key}={folder} cannot be made: {error.strerror}") from error
+
+
 def _new(config: TrainConfig) -> Path:
   """Return a folder that does not exist, named by task, time and seed."""
   name = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{config.seed}"

@@ -39,7 +39,11 @@ METRICS = (
   ),
   Metric("bounds_loss", "loss/bounds", "squared excess of the action means beyond +-1.1"),
   Metric("mirror_loss", "loss/mirror", "squared difference of the actions from those of the mirrored robot"),
-  Metric("own_loss/*", "own_loss/*", "term of the loss that ppo.loss returns, weighted, mean over samples"),
+  Metric(
+    "own_loss/*",
+    "own_loss/*",
+    "term of the loss that ppo.loss (sac, td3) returns, weighted, mean over samples",
+  ),
   Metric("explained_variance", "value/explained_variance", "explained variance of the returns by the critic"),
   Metric("value/mean", "value/mean", "mean value of the states, in units of the transformed reward"),
   Metric(

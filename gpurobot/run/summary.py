@@ -11,6 +11,7 @@ from gpurobot.run.output import aligned
 from gpurobot.run.returns import Returns
 
 FILE = "summary.json"
+EXTREMES = ("reward/min", "reward/max")  # columns of the reward that are no terms of it
 
 
 def content(
@@ -37,7 +38,7 @@ def lines(
   """Return the summary as text: the run, its returns, its warnings, and the commands that come next."""
   speed = f"{summary['steps_per_second']:,.0f} steps/s"
   told = [f"{folder}: {summary['steps']:,} steps in {duration(summary['seconds'])}, {speed}"]
-  rows = [("return", _return(returns))]
+  rows = [("return", _return(returns, row))]
   if row.get("success", -1.0) >= 0:  # it is nan for a task without success
     rows.append(("success", f"{row['success']:.1%} of the last episodes"))
   if summary["warnings"]:
@@ -49,9 +50,12 @@ def lines(
   return told + [f"  {line}" for line in aligned(rows)]
 
 
-def _return(returns: Returns) -> str:
+def _return(returns: Returns, row: dict[str, float]) -> str:
+  """Return the mean return of a run; before one is known, the last row's mean reward per step."""
   if returns.last is None:
-    return "no episode ended"
+    terms = [value for name, value in row.items() if name.startswith("reward/") and name not in EXTREMES]
+    rest = f"; mean reward {sum(terms):,.3g} per step" if terms else ""
+    return f"none yet, as the first episode of each environment does not count{rest}"
   best = f"best {returns.best:,.2f} at {returns.best_steps:,} steps" if returns.best is not None else ""
   return ", ".join(filter(None, (f"{returns.last:,.2f}", best, returns.heading)))
 

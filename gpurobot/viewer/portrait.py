@@ -22,5 +22,9 @@ def draw(scene: mujoco.MjSpec, path: str, width: int, height: int) -> None:
   mujoco.mj_forward(model, data)
   camera = view(model, data, find_robot(model), width / height)
   canvas = Canvas(model, width, height)
-  Image.fromarray(canvas.draw(data, camera)).save(path)
+  picture = Image.fromarray(canvas.draw(data, camera))
   canvas.close()
+  try:
+    picture.save(path)
+  except OSError as error:
+    raise ConfigError(f"picture={path} cannot be written: {error.strerror}") from error

@@ -16,6 +16,7 @@ class Arm(Robot):
   limits: Floats  # of the joints, or a turn of those without [nu, 2] [rad, m]
   reach: float  # largest distance of a target from the first joint [m]
   targets: Floats  # positions of the tip that the arm can hold, above the floor [n, 3] [m]
+  turns: Floats  # orientations of the tip there, rotation matrices [n, 3, 3]
 
   def parts(self) -> list[str]:
     """Return lines on joints, tip and workspace."""

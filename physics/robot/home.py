@@ -100,10 +100,11 @@ def bend(skeleton: Skeleton, legs: list[Leg]) -> None:
   Of knees that can bend either way, two legs bend theirs forwards, more legs theirs backwards.
   """
   neutral = skeleton.data.qpos.copy()
+  weight = float(skeleton.data.subtree_com[skeleton.root][0])  # before any leg bends, so both bend alike
   found = []
   for sign in (1.0, -1.0):
     skeleton.take(neutral)
-    searches = [_Search(skeleton, leg, len(legs), sign) for leg in legs]
+    searches = [_Search(skeleton, leg, len(legs), sign, weight) for leg in legs]
     error = sum(search.run() for search in searches)
     found.append((error, sum(search.knee() for search in searches), skeleton.data.qpos.copy()))
   forwards = 1 if len(legs) == 2 else -1
@@ -116,8 +117,11 @@ def bend(skeleton: Skeleton, legs: list[Leg]) -> None:
 class _Search:
   """Search of one leg's pose by damped least squares."""
 
-  def __init__(self, skeleton: Skeleton, leg: Leg, legs: int, sign: float) -> None:
-    """Begin with a bent leg: its pitch joints turn by `sign` and back in turns."""
+  def __init__(self, skeleton: Skeleton, leg: Leg, legs: int, sign: float, weight: float) -> None:
+    """Begin with a bent leg: its pitch joints turn by `sign` and back in turns.
+
+    weight: x of the robot's centre of mass [m]. Of two legs, the feet are to be below it.
+    """
     self.skeleton, self.leg = skeleton, leg
     data, mj = skeleton.data, skeleton.mj
     self.pitch = [joint for joint in leg.joints if abs(skeleton.axis(joint)[1]) > ACROSS]
@@ -129,7 +133,7 @@ class _Search:
     if len(self.pitch) >= 2:
       hip = data.xanchor[self.pitch[0]].copy()
       straight = _length(skeleton, leg, self.pitch)
-      self.target[0] = hip[0] + self._offset(legs)
+      self.target[0] = hip[0] if legs > 2 else weight
       self.target[2] = hip[2] - STRAIGHT.get(legs, BENT) * straight
       qpos = data.qpos.copy()
       for joint, turn in zip(self.pitch, (-1.0, 2.0, -1.0), strict=False):
@@ -166,13 +170,6 @@ class _Search:
   def _place(self) -> Floats:
     """Return the middle of the foot [3] [m]."""
     return self.skeleton.data.geom_xpos[list(self.leg.geoms)].mean(0)
-
-  def _offset(self, legs: int) -> float:
-    """Return how far the weight is in front of the hips [m]: for two legs, the feet must be below it."""
-    data = self.skeleton.data
-    if legs > 2:
-      return 0.0
-    return float(data.subtree_com[self.skeleton.root][0] - data.xanchor[self.pitch[0]][0])
 
   def _error(self) -> tuple[Floats, Floats]:
     """Return the error of the foot [n] and its Jacobian [n, joints]."""

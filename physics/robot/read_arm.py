@@ -44,7 +44,7 @@ def read_arm(asked: Asked) -> tuple[Arm, mujoco.MjSpec]:
   found = survey(skeleton, solid, tip, POSES, INNER[0])
   load, inertia = np.abs(found.load).max(0), found.inertia.max(0)
   servos = servos_of(skeleton, asked, guess_by_sag(skeleton, load, inertia), doubts)
-  targets, reach = reachable(skeleton, found, servos, asked.path)
+  targets, turns, reach = reachable(skeleton, found, servos, asked.path)
   held = _held(skeleton)
   site = tip.site or skeleton.body_name(tip.body)
   leave_out_equalities(spec, {skeleton.joint_name(joint) for joint in tip.joints})
@@ -70,6 +70,7 @@ def read_arm(asked: Asked) -> tuple[Arm, mujoco.MjSpec]:
     limits=ranges(skeleton),
     reach=reach,
     targets=targets,
+    turns=turns,
   )
   return arm, spec
 

@@ -30,6 +30,9 @@ def open_robot(path: str, doubts: list[str], *, floating: bool = False) -> mujoc
   Visual shapes whose mesh file is missing are left out. Raises FileNotFoundError and ValueError.
   """
   file = Path(path)
+  if file.is_dir():
+    inside = _nearest_file(file / file.name)
+    raise FileNotFoundError(f"env.robot={path} is a folder: name the robot's file in it{inside}")
   if not file.is_file():
     raise FileNotFoundError(f"env.robot={path}: there is no such file in {Path.cwd()}{_nearest_file(file)}")
   if is_urdf(path):

@@ -135,3 +135,9 @@ def _rank(name: str) -> tuple[int, int]:
 def tip_place(data: mujoco.MjData, tip: Tip) -> np.ndarray:
   """Return where the tip is [3] [m]."""
   return data.site(tip.site).xpos if tip.site else data.xpos[tip.body]
+
+
+def tip_turn(data: mujoco.MjData, tip: Tip) -> np.ndarray:
+  """Return how the tip is turned, a rotation matrix [3, 3]."""
+  turn = data.site(tip.site).xmat if tip.site else data.xmat[tip.body]
+  return turn.reshape(3, 3).copy()

@@ -13,7 +13,7 @@ from physics.model.model import Floats
 from physics.robot.servo import Servo
 from physics.robot.skeleton import Skeleton
 from physics.robot.source import FLOOR
-from physics.robot.tip import Tip, tip_place
+from physics.robot.tip import Tip, tip_place, tip_turn
 
 POSES, HOMES = 2000, 400  # random poses that are looked at for the workspace and for a home pose
 INNER = 0.9, 0.5  # parts of the joints' ranges in which these lie
@@ -36,6 +36,7 @@ class Survey:
 
   angles: Floats  # [n, joints] [rad, m]
   places: Floats  # of the tip [n, 3] [m]
+  turns: Floats  # of the tip, rotation matrices [n, 3, 3]
   load: Floats  # force that holds the pose [n, nv] [N m, N]
   inertia: Floats  # of the joints [n, nv] [kg m^2, kg]
   agility: Floats  # product of the singular values of the tip's Jacobian (Yoshikawa 1985) [n]
@@ -60,7 +61,7 @@ def survey(skeleton: Skeleton, solid: mujoco.MjModel, tip: Tip, poses: int, inne
   middle, half = ranges(skeleton).mean(1), np.ptp(ranges(skeleton), axis=1) / 2
   draws = np.random.default_rng(0).uniform(-inner, inner, (poses, len(half)))
   data, dofs = mujoco.MjData(solid), solid.jnt_dofadr[skeleton.joints]
-  rows: dict[str, list[Floats]] = {name: [] for name in ("places", "load", "inertia", "agility")}
+  rows: dict[str, list[Floats]] = {name: [] for name in ("places", "turns", "load", "inertia", "agility")}
   touching = []
   jacobian = np.zeros((3, solid.nv))
   for angles in middle + draws * half:
@@ -71,6 +72,7 @@ def survey(skeleton: Skeleton, solid: mujoco.MjModel, tip: Tip, poses: int, inne
     place = tip_place(data, tip)
     mujoco.mj_jac(solid, data, jacobian, None, place, tip.body)
     rows["places"].append(place.copy())
+    rows["turns"].append(tip_turn(data, tip))
     rows["load"].append(data.qfrc_bias - data.qfrc_gravcomp)
     rows["inertia"].append(_inertia(solid, data))
     rows["agility"].append(np.linalg.svd(jacobian[:, dofs], compute_uv=False))
@@ -81,6 +83,7 @@ def survey(skeleton: Skeleton, solid: mujoco.MjModel, tip: Tip, poses: int, inne
   return Survey(
     angles=middle + draws * half,
     places=found["places"],
+    turns=found["turns"],
     load=found["load"],
     inertia=found["inertia"],
     agility=found["agility"][:, :rank].prod(1),
@@ -99,11 +102,13 @@ def take_middle(skeleton: Skeleton, solid: mujoco.MjModel, tip: Tip) -> None:
   skeleton.take(qpos)
 
 
-def reachable(skeleton: Skeleton, found: Survey, servos: list[Servo], path: str) -> tuple[Floats, float]:
-  """Return positions of the tip that servos can hold [n, 3] [m], and the reach [m].
+def reachable(
+  skeleton: Skeleton, found: Survey, servos: list[Servo], path: str
+) -> tuple[Floats, Floats, float]:
+  """Return positions of the tip that servos can hold [n, 3] [m], its orientations there, and the reach [m].
 
-  They are above the floor, and neither near the base nor where links touch. Raises ValueError if there are
-  hardly any.
+  The orientations are rotation matrices [n, 3, 3]. The positions are above the floor, and neither near the
+  base nor where links touch. Raises ValueError if there are hardly any.
   """
   mj = skeleton.mj
   base = skeleton.data.xanchor[skeleton.joints[0]]
@@ -112,13 +117,14 @@ def reachable(skeleton: Skeleton, found: Survey, servos: list[Servo], path: str)
   load = np.abs(found.load[:, mj.jnt_dofadr[skeleton.joints]])
   high = found.places[:, 2] > skeleton.data.geom(FLOOR).xpos[2] + CLEARANCE * reach
   held = (load <= STRENGTH * np.array([servo.effort for servo in servos])).all(1)
-  targets = found.places[found.apart & high & held & (distance > NEAR * reach)]
+  chosen = found.apart & high & held & (distance > NEAR * reach)
+  targets = found.places[chosen]
   if len(targets) < FEWEST:
     raise ValueError(
       f"{path}: in {len(targets)} of {len(distance)} random poses its servos can hold the tip above the "
       "floor: look at its weight, its largest torques and the height of its base"
     )
-  return targets, reach
+  return targets, found.turns[chosen], reach
 
 
 def _inertia(mj: mujoco.MjModel, data: mujoco.MjData) -> Floats:

@@ -1,10 +1,14 @@
 """Warp kernels of traced programs."""
 
+import atexit
 import contextlib
+import errno
 import hashlib
 import json
 import logging
 import os
+import shutil
+import tempfile
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +27,7 @@ CPU_FLAGS = (
   " -mllvm=-disable-post-ra"  # a second scheduling, which takes a tenth of the build and gains nothing
 )
 CHECKSUMS = "checksums.json"  # of the other files in a kernel's folder of Warp's cache, which Warp trusts
+ROOM = 2**26  # free bytes that the build of a kernel asks for
 CUDA_BLOCK = 32  # threads; larger blocks leave multiprocessors idle at a few thousand environments
 LOG = logging.getLogger(__name__)
 CUDA_UNROLL = False  # let the CUDA compiler unroll loops: twice the instructions, see docs/benchmarks.md
@@ -32,6 +37,14 @@ def start_warp() -> None:
   """Initialise Warp silently: without a GPU, its library writes to stderr that there is none."""
   wp.config.log_level = wp.LOG_ERROR
   wp.config.cuda_output = "cubin"  # a driver newer than Warp's compiler would take tens of seconds for PTX
+  try:
+    _init_silently()
+  except OSError as error:  # the cache's folder cannot be made
+    _use_own_cache(error)
+    _init_silently()
+
+
+def _init_silently() -> None:
   stderr, sink = os.dup(2), os.open(os.devnull, os.O_WRONLY)
   try:
     os.dup2(sink, 2)
@@ -40,6 +53,18 @@ def start_warp() -> None:
     os.dup2(stderr, 2)
     os.close(stderr)
     os.close(sink)
+
+
+def _use_own_cache(error: OSError) -> None:
+  """Keep kernels in a folder that goes with this process, and say why: the cache cannot be written."""
+  folder = tempfile.mkdtemp(prefix="gpurobot-kernels-")
+  atexit.register(shutil.rmtree, folder, ignore_errors=True)
+  LOG.warning(
+    "kernels cannot be kept in %s (%s): this process builds its own; let WARP_CACHE_PATH name another folder",
+    wp.config.kernel_cache_dir,
+    error.strerror,
+  )
+  wp.config.kernel_cache_dir = folder
 
 
 def kernel_cache() -> Path:
@@ -89,7 +114,18 @@ def build_kernel(program: Program, device: str) -> wp.Kernel:
 
 
 def load_kernel(kernel: wp.Kernel, device: wp.Device, block_dim: int) -> None:
-  """Load a kernel from Warp's cache, or build it; files that are damaged are built again."""
+  """Load a kernel from Warp's cache, or build it; files that are damaged are built again.
+
+  Where the cache cannot be written, as on a full disk, the process goes on with a cache of its own.
+  """
+  try:
+    _load(kernel, device, block_dim)
+  except OSError as error:
+    _use_own_cache(error)
+    _load(kernel, device, block_dim)
+
+
+def _load(kernel: wp.Kernel, device: wp.Device, block_dim: int) -> None:
   folder = kernel_cache() / kernel.module.get_module_identifier(block_dim)
   known = _checksums(folder)
   for file in _binaries(folder):
@@ -97,6 +133,8 @@ def load_kernel(kernel: wp.Kernel, device: wp.Device, block_dim: int) -> None:
       file.unlink(missing_ok=True)
   found = _binaries(folder)
   if not found:
+    if shutil.disk_usage(kernel_cache()).free < ROOM:  # where the disk gets full LLVM ends the process
+      raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
     LOG.info("building a kernel for %s: seconds to minutes; later runs reuse it", device)
   try:
     kernel.module.load(device, block_dim)

@@ -85,6 +85,8 @@ def _parse(path: Path) -> tuple[list[Node], float, Floats]:
   if not path.is_file():
     raise SettingError(f"there is no motion file '{path}' in {Path.cwd()}")
   words = path.read_text(encoding="utf-8", errors="replace").split()
+  if words[:1] != ["HIERARCHY"] or "MOTION" not in words:
+    raise SettingError(f"{path} is no BVH file: its parts are HIERARCHY and MOTION")
   try:
     start = words.index("MOTION")
     nodes = _hierarchy(words[1:start])

@@ -30,6 +30,17 @@ def to_matrix(q: Tensor) -> Tensor:
   return torch.stack(entries).movedim(0, -1).unflatten(-1, (3, 3))
 
 
+def turn_between(a: Tensor, b: Tensor) -> Tensor:
+  """Return the rotations, axis times angle [..., 3] [rad], that lead from rotation matrices `a` to `b`.
+
+  a, b [..., 3, 3]. The axes are those of the world, the angles at most pi; at pi the axis is not known.
+  """
+  twice_sine = cross(a.mT, b.mT).sum(-2)  # of the angle, along the axis, twice
+  sine = 0.5 * twice_sine.square().sum(-1).sqrt()
+  angle = torch.atan2(sine, 0.5 * ((a * b).sum((-1, -2)) - 1))
+  return twice_sine * (angle / (2 * sine).clamp(min=1e-8)).unsqueeze(-1)
+
+
 def upright(q: Tensor) -> Tensor:
   """Return the cosine [...] of the angle between the z axes of body and world, for quaternions [..., 4]."""
   return 1 - 2 * q[..., 1:3].square().sum(-1)

@@ -80,23 +80,26 @@ def arm(config: Any) -> tuple[Arm, Any]:
   return _read(read_arm, asked(config, str(ASSETS / "arm" / "robot.xml")))
 
 
-def targets(arm: Arm, low: list[float], high: list[float]) -> Any:
+def targets(arm: Arm, low: list[float], high: list[float]) -> tuple[Any, Any]:
   """Return the positions that an arm can reach, and that a box contains whose corners are given, [n, 3] [m].
 
-  An empty corner is no limit. Raises SettingError if no position is left.
+  They come with the orientations that the tip can have there [n, 3, 3]. An empty corner is no limit. Raises
+  SettingError if no position is left.
   """
-  places = arm.targets
+  places, turns = arm.targets, arm.turns
   for name, limit, sign in (("target_low", low, 1.0), ("target_high", high, -1.0)):
     if limit and len(limit) != 3:
       raise SettingError(f"env.{name} has {len(limit)} numbers: write x, y and z, as in [0.2,-0.3,0.1]")
-    places = places[(sign * (places - limit) >= 0).all(1)] if limit else places
+    if limit:
+      inside = (sign * (places - limit) >= 0).all(1)
+      places, turns = places[inside], turns[inside]
   if not len(places):
     reached = [corner.round(2).tolist() for corner in (arm.targets.min(0), arm.targets.max(0))]
     raise SettingError(
       f"nothing between env.target_low and env.target_high is reached: the arm reaches {reached[0]} to "
       f"{reached[1]} m"
     )
-  return places
+  return places, turns
 
 
 def _read(read: Callable[[Asked], tuple[R, Any]], given: Asked) -> tuple[R, Any]:

@@ -2,7 +2,8 @@
 
 Two robots of the same shape move alike if lengths are in proportion to their legs or arms, times to the root
 of these (Froude's similarity, Alexander and Jayes 1983), and torques to weight times this length. So do the
-rewards that they get, if each weight is scaled by the inverse of its term.
+rewards that they get, if each weight is scaled by the inverse of its term. The weights also follow the
+duration of a control step.
 """
 
 import dataclasses
@@ -22,27 +23,32 @@ class Size:
 
   length: float  # of its legs, or the reach of an arm [m]
   mass: float  # [kg]
+  step: float = 0.02  # duration of a control step [s]
 
 
-# Powers of length, time and torque in the unit of a setting. A weight has the inverse unit of its term.
-POWERS: dict[str, tuple[int, int, int]] = {
-  "command_forward": (1, -1, 0),
-  "command_sideways": (1, -1, 0),
-  "command_turn": (0, -1, 0),
-  "start_velocity": (1, -1, 0),
-  "push_speed": (1, -1, 0),
-  "flight_seconds": (0, 1, 0),
-  "step_seconds": (0, 1, 0),
-  "swing_height": (1, 0, 0),
-  "reward_vertical": (-2, 2, 0),
-  "reward_rocking": (0, 2, 0),
-  "reward_effort": (0, 0, -2),
-  "reward_flight": (0, -1, 0),
-  "reward_slip": (-2, 2, 0),
-  "reward_swing": (-2, 0, 0),
-  "slide_speed": (1, 0, 0),  # of an arm, which moves at the pace of its servos
-  "precise_distance": (1, 0, 0),
-  "reward_distance": (-1, 0, 0),
+# Powers of length, time, torque and control step in the unit of a setting. A weight has the inverse unit of
+# its term. Rewards are per step: what happens once, such as a fall, counts less among more steps, and so does
+# the squared change since the last step, which is smaller.
+POWERS: dict[str, tuple[int, int, int, int]] = {
+  "command_forward": (1, -1, 0, 0),
+  "command_sideways": (1, -1, 0, 0),
+  "command_turn": (0, -1, 0, 0),
+  "start_velocity": (1, -1, 0, 0),
+  "push_speed": (1, -1, 0, 0),
+  "flight_seconds": (0, 1, 0, 0),
+  "step_seconds": (0, 1, 0, 0),
+  "swing_height": (1, 0, 0, 0),
+  "reward_vertical": (-2, 2, 0, 0),
+  "reward_rocking": (0, 2, 0, 0),
+  "reward_effort": (0, 0, -2, 0),
+  "reward_flight": (0, -1, 0, -1),
+  "reward_fallen": (0, 0, 0, -1),
+  "reward_change": (0, 0, 0, -2),
+  "reward_slip": (-2, 2, 0, 0),
+  "reward_swing": (-2, 0, 0, 0),
+  "slide_speed": (1, 0, 0, 0),  # of an arm, which moves at the pace of its servos
+  "precise_distance": (1, 0, 0, 0),
+  "reward_distance": (-1, 0, 0, 0),
 }
 
 
@@ -73,11 +79,11 @@ def similar(config: C, settings: Mapping[str, float], size: Size, like: Size) ->
   `settings` replace defaults of the other one.
   """
   length = size.length / like.length
-  units = length, math.sqrt(length), length * size.mass / like.mass
+  units = length, math.sqrt(length), length * size.mass / like.mass, size.step / like.step
   changed = {}
   for field in dataclasses.fields(config):
     if OF_OTHER in field.metadata and getattr(config, field.name) is None:
-      powers = POWERS.get(field.name, (0, 0, 0))
+      powers = POWERS.get(field.name, (0, 0, 0, 0))
       scale = math.prod(unit**power for unit, power in zip(units, powers, strict=True))
       changed[field.name] = settings.get(field.name, field.metadata[OF_OTHER]) * scale
   return dataclasses.replace(config, **changed)

@@ -58,8 +58,13 @@ def plain_gradient(terms, policy, value, batch):
   return terms | {"policy": -log_prob * batch["advantage"], "size": policy.mode().square().sum(-1)}
 
 
+def imitation(terms, policy, value, batch):
+  """Want nothing but the actions of the samples."""
+  return {"imitation": (policy.mode() - batch["action"]).square().sum(-1)}
+
+
 def mean(terms, policy, value, batch):
-  return {"policy": terms["policy"].mean()}
+  return {"policy": next(iter(terms.values())).mean()}
 
 
 def nothing(terms, policy, value, batch):

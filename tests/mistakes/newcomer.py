@@ -1,6 +1,34 @@
 """Mistakes of newcomers, each with the start of the line that they see, and the files in their folder."""
 
+LEG = (
+  '<body name="{0}" pos="0 {1} -0.05"><joint name="{0}_hip" axis="0 1 0"/>'
+  '<geom type="capsule" fromto="0 0 0 0 0 -0.2" size="0.03"/></body>'
+)
+TRUNK = (
+  '<mujoco><worldbody><body name="trunk" pos="0 0 0.4">{0}<geom type="box" size=".1 .1 .05"/>{1}</body>'
+  "</worldbody></mujoco>"
+)
+LEFT, RIGHT, FREE = LEG.format("left", 0.1), LEG.format("right", -0.1), "<freejoint/>"
+LINKS = '<link name="a"/><link name="b"/>'
+JOINT = (
+  '<joint name="{0}" type="revolute"><origin xyz="0 0 {1}"/><parent link="{2}"/><child link="{3}"/>'
+  '<limit lower="0" upper="1" effort="1" velocity="1"/></joint>'
+)
 FILES = {
+  "page.xml": "<html><body>404</body></html>",
+  "fixed.xml": TRUNK.format("", LEFT + RIGHT),
+  "nolegs.xml": TRUNK.format(FREE, ""),
+  "oneleg.xml": TRUNK.format(FREE, LEFT),
+  "twolegs.xml": TRUNK.format(FREE, LEFT + RIGHT),
+  "nolinks.urdf": '<robot name="r"/>',
+  "circle.urdf": f"<robot>{LINKS}{JOINT.format('j', 0, 'a', 'b')}{JOINT.format('k', 0, 'b', 'a')}</robot>",
+  "nonumber.urdf": f'<robot name="r">{LINKS}{JOINT.format("j", "x", "a", "b")}</robot>',
+  "robot.usd": "PXR-USDC",
+  "clip.csv": "a,b\n1,2\n",
+  "nothing.csv": "",
+  "clip.npz": "hello",
+  "clip.bvh": "HIERARCHY\n",
+  "loss.py": "def none(*_):\n  return None\n",
   "file.txt": "hello",
   "bad.yaml": "num_envs: 64\n  seed: [1\n",
   "list.yaml": "- num_envs\n- 64\n",
@@ -88,7 +116,7 @@ MISTAKES = {
   "train task=core": "unknown task 'core'; nearest: cartpole, ",
   "train task=shared.arm": "unknown task 'shared.arm'; nearest: quadruped, ",
   "train task=walk env.robot=gone.xml": "env.robot=gone.xml: there is no such file",
-  "train task=walk env.robot=empty": "env.robot=empty: there is no such file",
+  "train task=walk env.robot=empty": "env.robot=empty is a folder: name the robot's file in it",
   "train task=walk env.robot=nobody.xml": "nobody.xml: its base is fixed, so it cannot walk: add",
   "train task=cartpole config=bad.yaml": "config=bad.yaml is not YAML: mapping values are not allowed in",
   "train task=cartpole config=list.yaml": "config=list.yaml holds no settings; write lines such as",
@@ -165,7 +193,7 @@ MISTAKES = {
   "describe gone.xml": "env.robot=gone.xml: there is no such file",
   "describe x.xml": "x.xml: XML parse error 14:, Error=XML_ERROR_MISMATCHED_ELEMENT",
   "describe mesh.xml": "mesh.xml: Error: Error opening file 'gone.stl'",
-  "describe empty": "env.robot=empty: there is no such file",
+  "describe empty": "env.robot=empty is a folder: name the robot's file in it",
   "describe nobody.xml": "nobody.xml: no hinge or slide joint moves a part of it, so it cannot reach",
   "describe x.urdf": "x.urdf: no element found: line 1, column 31: this is not XML",
   "describe ant": "env.robot=ant: there is no such file",
@@ -184,4 +212,54 @@ MISTAKES = {
   "plot nocfg": "'nocfg/config.json' is not JSON (",
   "train resume=run num_envs=32": "'run' does not fit this training: it has num_envs=64; leave num_envs",
   "export run folder=file.txt": "folder=file.txt cannot be made: File exists",
+  "train task=walk env.robot=page.xml": "page.xml: XML Error: Unrecognized XML model type: 'html': this is n",
+  "train task=walk env.robot=fixed.xml": "fixed.xml: its base is fixed, so it cannot walk: add <freejoint/>",
+  "train task=walk env.robot=nolegs.xml": "nolegs.xml: 'trunk' floats, but no hinge or slide joint moves its",
+  "train task=walk env.robot=oneleg.xml": "oneleg.xml: no legs found: below the trunk 'trunk' these bodies r",
+  "train task=walk env.robot=nolinks.urdf": "nolinks.urdf: it has no links, so it is no robot",
+  "train task=walk env.robot=circle.urdf": "circle.urdf: 0 links have no parent: a robot has one base",
+  "train task=walk env.robot=robot.usd": "robot.usd: could not find decoder for resource 'robot.usd': this i",
+  "train task=walk env.robot=https://x.org/a.xml": "env.robot=https://x.org/a.xml: there is no such file in",
+  "train task=walk env.robot=nocfg": "env.robot=nocfg is a folder: name the robot's file in it",
+  "train task=walk env.robot=twolegs.xml env.feet=[a]": "twolegs.xml: env.feet: no body, geom or site is nam",
+  "train task=walk env.robot=twolegs.xml env.feet=left": "env.feet=left is not a list, each element a string",
+  "train task=walk env.robot=twolegs.xml env.joints=[a]": "twolegs.xml: env.joints: no moved joint is named",
+  "train task=walk env.robot=twolegs.xml env.trunk=a": "twolegs.xml: env.trunk: no body is named 'a'; neares",
+  "train task=walk env.robot=twolegs.xml env.home=up": "twolegs.xml: env.home: no keyframe is named 'up'; it",
+  "train task=walk env.robot=twolegs.xml env.stiffness=-1": "env.stiffness=-1.0 is out of range; the nearest",
+  "train task=walk robot=twolegs.xml": "unknown key 'robot'; the nearest is 'env.robot'",
+  "train task=reach env.robot=twolegs.xml": "twolegs.xml: its base floats, so it is no arm: remove the <free",
+  "train task=reach env.robot=fixed.xml env.site=hand": "fixed.xml: env.site: no site or body is named 'hand",
+  "train task=reach env.target_low=[1,2]": "env.target_low has 2 numbers: write x, y and z, as in",
+  "train task=reach env.target_low=[9,9,9]": "nothing between env.target_low and env.target_high is reached",
+  "motion dance": "env.motion=dance is no clip of our own, nearest: ",
+  "motion clip.csv": "clip.csv does not say the order of its quaternions: add env.motion_quat",
+  "motion nothing.csv": "nothing.csv: the file has no frames",
+  "motion clip.npz": "clip.npz cannot be read: it is no NPZ file of plain arrays",
+  "motion clip.bvh": "clip.bvh is no BVH file: its parts are HIERARCHY and MOTION",
+  "motion walk robot=fixed.xml": "fixed.xml: its base is fixed, so it cannot walk: add <freejoint/>",
+  "train task=cartpole ppo.loss=loss.py:none run_dir=own": "ppo.loss=loss.py:none returns None; return a dic",
+  "train task=cartpole ppo.loss=empty:f": "ppo.loss=empty: there is no such module; a file ends in .py",
+  "train task=cartpole algorithm=sac ppo.loss=a.py:f": "ppo.loss has no effect with algorithm=sac; write",
+  "train task=cartpole sac.loss=loss.py:none algorithm=td3": "sac.loss has no effect with algorithm=td3; wri",
+  "train task=ant checkpoint=run num_envs=16 run_dir=ant": "'run' does not fit this training of 'ant', as it",
+  "train task=cartpole algorithm=distill teacher=empty": "no checkpoint at 'empty'; ",
+  "train task=ant algorithm=distill teacher=run num_envs=16": "teacher=run is of task 'cartpole', not of 'an",
+  "evaluate run episodes=1e9": "episodes=1000000000 is out of range; the nearest is 16777216",
+  "evaluate run json=/nowhere/x.json": "json=/nowhere/x.json cannot be written: No such file or",
+  "evaluate run engine=gymnasium": "engine=gymnasium is for policies of the tasks gym/*; this task is",
+  "export run folder=/dev/null/x": "folder=/dev/null/x cannot be made: Not a directory",
+  "describe nonumber.urdf": "nonumber.urdf: XML Error: bad format in attribute 'xyz'",
+  "describe twolegs.xml picture=/nowhere/x.png": "picture=/nowhere/x.png cannot be written: No such",
+  "describe twolegs.xml picture=x.gif": "picture=x.gif: write a name that ends with .png, .jpg or .webp",
+  "play run checkpoint=best": "'run' has no best policy: it takes 100 episodes; leave checkpoint",
+  "play run port=99999": "port=99999 is out of range; the nearest is 65535",
+  "play run against=gone": "no checkpoint at 'gone'; ",
+  "sweep task=cartpole seed=0,1 folder=file.txt": "folder=file.txt cannot be made: File exists",
+  "tasks new=nowhere/mine": "new=nowhere/mine: nowhere/mine.py cannot be written: No such file or",
+  "replay run": "'run' has no file in diverged/: none of its environments diverged",
+  "replay run/checkpoint.pt": "'run/checkpoint.pt' holds no states; name a file in the folder",
+  "train cartpole": "'cartpole' is not of the form key=value; --help lists every key; did you",
+  "train cartpole num_envs=64": "'cartpole' is not of the form key=value; --help lists every key; did",
+  "train twolegs.xml": "'twolegs.xml' is not of the form key=value; --help lists every key; did you",
 }  # fmt: skip

@@ -83,6 +83,18 @@ def test_in_a_word(word, message, capsys, tmp_path):
   assert told(capsys, train.main, [*words, word]).startswith(message)
 
 
+@pytest.mark.parametrize(
+  ("word", "named"),
+  [
+    ("cartpole", "task=cartpole"),
+    ("a/robot.urdf", "task=walk env.robot=a/robot.urdf"),
+  ],
+)
+def test_a_bare_task_or_robot_is_told_how_it_is_named(word, named, capsys):
+  line = told(capsys, train.main, [word])
+  assert line == f"'{word}' is not of the form key=value; --help lists every key; did you mean {named}?"
+
+
 @pytest.mark.parametrize(("word", "message"), [
   (b"run_dir=\xff", "'run_dir=\\udcff' is not UTF-8 text; rename what it names"),
   (b"task=\xff", "unknown task '\\udcff'; available: "),

@@ -96,6 +96,16 @@ def test_the_settings_choose_a_level():
     make(8, training=False, level=3)
 
 
+def test_a_chosen_level_counts_in_the_evaluation_of_a_training_too(task):
+  """It was logged as the level that the training had reached."""
+  task.level.fill_(2)
+  chosen = make(32, training=False, level=0)
+  hold_levels(chosen, [task.state_dict()])
+  chosen.reset()
+  assert torch.equal(chosen.origin, chosen.terrain.origins[0, chosen.kind])
+  assert chosen.metrics()["terrain_level"].tolist() == [0] * 32
+
+
 def test_leaving_the_tile_ends_the_episode_as_a_success_and_starts_the_next_level(task):
   task.level.zero_()
   task.episode_steps.fill_(10)

@@ -8,6 +8,7 @@ from gpurobot.learn.random import Random
 from physics.parity import MujocoSimulation
 from tasks import reach
 from tasks.shared import arm as stated
+from tasks.shared import quat
 from tests.physics.robot.arms import LINKS, mjcf, urdf, write
 
 SLIDER = mjcf().replace(
@@ -63,7 +64,7 @@ def test_the_jacobian_is_how_the_tip_moves(text, tmp_path):
     task.sim.qpos[0, :3] = task.home[:3]
     task.sim.forward()
     torch.testing.assert_close(
-      task.jacobian()[0, joint], (places[1] - places[0]) / 2e-3, atol=1e-3, rtol=1e-3
+      task.jacobian.linear()[0, joint], (places[1] - places[0]) / 2e-3, atol=1e-3, rtol=1e-3
     )
 
 
@@ -72,7 +73,7 @@ def test_a_script_that_follows_the_jacobian_reaches(text, tmp_path):
   task = build(32, robot=write(tmp_path, text))
   task.reset()
   for _ in range(task.config.episode_steps - 1):
-    jacobian = task.jacobian().mT
+    jacobian = task.jacobian.linear().mT
     damped = jacobian @ jacobian.mT + 1e-3 * torch.eye(3)
     change = jacobian.mT @ torch.linalg.solve(damped, task.offset().unsqueeze(2))
     step = task.step(change.squeeze(2) / (10 * task.dt * task.speed))
@@ -88,7 +89,77 @@ def test_rewards_by_hand(tmp_path):
   task.action.fill_(0.5)
   terms = {name: term[0].item() for name, term in task.reward().items()}
   expected = {"distance": 0.1, "precise": 1 - torch.tensor(0.5).tanh().item(), "action": 0.25}
+  expected |= {"angle": 0.0, "aligned": 0.0}
   assert terms == pytest.approx(expected, rel=1e-4)
+
+
+def turned(task, angle, axis=(0.0, 0.0, 1.0)):
+  """Put the targets at the tip, turned by an angle [rad] about an axis of the world."""
+  task.sim.forward()
+  turn = quat.to_matrix(quat.from_rotation_vector(angle * torch.tensor(axis)))
+  task.target_turn.copy_(turn @ task.sim.site_xmat[:, task.tip].unflatten(1, (3, 3)).float())
+  put_target(task, (0.0, 0.0, 0.0))
+
+
+def test_with_an_orientation_rewards_by_hand(tmp_path):
+  task = build(robot=write(tmp_path, mjcf()), orientation=True, precise_angle=0.5)
+  task.reset()
+  turned(task, -0.25, (0.0, 0.6, 0.8))
+  terms = {name: term[0].item() for name, term in task.reward().items()}
+  assert terms["angle"] == pytest.approx(0.25, rel=1e-4)
+  assert terms["aligned"] == pytest.approx(1 - torch.tensor(0.5).tanh().item(), rel=1e-4)
+  torch.testing.assert_close(task.turn()[0].float(), torch.tensor([0.0, -0.15, -0.2]), atol=1e-5, rtol=1e-4)
+
+
+def test_the_orientation_counts_for_a_success(tmp_path):
+  task = build(robot=write(tmp_path, mjcf()), orientation=True, success_seconds=0.1)
+  task.reset()
+  for angle, expected in ((0.09, False), (0.09, False), (-0.09, True), (0.11, False), (0.09, False)):
+    turned(task, angle)
+    assert task.success().tolist() == [expected] * 2
+  assert task.metrics()["angle"].tolist() == pytest.approx([0.09] * 2, rel=1e-3)
+  assert "angle" not in build(robot=write(tmp_path, mjcf())).metrics()
+
+
+@pytest.mark.parametrize("text", [mjcf(), SLIDER], ids=["turning", "slide joint"])
+def test_the_angular_jacobian_is_how_the_tip_turns(text, tmp_path):
+  task = build(1, robot=write(tmp_path, text), orientation=True)
+  task.reset()
+  for joint in range(3):
+    turns = []
+    for change in (-1e-2, 1e-2):
+      task.sim.qpos[0, :3] = task.home[:3] + change * torch.eye(3)[joint]
+      task.sim.forward()
+      turns.append(task.sim.site_xmat[0, task.tip].unflatten(0, (3, 3)).float())
+    task.sim.qpos[0, :3] = task.home[:3]
+    task.sim.forward()
+    torch.testing.assert_close(
+      task.jacobian.angular()[0, joint].float(), quat.turn_between(*turns) / 2e-2, atol=1e-3, rtol=1e-3
+    )
+
+
+def test_targets_are_places_with_the_orientation_that_the_tip_has_there():
+  task = build(64, orientation=True)
+  task.reset()
+  task.step(torch.zeros(64, 7))
+  found = task.found
+  assert found.turns.shape == (len(found.targets), 3, 3)
+  identity = torch.eye(3).expand(64, 3, 3)
+  torch.testing.assert_close(task.target_turn.mT @ task.target_turn, identity, atol=1e-5, rtol=0.0)
+  assert (task.angle > 0.3).any()
+  assert task.obs_dims["policy"] == 4 * 7 + 2 * 3 + 3 + 7
+
+
+def test_a_script_brings_place_and_orientation_at_once():
+  task = build(32, orientation=True, start_angle=0.3, episode_steps=200)
+  task.reset()
+  for _ in range(task.config.episode_steps - 1):
+    jacobian = torch.cat([task.jacobian.linear(), task.jacobian.angular()], 2).mT
+    error = torch.cat([task.offset(), task.turn()], 1)
+    damped = jacobian @ jacobian.mT + 1e-2 * torch.eye(6)
+    change = jacobian.mT @ torch.linalg.solve(damped, error.unsqueeze(2))
+    step = task.step(change.squeeze(2) / (10 * task.dt * task.speed))
+  assert step["metrics", "there"].mean() > 0.5
 
 
 def test_weights_and_widths_follow_the_reach(tmp_path):

@@ -61,9 +61,42 @@ def test_two_legs_have_the_settings_of_a_humanoid():
   task = build(robot=str(BIPED))
   assert task.config.command_forward == pytest.approx(0.8, rel=0.01)
   assert task.config.reward_alive == 0.2
-  quiet = [task.joints.index(name) for name in task.quiet]
-  assert task.angle_scale[quiet].max() <= 0.25
-  assert task.angle_scale[task.joints.index("left_knee")] > 0.25
+  scale = dict(zip(task.joints, task.angle_scale.tolist(), strict=True))
+  legs = {joint for leg in task.found.legs for joint in leg}
+  assert max(scale[joint] for joint in task.quiet if joint not in legs) <= 0.25
+  assert scale["left_knee"] > 0.25
+
+
+def test_an_action_moves_a_leg_of_two_as_far_as_carrying_the_robot_takes():
+  """A leg that stands carries all of the weight; a weak servo gives what it can; what is given counts."""
+  robot = build(robot=str(BIPED)).found
+  load = 9.81 * robot.mass * robot.leg_length  # [N m]
+  for stiffness in (150.0, 50.0):
+    task = build(robot=str(BIPED), stiffness=stiffness)
+    scale = dict(zip(task.joints, task.angle_scale.tolist(), strict=True))
+    effort = dict(zip(task.joints, robot.effort.tolist(), strict=True))
+    for joint, share, least in (("left_hip_pitch", 0.35, 0.5), ("left_hip_roll", 0.2, 0.25)):
+      expected = min(max(least, min(share * load / stiffness, 1.0)), 0.75 * effort[joint] / stiffness)
+      assert scale[joint] == pytest.approx(expected), joint
+  task = build(robot=str(BIPED), stiffness=50.0, action_scale=0.5, quiet_scale=0.25)
+  assert task.angle_scale.max() <= 0.5
+  assert task.angle_scale[task.joints.index("left_hip_roll")] == 0.25
+
+
+def test_a_foot_that_should_swing_is_punished_for_the_weight_it_carries():
+  task = build(robot=str(BIPED), start_angle=0.0, start_velocity=0.0)
+  task.reset()
+  task.command[:] = torch.tensor([[0.5], [0.0]])
+  task.step(torch.zeros(2, task.num_actions))
+  task.episode_steps.fill_(round(0.8 * task.config.step_seconds / task.dt))
+  swinging = task.swings()
+  assert swinging.sum(1).tolist() == [1, 0]  # nobody who is told to stand swings a foot
+  force = task.sim.sensordata[:, task.touch]
+  expected = (force[0] * swinging[0]).sum() / (9.81 * task.found.mass)
+  assert 0.2 < expected < 0.8
+  assert task.reward()["load"].tolist() == pytest.approx([expected.item(), 0.0])
+  assert task.config.reward_load == -5.0
+  assert build().config.reward_load == 0.0
 
 
 def test_an_action_asks_of_a_weak_servo_what_it_can_give(tmp_path):

@@ -5,12 +5,13 @@ import torch
 from torch import Tensor
 
 from gpurobot.learn.critic import BINS, TwohotHead, TwohotValue
+from gpurobot.learn.loss import total
 from gpurobot.learn.off_policy_loss import (
   critic_loss,
-  sac_loss,
+  sac_terms,
   smaller,
   target,
-  td3_loss,
+  td3_terms,
   temperature_loss,
 )
 
@@ -50,15 +51,16 @@ def test_the_critics_loss_by_hand():
 
 def test_sacs_loss_by_hand():
   log_std = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
-  loss, sums = sac_loss(vector(3, 100), vector(0.5), vector(2, 100), log_std, vector(1, 0))
-  assert float(loss) == 0.5 * 2 - 3
+  terms, sums = sac_terms(vector(3, 100), vector(0.5), vector(2, 100), log_std, vector(1, 0))
+  assert {name: term.tolist() for name, term in terms.items()} == {"value": [-3, -100], "entropy": [1, 50]}
+  assert float(total(terms, vector(1, 0))) == 0.5 * 2 - 3
   assert sums.tolist() == [1, -2, -2, 1]
 
 
 def test_sacs_policy_follows_value_and_entropy():
   value, log_prob = vector(3, 1).requires_grad_(), vector(2, 1).requires_grad_()
-  loss, sums = sac_loss(value, vector(0.5), log_prob, vector(0, 0)[:, None], vector(1, 0))
-  loss.backward()
+  terms, sums = sac_terms(value, vector(0.5), log_prob, vector(0, 0)[:, None], vector(1, 0))
+  total(terms, vector(1, 0)).backward()
   assert not sums.requires_grad
   assert value.grad.tolist() == [-1, 0]
   assert log_prob.grad.tolist() == [0.5, 0]
@@ -66,7 +68,8 @@ def test_sacs_policy_follows_value_and_entropy():
 
 def test_td3s_loss_by_hand():
   value = vector(3, 1, 7).requires_grad_()
-  loss, sums = td3_loss(value, vector(1, 1, 0))
+  terms, sums = td3_terms(value, vector(1, 1, 0))
+  loss = total(terms, vector(1, 1, 0))
   loss.backward()
   assert float(loss.detach()) == -4
   assert sums.tolist() == [2, -4]

@@ -54,9 +54,11 @@ def test_means_weigh_only_what_is_valid():
 
 def test_extremes_pass_over_what_is_no_number():
   extremes = Extremes(2, CPU)
+  assert all(extreme.isnan().all() for extreme in extremes.ends())  # nothing was added, as of images alone
   for row, *numbers in ((0, 1.0, -2.0), (1, 7.0), (0, 3.0, 0.0), (1, torch.nan)):
     extremes.add(row, torch.tensor(numbers))
   assert extremes.values.tolist() == [[2.0, 3.0], [-7.0, 7.0]]
+  assert [extreme.tolist() for extreme in extremes.ends()] == [[-2.0, 7.0], [3.0, 7.0]]
 
 
 def step(reward: list[float], **flags: list[bool]) -> TensorDict:

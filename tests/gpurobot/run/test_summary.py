@@ -37,10 +37,17 @@ def test_too_few_episodes_have_no_best(tmp_path):
   assert summary.lines(TrainConfig(), SUMMARY, {}, returns, tmp_path)[1:] == ["  return  7.50"]
 
 
+def test_before_an_episode_ends_the_reward_is_told():
+  row = {"reward/min": -9.0, "reward/max": 9.0, "reward/upright": 1.5, "reward/effort": -0.25, "length": 0.0}
+  _, told = summary.lines(TrainConfig(), SUMMARY, row, Returns(), Path("none"))
+  expected = "none yet, as the first episode of each environment does not count; mean reward 1.25 per step"
+  assert told.split(maxsplit=1) == ["return", expected]
+
+
 def test_what_a_run_lacks_is_not_told():
   assert summary.lines(TrainConfig(), SUMMARY, {"success": math.nan}, Returns(), Path("none")) == [
     "none: 12,345,678 steps in 12:34 min, 16,369 steps/s",
-    "  return  no episode ended",
+    "  return  none yet, as the first episode of each environment does not count",
   ]
 
 

@@ -1,10 +1,12 @@
 """Home poses: keyframes in which a robot stands, and poses that are found."""
 
+import re
+
 import numpy as np
 import pytest
 
 from physics.robot import read_legged
-from tests.physics.robot.robots import asked, mjcf
+from tests.physics.robot.robots import BIPED, asked, mjcf
 
 STANDING = "0 0 0.35 1 0 0 0 " + "0.6 -1.2 " * 4
 LYING = "0 0 0.06 1 0 0 0 " + "1.4 -2.6 " * 4
@@ -43,3 +45,12 @@ def test_feet_of_a_pose_that_is_found_are_below_the_hips(tmp_path):
   hip, knee = robot.stance.reshape(4, 2).T
   np.testing.assert_allclose(np.sin(hip) + np.sin(hip + knee), 0, atol=0.02)
   assert robot.height == pytest.approx(0.72 * 0.4 + 0.02, abs=0.01)
+
+
+def test_both_legs_of_a_pose_that_is_found_bend_alike(tmp_path):
+  """The second leg was bent below the weight of a robot whose first leg was bent already."""
+  text = re.sub("<keyframe>.*</keyframe>", "", BIPED.read_text(), flags=re.DOTALL)
+  robot, _ = read_legged(asked(tmp_path, text))
+  assert robot.home == "found"
+  partners, signs = robot.mirrored
+  np.testing.assert_allclose(robot.angles, np.array(signs) * robot.angles[partners], atol=1e-6)

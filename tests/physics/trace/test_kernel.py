@@ -1,6 +1,7 @@
 """Compilation: one kernel per program, found again by the next process, without a word on the console."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -95,3 +96,76 @@ def test_the_next_process_finds_the_compiled_kernel(tmp_path):
   compiled = run(tmp_path, "1")
   assert len(compiled) == 1
   assert run(tmp_path, "2") == compiled
+
+
+def cube(factor):
+  """Trace a step that writes a row's cubes, times a factor, to the next one: no other test's kernel."""
+  program = Program()
+  for name in ("substeps", "stride", "integrate"):
+    program.parameter(name)
+  x = program.read_memory("state", 0)
+  program.write_memory("state", 1, factor * x * x * x)
+  return program.finish()
+
+
+@pytest.fixture
+def cache(monkeypatch):
+  """Warp's cache in another place, which is put back after the test; it returns the way to move it."""
+  kernel.start_warp()
+  monkeypatch.setattr(wp.config, "kernel_cache_dir", wp.config.kernel_cache_dir)
+  return lambda place: setattr(wp.config, "kernel_cache_dir", str(place))
+
+
+def load(program):
+  kernel.load_kernel(build_kernel(program, "cpu"), wp.get_device("cpu"), 1)
+
+
+def test_a_cache_that_cannot_be_made_is_replaced_by_one_of_this_process(cache, caplog, tmp_path):
+  (tmp_path / "file").write_text("")
+  cache(tmp_path / "file" / "kernels")
+  load(cube(1.25))
+  assert launch(cube(1.25)).tolist()[:4] == [0.0, 1.25, 10.0, 33.75]
+  (told,) = [record.message for record in caplog.records if record.levelname == "WARNING"]
+  assert told.startswith(
+    f"kernels cannot be kept in {tmp_path / 'file' / 'kernels'} (Not a directory): this "
+  )
+  assert list(kernel.kernel_cache().rglob("*.o"))
+
+
+def test_a_cache_on_a_full_disk_is_replaced_before_anything_is_written(cache, caplog, monkeypatch, tmp_path):
+  cache(tmp_path)
+  usage = shutil.disk_usage
+  full = usage(tmp_path)._replace(free=1000)
+  monkeypatch.setattr(shutil, "disk_usage", lambda place: full if Path(place) == tmp_path else usage(place))
+  load(cube(1.5))
+  assert "No space left on device" in caplog.text
+  assert not list(tmp_path.rglob("*"))
+
+
+def test_where_every_disk_is_full_an_error_says_so(cache, monkeypatch, tmp_path):
+  cache(tmp_path)
+  full = shutil.disk_usage(tmp_path)._replace(free=1000)
+  monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
+  with pytest.raises(OSError, match="No space left on device"):
+    load(cube(1.75))
+
+
+def test_a_kernel_that_is_kept_needs_no_room(cache, caplog, monkeypatch, tmp_path):
+  cache(tmp_path)
+  load(cube(2.25))
+  full = shutil.disk_usage(tmp_path)._replace(free=0)
+  monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
+  caplog.clear()
+  kernel.build_kernel.cache_clear()
+  load(cube(2.25))
+  assert not caplog.records
+
+
+def test_a_process_without_a_place_for_kernels_goes_on(tmp_path):
+  (tmp_path / "file").write_text("")
+  environment = os.environ | {"WARP_CACHE_PATH": str(tmp_path / "file")}
+  result = subprocess.run(
+    [sys.executable, "-c", RUN], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+  )
+  (line,) = result.stderr.splitlines()
+  assert line.startswith(f"kernels cannot be kept in {tmp_path / 'file'}")

@@ -85,7 +85,7 @@ def test_an_arm_that_is_raised_forward_points_there(tmp_path):
 @pytest.mark.parametrize(
   ("text", "message"),
   [
-    ("HIERARCHY", "cannot be read as BVH: 'MOTION' is not in list"),
+    ("HIERARCHY", "is no BVH file: its parts are HIERARCHY and MOTION"),
     (bvh(rows(1)), "it has 1 frames of 0.05 s: a motion has two or more"),
     (bvh(rows())[:-20], "cannot be read as BVH"),
     (

@@ -2,6 +2,7 @@
 
 import math
 
+import pytest
 import torch
 
 from tasks.shared import quat
@@ -71,3 +72,12 @@ def test_turn_is_the_matrix_and_yaw_keeps_the_heading():
   heading = quat.from_rotation_vector(torch.tensor([[0.0, 0.0, 1.2]], dtype=torch.float64))
   leaning = quat.multiply(heading, quat.from_rotation_vector(torch.tensor([[0.3, 0.0, 0.0]]).double()))
   torch.testing.assert_close(quat.yaw(leaning), heading)
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-4, 0.5, 3.0])
+def test_the_turn_between_two_matrices_is_the_rotation_vector_of_the_way(angle):
+  axis = torch.nn.functional.normalize(torch.tensor([[1.0, -2.0, 0.5]], dtype=torch.float64))
+  first = quat.from_rotation_vector(torch.tensor([[0.3, 0.8, -1.2]], dtype=torch.float64))
+  second = quat.multiply(quat.from_rotation_vector(angle * axis), first)
+  found = quat.turn_between(quat.to_matrix(first), quat.to_matrix(second))
+  torch.testing.assert_close(found, angle * axis, atol=1e-9, rtol=1e-9)

@@ -30,6 +30,14 @@ def test_lengths_times_and_torques_scale():
   assert giant.reward_velocity == default.reward_velocity
 
 
+def test_events_and_changes_count_as_much_among_more_steps():
+  """In half the time step an event is one of twice the steps, and a squared change is a quarter."""
+  default, short = (similar(Config(), {}, dataclasses.replace(DOG, step=step), DOG) for step in (0.02, 0.01))
+  for name, factor in (("fallen", 2), ("flight", 2), ("change", 4), ("velocity", 1), ("effort", 1)):
+    before, now = (getattr(config, f"reward_{name}") for config in (default, short))
+    assert now == pytest.approx(factor * before), name
+
+
 def test_what_the_user_sets_stays():
   giant = similar(Config(command_forward=0.7), {"command_forward": 3.0}, Size(2.0, 100.0), DOG)
   assert giant.command_forward == 0.7
