@@ -9,7 +9,6 @@ from tasks.core.errors import SettingError
 from tasks.motion.clip import Clip, Floats
 from tasks.motion.states import states
 
-ROUNDING = 1e-9  # relative difference of numbers that are equal but for rounding
 TURNS = 7.0  # beyond this, a joint angle is taken for degrees [rad]
 TALL = 20.0  # root height over that at home, beyond which it is taken for centimetres
 BEYOND = 0.2  # largest excess of a joint's range [rad, m]
@@ -101,6 +100,6 @@ def _first_beyond(values: Floats, limit: float) -> tuple[float, int, int]:
 
 
 def _largest(values: Floats) -> tuple[float, int, int]:
-  """Return the largest of values [T, n], its frame and its column; of equal ones up to rounding the first."""
-  frame, column = divmod(int((values >= (1 - ROUNDING) * values.max()).argmax()), values.shape[1])
+  """Return the largest of values [T, n], its frame and its column."""
+  frame, column = divmod(int(values.argmax()), values.shape[1])
   return float(values[frame, column]), frame, column
