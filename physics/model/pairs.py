@@ -163,6 +163,11 @@ def pair_parameters(source: Any, geoms: tuple[int, int], index: int | None) -> d
   }
 
 
+def mixes_formats(solref: Numbers) -> bool:
+  """Return whether only one number is negated stiffness or damping, so that MuJoCo uses its default."""
+  return bool((solref[0] > 0.0) != (solref[1] > 0.0))
+
+
 def _winners(source: Any, geoms: tuple[int, int]) -> list[int]:
   """Return the geoms with the higher priority: one of them, or both."""
   priority = [int(source.geom_priority[geom]) for geom in geoms]
