@@ -21,6 +21,7 @@ from physics.parity.contacts import (
   marginal,
   mujoco_contacts,
   nearly_coincident,
+  other_corners,
   traced_contacts,
 )
 from physics.parity.reference import (
@@ -40,7 +41,7 @@ from physics.state.layout import field_shapes
 
 SMOOTH = ("xpos", "xquat", "qM", "qfrc_bias", "qfrc_passive", "qfrc_actuator")
 COUNTERS = ("contact_count", "overflow", "solver_niter")
-STATES_OPEN = "states left open"  # the quantity of that finding
+STATES_OPEN, OTHER_CORNERS = "states left open", "with other corners"  # quantities of findings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +67,8 @@ SINGLE = Tolerances(np.float32, 1e-5, 1e-4, 1e-6, 1e-5, 1e-4, rounding=3.0, sear
 SEARCHED_MEDIAN = 0.01  # the median error in the other states, relative to the largest
 SEARCHED_CONTACT = (1e-5, 1e-4, 1e-3)  # distance [m], position [m], normal
 SWEEPING = 5.0  # times the change that the last half of the sweeps makes
-OPEN = 0.05  # the largest share of states that are left out
+OPEN = 0.05  # the largest share of states that are left open
+OTHERS = 0.5  # the largest share of states in which other corners of the same faces are contacts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,6 +107,11 @@ def outputs(model: Model) -> tuple[str, ...]:
   """Return the outputs that a simulation has to compute for a comparison."""
   shapes = field_shapes(model)
   return tuple(name for name in (*STAGES, *COUNTERS) if name in shapes)
+
+
+def searches(model: Model) -> bool:
+  """Return whether contacts of a model are searched."""
+  return any(is_searched(model, pair) for pair in model.pairs)
 
 
 class Trial:
@@ -146,7 +153,7 @@ class Trial:
   @cached_property
   def searches(self) -> bool:
     """Whether contacts of the model are searched."""
-    return any(is_searched(self.model, pair) for pair in self.model.pairs)
+    return searches(self.model)
 
   def alike(self, tolerances: Tolerances) -> Bools:
     """Return in which states [num_states] the engines find the same contacts, as far as searches can tell.
@@ -155,13 +162,29 @@ class Trial:
     """
     dtype = tolerances.dtype
     if dtype not in self._alike:
-      alike = ~nearly_coincident(self.model.mj, self.states)
+      alike = self._decided(tolerances)
       if self.searches:
         error = contact_errors(self.found_contacts(dtype), self.expected_contacts, SEARCHED_CONTACT[0])
         alike &= (error <= np.array(SEARCHED_CONTACT)[:, None]).all(axis=0)
-        alike &= ~marginal(self.model.mj, self.states, tolerances.distance)
       self._alike[dtype] = alike
     return self._alike[dtype]
+
+  def _decided(self, tolerances: Tolerances) -> Bools:
+    """Return in which states [num_states] rounding decides neither about a contact nor about its normal."""
+    decided = ~nearly_coincident(self.model.mj, self.states)
+    if self.searches:
+      decided &= ~marginal(self.model.mj, self.states, tolerances.distance)
+    return decided
+
+  def _left_out(self, tolerances: Tolerances) -> list[Finding]:
+    """Return the share of states that are left out, of a model that has such states."""
+    alike = self.alike(tolerances)
+    if not self.searches and alike.all():
+      return []
+    found, expected = self.found_contacts(tolerances.dtype), self.expected_contacts
+    others = ~alike & self._decided(tolerances) & other_corners(found, expected, SEARCHED_CONTACT)
+    shares = (OTHER_CORNERS, others.mean(), OTHERS), (STATES_OPEN, 1.0 - (alike | others).mean(), OPEN)
+    return [Finding(name, np.array([share]), np.array([most])) for name, share, most in shares]
 
   def stages(self, simulation: Any, tolerances: Tolerances) -> list[Finding]:
     """Compare every stage of the pipeline, from the same states, one per environment."""
@@ -209,8 +232,7 @@ class Trial:
         dataclasses.replace(finding, bound=np.maximum(finding.bound, rounding[i]))
         for i, finding in enumerate(findings)
       ]
-    open_states = [Finding(STATES_OPEN, np.array([1.0 - alike.mean()]), np.array([OPEN]))]
-    return [finding.at(alike) for finding in findings] + open_states * (self.searches or not alike.all())
+    return [finding.at(alike) for finding in findings] + self._left_out(tolerances)
 
   def _contact_rounding(self, dtype: type[np.floating], draws: int = 8) -> Floats:
     random = np.random.default_rng(0)
