@@ -6,6 +6,7 @@ import collections
 import concurrent.futures
 import dataclasses
 import hashlib
+import itertools
 import subprocess
 import sys
 import warnings
@@ -45,19 +46,23 @@ def survey(
   With `sample`, at most so many of each source that load are compared, drawn by the seed. `options` are those
   of `python -m physics.parity`. Raises FileNotFoundError if the folder has no models.
   """
-  refusals = {path: _refusal(mj) for path, mj in distinct_models(folder)}
-  if not refusals:
-    raise FileNotFoundError(f"no file in {folder} is a robot: name a folder of MJCF or URDF files")
-  loading = [path for path, refusal in refusals.items() if not refusal]
-  drawn = {*(loading if sample is None else draw(folder, loading, sample, seed))}
-
-  def result(path: Path) -> Result:
-    if path in drawn:
-      return compare_file(path, options)
-    return Result(path, REFUSED if refusals[path] else LOADS, refusals[path])
-
+  results = []
   with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-    yield from pool.map(result, refusals)
+    for source, models in itertools.groupby(
+      distinct_models(folder), lambda found: source_of(folder, found[0])
+    ):
+      refusals = {path: _refusal(mj) for path, mj in models}
+      loading = [path for path, refusal in refusals.items() if not refusal]
+      drawn = loading if sample is None else draw(source, loading, sample, seed)
+      results += [
+        pool.submit(compare_file, path, options)
+        if path in drawn
+        else pool.submit(Result, path, REFUSED if refusal else LOADS, refusal)
+        for path, refusal in refusals.items()
+      ]
+    if not results:
+      raise FileNotFoundError(f"no file in {folder} is a robot: name a folder of MJCF or URDF files")
+    yield from (each.result() for each in results)
 
 
 def _refusal(mj: mujoco.MjModel) -> str:
@@ -70,14 +75,9 @@ def _refusal(mj: mujoco.MjModel) -> str:
   return ""
 
 
-def draw(folder: Path, paths: Sequence[Path], count: int, seed: int) -> list[Path]:
-  """Return at most `count` paths of each source, drawn by the seed, in the order that they had."""
-  random = Random(seed)
-  sources = collections.defaultdict(list)
-  for path in paths:
-    sources[source_of(folder, path)].append(path)
-  drawn = {path for own in sources.values() for path in random.sample(own, min(count, len(own)))}
-  return [path for path in paths if path in drawn]
+def draw(source: str, paths: Sequence[Path], count: int, seed: int) -> list[Path]:
+  """Return at most `count` of a source's paths, drawn by the seed, whatever other sources there are."""
+  return Random(f"{seed} {source}").sample(paths, min(count, len(paths)))
 
 
 def source_of(folder: Path, path: Path) -> str:
