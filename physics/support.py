@@ -23,8 +23,9 @@ from mujoco import (
 from physics.collision.narrow import can_collide
 from physics.model.pairs import ContactPair, keep_apart, mixes_formats
 from physics.sensor import READINGS
-from physics.sensor.distance import DISTANCES, RAY_FIELDS, can_measure, kinds_of, measured_pairs
+from physics.sensor.distance import DISTANCES, can_measure, kinds_of, measured_pairs
 from physics.sensor.kinds import Kind
+from physics.sensor.rangefinder import FIELDS
 
 INTEGRATORS = (mjtIntegrator.mjINT_EULER, mjtIntegrator.mjINT_RK4, mjtIntegrator.mjINT_IMPLICITFAST)
 EQUALITIES = (mjtEq.mjEQ_CONNECT, mjtEq.mjEQ_WELD, mjtEq.mjEQ_JOINT, mjtEq.mjEQ_TENDON)
@@ -202,10 +203,8 @@ def _missing_of_sensor(mj: mujoco.MjModel, sensor: int) -> str:
   ]
   if kind not in READINGS:
     return enum_name(mjtSensor(kind))
-  if kind == Kind.RANGEFINDER and (
-    sides[0][0] == mjtObj.mjOBJ_CAMERA or mj.sensor_intprm[sensor, 0] & ~RAY_FIELDS
-  ):
-    return "a camera's image or a normal"
+  if kind == Kind.RANGEFINDER and mj.sensor_intprm[sensor, 0] & ~FIELDS:
+    return "a normal"
   if kind in DISTANCES and not all(can_measure(kinds_of(mj, pair)) for pair in measured_pairs(mj, *sides)):
     return "the distance of such shapes"
   return ""
