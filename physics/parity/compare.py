@@ -53,21 +53,24 @@ class Tolerances:
   solved: float  # accelerations, constraint forces and their results
   median: float  # of the solved ones, the median over the states
   distance: float  # of contacts [m]
+  grazing: (
+    float  # distance [m] from its margin up to which rounding decides whether a searched contact exists
+  )
   position: float  # of contacts [m]
   rounding: float  # times the change that one unit in the last place makes in MuJoCo C
   searched: float  # accelerations and constraint forces where contacts are searched, or noslip is used
   solving: float = 0.0  # times the worst effect of rounding on accelerations, see `conditioning`
 
 
-DOUBLE = Tolerances(np.float64, 1e-9, 1e-9, 1e-9, 1e-9, 1e-9, rounding=30.0, searched=1e-3)
-SINGLE = Tolerances(np.float32, 1e-5, 1e-4, 1e-6, 1e-5, 1e-4, rounding=3.0, searched=1e-2)
+DOUBLE = Tolerances(np.float64, 1e-9, 1e-9, 1e-9, 1e-9, 1e-9, 1e-9, rounding=30.0, searched=1e-3)
+SINGLE = Tolerances(np.float32, 1e-5, 1e-4, 1e-6, 1e-5, 3e-6, 1e-4, rounding=3.0, searched=1e-2)
 # Where contacts are searched: both searches end within a tolerance, and some choices are open, such as which
 # four of more corners become contacts. States in which the contacts differ by more than this are left out.
 # Where noslip sweeps over redundant contacts, its forces depend on their order, by as much.
 SEARCHED_MEDIAN = 0.01  # the median error in the other states, relative to the largest
 SEARCHED_CONTACT = (1e-5, 1e-4, 1e-3)  # distance [m], position [m], normal
 SWEEPING = 5.0  # times the change that the last half of the sweeps makes
-OPEN = 0.05  # the largest share of states that are left open
+OPEN = 0.05  # the largest share of states that are left open, if it is more than one
 OTHERS = 0.5  # the largest share of states in which other corners of the same faces are contacts
 
 
@@ -164,7 +167,7 @@ class Trial:
     if dtype not in self._alike:
       alike = self._decided(tolerances)
       if self.searches:
-        error = contact_errors(self.found_contacts(dtype), self.expected_contacts, SEARCHED_CONTACT[0])
+        error = contact_errors(self.found_contacts(dtype), self.expected_contacts, tolerances.grazing)
         alike &= (error <= np.array(SEARCHED_CONTACT)[:, None]).all(axis=0)
       self._alike[dtype] = alike
     return self._alike[dtype]
@@ -173,7 +176,7 @@ class Trial:
     """Return in which states [num_states] rounding decides neither about a contact nor about its normal."""
     decided = ~nearly_coincident(self.model.mj, self.states)
     if self.searches:
-      decided &= ~marginal(self.model.mj, self.states, tolerances.distance)
+      decided &= ~marginal(self.model.mj, self.states, tolerances.grazing)
     return decided
 
   def _left_out(self, tolerances: Tolerances) -> list[Finding]:
@@ -183,7 +186,8 @@ class Trial:
       return []
     found, expected = self.found_contacts(tolerances.dtype), self.expected_contacts
     others = ~alike & self._decided(tolerances) & other_corners(found, expected, SEARCHED_CONTACT)
-    shares = (OTHER_CORNERS, others.mean(), OTHERS), (STATES_OPEN, 1.0 - (alike | others).mean(), OPEN)
+    most_open = max(OPEN, 1.0 / len(alike))
+    shares = (OTHER_CORNERS, others.mean(), OTHERS), (STATES_OPEN, 1.0 - (alike | others).mean(), most_open)
     return [Finding(name, np.array([share]), np.array([most])) for name, share, most in shares]
 
   def stages(self, simulation: Any, tolerances: Tolerances) -> list[Finding]:

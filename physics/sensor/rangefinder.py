@@ -68,7 +68,7 @@ def _pixels(model: Model, camera: int) -> tuple[Floats, Floats]:
   mj, (width, height) = model.mj, model.cam_resolution[camera].tolist()
   center, focal, sensor = np.array([width, height]) / 2.0, model.cam_focal[camera], mj.cam_sensorsize[camera]
   if mj.cam_projection[camera] == PERSPECTIVE and sensor.all():
-    center = mj.cam_intrinsic[camera, 2:] / sensor * np.float32([width, height])
+    center = mj.cam_intrinsic[camera, 2:] / sensor * np.array([width, height], np.float32)
   rows, columns = np.divmod(np.arange(width * height), width)
   offsets = np.stack([columns + 0.5 - center[0], center[1] - rows - 0.5, np.zeros(width * height)], axis=1)
   if mj.cam_projection[camera] == PERSPECTIVE:
