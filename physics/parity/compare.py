@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from physics.actuator.transmission import adhesive_bodies
 from physics.collision.narrow import is_searched
+from physics.constraint.constraint import has_adhesion
 from physics.model.model import Bools, Floats, Model
 from physics.parity.conditioning import SOLVED, acceleration_rounding
 from physics.parity.contacts import (
@@ -40,6 +42,7 @@ from physics.parity.states import States
 from physics.state.layout import field_shapes
 
 SMOOTH = ("xpos", "xquat", "qM", "qfrc_bias", "qfrc_passive", "qfrc_actuator")
+PULLED = ("qfrc_passive", "qfrc_actuator", "qacc_smooth")  # where geoms or actuators have adhesion
 COUNTERS = ("contact_count", "overflow", "solver_niter")
 STATES_OPEN, OTHER_CORNERS = "states left open", "with other corners"  # quantities of findings
 
@@ -251,11 +254,17 @@ class Trial:
     simulation.reset()
     self.states.write_to(simulation)
 
+  def _feels_contacts(self, name: str) -> bool:
+    """Return whether contacts enter a quantity, as they enter forces that pull along their normals."""
+    if name in PULLED:
+      return has_adhesion(self.model) or bool(adhesive_bodies(self.model))
+    return name not in SMOOTH
+
   def _finding(self, name: str, error: Floats, tolerances: Tolerances, quantity: str = "") -> Finding:
     alike = self.alike(tolerances)
     least = tolerances.smooth if name in SMOOTH else tolerances.solved
     typical = tolerances.smooth if name in (*SMOOTH, "qacc_smooth") else tolerances.median
-    is_constrained, sweeps = name not in (*SMOOTH, "qacc_smooth"), self.model.noslip_iterations
+    is_constrained, sweeps = self._feels_contacts(name), self.model.noslip_iterations
     if (self.searches or sweeps) and is_constrained:
       least, typical = max(least, tolerances.searched), max(typical, SEARCHED_MEDIAN * tolerances.searched)
     finding = Finding(quantity or name, error, np.full(len(error), least), typical)
