@@ -2,7 +2,7 @@
 # make quick                   lint and the unit tests, of the folders in QUICK: within a minute
 # make test                    lint, format check, type check and the test suite, without tests marked as thorough
 #                              unless GPUROBOT_ALL_TESTS is set
-# make fuzz                    750 random models against MuJoCo C, a million answers of the solver: an hour
+# make fuzz                    850 random models against MuJoCo C, a million answers of the solver: an hour
 # make bench                   every benchmark, as `name: value` lines
 # make history                 the ratios that `make bench` keeps by commit, as a picture; fails if one fell by over 5 %
 # make results                 bench, the curves of Cartpole and Ant, transfer, into docs: 45 minutes on an idle machine

@@ -37,6 +37,7 @@ from physics.support import (
   geoms_on_path,
   label,
   leave_out,
+  mixed_solrefs,
   nonfinite,
   unsupported_sensors,
 )
@@ -90,7 +91,7 @@ def load_model(
     mj.opt.integrator = INTEGRATORS[integrator]
   pairs, left_out = _supported(mj, source, leave_out_others=unsupported == "warn")
   _refuse_to_vary(mj, source, vary)
-  _warn(mj)
+  _warn(mj, pairs)
   mj.opt.solver = mjtSolver.mjSOL_NEWTON
   values = _fields(mj) | _same_frames(mj) | _flags(mj)
   for name in _switched_off(mj):
@@ -143,16 +144,23 @@ def _supported(
   mj: mujoco.MjModel, source: Source, *, leave_out_others: bool
 ) -> tuple[tuple[ContactPair, ...], tuple[str, ...]]:
   """Return the pairs of geoms that the engine collides, and what is left out of `mj`, or raise."""
+  if not leave_out_others:
+    _refuse(mj, source, ())  # before the pairs, which may be many
   pairs = _pairs(mj)
   left_out: tuple[str, ...] = ()
   if leave_out_others:
     left_out = tuple(f"{element}: {feature}" for element, feature in missing(mj, pairs))
     pairs = leave_out(mj, pairs)
-  for element, feature in missing(mj, pairs):
-    raise UnsupportedModel(f"{_name(source)}{element}: {feature} is not supported")
+  _refuse(mj, source, pairs)
   for part in left_out:
     warnings.warn(f"{_name(source)}{part} is not supported and left out", stacklevel=3)
   return pairs, left_out
+
+
+def _refuse(mj: mujoco.MjModel, source: Source, pairs: tuple[ContactPair, ...]) -> None:
+  """Raise if the model, or one of these pairs, needs what the engine lacks."""
+  for element, feature in missing(mj, pairs):
+    raise UnsupportedModel(f"{_name(source)}{element}: {feature} is not supported")
 
 
 def _refuse_to_vary(mj: mujoco.MjModel, source: Source, vary: Sequence[str]) -> None:
@@ -346,8 +354,8 @@ def _pairs(mj: mujoco.MjModel) -> tuple[ContactPair, ...]:
   return contact_pairs(mj, filter_parent=not disabled(mj, mjtDisableBit.mjDSBL_FILTERPARENT))
 
 
-def _warn(mj: mujoco.MjModel) -> None:
-  """Warn of a replaced solver, contacts too stiff for the solver's iterations, and sensors that stay zero."""
+def _warn(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> None:
+  """Warn of what is replaced, contacts too stiff for the solver's iterations, and sensors that stay zero."""
   if mj.opt.solver != mjtSolver.mjSOL_NEWTON:
     asked = enum_name(mjtSolver(mj.opt.solver)).upper()
     warnings.warn(f"the file asks for the {asked} solver: Newton finds the same solution", stacklevel=3)
@@ -357,6 +365,8 @@ def _warn(mj: mujoco.MjModel) -> None:
       f"may not solve in iterations={mj.opt.iterations}: set iterations={FEW_ITERATIONS} or more",
       stacklevel=3,
     )
+  for element, attribute in mixed_solrefs(mj, pairs):
+    warnings.warn(f"{element}: {attribute} of mixed signs: MuJoCo's default replaces it", stacklevel=3)
   for sensor, feature in enumerate(unsupported_sensors(mj)):
     if feature:
       warnings.warn(f"{label(mj, 'sensor', sensor)} stays zero: {feature} is not supported", stacklevel=3)

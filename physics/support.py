@@ -21,10 +21,11 @@ from mujoco import (
 )
 
 from physics.collision.narrow import can_collide
-from physics.model.pairs import ContactPair, keep_apart
+from physics.model.pairs import ContactPair, keep_apart, mixes_formats
 from physics.sensor import READINGS
-from physics.sensor.distance import DISTANCES, RAY_FIELDS, can_measure, kinds_of, measured_pairs
+from physics.sensor.distance import DISTANCES, can_measure, kinds_of, measured_pairs
 from physics.sensor.kinds import Kind
+from physics.sensor.rangefinder import FIELDS
 
 INTEGRATORS = (mjtIntegrator.mjINT_EULER, mjtIntegrator.mjINT_RK4, mjtIntegrator.mjINT_IMPLICITFAST)
 EQUALITIES = (mjtEq.mjEQ_CONNECT, mjtEq.mjEQ_WELD, mjtEq.mjEQ_JOINT, mjtEq.mjEQ_TENDON)
@@ -134,6 +135,20 @@ def leave_out(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> tuple[Contact
   return together
 
 
+def mixed_solrefs(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> Iterator[tuple[str, str]]:
+  """Yield (element, attribute) for each solref of mixed signs that the motion depends on."""
+  for field, (kind, used, attribute) in SOLREFS.items():
+    for i in np.flatnonzero(getattr(mj, used)).tolist():
+      if mixes_formats(getattr(mj, field)[i]):
+        yield label(mj, kind, mj.dof_jntid[i] if field.startswith("dof_") else i), attribute
+  for attribute in ("solref", "solreffriction"):
+    mixed = [pair for pair in pairs if mixes_formats(getattr(pair, attribute))]
+    if mixed:
+      one, two = (label(mj, "geom", geom) for geom in (mixed[0].geom1, mixed[0].geom2))
+      others = f" and {len(mixed) - 1} more pairs" if len(mixed) > 1 else ""
+      yield f"{one} against {two}{others}", attribute
+
+
 def label(mj: mujoco.MjModel, kind: str, index: int) -> str:
   """Return an element's kind and name for messages, or its number if it has no name."""
   name = mujoco.mj_id2name(mj, getattr(mjtObj, f"mjOBJ_{kind.upper()}"), index)
@@ -146,10 +161,6 @@ def _unsupported_elements(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
   for kind, count in (("flex", mj.nflex), ("plugin", mj.nplugin)):
     if count:
       yield label(mj, kind, 0), f"a model with {kind} elements"
-  for field, (kind, used, feature) in SOLREFS.items():
-    for i in np.flatnonzero(getattr(mj, used)).tolist():
-      if _mixes_formats(getattr(mj, field)[i]):
-        yield label(mj, kind, mj.dof_jntid[i] if field.startswith("dof_") else i), f"{feature} of mixed signs"
   for i in range(mj.neq):
     if int(mj.eq_type[i]) not in EQUALITIES:
       yield label(mj, "equality", i), f"equality {enum_name(mjtEq(mj.eq_type[i]))}"
@@ -192,10 +203,8 @@ def _missing_of_sensor(mj: mujoco.MjModel, sensor: int) -> str:
   ]
   if kind not in READINGS:
     return enum_name(mjtSensor(kind))
-  if kind == Kind.RANGEFINDER and (
-    sides[0][0] == mjtObj.mjOBJ_CAMERA or mj.sensor_intprm[sensor, 0] & ~RAY_FIELDS
-  ):
-    return "a camera's image or a normal"
+  if kind == Kind.RANGEFINDER and mj.sensor_intprm[sensor, 0] & ~FIELDS:
+    return "a normal"
   if kind in DISTANCES and not all(can_measure(kinds_of(mj, pair)) for pair in measured_pairs(mj, *sides)):
     return "the distance of such shapes"
   return ""
@@ -228,14 +237,7 @@ def _missing_of_actuators(mj: mujoco.MjModel) -> Iterator[tuple[int, str]]:
 def missing_of_pair(mj: mujoco.MjModel, pair: ContactPair) -> str:
   """Return the feature of a pair of geoms that the engine lacks, or an empty text."""
   types = [int(mj.geom_type[geom]) for geom in (pair.geom1, pair.geom2)]
-  if not can_collide(*types):
-    return f"collision of {' and '.join(enum_name(mjtGeom(t)) for t in types)}"
-  return "solref of mixed signs" if _mixes_formats(pair.solref) else ""
-
-
-def _mixes_formats(solref: Any) -> bool:
-  """Return whether only one number is negated stiffness or damping, so that MuJoCo would use its default."""
-  return bool((solref[0] > 0) != (solref[1] > 0))
+  return "" if can_collide(*types) else f"collision of {' and '.join(enum_name(mjtGeom(t)) for t in types)}"
 
 
 def enum_name(member: Any) -> str:

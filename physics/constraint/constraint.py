@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from physics.algebra.spatial import MINVAL, dot
 from physics.constraint.cone import NO_GROWTH, Cone, Elliptic, Growth, GrowthSum, Pyramid, spring_growth
 from physics.model.model import Model
-from physics.model.pairs import MAX_IMPEDANCE, MIN_IMPEDANCE, ContactPair
+from physics.model.pairs import MAX_IMPEDANCE, MIN_IMPEDANCE, ContactPair, mixes_formats
 from physics.trace.trace import (
   Array,
   Mask,
@@ -26,7 +26,6 @@ from physics.trace.trace import (
   absolute,
   clip,
   is_finite,
-  is_zero,
   maximum,
   minimum,
   number,
@@ -37,6 +36,7 @@ from physics.trace.trace import (
 )
 
 ROW_SCALES = ("friction", "aspect", "spin", "roll", "cross_roll")
+DEFAULT_SOLREF = (0.02, 1.0)  # mj_defaultSolRefImp
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,13 @@ def constraint_params(model: Model, solref: Any, solimp: Any, margin: Number) ->
 
 
 def reference_constants(model: Model, solref: Any, dmax: Number) -> tuple[Number, Number]:
-  """Return stiffness K [1/s^2] and damping B [1/s] of the reference, from either format of solref [2]."""
+  """Return stiffness K [1/s^2] and damping B [1/s] of the reference, from either format of solref [2].
+
+  A solref of mixed signs is of neither format: MuJoCo's default replaces it.
+  """
   time, ratio = (number(x) for x in solref)
+  mixed = ((time > 0.0) & (ratio <= 0.0)) | ((time <= 0.0) & (ratio > 0.0))
+  time, ratio = (where(mixed, usual, own) for usual, own in zip(DEFAULT_SOLREF, (time, ratio), strict=True))
   standard = time > 0.0
   bounded = maximum(time, 2 * model.timestep) if model.refsafe else time
   stiffness = where(
@@ -138,7 +143,7 @@ def contact_params(model: Model, pair: ContactPair) -> dict[str, Number]:
   ratio = model.impratio / square(mu[0])
   fields |= cone.constants(pair.condim, ratio)
   if isinstance(cone, Elliptic):
-    of_its_own = any(not is_zero(x) for x in pair.solreffriction)
+    of_its_own = not mixes_formats(pair.solreffriction) and any(pair.solreffriction)
     friction_solref = pair.solreffriction if of_its_own else pair.solref
     fields["friction_damping"] = reference_constants(model, friction_solref, dmax)[1]
   softness, most = cone.softness(pair.condim, ratio, mu[0]), clip(dmax, MIN_IMPEDANCE, MAX_IMPEDANCE)

@@ -53,14 +53,18 @@ def contact_pairs(mj: Any, *, filter_parent: bool) -> tuple[ContactPair, ...]:
   """Return every pair of geoms of a compiled MjModel that can collide, in the order of geom ids.
 
   Explicit pairs have their own parameters and pass all filters except one: geoms that are welded to each
-  other, or both to bodies without degrees of freedom, never collide.
+  other, or both to bodies without degrees of freedom, never collide. Two that name the same geoms both count.
   """
   pairs = []
-  explicit = {(mj.pair_geom1[i], mj.pair_geom2[i]): i for i in range(mj.npair)}
+  explicit: dict[frozenset[int], list[int]] = {}
+  for i in range(mj.npair):
+    explicit.setdefault(frozenset((int(mj.pair_geom1[i]), int(mj.pair_geom2[i]))), []).append(i)
   for geoms in _apart(mj):
     geom1, geom2 = sorted(geoms, key=lambda geom: mj.geom_type[geom])
-    index = explicit.get((geom1, geom2), explicit.get((geom2, geom1)))
-    if index is not None or _may_collide(mj, *geoms, filter_parent):
+    indices: Sequence[int | None] = explicit.get(frozenset(geoms), [])
+    if not indices and _may_collide(mj, *geoms, filter_parent):
+      indices = [None]
+    for index in indices:
       parameters = pair_parameters(mj, (geom1, geom2), index)
       pairs.append(ContactPair(geom1, geom2, index, **_filters(mj, (geom1, geom2), index), **parameters))
   return tuple(pairs)
@@ -161,6 +165,11 @@ def pair_parameters(source: Any, geoms: tuple[int, int], index: int | None) -> d
     "friction": [maximum(x, MIN_FRICTION) for x in parameters["friction"]],
     "solimp": [clip(x, a, b) for x, a, b in zip(parameters["solimp"], low, high, strict=True)],
   }
+
+
+def mixes_formats(solref: Numbers) -> bool:
+  """Return whether only one number is negated stiffness or damping, so that MuJoCo uses its default."""
+  return bool((solref[0] > 0.0) != (solref[1] > 0.0))
 
 
 def _winners(source: Any, geoms: tuple[int, int]) -> list[int]:

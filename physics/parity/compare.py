@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from physics.actuator.transmission import adhesive_bodies
 from physics.collision.narrow import is_searched
+from physics.constraint.constraint import has_adhesion
 from physics.model.model import Bools, Floats, Model
 from physics.parity.conditioning import SOLVED, acceleration_rounding
 from physics.parity.contacts import (
@@ -21,6 +23,7 @@ from physics.parity.contacts import (
   marginal,
   mujoco_contacts,
   nearly_coincident,
+  other_corners,
   traced_contacts,
 )
 from physics.parity.reference import (
@@ -39,8 +42,9 @@ from physics.parity.states import States
 from physics.state.layout import field_shapes
 
 SMOOTH = ("xpos", "xquat", "qM", "qfrc_bias", "qfrc_passive", "qfrc_actuator")
+PULLED = ("qfrc_passive", "qfrc_actuator", "qacc_smooth")  # where geoms or actuators have adhesion
 COUNTERS = ("contact_count", "overflow", "solver_niter")
-STATES_OPEN = "states left open"  # the quantity of that finding
+STATES_OPEN, OTHER_CORNERS = "states left open", "with other corners"  # quantities of findings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,21 +56,25 @@ class Tolerances:
   solved: float  # accelerations, constraint forces and their results
   median: float  # of the solved ones, the median over the states
   distance: float  # of contacts [m]
+  grazing: (
+    float  # distance [m] from its margin up to which rounding decides whether a searched contact exists
+  )
   position: float  # of contacts [m]
   rounding: float  # times the change that one unit in the last place makes in MuJoCo C
   searched: float  # accelerations and constraint forces where contacts are searched, or noslip is used
   solving: float = 0.0  # times the worst effect of rounding on accelerations, see `conditioning`
 
 
-DOUBLE = Tolerances(np.float64, 1e-9, 1e-9, 1e-9, 1e-9, 1e-9, rounding=30.0, searched=1e-3)
-SINGLE = Tolerances(np.float32, 1e-5, 1e-4, 1e-6, 1e-5, 1e-4, rounding=3.0, searched=1e-2)
+DOUBLE = Tolerances(np.float64, 1e-9, 1e-9, 1e-9, 1e-9, 1e-9, 1e-9, rounding=30.0, searched=1e-3)
+SINGLE = Tolerances(np.float32, 1e-5, 1e-4, 1e-6, 1e-5, 3e-6, 1e-4, rounding=3.0, searched=1e-2)
 # Where contacts are searched: both searches end within a tolerance, and some choices are open, such as which
 # four of more corners become contacts. States in which the contacts differ by more than this are left out.
 # Where noslip sweeps over redundant contacts, its forces depend on their order, by as much.
 SEARCHED_MEDIAN = 0.01  # the median error in the other states, relative to the largest
 SEARCHED_CONTACT = (1e-5, 1e-4, 1e-3)  # distance [m], position [m], normal
 SWEEPING = 5.0  # times the change that the last half of the sweeps makes
-OPEN = 0.05  # the largest share of states that are left out
+OPEN = 0.05  # the largest share of states that are left open, if it is more than one
+OTHERS = 0.5  # the largest share of states in which other corners of the same faces are contacts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,6 +113,11 @@ def outputs(model: Model) -> tuple[str, ...]:
   """Return the outputs that a simulation has to compute for a comparison."""
   shapes = field_shapes(model)
   return tuple(name for name in (*STAGES, *COUNTERS) if name in shapes)
+
+
+def searches(model: Model) -> bool:
+  """Return whether contacts of a model are searched."""
+  return any(is_searched(model, pair) for pair in model.pairs)
 
 
 class Trial:
@@ -146,7 +159,7 @@ class Trial:
   @cached_property
   def searches(self) -> bool:
     """Whether contacts of the model are searched."""
-    return any(is_searched(self.model, pair) for pair in self.model.pairs)
+    return searches(self.model)
 
   def alike(self, tolerances: Tolerances) -> Bools:
     """Return in which states [num_states] the engines find the same contacts, as far as searches can tell.
@@ -155,13 +168,30 @@ class Trial:
     """
     dtype = tolerances.dtype
     if dtype not in self._alike:
-      alike = ~nearly_coincident(self.model.mj, self.states)
+      alike = self._decided(tolerances)
       if self.searches:
-        error = contact_errors(self.found_contacts(dtype), self.expected_contacts, SEARCHED_CONTACT[0])
+        error = contact_errors(self.found_contacts(dtype), self.expected_contacts, tolerances.grazing)
         alike &= (error <= np.array(SEARCHED_CONTACT)[:, None]).all(axis=0)
-        alike &= ~marginal(self.model.mj, self.states, tolerances.distance)
       self._alike[dtype] = alike
     return self._alike[dtype]
+
+  def _decided(self, tolerances: Tolerances) -> Bools:
+    """Return in which states [num_states] rounding decides neither about a contact nor about its normal."""
+    decided = ~nearly_coincident(self.model.mj, self.states)
+    if self.searches:
+      decided &= ~marginal(self.model.mj, self.states, tolerances.grazing)
+    return decided
+
+  def _left_out(self, tolerances: Tolerances) -> list[Finding]:
+    """Return the share of states that are left out, of a model that has such states."""
+    alike = self.alike(tolerances)
+    if not self.searches and alike.all():
+      return []
+    found, expected = self.found_contacts(tolerances.dtype), self.expected_contacts
+    others = ~alike & self._decided(tolerances) & other_corners(found, expected, SEARCHED_CONTACT)
+    most_open = max(OPEN, 1.0 / len(alike))
+    shares = (OTHER_CORNERS, others.mean(), OTHERS), (STATES_OPEN, 1.0 - (alike | others).mean(), most_open)
+    return [Finding(name, np.array([share]), np.array([most])) for name, share, most in shares]
 
   def stages(self, simulation: Any, tolerances: Tolerances) -> list[Finding]:
     """Compare every stage of the pipeline, from the same states, one per environment."""
@@ -209,8 +239,7 @@ class Trial:
         dataclasses.replace(finding, bound=np.maximum(finding.bound, rounding[i]))
         for i, finding in enumerate(findings)
       ]
-    open_states = [Finding(STATES_OPEN, np.array([1.0 - alike.mean()]), np.array([OPEN]))]
-    return [finding.at(alike) for finding in findings] + open_states * (self.searches or not alike.all())
+    return [finding.at(alike) for finding in findings] + self._left_out(tolerances)
 
   def _contact_rounding(self, dtype: type[np.floating], draws: int = 8) -> Floats:
     random = np.random.default_rng(0)
@@ -225,11 +254,17 @@ class Trial:
     simulation.reset()
     self.states.write_to(simulation)
 
+  def _feels_contacts(self, name: str) -> bool:
+    """Return whether contacts enter a quantity, as they enter forces that pull along their normals."""
+    if name in PULLED:
+      return has_adhesion(self.model) or bool(adhesive_bodies(self.model))
+    return name not in SMOOTH
+
   def _finding(self, name: str, error: Floats, tolerances: Tolerances, quantity: str = "") -> Finding:
     alike = self.alike(tolerances)
     least = tolerances.smooth if name in SMOOTH else tolerances.solved
     typical = tolerances.smooth if name in (*SMOOTH, "qacc_smooth") else tolerances.median
-    is_constrained, sweeps = name not in (*SMOOTH, "qacc_smooth"), self.model.noslip_iterations
+    is_constrained, sweeps = self._feels_contacts(name), self.model.noslip_iterations
     if (self.searches or sweeps) and is_constrained:
       least, typical = max(least, tolerances.searched), max(typical, SEARCHED_MEDIAN * tolerances.searched)
     finding = Finding(quantity or name, error, np.full(len(error), least), typical)

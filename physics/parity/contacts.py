@@ -28,6 +28,8 @@ from physics.trace.trace import Number, Program, has_bit, where
 # A contact is a row: first and second body (a static one is 0), distance and margin [m], point [m], normal.
 BODIES, DISTANCE, MARGIN, POINT, NORMAL = slice(0, 2), 2, 3, slice(4, 7), slice(7, 10)
 WIDTH = 10
+CORNERS = 4  # of two faces that become contacts
+FLAT = 1e-6  # size of a direction out of their plane, relative to the plane
 EXACTLY = 1e-14  # distance [m] of points that are one but for rounding: both engines take the same normal
 
 
@@ -154,6 +156,43 @@ def contact_errors(found: Sequence[Floats], expected: Sequence[Floats], grazing:
   no partner, unless its distance is within `grazing` [m] of the margin: rounding decides whether it exists.
   """
   return np.array([_state_errors(a, b, grazing) for a, b in zip(found, expected, strict=True)]).T
+
+
+def other_corners(found: Sequence[Floats], expected: Sequence[Floats], tolerances: Sequence[float]) -> Bools:
+  """Return in which states [num_states] contacts are others only in which corners of a polygon they are.
+
+  Per pair of bodies and normal there are then as many contacts, their depths grow along the same plane, and
+  the deepest is as deep or deeper. `tolerances` are those of distance [m], position [m] and normal.
+  """
+  return np.array([_same_faces(a, b, tolerances) for a, b in zip(found, expected, strict=True)], bool)
+
+
+def _same_faces(found: Floats, expected: Floats, tolerances: Sequence[float]) -> bool:
+  while len(expected):
+    mine, its = (_alongside(rows, expected[0], tolerances[-1]) for rows in (found, expected))
+    if not _on_one_plane(found[mine], expected[its], tolerances):
+      return False
+    found, expected = found[~mine], expected[~its]
+  return not len(found)
+
+
+def _alongside(rows: Floats, contact: Floats, tolerance: float) -> Bools:
+  """Return which contacts [n] are between the bodies of another one, and have its normal."""
+  between = (rows[:, BODIES] == contact[BODIES]).all(axis=1)
+  return np.asarray(between & (np.abs(rows[:, NORMAL] - contact[NORMAL]).max(axis=1) <= tolerance))
+
+
+def _on_one_plane(found: Floats, expected: Floats, tolerances: Sequence[float]) -> bool:
+  """Return whether contacts of one normal are the same ones, or lie on a plane that four or more span."""
+  if len(found) != len(expected) or (_state_errors(found, expected, 0.0) <= tolerances).all():
+    return len(found) == len(expected)
+  if len(expected) < CORNERS:
+    return False
+  depth, point = expected[:, DISTANCE].mean(), expected[:, POINT].mean(axis=0)
+  slope = np.linalg.lstsq(expected[:, POINT] - point, expected[:, DISTANCE] - depth, rcond=FLAT)[0]
+  error = np.abs(depth + (found[:, POINT] - point) @ slope - found[:, DISTANCE]).max()
+  shallower = found[:, DISTANCE].min() - expected[:, DISTANCE].min()
+  return bool(max(error, shallower) <= tolerances[0])
 
 
 def _state_errors(found: Floats, expected: Floats, grazing: float) -> Floats:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 import torch
 
-from physics.model.model import Floats, Model
-from physics.parity.compare import Finding
+from physics.model.model import Bools, Floats, Model
+from physics.parity.compare import SINGLE, Finding, Trial, searches
 from physics.parity.engines import MujocoSimulation
 from physics.parity.reference import converging, perturbed, perturbed_states, relative_error
-from physics.parity.states import HOLD, random_controls, random_states
+from physics.parity.states import HOLD, States, random_controls, random_states
 
 ROLLOUT = "rollout qpos"  # the quantity of the finding
 STEPS = 100
@@ -30,7 +31,9 @@ def rollout(model: Model, simulation: Any, seed: int = 0) -> Finding:
   float32 unit, their states are rounded to float32 after every step, and their searches for contacts end
   where those in float32 do. The finding has, for each time, the median over the environments of the greatest
   divergence so far. Its bound is `FACTOR` times that of the widest shadow. Once these runs have parted, or
-  MuJoCo C has reset what is not sane, there is no bound.
+  MuJoCo C has reset what is not sane, there is no bound. Where contacts are searched, an environment counts
+  until the engines find different ones, if its divergence would be too large otherwise; once fewer than half
+  of them count, there is no bound either.
   """
   random = np.random.default_rng(seed)
   states = random_states(model, ENVIRONMENTS, seed)
@@ -50,9 +53,31 @@ def rollout(model: Model, simulation: Any, seed: int = 0) -> Finding:
     shadow = MujocoSimulation(model, ENVIRONMENTS, (), mj=moved)
     perturbed_states(model, states, random).write_to(shadow)
     spread = np.maximum(spread, _divergence(_run(shadow, controls, rounded=True), expected))
-  own = np.median(spread, axis=1)
-  bound = np.where(own > LOST, np.inf, FACTOR * own + FLOOR)
-  return Finding(ROLLOUT, np.median(divergence, axis=1), bound)
+  finding = _finding(divergence, spread, np.ones(divergence.shape, bool))
+  if finding.holds or not searches(model):
+    return finding
+  before = np.concatenate([states.qpos[None], expected[:-1]])
+  return _finding(divergence, spread, ~_parted(model, states, before))
+
+
+def _finding(divergence: Floats, spread: Floats, counts: Bools) -> Finding:
+  """Compare the divergence [steps, environments] with that of the shadows, where environments count."""
+  masked = (np.ma.array(each, mask=~counts) for each in (divergence, spread))
+  ours, own = (np.ma.median(each, axis=1).filled(np.inf) for each in masked)
+  too_few = counts.mean(axis=1) < 0.5
+  return Finding(ROLLOUT, ours, np.where((own > LOST) | too_few, np.inf, FACTOR * own + FLOOR))
+
+
+def _parted(model: Model, start: States, qpos: Floats) -> Bools:
+  """Return where [steps, environments] the engines have found different contacts up to a step.
+
+  `qpos` [steps, environments, nq] are the positions of MuJoCo C before each step.
+  """
+  rows = np.tile(np.arange(len(start)), len(qpos))
+  sane = np.where(np.isfinite(qpos), qpos, model.qpos0).reshape(-1, model.nq)
+  states = dataclasses.replace(start[rows], qpos=sane)
+  alike = Trial(model, states).alike(SINGLE).reshape(qpos.shape[:2])
+  return np.logical_or.accumulate(~alike, axis=0)
 
 
 class _First:

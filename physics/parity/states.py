@@ -9,11 +9,14 @@ import numpy as np
 import torch
 from mujoco import mjtGeom, mjtJoint
 
+from physics.collision.narrow import is_searched
 from physics.model.model import Floats, Model
 from physics.state.delay import delayed_controls, periodic_sensors, remembering_sensors
 
 HOLD = 10  # steps for which a random control is held
 FASTEST = 100.0  # [m/s, rad/s] faster states test their own rounding more than an engine
+DEEP = 0.005  # [m] overlap of searched shapes that a simulation hardly reaches, and that has several ways out
+TRIES = 6  # to draw a state without
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +42,8 @@ class States:
 
   def __getitem__(self, rows: Any) -> "States":
     """Return the states of some rows, given like an index of an array."""
-    return States(**{name: values[rows] for name, values in self.parts()})
+    fields = ((field.name, getattr(self, field.name)) for field in dataclasses.fields(self))
+    return States(**{name: values[rows] for name, values in fields if values is not None})
 
   def parts(self) -> Iterator[tuple[str, Floats]]:
     """Yield name and values of each field that is given."""
@@ -122,45 +126,84 @@ def random_states(model: Model, count: int, seed: int = 0) -> States:
   """Return a mixture of states: in the air, on the ground, in self-contact, beyond limits, in motion.
 
   Half are ends of rollouts of up to a second with random controls; half of the others have their free bodies
-  lowered onto the nearest plane. Limited joints reach a tenth of their range beyond their limits.
+  lowered onto the nearest plane. Limited joints reach a tenth of their range beyond their limits. Where
+  searched shapes overlap deeply, as arms of meshes do that pass through themselves, another state is drawn,
+  half as far from the initial pose; of TRIES such states the one with the least overlap is taken.
   """
   random = np.random.default_rng(seed)
-  mj, data = model.mj, mujoco.MjData(model.mj)
+  data, overlap = mujoco.MjData(model.mj), _Overlap(model)
   rows: list[dict[str, Floats]] = []
   for index in range(count):
-    mujoco.mj_resetData(mj, data)
-    _randomize(model, data, random)
-    if index % 4 == 1:
-      _lower_onto_planes(model, data, random)
-    row = _snapshot(data)
-    if index % 4 in (2, 3):
-      mujoco.mj_step(mj, data, int(random.uniform(0, 1) / mj.opt.timestep))
-      data.qacc_warmstart[:] = 0.0
-      if _is_tame(data):
-        row = _snapshot(data)
-    rows.append(row)
+    drawn: list[tuple[float, dict[str, Floats]]] = []
+    while len(drawn) < TRIES and (not drawn or drawn[-1][0] > DEEP):
+      row = _random_state(model, data, random, index % 4, 0.5 ** len(drawn))
+      drawn.append((overlap.of(row), row))
+    rows.append(min(drawn, key=lambda each: each[0])[1])
   return States.of(rows)
+
+
+def _random_state(
+  model: Model, data: mujoco.MjData, random: np.random.Generator, kind: int, reach: float
+) -> dict[str, Floats]:
+  """Draw a state: in the air (0), lowered onto planes (1) or the end of a rollout (2, 3)."""
+  mujoco.mj_resetData(model.mj, data)
+  _randomize(model, data, random, reach)
+  if kind == 1:
+    _lower_onto_planes(model, data, random)
+  row = _snapshot(data)
+  if kind > 1:
+    mujoco.mj_step(model.mj, data, int(random.uniform(0, 1) / model.timestep))
+    data.qacc_warmstart[:] = 0.0
+    if _is_tame(data):
+      row = _snapshot(data)
+  return row
 
 
 def recorded_states(model: Model, count: int, steps: int = 64, seed: int = 0) -> States:
   """Return the states, warm starts included, before each step of MuJoCo's trajectories under random controls.
 
-  A trajectory ends after `steps` steps, or when its velocities become too large.
+  A trajectory ends after `steps` steps, or when its velocities become too large. Where searched shapes
+  overlap deeply it ends too, and the next one begins half as far from the initial pose.
   """
   random = np.random.default_rng(seed)
-  mj, data = model.mj, mujoco.MjData(model.mj)
+  data, overlap = mujoco.MjData(model.mj), _Overlap(model)
   rows: list[dict[str, Floats]] = []
+  failed = 0
   while len(rows) < count:
-    mujoco.mj_resetData(mj, data)
-    _randomize(model, data, random)
+    mujoco.mj_resetData(model.mj, data)
+    _randomize(model, data, random, 0.5 ** (failed % TRIES))
     for step in range(min(steps, count - len(rows))):
       if not _is_tame(data):
+        break
+      if failed < TRIES and overlap.of(_snapshot(data)) > DEEP:
+        failed += 1
         break
       if step % HOLD == 0:
         data.ctrl[:] = random_controls(model, random)
       rows.append(_snapshot(data))
-      mujoco.mj_step(mj, data)
+      mujoco.mj_step(model.mj, data)
   return States.of(rows)
+
+
+class _Overlap:
+  """The depth at which searched shapes of a model overlap.
+
+  Further inside than DEEP a search has several ways out that are nearly as short: MuJoCo C and the engine may
+  take different ones, and both be right.
+  """
+
+  def __init__(self, model: Model) -> None:
+    self._mj, self._data = model.mj, mujoco.MjData(model.mj)
+    self._searched = {frozenset((pair.geom1, pair.geom2)) for pair in model.pairs if is_searched(model, pair)}
+
+  def of(self, row: dict[str, Floats]) -> float:
+    """Return the greatest overlap [m] in a state."""
+    if not self._searched:
+      return 0.0
+    States.of([row]).load(0, self._data)
+    mujoco.mj_fwdPosition(self._mj, self._data)
+    touching = ((each.dist, frozenset(each.geom.tolist())) for each in self._data.contact)
+    return max((-distance for distance, geoms in touching if geoms in self._searched), default=0.0)
 
 
 def _snapshot(data: mujoco.MjData) -> dict[str, Floats]:
@@ -172,16 +215,16 @@ def _is_tame(data: mujoco.MjData) -> bool:
   return all(np.isfinite(v).all() for v in values) and bool(np.abs(data.qvel).max(initial=0) < FASTEST)
 
 
-def _randomize(model: Model, data: mujoco.MjData, random: np.random.Generator) -> None:
-  """Draw pose, velocity, activations, controls and the poses of mocap bodies."""
-  data.qpos[:] = _random_pose(model, random)
+def _randomize(model: Model, data: mujoco.MjData, random: np.random.Generator, reach: float = 1.0) -> None:
+  """Draw pose, velocity, activations, controls and poses of mocap bodies; `reach` is the spread of poses."""
+  data.qpos[:] = _random_pose(model, random, reach)
   data.qvel[:] = random.normal(size=model.nv)
   data.ctrl[:] = random_controls(model, random)
   data.act[:] = random.uniform(-0.5, 0.5, size=data.act.shape)
   _bend(model, data, random)
-  data.mocap_pos[:] += 0.05 * random.normal(size=data.mocap_pos.shape)
+  data.mocap_pos[:] += reach * 0.05 * random.normal(size=data.mocap_pos.shape)
   for quaternion in data.mocap_quat:
-    mujoco.mju_mulQuat(quaternion, quaternion.copy(), _random_rotation(random, 0.3))
+    mujoco.mju_mulQuat(quaternion, quaternion.copy(), _random_rotation(random, reach * 0.3))
 
 
 def _bend(model: Model, data: mujoco.MjData, random: np.random.Generator) -> None:
@@ -196,22 +239,23 @@ def _bend(model: Model, data: mujoco.MjData, random: np.random.Generator) -> Non
     data.plastic[at : at + 2] += 0.1 * random.uniform() * np.array([low != 0.0 or high == 0.0, 1.0])
 
 
-def _random_pose(model: Model, random: np.random.Generator) -> Floats:
+def _random_pose(model: Model, random: np.random.Generator, reach: float) -> Floats:
   qpos = model.qpos0.copy()
   for joint in range(model.njnt):
     at, kind = model.jnt_qposadr[joint], mjtJoint(model.jnt_type[joint])
     low, high = model.jnt_range[joint]
     if kind in (mjtJoint.mjJNT_HINGE, mjtJoint.mjJNT_SLIDE):
       if model.jnt_limited[joint]:
-        qpos[at] = random.uniform(low - 0.1 * (high - low), high + 0.1 * (high - low))
+        anywhere = random.uniform(low - 0.1 * (high - low), high + 0.1 * (high - low))
+        qpos[at] = reach * anywhere + (1.0 - reach) * qpos[at]
       else:
-        qpos[at] += 0.5 * random.normal()
+        qpos[at] += reach * 0.5 * random.normal()
       continue
     if kind == mjtJoint.mjJNT_FREE:
-      qpos[at : at + 3] += 0.2 * random.normal(size=3)
+      qpos[at : at + 3] += reach * 0.2 * random.normal(size=3)
       at += 3
     limit = high if model.jnt_limited[joint] else np.pi / 1.1
-    qpos[at : at + 4] = _random_rotation(random, 1.1 * limit)
+    qpos[at : at + 4] = _random_rotation(random, reach * 1.1 * limit)
   return qpos
 
 

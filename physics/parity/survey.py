@@ -6,6 +6,7 @@ import collections
 import concurrent.futures
 import dataclasses
 import hashlib
+import itertools
 import subprocess
 import sys
 import warnings
@@ -16,9 +17,10 @@ from random import Random
 import mujoco
 import numpy as np
 
-from physics.load import compile_model
+from physics.load import compile_model, load_model
 
-AGREES, OPEN, DIFFERS, REFUSED, UNFINISHED = "agrees", "open", "differs", "refused", "unfinished"
+AGREES, OPEN, DIFFERS, UNFINISHED = "agrees", "open", "differs", "unfinished"
+REFUSED, LOADS = "refused", "loads"  # without a comparison
 VERDICTS = {  # by a comparison's exit status and the begin of its last line
   (0, "agrees"): AGREES,
   (1, "agrees"): OPEN,  # but contacts are an open choice in too many states
@@ -29,38 +31,53 @@ LIMIT = 900.0  # [s] that one comparison may take
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-  """The outcome of one file's comparison."""
+  """What became of one file."""
 
   path: Path
   outcome: str
-  verdict: str  # the last line of the comparison
+  verdict: str  # the last line of the comparison, or why there is none
 
 
 def survey(
   folder: Path, options: list[str], jobs: int, sample: int | None = None, seed: int = 0
 ) -> Iterator[Result]:
-  """Compare each model of a folder with MuJoCo C, `jobs` at a time, in the order of their paths.
+  """Load each model of a folder, and compare it with MuJoCo C, `jobs` at a time, in the order of their paths.
 
-  With `sample`, at most so many of each source are compared, drawn by the seed. `options` are those of
-  `python -m physics.parity`. Raises FileNotFoundError if the folder has no models.
+  With `sample`, at most so many of each source that load are compared, drawn by the seed. `options` are those
+  of `python -m physics.parity`. Raises FileNotFoundError if the folder has no models.
   """
-  paths = list(distinct_models(folder))
-  if not paths:
-    raise FileNotFoundError(f"no file in {folder} is a robot: name a folder of MJCF or URDF files")
-  if sample is not None:
-    paths = draw(folder, paths, sample, seed)
+  results = []
   with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-    yield from pool.map(lambda path: compare_file(path, options), paths)
+    for source, models in itertools.groupby(
+      distinct_models(folder), lambda found: source_of(folder, found[0])
+    ):
+      refusals = {path: _refusal(mj) for path, mj in models}
+      loading = [path for path, refusal in refusals.items() if not refusal]
+      drawn = loading if sample is None else draw(source, loading, sample, seed)
+      results += [
+        pool.submit(compare_file, path, options)
+        if path in drawn
+        else pool.submit(Result, path, REFUSED if refusal else LOADS, refusal)
+        for path, refusal in refusals.items()
+      ]
+    if not results:
+      raise FileNotFoundError(f"no file in {folder} is a robot: name a folder of MJCF or URDF files")
+    yield from (each.result() for each in results)
 
 
-def draw(folder: Path, paths: Sequence[Path], count: int, seed: int) -> list[Path]:
-  """Return at most `count` paths of each source, drawn by the seed, in the order that they had."""
-  random = Random(seed)
-  sources = collections.defaultdict(list)
-  for path in paths:
-    sources[source_of(folder, path)].append(path)
-  drawn = {path for own in sources.values() for path in random.sample(own, min(count, len(own)))}
-  return [path for path in paths if path in drawn]
+def _refusal(mj: mujoco.MjModel) -> str:
+  """Return why a compiled model does not load, or an empty text."""
+  try:
+    with warnings.catch_warnings(action="ignore"):
+      load_model(mj)
+  except ValueError as error:
+    return " ".join(str(error).split()).removeprefix("MJCF: ")
+  return ""
+
+
+def draw(source: str, paths: Sequence[Path], count: int, seed: int) -> list[Path]:
+  """Return at most `count` of a source's paths, drawn by the seed, whatever other sources there are."""
+  return Random(f"{seed} {source}").sample(paths, min(count, len(paths)))
 
 
 def source_of(folder: Path, path: Path) -> str:
@@ -68,7 +85,7 @@ def source_of(folder: Path, path: Path) -> str:
   return path.relative_to(folder).parts[0]
 
 
-def distinct_models(folder: Path) -> Iterator[Path]:
+def distinct_models(folder: Path) -> Iterator[tuple[Path, mujoco.MjModel]]:
   """Yield the files of a folder that MuJoCo compiles to a model that moves, and each such model once."""
   seen = set()
   for path in sorted(path for ending in ("xml", "urdf") for path in folder.rglob(f"*.{ending}")):
@@ -79,7 +96,7 @@ def distinct_models(folder: Path) -> Iterator[Path]:
       continue  # a part that other files include, or something else in XML
     if mj.nv and (key := _fingerprint(mj)) not in seen:
       seen.add(key)
-      yield path
+      yield path, mj
 
 
 def _fingerprint(mj: mujoco.MjModel) -> bytes:
@@ -114,12 +131,14 @@ def table(folder: Path, results: list[Result]) -> Iterator[str]:
   sources = collections.defaultdict(list)
   for result in results:
     sources[source_of(folder, result.path)].append(result.outcome)
-  yield "| source | models | load | agree | open |"
-  yield "|---|---|---|---|---|"
+  yield "| source | models | load | compared | agree | open |"
+  yield "|---|---|---|---|---|---|"
   for source, outcomes in [*sources.items(), ("all", [result.outcome for result in results])]:
-    agree, undecided, differ = (outcomes.count(outcome) for outcome in (AGREES, OPEN, DIFFERS))
-    yield f"| {source} | {len(outcomes)} | {agree + undecided + differ} | {agree} | {undecided} |"
+    counts = collections.Counter(outcomes)
+    load = len(outcomes) - counts[REFUSED]
+    row = (source, len(outcomes), load, load - counts[LOADS], counts[AGREES], counts[OPEN])
+    yield f"| {' | '.join(map(str, row))} |"
   yield ""
   for result in results:
-    if result.outcome != AGREES:
+    if result.outcome not in (AGREES, LOADS):
       yield f"- `{result.path.relative_to(folder)}`: {result.verdict}"

@@ -14,12 +14,19 @@ from physics.sensor.frame_sensor import FRAME_READINGS
 from physics.sensor.history import shown
 from physics.sensor.joint import JOINT_READINGS
 from physics.sensor.kinds import POSITIVE, REAL, Kind, Reading, Sensor
+from physics.sensor.rangefinder import RANGE_READINGS
 from physics.sensor.subtree import SUBTREE_READINGS
 from physics.sensor.touch import TOUCH_READINGS
 from physics.trace.trace import Number, is_zero, maximum, minimum
 
 READINGS: dict[Kind, Reading] = (
-  JOINT_READINGS | FRAME_READINGS | SUBTREE_READINGS | DISTANCE_READINGS | TOUCH_READINGS | CONTACT_READINGS
+  JOINT_READINGS
+  | FRAME_READINGS
+  | SUBTREE_READINGS
+  | DISTANCE_READINGS
+  | RANGE_READINGS
+  | TOUCH_READINGS
+  | CONTACT_READINGS
 )
 UNLIMITED = (Kind.CONTACT, Kind.GEOMFROMTO)  # sensors whose numbers a cutoff does not limit
 

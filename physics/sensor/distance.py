@@ -1,4 +1,4 @@
-"""Distance sensors: rays from sites, and the nearest points of two geoms."""
+"""Distance sensors: the nearest points of two geoms."""
 
 from __future__ import annotations
 
@@ -25,12 +25,9 @@ from physics.collision.geometry import (
 from physics.collision.narrow import NARROW, ONE_POINT
 from physics.derived import Derived
 from physics.dynamics.frame import BODY
-from physics.ray.scene import Scene, visible_geoms
 from physics.sensor.kinds import Kind, Reading, Sensor
 from physics.trace.trace import Number, sqrt, where
 
-DISTANCE, DIRECTION, ORIGIN, POINT, _, DEPTH = range(6)  # mjtRayDataField; the normal is left out
-RAY_FIELDS = sum(1 << field for field in (DISTANCE, DIRECTION, ORIGIN, POINT, DEPTH))
 # Pairs of geom types, the lesser first, whose formula also holds for separated geoms; others are searched.
 MEASURED = {
   *((PLANE, kind) for kind in (SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH)),
@@ -41,23 +38,6 @@ MEASURED = {
 PLANES = (PLANE, PLANE)
 DISTANCES = (Kind.GEOMDIST, Kind.GEOMNORMAL, Kind.GEOMFROMTO)
 TINY = 1e-12  # distance [m] below which there is no direction
-
-
-def _range(derived: Derived, sensor: Sensor) -> Sequence[Number]:
-  """Return the fields that the sensor reports of a ray along a site's z axis."""
-  site, p = sensor.frame(derived), derived.poses
-  axis = site.rotation.column(2)
-  geoms = visible_geoms(sensor.model, exclude=site.body)
-  distance = Scene(derived.program, sensor.model, p, geoms, site.origin).distance(site.position, axis)
-  meets = distance >= 0.0
-  values: dict[int, Sequence[Number]] = {
-    DISTANCE: (distance,),
-    DIRECTION: axis * where(meets, 1.0, 0.0),
-    ORIGIN: site.world,
-    POINT: (site.world + axis * distance) * where(meets, 1.0, 0.0),
-    DEPTH: (distance,),
-  }
-  return [value for field in values if sensor.options[0] >> field & 1 for value in values[field]]
 
 
 def measured_pairs(model: Any, *sides: tuple[int, int]) -> list[tuple[int, int]]:
@@ -127,7 +107,6 @@ def _direction(derived: Derived, sensor: Sensor) -> Sequence[Number]:
 
 
 DISTANCE_READINGS: dict[Kind, Reading] = {
-  Kind.RANGEFINDER: _range,
   Kind.GEOMDIST: lambda derived, sensor: [_nearest(derived, sensor)[0]],
   Kind.GEOMNORMAL: _direction,
   Kind.GEOMFROMTO: lambda derived, sensor: [x for end in _nearest(derived, sensor)[1:] for x in end],

@@ -26,7 +26,8 @@ MASKS = {
   "cylinder": (0, 6),
   "ellipsoid": (0, 4),
 }
-EXTRAS = ("cranks", "spatial", "surfaces")
+ALL_MEET = dict.fromkeys(MASKS, (1, 1))
+EXTRAS = ("cranks", "spatial", "surfaces", "noslip", "searched")
 ACTUATORS = ("motor", "position", "velocity", "general", "intvelocity", "pid", "dcmotor", "muscle")
 JOINT_FEATURES = (
   "limit",
@@ -119,7 +120,7 @@ def joint(kind: str, name: str, features: set[str], numbers: Numbers) -> str:
 
 
 def geom(shape: str, features: set[str], numbers: Numbers, position: str = "0 0 0", name: str = "") -> str:
-  """Return a geom element of some 10 cm."""
+  """Return a geom element of some 10 cm; the feature "all meet" lets all shapes touch each other."""
   size = numbers.uniform(0.04, 0.12, 3)
   if shape.endswith("plane"):
     tilt = numbers.normal(0.2, 2) if shape == "tilted plane" else "0 0"
@@ -127,7 +128,8 @@ def geom(shape: str, features: set[str], numbers: Numbers, position: str = "0 0 
   else:
     pose = f'type="{shape}" size="{size}" pos="{position}" quat="{numbers.normal(1, 4)}"'
   attributes = [make(numbers) for feature, make in GEOM_ATTRIBUTES.items() if feature in features]
-  contype, conaffinity = (0, 0) if "silent" in features else MASKS[shape]
+  masks = ALL_MEET if "all meet" in features else MASKS
+  contype, conaffinity = (0, 0) if "silent" in features else masks[shape]
   return f'<geom {name} {pose} contype="{contype}" conaffinity="{conaffinity}" {" ".join(attributes)}/>'
 
 
@@ -165,16 +167,16 @@ def models(draw: st.DrawFn, most_bodies: int = 30, extra: str = "") -> str:
     if kind in ("hinge", "slide")
   ]
   numbers = Numbers(draw(st.integers(0, 2**16)))
-  if extra == "surfaces":
+  if feature := {"surfaces": "surfacevel", "searched": "all meet"}.get(extra):
     for each in (features, *(part["geom features"] for part in bodies)):
-      each.add("surfacevel")
+      each.add(feature)
   world = "\n".join(
     geom(shape, features, numbers, numbers.normal(0.3)) for shape in statics if shape != "none"
   )
   roots = "\n".join(_nested(bodies, i) for i, part in enumerate(bodies) if part["parent"] < 0)
   return f"""<mujoco>
   <compiler angle="radian"/>
-  {draw(options())}
+  {draw(options('noslip_iterations="3"' if extra == "noslip" else ""))}
   <worldbody>
 <site name="s" pos="{numbers.normal(0.5)}"/>
 {world}
@@ -201,7 +203,7 @@ def _nested(bodies: list[dict[str, Any]], index: int) -> str:
   name = f'name="g{index}"'
   lines.append(geom(part["shape"], part["geom features"], numbers, numbers.normal(0.05), name))
   if "second geom" in part["geom features"]:
-    features = part["geom features"] & {"surfacevel"}
+    features = part["geom features"] & {"surfacevel", "all meet"}
     lines.append(geom(numbers.one_of(*SHAPES), features, numbers, numbers.normal(0.1)))
   # The second is outside of the geom: MuJoCo ends its search for a path through one at 1e-6.
   lines.append(f'<site name="s{index}" pos="{numbers.normal(0.1)}"/><site name="o{index}" pos="0.4 0 0"/>')
@@ -210,8 +212,8 @@ def _nested(bodies: list[dict[str, Any]], index: int) -> str:
 
 
 @st.composite
-def options(draw: st.DrawFn) -> str:
-  """Draw the option element."""
+def options(draw: st.DrawFn, more: str = "") -> str:
+  """Draw the option element, with some more attributes."""
   numbers = Numbers(draw(st.integers(0, 2**16)))
   disabled = " ".join(f'{flag}="disable"' for flag in sorted(draw(subset(FLAGS, 2))))
   integrator = draw(st.sampled_from(("Euler", "implicitfast", "RK4")))
@@ -219,7 +221,7 @@ def options(draw: st.DrawFn) -> str:
   step = draw(st.sampled_from(("0.001", "0.002", "0.005")))
   fluid = draw(st.sampled_from(("", "", 'density="1000" viscosity="0.1" wind="0.5 0 -0.2"')))
   return f"""<option timestep="{step}" integrator="{integrator}" cone="{cone}"
-    impratio="{numbers.uniform(0.5, 5)}" gravity="{numbers.uniform(-1, 1, 2)} -9.81" {fluid}>
+    impratio="{numbers.uniform(0.5, 5)}" gravity="{numbers.uniform(-1, 1, 2)} -9.81" {fluid} {more}>
     <flag {disabled}/></option>"""
 
 

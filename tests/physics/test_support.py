@@ -14,6 +14,7 @@ from tests.physics.arm import TENDON, arm
 ROPE = '<tendon><spatial name="rope" {}><site site="fixed"/>{}</spatial></tendon>'
 FILM = """<worldbody><camera name="film" mode="trackcom"/></worldbody>
   <sensor><framepos objtype="camera" objname="film"/></sensor>"""
+PAIR = '<contact><pair geom1="floor" geom2="ball" {}/></contact>'
 REFUSED = {
   "implicit": (arm(option='integrator="implicit"'), "option", "integrator implicit"),
   "discrete": (arm(option='integrator="discrete"'), "option", "integrator discrete"),
@@ -21,28 +22,10 @@ REFUSED = {
   "sleep": (arm(flag='sleep="enable"'), "option", "flag sleep"),
   "diagexact": (arm(flag='diagexact="enable"'), "option", "flag diagexact"),
   "speculative": (arm(flag='speculative="enable"'), "option", "flag speculative"),
-  "limit": (arm(joint='range="-9 9" solreflimit="0.02 -1"'), "joint 'shoulder'", "solreflimit"),
-  "friction": (arm(joint='frictionloss="1" solreffriction="-9 1"'), "joint 'shoulder'", "solreffriction"),
-  "solref": (arm(geom='solref="0.02 -3"'), "geom 'floor' against geom 'rod'", "solref of mixed signs"),
-  "weld": (
-    arm(extra='<equality><weld name="glue" body1="upper" solref="1 -1"/></equality>'),
-    "equality 'glue'",
-    "solref of mixed signs",
-  ),
   "side": (
     arm(shape="cylinder", extra=ROPE.format("", '<geom geom="rod" sidesite="fixed"/><site site="tip"/>')),
     "tendon 'rope'",
     "a side site on another body",
-  ),
-  "tendon limit": (
-    arm(extra=TENDON.format('range="0 1" solreflimit="1 -1"')),
-    "tendon 'cord'",
-    "solreflimit of mixed signs",
-  ),
-  "tendon friction": (
-    arm(extra=TENDON.format('frictionloss="1" solreffriction="1 -1"')),
-    "tendon 'cord'",
-    "solreffriction of mixed signs",
   ),
   "half a motor": (
     arm(actuator='<general name="half" joint="shoulder" biastype="dcmotor"/>'),
@@ -71,7 +54,7 @@ def test_refuses_in_one_line_that_names_element_and_feature(case):
   assert "\n" not in message
 
 
-NEEDED = {"implicit", "discrete", "limit", "friction", "weld", "tendon limit", "tendon friction"}
+NEEDED = {"implicit", "discrete"}
 
 
 @pytest.mark.parametrize("case", sorted({*REFUSED} - NEEDED))
@@ -103,6 +86,38 @@ def test_what_does_not_collide_does_not_collide_in_mujocos_model_either():
 def test_refuses_on_request_too_what_the_rest_needs(case):
   with pytest.raises(UnsupportedModel):
     load_model(REFUSED[case][0], unsupported="warn")
+
+
+BALL = """<mujoco><option cone="elliptic"/><worldbody><geom name="floor" type="plane" size="1 1 1" {}/>
+  <body pos="0 0 0.1"><freejoint/><geom name="ball" size="0.1"/></body></worldbody>{}</mujoco>"""
+MIXED = {
+  "limit": (arm(joint='range="-9 9" solreflimit="0.02 -1"'), "joint 'shoulder': solreflimit"),
+  "friction": (arm(joint='frictionloss="1" solreffriction="-9 1"'), "joint 'shoulder': solreffriction"),
+  "contact": (BALL.format('solref="0.05 -3"', ""), "geom 'floor' against geom 'ball': solref"),
+  "pair": (
+    BALL.format("", PAIR.format('solref="0.05 0.7" solreffriction="-9 1"')),
+    "geom 'floor' against geom 'ball': solreffriction",
+  ),
+  "weld": (
+    arm(extra='<equality><weld name="glue" body1="upper" solref="1 -1"/></equality>'),
+    "equality 'glue': solref",
+  ),
+  "tendon limit": (arm(extra=TENDON.format('range="0 1" solreflimit="1 -1"')), "tendon 'cord': solreflimit"),
+  "tendon friction": (
+    arm(extra=TENDON.format('frictionloss="1" solreffriction="1 -1"')),
+    "tendon 'cord': solreffriction",
+  ),
+}
+
+
+@pytest.mark.parametrize("case", MIXED)
+def test_replaces_a_solref_of_mixed_signs_as_mujoco_does_and_says_so(case):
+  xml, what = MIXED[case]
+  with pytest.warns(UserWarning, match=f"{what} of mixed signs: MuJoCo's default replaces it"):
+    model = load_model(xml)
+  trial, simulation = Trial(model, random_states(model, 8)), NumpySimulation(model, 8, outputs(model))
+  findings = trial.stages(simulation, DOUBLE) + trial.step(simulation, DOUBLE)
+  assert [str(finding) for finding in findings if not finding.holds] == []
 
 
 @pytest.mark.parametrize(

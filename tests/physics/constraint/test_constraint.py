@@ -26,7 +26,13 @@ SOLIMPS = {
   "constant": "0.8 0.8 0.01 0.5 2",
   "clipped": "-1 1.5 0.02 0 0.5",
 }
-SOLREFS = {"soft": "0.05 0.7", "stiffer than the step": "0.0001 1", "direct": "-300 -20"}
+SOLREFS = {
+  "soft": "0.05 0.7",
+  "stiffer than the step": "0.0001 1",
+  "direct": "-300 -20",
+  "no damping ratio": "0.05 -20",
+  "no stiffness": "0 0.7",
+}
 
 
 def hinge(solimp="0.9 0.95 0.001 0.5 2", solref="0.02 1", flag="", **joint):
@@ -36,6 +42,7 @@ def hinge(solimp="0.9 0.95 0.001 0.5 2", solref="0.02 1", flag="", **joint):
   </body></worldbody></mujoco>""")
 
 
+@pytest.mark.filterwarnings("ignore:.*of mixed signs")
 @pytest.mark.parametrize("solimp", SOLIMPS)
 @pytest.mark.parametrize("solref", SOLREFS)
 def test_laws_are_mujocos(solimp, solref):

@@ -6,6 +6,8 @@ import pytest
 
 from physics.load import load_model
 from physics.model.pairs import keep_apart
+from physics.parity import NumpySimulation, random_states
+from physics.parity.compare import DOUBLE, Trial, outputs
 from tests.physics.arm import arm
 
 
@@ -124,3 +126,15 @@ def test_planes_and_height_fields_never_touch():
     <body><joint/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>
     <geom type="hfield" hfield="hill"/></body></worldbody></mujoco>""")
   assert model.pairs == ()
+
+
+def test_two_pairs_of_the_same_geoms_both_push():
+  """gymnasium_robotics' adroit_relocate.xml has such a pair."""
+  ball = '<body pos="0 0 0.1"><freejoint/><geom name="ball" size="0.1"/></body>'
+  model = load_model(f"""<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/>{ball}</worldbody>
+    <contact><pair geom1="floor" geom2="ball"/><pair geom1="ball" geom2="floor" condim="1"/></contact>
+    </mujoco>""")
+  assert [(pair.explicit, pair.condim) for pair in model.pairs] == [(0, 3), (1, 1)]
+  trial, simulation = Trial(model, random_states(model, 8)), NumpySimulation(model, 8, outputs(model))
+  findings = trial.contacts(DOUBLE) + trial.stages(simulation, DOUBLE) + trial.step(simulation, DOUBLE)
+  assert [str(finding) for finding in findings if not finding.holds] == []

@@ -3,7 +3,14 @@
 import numpy as np
 
 from physics.parity import random_states
-from physics.parity.contacts import BODIES, NORMAL, contact_errors, mujoco_contacts, traced_contacts
+from physics.parity.contacts import (
+  BODIES,
+  NORMAL,
+  contact_errors,
+  mujoco_contacts,
+  other_corners,
+  traced_contacts,
+)
 from tests.physics.conftest import load
 
 
@@ -49,3 +56,35 @@ def test_rows_say_what_touches():
   assert {0.0, 1.0, 2.0} < set(rows[:, 0])
   assert (rows[:, BODIES][:, 1] > 0).all()
   np.testing.assert_allclose(np.linalg.norm(rows[:, NORMAL], axis=1), 1)
+
+
+def on_a_slope(*places):
+  """Contacts of two faces, one of which leans."""
+  return [contact((0, 1), -0.01 + 0.1 * x - 0.05 * y, (x, y, 0.3)) for x, y in places]
+
+
+LOWEST, RING = (-0.1, 0.1), [(0.1, 0.1), (0.1, -0.1), (-0.1, -0.1), (0.0, 0.12)]
+THEIRS = on_a_slope(LOWEST, *RING[:3])
+
+
+def is_other_choice(found, expected):
+  tables = [[np.array(rows, float).reshape(-1, 10)] for rows in (found, expected)]
+  return bool(other_corners(*tables, (1e-5, 1e-4, 1e-3))[0])
+
+
+def test_other_corners_of_the_same_faces_are_told_from_other_contacts():
+  chosen = on_a_slope(LOWEST, RING[0], RING[2], RING[3])
+  assert is_other_choice(chosen, THEIRS)
+  assert is_other_choice([*chosen, OTHER], [OTHER, *THEIRS])
+  assert not is_other_choice(chosen[:3], THEIRS), "as many contacts"
+  assert not is_other_choice([*chosen, OTHER], THEIRS), "between the same bodies"
+  assert not is_other_choice(on_a_slope(*RING), THEIRS), "the deepest corner is one of them"
+  deeper = [[*row[:2], row[2] - 1e-4, *row[3:]] for row in chosen]
+  assert not is_other_choice(deeper, THEIRS), "at the depth of the faces there"
+  turned = [[*row[:7], 0.0, 0.01, 1.0] for row in chosen]
+  assert not is_other_choice(turned, THEIRS), "along the same normal"
+
+
+def test_fewer_than_four_contacts_are_no_choice_of_corners():
+  assert is_other_choice(THEIRS[:2], THEIRS[1::-1])
+  assert not is_other_choice(on_a_slope(LOWEST, RING[0]), on_a_slope(LOWEST, RING[1]))

@@ -6,6 +6,8 @@ import torch
 
 from physics.load import load_model
 from physics.parity import MujocoSimulation, NumpySimulation, random_states, recorded_states
+from physics.parity.contacts import DISTANCE, mujoco_contacts
+from physics.parity.states import DEEP
 from physics.state.delay import delayed_controls
 from tests.physics.conftest import GYMNASIUM, load
 
@@ -65,3 +67,21 @@ def test_states_that_cannot_be_rolled_out_stay_where_they_were_drawn():
   states = random_states(model, 16)
   assert np.isfinite(states.qvel).all()
   assert np.abs(states.qvel).max() < 10
+
+
+CROWD = """<mujoco><worldbody><geom type="cylinder" size=".3 .3"/>
+  <body pos=".5 0 0"><joint name="x" type="slide" axis="1 0 0" range="-.5 .5"/>
+    <geom type="{}" size=".1 .3"/></body></worldbody>
+  <actuator><motor joint="x" ctrlrange="-9 9"/></actuator></mujoco>"""
+
+
+def deepest(model, states):
+  """Return the greatest overlap [m] in each state."""
+  return np.array([-rows[:, DISTANCE].min(initial=0.0) for rows in mujoco_contacts(model.mj, states)])
+
+
+def test_searched_shapes_hardly_overlap_deeply():
+  model, formula = load_model(CROWD.format("cylinder")), load_model(CROWD.format("sphere"))
+  assert deepest(model, random_states(model, 32)).max() <= DEEP
+  assert deepest(model, recorded_states(model, 32)).max() <= DEEP
+  assert deepest(formula, random_states(formula, 32)).max() > 0.1

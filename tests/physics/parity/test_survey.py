@@ -35,7 +35,7 @@ def fill(folder):
 
 def test_finds_each_model_that_moves_once(tmp_path):
   fill(tmp_path)
-  found = [str(path.relative_to(tmp_path)) for path in distinct_models(tmp_path)]
+  found = [str(path.relative_to(tmp_path)) for path, _ in distinct_models(tmp_path)]
   assert found == ["a/again/copy.xml", "b/arm.urdf", "b/implicit.xml"]
 
 
@@ -46,28 +46,33 @@ def test_prints_outcomes_and_a_table_by_source(tmp_path, capsys):
   assert printed[:3] == ["a/again/copy.xml: agrees", "b/arm.urdf: agrees", "b/implicit.xml: refused"]
   rows = [line for line in printed if line.startswith("| ")]
   assert rows == [
-    "| source | models | load | agree | open |",
-    "| a | 1 | 1 | 1 | 0 |",
-    "| b | 2 | 1 | 1 | 0 |",
-    "| all | 3 | 2 | 2 | 0 |",
+    "| source | models | load | compared | agree | open |",
+    "| a | 1 | 1 | 1 | 1 | 0 |",
+    "| b | 2 | 1 | 1 | 1 | 0 |",
+    "| all | 3 | 2 | 2 | 2 | 0 |",
   ]
   assert printed[-1].startswith("- `b/implicit.xml`: option: integrator implicit")
 
 
-def test_draws_the_same_models_of_each_source_by_the_seed(tmp_path):
-  paths = [tmp_path / source / f"{number}.xml" for source in "ab" for number in range(20)]
-  paths.append(tmp_path / "c" / "only.xml")
-  drawn = survey.draw(tmp_path, paths, 3, seed=0)
-  assert [survey.source_of(tmp_path, path) for path in drawn] == [*"aaabbbc"]
-  assert drawn == [path for path in paths if path in drawn]
-  assert drawn == survey.draw(tmp_path, paths, 3, seed=0) != survey.draw(tmp_path, paths, 3, seed=1)
+def test_draws_the_same_models_of_a_source_by_the_seed():
+  paths = [Path("a", f"{number}.xml") for number in range(20)]
+  drawn = survey.draw("a", paths, 3, seed=0)
+  assert len({*drawn} & {*paths}) == 3
+  assert drawn == survey.draw("a", paths, 3, seed=0)
+  assert drawn != survey.draw("a", paths, 3, seed=1)
+  assert drawn != survey.draw("b", paths, 3, seed=0)
+  assert survey.draw("a", paths[:1], 3, seed=0) == paths[:1]
 
 
 @thorough
 def test_compares_a_sample_of_each_source(tmp_path, capsys):
   fill(tmp_path)
-  program.main([str(tmp_path), "--states", "16", "--sample", "1"])
-  assert "| b | 1 |" in capsys.readouterr().out
+  (tmp_path / "b" / "other.xml").write_text(SLIDER.format('<option timestep="0.01"/>'))
+  assert program.main([str(tmp_path), "--states", "16", "--sample", "1"]) == 1
+  printed = capsys.readouterr().out
+  assert "| b | 3 | 2 | 1 | 1 | 0 |" in printed
+  assert "| all | 4 | 3 | 2 | 2 | 0 |" in printed
+  assert printed.count("agrees") == 2
   with pytest.raises(SystemExit):
     program.main([str(tmp_path), "--sample", "0"])
   assert "--sample 0: it has to be 1 or more" in capsys.readouterr().err
@@ -101,5 +106,5 @@ def test_what_differs_or_is_open_loads():
   differs = Result(Path("s/x.xml"), survey.DIFFERS, "does not agree with MuJoCo C: qacc")
   is_open = Result(Path("s/y.xml"), survey.OPEN, "agrees with MuJoCo C, but 9% of the states are left open")
   lines = list(table(Path(), [differs, is_open]))
-  assert lines[2:4] == ["| s | 2 | 2 | 0 | 1 |", "| all | 2 | 2 | 0 | 1 |"]
+  assert lines[2:4] == ["| s | 2 | 2 | 2 | 0 | 1 |", "| all | 2 | 2 | 2 | 0 | 1 |"]
   assert lines[-2:] == [f"- `{each.path}`: {each.verdict}" for each in (differs, is_open)]

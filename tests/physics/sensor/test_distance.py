@@ -1,4 +1,4 @@
-"""Distances between all pairs of shapes that the engine measures, and rays, against MuJoCo's."""
+"""Distances between all pairs of shapes that the engine measures, against MuJoCo's."""
 
 from itertools import combinations_with_replacement
 
@@ -64,20 +64,6 @@ def test_distances_that_are_searched_are_mujocos(kinds):
   assert (expected[:, 0] < 1.2).sum() > 3
   np.testing.assert_allclose(found[:, :2], expected[:, :2], atol=1e-6)
   np.testing.assert_allclose(found[:, 2:8], expected[:, 2:8], atol=1e-3)
-
-
-def test_rays_are_mujocos():
-  model = load_model("""<mujoco><worldbody>
-    <geom type="plane" size="0 0 1" pos="0 0 -1"/>
-    <body><freejoint/><geom size="0.2"/><site name="eye" pos="0.1 0 0" euler="20 0 0"/></body>
-    <body pos="0 0 1"><joint/><geom type="box" size="1 0.5 0.1"/></body>
-  </worldbody><sensor>
-    <rangefinder site="eye"/><rangefinder site="eye" data="dist dir origin point depth" cutoff="0.5"/>
-    <rangefinder site="eye" data="depth"/>
-  </sensor></mujoco>""")
-  found, expected = reports(model, scattered(model, 0.3), ["sensordata"])["sensordata"]
-  assert 3 < (expected[:, 0] > 0).sum() < STATES
-  assert_equal(found, expected, "rays")
 
 
 def test_planes_are_never_near_each_other():

@@ -65,7 +65,7 @@ def test_disabled_sensors_are_zero():
 
 UNSUPPORTED = {
   "user": '<user dim="2"/>',
-  "a camera's image or a normal": '<rangefinder site="site" data="dist normal"/>',
+  "a normal": '<rangefinder site="site" data="dist normal"/>',
   "the distance of such shapes": '<distance geom1="floor" geom2="field" cutoff="1"/>',
 }
 
