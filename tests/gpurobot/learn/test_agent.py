@@ -3,6 +3,7 @@ import torch
 
 from gpurobot.algorithm_config import PPOConfig, Precision, Recurrence
 from gpurobot.learn.agent import VECTORS, Spaces, actor_critic, resolve
+from gpurobot.learn.env import Image
 
 CPU = torch.device("cpu")
 SPACES = Spaces({"policy": 5, "critic": 7}, 3, ())
@@ -52,3 +53,7 @@ def test_auto_is_bf16_only_where_the_processor_multiplies_in_it(monkeypatch):
   monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": False, "avx512_bf16": True})
   assert resolve(Precision.auto, CPU) is Precision.float32
   assert resolve(Precision.auto, CPU, VECTORS) is Precision.bf16
+  images = {"view": Image((20, 20, 3), "uint8", 0, 255, ("policy",))}
+  for seen, expected in (({}, Precision.float32), (images, Precision.bf16)):
+    agent = actor_critic(Spaces({"policy": 3}, 2, (), seen), PPOConfig(hidden=[8]), CPU)
+    assert agent.network.precision is expected
