@@ -15,7 +15,8 @@ from tasks import base
 
 MakeTask = Callable[..., base.Task]
 # Settings of tasks that are big by themselves.
-SMALL = {"quadruped_rough": {"terrain_levels": 3, "terrain_size": 4.0}}
+SMALL_TERRAIN = {"terrain_levels": 3, "terrain_size": 4.0}
+SMALL = {"quadruped_rough": SMALL_TERRAIN, "quadruped_rough_depth": SMALL_TERRAIN}
 # The tasks of dm/ share most of their code: these have all that one of them may have. tests/tasks/dm steps
 # the others in MuJoCo C, without a kernel.
 OF_DM = [
