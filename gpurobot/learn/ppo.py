@@ -341,6 +341,7 @@ class PPO:
 
   def load_policy(self, state: Mapping[str, Any]) -> None:
     """Load the network and its moments from a `policy_dict` or `state_dict`."""
+    self.agent.check_images(state)
     check_saved(state, self.policy_dict())
     self.agent.load_state_dict(state)
     if "value_moments" not in state:

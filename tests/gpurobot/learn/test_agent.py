@@ -41,6 +41,19 @@ def test_what_was_before_an_episode_counts_for_nothing():
   assert torch.equal(fresh == dirty, RESTART)
 
 
+def test_images_that_an_agent_lacks_are_named():
+  view = {"view": Image((20, 24, 3), "uint8", 0, 255, ("policy",))}
+  large = {"view": view["view"]._replace(shape=(32, 32, 3))}
+  agents = [actor_critic(SPACES._replace(images=images), SETTINGS, CPU) for images in ({}, view, large)]
+  for state, own, message in (
+    (0, 1, "its policy sees no images, and this one view 20x24x3 uint8"),
+    (1, 0, "its policy sees view 20x24x3 uint8, and this one no images"),
+    (2, 1, "its policy sees view 32x32x3 uint8, and this one view 20x24x3 uint8"),
+  ):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+      agents[own].load_state_dict(agents[state].state_dict())
+
+
 @pytest.mark.parametrize("precision", [Precision.float32, Precision.bf16, Precision.float64])
 def test_a_given_precision_stays(precision):
   assert resolve(precision, CPU) is precision
