@@ -53,8 +53,8 @@ IMPORTS = {
   },
   r"gpurobot/device/.*": {*GROUND, "tensordict", "torch"},
   r"gpurobot/learn/.*": {*GROUND, "gpurobot.learn", "tensordict", "torch"},
-  r"gpurobot/run/wandb_log\.py": {*GROUND, "gpurobot.run", "wandb"},
-  r"gpurobot/run/mlflow_log\.py": {*GROUND, "gpurobot.run", "mlflow"},
+  r"gpurobot/run/wandb_log\.py": {*GROUND, "gpurobot.run", "torch", "wandb"},
+  r"gpurobot/run/mlflow_log\.py": {*GROUND, "gpurobot.run", "mlflow", "torch"},
   r"gpurobot/run/.*": {
     *GROUND,
     "gpurobot.extras",
