@@ -58,11 +58,15 @@ def train(curve: cases.Curve, words: list[str], algorithm: str) -> list[Path]:
 
 
 def rows_of(curve: cases.Curve, folder: Path) -> Rows:
-  """Return the saved columns of the metrics.csv of a run."""
+  """Return the saved columns of the metrics.csv of a run; those of a student without its teacher's help."""
   config = checkpoint.read(folder)["config"]
   threads = config["threads"] or len(os.sched_getaffinity(0))
   with (folder / "metrics.csv").open() as file:
-    rows = [{"seed": config["seed"], "threads": threads, **row} for row in csv.DictReader(file)]
+    rows = [
+      {"seed": config["seed"], "threads": threads, **row}
+      for row in csv.DictReader(file)
+      if not float(row.get("teacher_share", 0))
+    ]
   return [{name: float(row[name]) for name in columns(curve)} for row in rows]
 
 
