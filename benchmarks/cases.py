@@ -216,7 +216,7 @@ CURVES = (
   Curve("arm_reach", 1.5 * MINUTE, (_success(0.95, 5),), shown="success"),
   Curve("cube_lift", 3 * MINUTE, (_success(0.9, 15),), shown="success"),
   _student("arm_reach_rgb", "assets/demos/arm_reach.pt", _success(0.8, 20), *OF_ARMS),
-  _student("cube_lift_depth", "assets/demos/cube_lift.pt", _success(0.8, 20), *OF_ARMS),
+  _student("cube_lift_depth", "runs/cube_teacher", _success(0.8, 20), *OF_ARMS),
   _long("cube_stack", shown="success"),
   Curve("drawer_open", 3 * MINUTE, (), shown="success"),
   Curve("peg_insert", 3 * MINUTE, (), shown="success"),
