@@ -11,6 +11,7 @@ from benchmarks import history, report
 RUNNERS = (
   "kernel",
   "camera",
+  "seeing",
   "cuda",
   "engine",
   "training",

@@ -123,7 +123,10 @@ class Goal:
 
 @dataclass(frozen=True)
 class Curve:
-  """Learning curve: the training time of each seed, and the goals."""
+  """Learning curve: the training time of each seed, and the goals.
+
+  `words` are settings of the training that the task's file does not have, as a teacher.
+  """
 
   task: str
   seconds: float
@@ -131,6 +134,7 @@ class Curve:
   seeds: tuple[int, ...] = (0, 1, 2)
   engine: str = "mujoco"  # second engine in which the trained policy is evaluated
   shown: str = "return"  # column that is compared between the engines
+  words: tuple[str, ...] = ()
 
   @property
   def columns(self) -> tuple[str, ...]:
@@ -162,10 +166,25 @@ def _long(task: str, *goals: Goal, shown: str) -> Curve:
   return Curve(task, 30 * MINUTE, goals, seeds=(0,), shown=shown)
 
 
+def _student(task: str, teacher: str, goal: Goal, *words: str, seeds: tuple[int, ...] = (0, 1, 2)) -> Curve:
+  """Return the curve of a policy that sees, which learns from a teacher that is told."""
+  given = ("algorithm=distill", f"teacher={teacher}", *words)
+  return Curve(task, 20 * MINUTE, (goal,), seeds=seeds, shown="success", words=given)
+
+
 MINUTE = 60.0
 ERROR = 0.15  # goal for the errors of velocity [m/s] and yaw rate [rad/s]
+# The student acts nearly as it would without noise, and takes many small steps of the optimiser.
+OF_ARMS = (
+  "ppo.log_std_init=-2",
+  "ppo.horizon=16",
+  "ppo.epochs=2",
+  "ppo.minibatches=16",
+  "max_steps=400000",
+)
 CURVES = (
   Curve("cartpole", 30, (_return(490, 0.5),)),
+  Curve("cartpole_pixels", 20 * MINUTE, (_return(450, 20),), seeds=(0,)),
   Curve("ball_balance", MINUTE, (_success(0.95, 5),), shown="success"),
   Curve("quadcopter", MINUTE, (_success(0.95, 5),), shown="success"),
   Curve("ant", 4 * MINUTE, (_return(3000, 4), _return(6000, 12)), shown="forward_speed"),
@@ -178,6 +197,12 @@ CURVES = (
     shown="velocity_error",
   ),
   _long("quadruped_rough", Goal("terrain_level", 3, 45 * MINUTE, evaluated=False), shown="success"),
+  _student(
+    "quadruped_rough_depth",
+    "runs/curves/quadruped_rough/0",
+    Goal("terrain_level", 3.2, 45 * MINUTE, evaluated=False),  # 0.8 of what its teacher reaches
+    seeds=(0,),
+  ),
   Curve("quadruped_getup", 4 * MINUTE, (), shown="success"),
   _long("biped", shown="velocity_error"),
   Curve("humanoid_mimic", 5 * MINUTE, (), shown="success"),
@@ -190,6 +215,8 @@ CURVES = (
   ),
   Curve("arm_reach", 1.5 * MINUTE, (_success(0.95, 5),), shown="success"),
   Curve("cube_lift", 3 * MINUTE, (_success(0.9, 15),), shown="success"),
+  _student("arm_reach_rgb", "assets/demos/arm_reach.pt", _success(0.8, 20), *OF_ARMS),
+  _student("cube_lift_depth", "runs/cube_teacher", _success(0.8, 20), *OF_ARMS),
   _long("cube_stack", shown="success"),
   Curve("drawer_open", 3 * MINUTE, (), shown="success"),
   Curve("peg_insert", 3 * MINUTE, (), shown="success"),

@@ -1,7 +1,7 @@
 """Learning curves over seeds, saved as docs/curves/<task>.csv and .png.
 
 `python -m benchmarks.curves task [key=value ...]` trains the seeds of a task, one after another. Those of an
-`algorithm=...` other than PPO are saved in docs/curves/<algorithm>/.
+`algorithm=...` other than PPO are saved in docs/curves/<algorithm>/, unless it is the case's own.
 `python -m benchmarks.curves task runs=folder,...` uses existing runs.
 `python -m benchmarks.table` then updates the tables.
 """
@@ -51,16 +51,22 @@ def train(curve: cases.Curve, words: list[str], algorithm: str) -> list[Path]:
   for seed, folder in zip(curve.seeds, folders, strict=True):
     shutil.rmtree(folder, ignore_errors=True)
     own = [f"task={curve.task}", f"seed={seed}", f"max_seconds={curve.seconds}", f"run_dir={folder}"]
-    subprocess.run([sys.executable, "train.py", *own, *words], cwd=ROOT, check=True, stdout=sys.stderr)
+    subprocess.run(
+      [sys.executable, "train.py", *own, *curve.words, *words], cwd=ROOT, check=True, stdout=sys.stderr
+    )
   return folders
 
 
 def rows_of(curve: cases.Curve, folder: Path) -> Rows:
-  """Return the saved columns of the metrics.csv of a run."""
+  """Return the saved columns of the metrics.csv of a run; those of a student without its teacher's help."""
   config = checkpoint.read(folder)["config"]
   threads = config["threads"] or len(os.sched_getaffinity(0))
   with (folder / "metrics.csv").open() as file:
-    rows = [{"seed": config["seed"], "threads": threads, **row} for row in csv.DictReader(file)]
+    rows = [
+      {"seed": config["seed"], "threads": threads, **row}
+      for row in csv.DictReader(file)
+      if not float(row.get("teacher_share", 0))
+    ]
   return [{name: float(row[name]) for name in columns(curve)} for row in rows]
 
 

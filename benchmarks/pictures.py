@@ -1,7 +1,8 @@
 """Pictures of tasks for docs/tasks.md: python -m benchmarks.pictures [task ...].
 
 It draws docs/pictures/<task>.webp, without a name all that the page shows. A task with a demo is shown after
-0.8 s of it, another as it starts. MuJoCo C steps the robots, so that no kernel has to be built.
+0.8 s of it, another as it starts. Beside it is what its policy sees, if it sees images. MuJoCo C steps the
+robots, so that no kernel of theirs has to be built.
 """
 
 import re
@@ -16,7 +17,8 @@ from benchmarks.report import line
 from gpurobot.config import assign, leaves, pairs
 from gpurobot.deploy import demos, trained
 from gpurobot.learn.random import Random
-from gpurobot.viewer.offscreen import Camera
+from gpurobot.run.sight import pictures
+from gpurobot.viewer.offscreen import Camera, Sight
 from gpurobot.viewer.player import Player
 from physics.parity import MujocoSimulation
 from tasks.base import Task
@@ -29,6 +31,7 @@ SECONDS = 0.8  # of the demo before the picture
 HILLS = ("terrain_kinds=[obstacles]", "terrain_levels=2", "level=1")
 SETTINGS = {
   "quadruped_rough": HILLS,
+  "quadruped_rough_depth": HILLS,
   "motion_track": ("motion=run",),
 }  # of tasks whose default start does not show what they are about
 
@@ -43,32 +46,33 @@ def shown() -> list[str]:
   return re.findall(r"!\[(.*?)\]\(pictures/", PAGE.read_text())
 
 
-def played(name: str) -> Task:
-  """Return an environment in which a demo has acted."""
+def played(name: str) -> tuple[Task, Sight]:
+  """Return an environment in which a demo has acted, and what its policy sees."""
   settings = trained.parse(trained.PolicySettings(), [f"demo={name}"])
   player = Player(trained.load(settings, 1, trained.Engine.mujoco))
   while player.time < SECONDS:
     player.step()
-  return player.task
+  return player.task, player.sight
 
 
-def started(name: str) -> Task:
-  """Return an environment at the start of an episode."""
+def started(name: str) -> tuple[Task, Sight]:
+  """Return an environment at the start of an episode, and what a policy sees there."""
   module = tasks.load(name)
   config = module.Config()
   config = assign(config, pairs([*SETTINGS.get(name, ())], leaves(config)))
   simulation = MujocoSimulation(module.Task.make_model(config), 1, module.Task.outputs)
   task: Task = module.Task(config, 1, random=Random(0, 1, 0, "cpu"), training=False, simulation=simulation)
-  task.reset()
-  return task
+  shown = pictures(task, task.reset())
+  return task, lambda index: {name: images[index].numpy() for name, images in shown.items()}
 
 
 def draw(name: str, folder: Path = FOLDER) -> Path:
   """Write the picture of a task and return its path."""
-  camera = Camera(played(name) if name in demos.names() else started(name), 1, WIDTH, HEIGHT)
+  task, sight = played(name) if name in demos.names() else started(name)
+  camera = Camera(task, 1, WIDTH, HEIGHT)
   path = path_of(name, folder)
   folder.mkdir(exist_ok=True)
-  Image.fromarray(camera.shoot()).save(path, quality=QUALITY, method=6)
+  Image.fromarray(camera.shoot(sight)).save(path, quality=QUALITY, method=6)
   camera.close()
   return path
 

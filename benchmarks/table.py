@@ -6,7 +6,7 @@
 import math
 import re
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -14,10 +14,11 @@ from typing import NamedTuple
 from benchmarks import ablations, cases, curves, report
 from benchmarks.camera import KINDS, SCENES, SIZES
 from benchmarks.environments import OWN
+from benchmarks.markdown import Figures, grid, markdown, text
+from benchmarks.seeing import PAIRS
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "results"
-Figures = Mapping[str, float]
 VIEWS = {f"{scene}_{kind}": f"{scene}, {kind}" for kind in KINDS for scene in ("plane", *SCENES)}
 
 
@@ -167,9 +168,9 @@ def results(figures: Figures) -> str:
   table = [["", "measured", "goal", "command"]]
   for row in RESULT_ROWS:
     if figures.keys() >= {*row.figures}:
-      values = " / ".join(_text(figures[name]) for name in row.figures)
+      values = " / ".join(text(figures[name]) for name in row.figures)
       table.append([row.what, values + row.unit, row.goal, f"`{row.command}`"])
-  return _markdown(table)
+  return markdown(table)
 
 
 def physics(figures: Figures) -> str:
@@ -181,7 +182,7 @@ def physics(figures: Figures) -> str:
     "fraction_of_peak": "fraction of peak",
   }
   rows = {f"{case.name}.threads{n}": f"{case.name}, {n}" for case in cases.PHYSICS for n in cases.THREADS}
-  return _grid(figures, "physics", {"": "case, threads", **columns}, rows)
+  return grid(figures, "physics", {"": "case, threads", **columns}, rows)
 
 
 def tasks(figures: Figures) -> str:
@@ -206,7 +207,7 @@ def tasks(figures: Figures) -> str:
       if curve.shown not in [goal.column for goal in curve.goals]:
         goals.append(None)
       table += [_training(curve, runs, goal, figures) for goal in goals]
-  return _markdown(table)
+  return markdown(table)
 
 
 def _training(
@@ -221,21 +222,21 @@ def _training(
   return [
     f"`{curve.task}`",
     column.replace("_", " "),
-    f"{'>=' if goal.least else '<='} {_text(goal.level)} in {goal.seconds / 60:g} min" if goal else "",
+    f"{'>=' if goal.least else '<='} {text(goal.level)} in {goal.seconds / 60:g} min" if goal else "",
     " / ".join(_seconds(curves.reached(rows, goal)) for rows in runs) if goal else "",
-    _text(statistics.mean(ends)) + ("" if math.isnan(half) else f" +- {_text(half)}"),
+    text(statistics.mean(ends)) + ("" if math.isnan(half) else f" +- {text(half)}"),
     _evaluated(curve, column, figures) if goal is None or goal.evaluated else "",
     str(len(runs)),
     f"{statistics.mean(row['steps'] for row in final) / 1e6:.3g} M",
     f"{seconds / 60:.3g} min on {final[0]['threads']:g}",
-    _text(statistics.mean(row["steps"] / row["seconds"] for row in final)),
+    text(statistics.mean(row["steps"] / row["seconds"] for row in final)),
   ]
 
 
 def _evaluated(curve: cases.Curve, column: str, figures: Figures) -> str:
   """Return the evaluated value of a column in both engines, as far as there is one."""
   names = [f"transfer.{curve.task}.{engine}.{column}" for engine in ("own", curve.engine)]
-  return " / ".join(_text(figures[name]) for name in names if name in figures)
+  return " / ".join(text(figures[name]) for name in names if name in figures)
 
 
 def algorithms(_figures: Figures) -> str:
@@ -244,11 +245,11 @@ def algorithms(_figures: Figures) -> str:
   table = [["task", "level", *(name.upper() for name in names), "seeds"]]
   for task, goal in cases.LEVELS.items():
     (curve,) = (curve for curve in cases.CURVES if curve.task == task)
-    level = f"{goal.column.replace('_', ' ')} {'>=' if goal.least else '<='} {_text(goal.level)}"
+    level = f"{goal.column.replace('_', ' ')} {'>=' if goal.least else '<='} {text(goal.level)}"
     runs = [curves.read(curve, name) for name in names]
     cells = [progress(each, goal) for each in runs]
     table.append([f"`{task}`", level, *cells, " / ".join(str(len(each)) for each in runs)])
-  return _markdown(table)
+  return markdown(table)
 
 
 def progress(runs: list[curves.Rows], goal: cases.Goal) -> str:
@@ -261,7 +262,7 @@ def progress(runs: list[curves.Rows], goal: cases.Goal) -> str:
     if math.isfinite(steps):
       texts.append(f"{_steps(steps)}, {seconds:.0f} s")
     else:
-      texts.append(f"not: {_text(best(found))} in {_steps(rows[-1]['steps'])}, {rows[-1]['seconds']:.0f} s")
+      texts.append(f"not: {text(best(found))} in {_steps(rows[-1]['steps'])}, {rows[-1]['seconds']:.0f} s")
   return "; ".join(texts) or "missing"
 
 
@@ -290,7 +291,7 @@ def cuda(figures: Figures) -> str:
     "": "kernel for sm_90",
     **{column: column.replace("unrolled_", "unrolled: ").replace("_", " ") for column in columns},
   }
-  return _grid(figures, "cuda", heads, {robot: robot for robot in cases.ROBOTS})
+  return grid(figures, "cuda", heads, {robot: robot for robot in cases.ROBOTS})
 
 
 def environments(figures: Figures) -> str:
@@ -301,7 +302,7 @@ def environments(figures: Figures) -> str:
     "bytes": "bytes in all",
     "per_gb": "environments per GB",
   }
-  return _grid(figures, "environments", heads, {task: f"`{task}`" for task in OWN})
+  return grid(figures, "environments", heads, {task: f"`{task}`" for task in OWN})
 
 
 def camera(figures: Figures) -> str:
@@ -315,13 +316,25 @@ def camera(figures: Figures) -> str:
     "mujoco_core_images": "MuJoCo",
     "core_ratio": "ratio",
   }
-  return _grid(figures, "camera", heads, VIEWS)
+  return grid(figures, "camera", heads, VIEWS)
 
 
 def pixels(figures: Figures) -> str:
   """Return the table of millions of pixels per second of a core, by the side of the image."""
   sizes = {f"core_{size}": f"{size} x {size}" for size in SIZES}
-  return _grid(figures, "pixels", {"": "million pixels per second of a core", **sizes}, VIEWS)
+  return grid(figures, "pixels", {"": "million pixels per second of a core", **sizes}, VIEWS)
+
+
+def seeing(figures: Figures) -> str:
+  """Return the table of environment steps per second of a core with a camera and without."""
+  heads = {
+    "": "task, what",
+    "core_steps": "steps per second of a core",
+    "core_steps_without": "without the camera",
+    "share": "share",
+  }
+  rows = {f"{task}.{what}": f"`{task}`, {what}" for what in ("environments", "training") for task in PAIRS}
+  return grid(figures, "seeing", heads, rows)
 
 
 def ablation(case: cases.Ablation, _figures: Figures) -> str:
@@ -329,12 +342,11 @@ def ablation(case: cases.Ablation, _figures: Figures) -> str:
   found = ablations.summary(ablations.read(case.name))
   panels, labels = (dict.fromkeys(map(name, found)) for name in (case.panel, case.label))
   cells = {
-    (case.label(s), case.panel(s)): f"{_text(last)} ({_text(mean)})"
-    for s, (last, _, _, mean) in found.items()
+    (case.label(s), case.panel(s)): f"{text(last)} ({text(mean)})" for s, (last, _, _, mean) in found.items()
   }
   table = [["", *(panel or "return" for panel in panels)]]
   table += [[f"`{label}`", *(cells[label, panel] for panel in panels)] for label in labels]
-  return _markdown(table)
+  return markdown(table)
 
 
 def rewards(_figures: Figures) -> str:
@@ -347,28 +359,9 @@ def rewards(_figures: Figures) -> str:
     own = ablations.summary(ablations.read(f"own-{name}"))
     if found and own:
       heads = ["task", *(setting.replace("ppo.reward_", "") for setting in found), "as the task sets it"]
-      figures = [[_text(figure) for figure in each] for each in (*found.values(), *own.values())]
+      figures = [[text(figure) for figure in each] for each in (*found.values(), *own.values())]
       rows.append([f"`{task}`", *(f"{last} [{low}, {high}] ({mean})" for last, low, high, mean in figures)])
-  return _markdown([heads, *rows])
-
-
-def _grid(figures: Figures, prefix: str, columns: dict[str, str], rows: dict[str, str]) -> str:
-  """Return the table of the figures `<prefix>.<row>.<column>`, with headings of columns and rows."""
-  table = [list(columns.values())]
-  for row, head in rows.items():
-    names = [f"{prefix}.{row}.{column}" for column in columns if column]
-    if figures.keys() >= {*names}:
-      table.append([head, *(_text(figures[name]) for name in names)])
-  return _markdown(table)
-
-
-def _markdown(table: list[list[str]]) -> str:
-  header, *rows = (f"| {' | '.join(row)} |" for row in table)
-  return "\n".join([header, "|" + "---|" * len(table[0]), *rows])
-
-
-def _text(value: float) -> str:
-  return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+  return markdown([heads, *rows])
 
 
 BLOCKS: dict[str, tuple[str, Callable[[Figures], str]]] = {
@@ -378,6 +371,7 @@ BLOCKS: dict[str, tuple[str, Callable[[Figures], str]]] = {
   "environments": ("docs/benchmarks.md", environments),
   "camera": ("docs/cameras.md", camera),
   "pixels": ("docs/cameras.md", pixels),
+  "seeing": ("docs/cameras.md", seeing),
   "tasks": ("docs/tasks.md", tasks),
   "algorithms": ("docs/off_policy.md", algorithms),
   "rewards": ("docs/ablations.md", rewards),

@@ -75,6 +75,9 @@ class LogConfig:
     ConsoleStyle.auto,
     "auto: a live table on a terminal, lines elsewhere; lines; none: warnings alone",
   )
+  images_every: int | None = option(
+    10, "rows of the log from one picture of what the policy sees to the next; null: none", low=1
+  )
   wandb: str | None = option(None, "project at Weights & Biases that gets the log too; null: none")
   mlflow: str | None = option(None, "experiment at MLFLOW_TRACKING_URI that gets the log too; null: none")
 

@@ -24,6 +24,7 @@ class Recording(PolicySettings):
   height: int = option(480, "height of a tile", "pixels", low=16, high=4096)
   num_envs: int = option(1, "number of environments, shown in a grid", low=1, high=100)
   camera: str | None = option(None, "camera of the model; null: a camera that follows the robot")
+  sight: bool = option(True, "show the images that the policy sees beside the scene")
   engine: Engine = option(
     Engine.own,
     "own: gpurobot's; mujoco: MuJoCo C in float64 on the same model; gymnasium: not available here",
@@ -43,7 +44,7 @@ def record(settings: Recording) -> None:
     for frame in range(frames):
       while player.time < frame * settings.speed / settings.fps:
         player.step()
-      film.add(camera.shoot())
+      film.add(camera.shoot(player.sight if settings.sight else None))
   camera.close()
   print(f"{settings.video}: {frames} frames, {player.time:.1f} s of simulated time, rendered by {backend()}")
 

@@ -309,6 +309,7 @@ class Task(Sensing):
     noisy, ranges = self.training, self.image_ranges
     self.observations = seen = Observations(blocks, self.config, noisy=noisy, ranges=ranges)
     self.obs_dims, self.obs_names, self.images = seen.dims, seen.names, seen.images
+    self.stacks = seen.stacks  # number of frames in each image
     validation.check_style(self.style_reference, blocks)
     validation.check_symmetry(symmetry := self.symmetry(), self.choices, self.images)
     mirror = self.observations.mirror(symmetry, self.num_actions) if symmetry else None

@@ -18,7 +18,7 @@ from gpurobot.learn.optimizer import Optimizer
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
-from tests.gpurobot import styled, toy, toy_pixels
+from tests.gpurobot import styled, taught_pixels, toy, toy_pixels
 from tests.instances import thorough
 from tests.ranks import HANG, launch
 from tests.tasks import shaken_cartpole
@@ -149,6 +149,17 @@ def test_ranks_learn_from_teachers_what_one_learns(tmp_path):
   assert len(one["teacher_error"].unique()) == 6
   for size in (2, 4):
     assert difference(one, training(tmp_path / f"{size}", size, words)) < 1e-9
+
+
+def test_ranks_learn_to_see_from_a_teacher_what_one_learns(tmp_path):
+  """Its teacher is of the task that the student's extends."""
+  teacher = tmp_path / "teacher"
+  training(teacher, 1, (*TOY, "max_iterations=2", "ppo.precision=float64"))
+  seeing = (f"task={taught_pixels.__file__}", "env.finite_below=1.2", *STUDENT[1:], f"teacher={teacher}")
+  words = (*seeing, "ppo.random_shift=2", "max_iterations=3", "ppo.precision=float64")
+  one = training(tmp_path / "one", 1, words)
+  assert any("convolutions" in name for name in one)
+  assert difference(one, training(tmp_path / "2", 2, words)) < 1e-9
 
 
 def test_ranks_learn_the_rewards_that_one_learns(tmp_path):

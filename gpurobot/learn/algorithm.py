@@ -13,6 +13,7 @@ from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
 from gpurobot.device.graph import WARM_UPS
 from gpurobot.device.transfer import to_cpu
+from gpurobot.learn.collector import Collector
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.replay_buffer import Replay
 
@@ -25,6 +26,7 @@ class Algorithm(Protocol):
   env: VecEnv
   device: torch.device  # of what learns; the environments may have another
   world: World
+  collector: Collector  # steps the environments; its `obs` are the present observations
   clock: Clock  # timer of the parts of an iteration
   executor: Executor
   iteration: int  # number of finished iterations

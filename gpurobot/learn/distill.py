@@ -18,10 +18,12 @@ from gpurobot.learn.agent import Spaces, actor_critic
 from gpurobot.learn.algorithm import counted, layer_words
 from gpurobot.learn.collector import Collector
 from gpurobot.learn.distribution import Distribution
-from gpurobot.learn.env import VecEnv
+from gpurobot.learn.env import VecEnv, images_of
+from gpurobot.learn.image_setup import check_images, check_rollout, rollout_words
 from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.optimizer import Optimizer
 from gpurobot.learn.random import Random
+from gpurobot.learn.random_shift import RandomShift
 from gpurobot.learn.rollout import MinibatchSampler, Rollout
 from gpurobot.learn.saved_state import check_saved
 from gpurobot.learn.statistics import LossMeans
@@ -86,14 +88,18 @@ class Distill:
     self.env, self.world, self.num_envs, self.device = env, world, config.num_envs, env.device
     self.ppo, self.settings, self.teachers = config.ppo, config.distill, list(teachers)
     ppo = config.ppo
+    check_images("ppo", ppo, env)
+    check_rollout(ppo, env, env.device)
     self.executor = Executor(config, env.device, world.gather)
     self.agent = actor_critic(Spaces.of(env), ppo, env.device)
     self.network: ActorCritic = self.agent.network
     self.observations = self.agent.observations
-    self.student = nn.ModuleList([self.network.actor, self.network.head])  # what learns
+    network = self.network
+    self.student = nn.ModuleList([network.actor_input, network.actor, network.head])  # what learns
     self.optimizer = Optimizer(self.student, len(SUMS), self.settings.lr, ppo.max_grad_norm, world)
     self.losses = LossMeans(SUMS, env.device)
     self.rollout = LabelledRollout(env, self.network, ppo.horizon, sequence_length(ppo), env.device)
+    self.shift = RandomShift(images_of(env), ppo.random_shift)
     self.collector = Collector(env, self.agent, self.rollout, config, world, self.executor)
     self.clock = self.collector.clock
     blocks = env.num_envs // block(ppo)
@@ -126,14 +132,15 @@ class Distill:
   def describe(self) -> str:
     """Return one line about the environments, the networks and the hyperparameters."""
     ppo, env = self.ppo, self.env
-    layers = layer_words(ppo, env.obs_dims["policy"], ppo.hidden, sum(env.choices) or env.num_actions)
+    outputs = sum(env.choices) or env.num_actions
+    layers = layer_words(ppo, self.network.actor_input.width, ppo.hidden, outputs)
     memory = "" if ppo.recurrent is Recurrence.none else f"{ppo.recurrent} {ppo.recurrent_units}, "
     ranks = counted(self.world.size, f"{self.device.type} rank")
     minibatch = self.num_envs * ppo.horizon // ppo.minibatches
     return (
-      f"{counted(self.num_envs, 'environment')} on {ranks}; student {memory}{layers}, "
-      f"{self.network.precision}, of {counted(len(self.teachers), 'teacher')}, shown the group "
-      f"'{self._group}'; horizon {ppo.horizon}, {counted(ppo.epochs, 'epoch')} of "
+      f"{counted(self.num_envs, 'environment')} on {ranks}; {rollout_words(ppo, env)}"
+      f"student {memory}{layers}, {self.network.precision}, of {counted(len(self.teachers), 'teacher')}, "
+      f"shown the group '{self._group}'; horizon {ppo.horizon}, {counted(ppo.epochs, 'epoch')} of "
       f"{counted(ppo.minibatches, 'minibatch', 'es')} of {minibatch} samples; learning rate "
       f"{self.settings.lr:g}; {self.settings.mix:.0%} of the environments driven by teachers at first, "
       f"none after {self.settings.mix_steps:,} steps"
@@ -153,7 +160,11 @@ class Distill:
     self.collector.collect(self._act)
 
   def _act(self, sample: dict[str, Any], state: Tensor, restart: Tensor) -> tuple[Tensor, Tensor]:
-    """Return actions [local_envs, ...] and the next state, see `collector.Act`."""
+    """Return actions [local_envs, ...] and the next state, see `collector.Act`.
+
+    Images are shifted before the student sees them, so that it learns from what it has acted on.
+    """
+    self.executor.compiled(self.shift)(sample["obs"], self.collector.random.uniform)
     obs = {group: x.unsqueeze(0) for group, x in sample["obs"].items()}
     shown = self.collector.obs[self._group]
     with threads.use(self._threads):

@@ -63,3 +63,9 @@ def image_words(settings: PPOConfig | OffPolicyConfig, env: VecEnv) -> str:
   shift = f", shifted by up to {settings.random_shift} pixels" if settings.random_shift else ""
   kind = settings.encoder or Encoder.nature
   return f"images {shapes}{shift} to {settings.encoder_features} features by {kind}; "
+
+
+def rollout_words(ppo: PPOConfig, env: VecEnv) -> str:
+  """Return the images of a task, how they are encoded, and the memory of a rollout; "" without any."""
+  images = image_words(ppo, env)
+  return images and f"{images}rollout of {rollout_bytes(env, ppo.horizon) / 1e9:.2g} GB per rank; "

@@ -334,6 +334,7 @@ class OffPolicy:
 
   def load_policy(self, state: Mapping[str, Any]) -> None:
     """Load networks and moments from a `policy_dict` or `state_dict`."""
+    self.agent.check_images(state)
     own = self.policy_dict()
     check_saved({name: state[name] for name in own if name in state}, own)
     self.agent.load_state_dict(state)

@@ -24,7 +24,7 @@ from gpurobot.learn.critic import ScalarHead
 from gpurobot.learn.discriminator import reference_of
 from gpurobot.learn.distribution import Gaussian
 from gpurobot.learn.env import VecEnv
-from gpurobot.learn.image_setup import check_images, check_rollout, image_words, rollout_bytes
+from gpurobot.learn.image_setup import check_images, check_rollout, rollout_words
 from gpurobot.learn.learned_reward import Training
 from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss_terms, rate_limits, rate_scale, total
 from gpurobot.learn.network import ActorCritic
@@ -156,15 +156,13 @@ class PPO:
     ppo, env = self.ppo, self.env
     outputs = sum(env.choices) or env.num_actions
     layers = layer_words(ppo, self.network.actor_input.width, ppo.hidden, outputs)
-    images = image_words(ppo, env)
-    images += f"rollout of {rollout_bytes(env, ppo.horizon) / 1e9:.2g} GB per rank; " if images else ""
     memory = "" if ppo.recurrent is Recurrence.none else f"{ppo.recurrent} {ppo.recurrent_units}, "
     ranks = counted(self.world.size, f"{self.device.type} rank")
     cores = f" with {counted(torch.get_num_threads(), 'thread')}" if self.device.type == "cpu" else ""
     minibatch = self.num_envs * ppo.horizon // ppo.minibatches
     return (
       f"{counted(self.num_envs, 'environment')} on {ranks}{cores}; "
-      f"{images}network {memory}{layers} {'shared' if self.network.shared else 'separate'}, "
+      f"{rollout_words(ppo, env)}network {memory}{layers} {'shared' if self.network.shared else 'separate'}, "
       f"{self.network.precision}; horizon {ppo.horizon}, {counted(ppo.epochs, 'epoch')} of "
       f"{counted(ppo.minibatches, 'minibatch', 'es')} of {minibatch} samples; learning rate {ppo.lr:g} x "
       f"{self.scale:.3g} ({ppo.lr_scaling} of {minibatch} / {ppo.reference_minibatch})"
@@ -341,6 +339,7 @@ class PPO:
 
   def load_policy(self, state: Mapping[str, Any]) -> None:
     """Load the network and its moments from a `policy_dict` or `state_dict`."""
+    self.agent.check_images(state)
     check_saved(state, self.policy_dict())
     self.agent.load_state_dict(state)
     if "value_moments" not in state:

@@ -29,6 +29,7 @@ from gpurobot.run.logger import Guard, Logger, Loggers
 from gpurobot.run.output import Output, tell
 from gpurobot.run.profile import ITERATIONS, Profile
 from gpurobot.run.returns import Returns
+from gpurobot.run.sight import Sight
 from gpurobot.run.tensorboard import TensorBoardLog
 from gpurobot.run.video_recorder import VideoRecorder
 
@@ -76,6 +77,7 @@ class Log:
       self._loggers = Loggers(open_loggers(self.config, self.folder, steps))
     except ValueError as error:
       return str(error)
+    self._sight = Sight(self.learner, self._loggers, self.config.log.images_every)
     self._recorder = VideoRecorder(self.config, self.learner, self.folder, self._loggers)
     self._write_json("config.json", settings)
     stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")  # it may be closed
@@ -160,7 +162,7 @@ class Log:
     self.returns.add(row["return"], row["episodes"], steps, seconds)
     self.best.offer(self.returns)
     self.display.write(row)
-    self.warn(self._loggers.write(row))
+    self.warn(self._loggers.write(row) + self._sight.write())
     self.warn(self._health.check(row) + self._dumps.tell(row.get("nonfinite", 0)))
 
   def _warn_of_nonfinite(self, count: float, source: int) -> None:

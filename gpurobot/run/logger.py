@@ -9,8 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from torch import Tensor
+
 from gpurobot.run.files import rewrite
 
+SEEN = "seen"  # group of the images that the policy sees
 PATIENCE = 60.0  # longest wait for a remote logger at the end of training [s]
 PATIENCE_FAILED = 10.0  # the same where its last write has failed: the server may be gone [s]
 MOST_WAITING = 1000  # calls that wait for a remote logger; further ones fail
@@ -30,6 +33,9 @@ class Logger:
 
   def write_video(self, path: Path, steps: int) -> None:
     """Write a video of the policy after `steps` environment steps, an animated GIF."""
+
+  def write_images(self, pictures: Mapping[str, Tensor], steps: int) -> None:
+    """Write what the policy sees after `steps` environment steps: pictures [height, width, 3] by name."""
 
   def write_checkpoints(self, paths: Sequence[Path]) -> None:
     """Write the last checkpoint of the run, and its best policy if there is one."""
@@ -132,6 +138,10 @@ class Loggers:
   def write_video(self, path: Path, steps: int) -> list[str]:
     """Write a video of the policy."""
     return self._each(lambda logger: logger.write_video(path, steps))
+
+  def write_images(self, pictures: Mapping[str, Tensor], steps: int) -> list[str]:
+    """Write what the policy sees."""
+    return self._each(lambda logger: logger.write_images(pictures, steps))
 
   def write_checkpoints(self, paths: Sequence[Path]) -> list[str]:
     """Write the last checkpoint and the best policy, as far as they exist."""

@@ -11,10 +11,11 @@ from typing import Any
 from mlflow import MlflowClient, get_tracking_uri
 from mlflow.entities import Metric, Param, Run
 from mlflow.exceptions import MlflowException
+from torch import Tensor
 
 from gpurobot.config import ConfigError
 from gpurobot.run import metrics
-from gpurobot.run.logger import Logger, RemoteRuns
+from gpurobot.run.logger import SEEN, Logger, RemoteRuns
 
 LOG = logging.getLogger(__name__)
 
@@ -72,6 +73,11 @@ class MlflowLog(Logger):
   def write_video(self, path: Path, steps: int) -> None:  # noqa: ARG002 (files have no steps)
     """Upload a video."""
     self._client.log_artifact(self._id, str(path), "videos")
+
+  def write_images(self, pictures: Mapping[str, Tensor], steps: int) -> None:
+    """Upload what the policy sees, as images with steps."""
+    for name, colours in pictures.items():
+      self._client.log_image(self._id, colours.numpy(), key=f"{SEEN}/{name}", step=steps)
 
   def write_checkpoints(self, paths: Sequence[Path]) -> None:
     """Upload the checkpoints."""

@@ -23,19 +23,27 @@ from gpurobot.run import checkpoint
 def load(config: TrainConfig, task: ModuleType, num_envs: int, device: torch.device) -> list[Teacher]:
   """Return the teachers of `num_envs` environments of a task; none if the algorithm has none.
 
-  Raises ConfigError or CheckpointError if one is missing, of another task, or has a network of the user's own
-  that the settings do not name.
+  They are of that task, or of one that it extends. Raises ConfigError or CheckpointError if one is missing,
+  of another task, or has a network of the user's own that the settings do not name.
   """
   if config.algorithm is not AlgorithmName.distill:
     return []
   return [_load(source, config, task, num_envs, device) for source in str(config.teacher).split(",")]
 
 
+def extended(task: ModuleType) -> list[str]:
+  """Return the tasks that a task extends by its class, the nearest first."""
+  modules = [kind.__module__.split(".") for kind in task.Task.__mro__[1:] if kind.__name__ == "Task"]
+  return [module[-1] for module in modules if module[-1] != "base" and "shared" not in module]
+
+
 def _load(source: str, config: TrainConfig, task: ModuleType, num_envs: int, device: torch.device) -> Teacher:
   saved = checkpoint.read(source, device)
   other = saved["config"]["task"]
-  if Path(other).stem != Path(config.task).stem:
-    raise ConfigError(f"teacher={source} is of task '{other}', not of '{config.task}'; take one of this task")
+  known = [Path(config.task).stem, *extended(task)]
+  if Path(other).stem not in known:
+    names = "' or '".join([config.task, *known[1:]])
+    raise ConfigError(f"teacher={source} is of task '{other}', not of '{names}'; take one of this task")
   if "learner" not in saved:
     raise ConfigError(f"teacher={source} holds no policy; take the checkpoint of a run")
   settings = _settings(source, saved["config"], task, config.distill.teacher_network)

@@ -7,11 +7,12 @@ from typing import Any
 
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
+from torch import Tensor
 from torch.utils.tensorboard import FileWriter
-from torch.utils.tensorboard.summary import custom_scalars, hparams, text
+from torch.utils.tensorboard.summary import custom_scalars, hparams, image, text
 
 from gpurobot.run import metrics
-from gpurobot.run.logger import Logger
+from gpurobot.run.logger import SEEN, Logger
 
 SCALARS = SummaryMetadata.PluginData(plugin_name="scalars")
 # Charts of the tab Custom Scalars, each with patterns of the tags that it shows.
@@ -63,8 +64,13 @@ class TensorBoardLog(Logger):
     """Write a video, which the tab Images plays."""
     gif = path.read_bytes()
     width, height = (int.from_bytes(gif[start : start + 2], "little") for start in (6, 8))  # from its header
-    image = Summary.Image(width=width, height=height, colorspace=3, encoded_image_string=gif)
-    self._writer.add_summary(Summary(value=[Summary.Value(tag="policy", image=image)]), steps)
+    video = Summary.Image(width=width, height=height, colorspace=3, encoded_image_string=gif)
+    self._writer.add_summary(Summary(value=[Summary.Value(tag="policy", image=video)]), steps)
+
+  def write_images(self, pictures: Mapping[str, Tensor], steps: int) -> None:
+    """Write what the policy sees, for the tab Images."""
+    for name, colours in pictures.items():
+      self._writer.add_summary(image(f"{SEEN}/{name}", colours, dataformats="HWC"), steps)
 
   def close(self, failed: bool) -> None:  # noqa: ARG002 (events say nothing of the end)
     """Write the remaining events and close the file."""

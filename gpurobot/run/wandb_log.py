@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import wandb
+from torch import Tensor
 
 from gpurobot.config import ConfigError
 from gpurobot.run import metrics
-from gpurobot.run.logger import Logger, RemoteRuns
+from gpurobot.run.logger import SEEN, Logger, RemoteRuns
 
 AXIS = "progress/steps"  # of all charts
 
@@ -57,6 +58,11 @@ class WandbLog(Logger):
   def write_video(self, path: Path, steps: int) -> None:
     """Upload a video."""
     self._run.log({"policy": wandb.Video(str(path), format="gif"), AXIS: steps})
+
+  def write_images(self, pictures: Mapping[str, Tensor], steps: int) -> None:
+    """Upload what the policy sees."""
+    images = {f"{SEEN}/{name}": wandb.Image(colours.numpy()) for name, colours in pictures.items()}
+    self._run.log(images | {AXIS: steps})
 
   def write_checkpoints(self, paths: Sequence[Path]) -> None:
     """Upload the checkpoints as an artifact of type model."""

@@ -19,6 +19,7 @@ from gpurobot.viewer.command_panel import CommandPanel, within
 from gpurobot.viewer.framing import ahead
 from gpurobot.viewer.gamepad import Gamepad
 from gpurobot.viewer.grid import Grid
+from gpurobot.viewer.offscreen import Picture, fit
 from gpurobot.viewer.player import Player, checkpoints
 from gpurobot.viewer.scenery import sky
 from gpurobot.viewer.stage import Stage
@@ -28,6 +29,7 @@ REMEMBERED = 400  # control steps in a plot
 CURVES = 8  # largest number of curves in a plot of observations
 COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f")
 REWARDS = "reward terms"
+SIGHT = (256, 192)  # largest width and height of an image that the policy sees [pixels]
 WEIGHT = 0.5  # length of the arrow of a contact force as large as the robot's weight [m]
 LABEL = 0.4  # height of a policy's name above its robot [m]
 
@@ -56,6 +58,10 @@ class Browser:
     self.server.gui.configure_theme(show_share_button=False)
     self.server.gui.main_panel.dock_right()
     self._status = self.server.gui.add_markdown("")
+    self._sight = {
+      name: self.server.gui.add_image(self._seen(image), label=name, format="png")
+      for name, image in player.sight(0).items()
+    }
     tabs = self.server.gui.add_tab_group()
     with tabs.add_tab("Play"):
       self._make_controls()
@@ -179,6 +185,7 @@ class Browser:
     if start - self._plotted >= PLOTTED:
       self._plotted = start
       self._plot.draw()
+      self._draw_sight()
     time.sleep(max(0.0, pause - (time.monotonic() - start)))
 
   def _advance(self) -> None:
@@ -211,6 +218,15 @@ class Browser:
       f"**{Path(player.config.task).stem}**, environment {player.index}: {player.time:.1f} s, step "
       f"{player.episode_steps} of the episode, return {player.episode_return:.1f}{self._duel()}"
     )
+
+  def _seen(self, image: Picture) -> Picture:
+    """Return an image that the policy sees, in the size of the page."""
+    return fit(image, *SIGHT)
+
+  def _draw_sight(self) -> None:
+    """Send what the policy sees in the selected environment."""
+    for name, image in self.player.sight(self.player.index).items():
+      self._sight[name].image = self._seen(image)
 
   def _duel(self) -> str:
     """Return how policy and rival have done so far, as lines of a list."""

@@ -12,10 +12,12 @@ import mujoco
 import mujoco.viewer
 
 from gpurobot.config import ConfigError
+from gpurobot.viewer.offscreen import Picture, fit
 from gpurobot.viewer.player import Player
 from gpurobot.viewer.stage import Stage
 
 PUSH = 1.0  # [m/s]
+SIGHT = 0.25  # height of an image that the policy sees, as a part of the window's
 KEYS = "space: pause, right and left: next and previous environment, P: push, R: restart"
 
 
@@ -53,6 +55,7 @@ class Window:
       while window.is_running():
         start = time.monotonic()
         self.turn()
+        window.set_images(self.overlay(window.viewport))
         window.sync()
         time.sleep(max(0.0, self.player.task.dt - (time.monotonic() - start)))
 
@@ -61,6 +64,16 @@ class Window:
     wanted = self.stage.view()
     for name in ("type", "trackbodyid", "lookat", "azimuth", "elevation", "distance"):
       setattr(camera, name, getattr(wanted, name))
+
+  def overlay(self, area: mujoco.MjrRect) -> list[tuple[mujoco.MjrRect, Picture]]:
+    """Return what the policy sees in the selected environment, and where: along the upper edge of an area."""
+    placed, left = [], area.left
+    for image in self.player.sight(self.player.index).values():
+      shown = fit(image, area.width, max(1, int(SIGHT * area.height)))
+      height, width, _ = shown.shape
+      placed.append((mujoco.MjrRect(left, area.bottom + area.height - height, width, height), shown))
+      left += width
+    return placed
 
   def turn(self) -> None:
     """Handle pressed keys, step once unless paused, and show the state."""

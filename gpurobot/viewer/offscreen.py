@@ -6,17 +6,20 @@ import math
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Mapping, Sequence
 
 import mujoco
 import numpy as np
 from mujoco import mjtObj
 from numpy.typing import NDArray
+from PIL import Image
 
 from gpurobot.config import ConfigError, suggestion
 from gpurobot.viewer.stage import Stage
 from tasks.base import Task
 
 Picture = NDArray[np.uint8]  # [height, width, 3]
+Sight = Callable[[int], Mapping[str, Picture]]  # index of an environment -> images that its policy sees
 
 BACKENDS = ("egl", "osmesa")  # EGL renders on a GPU, or by Mesa on the CPU; OSMesa does not need EGL
 PROBE = """
@@ -87,6 +90,30 @@ class Canvas:
     self._context.free()
 
 
+def beside(scene: Picture, seen: Sequence[Picture]) -> Picture:
+  """Return a picture of a scene, with what a policy sees in it in a column at its right, if it sees images.
+
+  Each image is as high as its share of the column, and at most as wide as the scene.
+  """
+  if not seen:
+    return scene
+  height, width, _ = scene.shape
+  room = max(1, height // max(2, len(seen)))  # a single one has half of the height
+  fitted = [fit(image, width, room) for image in seen]
+  column = np.zeros((height, max(image.shape[1] for image in fitted), 3), np.uint8)
+  for number, image in enumerate(fitted):
+    column[number * room :][: image.shape[0], : image.shape[1]] = image
+  return np.concatenate([scene, column], 1)
+
+
+def fit(image: Picture, width: int, height: int) -> Picture:
+  """Return an image [h, w, 3] as large as it fits into width x height; pixels that grow stay squares."""
+  scale = min(width / image.shape[1], height / image.shape[0])
+  size = max(1, int(scale * image.shape[1])), max(1, int(scale * image.shape[0]))
+  kind = Image.Resampling.NEAREST if scale >= 1 else Image.Resampling.BOX
+  return np.asarray(Image.fromarray(image).resize(size, kind))
+
+
 class Camera:
   """Camera on the environments of a task, which draws each as a tile of a grid."""
 
@@ -105,17 +132,24 @@ class Camera:
     self._view = self.stage.view(width / height) if name is None else _named(model, name)
     self._canvas = Canvas(model, width, height)
 
-  def shoot(self) -> Picture:
-    """Return the image [rows * height, columns * width, 3] of the current states; unused tiles are black."""
-    width, height = self._canvas.width, self._canvas.height
+  def shoot(self, sight: Sight | None = None) -> Picture:
+    """Return the image [rows * height, columns * width, 3] of the current states; unused tiles are black.
+
+    sight: returns what the policy sees in an environment, which is shown beside the scene in wider tiles.
+    """
+    tiles = [self._tile(index, sight) for index in range(self.envs)]
+    height, width, _ = tiles[0].shape
     rows = math.ceil(self.envs / self._columns)
     picture = np.zeros((rows * height, self._columns * width, 3), np.uint8)
-    for index in range(self.envs):
-      self.stage.show(index)
+    for index, tile in enumerate(tiles):
       row, column = divmod(index, self._columns)
-      tile = picture[row * height : (row + 1) * height, column * width : (column + 1) * width]
-      tile[:] = self._canvas.draw(self.stage.data, self._view)
+      picture[row * height : (row + 1) * height, column * width : (column + 1) * width] = tile
     return picture
+
+  def _tile(self, index: int, sight: Sight | None) -> Picture:
+    self.stage.show(index)
+    scene = self._canvas.draw(self.stage.data, self._view)
+    return beside(scene, list(sight(index).values())) if sight else scene
 
   def close(self) -> None:
     """Release the renderer."""

@@ -11,8 +11,10 @@ from gpurobot.config import AlgorithmName, ConfigError, algorithm_settings, poli
 from gpurobot.deploy import trained
 from gpurobot.deploy.policy import Policy
 from gpurobot.run import checkpoint
+from gpurobot.run.sight import pictures
 from gpurobot.run.video_recorder import FOLDER as VIDEOS
 from gpurobot.viewer.framing import find_robot
+from gpurobot.viewer.offscreen import Picture
 from gpurobot.viewer.stage import task_of
 
 
@@ -99,6 +101,11 @@ class Player:
     """
     blocks, images = self.task.observe()["policy"], self.task.images
     return {name: x[self.index].float().reshape(-1) for name, x in blocks.items() if name not in images}
+
+  def sight(self, index: int) -> dict[str, Picture]:
+    """Return what the policy sees in an environment now, pictures [height, width, 3] uint8 by name."""
+    obs = {name: self._obs[name][index : index + 1] for name in self.task.images}
+    return {name: shown[0].numpy() for name, shown in pictures(self.task, obs).items()}
 
   def load(self, source: str) -> None:
     """Continue with the policy of another checkpoint; raise ConfigError if it is of another task.

@@ -9,6 +9,8 @@ from benchmarks import page, pictures
 from gpurobot.deploy import demos
 
 MOST_BYTES, MOST_BYTES_IN_ALL = 25_000, 700_000
+# Tasks whose policies see images, which lie beside the scene.
+SEEING = {"cartpole_pixels", "cube_lift_depth", "quadruped_rough_depth", "arm_reach_rgb"}
 
 
 def test_every_task_has_a_picture_beside_its_text():
@@ -28,7 +30,8 @@ def test_pictures_are_small():
   assert sum(path.stat().st_size for path in paths) <= MOST_BYTES_IN_ALL
   for path in paths:
     with Image.open(path) as image:
-      assert image.size == (pictures.WIDTH, pictures.HEIGHT)
+      assert image.height == pictures.HEIGHT
+      assert (image.width > pictures.WIDTH) == (path.stem in SEEING)
 
 
 def test_the_page_s_picture_is_kept_and_small():
@@ -43,10 +46,15 @@ def test_no_picture_is_left_over():
 
 def test_a_demo_is_shown_in_motion_and_a_task_without_one_as_it_starts():
   assert "cartpole" in demos.names()
-  assert float(pictures.played("cartpole").sim.qvel.abs().sum()) > 0
-  quadruped = pictures.started("quadruped")
+  assert float(pictures.played("cartpole")[0].sim.qvel.abs().sum()) > 0
+  quadruped, _ = pictures.started("quadruped")
   home = quadruped.model.mj.key_qpos[0, 7:]
   assert quadruped.sim.qpos[0, 7:].tolist() == pytest.approx(home, abs=0.5)
+
+
+def test_what_a_policy_sees_lies_beside_the_scene(tmp_path, drawing):
+  with Image.open(pictures.draw("cartpole_pixels", tmp_path)) as image:
+    assert image.size == (pictures.WIDTH + pictures.HEIGHT // 2, pictures.HEIGHT)
 
 
 def test_a_picture_is_drawn_and_shows_something(tmp_path, drawing):

@@ -23,7 +23,7 @@ from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from tasks import ant, cartpole
 from tests.compiled import nothing_new, tracing
-from tests.gpurobot import pushed_box, styled, toy, toy_pixels
+from tests.gpurobot import pushed_box, styled, taught_pixels, toy, toy_pixels
 from tests.gpurobot.tape import DeviceRead, Tape, TapedGraph, no_reads
 from tests.gpurobot.taught import make_teacher
 from tests.instances import thorough
@@ -67,6 +67,10 @@ CASES = {
   "toy, distill": (
     toy,
     {"algorithm": "distill", "ppo.recurrent": "gru", "distill.mix": 0.5, "distill.mix_steps": 2000},
+  ),
+  "pixels, distill, shifted": (
+    taught_pixels,
+    {"algorithm": "distill", "ppo.random_shift": 2, "env.finite_below": 1.2},
   ),
   "toy, schedules": (
     toy,

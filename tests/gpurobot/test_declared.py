@@ -12,7 +12,7 @@ from gpurobot.programs import PROGRAMS
 from tasks.dm import TASKS
 
 OVERRIDES = ("TRAIN", "PPO", "SAC", "TD3", "DISTILL")
-NEEDS_TORCH = ("quadruped_rough",)  # its kinds of terrain are functions of tensors
+NEEDS_TORCH = ("quadruped_rough", "quadruped_rough_depth")  # its kinds of terrain are functions of tensors
 LIBRARIES = "{'torch', 'tensordict', 'warp', 'mujoco', 'gymnasium'} & {*sys.modules}"
 
 

@@ -2,7 +2,7 @@ import pytest
 from PIL import Image
 
 from gpurobot import record
-from tests.gpurobot import hopping_box
+from tests.gpurobot import hopping_box, seeing_box
 
 BOX = f"task={hopping_box.__file__}"
 SMALL = ("engine=mujoco", "seconds=0.3", "fps=10", "width=32", "height=24")
@@ -23,6 +23,14 @@ def test_a_video_shows_a_grid_of_moving_robots(video):
       image.seek(index)
       frames.append(image.convert("RGB").tobytes())
   assert len(set(frames)) == 3
+
+
+@pytest.mark.parametrize(("words", "size"), [((), (51, 24)), (("sight=false",), (32, 24))])
+def test_a_video_shows_what_the_policy_sees(seeing_run, tmp_path, drawing, words, size):
+  path = tmp_path / "box.gif"
+  record.main([f"checkpoint={seeing_run}", f"task={seeing_box.__file__}", f"video={path}", *SMALL, *words])
+  with Image.open(path) as image:
+    assert image.size == size
 
 
 def test_mistakes_are_one_line(box_run, capsys):

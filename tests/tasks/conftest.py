@@ -16,7 +16,8 @@ from tests.instances import grouped
 
 MakeTask = Callable[..., base.Task]
 # Settings of tasks that are big by themselves.
-SMALL = {"quadruped_rough": {"terrain_levels": 3, "terrain_size": 4.0}}
+SMALL_TERRAIN = {"terrain_levels": 3, "terrain_size": 4.0}
+SMALL = {"quadruped_rough": SMALL_TERRAIN, "quadruped_rough_depth": SMALL_TERRAIN}
 # The tasks of dm/ share most of their code: these have all that one of them may have. tests/tasks/dm steps
 # the others in MuJoCo C, without a kernel.
 OF_DM = [

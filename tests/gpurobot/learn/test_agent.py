@@ -3,6 +3,7 @@ import torch
 
 from gpurobot.algorithm_config import PPOConfig, Precision, Recurrence
 from gpurobot.learn.agent import VECTORS, Spaces, actor_critic, resolve
+from gpurobot.learn.env import Image
 
 CPU = torch.device("cpu")
 SPACES = Spaces({"policy": 5, "critic": 7}, 3, ())
@@ -40,6 +41,19 @@ def test_what_was_before_an_episode_counts_for_nothing():
   assert torch.equal(fresh == dirty, RESTART)
 
 
+def test_images_that_an_agent_lacks_are_named():
+  view = {"view": Image((20, 24, 3), "uint8", 0, 255, ("policy",))}
+  large = {"view": view["view"]._replace(shape=(32, 32, 3))}
+  agents = [actor_critic(SPACES._replace(images=images), SETTINGS, CPU) for images in ({}, view, large)]
+  for state, own, message in (
+    (0, 1, "its policy sees no images, and this one view 20x24x3 uint8"),
+    (1, 0, "its policy sees view 20x24x3 uint8, and this one no images"),
+    (2, 1, "its policy sees view 32x32x3 uint8, and this one view 20x24x3 uint8"),
+  ):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+      agents[own].load_state_dict(agents[state].state_dict())
+
+
 @pytest.mark.parametrize("precision", [Precision.float32, Precision.bf16, Precision.float64])
 def test_a_given_precision_stays(precision):
   assert resolve(precision, CPU) is precision
@@ -52,3 +66,7 @@ def test_auto_is_bf16_only_where_the_processor_multiplies_in_it(monkeypatch):
   monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": False, "avx512_bf16": True})
   assert resolve(Precision.auto, CPU) is Precision.float32
   assert resolve(Precision.auto, CPU, VECTORS) is Precision.bf16
+  images = {"view": Image((20, 20, 3), "uint8", 0, 255, ("policy",))}
+  for seen, expected in (({}, Precision.float32), (images, Precision.bf16)):
+    agent = actor_critic(Spaces({"policy": 3}, 2, (), seen), PPOConfig(hidden=[8]), CPU)
+    assert agent.network.precision is expected

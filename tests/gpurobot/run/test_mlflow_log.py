@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 import train
 from gpurobot.config import ConfigError
@@ -108,6 +109,14 @@ def test_a_video_is_kept(client, tmp_path):
   log.write_video(tmp_path / "000100.gif", 640)
   (run,) = runs(client, "videos")
   assert [file.path for file in client.list_artifacts(run.info.run_id, "videos")] == ["videos/000100.gif"]
+
+
+def test_what_the_policy_sees_is_kept(client, tmp_path):
+  log = MlflowLog("seen", tmp_path, 0)
+  log.write_images({"front": torch.zeros(4, 6, 3, dtype=torch.uint8)}, 640)
+  (run,) = runs(client, "seen")
+  names = [Path(file.path).name for file in client.list_artifacts(run.info.run_id, "images")]
+  assert any(name.startswith("seen") and "640" in name and name.endswith(".png") for name in names)
 
 
 def test_a_server_that_leaves_ends_no_training(client, tmp_path, monkeypatch, capsys):

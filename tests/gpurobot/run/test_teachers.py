@@ -4,10 +4,11 @@ from pathlib import Path
 import pytest
 import torch
 
+import tasks
 import train
 from gpurobot import export
 from gpurobot.config import ConfigError, TrainConfig, assign
-from gpurobot.deploy import trained
+from gpurobot.deploy import demos, trained
 from gpurobot.run import checkpoint, teachers
 from tests.gpurobot import toy
 
@@ -66,6 +67,16 @@ def test_a_network_of_ones_own_is_named_by_the_user(taught):
 def test_a_teacher_of_another_task_is_named(taught):
   with pytest.raises(ConfigError, match=r"toy\.py', not of 'ant'; take one of this task$"):
     teachers.load(settings(taught / "ppo", task="ant"), toy, 4, CPU)
+
+
+def test_a_teacher_may_be_of_a_task_that_is_extended():
+  found = {name: teachers.extended(tasks.load(name)) for name in ("cube_lift_depth", "ant", "gym/Ant-v5")}
+  assert found == {"cube_lift_depth": ["cube_lift"], "ant": [], "gym/Ant-v5": []}
+  module, demo = tasks.load("cube_lift_depth"), str(demos.find("cube_lift"))
+  (teacher,) = teachers.load(settings(demo, task="cube_lift_depth"), module, 4, CPU)
+  assert teacher.width == 36
+  with pytest.raises(ConfigError, match=r"of task 'ant', not of 'cube_lift_depth' or 'cube_lift'; take one"):
+    teachers.load(settings(demos.find("ant"), task="cube_lift_depth"), module, 4, CPU)
 
 
 def test_a_folder_without_a_checkpoint_is_named(taught):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 import gpurobot
 import train
@@ -130,6 +131,17 @@ def test_a_training_that_fails_is_marked(tmp_path):
   log = WandbLog("tests", tmp_path, 0)
   log.close(failed=True)
   assert Kept(tmp_path).status == [1]
+
+
+def test_what_the_policy_sees_is_kept(tmp_path):
+  image = pytest.importorskip("PIL.Image")
+  log = WandbLog("tests", tmp_path, 0)
+  log.write_images({"front": torch.zeros(4, 6, 3, dtype=torch.uint8)}, 640)
+  log.close(failed=False)
+  (row,) = Kept(tmp_path).rows
+  assert row[AXIS] == 640
+  (file,) = (tmp_path / "wandb").glob("offline-*/files/media/images/seen/front_*.png")
+  assert image.open(file).size == (6, 4)
 
 
 def test_a_video_is_kept(tmp_path):

@@ -10,6 +10,7 @@ from PIL import Image
 from playwright import sync_api
 
 from gpurobot.viewer.browser import LABEL, Browser
+from gpurobot.viewer.offscreen import fit
 from gpurobot.viewer.player import Player
 
 SOFTWARE = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
@@ -151,6 +152,20 @@ def test_a_page_of_another_site_cannot_move_the_sticks(browser):
 def test_contact_forces_are_shown_when_asked_for(browser):
   browser._forces.value = True
   until(browser, lambda: browser.scene.show_contact_forces)
+
+
+def test_the_panel_shows_what_the_policy_sees(seeing_player, seeing_run):
+  browser = Browser(seeing_player, str(seeing_run), "localhost", 8100)
+  try:
+    assert list(browser._sight) == ["view", "depth"]
+    browser._index.value = 1
+    browser.turn()
+    browser._plotted = 0.0
+    browser.turn()
+    for name, image in seeing_player.sight(1).items():
+      assert (browser._sight[name].image == fit(image, 256, 192)).all()
+  finally:
+    browser.server.stop()
 
 
 def test_policy_and_rival_are_named_and_compared(make_player, box_run):

@@ -1,3 +1,5 @@
+import mujoco
+
 from gpurobot.viewer.native import Window
 
 RIGHT, LEFT = 262, 263
@@ -28,3 +30,14 @@ def test_keys_do_what_the_page_s_buttons_do(make_player):
   press(window, ord("X"))
   press(window, ord(" "))
   assert player.time == player.task.dt
+
+
+def test_what_the_policy_sees_lies_along_the_upper_edge(seeing_player, make_player):
+  area = mujoco.MjrRect(10, 20, 400, 160)
+  assert Window(make_player()).overlay(area) == []
+  placed = Window(seeing_player).overlay(area)
+  assert [(rect.left, rect.bottom, rect.width, rect.height) for rect, _ in placed] == [
+    (10, 140, 64, 40),
+    (74, 140, 64, 40),
+  ]
+  assert all(image.shape == (rect.height, rect.width, 3) for rect, image in placed)

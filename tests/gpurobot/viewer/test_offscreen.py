@@ -3,7 +3,7 @@ import pytest
 
 from gpurobot.config import ConfigError
 from gpurobot.viewer import offscreen
-from gpurobot.viewer.offscreen import Camera
+from gpurobot.viewer.offscreen import Camera, beside, fit
 
 
 @pytest.fixture
@@ -46,6 +46,37 @@ def test_a_camera_of_the_model_can_be_chosen(make_player, drawing):
   assert count(from_above, 0) > 20
   with pytest.raises(ConfigError, match=r"camera=abowe: .* the nearest is 'above'"):
     Camera(player.task, 1, 64, 48, "abowe")
+
+
+def test_what_is_seen_lies_beside_the_scene():
+  scene = np.full((40, 60, 3), 7, np.uint8)
+  wide, tall = np.full((5, 20, 3), 100, np.uint8), np.full((80, 10, 3), 200, np.uint8)
+  wide[0, 0] = 50
+  assert beside(scene, []) is scene
+  picture = beside(scene, [wide, tall])
+  assert picture.shape == (40, 120, 3)
+  assert (picture[:, :60] == 7).all()
+  assert (picture[:15, 60:] != 0).all()  # 20 x 5 pixels as 60 x 15
+  assert (picture[:3, 60:63] == 50).all()  # one pixel
+  assert (picture[:3, 63:66] == 100).all()
+  assert not picture[15:20, 60:].any()
+  assert (picture[20:, 60:62] == 200).all()  # a quarter of 80 x 10
+  assert not picture[20:, 63:].any()
+  assert beside(scene, [wide]).shape == (40, 120, 3)
+  assert beside(scene, [np.zeros((20, 20, 3), np.uint8)]).shape == (40, 80, 3)  # half of the height
+
+
+def test_every_tile_shows_what_its_policy_sees(seeing_player, drawing):
+  camera = Camera(seeing_player.task, 2, 64, 48)
+  alone, both = camera.shoot(), camera.shoot(seeing_player.sight)
+  camera.close()
+  assert alone.shape == (48, 128, 3)
+  assert both.shape == (48, 2 * 102, 3)  # images of 38 x 24
+  for index, tile in enumerate((both[:, :102], both[:, 102:])):
+    assert (tile[:, :64] == alone[:, 64 * index :][:, :64]).all()
+    seen = seeing_player.sight(index)
+    assert (tile[:24, 64:] == fit(seen["view"], 64, 24)).all()
+    assert (tile[24:, 64:] == fit(seen["depth"], 64, 24)).all()
 
 
 def test_what_cannot_draw_is_passed_over(monkeypatch, forgetful, drawing):

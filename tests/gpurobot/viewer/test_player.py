@@ -1,6 +1,7 @@
 import math
 import shutil
 
+import numpy as np
 import pytest
 
 from gpurobot.config import ConfigError
@@ -119,3 +120,18 @@ def test_a_rival_acts_in_every_second_environment(make_player, box_run, tmp_path
     duel.step()
   assert [count for _, count in duel.scores()] == [2, 2]
   assert duel.scores()[0] != duel.scores()[1]
+
+
+def test_a_policy_s_images_are_shown_as_it_sees_them(seeing_player, make_player):
+  assert make_player().sight(0) == {}
+  player = seeing_player
+  player.step()
+  shown = player.sight(1)
+  assert {name: (image.shape, image.dtype.name) for name, image in shown.items()} == {
+    "view": ((20, 32, 3), "uint8"),
+    "depth": ((20, 32, 3), "uint8"),
+  }
+  assert (shown["view"] == player._obs["view"][1].numpy()).all()
+  last = (player._obs["depth"][1, ..., 2].float() - 1) / 4 * 255
+  np.testing.assert_allclose(shown["depth"][..., 0], last, atol=1)
+  assert set(player.observations()) == {"height", "command"}

@@ -50,10 +50,10 @@ def test_images_are_those_of_mujoco(xml, name):
 @pytest.mark.parametrize("robot", ["assets/arm", "assets/quadruped", "gymnasium/humanoid"])
 def test_robots_are_where_mujoco_draws_them(robot):
   spec = mujoco.MjSpec.from_file(str(CASES[robot]))
-  spec.worldbody.add_camera(name="front", pos=[1.2, -0.2, 0.6], xyaxes=[0.2, 1, 0, -0.3, 0, 1])
+  spec.worldbody.add_camera(name="eye", pos=[1.2, -0.2, 0.6], xyaxes=[0.2, 1, 0, -0.3, 0, 1])
   model = physics.load_model(spec)
-  images, data = see(model, "front", (96, 72), ("depth", "segmentation"))
-  wanted = draw(model.mj, data, "front", 96, 72)
+  images, data = see(model, "eye", (96, 72), ("depth", "segmentation"))
+  wanted = draw(model.mj, data, "eye", 96, 72)
   inside = wanted.inside
   assert len(np.unique(wanted.segmentation[inside])) > 4
   np.testing.assert_array_equal(images["segmentation"][..., 0][inside], wanted.segmentation[inside])

@@ -1,0 +1,70 @@
+"""Students that see: their encoders learn, their images are shifted, and settings are checked."""
+
+import pytest
+import torch
+
+from gpurobot.config import ConfigError
+from gpurobot.device.transfer import to_cpu
+from gpurobot.learn import image_setup
+from tests.gpurobot import taught_pixels
+from tests.gpurobot.taught import iterate, make_student, make_teacher
+
+
+def make(**values):
+  fixed = {"ppo.precision": "float32", "ppo.random_shift": 1}
+  return make_student([make_teacher(32)], taught_pixels, 32, **fixed | values)
+
+
+def test_the_encoders_learn():
+  one = make()
+  before = {name: x.clone() for name, x in one.network.named_parameters()}
+  iterate(one, 1)
+  moved = {name for name, x in one.network.named_parameters() if not torch.equal(x, before[name])}
+  of_policy = {name for name in before if name.startswith(("actor.", "actor_input.", "head."))}
+  assert of_policy <= moved
+  assert any("convolutions" in name for name in moved)
+
+
+def test_a_student_learns_from_images():
+  one = make(**{"distill.mix": 0.0, "distill.loss": "mse", "env.force": 0.02})
+  iterate(one, 1)
+  first = float(one.report()["teacher_error"])
+  iterate(one, 60)
+  one.report()
+  iterate(one, 1)
+  assert float(one.report()["teacher_error"]) < 0.2 * first
+
+
+def test_a_student_acts_on_the_shifted_images_that_it_learns_from(monkeypatch):
+  one, seen = make(), []
+  act = one.network.act
+  monkeypatch.setattr(
+    one.network, "act", lambda obs, *rest: seen.append(obs["view"].clone()) or act(obs, *rest)
+  )
+  raw = one.collector.obs["view"].clone()
+  one.collect()
+  assert not torch.equal(seen[0][0], raw)
+  assert torch.equal(torch.cat(seen), one.rollout.samples["obs", "view"])
+
+
+def test_a_restored_student_that_sees_goes_on_with_the_same_numbers():
+  one = iterate(make(), 2)
+  other = iterate(make(), 3)
+  other.load_state_dict(to_cpu(one.state_dict()))
+  iterate(one, 2)
+  iterate(other, 2)
+  assert all(map(torch.equal, one.network.state_dict().values(), other.network.state_dict().values()))
+
+
+def test_the_first_line_tells_of_images_and_memory():
+  told = make().describe()
+  assert "; images view 20x20x3 uint8, depth 20x20x1 float16, shifted by up to 1 pixels" in told
+  assert "GB per rank; student 16-16-16-2 " in told
+
+
+def test_mistakes_are_one_line(monkeypatch):
+  with pytest.raises(ConfigError, match=r"^ppo.random_shift=20 moves all of the image 'view'"):
+    make(**{"ppo.random_shift": 20})
+  monkeypatch.setattr(image_setup, "total_memory", lambda _device: 1000)
+  with pytest.raises(ConfigError, match=r"^ppo.horizon=8: the images of a rollout of 32 environments take"):
+    make()
