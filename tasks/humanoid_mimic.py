@@ -1,4 +1,4 @@
-"""Humanoid mimic: a humanoid tracks a reference motion, the walk of `tasks/shared/walk.py`.
+"""Humanoid mimic: a humanoid tracks a reference motion, the walk of `tasks/motion/walk.py`.
 
 The method is DeepMimic (Peng et al. 2018, arXiv 1804.02717): rewards fall off with the squared errors of
 pose, speeds, hands and feet, and root. Episodes start at random phases of the motion, and end where the robot
@@ -14,9 +14,9 @@ from torch import Tensor
 
 from tasks import base
 from tasks.base import option
+from tasks.motion.walk import Walk
 from tasks.shared import quat, runner
 from tasks.shared.quat import AXIAL, POLAR
-from tasks.shared.walk import Walk
 
 LIMBS = ("left_hand", "right_hand", "left_ankle", "right_ankle")
 TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 30_000_000}

@@ -14,6 +14,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tasks.core.errors import SettingError
+from tasks.motion.clip import Clip
+
+SPEED, CYCLES = 0.8, 14  # of the clip: its speed [m/s], and its number of gait cycles
 GRAVITY = 9.81  # [m/s^2]
 LONGEST = 0.95  # longest stride that the legs reach, between two footholds of a foot [m]
 STANCE = 0.62  # fraction of a cycle that a foot is on the ground, after its landing
@@ -140,6 +144,21 @@ class Walk:
   def _offset(self, body: str) -> Tensor:
     """Return the position of a body in its parent frame [3] [m]."""
     return torch.tensor(self.model.body_pos[self.model.body_id(body)])
+
+
+def cycle(speed: float) -> float:
+  """Return the duration of a gait cycle at a speed [m/s]: both stride and cadence grow with it [s]."""
+  return 1.1 - 0.3 * speed
+
+
+def steady_walk(model: Any, joints: tuple[str, ...], fps: float) -> Clip:
+  """Return a walk at one speed as a clip of joints; raise SettingError if the model is not the humanoid's."""
+  if "waist" not in model.body_names or "left_foot_inside" not in model.geom_names:
+    raise SettingError("env.motion=steady_walk is of the humanoid of assets/ alone: write walk")
+  walk = Walk(model, SPEED, cycle(SPEED))
+  qpos = walk.qpos(torch.arange(round(CYCLES * walk.period * fps) + 1, dtype=torch.float64) / fps).numpy()
+  columns = model.jnt_qposadr[[model.joint_id(joint) for joint in joints]]
+  return Clip("steady_walk", fps, qpos[:, :3], qpos[:, 3:7], qpos[:, columns], joints)
 
 
 def course(keys: tuple[tuple[float, float], ...], phase: Tensor) -> Tensor:
