@@ -180,7 +180,7 @@ CURVES = (
   _long("quadruped_rough", Goal("terrain_level", 3, 45 * MINUTE, evaluated=False), shown="success"),
   Curve("quadruped_getup", 4 * MINUTE, (), shown="success"),
   _long("biped", shown="velocity_error"),
-  Curve("humanoid_mimic", 5 * MINUTE, (), shown="success"),
+  Curve("humanoid_mimic", 15 * MINUTE, (_success(0.95, 15),), shown="success"),
   Curve(
     "humanoid_amp",
     45 * MINUTE,

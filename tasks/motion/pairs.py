@@ -55,7 +55,8 @@ def walks(model: Any, speeds: tuple[float, float], turn_max: float, dt: float) -
   turns = torch.linspace(-turn_max, turn_max, PHASES, dtype=torch.float64)
   order = torch.arange(PHASES) * 19 % PHASES  # each phase gets another yaw rate
   parts = list[Pairs]()
-  for index, speed in enumerate(torch.linspace(low, high, SPEEDS, dtype=torch.float64).tolist()):
+  for index in range(SPEEDS):
+    speed = low + (high - low) * index / (SPEEDS - 1)
     walk, turn = Walk(model, speed, cycle(speed)), turns[order.roll(index)]
     times = [phase * walk.period + later for later in (0.0, dt)]
     qpos = torch.stack([walk.qpos(time) for time in times], 1)

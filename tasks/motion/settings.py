@@ -87,10 +87,11 @@ def _mirror(clip: Clip, robot: LeggedRobot) -> Clip:
 
 
 def _clip(name: str, config: Any, robot: LeggedRobot, model: Any, dt: float) -> Clip:
+  asked = robot_file.asked(config, robot.path)
   if name in PLANS:
-    return make(name, robot_file.asked(config, robot.path), 1.0 / dt)
+    return make(name, asked, 1.0 / dt)
   if name == STEADY_WALK:
-    return steady_walk(model, robot.joints, 1.0 / dt)
+    return steady_walk(asked, 1.0 / dt)
   path = Path(name)
   if not path.suffix:
     raise SettingError(f"env.motion={name} is no clip of our own, {hint(name, NAMES)}, and no file")

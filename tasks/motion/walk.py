@@ -6,6 +6,7 @@ sole and toe without sliding, and swings to its next foothold on a minimum-jerk 
 Inverse kinematics gives the leg angles.
 """
 
+import functools
 import itertools
 from dataclasses import dataclass
 from math import pi
@@ -14,6 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+import physics
+from physics.robot import Asked, read_legged
 from tasks.core.errors import SettingError
 from tasks.motion.clip import Clip
 
@@ -151,14 +154,17 @@ def cycle(speed: float) -> float:
   return 1.1 - 0.3 * speed
 
 
-def steady_walk(model: Any, joints: tuple[str, ...], fps: float) -> Clip:
-  """Return a walk at one speed as a clip of joints; raise SettingError if the model is not the humanoid's."""
+@functools.lru_cache(maxsize=4)
+def steady_walk(asked: Asked, fps: float) -> Clip:
+  """Return a walk at one speed as a clip of the humanoid; raise SettingError if the robot is another."""
+  robot, spec = read_legged(asked)
+  model = physics.load_model(spec)
   if "waist" not in model.body_names or "left_foot_inside" not in model.geom_names:
     raise SettingError("env.motion=steady_walk is of the humanoid of assets/ alone: write walk")
   walk = Walk(model, SPEED, cycle(SPEED))
   qpos = walk.qpos(torch.arange(round(CYCLES * walk.period * fps) + 1, dtype=torch.float64) / fps).numpy()
-  columns = model.jnt_qposadr[[model.joint_id(joint) for joint in joints]]
-  return Clip("steady_walk", fps, qpos[:, :3], qpos[:, 3:7], qpos[:, columns], joints)
+  columns = model.jnt_qposadr[[model.joint_id(joint) for joint in robot.joints]]
+  return Clip("steady_walk", fps, qpos[:, :3], qpos[:, 3:7], qpos[:, columns], robot.joints)
 
 
 def course(keys: tuple[tuple[float, float], ...], phase: Tensor) -> Tensor:
