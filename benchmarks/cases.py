@@ -205,7 +205,7 @@ CURVES = (
   ),
   Curve("quadruped_getup", 4 * MINUTE, (), shown="success"),
   _long("biped", shown="velocity_error"),
-  Curve("humanoid_mimic", 5 * MINUTE, (), shown="success"),
+  Curve("humanoid_mimic", 15 * MINUTE, (_success(0.95, 15),), shown="success"),
   Curve(
     "humanoid_amp",
     45 * MINUTE,

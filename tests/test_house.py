@@ -78,7 +78,7 @@ IMPORTS = {
   r"tasks/shared/suite\.py": {*TASK, "numpy", "physics.host", "tasks.core"},
   r"tasks/shared/.*": {*TASK, "tasks.core"},
   r"tasks/motion/.*": {*TASK, "numpy", "physics", "tasks.core", "tasks.motion"},
-  r"tasks/(motion_track|humanoid_mimic)\.py": {*TASK, "tasks.motion"},
+  r"tasks/(motion_track|humanoid_(amp|mimic))\.py": {*TASK, "tasks.motion", "tasks.motion_track"},
   r"tasks/quadruped_rough_depth\.py": {*TASK, "tasks.quadruped_rough"},
   r"tasks/quadruped_.*": {*TASK, "tasks.quadruped"},
   r"tasks/cartpole_.*": {*TASK, "tasks.cartpole"},

@@ -134,8 +134,12 @@ def value_symptoms(ppo: PPOConfig) -> list[Symptom]:
 
 
 def largest(row: LogRow, ppo: PPOConfig) -> float:
-  """Return the largest transformed reward of a step, without its sign."""
+  """Return the largest transformed reward of a step, without its sign; novelty has no bound."""
+  if ppo.rnd.weight or ppo.rnd.weight_final:
+    return math.inf
   raw = torch.tensor(max(abs(row["reward/min"]), abs(row["reward/max"])))
+  if ppo.amp.style_weight:
+    raw = ppo.amp.task_weight * raw + ppo.amp.style_weight
   return float(transform(raw, ppo.reward_transform, row["reward_scale"]))
 
 

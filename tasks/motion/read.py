@@ -140,18 +140,18 @@ class _Said:
 def _clip(path: Path, parts: Mapping[str, NDArray[Any]], reading: Reading, said: _Said) -> Clip:
   """Return the clip of a file's numbers, with the robot's joints in its order."""
   order, fps = said.order or reading.quaternion, said.fps or reading.fps
-  if order is None:
-    raise SettingError(
-      f"{path} does not say the order of its quaternions: add env.motion_quaternion=xyzw or wxyz, as the "
-      "tool that wrote it says"
-    )
   if said.order and reading.quaternion and said.order != reading.quaternion:
     raise SettingError(
       f"{path} says that its quaternions are {said.order}: leave env.motion_quaternion="
       f"{reading.quaternion} out"
     )
-  if fps is None:
-    raise SettingError(f"{path} does not say its frames per second: add env.motion_fps=30, or what it has")
+  if order is None or fps is None:
+    unsaid = {
+      "the order of its quaternions": order is None and "env.motion_quaternion=xyzw or wxyz",
+      "its frames per second": fps is None and "env.motion_fps=30, or what it has",
+    }
+    unknown = {what: fix for what, fix in unsaid.items() if fix}
+    raise SettingError(f"{path} does not say {' and '.join(unknown)}: add {' and '.join(unknown.values())}")
   if not (math.isfinite(fps) and fps > 0):
     raise SettingError(f"{path}: {fps:g} frames per second: write a positive number")
   _check_shapes(path, parts)

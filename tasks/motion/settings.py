@@ -16,10 +16,13 @@ from tasks.motion.clip import Clip
 from tasks.motion.made import make
 from tasks.motion.plan import PLANS
 from tasks.motion.read import Reading, read_file
+from tasks.motion.walk import steady_walk
 from tasks.shared import robot_file
 
 HUMANOID = ASSETS / "humanoid" / "servos.xml"  # the robot, if the settings name none
-OWN = ", ".join(PLANS)
+STEADY_WALK = "steady_walk"  # of that robot alone
+NAMES = (*PLANS, STEADY_WALK)
+OWN = ", ".join(NAMES)
 
 
 class Quaternion(StrEnum):
@@ -84,11 +87,14 @@ def _mirror(clip: Clip, robot: LeggedRobot) -> Clip:
 
 
 def _clip(name: str, config: Any, robot: LeggedRobot, model: Any, dt: float) -> Clip:
+  asked = robot_file.asked(config, robot.path)
   if name in PLANS:
-    return make(name, robot_file.asked(config, robot.path), 1.0 / dt)
+    return make(name, asked, 1.0 / dt)
+  if name == STEADY_WALK:
+    return steady_walk(asked, 1.0 / dt)
   path = Path(name)
   if not path.suffix:
-    raise SettingError(f"env.motion={name} is no clip of our own, {hint(name, PLANS)}, and no file")
+    raise SettingError(f"env.motion={name} is no clip of our own, {hint(name, NAMES)}, and no file")
   if path.suffix.lower() == ".bvh":
     return read_bvh(path, robot, model)
   order = None if config.motion_quaternion == Quaternion.file else config.motion_quaternion

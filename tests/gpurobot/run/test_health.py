@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpurobot.algorithm_config import Critic, PPOConfig, Schedule
+from gpurobot.algorithm_config import AMPConfig, Critic, PPOConfig, RewardTransform, RNDConfig, Schedule
 from gpurobot.run.health import Health, symptoms
 
 LIMITS = (1e-5, 1e-2)
@@ -107,6 +107,14 @@ def test_values_that_rewards_can_sum_to_are_healthy():
   row = {"reward_scale": 0.1, "reward/min": -2.0, "reward/max": 1.0, "value/mean": -18.2}
   assert watch(*[row] * 10) == []
   assert watch(*[row | {"value/mean": 1e9}] * 10, gamma=1.0) == []
+
+
+def test_values_of_learned_rewards_are_healthy():
+  """Of style rewards up to 2 beside the task's of up to 1; novelty has no bound."""
+  row = {"reward_scale": 1.0, "reward/min": 0.0, "reward/max": 1.0, "value/mean": 200.0}
+  assert len(watch(*[row] * 30, reward_transform=RewardTransform.none)) == 1
+  for learned in ({"amp": AMPConfig(style_weight=2.0)}, {"rnd": RNDConfig(weight=0.1)}):
+    assert watch(*[row] * 30, reward_transform=RewardTransform.none, **learned) == []
 
 
 def test_a_twohot_critic_near_its_largest_value_is_named():

@@ -84,6 +84,11 @@ def test_what_is_written_says_all_of_itself(tmp_path):
 @pytest.mark.parametrize(
   ("text", "said", "message"),
   [
+    (
+      csv_text(),
+      {},
+      "quaternions and its frames per second: add env.motion_quaternion=xyzw or wxyz and env.mo",
+    ),
     (csv_text(), {"fps": 30.0}, "does not say the order of its quaternions"),
     (csv_text(), {"quaternion": "xyzw"}, "does not say its frames per second: add env.motion_fps=30"),
     (csv_text("x,y,z,w,x,y,z,hip,knee\n", TURN), {"quaternion": "xyzw"}, "are wxyz: leave env.motion_quat"),

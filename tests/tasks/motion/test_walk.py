@@ -8,7 +8,8 @@ import pytest
 import torch
 
 import physics
-from tasks.shared import runner, walk
+from tasks.motion import walk
+from tasks.shared import runner
 
 SERVOS = Path(__file__).parents[3] / "assets" / "humanoid" / "servos.xml"
 FRAMES = 100

@@ -6,6 +6,7 @@ sole and toe without sliding, and swings to its next foothold on a minimum-jerk 
 Inverse kinematics gives the leg angles.
 """
 
+import functools
 import itertools
 from dataclasses import dataclass
 from math import pi
@@ -14,6 +15,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+import physics
+from physics.robot import Asked, read_legged
+from tasks.core.errors import SettingError
+from tasks.motion.clip import Clip
+
+SPEED, CYCLES = 0.8, 14  # of the clip: its speed [m/s], and its number of gait cycles
 GRAVITY = 9.81  # [m/s^2]
 LONGEST = 0.95  # longest stride that the legs reach, between two footholds of a foot [m]
 STANCE = 0.62  # fraction of a cycle that a foot is on the ground, after its landing
@@ -140,6 +147,24 @@ class Walk:
   def _offset(self, body: str) -> Tensor:
     """Return the position of a body in its parent frame [3] [m]."""
     return torch.tensor(self.model.body_pos[self.model.body_id(body)])
+
+
+def cycle(speed: float) -> float:
+  """Return the duration of a gait cycle at a speed [m/s]: both stride and cadence grow with it [s]."""
+  return 1.1 - 0.3 * speed
+
+
+@functools.lru_cache(maxsize=4)
+def steady_walk(asked: Asked, fps: float) -> Clip:
+  """Return a walk at one speed as a clip of the humanoid; raise SettingError if the robot is another."""
+  robot, spec = read_legged(asked)
+  model = physics.load_model(spec)
+  if "waist" not in model.body_names or "left_foot_inside" not in model.geom_names:
+    raise SettingError("env.motion=steady_walk is of the humanoid of assets/ alone: write walk")
+  walk = Walk(model, SPEED, cycle(SPEED))
+  qpos = walk.qpos(torch.arange(round(CYCLES * walk.period * fps) + 1, dtype=torch.float64) / fps).numpy()
+  columns = model.jnt_qposadr[[model.joint_id(joint) for joint in robot.joints]]
+  return Clip("steady_walk", fps, qpos[:, :3], qpos[:, 3:7], qpos[:, columns], robot.joints)
 
 
 def course(keys: tuple[tuple[float, float], ...], phase: Tensor) -> Tensor:

@@ -1,0 +1,97 @@
+"""Pairs of successive states of reference motions, from which a style is learnt."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from tasks.motion.clip import Clip
+from tasks.motion.library import Library
+from tasks.motion.walk import Walk, cycle
+from tasks.shared import quat
+
+SPEEDS, PHASES = 16, 48  # of the walks: their product is the number of pairs
+FASTEST = 1.2  # of the walks [m/s]
+# Standard deviations of random offsets: of the poses, of their rates, and of the change of the rates in a
+# control step. The joints' and the trunk's are about those that a humanoid has that tracks such a walk.
+PLACE = (0.02, 0.1, 0.15)  # [m, m/s, m/s]
+TURN = (0.04, 0.4, 0.6)  # [rad, rad/s, rad/s]
+JOINTS = (0.05, 0.4, 0.25)  # [rad, rad/s, rad/s]
+
+
+class Pairs(NamedTuple):
+  """Pairs of states of a free robot, n of each, a control step apart, and the commands that they obey."""
+
+  qpos: Tensor  # [n, 2, nq]
+  qvel: Tensor  # [n, 2, nv]
+  command: Tensor  # [n, 2] forward speed [m/s] and yaw rate [rad/s]
+
+
+def joined(parts: Sequence[Pairs]) -> Pairs:
+  """Return the pairs of several motions; those of a short one come as often as those of the longest."""
+  most = max(len(part.qpos) for part in parts)
+  return Pairs(
+    *(
+      torch.cat([copied(values, most // len(values)) for values in field])
+      for field in zip(*parts, strict=True)
+    )
+  )
+
+
+def copied(values: Tensor, times: int) -> Tensor:
+  """Return `times` copies of rows [n, ...], one after another."""
+  return values.repeat(times, *[1] * (values.dim() - 1))
+
+
+def walks(model: Any, speeds: tuple[float, float], turn_max: float, dt: float) -> Pairs:
+  """Return pairs of walks of the humanoid `model` from one speed [m/s] to another, at all phases.
+
+  None is faster than FASTEST. A walk turns by a yaw rate of its torso, up to turn_max [rad/s] either way;
+  this leaves what is seen from the torso as it is.
+  """
+  low, high = (min(speed, FASTEST) for speed in speeds)
+  phase = torch.arange(PHASES, dtype=torch.float64) / PHASES
+  turns = torch.linspace(-turn_max, turn_max, PHASES, dtype=torch.float64)
+  order = torch.arange(PHASES) * 19 % PHASES  # each phase gets another yaw rate
+  parts = list[Pairs]()
+  for index in range(SPEEDS):
+    speed = low + (high - low) * index / (SPEEDS - 1)
+    walk, turn = Walk(model, speed, cycle(speed)), turns[order.roll(index)]
+    times = [phase * walk.period + later for later in (0.0, dt)]
+    qpos = torch.stack([walk.qpos(time) for time in times], 1)
+    qvel = torch.stack([walk.qvel(time) for time in times], 1)
+    qpos[..., 0] = 0
+    qvel[..., 5] = turn.unsqueeze(1)
+    parts.append(Pairs(qpos, qvel, torch.stack([torch.full_like(turn, speed), turn], 1)))
+  return Pairs(*(torch.cat(part).to(torch.float32) for part in zip(*parts, strict=True)))
+
+
+def of_clip(model: Any, clip: Clip, dt: float) -> Pairs:
+  """Return the pairs of a clip; its mean speed ahead and its mean yaw rate are the command."""
+  library = Library(model, [clip], dt)
+  frames = library.at(torch.arange(len(library)))
+  heading = quat.yaw(frames.qpos[:, 3:7])
+  velocity = quat.turn(quat.conjugate(heading), frames.qvel[:, :3])
+  turned = quat.to_rotation_vector(quat.multiply(quat.conjugate(heading[:-1]), heading[1:]))[:, 2] / dt
+  command = torch.stack([velocity[:, 0].mean(), turned.mean()]).expand(len(library) - 1, 2)
+  qpos, qvel = (torch.stack([part[:-1], part[1:]], 1) for part in (frames.qpos, frames.qvel))
+  return Pairs(qpos, qvel, command)
+
+
+def spread(pairs: Pairs, dt: float, copies: int, factor: float) -> Pairs:
+  """Return copies of pairs with random offsets, `factor` times those of this file.
+
+  Formulas repeat exactly, which no robot with feet that land can do. The offsets make a band around them, in
+  which poses change by their rates, as those of any robot do. They are the same in every process.
+  """
+  qpos, qvel, command = (copied(part, copies) for part in pairs)
+  n, _, nv = qvel.shape
+  generator = torch.Generator("cpu").manual_seed(0)
+  draws = torch.randn(3, n, nv, generator=generator, device="cpu")
+  sizes = torch.tensor([PLACE] * 3 + [TURN] * 3 + [JOINTS] * (nv - 6), device="cpu").T.unsqueeze(1)
+  offset, rate, change = factor * draws * sizes
+  offsets = torch.stack([offset, offset + dt * (rate + change / 2)], 1)
+  turn = quat.multiply(qpos[..., 3:7], quat.from_rotation_vector(offsets[..., 3:6]))
+  moved = torch.cat([qpos[..., :3] + offsets[..., :3], turn, qpos[..., 7:] + offsets[..., 6:]], 2)
+  return Pairs(moved, qvel + torch.stack([rate, rate + change], 1), command)
