@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from physics.trace.trace import Integer, Parameter, Program, Scalar
+from physics.trace.trace import Integer, Number, Parameter, Program, Scalar
 
 
 class Column:
@@ -41,6 +41,14 @@ class Column:
     if self.stride is None:
       return self.memory[at]
     return self.program.read_memory("parameters", at * self.stride + self.values[0].row)
+
+  def take(self, index: Number) -> Number:
+    """Return the number at each lane's own index."""
+    if not any(isinstance(value, Scalar) for value in self.values):
+      return self.program.table(self.values, index)
+    if all(value is self.values[0] for value in self.values):
+      return self.values[0]
+    return self.memory.take(index)
 
 
 def _stride(values: Sequence[Any]) -> int | None:

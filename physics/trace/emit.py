@@ -184,6 +184,12 @@ class _Native(_Writer):
     yield from self.before_loop
     yield f"for (int {i} = {self.value(start)}; {i} < {self.value(count)}; ++{i}) {{"
 
+  def emit_for_value(self, s: Statement) -> Iterator[str]:
+    i, (number, mask) = s.result.name, s.args
+    yield f"for (unsigned left = lanes_({self.value(mask)}); left;) {{"
+    yield f"  const int {i} = index_({number.name}, lowest_(left));"
+    yield f"  left &= (left - 1) & ~lanes_(is_({number.name}, {i}));"
+
   def emit_when_any(self, s: Statement) -> Iterator[str]:
     yield f"if (any_({self.value(s.args[0])})) {{"
 
@@ -243,6 +249,7 @@ class _Numpy(_Writer):
     "min": "np.minimum", "max": "np.maximum", "sqrt": "np.sqrt", "abs": "np.abs", "sin": "np.sin",
     "cos": "np.cos", "exp": "np.exp", "floor": "np.floor", "atan2": "np.arctan2", "pow": "np.power",
     "where": "np.where", "and": "np.logical_and", "or": "np.logical_or", "not": "np.logical_not",
+    "is": "np.equal",
   }  # fmt: skip
 
   def lines(self) -> Iterator[str]:
@@ -313,6 +320,11 @@ class _Numpy(_Writer):
 
   def emit_for(self, s: Statement) -> Iterator[str]:
     yield f"for {s.result.name} in range({self.value(s.args[0])}, {self.value(s.args[1])}):"
+
+  def emit_for_value(self, s: Statement) -> Iterator[str]:
+    number, mask = s.args
+    held = f"{number.name}[np.broadcast_to({self.value(mask)}, full.shape)]"
+    yield f"for {s.result.name} in np.unique({held}).astype(int).tolist():"
 
   def emit_when_any(self, s: Statement) -> Iterator[str]:
     yield f"if np.any({self.value(s.args[0])}):"

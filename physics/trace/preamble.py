@@ -27,6 +27,7 @@ auto put_ = [](T* array, int size, T x, T value, M m) { int i = (int)x; if (m) a
 auto lane_ = [](T& x, int) -> float& { return x; };
 auto lanes_ = [](M m) -> unsigned { return m ? 1u : 0u; };
 auto lowest_ = [](unsigned) -> int { return 0; };
+auto index_ = [](T x, int) -> int { return (int)x; };
 auto word_ = [](W& w, int) -> int& { return w; };
 """
 
@@ -94,6 +95,7 @@ auto lane_ = [](T& x, int l) -> float& {{ return ((float*)&x)[l]; }};
 typedef bool B __attribute__((ext_vector_type({lanes})));
 auto lanes_ = [](M m) -> unsigned {{ B b = __builtin_convertvector(m, B); unsigned bits = 0; __builtin_memcpy(&bits, &b, sizeof(b)); return bits; }};
 auto lowest_ = [](unsigned bits) -> int {{ return __builtin_ctz(bits); }};
+auto index_ = [](T x, int l) -> int {{ return (int)x[l]; }};
 auto word_ = [](W& w, int l) -> int& {{ return ((int*)&w)[l]; }};
 auto put_ = [&](T* array, int size, T x, T value, M m) {{
   M i = place_(x, size);
@@ -107,6 +109,7 @@ auto put_ = [&](T* array, int size, T x, T value, M m) {{
 _COMMON = """
 auto min_ = [](T a, T b) -> T { return a < b ? a : b; };
 auto max_ = [](T a, T b) -> T { return a > b ? a : b; };
+auto is_ = [](T x, int i) -> M { return x == T((float)i); };
 auto where_ = [](M m, T a, T b) -> T { return m ? a : b; };
 """
 
