@@ -15,6 +15,7 @@ from physics.trace.trace import Array, Index, Integer, Mask, Number, Program, Tr
 SIDE = 6  # rows of a block: the degrees of freedom of a free body
 AREA = SIDE * SIDE
 CELLS = list(product(range(SIDE), range(SIDE)))
+SPARSE = 8  # block rows from which on many blocks stay empty, and are not even cleared
 UNROLLED = 4000  # products beyond which a factorisation is a loop: longer text takes longer to compile
 
 
@@ -42,11 +43,15 @@ class BlockMatrix:
     blocks = self.count * (self.count + 1) // 2
     self.memory: Array = program.array(blocks * AREA)  # of blocks on the diagonal, the lower half counts
     self.filled: Array = program.array(blocks, Mask)  # where a block may differ from zero
-    self.used: Array = program.array(blocks, Index)  # 1 if it does in some lane; others are not even zeroed
+    self.used: Array = program.array(blocks, Index)  # 1 if it may in some lane
     self.inverse: Array = program.array(self.count * SIDE)  # 1 / D
     self.scaled: Array = program.array(self.count * AREA)  # L D in the column that is eliminated
     with program.loop(blocks) as block:
-      self.filled[block], self.used[block] = False, 0
+      self.filled[block] = False
+      if self.count < SPARSE:
+        self._clear(block)
+      else:
+        self.used[block] = 0
     self._add({(row, row): 1.0 for row in range(self.n, self.count * SIDE)})
 
   def add(self, entries: Mapping[At, Number]) -> None:
@@ -160,12 +165,16 @@ class BlockMatrix:
       self.memory[at] = self.memory[at] + value
 
   def _fill(self, block: Integer, lanes: Truth) -> None:
-    """Note that a block may differ from zero in some lanes; it is zero at first."""
-    with self.program.when_equal(self.used[block], 0):
-      self.used[block] = 1
-      with self.program.loop(AREA) as cell:
-        self.memory[block * AREA + cell] = 0.0
+    """Note that a block, which is zero at first, may differ from zero in some lanes."""
+    if self.count >= SPARSE:
+      with self.program.when_equal(self.used[block], 0):
+        self.used[block] = 1
+        self._clear(block)
     self.filled[block] = self.filled[block] | lanes
+
+  def _clear(self, block: Integer) -> None:
+    with self.program.loop(AREA) as cell:
+      self.memory[block * AREA + cell] = 0.0
 
   def _block(self, row: Integer, column: Integer) -> Integer:
     return self.program.table(self.starts, row) + column

@@ -8,7 +8,7 @@ has rows over the twelve of its two bodies, which each lane reads and adds at it
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from physics.algebra.block_matrix import SIDE, BlockMatrix
 from physics.algebra.spatial import Motion, Vector, dot
@@ -53,7 +53,7 @@ class Jacobian(Protocol):
 
 def jacobian_of(model: Model, p: Poses, moving: MovingPairs, found: LaneList, dim: int) -> Jacobian:
   """Return the Jacobian of contacts that serves a model."""
-  kind = FreeJacobian if _is_pile(model, moving) else JointJacobian
+  kind: Any = FreeJacobian if _is_pile(model, moving) else JointJacobian
   return kind(model, p, moving, found, dim)
 
 
@@ -158,9 +158,9 @@ class FreeJacobian:
     point = Vector(*entry.vector("point"))
     for side, (body, sign) in enumerate(((minimum(one, two), -forth), (maximum(one, two), forth))):
       self.bodies[entry.index * 2 + side] = body
-      at = point + Vector(*(column.take(body) for column in self.offsets))
+      at = point + Vector(*(column[body] for column in self.offsets))
       for k, columns in enumerate(self.cdofs):
-        cdof = Motion.of([column.take(body) for column in columns])
+        cdof = Motion.of([column[body] for column in columns])
         for axis, along in enumerate(rows.along(Motion(cdof.angular, cdof.at(at)))):
           self.rows[self._row(entry, side, axis) + k] = along * sign
 

@@ -22,6 +22,7 @@ auto floor_ = [](T x) -> T { return wp::floor(x); };
 auto atan2_ = [](T y, T x) -> T { return wp::atan2(y, x); };
 auto pow_ = [](T x, T y) -> T { return wp::pow(x, y); };
 auto gather_ = [](const float* table, int size, T x) -> T { int i = (int)x; return table[i < 0 ? 0 : i < size ? i : size - 1]; };
+auto gather_words_ = [](const int* table, int size, T x) -> W { int i = (int)x; return table[i < 0 ? 0 : i < size ? i : size - 1]; };
 auto take_ = [](const T* array, int size, T x) -> T { int i = (int)x; return array[i < 0 ? 0 : i < size ? i : size - 1]; };
 auto put_ = [](T* array, int size, T x, T value, M m) { int i = (int)x; if (m) array[i < 0 ? 0 : i < size ? i : size - 1] = value; };
 auto lane_ = [](T& x, int) -> float& { return x; };
@@ -81,6 +82,9 @@ auto gather_ = [](const float* table, int size, T x) -> T {{
 #else
   T r; for (int l = 0; l < {lanes}; ++l) r[l] = table[i[l]]; return r; }};
 #endif
+auto gather_words_ = [](const int* table, int size, T x) -> W {{
+  M i = __builtin_elementwise_min(__builtin_elementwise_max(__builtin_convertvector(x, M), M(0)), M(size - 1));
+  W r; for (int l = 0; l < {lanes}; ++l) r[l] = table[i[l]]; return r; }};
 auto place_ = [](T x, int size) -> M {{
   M lane; for (int l = 0; l < {lanes}; ++l) lane[l] = l;
   return __builtin_elementwise_min(__builtin_elementwise_max(__builtin_convertvector(x, M), M(0)), M(size - 1)) * M({lanes}) + lane; }};

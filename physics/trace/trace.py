@@ -44,7 +44,7 @@ from physics.trace.functions import (  # noqa: F401 (one vocabulary)
   where,
 )
 from physics.trace.statement import Statement, Value, prune, values_read, walk
-from physics.trace.value import Index, Integer, Mask, Number, Parameter, Scalar, Truth, Word  # noqa: F401
+from physics.trace.value import Index, Integer, Mask, Number, Parameter, Scalar, Truth, Word
 
 T = TypeVar("T")
 
@@ -162,6 +162,13 @@ class Program:
       return self._define("gather", name, Scalar, (index, len(values)), ("gather", name, _key(index)))
     return self._define("table", name, Index if integral else Scalar, (index,), (name, _key(index)))
 
+  def words(self, values: Sequence[int], index: Scalar) -> Any:
+    """Read each lane's own entry of a constant table [n] of bits; an all-equal table folds away."""
+    name, only = self._table_of(values, integral=True)
+    if only is not None:
+      return int(only)
+    return self._define("gather", name, Word, (index, len(values)), ("gather", name, _key(index)))
+
   def _table_of(self, values: Sequence[float] | Sequence[int], integral: bool) -> tuple[str, float | None]:
     """Return the name of a constant table, and its only value if all are equal.
 
@@ -235,10 +242,14 @@ class Program:
     if isinstance(value, Scalar):
       index = Index(self, self.name("i"))
       with self._block(Statement("for_value", result=index, args=(value, mask))):
-        yield index, self.op("is", Mask, value, index) & mask
+        yield index, self.same(value, index) & mask
     else:
       with self.when_any(mask):
         yield int(value), mask
+
+  def same(self, value: Scalar, index: Index) -> Mask:
+    """Return the lanes whose whole number is the group's."""
+    return self.op("is", Mask, value, index)
 
   @contextmanager
   def when_any(self, mask: Truth) -> Iterator[None]:
