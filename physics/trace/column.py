@@ -35,9 +35,9 @@ class Column:
     if isinstance(index, int):
       return values[index]
     if not any(isinstance(value, Scalar) for value in values):
-      if isinstance(index, Scalar) and all(isinstance(value, int) for value in values):
-        return self.program.words(values, index)
-      return self.program.table(values, index)
+      bits = all(isinstance(value, int) for value in values)
+      is_own = isinstance(index, Scalar) and bits
+      return (self.program.words if is_own else self.program.table)(values, index)  # type: ignore[operator]
     if all(value is values[0] for value in values):
       return values[0]
     at: Any = index if order == range(len(self.values)) else self.program.table(order, index)
