@@ -75,6 +75,13 @@ class _Simplex:
     """Return the numbers of all four corners, without weights."""
     return [*(corner[:-1] for corner in self.corners()), self.last.read()]
 
+  def point(self) -> Vector:
+    """Return a's point in the closest part."""
+    on_a = Vector(0.0, 0.0, 0.0)
+    for corner in self.corners():
+      on_a = on_a + Vector(*corner[3:6]) * corner[-1]
+    return on_a
+
   def vertices(self, field: int) -> list[Number]:
     """Return a vertex of each corner, of unused corners that of a used one."""
     used: Number = 0.0
@@ -126,10 +133,7 @@ def closest(a: Convex, b: Convex, reach: Number, iterations: int, lanes: Truth =
     )
   x, y, z, _, _, *found = state.read()
   overlap, beyond, inside = (truth > 0.5 for truth in found)
-  on_a = Vector(0.0, 0.0, 0.0)
-  for corner in simplex.corners():
-    on_a = on_a + Vector(*corner[3:6]) * corner[-1]
-  vertices_a, vertices_b = (simplex.vertices(field) for field in (6, 7))
+  on_a, (vertices_a, vertices_b) = simplex.point(), (simplex.vertices(field) for field in (6, 7))
   separation, corners = Vector(x, y, z), simplex.tetrahedron()
   return Closest(separation, on_a, vertices_a, vertices_b, overlap, beyond, inside, corners)
 

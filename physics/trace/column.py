@@ -37,7 +37,7 @@ class Column:
     if not any(isinstance(value, Scalar) for value in values):
       bits = all(isinstance(value, int) for value in values)
       is_own = isinstance(index, Scalar) and bits
-      return (self.program.words if is_own else self.program.table)(values, index)  # type: ignore[operator]
+      return (self.program.words if is_own else self.program.table)(values, index)  # type: ignore[arg-type]
     if all(value is values[0] for value in values):
       return values[0]
     at: Any = index if order == range(len(self.values)) else self.program.table(order, index)
