@@ -98,9 +98,8 @@ def closest(a: Convex, b: Convex, reach: Number, iterations: int, lanes: Truth =
   program = a.program
   simplex = _Simplex(program)
   apart = a.position - b.position
-  far = dot(apart, apart) > LEAST
   state = program.array(8)  # separation, its squared length, then as truths: runs, overlap, beyond, inside
-  start = select(far, apart, Vector(1.0, 0.0, 0.0))
+  start = select(dot(apart, apart) > LEAST, apart, Vector(1.0, 0.0, 0.0))
   runs, rests = where(lanes, 1.0, 0.0), where(lanes, 0.0, 1.0)
   state.fill([*start, NEVER, runs, 0.0, rests, 0.0])
   with program.loop(iterations):
@@ -120,10 +119,9 @@ def closest(a: Convex, b: Convex, reach: Number, iterations: int, lanes: Truth =
     simplex.find(moves, found_corner)
     simplex.keep(moves & ~inside, found_corner, weights)
     overlap = moves & (inside | (square < TOUCH * TOUCH))
-    kept = select(moves & ~overlap, nearest, separation)
     state.fill(
       [
-        *kept,
+        *select(moves & ~overlap, nearest, separation),
         where(moves, square, before),
         where(moves & ~overlap, 1.0, 0.0),
         where(overlap, 1.0, state[5]),
