@@ -10,11 +10,12 @@ from itertools import product
 
 from physics.algebra.sparse import At, SparseFactor, SparseMatrix
 from physics.algebra.spatial import dot, total
-from physics.trace.trace import Array, Index, Integer, Mask, Number, Program, absolute, negate
+from physics.trace.trace import Array, Index, Integer, Mask, Number, Program, Truth, absolute, negate, where
 
 SIDE = 6  # rows of a block: the degrees of freedom of a free body
 AREA = SIDE * SIDE
 CELLS = list(product(range(SIDE), range(SIDE)))
+SPARSE = 8  # block rows from which on many blocks stay empty, and are not even cleared
 UNROLLED = 4000  # products beyond which a factorisation is a loop: longer text takes longer to compile
 
 
@@ -42,19 +43,20 @@ class BlockMatrix:
     blocks = self.count * (self.count + 1) // 2
     self.memory: Array = program.array(blocks * AREA)  # of blocks on the diagonal, the lower half counts
     self.filled: Array = program.array(blocks, Mask)  # where a block may differ from zero
+    self.used: Array = program.array(blocks, Index)  # 1 if it may in some lane
     self.inverse: Array = program.array(self.count * SIDE)  # 1 / D
     self.scaled: Array = program.array(self.count * AREA)  # L D in the column that is eliminated
     with program.loop(blocks) as block:
       self.filled[block] = False
-      with program.loop(AREA) as cell:
-        self.memory[block * AREA + cell] = 0.0
-    for row in range(self.n, self.count * SIDE):
-      self._add_to(row, row, 1.0)
+      if self.count < SPARSE:
+        self._clear(block)
+      else:
+        self.used[block] = 0
+    self._add({(row, row): 1.0 for row in range(self.n, self.count * SIDE)})
 
   def add(self, entries: Mapping[At, Number]) -> None:
     """Add a matrix that is given by its entries (i, j), i >= j."""
-    for (i, j), value in entries.items():
-      self._add_to(self._row(j), self._row(i), value)
+    self._add({(self._row(j), self._row(i)): value for (i, j), value in entries.items()})
 
   def push(self, columns: Sequence[Mapping[int, Number]]) -> None:
     """Add V V^T for columns V [n], given by degree of freedom; all have the same ones."""
@@ -73,10 +75,38 @@ class BlockMatrix:
       with program.when_any(both):
         block = program.table([self.starts[row] for row in rows], i) + program.table(rows, j)
         one, two = V.read(i * part, part), V.read(j * part, part)
-        self.filled[block] = self.filled[block] | both
+        self._fill(block, both)
         for cell, (a, b) in enumerate(CELLS):
           at = block * AREA + cell
           self.memory[at] = self.memory[at] + dot(one[a::SIDE], two[b::SIDE])
+
+  def push_pair(
+    self, bodies: Sequence[Number], parts: Sequence[Sequence[Sequence[Number]]], lanes: Truth
+  ) -> None:
+    """Add V V^T in some lanes for columns V that each lane has in two blocks of its own.
+
+    Both are numbered from the first degree of freedom on, the lesser number first. `parts` [2, SIDE, columns]
+    are the rows of V there.
+    """
+    program, last = self.program, self.count - 1
+    diagonal = [self.starts[last - body] + last - body for body in range(self.count)]
+    with program.each_value(bodies[0], lanes) as (first, of_first):
+      one = _masked(parts[0], of_first)
+      self._add_product(program.table(diagonal, first), one, one, of_first)
+      with program.each_value(bodies[1], of_first) as (second, here):
+        one, two = _masked(parts[0], here), _masked(parts[1], here)
+        self._add_product(program.table(diagonal, second), two, two, here)
+        self._add_product(program.table(self.starts[::-1], first) - second + last, one, two, here)
+
+  def _add_product(
+    self, block: Index, one: Sequence[Sequence[Number]], two: Sequence[Sequence[Number]], lanes: Truth
+  ) -> None:
+    """Add A B^T [SIDE, SIDE] for rows of A and B by degree of freedom; of B = A only what counts."""
+    self._fill(block, lanes)
+    for cell, (a, b) in enumerate(CELLS):
+      if one is not two or a >= b:
+        at = block * AREA + cell
+        self.memory[at] = self.memory[at] + dot(one[SIDE - 1 - a], two[SIDE - 1 - b])
 
   def factor(self) -> None:
     """Replace the matrix by its factors: L, whose diagonal is 1, and D."""
@@ -91,8 +121,8 @@ class BlockMatrix:
           other = self._block(j, k)
           both = self.filled[here] & self.filled[other]
           with program.when_any(both):
+            self._fill(self._block(i, j), both)
             self._subtract(self._block(i, j), row, self._cells(other))
-            self.filled[self._block(i, j)] = self.filled[self._block(i, j)] | both
 
   def solve(self, b: Sequence[Number]) -> list[Number]:
     """Return the solution [n] of L D L^T x = b."""
@@ -125,11 +155,26 @@ class BlockMatrix:
   def _row(self, dof: int) -> int:
     return self.n - 1 - dof
 
-  def _add_to(self, row: int, column: int, value: Number) -> None:
-    block = self.starts[row // SIDE] + column // SIDE
-    at = block * AREA + row % SIDE * SIDE + column % SIDE
-    self.memory[at] = self.memory[at] + value
-    self.filled[block] = True
+  def _add(self, entries: Mapping[At, Number]) -> None:
+    """Add entries by row and column."""
+    places = {(i, j): self.starts[i // SIDE] + j // SIDE for i, j in entries}
+    for block in sorted(set(places.values())):
+      self._fill(block, True)
+    for (i, j), value in entries.items():
+      at = places[i, j] * AREA + i % SIDE * SIDE + j % SIDE
+      self.memory[at] = self.memory[at] + value
+
+  def _fill(self, block: Integer, lanes: Truth) -> None:
+    """Note that a block, which is zero at first, may differ from zero in some lanes."""
+    if self.count >= SPARSE:
+      with self.program.when_equal(self.used[block], 0):
+        self.used[block] = 1
+        self._clear(block)
+    self.filled[block] = self.filled[block] | lanes
+
+  def _clear(self, block: Integer) -> None:
+    with self.program.loop(AREA) as cell:
+      self.memory[block * AREA + cell] = 0.0
 
   def _block(self, row: Integer, column: Integer) -> Integer:
     return self.program.table(self.starts, row) + column
@@ -174,3 +219,8 @@ class BlockMatrix:
     for cell, (a, b) in enumerate(CELLS):
       at = block * AREA + cell
       self.memory[at] = self.memory[at] - dot(one[a * SIDE : (a + 1) * SIDE], two[b * SIDE : (b + 1) * SIDE])
+
+
+def _masked(rows: Sequence[Sequence[Number]], lanes: Truth) -> list[list[Number]]:
+  """Return rows that are zero in other lanes."""
+  return [[where(lanes, value, 0.0) for value in row] for row in rows]

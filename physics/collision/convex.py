@@ -54,9 +54,12 @@ class Forms:
     boxes = [geom_box(model, geom) for geom in geoms]
     self.boxes = [Column(program, column) for column in zip(*((*c, *h) for c, h in boxes), strict=True)]
 
-  def at(self, place: Integer) -> Form:
-    """Return the form of the geom in a place."""
-    kind, hull = (self.program.table(numbers, place) for numbers in (self.kinds, self.numbers))
+  def at(self, place: Integer | Number) -> Form:
+    """Return the form of the geom in a place; lanes may have their own if kinds and hulls are equal."""
+    kind, hull = (
+      self.program.table(numbers, place) if len(set(numbers)) > 1 else numbers[0]
+      for numbers in (self.kinds, self.numbers)
+    )
     settings = int(self.option.ccd_iterations), float(self.option.ccd_tolerance)
     box = [column[place] for column in self.boxes]
     center, half = Vector(*box[:3]), Vector(*box[3:])
@@ -86,7 +89,7 @@ class Touch:
 
 def convex(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
   """Yield the contact of two shapes."""
-  near = _boxes_meet(one, two, margin)
+  near = boxes_meet(one, two, margin)
   with program.when_any(near):
     touch = touch_of(core_of(program, one), core_of(program, two), margin, one.asset, near)
     yield ContactCandidate(touch.near, partial(_known, touch.distance, touch.normal, touch.point))
@@ -95,7 +98,7 @@ def convex(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator
 def convex_faces(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
   """Yield the contacts of two shapes: up to four where a face meets a face or an edge, otherwise one."""
   a, b = core_of(program, one), core_of(program, two)
-  near = _boxes_meet(one, two, margin)
+  near = boxes_meet(one, two, margin)
   with program.when_any(near):
     touch = touch_of(a, b, margin, one.asset, near)
     yield from _contacts(a, b, touch, margin)
@@ -134,7 +137,7 @@ def core_of(program: Program, shape: Shape) -> Core:
   )
 
 
-def _boxes_meet(one: Shape, two: Shape, margin: Number) -> Truth:
+def boxes_meet(one: Shape, two: Shape, margin: Number) -> Truth:
   """Return whether no face of the boxes about two shapes keeps them more than a margin [m] apart."""
   boxes = [(shape, shape.position + shape.rotation @ shape.asset.center) for shape in (one, two)]
   meet: Truth = True
@@ -156,7 +159,7 @@ def touch_of(a: Convex, b: Convex, margin: Number, form: Form, lanes: Truth) -> 
   vertices = (*near.vertices_a, *near.vertices_b)
   memory.fill([length, *(near.separation * (-1.0 / length)), *near.on_a, *vertices])
   with program.when_any(near.overlap):
-    found = overlap(a, b, near.separation, near.overlap, form.iterations, form.tolerance)
+    found = overlap(a, b, near, form.iterations, form.tolerance)
     values = (-found.depth, *found.normal, *found.on_a, *found.vertices_a, *found.vertices_b)
     memory.fill([where(near.overlap, new, old) for new, old in zip(values, memory.read(), strict=True)])
   distance, *rest = memory.read()

@@ -14,7 +14,7 @@ from typing import Any
 
 from physics.collision.box import capsule_box, sphere_box
 from physics.collision.box_box import box_box
-from physics.collision.convex import CONVEX, Forms, convex, convex_faces
+from physics.collision.convex import CONVEX, Forms, boxes_meet, convex, convex_faces
 from physics.collision.cylinder import sphere_cylinder
 from physics.collision.geometry import (
   BOX,
@@ -41,7 +41,7 @@ from physics.collision.plane import plane_box, plane_capsule, plane_cylinder, pl
 from physics.collision.segment import segments
 from physics.model.model import Model
 from physics.model.pairs import ContactPair
-from physics.trace.trace import Integer, Number, Program
+from physics.trace.trace import Integer, Number, Program, Truth
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ class Narrow:
   most: int
   cheap: bool = False
   tables: bool = False  # it reads shapes from tables, except for height fields, so one loop serves all
+  meet: Callable[[Shape, Shape, Number], Truth] | None = None  # a closer bounding test of a costly search
 
   def assets(self, program: Program, model: Model, geoms: Sequence[int]) -> Callable[[Integer], Any]:
     """Return a function that gives the asset of a pair's geom, by the pair's number in a family."""
@@ -81,8 +82,8 @@ NARROW: dict[tuple[int, int], Narrow] = {
   (BOX, BOX): Narrow(box_box, 8),
 }
 # For any two convex shapes that the table lacks.
-ONE_POINT = Narrow(convex, 1, tables=True)
-FACES = Narrow(convex_faces, 4, tables=True)
+ONE_POINT = Narrow(convex, 1, tables=True, meet=boxes_meet)
+FACES = Narrow(convex_faces, 4, tables=True, meet=boxes_meet)
 ASSETS: dict[int, Callable[[Model, int], Any]] = {HFIELD: HeightField.of}
 
 

@@ -11,13 +11,13 @@ from physics.algebra.spatial import (
   Motion,
   Stiffness,
   Vector,
-  dot,
   total,
 )
 from physics.collision.geometry import default_hint, tangents
 from physics.constraint.body_sums import BodySums
 from physics.constraint.constraint import HessianSum, contact_cone
 from physics.constraint.contact_rows import ContactRows
+from physics.constraint.jacobian import jacobian_of
 from physics.constraint.moving import WORD_BITS, MovingPairs, common_origin
 from physics.constraint.residuals import Residuals, write_fields
 from physics.dynamics.dynamics import project
@@ -25,7 +25,7 @@ from physics.dynamics.kinematics import Poses, propagate
 from physics.model.model import Model
 from physics.trace.column import Column
 from physics.trace.compact import Entry, GroupList, LaneList
-from physics.trace.trace import Array, Index, Mask, Number, Truth, has_bit, sqrt, where
+from physics.trace.trace import Array, Mask, Number, Truth, has_bit, sqrt, where
 
 Weigh = Callable[[Entry], tuple[Truth, Number]]  # where a contact counts, and its weight there
 
@@ -171,70 +171,52 @@ class MovingContacts(Residuals):
   def __init__(self, model: Model, p: Poses, moving: MovingPairs, found: LaneList) -> None:
     self.model, self.p, self.moving, self.found = model, p, moving, found
     self.program, self.cone = found.program, contact_cone(model, still=False)
-    self.dofs = [dof for dof in range(model.nv) if int(model.dof_bodyid[dof]) in moving.bodies]
-    self.rows: Array = self.program.array(found.capacity * self.cone.dim * len(self.dofs))
+    self.jacobian = jacobian_of(model, p, moving, found, self.cone.dim)
     self.rank = found.capacity * self.cone.dim  # the most columns of the Hessian's root
 
   def prepare(self, qvel: list[Number]) -> None:
     """Set each contact's Jacobian rows, D and reference terms (MuJoCo's `mj_instantiateContact`)."""
-    base = common_origin(self.model, self.p, self.moving)
+    held = self.jacobian.hold(qvel)
     with self.found.each() as entry:
-      rows, point = self._rows(entry), Vector(*entry.vector("point"))
-      for k, dof in enumerate(self.dofs):
-        body = int(self.model.dof_bodyid[dof])
-        cdof = self.p.cdof[dof]
-        at_point = Motion(cdof.angular, cdof.at(point + (base - self.p.origin[body])))
-        sign = (
-          self._bit(entry, "gains", self.moving.bodies, body),
-          self._bit(entry, "loses", self.moving.bodies, body),
-        )
-        for axis, along in enumerate(rows.along(at_point)):
-          self.rows[self._row(entry, axis) + k] = where(sign[0], along, where(sign[1], -along, 0.0))
-      self.prepare_entry(entry, rows, self.along(entry, qvel))
+      rows = self._rows(entry)
+      self.jacobian.store(entry, rows)
+      self.prepare_entry(entry, rows, self.jacobian.along(entry, held))
 
   def start(self, x: list[Number]) -> None:
     """Store the residuals at qacc = x [nv]."""
+    held = self.jacobian.hold(x)
     with self.found.each() as entry:
-      self.start_entry(entry, self.along(entry, x))
+      self.start_entry(entry, self.jacobian.along(entry, held))
 
   def aim(self, direction: list[Number], unsolved: Mask) -> None:
     """Store the rates of the residuals along a direction [nv]."""
+    held = self.jacobian.hold(direction)
     with self.acting(unsolved) as entry:
-      self.aim_entry(entry, self.along(entry, direction))
+      self.aim_entry(entry, self.jacobian.along(entry, held))
 
   def force(self, unsolved: Mask) -> list[Number]:
     """Return the contact forces J^T f [nv] at the stored residuals."""
-    force = self.program.array(len(self.dofs))
-    force.fill([0.0] * len(self.dofs))
+    sums = self.jacobian.sums()
     with self.acting(unsolved) as entry:
-      for axis, f in enumerate(self.cone_force(entry)):
-        for k, value in enumerate(self._read_row(entry, axis)):
-          force[k] = force[k] + value * f
-    result: list[Number] = [0.0] * self.model.nv
-    for k, dof in enumerate(self.dofs):
-      result[dof] = force[k]
-    return result
+      self.jacobian.add(sums, entry, self.cone_force(entry), self.acts(entry, unsolved))
+    return self.jacobian.joint_forces(sums)
 
   def along(self, entry: Entry, x: list[Number]) -> list[Number]:
     """Return J x [dim] of one contact for x [nv]."""
-    return [dot(self._read_row(entry, axis), [x[dof] for dof in self.dofs]) for axis in range(self.cone.dim)]
+    return self.jacobian.along(entry, self.jacobian.hold(x))
 
   def column(self, entry: Entry, row: int) -> list[Number]:
     """Return one row of a contact's Jacobian [nv]."""
-    result: list[Number] = [0.0] * self.model.nv
-    for dof, value in zip(self.dofs, self._read_row(entry, row), strict=True):
-      result[dof] = value
-    return result
+    sums = self.jacobian.sums()
+    self.jacobian.add(sums, entry, [float(k == row) for k in range(self.cone.dim)], True)
+    return self.jacobian.joint_forces(sums)
 
   def push_hessian(self, to: HessianSum, unsolved: Mask) -> None:
     """Push the columns V [nv] of the Hessian V V^T of the edges that act at the stored residuals."""
     with self.acting(unsolved) as entry:
-      rows, scale = [self._read_row(entry, axis) for axis in range(self.cone.dim)], sqrt(entry["D"])
-      columns = []
-      for column in self.cone.root(entry, self.residuals(entry)):
-        sums = [dot(column, values) for values in zip(*rows, strict=True)]
-        columns.append({dof: scale * value for dof, value in zip(self.dofs, sums, strict=True)})
-      to.push(columns)
+      scale, columns = sqrt(entry["D"]), self.cone.root(entry, self.residuals(entry))
+      scaled = [[scale * value for value in column] for column in columns]
+      self.jacobian.push_hessian(to, entry, scaled, self.acts(entry, unsolved))
 
   def wrench(self, entry: Entry) -> Force:
     """Return a contact's force on its second geom, at its point."""
@@ -264,17 +246,13 @@ class MovingContacts(Residuals):
 
   def normals(self, weigh: Weigh) -> tuple[Number, list[Number]]:
     """Return the sum of the contacts' weights, and the weighted sum of their normals' Jacobian rows [nv]."""
-    sums = self.program.array(1 + len(self.dofs))
-    sums.fill([0.0] * len(sums))
+    weights, sums = self.program.variable(0.0), self.jacobian.sums()
     with self.found.each() as entry:
       counts, weight = weigh(entry)
-      for k, value in enumerate((1.0, *self._read_row(entry, 0))):
-        sums[k] = sums[k] + where(counts, weight * value, 0.0)
-    weights, *along = sums.read()
-    row: list[Number] = [0.0] * self.model.nv
-    for dof, value in zip(self.dofs, along, strict=True):
-      row[dof] = value
-    return weights, row
+      counted = where(counts, weight, 0.0)
+      weights[0] = weights[0] + counted
+      self.jacobian.add(sums, entry, [counted, *[0.0] * (self.cone.dim - 1)], counts)
+    return weights[0], self.jacobian.joint_forces(sums)
 
   def _rows(self, entry: Entry) -> ContactRows:
     first = ZERO
@@ -286,9 +264,3 @@ class MovingContacts(Residuals):
   def _bit(self, entry: Entry, name: str, order: tuple[int, ...], body: int) -> Truth:
     position = order.index(body)
     return has_bit(entry[f"{name}{position // WORD_BITS}"], position % WORD_BITS)
-
-  def _row(self, entry: Entry, axis: int) -> Index:
-    return entry.index * (self.cone.dim * len(self.dofs)) + axis * len(self.dofs)
-
-  def _read_row(self, entry: Entry, axis: int) -> list[Number]:
-    return self.rows.read(self._row(entry, axis), len(self.dofs))

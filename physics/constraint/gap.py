@@ -29,7 +29,7 @@ class Gap:
     self.sticks = any(pair.limit > pair.margin for pair in pairs)
     self.limits = Column(program, [pair.limit for pair in pairs])
 
-  def fields(self, pair: Integer, active: Truth, entry: Mapping[str, Any]) -> dict[str, Number]:
+  def fields(self, pair: Integer | Number, active: Truth, entry: Mapping[str, Any]) -> dict[str, Number]:
     """Return the fields of an entry that differ from the pair's; the weight is zero where it does not act."""
     acts = active & (entry["distance"] < self.limits[pair]) if self.ends else active
     fields = {"found": where(active, 1.0, 0.0)} if self.counts else {}

@@ -97,7 +97,7 @@ def find_moving_contacts(
   shapes = Shapes(program, of_geoms)
   found = LaneList(program, capacity, order="distance")
   found.clear()
-  for family in families(model, moving.pairs):
+  for family in families(model, moving.pairs, by_lane=True):
     fields, gap = _fields(program, model, moving, family.pairs), Gap(program, model, family.pairs)
     surfaces = Surfaces(program, [motions[q.geom2] - motions[q.geom1] for q in family.pairs])
     sides = (shapes.side([q.geom1 for q in family.pairs]), shapes.side([q.geom2 for q in family.pairs]))

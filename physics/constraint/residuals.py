@@ -130,8 +130,12 @@ class Residuals:
   @contextmanager
   def acting(self, unsolved: Mask) -> Iterator[Entry]:
     """Loop over the contacts that some unsolved lane has; the others keep their residuals."""
-    with self.found.each() as entry, self.program.when_any((entry["D"] > 0.0) & unsolved):
+    with self.found.each() as entry, self.program.when_any(self.acts(entry, unsolved)):
       yield entry
+
+  def acts(self, entry: Entry, unsolved: Mask) -> Truth:
+    """Return the unsolved lanes that have a contact."""
+    return (entry["D"] > 0.0) & unsolved
 
   def _rates(self, entry: Entry) -> list[Number]:
     return read_fields(entry, field_names("rate", self.cone.dim))

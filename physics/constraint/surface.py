@@ -29,7 +29,7 @@ class Surfaces:
     """Make a table of motions by pair: of the surface that the normal points to, relative to the other."""
     self.columns = [Column(program, x) for x in zip(*(m.components for m in motions), strict=True)]
 
-  def fields(self, pair: Integer, point: Vector, normal: Vector) -> dict[str, Number]:
+  def fields(self, pair: Integer | Number, point: Vector, normal: Vector) -> dict[str, Number]:
     """Return the fields `surface` [m/s] and `surface_spin` [rad/s], about the normal, of a contact."""
     motion = Motion.of([column[pair] for column in self.columns])
     return vector_fields(surface=motion.at(point)) | {"surface_spin": dot(motion.angular, normal)}

@@ -87,7 +87,7 @@ class _Search:
     still, moving = self.still.side(stills), self.moving.side(movers)
     sides = (still, moving) if still_first else (moving, still)
     for pair, candidate in candidates(self.program, model, family, sides, self.found.dropped):
-      push(pair, candidate)
+      push(pair, candidate)  # type: ignore[arg-type] # no family here is gathered
 
   def _pusher(
     self, family: Family, owners: list[int], surfaces: Surfaces, sign: float

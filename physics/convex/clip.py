@@ -40,6 +40,12 @@ class Polygon:
       array.put(self.size[0], value, fits)
     self.size[0] = self.size[0] + where(fits, 1.0, 0.0)
 
+  def append(self, place: Integer, corner: Vector, mask: Truth) -> None:
+    """Set the corner in a place where the mask holds; there it is the next one in all lanes."""
+    for array, value in zip(self.memory, corner, strict=True):
+      array[place] = where(mask, value, array[place])
+    self.size[0] = self.size[0] + where(mask, 1.0, 0.0)
+
   def at(self, place: Integer) -> Vector:
     """Return the corner in a place, the same for all lanes."""
     return Vector(*(array[place] for array in self.memory))

@@ -27,7 +27,7 @@ class Closest:
   """Where two cores are closest, in lanes where they are apart.
 
   In the others `overlap` holds, or `beyond`: the distance is more than the caller asked for. There the
-  numbers have no meaning, but for `separation`, which is where the search was.
+  numbers have no meaning, but for `separation`, which is where the search was, and for the corners.
   """
 
   separation: Vector  # from b's point to a's [m]
@@ -36,14 +36,21 @@ class Closest:
   vertices_b: list[Number]
   overlap: Truth
   beyond: Truth
+  inside: Truth  # the overlap is that of a tetrahedron of points of a - b about the origin
+  corners: list[list[Number]]  # [4] of it: point, point of a, vertices of a and b
 
 
 class _Simplex:
-  """Up to three corners: points of the difference and of a, vertices of a and b, weights (0: unused)."""
+  """Up to three corners: points of the difference and of a, vertices of a and b, weights (0: unused).
+
+  A fourth one has been found last.
+  """
 
   def __init__(self, program: Program) -> None:
     self.memory: Array = program.array(3 * CORNER)
     self.memory.fill([0.0] * (3 * CORNER))
+    self.last: Array = program.array(CORNER - 1)
+    self.last.fill([0.0] * (CORNER - 1))
 
   def corners(self) -> list[list[Number]]:
     """Return the numbers of each corner, the weight last."""
@@ -59,6 +66,21 @@ class _Simplex:
       row.append(where(takes, weights[3], where(running, weights[k], corner[-1])))
       for j, value in enumerate(row):
         self.memory[CORNER * k + j] = value
+
+  def find(self, running: Truth, new: Sequence[Number]) -> None:
+    """Set the last corner in running lanes."""
+    self.last.fill([where(running, x, y) for x, y in zip(new, self.last.read(), strict=True)])
+
+  def tetrahedron(self) -> list[list[Number]]:
+    """Return the numbers of all four corners, without weights."""
+    return [*(corner[:-1] for corner in self.corners()), self.last.read()]
+
+  def point(self) -> Vector:
+    """Return a's point in the closest part."""
+    on_a = Vector(0.0, 0.0, 0.0)
+    for corner in self.corners():
+      on_a = on_a + Vector(*corner[3:6]) * corner[-1]
+    return on_a
 
   def vertices(self, field: int) -> list[Number]:
     """Return a vertex of each corner, of unused corners that of a used one."""
@@ -76,11 +98,10 @@ def closest(a: Convex, b: Convex, reach: Number, iterations: int, lanes: Truth =
   program = a.program
   simplex = _Simplex(program)
   apart = a.position - b.position
-  far = dot(apart, apart) > LEAST
-  state = program.array(7)  # separation, its squared length, then as truths: runs, overlap, beyond
-  start = select(far, apart, Vector(1.0, 0.0, 0.0))
+  state = program.array(8)  # separation, its squared length, then as truths: runs, overlap, beyond, inside
+  start = select(dot(apart, apart) > LEAST, apart, Vector(1.0, 0.0, 0.0))
   runs, rests = where(lanes, 1.0, 0.0), where(lanes, 0.0, 1.0)
-  state.fill([*start, NEVER, runs, 0.0, rests])
+  state.fill([*start, NEVER, runs, 0.0, rests, 0.0])
   with program.loop(iterations):
     x, y, z, before, runs, *_ = state.read()
     running = runs > 0.5
@@ -94,24 +115,25 @@ def closest(a: Convex, b: Convex, reach: Number, iterations: int, lanes: Truth =
     square = dot(nearest, nearest)
     nearer = square < before
     moves = running & ~beyond & (nearer | inside)
-    simplex.keep(moves, (*point, *on_a, *vertices), weights)
+    found_corner = (*point, *on_a, *vertices)
+    simplex.find(moves, found_corner)
+    simplex.keep(moves & ~inside, found_corner, weights)
     overlap = moves & (inside | (square < TOUCH * TOUCH))
-    kept = select(moves & ~overlap, nearest, separation)
     state.fill(
       [
-        *kept,
+        *select(moves & ~overlap, nearest, separation),
         where(moves, square, before),
         where(moves & ~overlap, 1.0, 0.0),
         where(overlap, 1.0, state[5]),
         where(beyond, 1.0, state[6]),
+        where(moves & inside, 1.0, state[7]),
       ]
     )
-  x, y, z, _, _, overlap, beyond = state.read()
-  on_a = Vector(0.0, 0.0, 0.0)
-  for corner in simplex.corners():
-    on_a = on_a + Vector(*corner[3:6]) * corner[-1]
-  vertices_a, vertices_b = (simplex.vertices(field) for field in (6, 7))
-  return Closest(Vector(x, y, z), on_a, vertices_a, vertices_b, overlap > 0.5, beyond > 0.5)
+  x, y, z, _, _, *found = state.read()
+  overlap, beyond, inside = (truth > 0.5 for truth in found)
+  on_a, (vertices_a, vertices_b) = simplex.point(), (simplex.vertices(field) for field in (6, 7))
+  separation, corners = Vector(x, y, z), simplex.tetrahedron()
+  return Closest(separation, on_a, vertices_a, vertices_b, overlap, beyond, inside, corners)
 
 
 def _nearest(old: Sequence[tuple[Vector, Truth]], new: Vector) -> tuple[list[Number], Vector, Truth]:

@@ -214,7 +214,7 @@ def _stretch(core: Core, kind: int) -> Sequence[Number]:
 
 
 def outline(core: Core, face: Number, polygon: Polygon, lanes: Truth) -> None:
-  """Append the corners of a face [m], clockwise from outside."""
+  """Fill an empty polygon with the corners of a face [m], clockwise from outside."""
   program, hulls = core.program, core.hulls
   starts, sides = hulls.ring_start, [float(i) for i in range(hulls.most_sides)]
   first, end = program.table(starts, face), program.table(starts, face + 1.0)
@@ -222,4 +222,4 @@ def outline(core: Core, face: Number, polygon: Polygon, lanes: Truth) -> None:
     place = first + program.table(sides, k)
     exists = lanes & (place < end)
     program.break_if_none(exists)
-    polygon.push(point_of(core, program.table(hulls.ring, place)), exists)
+    polygon.append(k, point_of(core, program.table(hulls.ring, place)), exists)

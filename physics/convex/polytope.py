@@ -1,13 +1,15 @@
 """How deep two cores overlap: an expanding polytope (van den Bergen 2001), in all lanes at once.
 
 The polytope has corners on the surface of the difference a - b. Its face nearest to the origin moves out to
-the farthest point along the face's normal, until no point is farther. Faces have signed distances, so the
-polytope need not contain the origin at first.
+the farthest point along the face's normal, until no point is farther. At first it is the tetrahedron in which
+the search for the closest points has found the origin, if there is one. Faces have signed distances, so the
+polytope need not contain the origin.
 
 The lanes share the numbers of corners and the places of faces, and each has its own faces: a place is in use
 as long as some lane has a face there. No face knows its neighbours. The rim of the hole that a new corner
 makes is found from sums over the removed faces: of the corner after each corner less the one before it, and
-of their squares. Inside the hole both sums vanish; on the rim they give the next corner.
+of their squares. Inside the hole both sums vanish; on the rim they give the next corner. One number carries
+both.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from physics.algebra.spatial import AXES, Vector, cross, dot, select
+from physics.convex.closest import Closest
 from physics.convex.core import Convex, difference
 from physics.trace.trace import (
   Array,
@@ -27,14 +30,15 @@ from physics.trace.trace import (
   absolute,
   floor,
   maximum,
-  minimum,
+  negate,
   sqrt,
   where,
 )
 
-EXPANSIONS = 48  # the most corners that are added to the first four
+EXPANSIONS = 64  # the most corners that are added to the first four
 TINY = 1e-14  # squared area [m^4] of a face that has no normal
 NEVER = 1e10  # farther [m] than any face
+SPAN = 16384.0  # exceeds twice the square of any corner's number
 CORNER = 8  # numbers of a corner: point, point of a, vertices of a and b
 FACE = 7  # numbers of a face: normal, signed distance, corners
 
@@ -50,11 +54,11 @@ class Overlap:
   vertices_b: list[Number]
 
 
-def overlap(a: Convex, b: Convex, start: Vector, lanes: Truth, iterations: int, tolerance: float) -> Overlap:
-  """Return how two cores overlap in some lanes; `start` [m] is a first guess of the direction from b to a."""
+def overlap(a: Convex, b: Convex, found: Closest, iterations: int, tolerance: float) -> Overlap:
+  """Return how two cores overlap where the search for their closest points has found that they do."""
   polytope = _Polytope(a, b, min(iterations, EXPANSIONS))
-  polytope.begin(start)
-  polytope.expand(lanes, tolerance)
+  polytope.begin(found)
+  polytope.expand(found.overlap, tolerance)
   return polytope.result()
 
 
@@ -65,57 +69,68 @@ class _Polytope:
     self.a, self.b, self.program, self.iterations = a, b, a.program, iterations
     self.capacity = 4 + iterations  # corners
     self.most = 4 * self.capacity  # places: a lane has at most half as many faces
+    self.numbers = [float(i) for i in range(self.most)]
     array, variable = self.program.array, self.program.variable
     self.corners = [array(self.capacity) for _ in range(CORNER)]
     self.faces = [array(self.most) for _ in range(FACE)]
     self.hole = [array(self.most) for _ in range(3)]  # corners of removed faces, -1 in lanes that keep them
+    self.steps = [array(self.most) for _ in range(3)]  # from the corner before each of them to that after it
     self.places, self.removed = variable(4, Index), variable(0, Index)  # in use, of faces and of the hole
     self.count = variable(4.0)  # faces of each lane
+    self.nearest = array(2)  # distance of the nearest face, its place
     self.best = array(5 + 3)  # normal, depth, corners, 1 while the lane runs
 
   # -- the first four corners
 
-  def begin(self, start: Vector) -> None:
-    """Make a tetrahedron with volume."""
-    length = sqrt(maximum(dot(start, start), TINY))
-    first = start * (-1.0 / length)
-    self._add(0, first)
-    self._add(1, -first)
+  def begin(self, found: Closest) -> None:
+    """Take over the tetrahedron about the origin; elsewhere make one with volume."""
+    length = sqrt(maximum(dot(found.separation, found.separation), TINY))
+    first = found.separation * (-1.0 / length)
+    for place, corner in enumerate(found.corners):
+      self._put(place, corner)
+    needed = found.overlap & negate(found.inside)
+    with self.program.when_any(needed):
+      self._make(first, needed)
     along = self._corner(1) - self._corner(0)
-    x, y, z = (absolute(value) for value in along)
-    least = select((x <= y) & (x <= z), AXES[0], select(y <= z, AXES[1], AXES[2]))
-    self._add_farther(2, cross(along, least))
-    self._add_farther(3, cross(along, self._corner(2) - self._corner(0)))
     outside = dot(cross(along, self._corner(2) - self._corner(0)), self._corner(3) - self._corner(0)) > 0.0
+    self.nearest.fill([NEVER, 0.0])
     for place, ring in enumerate(((0, 1, 2), (0, 3, 1), (0, 2, 3), (1, 3, 2))):
       one, two, three = map(float, ring)
       numbers = (one, where(outside, three, two), where(outside, two, three))
       points = [self._corner(ring[0]), *self._swapped(outside, ring[1], ring[2])]
-      for array, value in zip(self.faces, (*_plane(points), *numbers), strict=True):
-        array[place] = value
+      *normal, distance = _plane(points)
+      self._set_face(place, (*normal, distance, *numbers))
+      self._offer(distance, float(place))
     self.best.fill([*first, NEVER, 0.0, 1.0, 2.0, 1.0])
 
   def _swapped(self, mask: Truth, i: int, j: int) -> tuple[Vector, Vector]:
     one, two = self._corner(i), self._corner(j)
     return select(mask, two, one), select(mask, one, two)
 
-  def _add(self, place: int | Index, direction: Vector) -> Vector:
-    """Add the farthest point in a direction as a corner, and return it."""
-    point, on_a, vertex_a, vertex_b = difference(self.a, self.b, direction)
-    for array, value in zip(self.corners, (*point, *on_a, vertex_a, vertex_b), strict=True):
-      array[place] = value
-    return point
+  def _make(self, first: Vector, lanes: Truth) -> None:
+    """Make a tetrahedron with volume in some lanes, from the farthest points along a line."""
+    self._put(0, _flat(difference(self.a, self.b, first)), lanes)
+    self._put(1, _flat(difference(self.a, self.b, -first)), lanes)
+    along = self._corner(1) - self._corner(0)
+    x, y, z = (absolute(value) for value in along)
+    least = select((x <= y) & (x <= z), AXES[0], select(y <= z, AXES[1], AXES[2]))
+    self._put_farther(2, cross(along, least), lanes)
+    self._put_farther(3, cross(along, self._corner(2) - self._corner(0)), lanes)
 
-  def _add_farther(self, place: int, direction: Vector) -> None:
-    """Add the farthest point in a direction or against it, whichever is farther from the first corner."""
+  def _put_farther(self, place: int, direction: Vector, lanes: Truth) -> None:
+    """Put the farthest point in a direction or against it, whichever is farther from the first corner."""
     length = sqrt(maximum(dot(direction, direction), TINY))
     unit = direction * (1.0 / length)
     forth, back = difference(self.a, self.b, unit), difference(self.a, self.b, -unit)
     origin = dot(self._corner(0), unit)
     farther = dot(forth[0], unit) - origin >= origin - dot(back[0], unit)
-    both = zip((*forth[0], *forth[1], *forth[2:]), (*back[0], *back[1], *back[2:]), strict=True)
-    for array, (one, two) in zip(self.corners, both, strict=True):
-      array[place] = where(farther, one, two)
+    both = zip(_flat(forth), _flat(back), strict=True)
+    self._put(place, [where(farther, one, two) for one, two in both], lanes)
+
+  def _put(self, place: int | Index, corner: Sequence[Number], lanes: Truth = True) -> None:
+    """Set the numbers of a corner in some lanes."""
+    for array, value in zip(self.corners, corner, strict=True):
+      array[place] = value if lanes is True else where(lanes, value, array[place])
 
   def _corner(self, place: int | Index) -> Vector:
     return Vector(*(array[place] for array in self.corners[:3]))
@@ -131,10 +146,14 @@ class _Polytope:
       program.break_if_none(running)
       new = step + 4
       normal, distance, ring = self._nearest_face()
-      point = self._add(new, normal)
+      corner = difference(self.a, self.b, normal)
+      point = corner[0]
+      self._put(new, _flat(corner))
       depth = dot(point, normal)
-      self._keep_best(running & (depth < self.best[3]), (*normal, depth, *ring))
-      running = running & (depth - distance > tolerance)
+      less, ends = running & (depth < self.best[3]), running & (depth - distance <= tolerance)
+      self._keep(0, less, (*normal, depth))
+      self._keep(4, less | ends, ring)  # a face within may have the same normal, but not the nearest point
+      running = running & ~ends
       self.best[7] = where(running, 1.0, 0.0)
       with program.when_any(running):
         self._remove_seen(point, running, 0.1 * tolerance)
@@ -143,88 +162,94 @@ class _Polytope:
         self._close_hole(new, point, running)
 
   def _nearest_face(self) -> tuple[Vector, Number, list[Number]]:
-    nearest, numbers = self.program.array(2), [float(i) for i in range(self.most)]  # distance, place
-    nearest.fill([NEVER, 0.0])
-    with self.program.loop(self.places[0]) as place:
-      distance, before = self.faces[3][place], nearest.read()
-      number = where(distance < before[0], self.program.table(numbers, place), before[1])
-      nearest.fill([minimum(distance, before[0]), number])
-    values = [array.take(nearest[1]) for array in self.faces]
+    values = [array.take(self.nearest[1]) for array in self.faces]
     return Vector(*values[:3]), values[3], values[4:]
 
-  def _keep_best(self, mask: Truth, values: Sequence[Number]) -> None:
-    for k, value in enumerate(values):
+  def _offer(self, distance: Number, place: Number) -> None:
+    """Note a face as the nearest where it is nearer than those before."""
+    nearest, before = distance < self.nearest[0], self.nearest.read()
+    self.nearest.fill([where(nearest, x, y) for x, y in zip((distance, place), before, strict=True)])
+
+  def _set_face(self, place: int | Index, values: Sequence[Number]) -> None:
+    for array, value in zip(self.faces, values, strict=True):
+      array[place] = value
+
+  def _keep(self, start: int, mask: Truth, values: Sequence[Number]) -> None:
+    for k, value in enumerate(values, start):
       self.best[k] = where(mask, value, self.best[k])
 
   def _remove_seen(self, point: Vector, running: Mask, slack: float) -> None:
     """Move the faces that a new corner lies beyond to the hole, and close up the places of the others."""
     program, kept = self.program, self.program.variable(0, Index)
     self.removed[0] = 0
+    self.nearest.fill([NEVER, 0.0])
     with program.loop(self.places[0]) as place:
       x, y, z, distance, *ring = (array[place] for array in self.faces)
       seen = running & (dot(point, Vector(x, y, z)) - distance > slack) & (distance < NEVER)
       with program.when_any(seen):
-        for array, corner in zip(self.hole, ring, strict=True):
-          array[self.removed[0]] = where(seen, corner, -1.0)
-        self.removed[0] = self.removed[0] + 1
-        self.count[0] = self.count[0] - where(seen, 1.0, 0.0)
+        self._remove(ring, seen)
       left = where(seen | ~running, NEVER, distance)
       with program.when_any(left < NEVER):
-        for array, value in zip(self.faces, (x, y, z, left, *ring), strict=True):
-          array[kept[0]] = value
+        self._set_face(kept[0], (x, y, z, left, *ring))
+        self._offer(left, program.table(self.numbers, kept[0]))
         kept[0] = kept[0] + 1
     self.places[0] = kept[0]
 
+  def _remove(self, ring: Sequence[Number], lanes: Mask) -> None:
+    """Add a face to the hole of some lanes."""
+    place, marks = self.removed[0], [corner * SPAN + corner * corner for corner in ring]
+    for k, corner in enumerate(ring):
+      self.hole[k][place] = where(lanes, corner, -1.0)
+      self.steps[k][place] = marks[(k + 1) % 3] - marks[(k + 2) % 3]
+    self.removed[0] = place + 1
+    self.count[0] = self.count[0] - where(lanes, 1.0, 0.0)
+
   def _pack(self, new: Index) -> None:
     """Move the faces of each lane to its first places, so that there is room for those of a new corner."""
-    program, numbers = self.program, [float(i) for i in range(self.most)]
-    own = program.variable(0.0)
+    program, own = self.program, self.program.variable(0.0)
+    self.nearest.fill([NEVER, 0.0])
     with program.loop(self.places[0]) as place:
       values = [array[place] for array in self.faces]
       exists = values[3] < NEVER
       for array, value in zip(self.faces, values, strict=True):
         array.put(own[0], value, exists)
+      self._offer(values[3], own[0])
       own[0] = own[0] + where(exists, 1.0, 0.0)
     with program.loop(self.places[0]) as place:
-      rest = own[0] <= program.table(numbers, place)
+      rest = own[0] <= program.table(self.numbers, place)
       self.faces[3][place] = where(rest, NEVER, self.faces[3][place])
     self.places[0] = new * 2 - 4  # the faces of a polytope with as many corners
 
   def _close_hole(self, new: Index, point: Vector, running: Truth) -> None:
     """Join the rim of the hole to the new corner; a lane whose hole has no simple rim ends."""
-    program, numbers = self.program, [float(i) for i in range(self.capacity)]
-    whole, sums = program.variable(1.0), program.array(2)
+    program, whole, step = self.program, self.program.variable(1.0), self.program.variable(0.0)
     with program.loop(new) as corner:
-      number = program.table(numbers, corner)
-      self._sum_around(number, sums)
-      first, second = sums.read()
+      number = program.table(self.numbers, corner)
+      self._sum_around(corner, step)
+      first = floor(step[0] * (1.0 / SPAN) + 0.5)
       rim = running & (absolute(first) > 0.5)
       with program.when_any(rim):
-        after = 0.5 * (first + second / where(rim, first, 1.0))
+        after = 0.5 * (first + (step[0] - first * SPAN) / where(rim, first, 1.0))
         next_corner = floor(after + 0.5)
         whole[0] = where(rim & (absolute(after - next_corner) > 0.01), 0.0, whole[0])
         other = Vector(*(array.take(next_corner) for array in self.corners[:3]))
         *normal, distance = _plane([self._corner(corner), other, point])
-        face = (*normal, distance, number, next_corner, program.table(numbers, new))
-        for array, value in zip(self.faces, face, strict=True):
-          array[self.places[0]] = where(rim, value, NEVER)
-        self.places[0] = self.places[0] + 1
+        distance = where(rim, distance, NEVER)
+        place = self.places[0]
+        self._set_face(place, (*normal, distance, number, next_corner, program.table(self.numbers, new)))
+        self._offer(distance, program.table(self.numbers, place))
+        self.places[0] = place + 1
         self.count[0] = self.count[0] + where(rim, 1.0, 0.0)
     # Euler's formula: a corner adds two faces to those that it removes
     sound = (absolute(self.count[0] - _faces_of(program, new)) < 0.5) & (whole[0] > 0.5)
     self.best[7] = where(sound, self.best[7], 0.0)
 
-  def _sum_around(self, corner: Number, sums: Array) -> None:
-    """Sum over the removed faces at a corner: the corner after it less the one before, and their squares."""
-    sums.fill([0.0, 0.0])
+  def _sum_around(self, corner: Index, step: Array) -> None:
+    """Sum the steps around a corner over the removed faces."""
+    step[0] = 0.0
     with self.program.loop(self.removed[0]) as place:
-      ring, terms = [array[place] for array in self.hole], sums.read()
-      for k in range(3):
-        after, before = ring[(k + 1) % 3], ring[(k + 2) % 3]
-        here, step = absolute(ring[k] - corner) < 0.5, after - before
-        terms[0] = terms[0] + where(here, step, 0.0)
-        terms[1] = terms[1] + where(here, step * (after + before), 0.0)
-      sums.fill(terms)
+      for hole, steps in zip(self.hole, self.steps, strict=True):
+        step[0] = step[0] + where(self.program.same(hole[place], corner), steps[place], 0.0)
 
   # -- the result
 
@@ -240,6 +265,12 @@ class _Polytope:
       on_a = on_a + Vector(*corner[3:6]) * weight
     vertices_a, vertices_b = ([corner[field] for corner in corners] for field in (6, 7))
     return Overlap(depth, normal, on_a, vertices_a, vertices_b)
+
+
+def _flat(corner: tuple[Vector, Vector, Number, Number]) -> list[Number]:
+  """Return the numbers of a corner: point, point of a, vertices of a and b."""
+  point, on_a, *vertices = corner
+  return [*point, *on_a, *vertices]
 
 
 def _faces_of(program: Program, new: Index) -> Number:

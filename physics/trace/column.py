@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from physics.trace.trace import Integer, Parameter, Program, Scalar
+from physics.trace.trace import Integer, Number, Parameter, Program, Scalar
 
 
 class Column:
   """A table of constants, or group memory if some numbers are traced; equal numbers fold to one.
 
-  Parameters of the model that are evenly spaced in memory are read from there.
+  Parameters of the model that are evenly spaced in memory are read from there, but for lanes that each have
+  an index of their own.
 
   Make a column before the loop: its traced numbers are written to memory where it is made.
   """
@@ -20,24 +21,28 @@ class Column:
   def __init__(self, program: Program, values: Sequence[Any]) -> None:
     self.program, self.values = program, list(values)
     self.stride = _stride(values)
-    if self.stride is None and any(isinstance(value, Scalar) for value in values):
+    if any(isinstance(value, Scalar) for value in values):
       self.memory = program.array(len(values))
       self.memory.fill(values)
 
-  def __getitem__(self, index: Integer) -> Any:
-    """Return the number at an index."""
+  def __getitem__(self, index: Integer | Number) -> Any:
+    """Return the number at an index, the same for all lanes or each lane's own."""
     return self.chosen(range(len(self.values)), index)
 
-  def chosen(self, order: Sequence[int], index: Integer) -> Any:
+  def chosen(self, order: Sequence[int], index: Integer | Number) -> Any:
     """Return the number at `order[index]`; it folds where the numbers in this order do."""
     values = [self.values[i] for i in order]
     if isinstance(index, int):
       return values[index]
     if not any(isinstance(value, Scalar) for value in values):
-      return self.program.table(values, index)
+      bits = all(isinstance(value, int) for value in values)
+      is_own = isinstance(index, Scalar) and bits
+      return (self.program.words if is_own else self.program.table)(values, index)  # type: ignore[arg-type]
     if all(value is values[0] for value in values):
       return values[0]
-    at = index if order == range(len(self.values)) else self.program.table(order, index)
+    at: Any = index if order == range(len(self.values)) else self.program.table(order, index)
+    if isinstance(index, Scalar):
+      return self.memory.take(at)
     if self.stride is None:
       return self.memory[at]
     return self.program.read_memory("parameters", at * self.stride + self.values[0].row)

@@ -118,10 +118,10 @@ class LaneList(CompactList):
     self.program.statement("clear", args=(self,))
 
   def push(self, mask: Truth, values: Mapping[str, object]) -> None:
-    """Append the values to the lanes where the mask holds; an `Index` or int goes to a `Word` field."""
+    """Append the values to the lanes where the mask holds; `Word`, `Index` and int go to a `Word` field."""
     self._note(values)
     for name, value in values.items():
-      self.field(name, Word if isinstance(value, int | Index) else Scalar)
+      self.field(name, Word if isinstance(value, int | Index | Word) else Scalar)
     for array in self.arrays:
       array.version += 1
     self.program.statement("push", args=(self, mask, tuple(values), tuple(values.values())))

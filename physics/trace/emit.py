@@ -155,8 +155,9 @@ class _Native(_Writer):
       yield f"const T {s.result.name} = F({entry});"
 
   def emit_gather(self, s: Statement) -> Iterator[str]:
-    index, size = s.args
-    yield f"const T {s.result.name} = gather_({s.op}, {size}, {self.value(index)});"
+    (index, size), ctype = s.args, _CTYPE[type(s.result)]
+    gather = "gather_words_" if isinstance(s.result, Word) else "gather_"
+    yield f"const {ctype} {s.result.name} = {gather}({s.op}, {size}, {self.value(index)});"
 
   def emit_take(self, s: Statement) -> Iterator[str]:
     index, size = s.args
@@ -184,6 +185,12 @@ class _Native(_Writer):
     yield from self.before_loop
     yield f"for (int {i} = {self.value(start)}; {i} < {self.value(count)}; ++{i}) {{"
 
+  def emit_for_value(self, s: Statement) -> Iterator[str]:
+    i, (number, mask) = s.result.name, s.args
+    yield f"for (unsigned left = lanes_({self.value(mask)}); left;) {{"
+    yield f"  const int {i} = index_({number.name}, lowest_(left));"
+    yield f"  left &= (left - 1) & ~lanes_(is_({number.name}, {i}));"
+
   def emit_when_any(self, s: Statement) -> Iterator[str]:
     yield f"if (any_({self.value(s.args[0])})) {{"
 
@@ -203,9 +210,10 @@ class _Native(_Writer):
     lanes, mask, *_ = s.args
     stored = self.stored(s)
     yield "{"
+    own = [array.kind is Scalar or isinstance(value, Word) for array, value in stored]
     for i, (array, value) in enumerate(stored):
-      if array.kind is Scalar:
-        yield f"T {lanes.name}_{i} = {self.value(_real(value))};"
+      if own[i]:
+        yield f"{_CTYPE[array.kind]} {lanes.name}_{i} = {self.value(_real(value))};"
     size, dropped = lanes.size.name, lanes.dropped.name
     yield f"for (unsigned left = lanes_({mask.name}); left; left &= left - 1) {{"
     yield "  const int l = lowest_(left);"
@@ -227,10 +235,9 @@ class _Native(_Writer):
       yield f"    {array.name}[slot] = {'F(0.0f)' if array.kind is Scalar else 'W(0)'};"
     yield "  }"
     for i, (array, value) in enumerate(stored):
-      if array.kind is Scalar:
-        yield f"  lane_({array.name}[slot], l) = lane_({lanes.name}_{i}, l);"
-      else:
-        yield f"  word_({array.name}[slot], l) = {self.value(value)};"
+      lane = "lane_" if array.kind is Scalar else "word_"
+      source = f"{lane}({lanes.name}_{i}, l)" if own[i] else self.value(value)
+      yield f"  {lane}({array.name}[slot], l) = {source};"
     yield f"  if (slot == {lanes.name}[l]) ++{lanes.name}[l];"
     yield "} }"
 
@@ -243,6 +250,7 @@ class _Numpy(_Writer):
     "min": "np.minimum", "max": "np.maximum", "sqrt": "np.sqrt", "abs": "np.abs", "sin": "np.sin",
     "cos": "np.cos", "exp": "np.exp", "floor": "np.floor", "atan2": "np.arctan2", "pow": "np.power",
     "where": "np.where", "and": "np.logical_and", "or": "np.logical_or", "not": "np.logical_not",
+    "is": "np.equal",
   }  # fmt: skip
 
   def lines(self) -> Iterator[str]:
@@ -275,11 +283,13 @@ class _Numpy(_Writer):
   def emit_load(self, s: Statement) -> Iterator[str]:
     yield f"{s.result.name} = {s.op}[{self.value(s.args[0])}]"
 
-  emit_table = emit_load
+  def emit_table(self, s: Statement) -> Iterator[str]:
+    entry = f"{s.op}[{self.value(s.args[0])}]"
+    yield f"{s.result.name} = {entry if isinstance(s.result, Index) else f'full + {entry}'}"
 
   def emit_gather(self, s: Statement) -> Iterator[str]:
     index, size = s.args
-    yield f"{s.result.name} = {s.op}[{self.whole(index, size)}]"
+    yield f"{s.result.name} = np.asarray({s.op})[{self.whole(index, size)}]"
 
   def emit_take(self, s: Statement) -> Iterator[str]:
     index, size = s.args
@@ -313,6 +323,11 @@ class _Numpy(_Writer):
 
   def emit_for(self, s: Statement) -> Iterator[str]:
     yield f"for {s.result.name} in range({self.value(s.args[0])}, {self.value(s.args[1])}):"
+
+  def emit_for_value(self, s: Statement) -> Iterator[str]:
+    number, mask = s.args
+    held = f"{number.name}[np.broadcast_to({self.value(mask)}, full.shape)]"
+    yield f"for {s.result.name} in np.unique({held}).astype(int).tolist():"
 
   def emit_when_any(self, s: Statement) -> Iterator[str]:
     yield f"if np.any({self.value(s.args[0])}):"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from physics.trace.statement import BLOCKS, Statement, Value, values_read, walk
+from physics.trace.statement import BLOCKS, LOOPS, Statement, Value, values_read, walk
 from physics.trace.trace import Program
 
 # Smaller blocks gain nothing, and some run often enough for a call to count; values are copied at each call.
@@ -40,7 +40,7 @@ def find_parts(program: Program) -> dict[Statement, Part]:
 def _candidates(body: list[Statement]) -> Iterator[Statement]:
   for statement in body:
     if statement.kind in BLOCKS and sum(1 for _ in walk([statement])) >= FEWEST_STATEMENTS:
-      can_leave = statement.kind != "for" and _leaves(statement.body)
+      can_leave = statement.kind not in LOOPS and _leaves(statement.body)
       if not can_leave and len(_read_from_outside(statement)) <= MOST_VALUES:
         yield statement
       else:
@@ -49,7 +49,7 @@ def _candidates(body: list[Statement]) -> Iterator[Statement]:
 
 def _leaves(body: list[Statement]) -> bool:
   """Return whether a block leaves a loop that began outside of it."""
-  return any(s.kind == "break_if_none" or (s.kind != "for" and _leaves(s.body)) for s in body)
+  return any(s.kind == "break_if_none" or (s.kind not in LOOPS and _leaves(s.body)) for s in body)
 
 
 def _read_from_outside(block: Statement) -> list[Value]:

@@ -22,11 +22,13 @@ auto floor_ = [](T x) -> T { return wp::floor(x); };
 auto atan2_ = [](T y, T x) -> T { return wp::atan2(y, x); };
 auto pow_ = [](T x, T y) -> T { return wp::pow(x, y); };
 auto gather_ = [](const float* table, int size, T x) -> T { int i = (int)x; return table[i < 0 ? 0 : i < size ? i : size - 1]; };
+auto gather_words_ = [](const int* table, int size, T x) -> W { int i = (int)x; return table[i < 0 ? 0 : i < size ? i : size - 1]; };
 auto take_ = [](const T* array, int size, T x) -> T { int i = (int)x; return array[i < 0 ? 0 : i < size ? i : size - 1]; };
 auto put_ = [](T* array, int size, T x, T value, M m) { int i = (int)x; if (m) array[i < 0 ? 0 : i < size ? i : size - 1] = value; };
 auto lane_ = [](T& x, int) -> float& { return x; };
 auto lanes_ = [](M m) -> unsigned { return m ? 1u : 0u; };
 auto lowest_ = [](unsigned) -> int { return 0; };
+auto index_ = [](T x, int) -> int { return (int)x; };
 auto word_ = [](W& w, int) -> int& { return w; };
 """
 
@@ -80,6 +82,9 @@ auto gather_ = [](const float* table, int size, T x) -> T {{
 #else
   T r; for (int l = 0; l < {lanes}; ++l) r[l] = table[i[l]]; return r; }};
 #endif
+auto gather_words_ = [](const int* table, int size, T x) -> W {{
+  M i = __builtin_elementwise_min(__builtin_elementwise_max(__builtin_convertvector(x, M), M(0)), M(size - 1));
+  W r; for (int l = 0; l < {lanes}; ++l) r[l] = table[i[l]]; return r; }};
 auto place_ = [](T x, int size) -> M {{
   M lane; for (int l = 0; l < {lanes}; ++l) lane[l] = l;
   return __builtin_elementwise_min(__builtin_elementwise_max(__builtin_convertvector(x, M), M(0)), M(size - 1)) * M({lanes}) + lane; }};
@@ -94,6 +99,7 @@ auto lane_ = [](T& x, int l) -> float& {{ return ((float*)&x)[l]; }};
 typedef bool B __attribute__((ext_vector_type({lanes})));
 auto lanes_ = [](M m) -> unsigned {{ B b = __builtin_convertvector(m, B); unsigned bits = 0; __builtin_memcpy(&bits, &b, sizeof(b)); return bits; }};
 auto lowest_ = [](unsigned bits) -> int {{ return __builtin_ctz(bits); }};
+auto index_ = [](T x, int l) -> int {{ return (int)x[l]; }};
 auto word_ = [](W& w, int l) -> int& {{ return ((int*)&w)[l]; }};
 auto put_ = [&](T* array, int size, T x, T value, M m) {{
   M i = place_(x, size);
@@ -107,6 +113,7 @@ auto put_ = [&](T* array, int size, T x, T value, M m) {{
 _COMMON = """
 auto min_ = [](T a, T b) -> T { return a < b ? a : b; };
 auto max_ = [](T a, T b) -> T { return a > b ? a : b; };
+auto is_ = [](T x, int i) -> M { return x == T((float)i); };
 auto where_ = [](M m, T a, T b) -> T { return m ? a : b; };
 """
 

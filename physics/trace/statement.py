@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
   from physics.trace.trace import Program
 
-BLOCKS = ("for", "when_any", "when_equal", "when_less")  # statements with a body
+LOOPS = ("for", "for_value")
+BLOCKS = (*LOOPS, "when_any", "when_equal", "when_less")  # statements with a body
 DEFINITIONS = ("op", "load", "take", "table", "gather", "read")  # statements without side effects
 CHOICE = "where(mask, a, b) for a choice, when_any(mask) for a guarded block"  # in place of an if
 

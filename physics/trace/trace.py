@@ -18,14 +18,33 @@ A value is known only in the block that computes it: to use it after the block h
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral
 from typing import Any, TypeVar
 
+from physics.trace.functions import (  # noqa: F401 (one vocabulary)
+  absolute,
+  atan2,
+  clip,
+  cos,
+  exp,
+  floor,
+  has_bit,
+  is_finite,
+  is_zero,
+  maximum,
+  minimum,
+  negate,
+  number,
+  power,
+  sin,
+  sqrt,
+  square,
+  where,
+)
 from physics.trace.statement import Statement, Value, prune, values_read, walk
-from physics.trace.value import Index, Integer, Mask, Number, Parameter, Scalar, Truth, Word  # noqa: F401 (one vocabulary)
+from physics.trace.value import Index, Integer, Mask, Number, Parameter, Scalar, Truth, Word
 
 T = TypeVar("T")
 
@@ -143,6 +162,13 @@ class Program:
       return self._define("gather", name, Scalar, (index, len(values)), ("gather", name, _key(index)))
     return self._define("table", name, Index if integral else Scalar, (index,), (name, _key(index)))
 
+  def words(self, values: Sequence[int], index: Scalar) -> Any:
+    """Read each lane's own entry of a constant table [n] of bits; an all-equal table folds away."""
+    name, only = self._table_of(values, integral=True)
+    if only is not None:
+      return int(only)
+    return self._define("gather", name, Word, (index, len(values)), ("gather", name, _key(index)))
+
   def _table_of(self, values: Sequence[float] | Sequence[int], integral: bool) -> tuple[str, float | None]:
     """Return the name of a constant table, and its only value if all are equal.
 
@@ -193,10 +219,10 @@ class Program:
     return result
 
   def write_memory(
-    self, memory: str, row: Integer, value: Number, where: Truth = True, integer: bool = False
+    self, memory: str, row: Integer, value: Number, mask: Truth = True, integer: bool = False
   ) -> None:
     """Write a row of an argument array where the mask holds: a float, or (`integer`) the bits of an int32."""
-    self.statement("write", memory, args=(row, value, where, integer))
+    self.statement("write", memory, args=(row, value, mask, integer))
 
   # -- blocks
 
@@ -206,6 +232,24 @@ class Program:
     index = Index(self, self.name("i"))
     with self._block(Statement("for", result=index, args=(start, count))):
       yield index
+
+  @contextmanager
+  def each_value(self, value: Number, mask: Truth) -> Iterator[tuple[Integer, Truth]]:
+    """Repeat the block for each whole number that some lane has where the mask holds: it, and those lanes.
+
+    Lanes with equal numbers share the block. There the number is the group's, so it may steer addresses.
+    """
+    if isinstance(value, Scalar):
+      index = Index(self, self.name("i"))
+      with self._block(Statement("for_value", result=index, args=(value, mask))):
+        yield index, self.same(value, index) & mask
+    else:
+      with self.when_any(mask):
+        yield int(value), mask
+
+  def same(self, value: Scalar, index: Index) -> Mask:
+    """Return the lanes whose whole number is the group's."""
+    return self.op("is", Mask, value, index)
 
   @contextmanager
   def when_any(self, mask: Truth) -> Iterator[None]:
@@ -282,115 +326,6 @@ class Program:
   def _forget_loads(self) -> None:
     for array in self.arrays:
       array.version += 1
-
-
-# -- functions on traced or constant values
-
-
-def number(value: Any) -> Number:
-  """Return a number of the model for the program: a float, or a traced value of a varied field."""
-  return value if isinstance(value, Scalar) else float(value)
-
-
-def is_zero(value: Any) -> bool:
-  """Return whether a number of the model is known to be zero; a traced value never is."""
-  return not isinstance(value, Scalar) and float(value) == 0.0
-
-
-def is_finite(value: Number) -> bool:
-  """Return whether a number is not known to be infinite; a traced value counts as finite."""
-  return isinstance(value, Scalar) or math.isfinite(value)
-
-
-def where(mask: Truth, a: Number, b: Number) -> Number:
-  """Return `a` where the mask holds, else `b`."""
-  if isinstance(mask, bool):
-    return a if mask else b
-  if not isinstance(a, Scalar) and not isinstance(b, Scalar) and a == b:
-    return a
-  return mask.program.op("where", Scalar, mask, a, b)
-
-
-def has_bit(word: Word | int, position: int) -> Truth:
-  """Return whether a bit of a word is set."""
-  return bool(word >> position & 1) if isinstance(word, int) else word.bit(position)
-
-
-def negate(mask: Truth) -> Truth:
-  """Return where the mask does not hold."""
-  return not mask if isinstance(mask, bool) else ~mask
-
-
-def minimum(a: Number, b: Number) -> Number:
-  """Return the lesser value."""
-  return _call("min", min, a, b)
-
-
-def maximum(a: Number, b: Number) -> Number:
-  """Return the greater value."""
-  return _call("max", max, a, b)
-
-
-def clip(x: Number, low: Number, high: Number) -> Number:
-  """Return the value limited to an interval; nan stays nan, which depends on the order of the arguments."""
-  return minimum(high, maximum(low, x))
-
-
-def absolute(x: Number) -> Number:
-  """Return the magnitude."""
-  return _call("abs", abs, x)
-
-
-def sqrt(x: Number) -> Number:
-  """Return the square root."""
-  return _call("sqrt", math.sqrt, x)
-
-
-def sin(x: Number) -> Number:
-  """Return the sine of an angle [rad]."""
-  return _call("sin", math.sin, x)
-
-
-def cos(x: Number) -> Number:
-  """Return the cosine of an angle [rad]."""
-  return _call("cos", math.cos, x)
-
-
-def atan2(y: Number, x: Number) -> Number:
-  """Return the angle [rad] of the point (x, y); a call per lane, for rare use."""
-  return _call("atan2", math.atan2, y, x)
-
-
-def exp(x: Number) -> Number:
-  """Return e to the power x; a call per lane, for rare use."""
-  return _call("exp", math.exp, x)
-
-
-def floor(x: Number) -> Number:
-  """Return the greatest whole number that is not above x."""
-  return _call("floor", lambda value: float(math.floor(value)), x)
-
-
-def square(x: Number) -> Number:
-  """Return x^2."""
-  return x * x
-
-
-def power(x: Number, exponent: Number) -> Number:
-  """Return x to a power >= 1; small constant integers multiply, others are a call per lane."""
-  if isinstance(exponent, Scalar) or exponent != int(exponent) or exponent > 8:
-    return _call("pow", math.pow, x, exponent)
-  result: Number = 1.0
-  for _ in range(int(exponent)):
-    result = result * x
-  return result
-
-
-def _call(op: str, fold: Callable[..., float], *args: Number) -> Number:
-  for arg in args:
-    if isinstance(arg, Scalar):
-      return arg.program.op(op, Scalar, *args)
-  return fold(*args)
 
 
 def _key(arg: object) -> object:

@@ -89,3 +89,27 @@ def test_an_environment_is_the_same_whatever_its_neighbours_fill():
   alone, both = evaluate(traced, *numbers[:, :1]), evaluate(traced, *numbers)
   np.testing.assert_array_equal(alone[:, 0], both[:, 0])
   assert np.abs(both[6:, 0] - 1 / 3).max() < 1e-15
+
+
+def test_columns_in_two_blocks_of_each_environment():
+  n, columns = 24, 3
+
+  def traced(program, lesser, greater, *numbers):
+    H, half = BlockMatrix(program, n), 6 * columns
+    H.add({(i, i): 2.0 for i in range(n)})
+    parts = [
+      [list(part[k * columns :][:columns]) for k in range(6)] for part in (numbers[:half], numbers[half:])
+    ]
+    H.push_pair([lesser, greater], parts, lesser < 1.5)
+    H.factor()
+    return H.solve([1.0 + i for i in range(n)])
+
+  bodies = np.array([[0.0, 0.0, 1.0, 2.0], [1.0, 1.0, 3.0, 3.0]])
+  numbers = np.random.default_rng(5).normal(size=(2 * 6 * columns, ENVS))
+  found = evaluate(traced, *bodies, *numbers).T
+  for env in range(ENVS):
+    V = np.zeros((4, 6, columns))
+    if bodies[0, env] < 1.5:
+      V[bodies[:, env].astype(int)] = numbers[:, env].reshape(2, 6, columns)
+    H = 2.0 * np.eye(n) + V.reshape(n, -1) @ V.reshape(n, -1).T
+    np.testing.assert_allclose(found[env], np.linalg.solve(H, 1.0 + np.arange(n)), rtol=1e-9, atol=1e-11)

@@ -12,6 +12,7 @@ from physics.load import load_model
 from physics.parity import NumpySimulation, random_states
 from physics.smooth import smooth_dynamics
 from physics.state.state import State
+from physics.trace.trace import square, where
 from tests.physics.conftest import load
 from tests.physics.oracle import evaluate, mujoco_at
 
@@ -24,11 +25,21 @@ class SquaredLength:
 
   def __init__(self, program, x):
     self.sum, self.x = program.variable(0.0), x
+    self.held = program.array(len(x))
+    self.held.fill(x)
 
   def push(self, columns):
     for column in columns:
       along = dot(column.values(), [self.x[dof] for dof in column])
       self.sum[0] = self.sum[0] + along * along
+
+  def push_pair(self, bodies, parts, lanes):
+    for column in range(len(parts[0][0])):
+      terms = [
+        dot([row[column] for row in rows], [self.held.take(body * 6.0 + float(k)) for k in range(6)])
+        for body, rows in zip(bodies, parts, strict=True)
+      ]
+      self.sum[0] = self.sum[0] + where(lanes, square(total(terms)), 0.0)
 
 
 def trace_contacts(model):

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from physics.collision import family
+from physics.collision.family import families
 from physics.constraint.moving import (
   common_origin,
   find_moving_contacts,
@@ -13,7 +15,7 @@ from physics.constraint.moving import (
 from physics.constraint.world import is_still
 from physics.dynamics.kinematics import poses
 from physics.load import load_model
-from physics.parity import random_states
+from physics.parity import States, random_states
 from physics.trace.trace import has_bit, where
 from tests.physics.conftest import load
 from tests.physics.oracle import assert_same_rows, collect, evaluate, mujoco_at
@@ -65,6 +67,30 @@ def expect(model, qpos):
     owners = [(body == two) - (body == one) for body in moving.owners]
     rows.append([*pushed, *owners, contact.dist, *contact.frame[:3], *contact.pos])
   return np.array(rows).reshape(-1, 7 + len(moving.bodies) + len(moving.owners))
+
+
+HEAP = "".join(
+  f"""<body><freejoint/><geom type="cylinder" size="0.1 {0.06 + 0.02 * k}" margin="{0.01 * k}"
+    friction="{0.5 + 0.1 * k}" gap="{0.005 * k}"/></body>"""
+  for k in range(5)
+)
+
+
+def test_each_environment_searches_its_own_near_pairs(monkeypatch):
+  """Of ten pairs of cylinders, lanes search only those that are near, with the same contacts."""
+  model, random = load_model(f"<mujoco><worldbody>{HEAP}</worldbody></mujoco>"), np.random.default_rng(0)
+  qpos = np.concatenate([random.normal(scale=0.15, size=(8, 5, 3)), random.normal(size=(8, 5, 4))], axis=2)
+  states, results = States(qpos.reshape(8, -1), np.zeros((8, model.nv)), np.zeros((8, 0))), []
+  for least in (family.GATHERED, 11):
+    monkeypatch.setattr(family, "GATHERED", least)
+    (only,) = families(model, moving_pairs(model).pairs, by_lane=True)
+    assert only.gathered == (least < 11)
+    results.append(find(model, states, 40))
+  (together, none), (alone, _) = results
+  for one, two in zip(together, alone, strict=True):
+    np.testing.assert_array_equal(one, two)
+  assert len({len(rows) for rows in together}) > 2
+  assert not none.any()
 
 
 @pytest.mark.parametrize("name", ["self_contact", "margins", "free_bodies"])

@@ -33,3 +33,12 @@ def test_one_repeated_value_folds():
     assert Column(program, [x, 2.0, 2.0]).chosen([1, 2], i) == 2.0
     assert isinstance(Column(program, [x, 2.0])[i], Scalar)
   assert Column(program, [x, 2.0])[0] is x
+
+
+def test_each_environment_reads_at_its_own_place():
+  def traced(program, place, x):
+    columns = [[3.0, x, x, 5.0], [1.0, 2.0, 4.0, 8.0], [x] * 4]
+    return [Column(program, values)[place] for values in columns]
+
+  found = evaluate(traced, [0.0, 1.0, 3.0], [7.0, 8.0, 9.0])
+  np.testing.assert_array_equal(found, [[3, 8, 5], [1, 2, 8], [7, 8, 9]])

@@ -123,6 +123,8 @@ def places(program, x):
   for value in x[:3]:
     place = floor(absolute(value) * 4.99)
     array.put(place, array.take(place) + value, value > -0.5)
+    with program.each_value(place, value < 0.5) as (at, lanes):
+      array[at] = array[at] + where(lanes, value * value, 0.0)
   return [array.take(floor(2.0 + 4.0 * x[0])), *array.read()]
 
 
