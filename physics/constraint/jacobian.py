@@ -53,8 +53,14 @@ class Jacobian(Protocol):
 
 def jacobian_of(model: Model, p: Poses, moving: MovingPairs, found: LaneList, dim: int) -> Jacobian:
   """Return the Jacobian of contacts that serves a model."""
-  kind: Any = FreeJacobian if _is_pile(model, moving) else JointJacobian
+  assembled = outgrows(found.capacity * dim, model.nv)  # FreeJacobian adds to no other matrix
+  kind: Any = FreeJacobian if assembled and _is_pile(model, moving) else JointJacobian
   return kind(model, p, moving, found, dim)
+
+
+def outgrows(rank: int, dofs: int) -> bool:
+  """Return whether a low-rank correction may have so many columns that a Newton step assembles its matrix."""
+  return 2 * rank > dofs
 
 
 def _is_pile(model: Model, moving: MovingPairs) -> bool:

@@ -17,6 +17,7 @@ from physics.algebra.spatial import Inertia, dot
 from physics.constraint.cone import NO_GROWTH, Growth
 from physics.constraint.constraint import JointRows
 from physics.constraint.contact import MovingContacts, WorldContacts
+from physics.constraint.jacobian import outgrows
 from physics.dynamics.dynamics import inert_tendons
 from physics.dynamics.kinematics import Poses
 from physics.model.model import Model
@@ -134,7 +135,7 @@ class Problem:
     It does if a correction could have more columns than half the degrees of freedom, or if M has more than
     bodies and joints.
     """
-    return bool(inert_tendons(self.bodies.model)) or 2 * self.rank > self.M.n
+    return bool(inert_tendons(self.bodies.model)) or outgrows(self.rank, self.M.n)
 
   def _push_hessian(self, to: LowRank | BlockMatrix, unsolved: Mask) -> None:
     self.joints.push_hessian(to)
