@@ -253,7 +253,8 @@ def test_a_pendulum_swings_up(squash):
   assert pendulum(0, squash) > -400
 
 
-@pytest.mark.parametrize("algorithm", ["sac", pytest.param("td3", marks=thorough)])
+@thorough
+@pytest.mark.parametrize("algorithm", ["sac", "td3"])
 def test_a_pendulum_swings_up_off_policy(algorithm):
   """With a tenth of the steps above; reached: SAC -181 ... -169, TD3 -162 ... -155."""
   assert off_policy_pendulum(algorithm, 0) > -400
