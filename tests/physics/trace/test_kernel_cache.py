@@ -9,6 +9,7 @@ import warp as wp
 
 from physics.trace.kernel import CHECKSUMS, _binaries, kernel_cache, load_kernel
 
+pytestmark = pytest.mark.xdist_group("kernel cache")  # the tests damage the same files
 DAMAGES = {
   "garbage": lambda whole: bytes(255 - byte for byte in whole),
   "a bit turned": lambda whole: whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:],
