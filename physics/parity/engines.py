@@ -241,6 +241,8 @@ def _converging(dtype: type[np.floating]) -> Iterator[None]:
   before = {name: getattr(newton, name) for name in names}
   for name in names:
     setattr(newton, name, 1e-13)
-  yield
-  for name, tolerance in before.items():
-    setattr(newton, name, tolerance)
+  try:
+    yield
+  finally:
+    for name, tolerance in before.items():
+      setattr(newton, name, tolerance)

@@ -1,11 +1,15 @@
 """The two drop-in simulations: MuJoCo C itself, and the traced program on NumPy."""
 
+from unittest import mock
+
 import mujoco
 import numpy as np
+import pytest
 import torch
 
 from physics.load import load_model
-from physics.parity import MujocoSimulation, NumpySimulation, full_mass_matrix, random_states
+from physics.parity import MujocoSimulation, NumpySimulation, engines, full_mass_matrix, random_states
+from physics.solver import newton
 from tests.physics.conftest import GYMNASIUM, load
 
 
@@ -99,3 +103,12 @@ def test_numpy_simulation_computes_in_the_precision_asked_for():
     np.testing.assert_array_equal(simulation.qpos, np.tile(model.qpos0.astype(dtype), (8, 1)))
   difference = np.abs(positions[np.float32] - positions[np.float64]).max()
   assert 1e-9 < difference < 1e-5
+
+
+def test_a_failed_trace_leaves_the_solvers_tolerances_as_they_are(monkeypatch):
+  """Kernels that are traced later in the process would be others, and would iterate longer."""
+  before = newton.TOLERANCE, newton.STEP_TOLERANCE
+  monkeypatch.setattr(engines, "trace_step", mock.Mock(side_effect=KeyError))
+  with pytest.raises(KeyError):
+    NumpySimulation(load("springs"), 2, ("qacc",))
+  assert before == (newton.TOLERANCE, newton.STEP_TOLERANCE)
