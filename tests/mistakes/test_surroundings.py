@@ -1,4 +1,4 @@
-"""What a newcomer's machine can lack: room on a disk, folders to write to, the patience of its user."""
+"""Lacks of a newcomer's machine: room on a disk, folders to write to, the patience of its user."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Where a point lies in the image of a camera of the robot file, by MuJoCo's own kinematics."""
+"""Projection of a point into the image of a camera of the robot file, by MuJoCo's own kinematics."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What a policy sees, as pictures by hand, and in the events of a training."""
+"""Pictures of what a policy sees, by hand, and in the events of a training."""
 
 import io
 
