@@ -52,15 +52,20 @@ def cut(path: Path, steps: int, *numbers: str) -> list[Row]:
 
 
 def append(path: Path, row: Mapping[str, Any]) -> None:
-  """Append a row; the columns are those of the header, which the first row sets. Other values are dropped.
+  """Append a row. A column that the file lacks is added to it, with nan in the rows before.
 
   Raises OSError if the disk is full; the file stays unchanged then.
   """
-  with path.open("a+b", buffering=0) as file:
+  columns = _columns(path)
+  new = [name for name in row if name not in columns]
+  if columns and new:
+    rows = [*read(path), row]
+    with rewrite(path) as file:
+      file.write(_text(rows, columns + new, heading=True).encode())
+    return
+  data = _text([row], columns or new, heading=not columns).encode()
+  with path.open("ab", buffering=0) as file:
     size = file.tell()
-    file.seek(0)
-    columns = next(csv.reader([file.readline().decode()]), [])
-    data = _text([row], columns or list(row), heading=not columns).encode()
     try:
       if file.write(data) < len(data):
         raise OSError(28, os.strerror(28), str(path))
@@ -69,9 +74,17 @@ def append(path: Path, row: Mapping[str, Any]) -> None:
       raise
 
 
+def _columns(path: Path) -> list[str]:
+  """Return the names of the columns; none if there is no file, or nothing in it."""
+  if not path.exists():
+    return []
+  with path.open(newline="") as file:
+    return next(csv.reader(file), [])
+
+
 def _text(rows: Sequence[Mapping[str, Any]], columns: list[str], heading: bool) -> str:
   text = io.StringIO(newline="")
-  writer = csv.DictWriter(text, columns, restval="nan", extrasaction="ignore")
+  writer = csv.DictWriter(text, columns, restval="nan")
   if heading:
     writer.writeheader()
   writer.writerows(rows)
