@@ -18,7 +18,7 @@ from gpurobot.learn.optimizer import Optimizer
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
-from tests.gpurobot import styled, taught_pixels, toy, toy_pixels
+from tests.gpurobot import own_code, styled, taught_pixels, toy, toy_pixels
 from tests.instances import first, thorough
 from tests.ranks import HANG, launch
 from tests.tasks import shaken_cartpole
@@ -129,10 +129,15 @@ def test_ranks_compute_what_one_computes(tmp_path, task):
 @pytest.mark.parametrize(
   "task",
   first(
-    [SAC, (*TD3, "td3.storage=uint8"), (*SAC, "sac.prioritized=true"), (*SAC, *PIXELS, "sac.random_shift=2")],
+    [
+      SAC,
+      (*TD3, "td3.storage=uint8", f"td3.loss={own_code.__file__}:imitation"),
+      (*SAC, "sac.prioritized=true", f"sac.loss={own_code.__file__}:imitation"),
+      (*SAC, *PIXELS, "sac.random_shift=2"),
+    ],
     lambda task: task == SAC,
   ),
-  ids=["sac", "td3", "priorities", "pixels"],
+  ids=["sac", "td3 with a loss", "priorities with a loss", "pixels"],
 )
 def test_ranks_draw_from_their_buffers_what_one_draws(tmp_path, task):
   """In float64: the first gradients of the policy are all rounding, as new critics know of no actions."""
