@@ -64,7 +64,7 @@ def forward(
   contacts = detect_contacts(program, model, smooth, capacity)
   if pulls := adhesion_moments(model, contacts.kinds):
     smooth = smooth.pulled(model, pulls)
-  if stickiness := adhesion_forces(contacts.kinds):
+  if model.passive_enabled and (stickiness := adhesion_forces(contacts.kinds)):
     smooth = smooth.stuck(stickiness)
   rows = [*equality_rows(model, smooth), *friction_rows(model, smooth), *limit_rows(model, smooth)]
   joints = JointRows(program, model.nv, rows)

@@ -323,6 +323,7 @@ def _flags(mj: mujoco.MjModel) -> dict[str, bool]:
     "limit_enabled": not disabled(mj, bit.mjDSBL_CONSTRAINT, bit.mjDSBL_LIMIT),
     "frictionloss_enabled": not disabled(mj, bit.mjDSBL_CONSTRAINT, bit.mjDSBL_FRICTIONLOSS),
     "actuation_enabled": not disabled(mj, bit.mjDSBL_ACTUATION),
+    "passive_enabled": not (disabled(mj, bit.mjDSBL_SPRING) and disabled(mj, bit.mjDSBL_DAMPER)),
     "eulerdamp": not disabled(mj, bit.mjDSBL_EULERDAMP),
     "warmstart_enabled": not disabled(mj, bit.mjDSBL_WARMSTART),
     "multiccd": not disabled(mj, bit.mjDSBL_MULTICCD),

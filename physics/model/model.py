@@ -252,6 +252,7 @@ class Model:
   key_names: tuple[str, ...]  # [nkey]
 
   actuation_enabled: bool
+  passive_enabled: bool  # false where the file disables both springs and dampers
   eulerdamp: bool  # joint damping enters the velocity update implicitly
   contact_enabled: bool
   limit_enabled: bool

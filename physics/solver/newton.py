@@ -24,12 +24,13 @@ from physics.model.model import Model
 from physics.solver.articulated import factor_articulated
 from physics.solver.assembled import with_stiffness
 from physics.solver.low_rank import LowRank
-from physics.trace.trace import Array, Mask, Number, Program, absolute, maximum, number, where
+from physics.trace.trace import Array, Mask, Number, Program, absolute, maximum, minimum, number, where
 
 TOLERANCE = 2e-6  # gradient at which the search ends, relative to the forces in balance
 STEP_TOLERANCE = 1e-6  # step that ends it, relative to qacc: float32 resolves no more
 LINE_TOLERANCE = 0.3  # slope along a step at which the line search ends, relative to the slope at its start
-LINE_ITERATIONS = 8
+LINE_ITERATIONS = 16  # the cost's kinks can lie at a thousandth of the step, and beside each other
+LINE_MARGIN = 0.05  # the least part of a bracket that a look leaves out
 STALLED = 1e-3  # gradient, relative to the forces in balance: beyond it a search that ends has failed
 
 
@@ -199,12 +200,16 @@ def _line_search(
 ) -> Number:
   """Return a step along the direction that lowers the cost, near its minimum; 0 if none was found.
 
-  It is Newton's method within a bracket. `slope` is the cost's at step 0, `curvature` that of its smooth
-  part. The cost at a step is compared with that at 0 by what it grows beyond its tangent: a sum of positive
-  terms. The difference of two costs would be lost in the rounding of their springs' energy.
+  It is Newton's method within a bracket. Where that leaves it, as beyond a kink, the next look is at the zero
+  of the chord of the slopes at its ends. The Illinois rule halves the slope of an end that stays (Dowell and
+  Jarratt 1971). `slope` is the cost's at step 0, `curvature` that of its smooth part. The cost at a step is
+  compared with that at 0 by what it grows beyond its tangent: a sum of positive terms. The difference of two
+  costs would be lost in the rounding of their springs' energy.
   """
-  low, high, step = program.variable(0.0), program.variable(1e6), program.variable(1.0)
   best, lowest, searching = program.variable(0.0), program.variable(0.0), program.variable(unsolved, Mask)
+  step, low, high = program.variable(1.0), program.variable(0.0), program.variable(1e6)
+  slope_low, slope_high = program.variable(slope), program.variable(1.0)
+  side = program.variable(0.0)  # the end that moved last: -1 low, 1 high
   with program.loop(LINE_ITERATIONS):
     at = step[0]
     growth = problem.growth(at, searching[0])
@@ -214,8 +219,13 @@ def _line_search(
     best[0], lowest[0] = where(lowers, at, best[0]), where(lowers, change, lowest[0])
     searching[0] = searching[0] & ~(lowers & (absolute(first) <= LINE_TOLERANCE * absolute(slope)))
     program.break_if_none(searching[0])
-    low[0], high[0] = where(first < 0.0, at, low[0]), where(first < 0.0, high[0], at)
-    newton = at - first / maximum(second, 1e-30)
-    inside = (newton > low[0]) & (newton < high[0])
-    step[0] = where(searching[0], where(inside, newton, 0.5 * (low[0] + high[0])), at)
+    falls = first < 0.0
+    low[0], high[0] = where(falls, at, low[0]), where(falls, high[0], at)
+    slope_low[0] = where(falls, first, where(side[0] > 0.0, 0.5, 1.0) * slope_low[0])
+    slope_high[0] = where(falls, where(side[0] < 0.0, 0.5, 1.0) * slope_high[0], first)
+    side[0] = where(falls, -1.0, 1.0)
+    newton, width = at - first / maximum(second, 1e-30), high[0] - low[0]
+    chord = -slope_low[0] / maximum(slope_high[0] - slope_low[0], 1e-30)
+    chord = low[0] + width * minimum(maximum(chord, LINE_MARGIN), 1.0 - LINE_MARGIN)
+    step[0] = where(searching[0], where((newton > low[0]) & (newton < high[0]), newton, chord), at)
   return where(unsolved, best[0], 0.0)

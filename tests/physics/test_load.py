@@ -179,6 +179,7 @@ def test_folds_disable_flags(flag, field):
     ("frictionloss", ["frictionloss_enabled"]),
     ("constraint", ["contact_enabled", "limit_enabled", "frictionloss_enabled"]),
     ("actuation", ["actuation_enabled"]),
+    ('spring="disable" damper', ["passive_enabled"]),
     ("eulerdamp", ["eulerdamp"]),
     ("warmstart", ["warmstart_enabled"]),
     ("refsafe", ["refsafe"]),

@@ -66,6 +66,15 @@ def test_motion_is_mujocos(integrator, cone, name):
   assert [str(finding) for finding in findings if not finding.holds] == []
 
 
+def test_without_passive_forces_geoms_do_not_pull_as_in_mujoco():
+  mj = load_model(load("sticky").mj).mj
+  mj.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_SPRING | mujoco.mjtDisableBit.mjDSBL_DAMPER
+  model = load_model(mj)
+  trial, simulation = Trial(model, random_states(model, 16)), NumpySimulation(model, 16, outputs(model))
+  assert [str(finding) for finding in trial.stages(simulation, DOUBLE) if not finding.holds] == []
+  assert float(simulation.cfrc_ext.abs().max()) > 1.0  # contacts push all the same
+
+
 def pulled(height, gap=0.0, condim=3):
   """Return the actuator's joint forces on a ball at a height, with another ball beside it."""
   model = load_model(BALL.format(height=height, gap=gap, condim=condim))

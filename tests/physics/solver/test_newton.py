@@ -1,20 +1,25 @@
 """The solver's optimum against a search of all active sets; lanes that do not depend on each other."""
 
 import itertools
+from pathlib import Path
 
+import mujoco
 import numpy as np
 import pytest
+import torch
 
 from physics.constraint.constraint import ConstraintRow, JointRows
 from physics.dynamics.dynamics import body_inertias, composite_inertias, mass_matrix
 from physics.dynamics.kinematics import poses
 from physics.load import load_model
+from physics.parity.engines import DERIVED, NumpySimulation
 from physics.solver import newton
 from physics.solver.articulated import welded_inertias
 from physics.solver.newton import Bodies, Problem, solve
 from tests.physics.oracle import dense, evaluate
 
 ENVS = 64
+ROBOT = Path(__file__).parents[3] / "assets" / "quadruped" / "robot.xml"
 TREE = """<mujoco><worldbody>
   <body><joint axis="0 1 0" armature="0.1"/><geom size="0.1" pos="0.3 0 0" mass="1"/>
     <body pos="0.6 0 0"><joint axis="0 1 0"/><geom size="0.1" pos="0.2 0.1 0" mass="0.5"/></body>
@@ -197,3 +202,28 @@ def test_a_search_that_finds_no_lower_cost_is_counted(tree, problems, monkeypatc
   found = searched(tree, force, start)
   np.testing.assert_array_equal(found[:4], start)
   np.testing.assert_array_equal(found[4:], np.ones((2, ENVS)))
+
+
+def test_kinks_that_are_much_closer_than_a_step_are_found():
+  """Feet stick that are a hundred times stiffer than they press: steps of a thousandth lower the cost."""
+  spec = mujoco.MjSpec.from_file(str(ROBOT))
+  spec.option.cone, spec.option.impratio, spec.option.timestep = mujoco.mjtCone.mjCONE_ELLIPTIC, 100.0, 0.01
+  model = load_model(spec)
+  states = stumbling(model)
+  simulation = NumpySimulation(model, len(states), outputs=(*DERIVED, "stalled"))
+  simulation.qpos[:], simulation.qvel[:] = (torch.tensor(part) for part in np.split(states, [model.nq], 1))
+  simulation.forward()
+  assert not simulation.stalled.any()
+
+
+def stumbling(model, count=24):
+  """Return states [count, nq + nv] of a robot under random controls, in MuJoCo C."""
+  data, random, states = mujoco.MjData(model.mj), np.random.default_rng(0), []
+  low, high = model.actuator_ctrlrange.T
+  for _ in range(count):
+    mujoco.mj_resetDataKeyframe(model.mj, data, 0)
+    for _ in range(20):
+      data.ctrl[:] = model.mj.key_ctrl[0] + 0.3 * (high - low) / 2 * random.uniform(-1, 1, model.nu)
+      mujoco.mj_step(model.mj, data, 5)
+    states.append([*data.qpos, *data.qvel])
+  return np.array(states)
