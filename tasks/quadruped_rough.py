@@ -19,7 +19,12 @@ from tasks.base import option
 from tasks.shared.terrain import KINDS, Terrain
 
 TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 100_000_000}
-PPO: dict[str, object] = {"hidden": [128, 64, 32], "horizon": 24, "epochs": 3, "log_std_init": -1.2}
+PPO: dict[str, object] = {
+  **quadruped.PPO,
+  # As legged_gym has it. Without it the robot learns to stand still, as noise costs more there than walking
+  # earns at first, and the noise vanishes: level 0.02 after 3 million steps, and 0.57 with it.
+  "entropy_coef": 0.01,
+}
 
 FASTEST = 4.0  # assumed upper limit of the robot speed [m/s]
 RAY_START = 1.0  # height above the trunk at which rays start [m]
