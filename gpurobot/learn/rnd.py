@@ -9,6 +9,8 @@ from gpurobot.learn.env import VecEnv, block_names
 from gpurobot.learn.layers import relu_network
 from gpurobot.learn.learned_reward import LearnedReward, Training
 
+FADE = 0.9  # part of their weight that the errors of earlier rollouts keep when those of another are merged
+
 
 def columns(rnd: RNDConfig, env: VecEnv) -> list[int]:
   """Return the columns of the observation group that count; raise ConfigError if there are none."""
@@ -50,9 +52,11 @@ class Distillation(nn.Module):
 class NoveltyReward(LearnedReward):
   """Reward for observations that the predictor has not learnt yet, as they were rare so far.
 
-  The errors are divided by their own running standard deviation, over all samples so far and all ranks. Burda
-  et al. divide by that of the discounted sums instead, which takes a running sum for each environment. What
-  the two differ by is nearly constant, and belongs to the weight. Until there is a deviation the reward is 0.
+  The errors are divided by their own standard deviation, over all ranks and about the last ten rollouts. Over
+  all rollouts it would stay that of the first ones, in which all is new, and the reward would vanish: with
+  the cube's place in cube_lift it fell from 2.4 to 0.014 in 2 M steps. Burda et al.
+  divide by the deviation of the discounted sums, which takes a running sum for each environment. What the two
+  differ by is nearly constant, and belongs to the weight. Until there is a deviation the reward is 0.
 
   Observations are those of the rollout, as the networks see them: normalised and clipped. A step is rewarded
   for the observation in which it was taken, and the values carry that to the steps before.
@@ -89,6 +93,11 @@ class NoveltyReward(LearnedReward):
   def obs(self) -> Tensor:
     """Observations [horizon, local_envs, width] of the rollout."""
     return self.rollout.samples["obs", self.settings.group][..., self.columns].to(self.dtype)
+
+  def merge(self) -> None:
+    """Merge the errors of all ranks into the moments; those of earlier rollouts count for less."""
+    self.moments.fade(FADE)
+    super().merge()
 
   def draw(self) -> tuple[Tensor, ...]:
     """Return observations [n, width] of random steps, and weights [n], 0 where a step is not valid."""

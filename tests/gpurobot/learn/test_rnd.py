@@ -5,7 +5,7 @@ import torch
 
 from gpurobot.algorithm_config import RNDConfig
 from gpurobot.config import ConfigError
-from gpurobot.learn.rnd import Distillation, NoveltyReward, columns
+from gpurobot.learn.rnd import FADE, Distillation, NoveltyReward, columns
 from tests.gpurobot import toy
 from tests.gpurobot.learn import test_discriminator
 from tests.gpurobot.learn.test_ppo import iterate
@@ -50,8 +50,8 @@ def test_the_error_by_hand():
   torch.testing.assert_close(network(x), expected)
 
 
-def test_rewards_are_errors_in_their_standard_deviation_so_far():
-  """The first rollout has no reward, as it has no deviation."""
+def test_rewards_are_errors_in_their_standard_deviation_of_late():
+  """The first rollout has no reward, as it has no deviation. Mean and variance are weighted by age."""
   one, errors = learner(), []
   found = novelty(one)
   for iteration in range(3):
@@ -61,7 +61,13 @@ def test_rewards_are_errors_in_their_standard_deviation_so_far():
       rewards = found.rate()
     found.moments.forget()
     if iteration:
-      deviation = (torch.stack(errors[:-1]).var(correction=0) + 1e-5).sqrt()
+      weights = [FADE**age for age in reversed(range(iteration))]
+      weights = [weight / sum(weights) for weight in weights]
+      mean, square = (
+        sum(weight * (error**power).mean() for weight, error in zip(weights, errors, strict=False))
+        for power in (1, 2)
+      )
+      deviation = (square - mean**2 + 1e-5).sqrt()
       torch.testing.assert_close(rewards, errors[-1] / deviation, rtol=1e-9, atol=0)
     else:
       assert not rewards.any()
