@@ -122,6 +122,9 @@ class AMPConfig:
     1, "pairs of each environment from the rollout, and as many from the replay, in a gradient step", low=1
   )
   replay: int = option(32, "pairs of each environment in the replay, from the last 16 iterations", low=1)
+  noise: float = option(
+    0.0, "noise on what the discriminator learns from, in standard deviations of a feature", low=0
+  )
 
 
 @dataclasses.dataclass
