@@ -95,6 +95,7 @@ class RNDConfig:
     10_000_000, "environment steps over which the weight of the novelty reward changes linearly", low=1
   )
   group: str = option("policy", "observation group whose novelty is rewarded: policy, or critic")
+  blocks: list[str] = option([], "blocks of the group whose novelty is rewarded; []: all")
   hidden: list[int] = option([128, 128], "units of each hidden layer of predictor and target", low=1)
   outputs: int = option(32, "random features of an observation that are predicted", low=1)
   lr: float = option(3e-4, "learning rate of the predictor", low=0)
@@ -121,6 +122,9 @@ class AMPConfig:
     1, "pairs of each environment from the rollout, and as many from the replay, in a gradient step", low=1
   )
   replay: int = option(32, "pairs of each environment in the replay, from the last 16 iterations", low=1)
+  noise: float = option(
+    0.0, "noise on what the discriminator learns from, in standard deviations of a feature", low=0
+  )
 
 
 @dataclasses.dataclass

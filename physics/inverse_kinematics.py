@@ -6,6 +6,7 @@ from typing import Literal
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 
 from physics.model.model import Floats, Model
 
@@ -45,15 +46,27 @@ def follow(model: Model, start: Floats, goals: Sequence[Goal]) -> Floats:
 
 def _improve(mj: mujoco.MjModel, data: mujoco.MjData, goals: Sequence[Goal], frame: int) -> None:
   """Take one step towards the goals of a frame."""
+  matrix, vector = DAMPING * np.eye(mj.nv), np.zeros(mj.nv)
+  add_goals(mj, data, goals, frame, matrix, vector)
+  move(mj, data, np.linalg.solve(matrix, vector))
+
+
+def add_goals(
+  mj: mujoco.MjModel, data: mujoco.MjData, goals: Sequence[Goal], frame: int, matrix: Floats, vector: Floats
+) -> None:
+  """Add the normal equations of the goals of a frame, for a move from the pose of `data`."""
   mujoco.mj_kinematics(mj, data)
   mujoco.mj_comPos(mj, data)
-  matrix, vector = DAMPING * np.eye(mj.nv), np.zeros(mj.nv)
   for goal in goals:
     jacobian, error = _linearised(mj, data, goal, frame)
     weighted = goal.weight * jacobian.T
     matrix += weighted @ jacobian
     vector += weighted @ error
-  mujoco.mj_integratePos(mj, data.qpos, np.linalg.solve(matrix, vector), 1.0)
+
+
+def move(mj: mujoco.MjModel, data: mujoco.MjData, change: NDArray[np.floating]) -> None:
+  """Move the pose of `data` by a change [nv], within the joints' ranges."""
+  mujoco.mj_integratePos(mj, data.qpos, change, 1.0)
   low, high = mj.jnt_range.T
   limited = np.flatnonzero(mj.jnt_limited)
   columns = mj.jnt_qposadr[limited]

@@ -87,7 +87,7 @@ IMPORTS = {
   r"tasks/gym/.*": {*TASK, "tasks.gym"},
   r"tasks/dm/.*": {*TASK, "numpy", "tasks.dm"},
   r"tasks/.*": TASK,
-  r"physics/(host|inverse_kinematics|load|support)\.py": {"mujoco", "numpy", "physics"},
+  r"physics/(host|inverse_kinematics|load|steady_momentum|support)\.py": {"mujoco", "numpy", "physics"},
   r"physics/robot/.*": {"mujoco", "numpy", "physics"},
   r"physics/urdf\.py": {"mujoco", "numpy", "physics", "trimesh"},
   r"physics/parity/.*": {"mujoco", "numpy", "physics", "torch"},

@@ -139,7 +139,15 @@ class StyleReward(LearnedReward):
     reference = self.reference[self.pick("amp.reference", 2 * count, len(self.reference)).flatten()]
     for pairs in (policy, reference):
       self.moments.accumulate(pairs[:, 0], weight)
-    return self.prepare(policy), self.prepare(reference), weight
+    return self.blur(self.prepare(policy), "policy"), self.blur(self.prepare(reference), "reference"), weight
+
+  def blur(self, inputs: Tensor, purpose: str) -> Tensor:
+    """Return inputs [count * local_envs, width] with noise, which each environment draws by itself."""
+    if not self.settings.noise:
+      return inputs
+    count, width = len(inputs) // self.local_envs, inputs.shape[1]
+    drawn = self.random.normal(f"amp.noise.{purpose}", (count, width)).transpose(0, 1).flatten(0, 1)
+    return inputs + self.settings.noise * drawn.to(inputs.dtype)
 
   def loss(self, *batch: Tensor) -> tuple[Tensor, Tensor]:
     """Return the loss of as many pairs of the policy as of the reference, summed by weight, and the sums."""

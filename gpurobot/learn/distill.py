@@ -8,7 +8,7 @@ from tensordict import TensorDict
 from torch import Tensor, nn
 
 from gpurobot.algorithm_config import DistillConfig, DistillLoss, Recurrence
-from gpurobot.config import ConfigError, TrainConfig, block, sequence_length
+from gpurobot.config import ConfigError, TrainConfig, sequence_length
 from gpurobot.device import process, threads
 from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
@@ -20,11 +20,11 @@ from gpurobot.learn.collector import Collector
 from gpurobot.learn.distribution import Distribution
 from gpurobot.learn.env import VecEnv, images_of
 from gpurobot.learn.image_setup import check_images, check_rollout, rollout_words
+from gpurobot.learn.minibatch_epochs import MinibatchEpochs, make_sampler
 from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.optimizer import Optimizer
-from gpurobot.learn.random import Random
 from gpurobot.learn.random_shift import RandomShift
-from gpurobot.learn.rollout import MinibatchSampler, Rollout
+from gpurobot.learn.rollout import Rollout
 from gpurobot.learn.saved_state import check_saved
 from gpurobot.learn.statistics import LossMeans
 from gpurobot.learn.teacher import Teacher
@@ -102,19 +102,17 @@ class Distill:
     self.shift = RandomShift(images_of(env), ppo.random_shift)
     self.collector = Collector(env, self.agent, self.rollout, config, world, self.executor)
     self.clock = self.collector.clock
-    blocks = env.num_envs // block(ppo)
-    dealer = Random(config.seed, blocks, world.rank * blocks, env.device)
-    self.sampler = MinibatchSampler(self.rollout.sequences, ppo.minibatches, block(ppo), dealer)
+    self.sampler = make_sampler(self.rollout, config, world)
+    self.epochs = MinibatchEpochs(self.sampler, self.optimizer, self.executor, self.clock)
     self.iteration = 0
     self._kind = teaching.kind_of(self.agent)
     self._group = teaching.GROUP if teaching.GROUP in self.collector.obs.keys() else "policy"  # noqa: SIM118
     self._check()
     self._threads = torch.get_num_threads()  # for large operations
-    # Data between the pieces of an iteration: the share of environments that a teacher drives [1], which of
-    # them it drives [local_envs], and the rows of a minibatch [n].
+    # Data between the pieces of an iteration: the share of environments that a teacher drives [1], and which
+    # of them it drives [local_envs].
     self._share = torch.zeros(1, device=env.device)
     self._driven = torch.zeros(env.num_envs, dtype=torch.bool, device=env.device)
-    self._rows = torch.zeros_like(self.sampler.minibatches[0])
 
   def _check(self) -> None:
     """Raise ConfigError if settings or teachers do not fit the environment."""
@@ -194,15 +192,8 @@ class Distill:
     self.rollout.samples["weight"].copy_(self.rollout.samples["valid"])
     self.world.sum_all_([own.pending for own in self.observations.moments.values()])
     for _ in range(self.ppo.epochs):
-      self.executor.run(self.sampler.draw)
-      for rows in self.sampler.minibatches:
-        self.clock.begin("update/minibatch")
-        self._rows.copy_(rows)
-        self.executor.run_parts(self._differentiate)
-        self.clock.begin("update/all-reduce")
-        self.optimizer.reduce()
-        self.clock.begin("update/optimizer")
-        self.executor.run(self._descend)
+      for _ in self.epochs.run(self._differentiate, self._descend):
+        pass
     self.executor.run(self.observations.merge)
     self.iteration += 1
     self.clock.begin("other")
@@ -217,7 +208,7 @@ class Distill:
 
   def _objective(self) -> tuple[Tensor, Tensor]:
     """Return the loss of a minibatch and its sums."""
-    batch, state = self.rollout.minibatch(self._rows)
+    batch, state = self.rollout.minibatch(self.epochs.rows)
     student, _ = self.network.act(batch["obs"], state, batch["restart"])
     return distill_loss(self._taught(batch["label"]), student, batch["weight"], self.settings.loss)
 

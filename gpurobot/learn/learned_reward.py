@@ -86,7 +86,11 @@ class LearnedReward(abc.ABC):
       self.optimizer.reduce()
       self.executor.run(self._descend)
     self.world.sum_(self.moments.pending)
-    self.executor.run(self.moments.merge)
+    self.executor.run(self.merge)
+
+  def merge(self) -> None:
+    """Merge the pending sums of all ranks into the moments."""
+    self.moments.merge()
 
   def _differentiate(self) -> None:
     """Compute the gradient on this rank's samples."""

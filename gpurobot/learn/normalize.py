@@ -93,6 +93,11 @@ class Moments:
     self.forget()
     self._refresh()
 
+  def fade(self, part: float) -> None:
+    """Let the samples merged so far count as `part` of what they did; nothing else changes until a merge."""
+    self.count *= part
+    self.m2 *= part
+
   def rescale(self, factor: Tensor) -> None:
     """Multiply all samples merged so far by a factor [1], and with them what `denormalize` returns."""
     factor = torch.where(self.count > 0, factor, 1)

@@ -11,7 +11,7 @@ from tensordict import TensorDictBase
 from torch import Tensor
 
 from gpurobot.algorithm_config import PPOConfig, Recurrence, Schedule
-from gpurobot.config import ConfigError, TrainConfig, block
+from gpurobot.config import ConfigError, TrainConfig
 from gpurobot.device import process
 from gpurobot.device.clock import Clock
 from gpurobot.device.distributed import World
@@ -27,14 +27,14 @@ from gpurobot.learn.env import VecEnv
 from gpurobot.learn.image_setup import check_images, check_rollout, rollout_words
 from gpurobot.learn.learned_reward import Training
 from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss_terms, rate_limits, rate_scale, total
+from gpurobot.learn.minibatch_epochs import MinibatchEpochs, make_sampler
 from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.normalize import Moments
 from gpurobot.learn.optimizer import Optimizer
 from gpurobot.learn.own_code import OwnLoss
-from gpurobot.learn.random import Random
 from gpurobot.learn.reward import RewardScaler
 from gpurobot.learn.reward_sum import RewardSum
-from gpurobot.learn.rollout import MinibatchSampler, Rollout
+from gpurobot.learn.rollout import Rollout
 from gpurobot.learn.rollout_collector import RolloutCollector
 from gpurobot.learn.saved_state import check_saved
 from gpurobot.learn.statistics import LossMeans, Means
@@ -127,14 +127,12 @@ class PPO:
     self.reward_sum = RewardSum(Training(env, config, world, self.executor, self.rollout))
     self.clock: Clock = self.collector.clock
     self.measures = Means("the measures of an update", device)
-    blocks = env.num_envs // block(ppo)
-    dealer = Random(config.seed, blocks, world.rank * blocks, device)
-    self.sampler = MinibatchSampler(self.rollout.sequences, ppo.minibatches, block(ppo), dealer)
+    self.sampler = make_sampler(self.rollout, config, world)
+    self.epochs = MinibatchEpochs(self.sampler, self.optimizer, self.executor, self.clock)
     self.iteration = 0
-    # Data between the pieces of an update: n, sum and sum of squares of the advantages [3]; the rows of a
-    # minibatch [n]; weight, divergence and skipped steps of an epoch [3]; weight of the entropy bonus [1].
+    # Data between the pieces of an update: n, sum and sum of squares of the advantages [3]; weight,
+    # divergence and skipped steps of an epoch [3]; weight of the entropy bonus [1].
     self._advantages = torch.zeros(3, dtype=torch.float64, device=device)
-    self._rows = torch.zeros_like(self.sampler.minibatches[0])
     self._divergence = torch.zeros(3, dtype=self.network.dtype, device=device)
     self._entropy_coef = torch.zeros(1, dtype=self.network.dtype, device=device)
 
@@ -186,16 +184,8 @@ class PPO:
     self.world.sum_all_([self._advantages, *(own.pending for own in moments)])
     self.executor.run(self._standardize)
     for epoch in range(self.ppo.epochs):
-      self.executor.run(self.sampler.draw)
       self._divergence.zero_()
-      for index, rows in enumerate(self.sampler.minibatches):
-        self.clock.begin("update/minibatch")
-        self._rows.copy_(rows)
-        self.executor.run_parts(self._differentiate)
-        self.clock.begin("update/all-reduce")
-        self.optimizer.reduce()
-        self.clock.begin("update/optimizer")
-        self.executor.run(self._descend)
+      for index in self.epochs.run(self._differentiate, self._descend):
         if (epoch, index) != (0, 0):  # the divergence of the first minibatch is 0
           self._divergence[:2] += self.optimizer.sums[:2]
         self._divergence[2] += self.optimizer.found_inf
@@ -265,7 +255,7 @@ class PPO:
 
   def _differentiate(self) -> None:
     """Compute the gradient on this rank's part of a minibatch."""
-    batch, state = self.executor.compiled(self.rollout.minibatch)(self._rows)
+    batch, state = self.executor.compiled(self.rollout.minibatch)(self.epochs.rows)
     self.optimizer.clear()
     self.clock.begin("update/forward")
     objective, sums, own = self.executor.compiled(self._objective)(batch, state)

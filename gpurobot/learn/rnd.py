@@ -5,13 +5,15 @@ from torch import Tensor, nn
 
 from gpurobot.algorithm_config import RNDConfig
 from gpurobot.config import ConfigError, suggestion
-from gpurobot.learn.env import VecEnv
+from gpurobot.learn.env import VecEnv, block_names
 from gpurobot.learn.layers import relu_network
 from gpurobot.learn.learned_reward import LearnedReward, Training
 
+FADE = 0.9  # part of their weight that the errors of earlier rollouts keep when those of another are merged
 
-def check(rnd: RNDConfig, env: VecEnv) -> None:
-  """Raise ConfigError if the environments lack the observation group, or it has no numbers."""
+
+def columns(rnd: RNDConfig, env: VecEnv) -> list[int]:
+  """Return the columns of the observation group that count; raise ConfigError if there are none."""
   if rnd.group not in env.obs_dims:
     raise ConfigError(
       f"ppo.rnd.group={rnd.group}: the task has the observation groups {', '.join(env.obs_dims)}"
@@ -19,6 +21,15 @@ def check(rnd: RNDConfig, env: VecEnv) -> None:
     )
   if not env.obs_dims[rnd.group]:
     raise ConfigError(f"ppo.rnd.group={rnd.group}: novelty is of numbers, and this group has images alone")
+  names = block_names(env).get(rnd.group, [])
+  for block in rnd.blocks:
+    if block not in names:
+      known = list(dict.fromkeys(names))
+      raise ConfigError(
+        f"ppo.rnd.blocks: the group {rnd.group} has no block '{block}', but {', '.join(known) or 'no names'}"
+        f"{suggestion(block, known)}"
+      )
+  return [i for i in range(env.obs_dims[rnd.group]) if not rnd.blocks or names[i] in rnd.blocks]
 
 
 class Distillation(nn.Module):
@@ -41,9 +52,11 @@ class Distillation(nn.Module):
 class NoveltyReward(LearnedReward):
   """Reward for observations that the predictor has not learnt yet, as they were rare so far.
 
-  The errors are divided by their own running standard deviation, over all samples so far and all ranks. Burda
-  et al. divide by that of the discounted sums instead, which takes a running sum for each environment. What
-  the two differ by is nearly constant, and belongs to the weight. Until there is a deviation the reward is 0.
+  The errors are divided by their own standard deviation, over all ranks and about the last ten rollouts. Over
+  all rollouts it would stay that of the first ones, in which all is new, and the reward would vanish: with
+  the cube's place in cube_lift it fell from 2.4 to 0.014 in 2 M steps. Burda et al.
+  divide by the deviation of the discounted sums, which takes a running sum for each environment. What the two
+  differ by is nearly constant, and belongs to the weight. Until there is a deviation the reward is 0.
 
   Observations are those of the rollout, as the networks see them: normalised and clipped. A step is rewarded
   for the observation in which it was taken, and the values carry that to the steps before.
@@ -56,8 +69,9 @@ class NoveltyReward(LearnedReward):
     """Draw the target's weights, the same on every rank."""
     rnd = self.settings = training.config.ppo.rnd
     self.network: Distillation
-    check(rnd, training.env)
-    super().__init__(training, Distillation(training.env.obs_dims[rnd.group], rnd), rnd, width=1)
+    seen = columns(rnd, training.env)
+    super().__init__(training, Distillation(len(seen), rnd), rnd, width=1)
+    self.columns = torch.tensor(seen, device=self.device)
     for weights in self.network.target.parameters():
       self.world.broadcast_(weights.data)
 
@@ -78,13 +92,19 @@ class NoveltyReward(LearnedReward):
   @property
   def obs(self) -> Tensor:
     """Observations [horizon, local_envs, width] of the rollout."""
-    return self.rollout.samples["obs", self.settings.group].to(self.dtype)
+    return self.rollout.samples["obs", self.settings.group][..., self.columns].to(self.dtype)
+
+  def merge(self) -> None:
+    """Merge the errors of all ranks into the moments; those of earlier rollouts count for less."""
+    self.moments.fade(FADE)
+    super().merge()
 
   def draw(self) -> tuple[Tensor, ...]:
     """Return observations [n, width] of random steps, and weights [n], 0 where a step is not valid."""
     step = self.pick("rnd.steps", self.settings.samples, self.horizon)
     weight = self.at(self.rollout.samples["valid"], step).to(self.dtype)
-    return self.at(self.rollout.samples["obs", self.settings.group], step).to(self.dtype), weight
+    obs = self.at(self.rollout.samples["obs", self.settings.group], step)
+    return obs[:, self.columns].to(self.dtype), weight
 
   def loss(self, *batch: Tensor) -> tuple[Tensor, Tensor]:
     """Return the error of the predictor, summed by weight, and the sums."""

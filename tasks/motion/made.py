@@ -2,6 +2,7 @@
 
 The centre of mass moves as the ground pushes it: in the line from the foot that carries it, under gravity
 (Kajita et al. 2003, the cart-table model, with a height that changes). Inverse kinematics gives the joints.
+In a flight trunk and limbs move so that the angular momentum is constant.
 """
 
 import functools
@@ -14,6 +15,7 @@ import physics
 from physics import host
 from physics.inverse_kinematics import Goal, follow
 from physics.robot import Asked, LeggedRobot, read_legged
+from physics.steady_momentum import steady
 from tasks.core.errors import SettingError
 from tasks.motion.clip import Clip, Floats
 from tasks.motion.plan import PLANS, Plan
@@ -24,7 +26,8 @@ GRAVITY = 9.81  # [m/s^2]
 MIDDLE = 0.25  # of the way from home to the middle of its range, to which a joint of a leg is drawn
 BEND = 0.08  # lowering of the centre of mass from home to standing, over the length of a leg
 # Weights of squared errors: of feet and centre of mass [1/m^2], of the feet's turns [1/rad^2], and so on.
-FEET, CENTRE, FLAT, TRUNK, HANDS = 3000.0, 1000.0, 1000.0, 30.0, 10.0
+FEET, CENTRE, FLAT, TRUNK, HANDS = 3000.0, 3e4, 1000.0, 30.0, 10.0
+FLIGHT, STANCE = 1.0, 1e-4  # of torques about the centre of mass without and with a foot down [1/(N m)^2]
 LEGS, ARMS, WAIST = 0.1, 0.3, 10.0  # the same of distances of joints from home [1/rad^2]
 
 
@@ -58,7 +61,11 @@ def make(name: str, asked: Asked, fps: float) -> Clip:
   if name == "wave" and not home.hands:
     raise SettingError(f"env.motion=wave needs arms, {robot.path} has none: choose another clip")
   plan = PLANS[name](fps, GRAVITY / home.leg)
-  qpos = follow(home.model, home.qpos, _goals(plan, home))
+  goals = _goals(plan, home)
+  qpos = follow(home.model, home.qpos, goals)
+  flying = (plan.feet[..., 2] > 0.0).all(1)
+  if flying.any():
+    qpos = steady(home.model, qpos, goals, np.where(flying, FLIGHT, STANCE), 1 / fps)
   skip = round(plan.cut * fps)
   qpos = qpos[skip : len(qpos) - skip]
   root = int(home.model.jnt_qposadr[root_joint(home.model)])

@@ -273,7 +273,7 @@ def test_nothing_is_recalled_without_a_memory():
 
 @thorough
 def test_novelty_leads_further():
-  """Of 256 cells; reached by the seeds 0, 1, 2: 161, 168, 224 with novelty, 109, 104, 182 without."""
+  """Of 256 cells; reached by the seeds 0, 1, 2: 159, 165, 222 with novelty, 109, 104, 182 without."""
   assert explored(0, 1.0) > 1.2 * explored(0, 0.0)
 
 

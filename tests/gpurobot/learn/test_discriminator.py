@@ -199,3 +199,18 @@ def test_a_reference_of_another_width_is_named(monkeypatch):
     ConfigError, match="style_reference has states of 2 numbers, and the group 'style' has 5"
   ):
     learner()
+
+
+def test_noise_blurs_what_the_discriminator_learns_from_and_not_what_it_rates():
+  plain, blurred = (style(learner(**{"ppo.amp.noise": noise, "ppo.amp.samples": 64})) for noise in (0.0, 0.5))
+  drawn = []
+  for one in (plain, blurred):
+    one.random.advance()
+    drawn.append(one.draw())
+  errors = [noisy - exact for exact, noisy in zip(*drawn, strict=True)]
+  assert not errors[2].any()
+  for error in errors[:2]:
+    assert float(error.std()) == pytest.approx(0.5, rel=0.05)
+    assert abs(float(error.mean())) < 0.02
+  assert abs(float((errors[0] * errors[1]).mean())) < 0.02
+  torch.testing.assert_close(plain.rate(), blurred.rate(), rtol=0, atol=0)

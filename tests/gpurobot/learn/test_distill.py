@@ -61,7 +61,7 @@ def test_the_gradient_of_the_minibatches_is_that_of_the_rollout(words):
   one.sampler.draw()
   found = torch.zeros_like(one.optimizer.gradient)
   for rows in one.sampler.minibatches:
-    one._rows.copy_(rows)
+    one.epochs.rows.copy_(rows)
     one._differentiate()
     found += one.optimizer.gradient
   one.optimizer.clear()

@@ -5,7 +5,7 @@ import torch
 
 from gpurobot.algorithm_config import RNDConfig
 from gpurobot.config import ConfigError
-from gpurobot.learn.rnd import Distillation, NoveltyReward, check
+from gpurobot.learn.rnd import FADE, Distillation, NoveltyReward, columns
 from tests.gpurobot import toy
 from tests.gpurobot.learn import test_discriminator
 from tests.gpurobot.learn.test_ppo import iterate
@@ -50,8 +50,8 @@ def test_the_error_by_hand():
   torch.testing.assert_close(network(x), expected)
 
 
-def test_rewards_are_errors_in_their_standard_deviation_so_far():
-  """The first rollout has no reward, as it has no deviation."""
+def test_rewards_are_errors_in_their_standard_deviation_of_late():
+  """The first rollout has no reward, as it has no deviation. Mean and variance are weighted by age."""
   one, errors = learner(), []
   found = novelty(one)
   for iteration in range(3):
@@ -61,7 +61,13 @@ def test_rewards_are_errors_in_their_standard_deviation_so_far():
       rewards = found.rate()
     found.moments.forget()
     if iteration:
-      deviation = (torch.stack(errors[:-1]).var(correction=0) + 1e-5).sqrt()
+      weights = [FADE**age for age in reversed(range(iteration))]
+      weights = [weight / sum(weights) for weight in weights]
+      mean, square = (
+        sum(weight * (error**power).mean() for weight, error in zip(weights, errors, strict=False))
+        for power in (1, 2)
+      )
+      deviation = (square - mean**2 + 1e-5).sqrt()
       torch.testing.assert_close(rewards, errors[-1] / deviation, rtol=1e-9, atol=0)
     else:
       assert not rewards.any()
@@ -82,6 +88,31 @@ def test_an_unknown_group_is_named():
 
 def test_novelty_of_images_alone_is_refused():
   env = SimpleNamespace(obs_dims={"policy": 0, "critic": 4})
-  check(RNDConfig(group="critic"), env)
+  assert columns(RNDConfig(group="critic"), env) == [0, 1, 2, 3]
   with pytest.raises(ConfigError, match="this group has images alone"):
-    check(RNDConfig(group="policy"), env)
+    columns(RNDConfig(group="policy"), env)
+
+
+def test_blocks_choose_columns():
+  env = SimpleNamespace(obs_dims={"policy": 4}, obs_names={"policy": ["arm", "arm", "cube", "opening"]})
+  assert columns(RNDConfig(blocks=["opening", "arm"]), env) == [0, 1, 3]
+  message = "ppo.rnd.blocks: the group policy has no block 'cub', but arm, cube, opening; the nearest is '"
+  with pytest.raises(ConfigError, match=f"^{message}cube'$"):
+    columns(RNDConfig(blocks=["arm", "cub"]), env)
+  env.obs_names = {}
+  with pytest.raises(ConfigError, match="has no block 'arm', but no names"):
+    columns(RNDConfig(blocks=["arm"]), env)
+
+
+def test_only_the_chosen_blocks_are_new(monkeypatch):
+  monkeypatch.setattr(toy.Task, "obs_names", {"policy": ["x", "y"]}, raising=False)
+  one = learner(**{"ppo.rnd.blocks": ["y"]})
+  found = novelty(one)
+  iterate(one, 2)
+  one.collect()
+  with torch.no_grad():
+    rewards = found.rate()
+    one.rollout.samples["obs", "policy"][..., 0] += 1.0
+    torch.testing.assert_close(found.rate(), rewards, rtol=0, atol=0)
+    one.rollout.samples["obs", "policy"][..., 1] += 1.0
+    assert (found.rate() != rewards).any()

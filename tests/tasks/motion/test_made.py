@@ -1,5 +1,6 @@
 """Our own clips: feet neither slip nor sink, the weight is over them, joints keep to their limits."""
 
+import mujoco
 import numpy as np
 import pytest
 import torch
@@ -10,6 +11,7 @@ from tasks.motion.check import check, clearance
 from tasks.motion.library import Library
 from tasks.motion.made import GRAVITY, centre_of_mass
 from tasks.motion.plan import PLANS, Key, course, walk
+from tasks.motion.states import states
 from tests.tasks.motion.robots import BIPED, DOG, HUMANOID, Config, own, robot_and_model
 
 
@@ -28,6 +30,34 @@ def test_feet_on_the_ground_do_not_slip_and_nothing_sinks(name, path):
   assert np.abs(clip.velocities()[2]).max() < 16.0
   flying = (lowest > 0.01).mean()
   assert (flying > 0.05) == (name in ("run", "jump"))
+
+
+@pytest.mark.parametrize("path", [HUMANOID, BIPED], ids=["humanoid", "biped"])
+@pytest.mark.parametrize("name", ["run", "jump"])
+def test_a_flight_is_free_of_forces_but_gravity_and_of_torques(name, path):
+  _, model = robot_and_model(path)
+  clip = own(name, path)
+  flying = clearance(clip, model) > 0.003
+  inside = flying.copy()
+  inside[1:-1] &= flying[2:] & flying[:-2]
+  velocity, spin = momenta(clip, model)
+  acceleration = np.gradient(velocity, 1 / clip.fps, axis=0)[inside]
+  np.testing.assert_allclose(acceleration, np.tile([0.0, 0.0, -GRAVITY], (len(acceleration), 1)), atol=1.0)
+  pairs = inside[1:] & inside[:-1]
+  torque = np.diff(spin, axis=0)[pairs] * clip.fps
+  assert len(torque) > 10
+  assert np.abs(torque).max() < 10.0  # of robots of 41 and 15 kg; the humanoid had 150 N m and more before
+
+
+def momenta(clip, model):
+  """Return velocities of the centre of mass [T, 3] [m/s] and angular momenta about it [T, 3] [N m s]."""
+  data, found = mujoco.MjData(model.mj), []
+  for qpos, qvel in zip(*states(clip, model), strict=True):
+    data.qpos[:], data.qvel[:] = qpos, qvel
+    mujoco.mj_forward(model.mj, data)
+    mujoco.mj_subtreeVel(model.mj, data)
+    found.append((data.subtree_linvel[1].copy(), data.subtree_angmom[1].copy()))
+  return (np.array(part) for part in zip(*found, strict=True))
 
 
 def test_clips_go_where_their_names_say():

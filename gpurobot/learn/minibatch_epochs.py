@@ -1,0 +1,48 @@
+"""Epochs of gradient steps on the minibatches of a rollout, as PPO and distillation take them."""
+
+from collections.abc import Callable, Iterator
+
+import torch
+
+from gpurobot.config import TrainConfig, block
+from gpurobot.device.clock import Clock
+from gpurobot.device.distributed import World
+from gpurobot.device.executor import Executor
+from gpurobot.learn.optimizer import Optimizer
+from gpurobot.learn.random import Random
+from gpurobot.learn.rollout import MinibatchSampler, Rollout
+
+
+def make_sampler(rollout: Rollout, config: TrainConfig, world: World) -> MinibatchSampler:
+  """Return the sampler of a rollout's minibatches, with random numbers of its own."""
+  size, device = block(config.ppo), rollout.last_restart.device
+  blocks = len(rollout.last_restart) // size
+  dealer = Random(config.seed, blocks, world.rank * blocks, device)
+  return MinibatchSampler(rollout.sequences, config.ppo.minibatches, size, dealer)
+
+
+class MinibatchEpochs:
+  """Gradient steps, one for each minibatch of an epoch, for any number of ranks."""
+
+  def __init__(
+    self, sampler: MinibatchSampler, optimizer: Optimizer, executor: Executor, clock: Clock
+  ) -> None:
+    """Keep what a step needs."""
+    self.sampler, self.optimizer, self.executor, self.clock = sampler, optimizer, executor, clock
+    self.rows = torch.zeros_like(sampler.minibatches[0])  # of the present minibatch [n]
+
+  def run(self, differentiate: Callable[[], None], descend: Callable[[], None]) -> Iterator[int]:
+    """Take the steps of an epoch, with minibatches drawn anew; yield the index of each after its step.
+
+    differentiate: computes the gradient on this rank's `rows`. descend: steps with that of all ranks.
+    """
+    self.executor.run(self.sampler.draw)
+    for index, rows in enumerate(self.sampler.minibatches):
+      self.clock.begin("update/minibatch")
+      self.rows.copy_(rows)
+      self.executor.run_parts(differentiate)
+      self.clock.begin("update/all-reduce")
+      self.optimizer.reduce()
+      self.clock.begin("update/optimizer")
+      self.executor.run(descend)
+      yield index
