@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from physics.parity import __main__ as program
 from physics.parity.compare import STATES_OPEN, Finding
 from physics.parity.open_loop import ROLLOUT
 from physics.parity.reference import ITERATIONS
+from physics.parity.verdict import verdict
 from tests.physics.conftest import CASES
 
 SLIDER = """<mujoco><worldbody><body><joint type="slide" range="-1 1"/><geom size="0.1"/></body></worldbody>
@@ -66,7 +68,7 @@ def test_open_choices_excuse_a_rollout_and_nothing_else():
   parts, agrees = finding(ROLLOUT, 0.3), finding("qacc", 0.01)
   left_open, differs = finding(STATES_OPEN, 0.41), finding("qacc", 0.3)
   found = [
-    program._verdict(findings, "")
+    verdict(findings, SimpleNamespace(iterations=ITERATIONS))
     for findings in ([agrees], [agrees, left_open, parts], [agrees, parts], [differs, left_open, left_open])
   ]
   assert found == [
