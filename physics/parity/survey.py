@@ -45,7 +45,7 @@ def survey(folder: Path, plan: Plan, record: Record) -> Iterator[Row]:
   """
   workers = _Workers(plan)
   try:
-    models = [*distinct_models(folder, workers)]
+    models = [*distinct_models(folder, workers, record)]
     if not models:
       raise FileNotFoundError(f"no file in {folder} is a robot: name a folder of MJCF or URDF files")
     record.keep(row.file for row in models)
@@ -59,20 +59,23 @@ def survey(folder: Path, plan: Plan, record: Record) -> Iterator[Row]:
     workers.stop()
 
 
-def distinct_models(folder: Path, workers: _Workers) -> Iterator[Row]:
+def distinct_models(folder: Path, workers: _Workers, record: Record) -> Iterator[Row]:
   """Yield the files of a folder that MuJoCo compiles to a model that moves, and each such model once."""
   seen = set()
-  paths = sorted(path for path in folder.rglob("*") if path.suffix in ENDINGS)
-  for path, model in workers.map(lambda worker, path: (path, _identify(worker, path)), paths):
-    file = path.relative_to(folder).as_posix()
+  files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.suffix in ENDINGS)
+  identified = workers.map(lambda worker, file: _identify(worker, folder, file.as_posix(), record), files)
+  for file, model in zip(files, identified, strict=True):
     if model and model not in seen:
       seen.add(model)
-      yield Row(file, model)
+      yield Row(file.as_posix(), model)
 
 
 def draw(source: str, rows: Sequence[Row], count: int, seed: int) -> list[Row]:
-  """Return at most `count` of a source's models, drawn by the seed, whatever other sources there are."""
-  return Random(f"{seed} {source}").sample(rows, min(count, len(rows)))
+  """Return at most `count` of a source's models, drawn by the seed, whatever other sources there are.
+
+  A larger sample has the smaller one in it.
+  """
+  return Random(f"{seed} {source}").sample(rows, len(rows))[:count]
 
 
 def fingerprint(path: Path) -> str:
@@ -106,11 +109,19 @@ def refusal(path: Path) -> str:
   return ""
 
 
-def _identify(worker: Worker, path: Path) -> str:
+def _identify(worker: Worker, folder: Path, file: str, record: Record) -> str:
+  """Return the fingerprint of a file, from the index unless the file has changed."""
+  stat = (folder / file).stat()
+  stamp = f"{stat.st_mtime_ns} {stat.st_size}"
+  known = record.fingerprint(file, stamp)
+  if known is not None:
+    return known
   try:
-    return str(worker.run(fingerprint, path))
+    model = str(worker.run(fingerprint, folder / file))
   except UnfinishedError:
-    return ""  # MuJoCo itself does not compile it
+    model = ""  # MuJoCo itself does not compile it
+  record.index(file, stamp, model)
+  return model
 
 
 def _look(worker: Worker, folder: Path, row: Row, record: Record) -> Row:

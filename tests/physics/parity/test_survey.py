@@ -37,11 +37,12 @@ class Here:
   """A worker that runs tasks in this process, but for comparisons; it cannot end those of some files."""
 
   def __init__(self):
-    self.judged, self.endless = [], ()
+    self.read, self.judged, self.endless = [], [], ()
 
   def run(self, task, path, *arguments):
     if task is not survey.fingerprint and path.name in self.endless:
       raise survey.UnfinishedError("took more than 1 s of processor time")
+    self.read += [path.name] * (task is survey.fingerprint)
     if task is not survey.judge:
       return task(path, *arguments)
     self.judged.append(path.name)
@@ -88,13 +89,15 @@ def test_goes_on_where_it_was_ended(tmp_path, worker):
   results = tmp_path / "results"
   for precisions, asked in ((["float64"], 2), (["float64"], 0), (["float64", "float32"], 2)):
     worker.judged.clear()
+    worker.read.clear()
     rows = [*survey.survey(tmp_path, Plan(16, precisions=precisions), Record(results))]
     assert len(worker.judged) == asked
     assert len(rows) == 3
   (tmp_path / "b" / "arm.urdf").write_text(URDF.replace("continuous", "prismatic"))
   worker.judged.clear()
+  assert not worker.read  # files that have not changed
   assert [*survey.survey(tmp_path, Plan(16, precisions=["float64"]), Record(results))]
-  assert worker.judged == ["arm.urdf"]
+  assert worker.read == worker.judged == ["arm.urdf"]
   with (results / "robot_files.csv").open() as file:
     written = list(csv.DictReader(file))
   assert [row["file"] for row in written] == ["a/again/copy.xml", "b/arm.urdf", "b/implicit.xml"]
@@ -107,6 +110,7 @@ def test_draws_the_same_models_of_a_source_by_the_seed():
   drawn = survey.draw("a", rows, 3, seed=0)
   assert len({*drawn} & {*rows}) == 3
   assert drawn == survey.draw("a", rows, 3, seed=0)
+  assert drawn == survey.draw("a", rows, 5, seed=0)[:3]
   assert drawn != survey.draw("a", rows, 3, seed=1)
   assert drawn != survey.draw("b", rows, 3, seed=0)
   assert survey.draw("a", rows[:1], 3, seed=0) == rows[:1]
