@@ -300,4 +300,5 @@ class Trial:
 
 
 def _numbers(simulation: Any, name: str) -> Floats:
-  return getattr(simulation, name).double().cpu().numpy()
+  """Return a copy of a field: in float64 its tensor is the simulation's own memory."""
+  return np.array(getattr(simulation, name).double().cpu())

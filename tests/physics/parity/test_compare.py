@@ -44,6 +44,14 @@ def test_names_the_first_stage_that_is_wrong(model, trial):
   assert failed(trial.stages(NumpySimulation(looser, 16, outputs(model)), DOUBLE)) == ["qacc", "cfrc_ext"]
 
 
+def test_what_was_found_stays_when_the_simulation_goes_on(model, trial):
+  simulation = NumpySimulation(model, 16, outputs(model))
+  simulation.forward = lambda: simulation.overflow.fill_(7.0)
+  findings = trial.stages(simulation, DOUBLE)
+  simulation.reset()
+  assert "overflow" in failed(findings)
+
+
 def test_finds_a_wrong_step(model, trial):
   longer = dataclasses.replace(model, timestep=model.timestep * 1.001)
   assert failed(trial.step(NumpySimulation(longer, 16, outputs(model)), SINGLE)) == ["next qpos", "next qvel"]
