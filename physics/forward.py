@@ -19,7 +19,7 @@ from physics.smooth import Smooth, smooth_dynamics
 from physics.solver.articulated import welded_inertias
 from physics.solver.newton import Bodies, Problem, Search, solve
 from physics.solver.noslip import suppress_slip
-from physics.state.state import State, is_sane
+from physics.state.state import LARGEST_FORCE, State, is_sane
 from physics.trace.trace import Array, Number, Program, where
 
 
@@ -70,7 +70,7 @@ def forward(
   joints = JointRows(program, model.nv, rows)
   search = _accelerate(program, model, smooth, contacts, joints, qacc)
   # The solver ends at once where its gradient is nan; an infinite qacc reports the failure.
-  qacc.fill([where(is_sane(smooth.force), a, math.inf) for a in qacc.read()])
+  qacc.fill([where(is_sane(smooth.force, LARGEST_FORCE), a, math.inf) for a in qacc.read()])
   return Evaluation(smooth, contacts, joints, qacc.read(), search)
 
 

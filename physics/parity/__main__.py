@@ -5,34 +5,24 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import mujoco
 import numpy as np
 
 from physics.load import load_model
 from physics.model.model import Model
-from physics.parity.compare import (
-  DOUBLE,
-  OTHER_CORNERS,
-  SINGLE,
-  STATES_OPEN,
-  Finding,
-  Tolerances,
-  Trial,
-  outputs,
-)
-from physics.parity.engines import NumpySimulation
-from physics.parity.open_loop import ENVIRONMENTS, ROLLOUT, rollout
-from physics.parity.random_play import random_play
-from physics.parity.reference import ITERATIONS, converged
-from physics.parity.states import random_states, recorded_states
+from physics.parity.compare import Finding
+from physics.parity.open_loop import ENVIRONMENTS
+from physics.parity.record import Record, agrees, table
+from physics.parity.reference import ITERATIONS
+from physics.parity.states import recorded_states
 from physics.parity.stopped import stopping_errors
-from physics.parity.survey import AGREES, LOADS, survey, table
+from physics.parity.survey import LIMIT, Plan, survey
+from physics.parity.verdict import FLOAT32, FLOAT64, PRECISIONS, compare, verdict
 from physics.simulation import Simulation
 
+HEADINGS = {FLOAT64: "float64, uncompiled", FLOAT32: "float32 kernel"}
 ROW = "  {:<22}{:>10}{:>10}{:>10}  {}"
 EXPLANATION = """Errors are relative to the larger of 1 and the reference's magnitude.
 Errors of contacts are in metres. "with other corners" is the share of states in which a search took other
@@ -44,86 +34,75 @@ direction. The other rows are without both.
 
 def main(arguments: list[str] | None = None) -> int:
   """Print the table; return 0 if all agrees, 1 if something does not, 2 if there is no model to compare."""
-  parser = argparse.ArgumentParser("python -m physics.parity", description=__doc__)
-  parser.add_argument("model", help="MJCF or URDF file, or a folder of them: a table by its subfolders")
-  parser.add_argument("--states", type=int, default=256, help="number of states to compare (default: 256)")
-  parser.add_argument("--seed", type=int, default=0, help="seed of states and controls (default: 0)")
-  parser.add_argument("--jobs", type=int, default=1, help="comparisons at a time of a folder (default: 1)")
-  parser.add_argument(
-    "--sample", type=int, help="number of models of each subfolder to compare (default: all)"
-  )
+  parser = _parser()
   options = parser.parse_args(arguments)
   mujoco.set_mju_user_warning(lambda _: None)  # of states that are not sane, which are counted
   if options.states < ENVIRONMENTS:
     parser.error(f"--states {options.states}: a rollout needs {ENVIRONMENTS} or more")
-  if options.sample is not None and options.sample < 1:
-    parser.error(f"--sample {options.sample}: it has to be 1 or more")
-  if Path(options.model).is_dir():
-    return _survey(Path(options.model), options)
+  for name, least in (("sample", 1), ("jobs", 1), ("limit", 0)):
+    if (value := getattr(options, name)) is not None and value < least:
+      parser.error(f"--{name} {value:g}: it has to be {least} or more")
+  options.precisions = [options.precision] if options.precision else PRECISIONS
+  return _survey(options) if options.model.is_dir() else _compare(options)
+
+
+def _parser() -> argparse.ArgumentParser:
+  parser = argparse.ArgumentParser("python -m physics.parity", description=__doc__)
+  add = parser.add_argument
+  add("model", type=Path, help="MJCF or URDF file, or a folder of them: a table by its subfolders")
+  add("--states", type=int, default=256, help="number of states to compare (default: 256)")
+  add("--seed", type=int, default=0, help="seed of states, controls and the sample (default: 0)")
+  add("--precision", choices=PRECISIONS, help="compare in one of them; float64 builds no kernel")
+  folder = parser.add_argument_group("of a folder").add_argument
+  folder("--jobs", type=int, default=1, help="comparisons at a time (default: 1)")
+  folder("--sample", type=int, help="number of models of each subfolder to compare (default: all)")
+  folder("--limit", type=float, default=LIMIT, help=f"seconds of processor time each (default: {LIMIT:g})")
+  folder(
+    "--results",
+    type=Path,
+    help="where robots.csv and robot_files.csv are written as the survey goes; verdicts there are kept,"
+    " whatever the other options, so that a survey that was ended goes on",
+  )
+  return parser
+
+
+def _compare(options: argparse.Namespace) -> int:
+  """Print the comparison of one file."""
   try:
     model = _load(options.model)
   except (OSError, ValueError) as error:
     print("error:", " ".join(str(error).split()), file=sys.stderr)
     return 2
-  findings = []
-  for line in compare(model, options.states, options.seed):
-    if isinstance(line, Finding):
-      findings.append(line)
-    print(_row(line) if isinstance(line, Finding) else line)
+  findings: list[Finding] = []
+  last = ""
+  for precision, finding in compare(model, options.states, options.seed, options.precisions):
+    if precision != last:
+      print(
+        ("\n" if last else "") + ROW.format(HEADINGS[precision], "median", "worst", "allowed", "").rstrip()
+      )
+    last = precision
+    findings.append(finding)
+    print(_row(finding))
   print(f"\n{EXPLANATION}\n")
-  condition = ""
-  if model.iterations < ITERATIONS:
-    condition = " where both solvers converge"
+  if model.iterations < ITERATIONS and FLOAT32 in options.precisions:
     print(_stopped(model, options.states, options.seed))
-  print(_verdict(findings, condition))
+  print(verdict(findings, model))
   return 0 if all(finding.holds for finding in findings) else 1
 
 
-def _verdict(findings: list[Finding], condition: str) -> str:
-  """Return the last line; rollouts part once their contacts do, so that open states excuse them."""
-  failed = list(dict.fromkeys(finding.quantity for finding in findings if not finding.holds))
-  if not failed:
-    return f"agrees with MuJoCo C{condition}"
-  choices = {STATES_OPEN, OTHER_CORNERS}
-  if choices & {*failed} and {*failed} <= {*choices, ROLLOUT}:
-    share = max(finding.error.max() for finding in findings if finding.quantity in choices)
-    return f"agrees with MuJoCo C{condition}, but {share:.0%} of the states are left open"
-  return f"does not agree with MuJoCo C{condition}: {', '.join(failed)}"
-
-
-def _survey(folder: Path, options: argparse.Namespace) -> int:
+def _survey(options: argparse.Namespace) -> int:
   """Print a line per model of a folder, then the table; return 0 if all agree, else 1."""
-  each = [f"--states={options.states}", f"--seed={options.seed}"]
-  results = []
+  plan = Plan(options.states, options.seed, options.precisions, options.sample, options.limit, options.jobs)
+  record = Record(options.results)
   try:
-    for result in survey(folder, each, options.jobs, options.sample, options.seed):
-      if result.outcome != LOADS:
-        print(f"{result.path.relative_to(folder)}: {result.outcome}", flush=True)
-      results.append(result)
+    for row in survey(options.model, plan, record):
+      verdicts = [f"{name}: {row.verdict(name)}" for name in PRECISIONS if row.verdict(name)]
+      print(f"{row.file}: {'; '.join(verdicts) or row.refusal or 'loads'}", flush=True)
   except FileNotFoundError as error:
     print("error:", error, file=sys.stderr)
     return 2
-  print("", *table(folder, results), sep="\n")
-  return 0 if all(result.outcome in (AGREES, LOADS) for result in results) else 1
-
-
-def compare(model: Model, count: int, seed: int) -> Iterator[Finding | str]:
-  """Yield a heading for each kind of arithmetic, then its findings on the three levels.
-
-  Solvers and searches for contacts go on until they converge, also if the file stops them earlier.
-  """
-  model = converged(model)
-  random = Trial(model, random_states(model, count, seed))
-  recorded = Trial(model, recorded_states(model, count, seed=seed))
-  names = outputs(model)
-  yield ROW.format("float64, uncompiled", "median", "worst", "allowed", "").rstrip()
-  exact = NumpySimulation(model, count, names)
-  yield from _levels(random, recorded, exact, DOUBLE)
-  yield "\n" + ROW.format("float32 kernel", "median", "worst", "allowed", "").rstrip()
-  kernel = Simulation(model, count, outputs=names)
-  yield from _levels(random, recorded, kernel, SINGLE)
-  yield rollout(model, kernel, seed)
-  yield from random_play(model, kernel, seed)
+  print("", *table(record), sep="\n")
+  return 0 if all(map(agrees, record)) else 1
 
 
 def _stopped(model: Model, count: int, seed: int) -> str:
@@ -138,13 +117,7 @@ def _stopped(model: Model, count: int, seed: int) -> str:
   )
 
 
-def _levels(random: Trial, recorded: Trial, simulation: Any, tolerances: Tolerances) -> Iterator[Finding]:
-  yield from random.contacts(tolerances)
-  yield from random.stages(simulation, tolerances)
-  yield from recorded.step(simulation, tolerances)
-
-
-def _load(path: str) -> Model:
+def _load(path: Path) -> Model:
   with warnings.catch_warnings(record=True) as notes:
     warnings.simplefilter("always")
     model = load_model(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +16,7 @@ from physics.algebra.spatial import Vector
 from physics.collision.segment import COINCIDENT
 from physics.constraint.contact import MovingContacts, WorldContacts
 from physics.constraint.moving import WORD_BITS, common_origin
+from physics.convex.features import ALIGNED
 from physics.forward import detect_contacts
 from physics.model.model import Bools, Floats, Model
 from physics.parity.states import States
@@ -106,7 +108,7 @@ def traced_contacts(model: Model, states: States, dtype: type[np.floating] = np.
   return [slot[~np.isnan(slot[:, 0])].astype(float) for slot in slots]
 
 
-@functools.lru_cache(maxsize=1)
+@functools.lru_cache(maxsize=2)
 def _search(model: Model) -> tuple[Callable[..., None] | None, int]:
   """Return the traced search, a function of the arrays `state` and `contacts`, and the most that it finds.
 
@@ -193,6 +195,34 @@ def _on_one_plane(found: Floats, expected: Floats, tolerances: Sequence[float]) 
   error = np.abs(depth + (found[:, POINT] - point) @ slope - found[:, DISTANCE]).max()
   shallower = found[:, DISTANCE].min() - expected[:, DISTANCE].min()
   return bool(max(error, shallower) <= tolerances[0])
+
+
+def one_point(model: Model) -> Model:
+  """Return the model whose searched shapes have one contact each, where the search ends: none of faces."""
+  mj = copy.copy(model.mj)
+  mj.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_MULTICCD
+  return dataclasses.replace(model, multiccd=False, mj=mj)
+
+
+def other_faces(
+  found: Sequence[Floats], ours: Sequence[Floats], theirs: Sequence[Floats], tolerances: Sequence[float]
+) -> Bools:
+  """Return in which states [num_states] contacts `found` are of faces that the search may take.
+
+  `ours` and `theirs` are the contacts of both engines where searched shapes have one each: their distances
+  and normals have to agree. Contacts of faces have their normals within MuJoCo's angle of those. Of several
+  such faces, both engines take the first that has the last triangle of their search.
+  """
+  return np.array([_near_search(*each, tolerances) for each in zip(found, ours, theirs, strict=True)], bool)
+
+
+def _near_search(found: Floats, ours: Floats, theirs: Floats, tolerances: Sequence[float]) -> bool:
+  distance, _, normal = _state_errors(ours, theirs, 0.0)
+  if distance > tolerances[0] or normal > tolerances[-1]:
+    return False
+  same_bodies = (found[:, None, BODIES] == theirs[None, :, BODIES]).all(-1)
+  near = same_bodies & (found[:, NORMAL] @ theirs[:, NORMAL].T >= ALIGNED - tolerances[-1])
+  return bool(near.any(axis=1).all() and near.any(axis=0).all())
 
 
 def _state_errors(found: Floats, expected: Floats, grazing: float) -> Floats:

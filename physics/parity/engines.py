@@ -236,11 +236,14 @@ class NumpySimulation:
 
 @contextmanager
 def _converging(dtype: type[np.floating]) -> Iterator[None]:
-  """Trace the solver with tolerances for float64 in the block; its own are for float32."""
-  names = ("TOLERANCE", "STEP_TOLERANCE") if dtype == np.float64 else ()
-  before = {name: getattr(newton, name) for name in names}
-  for name in names:
-    setattr(newton, name, 1e-13)
+  """Trace the solver with tolerances for float64 in the block; its own are for float32.
+
+  Stiff rows make forces of the last digits of qacc, so that no step is too small to be taken.
+  """
+  tolerances = {"TOLERANCE": 1e-13, "STEP_TOLERANCE": 1e-17} if dtype == np.float64 else {}
+  before = {name: getattr(newton, name) for name in tolerances}
+  for name, tolerance in tolerances.items():
+    setattr(newton, name, tolerance)
   try:
     yield
   finally:

@@ -2,143 +2,177 @@
 
 from __future__ import annotations
 
-import collections
-import concurrent.futures
 import dataclasses
 import hashlib
 import itertools
-import subprocess
-import sys
+import queue
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import mujoco
 import numpy as np
 
 from physics.load import compile_model, load_model
+from physics.parity.record import LOADING, Record, Row
+from physics.parity.verdict import FLOAT64, PRECISIONS, judge
+from physics.parity.worker import UnfinishedError, Worker
 
-AGREES, OPEN, DIFFERS, UNFINISHED = "agrees", "open", "differs", "unfinished"
-REFUSED, LOADS = "refused", "loads"  # without a comparison
-VERDICTS = {  # by a comparison's exit status and the begin of its last line
-  (0, "agrees"): AGREES,
-  (1, "agrees"): OPEN,  # but contacts are an open choice in too many states
-  (1, "does not agree"): DIFFERS,
-}
-LIMIT = 900.0  # [s] that one comparison may take
+LIMIT = 900.0  # [s] of processor time that one comparison may take
+ENDINGS = (".xml", ".urdf")
 
 
 @dataclasses.dataclass(frozen=True)
-class Result:
-  """What became of one file."""
+class Plan:
+  """How a survey compares."""
 
-  path: Path
-  outcome: str
-  verdict: str  # the last line of the comparison, or why there is none
+  states: int  # per model
+  seed: int = 0  # of states, controls and the sample
+  precisions: Sequence[str] = PRECISIONS
+  sample: int | None = None  # number of models of each source to compare, of those that load; None: all
+  limit: float = LIMIT  # [s] of processor time that one comparison may take
+  jobs: int = 1  # comparisons at a time
 
 
-def survey(
-  folder: Path, options: list[str], jobs: int, sample: int | None = None, seed: int = 0
-) -> Iterator[Result]:
-  """Load each model of a folder, and compare it with MuJoCo C, `jobs` at a time, in the order of their paths.
+def survey(folder: Path, plan: Plan, record: Record) -> Iterator[Row]:
+  """Load each model of a folder and compare it with MuJoCo C, in the order of the sources.
 
-  With `sample`, at most so many of each source that load are compared, drawn by the seed. `options` are those
-  of `python -m physics.parity`. Raises FileNotFoundError if the folder has no models.
+  Verdicts that the record has are kept. Files are read by processes of their own, and can neither end nor
+  hold up the survey. Raises FileNotFoundError if the folder has no models.
   """
-  results = []
-  with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-    for source, models in itertools.groupby(
-      distinct_models(folder), lambda found: source_of(folder, found[0])
-    ):
-      refusals = {path: _refusal(mj) for path, mj in models}
-      loading = [path for path, refusal in refusals.items() if not refusal]
-      drawn = loading if sample is None else draw(source, loading, sample, seed)
-      results += [
-        pool.submit(compare_file, path, options)
-        if path in drawn
-        else pool.submit(Result, path, REFUSED if refusal else LOADS, refusal)
-        for path, refusal in refusals.items()
-      ]
-    if not results:
-      raise FileNotFoundError(f"no file in {folder} is a robot: name a folder of MJCF or URDF files")
-    yield from (each.result() for each in results)
-
-
-def _refusal(mj: mujoco.MjModel) -> str:
-  """Return why a compiled model does not load, or an empty text."""
+  workers = _Workers(plan)
   try:
-    with warnings.catch_warnings(action="ignore"):
-      load_model(mj)
-  except ValueError as error:
-    return " ".join(str(error).split()).removeprefix("MJCF: ")
-  return ""
+    models = [*distinct_models(folder, workers, record)]
+    if not models:
+      raise FileNotFoundError(f"no file in {folder} is a robot: name a folder of MJCF or URDF files")
+    record.keep(row.file for row in models)
+    for source, rows in itertools.groupby(models, lambda row: row.source):
+      looked = [*workers.map(lambda worker, row: _look(worker, folder, row, record), rows)]
+      loading = [row for row in looked if row.loads and not row.float64.startswith(LOADING)]
+      drawn = loading if plan.sample is None else draw(source, loading, plan.sample, plan.seed)
+      yield from (row for row in looked if row not in drawn)
+      yield from workers.map(lambda worker, row: _judge(worker, folder, row, plan, record), drawn)
+  finally:
+    workers.stop()
 
 
-def draw(source: str, paths: Sequence[Path], count: int, seed: int) -> list[Path]:
-  """Return at most `count` of a source's paths, drawn by the seed, whatever other sources there are."""
-  return Random(f"{seed} {source}").sample(paths, min(count, len(paths)))
-
-
-def source_of(folder: Path, path: Path) -> str:
-  """Return the subfolder, or the file, of `folder` that a file belongs to."""
-  return path.relative_to(folder).parts[0]
-
-
-def distinct_models(folder: Path) -> Iterator[tuple[Path, mujoco.MjModel]]:
+def distinct_models(folder: Path, workers: _Workers, record: Record) -> Iterator[Row]:
   """Yield the files of a folder that MuJoCo compiles to a model that moves, and each such model once."""
   seen = set()
-  for path in sorted(path for ending in ("xml", "urdf") for path in folder.rglob(f"*.{ending}")):
-    try:
-      with warnings.catch_warnings(action="ignore"):
-        mj = compile_model(path)
-    except (OSError, ValueError):
-      continue  # a part that other files include, or something else in XML
-    if mj.nv and (key := _fingerprint(mj)) not in seen:
-      seen.add(key)
-      yield path, mj
+  files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.suffix in ENDINGS)
+  identified = workers.map(lambda worker, file: _identify(worker, folder, file.as_posix(), record), files)
+  for file, model in zip(files, identified, strict=True):
+    if model and model not in seen:
+      seen.add(model)
+      yield Row(file.as_posix(), model)
 
 
-def _fingerprint(mj: mujoco.MjModel) -> bytes:
-  """Return what tells two models apart: all their numbers, but for where their files lie."""
+def draw(source: str, rows: Sequence[Row], count: int, seed: int) -> list[Row]:
+  """Return at most `count` of a source's models, drawn by the seed, whatever other sources there are.
+
+  A larger sample has the smaller one in it.
+  """
+  return Random(f"{seed} {source}").sample(rows, len(rows))[:count]
+
+
+def fingerprint(path: Path) -> str:
+  """Return what tells a model that moves from others, an empty text if the file is none."""
+  try:
+    with warnings.catch_warnings(action="ignore"):
+      mj = compile_model(path)
+  except (OSError, ValueError):
+    return ""  # a part that other files include, or something else in XML
+  return _digest(mj) if mj.nv else ""
+
+
+def _digest(mj: mujoco.MjModel) -> str:
+  """Return a hash of all numbers of a model, but for where its files lie."""
   digest = hashlib.sha256()
   for owner in (mj, mj.opt):
     for name in dir(owner):
       value = None if name.startswith("_") or "path" in name else getattr(owner, name)
       if isinstance(value, np.ndarray | int | float):
         digest.update(name.encode() + np.asarray(value).tobytes())
-  return digest.digest()
+  return digest.hexdigest()[:16]
 
 
-def compare_file(path: Path, options: list[str], limit: float = LIMIT) -> Result:
-  """Compare one file in a process of its own: no file can end or hold up the survey."""
-  command = [sys.executable, "-m", "physics.parity", str(path), *options]
+def refusal(path: Path) -> str:
+  """Return why a file does not load, or an empty text."""
   try:
-    run = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
-  except subprocess.TimeoutExpired:
-    return Result(path, UNFINISHED, f"took more than {limit:g} s")
-  printed, complaint = (text.strip().rpartition("\n")[2] for text in (run.stdout, run.stderr))
-  if run.returncode == 2:
-    return Result(path, REFUSED, complaint.removeprefix("error: ").removeprefix(f"{path}: "))
-  for (status, begin), outcome in VERDICTS.items():
-    if run.returncode == status and printed.startswith(begin):
-      return Result(path, outcome, printed)
-  return Result(path, UNFINISHED, f"ended with status {run.returncode}: {complaint}")
+    with warnings.catch_warnings(action="ignore"):
+      load_model(path)
+  except ValueError as error:
+    return " ".join(str(error).split()).removeprefix(f"{path}: ").removeprefix("MJCF: ")
+  return ""
 
 
-def table(folder: Path, results: list[Result]) -> Iterator[str]:
-  """Yield the lines of a Markdown table by source, a folder in `folder`; then what does not agree."""
-  sources = collections.defaultdict(list)
-  for result in results:
-    sources[source_of(folder, result.path)].append(result.outcome)
-  yield "| source | models | load | compared | agree | open |"
-  yield "|---|---|---|---|---|---|"
-  for source, outcomes in [*sources.items(), ("all", [result.outcome for result in results])]:
-    counts = collections.Counter(outcomes)
-    load = len(outcomes) - counts[REFUSED]
-    row = (source, len(outcomes), load, load - counts[LOADS], counts[AGREES], counts[OPEN])
-    yield f"| {' | '.join(map(str, row))} |"
-  yield ""
-  for result in results:
-    if result.outcome not in (AGREES, LOADS):
-      yield f"- `{result.path.relative_to(folder)}`: {result.verdict}"
+def _identify(worker: Worker, folder: Path, file: str, record: Record) -> str:
+  """Return the fingerprint of a file, from the index unless the file has changed."""
+  stat = (folder / file).stat()
+  stamp = f"{stat.st_mtime_ns} {stat.st_size}"
+  known = record.fingerprint(file, stamp)
+  if known is not None:
+    return known
+  try:
+    model = str(worker.run(fingerprint, folder / file))
+  except UnfinishedError:
+    model = ""  # MuJoCo itself does not compile it
+  record.index(file, stamp, model)
+  return model
+
+
+def _look(worker: Worker, folder: Path, row: Row, record: Record) -> Row:
+  """Return the row with what loading it gives, or what the record knows."""
+  known = record.known(row.file, row.model)
+  if known:
+    return known
+  try:
+    row = dataclasses.replace(row, refusal=worker.run(refusal, folder / row.file))
+  except UnfinishedError as error:
+    row = row.judged(FLOAT64, f"{LOADING}{error}")
+  record.add(row)
+  return row
+
+
+def _judge(worker: Worker, folder: Path, row: Row, plan: Plan, record: Record) -> Row:
+  """Return the row with the verdicts that it lacks."""
+  for precision in plan.precisions:
+    if row.verdict(precision):
+      continue
+    try:
+      verdict = worker.run(judge, folder / row.file, precision, plan.states, plan.seed)
+    except UnfinishedError as error:
+      verdict = str(error)
+    row = row.judged(precision, verdict)
+    record.add(row)
+  return row
+
+
+class _Workers:
+  """As many workers as there are jobs at a time."""
+
+  def __init__(self, plan: Plan) -> None:
+    self._idle: queue.Queue[Worker] = queue.Queue()
+    for _ in range(plan.jobs):
+      self._idle.put(Worker(plan.limit))
+    self._pool = ThreadPoolExecutor(plan.jobs)
+
+  def map(self, task: Callable[[Worker, Any], Any], items: Any) -> Iterator[Any]:
+    """Yield what `task` returns for each item, in their order."""
+    return self._pool.map(lambda item: self._run(task, item), items)
+
+  def stop(self) -> None:
+    """End all processes, once they have done what they are at."""
+    self._pool.shutdown(cancel_futures=True)
+    while not self._idle.empty():
+      self._idle.get().stop()
+
+  def _run(self, task: Callable[[Worker, Any], Any], item: Any) -> Any:
+    worker = self._idle.get()
+    try:
+      return task(worker, item)
+    finally:
+      self._idle.put(worker)

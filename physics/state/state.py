@@ -14,6 +14,7 @@ OPTIONAL = ("time", "plastic", *HISTORIES)  # parts that models without use for 
 # Parts of the state that are no part of `State`.
 UNEVALUATED = ("time", "past_ctrl", *HISTORIES, "qacc_warmstart")
 LARGEST = 1e10  # mjMAXVAL: an acceleration beyond it makes MuJoCo warn of an unstable simulation
+LARGEST_FORCE = 1e18  # [N, N m] float32 can square it; dampers that hold a joint still exert 1e11 and more
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,6 @@ class Memory:
         self.program.write_memory("state", self.layout.blocks[name].start + i, value, selected)
 
 
-def is_sane(values: list[Number]) -> Truth:
+def is_sane(values: list[Number], largest: float = LARGEST) -> Truth:
   """Return whether accelerations or forces [nv] are finite and within reason (MuJoCo's `mj_checkAcc`)."""
-  return total(absolute(x) for x in values) < LARGEST  # false for nan
+  return total(absolute(x) for x in values) < largest  # false for nan

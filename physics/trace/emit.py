@@ -56,13 +56,19 @@ def numpy_function(program: Program) -> Callable[..., None]:
   """
   lines = [line + "\n" for line in _Numpy(program).lines()]
   source, file = "".join(lines), f"<traced program {next(_NUMBERS)}>"
-  namespace: dict[str, Any] = {"np": np, "inf": np.inf}
+  namespace: dict[str, Any] = {"np": np, "inf": np.inf, **_tables(program)}
   exec(compile(source, file, "exec"), namespace)
   run = namespace.pop("run")  # its globals would keep it alive until the next garbage collection
   linecache.cache[file] = len(source), None, lines, file  # None: there is no file to check for changes
   # The lines live as long as the code, not the function: the frames of a traceback hold only the code.
   weakref.finalize(run.__code__, linecache.cache.pop, file, None)
   return run
+
+
+def _tables(program: Program) -> dict[str, Any]:
+  """Return the constant tables by name: as text, a million numbers of meshes take long to compile."""
+  named = program.tables.items()
+  return {name: list(row) if integral else np.array(row) for (integral, row), name in named}
 
 
 class _Writer:
@@ -257,8 +263,6 @@ class _Numpy(_Writer):
     memories = sorted({s.op for s in walk(self.program.body) if s.kind in ("read", "write")})
     yield f"def run({', '.join([*self.program.parameters, *memories])}, **_unused):"
     yield f"  full = np.zeros_like({memories[-1]}[0])"
-    for (integral, entries), name in self.program.tables.items():
-      yield f"  {name} = {list(entries)!r}" if integral else f"  {name} = np.array({list(entries)!r})"
     for array in self.program.arrays:
       yield f"  {array.name} = [{'0' if array.kind is Index else 'full'}] * {array.size}"
     for lanes in _lane_lists(self.program):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from physics.load import load_model
-from physics.parity import NumpySimulation, random_states
-from physics.parity.compare import DOUBLE, SINGLE, Finding, Trial, outputs
+from physics.parity import NumpySimulation, compare, random_states
+from physics.parity.compare import DOUBLE, OTHER_CORNERS, SINGLE, STATES_OPEN, Finding, Trial, outputs
+from physics.parity.reference import converged
 from tests.physics.conftest import load
 
 
@@ -43,6 +44,14 @@ def test_names_the_first_stage_that_is_wrong(model, trial):
   assert failed(trial.stages(NumpySimulation(looser, 16, outputs(model)), DOUBLE)) == ["qacc", "cfrc_ext"]
 
 
+def test_what_was_found_stays_when_the_simulation_goes_on(model, trial):
+  simulation = NumpySimulation(model, 16, outputs(model))
+  simulation.forward = lambda: simulation.overflow.fill_(7.0)
+  findings = trial.stages(simulation, DOUBLE)
+  simulation.reset()
+  assert "overflow" in failed(findings)
+
+
 def test_finds_a_wrong_step(model, trial):
   longer = dataclasses.replace(model, timestep=model.timestep * 1.001)
   assert failed(trial.step(NumpySimulation(longer, 16, outputs(model)), SINGLE)) == ["next qpos", "next qvel"]
@@ -64,6 +73,28 @@ def test_axes_that_nearly_meet_are_left_open(gap, is_open):
   assert trial.alike(DOUBLE).tolist() == [not is_open] * 8 + [True] * 8
   assert failed(trial.contacts(DOUBLE)) == ["states left open"] * is_open
   assert failed(trial.stages(simulation, DOUBLE)) == []
+
+
+def prisms(sides):
+  """Return two prisms side by side, whose sides are nearly level: many pairs of them are faces that meet."""
+  turn = np.linspace(0, 2 * np.pi, sides, endpoint=False)
+  corners = [(0.1 * np.cos(a), 0.1 * np.sin(a), z) for a in turn for z in (-0.1, 0.1)]
+  mesh = " ".join(f"{x:.6f}" for x in np.ravel(corners))
+  return f"""<mujoco><asset><mesh name="m" vertex="{mesh}"/></asset><worldbody>
+    <body><joint axis="1 1 0" range="-10 10"/><geom type="mesh" mesh="m"/></body>
+    <body pos="0 0.198 0"><joint axis="0 0 1"/><joint axis="1 0 0" range="-5 5"/>
+      <geom type="mesh" mesh="m"/></body></worldbody></mujoco>"""
+
+
+def test_faces_that_a_search_may_take_are_told_from_open_states(monkeypatch):
+  """Of the faces within 5 degrees each engine takes its first; without them all states agree."""
+  model = converged(load_model(prisms(60)))
+  shares = {finding.quantity: finding for finding in Trial(model, random_states(model, 16)).contacts(DOUBLE)}
+  assert shares[OTHER_CORNERS].error > 0.2
+  assert shares[STATES_OPEN].error == 0.0
+  monkeypatch.setattr(compare, "other_faces", lambda found, *_: np.zeros(len(found), bool))
+  shares = {finding.quantity: finding for finding in Trial(model, random_states(model, 16)).contacts(DOUBLE)}
+  assert shares[STATES_OPEN].error > 0.2
 
 
 def test_finding_holds_for_every_state_and_the_median():

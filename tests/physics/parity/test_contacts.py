@@ -9,6 +9,7 @@ from physics.parity.contacts import (
   contact_errors,
   mujoco_contacts,
   other_corners,
+  other_faces,
   traced_contacts,
 )
 from tests.physics.conftest import load
@@ -88,3 +89,24 @@ def test_other_corners_of_the_same_faces_are_told_from_other_contacts():
 def test_fewer_than_four_contacts_are_no_choice_of_corners():
   assert is_other_choice(THEIRS[:2], THEIRS[1::-1])
   assert not is_other_choice(on_a_slope(LOWEST, RING[0]), on_a_slope(LOWEST, RING[1]))
+
+
+def test_other_faces_lie_along_what_the_search_found():
+  """Its depth and normal have to agree; each contact of a face is within about 5 degrees of it."""
+  tilted = [0.0, np.sin(0.05), np.cos(0.05)]
+  found = np.array([[1, 2, -0.001, 0, 0, 0, 0, *tilted], [1, 2, -0.002, 0, 1, 0, 0, *tilted]])
+  search = np.array([[1, 2, -0.002, 0, 0.5, 0, 0, 0, 0, 1.0]])
+
+  def is_open(found, ours, theirs):
+    return bool(other_faces([found], [ours], [theirs], (1e-5, 1e-4, 1e-3))[0])
+
+  assert is_open(found, search, search)
+  assert is_open(found, search, search + np.array([0, 0, 0, 0, 1, 0, 0, 0, 0, 0]))  # where it ends in a face
+  deeper, elsewhere = search.copy(), found.copy()
+  deeper[0, 2] -= 1e-4
+  elsewhere[1, 1] = 3
+  assert not is_open(found, search, deeper)
+  assert not is_open(elsewhere, search, search)
+  assert not is_open(found[:0], search, search)
+  found[0, 7:] = [0.0, np.sin(0.12), np.cos(0.12)]
+  assert not is_open(found, search, search)

@@ -2,14 +2,16 @@
 
 import dataclasses
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from physics.parity import __main__ as program
-from physics.parity.compare import STATES_OPEN, Finding
+from physics.parity.compare import OTHER_CORNERS, STATES_OPEN, Finding
 from physics.parity.open_loop import ROLLOUT
 from physics.parity.reference import ITERATIONS
+from physics.parity.verdict import verdict
 from tests.physics.conftest import CASES
 
 SLIDER = """<mujoco><worldbody><body><joint type="slide" range="-1 1"/><geom size="0.1"/></body></worldbody>
@@ -64,16 +66,26 @@ def test_open_choices_excuse_a_rollout_and_nothing_else():
     return Finding(quantity, np.array([error]), np.array([0.05]))
 
   parts, agrees = finding(ROLLOUT, 0.3), finding("qacc", 0.01)
+  all_open = [finding(STATES_OPEN, 0.6), finding(OTHER_CORNERS, 0.4), finding("qacc", 0.3)]
   left_open, differs = finding(STATES_OPEN, 0.41), finding("qacc", 0.3)
   found = [
-    program._verdict(findings, "")
-    for findings in ([agrees], [agrees, left_open, parts], [agrees, parts], [differs, left_open, left_open])
+    verdict(findings, SimpleNamespace(iterations=ITERATIONS))
+    for findings in (
+      [agrees],
+      [agrees, left_open, parts],
+      [agrees, parts],
+      [differs, left_open, left_open],
+      all_open,
+      [*all_open, finding("qM", 0.3)],
+    )
   ]
   assert found == [
     "agrees with MuJoCo C",
     "agrees with MuJoCo C, but 41% of the states are left open",
     "does not agree with MuJoCo C: rollout qpos",
     "does not agree with MuJoCo C: qacc, states left open",
+    "agrees with MuJoCo C without contacts, but all of the states are left open",
+    "does not agree with MuJoCo C: states left open, with other corners, qacc, qM",
   ]
 
 

@@ -1,13 +1,13 @@
 """`python -m physics.parity folder`: each model once, by source, whatever the file does."""
 
-import sys
-from pathlib import Path
+import csv
 
 import pytest
 
 from physics.parity import __main__ as program
 from physics.parity import survey
-from physics.parity.survey import Result, compare_file, distinct_models, table
+from physics.parity.record import LOADING, Record, Row, agrees, counts
+from physics.parity.survey import Plan
 from tests.instances import thorough
 
 SLIDER = """<mujoco>{}<worldbody><body><joint type="slide" range="-1 1"/><geom size="0.1"/></body></worldbody>
@@ -33,78 +33,118 @@ def fill(folder):
     (folder / name).write_text(text)
 
 
-def test_finds_each_model_that_moves_once(tmp_path):
+class Here:
+  """A worker that runs tasks in this process, but for comparisons; it cannot end those of some files."""
+
+  def __init__(self):
+    self.read, self.judged, self.endless = [], [], ()
+
+  def run(self, task, path, *arguments):
+    if task is not survey.fingerprint and path.name in self.endless:
+      raise survey.UnfinishedError("took more than 1 s of processor time")
+    self.read += [path.name] * (task is survey.fingerprint)
+    if task is not survey.judge:
+      return task(path, *arguments)
+    self.judged.append(path.name)
+    return "agrees with MuJoCo C"
+
+  def stop(self):
+    pass
+
+
+@pytest.fixture
+def worker(monkeypatch):
+  here = Here()
+  monkeypatch.setattr(survey, "Worker", lambda _: here)
+  return here
+
+
+def files(rows):
+  return [row.file for row in rows]
+
+
+def test_finds_each_model_that_moves_once(tmp_path, worker):
   fill(tmp_path)
-  found = [str(path.relative_to(tmp_path)) for path, _ in distinct_models(tmp_path)]
-  assert found == ["a/again/copy.xml", "b/arm.urdf", "b/implicit.xml"]
-
-
-def test_prints_outcomes_and_a_table_by_source(tmp_path, capsys):
-  fill(tmp_path)
-  assert program.main([str(tmp_path), "--states", "16", "--jobs", "2"]) == 1
-  printed = capsys.readouterr().out.splitlines()
-  assert printed[:3] == ["a/again/copy.xml: agrees", "b/arm.urdf: agrees", "b/implicit.xml: refused"]
-  rows = [line for line in printed if line.startswith("| ")]
-  assert rows == [
-    "| source | models | load | compared | agree | open |",
-    "| a | 1 | 1 | 1 | 1 | 0 |",
-    "| b | 2 | 1 | 1 | 1 | 0 |",
-    "| all | 3 | 2 | 2 | 2 | 0 |",
-  ]
-  assert printed[-1].startswith("- `b/implicit.xml`: option: integrator implicit")
-
-
-def test_draws_the_same_models_of_a_source_by_the_seed():
-  paths = [Path("a", f"{number}.xml") for number in range(20)]
-  drawn = survey.draw("a", paths, 3, seed=0)
-  assert len({*drawn} & {*paths}) == 3
-  assert drawn == survey.draw("a", paths, 3, seed=0)
-  assert drawn != survey.draw("a", paths, 3, seed=1)
-  assert drawn != survey.draw("b", paths, 3, seed=0)
-  assert survey.draw("a", paths[:1], 3, seed=0) == paths[:1]
+  rows = [*survey.survey(tmp_path, Plan(16), Record())]
+  assert files(rows) == ["a/again/copy.xml", "b/implicit.xml", "b/arm.urdf"]
+  assert [row.refusal[:6] for row in rows] == ["", "option", ""]
 
 
 @thorough
-def test_compares_a_sample_of_each_source(tmp_path, capsys):
+def test_prints_verdicts_and_a_table_by_source(tmp_path, capsys):
+  fill(tmp_path)
+  assert program.main([str(tmp_path), "--states", "16", "--jobs", "2", "--precision", "float64"]) == 1
+  printed = capsys.readouterr().out.splitlines()
+  assert printed[0] == "a/again/copy.xml: float64: agrees with MuJoCo C"
+  assert printed[1].startswith("b/implicit.xml: option: integrator implicit")
+  assert [line for line in printed if line.startswith("| ")][
+    -1
+  ] == "| all | 3 | 2 | 2 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |"
+  assert printed[-1].startswith("- `b/implicit.xml`: option: integrator implicit")
+
+
+def test_goes_on_where_it_was_ended(tmp_path, worker):
+  """Verdicts that the results have are not asked for again, unless the file is another model."""
+  fill(tmp_path)
+  results = tmp_path / "results"
+  for precisions, asked in ((["float64"], 2), (["float64"], 0), (["float64", "float32"], 2)):
+    worker.judged.clear()
+    worker.read.clear()
+    rows = [*survey.survey(tmp_path, Plan(16, precisions=precisions), Record(results))]
+    assert len(worker.judged) == asked
+    assert len(rows) == 3
+  (tmp_path / "b" / "arm.urdf").write_text(URDF.replace("continuous", "prismatic"))
+  worker.judged.clear()
+  assert not worker.read  # files that have not changed
+  assert [*survey.survey(tmp_path, Plan(16, precisions=["float64"]), Record(results))]
+  assert worker.read == worker.judged == ["arm.urdf"]
+  with (results / "robot_files.csv").open() as file:
+    written = list(csv.DictReader(file))
+  assert [row["file"] for row in written] == ["a/again/copy.xml", "b/arm.urdf", "b/implicit.xml"]
+  assert [row["float32"] for row in written] == ["agrees with MuJoCo C", "", ""]
+  assert (results / "robots.csv").read_text().splitlines()[-1] == "all,3,2,2,0,0,0,1,0,0,0"
+
+
+def test_draws_the_same_models_of_a_source_by_the_seed():
+  rows = [Row(f"a/{number}.xml", "") for number in range(20)]
+  drawn = survey.draw("a", rows, 3, seed=0)
+  assert len({*drawn} & {*rows}) == 3
+  assert drawn == survey.draw("a", rows, 3, seed=0)
+  assert drawn == survey.draw("a", rows, 5, seed=0)[:3]
+  assert drawn != survey.draw("a", rows, 3, seed=1)
+  assert drawn != survey.draw("b", rows, 3, seed=0)
+  assert survey.draw("a", rows[:1], 3, seed=0) == rows[:1]
+
+
+def test_compares_a_sample_of_each_source(tmp_path, worker):
   fill(tmp_path)
   (tmp_path / "b" / "other.xml").write_text(SLIDER.format('<option timestep="0.01"/>'))
-  assert program.main([str(tmp_path), "--states", "16", "--sample", "1"]) == 1
-  printed = capsys.readouterr().out
-  assert "| b | 3 | 2 | 1 | 1 | 0 |" in printed
-  assert "| all | 4 | 3 | 2 | 2 | 0 |" in printed
-  assert printed.count("agrees") == 2
+  rows = [*survey.survey(tmp_path, Plan(16, sample=1), Record())]
+  assert len(rows) == 4
+  assert [row.source for row in rows if row.float64] == ["a", "b"]
+
+
+def test_a_file_that_does_not_end_is_not_done(tmp_path, worker):
+  fill(tmp_path)
+  worker.endless = ["arm.urdf"]
+  rows = {row.file: row for row in survey.survey(tmp_path, Plan(16), Record())}
+  assert rows["b/arm.urdf"].float64 == f"{LOADING}took more than 1 s of processor time"
+  counted = counts(rows.values())["b"]
+  assert (counted["models"], counted["load"], counted["float64 not done"]) == (2, 0, 1)
+  assert not agrees(rows["b/arm.urdf"])
+
+
+def test_a_folder_without_robots_is_told(tmp_path, capsys):
+  (tmp_path / "note.xml").write_text("<note/>")
+  assert program.main([str(tmp_path)]) == 2
+  assert "is a robot: name a folder of MJCF or URDF files" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+  ("words", "message"),
+  [(["--sample", "0"], "--sample 0: it has to be 1 or more"), (["--jobs", "0"], "--jobs 0: it has to be 1")],
+)
+def test_numbers_that_compare_nothing_are_told(tmp_path, capsys, words, message):
   with pytest.raises(SystemExit):
-    program.main([str(tmp_path), "--sample", "0"])
-  assert "--sample 0: it has to be 1 or more" in capsys.readouterr().err
-
-
-def test_a_file_cannot_end_or_hold_up_the_survey(tmp_path, monkeypatch):
-  path = tmp_path / "slider.xml"
-  path.write_text(SLIDER.format(""))
-  shebang = f"#!{sys.executable}\n"
-  assert compare_file(path, [], limit=0.01) == Result(path, survey.UNFINISHED, "took more than 0.01 s")
-  crash = tmp_path / "python"
-  crash.write_text(f"{shebang}import os\nos.abort()\n")
-  crash.chmod(0o755)
-  monkeypatch.setattr(survey.sys, "executable", str(crash))
-  assert compare_file(path, []) == Result(path, survey.UNFINISHED, "ended with status -6: ")
-  crash.write_text(f"{shebang}raise KeyError(1)\n")
-  assert compare_file(path, []) == Result(path, survey.UNFINISHED, "ended with status 1: KeyError: 1")
-
-
-def test_tells_an_open_comparison_by_its_last_line(tmp_path, monkeypatch):
-  verdict = "agrees with MuJoCo C, but 41% of the states are left open"
-  script = tmp_path / "python"
-  script.write_text(f"#!{sys.executable}\nprint({verdict!r})\nraise SystemExit(1)\n")
-  script.chmod(0o755)
-  monkeypatch.setattr(survey.sys, "executable", str(script))
-  path = tmp_path / "x.xml"
-  assert compare_file(path, []) == Result(path, survey.OPEN, verdict)
-
-
-def test_what_differs_or_is_open_loads():
-  differs = Result(Path("s/x.xml"), survey.DIFFERS, "does not agree with MuJoCo C: qacc")
-  is_open = Result(Path("s/y.xml"), survey.OPEN, "agrees with MuJoCo C, but 9% of the states are left open")
-  lines = list(table(Path(), [differs, is_open]))
-  assert lines[2:4] == ["| s | 2 | 2 | 2 | 0 | 1 |", "| all | 2 | 2 | 2 | 0 | 1 |"]
-  assert lines[-2:] == [f"- `{each.path}`: {each.verdict}" for each in (differs, is_open)]
+    program.main([str(tmp_path), *words])
+  assert message in capsys.readouterr().err

@@ -1,0 +1,168 @@
+"""Record of a survey: what became of each model, in a file that grows with it, and its counts by source."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from physics.parity.verdict import AGREES, DIFFERS, FLOAT32, FLOAT64, PRECISIONS
+
+FILES, SOURCES, INDEX = "robot_files.csv", "robots.csv", "index.csv"
+OUTCOMES = ("agree", "open", "differ", "not done")
+LOADING = "loading: "  # begins the verdict on a model that did not load, though nothing refused it
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+  """What is known of one model; texts are empty where nothing is."""
+
+  file: str  # in the folder of the survey
+  model: str  # the begin of its fingerprint
+  refusal: str = ""  # why it does not load
+  float64: str = ""  # the verdict in that precision
+  float32: str = ""
+
+  @property
+  def source(self) -> str:
+    """The subfolder, or the file, of the folder that this file belongs to."""
+    return Path(self.file).parts[0]
+
+  @property
+  def loads(self) -> bool:
+    """Whether the engine takes the model."""
+    return not self.refusal
+
+  def verdict(self, precision: str) -> str:
+    """Return the verdict in a precision, empty without a comparison."""
+    return str(getattr(self, precision))
+
+  def judged(self, precision: str, verdict: str) -> Row:
+    """Return the row with a verdict in a precision."""
+    return dataclasses.replace(self, **{precision: verdict})
+
+
+class Record:
+  """The rows of a survey by file, written to a folder, if one is given, whenever one of them is new.
+
+  An index of all files, parts and copies too, saves compiling them again. Threads may share a record.
+  """
+
+  def __init__(self, folder: Path | None = None) -> None:
+    self.folder = folder
+    self._rows: dict[str, Row] = {}
+    self._lock = threading.Lock()
+    if folder and (folder / FILES).exists():
+      with (folder / FILES).open(newline="") as file:
+        self._rows = {row["file"]: Row(**row) for row in csv.DictReader(file)}
+    self._index: dict[tuple[str, str], str] = {}
+    if folder and (folder / INDEX).exists():
+      with (folder / INDEX).open(newline="") as file:
+        self._index = {(path, stamp): model for path, stamp, model in csv.reader(file)}
+
+  def __iter__(self) -> Iterator[Row]:
+    """Yield the rows in the order of their files."""
+    return iter(sorted(self._rows.values(), key=lambda row: Path(row.file).parts))
+
+  def known(self, file: str, model: str) -> Row | None:
+    """Return the row of a file, if it still is the same model."""
+    row = self._rows.get(file)
+    return row if row and row.model == model else None
+
+  def fingerprint(self, file: str, stamp: str) -> str | None:
+    """Return the fingerprint of a file with this stamp; None if it is not in the index."""
+    return self._index.get((file, stamp))
+
+  def index(self, file: str, stamp: str, fingerprint: str) -> None:
+    """Add a file to the index; the fingerprint of one that is no model is empty."""
+    with self._lock:
+      self._index[file, stamp] = fingerprint
+      if self.folder:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / INDEX).open("a", newline="") as index:
+          csv.writer(index, lineterminator="\n").writerow([file, stamp, fingerprint])
+
+  def keep(self, files: Iterable[str]) -> None:
+    """Forget all other files: they are gone, or are copies of these."""
+    wanted = {*files}
+    with self._lock:
+      self._rows = {file: row for file, row in self._rows.items() if file in wanted}
+      self._write()
+
+  def add(self, row: Row) -> None:
+    """Add a row, or replace that of the same file."""
+    with self._lock:
+      self._rows[row.file] = row
+      self._write()
+
+  def _write(self) -> None:
+    if not self.folder:
+      return
+    names = [field.name for field in dataclasses.fields(Row)]
+    _write_csv(self.folder / FILES, [names, *([*dataclasses.asdict(row).values()] for row in self)])
+    counted = counts(self)
+    _write_csv(self.folder / SOURCES, [[*counted["all"]], *([*row.values()] for row in counted.values())])
+
+
+def outcome(verdict: str) -> str:
+  """Return the kind of a verdict, one of `OUTCOMES`."""
+  if verdict.startswith(AGREES):
+    return "open" if "left open" in verdict else "agree"
+  return "differ" if verdict.startswith(DIFFERS) else "not done"
+
+
+def counts(rows: Iterable[Row]) -> Mapping[str, Mapping[str, str | int]]:
+  """Return the columns of the table by source, the last of which is `all`."""
+  by_source: dict[str, list[Row]] = {}
+  for row in rows:
+    by_source.setdefault(row.source, []).append(row)
+  everything = [row for each in by_source.values() for row in each]
+  return {source: _count(source, each) for source, each in [*by_source.items(), ("all", everything)]}
+
+
+def _count(source: str, rows: Sequence[Row]) -> dict[str, str | int]:
+  columns: dict[str, str | int] = {"source": source, "models": len(rows)}
+  columns["load"] = sum(row.loads and not row.float64.startswith(LOADING) for row in rows)
+  for precision in PRECISIONS:
+    verdicts = [row.verdict(precision) for row in rows]
+    found = Counter(outcome(verdict) for verdict in verdicts if verdict)
+    columns |= {f"{precision} {kind}": found[kind] for kind in OUTCOMES}
+  return columns
+
+
+def table(rows: Iterable[Row]) -> Iterator[str]:
+  """Yield the lines of a Markdown table by source; then what is refused, and what does not agree."""
+  listed = [*rows]
+  counted = counts(listed)
+  for cells in (
+    counted["all"].keys(),
+    ["---"] * len(counted["all"]),
+    *(c.values() for c in counted.values()),
+  ):
+    yield f"| {' | '.join(map(str, cells))} |"
+  yield ""
+  for row in listed:
+    notes = [f"{name}: {row.verdict(name)}" for name in (FLOAT64, FLOAT32) if not _is_well(row.verdict(name))]
+    for note in [row.refusal, *notes] if row.refusal else notes:
+      yield f"- `{row.file}`: {note}"
+
+
+def agrees(row: Row) -> bool:
+  """Return whether a model loads, and agrees in whatever it was compared in."""
+  return row.loads and all(_is_well(row.verdict(precision)) for precision in PRECISIONS)
+
+
+def _is_well(verdict: str) -> bool:
+  return not verdict or outcome(verdict) == "agree"
+
+
+def _write_csv(path: Path, rows: Iterable[Sequence[object]]) -> None:
+  """Replace a file in one step: a survey that is ended leaves the old one or the new one."""
+  path.parent.mkdir(parents=True, exist_ok=True)
+  new = path.with_suffix(".new")
+  with new.open("w", newline="") as file:
+    csv.writer(file, lineterminator="\n").writerows(rows)
+  new.replace(path)

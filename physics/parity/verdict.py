@@ -1,0 +1,95 @@
+"""Verdict on a model: whether the engine agrees with MuJoCo C, in float64, in float32 or in both."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from physics.load import load_model
+from physics.model.model import Model
+from physics.parity.compare import (
+  DOUBLE,
+  OTHER_CORNERS,
+  SINGLE,
+  SMOOTH,
+  STATES_OPEN,
+  Finding,
+  Tolerances,
+  Trial,
+  outputs,
+)
+from physics.parity.engines import NumpySimulation
+from physics.parity.open_loop import ROLLOUT, rollout
+from physics.parity.random_play import random_play
+from physics.parity.reference import ITERATIONS, converged
+from physics.parity.states import random_states, recorded_states
+from physics.simulation import Simulation
+
+FLOAT64, FLOAT32 = "float64", "float32"
+PRECISIONS = (FLOAT64, FLOAT32)
+AGREES, DIFFERS = "agrees with MuJoCo C", "does not agree with MuJoCo C"  # how a verdict begins
+
+
+def compare(
+  model: Model, count: int, seed: int, precisions: Sequence[str] = PRECISIONS
+) -> Iterator[tuple[str, Finding]]:
+  """Yield each precision's findings on the three levels, with the precision's name.
+
+  Solvers and searches for contacts go on until they converge, also if the file stops them earlier. Rollouts
+  and random play are compared in float32 alone: without it, no kernel is built.
+  """
+  model = converged(model)
+  random = Trial(model, random_states(model, count, seed))
+  recorded = Trial(model, recorded_states(model, count, seed=seed))
+  names = outputs(model)
+  if FLOAT64 in precisions:
+    exact = NumpySimulation(model, count, names)
+    yield from ((FLOAT64, finding) for finding in _levels(random, recorded, exact, DOUBLE))
+  if FLOAT32 in precisions:
+    kernel = Simulation(model, count, outputs=names)
+    yield from ((FLOAT32, finding) for finding in _levels(random, recorded, kernel, SINGLE))
+    yield FLOAT32, rollout(model, kernel, seed)
+    yield from ((FLOAT32, finding) for finding in random_play(model, kernel, seed))
+
+
+def verdict(findings: Sequence[Finding], model: Model) -> str:
+  """Return findings in one line; rollouts part once their contacts do, so that open states excuse them."""
+  condition = " where both solvers converge" if model.iterations < ITERATIONS else ""
+  failed = list(dict.fromkeys(finding.quantity for finding in findings if not finding.holds))
+  if not failed:
+    return f"{AGREES}{condition}"
+  choices = {STATES_OPEN, OTHER_CORNERS}
+  if choices & {*failed} and {*failed} <= {*choices, ROLLOUT}:
+    share = max(finding.error.max() for finding in findings if finding.quantity in choices)
+    return f"{AGREES}{condition}, but {share:.0%} of the states are left open"
+  if _nothing_to_compare(findings) and not {*failed} & {*SMOOTH}:
+    return f"{AGREES}{condition} without contacts, but all of the states are left open"
+  return f"{DIFFERS}{condition}: {', '.join(failed)}"
+
+
+def _nothing_to_compare(findings: Sequence[Finding]) -> bool:
+  """Return whether contacts are open in all of the states: what they cause is then compared for nothing."""
+  open_states, others = (
+    np.array([finding.error.max() for finding in findings if finding.quantity == name])
+    for name in (STATES_OPEN, OTHER_CORNERS)
+  )
+  return bool(len(others) and np.max(open_states + others) == 1.0)
+
+
+def judge(path: Path, precision: str, states: int, seed: int) -> str:
+  """Return the verdict on a file in one precision."""
+  mujoco.set_mju_user_warning(lambda _: None)  # of states that are not sane, which are counted
+  with warnings.catch_warnings(action="ignore"):
+    model = load_model(path)
+    return verdict([finding for _, finding in compare(model, states, seed, [precision])], model)
+
+
+def _levels(random: Trial, recorded: Trial, simulation: Any, tolerances: Tolerances) -> Iterator[Finding]:
+  yield from random.contacts(tolerances)
+  yield from random.stages(simulation, tolerances)
+  yield from recorded.step(simulation, tolerances)
