@@ -32,7 +32,7 @@ class Form:
 
   kind: Integer  # type of the geom
   kinds: tuple[int, ...]  # all types that it can be
-  hull: Integer  # number of the hull
+  hull: Integer | Number  # number of the hull, that of the group or of each lane
   hulls: Hulls
   center: Vector  # of a box about the shape [m], along its axes
   half: Vector  # half the sides of the box [m]

@@ -15,7 +15,7 @@ from physics.dynamics.kinematics import poses
 from physics.load import load_model
 from physics.parity import random_states
 from physics.parity.contacts import contact_errors, mujoco_contacts, traced_contacts
-from physics.trace.emit import _Numpy
+from physics.trace.emit_numpy import _Numpy
 from tests.instances import first
 from tests.physics.oracle import collect, evaluate
 
