@@ -32,7 +32,7 @@ class Form:
 
   kind: Integer  # type of the geom
   kinds: tuple[int, ...]  # all types that it can be
-  hull: Integer  # number of the hull
+  hull: Integer | Number  # number of the hull, that of the group or of each lane
   hulls: Hulls
   center: Vector  # of a box about the shape [m], along its axes
   half: Vector  # half the sides of the box [m]
@@ -115,10 +115,13 @@ def _contacts(a: Core, b: Core, touch: Touch, margin: Number) -> Iterator[Contac
       alone = alone & negate(meeting.active)
     rows = program.array(8 * CONTACTS)
     for k, meeting in enumerate(meetings):
-      row = (where(meeting.active, 1.0, 0.0), meeting.distance, *meeting.normal, *meeting.point)
-      single = (1.0, touch.distance, *touch.normal, *touch.point)
-      for j, (value, lone) in enumerate(zip(row, single, strict=True)):
-        rows[8 * k + j] = where(alone, lone, value) if k == 0 else value
+      exists = meeting.active | alone if k == 0 else meeting.active
+      row = (meeting.distance, *meeting.normal, *meeting.point)
+      # Numbers of lanes without the contact are used too, with no weight: those of the touch are finite.
+      single = (touch.distance, *touch.normal, *touch.point)
+      values = [where(meeting.active, value, lone) for value, lone in zip(row, single, strict=True)]
+      for j, value in enumerate((where(exists, 1.0, 0.0), *values)):
+        rows[8 * k + j] = value
     with program.loop(CONTACTS) as place:
       active, distance, *rest = rows.read(place * 8, 8)
       known = partial(_known, distance, Vector(*rest[:3]), Vector(*rest[3:]))

@@ -140,7 +140,7 @@ class PrismCore:
     """A point inside [m]."""
     return self.prism.center
 
-  def support(self, direction: Vector) -> tuple[Vector, Number]:
+  def support(self, direction: Vector, _lanes: Truth = True) -> tuple[Vector, Number]:
     """Return the corner that is farthest in a direction; its number is not told."""
     return self.prism.highest(direction)[0], 0.0
 

@@ -108,7 +108,7 @@ def closest(a: Convex, b: Convex, reach: Number, iterations: int, lanes: Truth =
     program.break_if_none(running)
     separation = Vector(x, y, z)
     length = sqrt(maximum(dot(separation, separation), MINVAL * MINVAL))
-    point, on_a, *vertices = difference(a, b, separation * (-1.0 / length))
+    point, on_a, *vertices = difference(a, b, separation * (-1.0 / length), running)
     beyond = running & (dot(separation, point) > reach * length)
     old = [(Vector(*corner[:3]), corner[-1] > 0.0) for corner in simplex.corners()]
     weights, nearest, inside = _nearest(old, point)

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from physics.algebra.spatial import MINVAL, Matrix, Vector, dot
-from physics.convex.hull import EXTREMES, Hulls
-from physics.trace.trace import Integer, Number, Program, maximum, sqrt, where
+from physics.convex.hull import Hulls
+from physics.trace.farthest import CLUSTER
+from physics.trace.trace import Integer, Number, Program, Truth, maximum, sqrt, where
 
 SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(2, 8)  # mjtGeom
 ROUND = (SPHERE, CAPSULE)  # kinds with a radius, which is size[0]
@@ -35,8 +36,8 @@ class Convex(Protocol):
   def radius(self) -> Number:
     """The radius [m] of the sphere that grows the shape."""
 
-  def support(self, direction: Vector) -> tuple[Vector, Number]:
-    """Return the farthest point [m] in a direction, and the number of its vertex."""
+  def support(self, direction: Vector, lanes: Truth = True) -> tuple[Vector, Number]:
+    """Return the farthest point [m] in a direction, and the number of its vertex, in some lanes."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Core:
   size: tuple[Number, Number, Number]
   kind: Integer
   kinds: Sequence[int]  # all that `kind` can be
-  hull: Integer  # number of a mesh's hull
+  hull: Integer | Number  # number of a mesh's hull, that of the group or of each lane
   hulls: Hulls
 
   @property
@@ -61,14 +62,14 @@ class Core:
     (radius,) = self.by_kind(1, lambda kind: [self.size[0] if kind in ROUND else 0.0])
     return radius
 
-  def support(self, direction: Vector) -> tuple[Vector, Number]:
-    """Return the farthest point [m] in a direction, and its vertex.
+  def support(self, direction: Vector, lanes: Truth = True) -> tuple[Vector, Number]:
+    """Return the farthest point [m] in a direction, and its vertex; in other lanes any point will do.
 
     That is a number among the vertices of all hulls; for capsules and cylinders 0 at the lower end and 1 at
     the upper one.
     """
     local = self.rotation.transposed @ direction
-    x, y, z, vertex = self.by_kind(4, lambda kind: _SUPPORT[kind](self, local))
+    x, y, z, vertex = self.by_kind(4, lambda kind: _SUPPORT[kind](self, local, lanes))
     return self.rotation @ Vector(x, y, z) + self.position, vertex
 
   def by_kind(self, count: int, compute: Callable[[int], Sequence[Number]]) -> Sequence[Number]:
@@ -82,21 +83,21 @@ class Core:
     return results.read()
 
 
-def _point(_core: Core, _direction: Vector) -> Sequence[Number]:
+def _point(_core: Core, _direction: Vector, _lanes: Truth) -> Sequence[Number]:
   return [0.0, 0.0, 0.0, 0.0]
 
 
-def _segment(core: Core, direction: Vector) -> Sequence[Number]:
+def _segment(core: Core, direction: Vector, _lanes: Truth) -> Sequence[Number]:
   return [0.0, 0.0, _signed(core.size[1], direction[2]), _upper(direction[2])]
 
 
-def _ellipsoid(core: Core, direction: Vector) -> Sequence[Number]:
+def _ellipsoid(core: Core, direction: Vector, _lanes: Truth) -> Sequence[Number]:
   scaled = [x * size for x, size in zip(direction, core.size, strict=True)]
   length = sqrt(maximum(dot(scaled, scaled), MINVAL * MINVAL))
   return [*(x * size / length for x, size in zip(scaled, core.size, strict=True)), 0.0]
 
 
-def _cylinder(core: Core, direction: Vector) -> Sequence[Number]:
+def _cylinder(core: Core, direction: Vector, _lanes: Truth) -> Sequence[Number]:
   x, y, z = direction
   radius, half, _ = core.size
   square = x * x + y * y
@@ -104,34 +105,32 @@ def _cylinder(core: Core, direction: Vector) -> Sequence[Number]:
   return [x * scale, y * scale, _signed(half, z), _upper(z)]
 
 
-def _box(core: Core, direction: Vector) -> Sequence[Number]:
+def _box(core: Core, direction: Vector, _lanes: Truth) -> Sequence[Number]:
   vertex: Number = 0.0
   for bit, x in enumerate(direction):
     vertex = vertex + where(x < 0.0, 0.0, float(1 << bit))
   return [*(_signed(size, x) for size, x in zip(core.size, direction, strict=True)), vertex]
 
 
-def _mesh(core: Core, direction: Vector) -> Sequence[Number]:
-  """Search the vertices; a cluster is left out where none of its vertices can be farther in any lane."""
+def _mesh(core: Core, direction: Vector, lanes: Truth) -> Sequence[Number]:
+  program, hulls = core.program, core.hulls
+  if isinstance(core.hull, int) and hulls.count(core.hull) <= CLUSTER:
+    vertex = _among_few(core, core.hull, direction)
+  else:
+    vertex = program.farthest(hulls.clusters, core.hull, direction, lanes)
+  return [*hulls.vertex(program, vertex), vertex]
+
+
+def _among_few(core: Core, hull: int, direction: Vector) -> Number:
+  """Return the farthest vertex of a hull with few, which all lanes visit together."""
   program, hulls = core.program, core.hulls
   best = program.array(2)  # vertex, how far
-  best.fill([0.0, FARTHEST])
-
-  def offer(vertex: Integer) -> None:
+  best.fill([float(hulls.vertex_start[hull]), FARTHEST])
+  with program.loop(hulls.vertex_start[hull + 1], hulls.vertex_start[hull]) as vertex:
     along, before = dot(hulls.vertex(program, vertex), direction), best.read()
     farther = along > before[1]
     best.fill([where(farther, program.table(hulls.numbers, vertex), before[0]), maximum(along, before[1])])
-
-  with program.loop(EXTREMES) as k:
-    offer(program.table(hulls.extremes, core.hull * EXTREMES + k))
-  start, end = (program.table(hulls.cluster_start[i:], core.hull) for i in (0, 1))
-  with program.loop(end, start) as cluster:
-    *center, radius = (program.table(column, cluster) for column in hulls.clusters)
-    with program.when_any(dot(center, direction) + radius > best[1]):
-      first, last = (program.table(hulls.cluster_vertex[i:], cluster) for i in (0, 1))
-      with program.loop(last, first) as vertex:
-        offer(vertex)
-  return [*hulls.vertex(program, best[0]), best[0]]
+  return best[0]
 
 
 def _upper(x: Number) -> Number:
@@ -152,7 +151,9 @@ _SUPPORT = {
 }
 
 
-def difference(a: Convex, b: Convex, direction: Vector) -> tuple[Vector, Vector, Number, Number]:
-  """Return the farthest point of a - b in a direction, the point of a in it, and both vertices."""
-  (on_a, vertex_a), (on_b, vertex_b) = a.support(direction), b.support(-direction)
+def difference(
+  a: Convex, b: Convex, direction: Vector, lanes: Truth = True
+) -> tuple[Vector, Vector, Number, Number]:
+  """Return in some lanes the farthest point of a - b in a direction, the point of a in it, both vertices."""
+  (on_a, vertex_a), (on_b, vertex_b) = a.support(direction, lanes), b.support(-direction, lanes)
   return on_a - on_b, on_a, vertex_a, vertex_b

@@ -8,21 +8,20 @@ which count as polygons of sixteen sides where they meet other faces, as in MuJo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
-from itertools import product
+from itertools import accumulate, product
 from typing import Any
 
 import numpy as np
 
 from physics.algebra.spatial import Vector
 from physics.model.model import Floats, Ints
+from physics.trace.farthest import CLUSTER, Clusters
 from physics.trace.trace import Integer, Number, Program
 
 CUBE, DRUM = -1, -2  # the cube and the caps among the numbers of meshes
 SIDES = 16  # of a cap
-CLUSTER = 16  # the most vertices of a cluster
-EXTREMES = 6  # vertices of a hull that are farthest along an axis
 _CUBE_RINGS = {  # signs of the corners of a face, by its axis and side, in MuJoCo's order
   (0, 1.0): ((1, 1, 1), (1, 1, -1), (1, -1, -1), (1, -1, 1)),
   (0, -1.0): ((-1, 1, -1), (-1, 1, 1), (-1, -1, 1), (-1, -1, -1)),
@@ -47,10 +46,7 @@ class Hulls:
   meshes: tuple[int, ...]  # [hull] number of the mesh, or CUBE or DRUM
   vertices: Columns  # [vertex] [m]
   vertex_start: tuple[int, ...]  # [hull + 1]
-  cluster_start: tuple[int, ...]  # [hull + 1]
-  cluster_vertex: tuple[int, ...]  # [cluster + 1] first vertex
-  clusters: Columns  # [cluster] centre [m], and the radius of a sphere about the vertices [m]
-  extremes: tuple[int, ...]  # [hull * EXTREMES] vertices to begin a search with
+  clusters: Clusters  # the vertices once more
   corner_start: tuple[float, ...]  # [vertex + 1]
   corner_face: tuple[float, ...]  # [corner]
   corner_end: tuple[float, ...]  # [corner] the other end of one of the vertex's edges
@@ -72,6 +68,10 @@ class Hulls:
   def numbers(self) -> tuple[float, ...]:
     """The numbers of the vertices."""
     return _counting(len(self.vertices[0]))
+
+  def count(self, hull: int) -> int:
+    """Return the number of vertices of a hull."""
+    return self.vertex_start[hull + 1] - self.vertex_start[hull]
 
   @property
   def first_cap(self) -> float:
@@ -103,9 +103,10 @@ class _Builder:
   def __init__(self) -> None:
     self.meshes: list[int] = []
     self.vertices: list[Sequence[float]] = []
-    self.vertex_start, self.cluster_start, self.cluster_vertex = [0], [0], [0]
-    self.clusters: list[Sequence[float]] = []
-    self.extremes: list[int] = []
+    self.vertex_start = [0]
+    self.clustered: list[Sequence[float]] = []  # vertices in clusters, and the number of each
+    self.spheres: list[Sequence[float]] = []  # about clusters
+    self.cluster_start = [0]
     self.corner_start, self.ring_start = [0.0], [0.0]
     self.corner_face: list[float] = []
     self.corner_end: list[float] = []
@@ -114,20 +115,15 @@ class _Builder:
 
   def add(self, mesh: int, points: Floats, faces: Sequence[Face]) -> None:
     """Append a hull; neighbours among the vertices of a mesh come to lie side by side."""
-    order, sizes = ([*range(len(points))], [len(points)]) if mesh < 0 else _clustered(points)
+    order, sizes = ([*range(len(points))], []) if mesh < 0 else _clustered(points)
     points, place = points[order], {vertex: i for i, vertex in enumerate(order)}
     base, first_face = len(self.vertices), len(self.normals)
     self.meshes.append(mesh)
     self.vertices += points.tolist()
     self.vertex_start.append(len(self.vertices))
-    self.extremes += [base + int(i) for axis in points.T for i in (axis.argmin(), axis.argmax())]
-    for size in sizes:
-      cluster = points[self.cluster_vertex[-1] - base :][:size]
-      center = 0.5 * (cluster.min(axis=0) + cluster.max(axis=0))
-      radius = np.linalg.norm(cluster - center, axis=1).max()
-      self.clusters.append([*center, radius * (1.0 + 1e-6)])
-      self.cluster_vertex.append(self.cluster_vertex[-1] + size)
-    self.cluster_start.append(len(self.clusters))
+    for end, size in zip(accumulate(sizes), sizes, strict=True):
+      self._add_cluster(points, range(end - size, end), base)
+    self.cluster_start.append(len(self.spheres))
     corners: list[list[tuple[int, int]]] = [[] for _ in points]
     for number, (face, normal) in enumerate(faces):
       ring = [place[vertex] for vertex in face]
@@ -142,11 +138,28 @@ class _Builder:
       self.corner_end += [float(end) for _, end in group]
       self.corner_start.append(float(len(self.corner_face)))
 
+  def _add_cluster(self, points: Floats, places: range, base: int) -> None:
+    """Append a cluster of a hull whose vertices begin at `base`."""
+    self.clustered += [(*points[i], base + i) for i in (*places, *[places[-1]] * (CLUSTER - len(places)))]
+    cluster = points[places]
+    center = 0.5 * (cluster.min(axis=0) + cluster.max(axis=0))
+    radius = np.linalg.norm(cluster - center, axis=1).max()
+    self.spheres.append([*center, radius * (1.0 + 1e-6)])
+
   def hulls(self) -> Hulls:
     """Return the tables."""
-    tables = {name: tuple(values) for name, values in vars(self).items()}
-    columns = {name: tuple(zip(*tables[name], strict=True)) for name in ("vertices", "clusters", "normals")}
-    return Hulls(**tables | columns)
+    *vertices, numbers = _columns(self.clustered, 4)
+    spheres = _columns([*self.spheres, *[[0.0] * 4] * CLUSTER], 4)
+    clusters = Clusters(tuple(vertices), numbers, tuple(self.cluster_start), spheres)
+    names = [field.name for field in fields(Hulls) if field.name != "clusters"]
+    tables: dict[str, Any] = {name: tuple(getattr(self, name)) for name in names}
+    columns = {name: _columns(tables[name], 3) for name in ("vertices", "normals")}
+    return Hulls(**tables | columns, clusters=clusters)
+
+
+def _columns(rows: Sequence[Sequence[float]], count: int) -> Columns:
+  """Return the columns of a table; it may have no rows."""
+  return tuple(tuple(float(row[k]) for row in rows) for k in range(count))
 
 
 def _clustered(points: Floats) -> tuple[list[int], list[int]]:

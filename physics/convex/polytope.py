@@ -146,7 +146,7 @@ class _Polytope:
       program.break_if_none(running)
       new = step + 4
       normal, distance, ring = self._nearest_face()
-      corner = difference(self.a, self.b, normal)
+      corner = difference(self.a, self.b, normal, running)
       point = corner[0]
       self._put(new, _flat(corner))
       depth = dot(point, normal)

@@ -24,7 +24,7 @@ from physics.smooth import smooth_dynamics
 from physics.state.layout import Layout
 from physics.state.state import Memory
 from physics.trace.compact import Entry
-from physics.trace.emit import numpy_function
+from physics.trace.emit_numpy import numpy_function
 from physics.trace.trace import Number, Program, has_bit, where
 
 # A contact is a row: first and second body (a static one is 0), distance and margin [m], point [m], normal.

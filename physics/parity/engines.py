@@ -22,7 +22,7 @@ from physics.state.delay import waits_at_start
 from physics.state.layout import COUNTERS, Layout, OutputSpec, default_outputs
 from physics.state.reduction import LAST
 from physics.step import trace_step
-from physics.trace.emit import numpy_function
+from physics.trace.emit_numpy import numpy_function
 
 DERIVED = ("qacc", "xpos", "xquat", "cfrc_ext")
 # The parts of MuJoCo's full state that this engine has too, in the order of mj_getState.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from physics.camera.view import View, trace_view
 from physics.model.model import Floats, Model
 from physics.state.layout import Layout
-from physics.trace.emit import numpy_function
+from physics.trace.emit_numpy import numpy_function
 from physics.vary.vary import Variation
 
 

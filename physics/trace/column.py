@@ -29,8 +29,11 @@ class Column:
     """Return the number at an index, the same for all lanes or each lane's own."""
     return self.chosen(range(len(self.values)), index)
 
-  def chosen(self, order: Sequence[int], index: Integer | Number) -> Any:
-    """Return the number at `order[index]`; it folds where the numbers in this order do."""
+  def chosen(self, order: Sequence[int], index: Integer | Number, lane: Number | None = None) -> Any:
+    """Return the number at `order[index]`, of another lane if each has the number of one.
+
+    It folds where the numbers in this order do.
+    """
     values = [self.values[i] for i in order]
     if isinstance(index, int):
       return values[index]
@@ -38,11 +41,11 @@ class Column:
       bits = all(isinstance(value, int) for value in values)
       is_own = isinstance(index, Scalar) and bits
       return (self.program.words if is_own else self.program.table)(values, index)  # type: ignore[arg-type]
-    if all(value is values[0] for value in values):
+    if lane is None and all(value is values[0] for value in values):
       return values[0]
     at: Any = index if order == range(len(self.values)) else self.program.table(order, index)
     if isinstance(index, Scalar):
-      return self.memory.take(at)
+      return self.memory.take(at, lane)
     if self.stride is None:
       return self.memory[at]
     return self.program.read_memory("parameters", at * self.stride + self.values[0].row)

@@ -3,8 +3,8 @@
 A `GroupList` holds entries shared by the group: pushed once if any lane needs them, in a fixed order, with
 room for every candidate that is pushed. A `LaneList` fills its slots lane by lane: slot 3 of one
 environment and slot 3 of its neighbour are unrelated contacts. Its capacity is fixed, and entries that do
-not fit are counted per lane. A field that every push gives the same constant is not stored: reading it gives
-the constant.
+not fit are counted per lane. A `LanePool` packs items of all lanes, so that lanes share the work on them. A
+field that every push gives the same constant is not stored: reading it gives the constant.
 """
 
 from __future__ import annotations
@@ -125,3 +125,38 @@ class LaneList(CompactList):
     for array in self.arrays:
       array.version += 1
     self.program.statement("push", args=(self, mask, tuple(values), tuple(values.values())))
+
+
+class LanePool(CompactList):
+  """A list of items of all lanes, packed: a lane works on the items of any lane, next to each other.
+
+  `capacity` is that of one lane. An entry of the list has an item for each lane; the last entry reads as
+  zeros in lanes that have none. Items come in the order of the pushes, those of one push by lane.
+  """
+
+  def __init__(self, program: Program, capacity: int) -> None:
+    super().__init__(program, capacity)
+    self.items = program.array(1, Index, "n")
+
+  @property
+  def needed(self) -> list[Array]:
+    """The arrays that a push uses even if nothing else reads them."""
+    return [self.size, self.items]
+
+  @property
+  def arrays(self) -> list[Array]:
+    """Every array that a push changes."""
+    return [*self.fields.values(), self.size, self.items]
+
+  def clear(self) -> None:
+    """Remove all items."""
+    self.size[0] = 0
+    self.items[0] = 0
+
+  def push(self, mask: Truth, values: Mapping[str, Number]) -> None:
+    """Append an item for each lane where the mask holds, in the order of the lanes."""
+    for name in values:
+      self.field(name, Scalar)
+    for array in self.arrays:
+      array.version += 1
+    self.program.statement("pool", args=(self, mask, tuple(values), tuple(values.values())))

@@ -76,4 +76,6 @@ def _memory(statements: Iterator[Statement]) -> set[str]:
     elif statement.kind in {"clear", "push"}:
       lanes = statement.args[0]
       names |= {lanes.name, *(array.name for array in lanes.arrays)}
+    elif statement.kind == "pool":
+      names |= {array.name for array in statement.args[0].arrays}
   return names

@@ -118,6 +118,39 @@ auto where_ = [](M m, T a, T b) -> T { return m ? a : b; };
 """
 
 
+# What lanes do for each other, in programs that need it.
+_ACROSS_SCALAR = """
+auto lane_numbers_ = []() -> T { return 0.0f; };
+auto take_of_ = [&](const T* array, int size, T x, T) -> T { return take_(array, size, x); };
+auto put_of_ = [&](T* array, int size, T x, T value, M m, T) { put_(array, size, x, value, m); };
+"""
+_ACROSS_VECTOR = """
+auto lane_numbers_ = []() -> T {{ T x; for (int l = 0; l < {lanes}; ++l) x[l] = l; return x; }};
+auto place_of_ = [](T x, int size, T lane) -> M {{
+  return __builtin_elementwise_min(__builtin_elementwise_max(__builtin_convertvector(x, M), M(0)), M(size - 1))
+    * M({lanes}) + __builtin_convertvector(lane, M); }};
+auto take_of_ = [&](const T* array, int size, T x, T lane) -> T {{
+  M i = place_of_(x, size, lane);
+#if defined(__AVX512F__) && {lanes} == 16
+  return __builtin_ia32_gathersiv16sf(T(0.0f), (const float*)array, i, -1, 4); }};
+#else
+  T r; for (int l = 0; l < {lanes}; ++l) r[l] = ((const float*)array)[i[l]]; return r; }};
+#endif
+auto put_of_ = [&](T* array, int size, T x, T value, M m, T lane) {{
+  M i = place_of_(x, size, lane);
+#if defined(__AVX512F__) && {lanes} == 16
+  __builtin_ia32_scattersiv16sf(array, (unsigned short)lanes_(m), i, value, 4); }};
+#else
+  for (int l = 0; l < {lanes}; ++l) if (m[l]) ((float*)array)[i[l]] = value[l]; }};
+#endif
+"""
+
+
+def across(lanes: int) -> str:
+  """Return the text of the functions by which `lanes` environments read and write each other's memory."""
+  return _ACROSS_SCALAR if lanes == 1 else _ACROSS_VECTOR.format(lanes=lanes)
+
+
 def preamble(lanes: int) -> str:
   """Return the text before the statements of `lanes` environments side by side."""
   return (_SCALAR if lanes == 1 else _VECTOR.format(lanes=lanes)) + _COMMON

@@ -11,7 +11,16 @@ if TYPE_CHECKING:
 
 LOOPS = ("for", "for_value")
 BLOCKS = (*LOOPS, "when_any", "when_equal", "when_less")  # statements with a body
-DEFINITIONS = ("op", "load", "take", "table", "gather", "read")  # statements without side effects
+DEFINITIONS = (
+  "op",
+  "load",
+  "take",
+  "table",
+  "gather",
+  "read",
+  "farthest",
+  "lane",
+)  # statements without side effects
 CHOICE = "where(mask, a, b) for a choice, when_any(mask) for a guarded block"  # in place of an if
 
 
@@ -88,7 +97,7 @@ def _arrays_read(body: list[Statement]) -> set[str]:
   for statement in walk(body):
     if statement.kind in ("load", "take"):
       read.add(statement.op)
-    elif statement.kind == "push":
+    elif statement.kind in ("push", "pool"):
       read.update(array.name for array in statement.args[0].needed)
   return read
 

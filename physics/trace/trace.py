@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from numbers import Integral
 from typing import Any, TypeVar
 
+from physics.trace.farthest import Clusters
 from physics.trace.functions import (  # noqa: F401 (one vocabulary)
   absolute,
   atan2,
@@ -65,13 +66,19 @@ class Array:
   def __setitem__(self, index: Integer, value: object) -> None:
     self.program.store(self, self._within(index), value)
 
-  def take(self, index: Number) -> Any:
-    """Return the element at each lane's own index, a whole number; beyond an end it is that end."""
-    return self.program.take(self, index)
+  def take(self, index: Number, lane: Number | None = None) -> Any:
+    """Return the element at each lane's own index, a whole number; beyond an end it is that end.
 
-  def put(self, index: Number, value: Number, mask: Truth) -> None:
-    """Write a value at each lane's own index, in the lanes where the mask holds; it must lie within."""
-    self.program.put(self, index, value, mask)
+    It is that of another lane if each has the number of one.
+    """
+    return self.program.take(self, index, lane)
+
+  def put(self, index: Number, value: Number, mask: Truth, lane: Number | None = None) -> None:
+    """Write a value at each lane's own index, in the lanes where the mask holds; it must lie within.
+
+    It is written for another lane if each has the number of one; no two write at the same place.
+    """
+    self.program.put(self, index, value, mask, lane)
 
   def fill(self, values: Sequence[object]) -> None:
     """Write the values from the first element on."""
@@ -169,6 +176,19 @@ class Program:
       return int(only)
     return self._define("gather", name, Word, (index, len(values)), ("gather", name, _key(index)))
 
+  def farthest(
+    self, clusters: Clusters, hull: Integer | Number, direction: Sequence[Number], lanes: Truth
+  ) -> Any:
+    """Return the number of a hull's farthest vertex along a unit vector, in the lanes that ask for it."""
+    columns = (*clusters.vertices, clusters.numbers, clusters.starts, *clusters.spheres)
+    names = tuple(self._table_name(column) for column in columns)
+    key = ("farthest", names, *map(_key, (hull, *direction, lanes)))
+    return self._define("farthest", "", Scalar, (names, hull, *direction, lanes), key)
+
+  def _table_name(self, values: tuple[float, ...] | tuple[int, ...]) -> str:
+    """Return the name of a constant table, even if all its entries are equal."""
+    return self.tables.setdefault((isinstance(values[0], int), values), f"table{len(self.tables)}")
+
   def _table_of(self, values: Sequence[float] | Sequence[int], integral: bool) -> tuple[str, float | None]:
     """Return the name of a constant table, and its only value if all are equal.
 
@@ -195,15 +215,20 @@ class Program:
     array.version += 1
     self.statement("store", array.name, args=(index, value, array.kind))
 
-  def take(self, array: Array, index: Number) -> Any:
-    """Read group-local memory at each lane's own index."""
-    key = ("take", array.name, array.version, _key(index))
-    return self._define("take", array.name, Scalar, (index, len(array)), key)
+  def take(self, array: Array, index: Number, lane: Number | None = None) -> Any:
+    """Read group-local memory, the own or that of another lane, at each lane's own index."""
+    key = ("take", array.name, array.version, _key(index), _key(lane))
+    return self._define("take", array.name, Scalar, (index, len(array), lane), key)
 
-  def put(self, array: Array, index: Number, value: Number, mask: Truth) -> None:
-    """Write group-local memory at each lane's own index, where the mask holds."""
+  def put(self, array: Array, index: Number, value: Number, mask: Truth, lane: Number | None = None) -> None:
+    """Write group-local memory, the own or that of another lane, at each lane's own index."""
     array.version += 1
-    self.statement("put", array.name, args=(index, len(array), value, mask))
+    self.statement("put", array.name, args=(index, len(array), value, mask, lane))
+
+  @property
+  def lane(self) -> Scalar:
+    """The number of each lane of the group."""
+    return self._define("lane", "", Scalar, (), ("lane",))  # type: ignore[return-value]
 
   def read_memory(self, memory: str, row: Integer) -> Scalar:
     """Read this group's floats of one row of an argument array `[row, env]`."""

@@ -13,7 +13,7 @@ from physics.model.model import Floats, Model
 from physics.smooth import Smooth, smooth_dynamics
 from physics.state.state import State
 from physics.trace.compact import CompactList, Entry
-from physics.trace.emit import numpy_function
+from physics.trace.emit_numpy import numpy_function
 from physics.trace.trace import Number, Program
 
 

@@ -17,7 +17,7 @@ from physics.parity import NumpySimulation, States, random_states, relative_erro
 from physics.parity.compare import SINGLE, Trial
 from physics.parity.reference import perturbed_states
 from physics.state.layout import COUNTERS
-from physics.trace.emit import numpy_function
+from physics.trace.emit_numpy import numpy_function
 from physics.trace.trace import Mask, Program, where
 from tests.instances import grouped
 from tests.physics.host import Host

@@ -12,7 +12,7 @@ from physics.parity import converging, random_states
 from physics.solver import newton
 from physics.state.layout import Layout
 from physics.step import trace_step
-from physics.trace.emit import numpy_function
+from physics.trace.emit_numpy import numpy_function
 from tests.physics.conftest import CASES, load
 from tests.physics.oracle import mujoco_at
 

@@ -76,21 +76,43 @@ HEAP = "".join(
 )
 
 
-def test_each_environment_searches_its_own_near_pairs(monkeypatch):
-  """Of ten pairs of cylinders, lanes search only those that are near, with the same contacts."""
-  model, random = load_model(f"<mujoco><worldbody>{HEAP}</worldbody></mujoco>"), np.random.default_rng(0)
+STONES = [np.random.default_rng(k).normal(scale=0.1, size=(8 + 12 * k, 3)) for k in range(5)]
+MESHES = "".join(
+  f'<mesh name="{k}" vertex="{" ".join(map(str, points.ravel()))}"/>' for k, points in enumerate(STONES)
+)
+ROCKS = "".join(f'<body><freejoint/><geom type="mesh" mesh="{k}"/></body>' for k in range(5))
+
+
+@pytest.mark.parametrize("bodies", [HEAP, ROCKS], ids=["cylinders", "meshes"])
+def test_lanes_share_near_pairs_and_every_environment_finds_its_own_contacts(bodies, monkeypatch):
+  """Contacts are those of a search in which lanes wait for each other, to the last bit."""
+  text = f"<mujoco><asset>{MESHES}</asset><worldbody>{bodies}</worldbody></mujoco>"
+  model, random = load_model(text), np.random.default_rng(0)
   qpos = np.concatenate([random.normal(scale=0.15, size=(8, 5, 3)), random.normal(size=(8, 5, 4))], axis=2)
   states, results = States(qpos.reshape(8, -1), np.zeros((8, model.nv)), np.zeros((8, 0))), []
-  for least in (family.GATHERED, 11):
+  for least, most in ((family.GATHERED, family.ROUND), (family.GATHERED, 2), (11, 2)):
     monkeypatch.setattr(family, "GATHERED", least)
+    monkeypatch.setattr(family, "ROUND", most)
     (only,) = families(model, moving_pairs(model).pairs, by_lane=True)
     assert only.gathered == (least < 11)
     results.append(find(model, states, 40))
-  (together, none), (alone, _) = results
-  for one, two in zip(together, alone, strict=True):
-    np.testing.assert_array_equal(one, two)
+  (together, none), *others = results
+  for each, _ in others:
+    for one, two in zip(together, each, strict=True):
+      np.testing.assert_array_equal(one, two)
   assert len({len(rows) for rows in together}) > 2
   assert not none.any()
+
+
+def test_contacts_of_shared_pairs_are_those_of_the_environment_alone():
+  model, random = load_model(f"<mujoco><worldbody>{HEAP}</worldbody></mujoco>"), np.random.default_rng(1)
+  qpos = np.concatenate([random.normal(scale=0.15, size=(6, 5, 3)), random.normal(size=(6, 5, 4))], axis=2)
+  states = States(qpos.reshape(6, -1), np.zeros((6, model.nv)), np.zeros((6, 0)))
+  together, _ = find(model, states, 40)
+  for k, rows in enumerate(together):
+    one = slice(k, k + 1)
+    (alone,), _ = find(model, States(states.qpos[one], states.qvel[one], states.ctrl[one]), 40)
+    np.testing.assert_array_equal(rows, alone)
 
 
 @pytest.mark.parametrize("name", ["self_contact", "margins", "free_bodies"])

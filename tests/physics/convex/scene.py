@@ -5,7 +5,7 @@ import numpy as np
 from physics.algebra.spatial import Matrix, Vector
 from physics.convex.core import Core
 from physics.convex.hull import Hulls
-from physics.trace.emit import numpy_function
+from physics.trace.emit_numpy import numpy_function
 from physics.trace.trace import Program
 
 HULLS = Hulls.of(None, [])

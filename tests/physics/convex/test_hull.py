@@ -3,7 +3,8 @@
 import mujoco
 import numpy as np
 
-from physics.convex.hull import CLUSTER, CUBE, DRUM, Hulls
+from physics.convex.hull import CUBE, DRUM, Hulls
+from physics.trace.farthest import CLUSTER
 from physics.trace.trace import Program
 
 STONE = np.random.default_rng(0).normal(size=(30, 3))
@@ -79,12 +80,14 @@ def test_a_hull_has_the_outer_vertices_alone_in_clusters_of_neighbours():
   points, first = points_of(hulls, 2), hulls.vertex_start[2]
   assert 200 < len(points) < 320
   assert len(np.unique(points, axis=0)) == len(points)
-  for cluster in range(hulls.cluster_start[2], hulls.cluster_start[3]):
-    start, end = hulls.cluster_vertex[cluster : cluster + 2]
-    assert 1 <= end - start <= CLUSTER
-    *center, radius = (column[cluster] for column in hulls.clusters)
-    distance = np.linalg.norm(points[start - first : end - first] - center, axis=1)
-    assert distance.max() <= radius < 3.0
-  extremes = points[np.array(hulls.extremes[-6:]) - first]
-  np.testing.assert_array_equal(extremes.max(axis=0), points.max(axis=0))
-  np.testing.assert_array_equal(extremes.min(axis=0), points.min(axis=0))
+  clusters, seen = hulls.clusters, set()
+  for cluster in range(clusters.starts[2], clusters.starts[3]):
+    places = slice(CLUSTER * cluster, CLUSTER * (cluster + 1))
+    numbers = [int(number) for number in clusters.numbers[places]]
+    inside = np.array([column[places] for column in clusters.vertices]).T
+    np.testing.assert_array_equal(inside, points[np.array(numbers) - first])
+    *center, radius = (column[cluster] for column in clusters.spheres)
+    assert np.linalg.norm(inside - center, axis=1).max() <= radius < 3.0
+    assert not seen & set(numbers)
+    seen |= set(numbers)
+  assert seen == set(range(first, first + len(points)))

@@ -10,7 +10,7 @@ from physics.parity import random_states
 from physics.ray.raycaster import RayCaster, Rays, trace_rays
 from physics.ray.scene import visible_geoms
 from physics.state.layout import Layout
-from physics.trace.emit import numpy_function
+from physics.trace.emit_numpy import numpy_function
 from tests.physics.oracle import mujoco_at
 
 ELEVATION = " ".join(f"{x:.3f}" for x in np.random.default_rng(1).uniform(size=30))

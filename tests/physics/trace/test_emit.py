@@ -16,8 +16,9 @@ import warp as wp
 
 from physics.state.layout import Layout
 from physics.step import trace_step
-from physics.trace import emit, kernel, parts
-from physics.trace.compact import GroupList, LaneList
+from physics.trace import emit, emit_numpy, kernel, parts
+from physics.trace.compact import GroupList, LaneList, LanePool
+from physics.trace.farthest import CLUSTER, Clusters
 from physics.trace.statement import walk
 from physics.trace.trace import (
   Index,
@@ -36,6 +37,7 @@ from physics.trace.trace import (
   sqrt,
   where,
 )
+from physics.trace.writer import INFIX
 from tests.physics.conftest import ROOT, load
 
 ENVS = 48  # three lane groups
@@ -128,6 +130,41 @@ def places(program, x):
   return [array.take(floor(2.0 + 4.0 * x[0])), *array.read()]
 
 
+def shared(program, x):
+  """Let lanes work on each other's items."""
+  pool, kept, rank = LanePool(program, 3), program.array(6), program.variable(0.0)
+  pool.clear()
+  kept.fill([0.5] * 6)
+  for value in x[:3]:
+    pool.push(value > -0.2, {"value": value, "rank": rank[0], "lane": program.lane, "one": 1.0})
+    rank[0] = rank[0] + where(value > -0.2, 1.0, 0.0)
+  with pool.each() as item:
+    place = 2.0 * item["rank"]
+    kept.put(place, item["value"] * item["value"], item["one"] > 0.5, item["lane"])
+    doubled = 2.0 * kept.take(place, item["lane"])
+    kept.put(place + 1.0, doubled, item["one"] > 0.5, item["lane"])
+  return kept.read()
+
+
+POINTS = np.random.default_rng(3).uniform(-1, 1, (3, 3 * CLUSTER)).round(3)
+HULLS = Clusters(
+  tuple(map(tuple, POINTS.tolist())),
+  tuple(float(i) for i in range(3 * CLUSTER)),
+  (0, 1, 3),
+  (*[(0.0,) * (3 + CLUSTER)] * 3, (2.0,) * (3 + CLUSTER)),
+)
+
+
+def extreme(program, x):
+  """Find the farthest vertices of two hulls."""
+  own = where(x[0] > 0.0, 1.0, 0.0)
+  found = [program.farthest(HULLS, own, x[:3], True), program.farthest(HULLS, 1, x[3:6], x[0] > -2.0)]
+  last = program.variable(0.0)
+  with program.loop(2) as hull:
+    last[0] = program.farthest(HULLS, hull, x[1:4], True)
+  return [program.table(column, number) for number in (*found, last[0]) for column in HULLS.vertices]
+
+
 def whole_language():
   """Trace a program that has every kind of statement and every operation; return it and its rows."""
   program = Program()
@@ -136,7 +173,7 @@ def whole_language():
     x = [program.read_memory("control", i) for i in range(INPUTS)]
     x[1] = program.read_memory("control", stride - 1)
     results = arithmetic(program, x) + iterate(program, x[0], substeps) + compact(program, x)
-    results += places(program, x)
+    results += places(program, x) + shared(program, x) + extreme(program, x)
     with program.when_less(0, integrate):
       for i, result in enumerate(results):
         program.write_memory("state", i, result, x[2] > -0.5)
@@ -171,7 +208,7 @@ def test_native_code_computes_what_numpy_does(lanes, parted, inputs, monkeypatch
     assert text.count("noinline") > 5
     assert re.search(r"noinline.. {\n +T a\d+\[", text), "some part has memory of its own"
   expected = np.zeros((rows, ENVS))
-  emit.numpy_function(program)(*PARAMETERS.values(), control=inputs.astype(float), state=expected)
+  emit_numpy.numpy_function(program)(*PARAMETERS.values(), control=inputs.astype(float), state=expected)
   found = run_native(program, rows, inputs, lanes, monkeypatch)
   np.testing.assert_allclose(found[:-1], expected[:-1], rtol=0, atol=2e-5)
   np.testing.assert_array_equal(found[-1].view(np.int32), np.full(ENVS, 3))
@@ -187,7 +224,7 @@ def test_the_program_above_has_everything_that_can_be_emitted():
   emitted = {name.removeprefix("emit_") for name in dir(emit._Native) if name.startswith("emit_")}
   assert {statement.kind for statement in statements} == emitted
   operations = {statement.op for statement in statements if statement.kind == "op"}
-  assert operations == {*emit._INFIX, *emit._Numpy.OPS, "neg", "bit"}
+  assert operations == {*INFIX, *emit_numpy._Numpy.OPS, "neg", "bit"}
   assert {array.kind for array in program.arrays} == set(emit._CTYPE)
 
 
@@ -217,7 +254,8 @@ def test_loops_of_one_environment_stay_loops_where_they_are_not_to_be_unrolled()
   assert len(loops) > 5
   assert {rolled[number - 1] for number in loops} == {"#pragma unroll 1"}
   free = [line for line in rolled if line != "#pragma unroll 1"]
-  assert free == [line.strip() for line in emit.native_source(program, 1).splitlines()]
+  unrolled = [line.strip() for line in emit.native_source(program, 1).splitlines()]
+  assert free == [line for line in unrolled if line != "#pragma unroll 1"]
   assert "#pragma unroll" not in emit.native_source(program, 16, unroll=False)
 
 
@@ -270,14 +308,14 @@ def test_numpy_sees_group_integers_as_parameters():
     total[0] = total[0] + program.read_memory("state", i)
   program.write_memory("state", count, total[0])
   state = np.array([[1.0, 2.0], [3.0, 4.0], [0.0, 0.0]])
-  emit.numpy_function(program.finish())(2, state=state)
+  emit_numpy.numpy_function(program.finish())(2, state=state)
   np.testing.assert_array_equal(state[2], [4.0, 6.0])
 
 
 def doubled(row):
   program = Program()
   program.write_memory("state", row, program.read_memory("state", 0) * 2.0)
-  return emit.numpy_function(program.finish())
+  return emit_numpy.numpy_function(program.finish())
 
 
 def test_tracebacks_show_the_lines_of_the_numpy_text():

@@ -14,7 +14,7 @@ from physics.simulation import Simulation, start_values
 from physics.solver import newton
 from physics.state.layout import Layout
 from physics.step import trace_step
-from physics.trace.emit import numpy_function
+from physics.trace.emit_numpy import numpy_function
 from physics.vary.vary import Variation
 from tests.instances import thorough
 from tests.physics.conftest import CASES

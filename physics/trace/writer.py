@@ -1,0 +1,55 @@
+"""The base of the writers of traced programs: statements in order, and what a push has to write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from physics.trace.compact import LaneList
+from physics.trace.statement import BLOCKS, Statement, walk
+from physics.trace.trace import Array, Program
+
+INFIX = {
+  "add": "+",
+  "sub": "-",
+  "mul": "*",
+  "div": "/",
+  "lt": "<",
+  "le": "<=",
+  "iadd": "+",
+  "isub": "-",
+  "imul": "*",
+}
+
+
+class Writer:
+  """The writer of a program: a method `emit_<kind>` for each kind of statement, and how a block closes."""
+
+  closing: str
+
+  def __init__(self, program: Program) -> None:
+    self.program = program
+
+  def block(self, body: list[Statement], indent: str) -> Iterator[str]:
+    """Yield the lines of statements."""
+    for statement in body:
+      yield from (indent + line for line in getattr(self, "emit_" + statement.kind)(statement))
+      if statement.kind in BLOCKS:
+        yield from self.block(statement.body, indent + "  ")
+        yield indent + self.closing
+
+  def stored(self, push: Statement) -> list[tuple[Array, Any]]:
+    """Return the fields that a push onto a lane list has to write, with values: those that are read."""
+    lanes, _, names, values = push.args
+    fields = [(lanes.fields[name], value) for name, value in zip(names, values, strict=True)]
+    return [(array, value) for array, value in fields if is_read(self.program, array)]
+
+
+def lane_lists(program: Program) -> list[LaneList]:
+  """Return the lane lists of a program."""
+  return [s.args[0] for s in walk(program.body) if s.kind == "clear"]
+
+
+def is_read(program: Program, array: Array) -> bool:
+  """Return whether a program reads an array."""
+  return any(array is a for a in program.arrays)
