@@ -22,6 +22,7 @@ from tasks.shared.quat import AXIAL, POLAR
 
 LIMBS = ("left_hand", "right_hand", "left_ankle", "right_ankle")
 WALKS = "walks"
+FEATURES = ("height", "up", "velocity", "angular_velocity", "angles", "speeds", "limbs")
 COPIES = 4  # of each pair of the reference, with random offsets of their own
 TRAIN: dict[str, object] = {"num_envs": 512, "max_steps": 40_000_000}
 PPO: dict[str, object] = {
@@ -71,6 +72,9 @@ class Config(settings.Config, base.Config):
   action_margin: float = option(
     0.1, "angle by which an action of 1 goes beyond the reference's range of a joint", "rad", low=0
   )
+  style_features: list[str] = option(
+    [], f"features that the discriminator compares, of {', '.join(FEATURES)}; []: all"
+  )
   style_tolerance: float = option(1.0, "factor on the random offsets of the reference", low=0)
   fall_height: float = option(1.05, "torso height below which the robot has fallen", "m")
   fall_tilt: float = option(0.8, "cosine of the torso tilt below which the robot has fallen", low=-1, high=1)
@@ -96,6 +100,8 @@ class Task(base.Task):
     config = self.config
     if config.speed_min > config.speed_max:
       raise ValueError(f"env.speed_min={config.speed_min:g} is greater than env.speed_max; lower it")
+    if unknown := set(config.style_features) - set(FEATURES):
+      raise ValueError(f"env.style_features: '{min(unknown)}' is none of {', '.join(FEATURES)}")
     self.joints = list(self.model.actuator_names)
     self.angles, self.speeds = self.qpos_of(*self.joints), self.qvel_of(*self.joints)
     self.torso, self.limbs = self.site_of("torso"), self.site_of(*LIMBS)
@@ -141,7 +147,7 @@ class Task(base.Task):
       self.sim.qpos[: len(poses)] = poses
       self.sim.qvel[: len(poses)] = rates
       self.sim.forward()
-      features = torch.cat([part.reshape(self.num_envs, -1) for part in self.style().values()], 1)
+      features = torch.cat([part.reshape(self.num_envs, -1) for part in self.compared().values()], 1)
       found.append(features[: len(poses)].to(torch.float32))
     return torch.cat(found)
 
@@ -191,11 +197,10 @@ class Task(base.Task):
     return low | (quat.upright(self.sim.qpos[:, 3:7]) < self.config.fall_tilt)
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Return the style features but for hands and feet, command and last action; for the style, all."""
-    style = self.style()
-    policy = {name: block for name, block in style.items() if name != "limbs"}
+    """Return all features but hands and feet, command and last action; for the style, what is compared."""
+    policy = {name: block for name, block in self.features().items() if name != "limbs"}
     policy["speeds"] = 0.1 * policy["speeds"]
-    return {"policy": policy | {"command": self.command, "action": self.action}, "style": style}
+    return {"policy": policy | {"command": self.command, "action": self.action}, "style": self.compared()}
 
   def metrics(self) -> dict[str, Tensor]:
     """Return the velocity [m/s] and yaw rate [rad/s] errors of a settled command."""
@@ -209,8 +214,13 @@ class Task(base.Task):
 
   # ---- measurements ----
 
-  def style(self) -> dict[str, Tensor]:
-    """Return the style features of the present state, in the torso frame; its heading is none of them."""
+  def compared(self) -> dict[str, Tensor]:
+    """Return the features that the discriminator compares."""
+    features = self.features()
+    return {name: features[name] for name in self.config.style_features or FEATURES}
+
+  def features(self) -> dict[str, Tensor]:
+    """Return the features of the present state, in the torso frame; its heading is none of them."""
     rotation, qvel = quat.to_matrix(self.sim.qpos[:, 3:7]), self.sim.qvel
     limbs = self.sim.site_xpos[:, self.limbs] - self.sim.site_xpos[:, self.torso]
     return {

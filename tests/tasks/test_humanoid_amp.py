@@ -89,6 +89,16 @@ def test_clips_of_the_library_join_the_walks():
   assert (task.command[:, 0] <= 1.6).all()
 
 
+def test_the_discriminator_compares_the_chosen_features_alone(task):
+  chosen = build(style_tolerance=0.0, style_features=["limbs", "up"])
+  everything, parts = blocks(task.style_reference), chosen.style_reference
+  torch.testing.assert_close(parts, torch.cat([everything["limbs"], everything["up"]], 2))
+  seen = chosen.reset()
+  assert (seen["style"].shape, seen["policy"].shape) == ((ENVS, 15), (ENVS, 75))
+  with pytest.raises(ValueError, match=r"env\.style_features: 'arms' is none of height, up, velocity, "):
+    build(style_features=["limbs", "arms"])
+
+
 def test_tracking_rewards_fall_with_the_squared_errors(task):
   task.command.copy_(torch.tensor([0.8, 0.1]))
   task.sim.qpos[:, 3:7] = torch.tensor([math.cos(0.5), 0.0, 0.0, math.sin(0.5)])
