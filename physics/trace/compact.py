@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from physics.trace.statement import Value
-from physics.trace.trace import Array, Index, Number, Program, Scalar, Truth, Word
+from physics.trace.trace import Array, Index, Mask, Number, Program, Scalar, Truth, Word
 
 
 class Entry:
@@ -124,7 +124,8 @@ class LaneList(CompactList):
       self.field(name, Word if isinstance(value, int | Index | Word) else Scalar)
     for array in self.arrays:
       array.version += 1
-    self.program.statement("push", args=(self, mask, tuple(values), tuple(values.values())))
+    found = _per_lane(self.program, mask)
+    self.program.statement("push", args=(self, found, tuple(values), tuple(values.values())))
 
 
 class LanePool(CompactList):
@@ -159,4 +160,10 @@ class LanePool(CompactList):
       self.field(name, Scalar)
     for array in self.arrays:
       array.version += 1
-    self.program.statement("pool", args=(self, mask, tuple(values), tuple(values.values())))
+    found = _per_lane(self.program, mask)
+    self.program.statement("pool", args=(self, found, tuple(values), tuple(values.values())))
+
+
+def _per_lane(program: Program, mask: Truth) -> Mask:
+  """Return a truth value per lane; one that the model alone decides is a Python bool."""
+  return mask if isinstance(mask, Mask) else program.variable(mask, Mask)[0]

@@ -30,6 +30,10 @@ MODELS = {
       <body pos="0 0.2 1.18"><freejoint/><geom size="0.1"/></body>
       <body pos="2 0 0"><joint type="slide"/><geom size="0.1"/></body>
     </worldbody>""",
+  "spheres that turn in place and always touch": """<worldbody>
+      <body><joint axis="0 1 0"/><geom size="0.1" condim="1"/></body>
+      <body pos="0.19 0 0"><joint axis="0 0 1"/><geom size="0.1" condim="1"/></body>
+    </worldbody>""",
   "held by dampers": """<worldbody><body>
       <joint type="slide" damping="1e11"/><geom size="0.1" mass="1e4"/>
       <body pos="0 0 -0.2"><joint axis="0 1 0" limited="true" range="-20 20"/><geom size="0.1"/></body>
