@@ -301,4 +301,4 @@ class Trial:
 
 def _numbers(simulation: Any, name: str) -> Floats:
   """Return a copy of a field: in float64 its tensor is the simulation's own memory."""
-  return np.array(getattr(simulation, name).double().cpu())
+  return getattr(simulation, name).double().cpu().numpy().copy()
