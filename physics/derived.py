@@ -7,6 +7,7 @@ origin of the tree, as everywhere in the engine; outputs move them to the centre
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import add
 from typing import Generic, TypeVar
 
 from physics.actuator.transmission import TENDON
@@ -21,6 +22,8 @@ from physics.dynamics.tendon import tendon_acceleration
 from physics.forward import Evaluation
 from physics.model.model import Model
 from physics.state.state import Memory
+from physics.trace.each import follow, places
+from physics.trace.rows import filled, mapped_rows, rows
 from physics.trace.trace import Number, Program, maximum, number
 
 T = TypeVar("T")
@@ -51,14 +54,12 @@ class Derived:
   def accelerations(self) -> list[Motion]:
     """Accelerations about the tree origins, gravity included: the world accelerates upwards."""
     joints = propagate(self.model, self.poses, self.qacc)
-    return [bias + joint for bias, joint in zip(self.smooth.acceleration, joints, strict=True)]
+    return mapped_rows(Motion, add, self.smooth.acceleration, joints)
 
   @OnDemand
   def _subtree_mass_moment(self) -> tuple[list[Number], list[Vector]]:
     """Mass [kg] and first moment [kg m] of each body's subtree, relative to the tree origin."""
-    inertias = self.smooth.inertias
-    masses, moments = [inertia.mass for inertia in inertias], [inertia.moment for inertia in inertias]
-    return subtree_sums(self.model, self.poses, masses, moments)
+    return subtree_sums(self.model, self.poses, self.smooth.inertias)
 
   @OnDemand
   def subtree_centers(self) -> list[Vector]:
@@ -68,8 +69,12 @@ class Derived:
   @OnDemand
   def centers(self) -> list[Vector]:
     """MuJoCo's reference point of each body's spatial quantities: the centre of mass of its tree."""
-    p, roots = self.poses, self.model.body_rootid
-    return [self.subtree_centers[root] + (p.origin[root] - p.origin[body]) for body, root in enumerate(roots)]
+    p, found = self.poses, self.subtree_centers
+    centers = rows(p.program, Vector, self.model.nbody)
+    for body in places(p.program, range(self.model.nbody)):
+      root = follow(self.model.body_rootid, body)
+      centers[body] = found[root] + (p.origin[root] - p.origin[body])
+    return centers
 
   @OnDemand
   def subtree_momenta(self) -> list[tuple[Vector, Vector]]:
@@ -96,9 +101,9 @@ class Derived:
     sums = BodySums(self.program, sorted({0, *owners}), width=6)
     for kind in kinds:
       kind.add_body_forces(sums)
-    forces = [NO_FORCE] * model.nbody
-    for body, values in sums.read():
-      forces[body] = Force.of(values)
+    forces = filled(self.poses.program, NO_FORCE, model.nbody)
+    for place, values in sums.read():
+      forces[place] = Force.of(values)
     for body, force in attachment_forces(model, self.smooth, self.evaluation.joints):
       forces[body] = forces[body] + force
     for tendon, pulls in enumerate(self.smooth.tendons.pulls):

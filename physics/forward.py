@@ -14,12 +14,13 @@ from physics.constraint.equality import equality_rows
 from physics.constraint.moving import find_moving_contacts, moving_capacity, moving_pairs
 from physics.constraint.rows import friction_rows, limit_rows
 from physics.constraint.world import find_world_contacts, pushed_bodies, world_pairs
+from physics.dynamics.articulated import welded_inertias
 from physics.model.model import FEW_ITERATIONS, Model
 from physics.smooth import Smooth, smooth_dynamics
-from physics.solver.articulated import welded_inertias
 from physics.solver.newton import Bodies, Problem, Search, solve
 from physics.solver.noslip import suppress_slip
 from physics.state.state import LARGEST_FORCE, State, is_sane
+from physics.trace.each import replace
 from physics.trace.trace import Array, Number, Program, where
 
 
@@ -70,8 +71,9 @@ def forward(
   joints = JointRows(program, model.nv, rows)
   search = _accelerate(program, model, smooth, contacts, joints, qacc)
   # The solver ends at once where its gradient is nan; an infinite qacc reports the failure.
-  qacc.fill([where(is_sane(smooth.force, LARGEST_FORCE), a, math.inf) for a in qacc.read()])
-  return Evaluation(smooth, contacts, joints, qacc.read(), search)
+  found, sane = qacc.values(), is_sane(smooth.force, LARGEST_FORCE)
+  replace(qacc, lambda a: where(sane, a, math.inf), found)
+  return Evaluation(smooth, contacts, joints, qacc.values(), search)
 
 
 def detect_contacts(program: Program, model: Model, smooth: Smooth, capacity: int | None = None) -> Contacts:
@@ -100,8 +102,8 @@ def _accelerate(
   unconstrained: list[Number] = [0.0] * model.nv
   if stops_early:
     unconstrained = factored(program, smooth.M).solve(smooth.force)
-  sane = is_sane(qacc.read()) if model.warmstart_enabled else False
-  qacc.fill([where(sane, a, cold) for a, cold in zip(qacc.read(), unconstrained, strict=True)])
+  sane = is_sane(qacc.values()) if model.warmstart_enabled else False
+  replace(qacc, lambda a, cold: where(sane, a, cold), qacc.values(), unconstrained)
   bodies = Bodies(model, smooth.poses, welded_inertias(model, smooth.inertias))
   problem = Problem(bodies, smooth.M, smooth.force, joints, contacts.world, contacts.moving)
   search = solve(program, problem, qacc, model.iterations, unconstrained if stops_early else None)

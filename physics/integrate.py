@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from physics.algebra.block_matrix import factored
 from physics.algebra.sparse import At
 from physics.algebra.spatial import Quaternion, Vector, cross, dot
+from physics.dynamics.bodies import bodies, joints
 from physics.dynamics.ellipsoid import ellipsoids
 from physics.dynamics.kinematics import BALL, FREE
 from physics.dynamics.passive import damper_slopes
@@ -19,6 +20,7 @@ from physics.forward import Evaluation
 from physics.model.model import Model
 from physics.smooth import Smooth
 from physics.state.state import Memory
+from physics.trace.each import alike, follow, mapped, numbers, repeating, stored
 from physics.trace.trace import Index, Number, Program, absolute, cos, is_zero, sin, sqrt, where
 
 Parts = Mapping[str, list[Number]]  # parts of the state, or their rates of change; the rate of "qpos" is [nv]
@@ -57,7 +59,7 @@ class OneStage:
     """Advance the state by one time step."""
     model, state, actuated = self.model, evaluation.smooth.state, evaluation.smooth.actuated
     qacc = implicit_acceleration(self.program, model, evaluation)
-    qvel = [v + model.timestep * a for v, a in zip(state.qvel, qacc, strict=True)]
+    qvel = mapped(lambda v, a: v + model.timestep * a, state.qvel, qacc)
     start = {"qpos": state.qpos, "qvel": state.qvel}
     act = actuated.next_activation(state.act, actuated.act_dot, actuated.length, actuated.velocity)
     later = {**moved(model, start, {"qpos": qvel, "qvel": qacc}), "act": act}
@@ -201,7 +203,7 @@ def _bend(square: Number) -> Number:
 
 def moved(model: Model, start: Parts, rates: Parts) -> Parts:
   """Return the state after one time step at constant rates."""
-  qvel = [v + model.timestep * a for v, a in zip(start["qvel"], rates["qvel"], strict=True)]
+  qvel = mapped(lambda v, a: v + model.timestep * a, start["qvel"], rates["qvel"])
   return {"qpos": integrate_position(model, start["qpos"], rates["qpos"]), "qvel": qvel}
 
 
@@ -216,13 +218,14 @@ def implicit_acceleration(program: Program, model: Model, evaluation: Evaluation
   fast = model.integrator == "implicitfast"
   damping = evaluation.smooth.damping if fast else _joint_damping(model, evaluation.smooth.state.qvel)
   if damping:
-    damped = M.add({at: model.timestep * b for at, b in damping.items() if at in M.entries})
+    damped = M.add({at: model.timestep * b for at, b in damping.items() if at in M})
     qacc = factored(program, damped).solve(M @ qacc)
   if fast:
+    qacc = mapped(lambda a: a, qacc)
     for joint in range(model.njnt):
       if _is_free_body(model, joint):
-        dof = int(model.jnt_dofadr[joint])
-        qacc[dof : dof + 6] = _free_body_acceleration(model, evaluation, joint)
+        for dof, a in enumerate(_free_body_acceleration(model, evaluation, joint), model.jnt_dofadr[joint]):
+          qacc[int(dof)] = a
   return qacc
 
 
@@ -289,14 +292,19 @@ def solve_small(A: list[list[Number]], b: list[Number]) -> list[Number]:
 def integrate_position(model: Model, qpos: list[Number], qvel: list[Number]) -> list[Number]:
   """Return the position [nq] after one time step at constant velocity (MuJoCo's `mj_integratePos`)."""
   h = model.timestep
-  result = list(qpos)
-  for joint in range(model.njnt):
-    at, dof, kind = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint]), model.jnt_type[joint]
+  program = repeating(qpos)
+  result, qvel = numbers(program, model.nq), stored(program, qvel)
+  for joint in (joint for body in bodies(model, program) for joint in joints(model, body)):
+    at, dof = follow(model.jnt_qposadr, joint), follow(model.jnt_dofadr, joint)
+    kind = alike(model.jnt_type, joint)
     if kind == FREE:
-      result[at : at + 3] = [qpos[at + k] + h * qvel[dof + k] for k in range(3)]
+      for k in range(3):
+        result[at + k] = qpos[at + k] + h * qvel[dof + k]
       at, dof = at + 3, dof + 3
     if kind in (FREE, BALL):
-      result[at : at + 4] = _rotate(qpos[at : at + 4], Vector(*qvel[dof : dof + 3]), h)
+      turn, rate = [qpos[at + k] for k in range(4)], Vector(*(qvel[dof + k] for k in range(3)))
+      for k, component in enumerate(_rotate(turn, rate, h)):
+        result[at + k] = component
     else:
       result[at] = qpos[at] + h * qvel[dof]
   return result

@@ -26,6 +26,7 @@ from mujoco import (
 )
 
 from physics.actuator.motor import ActivationParams, WindingParams
+from physics.dynamics.bodies import LONG
 from physics.dynamics.camera_frame import TRACKCOM
 from physics.model.model import ACTIVATIONS, FEW_ITERATIONS, Floats, Ints, Model
 from physics.model.pairs import ContactPair, contact_pairs
@@ -48,7 +49,8 @@ from physics.vary.variable import check_varied
 Source: TypeAlias = str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel
 
 
-# A kernel of more than one of these is built for about a minute: a chain of 54 hinges has 1,485 entries.
+# A kernel of more than one of these is built for about a minute. The entries count where no loops are over
+# bodies: 54 hinges between 18 bodies in a row have 1,485.
 MANY_ENTRIES, MANY_GEOMS = 1500, 3000
 MANY_VERTICES = 50_000  # of hulls that collide: a G1 with all its meshes has 27,000; 655,000 take minutes
 STIFF = 2e5  # stiffness over inertia, above which rounding makes a search of a few iterations run away
@@ -124,7 +126,7 @@ def compile_model(source: Source) -> mujoco.MjModel:
 
 
 def _warn_of_long_builds(mj: mujoco.MjModel, source: Source) -> None:
-  if mj.nM > MANY_ENTRIES or mj.ngeom > MANY_GEOMS:
+  if (mj.nM > MANY_ENTRIES and mj.nbody - 1 <= LONG) or mj.ngeom > MANY_GEOMS:
     size = f"{mj.nv} degrees of freedom, {mj.nM} entries of the mass matrix and {mj.ngeom} geoms"
     warnings.warn(
       f"{_name(source)}a model of {size}: to build its kernel takes a minute or more", stacklevel=3

@@ -12,7 +12,9 @@ from physics.dynamics.frame import BODY, GEOM, SITE, XBODY, frame
 from physics.sensor import sensordata
 from physics.state.layout import COUNTERS, Layout
 from physics.state.reduction import REDUCTIONS
-from physics.trace.trace import Mask, Number, Program
+from physics.trace.each import Each
+from physics.trace.rows import flattened
+from physics.trace.trace import Array, Mask, Number, Program
 
 Values = Callable[[Derived], Iterable[Number]]
 
@@ -39,6 +41,10 @@ class Outputs:
     for name in names:
       values = self.reductions[name].result() if name in self.reductions else VALUES[name](derived)
       start = self.layout.blocks[name].start
+      if isinstance(values, Array):
+        with self.program.loop(len(values)) as row:
+          self.program.write_memory("state", row + start, values[row], self.selected)
+        continue
       for i, value in enumerate(values):
         self.program.write_memory("state", start + i, value, self.selected, integer=name in COUNTERS)
 
@@ -47,8 +53,8 @@ def _positions(kind: int, field: str) -> Values:
   """Return the world positions of the frames of all elements of a kind; `field` holds one entry for each."""
 
   def values(derived: Derived) -> Iterable[Number]:
-    count = getattr(derived.model, field)
-    return chain.from_iterable(frame(derived.model, derived.poses, kind, i).world for i in range(count))
+    model, count = derived.model, getattr(derived.model, field)
+    return flattened(derived.program, lambda i: frame(model, derived.poses, kind, i).world, count)
 
   return values
 
@@ -57,8 +63,10 @@ def _rotations(kind: int, field: str) -> Values:
   """Return the rotation matrices of the frames of all elements of a kind, row by row."""
 
   def values(derived: Derived) -> Iterable[Number]:
-    frames = (frame(derived.model, derived.poses, kind, i) for i in range(getattr(derived.model, field)))
-    return (x for each in frames for row in each.rotation for x in row)
+    model, count = derived.model, getattr(derived.model, field)
+    return flattened(
+      derived.program, lambda i: frame(model, derived.poses, kind, i).rotation.components, count
+    )
 
   return values
 
@@ -80,23 +88,34 @@ def _contact_count(derived: Derived) -> Iterable[Number]:
   return [sum(counts[1:], counts[0]) if counts else 0.0]
 
 
-def _about_centers(motions: Iterable[Motion], derived: Derived) -> Iterable[Number]:
+def _about_centers(motions: list[Motion], derived: Derived) -> Iterable[Number]:
   """Return motions of all bodies with the linear part at MuJoCo's reference."""
-  moves = zip(motions, derived.centers, strict=True)
-  return (x for motion, center in moves for x in (*motion.angular, *motion.at(center)))
+  centers = derived.centers
+  return flattened(
+    derived.program, lambda body: (*motions[body].angular, *motions[body].at(centers[body])), len(centers)
+  )
 
 
 def _inertias(derived: Derived) -> Iterable[Number]:
   """Return inertias about MuJoCo's reference: xx, yy, zz, xy, xz, yz, first moment, mass."""
-  for inertia, center in zip(derived.smooth.inertias, derived.centers, strict=True):
-    moved = inertia.about(center)
-    yield from (*moved.six, *moved.moment, moved.mass)
+  inertias, centers = derived.smooth.inertias, derived.centers
+
+  def make(body: Each) -> Sequence[Number]:
+    moved = inertias[body].about(centers[body])
+    return (*moved.six, *moved.moment, moved.mass)
+
+  return flattened(derived.program, make, len(centers))
+
+
+def _external_forces(derived: Derived) -> Iterable[Number]:
+  forces, centers = derived.external_forces, derived.centers
+  return flattened(derived.program, lambda body: forces[body].moved(-centers[body]).components, len(centers))
 
 
 VALUES: dict[str, Values] = {
   "xpos": _positions(XBODY, "nbody"),
   "xmat": _rotations(XBODY, "nbody"),
-  "xquat": lambda d: chain.from_iterable(turn.components for turn in d.poses.quaternion),
+  "xquat": lambda d: flattened(d.program, lambda i: d.poses.quaternion[i].components, d.model.nbody),
   "xipos": _positions(BODY, "nbody"),
   "ximat": _rotations(BODY, "nbody"),
   "geom_xpos": _positions(GEOM, "ngeom"),
@@ -109,9 +128,7 @@ VALUES: dict[str, Values] = {
   "cinert": _inertias,
   "cvel": lambda d: _about_centers(d.smooth.velocity, d),
   "cacc": lambda d: _about_centers(d.accelerations, d),
-  "cfrc_ext": lambda d: (
-    x for f, c in zip(d.external_forces, d.centers, strict=True) for x in f.moved(-c).components
-  ),
+  "cfrc_ext": _external_forces,
   "cfrc_int": lambda d: chain.from_iterable(f.components for f in d.internal_forces),
   "qM": _mass_matrix,
   "qacc": lambda d: d.qacc,

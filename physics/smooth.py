@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from physics.actuator.actuation import Actuated, actuate
 from physics.actuator.transmission import Pulls
 from physics.algebra.sparse import At, SparseMatrix
 from physics.algebra.spatial import Inertia, Motion
-from physics.dynamics.dynamics import bias_forces, body_inertias, composite_inertias, mass_matrix
+from physics.dynamics.dynamics import (
+  bias_forces,
+  body_inertias,
+  composite_inertias,
+  inert_tendons,
+  mass_matrix,
+)
 from physics.dynamics.kinematics import Mocap, Poses, poses, velocities
 from physics.dynamics.passive import gravity_compensation, passive_forces
 from physics.dynamics.tendon import Tendons, tendons
+from physics.dynamics.tree_inertia import TreeInertia
 from physics.model.model import Model
 from physics.state.state import State
-from physics.trace.trace import Number
+from physics.trace.each import mapped
+from physics.trace.trace import Number, number
 
 
 @dataclass(frozen=True)
@@ -24,11 +33,11 @@ class Smooth:
   state: State
   poses: Poses
   inertias: list[Inertia]  # by body, about its tree origin
-  composite: list[Inertia]  # by body: of its subtree, about its tree origin
+  composite: list[Inertia]  # by body: of its subtree, about its tree origin; empty where nothing asks for it
   velocity: list[Motion]  # by body
   acceleration: list[Motion]  # by body: gravity and velocity products, joint accelerations zero
   tendons: Tendons
-  M: SparseMatrix
+  M: SparseMatrix | TreeInertia
   bias: list[Number]
   passive: list[Number]
   passive_damping: dict[At, Number]  # negated derivative of passive forces by velocity
@@ -40,14 +49,14 @@ class Smooth:
     """Joint forces [nv] of the actuators."""
     return self.actuated.qfrc
 
-  @property
+  @cached_property
   def force(self) -> list[Number]:
     """Joint forces [nv] without those of constraints: M qacc_smooth."""
-    return [p + a - b for p, a, b in zip(self.passive, self.actuator, self.bias, strict=True)]
+    return mapped(lambda p, a, b: p + a - b, self.passive, self.actuator, self.bias)
 
   def stuck(self, forces: list[Number]) -> Smooth:
     """Return the same with the joint forces [nv] of the geoms' adhesion, which count as passive."""
-    return replace(self, passive=[p + f for p, f in zip(self.passive, forces, strict=True)])
+    return replace(self, passive=mapped(lambda p, f: p + f, self.passive, forces))
 
   def pulled(self, model: Model, pulls: Pulls) -> Smooth:
     """Return the same with actuators that pull bodies to what they touch."""
@@ -65,7 +74,8 @@ def smooth_dynamics(model: Model, state: State) -> Smooth:
   p = poses(model, state.qpos, Mocap(state.mocap_pos, state.mocap_quat))
   velocity, acceleration = velocities(model, p, state.qvel)
   inertias = body_inertias(model, p)
-  composite = composite_inertias(model, inertias)
+  forms_matrix = p.program is None or inert_tendons(model) or model.integrator == "implicitfast"
+  composite = composite_inertias(model, inertias) if forms_matrix else []
   cords = tendons(model, p, state)
   passive = passive_forces(model, state, p, velocity, cords)
   actuated = actuate(model, p, cords, state, gravity_compensation(model, p), pulls={})
@@ -78,13 +88,22 @@ def smooth_dynamics(model: Model, state: State) -> Smooth:
     velocity=velocity,
     acceleration=acceleration,
     tendons=cords,
-    M=mass_matrix(model, p, composite),
+    M=_inertia(model, p, inertias, composite),
     bias=bias_forces(model, p, inertias, velocity, acceleration),
     passive=passive.force,
     passive_damping=passive.damping,
     actuated=actuated,
     damping=damping,
   )
+
+
+def _inertia(
+  model: Model, p: Poses, inertias: list[Inertia], composite: list[Inertia]
+) -> SparseMatrix | TreeInertia:
+  """Return M: no matrix if the program repeats, unless tendons have inertia too."""
+  if p.program and not inert_tendons(model):
+    return TreeInertia(model, p, inertias, [number(x) for x in model.dof_armature])
+  return mass_matrix(model, p, composite)
 
 
 def _sum(one: dict[At, Number], two: dict[At, Number]) -> dict[At, Number]:

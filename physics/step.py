@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from physics.derived import Derived
+from physics.dynamics.bodies import is_long
 from physics.forward import forward
 from physics.integrate import OneStage, RungeKutta
 from physics.model.model import Model
@@ -42,7 +43,7 @@ def trace_step(
   held); integrate (0: only derived quantities are computed, and the state stays). Arrays: state
   `[layout.rows, env]`, control `[row, env]`, parameters `[variation.rows, env]` if the model varies fields.
   """
-  program = Program()
+  program = Program(repeats=is_long(model))
   if variation:
     model = variation.model_in(program)
   substeps, stride, integrate = (program.parameter(name) for name in ("substeps", "stride", "integrate"))

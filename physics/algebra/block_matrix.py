@@ -5,11 +5,13 @@ The text of a program does not grow with the matrix, and blocks that vanish in e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
+from typing import Protocol
 
-from physics.algebra.sparse import At, SparseFactor, SparseMatrix
+from physics.algebra.sparse import At, SparseMatrix
 from physics.algebra.spatial import dot, total
+from physics.trace.each import follow, numbers, places
 from physics.trace.trace import Array, Index, Integer, Mask, Number, Program, Truth, absolute, negate, where
 
 SIDE = 6  # rows of a block: the degrees of freedom of a free body
@@ -19,9 +21,23 @@ SPARSE = 8  # block rows from which on many blocks stay empty, and are not even 
 UNROLLED = 4000  # products beyond which a factorisation is a loop: longer text takes longer to compile
 
 
-def factored(program: Program, matrix: SparseMatrix) -> SparseFactor | BlockMatrix:
+class Factor(Protocol):
+  """The factors of a matrix [n, n]."""
+
+  def solve(self, b: Sequence[Number], /) -> list[Number]:
+    """Return the solution [n] for a right side [n]."""
+
+
+class Operator(Protocol):
+  """A matrix that has its own factors."""
+
+  def factor(self) -> Factor:
+    """Return them."""
+
+
+def factored(program: Program, matrix: SparseMatrix | Operator) -> Factor:
   """Return the factors of a positive definite matrix: written out, or found by loops if they are large."""
-  if matrix.count_products() <= UNROLLED:
+  if not isinstance(matrix, SparseMatrix) or matrix.count_products() <= UNROLLED:
     return matrix.factor()
   blocks = BlockMatrix(program, matrix.n)
   blocks.add(matrix.entries)
@@ -57,6 +73,20 @@ class BlockMatrix:
   def add(self, entries: Mapping[At, Number]) -> None:
     """Add a matrix that is given by its entries (i, j), i >= j."""
     self._add({(self._row(j), self._row(i)): value for (i, j), value in entries.items()})
+
+  def touch(self, entries: Iterable[At]) -> None:
+    """Note that entries (i, j), i >= j, may differ from zero: `add_entry` adds to them."""
+    places_of = {self.starts[self._row(j) // SIDE] + self._row(i) // SIDE for i, j in entries}
+    for block in places(self.program, sorted(places_of)):
+      self._fill(block, True)
+
+  def add_entry(self, i: Integer, j: Integer, value: Number) -> None:
+    """Add to an entry (i, j), i >= j, in a loop over rows or columns."""
+    rows = [self._row(dof) for dof in range(self.n)]
+    of_row = [self.starts[row // SIDE] * AREA + row % SIDE * SIDE for row in rows]
+    of_column = [row // SIDE * AREA + row % SIDE for row in rows]
+    at = follow(of_row, j) + follow(of_column, i)
+    self.memory[at] = self.memory[at] + value
 
   def push(self, columns: Sequence[Mapping[int, Number]]) -> None:
     """Add V V^T for columns V [n], given by degree of freedom; all have the same ones."""
@@ -128,7 +158,7 @@ class BlockMatrix:
     """Return the solution [n] of L D L^T x = b."""
     program = self.program
     x = program.array(self.count * SIDE)
-    x.fill([*reversed(b), *[0.0] * (len(x) - self.n)])
+    self._fill_reversed(x, b)
     with program.loop(self.count) as k:
       part, lower = x.read(k * SIDE, SIDE), self._cells(self._block(k, k))
       for a in range(SIDE):
@@ -150,7 +180,26 @@ class BlockMatrix:
       for a in reversed(range(SIDE)):
         part[a] = part[a] - dot(lower[(a + 1) * SIDE + a :: SIDE], part[a + 1 :])
         x[k * SIDE + a] = part[a]
-    return list(reversed(x.read(0, self.n)))
+    return self._reversed(x)
+
+  def _fill_reversed(self, x: Array, b: Sequence[Number]) -> None:
+    """Write a right side [n] in reverse order, then zeros."""
+    if isinstance(b, Array):
+      with self.program.loop(self.n) as i:
+        x[i * -1 + (self.n - 1)] = b[i]
+      for row in range(self.n, len(x)):
+        x[row] = 0.0
+    else:
+      x.fill([*reversed(b), *[0.0] * (len(x) - self.n)])
+
+  def _reversed(self, x: Array) -> list[Number]:
+    """Return a solution [n] in the order of the degrees of freedom."""
+    if not self.program.repeats:
+      return list(reversed(x.read(0, self.n)))
+    result = numbers(self.program, self.n)
+    with self.program.loop(self.n) as i:
+      result[i] = x[i * -1 + (self.n - 1)]
+    return result
 
   def _row(self, dof: int) -> int:
     return self.n - 1 - dof

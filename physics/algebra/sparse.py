@@ -18,6 +18,9 @@ class SparseMatrix:
   def __getitem__(self, at: At) -> Number:
     return self.entries[at]
 
+  def __contains__(self, at: At) -> bool:
+    return at in self.entries
+
   def __setitem__(self, at: At, value: Number) -> None:
     self.entries[at] = value
 

@@ -96,7 +96,7 @@ def trace_view(model: Model, layout: Layout, view: View, variation: Variation | 
   for geom in view.geoms:
     seen = geom_shape(model, p, geom, position + (place.origin - p.origin[model.geom_bodyid[geom]]))
     rotation = axes.transposed.times(seen.rotation)
-    rows += Shape(axes.transposed @ seen.position, rotation, seen.size).numbers
+    rows += Shape(axes.transposed @ seen.position, rotation, seen.size).components
   camera = Frame(0, place.origin, position, place.quaternion, axes)
   for i, light in enumerate(view.lights):
     first = view.lamps_row + LIGHT_ROWS * i

@@ -86,7 +86,7 @@ def _last(axis: Axis, box: Shape) -> Shape:
 
 
 def _choose(mask: Truth, one: Shape, two: Shape) -> Shape:
-  return Shape.of([where(mask, a, b) for a, b in zip(one.numbers, two.numbers, strict=True)])
+  return Shape.of([where(mask, a, b) for a, b in zip(one.components, two.components, strict=True)])
 
 
 def _widest_face(one: Shape, two: Shape) -> tuple[Number, Number]:

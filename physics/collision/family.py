@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -20,6 +20,7 @@ from physics.model.model import Model
 from physics.model.pairs import ContactPair
 from physics.trace.column import Column
 from physics.trace.compact import LaneList, LanePool
+from physics.trace.rows import columns_of
 from physics.trace.trace import Array, Index, Integer, Number, Program, Truth, maximum, number, where
 
 GATHERED = 8  # pairs of two types from which on lanes share the near pairs that are searched
@@ -68,9 +69,8 @@ def _types(model: Model, pair: ContactPair) -> tuple[int, int]:
 class Shapes:
   """Shapes under keys, to be read inside loops over pairs."""
 
-  def __init__(self, program: Program, shapes: Mapping[Any, Shape]) -> None:
-    self.keys = list(shapes)
-    self.columns = [Column(program, x) for x in zip(*(s.numbers for s in shapes.values()), strict=True)]
+  def __init__(self, program: Program, keys: Iterable[Any], shapes: list[Shape]) -> None:
+    self.keys, self.columns = list(keys), columns_of(program, shapes)
 
   def side(self, keys: Sequence[Any]) -> Side:
     """Return the shapes that one side of a family's pairs has, by the pairs' keys."""
@@ -224,7 +224,7 @@ def _each(program: Program, family: Family, is_near: Callable[[Integer], Truth])
   """Yield the pairs that are near in some lane."""
   count = len(family.pairs)
   with contextlib.ExitStack() as loop:
-    unrolled = family.narrow.cheap or count == 1
+    unrolled = count == 1 or (family.narrow.cheap and not program.repeats)
     for i in range(count) if unrolled else [loop.enter_context(program.loop(count))]:
       with program.when_any(family.narrow.cheap or is_near(i)):
         yield i

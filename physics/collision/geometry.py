@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from physics.algebra.spatial import AXES, Matrix, Quaternion, Vector, cross, dot, select, vector
 from physics.dynamics.kinematics import Poses
 from physics.model.model import Model
+from physics.trace.each import Each, alike, entry, follow, places
+from physics.trace.rows import rows
 from physics.trace.trace import Number, Truth, absolute, maximum, number, sqrt, where
 
 PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)  # mjtGeom
@@ -24,7 +27,7 @@ class Shape:
   asset: Any = None  # data beyond the sizes: the hull of a mesh, the elevations of a height field
 
   @property
-  def numbers(self) -> tuple[Number, ...]:
+  def components(self) -> tuple[Number, ...]:
     """The numbers [15] that `of` makes a shape of."""
     return (*self.position, *(x for row in self.rotation for x in row), *self.size)
 
@@ -52,14 +55,25 @@ class Lost:
   count: Number
 
 
-def geom_shape(model: Model, p: Poses, geom: int, origin: Vector) -> Shape:
+def geom_shapes(
+  model: Model, p: Poses, geoms: Sequence[int], origin: Callable[[Each], Vector]
+) -> list[Shape]:
+  """Return geoms relative to points: `origin` returns one for a place in the list."""
+  shapes = rows(p.program, Shape, len(geoms))
+  for _, run in groupby(range(len(geoms)), lambda i: int(model.geom_type[geoms[i]])):
+    for i in places(p.program, list(run)):
+      shapes[i] = geom_shape(model, p, follow(geoms, i), origin(i))
+  return shapes
+
+
+def geom_shape(model: Model, p: Poses, geom: Each, origin: Vector) -> Shape:
   """Return a geom relative to a point [m], itself given relative to the origin of the geom's tree."""
-  body = int(model.geom_bodyid[geom])
-  position = p.relative(body, vector(model.geom_pos[geom])) - origin
-  local = Quaternion.constant(model.geom_quat[geom]).matrix()
+  body = follow(model.geom_bodyid, geom)
+  position = p.relative(body, vector(entry(model.geom_pos, geom))) - origin
+  local = Quaternion.constant(entry(model.geom_quat, geom)).matrix()
   rotation = p.rotation[body].times(Matrix(*(vector(row) for row in local)))
-  x, y, z = (number(size) for size in model.geom_size[geom])
-  if model.geom_type[geom] == SPHERE:
+  x, y, z = (number(size) for size in entry(model.geom_size, geom))
+  if alike(model.geom_type, geom) == SPHERE:
     y, z = 0.0, 0.0  # the file may give more sizes, which MuJoCo keeps but does not use
   return Shape(position, rotation, (x, y, z))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from physics.trace.each import Each, follow, places
 from physics.trace.trace import Array, Integer, Number, Program
 
 
@@ -18,7 +19,8 @@ class BodySums:
   ) -> None:
     self.program, self.bodies, self.width = program, list(bodies), width
     self.memory = program.array(width * len(self.bodies)) if memory is None else memory
-    self.memory.fill([0.0] * (width * len(self.bodies)))
+    for at in places(program, range(width * len(self.bodies))):
+      self.memory[at] = 0.0
 
   def index(self, body: Integer) -> Integer:
     """Return the index of a body in `bodies`; ValueError if it is a constant that is not there."""
@@ -33,7 +35,7 @@ class BodySums:
     for k, value in enumerate(values):
       self.memory[at + k] = self.memory[at + k] + value
 
-  def read(self) -> Iterator[tuple[int, list[Number]]]:
+  def read(self) -> Iterator[tuple[Each, list[Number]]]:
     """Yield each body with its sum [width]."""
-    for index, body in enumerate(self.bodies):
-      yield body, self.memory.read(index * self.width, self.width)
+    for index in places(self.program, range(len(self.bodies))):
+      yield follow(self.bodies, index), self.memory.read(index * self.width, self.width)

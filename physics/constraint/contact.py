@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from physics.algebra.spatial import (
   NO_FORCE,
@@ -25,6 +25,8 @@ from physics.dynamics.kinematics import Poses, propagate
 from physics.model.model import Model
 from physics.trace.column import Column
 from physics.trace.compact import Entry, GroupList, LaneList
+from physics.trace.each import Each, Sum, follow, places
+from physics.trace.rows import filled
 from physics.trace.trace import Array, Mask, Number, Truth, has_bit, sqrt, where
 
 Weigh = Callable[[Entry], tuple[Truth, Number]]  # where a contact counts, and its weight there
@@ -83,12 +85,12 @@ class WorldContacts(Residuals):
     sums.add(entry["body"], force.components)
     return self._project(sums)
 
-  def stiffness(self, unsolved: Mask) -> dict[int, Stiffness]:
+  def stiffness(self, unsolved: Mask) -> _Stiffnesses | dict[Each, Stiffness]:
     """Return by body the curvature of the cost in its acceleration, at the stored residuals."""
     sums = BodySums(self.program, self.bodies, 21, self.sums)
     with self.acting(unsolved) as entry:
       sums.add(entry["body"], self._stiffness(entry).components)
-    return {body: Stiffness.of(values) for body, values in sums.read()}
+    return _Stiffnesses(sums) if self.program.repeats else dict(_Stiffnesses(sums).items())
 
   def wrench(self, entry: Entry) -> Force:
     """Return a contact's force on the moving geom, at its point."""
@@ -126,11 +128,12 @@ class WorldContacts(Residuals):
         normal = Force.at(Vector(*entry.vector("point")), Vector(*entry.vector("normal")))
         values = (1.0, *normal.components)
         sums.add(entry["body"], [where(counts, weight * value, 0.0) for value in values])
-    weights: Number = 0.0
-    forces = [NO_FORCE] * self.model.nbody
+    weights = Sum(self.program)
+    forces = filled(self.p.program, NO_FORCE, self.model.nbody)
     for pushed, (weight, *force) in sums.read():
-      weights, forces[pushed] = weights + weight, Force.of(force)
-    return weights, project(self.model, self.p, forces)
+      weights.add(weight)
+      forces[pushed] = Force.of(force)
+    return weights.total, project(self.model, self.p, forces)
 
   def _rows(self, entry: Entry) -> ContactRows:
     first = Vector(*entry.vector("first")) if self.cone.dim > 1 else ZERO
@@ -151,13 +154,27 @@ class WorldContacts(Residuals):
 
   def _project(self, sums: BodySums) -> list[Number]:
     """Return the joint forces [nv] of the forces on the bodies."""
-    forces = {body: Force.of(values) for body, values in sums.read()}
-    return project(self.model, self.p, [forces.get(body, NO_FORCE) for body in range(self.model.nbody)])
+    forces = filled(self.p.program, NO_FORCE, self.model.nbody)
+    for body, values in sums.read():
+      forces[body] = Force.of(values)
+    return project(self.model, self.p, forces)
 
   def _store_motion(self, motion: list[Motion]) -> None:
-    for i, body in enumerate(self.bodies):
-      for k, value in enumerate(motion[body].components):
-        self.motion[6 * i + k] = value
+    for i in places(self.program, range(len(self.bodies))):
+      for k, value in enumerate(motion[follow(self.bodies, i)].components):
+        self.motion[i * 6 + k] = value
+
+
+class _Stiffnesses:
+  """Stiffness by body, of sums that are read as they are asked for."""
+
+  def __init__(self, sums: BodySums) -> None:
+    self.sums = sums
+
+  def items(self) -> Iterator[tuple[Each, Stiffness]]:
+    """Yield each body with its stiffness."""
+    for body, values in self.sums.read():
+      yield body, Stiffness.of(values)
 
 
 class MovingContacts(Residuals):
@@ -224,14 +241,33 @@ class MovingContacts(Residuals):
 
   def add_body_forces(self, sums: BodySums) -> None:
     """Add each contact's force [6], about the tree origins, to the two bodies that own its geoms."""
-    base = common_origin(self.model, self.p, self.moving)
     with self.found.each() as entry:
       wrench = self.wrench(entry)
-      for body in self.moving.owners:
-        at_body = wrench.moved(Vector(*entry.vector("point")) + (base - self.p.origin[body]))
-        to, back = (self._bit(entry, name, self.moving.owners, body) for name in ("owner2", "owner1"))
-        values = [where(to, value, where(back, -value, 0.0)) for value in at_body.components]
-        sums.add(sums.index(body), values)
+      if self.program.repeats:
+        self._add_to_owners(sums, entry, wrench)
+      else:
+        self._add_by_bits(sums, entry, wrench)
+
+  def _add_by_bits(self, sums: BodySums, entry: Entry, wrench: Force) -> None:
+    """Add a contact's force to the bodies of its geoms, body by body."""
+    base = common_origin(self.model, self.p, self.moving)
+    for body in self.moving.owners:
+      at_body = wrench.moved(Vector(*entry.vector("point")) + (base - self.p.origin[body]))
+      to, back = (self._bit(entry, name, self.moving.owners, body) for name in ("owner2", "owner1"))
+      values = [where(to, value, where(back, -value, 0.0)) for value in at_body.components]
+      sums.add(sums.index(body), values)
+
+  def _add_to_owners(self, sums: BodySums, entry: Entry, wrench: Force) -> None:
+    """Add a contact's force to the bodies of its geoms, each lane at its own."""
+    point = Vector(*entry.vector("point")) + common_origin(self.model, self.p, self.moving)
+    indices = {body: float(index) for index, body in enumerate(sums.bodies)}
+    of_geom = [indices.get(int(body), 0.0) for body in self.model.geom_bodyid]
+    for name, sign in (("geom1", -1.0), ("geom2", 1.0)):
+      own = self.program.table(of_geom, entry[name])
+      with self.program.each_value(own, entry["weight"] > 0.0) as (index, here):
+        origin = self.p.origin[follow(sums.bodies, index)]
+        values = (wrench.moved(point - origin) * sign).components
+        sums.add(index, [where(here, value, 0.0) for value in values])
 
   def normals_of(self, body: int) -> tuple[Number, list[Number]]:
     """Return how many contacts a body has, and the sum of their normals' Jacobian rows [nv]."""

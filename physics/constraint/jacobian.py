@@ -19,6 +19,8 @@ from physics.dynamics.kinematics import Poses
 from physics.model.model import Model
 from physics.trace.column import Column
 from physics.trace.compact import Entry, LaneList
+from physics.trace.each import places
+from physics.trace.rows import taken
 from physics.trace.trace import Array, Index, Number, Truth, has_bit, maximum, minimum, where
 
 FEWEST = 4  # free bodies from which on the rows of two cost less than those of all
@@ -143,14 +145,15 @@ class FreeJacobian:
   """Rows over the degrees of freedom of a contact's two bodies, where every moving body is free."""
 
   def __init__(self, model: Model, p: Poses, moving: MovingPairs, found: LaneList, dim: int) -> None:
-    self.program, self.dim, self.nv = found.program, dim, model.nv
+    self.p, self.program, self.dim, self.nv = p, found.program, dim, model.nv
     bodies = [body for body in range(model.nbody) if model.body_dofnum[body]]
     order = {body: number for number, body in enumerate(bodies)}
     self.body_of_geom = [float(order.get(int(body), 0)) for body in model.geom_bodyid]
-    base = common_origin(model, p, moving)
-    self.offsets = self._columns([base - p.origin[body] for body in bodies])
-    cdofs = [p.cdof[k::SIDE] for k in range(SIDE)]
-    self.cdofs = [self._columns([cdof.components for cdof in each]) for each in cdofs]
+    self.base, self.body_ids = common_origin(model, p, moving), [float(body) for body in bodies]
+    if not p.program:
+      self.offsets = self._columns([self.base - p.origin[body] for body in bodies])
+      cdofs = [p.cdof[k::SIDE] for k in range(SIDE)]
+      self.cdofs = [self._columns([cdof.components for cdof in each]) for each in cdofs]
     self.bodies: Array = self.program.array(2 * found.capacity)  # of every contact, in their order
     self.rows: Array = self.program.array(2 * found.capacity * dim * SIDE)
 
@@ -164,11 +167,23 @@ class FreeJacobian:
     point = Vector(*entry.vector("point"))
     for side, (body, sign) in enumerate(((minimum(one, two), -forth), (maximum(one, two), forth))):
       self.bodies[entry.index * 2 + side] = body
-      at = point + Vector(*(column[body] for column in self.offsets))
-      for k, columns in enumerate(self.cdofs):
-        cdof = Motion.of([column[body] for column in columns])
+      at = point + self._offset(body)
+      for k in range(SIDE):
+        cdof = self._cdof(k, body)
         for axis, along in enumerate(rows.along(Motion(cdof.angular, cdof.at(at)))):
           self.rows[self._row(entry, side, axis) + k] = along * sign
+
+  def _offset(self, body: Number) -> Vector:
+    """Return the reference of points relative to the origin of each lane's own body."""
+    if self.p.program:
+      return self.base - taken(self.p.origin, self.program.table(self.body_ids, body))
+    return Vector(*(column[body] for column in self.offsets))
+
+  def _cdof(self, k: int, body: Number) -> Motion:
+    """Return the motion of one degree of freedom of each lane's own body."""
+    if self.p.program:
+      return taken(self.p.cdof, body * float(SIDE) + float(k), range(k, self.nv, SIDE))
+    return Motion.of([column[body] for column in self.cdofs[k]])
 
   def hold(self, x: Sequence[Number]) -> Array:
     """Return x [nv] in the form that `along` takes."""
@@ -187,7 +202,8 @@ class FreeJacobian:
   def sums(self) -> Array:
     """Return a sum of joint forces, at first zero."""
     sums = self.program.array(self.nv)
-    sums.fill([0.0] * self.nv)
+    for at in places(self.program, range(self.nv)):
+      sums[at] = 0.0
     return sums
 
   def add(self, sums: Array, entry: Entry, forces: Sequence[Number], lanes: Truth) -> None:
@@ -200,7 +216,7 @@ class FreeJacobian:
 
   def joint_forces(self, sums: Array) -> list[Number]:
     """Return a sum as joint forces [nv]."""
-    return sums.read()
+    return sums.values()
 
   def push_hessian(
     self, to: BlockMatrix, entry: Entry, columns: Sequence[Sequence[Number]], lanes: Truth

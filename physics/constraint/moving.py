@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from physics.algebra.spatial import Vector
 from physics.collision.family import Shapes, candidates, families
-from physics.collision.geometry import geom_shape
+from physics.collision.geometry import geom_shapes
 from physics.collision.narrow import narrow_phase
 from physics.constraint.constraint import contact_params
 from physics.constraint.gap import Gap
@@ -18,6 +18,7 @@ from physics.model.model import Model
 from physics.model.pairs import ContactPair
 from physics.trace.column import Column
 from physics.trace.compact import LaneList, vector_fields
+from physics.trace.each import follow
 from physics.trace.trace import Program
 
 WORD_BITS = 31
@@ -90,11 +91,10 @@ def find_moving_contacts(
   bits: gains/loses (bodies that move with geom2's / geom1's side alone), owner2/owner1.
   """
   base = common_origin(model, p, moving)
-  of_geoms = {
-    geom: geom_shape(model, p, geom, base - p.origin[model.geom_bodyid[geom]]) for geom in moving.geoms
-  }
-  motions = {geom: surface_motion(model, geom, shape) for geom, shape in of_geoms.items()}
-  shapes = Shapes(program, of_geoms)
+  owners = [int(model.geom_bodyid[geom]) for geom in moving.geoms]
+  of_geoms = geom_shapes(model, p, moving.geoms, lambda i: base - p.origin[follow(owners, i)])
+  motions = {geom: surface_motion(model, geom, of_geoms[i]) for i, geom in enumerate(moving.geoms)}
+  shapes = Shapes(program, moving.geoms, of_geoms)
   found = LaneList(program, capacity, order="distance")
   found.clear()
   for family in families(model, moving.pairs, by_lane=True):

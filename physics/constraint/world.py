@@ -6,10 +6,11 @@ If any lane is near, a candidate gets an entry in the group's list, which has ro
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from physics.algebra.spatial import ZERO
 from physics.collision.family import Family, Shapes, candidates, families
-from physics.collision.geometry import ContactCandidate, default_hint, geom_shape
+from physics.collision.geometry import ContactCandidate, Shape, default_hint, geom_shape, geom_shapes
 from physics.collision.narrow import narrow_phase
 from physics.constraint.constraint import contact_params
 from physics.constraint.gap import Gap
@@ -19,7 +20,10 @@ from physics.model.model import Model
 from physics.model.pairs import ContactPair
 from physics.trace.column import Column
 from physics.trace.compact import GroupList, vector_fields
+from physics.trace.each import follow
 from physics.trace.trace import Integer, Program
+
+Keyed = tuple[list[Any], list[Shape]]  # shapes, and what each is found by
 
 
 def is_still(model: Model, geom: int) -> bool:
@@ -60,21 +64,10 @@ class _Search:
 
   def __init__(self, program: Program, model: Model, p: Poses, bodies: list[int], found: GroupList) -> None:
     self.program, self.model, self.bodies, self.found = program, model, bodies, found
-    still, moving = {}, {}
-    for pair in world_pairs(model):
-      fixed, mover = _roles(model, pair)
-      body = int(model.geom_bodyid[mover])
-      tree = int(model.body_treeid[body])
-      if mover not in moving:
-        moving[mover] = geom_shape(model, p, mover, ZERO)
-      if (
-        fixed,
-        tree,
-      ) not in still:  # one for each tree that the geom can touch, relative to the tree's origin
-        still[fixed, tree] = geom_shape(model, p, fixed, p.origin[body])
-    self.still, self.moving = Shapes(program, still), Shapes(program, moving)
-    self.still_motions = {key: surface_motion(model, key[0], shape) for key, shape in still.items()}
-    self.moving_motions = {geom: surface_motion(model, geom, shape) for geom, shape in moving.items()}
+    still, moving = _alone(model, p) if p.program is None else _in_loops(model, p)
+    self.still, self.moving = Shapes(program, *still), Shapes(program, *moving)
+    self.still_motions = {key: surface_motion(model, key[0], still[1][i]) for i, key in enumerate(still[0])}
+    self.moving_motions = {key: surface_motion(model, key, moving[1][i]) for i, key in enumerate(moving[0])}
 
   def run(self, family: Family, still_first: bool) -> None:
     model, roles = self.model, [_roles(self.model, pair) for pair in family.pairs]
@@ -112,6 +105,36 @@ class _Search:
         self.found.push(entry | vector_fields(point=point, normal=normal, hint=hint))
 
     return push
+
+
+def _alone(model: Model, p: Poses) -> tuple[Keyed, Keyed]:
+  """Return the shapes that stand still and those that move, in the order of the pairs.
+
+  Those that stand still are one for each tree that the geom can touch, relative to the tree's origin.
+  """
+  still, moving = {}, {}
+  for pair in world_pairs(model):
+    fixed, mover = _roles(model, pair)
+    body = int(model.geom_bodyid[mover])
+    tree = int(model.body_treeid[body])
+    if mover not in moving:
+      moving[mover] = geom_shape(model, p, mover, ZERO)
+    if (fixed, tree) not in still:
+      still[fixed, tree] = geom_shape(model, p, fixed, p.origin[body])
+  return (list(still), list(still.values())), (list(moving), list(moving.values()))
+
+
+def _in_loops(model: Model, p: Poses) -> tuple[Keyed, Keyed]:
+  """Return the same, found by loops."""
+  roles = [_roles(model, pair) for pair in world_pairs(model)]
+  movers = list(dict.fromkeys(mover for _, mover in roles))
+  touched: dict[tuple[int, int], int] = {}
+  for fixed, mover in roles:
+    body = int(model.geom_bodyid[mover])
+    touched.setdefault((fixed, int(model.body_treeid[body])), body)
+  bodies, geoms = list(touched.values()), [fixed for fixed, _ in touched]
+  still = geom_shapes(model, p, geoms, lambda i: p.origin[follow(bodies, i)])
+  return (list(touched), still), (movers, geom_shapes(model, p, movers, lambda _: ZERO))
 
 
 def _roles(model: Model, pair: ContactPair) -> tuple[int, int]:

@@ -18,12 +18,15 @@ from physics.algebra.spatial import (
   Stiffness,
   vector,
 )
+from physics.dynamics.bodies import bodies, dofs, leaves_first
 from physics.dynamics.kinematics import Poses
 from physics.dynamics.tendon import tendon_acceleration, tendon_jacobian
 from physics.model.model import Model
+from physics.trace.each import alike, entry, follow, numbers, repeating
+from physics.trace.rows import rows
 from physics.trace.trace import Number, Scalar, is_zero, number
 
-Summand = TypeVar("Summand", Inertia, Force)
+Summand = TypeVar("Summand", Inertia, Force, Stiffness)
 
 
 def ancestors(model: Model, dof: int) -> Iterator[int]:
@@ -34,29 +37,33 @@ def ancestors(model: Model, dof: int) -> Iterator[int]:
 
 def body_inertias(model: Model, p: Poses) -> list[Inertia]:
   """Return the bodies' inertias [nbody] about their trees' origins, in world axes; the world's is zero."""
-  inertias = [Inertia(0.0, vector((0, 0, 0)), Matrix(*[vector((0, 0, 0))] * 3))]
-  for body in range(1, model.nbody):
-    center = p.relative(body, vector(model.body_ipos[body]))
-    axes = Quaternion.constant(model.body_iquat[body]).matrix()
-    moments = vector(model.body_inertia[body])
+  inertias = rows(p.program, Inertia, model.nbody)
+  inertias[0] = Inertia(0.0, vector((0, 0, 0)), Matrix(*[vector((0, 0, 0))] * 3))
+  for body in bodies(model, p.program):
+    center = p.relative(body, vector(entry(model.body_ipos, body)))
+    axes = Quaternion.constant(entry(model.body_iquat, body)).matrix()
+    moments = vector(entry(model.body_inertia, body))
     local = axes.times(Matrix(*(row * m for row, m in zip(axes.transposed, moments, strict=True))))
     rotation = p.rotation[body]
     rotated = local if _is_isotropic(local) else rotation.times(local).times(rotation.transposed)
-    inertias.append(Inertia.of_body(number(model.body_mass[body]), center, rotated))
+    inertias[body] = Inertia.of_body(number(entry(model.body_mass, body)), center, rotated)
   return inertias
 
 
 def composite_inertias(model: Model, inertias: list[Inertia]) -> list[Inertia]:
   """Return for every body the inertia of it and all below it, [nbody] as `inertias` (MuJoCo's `mj_crb`)."""
-  return _sums_below(model, inertias)
+  return sums_below(model, Inertia, inertias)
 
 
-def _sums_below(model: Model, values: Sequence[Summand]) -> list[Summand]:
+def sums_below(model: Model, kind: type[Summand], values: list[Summand]) -> list[Summand]:
   """Return for every body that moves the sum over it and all below it; the others keep their value."""
-  sums = list(values)
-  for body in reversed(range(1, model.nbody)):
-    parent = model.body_parentid[body]
-    if model.body_treeid[parent] >= 0:
+  program = repeating(values)
+  if program and not (model.body_treeid[model.body_parentid[1:]] >= 0).any():
+    return values
+  sums = rows(program, kind, values, sums=True)
+  for body in leaves_first(model, program):
+    parent = follow(model.body_parentid, body)
+    if alike(model.body_treeid, parent) >= 0:
       sums[parent] = sums[parent] + sums[body]
   return sums
 
@@ -95,10 +102,15 @@ def joint_space(
   return result
 
 
-def project(model: Model, p: Poses, forces: Sequence[Force]) -> list[Number]:
+def project(model: Model, p: Poses, forces: list[Force]) -> list[Number]:
   """Return S^T f: the joint forces [nv] of one spatial force per body, those on the bodies below included."""
-  carried = _sums_below(model, forces)
-  return [carried[model.dof_bodyid[i]].power(p.cdof[i]) for i in range(model.nv)]
+  if p.program and not repeating(forces):
+    forces = rows(p.program, Force, forces)
+  carried, result = sums_below(model, Force, forces), numbers(p.program, model.nv)
+  for body in bodies(model, p.program):
+    for dof in dofs(model, body):
+      result[dof] = carried[body].power(p.cdof[dof])
+  return result
 
 
 def bias_forces(
@@ -109,9 +121,10 @@ def bias_forces(
   Those of bodies are found by recursive Newton-Euler (MuJoCo's `mj_rne`), those of tendons with armature from
   their lengths (`mj_tendonBias`).
   """
-  forces = [NO_FORCE]
-  for inertia, v, a in zip(inertias[1:], velocity[1:], acceleration[1:], strict=True):
-    forces.append(inertia.force(v, a))
+  forces = rows(p.program, Force, model.nbody)
+  forces[0] = NO_FORCE
+  for body in bodies(model, p.program):
+    forces[body] = inertias[body].force(velocity[body], acceleration[body])
   bias = project(model, p, forces)
   for tendon in inert_tendons(model):
     pull = number(model.tendon_armature[tendon]) * tendon_acceleration(

@@ -8,6 +8,7 @@ from typing import Any
 from physics.algebra.spatial import Matrix, Quaternion, Vector, vector
 from physics.dynamics.kinematics import Poses
 from physics.model.model import Model
+from physics.trace.each import Each, entry, follow
 
 BODY, XBODY, GEOM, SITE, CAMERA = 1, 2, 5, 6, 7  # mjtObj; BODY is the frame of a body's inertia
 
@@ -32,7 +33,7 @@ class Frame:
     return (self.position - other.position) + (self.origin - other.origin)
 
 
-def frame(model: Model, p: Poses, kind: int, index: int) -> Frame:
+def frame(model: Model, p: Poses, kind: int, index: Each) -> Frame:
   """Return the frame of an element of one of the kinds above."""
   body, position, quaternion = _local(model, kind, index)
   turn = Quaternion.constant(quaternion)
@@ -41,12 +42,12 @@ def frame(model: Model, p: Poses, kind: int, index: int) -> Frame:
   return Frame(body, p.origin[body], at, p.quaternion[body] * turn, rotation)
 
 
-def _local(model: Model, kind: int, index: int) -> tuple[int, Any, Any]:
+def _local(model: Model, kind: int, index: Each) -> tuple[Any, Any, Any]:
   """Return the body of an element, and position and quaternion in it."""
   if kind == BODY:
-    return index, model.body_ipos[index], model.body_iquat[index]
+    return index, entry(model.body_ipos, index), entry(model.body_iquat, index)
   if kind == XBODY:
     return index, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)
   name = {GEOM: "geom", SITE: "site", CAMERA: "cam"}[kind]
-  body, position, quaternion = (getattr(model, f"{name}_{part}")[index] for part in ("bodyid", "pos", "quat"))
-  return int(body), position, quaternion
+  position, quaternion = (entry(getattr(model, f"{name}_{part}"), index) for part in ("pos", "quat"))
+  return follow(getattr(model, f"{name}_bodyid"), index), position, quaternion

@@ -22,8 +22,11 @@ from physics.algebra.spatial import (
   cross_motion,
   vector,
 )
+from physics.dynamics.bodies import bodies, dofs, joints
 from physics.model.model import Model
-from physics.trace.trace import Number, number
+from physics.trace.each import Each, alike, entry, follow, repeating, stored
+from physics.trace.rows import rows
+from physics.trace.trace import Number, Program, number
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
 
@@ -40,11 +43,16 @@ class Poses:
   rotation: list[Matrix]  # [nbody] body to world
   cdof: list[Motion]  # [nv] motion of the body at unit velocity, about the tree origin
 
-  def world(self, body: int, local: Vector = ZERO) -> Vector:
+  @property
+  def program(self) -> Program | None:
+    """The program that repeats, whose loops read and write the poses; None if these are lists."""
+    return repeating(self.cdof)
+
+  def world(self, body: Each, local: Vector = ZERO) -> Vector:
     """Return the world position [m] of a point fixed in a body."""
     return self.origin[body] + self.relative(body, local)
 
-  def relative(self, body: int, local: Vector) -> Vector:
+  def relative(self, body: Each, local: Vector) -> Vector:
     """Return the position [m] of a point fixed in a body, relative to the tree origin."""
     return self.position[body] + self.rotation[body] @ local
 
@@ -67,56 +75,69 @@ def poses(model: Model, qpos: list[Number], mocap: Mocap | None = None) -> Poses
 
   Mocap bodies are where `mocap` says, or (None) where the model has them.
   """
-  p = Poses([ZERO], [ZERO], [Quaternion.constant((1, 0, 0, 0))], [Matrix(*AXES)], [])
-  for body in range(1, model.nbody):
-    parent, driven = int(model.body_parentid[body]), int(model.body_mocapid[body])
-    is_root = model.body_treeid[body] >= 0 and model.body_treeid[parent] < 0
-    local, turn = vector(model.body_pos[body]), Quaternion.constant(model.body_quat[body])
+  p = _unmoved(model, repeating(qpos))
+  for body in bodies(model, p.program):
+    parent, driven = follow(model.body_parentid, body), alike(model.body_mocapid, body)
+    is_root = alike(model.body_treeid, body) >= 0 and alike(model.body_treeid, parent) < 0
+    local = vector(entry(model.body_pos, body))
+    turn = Quaternion.constant(entry(model.body_quat, body))
     if mocap and driven >= 0:
       local, turn = mocap.pose(driven)
     start = p.world(parent, local) if is_root else p.relative(parent, local)
     position, quaternion, axes = _move_joints(model, body, qpos, start, p.quaternion[parent] * turn)
     if is_root:
       axes = [(kind, axis, anchor - position) for kind, axis, anchor in axes]
-      p.origin.append(position)
+      p.origin[body] = position
       position = ZERO
     else:
-      p.origin.append(p.origin[parent])
-    p.position.append(position)
-    p.quaternion.append(quaternion)
-    p.rotation.append(quaternion.matrix())
-    p.cdof.extend(
-      Motion(ZERO, axis) if kind == SLIDE else Motion(axis, cross(anchor, axis))
-      for kind, axis, anchor in axes
-    )
+      p.origin[body] = p.origin[parent]
+    p.position[body] = position
+    p.quaternion[body] = quaternion
+    p.rotation[body] = quaternion.matrix()
+    for dof, (kind, axis, anchor) in zip(dofs(model, body), axes, strict=True):
+      p.cdof[dof] = Motion(ZERO, axis) if kind == SLIDE else Motion(axis, cross(anchor, axis))
+  return p
+
+
+def _unmoved(model: Model, program: Program | None) -> Poses:
+  """Return poses that only the world has so far."""
+  p = Poses(
+    rows(program, Vector, model.nbody),
+    rows(program, Vector, model.nbody),
+    rows(program, Quaternion, model.nbody),
+    rows(program, Matrix, model.nbody),
+    rows(program, Motion, model.nv),
+  )
+  p.origin[0] = p.position[0] = ZERO
+  p.quaternion[0], p.rotation[0] = Quaternion.constant((1, 0, 0, 0)), Matrix(*AXES)
   return p
 
 
 def _move_joints(
-  model: Model, body: int, qpos: list[Number], position: Vector, quaternion: Quaternion
+  model: Model, body: Each, qpos: list[Number], position: Vector, quaternion: Quaternion
 ) -> tuple[Vector, Quaternion, list[tuple[int, Vector, Vector]]]:
   """Apply a body's joints in order; return its pose and every dof's kind (SLIDE, HINGE), axis and anchor."""
   axes: list[tuple[int, Vector, Vector]] = []
-  first = int(model.body_jntadr[body])
-  for joint in range(first, first + int(model.body_jntnum[body])):
-    at, kind = int(model.jnt_qposadr[joint]), model.jnt_type[joint]
+  for joint in joints(model, body):
+    at, kind = follow(model.jnt_qposadr, joint), alike(model.jnt_type, joint)
     if kind == FREE:
-      position, quaternion = Vector(*qpos[at : at + 3]), Quaternion.normalize(qpos[at + 3 : at + 7])
+      values = [qpos[at + k] for k in range(7)]
+      position, quaternion = Vector(*values[:3]), Quaternion.normalize(values[3:])
       axes += [(SLIDE, axis, position) for axis in AXES]
       axes += [(HINGE, quaternion.matrix().column(k), position) for k in range(3)]
       continue
-    local, pivot = vector(model.jnt_axis[joint]), vector(model.jnt_pos[joint])
+    local, pivot = vector(entry(model.jnt_axis, joint)), vector(entry(model.jnt_pos, joint))
     anchor = position + quaternion.matrix() @ pivot
     if kind == SLIDE:
       axis = quaternion.matrix() @ local
       axes.append((SLIDE, axis, anchor))
-      position = position + axis * (qpos[at] - number(model.qpos0[at]))
+      position = position + axis * (qpos[at] - number(entry(model.qpos0, at)))
       continue
     if kind == BALL:
-      quaternion = quaternion * Quaternion.normalize(qpos[at : at + 4])
+      quaternion = quaternion * Quaternion.normalize([qpos[at + k] for k in range(4)])
       axes += [(HINGE, quaternion.matrix().column(k), anchor) for k in range(3)]
     else:
-      quaternion = quaternion * Quaternion.about(local, qpos[at] - model.qpos0[at])
+      quaternion = quaternion * Quaternion.about(local, qpos[at] - entry(model.qpos0, at))
       axes.append((HINGE, quaternion.matrix() @ local, anchor))
     position = anchor - quaternion.matrix() @ pivot
   return position, quaternion, axes
@@ -140,20 +161,19 @@ def point_jacobian(model: Model, p: Poses, body: int, point: Vector) -> dict[int
   return {dof: p.cdof[dof].at(point) for dof in dofs_above(model, body)}
 
 
-def dof_groups(model: Model, body: int) -> list[range]:
+def dof_groups(model: Model, body: Each) -> list[list[Each]]:
   """Return a body's dofs as they move together: a ball's three, a free joint's three and three."""
   groups = []
-  first = int(model.body_jntadr[body])
-  for joint in range(first, first + int(model.body_jntnum[body])):
-    dof, kind = int(model.jnt_dofadr[joint]), model.jnt_type[joint]
+  for joint in joints(model, body):
+    dof, kind = follow(model.jnt_dofadr, joint), alike(model.jnt_type, joint)
     if kind == FREE:
-      groups.append(range(dof, dof + 3))
+      groups.append([dof + k for k in range(3)])
       dof += 3
-    groups.append(range(dof, dof + (3 if kind in (FREE, BALL) else 1)))
+    groups.append([dof + k for k in range(3 if kind in (FREE, BALL) else 1)])
   return groups
 
 
-def joint_motion(p: Poses, dofs: range, qvel: list[Number]) -> Motion:
+def joint_motion(p: Poses, dofs: list[Each], qvel: list[Number]) -> Motion:
   """Return what some degrees of freedom, at the velocities `qvel` [nv], add to the body's velocity."""
   motion = STILL
   for dof in dofs:
@@ -163,12 +183,13 @@ def joint_motion(p: Poses, dofs: range, qvel: list[Number]) -> Motion:
 
 def propagate(model: Model, p: Poses, x: list[Number]) -> list[Motion]:
   """Return S x of every body: the velocity, or acceleration without bias, that joint rates [nv] give it."""
-  motion = [STILL]
-  for body in range(1, model.nbody):
-    total = motion[model.body_parentid[body]]
-    for dofs in dof_groups(model, body):
-      total = total + joint_motion(p, dofs, x)
-    motion.append(total)
+  motion, x = rows(p.program, Motion, model.nbody), stored(p.program, x)
+  motion[0] = STILL
+  for body in bodies(model, p.program):
+    total = motion[follow(model.body_parentid, body)]
+    for group in dof_groups(model, body):
+      total = total + joint_motion(p, group, x)
+    motion[body] = total
   return motion
 
 
@@ -177,14 +198,14 @@ def velocities(model: Model, p: Poses, qvel: list[Number]) -> tuple[list[Motion]
 
   The bias acceleration includes gravity, but no joint accelerations.
   """
-  velocity, acceleration = [STILL], [Motion(ZERO, -vector(np.asarray(model.gravity)))]
-  for body in range(1, model.nbody):
-    parent = model.body_parentid[body]
+  velocity, acceleration = (rows(p.program, Motion, model.nbody) for _ in range(2))
+  velocity[0], acceleration[0] = STILL, Motion(ZERO, -vector(np.asarray(model.gravity)))
+  for body in bodies(model, p.program):
+    parent = follow(model.body_parentid, body)
     v, a = velocity[parent], acceleration[parent]
-    for dofs in dof_groups(model, body):
-      joint = joint_motion(p, dofs, qvel)
+    for group in dof_groups(model, body):
+      joint = joint_motion(p, group, qvel)
       a = a + cross_motion(v, joint)
       v = v + joint
-    velocity.append(v)
-    acceleration.append(a)
+    velocity[body], acceleration[body] = v, a
   return velocity, acceleration

@@ -22,6 +22,7 @@ from physics.dynamics.plastic import rest_position, rest_range
 from physics.dynamics.tendon import Tendons
 from physics.model.model import Model
 from physics.state.state import State
+from physics.trace.each import mapped
 from physics.trace.trace import Number, absolute, is_zero, maximum, minimum, number, sqrt
 
 
@@ -35,7 +36,7 @@ class Passive:
 
 def passive_forces(model: Model, state: State, p: Poses, velocity: list[Motion], tendons: Tendons) -> Passive:
   """Return springs, dampers, gravity compensation and fluid (MuJoCo's `mj_passive`); `velocity` [nbody]."""
-  force = [a + b for a, b in zip(_springs(model, state), _dampers(model, state.qvel), strict=True)]
+  force = mapped(lambda a, b: a + b, _springs(model, state), _dampers(model, state.qvel))
   for tendon, jacobian in enumerate(tendons.jacobian):
     along = tendon_force(model, state, tendons, tendon)
     for dof, arm in jacobian.items():
@@ -46,9 +47,8 @@ def passive_forces(model: Model, state: State, p: Poses, velocity: list[Motion],
   for each in drag:
     pushes[each.body] = pushes.get(each.body, NO_FORCE) + each.force
   dragged = _project(model, p, pushes)
-  for dof in range(model.nv):
-    through_actuators = model.jnt_actgravcomp[model.dof_jntid[dof]]
-    force[dof] = force[dof] + dragged[dof] + (0.0 if through_actuators else compensation[dof])
+  own = (~model.jnt_actgravcomp[model.dof_jntid]).astype(float)  # not through actuators
+  force = mapped(lambda f, drag, lift, share: f + drag + lift * share, force, dragged, compensation, own)
   return Passive(force, _damping(model, p, state.qvel, tendons, drag))
 
 
@@ -122,8 +122,8 @@ def _springs(model: Model, state: State) -> list[Number]:
 
 def _dampers(model: Model, qvel: list[Number]) -> list[Number]:
   """Return the forces [nv] of the joints' dampers."""
-  coefficients = zip(model.dof_damping, model.dof_dampingpoly, qvel, strict=True)
-  return [-(_polynomial(b, higher, absolute(v)) * v) for b, higher, v in coefficients]
+  coefficients = (model.dof_damping, *model.dof_dampingpoly.T)
+  return mapped(lambda v, b, *higher: -(_polynomial(b, higher, absolute(v)) * v), qvel, *coefficients)
 
 
 def tendon_force(model: Model, state: State, tendons: Tendons, tendon: int) -> Number:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from physics.algebra.spatial import MINVAL, Vector, vector
+from functools import partial
+
+from physics.algebra.spatial import FLAT, MINVAL, Inertia, Vector, select, vector
+from physics.dynamics.bodies import leaves_first
 from physics.dynamics.kinematics import Poses
 from physics.model.model import Model
+from physics.trace.each import entry, follow, numbers, places
+from physics.trace.rows import rows
 from physics.trace.trace import Number, is_zero, maximum, number
 
 
-def subtree_sums(
-  model: Model, p: Poses, masses: list[Number], moments: list[Vector]
-) -> tuple[list[Number], list[Vector]]:
+def subtree_sums(model: Model, p: Poses, inertias: list[Inertia]) -> tuple[list[Number], list[Vector]]:
   """Return mass [kg] and first moment [kg m] of each body's subtree, relative to the tree origin.
 
-  Given are those of the bodies alone.
+  Given are the inertias of the bodies alone.
   """
-  mass, moment = list(masses), list(moments)
-  for body in reversed(range(1, model.nbody)):
-    parent = model.body_parentid[body]
+  mass, moment = numbers(p.program, model.nbody), rows(p.program, Vector, model.nbody, sums=True)
+  for body in places(p.program, range(model.nbody)):
+    mass[body], moment[body] = inertias[body].mass, inertias[body].moment
+  for body in leaves_first(model, p.program):
+    parent = follow(model.body_parentid, body)
     mass[parent] = mass[parent] + mass[body]
     moment[parent] = moment[parent] + (moment[body] + (p.origin[body] - p.origin[parent]) * mass[body])
   return mass, moment
@@ -25,18 +30,20 @@ def subtree_sums(
 
 def subtree_centers(model: Model, p: Poses, masses: list[Number], moments: list[Vector]) -> list[Vector]:
   """Return the centre of mass [m] of each body's subtree, relative to the tree origin, from its sums."""
-  centers = []
-  for body, (mass, moment) in enumerate(zip(masses, moments, strict=True)):
+  centers = rows(p.program, Vector, model.nbody)
+  for body in places(p.program, range(model.nbody)):
+    mass, alone = masses[body], partial(p.relative, body, vector(entry(model.body_ipos, body)))
     if is_zero(mass):
-      centers.append(p.relative(body, vector(model.body_ipos[body])))
-    else:
-      centers.append(moment * (1.0 / maximum(mass, MINVAL)))
+      centers[body] = alone()
+      continue
+    center = moments[body] * (1.0 / maximum(mass, MINVAL))
+    centers[body] = select(mass > 0.0, center, alone()) if p.program else center
   return centers
 
 
 def centers_of_pose(model: Model, p: Poses) -> list[Vector]:
   """Return the centre of mass [m] of each body's subtree, relative to the tree origin, from poses alone."""
   masses = [number(mass) for mass in model.body_mass]
-  places = [p.relative(body, vector(model.body_ipos[body])) for body in range(model.nbody)]
-  moments = [place * mass for place, mass in zip(places, masses, strict=True)]
-  return subtree_centers(model, p, *subtree_sums(model, p, masses, moments))
+  centers = [p.relative(body, vector(model.body_ipos[body])) for body in range(model.nbody)]
+  points = [Inertia(mass, at * mass, FLAT) for at, mass in zip(centers, masses, strict=True)]
+  return subtree_centers(model, p, *subtree_sums(model, p, points))

@@ -55,7 +55,8 @@ def contact_pairs(mj: Any, *, filter_parent: bool) -> tuple[ContactPair, ...]:
   Explicit pairs have their own parameters and pass all filters except one: geoms that are welded to each
   other, or both to bodies without degrees of freedom, never collide. Two that name the same geoms both count.
   """
-  pairs = []
+  pairs, kinds = [], _kinds(mj)
+  found: dict[tuple[int, ...], dict[str, Any]] = {}  # by kinds: of many alike geoms, one pair is computed
   explicit: dict[frozenset[int], list[int]] = {}
   for i in range(mj.npair):
     explicit.setdefault(frozenset((int(mj.pair_geom1[i]), int(mj.pair_geom2[i]))), []).append(i)
@@ -65,9 +66,24 @@ def contact_pairs(mj: Any, *, filter_parent: bool) -> tuple[ContactPair, ...]:
     if not indices and _may_collide(mj, *geoms, filter_parent):
       indices = [None]
     for index in indices:
-      parameters = pair_parameters(mj, (geom1, geom2), index)
-      pairs.append(ContactPair(geom1, geom2, index, **_filters(mj, (geom1, geom2), index), **parameters))
+      key = (kinds[geom1], kinds[geom2]) if index is None else (index,)
+      if key not in found:
+        found[key] = _filters(mj, (geom1, geom2), index) | pair_parameters(mj, (geom1, geom2), index)
+      pairs.append(ContactPair(geom1, geom2, index, **found[key]))
   return tuple(pairs)
+
+
+def _kinds(mj: Any) -> list[int]:
+  """Return a number for each geom, the same for those that give pairs the same parameters."""
+  names = ("priority", "solmix", "solref", "solimp", "friction", "condim", "margin", "gap", "adhesion")
+  numbers = [np.reshape(getattr(mj, f"geom_{name}"), (mj.ngeom, -1)) for name in names if mj.ngeom]
+  rows = np.column_stack([*numbers, _pulled(mj)])
+  return np.unique(rows, axis=0, return_inverse=True)[1].ravel().tolist()
+
+
+def _pulled(mj: Any) -> NDArray[np.bool_]:
+  """Return which geoms [ngeom] belong to a body that an actuator pulls to what it touches."""
+  return np.isin(mj.geom_bodyid, mj.actuator_trnid[mj.actuator_trntype == BODY, 0])
 
 
 def _apart(mj: Any) -> Iterator[tuple[int, int]]:
@@ -137,8 +153,7 @@ def _filters(mj: Any, geoms: tuple[int, int], index: int | None) -> dict[str, An
   else:
     condim, adhesion = mj.geom_condim[winners].max(), mj.geom_adhesion[winners].sum()
     margin, gap = mj.geom_margin[both].sum(), mj.geom_gap[both].sum()
-  adhesive = mj.actuator_trnid[mj.actuator_trntype == BODY, 0]
-  pulled = np.isin(mj.geom_bodyid[both], adhesive).any()
+  pulled = _pulled(mj)[both].any()
   return {
     "condim": int(condim),
     "margin": float(margin),

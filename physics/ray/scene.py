@@ -113,7 +113,7 @@ class Scene:
   ) -> None:
     self.program = program
     relative = {g: geom_shape(model, p, g, reference - p.origin[model.geom_bodyid[g]]) for g in geoms}
-    shapes = Shapes(program, relative)
+    shapes = Shapes(program, relative, list(relative.values()))
     self.kinds: list[tuple[Meet, Any, Side, int]] = []
 
     def kind(geom: int) -> tuple[int, int]:

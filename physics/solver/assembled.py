@@ -2,14 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from physics.algebra.block_matrix import BlockMatrix
 from physics.algebra.sparse import SparseMatrix
 from physics.algebra.spatial import Stiffness
-from physics.dynamics.dynamics import joint_space
-from physics.dynamics.kinematics import Poses
+from physics.dynamics.articulated import Stiffnesses
+from physics.dynamics.bodies import bodies, dofs
+from physics.dynamics.dynamics import ancestors, joint_space, sums_below
+from physics.dynamics.kinematics import Poses, dofs_above
+from physics.dynamics.tree_inertia import TreeInertia
 from physics.model.model import Model
+from physics.trace.each import Each, Place, indexed, mapped
+from physics.trace.rows import rows
 from physics.trace.trace import Number
+
+
+def assemble(
+  to: BlockMatrix,
+  model: Model,
+  p: Poses,
+  M: SparseMatrix | TreeInertia,
+  stiffness: Stiffnesses,
+  diagonal: Sequence[Number],
+) -> None:
+  """Add M + S^T K S + the diagonal [nv]; `stiffness` K by welded body, about its tree origin."""
+  if isinstance(M, SparseMatrix):
+    to.add(with_stiffness(model, p, M, dict(stiffness.items()), diagonal).entries)
+    return
+  summed = rows(p.program, Stiffness, model.nbody, sums=True)
+  for body in bodies(model, p.program):
+    summed[body] = M.inertias[body].as_stiffness()
+  for body, extra in stiffness.items():
+    summed[body] = summed[body] + extra
+  composite = sums_below(model, Stiffness, summed)
+  own = indexed(p.program, mapped(lambda a, b: a + b, M.diagonal, diagonal))
+  to.touch((i, j) for i in range(model.nv) for j in (i, *ancestors(model, i)))
+  for body in bodies(model, p.program):
+    whole = dofs(model, body)
+    for k, i in enumerate(whole):
+      force = composite[body] @ p.cdof[i]
+      for j in whole[:k]:
+        to.add_entry(i, j, force.power(p.cdof[j]))
+      to.add_entry(i, i, force.power(p.cdof[i]) + own[i])
+      for j in _above(model, body):
+        to.add_entry(i, j, force.power(p.cdof[j]))
+
+
+def _above(model: Model, body: Each) -> Iterator[Each]:
+  """Yield the degrees of freedom that move a body's parent; in a loop, for as many as it has."""
+  if not isinstance(body, Place):
+    yield from dofs_above(model, int(model.body_parentid[body]))
+    return
+  found = [dofs_above(model, int(model.body_parentid[each])) for each in body.elements]
+  if any(found):
+    program, ends = body.program, [sum(map(len, found[: k + 1])) for k in range(len(found))]
+    starts = [end - len(own) for end, own in zip(ends, found, strict=True)]
+    start, end = (program.table(bound, body.turn) for bound in (starts, ends))
+    with program.loop(end, start) as at:
+      yield program.table([dof for own in found for dof in own], at)
 
 
 def with_stiffness(

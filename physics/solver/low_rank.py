@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import mul
+from typing import Any
 
 from physics.algebra.spatial import dot
-from physics.solver.articulated import ArticulatedFactor
+from physics.dynamics.articulated import ArticulatedFactor
+from physics.trace.each import Sum, inner, mapped, places
 from physics.trace.trace import Index, Number, Program, sqrt
 
 
@@ -15,8 +18,8 @@ class LowRank:
   With H = L^T D L and W = L^-T V, the half solution z = L^-T b becomes z - W (I + W^T D^-1 W)^-1 W^T D^-1 z.
   """
 
-  def __init__(self, program: Program, factor: ArticulatedFactor, z: Sequence[Number], capacity: int) -> None:
-    self.program, self.factor, self.z, self.capacity = program, factor, list(z), capacity
+  def __init__(self, program: Program, factor: ArticulatedFactor, z: list[Number], capacity: int) -> None:
+    self.program, self.factor, self.z, self.capacity = program, factor, z, capacity
     self.rank = program.variable(0, Index)
     self.half = program.array(capacity * len(self.z))  # W [nv, capacity], column by column
     self.matrix = program.array(capacity * capacity)  # W^T D^-1 W, lower triangle; then its factor
@@ -30,13 +33,23 @@ class LowRank:
   def _push(self, column: Mapping[int, Number]) -> None:
     n, rank = len(self.z), self.rank[0]
     w = self.factor.half_solve([column.get(dof, 0.0) for dof in range(n)])
-    scaled = [a * inverse for a, inverse in zip(w, self.factor.inverse, strict=True)]
-    for k in range(n):
+    scaled = mapped(mul, w, self.factor.inverse)
+    for k in places(self.program, range(n)):
       self.half[rank * n + k] = w[k]
-    self.right[rank] = dot(scaled, self.z)
+    self.right[rank] = inner(scaled, self.z)
     with self.program.loop(rank + 1) as other:
-      self.matrix[rank * self.capacity + other] = dot(scaled, self.half.read(other * n, n))
+      self.matrix[rank * self.capacity + other] = self._product(scaled, other)
     self.rank[0] = rank + 1
+
+  def _product(self, scaled: Any, column: Index) -> Number:
+    """Return the product of numbers [nv] with a column of W."""
+    n = len(self.z)
+    if not self.program.repeats:
+      return dot(scaled, self.half.read(column * n, n))
+    sum_ = Sum(self.program)
+    with self.program.loop(n) as k:
+      sum_.add(scaled[k] * self.half[column * n + k])
+    return sum_.total
 
   def corrected(self) -> list[Number]:
     """Return the corrected half solution [nv]."""
@@ -45,9 +58,9 @@ class LowRank:
     z = self.program.array(n)
     z.fill(self.z)
     with self.program.loop(rank) as i:
-      for k in range(n):
+      for k in places(self.program, range(n)):
         z[k] = z[k] - self.right[i] * self.half[i * n + k]
-    return z.read()
+    return z.values()
 
   def _solve(self, rank: Index) -> None:
     """Solve (I + matrix) y = right in place by Cholesky; the diagonal of the factor is kept inverted."""

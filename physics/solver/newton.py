@@ -10,20 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import neg, sub
 
 from physics.algebra.block_matrix import BlockMatrix
 from physics.algebra.sparse import SparseMatrix
-from physics.algebra.spatial import Inertia, dot
+from physics.algebra.spatial import Inertia
 from physics.constraint.cone import NO_GROWTH, Growth
 from physics.constraint.constraint import JointRows
 from physics.constraint.contact import MovingContacts, WorldContacts
 from physics.constraint.jacobian import outgrows
+from physics.dynamics.articulated import factor_articulated
 from physics.dynamics.dynamics import inert_tendons
 from physics.dynamics.kinematics import Poses
+from physics.dynamics.tree_inertia import TreeInertia
 from physics.model.model import Model
-from physics.solver.articulated import factor_articulated
-from physics.solver.assembled import with_stiffness
+from physics.solver.assembled import assemble
 from physics.solver.low_rank import LowRank
+from physics.trace.each import inner, mapped, replace, weighted_square
 from physics.trace.trace import Array, Mask, Number, Program, absolute, maximum, minimum, number, where
 
 TOLERANCE = 2e-6  # gradient at which the search ends, relative to the forces in balance
@@ -40,7 +43,7 @@ class Bodies:
 
   model: Model
   poses: Poses
-  inertias: dict[int, Inertia]  # by welded body
+  inertias: list[Inertia]  # by body that has joints, with those welded to it
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class Problem:
   """The minimisation problem: inertia, applied joint forces, constraints (absent kinds are None)."""
 
   bodies: Bodies
-  M: SparseMatrix
+  M: SparseMatrix | TreeInertia
   force: list[Number]  # [nv]
   joints: JointRows
   world: WorldContacts | None
@@ -89,14 +92,14 @@ class Problem:
 
   def gradient(self, inertial: list[Number], unsolved: Mask) -> list[Number]:
     """Return M x - force - J^T f [nv] at the stored residuals."""
-    gradient = [a - f for a, f in zip(inertial, self.force, strict=True)]
-    for constraint in self.constraints:
-      gradient = [g - f for g, f in zip(gradient, constraint.force(unsolved), strict=True)]
+    gradient = mapped(sub, inertial, self.force)
+    for constraint in self.constraints if self.joints.rows else self.contacts:
+      gradient = mapped(sub, gradient, constraint.force(unsolved))
     return gradient
 
   def size(self, force: Sequence[Number]) -> Number:
     """Return the squared size of joint forces [nv], each divided by the inertia that it meets at qpos0."""
-    return dot([f * f for f in force], [number(w) for w in self.bodies.model.dof_invweight0])
+    return weighted_square(force, [number(w) for w in self.bodies.model.dof_invweight0])
 
   def growth(self, step: Number, searching: Mask) -> Growth:
     """Return the growth of the constraints' cost over a step along the direction, in lanes that search."""
@@ -107,15 +110,15 @@ class Problem:
 
   def newton_step(self, program: Program, gradient: list[Number], unsolved: Mask) -> list[Number]:
     """Return -H^-1 gradient [nv] at the stored residuals."""
-    model, force = self.bodies.model, [-g for g in gradient]
+    model, force = self.bodies.model, mapped(neg, gradient)
     diagonal, stiffness = self.joints.diagonal(), self.world.stiffness(unsolved) if self.world else {}
     if self.is_assembled:
       H = BlockMatrix(program, self.M.n)
-      H.add(with_stiffness(model, self.bodies.poses, self.M, stiffness, diagonal).entries)
+      assemble(H, model, self.bodies.poses, self.M, stiffness, diagonal)
       self._push_hessian(H, unsolved)
       H.factor()
       return H.solve(force)
-    diagonal = [number(a) + d for a, d in zip(model.dof_armature, diagonal, strict=True)]
+    diagonal = mapped(lambda a, d: number(a) + d, model.dof_armature, diagonal)
     factor = factor_articulated(model, self.bodies.poses, self.bodies.inertias, stiffness, diagonal)
     half = factor.half_solve(force)
     if self.rank:
@@ -153,15 +156,15 @@ def solve(
   while its neighbours go on: its result does not depend on them.
   """
   inertial = program.array(problem.M.n)  # M x
-  inertial.fill(problem.M @ x.read())
+  inertial.fill(problem.M @ x.values())
   unsolved = program.variable(True, Mask)
   count, stalled = program.variable(0.0), program.variable(0.0)
-  problem.start(x.read())
+  problem.start(x.values())
   if other_start:
     _start_lower(problem, x, inertial, other_start, unsolved[0])
   with program.loop(iterations):
-    gradient = problem.gradient(inertial.read(), unsolved[0])
-    scale = problem.size(inertial.read()) + problem.size(problem.force)
+    gradient = problem.gradient(inertial.values(), unsolved[0])
+    scale = problem.size(inertial.values()) + problem.size(problem.force)
     remaining = problem.size(gradient)
     unsolved[0] = unsolved[0] & (remaining > TOLERANCE**2 * scale)
     active = unsolved[0]
@@ -169,30 +172,32 @@ def solve(
     count[0] = count[0] + where(active, 1.0, 0.0)
     direction = problem.newton_step(program, gradient, active)
     # Where rounding has made a pivot of the Hessian negative, that soft direction has the wrong sign.
-    slope = dot(gradient, direction)
-    direction = [where(slope > 0.0, -d, d) for d in direction]
+    slope = inner(gradient, direction)
+    direction = mapped(lambda d: where(slope > 0.0, -d, d), direction)
     problem.aim(direction, active)
     change = problem.M @ direction
-    step = _line_search(program, problem, -absolute(slope), dot(change, direction), active)
+    step = _line_search(program, problem, -absolute(slope), inner(change, direction), active)
     problem.move(step, active)
     stalled[0] = where(active & (step <= 0.0) & (remaining > STALLED**2 * scale), 1.0, stalled[0])
-    change_of_x, size = dot(direction, direction), dot(x.read(), x.read())
+    change_of_x, size = inner(direction, direction), inner(x.values(), x.values())
     unsolved[0] = active & (step > 0.0) & (change_of_x > STEP_TOLERANCE**2 * size)
-    x.fill([where(active, a + step * d, a) for a, d in zip(x.read(), direction, strict=True)])
-    inertial.fill([where(active, a + step * d, a) for a, d in zip(inertial.read(), change, strict=True)])
+    for values, rates in ((x, direction), (inertial, change)):
+      replace(values, lambda a, d: where(active, a + step * d, a), values.values(), rates)
   return Search(count, stalled)
 
 
 def _start_lower(problem: Problem, x: Array, inertial: Array, other: list[Number], lanes: Mask) -> None:
   """Move `x` [nv] and `inertial`, M x, to another start where that costs less (MuJoCo's `warmstart`)."""
-  direction = [b - a for a, b in zip(x.read(), other, strict=True)]
-  change, gradient = problem.M @ direction, problem.gradient(inertial.read(), lanes)
+  direction = mapped(lambda a, b: b - a, x.values(), other)
+  change, gradient = problem.M @ direction, problem.gradient(inertial.values(), lanes)
   problem.aim(direction, lanes)
-  rise = dot(gradient, direction) + 0.5 * dot(change, direction) + problem.growth(1.0, lanes).beyond_tangent
-  x.fill([where(rise < 0.0, b, a) for a, b in zip(x.read(), other, strict=True)])
-  inertial.fill(problem.M @ x.read())
+  rise = (
+    inner(gradient, direction) + 0.5 * inner(change, direction) + problem.growth(1.0, lanes).beyond_tangent
+  )
+  replace(x, lambda a, b: where(rise < 0.0, b, a), x.values(), other)
+  inertial.fill(problem.M @ x.values())
   # Residuals that were moved from a start far away would keep its rounding.
-  problem.start(x.read())
+  problem.start(x.values())
 
 
 def _line_search(

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from physics.algebra.spatial import total
 from physics.state.layout import STATE, Layout
+from physics.trace.each import summed
 from physics.trace.trace import Array, Mask, Number, Program, Truth, absolute, floor, where
 
 HISTORIES = ("past_sensordata", "sensor_wait")
 OPTIONAL = ("time", "plastic", *HISTORIES)  # parts that models without use for them have no memory for
 # Parts of the state that are no part of `State`.
 UNEVALUATED = ("time", "past_ctrl", *HISTORIES, "qacc_warmstart")
+REPEATED = ("qpos", "qvel")  # parts that loops read
 LARGEST = 1e10  # mjMAXVAL: an acceleration beyond it makes MuJoCo warn of an unstable simulation
 LARGEST_FORCE = 1e18  # [N, N m] float32 can square it; dampers that hold a joint still exert 1e11 and more
 
@@ -46,7 +47,11 @@ class Memory:
       if name in OPTIONAL and not block.rows:
         continue  # an array without rows would renumber the names in the programs of most models
       array = program.array(block.rows, prefix=name)
-      array.fill([program.read_memory("state", block.start + i) for i in range(block.rows)])
+      if program.repeats:
+        with program.loop(block.rows) as i:
+          array[i] = program.read_memory("state", i + block.start)
+      else:
+        array.fill([program.read_memory("state", block.start + i) for i in range(block.rows)])
       self.arrays[name] = array
 
   def __getitem__(self, name: str) -> Array:
@@ -61,8 +66,13 @@ class Memory:
   def state(self, ctrl: list[Number]) -> State:
     """Read the state, to be evaluated while the controls `ctrl` [nu] act."""
     names = [name for name in STATE if name not in UNEVALUATED]
-    parts = {name: self[name].read() if name in self.arrays else [] for name in names}
+    parts = {name: self._part(name) for name in names}
     return State(**parts, ctrl=ctrl)
+
+  def _part(self, name: str) -> list[Number]:
+    if name not in self.arrays:
+      return []
+    return self[name].values() if name in REPEATED else self[name].read()
 
   def fill(self, values: Mapping[str, list[Number]]) -> None:
     """Replace parts of the state: values [rows] by name."""
@@ -78,10 +88,15 @@ class Memory:
   def write(self, selected: Mask) -> None:
     """Write the state back to the argument memory in the selected lanes."""
     for name, array in self.arrays.items():
+      start = self.layout.blocks[name].start
+      if self.program.repeats:
+        with self.program.loop(len(array)) as row:
+          self.program.write_memory("state", row + start, array[row], selected)
+        continue
       for i, value in enumerate(array.read()):
-        self.program.write_memory("state", self.layout.blocks[name].start + i, value, selected)
+        self.program.write_memory("state", start + i, value, selected)
 
 
 def is_sane(values: list[Number], largest: float = LARGEST) -> Truth:
   """Return whether accelerations or forces [nv] are finite and within reason (MuJoCo's `mj_checkAcc`)."""
-  return total(absolute(x) for x in values) < largest  # false for nan
+  return summed(absolute, values) < largest  # false for nan

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from physics.trace.trace import Integer, Number, Parameter, Program, Scalar
+from physics.trace.trace import Array, Integer, Number, Parameter, Program, Scalar
 
 
 class Column:
@@ -18,10 +18,13 @@ class Column:
   Make a column before the loop: its traced numbers are written to memory where it is made.
   """
 
-  def __init__(self, program: Program, values: Sequence[Any]) -> None:
+  def __init__(self, program: Program, values: Sequence[Any], memory: Array | None = None) -> None:
+    """Make a column of values, which `memory` may hold already."""
     self.program, self.values = program, list(values)
     self.stride = _stride(values)
-    if any(isinstance(value, Scalar) for value in values):
+    if memory is not None:
+      self.memory = memory
+    elif any(isinstance(value, Scalar) for value in values):
       self.memory = program.array(len(values))
       self.memory.fill(values)
 

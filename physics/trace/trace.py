@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from physics.trace.farthest import Clusters
 from physics.trace.functions import (  # noqa: F401 (one vocabulary)
@@ -60,7 +60,9 @@ class Array:
   def __len__(self) -> int:
     return self.size
 
-  def __getitem__(self, index: Integer) -> Any:
+  def __getitem__(self, index: Integer | slice) -> Any:
+    if isinstance(index, slice):
+      return [self[i] for i in range(*index.indices(self.size))]
     return self.program.load(self, self._within(index))
 
   def __setitem__(self, index: Integer, value: object) -> None:
@@ -80,26 +82,40 @@ class Array:
     """
     self.program.put(self, index, value, mask, lane)
 
-  def fill(self, values: Sequence[object]) -> None:
+  def fill(self, values: Sequence[object] | Array) -> None:
     """Write the values from the first element on."""
-    for i, value in enumerate(values):
+    if isinstance(values, Array) and self.program.repeats:
+      with self.program.loop(len(values)) as each:
+        self[each] = values[each]
+      return
+    for i, value in enumerate(cast(Sequence[object], values)):
       self[i] = value
 
   def read(self, start: Integer = 0, count: int | None = None) -> list[Any]:
     """Return `count` consecutive values (default: all)."""
     return [self[start + i] for i in range(self.size if count is None else count)]
 
-  def _within(self, index: Integer) -> Integer:
+  def values(self) -> Any:
+    """Return all values: a list of what they are now, or the array itself in a program that repeats."""
+    return self if self.program.repeats else self.read()
+
+  def _within(self, index: Any) -> Integer:
     """Raise IndexError for an int beyond the end, which also ends a `for` over the array."""
-    if isinstance(index, int) and not 0 <= index < self.size:
-      raise IndexError(f"{index} is not in an array of {self.size}")
+    if isinstance(index, Integral):
+      index = int(index)  # also one of NumPy's
+      if not 0 <= index < self.size:
+        raise IndexError(f"{index} is not in an array of {self.size}")
     return index
 
 
 class Program:
-  """A traced program: records statements in the current block, the innermost open loop or guard."""
+  """A traced program: records statements in the current block, the innermost open loop or guard.
 
-  def __init__(self) -> None:
+  One that `repeats` keeps lists in arrays, and has loops over what is alike (`physics/trace/each.py`).
+  """
+
+  def __init__(self, repeats: bool = False) -> None:
+    self.repeats = repeats
     self.body: list[Statement] = []
     self.arrays: list[Array] = []
     self.tables: dict[tuple, str] = {}
@@ -159,7 +175,7 @@ class Program:
     At an int or `Index`, floats give a `Scalar` and integers an `Index`. At a float or `Scalar` that holds a
     whole number, every lane reads its own entry; beyond an end it reads that end.
     """
-    integral = all(isinstance(v, Integral) for v in values) and not isinstance(index, Scalar | float)
+    integral = all(isinstance(v, int | Integral) for v in values) and not isinstance(index, Scalar | float)
     if not isinstance(index, Value):
       return int(values[int(index)]) if integral else float(values[int(index)])
     name, only = self._table_of(values, integral)

@@ -8,8 +8,8 @@ from physics.dynamics.kinematics import poses
 from physics.parity import random_states
 from physics.solver.assembled import with_stiffness
 from tests.physics.conftest import load
+from tests.physics.dynamics.test_articulated import body_jacobian, random_stiffness, six_by_six
 from tests.physics.oracle import dense
-from tests.physics.solver.test_articulated import body_jacobian, random_stiffness, six_by_six
 
 
 @pytest.mark.parametrize("name", ["self_contact", "springs", "free_bodies"])

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from physics.dynamics.articulated import factor_articulated, welded_inertias
 from physics.dynamics.dynamics import body_inertias, composite_inertias, mass_matrix
 from physics.dynamics.kinematics import poses
-from physics.solver.articulated import factor_articulated, welded_inertias
 from physics.solver.low_rank import LowRank
 from tests.physics.conftest import load
 from tests.physics.oracle import dense, evaluate

@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from physics.constraint.constraint import ConstraintRow, JointRows
+from physics.dynamics.articulated import welded_inertias
 from physics.dynamics.dynamics import body_inertias, composite_inertias, mass_matrix
 from physics.dynamics.kinematics import poses
 from physics.load import load_model
 from physics.parity.engines import DERIVED, NumpySimulation
 from physics.solver import newton
-from physics.solver.articulated import welded_inertias
 from physics.solver.newton import Bodies, Problem, solve
 from tests.physics.oracle import dense, evaluate
 
