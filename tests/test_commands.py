@@ -104,7 +104,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
   with contextlib.chdir(folder):
     for name, words in own.items():
       train.main([*words, f"run_dir=runs/{name}/run", "max_iterations=1", "num_envs=64", "threads=1"])
-    for words in spans(PAGES[Path("docs/distillation.md")]):  # what the page's later commands begin from
+    pages = [PAGES[Path(name)] for name in ("docs/distillation.md", "docs/motions.md")]
+    for words in (span for page in pages for span in spans(page)):  # what later commands of a page begin from
       if " run_dir=" in words:
         train.main([*words.split()[2:], "max_iterations=1", "num_envs=64", "threads=1"])
   return folder

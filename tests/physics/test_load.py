@@ -239,13 +239,18 @@ def test_a_large_model_is_told_before_its_kernel_is_built():
   assert model.pairs == ()
 
 
-def test_a_long_chain_is_large_and_many_bodies_are_not():
-  link = '<body pos="0 0 .1"><joint axis="0 1 0"/><geom size=".01" contype="0" conaffinity="0"/>'
-  with pytest.warns(UserWarning, match="a model of 60 degrees of freedom, 1830 entries of the mass matrix"):
-    load_model(f"<mujoco><worldbody>{link * 60}{'</body>' * 60}</worldbody></mujoco>")
+def test_many_joints_on_few_bodies_are_large_and_many_bodies_are_not():
+  def chain(links, joints):
+    axes = "".join(f'<joint axis="{axis}"/>' for axis in ("0 1 0", "1 0 0", "0 0 1")[:joints])
+    link = f'<body pos="0 0 .1">{axes}<geom size=".01" contype="0" conaffinity="0"/>'
+    return f"<mujoco><worldbody>{link * links}{'</body>' * links}</worldbody></mujoco>"
+
+  with pytest.warns(UserWarning, match="a model of 57 degrees of freedom, 1653 entries of the mass matrix"):
+    load_model(chain(19, joints=3))
   bodies = '<body><freejoint/><geom size=".1" contype="0" conaffinity="0"/></body>' * 50
   with warnings.catch_warnings():
     warnings.simplefilter("error")
+    load_model(chain(60, joints=1))  # loops over its bodies are short
     load_model(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from physics.algebra.spatial import ZERO
 from physics.collision.family import Family, Shapes, candidates, families
-from physics.collision.geometry import ContactCandidate, Lost, geom_shape
+from physics.collision.geometry import ContactCandidate, Lost, geom_shapes
 from physics.collision.narrow import Narrow
 from physics.dynamics.kinematics import poses
 from physics.load import load_model
@@ -56,7 +56,8 @@ def look(program, model, qpos, narrow, dropped):
   """Yield the pairs of a model that a narrow phase looks at."""
   p = poses(model, qpos)
   origins = [p.origin[body] for body in model.geom_bodyid]
-  shapes = Shapes(program, {g: geom_shape(model, p, g, -origin) for g, origin in enumerate(origins)})
+  geoms = range(model.ngeom)
+  shapes = Shapes(program, geoms, geom_shapes(model, p, geoms, lambda geom: -origins[geom]))
   sides = tuple(shapes.side([getattr(pair, name) for pair in model.pairs]) for name in ("geom1", "geom2"))
   family = Family(narrow, model.pairs)
   for pair, _ in candidates(program, model, family, sides, dropped):

@@ -47,7 +47,7 @@ def test_shapes_are_mujocos():
     np.testing.assert_allclose(np.array(shape.rotation).ravel(), data.geom_xmat[geom], atol=1e-12)
     used = 1 if model.geom_type[geom] == SPHERE else 3
     np.testing.assert_array_equal(shape.size, [*model.geom_size[geom, :used], *[0.0] * (3 - used)])
-    assert Shape.of(shape.numbers) == shape
+    assert Shape.of(shape.components) == shape
 
 
 @pytest.mark.parametrize(

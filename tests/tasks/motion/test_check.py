@@ -38,7 +38,7 @@ def test_degrees_and_centimetres_are_told():
   assert "if these are degrees, convert them: gpurobot motion <file> degrees=true" in message(
     own("wave").scaled(1.0, 180 / math.pi)
   )
-  assert "its root is at a height of 118.7 m, at home it is 1.3 m: if these are centimetres" in message(
+  assert "its root is at a height of 118.3 m, at home it is 1.3 m: if these are centimetres" in message(
     own("wave").scaled(100.0)
   )
 
