@@ -192,8 +192,8 @@ class Distill:
     self.rollout.samples["weight"].copy_(self.rollout.samples["valid"])
     self.world.sum_all_([own.pending for own in self.observations.moments.values()])
     for _ in range(self.ppo.epochs):
-      for _ in self.epochs.run(self._differentiate, self._descend):
-        pass
+      for index in self.epochs.draw():
+        self.epochs.step(index, self._differentiate, self._descend)
     self.executor.run(self.observations.merge)
     self.iteration += 1
     self.clock.begin("other")

@@ -1,6 +1,6 @@
 """Epochs of gradient steps on the minibatches of a rollout, as PPO and distillation take them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import torch
 
@@ -31,18 +31,20 @@ class MinibatchEpochs:
     self.sampler, self.optimizer, self.executor, self.clock = sampler, optimizer, executor, clock
     self.rows = torch.zeros_like(sampler.minibatches[0])  # of the present minibatch [n]
 
-  def run(self, differentiate: Callable[[], None], descend: Callable[[], None]) -> Iterator[int]:
-    """Take the steps of an epoch, with minibatches drawn anew; yield the index of each after its step.
+  def draw(self) -> range:
+    """Draw the minibatches of an epoch; return their indices, which `step` takes in this order."""
+    self.executor.run(self.sampler.draw)
+    return range(len(self.sampler.minibatches))
+
+  def step(self, index: int, differentiate: Callable[[], None], descend: Callable[[], None]) -> None:
+    """Take the gradient step of a minibatch.
 
     differentiate: computes the gradient on this rank's `rows`. descend: steps with that of all ranks.
     """
-    self.executor.run(self.sampler.draw)
-    for index, rows in enumerate(self.sampler.minibatches):
-      self.clock.begin("update/minibatch")
-      self.rows.copy_(rows)
-      self.executor.run_parts(differentiate)
-      self.clock.begin("update/all-reduce")
-      self.optimizer.reduce()
-      self.clock.begin("update/optimizer")
-      self.executor.run(descend)
-      yield index
+    self.clock.begin("update/minibatch")
+    self.rows.copy_(self.sampler.minibatches[index])
+    self.executor.run_parts(differentiate)
+    self.clock.begin("update/all-reduce")
+    self.optimizer.reduce()
+    self.clock.begin("update/optimizer")
+    self.executor.run(descend)

@@ -185,7 +185,8 @@ class PPO:
     self.executor.run(self._standardize)
     for epoch in range(self.ppo.epochs):
       self._divergence.zero_()
-      for index in self.epochs.run(self._differentiate, self._descend):
+      for index in self.epochs.draw():
+        self.epochs.step(index, self._differentiate, self._descend)
         if (epoch, index) != (0, 0):  # the divergence of the first minibatch is 0
           self._divergence[:2] += self.optimizer.sums[:2]
         self._divergence[2] += self.optimizer.found_inf
