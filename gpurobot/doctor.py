@@ -20,6 +20,7 @@ import torch
 import tasks
 from gpurobot import cli, extras
 from gpurobot.config import ConfigError, Switch, defaults, option, to_dict
+from gpurobot.device import numa
 from gpurobot.device.distributed import World
 from gpurobot.device.process import usable_cores
 from gpurobot.learn.ppo import PPO
@@ -66,7 +67,8 @@ def devices() -> Iterator[tuple[str, str]]:
   flags = known.get("flags", "").split()
   vectors = next((name for name in ("avx512f", "avx2") if name in flags), "unknown")
   name = known.get("model name") or platform.processor() or platform.machine()
-  cores = f"{usable_cores()} of {os.cpu_count()} cores"
+  nodes = f", NUMA nodes: {len(numa.cores_by_node())}" if len(numa.cores_by_node()) > 1 else ""
+  cores = f"{usable_cores()} of {os.cpu_count()} cores{nodes}"
   yield "cpu", f"{name}, {cores}, vector instructions: {vectors}"
   for index in range(torch.cuda.device_count()):
     gpu = torch.cuda.get_device_properties(index)

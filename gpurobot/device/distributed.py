@@ -15,6 +15,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from gpurobot.config import ConfigError, suggestion
+from gpurobot.device import numa
 from gpurobot.device.process import usable_cores
 
 PATIENCE = timedelta(minutes=10)  # timeout of a collective
@@ -70,11 +71,16 @@ class World:
     return torch.device("cuda", index)
 
   def use(self, device: torch.device, threads: int | None) -> None:
-    """Make torch and the physics of this rank use a device and `threads` CPU threads; None: its share."""
+    """Make torch and the physics of this rank use a device and `threads` CPU threads; None: its share.
+
+    On a CPU the ranks of a machine are spread over its NUMA nodes.
+    """
     if device.type == "cuda":
       torch.cuda.set_device(device)  # the device of events and graphs
     if threads is None and self.size > 1:  # torchrun sets one; for a single rank torch's default is right
       threads = max(1, usable_cores() // self.local_size)
+    if device.type == "cpu":
+      numa.bind(self.local_rank, self.local_size)
     if threads is not None:
       torch.set_num_threads(threads)
 

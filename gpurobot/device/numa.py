@@ -1,0 +1,36 @@
+"""NUMA nodes of a machine: groups of cores with memory of their own, one for each socket or chiplet."""
+
+import os
+from pathlib import Path
+
+NODES = Path("/sys/devices/system/node")  # Linux's folder for each node
+
+
+def cores_by_node() -> list[set[int]]:
+  """Return the usable cores of each node that has any, in the order of the nodes.
+
+  The list is empty where the system does not say, as macOS and Windows do not.
+  """
+  if not hasattr(os, "sched_getaffinity"):
+    return []
+  files = sorted(NODES.glob("node*/cpulist"), key=lambda file: int(file.parent.name.removeprefix("node")))
+  nodes = [_cores(file.read_text()) & os.sched_getaffinity(0) for file in files]
+  return [node for node in nodes if node]
+
+
+def bind(local_rank: int, local_size: int) -> None:
+  """Let a rank's threads run on the cores of one node, where every node gets as many ranks.
+
+  Linux gives a process memory of the node whose core first writes to it, so a rank that stays on its node
+  reads its tensors there. A single rank, or a number of ranks that the nodes cannot share evenly, may use all
+  cores as before.
+  """
+  nodes = cores_by_node()
+  if len(nodes) > 1 and local_size % len(nodes) == 0:
+    os.sched_setaffinity(0, nodes[local_rank * len(nodes) // local_size])
+
+
+def _cores(text: str) -> set[int]:
+  """Return the cores of Linux's list, as 0-3,8-11."""
+  ends = [part.split("-") for part in text.strip().split(",") if part]
+  return {core for first, *last in ends for core in range(int(first), int(*last or [first]) + 1)}
