@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+from gpurobot.device.process import core_indices
+
 NODES = Path("/sys/devices/system/node")  # Linux's folder for each node
 
 
@@ -11,10 +13,8 @@ def cores_by_node() -> list[set[int]]:
 
   The list is empty where the system does not say, as macOS and Windows do not.
   """
-  if not hasattr(os, "sched_getaffinity"):
-    return []
   files = sorted(NODES.glob("node*/cpulist"), key=lambda file: int(file.parent.name.removeprefix("node")))
-  nodes = [_cores(file.read_text()) & os.sched_getaffinity(0) for file in files]
+  nodes = [_cores(file.read_text()) & core_indices() for file in files]
   return [node for node in nodes if node]
 
 

@@ -39,9 +39,14 @@ def collection_paused() -> Iterator[None]:
       gc.enable()
 
 
+def core_indices() -> set[int]:
+  """Return the cores that this process may use, or all where the system does not say."""
+  return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+
+
 def usable_cores() -> int:
   """Return the number of cores that this process may use, or of all where the system does not say."""
-  return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+  return len(core_indices())
 
 
 def keep_memory() -> None:
