@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import mujoco
-import numpy as np
 
 from physics.algebra.spatial import Vector
 from physics.collision.family import Shapes, candidates, families
@@ -18,6 +14,7 @@ from physics.constraint.gap import Gap
 from physics.constraint.surface import Surfaces, surface_motion
 from physics.constraint.world import is_still
 from physics.dynamics.kinematics import Poses
+from physics.host import nearly_touching
 from physics.model.model import Model
 from physics.model.pairs import ContactPair
 from physics.trace.column import Column
@@ -58,9 +55,9 @@ def moving_capacity(model: Model, moving: MovingPairs) -> int:
 
   A geom counts with the most contacts that one of its pairs can have; the sum of these is the estimate: every
   geom touches two others at a time, and a contact has two geoms. Geoms that are packed, as the pieces of
-  Rubik's cube, touch more: what nearly touches in the initial pose has room. The capacity is at least `USUAL`.
-  It is at most what all pairs can have together, and at most `BOUND`, which limits the memory of scenes with
-  many free bodies.
+  Rubik's cube, touch more: what nearly touches in the initial pose has room. The capacity is at least
+  `USUAL`. It is at most what all pairs can have together, and at most `BOUND`, which limits the memory of
+  scenes with many free bodies.
   """
   most = dict.fromkeys(moving.geoms, 0)
   for pair in moving.pairs:
@@ -72,12 +69,7 @@ def moving_capacity(model: Model, moving: MovingPairs) -> int:
 
 def _packed(model: Model, moving: MovingPairs) -> int:
   """Return the most contacts of the pairs that nearly touch in the initial pose."""
-  mj = copy.copy(model.mj)
-  mj.geom_margin += NEARLY * mj.geom_rbound
-  data = mujoco.MjData(mj)
-  mujoco.mj_fwdPosition(mj, data)
-  near = np.abs(data.contact.dist) < data.contact.includemargin
-  touching = {frozenset(geoms) for geoms in data.contact.geom[near].tolist()}
+  touching = nearly_touching(model, NEARLY)
   pairs = (pair for pair in moving.pairs if frozenset((pair.geom1, pair.geom2)) in touching)
   return sum(narrow_phase(model, pair).most for pair in pairs)
 

@@ -139,25 +139,22 @@ def _look(worker: Worker, folder: Path, row: Row, record: Record) -> Row:
 
 def _judge(worker: Worker, folder: Path, row: Row, plan: Plan, record: Record) -> Row:
   """Return the row with the verdicts that it lacks, on the variants of a URDF that does not agree too."""
-  for precision in plan.precisions:
-    row = _with_verdict(worker, folder, row, plan, record, precision)
-  for variant in VARIANTS if row.varies else ():
-    row = _with_verdict(worker, folder, row, plan, record, FLOAT64, variant)
-  return row
 
-
-def _with_verdict(
-  worker: Worker, folder: Path, row: Row, plan: Plan, record: Record, precision: str, variant: str = ""
-) -> Row:
-  kind = variant or precision
-  if row.verdict(kind):
+  def judged(row: Row, kind: str, precision: str, variant: str = "") -> Row:
+    if row.verdict(kind):
+      return row
+    try:
+      verdict = worker.run(judge, folder / row.file, precision, plan.states, plan.seed, variant)
+    except UnfinishedError as error:
+      verdict = str(error)
+    row = row.judged(kind, verdict)
+    record.add(row)
     return row
-  try:
-    verdict = worker.run(judge, folder / row.file, precision, plan.states, plan.seed, variant)
-  except UnfinishedError as error:
-    verdict = str(error)
-  row = row.judged(kind, verdict)
-  record.add(row)
+
+  for precision in plan.precisions:
+    row = judged(row, precision, precision)
+  for variant in VARIANTS if row.varies else ():
+    row = judged(row, variant, FLOAT64, variant)
   return row
 
 

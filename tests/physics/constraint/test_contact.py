@@ -126,7 +126,7 @@ def test_forces_growth_and_curvature_are_those_of_mujocos_rows(name):
 @pytest.mark.parametrize("condim", [1, 3])
 @pytest.mark.parametrize("depth", [0.05, 3e-4])
 def test_a_contact_that_no_joint_moves_is_as_stiff_as_in_mujoco(cone, condim, depth):
-  """The sphere is on the axis of its only hinge: MuJoCo's R is MINVAL, whatever the impedance at the depth."""
+  """The sphere is on the axis of its only hinge: MuJoCo's R is MINVAL, whatever the depth's impedance."""
   model = load_model(f"""<mujoco><option cone="{cone}"/><worldbody><geom type="plane" size="1 1 1"/>
     <body pos="0 0 {0.1 - depth}"><joint axis="0 0 1"/><geom size="0.1" condim="{condim}"/></body>
     </worldbody></mujoco>""")
