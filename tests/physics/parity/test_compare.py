@@ -108,6 +108,18 @@ def test_a_contact_that_one_engine_alone_finds_leaves_the_state_open(monkeypatch
   assert trial.alike(DOUBLE).tolist() == [True, False, True, True]
 
 
+def test_flush_shapes_are_compared_where_both_engines_find_no_contact():
+  """In float64; in float32 the kernel may find one."""
+  model = converged(
+    load_model("""<mujoco><worldbody><geom type="cylinder" size="0.1 0.1"/><body pos="0 0 0.2">
+      <joint axis="0 0 1"/><geom type="cylinder" size="0.1 0.1"/></body></worldbody></mujoco>""")
+  )
+  trial = Trial(model, random_states(model, 4))
+  assert not any(map(len, trial.expected_contacts))
+  assert trial.alike(DOUBLE).all()
+  assert not trial.alike(SINGLE).any()
+
+
 def test_finding_holds_for_every_state_and_the_median():
   bound = np.array([1.0, 1.0, 2.0])
   assert Finding("x", np.array([0.5, 1.0, 1.9]), bound).holds
