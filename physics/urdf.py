@@ -324,7 +324,7 @@ def _warn_of_overlaps(mj: mujoco.MjModel, data: mujoco.MjData, path: Path, groun
     return
   depth, pair = max((depth, pair) for pair, depth in deepest.items())
   names = " and ".join(repr(mj.body(body).name) if body else "the base" for body in pair)
-  more = f", {len(deepest) - 1} more pairs by less," if len(deepest) > 1 else ""
+  more = f", the deepest of {len(deepest)} pairs," if len(deepest) > 1 else ""
   free = "floating=True, " if any(0 in each for each in deepest) else ""
   remedy = f"take {free}self_collision=False, or add_exclude of the returned MjSpec"
   _warn(f"{path}: at home {names} overlap by {1e3 * depth:.1f} mm{more} and are pushed apart: {remedy}", 5)
