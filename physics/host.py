@@ -1,5 +1,6 @@
 """MuJoCo C on the host, one state at a time: what a task computes before its simulation begins."""
 
+import copy
 from collections.abc import Mapping, Sequence
 
 import mujoco
@@ -49,3 +50,13 @@ def lowest(model: Model, qpos: Floats) -> Floats:
     distances = [mujoco.mj_geomDistance(mj, data, planes[0], shape, FAR, None) for shape in shapes]
     heights[row] = min(distances, default=0.0)
   return heights
+
+
+def nearly_touching(model: Model, share: float) -> set[frozenset[int]]:
+  """Return the pairs of geoms that are as near in the initial pose, or as deep, as a share of their radii."""
+  mj = copy.copy(model.mj)
+  mj.geom_margin += share * mj.geom_rbound
+  data = mujoco.MjData(mj)
+  mujoco.mj_fwdPosition(mj, data)
+  near = np.abs(data.contact.dist) < data.contact.includemargin
+  return {frozenset(geoms) for geoms in data.contact.geom[near].tolist()}

@@ -28,6 +28,7 @@ MASSLESS = 1e-6  # [kg] a link of less is only a frame
 THINNEST = 1e-3  # [m] radius of gyration that an impossible inertia gets at least
 LEAST_MASS, THICKEST = 1e-3, 0.03  # [kg], [m] radius of gyration, of what moves without mass
 FAR = 100.0  # [m] beyond which no distance is measured
+OVERLAP = 1e-4  # [m] of links that is told
 
 
 def read_urdf(
@@ -145,8 +146,8 @@ def _end(joint: Element, kind: str) -> str:
   return "" if end is None else end.get("link", "")
 
 
-def _warn(message: str) -> None:
-  warnings.warn(message, stacklevel=4)
+def _warn(message: str, level: int = 4) -> None:
+  warnings.warn(message, stacklevel=level)
 
 
 def _mend(inertia: Element, mass: float) -> bool:
@@ -288,6 +289,7 @@ def _add_home(spec: mujoco.MjSpec, path: Path, home: dict[str, float]) -> None:
       data.qpos[mj.jnt_qposadr[joint]] = np.clip(angle, low, high)
   _follow(mj, data.qpos)
   _stand(mj, data, mj.geom(ground.name).id)
+  _warn_of_overlaps(mj, data, path, mj.geom(ground.name).id)
   at = mj.jnt_qposadr[mj.actuator_trnid[:, 0]]
   spec.add_key(name="home", qpos=data.qpos, ctrl=data.qpos[at])
 
@@ -306,3 +308,23 @@ def _stand(mj: mujoco.MjModel, data: mujoco.MjData, ground: int) -> None:
     geoms = [geom for geom in range(mj.ngeom) if mj.geom_bodyid[geom]]
     heights = [mujoco.mj_geomDistance(mj, data, ground, geom, FAR, None) for geom in geoms]
     data.qpos[mj.jnt_qposadr[joint] + 2] -= min(heights, default=0.0)
+
+
+def _warn_of_overlaps(mj: mujoco.MjModel, data: mujoco.MjData, path: Path, ground: int) -> None:
+  """Warn of links that overlap in the home pose, the deepest ones by name.
+
+  MuJoCo exempts from collision what a body carries, but not what the world does. A fixed base is the world's.
+  """
+  deepest: dict[tuple[int, ...], float] = {}
+  for contact in data.contact:
+    if ground not in contact.geom and contact.dist < -OVERLAP:
+      pair = tuple(sorted(mj.body_weldid[mj.geom_bodyid[contact.geom]].tolist()))
+      deepest[pair] = max(deepest.get(pair, 0.0), -contact.dist)
+  if not deepest:
+    return
+  depth, pair = max((depth, pair) for pair, depth in deepest.items())
+  names = " and ".join(repr(mj.body(body).name) if body else "the base" for body in pair)
+  more = f", the deepest of {len(deepest)} pairs," if len(deepest) > 1 else ""
+  free = "floating=True, " if any(0 in each for each in deepest) else ""
+  remedy = f"take {free}self_collision=False, or add_exclude of the returned MjSpec"
+  _warn(f"{path}: at home {names} overlap by {1e3 * depth:.1f} mm{more} and are pushed apart: {remedy}", 5)

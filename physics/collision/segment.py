@@ -15,16 +15,18 @@ COINCIDENT = 1e-6  # distance [m] below which points count as one
 
 @dataclass(frozen=True)
 class Segment:
-  """A sphere or capsule: centre [m], half axis [m] (zero for a sphere), radius [m]."""
+  """A sphere or capsule: centre [m], half axis [m] (zero for a sphere), radius [m], axis of its geom."""
 
   center: Vector
   half_axis: Vector
   radius: Number
+  axis: Vector = AXES[2]
 
   @staticmethod
   def of(shape: Shape) -> Segment:
     """Return the segment of a sphere or capsule; the second size of a sphere is zero."""
-    return Segment(shape.position, shape.rotation.column(2) * shape.size[1], shape.size[0])
+    axis = shape.rotation.column(2)
+    return Segment(shape.position, axis * shape.size[1], shape.size[0], axis)
 
 
 def segments(program: Program, one: Shape, two: Shape, margin: Number) -> Iterator[ContactCandidate]:
@@ -55,11 +57,11 @@ def candidate(one: Segment, two: Segment, at: tuple[Number, Number], margin: Num
 
 
 def _across(one: Segment, two: Segment) -> Vector:
-  """Return the normal for coinciding points: across both axes, or x if they are parallel.
+  """Return the normal for coinciding points: across both geoms' axes, or x if they are parallel.
 
   MuJoCo does so below 1e-15 m; float32 cannot tell points 1e-6 m apart from coinciding ones.
   """
-  across = cross(one.half_axis, two.half_axis)
+  across = cross(one.axis, two.axis)
   square = dot(across, across)
   return select(square < 1e-20, AXES[0], across * (1.0 / sqrt(maximum(square, 1e-20))))
 

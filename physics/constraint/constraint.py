@@ -36,6 +36,8 @@ from physics.trace.trace import (
 )
 
 ROW_SCALES = ("friction", "aspect", "spin", "roll", "cross_roll")
+UNMOVED = 1e-24  # [1/kg] for none, which float32 can divide by
+YIELDING = 1e-10  # [1/kg] inverse mass, above which R is greater than MINVAL at any impedance
 DEFAULT_SOLREF = (0.02, 1.0)  # mj_defaultSolRefImp
 
 
@@ -131,7 +133,8 @@ def contact_params(model: Model, pair: ContactPair) -> dict[str, Number]:
 
   They are those of `ConstraintParams`; the scales of the rows: `friction` of the first tangent, `aspect` of
   the second over the first, `spin` [m], `roll` and `cross_roll` over those of the tangents [m]; the constants
-  of the cone; and the weight: the normal, or every edge, has D = weight * impedance / (1 - impedance).
+  of the cone; and the weight: the normal, or every edge, has D = weight * impedance / (1 - impedance), or
+  `stiffest` if that is less.
   """
   if pair.params is not None:
     return dict(pair.params)
@@ -147,9 +150,11 @@ def contact_params(model: Model, pair: ContactPair) -> dict[str, Number]:
     friction_solref = pair.solreffriction if of_its_own else pair.solref
     fields["friction_damping"] = reference_constants(model, friction_solref, dmax)[1]
   softness, most = cone.softness(pair.condim, ratio, mu[0]), clip(dmax, MIN_IMPEDANCE, MAX_IMPEDANCE)
-  # Where no joint moves the point, MuJoCo's R is MINVAL before the cone scales it.
   edge = 1.0 if pair.condim == 1 or isinstance(cone, Elliptic) else 1.0 + square(mu[0])
   fields["weight"] = 1.0 / (softness * maximum(inverse_mass, MINVAL * most / (1.0 - most) / edge))
+  if has_unyielding(model):
+    fields["weight"] = 1.0 / (softness * maximum(inverse_mass, UNMOVED))
+    fields["stiffest"] = edge / (softness * MINVAL)
   if has_adhesion(model):
     fields |= _adhesion_params(cone, pair, fields["weight"] * softness)
   scales = (mu[0], mu[1] / mu[0], mu[2], mu[3] / mu[0], mu[4] / mu[1])
@@ -162,6 +167,16 @@ def contact_params(model: Model, pair: ContactPair) -> dict[str, Number]:
 def has_adhesion(model: Model) -> bool:
   """Return whether any pair of geoms is pulled together."""
   return any(pair.adhesion for pair in model.pairs)
+
+
+@functools.lru_cache(maxsize=8)
+def has_unyielding(model: Model) -> bool:
+  """Return whether no joint moves the point of some pair's contacts: MuJoCo's R is MINVAL there.
+
+  So it is with a link that turns about its centre of mass, and collides with a fixed base.
+  """
+  inverse_mass = model.mj.body_invweight0[:, 0][model.geom_bodyid]
+  return any(inverse_mass[[pair.geom1, pair.geom2]].sum() < YIELDING for pair in model.pairs)
 
 
 def _adhesion_params(cone: Cone, pair: ContactPair, weight: Number) -> dict[str, Number]:

@@ -14,6 +14,7 @@ from physics.constraint.gap import Gap
 from physics.constraint.surface import Surfaces, surface_motion
 from physics.constraint.world import is_still
 from physics.dynamics.kinematics import Poses
+from physics.host import nearly_touching
 from physics.model.model import Model
 from physics.model.pairs import ContactPair
 from physics.trace.column import Column
@@ -22,6 +23,7 @@ from physics.trace.each import follow
 from physics.trace.trace import Program
 
 WORD_BITS = 31
+NEARLY = 0.02  # of a geom's bounding radius: how far apart, or how deep, geoms nearly touch
 USUAL, BOUND = 16, 256  # slots for contacts between moving bodies: the usual number, and the upper limit
 
 
@@ -52,16 +54,24 @@ def moving_capacity(model: Model, moving: MovingPairs) -> int:
   """Return the number of contacts between moving bodies that an environment can hold.
 
   A geom counts with the most contacts that one of its pairs can have; the sum of these is the estimate: every
-  geom touches two others at a time, and a contact has two geoms. The capacity is at least `USUAL`. It is at
-  most what all pairs can have together, and at most `BOUND`, which limits the memory of scenes with many free
-  bodies.
+  geom touches two others at a time, and a contact has two geoms. Geoms that are packed, as the pieces of
+  Rubik's cube, touch more: what nearly touches in the initial pose has room. The capacity is at least
+  `USUAL`. It is at most what all pairs can have together, and at most `BOUND`, which limits the memory of
+  scenes with many free bodies.
   """
   most = dict.fromkeys(moving.geoms, 0)
   for pair in moving.pairs:
     for geom in (pair.geom1, pair.geom2):
       most[geom] = max(most[geom], narrow_phase(model, pair).most)
   everything = sum(narrow_phase(model, pair).most for pair in moving.pairs)
-  return min(everything, max(USUAL, sum(most.values())), BOUND)
+  return min(everything, max(USUAL, sum(most.values()), _packed(model, moving)), BOUND)
+
+
+def _packed(model: Model, moving: MovingPairs) -> int:
+  """Return the most contacts of the pairs that nearly touch in the initial pose."""
+  touching = nearly_touching(model, NEARLY)
+  pairs = (pair for pair in moving.pairs if frozenset((pair.geom1, pair.geom2)) in touching)
+  return sum(narrow_phase(model, pair).most for pair in pairs)
 
 
 def _path(model: Model, geom: int) -> set[int]:

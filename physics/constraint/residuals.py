@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from functools import cached_property
 
 from physics.constraint.cone import Cone, Growth, GrowthSum
-from physics.constraint.constraint import ConstraintParams, has_adhesion
+from physics.constraint.constraint import ConstraintParams, has_adhesion, has_unyielding
 from physics.constraint.contact_rows import ContactRows
 from physics.constraint.surface import sliding
 from physics.model.model import Model
 from physics.trace.compact import CompactList, Entry
-from physics.trace.trace import Mask, Number, Program, Truth, where
+from physics.trace.trace import Mask, Number, Program, Truth, minimum, where
 
 PARAM_FIELDS = tuple(ConstraintParams.__dataclass_fields__)
 
@@ -74,7 +74,8 @@ class Residuals:
     params = ConstraintParams(*(entry[name] for name in PARAM_FIELDS))
     position = entry["distance"] - params.margin
     d = params.impedance(position)
-    entry["D"] = entry["weight"] * d / (1.0 - d)
+    stiffness = entry["weight"] * d / (1.0 - d)
+    entry["D"] = minimum(stiffness, entry["stiffest"]) if has_unyielding(self.model) else stiffness
     damping = entry[self.cone.friction_damping] if self.cone.dim > 1 else 0.0
     slip = [a + b for a, b in zip(along[1:], rows.along(sliding(entry))[1:], strict=True)]
     reference = [params.reference(position, along[0], d), *(damping * v for v in slip)]

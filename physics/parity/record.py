@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from physics.parity.verdict import AGREES, DIFFERS, FLOAT32, FLOAT64, PRECISIONS
+from physics.parity.verdict import AGREES, DIFFERS, FLOAT32, FLOAT64, PRECISIONS, VARIANTS
 
 FILES, SOURCES, INDEX = "robot_files.csv", "robots.csv", "index.csv"
 OUTCOMES = ("agree", "open", "differ", "not done")
@@ -25,6 +25,8 @@ class Row:
   refusal: str = ""  # why it does not load
   float64: str = ""  # the verdict in that precision
   float32: str = ""
+  apart: str = ""  # in float64, of a URDF that does not agree as it is: without collisions among its links
+  floating: str = ""  # likewise with a floating base
 
   @property
   def source(self) -> str:
@@ -36,13 +38,18 @@ class Row:
     """Whether the engine takes the model."""
     return not self.refusal
 
-  def verdict(self, precision: str) -> str:
-    """Return the verdict in a precision, empty without a comparison."""
-    return str(getattr(self, precision))
+  def verdict(self, kind: str) -> str:
+    """Return the verdict in a precision, or on a variant, empty without a comparison."""
+    return str(getattr(self, kind))
 
-  def judged(self, precision: str, verdict: str) -> Row:
-    """Return the row with a verdict in a precision."""
-    return dataclasses.replace(self, **{precision: verdict})
+  @property
+  def varies(self) -> bool:
+    """Whether it is a URDF that does not agree as MuJoCo loads it, with its base in the world."""
+    return self.file.endswith(".urdf") and bool(self.float64) and outcome(self.float64) != OUTCOMES[0]
+
+  def judged(self, kind: str, verdict: str) -> Row:
+    """Return the row with a verdict in a precision, or on a variant."""
+    return dataclasses.replace(self, **{kind: verdict})
 
 
 class Record:
@@ -130,6 +137,9 @@ def _count(source: str, rows: Sequence[Row]) -> dict[str, str | int]:
     verdicts = [row.verdict(precision) for row in rows]
     found = Counter(outcome(verdict) for verdict in verdicts if verdict)
     columns |= {f"{precision} {kind}": found[kind] for kind in OUTCOMES}
+  for variant in VARIANTS:
+    agreeing = [row for row in rows if row.varies and outcome(row.verdict(variant)) == OUTCOMES[0]]
+    columns[f"agree {variant}"] = len(agreeing)
   return columns
 
 
@@ -146,6 +156,7 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
   yield ""
   for row in listed:
     notes = [f"{name}: {row.verdict(name)}" for name in (FLOAT64, FLOAT32) if not _is_well(row.verdict(name))]
+    notes += [f"{name}: {row.verdict(name)}" for name in VARIANTS if row.varies and row.verdict(name)]
     for note in [row.refusal, *notes] if row.refusal else notes:
       yield f"- `{row.file}`: {note}"
 

@@ -5,7 +5,7 @@ import dataclasses
 
 import mujoco
 import numpy as np
-from mujoco import mjtDisableBit
+from mujoco import mjtDisableBit, mjtJacobian
 
 from physics.dynamics.kinematics import BALL, FREE
 from physics.model.model import Floats, Model
@@ -15,7 +15,7 @@ from physics.parity.states import States
 DType = type[np.floating]
 ITERATIONS = 40  # limit of the reference's solver, whatever the file says
 SWEEPS = 100  # of noslip, whatever the file says
-SEARCH = 1e-10  # [m] precision of the engine's searches for contacts: where they end, the normal has its root
+SEARCH = 1e-12  # [m] precision of the engine's searches for contacts: where they end, the normal has its root
 MIXED = ("friction", "solref", "solimp", "margin")  # `Model` holds them per pair, MuJoCo per geom and <pair>
 
 
@@ -58,11 +58,13 @@ def stopped_reference(model: Model, states: States) -> PipelineResults:
 def converging(mj: mujoco.MjModel) -> mujoco.MjModel:
   """Return a copy of the model whose solver and collision detection iterate to the precision of float64.
 
-  The solver starts without a warm start.
+  The solver starts without a warm start, and its matrices are dense: that for sparse ones, which large models
+  have, does not converge in MuJoCo 4.0.0.
   """
   mj = copy.copy(mj)
+  mj.opt.jacobian = mjtJacobian.mjJAC_DENSE
   mj.opt.tolerance, mj.opt.ls_tolerance = 1e-300, 1e-8  # it continues while the cost decreases at all
-  mj.opt.ccd_tolerance, mj.opt.ccd_iterations = 1e-14, 200
+  mj.opt.ccd_tolerance, mj.opt.ccd_iterations = 1e-16, 200
   mj.opt.iterations, mj.opt.ls_iterations = ITERATIONS, 100
   mj.opt.noslip_iterations, mj.opt.noslip_tolerance = SWEEPS if mj.opt.noslip_iterations else 0, -1.0
   mj.opt.disableflags |= mjtDisableBit.mjDSBL_WARMSTART
@@ -130,9 +132,21 @@ def sweeping_effect(model: Model, states: States) -> PipelineResults:
 
   Sweeps over redundant contacts never end: each holds its own point at the expense of the others.
   """
-  expected, mj = reference(model, states), converging(model.mj)
+  mj = converging(model.mj)
   mj.opt.noslip_iterations //= 2
-  found = _results(mj, states)
+  return _change(model, states, mj)
+
+
+def searching_effect(model: Model, states: States) -> PipelineResults:
+  """Return per state the relative change where MuJoCo's searches end as early as the engine's, by field."""
+  mj = converging(model.mj)
+  mj.opt.ccd_tolerance = SEARCH
+  return _change(model, states, mj)
+
+
+def _change(model: Model, states: States, mj: mujoco.MjModel) -> PipelineResults:
+  """Return per state how far from the reference another model's results are, by field."""
+  expected, found = reference(model, states), _results(mj, states)
   return PipelineResults(
     *(relative_error(getattr(found, name), getattr(expected, name)) for name in (*STAGES, *STEP))
   )

@@ -15,6 +15,7 @@ from physics.state.delay import delayed_controls, periodic_sensors, remembering_
 
 HOLD = 10  # steps for which a random control is held
 FASTEST = 100.0  # [m/s, rad/s] faster states test their own rounding more than an engine
+ENDLESS = 1000.0  # [m, rad] range of a joint that turns or slides without end, whatever its file says
 DEEP = 0.005  # [m] overlap of searched shapes that a simulation hardly reaches, and that has several ways out
 TRIES = 6  # to draw a state without
 
@@ -245,7 +246,7 @@ def _random_pose(model: Model, random: np.random.Generator, reach: float) -> Flo
     at, kind = model.jnt_qposadr[joint], mjtJoint(model.jnt_type[joint])
     low, high = model.jnt_range[joint]
     if kind in (mjtJoint.mjJNT_HINGE, mjtJoint.mjJNT_SLIDE):
-      if model.jnt_limited[joint]:
+      if model.jnt_limited[joint] and high - low < ENDLESS:
         anywhere = random.uniform(low - 0.1 * (high - low), high + 0.1 * (high - low))
         qpos[at] = reach * anywhere + (1.0 - reach) * qpos[at]
       else:

@@ -18,7 +18,7 @@ import numpy as np
 
 from physics.load import compile_model, load_model
 from physics.parity.record import LOADING, Record, Row
-from physics.parity.verdict import FLOAT64, PRECISIONS, judge
+from physics.parity.verdict import FLOAT64, PRECISIONS, VARIANTS, judge
 from physics.parity.worker import UnfinishedError, Worker
 
 LIMIT = 900.0  # [s] of processor time that one comparison may take
@@ -138,16 +138,23 @@ def _look(worker: Worker, folder: Path, row: Row, record: Record) -> Row:
 
 
 def _judge(worker: Worker, folder: Path, row: Row, plan: Plan, record: Record) -> Row:
-  """Return the row with the verdicts that it lacks."""
-  for precision in plan.precisions:
-    if row.verdict(precision):
-      continue
+  """Return the row with the verdicts that it lacks, on the variants of a URDF that does not agree too."""
+
+  def judged(row: Row, kind: str, precision: str, variant: str = "") -> Row:
+    if row.verdict(kind):
+      return row
     try:
-      verdict = worker.run(judge, folder / row.file, precision, plan.states, plan.seed)
+      verdict = worker.run(judge, folder / row.file, precision, plan.states, plan.seed, variant)
     except UnfinishedError as error:
       verdict = str(error)
-    row = row.judged(precision, verdict)
+    row = row.judged(kind, verdict)
     record.add(row)
+    return row
+
+  for precision in plan.precisions:
+    row = judged(row, precision, precision)
+  for variant in VARIANTS if row.varies else ():
+    row = judged(row, variant, FLOAT64, variant)
   return row
 
 

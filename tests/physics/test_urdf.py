@@ -215,6 +215,31 @@ def test_servos_hold_home_within_limits_and_effort(write):
   assert abs(float(sim.qpos[0, 0]) - 0.5) < 0.1
 
 
+OVERLAPPING = ARM.replace('xyz="0 0 0.3"', 'xyz="0 0 0.09"')  # of boxes that are 0.1 high
+
+
+def test_what_overlaps_at_home_is_told(write, recwarn):
+  """MuJoCo exempts what one body carries, but not what the world does, into which a fixed base is merged."""
+  path = write(OVERLAPPING)
+  message = "at home the base and 'arm' overlap by 10.0 mm and are pushed apart: take floating=True"
+  with pytest.warns(UserWarning, match=re.escape(message)) as notes:
+    physics.load_model(path)
+  assert len(notes) == 1
+  recwarn.clear()
+  read_urdf(path, floating=True)
+  read_urdf(path, self_collision=False)
+  read_urdf(write(ARM))
+  assert len(recwarn) == 0
+
+
+def test_links_that_overlap_at_home_are_told(write):
+  """Neither carries the other: their base does."""
+  content = ARM + link("other", INERTIAL + BOX) + joint("j", "base", "other", xyz="0.1 0 0.3")
+  with pytest.warns(UserWarning, match="'arm' and 'other' overlap by .* mm") as notes:
+    read_urdf(write(content), floating=True)
+  assert "floating" not in str(notes[0].message)
+
+
 def test_links_may_pass_through_each_other_but_not_through_others(write):
   far = link("tip", INERTIAL + BOX) + joint("t", "hand", "tip", xyz="0 0 -0.3")
   contacts = {}

@@ -91,6 +91,13 @@ def test_coinciding_geoms_push_along_x(shape):
   assert_same_rows(found_contacts(model, state((0, 0, 0))), mujoco_contacts(model, state((0, 0, 0))))
 
 
+@pytest.mark.parametrize("shapes", [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_turned_geoms_that_coincide_push_across_both_axes(shapes):
+  model = two(*((SPHERE_SIZE, 'type="capsule" size="0.2 0.3"')[shape] for shape in shapes))
+  qpos = state((0, 0, 0), TILTED, LYING)
+  assert_same_rows(found_contacts(model, qpos), mujoco_contacts(model, qpos))
+
+
 def test_a_contact_counts_within_the_margin():
   one, other = Segment(ZERO, ZERO, 0.5), Segment(Vector(1.25, 0.0, 0.0), ZERO, 0.5)
   assert candidate(one, other, (0.0, 0.0), 0.375).active

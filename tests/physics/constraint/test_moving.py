@@ -207,3 +207,14 @@ def free_bodies(count, geom):
 def test_capacity_follows_from_the_model(count, geom, capacity):
   model = free_bodies(count, geom)
   assert moving_capacity(model, moving_pairs(model)) == capacity
+
+
+@pytest.mark.parametrize(("gap", "capacity"), [(1e-3, 54), (-1e-3, 54), (0.02, 27)])
+def test_capacity_has_room_for_what_is_packed(gap, capacity):
+  """27 balls in a cube touch 54 times, more than twice each."""
+  places = [
+    f'<body pos="{x} {y} {z}"><freejoint/><geom size="0.1"/></body>'
+    for x, y, z in np.stack(np.meshgrid(*[(0.2 + gap) * np.arange(3)] * 3), -1).reshape(-1, 3)
+  ]
+  model = load_model(f"<mujoco><worldbody>{''.join(places)}</worldbody></mujoco>")
+  assert moving_capacity(model, moving_pairs(model)) == capacity

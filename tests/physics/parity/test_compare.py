@@ -97,6 +97,29 @@ def test_faces_that_a_search_may_take_are_told_from_open_states(monkeypatch):
   assert shares[STATES_OPEN].error > 0.2
 
 
+def test_a_contact_that_one_engine_alone_finds_leaves_the_state_open(monkeypatch):
+  """However shallow it is: its force does not begin at zero."""
+  model = converged(load_model(prisms(60)))
+  trial = Trial(model, random_states(model, 4))
+  grazing = np.array([0, 2, -1e-10, 0.0, 0, 0, 0, 0, 0, 1.0])
+  contacts = [rows[:0] for rows in trial.expected_contacts]
+  trial.expected_contacts = contacts
+  monkeypatch.setattr(trial, "found_contacts", lambda _: [contacts[0], np.array([grazing]), *contacts[2:]])
+  assert trial.alike(DOUBLE).tolist() == [True, False, True, True]
+
+
+def test_flush_shapes_are_compared_where_both_engines_find_no_contact():
+  """In float64; in float32 the kernel may find one."""
+  model = converged(
+    load_model("""<mujoco><worldbody><geom type="cylinder" size="0.1 0.1"/><body pos="0 0 0.2">
+      <joint axis="0 0 1"/><geom type="cylinder" size="0.1 0.1"/></body></worldbody></mujoco>""")
+  )
+  trial = Trial(model, random_states(model, 4))
+  assert not any(map(len, trial.expected_contacts))
+  assert trial.alike(DOUBLE).all()
+  assert not trial.alike(SINGLE).any()
+
+
 def test_finding_holds_for_every_state_and_the_median():
   bound = np.array([1.0, 1.0, 2.0])
   assert Finding("x", np.array([0.5, 1.0, 1.9]), bound).holds

@@ -23,12 +23,12 @@ def test_counts_by_source_and_names_what_does_not_agree():
     Row("t/c.xml", "3", "plugin 'p': not supported"),
     Row("t/d.xml", "4", "", LATE, WELL),
   ]
-  assert [*counts(rows)["all"].values()] == ["all", 4, 3, 1, 1, 0, 1, 1, 0, 1, 0]
+  assert [*counts(rows)["all"].values()] == ["all", 4, 3, 1, 1, 0, 1, 1, 0, 1, 0, 0, 0]
   lines = [*table(rows)]
   assert lines[2:5] == [
-    "| s | 2 | 2 | 1 | 1 | 0 | 0 | 0 | 0 | 1 | 0 |",
-    "| t | 2 | 1 | 0 | 0 | 0 | 1 | 1 | 0 | 0 | 0 |",
-    "| all | 4 | 3 | 1 | 1 | 0 | 1 | 1 | 0 | 1 | 0 |",
+    "| s | 2 | 2 | 1 | 1 | 0 | 0 | 0 | 0 | 1 | 0 | 0 | 0 |",
+    "| t | 2 | 1 | 0 | 0 | 0 | 1 | 1 | 0 | 0 | 0 | 0 | 0 |",
+    "| all | 4 | 3 | 1 | 1 | 0 | 1 | 1 | 0 | 1 | 0 | 0 | 0 |",
   ]
   assert lines[-4:] == [
     f"- `s/a.xml`: float32: {DIFFERS}",
@@ -38,6 +38,17 @@ def test_counts_by_source_and_names_what_does_not_agree():
   ]
   assert not any(map(agrees, rows))
   assert agrees(Row("s/e.xml", "5", "", WELL))
+
+
+def test_counts_what_agrees_as_a_variant_where_it_does_not_as_it_is():
+  rows = [
+    Row("s/a.urdf", "1", "", OPEN, "", WELL, OPEN),
+    Row("s/b.urdf", "2", "", DIFFERS, "", WELL, WELL),
+    Row("s/c.urdf", "3", "", WELL, "", WELL, WELL),  # of a survey before it agreed
+  ]
+  counted = counts(rows)["s"]
+  assert [counted[name] for name in ("float64 agree", "agree apart", "agree floating")] == [1, 2, 1]
+  assert [*table(rows)][-2:] == [f"- `s/b.urdf`: {name}: {WELL}" for name in ("apart", "floating")]
 
 
 def test_a_row_returns_from_the_file_for_the_same_model_alone(tmp_path):

@@ -80,6 +80,14 @@ def deepest(model, states):
   return np.array([-rows[:, DISTANCE].min(initial=0.0) for rows in mujoco_contacts(model.mj, states)])
 
 
+def test_ranges_without_end_are_none():
+  """Limits of 1e16 rad, as a rotor has in a URDF: MuJoCo resets positions beyond 1e10."""
+  rotor = '<body><joint axis="0 0 1" range="-1e16 1e16"/><geom size="0.1"/></body>'
+  model = load_model(f'<mujoco><compiler angle="radian"/><worldbody>{rotor}</worldbody></mujoco>')
+  assert model.jnt_limited.all()
+  assert np.abs(random_states(model, 16).qpos).max() < 10.0
+
+
 def test_searched_shapes_hardly_overlap_deeply():
   model, formula = load_model(CROWD.format("cylinder")), load_model(CROWD.format("sphere"))
   assert deepest(model, random_states(model, 32)).max() <= DEEP

@@ -37,7 +37,8 @@ class Here:
   """A worker that runs tasks in this process, but for comparisons; it cannot end those of some files."""
 
   def __init__(self):
-    self.read, self.judged, self.endless = [], [], ()
+    self.read, self.judged, self.variants, self.endless = [], [], [], ()
+    self.verdict = "agrees with MuJoCo C"
 
   def run(self, task, path, *arguments):
     if task is not survey.fingerprint and path.name in self.endless:
@@ -46,7 +47,8 @@ class Here:
     if task is not survey.judge:
       return task(path, *arguments)
     self.judged.append(path.name)
-    return "agrees with MuJoCo C"
+    self.variants += [arguments[-1]] if arguments[-1] else []
+    return self.verdict
 
   def stop(self):
     pass
@@ -79,7 +81,7 @@ def test_prints_verdicts_and_a_table_by_source(tmp_path, capsys):
   assert printed[1].startswith("b/implicit.xml: option: integrator implicit")
   assert [line for line in printed if line.startswith("| ")][
     -1
-  ] == "| all | 3 | 2 | 2 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |"
+  ] == "| all | 3 | 2 | 2 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |"
   assert printed[-1].startswith("- `b/implicit.xml`: option: integrator implicit")
 
 
@@ -102,7 +104,7 @@ def test_goes_on_where_it_was_ended(tmp_path, worker):
     written = list(csv.DictReader(file))
   assert [row["file"] for row in written] == ["a/again/copy.xml", "b/arm.urdf", "b/implicit.xml"]
   assert [row["float32"] for row in written] == ["agrees with MuJoCo C", "", ""]
-  assert (results / "robots.csv").read_text().splitlines()[-1] == "all,3,2,2,0,0,0,1,0,0,0"
+  assert (results / "robots.csv").read_text().splitlines()[-1] == "all,3,2,2,0,0,0,1,0,0,0,0,0"
 
 
 def test_draws_the_same_models_of_a_source_by_the_seed():
@@ -122,6 +124,17 @@ def test_compares_a_sample_of_each_source(tmp_path, worker):
   rows = [*survey.survey(tmp_path, Plan(16, sample=1), Record())]
   assert len(rows) == 4
   assert [row.source for row in rows if row.float64] == ["a", "b"]
+
+
+def test_variants_of_a_urdf_that_does_not_agree_are_compared(tmp_path, worker):
+  fill(tmp_path)
+  [*survey.survey(tmp_path, Plan(16), Record())]
+  assert not worker.variants
+  worker.verdict = "does not agree with MuJoCo C: qacc"
+  rows = {row.file: row for row in survey.survey(tmp_path, Plan(16), Record())}
+  assert worker.variants == ["apart", "floating"]
+  assert rows["b/arm.urdf"].apart == worker.verdict
+  assert rows["a/again/copy.xml"].apart == ""
 
 
 def test_a_file_that_does_not_end_is_not_done(tmp_path, worker):
