@@ -17,7 +17,7 @@ from gpurobot.algorithm_config import (
   SACConfig,
   TD3Config,
 )
-from gpurobot.learn.critic import PaddedTwohotHead, TwohotValue, ValuePrediction, value_head
+from gpurobot.learn.critic import TwohotValue, ValuePrediction, value_head
 from gpurobot.learn.distribution import (
   Distribution,
   Gaussian,
@@ -30,6 +30,7 @@ from gpurobot.learn.encoder import GroupInput
 from gpurobot.learn.env import Image
 from gpurobot.learn.layers import linear
 from gpurobot.learn.own_code import own_layers
+from gpurobot.learn.twin import Beside, TwinHead, twin
 
 ACTIVATIONS: dict[Activation, Callable[[], nn.Module]] = {
   Activation.elu: lambda: nn.ELU(inplace=True),
@@ -95,6 +96,14 @@ def _hidden_layers(width: int, form: Layers) -> tuple[nn.Module, int]:
   return nn.Sequential(*layers), width
 
 
+def hidden(layers: nn.Module, x: Tensor, rounded: bool, dtype: torch.dtype) -> Tensor:
+  """Return the features [..., units] of hidden layers in a type; `rounded`: they are computed in bf16."""
+  if not rounded:  # a context that changes nothing takes as long as two small layers
+    return layers(x).to(dtype)
+  with torch.autocast(x.device.type, torch.bfloat16):
+    return layers(x).to(dtype)
+
+
 class Trunk(nn.Module):
   """Hidden layers of one observation group, after a recurrent layer in full precision if there is one."""
 
@@ -118,8 +127,7 @@ class Trunk(nn.Module):
     rounded = x.dtype is torch.bfloat16
     if self.recall is not None:
       x, state = self.recall(x.to(state.dtype), state, restart)
-    with torch.autocast(x.device.type, torch.bfloat16, enabled=rounded):
-      return self.layers(x).to(state.dtype), state
+    return hidden(self.layers, x, rounded, state.dtype), state
 
 
 class ActorCriticOutput(NamedTuple):
@@ -225,7 +233,7 @@ class Actor(nn.Module):
   def forward(self, obs: Obs) -> Gaussian:
     """Return the action distribution [n] for normalised groups [n, width] and images."""
     x = self.actor_input(obs)
-    return self.head(self.actor(x, *_no_memory(x, self.dtype))[0])
+    return self.head(hidden(self.actor.layers, x, x.dtype is torch.bfloat16, self.dtype))
 
   def act(self, obs: Obs, state: Tensor, restart: Tensor) -> tuple[Distribution, Tensor]:
     """Return the action distribution [steps, n], and the empty state [n, 0]."""
@@ -252,25 +260,14 @@ class TwinCritic(nn.Module):
     self.input = GroupInput(group, obs_dims[group], images, settings)
     form = Layers(settings.critic_hidden, settings.layer_norm, settings.activation, settings.network)
     trunks = [Trunk(self.input.width + num_actions, form) for _ in range(2)]
-    self.trunks = nn.ModuleList(trunks)
-    self.heads = nn.ModuleList(PaddedTwohotHead(trunk.width) for trunk in trunks)
+    join = Beside if form.own else twin
+    self.layers = join(*(trunk.layers for trunk in trunks))
+    self.head = TwinHead(trunks[0].width)
     self.dtype = dtype
     self.to(dtype)
 
   def forward(self, obs: Obs, action: Tensor) -> TwohotValue:
     """Return two distributions [2, n] of the return: normalised observations [n, ...], actions [n, A]."""
     x = self.input(obs)
-    inputs, memory = torch.cat([x, action.to(x.dtype)], dim=-1), _no_memory(x, self.dtype)
-    pairs = zip(self.trunks, self.heads, strict=True)
-    logits = torch.stack([head(trunk(inputs, *memory)[0]).logits for trunk, head in pairs])
-    return TwohotValue(logits, self.bins)
-
-  @property
-  def bins(self) -> Tensor:
-    """The returns [BINS] of the bins."""
-    return self.heads[0].get_buffer("bins")
-
-
-def _no_memory(x: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-  """Return the state [n, 0] and restart [1, n] that a trunk without memory takes beside x [n, width]."""
-  return x.new_zeros(len(x), 0, dtype=dtype), x.new_zeros(1, len(x), dtype=torch.bool)
+    inputs = torch.cat([x, action.to(x.dtype)], dim=-1).expand(2, -1, -1)
+    return self.head(hidden(self.layers, inputs, x.dtype is torch.bfloat16, self.dtype))

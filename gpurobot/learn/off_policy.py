@@ -27,7 +27,7 @@ from gpurobot.learn.network import Actor, TwinCritic
 from gpurobot.learn.off_policy_batch import Batch
 from gpurobot.learn.off_policy_loss import CRITIC_SUMS, critic_loss, smaller, target
 from gpurobot.learn.off_policy_setup import check, make_sampler, quiet, stored_obs
-from gpurobot.learn.optimizer import Optimizer
+from gpurobot.learn.optimizer import Optimizer, flatten
 from gpurobot.learn.own_code import OwnLoss
 from gpurobot.learn.random import Random
 from gpurobot.learn.random_shift import RandomShift
@@ -79,7 +79,10 @@ class OffPolicy:
       "critics": self.make_optimizer(self.critics, CRITIC_SUMS),
       "actor": self.make_optimizer(self.network, self.sums),
     }
-    self.targets = copy.deepcopy(self.critics).requires_grad_(False)  # after the broadcast of the weights
+    self._critic_weights = [weight for weight in self.critics.parameters() if weight.requires_grad]
+    self.targets = copy.deepcopy(self.critics)  # after the broadcast of the weights
+    self._target_weights, _ = flatten([p for p in self.targets.parameters() if p.requires_grad])
+    self.targets.requires_grad_(False)
     reference = settings.loss
     self.own_loss = OwnLoss(f"{self.name}.loss", reference, env.device) if reference else None
     self.losses = (LossMeans(CRITIC_SUMS, env.device), LossMeans(self.sums, env.device))
@@ -270,19 +273,21 @@ class OffPolicy:
     """Take a gradient step of the critics; their targets follow by a share tau (Lillicrap et al. 2015)."""
     optimizer = self.optimizers["critics"]
     optimizer.step()
-    torch._foreach_lerp_([*self.targets.parameters()], [*self.critics.parameters()], self.settings.tau)
+    self._target_weights.lerp_(optimizer.weights, self.settings.tau)
     self.losses[0].add(optimizer.sums, optimizer.norm)
 
   def _differentiate_policy(self) -> None:
     """Compute the gradient of the policy on the present batch."""
     for optimizer in self._policy_optimizers:
       optimizer.clear()
-    self.critics.requires_grad_(False)
+    for weight in self._critic_weights:  # their gradient is not needed
+      weight.requires_grad_(False)
     objective, sums, terms = self.executor.compiled(self._policy_objective)()
     if self.own_loss:
       self.own_loss.keep(terms, self.batch.weight)
     objective.backward()
-    self.critics.requires_grad_(True)
+    for weight in self._critic_weights:
+      weight.requires_grad_(True)
     for optimizer in self._policy_optimizers:
       optimizer.sums.copy_(sums[: len(optimizer.sums)])
 

@@ -1,5 +1,6 @@
 """Batches of an off-policy algorithm: drawn several at once, learnt from one by one."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -11,6 +12,37 @@ from gpurobot.learn.network import Actor
 from gpurobot.learn.normalize import ObservationNormalizer
 from gpurobot.learn.replay_buffer import Draw, Transitions
 
+Part = tuple[torch.dtype, tuple[int, ...]]  # type and shape of what a transition has
+NUMBERS = ("reward", "discount", "weight", "age")
+
+
+class _Parts:
+  """Named parts of several batches, in one memory of each type, and those of the present batch in another.
+
+  So few copies make a batch the present one. Of a single batch both are the same memory.
+  """
+
+  def __init__(self, shape: tuple[int, int], parts: Mapping[str, Part], device: torch.device) -> None:
+    """Allocate shape[0] batches of shape[1] rows of parts, each of a type and a shape."""
+    self.all: dict[str, Tensor] = {}  # [batches, n, ...]
+    self.present: dict[str, Tensor] = {}  # [n, ...]
+    self._moves: list[tuple[Tensor, Tensor]] = []
+    for kind in dict.fromkeys(kind for kind, _ in parts.values()):
+      own = {name: (shape[1], *width) for name, (other, width) in parts.items() if other is kind}
+      sizes = [math.prod(rows) for rows in own.values()]
+      memory = torch.zeros(shape[0], sum(sizes), dtype=kind, device=device)
+      one = memory if shape[0] == 1 else torch.zeros_like(memory[:1])
+      pieces = zip(own.items(), memory.split(sizes, 1), one.split(sizes, 1), strict=True)
+      for (name, rows), many, single in pieces:
+        self.all[name], self.present[name] = many.unflatten(1, rows), single.view(rows)
+      if one is not memory:
+        self._moves.append((memory, one))
+
+  def advance(self, turn: Tensor) -> None:
+    """Make the batch of an index [1] the present one."""
+    for memory, one in self._moves:
+      one.copy_(memory.index_select(0, turn))
+
 
 class Batch:
   """The present batch [n] of a gradient step, in static memory, and those drawn with it.
@@ -20,47 +52,37 @@ class Batch:
 
   def __init__(self, env: VecEnv, network: Actor, noises: Sequence[str], shape: tuple[int, int]) -> None:
     """Allocate shape[0] batches of shape[1] transitions, with normal numbers for each purpose in `noises`."""
-
-    def numbers(*width: int, kind: torch.dtype = network.dtype) -> Tensor:
-      return torch.zeros(*shape, *width, dtype=kind, device=env.device)
-
-    def observations() -> dict[str, Tensor]:
-      groups = {group: numbers(width, kind=network.input_dtype) for group, width in env.obs_dims.items()}
-      return groups | {name: numbers(*own.shape, kind=own.dtype) for name, own in images_of(env).items()}
-
-    self._obs, self._next_obs = observations(), observations()
-    self._noise = {purpose: numbers(env.num_actions) for purpose in noises}
-    names = ("reward", "discount", "weight", "age")
-    self._numbers = {"action": numbers(env.num_actions), **{name: numbers() for name in names}}
+    seen: dict[str, Part] = {group: (network.input_dtype, (width,)) for group, width in env.obs_dims.items()}
+    seen |= {name: (own.dtype, own.shape) for name, own in images_of(env).items()}
+    self._noises = [*noises]
+    wide: Part = (network.dtype, (env.num_actions,))
+    parts = {"action": wide} | dict.fromkeys(NUMBERS, (network.dtype, ()))
+    parts |= {f"noise {purpose}": wide for purpose in noises}
+    parts |= {f"{when} {name}": kind for when in ("before", "after") for name, kind in seen.items()}
+    self._parts = _Parts(shape, parts, env.device)
     self._turn = torch.zeros(1, dtype=torch.int64, device=env.device)  # index of the next batch
-    self._moves: list[tuple[Tensor, Tensor]] = []  # all batches [shape[0], n, ...], the present one [n, ...]
+    present = self._parts.present
     # Groups, normalised [n, width], and images: before the first step, and after the last one.
-    self.obs, self.next_obs = self._present(self._obs), self._present(self._next_obs)
-    self.noise = self._present(self._noise)  # by purpose [n, num_actions]
-    present = self._present(self._numbers)
+    self.obs = {name: present[f"before {name}"] for name in seen}
+    self.next_obs = {name: present[f"after {name}"] for name in seen}
+    self.noise = {purpose: present[f"noise {purpose}"] for purpose in noises}  # [n, num_actions]
     self.action = present["action"]  # [n, num_actions]
     # [n] each: transformed rewards of the steps, factor of the value after them, weight of the losses, age.
-    self.reward, self.discount, self.weight, self.age = (present[name] for name in names)
+    self.reward, self.discount = present["reward"], present["discount"]
+    self.weight, self.age = present["weight"], present["age"]
     self.return_ = torch.zeros_like(self.reward)  # what the critics learn [n], once it is known
-
-  def _present(self, drawn: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return memory for the present batch of those drawn; of a single one it is the same memory."""
-    found = {name: memory[0] if len(memory) == 1 else memory[0].clone() for name, memory in drawn.items()}
-    self._moves += [(drawn[name], part) for name, part in found.items() if len(drawn[name]) > 1]
-    return found
 
   def fill(
     self, draw: Draw, drawn: Transitions, noise: Mapping[str, Tensor], observations: ObservationNormalizer
   ) -> None:
     """Take drawn transitions [shape[0] * n] in, with their noise by purpose, batch after batch."""
-    for raw, memory in ((drawn.obs, self._obs), (drawn.next_obs, self._next_obs)):
-      observations.write(raw, {group: part.flatten(0, 1) for group, part in memory.items()})
-    weight = drawn.weight * draw.weight
     parts = {"action": drawn.action, "reward": drawn.reward, "discount": drawn.discount}
-    for name, part in (parts | {"weight": weight, "age": draw.age}).items():
-      self._numbers[name].flatten(0, 1).copy_(part)
-    for purpose, numbers in self._noise.items():
-      numbers.flatten(0, 1).copy_(noise[purpose])
+    parts |= {"weight": drawn.weight * draw.weight, "age": draw.age}
+    parts |= {f"noise {purpose}": noise[purpose] for purpose in self._noises}
+    for when, raw in (("before", drawn.obs), ("after", drawn.next_obs)):
+      parts |= {f"{when} {name}": part for name, part in observations(raw).items()}
+    for name, memory in self._parts.all.items():
+      memory.copy_(parts[name].view(memory.shape))
     self._turn.zero_()
 
   def samples(self) -> TensorDict:
@@ -71,6 +93,5 @@ class Batch:
 
   def advance(self) -> None:
     """Make the next of the drawn batches the present one."""
-    for drawn, present in self._moves:
-      present.copy_(drawn.index_select(0, self._turn).squeeze(0))
+    self._parts.advance(self._turn)
     self._turn += 1

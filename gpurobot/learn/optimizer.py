@@ -1,14 +1,24 @@
 """Adam over one flat tensor of all weights: one all-reduce, one clip, no step if a gradient is not finite."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from gpurobot.device.distributed import World
 
 ALIGNMENT = 16  # in numbers: each weight matrix starts at a cache line of the flat tensor
+BETAS, EPSILON = (0.9, 0.999), 1e-8  # Adam's shares of the old moments, and what is added to the root
+
+
+def flatten(parameters: Sequence[nn.Parameter]) -> tuple[Tensor, list[int]]:
+  """Make weights views of one flat tensor, which is returned with the numbers that each takes there."""
+  sizes = [-(-p.numel() // ALIGNMENT) * ALIGNMENT for p in parameters]
+  flat = parameters[0].new_zeros(sum(sizes), requires_grad=False)
+  for parameter, part in zip(parameters, flat.split(sizes), strict=True):
+    parameter.data = part[: parameter.numel()].view_as(parameter).copy_(parameter.data)
+  return flat, sizes
 
 
 class Optimizer:
@@ -24,31 +34,24 @@ class Optimizer:
     sums: number of sums over samples. rate: first learning rate. max_norm: of the gradient.
     """
     parameters = [p for p in module.parameters() if p.requires_grad]
-    sizes = [-(-p.numel() // ALIGNMENT) * ALIGNMENT for p in parameters]
-    total = sum(sizes)
-    self.weights = nn.Parameter(parameters[0].new_zeros(total))
-    self._reduced = torch.zeros_like(self.weights.new_empty(total + sums))
-    self.gradient, self.sums = self._reduced.split([total, sums])
-    self.weights.grad = self.gradient
-    pieces = zip(parameters, self.weights.data.split(sizes), self.gradient.split(sizes), strict=True)
-    for parameter, weight, gradient in pieces:
-      parameter.data = weight[: parameter.numel()].view_as(parameter).copy_(parameter.data)
+    self.weights, sizes = flatten(parameters)
+    self._reduced = torch.zeros_like(self.weights.new_empty(self.weights.numel() + sums))
+    self.gradient, self.sums = self._reduced.split([self.weights.numel(), sums])
+    for parameter, gradient in zip(parameters, self.gradient.split(sizes), strict=True):
       parameter.grad = gradient[: parameter.numel()].view_as(parameter)
-    world.broadcast_(self.weights.data)
+    world.broadcast_(self.weights)
     self.world, self.max_norm, self._first_rate = world, max_norm, rate
-    self.rate = torch.full((), rate, device=self.weights.device)
-    capturable = self.weights.is_cuda  # by a CUDA graph
-    self._adam = torch.optim.Adam([self.weights], lr=self.rate, eps=1e-8, fused=True, capturable=capturable)
-    self._adam_step = torch.compiler.disable(self._adam.step)  # it is one kernel already
+    device = self.weights.device
+    self.rate = torch.full((), rate, device=device)
+    # Steps taken, and the running means of the gradient and of its square.
+    self._state = {"step": torch.zeros((), device=device)}
+    self._state |= {name: torch.zeros_like(self.weights) for name in ("exp_avg", "exp_avg_sq")}
     # If it is 1, the fused step changes nothing; torch's GradScaler skips steps in the same way.
-    self.found_inf = torch.zeros((), device=self.weights.device)
-    vars(self._adam)["found_inf"] = self.found_inf
+    self.found_inf = torch.zeros((), device=device)
     # Norm [1] of the last gradient before the clip. It is no scalar, as torch.compile (2.13) drops writes to
     # float64 scalars.
     self.norm = self.weights.new_zeros(1)
-    self.skipped = torch.zeros((), dtype=torch.int64, device=self.weights.device)
-    self.found_inf.fill_(1)
-    self._adam.step()  # changes no weight, but allocates the state that later steps change in place
+    self.skipped = torch.zeros((), dtype=torch.int64, device=device)
 
   def clear(self) -> None:
     """Zero the gradient and the sums."""
@@ -63,20 +66,42 @@ class Optimizer:
 
     If it is not finite, all ranks skip the step and zero the sums.
     """
-    self.gradient.div_(self.sums[0].clamp(min=1))
-    self.norm.copy_(torch.linalg.vector_norm(self.gradient))
+    weight = self.sums[:1].clamp(min=1)
+    self.norm.copy_(torch.linalg.vector_norm(self.gradient) / weight)
     bad = ~self.norm[0].isfinite()
-    self.gradient.mul_((self.max_norm / (self.norm + 1e-6)).clamp(max=1))
+    self.gradient.mul_((self.max_norm / (self.norm + 1e-6)).clamp_(max=1).div_(weight))
     self.found_inf.copy_(bad)
-    self._adam_step()
+    self._state["step"] += ~bad
+    self._descend()
     self.skipped += bad
     self.norm.masked_fill_(bad, 0)
     self.sums.masked_fill_(bad, 0)
 
+  @torch.compiler.disable  # it is one kernel already
+  def _descend(self) -> None:
+    """Take Adam's step, by the kernel of torch.optim.Adam, whose own `step` takes longer for its checks."""
+    step, first, second = self._state.values()
+    torch._fused_adam_(
+      [self.weights],
+      [self.gradient],
+      [first],
+      [second],
+      [],
+      [step],
+      lr=self.rate,
+      beta1=BETAS[0],
+      beta2=BETAS[1],
+      weight_decay=0.0,
+      eps=EPSILON,
+      amsgrad=False,
+      maximize=False,
+      found_inf=self.found_inf,
+    )
+
   def state_dict(self) -> dict[str, Any]:
     """Return Adam's moments, the learning rate and the count of skipped steps, without the weights."""
     return {
-      "adam": self._adam.state_dict()["state"],
+      "adam": {0: self._state},
       "rate": self.rate,
       "first_rate": self._first_rate,
       "skipped": self.skipped,
@@ -84,8 +109,7 @@ class Optimizer:
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Continue from a saved state; one that began with another learning rate continues in proportion."""
-    # Adam's load_state_dict would replace the tensors, but a captured graph uses the old ones.
-    for name, tensor in self._adam.state[self.weights].items():
+    for name, tensor in self._state.items():  # in place: a captured graph uses these tensors
       tensor.copy_(state["adam"][0][name])
     before = state.get("first_rate", self._first_rate)  # older checkpoints: of the same settings
     self.rate.copy_(state["rate"])

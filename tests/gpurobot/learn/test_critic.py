@@ -4,13 +4,28 @@ import pytest
 import torch
 
 from gpurobot.algorithm_config import Critic, PPOConfig
-from gpurobot.learn.critic import BINS, REACH, ScalarHead, ScalarValue, TwohotHead, TwohotValue, value_head
+from gpurobot.learn.critic import (
+  BINS,
+  HALF,
+  NEVER,
+  REACH,
+  Bins,
+  ScalarHead,
+  ScalarValue,
+  TwohotHead,
+  TwohotValue,
+  value_head,
+)
 
 FEATURES = torch.randn(6, 8)
 
 
 def twohot(logits: torch.Tensor) -> TwohotValue:
-  return TwohotValue(logits, TwohotHead(8).to(logits.dtype).bins)
+  """Return the prediction of logits [..., BINS] in the order of the bins."""
+  bins = Bins().to(logits.dtype)
+  columns = torch.cat([bins.nearest[:, 0], bins.nearest[-1:, 1]])
+  empty = logits.new_full((*logits.shape[:-1], 2 * HALF), NEVER)
+  return TwohotValue(empty.index_copy(-1, columns, logits), bins)
 
 
 def test_the_scalar_loss_by_hand():
@@ -22,7 +37,7 @@ def test_the_scalar_loss_by_hand():
 
 
 def test_bins_are_finest_around_zero():
-  bins = TwohotHead(8).bins.double()
+  bins = Bins().returns.double()
   assert len(bins) == BINS
   assert float(bins[BINS // 2]) == 0
   assert float(bins[-1]) == pytest.approx(math.expm1(REACH), rel=1e-6)
@@ -39,7 +54,7 @@ def test_the_best_distribution_has_the_return_as_its_mean(return_):
   weights = logits.detach().softmax(-1) - logits.grad  # the gradient is p - weights
   assert float(weights.sum()) == pytest.approx(1)
   assert int((weights > 1e-12).sum()) <= 2
-  assert float(weights @ twohot(logits).bins) == pytest.approx(return_, abs=1e-12)
+  assert float(weights @ twohot(logits).bins.returns) == pytest.approx(return_, abs=1e-12)
 
 
 def test_returns_out_of_reach_count_as_the_outermost():
@@ -51,6 +66,22 @@ def test_returns_out_of_reach_count_as_the_outermost():
 def test_a_return_that_is_no_number_gives_a_loss_that_is_none():
   loss = twohot(torch.randn(2, BINS)).loss(torch.tensor([math.nan, 1.0]), torch.zeros(2), 0.2)
   assert loss.isnan().tolist() == [True, False]
+
+
+def test_a_head_learns_nothing_of_the_column_that_is_no_bin():
+  head = TwohotHead(8)
+  bins = head(FEATURES).bins
+  assert sorted([HALF, *bins.nearest[:, 0].tolist(), int(bins.nearest[-1, 1])]) == [*range(2 * HALF)]
+  prediction = head(FEATURES)
+  (prediction.value + prediction.loss(torch.randn(6), torch.zeros(6), 0.2)).sum().backward()
+  assert not head.output.bias.grad[HALF]
+  assert not head.output.weight.grad[HALF].any()
+
+
+def test_a_large_return_and_its_opposite_cancel_exactly():
+  logits = torch.zeros(BINS)
+  logits[[0, -1]] = 50.0
+  assert float(twohot(logits).value) == 0.0
 
 
 def test_twohot_starts_at_zero_and_learns_a_mean():

@@ -6,7 +6,7 @@ from torch import nn
 
 from gpurobot.algorithm_config import Activation, PPOConfig, Precision, Recurrence, SACConfig
 from gpurobot.learn.critic import TwohotValue
-from gpurobot.learn.network import ActorCritic, RecurrentCore, TwinCritic
+from gpurobot.learn.network import ActorCritic, Layers, RecurrentCore, Trunk, TwinCritic
 
 OBS = {"policy": torch.randn(1, 32, 5), "critic": torch.randn(1, 32, 7)}
 STATE, RESTART = torch.zeros(32, 0), torch.zeros(1, 32, dtype=torch.bool)
@@ -94,27 +94,25 @@ def test_bf16_is_near_float32_and_its_heads_are_not_rounded():
   assert not torch.equal(value16.value, value16.value.bfloat16().float())
 
 
-def test_a_twin_critic_is_two_heads_of_two_trunks():
-  """In values, losses and gradients, none of which the logit beyond the bins changes."""
+@pytest.mark.parametrize("layer_norm", [False, True])
+def test_a_twin_critic_is_two_networks(layer_norm):
+  """In values and losses; both start as they would alone, with the same random numbers."""
+  settings = SACConfig(critic_hidden=[16, 8], layer_norm=layer_norm)
   torch.manual_seed(0)
-  critics = TwinCritic({"policy": 5}, 2, SACConfig(critic_hidden=[16]), torch.float64)
-  for head in critics.heads:
-    nn.init.normal_(head.output.weight)
-  obs, action, return_ = torch.randn(8, 5).double(), torch.randn(8, 2).double(), 9 * torch.randn(8).double()
+  critics = TwinCritic({"policy": 5}, 2, settings, torch.float64)
+  torch.manual_seed(0)
+  trunks = [Trunk(7, Layers([16, 8], layer_norm, settings.activation)).double() for _ in range(2)]
+  nn.init.normal_(critics.head.output.weight)
+  obs, action, return_ = torch.randn(9, 5).double(), torch.randn(9, 2).double(), 9 * torch.randn(9).double()
   both = critics({"policy": obs}, action)
-  state, restart = obs.new_zeros(8, 0), torch.zeros(1, 8, dtype=torch.bool)
-  features = [trunk(torch.cat([obs, action], -1), state, restart)[0] for trunk in critics.trunks]
-  alone = [head(x) for head, x in zip(critics.heads, features, strict=True)]
-  for one, value, loss in zip(alone, both.value, both.loss(return_.expand(2, -1), return_, 0.0), strict=True):
-    torch.testing.assert_close(value, one.value)
-    torch.testing.assert_close(loss, one.loss(return_, return_, 0.0))
-
-  def gradients(predictions: list[TwohotValue]) -> tuple[torch.Tensor, ...]:
-    total = sum((one.value + one.loss(return_, return_, 0.0)).sum() for one in predictions)
-    return torch.autograd.grad(total, [*critics.parameters()], retain_graph=True)
-
-  twins = [TwohotValue(logits, both.bins) for logits in both.logits]
-  torch.testing.assert_close(gradients(twins), gradients(alone))
+  state, restart = obs.new_zeros(9, 0), torch.zeros(1, 9, dtype=torch.bool)
+  for index, trunk in enumerate(trunks):
+    features, _ = trunk(torch.cat([obs, action], -1), state, restart)
+    weight, bias = critics.head.output.weight[index], critics.head.output.bias[index]
+    alone = TwohotValue(features @ weight + bias, critics.head.bins)
+    torch.testing.assert_close(both.value[index], alone.value)
+    losses = both.loss(return_, return_, 0.0)
+    torch.testing.assert_close(losses[index], alone.loss(return_, return_, 0.0))
 
 
 def test_layer_norm_comes_before_each_nonlinearity():
