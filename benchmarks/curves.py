@@ -130,20 +130,26 @@ def interval(values: list[float]) -> float:
 
 
 def draw(curve: cases.Curve, runs: list[Rows], algorithm: str = PPO) -> None:
-  """Draw means and ranges of the seeds over training time, and the goals."""
+  """Draw means and ranges of the seeds over their training time, and the goals.
+
+  It is the processor time if all runs have kept it: on a busy machine the same steps of two seeds may have no
+  second of wall time in common.
+  """
   count = len(curve.columns)
+  kept = all(math.isfinite(row.get(PROCESSOR, math.nan)) for rows in runs for row in rows)
+  x, words = (PROCESSOR, "processor time [s]") if kept else ("seconds", "training time [s]")
   figure = Figure(figsize=(7 if count == 1 else 4.5 * count, 4), layout="constrained")
   panels = figure.subplots(1, count, squeeze=False)[0]
   label = f"mean and range of {len(runs)} seeds" if len(runs) > 1 else "one seed"
   for axes, column in zip(panels, curve.columns, strict=True):
-    plot.draw_curve(axes, label, runs, column)
+    plot.draw_curve(axes, label, runs, column, x)
     goals = [(goal.seconds, goal.level) for goal in curve.goals if goal.column == column]
     if goals:
       axes.scatter(
         *zip(*goals, strict=True), marker="_", s=300, color="black", label="level to reach by then"
       )
     title = curve.task if algorithm == PPO else f"{curve.task}, {algorithm.upper()}"
-    axes.set(title=title, xlabel="training time [s]", ylabel=column.replace("_", " "), xlim=(0, None))
+    axes.set(title=title, xlabel=words, ylabel=column.replace("_", " "), xlim=(0, None))
     axes.grid(alpha=0.3)
     axes.legend()
   figure.savefig(curve_path(curve.task, algorithm).with_suffix(".png"), dpi=80, metadata={"Software": None})

@@ -79,6 +79,14 @@ def test_processor_time_is_in_brackets_where_it_was_kept():
   assert table._reached([row | {curves.PROCESSOR: math.nan} for row in ROWS], goal) == "20 s"
 
 
+def test_runs_without_a_common_second_are_drawn_over_processor_time(tmp_path, monkeypatch):
+  monkeypatch.setattr(curves, "FOLDER", tmp_path)
+  curve = cases.Curve("cartpole", 30, ())
+  kept = [row | {curves.PROCESSOR: row["seconds"]} for row in ROWS]
+  curves.draw(curve, [kept, [row | {"seconds": row["seconds"] + 100} for row in kept]])
+  assert (tmp_path / "cartpole.png").exists()
+
+
 def test_a_task_without_a_curve_is_answered_with_those_that_have_one():
   with pytest.raises(SystemExit, match=r"name a task to train, one of: cartpole, "):
     curves.run(["antt"])
