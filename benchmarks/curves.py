@@ -13,19 +13,26 @@ import shutil
 import statistics
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
 from benchmarks import cases
 from gpurobot import plot
+from gpurobot.device.process import usable_cores
 from gpurobot.plot import Rows
 from gpurobot.run import checkpoint
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "curves"
 PPO = "ppo"
-COLUMNS = ("seed", "threads", "iteration", "steps", "seconds", "steps_per_second", "return", "length")
+PROCESSOR = "processor_seconds"  # processor time so far, which other programs hardly disturb [s]
+COLUMNS = (
+  *("seed", "threads", "iteration", "steps", "seconds", PROCESSOR),
+  *("steps_per_second", "return", "length"),
+)
 # Student's t for a 95 % confidence interval of the mean, by number of seeds.
 STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}
 
@@ -62,12 +69,23 @@ def rows_of(curve: cases.Curve, folder: Path) -> Rows:
   config = checkpoint.read(folder)["config"]
   threads = config["threads"] or len(os.sched_getaffinity(0))
   with (folder / "metrics.csv").open() as file:
-    rows = [
-      {"seed": config["seed"], "threads": threads, **row}
-      for row in csv.DictReader(file)
-      if not float(row.get("teacher_share", 0))
-    ]
+    log = list(csv.DictReader(file))
+  own: Rows = [{"seed": config["seed"], "threads": threads, PROCESSOR: used} for used in processor_time(log)]
+  rows = [each | row for each, row in zip(own, log, strict=True) if not float(row.get("teacher_share", 0))]
   return [{name: float(row[name]) for name in columns(curve)} for row in rows]
+
+
+def processor_time(log: Sequence[Mapping[str, str]]) -> list[float]:
+  """Return the processor time of a training until each row of its log [s]; nan if a GPU trained it.
+
+  It follows from the utilisation of this machine's cores, so the log must have been written here.
+  """
+  if any("memory/device" in row for row in log):
+    return [math.nan] * len(log)
+  ends = [0.0, *(float(row["seconds"]) for row in log)]
+  times = zip(log, pairwise(ends), strict=True)
+  used = (float(row["utilisation"]) * (end - start) for row, (start, end) in times)
+  return [usable_cores() * seconds for seconds in accumulate(used)]
 
 
 def write(rows: Rows, path: Path) -> None:
@@ -112,20 +130,26 @@ def interval(values: list[float]) -> float:
 
 
 def draw(curve: cases.Curve, runs: list[Rows], algorithm: str = PPO) -> None:
-  """Draw means and ranges of the seeds over training time, and the goals."""
+  """Draw means and ranges of the seeds over their training time, and the goals.
+
+  It is the processor time if all runs have kept it: on a busy machine the same steps of two seeds may have no
+  second of wall time in common.
+  """
   count = len(curve.columns)
+  kept = all(math.isfinite(row.get(PROCESSOR, math.nan)) for rows in runs for row in rows)
+  x, words = (PROCESSOR, "processor time [s]") if kept else ("seconds", "training time [s]")
   figure = Figure(figsize=(7 if count == 1 else 4.5 * count, 4), layout="constrained")
   panels = figure.subplots(1, count, squeeze=False)[0]
   label = f"mean and range of {len(runs)} seeds" if len(runs) > 1 else "one seed"
   for axes, column in zip(panels, curve.columns, strict=True):
-    plot.draw_curve(axes, label, runs, column)
+    plot.draw_curve(axes, label, runs, column, x)
     goals = [(goal.seconds, goal.level) for goal in curve.goals if goal.column == column]
     if goals:
       axes.scatter(
         *zip(*goals, strict=True), marker="_", s=300, color="black", label="level to reach by then"
       )
     title = curve.task if algorithm == PPO else f"{curve.task}, {algorithm.upper()}"
-    axes.set(title=title, xlabel="training time [s]", ylabel=column.replace("_", " "), xlim=(0, None))
+    axes.set(title=title, xlabel=words, ylabel=column.replace("_", " "), xlim=(0, None))
     axes.grid(alpha=0.3)
     axes.legend()
   figure.savefig(curve_path(curve.task, algorithm).with_suffix(".png"), dpi=80, metadata={"Software": None})

@@ -223,7 +223,7 @@ def _training(
     f"`{curve.task}`",
     column.replace("_", " "),
     f"{'>=' if goal.least else '<='} {text(goal.level)} in {goal.seconds / 60:g} min" if goal else "",
-    " / ".join(_seconds(curves.reached(rows, goal)) for rows in runs) if goal else "",
+    " / ".join(_reached(rows, goal) for rows in runs) if goal else "",
     text(statistics.mean(ends)) + ("" if math.isnan(half) else f" +- {text(half)}"),
     _evaluated(curve, column, figures) if goal is None or goal.evaluated else "",
     str(len(runs)),
@@ -270,8 +270,13 @@ def _steps(value: float) -> str:
   return f"{value / 1e6:.3g} M"
 
 
-def _seconds(value: float) -> str:
-  return f"{value:.0f} s" if math.isfinite(value) else "not"
+def _reached(rows: curves.Rows, goal: cases.Goal) -> str:
+  """Return the training time at which a goal was met, and in brackets the processor time if it was kept."""
+  seconds = curves.reached(rows, goal)
+  if not math.isfinite(seconds):
+    return "not"
+  used = curves.reached(rows, goal, curves.PROCESSOR) if curves.PROCESSOR in rows[0] else math.nan
+  return f"{seconds:.0f} s" + (f" ({used:.0f} s)" if math.isfinite(used) else "")
 
 
 def cuda(figures: Figures) -> str:

@@ -2,9 +2,11 @@
 
 Each seed that `benchmarks.curves` trained is evaluated in this engine and in the second engine of its curve,
 MuJoCo C or Gymnasium's own environment. Means over the seeds are saved in docs/results/transfer/<task>.txt.
+A seed without a run folder is left out with a warning, and the file says how many there were.
 """
 
 import contextlib
+import io
 import json
 import subprocess
 import sys
@@ -35,11 +37,21 @@ def evaluate(checkpoint: Path, engine: str) -> dict[str, float]:
   return found
 
 
+def trained(curve: cases.Curve) -> list[Path]:
+  """Return the run folders of the seeds that there are; exit if there is none."""
+  folders = [run_folder(curve.task, seed) for seed in curve.seeds]
+  for folder in folders:
+    if not folder.exists():
+      print(f"warning: there is no run {folder}, so its seed is left out", file=sys.stderr)
+  return [folder for folder in folders if folder.exists()] or sys.exit(f"no seed of {curve.task} has a run")
+
+
 def compare(curve: cases.Curve) -> None:
   """Print the means over the seeds in both engines, and the relative difference of the compared column."""
-  means: dict[str, float] = {}
+  folders = trained(curve)
+  means: dict[str, float] = {"seeds": len(folders)}
   for engine in ("own", curve.engine):
-    found = [evaluate(run_folder(curve.task, seed), engine) for seed in curve.seeds]
+    found = [evaluate(folder, engine) for folder in folders]
     for figure in found[0]:
       means[f"{engine}.{figure}"] = sum(each[figure] for each in found) / len(found)
   for name, mean in means.items():
@@ -49,15 +61,13 @@ def compare(curve: cases.Curve) -> None:
 
 
 def run(names: Sequence[str]) -> None:
-  """Write the comparison of each named task."""
+  """Write the comparison of each named task, once it is complete."""
   FOLDER.mkdir(parents=True, exist_ok=True)
   for curve in cases.CURVES:
     if curve.task in names:
-      with (
-        (FOLDER / f"{curve.task.replace('/', '-')}.txt").open("w") as file,
-        contextlib.redirect_stdout(file),
-      ):
+      with contextlib.redirect_stdout(io.StringIO()) as printed:
         compare(curve)
+      (FOLDER / f"{curve.task.replace('/', '-')}.txt").write_text(printed.getvalue())
 
 
 if __name__ == "__main__":

@@ -63,6 +63,30 @@ def test_a_level_not_reached_is_told_with_the_best_that_was():
   assert table.progress([], cases.Goal("return", 4.0, 60)) == "missing"
 
 
+def test_processor_time_is_the_utilisation_of_all_cores_by_hand(monkeypatch):
+  monkeypatch.setattr(curves, "usable_cores", lambda: 4)
+  log = [{"seconds": "10", "utilisation": "0.25"}, {"seconds": "30", "utilisation": "0.1"}]
+  assert curves.processor_time(log) == pytest.approx([10.0, 18.0])
+  assert all(map(math.isnan, curves.processor_time([row | {"memory/device": "1"} for row in log])))
+
+
+def test_processor_time_is_in_brackets_where_it_was_kept():
+  goal = cases.Goal("return", 3.0, 60)
+  kept = [row | {curves.PROCESSOR: row["seconds"] / 2} for row in ROWS]
+  assert table._reached(ROWS, goal) == "20 s"
+  assert table._reached(kept, goal) == "20 s (10 s)"
+  assert table._reached(kept, cases.Goal("return", 4.0, 60)) == "not"
+  assert table._reached([row | {curves.PROCESSOR: math.nan} for row in ROWS], goal) == "20 s"
+
+
+def test_runs_without_a_common_second_are_drawn_over_processor_time(tmp_path, monkeypatch):
+  monkeypatch.setattr(curves, "FOLDER", tmp_path)
+  curve = cases.Curve("cartpole", 30, ())
+  kept = [row | {curves.PROCESSOR: row["seconds"]} for row in ROWS]
+  curves.draw(curve, [kept, [row | {"seconds": row["seconds"] + 100} for row in kept]])
+  assert (tmp_path / "cartpole.png").exists()
+
+
 def test_a_task_without_a_curve_is_answered_with_those_that_have_one():
   with pytest.raises(SystemExit, match=r"name a task to train, one of: cartpole, "):
     curves.run(["antt"])
