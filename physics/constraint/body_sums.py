@@ -35,6 +35,10 @@ class BodySums:
     for k, value in enumerate(values):
       self.memory[at + k] = self.memory[at + k] + value
 
+  def at(self, body: int) -> list[Number]:
+    """Return the sum [width] of a body in `bodies`."""
+    return self.memory.read(self.bodies.index(body) * self.width, self.width)
+
   def read(self) -> Iterator[tuple[Each, list[Number]]]:
     """Yield each body with its sum [width]."""
     for index in places(self.program, range(len(self.bodies))):

@@ -17,7 +17,7 @@ from physics.collision.geometry import default_hint, tangents
 from physics.constraint.body_sums import BodySums
 from physics.constraint.constraint import HessianSum, contact_cone
 from physics.constraint.contact_rows import ContactRows
-from physics.constraint.jacobian import jacobian_of
+from physics.constraint.jacobian import FreeJacobian, jacobian_of
 from physics.constraint.moving import WORD_BITS, MovingPairs, common_origin
 from physics.constraint.residuals import Residuals, write_fields
 from physics.dynamics.dynamics import project
@@ -85,12 +85,19 @@ class WorldContacts(Residuals):
     sums.add(entry["body"], force.components)
     return self._project(sums)
 
-  def stiffness(self, unsolved: Mask) -> _Stiffnesses | dict[Each, Stiffness]:
-    """Return by body the curvature of the cost in its acceleration, at the stored residuals."""
+  def stiffness(self, unsolved: Mask, lanes: Array | None = None) -> BodyStiffnesses:
+    """Return by body the curvature of the cost in its acceleration, at the stored residuals.
+
+    `lanes` [bodies] takes where each body has contacts.
+    """
     sums = BodySums(self.program, self.bodies, 21, self.sums)
+    if lanes is not None:
+      lanes.fill([False] * len(self.bodies))
     with self.acting(unsolved) as entry:
       sums.add(entry["body"], self._stiffness(entry).components)
-    return _Stiffnesses(sums) if self.program.repeats else dict(_Stiffnesses(sums).items())
+      if lanes is not None:
+        lanes[entry["body"]] = lanes[entry["body"]] | self.acts(entry, unsolved)
+    return BodyStiffnesses(sums)
 
   def wrench(self, entry: Entry) -> Force:
     """Return a contact's force on the moving geom, at its point."""
@@ -165,11 +172,14 @@ class WorldContacts(Residuals):
         self.motion[i * 6 + k] = value
 
 
-class _Stiffnesses:
+class BodyStiffnesses:
   """Stiffness by body, of sums that are read as they are asked for."""
 
   def __init__(self, sums: BodySums) -> None:
     self.sums = sums
+
+  def __getitem__(self, body: int) -> Stiffness:
+    return Stiffness.of(self.sums.at(body))
 
   def items(self) -> Iterator[tuple[Each, Stiffness]]:
     """Yield each body with its stiffness."""
@@ -189,6 +199,7 @@ class MovingContacts(Residuals):
     self.model, self.p, self.moving, self.found = model, p, moving, found
     self.program, self.cone = found.program, contact_cone(model, still=False)
     self.jacobian = jacobian_of(model, p, moving, found, self.cone.dim)
+    self.is_pile = isinstance(self.jacobian, FreeJacobian)
     self.rank = found.capacity * self.cone.dim  # the most columns of the Hessian's root
 
   def prepare(self, qvel: list[Number]) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
 
 from physics.algebra.block_matrix import BlockMatrix
+from physics.algebra.branch_matrix import BranchMatrix
 from physics.algebra.sparse import SparseMatrix
 from physics.algebra.spatial import Stiffness
 from physics.dynamics.articulated import Stiffnesses
@@ -15,7 +19,16 @@ from physics.dynamics.tree_inertia import TreeInertia
 from physics.model.model import Model
 from physics.trace.each import Each, Place, indexed, mapped
 from physics.trace.rows import rows
-from physics.trace.trace import Number
+from physics.trace.trace import Mask, Number
+
+WIDTH = 21  # components of a stiffness
+
+
+class StiffnessByBody(Protocol):
+  """Stiffness by welded body, read where it is asked for."""
+
+  def __getitem__(self, body: int, /) -> Stiffness:
+    """Return the stiffness of a body that may have some."""
 
 
 def assemble(
@@ -30,6 +43,7 @@ def assemble(
   if isinstance(M, SparseMatrix):
     to.add(with_stiffness(model, p, M, dict(stiffness.items()), diagonal).entries)
     return
+  assert isinstance(to, BlockMatrix)  # that of a program that repeats
   summed = rows(p.program, Stiffness, model.nbody, sums=True)
   for body in bodies(model, p.program):
     summed[body] = M.inertias[body].as_stiffness()
@@ -47,6 +61,34 @@ def assemble(
       to.add_entry(i, i, force.power(p.cdof[i]) + own[i])
       for j in _above(model, body):
         to.add_entry(i, j, force.power(p.cdof[j]))
+
+
+def add_stiffness(
+  to: BranchMatrix, model: Model, p: Poses, stiffness: StiffnessByBody, lanes: Mapping[int, Mask]
+) -> None:
+  """Add S^T K S; `stiffness` K by welded body, about its tree origin, and where bodies have any.
+
+  Limbs from which no lane has any stiffness down to the leaves cost nothing.
+  """
+  program, count = to.program, len(to.limbs)
+  carried, touched = program.array(WIDTH * count), program.array(count, Mask)
+  with program.loop(len(carried)) as place:
+    carried[place] = 0.0
+  owners = [sorted({int(model.dof_bodyid[dof]) for dof in limb}) for limb in to.limbs]
+  for limb, own in enumerate(owners):
+    touched[limb] = functools.reduce(operator.or_, [lanes[body] for body in own if body in lanes], False)
+  for limb, own in reversed([*enumerate(owners)]):
+    with program.when_any(touched[limb]):
+      below = Stiffness.of(carried.read(limb * WIDTH, WIDTH))
+      for body in reversed(own):
+        below = below + stiffness[body] if body in lanes else below
+        for i in dofs(model, body):
+          force = below @ p.cdof[i]
+          to.add({(i, j): force.power(p.cdof[j]) for j in (i, *ancestors(model, i))})
+      for above in to.above[limb][:1]:
+        touched[above] = touched[above] | touched[limb]
+        for k, value in enumerate(below.components, start=above * WIDTH):
+          carried[k] = carried[k] + value
 
 
 def _above(model: Model, body: Each) -> Iterator[Each]:

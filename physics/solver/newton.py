@@ -13,18 +13,19 @@ from dataclasses import dataclass
 from operator import neg, sub
 
 from physics.algebra.block_matrix import BlockMatrix
+from physics.algebra.branch_matrix import BranchMatrix
 from physics.algebra.sparse import SparseMatrix
 from physics.algebra.spatial import Inertia
 from physics.constraint.cone import NO_GROWTH, Growth
 from physics.constraint.constraint import JointRows
 from physics.constraint.contact import MovingContacts, WorldContacts
 from physics.constraint.jacobian import outgrows
-from physics.dynamics.articulated import factor_articulated
+from physics.dynamics.articulated import Stiffnesses, factor_articulated
 from physics.dynamics.dynamics import inert_tendons
 from physics.dynamics.kinematics import Poses
 from physics.dynamics.tree_inertia import TreeInertia
 from physics.model.model import Model
-from physics.solver.assembled import assemble
+from physics.solver.assembled import add_stiffness, assemble
 from physics.solver.low_rank import LowRank
 from physics.trace.each import inner, mapped, replace, weighted_square
 from physics.trace.trace import Array, Mask, Number, Program, absolute, maximum, minimum, number, where
@@ -34,6 +35,7 @@ STEP_TOLERANCE = 1e-6  # step that ends it, relative to qacc: float32 resolves n
 LINE_TOLERANCE = 0.3  # slope along a step at which the line search ends, relative to the slope at its start
 LINE_ITERATIONS = 16  # the cost's kinks can lie at a thousandth of the step, and beside each other
 LINE_MARGIN = 0.05  # the least part of a bracket that a look leaves out
+WRITTEN = 40  # degrees of freedom up to which a matrix is factored in written-out code
 STALLED = 1e-3  # gradient, relative to the forces in balance: beyond it a search that ends has failed
 
 
@@ -111,7 +113,13 @@ class Problem:
   def newton_step(self, program: Program, gradient: list[Number], unsolved: Mask) -> list[Number]:
     """Return -H^-1 gradient [nv] at the stored residuals."""
     model, force = self.bodies.model, mapped(neg, gradient)
-    diagonal, stiffness = self.joints.diagonal(), self.world.stiffness(unsolved) if self.world else {}
+    if self.is_branched:
+      return self._branched(program, unsolved).solve(force)
+    diagonal = self.joints.diagonal()
+    stiffness: Stiffnesses = {}
+    if self.world:
+      sums = self.world.stiffness(unsolved)
+      stiffness = sums if program.repeats else dict(sums.items())
     if self.is_assembled:
       H = BlockMatrix(program, self.M.n)
       assemble(H, model, self.bodies.poses, self.M, stiffness, diagonal)
@@ -141,7 +149,27 @@ class Problem:
     """
     return bool(inert_tendons(self.bodies.model)) or outgrows(self.rank, self.M.n)
 
-  def _push_hessian(self, to: LowRank | BlockMatrix, unsolved: Mask) -> None:
+  @property
+  def is_branched(self) -> bool:
+    """Whether the assembled matrix is written out, by the branches of the trees; else it is in blocks."""
+    is_pile = self.moving is not None and self.moving.is_pile
+    return self.is_assembled and isinstance(self.M, SparseMatrix) and self.M.n <= WRITTEN and not is_pile
+
+  def _branched(self, program: Program, unsolved: Mask) -> BranchMatrix:
+    """Return the factored matrix of a Newton step over the branches of the trees."""
+    model, diagonal = self.bodies.model, self.joints.diagonal()
+    entries = self.M.add({(i, i): value for i, value in enumerate(diagonal)}).entries
+    H = BranchMatrix(program, model.dof_parentid.tolist(), entries)
+    if self.world:
+      lanes = program.array(len(self.world.bodies), Mask)
+      stiffness = self.world.stiffness(unsolved, lanes)
+      touched = dict(zip(self.world.bodies, lanes.read(), strict=True))
+      add_stiffness(H, model, self.bodies.poses, stiffness, touched)
+    self._push_hessian(H, unsolved)
+    H.factor()
+    return H
+
+  def _push_hessian(self, to: LowRank | BlockMatrix | BranchMatrix, unsolved: Mask) -> None:
     self.joints.push_hessian(to)
     if self.moving:
       self.moving.push_hessian(to, unsolved)
