@@ -16,7 +16,6 @@ from physics.parity.compare import (
   DOUBLE,
   OTHER_CORNERS,
   SINGLE,
-  SMOOTH,
   STATES_OPEN,
   Finding,
   Tolerances,
@@ -67,20 +66,20 @@ def verdict(findings: Sequence[Finding], model: Model) -> str:
     return f"{AGREES}{condition}"
   choices = {STATES_OPEN, OTHER_CORNERS}
   if choices & {*failed} and {*failed} <= {*choices, ROLLOUT}:
+    if _nothing_to_compare(findings):
+      return f"{AGREES}{condition} without contacts, but all of the states are left open"
     share = max(finding.error.max() for finding in findings if finding.quantity in choices)
     return f"{AGREES}{condition}, but {share:.0%} of the states are left open"
-  if _nothing_to_compare(findings) and not {*failed} & {*SMOOTH}:
-    return f"{AGREES}{condition} without contacts, but all of the states are left open"
   return f"{DIFFERS}{condition}: {', '.join(failed)}"
 
 
 def _nothing_to_compare(findings: Sequence[Finding]) -> bool:
-  """Return whether contacts are open in all of the states: what they cause is then compared for nothing."""
+  """Return whether contacts are open in all states of all levels: nothing that they cause was compared."""
   open_states, others = (
     np.array([finding.error.max() for finding in findings if finding.quantity == name])
     for name in (STATES_OPEN, OTHER_CORNERS)
   )
-  return bool(len(others) and np.max(open_states + others) == 1.0)
+  return bool(len(others) and np.min(open_states + others) == 1.0)
 
 
 def judge(path: Path, precision: str, states: int, seed: int, variant: str = "") -> str:

@@ -108,6 +108,18 @@ def test_a_contact_that_one_engine_alone_finds_leaves_the_state_open(monkeypatch
   assert trial.alike(DOUBLE).tolist() == [True, False, True, True]
 
 
+def test_states_that_are_all_open_are_told_and_not_compared(monkeypatch):
+  model = converged(load_model(prisms(60)))
+  trial = Trial(model, random_states(model, 4))
+  monkeypatch.setattr(trial, "alike", lambda _: np.zeros(4, bool))
+  simulation = NumpySimulation(model, 4, outputs(model))
+  found = trial.contacts(DOUBLE) + trial.stages(simulation, DOUBLE) + trial.step(simulation, DOUBLE)
+  names = [finding.quantity for finding in found]
+  assert names.count(STATES_OPEN) == names.count(OTHER_CORNERS) == 2
+  assert {"qM", "qfrc_bias"} <= {*names}
+  assert not {"qacc", "cfrc_ext", "next qvel", "contact distance"} & {*names}
+
+
 def test_flush_shapes_are_compared_where_both_engines_find_no_contact():
   """In float64; in float32 the kernel may find one."""
   model = converged(
