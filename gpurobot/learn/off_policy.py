@@ -79,10 +79,7 @@ class OffPolicy:
       "critics": self.make_optimizer(self.critics, CRITIC_SUMS),
       "actor": self.make_optimizer(self.network, self.sums),
     }
-    self._critic_weights = [weight for weight in self.critics.parameters() if weight.requires_grad]
-    self.targets = copy.deepcopy(self.critics)  # after the broadcast of the weights
-    self._target_weights, _ = flatten([p for p in self.targets.parameters() if p.requires_grad])
-    self.targets.requires_grad_(False)
+    self.targets = self._make_targets()  # after the broadcast of the weights
     reference = settings.loss
     self.own_loss = OwnLoss(f"{self.name}.loss", reference, env.device) if reference else None
     self.losses = (LossMeans(CRITIC_SUMS, env.device), LossMeans(self.sums, env.device))
@@ -104,6 +101,13 @@ class OffPolicy:
     self._began = 0  # the iteration in which the replay buffer was empty
     self.shift = RandomShift(images_of(env), settings.random_shift)
     self.batch = Batch(env, self.network, self.noises, (self.sampler.batches, count))
+
+  def _make_targets(self) -> TwinCritic:
+    """Return new target critics, whose weights are one flat tensor as those of the critics are."""
+    self._critic_weights = [weight for weight in self.critics.parameters() if weight.requires_grad]
+    targets = copy.deepcopy(self.critics)
+    self._target_weights, _ = flatten([weight for weight in targets.parameters() if weight.requires_grad])
+    return targets.requires_grad_(False)
 
   def make_optimizer(self, module: nn.Module, sums: tuple[str, ...]) -> Optimizer:
     """Return a new optimiser of a module's weights, with sums over samples by name."""
