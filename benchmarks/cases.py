@@ -202,7 +202,7 @@ CURVES = (
     "runs/curves/quadruped_rough/0",
     Goal("terrain_level", 3.5, 45 * MINUTE, evaluated=False),  # 0.8 of what its teacher reaches
     "num_envs=256",  # more episodes in as many steps: the curriculum rises by a level per success
-    "distill.mix_steps=100000",
+    "distill.mix_steps=250000",
     seeds=(0,),
   ),
   Curve("quadruped_getup", 4 * MINUTE, (), shown="success"),
