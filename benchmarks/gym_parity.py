@@ -32,7 +32,7 @@ NEWTON = mujoco.mjtSolver.mjSOL_NEWTON
 NAMES = tuple(name for name in tasks.available() if name.startswith("gym/"))
 NUM_ENVS, VISITS, BETWEEN = 50, 20, 5  # environments, states per environment, control steps between states
 ALLOWED = 1e-4  # error relative to the larger of 1 and the number itself
-DRAWS = 8  # random perturbations that estimate the effect of rounding
+DRAWS = 16  # random perturbations that estimate the effect of rounding: 8 missed it in one state of Humanoid
 
 
 @dataclasses.dataclass(frozen=True)

@@ -174,8 +174,10 @@ def _foot(corners: Sequence[Vector], new: Vector) -> tuple[list[Number], Truth]:
   u, v = corners[0] - new, corners[1] - new
   normal = cross(u, v)
   square = dot(normal, normal)
-  scale = 1.0 / maximum(square, LEAST * LEAST)
-  first, second = dot(cross(v, new), normal) * scale, dot(cross(new, u), normal) * scale
+  across = normal * (1.0 / maximum(square, LEAST * LEAST))
+  first, second = dot(cross(v, new), across), dot(cross(new, u), across)
+  left = new + u * first + v * second  # rounding leaves some of it along an edge that is long
+  first, second = first + dot(cross(v, left), across), second + dot(cross(left, u), across)
   return [first, second], (square > LEAST * LEAST) & (first > 0.0) & (second > 0.0) & (first + second < 1.0)
 
 
