@@ -17,7 +17,7 @@ TRAIN: dict[str, object] = {"num_envs": 512, "max_steps": 5_000_000}
 PPO: dict[str, object] = {
   **quadruped_rough.PPO,
   "epochs": 2,
-  "minibatches": 16,  # many steps of the optimiser, see docs/distillation.md
+  "minibatches": 4,
   "recurrent": "gru",
   "recurrent_units": 64,
   "encoder_features": 64,
