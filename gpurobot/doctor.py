@@ -67,8 +67,8 @@ def devices() -> Iterator[tuple[str, str]]:
   flags = known.get("flags", "").split()
   vectors = next((name for name in ("avx512f", "avx2") if name in flags), "unknown")
   name = known.get("model name") or platform.processor() or platform.machine()
-  nodes = f", NUMA nodes: {len(numa.cores_by_node())}" if len(numa.cores_by_node()) > 1 else ""
-  cores = f"{usable_cores()} of {os.cpu_count()} cores{nodes}"
+  nodes = len(numa.cores_by_node())
+  cores = f"{usable_cores()} of {os.cpu_count()} cores" + (f", {nodes} NUMA nodes" if nodes > 1 else "")
   yield "cpu", f"{name}, {cores}, vector instructions: {vectors}"
   for index in range(torch.cuda.device_count()):
     gpu = torch.cuda.get_device_properties(index)
