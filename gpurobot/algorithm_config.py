@@ -35,6 +35,13 @@ class Scaling(StrEnum):
   linear = "linear"
 
 
+class Bootstrap(StrEnum):
+  """Observation whose value follows a truncated episode."""
+
+  final = "final"
+  acted = "acted"
+
+
 class RewardTransform(StrEnum):
   """Transform of the reward before PPO sees it."""
 
@@ -136,6 +143,11 @@ class PPOConfig:
   minibatches: int = option(2, "minibatches per epoch", low=1)
   gamma: float = option(0.99, "discount factor", low=0, high=1)
   gae_lambda: float = option(0.95, "lambda of generalised advantage estimation", low=0, high=1)
+  bootstrap: Bootstrap = option(
+    Bootstrap.final,
+    "observation whose value follows a truncated episode: final; acted, the last that was acted on, for "
+    "critics that see the episode's age",
+  )
   clip: float = option(0.2, "clip range of the probability ratio", low=0)
   value_clip: float = option(0.2, "clip range of the value, in normalised units", low=0)
   lr: float = option(3e-4, "initial learning rate at the reference minibatch", low=0)
@@ -344,6 +356,7 @@ class DistillConfig:
 OF_REWARDS = (
   "gamma",
   "gae_lambda",
+  "bootstrap",
   "clip",
   "value_clip",
   "lr",

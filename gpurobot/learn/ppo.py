@@ -10,7 +10,7 @@ import torch
 from tensordict import TensorDictBase
 from torch import Tensor
 
-from gpurobot.algorithm_config import PPOConfig, Recurrence, Schedule
+from gpurobot.algorithm_config import Bootstrap, PPOConfig, Recurrence, Schedule
 from gpurobot.config import ConfigError, TrainConfig
 from gpurobot.device import process
 from gpurobot.device.clock import Clock
@@ -213,11 +213,8 @@ class PPO:
     rollout, samples, moments = self.rollout, self.rollout.samples, self.value_moments
     reward, value = self.rewards(samples["reward"]), moments.denormalize(samples["value"])
     last = self._value(rollout.last_obs, rollout.last_state, rollout.last_restart)
-    final_obs = {group: obs.flatten(0, 1) for group, obs in rollout.final_obs.items()}
-    final_state = rollout.final_state.flatten(0, 1)
-    bootstrap = self._value(final_obs, final_state, final_state.new_zeros(len(final_state), dtype=torch.bool))
     decay = (self.ppo.gamma, self.ppo.gae_lambda)
-    advantage, correction = rollout.advantages(reward, value, last, bootstrap.view(-1, len(last)), decay)
+    advantage, correction = rollout.advantages(reward, value, last, self._final_value(), decay)
     samples["advantage"].copy_(advantage)
     samples["return_"].copy_(moments.normalize(correction + value))
     samples["weight"].copy_(samples["valid"])
@@ -225,6 +222,16 @@ class PPO:
     moments.accumulate((correction + value).view(-1, 1), weight)
     x, w = advantage.flatten().to(torch.float64), weight.to(torch.float64)
     self._advantages.copy_(torch.stack([w.sum(), w @ x, w @ x.square()]))
+
+  def _final_value(self) -> Tensor | None:
+    """Return the values [slots, local_envs] of the final observations; None if they are not asked for."""
+    if self.ppo.bootstrap is Bootstrap.acted:
+      return None
+    rollout = self.rollout
+    obs = {group: obs.flatten(0, 1) for group, obs in rollout.final_obs.items()}
+    state = rollout.final_state.flatten(0, 1)
+    value = self._value(obs, state, state.new_zeros(len(state), dtype=torch.bool))
+    return value.view(rollout.final_state.shape[:2])
 
   def _value(self, obs: Mapping[str, Tensor], state: Tensor, restart: Tensor) -> Tensor:
     """Return the values [n] of raw observations [n, width], in the unit of the transformed reward."""
