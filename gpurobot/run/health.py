@@ -121,8 +121,9 @@ def value_symptoms(ppo: PPOConfig) -> list[Symptom]:
   return [
     Symptom(
       lambda row: abs(row["value/mean"]) * (1 - ppo.gamma) > largest(row, ppo),
-      "the values ran away: their mean is {row[value/mean]:.3g}, more than all rewards can sum to; a critic "
-      "group must not see the episode's age; otherwise lower ppo.gamma or ppo.critic_coef",
+      "the values ran away: their mean is {row[value/mean]:.3g}, more than all rewards can sum to; if a "
+      "critic group sees the episode's age, write ppo.bootstrap=acted; otherwise lower ppo.gamma or "
+      "ppo.critic_coef",
       patience=20,
     ),
     Symptom(

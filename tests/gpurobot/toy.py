@@ -1,7 +1,7 @@
 """A task without physics, for tests: points in a plane are pushed towards the origin.
 
 The critic does not see the episode's age: with it, values at the time limit have no solution, see
-`test_values_have_no_solution_where_the_critic_sees_the_age`.
+`test_values_run_away_where_the_critic_sees_the_age_and_the_log_says_so`.
 """
 
 import dataclasses
