@@ -9,6 +9,7 @@ and of clips if the settings name some. Episodes start in random states of the r
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -56,7 +57,7 @@ class Config(settings.Config, base.Config):
   motion: str = option(
     WALKS,
     f"motions whose style is asked for, with commas between: {WALKS} (at all commanded speeds up to "
-    f"{pairs.FASTEST} m/s), {settings.OWN}, or a .csv, .npz or .bvh file",
+    f"{pairs.FASTEST} m/s), {settings.OWN}, or a .csv, .npz or .bvh file, or an .npz of pairs",
   )
   episode_steps: int = option(600, "maximum number of control steps per episode", low=1)
   substeps: int = option(6, "number of physics steps per control step", low=1)
@@ -115,21 +116,23 @@ class Task(base.Task):
     self.commands = base.Commands(self.command, ranges)
     self.bounds = self.constant([low_high[:2] for low_high in ranges.values()]).unbind(1)
     self.every(config.command_seconds / 2, config.command_seconds, self.new_command)
-    exact = self.reference()
-    self.starts = Pairs(*(part.to(self.device) for part in exact))
+    made, recorded = self.reference()
+    self.starts = Pairs(*(part.to(self.device) for part in pairs.joined(made + recorded)))
     low, high = self.starts.qpos[:, 0, self.angles].aminmax(dim=0)
     # Middle of the reference's range of each joint, and what an action of 1 adds to it [nu] [rad]. Joints
     # that the walk hardly moves get little: noise in the abdomen would shake the torso by 3 rad/s.
     self.middle, self.reach = (low + high) / 2, (high - low) / 2 + config.action_margin
-    wide = pairs.spread(exact, self.dt, COPIES, config.style_tolerance)
+    spread = [pairs.spread(part, self.dt, COPIES, config.style_tolerance) for part in made]
+    wide = pairs.joined(spread + recorded)
     states = zip(wide.qpos.to(self.device).unbind(1), wide.qvel.to(self.device).unbind(1), strict=True)
     self.style_reference = torch.stack([self.features_of(*state) for state in states], 1)
 
-  def reference(self) -> Pairs:
-    """Return the pairs of the motions that the settings name."""
+  def reference(self) -> tuple[list[Pairs], list[Pairs]]:
+    """Return the pairs of the motions that the settings name: of formulas and clips, and recorded ones."""
     config, parts = self.config, list[Pairs]()
     names = [name.strip() for name in config.motion.split(",")]
-    clips = [name for name in names if name != WALKS]
+    recorded = [name for name in names if pairs.recorded(Path(name))]
+    clips = [name for name in names if name != WALKS and name not in recorded]
     if WALKS in names:
       parts.append(pairs.walks(self.model, (config.speed_min, config.speed_max), config.turn_max, self.dt))
     if clips:
@@ -138,7 +141,7 @@ class Task(base.Task):
       robot, _ = robot_file.legged(asked, settings.HUMANOID)
       found = settings.load(asked, robot, self.model, self.dt)
       parts += [pairs.of_clip(self.model, clip, self.dt) for clip in found]
-    return pairs.joined(parts)
+    return parts, [pairs.read(Path(name), self.model) for name in recorded]
 
   def features_of(self, qpos: Tensor, qvel: Tensor) -> Tensor:
     """Return the style features [n, width] of states [n, ...], for as many at a time as there are robots."""

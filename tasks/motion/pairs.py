@@ -1,11 +1,15 @@
 """Pairs of successive states of reference motions, from which a style is learnt."""
 
+import zipfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from tasks.core.errors import SettingError
 from tasks.motion.clip import Clip
 from tasks.motion.library import Library
 from tasks.motion.walk import Walk, cycle
@@ -42,6 +46,34 @@ def joined(parts: Sequence[Pairs]) -> Pairs:
 def copied(values: Tensor, times: int) -> Tensor:
   """Return `times` copies of rows [n, ...], one after another."""
   return values.repeat(times, *[1] * (values.dim() - 1))
+
+
+def write(path: Path, pairs: Pairs) -> None:
+  """Write pairs as an NPZ."""
+  np.savez_compressed(path, **{name: part.numpy(force=True) for name, part in pairs._asdict().items()})
+
+
+def recorded(path: Path) -> bool:
+  """Return whether a file is an NPZ of pairs."""
+  if not zipfile.is_zipfile(path):
+    return False
+  with np.load(path) as file:
+    return set(Pairs._fields) <= set(file.files)
+
+
+def read(path: Path, model: Any) -> Pairs:
+  """Return the pairs of a file that `write` wrote; raise SettingError if they are not of this robot."""
+  with np.load(path) as file:
+    pairs = Pairs(*(torch.from_numpy(file[name].astype(np.float32)) for name in Pairs._fields))
+  count = len(pairs.qpos)
+  for name, part, shape in zip(Pairs._fields, pairs, ((2, model.nq), (2, model.nv), (2,)), strict=True):
+    if tuple(part.shape) != (count, *shape) or not count:
+      raise SettingError(
+        f"{path}: {name} has shape {list(part.shape)}, not {[max(count, 1), *shape]}: record this robot's"
+      )
+    if not part.isfinite().all():
+      raise SettingError(f"{path}: {name} has numbers that are not finite")
+  return pairs
 
 
 def walks(model: Any, speeds: tuple[float, float], turn_max: float, dt: float) -> Pairs:
