@@ -39,7 +39,7 @@ class Bootstrap(StrEnum):
   """Observation whose value follows a truncated episode."""
 
   final = "final"
-  acted = "acted"
+  next = "next"
 
 
 class RewardTransform(StrEnum):
@@ -145,7 +145,7 @@ class PPOConfig:
   gae_lambda: float = option(0.95, "lambda of generalised advantage estimation", low=0, high=1)
   bootstrap: Bootstrap = option(
     Bootstrap.final,
-    "observation whose value follows a truncated episode: final; acted, the last that was acted on, for "
+    "observation whose value follows a truncated episode: final; next, the first of the next episode, for "
     "critics that see the episode's age",
   )
   clip: float = option(0.2, "clip range of the probability ratio", low=0)

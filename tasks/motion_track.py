@@ -28,7 +28,7 @@ PPO: dict[str, object] = {
   "reward_transform": "none",  # rewards are in [0, 1]
   "log_std_init": -1.5,
   # The robot falls behind a long clip, so that the anchor's place tells the episode's age.
-  "bootstrap": "acted",
+  "bootstrap": "next",
 }
 
 TORQUE = 0.75  # largest change of a servo's torque by an action of 1, over its largest torque

@@ -225,7 +225,7 @@ class PPO:
 
   def _final_value(self) -> Tensor | None:
     """Return the values [slots, local_envs] of the final observations; None if they are not asked for."""
-    if self.ppo.bootstrap is Bootstrap.acted:
+    if self.ppo.bootstrap is Bootstrap.next:
       return None
     rollout = self.rollout
     obs = {group: obs.flatten(0, 1) for group, obs in rollout.final_obs.items()}

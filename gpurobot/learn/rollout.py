@@ -203,14 +203,13 @@ class Rollout:
 
     reward [horizon, local_envs]: transformed. value [horizon, local_envs]: of each step's observation. last
     [local_envs]: of the observation after the last step. final [slots, local_envs]: of the stored final
-    observations; None: a truncated episode goes on with the value of its last step. decay: (gamma, lambda).
+    observations; None: the next episode's values follow a truncated one. decay: (gamma, lambda).
     """
     terminated, truncated = self.samples["terminated"], self.samples["truncated"]
-    after = value
+    next_value = torch.cat([value[1:], last.unsqueeze(0)]).masked_fill(terminated, 0)
     if final is not None:  # if an environment truncates more often than it declares, the last slot is used
-      after = final.gather(0, (truncated.cumsum(0) - 1).clamp(0, len(final) - 1))
-    next_value = torch.cat([value[1:], last.unsqueeze(0)])
-    next_value = torch.where(truncated, after, next_value).masked_fill(terminated, 0)
+      slot = (truncated.cumsum(0) - 1).clamp(0, len(final) - 1)
+      next_value = torch.where(truncated, final.gather(0, slot), next_value)
     done = terminated | truncated
     delta, keep = differences(reward, value, next_value, done, self.samples["valid"], decay)
     if self.ratio is not None:

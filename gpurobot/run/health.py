@@ -122,7 +122,7 @@ def value_symptoms(ppo: PPOConfig) -> list[Symptom]:
     Symptom(
       lambda row: abs(row["value/mean"]) * (1 - ppo.gamma) > largest(row, ppo),
       "the values ran away: their mean is {row[value/mean]:.3g}, more than all rewards can sum to; if a "
-      "critic group sees the episode's age, write ppo.bootstrap=acted; otherwise lower ppo.gamma or "
+      "critic group sees the episode's age, write ppo.bootstrap=next; otherwise lower ppo.gamma or "
       "ppo.critic_coef",
       patience=20,
     ),

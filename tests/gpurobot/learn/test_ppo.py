@@ -191,12 +191,12 @@ class Aging(toy.Task):
 
 @pytest.mark.parametrize(
   ("kind", "bootstrap", "runaway"),
-  [(toy.Task, "final", False), (Aging, "final", True), (Aging, "acted", False)],
+  [(toy.Task, "final", False), (Aging, "final", True), (Aging, "next", False)],
 )
 def test_values_run_away_where_the_critic_sees_the_age_and_the_log_says_so(kind, bootstrap, runaway):
   """The value at the time limit is its own bootstrap, seen a step earlier, and no sample says what it is.
 
-  What the last observation that was acted on says instead is what the critic learns.
+  With the value of the next episode's start the values follow each other as the samples do.
   """
   config = assign(defaults(toy), {"seed": 1, "ppo.bootstrap": bootstrap})
   one = PPO(kind(config.env, 64, random=Random(1, 64)), config, World())

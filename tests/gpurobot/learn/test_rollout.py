@@ -37,9 +37,9 @@ def test_advantages_by_hand():
     [1.25, 1.0, -3.75, 5.0],  # delta = 2 + 0.5 * 6 - 4
     [1.0, 0.0, -3.75, 5.0],
   ]
-  acted, _ = r.advantages(r.samples["reward"], value, last, None, (0.5, 0.5))
-  assert acted[:, 2].tolist() == [1.0, 0.0, -3.75, 5.0]  # delta = 2 + 0.5 * 4 - 4
-  assert acted[:, [0, 1, 3]].equal(advantage[:, [0, 1, 3]])
+  following, _ = r.advantages(r.samples["reward"], value, last, None, (0.5, 0.5))
+  assert following[:, 2].tolist() == [1.5, 2.0, -3.75, 5.0]  # delta = 2 + 0.5 * 8 - 4
+  assert following[:, [0, 1, 3]].equal(advantage[:, [0, 1, 3]])
 
 
 def test_a_reward_that_is_not_finite_stays_where_it_is():
