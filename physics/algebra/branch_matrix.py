@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from physics.algebra.sparse import At
 from physics.algebra.spatial import dot, total
-from physics.trace.trace import Array, Mask, Number, Program, Truth, absolute, negate
+from physics.trace.trace import Array, Index, Mask, Number, Program, Truth, absolute, negate
 
 Block = tuple[int, int]  # the numbers of two limbs, the first not before the second
 
@@ -30,16 +30,20 @@ class BranchMatrix:
     self.program, self.n = program, len(parents)
     self.limbs = limbs(parents)
     self.above = limbs_above(parents, self.limbs)
-    coupled = (at for at in _pairs(range(self.n), range(self.n)) if at not in entries)
-    self.places = {at: place for place, at in enumerate([*entries, *coupled])}
+    self.places = {at: place for place, at in enumerate(entries)}
+    self.blocks: dict[Block, range] = {}  # places of what couples two limbs, set to zero at their first link
+    for block in self._coupled():
+      start, pairs = len(self.places), _pairs(*(self.limbs[each] for each in block))
+      self.places |= {at: start + k for k, at in enumerate(at for at in pairs if at not in entries)}
+      self.blocks[block] = range(start, len(self.places))
     self.memory: Array = program.array(len(self.places))
     self.inverse: Array = program.array(self.n)  # 1 / D
     self.linked: Array = program.array(len(self.limbs) ** 2, Mask)  # where branches are coupled
+    self.begun: Array = program.array(len(self.limbs) ** 2, Index)  # 1 where they are in any lane
     self.memory.fill([*entries.values()])
-    with program.loop(len(self.places), len(entries)) as place:
-      self.memory[place] = 0.0
     with program.loop(len(self.linked)) as place:
       self.linked[place] = False
+      self.begun[place] = 0
 
   def add(self, entries: Mapping[At, Number]) -> None:
     """Add a matrix that is given by its entries (i, j), for j above i or i itself."""
@@ -145,17 +149,25 @@ class BranchMatrix:
     own = range(self.limbs[limb].start, k)
     return [*reversed(own), *(i for third in self.above[limb] for i in reversed(self.limbs[third]))]
 
+  def _coupled(self) -> Iterator[Block]:
+    """Yield the pairs of limbs that contacts may couple."""
+    for limb, above in enumerate(self.above):
+      yield from ((limb, other) for other in range(limb) if other not in above)
+
   def _linked(self, limb: int) -> Iterator[tuple[int, Mask]]:
     """Yield the limbs before one that are not above it, and the lanes that couple them."""
-    for other in range(limb):
-      if other not in self.above[limb]:
+    for one, other in self.blocks:
+      if one == limb:
         yield other, self.linked[self._place(limb, other)]
 
   def _link(self, block: Block, lanes: Truth) -> None:
     """Note that two limbs are coupled in some lanes, unless they always are."""
-    limb, other = block
-    if limb != other and other not in self.above[limb]:
-      place = self._place(limb, other)
+    if block in self.blocks:
+      place = self._place(*block)
+      with self.program.when_equal(self.begun[place], 0):
+        self.begun[place] = 1
+        with self.program.loop(self.blocks[block].stop, self.blocks[block].start) as at:
+          self.memory[at] = 0.0
       self.linked[place] = self.linked[place] | lanes
 
   def _place(self, limb: int, other: int) -> int:

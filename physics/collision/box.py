@@ -74,18 +74,23 @@ def capsule_box(program: Program, one: Shape, two: Shape, margin: Number) -> Ite
   to_box = two.rotation.transposed
   center = to_box @ (one.position - two.position)
   half_axis = to_box @ (one.rotation.column(2) * one.size[1])
-  nearest = _Nearest(program, center, half_axis, two.size)
-  nearest.try_ends()
-  nearest.try_edges()
-  first = nearest.at
-  second, exists = nearest.follow()
-  ends, masks = program.array(2), program.array(2)
-  ends.fill([first, second])
-  masks.fill([1.0, where(exists, 1.0, 0.0)])
-  with program.loop(2) as i:
-    ball = one.position + one.rotation.column(2) * (one.size[1] * ends[i])
-    candidate = _ball_candidate(ball, one.size[0], two, margin)
-    yield ContactCandidate(candidate.active & (masks[i] > 0.0), candidate.resolve)
+  reach = one.size[0] + margin
+  near: Truth = True
+  for x, along, half in zip(center, half_axis, two.size, strict=True):
+    near = near & (absolute(x) <= half + absolute(along) + reach)
+  with program.when_any(near):  # else a face of the box keeps them apart in every lane
+    nearest = _Nearest(program, center, half_axis, two.size)
+    nearest.try_ends()
+    nearest.try_edges()
+    first = nearest.at
+    second, exists = nearest.follow()
+    ends, masks = program.array(2), program.array(2)
+    ends.fill([first, second])
+    masks.fill([1.0, where(exists, 1.0, 0.0)])
+    with program.loop(2) as i:
+      ball = one.position + one.rotation.column(2) * (one.size[1] * ends[i])
+      candidate = _ball_candidate(ball, one.size[0], two, margin)
+      yield ContactCandidate(candidate.active & (masks[i] > 0.0), candidate.resolve)
 
 
 class _Nearest:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from physics.algebra.spatial import Vector, dot, select
-from physics.collision.convex import core_of
+from physics.collision.convex import Form, core_of
 from physics.collision.geometry import ContactCandidate, Shape
 from physics.collision.plane import Plane
 from physics.convex.core import Core
 from physics.convex.features import point_of
 from physics.convex.hull import Hulls
-from physics.trace.trace import Number, Program, minimum, where
+from physics.trace.trace import Number, Program, Truth, absolute, minimum, where
 
 QUAD = 4  # contacts that a face can have
 FARTHEST = -1e10  # below any alignment
 ABOVE = 1e3  # height [m] of corners that a face lacks
+NEVER = -1e10  # margin [m] at which nothing touches
 
 Point = tuple[float, float, float]
 
@@ -26,19 +27,29 @@ def plane_mesh(program: Program, one: Shape, two: Shape, margin: Number) -> Iter
   Vertices above the mesh's centre do not count.
   """
   plane, core = Plane.of(one, margin), core_of(program, two)
-  center = plane.height(two.position)
-  lowest, vertex = core.support(-plane.normal)
-  with program.when_any(plane.height(lowest) < minimum(margin, center)):
-    corner = _facing(core, vertex, -plane.normal)
-    quads = _quads(core.hulls)
-    numbers = [program.table(quads, corner * float(QUAD) + float(k)) for k in range(QUAD)]
-    missing = lowest + plane.normal * ABOVE
-    points = [select(number < 0.0, missing, point_of(core, number)) for number in numbers]
-    yield from Plane.of(one, minimum(margin, center)).candidates(program, points)
+  limit = minimum(margin, plane.height(two.position))
+  near = _bottom(plane, two) <= limit
+  with program.when_any(near):  # one lane after the other looks for its lowest vertex
+    lowest, vertex = core.support(-plane.normal, near)
+    touches = near & (plane.height(lowest) < limit)
+    with program.when_any(touches):
+      corner = _facing(core, vertex, -plane.normal, touches)
+      quads = _quads(core.hulls)
+      numbers = [program.table(quads, corner * float(QUAD) + float(k)) for k in range(QUAD)]
+      missing = lowest + plane.normal * ABOVE
+      points = [select(number < 0.0, missing, point_of(core, number)) for number in numbers]
+      yield from Plane.of(one, where(touches, limit, NEVER)).candidates(program, points)
 
 
-def _facing(core: Core, vertex: Number, direction: Vector) -> Number:
-  """Return the corner at a vertex whose face points most in a direction."""
+def _bottom(plane: Plane, shape: Shape) -> Number:
+  """Return the least height [m] of the box about a shape."""
+  form: Form = shape.asset
+  slopes = [absolute(x) for x in shape.rotation.transposed @ plane.normal]
+  return plane.height(shape.position + shape.rotation @ form.center) - dot(slopes, form.half)
+
+
+def _facing(core: Core, vertex: Number, direction: Vector, lanes: Truth) -> Number:
+  """Return in some lanes the corner at a vertex whose face points most in a direction."""
   program, hulls = core.program, core.hulls
   local = core.rotation.transposed @ direction
   first, end = (program.table(hulls.corner_start, vertex + step) for step in (0.0, 1.0))
@@ -46,9 +57,10 @@ def _facing(core: Core, vertex: Number, direction: Vector) -> Number:
   best.fill([0.0, FARTHEST])
   with program.loop(hulls.most_corners) as k:
     corner = first + program.table([float(i) for i in range(hulls.most_corners)], k)
-    program.break_if_none(corner < end)
+    exists = lanes & (corner < end)
+    program.break_if_none(exists)
     along = dot(hulls.normal(program, program.table(hulls.corner_face, corner)), local)
-    better = (corner < end) & (along > best[1])
+    better = exists & (along > best[1])
     best.fill([where(better, new, old) for new, old in zip((corner, along), best.read(), strict=True)])
   return best[0]
 

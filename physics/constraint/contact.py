@@ -88,9 +88,9 @@ class WorldContacts(Residuals):
   def stiffness(self, unsolved: Mask, lanes: Array | None = None) -> BodyStiffnesses:
     """Return by body the curvature of the cost in its acceleration, at the stored residuals.
 
-    `lanes` [bodies] takes where each body has contacts.
+    `lanes` [bodies] takes where each body has contacts; only such bodies then have a stiffness.
     """
-    sums = BodySums(self.program, self.bodies, 21, self.sums)
+    sums = BodySums(self.program, self.bodies, 21, self.sums, few=lanes is not None)
     if lanes is not None:
       lanes.fill([False] * len(self.bodies))
     with self.acting(unsolved) as entry:

@@ -66,7 +66,7 @@ def assemble(
 def add_stiffness(
   to: BranchMatrix, model: Model, p: Poses, stiffness: StiffnessByBody, lanes: Mapping[int, Mask]
 ) -> None:
-  """Add S^T K S; `stiffness` K by welded body, about its tree origin, and where bodies have any.
+  """Add S^T K S; `stiffness` K by welded body, about its tree origin, read where bodies have any.
 
   Limbs from which no lane has any stiffness down to the leaves cost nothing.
   """
@@ -74,21 +74,27 @@ def add_stiffness(
   carried, touched = program.array(WIDTH * count), program.array(count, Mask)
   with program.loop(len(carried)) as place:
     carried[place] = 0.0
+
+  def carry(limb: int, more: Stiffness) -> None:
+    for k, value in enumerate(more.components, start=limb * WIDTH):
+      carried[k] = carried[k] + value
+
   owners = [sorted({int(model.dof_bodyid[dof]) for dof in limb}) for limb in to.limbs]
   for limb, own in enumerate(owners):
     touched[limb] = functools.reduce(operator.or_, [lanes[body] for body in own if body in lanes], False)
   for limb, own in reversed([*enumerate(owners)]):
     with program.when_any(touched[limb]):
-      below = Stiffness.of(carried.read(limb * WIDTH, WIDTH))
       for body in reversed(own):
-        below = below + stiffness[body] if body in lanes else below
+        if body in lanes:
+          with program.when_any(lanes[body]):
+            carry(limb, stiffness[body])
+        below = Stiffness.of(carried.read(limb * WIDTH, WIDTH))
         for i in dofs(model, body):
           force = below @ p.cdof[i]
           to.add({(i, j): force.power(p.cdof[j]) for j in (i, *ancestors(model, i))})
       for above in to.above[limb][:1]:
         touched[above] = touched[above] | touched[limb]
-        for k, value in enumerate(below.components, start=above * WIDTH):
-          carried[k] = carried[k] + value
+        carry(above, Stiffness.of(carried.read(limb * WIDTH, WIDTH)))
 
 
 def _above(model: Model, body: Each) -> Iterator[Each]:
