@@ -59,7 +59,7 @@ class Smooth:
     return mapped(lambda p, a, b: p + a - b, self.passive, self.actuator, self.bias)
 
   def unconstrained(self, program: Program, model: Model) -> list[Number]:
-    """Return qacc_smooth [nv]; with light links it is refined once by the forces that it leaves unbalanced."""
+    """Return qacc_smooth [nv]: with light links it is refined once by the forces that it leaves."""
     factor = factored(program, self.M)
     qacc = factor.solve(self.force)
     if not is_refined(model):

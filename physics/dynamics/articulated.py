@@ -2,8 +2,9 @@
 
 A body's inertia I and the stiffness K of its contacts with the world both multiply its acceleration. So
 (S^T (I + K) S + diagonal) x = b is the forward dynamics of a tree with inertias I + K (Featherstone 2008,
-chapter 7). Joints are taken one degree of freedom at a time. All quantities of a body are about its reference,
-and are moved to that of the body that carries it; where both are the tree's origin nothing is transformed.
+chapter 7). Joints are taken one degree of freedom at a time. All quantities of a body are about its
+reference, and are moved to that of the body that carries it: where both are the tree's origin, as they are
+without light links, nothing is transformed.
 """
 
 from __future__ import annotations
