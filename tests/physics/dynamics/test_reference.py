@@ -54,9 +54,8 @@ def float32_errors(model):
 
 @pytest.mark.parametrize("make", [lambda: load("light_links"), lambda: chain(20)], ids=["fingers", "chain"])
 def test_float32_keeps_five_digits_of_light_links(make):
-  """About the trees' origins the fingers had 1e-4 in the median, and 20 links 1.4e-4."""
-  smooth, constrained = float32_errors(make())
-  assert np.median(smooth) < 1e-5 and np.median(constrained) < 1e-5
+  """About the trees' origins the fingers had 6e-4 in the median, and 20 links 1.2e-4."""
+  assert (np.median(float32_errors(make()), axis=1) < 1e-5).all()
 
 
 def test_a_chain_of_equal_links_is_one_of_light_links_from_twelve_on():
