@@ -11,7 +11,7 @@ from operator import add
 from typing import Generic, TypeVar
 
 from physics.actuator.transmission import TENDON
-from physics.algebra.spatial import MINVAL, NO_FORCE, Force, Motion, Vector, dot, vector
+from physics.algebra.spatial import MINVAL, NO_FORCE, Force, Inertia, Motion, Vector, dot, vector
 from physics.constraint.body_sums import BodySums
 from physics.constraint.equality import attachment_forces
 from physics.dynamics.dynamics import inert_tendons
@@ -57,9 +57,19 @@ class Derived:
     return mapped_rows(Motion, add, self.smooth.acceleration, joints)
 
   @OnDemand
+  def unconstrained(self) -> list[Number]:
+    """Acceleration without constraints (`qacc_smooth`) [nv]."""
+    return self.smooth.unconstrained(self.program, self.model)
+
+  @OnDemand
+  def inertias(self) -> list[Inertia]:
+    """Inertias about the tree origins."""
+    return mapped_rows(Inertia, Inertia.moved, self.smooth.inertias, self.poses.reference)
+
+  @OnDemand
   def _subtree_mass_moment(self) -> tuple[list[Number], list[Vector]]:
     """Mass [kg] and first moment [kg m] of each body's subtree, relative to the tree origin."""
-    return subtree_sums(self.model, self.poses, self.smooth.inertias)
+    return subtree_sums(self.model, self.poses, self.inertias)
 
   @OnDemand
   def subtree_centers(self) -> list[Vector]:
@@ -79,7 +89,7 @@ class Derived:
   @OnDemand
   def subtree_momenta(self) -> list[tuple[Vector, Vector]]:
     """Velocity [m/s] of `subtree_centers`, and angular momentum [kg m^2/s] about them (`mj_subtreeVel`)."""
-    momenta = [inertia @ v for inertia, v in zip(self.smooth.inertias, self.smooth.velocity, strict=True)]
+    momenta = [inertia @ v for inertia, v in zip(self.inertias, self.smooth.velocity, strict=True)]
     for body in reversed(range(1, self.model.nbody)):
       parent = self.model.body_parentid[body]
       momenta[parent] = momenta[parent] + momenta[body].moved(self._shift(body))
@@ -137,7 +147,7 @@ class Derived:
     """
     forces, smooth = [NO_FORCE], self.smooth
     for body in range(1, self.model.nbody):
-      inertia, v, a = smooth.inertias[body], smooth.velocity[body], self.accelerations[body]
+      inertia, v, a = self.inertias[body], smooth.velocity[body], self.accelerations[body]
       net = inertia.force(v, a) + self.external_forces[body] * -1.0
       forces.append(net.moved(-self.centers[body]))
     for body in reversed(range(1, self.model.nbody)):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
-from physics.algebra.block_matrix import factored
 from physics.algebra.spatial import total
 from physics.constraint.adhesion import adhesion_forces, adhesion_moments
 from physics.constraint.constraint import JointRows
@@ -16,7 +16,7 @@ from physics.constraint.rows import friction_rows, limit_rows
 from physics.constraint.world import find_world_contacts, pushed_bodies, world_pairs
 from physics.dynamics.articulated import welded_inertias
 from physics.model.model import FEW_ITERATIONS, Model
-from physics.smooth import Smooth, smooth_dynamics
+from physics.smooth import Smooth, is_refined, smooth_dynamics
 from physics.solver.newton import Bodies, Problem, Search, solve
 from physics.solver.noslip import suppress_slip
 from physics.state.state import LARGEST_FORCE, State, is_sane
@@ -96,16 +96,17 @@ def _accelerate(
 ) -> Search:
   """Set qacc to the constrained acceleration."""
   if not joints.rows and not contacts.kinds:
-    qacc.fill(factored(program, smooth.M).solve(smooth.force))
+    qacc.fill(smooth.unconstrained(program, model))
     return Search(program.variable(0.0), program.variable(0.0))
   stops_early = model.iterations < FEW_ITERATIONS
   unconstrained: list[Number] = [0.0] * model.nv
   if stops_early:
-    unconstrained = factored(program, smooth.M).solve(smooth.force)
+    unconstrained = smooth.unconstrained(program, model)
   sane = is_sane(qacc.values()) if model.warmstart_enabled else False
   replace(qacc, lambda a, cold: where(sane, a, cold), qacc.values(), unconstrained)
   bodies = Bodies(model, smooth.poses, welded_inertias(model, smooth.inertias))
-  problem = Problem(bodies, smooth.M, smooth.force, joints, contacts.world, contacts.moving)
+  unbalanced = partial(smooth.unbalanced, model) if is_refined(model) else None
+  problem = Problem(bodies, smooth.M, smooth.force, joints, contacts.world, contacts.moving, unbalanced)
   search = solve(program, problem, qacc, model.iterations, unconstrained if stops_early else None)
   if model.noslip_iterations:
     suppress_slip(program, problem, qacc)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 
-from physics.algebra.block_matrix import factored
 from physics.algebra.spatial import Motion, total
 from physics.derived import Derived
 from physics.dynamics.frame import BODY, GEOM, SITE, XBODY, frame
@@ -98,7 +97,7 @@ def _about_centers(motions: list[Motion], derived: Derived) -> Iterable[Number]:
 
 def _inertias(derived: Derived) -> Iterable[Number]:
   """Return inertias about MuJoCo's reference: xx, yy, zz, xy, xz, yz, first moment, mass."""
-  inertias, centers = derived.smooth.inertias, derived.centers
+  inertias, centers = derived.inertias, derived.centers
 
   def make(body: Each) -> Sequence[Number]:
     moved = inertias[body].about(centers[body])
@@ -132,7 +131,7 @@ VALUES: dict[str, Values] = {
   "cfrc_int": lambda d: chain.from_iterable(f.components for f in d.internal_forces),
   "qM": _mass_matrix,
   "qacc": lambda d: d.qacc,
-  "qacc_smooth": lambda d: factored(d.program, d.smooth.M).solve(d.smooth.force),
+  "qacc_smooth": lambda d: d.unconstrained,
   "qfrc_bias": lambda d: d.smooth.bias,
   "qfrc_passive": lambda d: d.smooth.passive,
   "qfrc_actuator": lambda d: d.smooth.actuator,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import add
 
 from physics.actuator.actuation import Actuated, actuate
 from physics.actuator.transmission import Pulls
+from physics.algebra.block_matrix import factored
 from physics.algebra.sparse import At, SparseMatrix
 from physics.algebra.spatial import Inertia, Motion
 from physics.dynamics.dynamics import (
@@ -16,14 +18,16 @@ from physics.dynamics.dynamics import (
   inert_tendons,
   mass_matrix,
 )
-from physics.dynamics.kinematics import Mocap, Poses, poses, velocities
+from physics.dynamics.kinematics import Mocap, Poses, poses, propagate, velocities
 from physics.dynamics.passive import gravity_compensation, passive_forces
+from physics.dynamics.reference import has_light_links
 from physics.dynamics.tendon import Tendons, tendons
 from physics.dynamics.tree_inertia import TreeInertia
 from physics.model.model import Model
 from physics.state.state import State
 from physics.trace.each import mapped
-from physics.trace.trace import Number, number
+from physics.trace.rows import mapped_rows
+from physics.trace.trace import Number, Program, number
 
 
 @dataclass(frozen=True)
@@ -32,8 +36,8 @@ class Smooth:
 
   state: State
   poses: Poses
-  inertias: list[Inertia]  # by body, about its tree origin
-  composite: list[Inertia]  # by body: of its subtree, about its tree origin; empty where nothing asks for it
+  inertias: list[Inertia]  # by body, about its reference
+  composite: list[Inertia]  # by body: of its subtree, about its reference; empty where nothing asks for it
   velocity: list[Motion]  # by body
   acceleration: list[Motion]  # by body: gravity and velocity products, joint accelerations zero
   tendons: Tendons
@@ -53,6 +57,26 @@ class Smooth:
   def force(self) -> list[Number]:
     """Joint forces [nv] without those of constraints: M qacc_smooth."""
     return mapped(lambda p, a, b: p + a - b, self.passive, self.actuator, self.bias)
+
+  def unconstrained(self, program: Program, model: Model) -> list[Number]:
+    """Return qacc_smooth [nv]: with light links it is refined once by the forces that it leaves."""
+    factor = factored(program, self.M)
+    qacc = factor.solve(self.force)
+    if not is_refined(model):
+      return qacc
+    return mapped(lambda a, change: a + change, qacc, factor.solve(self.unbalanced(model, qacc)))
+
+  def unbalanced(self, model: Model, qacc: list[Number]) -> list[Number]:
+    """Return the joint forces [nv] that are missing at an acceleration; M qacc + bias would round each part.
+
+    Newton-Euler adds up what bodies need, which is far less where a chain gives way.
+    """
+    moving = mapped_rows(Motion, add, self.acceleration, propagate(model, self.poses, qacc))
+    needed = bias_forces(model, self.poses, self.inertias, self.velocity, moving)
+    armature = [number(x) for x in model.dof_armature]
+    return mapped(
+      lambda p, u, n, own, a: p + u - n - own * a, self.passive, self.actuator, needed, armature, qacc
+    )
 
   def stuck(self, forces: list[Number]) -> Smooth:
     """Return the same with the joint forces [nv] of the geoms' adhesion, which count as passive."""
@@ -75,7 +99,7 @@ def smooth_dynamics(model: Model, state: State) -> Smooth:
   velocity, acceleration = velocities(model, p, state.qvel)
   inertias = body_inertias(model, p)
   forms_matrix = p.program is None or inert_tendons(model) or model.integrator == "implicitfast"
-  composite = composite_inertias(model, inertias) if forms_matrix else []
+  composite = composite_inertias(model, p, inertias) if forms_matrix else []
   cords = tendons(model, p, state)
   passive = passive_forces(model, state, p, velocity, cords)
   actuated = actuate(model, p, cords, state, gravity_compensation(model, p), pulls={})
@@ -95,6 +119,14 @@ def smooth_dynamics(model: Model, state: State) -> Smooth:
     actuated=actuated,
     damping=damping,
   )
+
+
+def is_refined(model: Model) -> bool:
+  """Return whether accelerations are refined by `unbalanced` forces: those of models with light links.
+
+  Newton-Euler has the armature of tendons between branches too, which M leaves out.
+  """
+  return has_light_links(model) and not inert_tendons(model)
 
 
 def _inertia(

@@ -78,7 +78,7 @@ def unit_accelerations(model: Model) -> dict[str, Any]:
   qpos = [number(x) for x in model.qpos0]
   still: list[Number] = [0.0] * model.nv
   p = poses(model, qpos)
-  factor = mass_matrix(model, p, composite_inertias(model, body_inertias(model, p))).factor()
+  factor = mass_matrix(model, p, composite_inertias(model, p, body_inertias(model, p))).factor()
   cords = tendons(model, p, State(qpos, still, act=[], plastic=[], mocap_pos=[], mocap_quat=[], ctrl=[]))
   norms = []
   for actuator in range(model.nactuator):

@@ -47,6 +47,10 @@ class Motion:
     """Return the linear part at another point, given relative to the reference."""
     return self.linear + cross(self.angular, point)
 
+  def about(self, point: Vector) -> Motion:
+    """Return the motion about another point, given relative to the reference."""
+    return Motion(self.angular, self.at(point))
+
   @staticmethod
   def of(values: Sequence[Number]) -> Motion:
     """Make a motion of its components [6]."""
@@ -169,6 +173,10 @@ class Inertia:
     six = (a + b for a, b in zip(self.six, shift, strict=True))
     return Inertia(self.mass, moment, symmetric(*six))
 
+  def moved(self, point: Vector) -> Inertia:
+    """Return an inertia about the reference that is given about a point, relative to the reference."""
+    return self.about(-point)
+
   def as_stiffness(self) -> Stiffness:
     """Return the same 6 x 6 matrix, without its structure."""
     m, (x, y, z) = self.mass, self.moment
@@ -201,6 +209,10 @@ class Stiffness:
     turned = Matrix(*(cross(point, moved[i]) for i in range(3)))
     twisted = Matrix(*(cross(point, coupling[i]) for i in range(3)))
     return Stiffness(angular + turned + twisted + twisted.transposed, coupling + moved, linear)
+
+  def moved(self, point: Vector) -> Stiffness:
+    """Return a stiffness about the reference that is given about a point, relative to the reference."""
+    return Stiffness.at(point, self.linear, self.coupling, self.angular)
 
   @staticmethod
   def of(values: Sequence[Number]) -> Stiffness:

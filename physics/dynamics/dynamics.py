@@ -16,6 +16,7 @@ from physics.algebra.spatial import (
   Motion,
   Quaternion,
   Stiffness,
+  Vector,
   vector,
 )
 from physics.dynamics.bodies import bodies, dofs, leaves_first
@@ -36,11 +37,12 @@ def ancestors(model: Model, dof: int) -> Iterator[int]:
 
 
 def body_inertias(model: Model, p: Poses) -> list[Inertia]:
-  """Return the bodies' inertias [nbody] about their trees' origins, in world axes; the world's is zero."""
+  """Return the bodies' inertias [nbody] about their references, in world axes; the world's is zero."""
   inertias = rows(p.program, Inertia, model.nbody)
   inertias[0] = Inertia(0.0, vector((0, 0, 0)), Matrix(*[vector((0, 0, 0))] * 3))
   for body in bodies(model, p.program):
-    center = p.relative(body, vector(entry(model.body_ipos, body)))
+    start = p.position[body] - p.reference[body]
+    center = start + p.rotation[body] @ vector(entry(model.body_ipos, body))
     axes = Quaternion.constant(entry(model.body_iquat, body)).matrix()
     moments = vector(entry(model.body_inertia, body))
     local = axes.times(Matrix(*(row * m for row, m in zip(axes.transposed, moments, strict=True))))
@@ -50,13 +52,18 @@ def body_inertias(model: Model, p: Poses) -> list[Inertia]:
   return inertias
 
 
-def composite_inertias(model: Model, inertias: list[Inertia]) -> list[Inertia]:
+def composite_inertias(model: Model, p: Poses, inertias: list[Inertia]) -> list[Inertia]:
   """Return for every body the inertia of it and all below it, [nbody] as `inertias` (MuJoCo's `mj_crb`)."""
-  return sums_below(model, Inertia, inertias)
+  return sums_below(model, Inertia, inertias, p.reference)
 
 
-def sums_below(model: Model, kind: type[Summand], values: list[Summand]) -> list[Summand]:
-  """Return for every body that moves the sum over it and all below it; the others keep their value."""
+def sums_below(
+  model: Model, kind: type[Summand], values: list[Summand], reference: Sequence[Vector] = ()
+) -> list[Summand]:
+  """Return for every body that moves the sum over it and all below it; the others keep their value.
+
+  Values are about the tree's origin, or about the body's `reference` [nbody].
+  """
   program = repeating(values)
   if program and not (model.body_treeid[model.body_parentid[1:]] >= 0).any():
     return values
@@ -64,7 +71,8 @@ def sums_below(model: Model, kind: type[Summand], values: list[Summand]) -> list
   for body in leaves_first(model, program):
     parent = follow(model.body_parentid, body)
     if alike(model.body_treeid, parent) >= 0:
-      sums[parent] = sums[parent] + sums[body]
+      own = sums[body].moved(reference[body] - reference[parent]) if reference else sums[body]
+      sums[parent] = sums[parent] + own
   return sums
 
 
@@ -75,7 +83,7 @@ def mass_matrix(model: Model, p: Poses, composite: Sequence[Inertia]) -> SparseM
   armature.
   Source: Featherstone 2008, table 6.2.
   """
-  M = joint_space(model, composite, p.cdof)
+  M = joint_space(model, composite, p.near_cdof, p.reference)
   M = M.add({(i, i): number(armature) for i, armature in enumerate(model.dof_armature)})
   for tendon in inert_tendons(model):
     armature, arms = number(model.tendon_armature[tendon]), tendon_jacobian(model, p, tendon)
@@ -90,26 +98,40 @@ def inert_tendons(model: Model) -> list[int]:
 
 
 def joint_space(
-  model: Model, composite: Sequence[Inertia | Stiffness | None], cdof: list[Motion]
+  model: Model,
+  composite: Sequence[Inertia | Stiffness | None],
+  cdof: list[Motion],
+  reference: Sequence[Vector] = (),
 ) -> SparseMatrix:
-  """Return S^T C S [nv, nv] for matrices C [nbody], each the sum over a body and all below; None is zero."""
+  """Return S^T C S [nv, nv] for matrices C [nbody], each the sum over a body and all below; None is zero.
+
+  C and S are about the tree's origin, or about the body's `reference` [nbody].
+  """
   result = SparseMatrix(model.nv)
   for i in range(model.nv):
-    matrix = composite[model.dof_bodyid[i]]
+    body = int(model.dof_bodyid[i])
+    matrix = composite[body]
     force = matrix @ cdof[i] if matrix else NO_FORCE
     for j in (i, *ancestors(model, i)):
+      above = int(model.dof_bodyid[j])
+      if reference and above != body:
+        force, body = force.moved(reference[body] - reference[above]), above
       result[i, j] = force.power(cdof[j])
   return result
 
 
-def project(model: Model, p: Poses, forces: list[Force]) -> list[Number]:
-  """Return S^T f: the joint forces [nv] of one spatial force per body, those on the bodies below included."""
+def project(model: Model, p: Poses, forces: list[Force], near: bool = False) -> list[Number]:
+  """Return S^T f: the joint forces [nv] of one spatial force per body, those on the bodies below included.
+
+  Forces are about the trees' origins, or, `near`, about the bodies' references.
+  """
   if p.program and not repeating(forces):
     forces = rows(p.program, Force, forces)
-  carried, result = sums_below(model, Force, forces), numbers(p.program, model.nv)
+  carried = sums_below(model, Force, forces, p.reference if near else ())
+  cdof, result = p.near_cdof if near else p.cdof, numbers(p.program, model.nv)
   for body in bodies(model, p.program):
     for dof in dofs(model, body):
-      result[dof] = carried[body].power(p.cdof[dof])
+      result[dof] = carried[body].power(cdof[dof])
   return result
 
 
@@ -124,8 +146,9 @@ def bias_forces(
   forces = rows(p.program, Force, model.nbody)
   forces[0] = NO_FORCE
   for body in bodies(model, p.program):
-    forces[body] = inertias[body].force(velocity[body], acceleration[body])
-  bias = project(model, p, forces)
+    near = p.reference[body]
+    forces[body] = inertias[body].force(velocity[body].about(near), acceleration[body].about(near))
+  bias = project(model, p, forces, near=True)
   for tendon in inert_tendons(model):
     pull = number(model.tendon_armature[tendon]) * tendon_acceleration(
       model, p, tendon, velocity, acceleration

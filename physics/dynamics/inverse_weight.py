@@ -25,7 +25,7 @@ def inverse_weights(model: Model) -> dict[str, Any]:
   centre of mass and the mean over its rotations; ball and free joints likewise (MuJoCo's `mj_setConst`).
   """
   p = poses(model, [number(x) for x in model.qpos0])
-  M = mass_matrix(model, p, composite_inertias(model, body_inertias(model, p)))
+  M = mass_matrix(model, p, composite_inertias(model, p, body_inertias(model, p)))
   factor = M.factor()
   weights = {
     "body_invweight0": [_body_weights(model, p, factor, body) for body in range(model.nbody)],

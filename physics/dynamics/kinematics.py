@@ -23,6 +23,7 @@ from physics.algebra.spatial import (
   vector,
 )
 from physics.dynamics.bodies import bodies, dofs, joints
+from physics.dynamics.reference import reference_bodies
 from physics.model.model import Model
 from physics.trace.each import Each, alike, entry, follow, repeating, stored
 from physics.trace.rows import rows
@@ -42,6 +43,8 @@ class Poses:
   quaternion: list[Quaternion]  # [nbody]
   rotation: list[Matrix]  # [nbody] body to world
   cdof: list[Motion]  # [nv] motion of the body at unit velocity, about the tree origin
+  reference: list[Vector]  # [nbody] point of the body's inertia, relative to the tree origin [m]
+  near_cdof: list[Motion]  # [nv] as `cdof`, about the body's reference
 
   @property
   def program(self) -> Program | None:
@@ -94,8 +97,10 @@ def poses(model: Model, qpos: list[Number], mocap: Mocap | None = None) -> Poses
     p.position[body] = position
     p.quaternion[body] = quaternion
     p.rotation[body] = quaternion.matrix()
+    p.reference[body] = near = p.position[follow(reference_bodies(model), body)]
     for dof, (kind, axis, anchor) in zip(dofs(model, body), axes, strict=True):
-      p.cdof[dof] = Motion(ZERO, axis) if kind == SLIDE else Motion(axis, cross(anchor, axis))
+      p.cdof[dof] = _unit_motion(kind, axis, anchor)
+      p.near_cdof[dof] = _unit_motion(kind, axis, anchor - near)
   return p
 
 
@@ -107,10 +112,17 @@ def _unmoved(model: Model, program: Program | None) -> Poses:
     rows(program, Quaternion, model.nbody),
     rows(program, Matrix, model.nbody),
     rows(program, Motion, model.nv),
+    rows(program, Vector, model.nbody),
+    rows(program, Motion, model.nv),
   )
-  p.origin[0] = p.position[0] = ZERO
+  p.origin[0] = p.position[0] = p.reference[0] = ZERO
   p.quaternion[0], p.rotation[0] = Quaternion.constant((1, 0, 0, 0)), Matrix(*AXES)
   return p
+
+
+def _unit_motion(kind: int, axis: Vector, anchor: Vector) -> Motion:
+  """Return a body's motion at unit velocity of a degree of freedom (SLIDE, HINGE) about a point."""
+  return Motion(ZERO, axis) if kind == SLIDE else Motion(axis, cross(anchor, axis))
 
 
 def _move_joints(

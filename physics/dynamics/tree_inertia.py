@@ -17,7 +17,7 @@ from physics.trace.trace import Number, is_zero
 
 
 class TreeInertia:
-  """S^T I S plus a diagonal [nv, nv], for inertias I [nbody] about their trees' origins.
+  """S^T I S plus a diagonal [nv, nv], for inertias I [nbody] about their references.
 
   The work of a product, and that of the factors, is proportional to the number of bodies.
   """
@@ -31,8 +31,8 @@ class TreeInertia:
     forces = rows(program, Force, self.model.nbody)
     forces[0] = NO_FORCE
     for body in bodies(self.model, program):
-      forces[body] = self.inertias[body] @ motion[body]
-    carried = project(self.model, self.p, forces)
+      forces[body] = self.inertias[body] @ motion[body].about(self.p.reference[body])
+    carried = project(self.model, self.p, forces, near=True)
     if all(is_zero(own) for own in self.diagonal):
       return carried
     return mapped(lambda force, own, rate: force + own * rate, carried, self.diagonal, x)
@@ -66,6 +66,6 @@ class TreeInertia:
     return program.once((self, "entries"), self._entries) if program else self._entries()
 
   def _entries(self) -> dict[At, Number]:
-    composite = composite_inertias(self.model, self.inertias)
-    M = joint_space(self.model, composite, self.p.cdof)
+    composite = composite_inertias(self.model, self.p, self.inertias)
+    M = joint_space(self.model, composite, self.p.near_cdof, self.p.reference)
     return M.add({(i, i): own for i, own in enumerate(self.diagonal)}).entries

@@ -48,17 +48,18 @@ def assemble(
   for body in bodies(model, p.program):
     summed[body] = M.inertias[body].as_stiffness()
   for body, extra in stiffness.items():
-    summed[body] = summed[body] + extra
-  composite = sums_below(model, Stiffness, summed)
+    summed[body] = summed[body] + extra.moved(-p.reference[body])
+  composite = sums_below(model, Stiffness, summed, p.reference)
   own = indexed(p.program, mapped(lambda a, b: a + b, M.diagonal, diagonal))
   to.touch((i, j) for i in range(model.nv) for j in (i, *ancestors(model, i)))
   for body in bodies(model, p.program):
     whole = dofs(model, body)
     for k, i in enumerate(whole):
-      force = composite[body] @ p.cdof[i]
+      force = composite[body] @ p.near_cdof[i]
       for j in whole[:k]:
-        to.add_entry(i, j, force.power(p.cdof[j]))
-      to.add_entry(i, i, force.power(p.cdof[i]) + own[i])
+        to.add_entry(i, j, force.power(p.near_cdof[j]))
+      to.add_entry(i, i, force.power(p.near_cdof[i]) + own[i])
+      force = force.moved(p.reference[body])
       for j in _above(model, body):
         to.add_entry(i, j, force.power(p.cdof[j]))
 

@@ -8,7 +8,7 @@ iteration applies M and the Jacobian once, to its step.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import neg, sub
 
@@ -39,6 +39,9 @@ WRITTEN = 40  # degrees of freedom up to which a matrix is factored in written-o
 STALLED = 1e-3  # gradient, relative to the forces in balance: beyond it a search that ends has failed
 
 
+Balance = Callable[[list[Number]], list[Number]]  # joint forces [nv] that an acceleration leaves
+
+
 @dataclass(frozen=True)
 class Bodies:
   """The bodies of a Newton step: M without its matrix."""
@@ -66,6 +69,7 @@ class Problem:
   joints: JointRows
   world: WorldContacts | None
   moving: MovingContacts | None
+  unbalanced: Balance | None = None  # force - M qacc, where a product with M would lose digits of light links
 
   @property
   def contacts(self) -> list[WorldContacts | MovingContacts]:
@@ -92,9 +96,13 @@ class Problem:
     for constraint in self.constraints:
       constraint.move(step, unsolved)
 
+  def inertial(self, x: list[Number]) -> list[Number]:
+    """Return M x [nv]; where `unbalanced` is given, M x - force."""
+    return mapped(neg, self.unbalanced(x)) if self.unbalanced else self.M @ x
+
   def gradient(self, inertial: list[Number], unsolved: Mask) -> list[Number]:
     """Return M x - force - J^T f [nv] at the stored residuals."""
-    gradient = mapped(sub, inertial, self.force)
+    gradient = inertial if self.unbalanced else mapped(sub, inertial, self.force)
     for constraint in self.constraints if self.joints.rows else self.contacts:
       gradient = mapped(sub, gradient, constraint.force(unsolved))
     return gradient
@@ -183,8 +191,8 @@ def solve(
   The search begins at `x`, or at `other_start` where that costs less. A lane that is solved does not change
   while its neighbours go on: its result does not depend on them.
   """
-  inertial = program.array(problem.M.n)  # M x
-  inertial.fill(problem.M @ x.values())
+  inertial = program.array(problem.M.n)  # `Problem.inertial`
+  inertial.fill(problem.inertial(x.values()))
   unsolved = program.variable(True, Mask)
   count, stalled = program.variable(0.0), program.variable(0.0)
   problem.start(x.values())
@@ -211,11 +219,13 @@ def solve(
     unsolved[0] = active & (step > 0.0) & (change_of_x > STEP_TOLERANCE**2 * size)
     for values, rates in ((x, direction), (inertial, change)):
       replace(values, lambda a, d: where(active, a + step * d, a), values.values(), rates)
+    if problem.unbalanced:
+      inertial.fill(problem.inertial(x.values()))
   return Search(count, stalled)
 
 
 def _start_lower(problem: Problem, x: Array, inertial: Array, other: list[Number], lanes: Mask) -> None:
-  """Move `x` [nv] and `inertial`, M x, to another start where that costs less (MuJoCo's `warmstart`)."""
+  """Move `x` [nv] and `inertial` to another start where that costs less (MuJoCo's `warmstart`)."""
   direction = mapped(lambda a, b: b - a, x.values(), other)
   change, gradient = problem.M @ direction, problem.gradient(inertial.values(), lanes)
   problem.aim(direction, lanes)
@@ -223,7 +233,7 @@ def _start_lower(problem: Problem, x: Array, inertial: Array, other: list[Number
     inner(gradient, direction) + 0.5 * inner(change, direction) + problem.growth(1.0, lanes).beyond_tangent
   )
   replace(x, lambda a, b: where(rise < 0.0, b, a), x.values(), other)
-  inertial.fill(problem.M @ x.values())
+  inertial.fill(problem.inertial(x.values()))
   # Residuals that were moved from a start far away would keep its rounding.
   problem.start(x.values())
 

@@ -43,7 +43,7 @@ def case(request):
   moving = np.flatnonzero(model.body_dofnum).tolist()
   stiffness = {body: random_stiffness(random) for body in moving[::2]}
   diagonal = random.uniform(0, 2, model.nv).tolist()
-  H = dense(mass_matrix(model, p, composite_inertias(model, inertias))) - np.diag(model.dof_armature)
+  H = dense(mass_matrix(model, p, composite_inertias(model, p, inertias))) - np.diag(model.dof_armature)
   H += np.diag(diagonal)
   for body, extra in stiffness.items():
     J = body_jacobian(model, p, body)

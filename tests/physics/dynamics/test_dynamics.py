@@ -46,7 +46,7 @@ def case(request):
 
 def test_mass_matrix_is_mujocos(case):
   model, _, p, data = case
-  M = mass_matrix(model, p, composite_inertias(model, body_inertias(model, p)))
+  M = mass_matrix(model, p, composite_inertias(model, p, body_inertias(model, p)))
   np.testing.assert_allclose(dense(M), full_mass_matrix(model.mj, data), atol=1e-10)
 
 
@@ -70,7 +70,7 @@ def test_projected_forces_do_the_work_of_the_bodies_forces(case, random):
 def test_kinetic_energy_is_that_of_the_bodies(case):
   model, qvel, p, _ = case
   inertias = body_inertias(model, p)
-  M = mass_matrix(model, p, composite_inertias(model, inertias))
+  M = mass_matrix(model, p, composite_inertias(model, p, inertias))
   moving = zip(inertias, propagate(model, p, qvel), strict=True)
   bodies = sum((inertia @ motion).power(motion) for inertia, motion in moving)
   armature = np.dot(model.dof_armature, np.square(qvel))

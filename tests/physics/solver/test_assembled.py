@@ -20,7 +20,7 @@ def problem(name: str) -> tuple[Model, Poses, SparseMatrix, dict[int, Stiffness]
   """Return a model, a pose of it, M, stiffness for every other body with joints, and M + J^T K J."""
   model, random = load(name), np.random.default_rng(0)
   p = poses(model, random_states(model, 1).qpos[0].tolist())
-  M = mass_matrix(model, p, composite_inertias(model, body_inertias(model, p)))
+  M = mass_matrix(model, p, composite_inertias(model, p, body_inertias(model, p)))
   bodies = [body for body in range(1, model.nbody) if model.body_dofnum[body]][::2]
   stiffness, H = {body: random_stiffness(random) for body in bodies}, dense(M)
   for body, K in stiffness.items():

@@ -19,7 +19,7 @@ def system():
   model = load("self_contact")
   p = poses(model, model.qpos0.tolist())
   inertias, armature = body_inertias(model, p), (model.dof_armature + 0.01).tolist()
-  M = mass_matrix(model, p, composite_inertias(model, inertias))
+  M = mass_matrix(model, p, composite_inertias(model, p, inertias))
   factor = factor_articulated(model, p, welded_inertias(model, inertias), {}, armature)
   return factor, dense(M) + 0.01 * np.eye(model.nv)
 

@@ -45,7 +45,7 @@ def tree():
   model = load_model(TREE)
   p = poses(model, [0.3, -0.4, 0.5, 0.1])
   inertias = body_inertias(model, p)
-  M = mass_matrix(model, p, composite_inertias(model, inertias))
+  M = mass_matrix(model, p, composite_inertias(model, p, inertias))
   return Bodies(model, p, welded_inertias(model, inertias)), M
 
 

@@ -1,0 +1,61 @@
+"""Reference points of inertias: the trees' origins, or nearer ones in models with light links far from them.
+
+The inertia of a link about a point far away is its mass times the distance squared. What the link itself has
+is a small part of that, and float32 keeps seven digits of the whole: a finger of 10 g on an arm would keep
+three of its own. In such a model a body's inertia is about its own origin, unless that of the body that
+carries it is near enough. It is moved where it is added to what carries it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from physics.model.model import Floats, Model
+
+TURNING = (1, 3)  # mjtJoint: balls and hinges
+LIGHT = 150.0  # inertia about the tree's origin, over that which a joint moves: rounding is 1e-5 of this then
+NEAR = 20.0  # the same about a reference that bodies share, in a model with light links
+
+
+def has_light_links(model: Model) -> bool:
+  """Return whether some body has little of the inertia that it has about the origin of its tree."""
+  return _references(model, LIGHT) != _references(model, np.inf)
+
+
+@lru_cache(maxsize=8)
+def reference_bodies(model: Model) -> list[int]:
+  """Return by body the one whose origin its inertia is about [nbody]: the root of its tree, or one nearer.
+
+  Bodies that are welded to another share its reference.
+  """
+  return _references(model, NEAR if has_light_links(model) else np.inf)
+
+
+def _references(model: Model, most: float) -> list[int]:
+  """Return by body the one whose origin its inertia is about, at most so many times what its joints move.
+
+  The distance between origins is that along the tree, whatever the pose. Static bodies have the world's.
+  """
+  mass, own = model.mj.body_subtreemass, _least_inertia(model)
+  references = [body if model.body_treeid[body] >= 0 else 0 for body in range(model.nbody)]
+  distance = np.zeros(model.nbody)
+  for body in range(1, model.nbody):
+    parent = int(model.body_parentid[body])
+    if model.body_treeid[parent] < 0:
+      continue
+    distance[body] = distance[parent] + np.linalg.norm(model.mj.body_pos[body])
+    if mass[body] * distance[body] ** 2 > most * own[body]:
+      distance[body] = 0.0
+    else:
+      references[body] = references[parent]
+  return references
+
+
+def _least_inertia(model: Model) -> Floats:
+  """Return by body the least inertia [kg m^2] [nbody] that a turn about one of its joints moves, at qpos0."""
+  inertia = np.full(model.nbody, np.inf)
+  turning = np.isin(model.jnt_type[model.dof_jntid], TURNING)
+  np.minimum.at(inertia, model.dof_bodyid[turning], model.mj.dof_M0[turning])
+  return inertia
