@@ -60,3 +60,23 @@ def nearly_touching(model: Model, share: float) -> set[frozenset[int]]:
   mujoco.mj_fwdPosition(mj, data)
   near = np.abs(data.contact.dist) < data.contact.includemargin
   return {frozenset(geoms) for geoms in data.contact.geom[near].tolist()}
+
+
+def most_contacts(model: Model, pairs: set[frozenset[int]], poses: int) -> int:
+  """Return the most contacts that some pairs of geoms have in random poses, 0 without hinges and slides.
+
+  Joints are anywhere in their ranges; those without one keep their initial pose, but hinges, which turn.
+  """
+  mj, data, random = model.mj, mujoco.MjData(model.mj), np.random.default_rng(0)
+  hinges = mj.jnt_type == mujoco.mjtJoint.mjJNT_HINGE
+  limited = mj.jnt_limited.astype(bool) & (hinges | (mj.jnt_type == mujoco.mjtJoint.mjJNT_SLIDE))
+  moved = limited | hinges
+  low, high = np.where(limited[:, None], mj.jnt_range, (-np.pi, np.pi))[moved].T
+  most = 0
+  for _ in range(poses if moved.any() else 0):
+    data.qpos[mj.jnt_qposadr[moved]] = random.uniform(low, high)
+    mujoco.mj_kinematics(mj, data)
+    mujoco.mj_comPos(mj, data)
+    mujoco.mj_collision(mj, data)
+    most = max(most, sum(frozenset(geoms) in pairs for geoms in data.contact.geom.tolist()))
+  return most

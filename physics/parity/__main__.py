@@ -25,10 +25,11 @@ from physics.simulation import Simulation
 HEADINGS = {FLOAT64: "float64, uncompiled", FLOAT32: "float32 kernel"}
 ROW = "  {:<22}{:>10}{:>10}{:>10}  {}"
 EXPLANATION = """Errors are relative to the larger of 1 and the reference's magnitude.
-Errors of contacts are in metres. "with other corners" is the share of states in which a search took other
-corners of the same faces as contacts than MuJoCo C; "states left open" is that of states with other contacts,
-or in which rounding decides whether shapes touch or, where axes of capsules meet within 1e-6 m, in which
-direction. The other rows are without both.
+Errors of contacts are in metres. "with given contacts" is the share of states in which a search has several
+right answers, so that MuJoCo C was given the engine's contacts; "with other corners" is that of states in
+which other corners of the same faces are contacts and MuJoCo C could not be given them; "states left open" is
+that of states with other contacts, or in which rounding decides whether shapes touch or, where axes of
+capsules meet within 1e-6 m, in which direction. The other rows are without the last two.
 "worst" is the error with the largest ratio to its bound, and "allowed" is that bound."""
 
 

@@ -29,11 +29,14 @@ from physics.parity.contacts import (
   other_faces,
   traced_contacts,
 )
+from physics.parity.given import INTEGRATORS
 from physics.parity.reference import (
   STAGES,
   STEP,
   PipelineResults,
   converging,
+  known_contacts,
+  merged,
   one_ulp_effect,
   perturbed,
   perturbed_states,
@@ -43,12 +46,14 @@ from physics.parity.reference import (
   sweeping_effect,
 )
 from physics.parity.states import States
+from physics.parity.ways_out import right_contacts
 from physics.state.layout import field_shapes
 
 SMOOTH = ("xpos", "xquat", "qM", "qfrc_bias", "qfrc_passive", "qfrc_actuator")
 PULLED = ("qfrc_passive", "qfrc_actuator", "qacc_smooth")  # where geoms or actuators have adhesion
 COUNTERS = ("contact_count", "overflow", "solver_niter")
-STATES_OPEN, OTHER_CORNERS = "states left open", "with other corners"  # quantities of findings
+# quantities of findings: the shares of states in which contacts differ
+STATES_OPEN, OTHER_CORNERS, GIVEN = "states left open", "with other corners", "with given contacts"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,16 +138,35 @@ class Trial:
     self._rounding: dict[type[np.floating], PipelineResults] = {}
     self._contacts: dict[type[np.floating], list[Floats]] = {}
     self._alike: dict[type[np.floating], Bools] = {}
+    self._others: dict[type[np.floating], Bools] = {}
+    self._given: dict[type[np.floating], Bools] = {}
+    self._expected: dict[type[np.floating], PipelineResults] = {}
 
   @cached_property
   def expected(self) -> PipelineResults:
     """MuJoCo's results."""
     return reference(self.model, self.states)
 
-  def rounding(self, dtype: type[np.floating]) -> PipelineResults:
+  def expected_in(self, tolerances: Tolerances) -> PipelineResults:
+    """Return them with the contacts of the engine in the states where those are `given`."""
+    dtype, given = tolerances.dtype, self.given(tolerances)
+    if dtype not in self._expected:
+      self._expected[dtype] = self.expected
+      if given.any():
+        own = reference(self.model, self.states[given], self._given_contacts(tolerances))
+        self._expected[dtype] = merged(self.expected, own, given)
+    return self._expected[dtype]
+
+  def rounding(self, tolerances: Tolerances) -> PipelineResults:
     """Return the relative change that one unit in the last place makes in them, per state."""
+    dtype, given = tolerances.dtype, self.given(tolerances)
     if dtype not in self._rounding:
-      self._rounding[dtype] = one_ulp_effect(self.model, self.states, dtype)
+      effect = one_ulp_effect(self.model, self.states, dtype)
+      if given.any():
+        contacts = self._given_contacts(tolerances)
+        own = one_ulp_effect(self.model, self.states[given], dtype, contacts=contacts)
+        effect = merged(effect, own, given)
+      self._rounding[dtype] = effect
     return self._rounding[dtype]
 
   @cached_property
@@ -165,6 +189,10 @@ class Trial:
   def searching(self) -> PipelineResults:
     """The change that less precise searches for contacts make in them, per state."""
     return searching_effect(self.model, self.states)
+
+  @cached_property
+  def _one_point(self) -> Model:
+    return one_point(self.model)
 
   @cached_property
   def searches(self) -> bool:
@@ -201,44 +229,85 @@ class Trial:
       decided &= ~marginal(self.model.mj, self.states, tolerances.grazing)
     return decided
 
+  def others(self, tolerances: Tolerances) -> Bools:
+    """Return in which states [num_states] other corners or faces are contacts that the same search found."""
+    dtype = tolerances.dtype
+    if dtype not in self._others:
+      others = ~self.alike(tolerances) & self._decided(tolerances)
+      rows = np.flatnonzero(others)
+      if len(rows):
+        found, expected, ours, theirs = self._choices(rows, tolerances)
+        others[rows] = other_corners(found, expected, SEARCHED_CONTACT)
+        others[rows] |= other_faces(found, ours, theirs, SEARCHED_CONTACT)
+      self._others[dtype] = others
+    return self._others[dtype]
+
+  def given(self, tolerances: Tolerances) -> Bools:
+    """Return in which states [num_states] contacts differ, and MuJoCo C is asked what the engine's own cause.
+
+    They are right as far as the shapes tell, see `right_contacts`. In float32 they have to be those of
+    float64: a kernel rounds otherwise than NumPy, and may choose others.
+    """
+    dtype = tolerances.dtype
+    if dtype not in self._given:
+      given = ~self.alike(tolerances) & ~nearly_coincident(self.model.mj, self.states)
+      if dtype != np.float64:
+        given &= self._decided(tolerances)
+      if self.model.mj.opt.integrator not in INTEGRATORS or not self.searches:
+        given[:] = False  # such an integrator finds contacts several times per step
+      if given.any():
+        given[given] = self._can_be_given(np.flatnonzero(given), tolerances)
+      self._given[dtype] = given
+    return self._given[dtype]
+
+  def _can_be_given(self, rows: Ints, tolerances: Tolerances) -> Bools:
+    states, contacts = self.states[rows], self._choices(rows, tolerances)
+    found, bounds = contacts[0], np.array([*SEARCHED_CONTACT, tolerances.grazing])
+    known = right_contacts(self.model, states, contacts, bounds) & known_contacts(self.model, states, found)
+    if tolerances.dtype != np.float64:
+      exact = [self.found_contacts(np.float64)[row] for row in rows]
+      known &= (contact_errors(found, exact, 0.0) <= np.array(SEARCHED_CONTACT)[:, None]).all(axis=0)
+    return known
+
+  def _choices(self, rows: Ints, tolerances: Tolerances) -> tuple[list[Floats], ...]:
+    """Return the contacts of some states: found and expected, and both where shapes have one contact each."""
+    dtype, states, model = tolerances.dtype, self.states[rows], self._one_point
+    every = self.found_contacts(dtype), self.expected_contacts
+    found, expected = ([contacts[row] for row in rows] for contacts in every)
+    searched = traced_contacts(model, states, dtype), mujoco_contacts(converging(model.mj), states)
+    return found, expected, *searched
+
+  def _given_contacts(self, tolerances: Tolerances) -> list[Floats]:
+    found = self.found_contacts(tolerances.dtype)
+    return [found[row] for row in np.flatnonzero(self.given(tolerances))]
+
+  def compared(self, tolerances: Tolerances) -> Bools:
+    """Return in which states [num_states] what contacts cause is compared."""
+    return self.alike(tolerances) | self.given(tolerances)
+
   def _left_out(self, tolerances: Tolerances) -> list[Finding]:
     """Return the share of states that are left out, of a model that has such states."""
     alike = self.alike(tolerances)
     if not self.searches and alike.all():
       return []
-    others = ~alike & self._decided(tolerances)
-    if others.any():
-      others[others] = self._others(np.flatnonzero(others), tolerances)
-    most_open = max(OPEN, 1.0 / len(alike))
-    shares = (OTHER_CORNERS, others.mean(), OTHERS), (STATES_OPEN, 1.0 - (alike | others).mean(), most_open)
-    return [Finding(name, np.array([share]), np.array([most])) for name, share, most in shares]
-
-  def _others(self, rows: Ints, tolerances: Tolerances) -> Bools:
-    """Return in which of some states other corners or faces are contacts, but the search found the same."""
-    found, expected = (
-      [contacts[row] for row in rows]
-      for contacts in (self.found_contacts(tolerances.dtype), self.expected_contacts)
+    others, given = self.others(tolerances), self.given(tolerances)
+    shares = (
+      (GIVEN, given.mean(), 1.0),
+      (OTHER_CORNERS, (others & ~given).mean(), OTHERS),
+      (STATES_OPEN, 1.0 - (alike | others | given).mean(), max(OPEN, 1.0 / len(alike))),
     )
-    others = other_corners(found, expected, SEARCHED_CONTACT)
-    if not others.all():
-      model, states = one_point(self.model), self.states[rows]
-      searched = (
-        traced_contacts(model, states, tolerances.dtype),
-        mujoco_contacts(converging(model.mj), states),
-      )
-      others |= other_faces(found, *searched, SEARCHED_CONTACT)
-    return others
+    return [Finding(name, np.array([share]), np.array([most])) for name, share, most in shares]
 
   def stages(self, simulation: Any, tolerances: Tolerances) -> list[Finding]:
     """Compare every stage of the pipeline, from the same states, one per environment."""
     self._start(simulation)
     simulation.forward()
     moving = self.model.body_treeid >= 0  # the engine does not compute forces on static bodies
-    findings = []
+    findings, results = [], self.expected_in(tolerances)
     for name in STAGES:
-      is_there = name in simulation.layout and getattr(self.expected, name)[0].size
+      is_there = name in simulation.layout and getattr(results, name)[0].size
       if is_there and self._compares(name, tolerances):
-        found, expected = _numbers(simulation, name), getattr(self.expected, name)
+        found, expected = _numbers(simulation, name), getattr(results, name)
         if name == "cfrc_ext":
           found, expected = found[:, moving], expected[:, moving]
         findings.append(self._finding(name, relative_error(found, expected), tolerances))
@@ -249,10 +318,10 @@ class Trial:
     """Compare the state after one step from each of the states."""
     self._start(simulation)
     simulation.step()
-    findings = []
+    findings, results = [], self.expected_in(tolerances)
     for name in STEP:
-      if getattr(self.expected, name)[0].size and self._compares(name, tolerances):
-        error = relative_error(_numbers(simulation, name), getattr(self.expected, name))
+      if getattr(results, name)[0].size and self._compares(name, tolerances):
+        error = relative_error(_numbers(simulation, name), getattr(results, name))
         findings.append(self._finding(name, error, tolerances, f"next {name}"))
     return findings + (self._left_out(tolerances) if self.searches else [])
 
@@ -295,7 +364,7 @@ class Trial:
 
   def _compares(self, name: str, tolerances: Tolerances) -> bool:
     """Return whether a quantity can be compared: contacts do not enter it, or are alike in some state."""
-    return not self._feels_contacts(name) or bool(self.alike(tolerances).any())
+    return not self._feels_contacts(name) or bool(self.compared(tolerances).any())
 
   def _feels_contacts(self, name: str) -> bool:
     """Return whether contacts enter a quantity, as they enter forces that pull along their normals."""
@@ -304,25 +373,25 @@ class Trial:
     return name not in SMOOTH
 
   def _finding(self, name: str, error: Floats, tolerances: Tolerances, quantity: str = "") -> Finding:
-    alike = self.alike(tolerances)
+    compared = self.compared(tolerances)
     least = tolerances.smooth if name in SMOOTH else tolerances.solved
     typical = tolerances.smooth if name in (*SMOOTH, "qacc_smooth") else tolerances.median
     is_constrained, sweeps = self._feels_contacts(name), self.model.noslip_iterations
     if (self.searches or sweeps) and is_constrained:
       least, typical = max(least, tolerances.searched), max(typical, SEARCHED_MEDIAN * tolerances.searched)
     finding = Finding(quantity or name, error, np.full(len(error), least), typical)
-    if finding.at(alike).holds:
-      return finding.at(alike)  # the effect of rounding takes long to compute
-    rounding = tolerances.rounding * getattr(self.rounding(tolerances.dtype), name)
+    if finding.at(compared).holds:
+      return finding.at(compared)  # the effect of rounding takes long to compute
+    rounding = tolerances.rounding * getattr(self.rounding(tolerances), name)
     if tolerances.solving and name in SOLVED:
       worst = acceleration_rounding(converging(self.model.mj), self.states, tolerances.dtype)
       rounding = np.maximum(rounding, tolerances.solving * worst[name])
     if sweeps and is_constrained:
       rounding = np.maximum(rounding, SWEEPING * getattr(self.sweeping, name))
     if self.mujoco_searches and is_constrained:
-      rounding = np.maximum(rounding, SEARCHING * getattr(self.searching, name))
+      rounding = np.maximum(rounding, SEARCHING * getattr(self.searching, name) * ~self.given(tolerances))
     median = max(typical, float(np.median(rounding)))
-    return dataclasses.replace(finding, bound=np.maximum(least, rounding), median=median).at(alike)
+    return dataclasses.replace(finding, bound=np.maximum(least, rounding), median=median).at(compared)
 
 
 def _numbers(simulation: Any, name: str) -> Floats:

@@ -27,16 +27,17 @@ from physics.trace.compact import Entry
 from physics.trace.emit_numpy import numpy_function
 from physics.trace.trace import Number, Program, has_bit, where
 
-# A contact is a row: first and second body (a static one is 0), distance and margin [m], point [m], normal.
-BODIES, DISTANCE, MARGIN, POINT, NORMAL = slice(0, 2), 2, 3, slice(4, 7), slice(7, 10)
-WIDTH = 10
+# A contact is a row: first and second body (a static one is 0), distance and margin [m], point [m], normal,
+# both geoms.
+BODIES, DISTANCE, MARGIN, POINT, NORMAL, GEOMS = slice(0, 2), 2, 3, slice(4, 7), slice(7, 10), slice(10, 12)
+WIDTH = 12
 CORNERS = 4  # of two faces that become contacts
 FLAT = 1e-6  # size of a direction out of their plane, relative to the plane
 EXACTLY = 1e-14  # distance [m] of points that are one but for rounding: both engines take the same normal
 
 
 def mujoco_contacts(mj: mujoco.MjModel, states: States) -> list[Floats]:
-  """Return the contacts [n, 10] that MuJoCo C finds in each state; the normal points to the second body."""
+  """Return the contacts [n, 12] that MuJoCo C finds in each state; the normal points to the second body."""
   rows = [[_mujoco_row(mj, contact) for contact in found] for found in _found_by_mujoco(mj, states)]
   return [np.array(each).reshape(-1, WIDTH) for each in rows]
 
@@ -80,7 +81,7 @@ def _mujoco_row(mj: mujoco.MjModel, contact: Any) -> Floats:
   normal = contact.frame[:3]
   if bodies[1] == 0:
     bodies, normal = bodies[::-1], -normal
-  return np.array([*bodies, contact.dist, _limit(mj, contact), *contact.pos, *normal])
+  return np.array([*bodies, contact.dist, _limit(mj, contact), *contact.pos, *normal, *contact.geom])
 
 
 def _limit(mj: mujoco.MjModel, contact: Any) -> float:
@@ -92,7 +93,7 @@ def _limit(mj: mujoco.MjModel, contact: Any) -> float:
 
 
 def traced_contacts(model: Model, states: States, dtype: type[np.floating] = np.float64) -> list[Floats]:
-  """Return the contacts [n, 10] that the traced program, run by NumPy, finds in each state."""
+  """Return the contacts [n, 12] that the traced program, run by NumPy, finds in each state."""
   search, most = _search(model)
   layout = Layout(model, ())
   rows = np.full((max(1, most * WIDTH), len(states)), np.nan, dtype)
@@ -134,13 +135,18 @@ def _describe_world(kind: WorldContacts, entry: Entry) -> list[Number]:
   origins.fill([x for body in kind.bodies for x in p.origin[body]])
   point = Vector(*entry.vector("point")) + Vector(*origins.read(entry["body"] * 3, 3))
   body = program.table([float(b) for b in range(kind.model.nbody)], entry["geom_body"])
-  return [0.0, body, entry["distance"], entry["margin"], *point, *entry.vector("normal")]
+  return [0.0, body, *_common(entry, point)]
 
 
 def _describe_moving(kind: MovingContacts, entry: Entry) -> list[Number]:
   point = Vector(*entry.vector("point")) + common_origin(kind.model, kind.p, kind.moving)
   bodies = [_owner(kind, entry, name) for name in ("owner1", "owner2")]
-  return [*bodies, entry["distance"], entry["margin"], *point, *entry.vector("normal")]
+  return [*bodies, *_common(entry, point)]
+
+
+def _common(entry: Entry, point: Vector) -> list[Number]:
+  geoms = entry["geom1"], entry["geom2"]
+  return [entry["distance"], entry["margin"], *point, *entry.vector("normal"), *geoms]
 
 
 def _owner(kind: MovingContacts, entry: Entry, name: str) -> Number:
@@ -166,19 +172,20 @@ def other_corners(found: Sequence[Floats], expected: Sequence[Floats], tolerance
   Per pair of bodies and normal there are then as many contacts, their depths grow along the same plane, and
   the deepest is as deep or deeper. `tolerances` are those of distance [m], position [m] and normal.
   """
-  return np.array([_same_faces(a, b, tolerances) for a, b in zip(found, expected, strict=True)], bool)
+  return np.array([is_other_choice(a, b, tolerances) for a, b in zip(found, expected, strict=True)], bool)
 
 
-def _same_faces(found: Floats, expected: Floats, tolerances: Sequence[float]) -> bool:
+def is_other_choice(found: Floats, expected: Floats, tolerances: Sequence[float]) -> bool:
+  """Return the same of one state."""
   while len(expected):
-    mine, its = (_alongside(rows, expected[0], tolerances[-1]) for rows in (found, expected))
+    mine, its = (alongside(rows, expected[0], tolerances[-1]) for rows in (found, expected))
     if not _on_one_plane(found[mine], expected[its], tolerances):
       return False
     found, expected = found[~mine], expected[~its]
   return not len(found)
 
 
-def _alongside(rows: Floats, contact: Floats, tolerance: float) -> Bools:
+def alongside(rows: Floats, contact: Floats, tolerance: float) -> Bools:
   """Return which contacts [n] are between the bodies of another one, and have its normal."""
   between = (rows[:, BODIES] == contact[BODIES]).all(axis=1)
   return np.asarray(between & (np.abs(rows[:, NORMAL] - contact[NORMAL]).max(axis=1) <= tolerance))
@@ -213,10 +220,12 @@ def other_faces(
   and normals have to agree. Contacts of faces have their normals within MuJoCo's angle of those. Of several
   such faces, both engines take the first that has the last triangle of their search.
   """
-  return np.array([_near_search(*each, tolerances) for each in zip(found, ours, theirs, strict=True)], bool)
+  each = zip(found, ours, theirs, strict=True)
+  return np.array([along_its_search(*rows, tolerances) for rows in each], bool)
 
 
-def _near_search(found: Floats, ours: Floats, theirs: Floats, tolerances: Sequence[float]) -> bool:
+def along_its_search(found: Floats, ours: Floats, theirs: Floats, tolerances: Sequence[float]) -> bool:
+  """Return the same of one state."""
   distance, _, normal = _state_errors(ours, theirs, 0.0)
   if distance > tolerances[0] or normal > tolerances[-1]:
     return False

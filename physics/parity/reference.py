@@ -2,14 +2,16 @@
 
 import copy
 import dataclasses
+from collections.abc import Sequence
 
 import mujoco
 import numpy as np
 from mujoco import mjtDisableBit, mjtJacobian
 
 from physics.dynamics.kinematics import BALL, FREE
-from physics.model.model import Floats, Model
+from physics.model.model import Bools, Floats, Model
 from physics.parity.engines import read_field
+from physics.parity.given import MEASURES, GivenContacts
 from physics.parity.states import States
 
 DType = type[np.floating]
@@ -43,9 +45,20 @@ STAGES = tuple(field.name for field in dataclasses.fields(PipelineResults))[:-4]
 STEP = ("qpos", "qvel", "act", "plastic")
 
 
-def reference(model: Model, states: States) -> PipelineResults:
-  """Return the results of MuJoCo C in `states`, with a converged solver."""
-  return _results(converging(model.mj), states)
+def reference(model: Model, states: States, contacts: Sequence[Floats] | None = None) -> PipelineResults:
+  """Return the results of MuJoCo C in `states`, with a converged solver.
+
+  `contacts` are rows per state, see `traced_contacts`: those that are searched replace MuJoCo's own.
+  """
+  return _results(converging(model.mj), states, _given(model, contacts))
+
+
+def merged(results: PipelineResults, others: PipelineResults, rows: Bools) -> PipelineResults:
+  """Return results in which others, of some states alone, replace those of `rows` [num_states]."""
+  fields = {field.name: getattr(results, field.name).copy() for field in dataclasses.fields(PipelineResults)}
+  for name, values in fields.items():
+    values[rows] = getattr(others, name)
+  return PipelineResults(**fields)
 
 
 def stopped_reference(model: Model, states: States) -> PipelineResults:
@@ -85,17 +98,41 @@ def converged(model: Model) -> Model:
   )
 
 
-def _results(mj: mujoco.MjModel, states: States) -> PipelineResults:
+def known_contacts(model: Model, states: States, contacts: Sequence[Floats]) -> Bools:
+  """Return in which states [num_states] MuJoCo C has a contact, or nearly, wherever given `contacts` are."""
+  mj, given = converging(model.mj), GivenContacts(model)
+  data, known = mujoco.MjData(mj), []
+  for index, rows in enumerate(contacts):
+    mujoco.mj_resetData(mj, data)
+    states.load(index, data)
+    known.append(given.knows(mj, data, rows))
+  return np.array(known, bool)
+
+
+Given = tuple[GivenContacts, Sequence[Floats]]  # and the rows of each state
+
+
+def _given(model: Model, contacts: Sequence[Floats] | None) -> Given | None:
+  return None if contacts is None else (GivenContacts(model), contacts)
+
+
+def _results(mj: mujoco.MjModel, states: States, given: Given | None = None) -> PipelineResults:
   data = mujoco.MjData(mj)
   rows: dict[str, list[Floats]] = {name: [] for name in (*STAGES, *STEP)}
   for index in range(len(states)):
     mujoco.mj_resetData(mj, data)
     states.load(index, data)
-    mujoco.mj_forward(mj, data)
+    if given:
+      given[0].forward(mj, data, given[1][index])
+    else:
+      mujoco.mj_forward(mj, data)
     mujoco.mj_rnePostConstraint(mj, data)
     for name in STAGES:
       rows[name].append(read_field(mj, data, name).copy())
-    mujoco.mj_step(mj, data)
+    if given:
+      given[0].step(mj, data)
+    else:
+      mujoco.mj_step(mj, data)
     for name in STEP:
       rows[name].append(getattr(data, name).copy())
   return PipelineResults(**{name: np.stack(values) for name, values in rows.items()})
@@ -109,18 +146,27 @@ def relative_error(values: Floats, expected: Floats) -> Floats:
 
 
 def one_ulp_effect(
-  model: Model, states: States, dtype: DType = np.float32, draws: int = 16, seed: int = 0
+  model: Model,
+  states: States,
+  dtype: DType = np.float32,
+  draws: int = 16,
+  seed: int = 0,
+  contacts: Sequence[Floats] | None = None,
 ) -> PipelineResults:
   """Return per state the largest relative error that rounding to `dtype` can explain, by field.
 
   Each draw moves every number of the model and of the states by one unit in the last place, up or down, and
-  lets MuJoCo C compute in float64. The result's fields have shape [num_states].
+  those of given `contacts`, and lets MuJoCo C compute in float64. The result's fields have shape
+  [num_states].
   """
   random = np.random.default_rng(seed)
-  expected = reference(model, states)
+  expected = reference(model, states, contacts)
   effects = []
   for _ in range(draws):
-    found = _results(perturbed(model.mj, random, dtype), perturbed_states(model, states, random, dtype))
+    mj = perturbed(model.mj, random, dtype)
+    others = perturbed_states(model, states, random, dtype)
+    moved = contacts and [_moved_contacts(rows, random, dtype) for rows in contacts]
+    found = _results(mj, others, _given(model, moved))
     effects.append(
       [relative_error(getattr(found, name), getattr(expected, name)) for name in (*STAGES, *STEP)]
     )
@@ -200,6 +246,13 @@ def perturbed_states(
   if "mocap_quat" in moved:
     moved["mocap_quat"] = _turned(moved["mocap_quat"], random, dtype)
   return dataclasses.replace(states, **moved)
+
+
+def _moved_contacts(rows: Floats, random: np.random.Generator, dtype: DType) -> Floats:
+  """Move what contacts [n, 12] measure by one unit in the last place of 1 (m), as positions are rounded."""
+  rows = rows.copy()
+  rows[:, MEASURES] += _signs(random, rows[:, MEASURES].shape) * float(np.finfo(dtype).eps)
+  return rows
 
 
 def _turned(quaternions: Floats, random: np.random.Generator, dtype: DType) -> Floats:

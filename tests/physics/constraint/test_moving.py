@@ -218,3 +218,14 @@ def test_capacity_has_room_for_what_is_packed(gap, capacity):
   ]
   model = load_model(f"<mujoco><worldbody>{''.join(places)}</worldbody></mujoco>")
   assert moving_capacity(model, moving_pairs(model)) == capacity
+
+
+def test_capacity_has_room_for_arms_that_cross():
+  """Two arms of twenty balls each turn through each other, where far more touch than two for each ball."""
+  arms = [
+    f"""<body pos="0 {y} 0"><joint range="-20 20" axis="0 0 1"/>
+    {"".join(f'<geom size="0.1" pos="{0.02 * x} 0 0"/>' for x in range(20))}</body>"""
+    for y in (0.0, 0.21)
+  ]
+  model = load_model(f"<mujoco><worldbody>{''.join(arms)}</worldbody></mujoco>")
+  assert moving_capacity(model, moving_pairs(model)) > 120

@@ -7,7 +7,7 @@ import pytest
 
 from physics.load import load_model
 from physics.parity import NumpySimulation, compare, random_states
-from physics.parity.compare import DOUBLE, OTHER_CORNERS, SINGLE, STATES_OPEN, Finding, Trial, outputs
+from physics.parity.compare import DOUBLE, GIVEN, OTHER_CORNERS, SINGLE, STATES_OPEN, Finding, Trial, outputs
 from physics.parity.reference import converged
 from tests.physics.conftest import load
 
@@ -86,22 +86,47 @@ def prisms(sides):
       <geom type="mesh" mesh="m"/></body></worldbody></mujoco>"""
 
 
+def shares(model):
+  return {each.quantity: each.error for each in Trial(model, random_states(model, 16)).contacts(DOUBLE)}
+
+
 def test_faces_that_a_search_may_take_are_told_from_open_states(monkeypatch):
   """Of the faces within 5 degrees each engine takes its first; without them all states agree."""
   model = converged(load_model(prisms(60)))
-  shares = {finding.quantity: finding for finding in Trial(model, random_states(model, 16)).contacts(DOUBLE)}
-  assert shares[OTHER_CORNERS].error > 0.2
-  assert shares[STATES_OPEN].error == 0.0
+  assert shares(model)[GIVEN] > 0.2
+  assert shares(model)[OTHER_CORNERS] == shares(model)[STATES_OPEN] == 0.0
+  monkeypatch.setattr(compare, "right_contacts", lambda _model, states, *_: np.zeros(len(states), bool))
+  assert shares(model)[OTHER_CORNERS] > 0.2
+  assert shares(model)[GIVEN] == shares(model)[STATES_OPEN] == 0.0
   monkeypatch.setattr(compare, "other_faces", lambda found, *_: np.zeros(len(found), bool))
-  shares = {finding.quantity: finding for finding in Trial(model, random_states(model, 16)).contacts(DOUBLE)}
-  assert shares[STATES_OPEN].error > 0.2
+  assert shares(model)[STATES_OPEN] > 0.2
+
+
+CAPS = """<mujoco><worldbody><geom type="cylinder" size="0.1 0.1"/><body pos="0 0 0.1995">
+  <joint type="slide" axis="0 0 1" range="-0.0001 0.0001"/><joint axis="1 0 0" range="-0.1 0.1"/>
+  <joint axis="0 0 1"/><geom type="cylinder" size="0.1 0.1"/></body></worldbody></mujoco>"""
+
+
+def test_what_other_corners_cause_is_compared_with_mujoco_given_them():
+  """Two caps have sixteen corners each; MuJoCo takes four others, in nearly every state."""
+  model = converged(load_model(CAPS))
+  trial = Trial(model, random_states(model, 8))
+  assert trial.given(DOUBLE).sum() > 4
+  assert (trial.given(DOUBLE) | trial.alike(DOUBLE)).all()
+  simulation = NumpySimulation(model, 8, outputs(model))
+  assert (
+    failed(trial.contacts(DOUBLE) + trial.stages(simulation, DOUBLE) + trial.step(simulation, DOUBLE)) == []
+  )
+  pairs = [dataclasses.replace(pair, solref=(0.021, 1.0)) for pair in model.pairs]
+  softer = NumpySimulation(dataclasses.replace(model, pairs=tuple(pairs)), 8, outputs(model))
+  assert failed(trial.stages(softer, DOUBLE)) == ["qacc", "cfrc_ext"]
 
 
 def test_a_contact_that_one_engine_alone_finds_leaves_the_state_open(monkeypatch):
   """However shallow it is: its force does not begin at zero."""
   model = converged(load_model(prisms(60)))
   trial = Trial(model, random_states(model, 4))
-  grazing = np.array([0, 2, -1e-10, 0.0, 0, 0, 0, 0, 0, 1.0])
+  grazing = np.array([0, 2, -1e-10, 0.0, 0, 0, 0, 0, 0, 1.0, 0, 1])
   contacts = [rows[:0] for rows in trial.expected_contacts]
   trial.expected_contacts = contacts
   monkeypatch.setattr(trial, "found_contacts", lambda _: [contacts[0], np.array([grazing]), *contacts[2:]])
@@ -111,7 +136,8 @@ def test_a_contact_that_one_engine_alone_finds_leaves_the_state_open(monkeypatch
 def test_states_that_are_all_open_are_told_and_not_compared(monkeypatch):
   model = converged(load_model(prisms(60)))
   trial = Trial(model, random_states(model, 4))
-  monkeypatch.setattr(trial, "alike", lambda _: np.zeros(4, bool))
+  for name in ("alike", "given"):
+    monkeypatch.setattr(trial, name, lambda _: np.zeros(4, bool))
   simulation = NumpySimulation(model, 4, outputs(model))
   found = trial.contacts(DOUBLE) + trial.stages(simulation, DOUBLE) + trial.step(simulation, DOUBLE)
   names = [finding.quantity for finding in found]

@@ -1,0 +1,118 @@
+"""Ways out of an overlap: which contacts are right where MuJoCo C has others, judged by the shapes alone.
+
+Where shapes overlap, or lie flush, a search has several answers: of two ways out that are as short each
+engine takes its first, and MuJoCo C's contacts of faces may push along a way that its search did not find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import mujoco
+import numpy as np
+from mujoco import mjtGeom
+
+from physics.model.model import Bools, Floats, Model
+from physics.parity.contacts import (
+  DISTANCE,
+  GEOMS,
+  MARGIN,
+  NORMAL,
+  along_its_search,
+  alongside,
+  is_other_choice,
+)
+from physics.parity.states import States
+
+PARALLEL = 1e-3  # by how much normals of one face differ
+Found = Sequence[Floats]  # rows of contacts per state, see `traced_contacts`
+
+
+def right_contacts(model: Model, states: States, contacts: Sequence[Found], tolerances: Floats) -> Bools:
+  """Return in which states [num_states] the engine's contacts are right, whichever others MuJoCo C has.
+
+  Of each pair of geoms they have to be the same, or other corners of the same faces, or to lie along the
+  search on which both engines agree, or along a way out that is as short as MuJoCo C's, or shorter.
+  `contacts` are those of the engine and of MuJoCo C, and of both where shapes have one each; `tolerances`
+  are those of distance [m], position [m] and normal, and of a distance that rounding decides about [m].
+  """
+  shapes, right = _Shapes(model.mj), []
+  for index, rows in enumerate(zip(*contacts, strict=True)):
+    shapes.place(states, index)
+    pairs = {frozenset(row[GEOMS]) for each in rows for row in each}
+    right.append(all(_is_right([_of(pair, each) for each in rows], shapes, tolerances) for pair in pairs))
+  return np.array(right, bool)
+
+
+class _Shapes:
+  """The shapes of a model in one state, and how far they overlap along a direction."""
+
+  def __init__(self, mj: mujoco.MjModel) -> None:
+    self._mj, self._data = mj, mujoco.MjData(mj)
+
+  def place(self, states: States, index: int) -> None:
+    """Take the shapes to where they are in a state."""
+    mujoco.mj_resetData(self._mj, self._data)
+    states.load(index, self._data)
+    mujoco.mj_kinematics(self._mj, self._data)
+
+  def overlap(self, row: Floats) -> float:
+    """Return how far [m] the shapes of a contact overlap along its normal; nan for a height field."""
+    first, second = (int(geom) for geom in row[GEOMS])
+    is_turned = self._mj.body_treeid[self._mj.geom_bodyid[second]] < 0  # it points to what moves
+    normal = -row[NORMAL] if is_turned else row[NORMAL]
+    between = normal @ (self._data.geom_xpos[first] - self._data.geom_xpos[second])
+    return float(between + self._reach(first, normal) + self._reach(second, -normal))
+
+  def _reach(self, geom: int, direction: Floats) -> float:
+    """Return how far [m] a shape extends from its centre in a direction."""
+    size, d = self._mj.geom_size[geom], direction @ self._data.geom_xmat[geom].reshape(3, 3)
+    reaches = {
+      mjtGeom.mjGEOM_SPHERE: lambda: size[0],
+      mjtGeom.mjGEOM_CAPSULE: lambda: size[0] + size[1] * abs(d[2]),
+      mjtGeom.mjGEOM_ELLIPSOID: lambda: np.linalg.norm(size * d),
+      mjtGeom.mjGEOM_CYLINDER: lambda: size[0] * np.hypot(d[0], d[1]) + size[1] * abs(d[2]),
+      mjtGeom.mjGEOM_BOX: lambda: size @ np.abs(d),
+      mjtGeom.mjGEOM_MESH: lambda: np.max(self._vertices(geom) @ d),
+    }
+    return float(reaches.get(mjtGeom(self._mj.geom_type[geom]), lambda: np.nan)())
+
+  def _vertices(self, geom: int) -> Floats:
+    mesh = self._mj.geom_dataid[geom]
+    start, count = self._mj.mesh_vertadr[mesh], self._mj.mesh_vertnum[mesh]
+    return np.asarray(self._mj.mesh_vert[start : start + count], float)
+
+
+def _of(pair: frozenset[float], rows: Floats) -> Floats:
+  return rows[[frozenset(row[GEOMS]) == pair for row in rows]] if len(rows) else rows
+
+
+def _is_right(rows: Sequence[Floats], shapes: _Shapes, tolerances: Floats) -> bool:
+  """Judge the contacts of one pair of geoms: those found and expected, and those of both searches."""
+  found, expected, ours, theirs = rows
+  same = tolerances[:3].tolist()
+  if is_other_choice(found, expected, same):
+    return True
+  if len(found) and along_its_search(found, ours, theirs, same):
+    return True
+  if not len(found) or not len(expected) + len(theirs):
+    return all((np.abs(each[:, DISTANCE] - each[:, MARGIN]) <= tolerances[3]).all() for each in rows)
+  ways = (*_ways(expected), *_ways(theirs))  # MuJoCo C's contacts of a cylinder's side may be none
+  shortest = min(
+    (way for way, row in ways if abs(shapes.overlap(row) - way) <= tolerances[0]), default=np.nan
+  )
+  return all(
+    abs(shapes.overlap(row) - way) <= tolerances[0] and way <= shortest + tolerances[0]
+    for way, row in _ways(found)
+  )
+
+
+def _ways(rows: Floats) -> list[tuple[float, Floats]]:
+  """Return the depth [m] of the deepest contact along each normal, and that contact."""
+  ways = []
+  while len(rows):
+    along = alongside(rows, rows[0], PARALLEL)
+    deepest = rows[along][np.argmin(rows[along, DISTANCE])]
+    ways.append((-float(deepest[DISTANCE]), deepest))
+    rows = rows[~along]
+  return ways

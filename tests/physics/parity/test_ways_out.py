@@ -1,0 +1,70 @@
+"""Ways out of an overlap, judged by the shapes."""
+
+import numpy as np
+import pytest
+
+from physics.load import load_model
+from physics.parity import random_states
+from physics.parity.ways_out import right_contacts
+
+CORNERS = " ".join(f"{x} {y} {z}" for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.1, 0.1))
+TOLERANCES = np.array([1e-5, 1e-4, 1e-3, 1e-9])
+
+
+def slab_with(shape):
+  """A box with its top at 0.1, and a shape above it that slides along z."""
+  return load_model(f"""<mujoco><asset><mesh name="cube" vertex="{CORNERS}"/></asset>
+    <worldbody><geom type="box" size="2 2 0.1"/>
+    <body><joint type="slide" axis="0 0 1"/>{shape}</body></worldbody></mujoco>""")
+
+
+def states_at(model, height):
+  states = random_states(model, 1)
+  states.qpos[:] = height
+  return states
+
+
+def contact(distance, normal=(0.0, 0.0, 1.0), point=(0.0, 0.0, 0.1)):
+  return [0, 1, distance, 0.0, *point, *normal, 0, 1]
+
+
+def judge(model, height, found, expected, ours=(), theirs=()):
+  tables = [[np.array(rows, float).reshape(-1, 12)] for rows in (found, expected, ours, theirs)]
+  return bool(right_contacts(model, states_at(model, height), tables, TOLERANCES)[0])
+
+
+@pytest.mark.parametrize(
+  ("shape", "below"),
+  [
+    ('<geom size="0.1"/>', 0.1),
+    ('<geom type="capsule" size="0.1 0.2"/>', 0.3),
+    ('<geom type="ellipsoid" size="0.1 0.2 0.3"/>', 0.3),
+    ('<geom type="cylinder" size="0.1 0.2"/>', 0.2),
+    ('<geom type="cylinder" size="0.1 0.2" euler="90 0 0"/>', 0.1),
+    ('<geom type="box" size="0.1 0.2 0.3"/>', 0.3),
+    ('<geom type="mesh" mesh="cube"/>', 0.1),
+  ],
+)
+def test_a_way_out_is_as_long_as_the_shapes_overlap(shape, below):
+  model = slab_with(shape)
+  theirs = [contact(-0.1, (1.0, 0.0, 0.0))]
+  assert judge(model, 0.1 + below - 0.02, [contact(-0.02)], theirs, theirs=theirs) is False, "theirs is none"
+  both = [contact(-0.02)]
+  assert judge(model, 0.1 + below - 0.02, [contact(-0.02, point=(0.01, 0, 0.1))], both, theirs=both)
+  assert not judge(model, 0.1 + below - 0.02, [contact(-0.03, point=(0.01, 0, 0.1))], both, theirs=both)
+
+
+def test_a_shorter_way_out_is_right_and_a_longer_one_is_not():
+  """A cube on its side: 0.02 up, or 0.3 sideways."""
+  model = slab_with('<geom type="box" size="0.1 0.1 0.1" pos="1.9 0 0"/>')
+  up, sideways = [contact(-0.02)], [contact(-0.2, (1.0, 0.0, 0.0))]
+  assert judge(model, 0.18, up, sideways, theirs=sideways)
+  assert not judge(model, 0.18, sideways, up, theirs=up)
+
+
+def test_rounding_may_decide_about_shapes_that_lie_flush():
+  model = slab_with('<geom size="0.1"/>')
+  assert judge(model, 0.2, [contact(-1e-12)], [])
+  assert judge(model, 0.2, [], [contact(-1e-12)])
+  assert not judge(model, 0.2, [contact(-1e-6)], [])
+  assert not judge(model, 0.2, [], [contact(-1e-6)])
