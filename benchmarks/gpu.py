@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from benchmarks.cases import ISAAC_ANT
 from gpurobot.config import ConfigError, assign, leaves, option, pairs
 
 ROOT = Path(__file__).parents[1]
@@ -26,7 +27,7 @@ SECONDS = 480.0  # time limit of a step [s]; an interrupted piece gets PATIENCE 
 PATIENCE = 10.0  # time for an interrupted piece to end [s]
 GLANCE = 0.2  # polling interval of the output of a piece [s]
 WORKERS = "5"  # test processes; in each, CUDA reserves up to 10 GB for the stacks of kernel threads
-ANT = ["task=ant", "num_envs=16384"]
+ANT = [*ISAAC_ANT, "num_envs=16384"]
 # Combines independent kernels in one launch, which torch's compiler does not do by default.
 COMBINED = """
 import sys
@@ -118,7 +119,7 @@ STEPS = {
   "million": Step(
     "training of a million Ants",
     3,
-    {"million": ["-m", "benchmarks.iteration", "task=ant", "num_envs=1048576", "ppo.horizon=4"]},
+    {"million": ["-m", "benchmarks.iteration", *ISAAC_ANT, "num_envs=1048576", "ppo.horizon=4"]},
   ),
   "learn": Step(
     "trainings with the settings of each task, Ant with a profile",

@@ -1,4 +1,6 @@
-"""Time breakdown of a training iteration: python -m benchmarks.iteration [key=value ...], by default of Ant.
+"""Time breakdown of a training iteration: python -m benchmarks.iteration [key=value ...].
+
+Without a task it is Ant as Isaac Gym trains it (`cases.ISAAC_ANT`).
 
 The program prints `name: value` lines. They give the share of each part: physics, task, network in the
 rollout, policy around it (normalisation, sampling), storage and statistics, update. The overhead of the
@@ -18,6 +20,7 @@ from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 import tasks
+from benchmarks import cases
 from benchmarks.report import line
 from benchmarks.update import floor
 from gpurobot import cli
@@ -89,7 +92,8 @@ def print_kernels(learner: PPO, seconds: float) -> None:
 def run(words: Sequence[str] = ()) -> None:
   """Train for some iterations and print the time breakdown."""
   world = World()
-  config, task = cli.parse(["task=ant", *words], tasks.load, world)
+  named = any(word.startswith("task=") for word in words)
+  config, task = cli.parse([*(() if named else cases.ISAAC_ANT), *words], tasks.load, world)
   device = world.device(config.device)
   world.use(device, config.threads)
   random = Random(config.seed, config.num_envs, 0, device)

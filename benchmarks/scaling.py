@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 import train
+from benchmarks import cases
 from benchmarks.report import line
 
 ENVS = 2048  # environments per rank
@@ -25,7 +26,7 @@ def speed(ranks: int) -> float:
   """Train with `ranks` ranks; return the median of the logged speeds after the first row [steps/s]."""
   with tempfile.TemporaryDirectory() as folder:
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={ranks}"]
-    command += ["-m", "benchmarks.scaling", "task=ant", "threads=1", f"num_envs={ENVS * ranks}"]
+    command += ["-m", "benchmarks.scaling", *cases.ISAAC_ANT, "threads=1", f"num_envs={ENVS * ranks}"]
     command += [f"max_iterations={ITERATIONS}", "log_every=5", f"run_dir={folder}/run"]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)

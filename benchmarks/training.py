@@ -20,7 +20,8 @@ from torch import Tensor, nn
 import tasks
 from benchmarks import cases
 from benchmarks.report import line
-from gpurobot import config
+from gpurobot import cli, config
+from gpurobot.device.distributed import World
 from gpurobot.learn.network import ACTIVATIONS
 
 ROOT = Path(__file__).parents[1]
@@ -43,7 +44,7 @@ class Trunk(BaseFeaturesExtractor):
 def own_speed(seconds: float, *words: str) -> float:
   """Train Ant with `train.py`; return its speed after the first row of the log [environment steps/s]."""
   with tempfile.TemporaryDirectory() as folder:
-    command = [sys.executable, "train.py", "task=ant", "log_every=5"]
+    command = [sys.executable, "train.py", *cases.ISAAC_ANT, "log_every=5"]
     command += [f"max_seconds={seconds}", f"run_dir={folder}/run", *words]
     subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     with Path(folder, "run", "metrics.csv").open() as file:
@@ -79,7 +80,7 @@ def peer_speed(peer: cases.TrainingPeer, settings: config.TrainConfig) -> float:
 
 def run() -> None:
   """Print training speeds and ratios; the own speed is measured before and after the peers."""
-  settings = config.defaults(tasks.load("ant"))
+  settings, _ = cli.parse([*cases.ISAAC_ANT], tasks.load, World())
   ppo = settings.ppo
   line("training.num_envs", settings.num_envs)
   line("training.batch", settings.num_envs * ppo.horizon)

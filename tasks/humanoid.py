@@ -13,13 +13,14 @@ from tasks import base
 from tasks.base import option
 from tasks.shared import runner
 
-TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 60_000_000}
+TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 40_000_000}
 PPO: dict[str, object] = {
   "horizon": 32,
   "epochs": 3,
   "minibatches": 4,
-  "reference_minibatch": 16384,
+  "reference_minibatch": 8192,
   "lr": 5e-4,
+  "kl_target": 0.016,
   "critic_coef": 4.0,
   "reward_scale": 0.01,  # rewards reach 10: scaled, symlog is nearly linear
 }
