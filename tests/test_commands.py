@@ -32,6 +32,8 @@ from gpurobot.command import main as gpurobot
 from gpurobot.device.distributed import World
 from gpurobot.programs import PROGRAMS
 from physics.parity import __main__ as parity
+from tasks import humanoid_amp
+from tasks.motion import pairs
 from tests.instances import first
 from tests.test_docs import PAGES, README, python_blocks
 
@@ -94,6 +96,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
   (folder / "robot.xml").symlink_to(ROOT / "assets" / "ant" / "robot.xml")
   (folder / "folder").mkdir()
   (folder / "folder" / "robot.xml").symlink_to(ROOT / "assets" / "ant" / "robot.xml")
+  humanoid = humanoid_amp.Task.make_model(humanoid_amp.Config())
+  pairs.write(folder / "walks.npz", pairs.walks(humanoid, (0.5, 1.0), 0.3, 1 / 30))
   (folder / "pendulum.py").write_text(python_blocks(README)[0])
   (folder / "rma_dog.py").write_text(python_blocks(PAGES[Path("docs/distillation.md")])[0])
   (folder / "my_policy.py").write_text(python_blocks(PAGES[Path("docs/training.md")])[0])

@@ -61,19 +61,14 @@ class _Meet:
           self._note(meets, (1.0, face_a, face_b, *normal_a, *normal_b))
 
   def _pair_edge(self, part: Part, faces: Faces, lanes: Truth) -> Truth:
-    """Find the first edge that lies in a face of the other shape; return where there is one.
-
-    The face has to look to where the shapes touch. MuJoCo takes others at a corner or an edge too, such as
-    the side of a box in whose plane the axis of a cylinder lies by design, where rounding decides.
-    """
+    """Find the first edge that lies in a face of the other shape; return where there is one."""
     with self.program.when_any(lanes):
       edges = Edges(part)
       for i, exists in faces.each(lanes):
         for j, here in edges.each(exists):
           face, normal, valid = faces.at(i)
           first = here & valid & (self.found[0] < 0.5)
-          looks = dot(normal, part.outward) < -ALIGNED
-          meets = first & looks & (absolute(dot(edges.direction(j), normal)) < LEVEL)
+          meets = first & (absolute(dot(edges.direction(j), normal)) < LEVEL)
           start, end = edges.at(j)
           values = (1.0, face, face, *normal, *normal)
           self._note(meets, values)
