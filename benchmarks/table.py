@@ -168,7 +168,8 @@ def results(figures: Figures) -> str:
   table = [["", "measured", "goal", "command"]]
   for row in RESULT_ROWS:
     if figures.keys() >= {*row.figures}:
-      values = " / ".join(text(figures[name]) for name in row.figures)
+      measured = [figures[name] for name in row.figures]
+      values = " / ".join("not" if math.isinf(value) else text(value) for value in measured)
       table.append([row.what, values + row.unit, row.goal, f"`{row.command}`"])
   return markdown(table)
 

@@ -9,14 +9,8 @@ from tasks import base
 from tasks.shared import locomotion
 
 LEGS = ("FR", "FL", "RR", "RL")
-TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 50_000_000}
-PPO: dict[str, object] = {
-  "hidden": [128, 64, 32],
-  "horizon": 24,
-  "epochs": 3,
-  "kl_target": 0.016,
-  "log_std_init": -1.2,
-}
+TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 50_000_000}
+PPO: dict[str, object] = {"hidden": [128, 64, 32], "horizon": 24, "epochs": 3, "log_std_init": -1.2}
 
 
 @dataclass

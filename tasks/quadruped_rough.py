@@ -21,7 +21,6 @@ from tasks.shared.terrain import KINDS, Terrain
 TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 100_000_000}
 PPO: dict[str, object] = {
   **quadruped.PPO,
-  "kl_target": 0.008,
   # As legged_gym has it. Without it the robot learns to stand still, as noise costs more there than walking
   # earns at first, and the noise vanishes: level 0.02 after 3 million steps, and 0.57 with it.
   "entropy_coef": 0.01,
