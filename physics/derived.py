@@ -7,7 +7,6 @@ origin of the tree, as everywhere in the engine; outputs move them to the centre
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import add
 from typing import Generic, TypeVar
 
 from physics.actuator.transmission import TENDON
@@ -15,7 +14,6 @@ from physics.algebra.spatial import MINVAL, NO_FORCE, Force, Inertia, Motion, Ve
 from physics.constraint.body_sums import BodySums
 from physics.constraint.equality import attachment_forces
 from physics.dynamics.dynamics import inert_tendons
-from physics.dynamics.kinematics import propagate
 from physics.dynamics.passive import spring_energy, tendon_force
 from physics.dynamics.subtree import subtree_centers, subtree_sums
 from physics.dynamics.tendon import tendon_acceleration
@@ -53,8 +51,7 @@ class Derived:
   @OnDemand
   def accelerations(self) -> list[Motion]:
     """Accelerations about the tree origins, gravity included: the world accelerates upwards."""
-    joints = propagate(self.model, self.poses, self.qacc)
-    return mapped_rows(Motion, add, self.smooth.acceleration, joints)
+    return self.smooth.accelerations(self.model, self.qacc)
 
   @OnDemand
   def unconstrained(self) -> list[Number]:

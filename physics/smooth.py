@@ -58,6 +58,10 @@ class Smooth:
     """Joint forces [nv] without those of constraints: M qacc_smooth."""
     return mapped(lambda p, a, b: p + a - b, self.passive, self.actuator, self.bias)
 
+  def accelerations(self, model: Model, qacc: list[Number]) -> list[Motion]:
+    """Return by body its acceleration about the tree origin at `qacc` [nv], gravity included."""
+    return mapped_rows(Motion, add, self.acceleration, propagate(model, self.poses, qacc))
+
   def unconstrained(self, program: Program, model: Model) -> list[Number]:
     """Return qacc_smooth [nv]: with light links it is refined once by the forces that it leaves."""
     factor = factored(program, self.M)
@@ -71,7 +75,7 @@ class Smooth:
 
     Newton-Euler adds up what bodies need, which is far less where a chain gives way.
     """
-    moving = mapped_rows(Motion, add, self.acceleration, propagate(model, self.poses, qacc))
+    moving = self.accelerations(model, qacc)
     needed = bias_forces(model, self.poses, self.inertias, self.velocity, moving)
     armature = [number(x) for x in model.dof_armature]
     return mapped(

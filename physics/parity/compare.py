@@ -148,7 +148,7 @@ class Trial:
     return reference(self.model, self.states)
 
   def expected_in(self, tolerances: Tolerances) -> PipelineResults:
-    """Return them with the contacts of the engine in the states where those are `given`."""
+    """Return MuJoCo's results, from the engine's contacts in the states where those are `given`."""
     dtype, given = tolerances.dtype, self.given(tolerances)
     if dtype not in self._expected:
       self._expected[dtype] = self.expected
@@ -158,7 +158,7 @@ class Trial:
     return self._expected[dtype]
 
   def rounding(self, tolerances: Tolerances) -> PipelineResults:
-    """Return the relative change that one unit in the last place makes in them, per state."""
+    """Return the relative change that one unit in the last place makes in `expected_in`, per state."""
     dtype, given = tolerances.dtype, self.given(tolerances)
     if dtype not in self._rounding:
       effect = one_ulp_effect(self.model, self.states, dtype)

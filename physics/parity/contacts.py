@@ -176,7 +176,7 @@ def other_corners(found: Sequence[Floats], expected: Sequence[Floats], tolerance
 
 
 def is_other_choice(found: Floats, expected: Floats, tolerances: Sequence[float]) -> bool:
-  """Return the same of one state."""
+  """Return whether contacts of one state are other corners of the same faces, see `other_corners`."""
   while len(expected):
     mine, its = (alongside(rows, expected[0], tolerances[-1]) for rows in (found, expected))
     if not _on_one_plane(found[mine], expected[its], tolerances):
@@ -225,7 +225,7 @@ def other_faces(
 
 
 def along_its_search(found: Floats, ours: Floats, theirs: Floats, tolerances: Sequence[float]) -> bool:
-  """Return the same of one state."""
+  """Return whether contacts of one state are on faces near an agreed search, see `other_faces`."""
   distance, _, normal = _state_errors(ours, theirs, 0.0)
   if distance > tolerances[0] or normal > tolerances[-1]:
     return False

@@ -38,7 +38,6 @@ LINE_MARGIN = 0.05  # the least part of a bracket that a look leaves out
 WRITTEN = 40  # degrees of freedom up to which a matrix is factored in written-out code
 STALLED = 1e-3  # gradient, relative to the forces in balance: beyond it a search that ends has failed
 
-
 Balance = Callable[[list[Number]], list[Number]]  # joint forces [nv] that an acceleration leaves
 
 

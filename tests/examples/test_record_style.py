@@ -1,4 +1,4 @@
-"""What a policy of humanoid_amp did becomes a reference of the same task."""
+"""Tests of a recorded policy of humanoid_amp as the reference of others."""
 
 import runpy
 
