@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from gpurobot.algorithm_config import AlgorithmConfig
+from gpurobot.algorithm_config import AlgorithmConfig, PPOConfig, Recurrence
 from gpurobot.device.clock import Clock
 from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
@@ -96,3 +96,16 @@ def layer_words(settings: AlgorithmConfig, inputs: int, hidden: list[int], *outp
   """Return the widths of a network's layers and their activation, or the name of the user's own layers."""
   between, after = ([settings.network], "") if settings.network else (hidden, f" {settings.activation}")
   return "-".join(map(str, (inputs, *between, *outputs))) + after
+
+
+def network_words(ppo: PPOConfig, inputs: int, env: VecEnv) -> str:
+  """Return the memory of a network with this many inputs, if it has one, and the layers of its policy."""
+  memory = "" if ppo.recurrent is Recurrence.none else f"{ppo.recurrent} {ppo.recurrent_units}, "
+  return memory + layer_words(ppo, inputs, ppo.hidden, sum(env.choices) or env.num_actions)
+
+
+def epoch_words(ppo: PPOConfig, num_envs: int) -> str:
+  """Return what is learnt from in an iteration of num_envs environments (over all ranks)."""
+  minibatch = num_envs * ppo.horizon // ppo.minibatches
+  minibatches = counted(ppo.minibatches, "minibatch", "es")
+  return f"horizon {ppo.horizon}, {counted(ppo.epochs, 'epoch')} of {minibatches} of {minibatch} samples"

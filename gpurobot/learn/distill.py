@@ -7,7 +7,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor, nn
 
-from gpurobot.algorithm_config import DistillConfig, DistillLoss, Recurrence
+from gpurobot.algorithm_config import DistillConfig, DistillLoss
 from gpurobot.config import ConfigError, TrainConfig, sequence_length
 from gpurobot.device import process, threads
 from gpurobot.device.distributed import World
@@ -15,7 +15,7 @@ from gpurobot.device.executor import Executor
 from gpurobot.device.transfer import to_cpu
 from gpurobot.learn import teacher as teaching
 from gpurobot.learn.agent import Spaces, actor_critic
-from gpurobot.learn.algorithm import counted, layer_words
+from gpurobot.learn.algorithm import counted, epoch_words, network_words
 from gpurobot.learn.collector import Collector
 from gpurobot.learn.distribution import Distribution
 from gpurobot.learn.env import VecEnv, images_of
@@ -130,17 +130,13 @@ class Distill:
   def describe(self) -> str:
     """Return one line about the environments, the networks and the hyperparameters."""
     ppo, env = self.ppo, self.env
-    outputs = sum(env.choices) or env.num_actions
-    layers = layer_words(ppo, self.network.actor_input.width, ppo.hidden, outputs)
-    memory = "" if ppo.recurrent is Recurrence.none else f"{ppo.recurrent} {ppo.recurrent_units}, "
     ranks = counted(self.world.size, f"{self.device.type} rank")
-    minibatch = self.num_envs * ppo.horizon // ppo.minibatches
     return (
       f"{counted(self.num_envs, 'environment')} on {ranks}; {rollout_words(ppo, env)}"
-      f"student {memory}{layers}, {self.network.precision}, of {counted(len(self.teachers), 'teacher')}, "
-      f"shown the group '{self._group}'; horizon {ppo.horizon}, {counted(ppo.epochs, 'epoch')} of "
-      f"{counted(ppo.minibatches, 'minibatch', 'es')} of {minibatch} samples; learning rate "
-      f"{self.settings.lr:g}; {self.settings.mix:.0%} of the environments driven by teachers at first, "
+      f"student {network_words(ppo, self.network.actor_input.width, env)}, {self.network.precision}, "
+      f"of {counted(len(self.teachers), 'teacher')}, shown the group '{self._group}'; "
+      f"{epoch_words(ppo, self.num_envs)}; learning rate {self.settings.lr:g}; "
+      f"{self.settings.mix:.0%} of the environments driven by teachers at first, "
       f"none after {self.settings.mix_steps:,} steps"
     )
 

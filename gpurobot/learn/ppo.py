@@ -19,7 +19,7 @@ from gpurobot.device.executor import Executor
 from gpurobot.device.transfer import to_cpu
 from gpurobot.device.usage import total_memory
 from gpurobot.learn.agent import Spaces, actor_critic
-from gpurobot.learn.algorithm import counted, layer_words
+from gpurobot.learn.algorithm import counted, epoch_words, network_words
 from gpurobot.learn.critic import ScalarHead
 from gpurobot.learn.discriminator import reference_of
 from gpurobot.learn.distribution import Gaussian
@@ -152,18 +152,15 @@ class PPO:
   def describe(self) -> str:
     """Return one line about the environments, the network and the hyperparameters."""
     ppo, env = self.ppo, self.env
-    outputs = sum(env.choices) or env.num_actions
-    layers = layer_words(ppo, self.network.actor_input.width, ppo.hidden, outputs)
-    memory = "" if ppo.recurrent is Recurrence.none else f"{ppo.recurrent} {ppo.recurrent_units}, "
     ranks = counted(self.world.size, f"{self.device.type} rank")
     cores = f" with {counted(torch.get_num_threads(), 'thread')}" if self.device.type == "cpu" else ""
     minibatch = self.num_envs * ppo.horizon // ppo.minibatches
     return (
-      f"{counted(self.num_envs, 'environment')} on {ranks}{cores}; "
-      f"{rollout_words(ppo, env)}network {memory}{layers} {'shared' if self.network.shared else 'separate'}, "
-      f"{self.network.precision}; horizon {ppo.horizon}, {counted(ppo.epochs, 'epoch')} of "
-      f"{counted(ppo.minibatches, 'minibatch', 'es')} of {minibatch} samples; learning rate {ppo.lr:g} x "
-      f"{self.scale:.3g} ({ppo.lr_scaling} of {minibatch} / {ppo.reference_minibatch})"
+      f"{counted(self.num_envs, 'environment')} on {ranks}{cores}; {rollout_words(ppo, env)}"
+      f"network {network_words(ppo, self.network.actor_input.width, env)} "
+      f"{'shared' if self.network.shared else 'separate'}, {self.network.precision}; "
+      f"{epoch_words(ppo, self.num_envs)}; learning rate {ppo.lr:g} x {self.scale:.3g} "
+      f"({ppo.lr_scaling} of {minibatch} / {ppo.reference_minibatch})"
     )
 
   def collect(self) -> None:
