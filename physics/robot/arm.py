@@ -13,7 +13,7 @@ class Arm(Robot):
   site: str  # the tip: it is brought to the targets
   tip: str  # what the site is, in words
   held: tuple[str, ...]  # joints of the file that do not move, such as those of fingers
-  limits: Floats  # of the joints, or a turn of those without [nu, 2] [rad, m]
+  limits: Floats  # of the joints; a turn about home, of those that turn further [nu, 2] [rad, m]
   reach: float  # largest distance of a target from the first joint [m]
   targets: Floats  # positions of the tip that the arm can hold, above the floor [n, 3] [m]
   turns: Floats  # orientations of the tip there, rotation matrices [n, 3, 3]

@@ -19,10 +19,7 @@ POSES, HOMES = 2000, 400  # random poses that are looked at for the workspace an
 INNER = 0.9, 0.5  # parts of the joints' ranges in which these lie
 DEEP = 1e-3  # depth of a contact that counts [m]
 ALWAYS = 0.3  # share of poses above which two links that touch do so by their shapes alone
-FREE_RANGE = (
-  np.pi,
-  1.0,
-)  # largest range to both sides of a joint that turns, and of one that slides [rad], [m]
+FREE_RANGE = np.pi, 1.0  # most to both sides of home, of joints that turn and that slide [rad], [m]
 STRENGTH = 0.8  # of the largest torque: what holds a target may need no more
 CLEARANCE = 0.05  # least height of a target above the floor, over the reach
 NEAR = 0.25  # least distance of a target from the first joint, over the reach
@@ -44,13 +41,18 @@ class Survey:
 
 
 def ranges(skeleton: Skeleton) -> Floats:
-  """Return the ranges of the moved joints [joints, 2] [rad, m]; a joint turns once at most."""
+  """Return the ranges of the moved joints [joints, 2] [rad, m]; a joint turns once at most.
+
+  Of a joint that may turn further, the turn is about the present pose, as far as its limits allow. An arm is
+  then in the middle of its ranges, and places behind it are as far one way as the other.
+  """
   mj, joints = skeleton.mj, skeleton.joints
-  slides = mj.jnt_type[joints] == mjtJoint.mjJNT_SLIDE
-  most = np.where(slides, FREE_RANGE[1], FREE_RANGE[0])[:, None] * [-1.0, 1.0]
-  limits = np.where(mj.jnt_limited[joints][:, None], mj.jnt_range[joints], most)
-  wide = np.ptp(limits, axis=1, keepdims=True) > np.ptp(most, axis=1, keepdims=True)
-  return np.where(wide, limits.clip(most[:, :1], most[:, 1:]), limits)
+  turns, slides = FREE_RANGE
+  half = np.where(mj.jnt_type[joints] == mjtJoint.mjJNT_SLIDE, slides, turns)
+  low, high = np.where(mj.jnt_limited[joints][:, None], mj.jnt_range[joints], [-np.inf, np.inf]).T
+  start = (skeleton.data.qpos[skeleton.columns] - half).clip(low, high - 2 * half)
+  wide = high - low > 2 * half
+  return np.where(wide, [start, start + 2 * half], [low, high]).T
 
 
 def survey(skeleton: Skeleton, solid: mujoco.MjModel, tip: Tip, poses: int, inner: float) -> Survey:

@@ -1,5 +1,7 @@
 """Arms from files: our own is found as its task states it by hand, others as they were made."""
 
+import math
+
 import mujoco
 import numpy as np
 import pytest
@@ -52,6 +54,17 @@ def test_an_arm_without_servos_and_home_gets_both_and_holds_still(text, tip, tmp
   before, later = after(spec, 0.0), after(spec, 2.0)
   np.testing.assert_allclose(later.site(arm.site).xpos, before.site(arm.site).xpos, atol=2e-3)
   assert ((arm.angles > arm.limits[:, 0]) & (arm.angles < arm.limits[:, 1])).all()
+
+
+def test_a_joint_that_turns_further_than_once_has_a_turn_about_home_within_its_limits(tmp_path):
+  """Places behind the arm are then as far one way as the other."""
+  text = mjcf(after='<keyframe><key name="home" qpos="-1.5 5 1 0 0"/></keyframe>')
+  wide = text.replace("-170 170", "-360 360").replace("-100 100", "-360 360")
+  arm, _ = read_arm(asked(tmp_path, wide))
+  turn, full = math.pi, 2 * math.pi
+  np.testing.assert_allclose(arm.limits[:2], [[-1.5 - turn, -1.5 + turn], [0.0, full]])
+  free, _ = read_arm(asked(tmp_path / "..", text.replace('range="-170 170"', 'limited="false"')))
+  np.testing.assert_allclose(free.limits[0], [-1.5 - turn, -1.5 + turn])
 
 
 @pytest.mark.parametrize("text", [mjcf(), urdf()], ids=["MJCF", "URDF"])
