@@ -30,7 +30,7 @@ from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 
 WARM_UP, MEASURED = 5, 20  # iterations
-GOAL = 0.15  # goal for the share of rollout overhead, with 4,096 environments
+GOAL = 0.10  # goal for the share of rollout overhead, with 4,096 environments
 SIDE = 4096  # side of the matrices whose product measures the peak rate
 SHOWN = 20  # number of kernels to print
 

@@ -9,9 +9,8 @@ import statistics
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
-from benchmarks import ablations, cases, curves, report
+from benchmarks import ablations, cases, curves, report, result_rows
 from benchmarks.camera import KINDS, SCENES, SIZES
 from benchmarks.environments import OWN
 from benchmarks.markdown import Figures, grid, markdown, text
@@ -20,135 +19,6 @@ from benchmarks.seeing import PAIRS
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "results"
 VIEWS = {f"{scene}_{kind}": f"{scene}, {kind}" for kind in KINDS for scene in ("plane", *SCENES)}
-
-
-class Row(NamedTuple):
-  """Row of the table of results: a quantity, the names of its figures, its goal and its command."""
-
-  what: str
-  figures: tuple[str, ...]
-  goal: str
-  command: str
-  unit: str = ""
-
-
-def _physics(what: str, name: str) -> Row:
-  (case,) = (case for case in cases.PHYSICS if case.name == name)
-  figures = tuple(f"physics.{name}.threads{threads}.ratio" for threads in cases.THREADS)
-  return Row(f"Physics of {what}, 1 / 2 threads", figures, f">= {case.goal:g} x MuJoCo C", "make bench", " x")
-
-
-def _kernel(what: str, robot: str) -> Row:
-  goal = f"<= {cases.KERNELS[robot]} s"
-  return Row(f"Kernels of {what} built", (f"kernel.{robot}.build_seconds",), goal, "make bench", " s")
-
-
-def _memory(what: str, case: str) -> Row:
-  goal = f"< {cases.MEMORY[case]:,} bytes"
-  return Row(
-    f"Memory of an environment of {what}", (f"physics.{case}.bytes_per_env",), goal, "make bench", " bytes"
-  )
-
-
-def _curve(what: str, task: str, index: int = 0) -> Row:
-  (curve,) = (curve for curve in cases.CURVES if curve.task == task)
-  goal = curve.goals[index]
-  figures = tuple(f"curve.{task}.{seed}.seconds_to_{goal.level:g}" for seed in curve.seeds)
-  command = f"python -m benchmarks.curves {task}"
-  return Row(
-    f"{what} to a mean return of {goal.level:,}, 3 seeds", figures, f"<= {goal.seconds:g} s", command, " s"
-  )
-
-
-RESULT_ROWS = (
-  _physics("Ant", "ant"),
-  _physics("HalfCheetah", "half_cheetah"),
-  _physics("Hopper", "hopper"),
-  _physics("Humanoid with self-collision, standing", "humanoid_standing"),
-  _physics("Humanoid in a heap on the floor", "humanoid_heap"),
-  _physics("Ant, Runge-Kutta in both", "ant_rk4"),
-  _physics("Humanoid in a heap, Runge-Kutta in both", "humanoid_rk4"),
-  _physics("a quadruped on a height field", "quadruped_on_rough_ground"),
-  _physics("an arm with a gripper and a cube on a table", "arm_and_cube_on_table"),
-  _physics("a 16-joint hand holding a cube", "hand_holding_cube"),
-  _physics("a biped of 20 meshes that collide", "biped_of_meshes"),
-  _physics("the hand with a mesh", "hand_holding_mesh"),
-  _physics("a pile of boxes and cylinders", "pile_of_boxes_and_cylinders"),
-  _physics("a pile of thirty boxes", "pile_of_thirty_boxes"),
-  _physics("a finger with four cables", "tendon_driven_finger"),
-  _kernel("Ant", "ant"),
-  Row("Kernels of Ant loaded from the cache", ("kernel.ant.load_seconds",), "< 1 s", "make bench", " s"),
-  _kernel("Humanoid", "humanoid"),
-  _kernel("the hand with its cube", "hand"),
-  _memory("Humanoid", "humanoid_heap"),
-  Row(
-    "Training Ant: network 256-128-64, 4 epochs of 2 minibatches",
-    ("training.ant.gpurobot",),
-    ">= 120,000 steps/s",
-    "make bench",
-    " steps/s",
-  ),
-  Row(
-    "beside Stable-Baselines3, same model",
-    ("training.same_model.ratio",),
-    ">= 20 x its steps/s",
-    "make bench",
-    " x",
-  ),
-  Row(
-    "beside Stable-Baselines3, Ant-v5",
-    ("training.stock_ant.ratio",),
-    ">= 30 x its steps/s",
-    "make bench",
-    " x",
-  ),
-  Row(
-    "SAC's environment steps beside Stable-Baselines3, HalfCheetah-v5",
-    ("off_policy.collected_steps_ratio",),
-    ">= 10 x its steps/s",
-    "python -m benchmarks off_policy",
-    " x",
-  ),
-  Row(
-    "with two gradient steps of batch 256 for each step of 1,024 environments",
-    ("off_policy.steps_ratio",),
-    ">= 10 x its steps/s",
-    "python -m benchmarks off_policy",
-    " x",
-  ),
-  Row(
-    "SAC's gradient steps, batch 256",
-    ("off_policy.gradient_steps_ratio",),
-    ">= 2 x its steps/s",
-    "python -m benchmarks off_policy",
-    " x",
-  ),
-  Row(
-    "PPO of quadruped_rough with overlap=true, 2,048 environments",
-    ("overlap.quadruped_rough.ratio",),
-    ">= 1.25 x the speed without",
-    "python -m benchmarks overlap",
-    " x",
-  ),
-  Row(
-    "Share of an iteration outside of physics, network and update",
-    ("iteration.overhead_share",),
-    "< 0.15",
-    "make bench",
-  ),
-  Row("Two ranks of one thread beside one", ("scaling.ratio",), ">= 1.85 x", "make bench", " x"),
-  Row("Memory that 9,000 iterations add", ("memory.growth_mb",), "flat", "make bench", " MB"),
-  _curve("Ant", "ant"),
-  _curve("Ant", "ant", index=1),
-  _curve("Cartpole", "cartpole"),
-  Row(
-    "Ant's speed here / in MuJoCo C",
-    ("transfer.ant.own.forward_speed", "transfer.ant.mujoco.forward_speed"),
-    "within 5 %",
-    "python -m benchmarks.transfer ant",
-    " m/s",
-  ),
-)
 
 
 def read() -> dict[str, float]:
@@ -166,7 +36,7 @@ def read() -> dict[str, float]:
 def results(figures: Figures) -> str:
   """Return the table of results with goals and commands."""
   table = [["", "measured", "goal", "command"]]
-  for row in RESULT_ROWS:
+  for row in result_rows.ROWS:
     if figures.keys() >= {*row.figures}:
       measured = [figures[name] for name in row.figures]
       values = " / ".join("not" if math.isinf(value) else text(value) for value in measured)
@@ -223,7 +93,7 @@ def _training(
   return [
     f"`{curve.task}`",
     column.replace("_", " "),
-    f"{'>=' if goal.least else '<='} {text(goal.level)} in {goal.seconds / 60:g} min" if goal else "",
+    f"{'>=' if goal.least else '<='} {text(goal.level)} in {_time(goal.seconds)}" if goal else "",
     " / ".join(_reached(rows, goal) for rows in runs) if goal else "",
     text(statistics.mean(ends)) + ("" if math.isnan(half) else f" +- {text(half)}"),
     _evaluated(curve, column, figures) if goal is None or goal.evaluated else "",
@@ -232,6 +102,11 @@ def _training(
     f"{seconds / 60:.3g} min on {final[0]['threads']:g}",
     text(statistics.mean(row["steps"] / row["seconds"] for row in final)),
   ]
+
+
+def _time(seconds: float) -> str:
+  """Return a time limit as it is said."""
+  return f"{seconds:g} s" if seconds < 60 else f"{seconds / 60:g} min"
 
 
 def _evaluated(curve: cases.Curve, column: str, figures: Figures) -> str:

@@ -41,9 +41,9 @@ def test_a_task_that_is_behind_fails(tmp_path, monkeypatch, capsys):
   monkeypatch.setattr(curves, "read", lambda _: [climb(1.0)])
   slopes = {"slow": 0.1, "quick": 2.0}
   monkeypatch.setattr(curves, "rows_of", lambda _, folder: climb(slopes[folder.name], 10))
-  assert relearn.run(["biped", f"runs={tmp_path / 'quick'}"])
-  assert not relearn.run(["biped", "ant", f"runs={tmp_path / 'quick'},{tmp_path / 'slow'}"])
-  assert "| `biped` | 1,000,000 | return | 7 | 14 | 1.7 |" in capsys.readouterr().out
+  assert relearn.run(["quadruped_getup", f"runs={tmp_path / 'quick'}"])
+  assert not relearn.run(["quadruped_getup", "ant", f"runs={tmp_path / 'quick'},{tmp_path / 'slow'}"])
+  assert "| `quadruped_getup` | 1,000,000 | return | 7 | 14 | 1.7 |" in capsys.readouterr().out
 
 
 def test_a_task_without_a_curve_is_answered_with_those_that_have_one():
