@@ -31,7 +31,9 @@ class Motion(settings.Config, robot_file.LegsConfig):
   """Motions, with the settings of the task `motion_track` that say what a file and its robot are."""
 
   robot: str | None = option(None, "MJCF or URDF file of a robot with legs; null: the humanoid of assets/")
-  motion: str = option("", f"clips, with commas between: {settings.OWN}, or a .csv, .npz or .bvh file")
+  motion: str = option("", f"clips, with commas between: {settings.CLIPS}")
+  begin: float = option(0.0, "time in each motion at which to begin", "s", low=0)
+  end: float | None = option(None, "time in each motion at which to end; null: its last frame", "s", low=0)
   scale: float = option(1.0, "factor of positions: 0.01 for centimetres", low=1e-6)
   degrees: bool = option(False, "joint angles in the file are degrees")
   raise_by: float = option(0.0, "height to add", "m")
@@ -86,8 +88,14 @@ def table(clip: Clip, robot: LeggedRobot, model: physics.Model) -> str:
 
 
 def _converted(clip: Clip, given: Motion) -> Clip:
-  """Return a clip in SI units at the height that the settings ask for."""
-  return clip.scaled(given.scale, math.pi / 180 if given.degrees else 1.0).lifted(given.raise_by)
+  """Return the part of a clip that the settings ask for, in SI units and at their height."""
+  part = clip.part(given.begin, given.end)
+  if len(part) < 2:
+    raise ConfigError(
+      f"{clip.name} has {clip.seconds:g} s, and {len(part)} frames between begin={given.begin:g} and "
+      f"end={'null' if given.end is None else f'{given.end:g}'}: two or more make a motion"
+    )
+  return part.scaled(given.scale, math.pi / 180 if given.degrees else 1.0).lifted(given.raise_by)
 
 
 def _write(clips: list[Clip], given: Motion) -> None:

@@ -57,7 +57,7 @@ class Config(settings.Config, base.Config):
   motion: str = option(
     WALKS,
     f"motions whose style is asked for, with commas between: {WALKS} (at all commanded speeds up to "
-    f"{pairs.FASTEST} m/s), {settings.OWN}, or a .csv, .npz or .bvh file, or an .npz of pairs",
+    f"{pairs.FASTEST} m/s), {settings.CLIPS}, or an .npz of pairs",
   )
   episode_steps: int = option(600, "maximum number of control steps per episode", low=1)
   substeps: int = option(6, "number of physics steps per control step", low=1)

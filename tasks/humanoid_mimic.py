@@ -18,6 +18,4 @@ class Config(motion_track.Config):
   """Settings of humanoid mimic."""
 
   episode_steps: int = option(600, "maximum number of control steps per episode", low=1)
-  motion: str = option(
-    settings.STEADY_WALK, f"clips, with commas between: {settings.OWN}, or a .csv, .npz or .bvh file"
-  )
+  motion: str = option(settings.STEADY_WALK, f"clips, with commas between: {settings.CLIPS}")

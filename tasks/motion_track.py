@@ -255,8 +255,8 @@ class Task(base.Task):
     """
     row, (place, turn) = self.row(), self.places()
     rotation = quat.to_matrix(turn[:, 0])
-    away = self.library.take("xpos", row)[:, 0] - place[:, 0]
-    turned = quat.multiply(quat.conjugate(turn[:, 0]), self.library.take("xquat", row)[:, 0])
+    away = self.library.take_first("xpos", row) - place[:, 0]
+    turned = quat.multiply(quat.conjugate(turn[:, 0]), self.library.take_first("xquat", row))
     trunk = quat.to_matrix(self.sim.qpos[:, 3:7])
     policy = {
       "next": torch.cat(

@@ -59,6 +59,17 @@ class Clip:
       joint_pos=between(self.joint_pos),
     )
 
+  def part(self, begin: float, end: float | None = None) -> "Clip":
+    """Return the frames from `begin` to `end` [s], both included; None: to the last."""
+    last = len(self) - 1 if end is None else round(end * self.fps)
+    frames = slice(round(begin * self.fps), last + 1)
+    return dataclasses.replace(
+      self,
+      root_pos=self.root_pos[frames],
+      root_quat=self.root_quat[frames],
+      joint_pos=self.joint_pos[frames],
+    )
+
   def velocities(self) -> tuple[Floats, Floats, Floats]:
     """Return the velocities of root [T, 3] [m/s], its rotation [T, 3] [rad/s] and joints [T, n] [rad/s].
 

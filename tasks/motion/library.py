@@ -83,6 +83,10 @@ class Library:
     """Return one field of the frames at rows [n] int64, [n, ...]."""
     return self._tables[name].index_select(-1, row).movedim(-1, 0)
 
+  def take_first(self, name: str, row: Tensor) -> Tensor:
+    """Return a field of the first body alone in the frames at rows [n] int64, [n, ...]."""
+    return self._tables[name][0].index_select(-1, row).movedim(-1, 0)
+
   def draw(self, uniform: Tensor, margin: int = 0) -> tuple[Tensor, Tensor]:
     """Return clips and frames [n] int64 for random numbers [n, 2] in [0, 1): clips by weight, frames alike.
 

@@ -1,9 +1,9 @@
-"""Readers of motion files: CSV and NPZ as retargeting tools write them.
+"""Readers of motion files: CSV, NPZ and PKL as retargeting tools write them.
 
 A CSV has a row for each frame: the root's position [m] and quaternion, then joint positions [rad], as the
-retargeted LAFAN1 of Unitree has. With a header, its words name the columns. An NPZ has one of the sets of
-keys of `LAYOUTS`. Neither says all: what a file leaves open, such as the order of its quaternions, is asked
-for and never guessed.
+retargeted LAFAN1 of Unitree has. With a header, its words name the columns. An NPZ or PKL has one of the
+sets of keys of `LAYOUTS`. Hardly any says all: what a file leaves open, such as the order of its quaternions,
+is asked for and never guessed.
 """
 
 import csv
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tasks.core.errors import SettingError
 from tasks.core.names import hint
 from tasks.motion.clip import Clip, Floats
+from tasks.motion.pickled import read_arrays
 
 Order = Literal["wxyz", "xyzw"]
 ROOT = 7  # numbers of a root pose: position and quaternion
@@ -38,30 +39,38 @@ class Reading:
 
 @dataclass(frozen=True)
 class Layout:
-  """Keys of an NPZ that a tool writes; `order` is None if its files have quaternions of both kinds."""
+  """Keys of the arrays that a tool writes; `order` is None if its files have quaternions of both kinds."""
 
   tool: str
   position: str
   turn: str
   joints: str
   order: Order | None = None
+  mark: str | None = None  # a key that tells this tool from others with the same keys
+
+  @property
+  def keys(self) -> set[str]:
+    """Keys of which a file has all."""
+    return {self.position, self.turn, self.joints} | ({self.mark} if self.mark else set())
 
 
 LAYOUTS = (
   Layout("gpurobot", "root_pos", "root_quat", "joint_pos", "wxyz"),
   Layout("csv_to_npz of BeyondMimic", "body_pos_w", "body_quat_w", "joint_pos", "wxyz"),
+  Layout("GMR", "root_pos", "root_rot", "dof_pos", "xyzw", mark="link_body_list"),
   Layout("tools for AMASS", "root_pos", "root_rot", "dof_pos"),
   Layout("tools for AMASS", "root_pos", "root_rot", "dof"),
   Layout("tools for AMASS", "root_trans_offset", "root_rot", "dof"),
 )
+ENDINGS = ".csv, .npz, .pkl or .bvh"
 RATES, NAMES = ("fps", "mocap_framerate", "frequency"), ("joint_names", "joints", "dof_names")
 
 
 def read_file(path: Path, reading: Reading) -> Clip:
-  """Return the clip of a CSV or NPZ file; raise SettingError in one line that names file and fix."""
-  readers = {".csv": _read_csv, ".npz": _read_npz}
+  """Return the clip of a CSV, NPZ or PKL file; raise SettingError in one line that names file and fix."""
+  readers = {".csv": _read_csv, ".npz": _read_npz, ".pkl": _read_pkl}
   if path.suffix.lower() not in readers:
-    raise SettingError(f"{path}: a motion is a .csv, .npz or .bvh file")
+    raise SettingError(f"{path}: a motion is a {ENDINGS} file")
   if not path.is_file():
     raise SettingError(f"there is no motion file '{path}' in {Path.cwd()}")
   return readers[path.suffix.lower()](path, reading)
@@ -111,7 +120,16 @@ def _read_npz(path: Path, reading: Reading) -> Clip:
       arrays = {name: archive[name] for name in archive.files}
   except (OSError, ValueError, zipfile.BadZipFile) as error:
     raise SettingError(f"{path} cannot be read: it is no NPZ file of plain arrays") from error
-  layout = next((each for each in LAYOUTS if {each.position, each.turn, each.joints} <= {*arrays}), None)
+  return _named(path, arrays, reading)
+
+
+def _read_pkl(path: Path, reading: Reading) -> Clip:
+  return _named(path, read_arrays(path), reading)
+
+
+def _named(path: Path, arrays: Mapping[str, NDArray[Any]], reading: Reading) -> Clip:
+  """Return the clip of a file's arrays by name."""
+  layout = next((each for each in LAYOUTS if each.keys <= {*arrays}), None)
   if layout is None:
     known = " or ".join(f"{each.position}, {each.turn}, {each.joints}" for each in LAYOUTS)
     raise SettingError(f"{path} has the keys {', '.join(arrays) or 'of none'}: a motion has {known}")
@@ -178,6 +196,8 @@ def _check_shapes(path: Path, parts: Mapping[str, NDArray[Any]]) -> None:
   if frames["position"] < 2:
     raise SettingError(f"{path}: it has {frames['position']} frames: a motion has two or more")
   for part, values in parts.items():
+    if values.dtype.kind not in "fiu":
+      raise SettingError(f"{path}: {part} has values of type {values.dtype}: write numbers")
     bad = np.argwhere(~np.isfinite(values.astype(np.float64)))
     if len(bad):
       frame, column = bad[0]

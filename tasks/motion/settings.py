@@ -15,7 +15,7 @@ from tasks.motion.check import check
 from tasks.motion.clip import Clip
 from tasks.motion.made import make
 from tasks.motion.plan import PLANS
-from tasks.motion.read import Reading, read_file
+from tasks.motion.read import ENDINGS, Reading, read_file
 from tasks.motion.walk import steady_walk
 from tasks.shared import robot_file
 
@@ -23,6 +23,7 @@ HUMANOID = ASSETS / "humanoid" / "servos.xml"  # the robot, if the settings name
 STEADY_WALK = "steady_walk"  # of that robot alone
 NAMES = (*PLANS, STEADY_WALK)
 OWN = ", ".join(NAMES)
+CLIPS = f"{OWN}, or a {ENDINGS} file"  # what a clip can be
 
 
 class Quaternion(StrEnum):
@@ -37,7 +38,7 @@ class Quaternion(StrEnum):
 class Config:
   """Settings of motions."""
 
-  motion: str = option("walk", f"clips, with commas between: {OWN}, or a .csv, .npz or .bvh file")
+  motion: str = option("walk", f"clips, with commas between: {CLIPS}")
   motion_weights: list[float] = option(
     [], "relative frequency with which each clip is drawn; []: alike", low=0.001
   )

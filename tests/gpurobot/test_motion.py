@@ -34,6 +34,11 @@ def test_it_converts_units_and_rates_and_reads_what_it_wrote(tmp_path, capsys):
   assert capsys.readouterr().out.startswith("out: 118 frames, 4.68 s at 25 frames/s")
 
 
+def test_it_takes_a_part(capsys):
+  motion.main(["squat", "begin=1", "end=3.5"])
+  assert capsys.readouterr().out.startswith("squat: 126 frames, 2.50 s at 50 frames/s")
+
+
 def test_it_takes_other_robots(capsys):
   motion.main(["wave", f"env.robot={BIPED}"])
   assert "right_shoulder_roll" in capsys.readouterr().out
@@ -56,6 +61,7 @@ def test_it_has_the_settings_of_the_task():
     (["walk", "scale=100"], "if these are centimetres, convert them: gpurobot motion <file> scale=0.01"),
     (["walk", "raise_by=-0.5"], "m under the ground: move it by gpurobot motion <file> raise_by=0.5"),
     (["walk", "out=walk.csv"], "out=walk.csv: write a name that ends with .npz"),
+    (["walk", "begin=60"], "and 0 frames between begin=60 and end=null: two or more make a motion"),
     (["walk,run", "out=both.npz"], "out=both.npz is one file for 2 motions: convert one at a time"),
     (["walk", "out=none/walk.npz"], "out=none/walk.npz cannot be written: No such file or directory"),
     (["walk", "rob=dog.xml"], "unknown key 'rob'; the nearest is 'robot'"),

@@ -27,6 +27,15 @@ def test_a_constant_spin_has_its_rate_in_the_axes_of_the_body_in_every_frame():
   assert np.abs(joint[1:-1, 0] - 3 * np.cos(3 * time)[1:-1]).max() < 27 * 0.02**2 / 6
 
 
+def test_a_part_has_its_first_and_last_frame_and_the_rest_of_the_clip_without_an_end():
+  clip = spinning()
+  part, rest = clip.part(0.2, 0.6), clip.part(0.2)
+  assert (len(part), part.seconds, len(rest)) == (21, 0.4, 31)
+  for name in ("root_pos", "root_quat", "joint_pos"):
+    np.testing.assert_array_equal(getattr(part, name), getattr(clip, name)[10:31])
+    np.testing.assert_array_equal(getattr(rest, name), getattr(clip, name)[10:])
+
+
 def test_quaternions_of_both_signs_are_the_same_motion():
   clip = spinning()
   signs = np.where(np.arange(41) % 2 == 0, 1.0, -1.0)[:, None]

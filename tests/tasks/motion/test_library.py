@@ -59,6 +59,12 @@ def test_chosen_bodies_keep_their_order():
   assert two.qpos.equal(every.qpos)
 
 
+def test_the_first_body_can_be_taken_alone():
+  frames, rows = library(own("wave"), bodies=[6, 1]), torch.tensor([3, 0, 17])
+  for name in ("xpos", "xquat"):
+    assert frames.take_first(name, rows).equal(frames.take(name, rows)[:, 0])
+
+
 def test_clips_are_drawn_by_their_weights_and_leave_a_margin():
   walk, wave = (
     dataclasses.replace(own(name), weight=weight) for name, weight in (("walk", 3.0), ("wave", 1.0))

@@ -1,5 +1,7 @@
 """Files of retargeting tools become the same clip; what they leave open is asked for."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -74,6 +76,45 @@ def test_an_npz_of_tools_for_amass_says_no_order(names, tmp_path):
     read_file(path, reading())
 
 
+def pkl(path, protocol=4, **arrays):
+  path.write_bytes(pickle.dumps(arrays, protocol))
+  return path
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_a_pkl_of_gmr_has_quaternions_with_w_last(protocol, tmp_path):
+  arrays = {"fps": 30, "root_pos": PLACE, "root_rot": XYZW, "dof_pos": ANGLES}
+  said = {"local_body_pos": None, "link_body_list": ["pelvis", "head"]}
+  check(read_file(pkl(tmp_path / "a.pkl", protocol, **arrays, **said), reading()))
+  with pytest.raises(SettingError, match=r"does not say the order of its quaternions"):
+    read_file(pkl(tmp_path / "b.pkl", protocol, **arrays), reading())
+
+
+def test_reading_a_pkl_runs_no_code(tmp_path, capsys):
+  class Greeting:
+    def __reduce__(self):
+      return print, ("hello",)
+
+  path = pkl(tmp_path / "a.pkl", root_pos=Greeting())
+  with pytest.raises(SettingError, match=r"a\.pkl cannot be read: it holds builtins\.print and not only arr"):
+    read_file(path, reading())
+  assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("content", [b"", b"version https://git-lfs", pickle.dumps([1.0, 2.0])])
+def test_a_pkl_that_is_no_dictionary_of_arrays_ends_in_one_line(content, tmp_path):
+  (tmp_path / "a.pkl").write_bytes(content)
+  with pytest.raises(SettingError, match=r"a\.pkl cannot be read: .*; write it as \.npz") as caught:
+    read_file(tmp_path / "a.pkl", reading())
+  assert "\n" not in str(caught.value)
+
+
+def test_words_instead_of_numbers_are_named(tmp_path):
+  arrays = {"fps": 30, "root_pos": PLACE, "root_rot": XYZW, "dof_pos": np.full((FRAMES, 2), "bent")}
+  with pytest.raises(SettingError, match="joints has values of type <U4: write numbers"):
+    read_file(npz(tmp_path / "a.npz", **arrays), reading(quaternion="xyzw"))
+
+
 def test_what_is_written_says_all_of_itself(tmp_path):
   (tmp_path / "a.csv").write_text(csv_text())
   write_npz(tmp_path / "b.npz", read_file(tmp_path / "a.csv", reading(quaternion="xyzw", fps=30.0)))
@@ -125,7 +166,7 @@ def test_mistakes_of_a_csv_name_what_is_wrong_and_the_fix(text, said, message, t
 def test_mistakes_of_files(tmp_path):
   with pytest.raises(SettingError, match=r"there is no motion file '.*none.csv'"):
     read_file(tmp_path / "none.csv", reading())
-  with pytest.raises(SettingError, match=r"a motion is a \.csv, \.npz or \.bvh file"):
+  with pytest.raises(SettingError, match=r"a motion is a \.csv, \.npz, \.pkl or \.bvh file"):
     read_file(tmp_path / "a.txt", reading())
   (tmp_path / "broken.npz").write_bytes(b"PK")
   with pytest.raises(SettingError, match="no NPZ file of plain arrays"):
