@@ -19,6 +19,7 @@ from physics.model.model import FEW_ITERATIONS, Model
 from physics.smooth import Smooth, is_refined, smooth_dynamics
 from physics.solver.newton import Bodies, Problem, Search, solve
 from physics.solver.noslip import suppress_slip
+from physics.solver.prediction import predict_acceleration
 from physics.state.state import LARGEST_FORCE, State, is_sane
 from physics.trace.each import replace
 from physics.trace.trace import Array, Number, Program, where
@@ -54,12 +55,17 @@ class Evaluation:
 
 
 def forward(
-  program: Program, model: Model, state: State, qacc: Array, capacity: int | None = None
+  program: Program,
+  model: Model,
+  state: State,
+  qacc: Array,
+  capacity: int | None = None,
+  elapsed: Number = 0.0,
 ) -> Evaluation:
-  """Evaluate a state; `qacc` [nv] is where the solver starts, and holds the result (MuJoCo's `mj_forward`).
+  """Evaluate a state; `qacc` [nv] holds the last result, then the new one (MuJoCo's `mj_forward`).
 
   `capacity` is the number of contacts between moving bodies that an environment can hold; None: derived from
-  the model.
+  the model; `elapsed` the time [time steps] since the last result.
   """
   smooth = smooth_dynamics(model, state)
   contacts = detect_contacts(program, model, smooth, capacity)
@@ -69,6 +75,7 @@ def forward(
     smooth = smooth.stuck(stickiness)
   rows = [*equality_rows(model, smooth), *friction_rows(model, smooth), *limit_rows(model, smooth)]
   joints = JointRows(program, model.nv, rows)
+  predict_acceleration(model, qacc, state.qvel, elapsed)
   search = _accelerate(program, model, smooth, contacts, joints, qacc)
   # The solver ends at once where its gradient is nan; an infinite qacc reports the failure.
   found, sane = qacc.values(), is_sane(smooth.force, LARGEST_FORCE)

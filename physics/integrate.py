@@ -34,6 +34,7 @@ class OneStage:
   """Euler's method and implicitfast: one evaluation per time step (MuJoCo's `mj_Euler`, `mj_implicit`)."""
 
   offsets = (0.0,)  # times of the evaluations after the start of the time step [time steps]
+  elapsed = (1.0,)  # times since the evaluations before them [time steps]
 
   def __init__(self, program: Program, model: Model, memory: Memory) -> None:
     self.program, self.model, self.memory = program, model, memory
@@ -73,6 +74,7 @@ class RungeKutta:
   """The fourth-order Runge-Kutta method: a loop over four evaluations (MuJoCo's `mj_RungeKutta`)."""
 
   offsets = (0.0, 0.5, 0.5, 1.0)
+  elapsed = (0.0, 0.5, 0.0, 0.5)
 
   def __init__(self, program: Program, model: Model, memory: Memory) -> None:
     self.program, self.model, self.memory = program, model, memory

@@ -55,7 +55,8 @@ def trace_step(
     ctrl: list[Number] = [program.read_memory("control", substep * stride + i) for i in range(model.nu)]
     with method.stages(integrate):
       acting = acting_controls(model, memory["past_ctrl"], ctrl, method.offsets, method.choose)
-      evaluation = forward(program, model, memory.state(acting), memory["qacc_warmstart"], moving_capacity)
+      state, qacc = memory.state(acting), memory["qacc_warmstart"]
+      evaluation = forward(program, model, state, qacc, moving_capacity, method.choose(method.elapsed))
       memory.count(evaluation.contacts.dropped, evaluation.search.stalled[0], evaluation.qacc)
       for names in method.moments(list(layout.outputs)):
         derived = Derived(program, model, evaluation, memory)

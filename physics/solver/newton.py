@@ -21,8 +21,9 @@ from physics.constraint.constraint import JointRows
 from physics.constraint.contact import MovingContacts, WorldContacts
 from physics.constraint.jacobian import outgrows
 from physics.dynamics.articulated import Stiffnesses, factor_articulated
-from physics.dynamics.dynamics import inert_tendons
+from physics.dynamics.dynamics import ancestors, inert_tendons
 from physics.dynamics.kinematics import Poses
+from physics.dynamics.reference import has_light_links
 from physics.dynamics.tree_inertia import TreeInertia
 from physics.model.model import Model
 from physics.solver.assembled import add_stiffness, assemble
@@ -36,6 +37,7 @@ LINE_TOLERANCE = 0.3  # slope along a step at which the line search ends, relati
 LINE_ITERATIONS = 16  # the cost's kinks can lie at a thousandth of the step, and beside each other
 LINE_MARGIN = 0.05  # the least part of a bracket that a look leaves out
 WRITTEN = 40  # degrees of freedom up to which a matrix is factored in written-out code
+SHORT = 12  # those from a root to a leaf up to which entries are fewer operations than articulated bodies
 STALLED = 1e-3  # gradient, relative to the forces in balance: beyond it a search that ends has failed
 
 Balance = Callable[[list[Number]], list[Number]]  # joint forces [nv] that an acceleration leaves
@@ -158,9 +160,16 @@ class Problem:
 
   @property
   def is_branched(self) -> bool:
-    """Whether the assembled matrix is written out, by the branches of the trees; else it is in blocks."""
-    is_pile = self.moving is not None and self.moving.is_pile
-    return self.is_assembled and isinstance(self.M, SparseMatrix) and self.M.n <= WRITTEN and not is_pile
+    """Whether the assembled matrix is written out, by the branches of the trees; else it is in blocks.
+
+    So it is too where nothing couples branches and these are short: bodies of a few degrees of freedom each
+    take longer than their entries.
+    """
+    if not isinstance(self.M, SparseMatrix) or self.M.n > WRITTEN:
+      return False
+    if not self.is_assembled:
+      return self.rank == 0 and _depth(self.bodies.model) <= SHORT and not has_light_links(self.bodies.model)
+    return self.moving is None or not self.moving.is_pile
 
   def _branched(self, program: Program, unsolved: Mask) -> BranchMatrix:
     """Return the factored matrix of a Newton step over the branches of the trees."""
@@ -180,6 +189,11 @@ class Problem:
     self.joints.push_hessian(to)
     if self.moving:
       self.moving.push_hessian(to, unsolved)
+
+
+def _depth(model: Model) -> int:
+  """Return the most degrees of freedom from a root to a leaf."""
+  return max(1 + len([*ancestors(model, dof)]) for dof in range(model.nv))
 
 
 def solve(

@@ -16,6 +16,7 @@ from physics.load import load_model
 from physics.parity.engines import DERIVED, NumpySimulation
 from physics.solver import newton
 from physics.solver.newton import Bodies, Problem, solve
+from physics.trace.trace import Program
 from tests.physics.oracle import dense, evaluate
 
 ENVS = 64
@@ -39,14 +40,19 @@ D, BIAS = (np.array([getattr(row, name) for row in ROWS]) for name in ("D", "bia
 LOSS = np.array([row.high for row in ROWS[LOSSES]])
 
 
-@pytest.fixture(scope="module")
-def tree():
-  """Return the bodies and M of a small tree."""
-  model = load_model(TREE)
-  p = poses(model, [0.3, -0.4, 0.5, 0.1])
+def tree_at(text, qpos):
+  """Return the bodies and M of a model at a position [nq]."""
+  model = load_model(text)
+  p = poses(model, qpos)
   inertias = body_inertias(model, p)
   M = mass_matrix(model, p, composite_inertias(model, p, inertias))
   return Bodies(model, p, welded_inertias(model, inertias)), M
+
+
+@pytest.fixture(scope="module")
+def tree():
+  """Return the bodies and M of a small tree."""
+  return tree_at(TREE, [0.3, -0.4, 0.5, 0.1])
 
 
 def searched(tree, force, start, rows=ROWS, iterations=50, other_start=()):
@@ -133,6 +139,16 @@ def test_lanes_do_not_depend_on_their_neighbours(tree, problems):
     alone, rounds = solved(tree, force[:, [env]], start[:, [env]])
     np.testing.assert_array_equal(alone, together[:, [env]])
     assert rounds[0] == count[env]
+
+
+@pytest.mark.parametrize(("length", "written"), [(8, True), (20, False)])
+def test_only_short_branches_are_written_out(length, written):
+  link = '<body pos="0.1 0 0"><joint armature="1"/><geom size="0.05"/>'
+  chain = f"<mujoco><worldbody>{link * length}{'</body>' * length}</worldbody></mujoco>"
+  problem = Problem(
+    *tree_at(chain, [0.0] * length), [0.0] * length, JointRows(Program(), length, []), None, None
+  )
+  assert problem.is_branched is written
 
 
 def test_without_rows_in_action_one_step_solves(tree, exact):
