@@ -4,6 +4,10 @@ The inertia of a link about a point far away is its mass times the distance squa
 is a small part of that, and float32 keeps seven digits of the whole: a finger of 10 g on an arm would keep
 three of its own. In such a model a body's inertia is about its own origin, unless that of the body that
 carries it is near enough. It is moved where it is added to what carries it.
+
+A free object whose centre of mass is not at its origin has the same trouble with its weight: about the origin
+it is a torque, which the object's own acceleration cancels. Its inertia stays where it is; accelerations are
+refined, as those of light links are.
 """
 
 from __future__ import annotations
@@ -12,16 +16,31 @@ from functools import lru_cache
 
 import numpy as np
 
+from physics.host import initial_inertia
 from physics.model.model import Floats, Model
 
-TURNING = (1, 3)  # mjtJoint: balls and hinges
+FREE, TURNING = 0, (1, 3)  # mjtJoint; balls and hinges
 LIGHT = 150.0  # inertia about the tree's origin, over that which a joint moves: rounding is 1e-5 of this then
 NEAR = 20.0  # the same about a reference that bodies share, in a model with light links
+UNEVEN = 15.0  # [1/m] turn per acceleration of an object pushed at its origin: rounding is 1e-6 of gravity
 
 
 def has_light_links(model: Model) -> bool:
   """Return whether some body has little of the inertia that it has about the origin of its tree."""
   return _references(model, LIGHT) != _references(model, np.inf)
+
+
+def has_uneven_objects(model: Model) -> bool:
+  """Return whether some free body, with all that it carries, would turn fast if a force pushed its origin."""
+  free = np.flatnonzero(model.jnt_type == FREE)
+  inertia = initial_inertia(model) if len(free) else np.empty(0)
+  for joint in free:
+    start, mass = model.jnt_dofadr[joint], model.mj.body_subtreemass[model.jnt_bodyid[joint]]
+    own = slice(start, start + 6)
+    turn = np.linalg.inv(inertia[own, own])[3:, :3]  # [rad/s^2] by a unit of force; what it carries is held
+    if mass * np.linalg.norm(turn, 2) > UNEVEN:
+      return True
+  return False
 
 
 @lru_cache(maxsize=8)
