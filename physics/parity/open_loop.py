@@ -68,7 +68,7 @@ def _finding(divergence: Floats, spread: Floats, counts: Bools) -> Finding:
   return Finding(ROLLOUT, ours, np.where((own > LOST) | too_few, np.inf, FACTOR * own + FLOOR))
 
 
-def _parted(model: Model, start: States, qpos: Floats, find: Find | None) -> Bools:
+def _parted(model: Model, start: States, qpos: Floats, find: Find | None = None) -> Bools:
   """Return where [steps, environments] the engines have found different contacts up to a step.
 
   `qpos` [steps, environments, nq] are the positions of MuJoCo C before each step.
