@@ -32,6 +32,15 @@ def evaluate(
   return {name: np.array(values) for name, values in found.items()}
 
 
+def initial_inertia(model: Model) -> Floats:
+  """Return M [nv, nv] in the initial pose, both triangles."""
+  mj, data, inertia = model.mj, mujoco.MjData(model.mj), np.zeros((model.nv, model.nv))
+  for stage in (mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_makeM):
+    stage(mj, data)
+  mujoco.mj_fullM(mj, data, inertia)
+  return inertia
+
+
 def lowest(model: Model, qpos: Floats) -> Floats:
   """Return the height [n] [m] of the lowest point of all moving shapes that collide, above the first plane.
 

@@ -224,12 +224,12 @@ class Simulation:
   def attach_rays(self, rays: Rays) -> tuple[Callable[[], None], torch.Tensor]:
     """Return a function that casts rays in the present state, and the [num_envs, num_rays] it writes."""
     program = trace_rays(self.model, self.layout, rays, self.variation)
-    launch, distances = self._attach(program, len(rays.origins))
+    launch, distances = self.attach(program, len(rays.origins))
     return launch, distances[:, : self.num_envs].T
 
   def attach_view(self, view: View) -> tuple[Draw, torch.Tensor, Images]:
     """Return a function that draws a view's images in the present state, its scene [row, env], the images."""
-    place, scene = self._attach(
+    place, scene = self.attach(
       trace_view(self.model, self.layout, view, self.variation), view.rows(self.model)
     )
     renderer = Renderer(self.model, view, self.num_envs, scene, self.threads)
@@ -240,8 +240,11 @@ class Simulation:
 
     return draw, scene, renderer.images
 
-  def _attach(self, program: Program, rows: int) -> tuple[Callable[[], None], torch.Tensor]:
-    """Return a function that runs a program on the present state, and the memory [rows, env] it writes."""
+  def attach(self, program: Program, rows: int) -> tuple[Callable[[], None], torch.Tensor]:
+    """Return a function that runs a program on the present state, and the memory [rows, env] it writes.
+
+    The program knows this memory as `control`.
+    """
     launcher = Launcher.of([program], self.device, self._step.groups, self.threads)
     results = torch.zeros(rows, self._memory.shape[1], device=self.device)
     launches = launcher.record([1, 0, 0, self._memory, results, self._parameters])

@@ -20,7 +20,7 @@ from physics.dynamics.dynamics import (
 )
 from physics.dynamics.kinematics import Mocap, Poses, poses, propagate, velocities
 from physics.dynamics.passive import gravity_compensation, passive_forces
-from physics.dynamics.reference import has_light_links
+from physics.dynamics.reference import has_light_links, has_uneven_objects
 from physics.dynamics.tendon import Tendons, tendons
 from physics.dynamics.tree_inertia import TreeInertia
 from physics.model.model import Model
@@ -63,7 +63,7 @@ class Smooth:
     return mapped_rows(Motion, add, self.acceleration, propagate(model, self.poses, qacc))
 
   def unconstrained(self, program: Program, model: Model) -> list[Number]:
-    """Return qacc_smooth [nv]: with light links it is refined once by the forces that it leaves."""
+    """Return qacc_smooth [nv]: where `is_refined` it is refined once by the forces that it leaves."""
     factor = factored(program, self.M)
     qacc = factor.solve(self.force)
     if not is_refined(model):
@@ -126,11 +126,12 @@ def smooth_dynamics(model: Model, state: State) -> Smooth:
 
 
 def is_refined(model: Model) -> bool:
-  """Return whether accelerations are refined by `unbalanced` forces: those of models with light links.
+  """Return whether accelerations are refined by `unbalanced` forces: with light links, or uneven objects.
 
   Newton-Euler has the armature of tendons between branches too, which M leaves out.
   """
-  return has_light_links(model) and not inert_tendons(model)
+  loses_digits = has_light_links(model) or has_uneven_objects(model)
+  return loses_digits and not inert_tendons(model)
 
 
 def _inertia(

@@ -8,7 +8,7 @@ any margin that polytope stops too early, and MuJoCo's depths are wrong by centi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -22,9 +22,10 @@ from physics.model.model import Model
 from physics.trace.compact import LaneList
 from physics.trace.trace import Number, Program, Truth, absolute, floor, maximum, minimum, where
 
-# The most prisms that one geom may be near: for a sphere smaller than a cell, the eight about a grid point;
-# for limbs and trunk of a robot, enough to tumble over cells half as wide as its trunk.
+# The most prisms that a geom may be near, at least: for a sphere smaller than a cell, the eight about a grid
+# point; for limbs and trunk of a robot, enough to tumble over cells half as wide as its trunk.
 MOST = {SPHERE: 8, CAPSULE: 16, MESH: 24}
+CROWD = 64  # the most, however small the cells are
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class HeightField:
   half: tuple[float, float]  # half the rectangle's sides [m]
   base: float  # height of the flat underside [m]
   heights: tuple[float, ...]  # [rows * columns] [m]
+  most: Mapping[int, int]  # prisms that a geom of a kind may be near
 
   @staticmethod
   def of(model: Model, geom: int) -> HeightField:
@@ -44,7 +46,8 @@ class HeightField:
     rows, columns, start = (int(x[index]) for x in (model.hfield_nrow, model.hfield_ncol, model.hfield_adr))
     x, y, top, bottom = (float(size) for size in model.hfield_size[index])
     heights = np.asarray(model.hfield_data[start : start + rows * columns], float) * top
-    return HeightField(rows, columns, (x, y), -bottom, tuple(heights.tolist()))
+    most = {kind: most_prisms(model, geom, kind) for kind in MOST}
+    return HeightField(rows, columns, (x, y), -bottom, tuple(heights.tolist()), most)
 
   @property
   def cells(self) -> tuple[int, int]:
@@ -65,7 +68,7 @@ def hfield_sphere(
   program: Program, one: Shape, two: Shape, margin: Number
 ) -> Iterator[ContactCandidate | Lost]:
   """Yield the contacts of a height field and a sphere."""
-  yield from _candidates(program, one, Solid(two.position, (), two.size[0]), margin, MOST[SPHERE])
+  yield from _candidates(program, one, Solid(two.position, (), two.size[0]), margin, one.asset.most[SPHERE])
 
 
 def hfield_capsule(
@@ -73,7 +76,9 @@ def hfield_capsule(
 ) -> Iterator[ContactCandidate | Lost]:
   """Yield the contacts of a height field and a capsule."""
   axis = two.rotation.column(2) * two.size[1]
-  yield from _candidates(program, one, Solid(two.position, (axis,), two.size[0]), margin, MOST[CAPSULE])
+  yield from _candidates(
+    program, one, Solid(two.position, (axis,), two.size[0]), margin, one.asset.most[CAPSULE]
+  )
 
 
 def hfield_convex(
@@ -95,7 +100,25 @@ def hfield_convex(
     return where(found.near, found.distance, NEVER), found.normal, found.point
 
   solid = Solid(two.position + center, box, 0.0)
-  yield from _candidates(program, one, solid, margin, MOST[MESH], touch)
+  yield from _candidates(program, one, solid, margin, one.asset.most[MESH], touch)
+
+
+def most_prisms(model: Model, field: int, kind: int) -> int:
+  """Return the most prisms of a height field that a geom of a kind may be near.
+
+  A round shape that is wider than a cell, or as long as several, lies on more of them than `MOST`.
+  """
+  most = MOST.get(kind, MOST[MESH])
+  if kind not in {SPHERE, CAPSULE}:
+    return most
+  index = int(model.geom_dataid[field])
+  points = (int(model.hfield_ncol[index]), int(model.hfield_nrow[index]))
+  x, y = (2.0 * float(half) / (n - 1) for half, n in zip(model.hfield_size[index], points, strict=False))
+  for radius, half, _ in model.geom_size[model.geom_type == kind]:
+    wide, long = 2.0 * radius, 2.0 * (radius + half * (kind == CAPSULE))
+    for one, two in ((x, y), (y, x)):
+      most = max(most, 2 * (int(long / one) + 2) * (int(wide / two) + 2))
+  return min(most, CROWD)
 
 
 Touching = Callable[[Prism, Solid, Number], tuple[Number, Vector, Vector]]

@@ -9,7 +9,7 @@ its end it may yield the number of contacts that it lost for lack of room.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from physics.collision.box import capsule_box, sphere_box
@@ -35,6 +35,7 @@ from physics.collision.hfield import (
   hfield_capsule,
   hfield_convex,
   hfield_sphere,
+  most_prisms,
 )
 from physics.collision.mesh import plane_mesh
 from physics.collision.plane import plane_box, plane_capsule, plane_cylinder, plane_ellipsoid, plane_sphere
@@ -95,6 +96,8 @@ def can_collide(type1: int, type2: int) -> bool:
 def narrow_phase(model: Model, pair: ContactPair) -> Narrow:
   """Return the narrow phase of a pair; KeyError if there is none."""
   types = int(model.geom_type[pair.geom1]), int(model.geom_type[pair.geom2])
+  if types[0] == HFIELD and types in NARROW:
+    return replace(NARROW[types], most=most_prisms(model, pair.geom1, types[1]))
   if types in NARROW or not can_collide(*types):
     return NARROW[types]
   return ONE_POINT if SPHERE in types or ELLIPSOID in types or not model.multiccd else FACES

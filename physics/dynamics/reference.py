@@ -4,6 +4,10 @@ The inertia of a link about a point far away is its mass times the distance squa
 is a small part of that, and float32 keeps seven digits of the whole: a finger of 10 g on an arm would keep
 three of its own. In such a model a body's inertia is about its own origin, unless that of the body that
 carries it is near enough. It is moved where it is added to what carries it.
+
+A free object whose centre of mass is not at its origin has the same trouble with its weight: about the origin
+it is a torque, which the object's own acceleration cancels. Its inertia stays where it is; accelerations are
+refined, as those of light links are.
 """
 
 from __future__ import annotations
@@ -12,16 +16,32 @@ from functools import lru_cache
 
 import numpy as np
 
+from physics.host import initial_inertia
 from physics.model.model import Floats, Model
 
-TURNING = (1, 3)  # mjtJoint: balls and hinges
+FREE, SLIDE, TURNING = 0, 2, (1, 3)  # mjtJoint; balls and hinges
 LIGHT = 150.0  # inertia about the tree's origin, over that which a joint moves: rounding is 1e-5 of this then
+FAR = 1.0  # [m] that a slide without limits takes its body
 NEAR = 20.0  # the same about a reference that bodies share, in a model with light links
+UNEVEN = 15.0  # [1/m] turn per acceleration of an object pushed at its origin: rounding is 1e-6 of gravity
 
 
 def has_light_links(model: Model) -> bool:
   """Return whether some body has little of the inertia that it has about the origin of its tree."""
   return _references(model, LIGHT) != _references(model, np.inf)
+
+
+def has_uneven_objects(model: Model) -> bool:
+  """Return whether some free body, with all that it carries, would turn fast if a force pushed its origin."""
+  free = np.flatnonzero(model.jnt_type == FREE)
+  inertia = initial_inertia(model) if len(free) else np.empty(0)
+  for joint in free:
+    start, mass = model.jnt_dofadr[joint], model.mj.body_subtreemass[model.jnt_bodyid[joint]]
+    own = slice(start, start + 6)
+    turn = np.linalg.inv(inertia[own, own])[3:, :3]  # [rad/s^2] by a unit of force; what it carries is held
+    if mass * np.linalg.norm(turn, 2) > UNEVEN:
+      return True
+  return False
 
 
 @lru_cache(maxsize=8)
@@ -36,21 +56,31 @@ def reference_bodies(model: Model) -> list[int]:
 def _references(model: Model, most: float) -> list[int]:
   """Return by body the one whose origin its inertia is about, at most so many times what its joints move.
 
-  The distance between origins is that along the tree, whatever the pose. Static bodies have the world's.
+  The distance between origins is that along the tree, whatever the pose; slides are at the end of their
+  ranges. Static bodies have the world's.
   """
   mass, own = model.mj.body_subtreemass, _least_inertia(model)
+  step = np.linalg.norm(model.mj.body_pos, axis=1) + _travel(model)
   references = [body if model.body_treeid[body] >= 0 else 0 for body in range(model.nbody)]
   distance = np.zeros(model.nbody)
   for body in range(1, model.nbody):
     parent = int(model.body_parentid[body])
     if model.body_treeid[parent] < 0:
       continue
-    distance[body] = distance[parent] + np.linalg.norm(model.mj.body_pos[body])
+    distance[body] = distance[parent] + step[body]
     if mass[body] * distance[body] ** 2 > most * own[body]:
       distance[body] = 0.0
     else:
       references[body] = references[parent]
   return references
+
+
+def _travel(model: Model) -> Floats:
+  """Return by body how far [m] [nbody] its slides take it from where its parent carries it."""
+  travel, slides = np.zeros(model.nbody), model.jnt_type == SLIDE
+  ends = np.where(model.jnt_limited.astype(bool), np.abs(model.jnt_range).max(axis=1, initial=0.0), FAR)
+  np.add.at(travel, model.jnt_bodyid[slides], ends[slides])
+  return travel
 
 
 def _least_inertia(model: Model) -> Floats:

@@ -8,7 +8,8 @@ result of MuJoCo C by more.
 from __future__ import annotations
 
 import dataclasses
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,7 @@ from physics.parity.states import States
 from physics.parity.ways_out import right_contacts
 from physics.state.layout import field_shapes
 
+Find = Callable[[States], list[Floats]]  # what a kernel finds in each state, see `traced_contacts`
 SMOOTH = ("xpos", "xquat", "qM", "qfrc_bias", "qfrc_passive", "qfrc_actuator")
 PULLED = ("qfrc_passive", "qfrc_actuator", "qacc_smooth")  # where geoms or actuators have adhesion
 COUNTERS = ("contact_count", "overflow", "solver_niter")
@@ -65,9 +67,7 @@ class Tolerances:
   solved: float  # accelerations, constraint forces and their results
   median: float  # of the solved ones, the median over the states
   distance: float  # of contacts [m]
-  grazing: (
-    float  # distance [m] from its margin up to which rounding decides whether a searched contact exists
-  )
+  grazing: float  # distance [m] from its margin up to which rounding decides about a searched contact
   position: float  # of contacts [m]
   rounding: float  # times the change that one unit in the last place makes in MuJoCo C
   searched: float  # accelerations and constraint forces where contacts are searched, or noslip is used
@@ -76,8 +76,7 @@ class Tolerances:
 
 DOUBLE = Tolerances(np.float64, 1e-9, 1e-9, 1e-9, 1e-9, 1e-9, 1e-9, rounding=30.0, searched=1e-3)
 SINGLE = Tolerances(np.float32, 1e-5, 1e-4, 1e-6, 1e-5, 3e-6, 1e-4, rounding=3.0, searched=1e-2)
-# Where contacts are searched: both searches end within a tolerance, and some choices are open, such as which
-# four of more corners become contacts. States in which the contacts differ by more than this are left out.
+# Where contacts are searched, both searches end within a tolerance, and each takes four of more corners.
 # Where noslip sweeps over redundant contacts, its forces depend on their order, by as much.
 SEARCHED_MEDIAN = 0.01  # the median error in the other states, relative to the largest
 SEARCHED_CONTACT = (1e-5, 1e-4, 1e-3)  # distance [m], position [m], normal
@@ -133,8 +132,8 @@ def searches(model: Model) -> bool:
 class Trial:
   """A model in some states, MuJoCo's results there, and the changes that one ulp makes in them."""
 
-  def __init__(self, model: Model, states: States) -> None:
-    self.model, self.states = model, states
+  def __init__(self, model: Model, states: States, find: Find | None = None) -> None:
+    self.model, self.states, self._find = model, states, find
     self._rounding: dict[type[np.floating], PipelineResults] = {}
     self._contacts: dict[type[np.floating], list[Floats]] = {}
     self._alike: dict[type[np.floating], Bools] = {}
@@ -175,9 +174,11 @@ class Trial:
     return mujoco_contacts(converging(self.model.mj), self.states)
 
   def found_contacts(self, dtype: type[np.floating]) -> list[Floats]:
-    """Return the contacts that the traced program finds, see `traced_contacts`."""
+    """Return the contacts that the engine finds, see `traced_contacts`."""
     if dtype not in self._contacts:
-      self._contacts[dtype] = traced_contacts(self.model, self.states, dtype)
+      by_numpy = partial(traced_contacts, self.model, dtype=dtype)
+      find = self._find if self._find and dtype != np.float64 else by_numpy
+      self._contacts[dtype] = find(self.states)
     return self._contacts[dtype]
 
   @cached_property
@@ -208,8 +209,7 @@ class Trial:
     """Return in which states [num_states] the engines find the same contacts, as far as searches can tell.
 
     A contact that one of them alone finds counts, however shallow it is: forces do not begin at zero where
-    shapes touch. In float32, states in which rounding decides about a contact are not among them either: a
-    kernel rounds otherwise than NumPy, which has found the contacts.
+    shapes touch. If NumPy finds the contacts in float32, states in which rounding decides are not among them.
     """
     dtype = tolerances.dtype
     if dtype not in self._alike:
@@ -225,7 +225,7 @@ class Trial:
   def _decided(self, tolerances: Tolerances) -> Bools:
     """Return in which states [num_states] rounding decides neither about a contact nor about its normal."""
     decided = ~nearly_coincident(self.model.mj, self.states)
-    if self.searches:
+    if self.searches and not self._find:
       decided &= ~marginal(self.model.mj, self.states, tolerances.grazing)
     return decided
 
@@ -245,8 +245,8 @@ class Trial:
   def given(self, tolerances: Tolerances) -> Bools:
     """Return in which states [num_states] contacts differ, and MuJoCo C is asked what the engine's own cause.
 
-    They are right as far as the shapes tell, see `right_contacts`. In float32 they have to be those of
-    float64: a kernel rounds otherwise than NumPy, and may choose others.
+    They are right as far as the shapes tell, see `right_contacts`. Those of NumPy in float32 have to be those
+    of float64: a kernel rounds otherwise, and may choose others.
     """
     dtype = tolerances.dtype
     if dtype not in self._given:
@@ -264,7 +264,7 @@ class Trial:
     states, contacts = self.states[rows], self._choices(rows, tolerances)
     found, bounds = contacts[0], np.array([*SEARCHED_CONTACT, tolerances.grazing])
     known = right_contacts(self.model, states, contacts, bounds) & known_contacts(self.model, states, found)
-    if tolerances.dtype != np.float64:
+    if tolerances.dtype != np.float64 and not self._find:
       exact = [self.found_contacts(np.float64)[row] for row in rows]
       known &= (contact_errors(found, exact, 0.0) <= np.array(SEARCHED_CONTACT)[:, None]).all(axis=0)
     return known
@@ -302,8 +302,8 @@ class Trial:
     """Compare every stage of the pipeline, from the same states, one per environment."""
     self._start(simulation)
     simulation.forward()
-    moving = self.model.body_treeid >= 0  # the engine does not compute forces on static bodies
     findings, results = [], self.expected_in(tolerances)
+    moving = self.model.body_treeid >= 0  # the engine does not compute forces on static bodies
     for name in STAGES:
       is_there = name in simulation.layout and getattr(results, name)[0].size
       if is_there and self._compares(name, tolerances):

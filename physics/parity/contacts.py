@@ -104,18 +104,29 @@ def traced_contacts(model: Model, states: States, dtype: type[np.floating] = np.
       state[block.start : block.start + block.rows] = values.reshape(len(states), -1).T
   if search:
     with np.errstate(all="ignore"):
-      search(state=state, contacts=rows)
-  slots = rows[: most * WIDTH].T.reshape(len(states), most, WIDTH)
+      search(state=state, control=rows)
+  return written_contacts(rows, most)
+
+
+def written_contacts(rows: Floats, most: int) -> list[Floats]:
+  """Return by state the contacts [n, 12] that a traced search has written to `rows` of nan [row, state]."""
+  slots = rows[: most * WIDTH].T.reshape(-1, most, WIDTH)
   return [slot[~np.isnan(slot[:, 0])].astype(float) for slot in slots]
 
 
 @functools.lru_cache(maxsize=2)
 def _search(model: Model) -> tuple[Callable[..., None] | None, int]:
-  """Return the traced search, a function of the arrays `state` and `contacts`, and the most that it finds.
+  """Return the traced search, a function of the arrays `state` and `control`, and the most that it finds.
 
   The function is None for a model without pairs.
   """
-  program, layout = Program(), Layout(model, ())
+  program, most = trace_search(model, Layout(model, ()))
+  return (numpy_function(program) if most else None), most
+
+
+def trace_search(model: Model, layout: Layout) -> tuple[Program, int]:
+  """Return a program that writes contacts as rows [12] to `control`, and the most that it finds."""
+  program = Program()
   memory = Memory(program, layout)
   smooth = smooth_dynamics(model, memory.state([0.0] * model.nu))
   contacts = detect_contacts(program, model, smooth)
@@ -125,8 +136,8 @@ def _search(model: Model) -> tuple[Callable[..., None] | None, int]:
       row = _describe_world(kind, entry) if isinstance(kind, WorldContacts) else _describe_moving(kind, entry)
       exists = entry["weight"] > 0.0
       for k, value in enumerate(row):
-        program.write_memory("contacts", (entry.index + start) * WIDTH + k, value, exists)
-  return (numpy_function(program.finish()) if contacts.kinds else None), starts[-1]
+        program.write_memory("control", (entry.index + start) * WIDTH + k, value, exists)
+  return program.finish(), starts[-1]
 
 
 def _describe_world(kind: WorldContacts, entry: Entry) -> list[Number]:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from physics.model.model import Bools, Floats, Model
-from physics.parity.compare import SINGLE, Finding, Trial, searches
+from physics.parity.compare import SINGLE, Find, Finding, Trial, searches
 from physics.parity.engines import MujocoSimulation
 from physics.parity.reference import converging, perturbed, perturbed_states, relative_error
 from physics.parity.states import HOLD, States, random_controls, random_states
@@ -24,7 +24,7 @@ LOST = 0.1  # divergence of MuJoCo's own runs beyond which there is nothing to c
 RESOLUTION = 5e-7  # [m] of a searched depth in float32: a few roundings of positions of a metre
 
 
-def rollout(model: Model, simulation: Any, seed: int = 0) -> Finding:
+def rollout(model: Model, simulation: Any, seed: int = 0, find: Find | None = None) -> Finding:
   """Compare a float32 simulation of at least 16 environments with MuJoCo C, from random states, open loop.
 
   Shadow runs of MuJoCo C diverge from the reference too: their states and constants are moved by one
@@ -33,7 +33,7 @@ def rollout(model: Model, simulation: Any, seed: int = 0) -> Finding:
   divergence so far. Its bound is `FACTOR` times that of the widest shadow. Once these runs have parted, or
   MuJoCo C has reset what is not sane, there is no bound. Where contacts are searched, an environment counts
   until the engines find different ones, if its divergence would be too large otherwise; once fewer than half
-  of them count, there is no bound either.
+  of them count, there is no bound either. `find` is that of `Trial`.
   """
   random = np.random.default_rng(seed)
   states = random_states(model, ENVIRONMENTS, seed)
@@ -57,7 +57,7 @@ def rollout(model: Model, simulation: Any, seed: int = 0) -> Finding:
   if finding.holds or not searches(model):
     return finding
   before = np.concatenate([states.qpos[None], expected[:-1]])
-  return _finding(divergence, spread, ~_parted(model, states, before))
+  return _finding(divergence, spread, ~_parted(model, states, before, find))
 
 
 def _finding(divergence: Floats, spread: Floats, counts: Bools) -> Finding:
@@ -68,7 +68,7 @@ def _finding(divergence: Floats, spread: Floats, counts: Bools) -> Finding:
   return Finding(ROLLOUT, ours, np.where((own > LOST) | too_few, np.inf, FACTOR * own + FLOOR))
 
 
-def _parted(model: Model, start: States, qpos: Floats) -> Bools:
+def _parted(model: Model, start: States, qpos: Floats, find: Find | None = None) -> Bools:
   """Return where [steps, environments] the engines have found different contacts up to a step.
 
   `qpos` [steps, environments, nq] are the positions of MuJoCo C before each step.
@@ -76,7 +76,7 @@ def _parted(model: Model, start: States, qpos: Floats) -> Bools:
   rows = np.tile(np.arange(len(start)), len(qpos))
   sane = np.where(np.isfinite(qpos), qpos, model.qpos0).reshape(-1, model.nq)
   states = dataclasses.replace(start[rows], qpos=sane)
-  alike = Trial(model, states).alike(SINGLE).reshape(qpos.shape[:2])
+  alike = Trial(model, states, find).alike(SINGLE).reshape(qpos.shape[:2])
   return np.logical_or.accumulate(~alike, axis=0)
 
 

@@ -11,6 +11,8 @@ from physics.collision.convex import Form
 from physics.collision.geometry import BOX, ContactCandidate, Shape
 from physics.collision.hfield import HeightField, hfield_capsule, hfield_convex, hfield_sphere
 from physics.convex.hull import Hulls
+from physics.load import load_model
+from physics.simulation import Simulation
 from physics.trace.trace import absolute, where
 from tests.physics.oracle import assert_same_rows, evaluate
 
@@ -162,3 +164,25 @@ def test_elevations_of_the_second_field_of_a_model():
   np.testing.assert_array_equal(np.reshape(field.heights, (3, 2)), model.hfield_data[6:].reshape(3, 2) * 0.5)
   heights = evaluate(lambda program, row, column: [field.height(program, row, column)], [0, 1, 2], [1, 0, 1])
   np.testing.assert_allclose(heights[0], np.reshape(field.heights, (3, 2))[[0, 1, 2], [1, 0, 1]])
+
+
+WIDE = """<mujoco><asset><hfield name="h" nrow="21" ncol="21" size="1 1 0.1 0.1"/></asset>
+  <worldbody><geom type="hfield" hfield="h"/>
+  <body pos="0.005 0.005 0.1"><freejoint/><geom {}/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize(
+  ("shape", "height"), [("size='0.12'", 0.05), ("type='capsule' size='0.14 0.2' euler='0 90 0'", 0.1)]
+)
+def test_round_shapes_wider_than_cells_lose_no_contact(shape, height):
+  """A pelvis of 14 cm on cells of 8 cm touches more than the eight prisms that meet in a point."""
+  model = load_model(WIDE.format(shape))
+  simulation = Simulation(model, 1)
+  simulation.qpos[0, 2] = height
+  simulation.forward()
+  data = mujoco.MjData(model.mj)
+  data.qpos[2] = height
+  mujoco.mj_forward(model.mj, data)
+  assert data.ncon > 8
+  assert int(simulation.overflow) == 0
+  assert int(simulation.contact_count) == data.ncon
