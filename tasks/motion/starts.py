@@ -2,7 +2,9 @@
 
 Adaptive sampling follows BeyondMimic (Liao et al. 2025, arXiv 2508.08241): clips are cut into bins, failures
 are counted by bin, and a kernel spreads them to the bins before. There the counts are of all environments;
-here each environment keeps its own, so that they are the same on any number of ranks.
+here each environment keeps its own, so that they are the same on any number of ranks. And a failure counts
+where its episode started, if that was shortly before: the cause may be older than what was lost. A robot that
+lands badly falls over a second later, but one that starts in that second stands.
 """
 
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ from tasks.motion.library import Library
 
 Ints = NDArray[np.int64]
 
-REACH = 3  # bins before a failure that count it
+REACH = 3  # bins before a failure of which one counts it, and bins that a count is spread to
 
 
 class Where(StrEnum):
@@ -82,10 +84,14 @@ class Starts:
     """The number of bins."""
     return len(self.even)
 
-  def after(self, failures: Tensor, row: Tensor, failed: Tensor) -> Tensor:
-    """Return failures [n, bins] after episodes that ended at rows [n], where `failed` [n] in a failure."""
+  def after(self, failures: Tensor, first: Tensor, last: Tensor, failed: Tensor) -> Tensor:
+    """Return failures [n, bins] after episodes from rows `first` to `last` [n], of which some `failed` [n].
+
+    A failure counts in the bin of its first row, but at most REACH bins before that of its last row.
+    """
     share = self.config.start_memory
-    added = torch.zeros_like(failures).scatter_(1, self.bin_of_row[row].unsqueeze(1), share)
+    chosen = torch.maximum(self.bin_of_row[first], self.bin_of_row[last] - REACH)
+    added = torch.zeros_like(failures).scatter_(1, chosen.unsqueeze(1), share)
     return (1 - share) * failures + added * failed.unsqueeze(1)
 
   def draw(self, failures: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:
