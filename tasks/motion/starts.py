@@ -44,7 +44,9 @@ class Config:
   start_bin: float = option(0.5, "duration of a bin of start frames, if that is not too many", "s", low=0.02)
   start_bins: int = option(128, "largest number of bins of start frames, over all clips", low=1, high=4096)
   held_out: int = option(6, "one of so many bins is held out of the starts in training; 0: none", low=0)
-  start_uniform: float = option(0.2, "fraction of starts that failures do not influence", low=0.001, high=1)
+  # After 3.5 M steps a jump succeeds from its first frame in 0.93 and 1.00 of the episodes, with 0.2 in 0.81
+  # and 0.85 (seeds 0, 1).
+  start_uniform: float = option(0.5, "fraction of starts that failures do not influence", low=0.001, high=1)
   start_memory: float = option(0.1, "weight of the newest episode in the failures by bin", low=0.001, high=1)
   start_spread: float = option(0.8, "weight of a bin's failures for the bin before it", low=0, high=0.99)
 

@@ -94,7 +94,8 @@ def test_a_failure_counts_where_its_episode_started_but_not_long_before():
 
 def test_a_jump_whose_landing_fails_is_drawn_before_its_take_off():
   jump = own("jump")  # it takes off in frame 67, lands in frame 85, and falls over a second later
-  begins = Starts(Library(robot_and_model()[1], [jump], 0.02, bodies=[1]), Config(), MARGIN, training=True)
+  adapting = Config(start_uniform=0.1)
+  begins = Starts(Library(robot_and_model()[1], [jump], 0.02, bodies=[1]), adapting, MARGIN, training=True)
   failures = torch.zeros(1, begins.bins)
   for first in (0, 30, 60):
     rows = torch.tensor([first]), torch.tensor([140])
