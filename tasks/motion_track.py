@@ -140,6 +140,7 @@ class Task(base.Task):
     self.least_between_truncations = max(1, margin)
     self.begins = Starts(self.library, config, self.least_between_truncations, training=self.training)
     self.clip, self.frame = self.buffer(dtype=torch.int64), self.buffer(dtype=torch.int64)
+    self.first_row = self.buffer(dtype=torch.int64)  # of the library, at which the episode started
     self.failures = self.buffer(self.begins.bins, lasting=True)  # by bin of start frames
     self.squares = self.buffer(len(ERRORS))  # squared errors, means over the bodies [rad^2, m^2, ...]
     self.widths = self.constant([getattr(config, f"width_{name}") for name in ERRORS])
@@ -167,7 +168,7 @@ class Task(base.Task):
   def initial_state(self) -> dict[str, Tensor]:
     """Start at a frame of a clip that is drawn by the failures so far, with random offsets."""
     config, joints = self.config, len(self.home)
-    failures = self.begins.after(self.failures, self.row(), self.lost)
+    failures = self.begins.after(self.failures, self.first_row, self.row(), self.lost)
     clip, frame = self.begins.draw(failures, self.random.uniform("start frame", (2,)))
     random = self.random.uniform("start", (12 + 2 * joints,), -1.0, 1.0)
     row = self.library.row(clip, frame)
@@ -180,7 +181,7 @@ class Task(base.Task):
     qvel[:, :6] += config.start_velocity * random[:, 6:12]
     zero = self.training * config.joint_offset * random[:, 12 + joints :]
     state = {"qpos": qpos, "qvel": qvel, "joint_zero": zero}
-    return state | {"clip": clip, "frame": frame, "failures": failures}
+    return state | {"clip": clip, "frame": frame, "first_row": row, "failures": failures}
 
   def push(self) -> dict[str, Tensor]:
     """Return qvel [num_envs, nv] with a random change of the root's horizontal velocity."""

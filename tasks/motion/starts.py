@@ -2,7 +2,9 @@
 
 Adaptive sampling follows BeyondMimic (Liao et al. 2025, arXiv 2508.08241): clips are cut into bins, failures
 are counted by bin, and a kernel spreads them to the bins before. There the counts are of all environments;
-here each environment keeps its own, so that they are the same on any number of ranks.
+here each environment keeps its own, so that they are the same on any number of ranks. And a failure counts
+where its episode started, if that was shortly before: the cause may be older than what was lost. A robot that
+lands badly falls over a second later, but one that starts in that second stands.
 """
 
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ from tasks.motion.library import Library
 
 Ints = NDArray[np.int64]
 
-REACH = 3  # bins before a failure that count it
+REACH = 3  # bins before a failure of which one counts it, and bins that a count is spread to
 
 
 class Where(StrEnum):
@@ -42,7 +44,9 @@ class Config:
   start_bin: float = option(0.5, "duration of a bin of start frames, if that is not too many", "s", low=0.02)
   start_bins: int = option(128, "largest number of bins of start frames, over all clips", low=1, high=4096)
   held_out: int = option(6, "one of so many bins is held out of the starts in training; 0: none", low=0)
-  start_uniform: float = option(0.2, "fraction of starts that failures do not influence", low=0.001, high=1)
+  # After 3.5 M steps a jump succeeds from its first frame in 0.93 and 1.00 of the episodes, with 0.2 in 0.81
+  # and 0.85 (seeds 0, 1).
+  start_uniform: float = option(0.5, "fraction of starts that failures do not influence", low=0.001, high=1)
   start_memory: float = option(0.1, "weight of the newest episode in the failures by bin", low=0.001, high=1)
   start_spread: float = option(0.8, "weight of a bin's failures for the bin before it", low=0, high=0.99)
 
@@ -82,10 +86,14 @@ class Starts:
     """The number of bins."""
     return len(self.even)
 
-  def after(self, failures: Tensor, row: Tensor, failed: Tensor) -> Tensor:
-    """Return failures [n, bins] after episodes that ended at rows [n], where `failed` [n] in a failure."""
+  def after(self, failures: Tensor, first: Tensor, last: Tensor, failed: Tensor) -> Tensor:
+    """Return failures [n, bins] after episodes from rows `first` to `last` [n], of which some `failed` [n].
+
+    A failure counts in the bin of its first row, but at most REACH bins before that of its last row.
+    """
     share = self.config.start_memory
-    added = torch.zeros_like(failures).scatter_(1, self.bin_of_row[row].unsqueeze(1), share)
+    chosen = torch.maximum(self.bin_of_row[first], self.bin_of_row[last] - REACH)
+    added = torch.zeros_like(failures).scatter_(1, chosen.unsqueeze(1), share)
     return (1 - share) * failures + added * failed.unsqueeze(1)
 
   def draw(self, failures: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:

@@ -155,6 +155,16 @@ def test_failures_are_counted_by_environment_alike_on_any_rank():
   assert whole.frame.equal(torch.cat([half.frame for half in halves]))
 
 
+def test_an_episode_knows_the_row_at_which_it_started():
+  task = build(motion="wave", starts="anywhere")
+  task.reset()
+  started = task.row().clone()
+  for _ in range(3):
+    task.step(torch.zeros(2, task.num_actions))
+  assert task.first_row.equal(started)
+  assert task.row().equal(started + 3)
+
+
 def test_training_differs_between_robots_and_evaluation_does_not():
   training, evaluation = build(4, training=True, motion="wave"), build(4, motion="wave")
   training.reset()

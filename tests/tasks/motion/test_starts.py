@@ -76,12 +76,31 @@ def test_failures_draw_starts_to_their_bin_and_the_bins_before_in_the_same_clip(
 def test_failures_are_forgotten_by_and_by_and_each_environment_has_its_own():
   begins = starts(start_memory=0.25)
   failures, row = torch.zeros(2, begins.bins), torch.tensor([130, 130])
-  failures = begins.after(failures, row, torch.tensor([True, False]))
+  failures = begins.after(failures, row, row, torch.tensor([True, False]))
   assert failures[0, begins.bin_of_row[130]] == 0.25
   assert failures[0].sum() == 0.25
   assert not failures[1].any()
-  failures = begins.after(failures, row, torch.tensor([False, False]))
+  failures = begins.after(failures, row, row, torch.tensor([False, False]))
   assert failures[0].sum() == pytest.approx(0.75 * 0.25)
+
+
+def test_a_failure_counts_where_its_episode_started_but_not_long_before():
+  begins = starts(start_memory=1.0)
+  first, last = torch.tensor([0, 30, 130, 180]), torch.tensor([20, 190, 190, 190])
+  failures = begins.after(torch.zeros(4, begins.bins), first, last, torch.ones(4, dtype=torch.bool))
+  assert failures.argmax(1).tolist() == [0, 4, 5, 7]  # row 190 is in bin 7
+  assert failures.sum(1).tolist() == [1.0] * 4
+
+
+def test_a_jump_whose_landing_fails_is_drawn_before_its_take_off():
+  jump = own("jump")  # it takes off in frame 67, lands in frame 85, and falls over a second later
+  adapting = Config(start_uniform=0.1)
+  begins = Starts(Library(robot_and_model()[1], [jump], 0.02, bodies=[1]), adapting, MARGIN, training=True)
+  failures = torch.zeros(1, begins.bins)
+  for first in (0, 30, 60):
+    rows = torch.tensor([first]), torch.tensor([140])
+    failures = begins.after(failures, *rows, torch.tensor([True]))
+  assert begins.chances(failures)[0, begins.first_frame > 85].sum() < 0.1
 
 
 def test_rows_after_the_last_start_count_for_the_last_bin_of_their_clip():
