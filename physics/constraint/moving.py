@@ -24,7 +24,7 @@ from physics.trace.trace import Program
 
 WORD_BITS = 31
 NEARLY = 0.02  # of a geom's bounding radius: how far apart, or how deep, geoms nearly touch
-POSES, SPARE = 64, 1.25  # random poses of a robot whose contacts are counted, and the room for them
+POSES, SPARE = 64, 2.5  # random poses of a robot whose contacts are counted, and the room for them
 USUAL, BOUND = 16, 256  # slots for contacts between moving bodies: the usual number, and the upper limit
 
 
@@ -56,10 +56,10 @@ def moving_capacity(model: Model, moving: MovingPairs) -> int:
 
   A geom counts with the most contacts that one of its pairs can have; the sum of these is the estimate: every
   geom touches two others at a time, and a contact has two geoms. Geoms that are packed, as the pieces of
-  Rubik's cube, touch more: what nearly touches in the initial pose has room. So do the geoms of arms that
-  cross, of which a robot made of spheres has many: a quarter more than in random poses. It is at least
-  `USUAL`. It is at most what all pairs can have together, and at most `BOUND`, which limits the memory of
-  scenes with many free bodies.
+  Rubik's cube, touch more: what nearly touches in the initial pose has room. The estimate is at least `USUAL`
+  and at most `BOUND`, which limits the memory of scenes with many free bodies. Geoms of arms that cross touch
+  more too, of which a robot made of spheres has many: there is room for two and a half times as many as in
+  random poses, whose rare ones have so many. It is at most what all pairs can have together.
   """
   most = dict.fromkeys(moving.geoms, 0)
   for pair in moving.pairs:
@@ -69,7 +69,7 @@ def moving_capacity(model: Model, moving: MovingPairs) -> int:
   least = max(USUAL, sum(most.values()), _packed(model, moving))
   if least >= min(everything, BOUND):
     return min(everything, BOUND)
-  return min(everything, max(least, _crossing(model, moving)), BOUND)
+  return min(everything, max(least, _crossing(model, moving)))
 
 
 def _packed(model: Model, moving: MovingPairs) -> int:
