@@ -78,7 +78,7 @@ def _references(model: Model, most: float) -> list[int]:
 def _travel(model: Model) -> Floats:
   """Return by body how far [m] [nbody] its slides take it from where its parent carries it."""
   travel, slides = np.zeros(model.nbody), model.jnt_type == SLIDE
-  ends = np.where(model.jnt_limited.astype(bool), np.abs(model.jnt_range).max(axis=1, initial=0.0), FAR)
+  ends = np.where(model.jnt_limited.astype(bool), np.abs(model.mj.jnt_range).max(axis=1, initial=0.0), FAR)
   np.add.at(travel, model.jnt_bodyid[slides], ends[slides])
   return travel
 
