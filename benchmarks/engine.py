@@ -19,6 +19,7 @@ from torch import Tensor
 import physics
 from benchmarks import cases, models
 from benchmarks.report import line
+from gpurobot.device import threads
 from physics import parity
 from physics.dynamics.kinematics import HINGE, SLIDE
 
@@ -146,31 +147,29 @@ def acceptable(model: physics.Model, found: dict[str, float]) -> bool:
   return found["overflow"] == 0 and converged and agrees
 
 
-def peak(threads: int) -> float:
-  """Return the peak rate of the processor, measured by a matrix product [float32 operations/s]."""
-  before = torch.get_num_threads()
-  torch.set_num_threads(threads)
+def peak(count: int) -> float:
+  """Return the peak rate of some threads, measured by a matrix product [float32 operations/s]."""
   a, b = torch.rand(2, 1024, 1024)
-  seconds = min(timeit.repeat(lambda: a @ b, number=5, repeat=5)) / 5
-  torch.set_num_threads(before)
+  with threads.use(count):
+    seconds = min(timeit.repeat(lambda: a @ b, number=5, repeat=5)) / 5
   return 2 * 1024**3 / seconds
 
 
-def measure(case: cases.PhysicsCase, name: str, threads: int) -> None:
+def measure(case: cases.PhysicsCase, name: str, count: int) -> None:
   """Print the speeds of both engines with a number of threads, and the median ratio over repetitions.
 
   The fraction of the peak counts each operation of the traced program once, however often its loops run.
   """
-  sim = physics.Simulation(models.load(case.robot), case.num_envs, threads=threads)
+  sim = physics.Simulation(models.load(case.robot), case.num_envs, threads=count)
   start = situation(case, sim)
-  own, peer = own_run(sim, start), peer_run(Batch(sim.model.mj, case.peer_envs, nthread=threads), start)
+  own, peer = own_run(sim, start), peer_run(Batch(sim.model.mj, case.peer_envs, nthread=count), start)
   own(), peer()
   pairs = [(own(), peer()) for _ in range(case.repetitions)]
   speed = statistics.median(ours for ours, _ in pairs)
   line(f"{name}.gpurobot", speed)
   line(f"{name}.mujoco", statistics.median(theirs for _, theirs in pairs))
   line(f"{name}.ratio", statistics.median(ours / theirs for ours, theirs in pairs))
-  line(f"{name}.fraction_of_peak", speed * sim.program.count_operations() / peak(threads))
+  line(f"{name}.fraction_of_peak", speed * sim.program.count_operations() / peak(count))
 
 
 def run(names: Sequence[str] = ()) -> None:
@@ -178,19 +177,24 @@ def run(names: Sequence[str] = ()) -> None:
 
   Torch gets one thread, because its idle threads would spin on the core of the engine's second thread.
   """
-  torch.set_num_threads(1)
-  for case in [case for case in cases.PHYSICS if not names or case.name in names]:
-    name = f"physics.{case.name}"
-    for threads in cases.THREADS:
-      measure(case, f"{name}.threads{threads}", threads)
-    line(f"{name}.goal", case.goal)
-    sim = physics.Simulation(models.load(case.robot), case.num_envs)
-    line(f"{name}.operations", sim.program.count_operations())
-    line(f"{name}.bytes_per_env", sim.bytes_per_env)
-    found = check(sim, situation(case, sim))
-    for what, value in found.items():
-      line(f"{name}.{what}", value)
-    line(f"{name}.acceptable", int(acceptable(sim.model, found)))
+  with threads.use(1):
+    for case in cases.PHYSICS:
+      if not names or case.name in names:
+        _run(case, f"physics.{case.name}")
+
+
+def _run(case: cases.PhysicsCase, name: str) -> None:
+  """Print the speeds and checks of a case."""
+  for count in cases.THREADS:
+    measure(case, f"{name}.threads{count}", count)
+  line(f"{name}.goal", case.goal)
+  sim = physics.Simulation(models.load(case.robot), case.num_envs)
+  line(f"{name}.operations", sim.program.count_operations())
+  line(f"{name}.bytes_per_env", sim.bytes_per_env)
+  found = check(sim, situation(case, sim))
+  for what, value in found.items():
+    line(f"{name}.{what}", value)
+  line(f"{name}.acceptable", int(acceptable(sim.model, found)))
 
 
 if __name__ == "__main__":

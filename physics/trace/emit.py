@@ -47,7 +47,8 @@ class _Native(Writer):
     super().__init__(program)
     self.before_loop = ["#pragma unroll 1"] if rolled else []
     self.parts = parts
-    self.memory = {array.name: (_CTYPE[array.kind], str(array.size)) for array in program.arrays}
+    # CUDA's compiler refuses arrays without elements.
+    self.memory = {array.name: (_CTYPE[array.kind], str(max(1, array.size))) for array in program.arrays}
     self.memory |= {lanes.name: ("int", "LANES") for lanes in lane_lists(program)}
 
   def lines(self) -> Iterator[str]:

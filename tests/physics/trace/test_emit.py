@@ -270,6 +270,15 @@ def digest():
   return hashlib.sha256(text.encode()).hexdigest()
 
 
+def test_arrays_of_nothing_have_an_element():
+  """CUDA's compiler refuses others. Long models without mocap bodies have two that loops name."""
+  program = Program()
+  empty = program.array(0)
+  with program.loop(program.parameter("count")) as i:
+    program.write_memory("x", i, empty[i])
+  assert f"T {empty.name}[1];" in emit.native_source(program.finish(), lanes=1)
+
+
 def test_source_is_the_same_in_every_process():
   again = subprocess.run(
     [sys.executable, "-c", SOURCE],
