@@ -25,7 +25,7 @@ from physics.trace.trace import Program
 WORD_BITS = 31
 NEARLY = 0.02  # of a geom's bounding radius: how far apart, or how deep, geoms nearly touch
 POSES, SPARE = 64, 2.5  # random poses of a robot whose contacts are counted, and the room for them
-USUAL, BOUND = 16, 256  # slots for contacts between moving bodies: the usual number, and the upper limit
+USUAL, BOUND = 16, 256  # least and most of the estimated slots for contacts between moving bodies
 
 
 @dataclass(frozen=True)

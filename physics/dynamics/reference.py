@@ -31,6 +31,7 @@ def has_light_links(model: Model) -> bool:
   return _references(model, LIGHT) != _references(model, np.inf)
 
 
+@lru_cache(maxsize=8)
 def has_uneven_objects(model: Model) -> bool:
   """Return whether some free body, with all that it carries, would turn fast if a force pushed its origin."""
   free = np.flatnonzero(model.jnt_type == FREE)

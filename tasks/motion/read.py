@@ -131,7 +131,7 @@ def _named(path: Path, arrays: Mapping[str, NDArray[Any]], reading: Reading) -> 
   """Return the clip of a file's arrays by name."""
   layout = next((each for each in LAYOUTS if each.keys <= {*arrays}), None)
   if layout is None:
-    known = " or ".join(f"{each.position}, {each.turn}, {each.joints}" for each in LAYOUTS)
+    known = " or ".join(dict.fromkeys(f"{each.position}, {each.turn}, {each.joints}" for each in LAYOUTS))
     raise SettingError(f"{path} has the keys {', '.join(arrays) or 'of none'}: a motion has {known}")
   rate = next((float(np.ravel(arrays[key])[0]) for key in RATES if key in arrays), None)
   names = next((tuple(map(str, np.ravel(arrays[key]))) for key in NAMES if key in arrays), ())

@@ -171,8 +171,9 @@ def test_mistakes_of_files(tmp_path):
   (tmp_path / "broken.npz").write_bytes(b"PK")
   with pytest.raises(SettingError, match="no NPZ file of plain arrays"):
     read_file(tmp_path / "broken.npz", reading())
-  with pytest.raises(SettingError, match="has the keys poses: a motion has root_pos"):
+  with pytest.raises(SettingError, match="has the keys poses: a motion has root_pos") as caught:
     read_file(npz(tmp_path / "b.npz", poses=PLACE), reading())
+  assert str(caught.value).count("root_pos, root_rot, dof_pos") == 1
   with pytest.raises(SettingError, match=r"shapes are position \[4, 3\], turn \[5, 4\]"):
     read_file(
       npz(tmp_path / "c.npz", root_pos=PLACE[:4], root_quat=TURN, joint_pos=ANGLES, fps=30), reading()
