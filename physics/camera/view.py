@@ -10,12 +10,12 @@ from physics.camera.lens import Lens
 from physics.collision.geometry import Shape, geom_shape
 from physics.dynamics.camera_frame import TARGETBODY, TARGETBODYCOM, TRACK, TRACKCOM, camera_frame
 from physics.dynamics.frame import XBODY, Frame, frame
-from physics.dynamics.kinematics import Mocap, Poses, poses
+from physics.dynamics.kinematics import Poses
 from physics.dynamics.subtree import centers_of_pose
 from physics.model.model import Model
 from physics.state.layout import Layout
-from physics.state.state import Memory
 from physics.trace.trace import Number, Program, cos, sin
+from physics.vary.posed import trace_poses
 from physics.vary.vary import Variation
 
 # Channels and type of each kind of image.
@@ -80,13 +80,7 @@ class View:
 
 def trace_view(model: Model, layout: Layout, view: View, variation: Variation | None = None) -> Program:
   """Trace the scene of a view, with parameters and arrays of `step.trace_step`; `control` is the scene."""
-  program = Program()
-  if variation:
-    model = variation.model_in(program)
-  for name in ("substeps", "stride", "integrate"):
-    program.parameter(name)
-  state = Memory(program, layout).state([])
-  p = poses(model, state.qpos, Mocap(state.mocap_pos, state.mocap_quat))
+  program, model, p = trace_poses(model, layout, variation)
   given = [program.read_memory("control", row) for row in range(TANGENT)]
   place, turn = view.place(model, p), Quaternion.normalize(given[QUAT:FOVY])
   axes = place.rotation.times(turn.matrix())

@@ -10,12 +10,12 @@ import numpy as np
 import torch
 
 from physics.algebra.spatial import AXES, Matrix, Vector
-from physics.dynamics.kinematics import Mocap, Poses, poses
+from physics.dynamics.kinematics import Poses
 from physics.model.model import Floats, Model
 from physics.ray.scene import Scene, visible_geoms
 from physics.state.layout import Layout
-from physics.state.state import Memory
 from physics.trace.trace import Program, maximum, sqrt
+from physics.vary.posed import trace_poses
 from physics.vary.vary import Variation
 
 RayFrame = Literal["body", "yaw", "world"]
@@ -53,13 +53,7 @@ def trace_rays(model: Model, layout: Layout, rays: Rays, variation: Variation | 
   It reads the state and writes distances to the rows of `control`: in lengths of the directions, -1
   where a ray meets nothing.
   """
-  program = Program()
-  if variation:
-    model = variation.model_in(program)
-  for name in ("substeps", "stride", "integrate"):
-    program.parameter(name)
-  state = Memory(program, layout).state([])
-  p = poses(model, state.qpos, Mocap(state.mocap_pos, state.mocap_quat))
+  program, model, p = trace_poses(model, layout, variation)
   scene = Scene(program, model, p, rays.geoms, p.origin[rays.body])
   turn = rays.turn(p)
   with program.loop(len(rays.origins)) as i:
