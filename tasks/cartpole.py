@@ -23,6 +23,8 @@ PPO: dict[str, object] = {
   "reference_minibatch": 8192,
   "lr_max": 0.002,  # with 0.01 the policy learns to jitter: a return of 482 instead of 497
   "critic_coef": 4.0,
+  "gamma": 0.97,  # a pole is caught within a second; with 0.99 a return of 490 takes 1.3 times the steps
+  "log_std_init": -1.3,  # with 0 the noise itself holds the return below 490
 }
 
 
