@@ -100,6 +100,7 @@ ISAAC_ANT = (
   "ppo.hidden=[256,128,64]",
   "ppo.reference_minibatch=32768",
   "ppo.kl_target=0.008",
+  "ppo.log_std_init=0",
 )
 TRAINING_SECONDS = 20.0  # duration of each of two own measurements, before and after the peers
 
