@@ -256,11 +256,12 @@ def _line_search(
 ) -> Number:
   """Return a step along the direction that lowers the cost, near its minimum; 0 if none was found.
 
-  It is Newton's method within a bracket. Where that leaves it, as beyond a kink, the next look is at the zero
-  of the chord of the slopes at its ends. The Illinois rule halves the slope of an end that stays (Dowell and
-  Jarratt 1971). `slope` is the cost's at step 0, `curvature` that of its smooth part. The cost at a step is
-  compared with that at 0 by what it grows beyond its tangent: a sum of positive terms. The difference of two
-  costs would be lost in the rounding of their springs' energy.
+  It is Newton's method within a bracket. Where that leaves it, as beyond a kink, or nearly reaches its other
+  end, as if to go to and fro between the two, the next look is at the zero of the chord of the slopes at its
+  ends. The Illinois rule halves the slope of an end that stays (Dowell and Jarratt 1971). `slope` is the
+  cost's at step 0, `curvature` that of its smooth part. The cost at a step is compared with that at 0 by what
+  it grows beyond its tangent: a sum of positive terms. The difference of two costs would be lost in the
+  rounding of their springs' energy.
   """
   best, lowest, searching = program.variable(0.0), program.variable(0.0), program.variable(unsolved, Mask)
   step, low, high = program.variable(1.0), program.variable(0.0), program.variable(1e6)
@@ -283,5 +284,6 @@ def _line_search(
     newton, width = at - first / maximum(second, 1e-30), high[0] - low[0]
     chord = -slope_low[0] / maximum(slope_high[0] - slope_low[0], 1e-30)
     chord = low[0] + width * minimum(maximum(chord, LINE_MARGIN), 1.0 - LINE_MARGIN)
-    step[0] = where(searching[0], where((newton > low[0]) & (newton < high[0]), newton, chord), at)
+    gap = where(falls, high[0] - newton, newton - low[0])  # to the end that Newton's step goes towards
+    step[0] = where(searching[0], where((gap > LINE_MARGIN * width) & (gap < width), newton, chord), at)
   return where(unsolved, best[0], 0.0)

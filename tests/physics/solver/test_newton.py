@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from physics.constraint.cone import Elliptic
 from physics.constraint.constraint import ConstraintRow, JointRows
 from physics.dynamics.articulated import welded_inertias
 from physics.dynamics.dynamics import body_inertias, composite_inertias, mass_matrix
@@ -16,7 +17,7 @@ from physics.load import load_model
 from physics.parity.engines import DERIVED, NumpySimulation
 from physics.solver import newton
 from physics.solver.newton import Bodies, Problem, solve
-from physics.trace.trace import Program
+from physics.trace.trace import Mask, Program
 from tests.physics.oracle import dense, evaluate
 
 ENVS = 64
@@ -218,6 +219,27 @@ def test_a_search_that_finds_no_lower_cost_is_counted(tree, problems, monkeypatc
   found = searched(tree, force, start)
   np.testing.assert_array_equal(found[:4], start)
   np.testing.assert_array_equal(found[4:], np.ones((2, ENVS)))
+
+
+class Sliding:
+  """A contact that slides, begins to stick at a hundredth of the step, and slides again."""
+
+  def growth(self, step, _searching):
+    contact, residual, rate = {"D": 156.0, "ratio": 2.48}, [-8.28, 2.64, 2.49], [-7.35, -10.4, -4.88]
+    return Elliptic(3).growth(contact, residual, rate, step)
+
+
+def test_a_line_search_does_not_go_to_and_fro_between_its_ends():
+  """Newton's step from 1 leads almost to 0, and that from there almost to 1; the minimum is at 0.2."""
+  slope, curvature = -15000.0, 9000.0
+
+  def traced(program, _):
+    unsolved = program.variable(True, Mask)[0]
+    return [newton._line_search(program, Sliding(), slope, curvature, unsolved)]
+
+  ((step,),) = evaluate(traced, np.zeros(1))
+  found = slope + curvature * step + Sliding().growth(float(step), True).slope
+  assert abs(found) <= newton.LINE_TOLERANCE * abs(slope)
 
 
 def test_kinks_that_are_much_closer_than_a_step_are_found():
