@@ -62,13 +62,19 @@ def lowest(model: Model, qpos: Floats) -> Floats:
 
 
 def nearly_touching(model: Model, share: float) -> set[frozenset[int]]:
-  """Return the pairs of geoms that are as near in the initial pose, or as deep, as a share of their radii."""
+  """Return the pairs of geoms that touch in the initial pose, or are as near as a share of their radii.
+
+  Geoms of free bodies count only if they are as shallow in each other: many files leave them in one place,
+  and tasks spread them out.
+  """
   mj = copy.copy(model.mj)
   mj.geom_margin += share * mj.geom_rbound
   data = mujoco.MjData(mj)
   mujoco.mj_fwdPosition(mj, data)
-  near = np.abs(data.contact.dist) < data.contact.includemargin
-  return {frozenset(geoms) for geoms in data.contact.geom[near].tolist()}
+  free = mj.jnt_bodyid[mj.jnt_type == mujoco.mjtJoint.mjJNT_FREE]
+  is_free = np.isin(mj.body_rootid[mj.geom_bodyid], free)[data.contact.geom].any(axis=1)
+  distance = np.where(is_free, np.abs(data.contact.dist), data.contact.dist)
+  return {frozenset(geoms) for geoms in data.contact.geom[distance < data.contact.includemargin].tolist()}
 
 
 def most_contacts(model: Model, pairs: set[frozenset[int]], poses: int) -> int:

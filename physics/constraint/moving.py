@@ -23,7 +23,7 @@ from physics.trace.each import follow
 from physics.trace.trace import Program
 
 WORD_BITS = 31
-NEARLY = 0.02  # of a geom's bounding radius: how far apart, or how deep, geoms nearly touch
+NEARLY = 0.02  # of a geom's bounding radius: how far apart geoms nearly touch
 POSES, SPARE = 64, 2.5  # random poses of a robot whose contacts are counted, and the room for them
 USUAL, BOUND = 16, 256  # least and most of the estimated slots for contacts between moving bodies
 
@@ -56,10 +56,10 @@ def moving_capacity(model: Model, moving: MovingPairs) -> int:
 
   A geom counts with the most contacts that one of its pairs can have; the sum of these is the estimate: every
   geom touches two others at a time, and a contact has two geoms. Geoms that are packed, as the pieces of
-  Rubik's cube, touch more: what nearly touches in the initial pose has room. The estimate is at least `USUAL`
-  and at most `BOUND`, which limits the memory of scenes with many free bodies. Geoms of arms that cross touch
-  more too, of which a robot made of spheres has many: there is room for two and a half times as many as in
-  random poses, whose rare ones have so many. It is at most what all pairs can have together.
+  Rubik's cube, touch more: what touches in the initial pose, or nearly, has room. The estimate is at least
+  `USUAL` and at most `BOUND`, which limits the memory of scenes with many free bodies. Geoms of arms that
+  cross touch more too, of which a robot made of spheres has many: there is room for two and a half times as
+  many as in random poses, whose rare ones have so many. It is at most what all pairs can have together.
   """
   most = dict.fromkeys(moving.geoms, 0)
   for pair in moving.pairs:
@@ -73,7 +73,7 @@ def moving_capacity(model: Model, moving: MovingPairs) -> int:
 
 
 def _packed(model: Model, moving: MovingPairs) -> int:
-  """Return the most contacts of the pairs that nearly touch in the initial pose."""
+  """Return the most contacts of the pairs that touch in the initial pose, or nearly."""
   touching = nearly_touching(model, NEARLY)
   pairs = (pair for pair in moving.pairs if frozenset((pair.geom1, pair.geom2)) in touching)
   return sum(narrow_phase(model, pair).most for pair in pairs)

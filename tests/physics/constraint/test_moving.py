@@ -220,6 +220,15 @@ def test_capacity_has_room_for_what_is_packed(gap, capacity):
   assert moving_capacity(model, moving_pairs(model)) == capacity
 
 
+@pytest.mark.parametrize(("joint", "capacity"), [("slide", 144), ("free", 24)])
+def test_capacity_has_room_for_what_overlaps_at_first(joint, capacity):
+  """Two arms of a dozen balls in one place: fixed ones begin in each other, free ones wait to be spread."""
+  balls = "".join(f'<geom size="0.1" pos="{0.01 * x} 0 0"/>' for x in range(12))
+  arm = f'<body><joint type="{joint}" range="-200 200"/>{balls}</body>'
+  model = load_model(f"<mujoco><worldbody>{arm * 2}</worldbody></mujoco>")
+  assert moving_capacity(model, moving_pairs(model)) == capacity
+
+
 def test_capacity_has_room_for_arms_that_cross():
   """Two arms of twenty balls each turn through each other, where far more touch than two for each ball."""
   arms = [
