@@ -5,9 +5,9 @@ is a small part of that, and float32 keeps seven digits of the whole: a finger o
 three of its own. In such a model a body's inertia is about its own origin, unless that of the body that
 carries it is near enough. It is moved where it is added to what carries it.
 
-A free object whose centre of mass is not at its origin has the same trouble with its weight: about the origin
-it is a torque, which the object's own acceleration cancels. Its inertia stays where it is; accelerations are
-refined, as those of light links are.
+An object that is free, or on slides, and whose centre of mass is not at its origin has the same trouble with
+its weight: about the origin it is a torque, which the object's own acceleration cancels. Its inertia stays
+where it is; accelerations are refined, as those of light links are.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from physics.host import initial_inertia
-from physics.model.model import Floats, Model
+from physics.host import evaluate, initial_inertia
+from physics.model.model import Bools, Floats, Model
 
 FREE, SLIDE, TURNING = 0, 2, (1, 3)  # mjtJoint; balls and hinges
 LIGHT = 150.0  # inertia about the tree's origin, over that which a joint moves: rounding is 1e-5 of this then
@@ -33,16 +33,33 @@ def has_light_links(model: Model) -> bool:
 
 @lru_cache(maxsize=8)
 def has_uneven_objects(model: Model) -> bool:
-  """Return whether some free body, with all that it carries, would turn fast if a force pushed its origin."""
-  free = np.flatnonzero(model.jnt_type == FREE)
-  inertia = initial_inertia(model) if len(free) else np.empty(0)
-  for joint in free:
-    start, mass = model.jnt_dofadr[joint], model.mj.body_subtreemass[model.jnt_bodyid[joint]]
-    own = slice(start, start + 6)
-    turn = np.linalg.inv(inertia[own, own])[3:, :3]  # [rad/s^2] by a unit of force; what it carries is held
-    if mass * np.linalg.norm(turn, 2) > UNEVEN:
+  """Return whether some object, with all that it carries, would turn fast if a force pushed its origin.
+
+  An object is a body on the world with a free joint, or with slides and joints that turn it.
+  """
+  first = np.isin(model.body_parentid, np.flatnonzero(model.body_treeid < 0)) & (model.body_dofnum > 1)
+  inertia = initial_inertia(model) if first.any() else np.empty(0)
+  pushed = _is_push(model)
+  for body in np.flatnonzero(first):
+    own = slice(model.body_dofadr[body], model.body_dofadr[body] + model.body_dofnum[body])
+    # [rad/s^2] by a unit of force; what it carries is held
+    turn = np.linalg.pinv(inertia[own, own], hermitian=True)[~pushed[own]][:, pushed[own]]
+    is_uneven = turn.size and model.mj.body_subtreemass[body] * np.linalg.norm(turn, 2) > UNEVEN
+    if is_uneven and _weight(model)[own][pushed[own]].any():  # a swimmer in the plane has none
       return True
   return False
+
+
+def _weight(model: Model) -> Floats:
+  """Return the joint forces [nv] that hold the model's weight in the initial pose."""
+  return evaluate(model, {"qpos": model.mj.qpos0[None]}, ["qfrc_bias"])["qfrc_bias"][0]
+
+
+def _is_push(model: Model) -> Bools:
+  """Return which degrees of freedom [nv] move the origin of their body without turning it."""
+  kind = model.jnt_type[model.dof_jntid]
+  place = np.arange(model.nv) - model.jnt_dofadr[model.dof_jntid]
+  return (kind == SLIDE) | (kind == FREE) & (place < 3)
 
 
 @lru_cache(maxsize=8)
