@@ -13,7 +13,7 @@ import numpy as np
 from physics.algebra.spatial import ZERO, Force, Quaternion, Vector, cross, dot, total, vector
 from physics.constraint.constraint import ConstraintParams, ConstraintRow, JointRows, constraint_params
 from physics.constraint.rows import JacobianRow, joint_row, tendon_row
-from physics.dynamics.kinematics import dofs_above, point_jacobian, poses
+from physics.dynamics.kinematics import dofs_above, point_jacobian, poses, way_from
 from physics.model.model import Model
 from physics.smooth import Smooth
 from physics.trace.trace import Number, is_zero, number, sqrt
@@ -122,6 +122,7 @@ class Anchor:
   """An anchor of a connect or weld constraint: a frame fixed in a body."""
 
   body: int
+  local: Vector  # in the body's frame [m]
   point: Vector  # relative to the body's tree origin [m]
   turn: Quaternion
 
@@ -185,7 +186,7 @@ def _anchors(model: Model, smooth: Smooth, equality: int) -> tuple[Anchor, Ancho
   """Return the two anchors that coincide where the constraint holds."""
   p = smooth.poses
   one, two = (
-    Anchor(body, p.relative(body, local), p.quaternion[body] * turn)
+    Anchor(body, local, p.relative(body, local), p.quaternion[body] * turn)
     for body, local, turn in _local_frames(model, equality)
   )
   return one, two
@@ -231,14 +232,33 @@ def _translation(model: Model, smooth: Smooth, one: Anchor, two: Anchor) -> Devi
     # gravity, which acceleration contains, is the same on both sides
     spatial = smooth.acceleration[frame.body].at(frame.point)
     accelerations.append(spatial + cross(motion.angular, velocity))
-  origins = [smooth.poses.origin[frame.body] for frame in (one, two)]
   return Deviation(
-    residual=(origins[0] - origins[1]) + (one.point - two.point),
+    residual=_apart(model, smooth, one, two),
     velocity=velocities[0] - velocities[1],
     drift=accelerations[0] - accelerations[1],
     columns=_difference(*(point_jacobian(model, smooth.poses, f.body, f.point) for f in (one, two))),
     inverse_inertia=_inverse_inertia(model, one, two, 0),
   )
+
+
+def _apart(model: Model, smooth: Smooth, one: Anchor, two: Anchor) -> Vector:
+  """Return the vector [m] from the second anchor to the first.
+
+  That of a loop, as in a gripper, begins at the body that carries both of its chains: it is short where the
+  arm that holds the gripper is long.
+  """
+  p, carrier = smooth.poses, _carrier(model, one.body, two.body)
+  if model.body_treeid[carrier] >= 0 and model.body_treeid[model.body_parentid[carrier]] >= 0:
+    first, second = (way_from(model, p, smooth.state.qpos, carrier, f.body, f.local) for f in (one, two))
+    return first - second
+  return (p.origin[one.body] - p.origin[two.body]) + (one.point - two.point)
+
+
+def _carrier(model: Model, one: int, two: int) -> int:
+  """Return the last body that is on the way from the world to both of two bodies."""
+  while one != two:
+    one, two = (int(model.body_parentid[b]) if b == max(one, two) else b for b in (one, two))
+  return one
 
 
 def _rotation(model: Model, smooth: Smooth, one: Anchor, two: Anchor, scale: Number) -> Deviation:

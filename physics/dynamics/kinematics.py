@@ -155,6 +155,22 @@ def _move_joints(
   return position, quaternion, axes
 
 
+def way_from(model: Model, p: Poses, qpos: list[Number], ancestor: int, body: int, local: Vector) -> Vector:
+  """Return the vector [m] from the origin of a body's ancestor to a point fixed in the body.
+
+  It is added up along the chain between them: the difference of their positions would have the rounding of
+  the distance to the tree's origin.
+  """
+  way = p.rotation[body] @ local
+  while body != ancestor:
+    parent = int(model.body_parentid[body])
+    turn = Quaternion.constant(entry(model.body_quat, body))
+    start, unturned = p.rotation[parent] @ vector(entry(model.body_pos, body)), p.quaternion[parent] * turn
+    step, _, _ = _move_joints(model, body, qpos, start, unturned)
+    way, body = way + step, parent
+  return way
+
+
 def dofs_above(model: Model, body: int) -> list[int]:
   """Return the degrees of freedom that move a body, from the root on."""
   dofs: list[int] = []
