@@ -1,7 +1,7 @@
 """Off-policy actor-critic training from a replay buffer, in the form that thousands of environments need.
 
 Large batches and few gradient steps per environment step (Seo et al. 2025, arXiv 2505.22642 and 2512.01996),
-with two critics that predict a distribution of the return.
+with two critics that predict the return, or a distribution of it.
 """
 
 import copy

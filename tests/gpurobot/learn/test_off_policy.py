@@ -139,11 +139,19 @@ def test_settings_of_the_algorithm_that_is_used():
     assert off_policy(config).gamma == gamma
 
 
-@pytest.mark.parametrize(("name", "prioritized"), [("sac", False), ("td3", False), ("sac", True)])
+@pytest.mark.parametrize(
+  ("name", "own"),
+  [
+    ("sac", {}),
+    ("td3", {}),
+    ("sac", {"prioritized": True}),
+    ("td3", {"prioritized": True, "critic": "scalar"}),
+  ],
+)
 @pytest.mark.parametrize("save_buffer", [True, False])
-def test_a_resumed_training_goes_on_alike(name, prioritized, save_buffer):
+def test_a_resumed_training_goes_on_alike(name, own, save_buffer):
   """Without its buffer it goes on alike from two equal checkpoints, with new samples."""
-  own = {"save_buffer": save_buffer, "prioritized": prioritized}
+  own = own | {"save_buffer": save_buffer}
   one = iterate(make(name, **own), 5)
   one.report()
   state = saved(one)
@@ -158,6 +166,11 @@ def test_a_resumed_training_goes_on_alike(name, prioritized, save_buffer):
   same(saved(others[0]), saved(others[1]))
   if save_buffer:
     same(saved(others[0]), saved(one))
+
+
+def test_a_critic_of_another_kind_is_refused():
+  with pytest.raises(ValueError, match=r"critics.head.output.weight"):
+    make(critic="scalar").load_policy(make().policy_dict())
 
 
 def test_a_new_buffer_is_filled_before_learning_goes_on():
