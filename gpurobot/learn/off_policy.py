@@ -26,7 +26,7 @@ from gpurobot.learn.loss import total
 from gpurobot.learn.network import Actor, TwinCritic
 from gpurobot.learn.off_policy_batch import Batch
 from gpurobot.learn.off_policy_loss import CRITIC_SUMS, critic_loss, smaller, target
-from gpurobot.learn.off_policy_setup import check, make_sampler, quiet, stored_obs
+from gpurobot.learn.off_policy_setup import check, make_sampler, quiet, replayed, stored_obs
 from gpurobot.learn.optimizer import Optimizer, flatten
 from gpurobot.learn.own_code import OwnLoss
 from gpurobot.learn.random import Random
@@ -101,6 +101,7 @@ class OffPolicy:
     self._began = 0  # the iteration in which the replay buffer was empty
     self.shift = RandomShift(images_of(env), settings.random_shift)
     self.batch = Batch(env, self.network, self.noises, (self.sampler.batches, count))
+    self._tape = replayed(settings, env, count)
 
   def _make_targets(self) -> TwinCritic:
     """Return new target critics, whose weights are one flat tensor as those of the critics are."""
@@ -202,17 +203,17 @@ class OffPolicy:
 
   def _improve_critics(self) -> None:
     """Take a gradient step of the critics on the next batch; the targets follow."""
-    self.executor.run_parts(self._differentiate_critics)
+    self.executor.run_parts(self._differentiate_critics, tape=self._tape)
     self.optimizers["critics"].reduce()
-    self.executor.run(self._descend_critics)
+    self.executor.run(self._descend_critics, tape=self._tape)
 
   def _improve_policy(self) -> None:
     """Take a gradient step of policy and temperature on the present batch."""
     self.clock.begin("update/policy")
-    self.executor.run_parts(self._differentiate_policy)
+    self.executor.run_parts(self._differentiate_policy, tape=self._tape)
     for optimizer in self._policy_optimizers:
       optimizer.reduce()
-    self.executor.run(self._descend_policy)
+    self.executor.run(self._descend_policy, tape=self._tape)
 
   @property
   def _policy_optimizers(self) -> list[Optimizer]:

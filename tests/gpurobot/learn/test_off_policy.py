@@ -11,6 +11,7 @@ from gpurobot.algorithm_config import SACConfig
 from gpurobot.config import AlgorithmName, ConfigError, assign, defaults, local_envs, off_policy
 from gpurobot.device import usage
 from gpurobot.device.distributed import World
+from gpurobot.device.tape import Tape
 from gpurobot.learn import off_policy_setup
 from gpurobot.learn.off_policy import OffPolicy
 from gpurobot.learn.random import Random
@@ -33,9 +34,9 @@ SMALL = {
 both = pytest.mark.parametrize("name", ["sac", "td3"])
 
 
-def make(name: str = "sac", num_envs: int = 16, **own: Any) -> OffPolicy:
+def make(name: str = "sac", num_envs: int = 16, graphs: str = "auto", **own: Any) -> OffPolicy:
   words = {f"{name}.{key}": value for key, value in (SMALL | own).items()}
-  config = assign(defaults(toy), words | {"algorithm": name, "num_envs": num_envs})
+  config = assign(defaults(toy), words | {"algorithm": name, "num_envs": num_envs, "graphs": graphs})
   env = toy.Task(config.env, num_envs, random=Random(0, num_envs))
   learner = train.LEARNERS[config.algorithm](env, config, World())
   assert isinstance(learner, OffPolicy)
@@ -166,6 +167,25 @@ def test_a_resumed_training_goes_on_alike(name, own, save_buffer):
   same(saved(others[0]), saved(others[1]))
   if save_buffer:
     same(saved(others[0]), saved(one))
+
+
+@pytest.mark.parametrize(
+  ("name", "own"),
+  [
+    ("sac", {"precision": "bf16"}),
+    ("sac", {"critic": "scalar", "prioritized": True, "activation": "relu", "layer_norm": False}),
+    ("td3", {}),
+  ],
+)
+def test_replayed_gradient_steps_have_the_bits_of_called_ones(name, own):
+  """Python calls them in the first iteration alone, unless they have code of the user's own."""
+  learners = [make(name, graphs=graphs, **own) for graphs in ("auto", "off")]
+  for one in learners:
+    iterate(one, 5)
+  assert [isinstance(one.executor._graphs[one._descend_policy], Tape) for one in learners] == [True, False]
+  reports = [one.report() for one in learners]
+  same(*reports)
+  same(*(saved(one) for one in learners))
 
 
 def test_a_critic_of_another_kind_is_refused():
