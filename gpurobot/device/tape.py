@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -11,6 +11,21 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from gpurobot.device.graph import WARM_UPS, Piece
+
+ATEN = torch.ops.aten
+# Operations with a number. Torch makes a float64 tensor of it and converts that, which takes longer than the
+# operation; the number as a tensor of the result's type, if it is one of EXACT, gives the same bits.
+WITH_NUMBERS = {
+  getattr(ATEN, name).Tensor for name in ("add", "sub", "mul", "div", "add_", "sub_", "mul_", "div_")
+}
+EXACT = (torch.float32, torch.float64)
+# Operations that can overwrite their first argument with the result, which is in the cache already, and how.
+OVERWRITING = {
+  getattr(ATEN, name).default: (getattr(ATEN, name).grad_input, "grad_input")
+  for name in ("threshold_backward", "silu_backward", "elu_backward", "tanh_backward")
+} | {ATEN.silu.default: (ATEN.silu.out, "out")}
+# Operations with the same result in every replay.
+CONSTANT = {ATEN.scalar_tensor.default, ATEN.ones_like.default, ATEN.zeros_like.default}
 
 
 class Tape:
@@ -89,19 +104,22 @@ class _Recorder(TorchDispatchMode):
 def write(calls: Sequence[Call]) -> tuple[str, Piece]:
   """Return the source of a Python function that repeats calls, and the function."""
   fresh = allocated(calls)
+  kept = needed(calls, fresh)
+  last = {memory: call for call in kept for memory in (call.inputs | call.written) & fresh}
   writer = _Writer(fresh)
-  lines = [line for call in needed(calls, fresh) if (line := writer.line(call))]
+  lines = [line for call in kept if (line := writer.line(faster(call, last)))]
   source = "\n  ".join(["def replay():", *_with_releases(lines), "return"])
   exec(source, writer.constants)
   return source, writer.constants["replay"]
 
 
 def allocated(calls: Sequence[Call]) -> set[int]:
-  """Return the memory that calls allocate."""
-  fresh: set[int] = set()
+  """Return the memory that calls allocate, but for that whose contents are the same in every replay."""
+  fresh, changed = set[int](), set[int]()
   for call in calls:
     fresh |= _memory(call.result) - call.inputs
-  return fresh
+    changed |= set() if call.operation in CONSTANT else call.written
+  return fresh & changed
 
 
 def needed(calls: Sequence[Call], fresh: set[int]) -> list[Call]:
@@ -113,6 +131,19 @@ def needed(calls: Sequence[Call], fresh: set[int]) -> list[Call]:
       kept.append(call)
       used |= call.inputs & fresh
   return kept[::-1]
+
+
+def faster(call: Call, last: Mapping[int, Call]) -> Call:
+  """Return a call with the same bits that takes less time; last: which call is the last to use memory."""
+  operation, args, result = call.operation, call.args, call.result
+  if operation in WITH_NUMBERS and isinstance(args[1], float | int) and result.dtype in EXACT:
+    return call._replace(args=(args[0], torch.tensor(args[1], dtype=result.dtype), *args[2:]))
+  if operation in OVERWRITING:
+    own, alike = _memory(args[0]), _place(args[0])[1:] == _place(result)[1:]
+    if alike and not own & _memory(args[1:]) and all(last.get(memory) is call for memory in own):
+      operation, name = OVERWRITING[operation]
+      return call._replace(operation=operation, kwargs=call.kwargs | {name: args[0]})
+  return call
 
 
 class Line(NamedTuple):
@@ -141,7 +172,7 @@ class _Writer:
     used: set[str] = set()
     words = [self._word(value, used) for value in call.args]
     words += [f"{name}={self._word(value, used)}" for name, value in call.kwargs.items()]
-    text = f"{self._constant(call.operation)}({', '.join(words)})"
+    text = f"{self._constant(call.operation._op)}({', '.join(words)})"
     several = isinstance(call.result, tuple | list)
     values = call.result if several else [call.result]
     known = [not isinstance(value, Tensor) or _place(value) in self._names for value in values]
