@@ -80,8 +80,7 @@ class OffPolicy:
       "actor": self.make_optimizer(self.network, self.sums),
     }
     self.targets = self._make_targets()  # after the broadcast of the weights
-    reference = settings.loss
-    self.own_loss = OwnLoss(f"{self.name}.loss", reference, env.device) if reference else None
+    self.own_loss = OwnLoss(f"{self.name}.loss", own, env.device) if (own := settings.loss) else None
     self.losses = (LossMeans(CRITIC_SUMS, env.device), LossMeans(self.sums, env.device))
     self.rewards = RewardScaler(settings, env.device, dtype)
     length = settings.buffer_size // config.num_envs
