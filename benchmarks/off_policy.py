@@ -1,8 +1,10 @@
 """Speed of SAC, compared with Stable-Baselines3's on the same task, network, batch and update ratio.
 
 Seconds are those of the processor, which other programs on the machine disturb least: use one thread. Ours is
-measured with the precision that the processor is fast in, and in float32. `floor` is how many gradient steps
-the rate of a large float32 product would allow if they had nothing but their matrix products.
+measured with its default critics, which predict a distribution of the return, in the precision that the
+processor is fast in and in float32; and with scalar critics in float32, which are the peer's network. The
+floors are how many gradient steps the rate of a large float32 product would allow if they had nothing but
+their matrix products.
 """
 
 import statistics
@@ -38,14 +40,21 @@ SETTINGS = {
   "sac.activation": "relu",
   "sac.layer_norm": False,
 }
+# precision and critic of ours, by name
+OWN = {
+  "gpurobot": ("auto", "twohot"),
+  "gpurobot_float32": ("float32", "twohot"),
+  "gpurobot_scalar": ("float32", "scalar"),
+}
 CPU = torch.device("cpu")
 Round = Callable[[], tuple[float, float]]  # trains, and returns the seconds of steps and of gradient steps
 
 
-def own(precision: str) -> tuple[SAC, Round]:
+def own(precision: str, critic: str) -> tuple[SAC, Round]:
   """Return our SAC and its round."""
   module = tasks.load(TASK)
-  config: TrainConfig = assign(defaults(module), SETTINGS | {"sac.precision": precision})
+  settings = SETTINGS | {"sac.precision": precision, "sac.critic": critic}
+  config: TrainConfig = assign(defaults(module), settings)
   env = module.Task(config.env, NUM_ENVS, CPU, random=Random(config.seed, NUM_ENVS), training=True)
   learner = SAC(env, config, World())
 
@@ -94,8 +103,8 @@ def flops(learner: SAC) -> float:
 
 def run() -> None:
   """Print the speeds of all, in turn, and the ratios to the peer's."""
-  learner, exact = own("float32")
-  rounds = {"gpurobot": own("auto")[1], "gpurobot_float32": exact, "stable_baselines3": peer()}
+  learners = {name: own(*settings) for name, settings in OWN.items()}
+  rounds = {name: round_ for name, (_, round_) in learners.items()} | {"stable_baselines3": peer()}
   for round_ in rounds.values():
     round_()  # the first one fills the buffer
   times = [{name: round_() for name, round_ in rounds.items()} for _ in range(ROUNDS)]
@@ -104,7 +113,9 @@ def run() -> None:
     line(f"off_policy.{name}.collected_steps_per_second", STEPS * NUM_ENVS / steps)
     line(f"off_policy.{name}.steps_per_second", STEPS * NUM_ENVS / (steps + updates))
     line(f"off_policy.{name}.gradient_steps_per_second", STEPS * RATIO / updates)
-  line("off_policy.floor.gradient_steps_per_second", float32_rate(CPU, time.process_time) / flops(learner))
+  for name, floor in (("gpurobot_float32", "floor"), ("gpurobot_scalar", "scalar_floor")):
+    steps = float32_rate(CPU, time.process_time) / flops(learners[name][0])
+    line(f"off_policy.{floor}.gradient_steps_per_second", steps)
   _print_ratios(times)
 
 
@@ -115,7 +126,8 @@ def _print_ratios(times: list[dict[str, tuple[float, float]]]) -> None:
     "steps": sum,
     "gradient_steps": lambda seconds: seconds[1],
   }
-  for name, suffix in (("gpurobot", "ratio"), ("gpurobot_float32", "float32_ratio")):
+  for name in OWN:
+    suffix = f"{name}_ratio".removeprefix("gpurobot").removeprefix("_")
     for what, seconds in measures.items():
       ratio = statistics.median(seconds(row["stable_baselines3"]) / seconds(row[name]) for row in times)
       line(f"off_policy.{what}_{suffix}", ratio)

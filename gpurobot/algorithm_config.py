@@ -284,6 +284,9 @@ class OffPolicyConfig:
   normalize_obs: bool = option(True, "normalise observations to zero mean and unit variance")
   hidden: list[int] = option([256, 256], "units of each hidden layer of the policy", low=1)
   critic_hidden: list[int] = option([256, 256], "units of each hidden layer of a critic", low=1)
+  critic: Critic = option(
+    Critic.twohot, "output of the critics: scalar, a value; twohot, a distribution over bins"
+  )
   layer_norm: bool = option(True, "layer normalisation before each activation")
   activation: Activation = option(Activation.silu, "activation function of the hidden layers")
   network: str | None = option(

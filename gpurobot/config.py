@@ -128,7 +128,10 @@ class TrainConfig:
     False, "on CUDA, multiply float32 matrices in TF32 (10 bits of mantissa, several times faster)"
   )
   compile: Switch = option(Switch.auto, "use torch.compile for all but the physics; auto: on CUDA")
-  graphs: Switch = option(Switch.auto, "use CUDA graphs for rollout and update; auto: on CUDA")
+  graphs: Switch = option(
+    Switch.auto,
+    "use CUDA graphs for rollout and update; auto: on CUDA; off: nor replay gradient steps on a CPU",
+  )
   debug: bool = option(False, "show the traceback of an error")
   log: LogConfig = dataclasses.field(default_factory=LogConfig)
   ppo: PPOConfig = dataclasses.field(default_factory=PPOConfig)

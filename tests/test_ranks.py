@@ -131,10 +131,16 @@ def test_ranks_compute_what_one_computes(tmp_path, task):
 @pytest.mark.parametrize(
   "task",
   first(
-    [SAC, TD3, (*SAC, "sac.prioritized=true", f"sac.loss={LOSS}"), (*SAC, *PIXELS, "sac.random_shift=2")],
+    [
+      SAC,
+      TD3,
+      (*SAC, "sac.prioritized=true", f"sac.loss={LOSS}"),
+      (*SAC, "sac.critic=scalar", "sac.prioritized=true", f"sac.loss={LOSS}"),
+      (*SAC, *PIXELS, "sac.random_shift=2"),
+    ],
     lambda task: task == SAC,
   ),
-  ids=["sac", "td3 with a loss", "priorities with a loss", "pixels"],
+  ids=["sac", "td3 with a loss", "priorities with a loss", "scalar critic", "pixels"],
 )
 def test_ranks_draw_from_their_buffers_what_one_draws(tmp_path, task):
   """In float64: the first gradients of the policy are all rounding, as new critics know of no actions."""

@@ -8,6 +8,7 @@ import torch
 from gpurobot.config import ConfigError, Switch, TrainConfig
 from gpurobot.device.compiler import Compiler
 from gpurobot.device.graph import Graph, GraphRecorder, Piece
+from gpurobot.device.tape import Tape
 
 T = TypeVar("T")
 
@@ -25,7 +26,9 @@ class Executor:
     record = config.graphs is not Switch.off and device.type == "cuda"
     self._recorder = GraphRecorder(device, gather) if record else None
     self._compiler = Compiler(config.compile, device)
-    self._graphs: dict[Piece, Graph] = {}
+    plain = config.compile is not Switch.on  # what is compiled is no list of torch's operations
+    self._tapes = plain and config.graphs is not Switch.off and device.type == "cpu"
+    self._graphs: dict[Piece, Piece] = {}
 
   @property
   def prepares(self) -> bool:
@@ -36,16 +39,17 @@ class Executor:
     """Return a compiled function, or the function itself if compilation is off; see `Compiler`."""
     return self._compiler(function)
 
-  def run(self, piece: Piece) -> None:
-    """Run a piece, compiled as a whole."""
-    self._graph(piece, self._compiler(piece))()
+  def run(self, piece: Piece, *, tape: bool = False) -> None:
+    """Run a piece, compiled as a whole; with `tape` it is of torch's operations alone, see `Tape`."""
+    self._graph(piece, self._compiler(piece), tape)()
 
-  def run_parts(self, piece: Piece) -> None:
-    """Run a piece that compiles its parts itself, each by `compiled`."""
-    self._graph(piece, piece)()
+  def run_parts(self, piece: Piece, *, tape: bool = False) -> None:
+    """Run a piece that compiles its parts itself, each by `compiled`; `tape` as for `run`."""
+    self._graph(piece, piece, tape)()
 
-  def _graph(self, piece: Piece, function: Piece) -> Graph:
-    """Return the graph of a piece, cached by piece."""
+  def _graph(self, piece: Piece, function: Piece, tape: bool) -> Piece:
+    """Return the graph or the tape of a piece, cached by piece."""
     if piece not in self._graphs:
-      self._graphs[piece] = Graph(function, self._recorder)
+      taped = tape and self._tapes
+      self._graphs[piece] = Tape(function) if taped else Graph(function, self._recorder)
     return self._graphs[piece]

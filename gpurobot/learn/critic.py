@@ -8,7 +8,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from gpurobot.algorithm_config import Critic, PPOConfig
+from gpurobot.algorithm_config import Critic
 from gpurobot.learn.layers import linear
 
 BINS = 127  # odd, so that one bin is 0
@@ -25,8 +25,11 @@ class ValuePrediction(Protocol):
   def value(self) -> Tensor:
     """The expected return [...]."""
 
-  def loss(self, return_: Tensor, old_value: Tensor, clip: float) -> Tensor:
-    """Return the value loss [...], given the returns [...] and the rollout's values [...]."""
+  def loss(self, return_: Tensor, old_value: Tensor | None = None, clip: float = 0.0) -> Tensor:
+    """Return the value loss [...], given the returns, which broadcast to [...].
+
+    old_value [...]: the rollout's values, if moves beyond `clip` from them shall not reduce the loss.
+    """
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,10 @@ class ScalarValue:
 
   value: Tensor
 
-  def loss(self, return_: Tensor, old_value: Tensor, clip: float) -> Tensor:
-    """Return half the squared error [...]; moves beyond `clip` from the old value do not reduce it."""
+  def loss(self, return_: Tensor, old_value: Tensor | None = None, clip: float = 0.0) -> Tensor:
+    """Return half the squared error [...]; moves beyond `clip` from an old value do not reduce it."""
+    if old_value is None:
+      return 0.5 * (self.value - return_).square()
     near = old_value + (self.value - old_value).clamp(-clip, clip)
     return 0.5 * torch.maximum((self.value - return_).square(), (near - return_).square())
 
@@ -72,8 +77,13 @@ class TwohotValue:
     positive, negative = self.logits.softmax(-1).split(HALF, -1)
     return (positive - negative) @ self.bins.returns[HALF - 1 :]
 
-  def loss(self, return_: Tensor, old_value: Tensor, clip: float) -> Tensor:  # noqa: ARG002 (nothing to clip)
-    """Return the cross entropy [...] [nat] to the two-hot encoding of the returns, which broadcast to [...].
+  def loss(
+    self,
+    return_: Tensor,
+    old_value: Tensor | None = None,  # noqa: ARG002 (nothing to clip)
+    clip: float = 0.0,  # noqa: ARG002
+  ) -> Tensor:
+    """Return the cross entropy [...] [nat] to the two-hot encoding of the returns.
 
     It weights the two bins next to the return so that the return is their mean (Hafner et al. 2023, arXiv
     2301.04104).
@@ -127,6 +137,6 @@ class TwohotHead(nn.Module):
     return TwohotValue(self.output(features), self.bins)
 
 
-def value_head(width: int, ppo: PPOConfig) -> ScalarHead | TwohotHead:
-  """Return the head for features [..., width] that ppo.critic selects."""
-  return TwohotHead(width) if ppo.critic is Critic.twohot else ScalarHead(width)
+def value_head(width: int, kind: Critic) -> ScalarHead | TwohotHead:
+  """Return the head of a kind for features [..., width]."""
+  return TwohotHead(width) if kind is Critic.twohot else ScalarHead(width)

@@ -17,7 +17,7 @@ from gpurobot.algorithm_config import (
   SACConfig,
   TD3Config,
 )
-from gpurobot.learn.critic import TwohotValue, ValuePrediction, value_head
+from gpurobot.learn.critic import ValuePrediction, value_head
 from gpurobot.learn.distribution import (
   Distribution,
   Gaussian,
@@ -30,7 +30,7 @@ from gpurobot.learn.encoder import GroupInput
 from gpurobot.learn.env import Image
 from gpurobot.learn.layers import linear
 from gpurobot.learn.own_code import own_layers
-from gpurobot.learn.twin import Beside, TwinHead, twin
+from gpurobot.learn.twin import Beside, twin, twin_head
 
 ACTIVATIONS: dict[Activation, Callable[[], nn.Module]] = {
   Activation.elu: lambda: nn.ELU(inplace=True),
@@ -173,7 +173,7 @@ class ActorCritic(nn.Module):
       self.critic_input = GroupInput(group, obs_dims[group], images, ppo, others)
       self.critic = Trunk(self.critic_input.width, form)
     self.head = action_head(self.actor.width, num_actions, choices, ppo)
-    self.value = value_head(self.critic.width, ppo)
+    self.value = value_head(self.critic.width, ppo.critic)
     self.widths = [self.actor.state_width, 0 if self.shared else self.critic.state_width]
     self.state_width = sum(self.widths)
     self.precision, self.dtype = precision, weight_dtype(precision)
@@ -242,10 +242,7 @@ class Actor(nn.Module):
 
 
 class TwinCritic(nn.Module):
-  """Two critics of observation and action, each with a distribution of the return over bins.
-
-  They share the encoders of the images.
-  """
+  """Two critics of observation and action, which share the encoders of the images."""
 
   def __init__(
     self,
@@ -262,12 +259,12 @@ class TwinCritic(nn.Module):
     trunks = [Trunk(self.input.width + num_actions, form) for _ in range(2)]
     join = Beside if form.own else twin
     self.layers = join(*(trunk.layers for trunk in trunks))
-    self.head = TwinHead(trunks[0].width)
+    self.head = twin_head(trunks[0].width, settings.critic)
     self.dtype = dtype
     self.to(dtype)
 
-  def forward(self, obs: Obs, action: Tensor) -> TwohotValue:
-    """Return two distributions [2, n] of the return: normalised observations [n, ...], actions [n, A]."""
+  def forward(self, obs: Obs, action: Tensor) -> ValuePrediction:
+    """Return two predictions [2, n] of the return: normalised observations [n, ...], actions [n, A]."""
     x = self.input(obs)
     inputs = torch.cat([x, action.to(x.dtype)], dim=-1).expand(2, -1, -1)
     return self.head(hidden(self.layers, inputs, x.dtype is torch.bfloat16, self.dtype))

@@ -1,7 +1,7 @@
 """Off-policy actor-critic training from a replay buffer, in the form that thousands of environments need.
 
 Large batches and few gradient steps per environment step (Seo et al. 2025, arXiv 2505.22642 and 2512.01996),
-with two critics that predict a distribution of the return.
+with two critics that predict the return, or a distribution of it.
 """
 
 import copy
@@ -26,7 +26,7 @@ from gpurobot.learn.loss import total
 from gpurobot.learn.network import Actor, TwinCritic
 from gpurobot.learn.off_policy_batch import Batch
 from gpurobot.learn.off_policy_loss import CRITIC_SUMS, critic_loss, smaller, target
-from gpurobot.learn.off_policy_setup import check, make_sampler, quiet, stored_obs
+from gpurobot.learn.off_policy_setup import check, make_sampler, quiet, replayed, stored_obs
 from gpurobot.learn.optimizer import Optimizer, flatten
 from gpurobot.learn.own_code import OwnLoss
 from gpurobot.learn.random import Random
@@ -80,8 +80,7 @@ class OffPolicy:
       "actor": self.make_optimizer(self.network, self.sums),
     }
     self.targets = self._make_targets()  # after the broadcast of the weights
-    reference = settings.loss
-    self.own_loss = OwnLoss(f"{self.name}.loss", reference, env.device) if reference else None
+    self.own_loss = OwnLoss(f"{self.name}.loss", own, env.device) if (own := settings.loss) else None
     self.losses = (LossMeans(CRITIC_SUMS, env.device), LossMeans(self.sums, env.device))
     self.rewards = RewardScaler(settings, env.device, dtype)
     length = settings.buffer_size // config.num_envs
@@ -101,6 +100,7 @@ class OffPolicy:
     self._began = 0  # the iteration in which the replay buffer was empty
     self.shift = RandomShift(images_of(env), settings.random_shift)
     self.batch = Batch(env, self.network, self.noises, (self.sampler.batches, count))
+    self._tape = replayed(settings, env, count)
 
   def _make_targets(self) -> TwinCritic:
     """Return new target critics, whose weights are one flat tensor as those of the critics are."""
@@ -202,17 +202,17 @@ class OffPolicy:
 
   def _improve_critics(self) -> None:
     """Take a gradient step of the critics on the next batch; the targets follow."""
-    self.executor.run_parts(self._differentiate_critics)
+    self.executor.run_parts(self._differentiate_critics, tape=self._tape)
     self.optimizers["critics"].reduce()
-    self.executor.run(self._descend_critics)
+    self.executor.run(self._descend_critics, tape=self._tape)
 
   def _improve_policy(self) -> None:
     """Take a gradient step of policy and temperature on the present batch."""
     self.clock.begin("update/policy")
-    self.executor.run_parts(self._differentiate_policy)
+    self.executor.run_parts(self._differentiate_policy, tape=self._tape)
     for optimizer in self._policy_optimizers:
       optimizer.reduce()
-    self.executor.run(self._descend_policy)
+    self.executor.run(self._descend_policy, tape=self._tape)
 
   @property
   def _policy_optimizers(self) -> list[Optimizer]:

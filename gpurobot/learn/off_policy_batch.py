@@ -41,7 +41,7 @@ class _Parts:
   def advance(self, turn: Tensor) -> None:
     """Make the batch of an index [1] the present one."""
     for memory, one in self._moves:
-      one.copy_(memory.index_select(0, turn))
+      torch.index_select(memory, 0, turn, out=one)
 
 
 class Batch:

@@ -36,7 +36,7 @@ def critic_loss(
   values [2, n]: theirs. return_ [n]: what they learn. age [n]: steps since the transitions. weight [n]: 0 if
   invalid. The errors are those of the smaller value.
   """
-  losses = values.loss(return_, return_, 0.0)  # a two-hot critic clips nothing by values of before
+  losses = values.loss(return_)
   with torch.no_grad():
     value = smaller(values)
     sums = torch.stack([torch.ones_like(return_), losses.mean(0), value, age]) @ weight

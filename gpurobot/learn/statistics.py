@@ -118,7 +118,7 @@ class LossMeans:
     self._sums += sums
     self._norm += norm
     self._steps += sums[:1] > 0
-    self._largest.copy_(torch.fmax(self._largest, norm))
+    torch.fmax(self._largest, norm, out=self._largest)
 
   def report(self) -> dict[str, Tensor]:
     """Return the means since the last report, scalars by name; they are nan if nothing was added."""

@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from gpurobot.learn.critic import TwohotHead, TwohotValue
+from gpurobot.algorithm_config import Critic
+from gpurobot.learn.critic import ScalarHead, ScalarValue, TwohotHead, TwohotValue
 
 
 class TwinLinear(nn.Module):
@@ -40,7 +41,19 @@ def twin(first: nn.Module, second: nn.Module) -> nn.Module:
   return Beside(first, second) if [*first.parameters()] else first
 
 
-class TwinHead(nn.Module):
+class TwinScalarHead(nn.Module):
+  """Two scalar heads: features [2, n, width] to two values [2, n]."""
+
+  def __init__(self, width: int) -> None:
+    super().__init__()
+    self.output = TwinLinear(*(ScalarHead(width).output for _ in range(2)))
+
+  def forward(self, features: Tensor) -> ScalarValue:
+    """Return the values [2, n] for features [2, n, width]."""
+    return ScalarValue(self.output(features).squeeze(-1))
+
+
+class TwinTwohotHead(nn.Module):
   """Two two-hot heads: features [2, n, width] to two distributions [2, n] of the return."""
 
   def __init__(self, width: int) -> None:
@@ -51,3 +64,8 @@ class TwinHead(nn.Module):
   def forward(self, features: Tensor) -> TwohotValue:
     """Return the distributions [2, n] of the return for features [2, n, width]."""
     return TwohotValue(self.output(features), self.bins)
+
+
+def twin_head(width: int, kind: Critic) -> TwinScalarHead | TwinTwohotHead:
+  """Return two heads of a kind for features [2, n, width]."""
+  return TwinTwohotHead(width) if kind is Critic.twohot else TwinScalarHead(width)

@@ -1,3 +1,4 @@
+import itertools
 from unittest import mock
 
 import pytest
@@ -17,11 +18,15 @@ def test_both_learn_and_are_compared(capsys):
   ):
     off_policy.run()
   found = report.read(capsys.readouterr().out)
-  for name in ("gpurobot", "gpurobot_float32", "stable_baselines3"):
+  for name in (*off_policy.OWN, "stable_baselines3"):
     both, alone = (found[f"off_policy.{name}.{part}steps_per_second"] for part in ("", "collected_"))
     assert 0 < both < alone
     assert found[f"off_policy.{name}.gradient_steps_per_second"] > 0
-  for part in ("collected_steps", "steps", "gradient_steps"):
-    own, peer = (found[f"off_policy.{name}.{part}_per_second"] for name in ("gpurobot", "stable_baselines3"))
-    assert found[f"off_policy.{part}_ratio"] == pytest.approx(own / peer, rel=1e-2)
-  assert found["off_policy.floor.gradient_steps_per_second"] > 0
+  for part, (name, ratio) in itertools.product(
+    ("collected_steps", "steps", "gradient_steps"),
+    (("gpurobot", "ratio"), ("gpurobot_scalar", "scalar_ratio")),
+  ):
+    own, peer = (found[f"off_policy.{who}.{part}_per_second"] for who in (name, "stable_baselines3"))
+    assert found[f"off_policy.{part}_{ratio}"] == pytest.approx(own / peer, rel=1e-2)
+  floors = [found[f"off_policy.{name}.gradient_steps_per_second"] for name in ("floor", "scalar_floor")]
+  assert 0 < floors[0] < floors[1]

@@ -62,6 +62,7 @@ CASES = {
   "toy, learned rewards": (styled, {"env.finite_below": 1.2, "ppo.rnd.weight": 0.5}),
   "toy, sac, invalid steps": (toy, SAC | {"env.finite_below": 1.2, "env.episode_steps": 3}),
   "ant, td3 in bf16": (ant, TD3 | {"td3.precision": "bf16", "td3.prioritized": True, "td3.storage": "uint8"}),
+  "toy, scalar critics": (toy, SAC | {"sac.critic": "scalar", "sac.prioritized": True}),
   "pixels, shifted": (toy_pixels, {"ppo.random_shift": 2, "env.finite_below": 1.2}),
   "pixels, sac, shifted": (toy_pixels, SAC | {"sac.random_shift": 2, "sac.encoder_features": 8}),
   "toy, distill": (
@@ -92,7 +93,7 @@ COMPILED = {
   **{name: CASES[name] for name in ("cartpole, mirrored", "box of varied mass", "toy, distill")},
   "toy, sac": (toy, CASES["toy, sac, invalid steps"][1] | {"sac.precision": "float64"}),
   "pixels, shifted": (toy_pixels, {"ppo.precision": "bf16"} | CASES["pixels, shifted"][1]),
-  "toy, td3": (toy, TD3 | {"td3.save_buffer": False, "td3.prioritized": True}),
+  "toy, td3": (toy, TD3 | {"td3.save_buffer": False, "td3.prioritized": True, "td3.critic": "scalar"}),
 }
 # Of PPO, off-policy learning and images one each; the others take settings beside those.
 FIRST = {

@@ -4,6 +4,7 @@ import torch
 from gpurobot.config import ConfigError, Switch, TrainConfig
 from gpurobot.device import executor
 from gpurobot.device.executor import Executor
+from gpurobot.device.graph import WARM_UPS
 
 CPU = torch.device("cpu")
 
@@ -43,3 +44,20 @@ def test_a_piece_is_compiled_whole_or_left_to_compile_its_parts(monkeypatch):
 def test_graphs_need_a_gpu():
   with pytest.raises(ConfigError, match="graphs=on needs a CUDA device, not cpu; write graphs=auto"):
     make(graphs=Switch.on)
+
+
+@pytest.mark.parametrize(
+  ("settings", "calls"),
+  [({}, WARM_UPS + 1), ({"graphs": Switch.off}, WARM_UPS + 4), ({"compile": Switch.on}, WARM_UPS + 4)],
+)
+def test_on_a_cpu_pieces_of_tensor_operations_are_replayed(monkeypatch, settings, calls):
+  monkeypatch.setattr(executor, "Compiler", lambda *_: lambda piece: piece)
+  pieces, done, count = make(**settings), list[str](), torch.zeros(())
+
+  def piece() -> None:
+    done.append("called")
+    count.add_(1)
+
+  for _ in range(WARM_UPS + 4):
+    pieces.run(piece, tape=True)
+  assert (len(done), int(count)) == (calls, WARM_UPS + 4)

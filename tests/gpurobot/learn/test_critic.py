@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from gpurobot.algorithm_config import Critic, PPOConfig
+from gpurobot.algorithm_config import Critic
 from gpurobot.learn.critic import (
   BINS,
   HALF,
@@ -34,6 +34,11 @@ def test_the_scalar_loss_by_hand():
   loss = value.loss(torch.tensor([2.0, 0.0, 1.0, 1.0]), torch.zeros(4), 0.2)
   expected = [0.5 * 1.8**2, 0.5 * 1.0**2, 0.5 * 0.8**2, 0.5 * 0.9**2]
   assert loss.tolist() == pytest.approx(expected, rel=1e-6)
+
+
+def test_without_an_old_value_the_scalar_loss_is_half_the_squared_error():
+  loss = ScalarValue(torch.tensor([[1.0, 3.0], [2.0, -2.0]])).loss(torch.tensor([2.0, 0.0]))
+  assert loss.tolist() == [[0.5, 4.5], [0.0, 2.0]]
 
 
 def test_bins_are_finest_around_zero():
@@ -100,7 +105,7 @@ def test_twohot_starts_at_zero_and_learns_a_mean():
 @pytest.mark.parametrize("critic", list(Critic))
 def test_gradients_and_shapes(critic):
   torch.manual_seed(0)
-  head = value_head(8, PPOConfig(critic=critic)).double()
+  head = value_head(8, critic).double()
   torch.nn.init.normal_(head.output.weight)
   assert isinstance(head, TwohotHead if critic is Critic.twohot else ScalarHead)
   features = FEATURES.double().view(2, 3, 8).requires_grad_()

@@ -11,6 +11,7 @@ from gpurobot.algorithm_config import SACConfig
 from gpurobot.config import AlgorithmName, ConfigError, assign, defaults, local_envs, off_policy
 from gpurobot.device import usage
 from gpurobot.device.distributed import World
+from gpurobot.device.tape import Tape
 from gpurobot.learn import off_policy_setup
 from gpurobot.learn.off_policy import OffPolicy
 from gpurobot.learn.random import Random
@@ -33,9 +34,9 @@ SMALL = {
 both = pytest.mark.parametrize("name", ["sac", "td3"])
 
 
-def make(name: str = "sac", num_envs: int = 16, **own: Any) -> OffPolicy:
+def make(name: str = "sac", num_envs: int = 16, graphs: str = "auto", **own: Any) -> OffPolicy:
   words = {f"{name}.{key}": value for key, value in (SMALL | own).items()}
-  config = assign(defaults(toy), words | {"algorithm": name, "num_envs": num_envs})
+  config = assign(defaults(toy), words | {"algorithm": name, "num_envs": num_envs, "graphs": graphs})
   env = toy.Task(config.env, num_envs, random=Random(0, num_envs))
   learner = train.LEARNERS[config.algorithm](env, config, World())
   assert isinstance(learner, OffPolicy)
@@ -139,11 +140,19 @@ def test_settings_of_the_algorithm_that_is_used():
     assert off_policy(config).gamma == gamma
 
 
-@pytest.mark.parametrize(("name", "prioritized"), [("sac", False), ("td3", False), ("sac", True)])
+@pytest.mark.parametrize(
+  ("name", "own"),
+  [
+    ("sac", {}),
+    ("td3", {}),
+    ("sac", {"prioritized": True}),
+    ("td3", {"prioritized": True, "critic": "scalar"}),
+  ],
+)
 @pytest.mark.parametrize("save_buffer", [True, False])
-def test_a_resumed_training_goes_on_alike(name, prioritized, save_buffer):
+def test_a_resumed_training_goes_on_alike(name, own, save_buffer):
   """Without its buffer it goes on alike from two equal checkpoints, with new samples."""
-  own = {"save_buffer": save_buffer, "prioritized": prioritized}
+  own = own | {"save_buffer": save_buffer}
   one = iterate(make(name, **own), 5)
   one.report()
   state = saved(one)
@@ -158,6 +167,30 @@ def test_a_resumed_training_goes_on_alike(name, prioritized, save_buffer):
   same(saved(others[0]), saved(others[1]))
   if save_buffer:
     same(saved(others[0]), saved(one))
+
+
+@pytest.mark.parametrize(
+  ("name", "own"),
+  [
+    ("sac", {"precision": "bf16"}),
+    ("sac", {"critic": "scalar", "prioritized": True, "activation": "relu", "layer_norm": False}),
+    ("td3", {}),
+  ],
+)
+def test_replayed_gradient_steps_have_the_bits_of_called_ones(name, own):
+  """Python calls them in the first iteration alone, unless they have code of the user's own."""
+  learners = [make(name, graphs=graphs, **own) for graphs in ("auto", "off")]
+  for one in learners:
+    iterate(one, 5)
+  assert [isinstance(one.executor._graphs[one._descend_policy], Tape) for one in learners] == [True, False]
+  reports = [one.report() for one in learners]
+  same(*reports)
+  same(*(saved(one) for one in learners))
+
+
+def test_a_critic_of_another_kind_is_refused():
+  with pytest.raises(ValueError, match=r"critics.head.output.weight"):
+    make(critic="scalar").load_policy(make().policy_dict())
 
 
 def test_a_new_buffer_is_filled_before_learning_goes_on():

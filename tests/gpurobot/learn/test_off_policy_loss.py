@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from gpurobot.learn.critic import BINS, HALF, Bins, TwohotHead, TwohotValue
+from gpurobot.learn.critic import BINS, HALF, Bins, ScalarValue, TwohotHead, TwohotValue
 from gpurobot.learn.loss import total
 from gpurobot.learn.off_policy_loss import (
   critic_loss,
@@ -47,6 +47,17 @@ def test_the_critics_loss_by_hand():
   assert float(loss.detach()) == pytest.approx(2 * 2 * math.log(BINS))
   assert sums.tolist() == pytest.approx([2, 2 * math.log(BINS), 0, 6], abs=1e-12)
   assert error.tolist() == pytest.approx([0, 1, 7], abs=1e-12)
+
+
+def test_the_loss_of_scalar_critics_by_hand():
+  """Three samples, of which one is not valid; the smaller values are 1, 2 and 5."""
+  values = vector(1, 4, 9, 3, 2, 5).view(2, 3).requires_grad_()
+  loss, sums, error = critic_loss(ScalarValue(values), vector(2, 2, 7), vector(2, 4, 100), vector(1, 0.5, 0))
+  loss.backward()
+  assert float(loss.detach()) == 0.5 * (1 + 1) + 0.5 * 0.5 * 4
+  assert values.grad.tolist() == [[-1, 1, 0], [1, 0, 0]]
+  assert sums.tolist() == [1.5, 0.5 * (1 + 1) / 2 + 0.5 * 0.5 * 4 / 2, 1 + 0.5 * 2, 2 + 0.5 * 4]
+  assert error.tolist() == [1, 0, 2]
 
 
 def test_sacs_loss_by_hand():
