@@ -18,9 +18,7 @@ import warp as wp
 from physics.trace.emit import native_source
 from physics.trace.trace import Program
 
-CPU_LANES = (
-  16  # environments side by side in one CPU thread: two AVX-512 registers' worth hides the latency of one
-)
+CPU_LANES = 16  # environments side by side in one CPU thread: an AVX-512 register, or two of AVX2
 CPU_FLAGS = (
   "-march=native -ffp-contract=fast -mllvm=-inline-threshold=9000 -mllvm=-inline-cold-callsite-threshold=3000"
   " -mllvm=-slp-recursion-max-depth=4"
