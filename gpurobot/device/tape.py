@@ -137,7 +137,7 @@ def faster(call: Call, last: Mapping[int, Call]) -> Call:
   """Return a call with the same bits that takes less time; last: which call is the last to use memory."""
   operation, args, result = call.operation, call.args, call.result
   if operation in WITH_NUMBERS and isinstance(args[1], float | int) and result.dtype in EXACT:
-    return call._replace(args=(args[0], torch.tensor(args[1], dtype=result.dtype), *args[2:]))
+    return call._replace(args=(args[0], torch.full((), args[1], dtype=result.dtype), *args[2:]))
   if operation in OVERWRITING:
     own, alike = _memory(args[0]), _place(args[0])[1:] == _place(result)[1:]
     if alike and not own & _memory(args[1:]) and all(last.get(memory) is call for memory in own):
