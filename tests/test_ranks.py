@@ -55,6 +55,7 @@ OFF_POLICY = (
 PIXELS = (f"task={toy_pixels.__file__}", "num_envs=128", "env.finite_below=1.2")
 SAC = (*TOY, "num_envs=128", "max_iterations=5", "algorithm=sac", *(f"sac.{word}" for word in OFF_POLICY))
 LOSS = f"{own_code.__file__}:imitation"
+OWN = ("sac.prioritized=true", f"sac.loss={LOSS}")
 TD3 = ("task=cartpole", *SAC[2:4], "algorithm=td3", *(f"td3.{word}" for word in OFF_POLICY))
 TD3 += ("td3.storage=uint8", f"td3.loss={LOSS}")
 
@@ -131,13 +132,7 @@ def test_ranks_compute_what_one_computes(tmp_path, task):
 @pytest.mark.parametrize(
   "task",
   first(
-    [
-      SAC,
-      TD3,
-      (*SAC, "sac.prioritized=true", f"sac.loss={LOSS}"),
-      (*SAC, "sac.critic=scalar", "sac.prioritized=true", f"sac.loss={LOSS}"),
-      (*SAC, *PIXELS, "sac.random_shift=2"),
-    ],
+    [SAC, TD3, (*SAC, *OWN), (*SAC, *OWN, "sac.critic=scalar"), (*SAC, *PIXELS, "sac.random_shift=2")],
     lambda task: task == SAC,
   ),
   ids=["sac", "td3 with a loss", "priorities with a loss", "scalar critic", "pixels"],
