@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from gpurobot import cli, help_text
 from gpurobot.config import ConfigError, LogConfig, assign, leaves, option, pairs, suggestion
 from gpurobot.device.distributed import World
+from gpurobot.learn.algorithm import counted
 from gpurobot.programs import HELP
 from gpurobot.run.csv_log import read as read_rows
 
@@ -160,7 +161,7 @@ def plot(words: list[str]) -> None:
     raise ConfigError("no run folder is given; write for example: python -m gpurobot.plot runs/ant")
   runs = [run for folder in folders for run in read(folder)]
   draw(curves(runs), settings).savefig(settings.out, dpi=120)
-  print(f"{settings.out}: {len(runs)} runs")
+  print(f"{settings.out}: {counted(len(runs), 'run')}")
 
 
 def main(argv: list[str]) -> None:

@@ -86,6 +86,8 @@ def test_a_picture_has_a_panel_for_each_column_and_a_line_for_each_curve(tmp_pat
   plot.main([str(tmp_path / "seed=0"), str(tmp_path / "seed=1"), f"out={out}"])
   assert capsys.readouterr().out == f"{out}: 2 runs\n"
   assert out.read_bytes().startswith(b"\x89PNG")
+  plot.main([str(tmp_path / "seed=0"), f"out={out}"])
+  assert capsys.readouterr().out == f"{out}: 1 run\n"
 
 
 @pytest.mark.parametrize(
