@@ -113,9 +113,9 @@ def run() -> None:
     line(f"off_policy.{name}.collected_steps_per_second", STEPS * NUM_ENVS / steps)
     line(f"off_policy.{name}.steps_per_second", STEPS * NUM_ENVS / (steps + updates))
     line(f"off_policy.{name}.gradient_steps_per_second", STEPS * RATIO / updates)
+  rate = float32_rate(CPU, time.process_time)
   for name, floor in (("gpurobot_float32", "floor"), ("gpurobot_scalar", "scalar_floor")):
-    steps = float32_rate(CPU, time.process_time) / flops(learners[name][0])
-    line(f"off_policy.{floor}.gradient_steps_per_second", steps)
+    line(f"off_policy.{floor}.gradient_steps_per_second", rate / flops(learners[name][0]))
   _print_ratios(times)
 
 
