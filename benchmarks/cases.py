@@ -200,9 +200,8 @@ CURVES = (
   Curve("humanoid", 6 * MINUTE, (_return(5000, 8),)),
   Curve(
     "quadruped",
-    8 * MINUTE,
+    4 * MINUTE,
     tuple(Goal(f"{name}_error", ERROR, 3 * MINUTE, least=False) for name in ("velocity", "yaw")),
-    seeds=(0,),
     shown="velocity_error",
   ),
   _long("quadruped_rough", Goal("terrain_level", 5, 30 * MINUTE, evaluated=False), shown="success"),

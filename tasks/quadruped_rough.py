@@ -24,6 +24,7 @@ PPO: dict[str, object] = {
   # As legged_gym has it. Without it the robot learns to stand still, as noise costs more there than walking
   # earns at first, and the noise vanishes: level 0.02 after 3 million steps, and 0.57 with it.
   "entropy_coef": 0.01,
+  "entropy_coef_final": None,
 }
 
 FASTEST = 4.0  # assumed upper limit of the robot speed [m/s]
