@@ -16,7 +16,15 @@ from tasks.shared import gait, robot_file
 from tasks.shared.similarity import Size, adapted, similar
 
 TRAIN: dict[str, object] = {"num_envs": 512, "max_steps": 50_000_000}
-PPO: dict[str, object] = {"hidden": [128, 64, 32], "horizon": 24, "epochs": 3, "log_std_init": -1.2}
+PPO: dict[str, object] = {
+  "hidden": [128, 64, 32],
+  "horizon": 24,
+  "epochs": 3,
+  "log_std_init": -1.2,
+  "entropy_coef": 0.02,  # until it walks, as in `quadruped`
+  "entropy_coef_final": 0.0,
+  "entropy_steps": 2_000_000,
+}
 
 GRAVITY = 9.81  # [m/s^2]
 TORQUE = 0.75  # largest change of a servo's torque by an action of 1, over its largest torque
