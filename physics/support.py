@@ -155,6 +155,11 @@ def label(mj: mujoco.MjModel, kind: str, index: int) -> str:
   return f"{kind} {name!r}" if name else f"{kind} {index}"
 
 
+def one_line(error: ValueError) -> str:
+  """Return the message of MuJoCo's compiler in one line."""
+  return ", ".join(filter(None, (line.strip(" ,:") for line in str(error).splitlines())))
+
+
 def _unsupported_elements(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
   """Yield (element, feature) for everything that the engine lacks, except for contacts."""
   yield from _unsupported_options(mj)

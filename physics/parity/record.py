@@ -45,7 +45,7 @@ class Row:
   @property
   def varies(self) -> bool:
     """Whether it is a URDF that does not agree as MuJoCo loads it, with its base in the world."""
-    return self.file.endswith(".urdf") and bool(self.float64) and outcome(self.float64) != OUTCOMES[0]
+    return self.file.lower().endswith(".urdf") and bool(self.float64) and outcome(self.float64) != OUTCOMES[0]
 
   def judged(self, kind: str, verdict: str) -> Row:
     """Return the row with a verdict in a precision, or on a variant."""

@@ -62,7 +62,7 @@ def survey(folder: Path, plan: Plan, record: Record) -> Iterator[Row]:
 def distinct_models(folder: Path, workers: _Workers, record: Record) -> Iterator[Row]:
   """Yield the files of a folder that MuJoCo compiles to a model that moves, and each such model once."""
   seen = set()
-  files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.suffix in ENDINGS)
+  files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.suffix.lower() in ENDINGS)
   identified = workers.map(lambda worker, file: _identify(worker, folder, file.as_posix(), record), files)
   for file, model in zip(files, identified, strict=True):
     if model and model not in seen:
