@@ -36,6 +36,7 @@ from physics.support import (
   disabled,
   enum_name,
   geoms_on_path,
+  impossible_options,
   label,
   leave_out,
   mixed_solrefs,
@@ -85,10 +86,8 @@ def load_model(
   _check(integrator, vary, unsupported)
   mj = compile_model(source)
   mj.geom_fluid[mj.geom_type == mjtGeom.mjGEOM_PLANE] = 0.0  # nan, but planes stand still
-  if mj.opt.timestep <= 0:
-    raise ValueError(
-      f"{_name(source)}option: timestep={mj.opt.timestep:g} is not positive: write one, such as 0.005"
-    )
+  for fault in impossible_options(mj):
+    raise ValueError(f"{_name(source)}option: {fault}")
   _warn_of_long_builds(mj, source)
   for element, numbers in nonfinite(mj):
     raise ValueError(f"{_name(source)}{element}: {numbers} is not finite: write numbers")
@@ -220,6 +219,7 @@ def _fields(mj: mujoco.MjModel) -> dict[str, Any]:
     "mocap_pos0": mj.body_pos[mocap],
     "mocap_quat0": mj.body_quat[mocap],
     "cam_focal": np.array([_focal_lengths(mj, camera) for camera in range(mj.ncam)]).reshape(mj.ncam, 2),
+    "sensor_interval": mj.sensor_interval * (mj.sensor_history[:, :1] > 0),
     **_plastic_fields(mj),
     **_actuator_fields(mj),
     **_added_by_actuators(mj),
@@ -383,6 +383,9 @@ def _warn(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> None:
   for sensor, feature in enumerate(unsupported_sensors(mj)):
     if feature:
       warnings.warn(f"{label(mj, 'sensor', sensor)} stays zero: {feature} is not supported", stacklevel=3)
+    if mj.sensor_interval[sensor, 0] > 0 and not mj.sensor_history[sensor, 0]:  # as in MuJoCo
+      lacks = 'interval without nsample has no effect: write nsample="1"'
+      warnings.warn(f"{label(mj, 'sensor', sensor)}: {lacks}", stacklevel=3)
 
 
 def _stiffness(mj: mujoco.MjModel) -> float:

@@ -43,6 +43,15 @@ REFUSED_FLAGS = (
   mjtEnableBit.mjENBL_IPC,
   mjtEnableBit.mjENBL_SPECULATIVE,
 )
+POSITIVE = {"timestep": 0.005, "impratio": 1.0}  # options, with an example
+NOT_NEGATIVE = (
+  "iterations",
+  "ls_iterations",
+  "noslip_iterations",
+  "ccd_iterations",
+  "density",
+  "viscosity",
+)
 ELEMENTS = {  # start of a field's name in MjModel: kind of the element whose numbers it holds, one row each
   "body": "body",
   "jnt": "joint",
@@ -74,6 +83,16 @@ class UnsupportedModel(ValueError):
 def disabled(mj: mujoco.MjModel, *bits: mjtDisableBit) -> bool:
   """Return whether any of these disable flags is set."""
   return any(mj.opt.disableflags & bit for bit in bits)
+
+
+def impossible_options(mj: mujoco.MjModel) -> Iterator[str]:
+  """Yield what is wrong with each option whose number no simulation can have."""
+  for name, example in POSITIVE.items():
+    if getattr(mj.opt, name) <= 0:
+      yield f"{name}={getattr(mj.opt, name):g} is not positive: write one, such as {example:g}"
+  for name in NOT_NEGATIVE:
+    if getattr(mj.opt, name) < 0:
+      yield f"{name}={getattr(mj.opt, name):g} is negative: leave it out"
 
 
 def nonfinite(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:

@@ -121,6 +121,20 @@ def test_replaces_a_solref_of_mixed_signs_as_mujoco_does_and_says_so(case):
 
 
 @pytest.mark.parametrize(
+  ("option", "message"),
+  [
+    ('timestep="0"', "timestep=0 is not positive: write one, such as 0.005"),
+    ('impratio="0"', "impratio=0 is not positive: write one, such as 1"),
+    ('ccd_iterations="-1"', "ccd_iterations=-1 is negative: leave it out"),
+    ('density="-2"', "density=-2 is negative: leave it out"),
+  ],
+)
+def test_impossible_options_are_told(option, message):
+  with pytest.raises(ValueError, match=f"MJCF: option: {message}"):
+    load_model(arm(option=option))
+
+
+@pytest.mark.parametrize(
   ("xml", "field", "element"),
   [
     (arm(extra=FILM), "body_mass", "camera 'film'"),
