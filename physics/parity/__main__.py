@@ -23,6 +23,7 @@ from physics.parity.verdict import FLOAT32, FLOAT64, PRECISIONS, compare, verdic
 from physics.simulation import Simulation
 
 HEADINGS = {FLOAT64: "float64, uncompiled", FLOAT32: "float32 kernel"}
+NAMED = 10  # files that do not count
 ROW = "  {:<22}{:>10}{:>10}{:>10}  {}"
 EXPLANATION = """Errors are relative to the larger of 1 and the reference's magnitude.
 Errors of contacts are in metres. "with given contacts" is the share of states in which a search has several
@@ -103,6 +104,10 @@ def _survey(options: argparse.Namespace) -> int:
     print("error:", error, file=sys.stderr)
     return 2
   print("", *table(record), sep="\n")
+  if skipped := record.skipped:
+    names = ", ".join(f"`{file}`" for file in skipped[:NAMED]) + (", ..." if len(skipped) > NAMED else "")
+    why = "no model that moves (compare one alone to see why)"
+    print(f"- not counted, {why}: {len(skipped)}, {names}")
   return 0 if all(map(agrees, record)) else 1
 
 

@@ -60,6 +60,7 @@ class Record:
 
   def __init__(self, folder: Path | None = None) -> None:
     self.folder = folder
+    self.skipped: list[str] = []  # files that are no model that moves
     self._rows: dict[str, Row] = {}
     self._lock = threading.Lock()
     if folder and (folder / FILES).exists():

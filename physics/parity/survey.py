@@ -65,7 +65,9 @@ def distinct_models(folder: Path, workers: _Workers, record: Record) -> Iterator
   files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.suffix.lower() in ENDINGS)
   identified = workers.map(lambda worker, file: _identify(worker, folder, file.as_posix(), record), files)
   for file, model in zip(files, identified, strict=True):
-    if model and model not in seen:
+    if not model:
+      record.skipped.append(file.as_posix())
+    elif model not in seen:
       seen.add(model)
       yield Row(file.as_posix(), model)
 

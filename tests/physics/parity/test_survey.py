@@ -82,7 +82,9 @@ def test_prints_verdicts_and_a_table_by_source(tmp_path, capsys):
   assert [line for line in printed if line.startswith("| ")][
     -1
   ] == "| all | 3 | 2 | 2 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |"
-  assert printed[-1].startswith("- `b/implicit.xml`: option: integrator implicit")
+  assert printed[-2].startswith("- `b/implicit.xml`: option: integrator implicit")
+  assert printed[-1].startswith("- not counted, ")
+  assert printed[-1].endswith(": 2, `a/part.xml`, `a/still.xml`")
 
 
 def test_goes_on_where_it_was_ended(tmp_path, worker):
