@@ -108,8 +108,14 @@ def draw(entries: Sequence[Entry], path: Path = PICTURE) -> None:
 
 
 def run() -> int:
-  """Draw the entries, print the ratios that have fallen, and return the exit status: 1 if there are any."""
+  """Draw the entries, print the ratios that have fallen, and return the exit status.
+
+  It is 1 if there are any, and 2 without entries.
+  """
   entries = read()
+  if not entries:
+    print("error: no entries yet: `make bench` adds one", file=sys.stderr)
+    return 2
   draw(entries)
   found = fallen(entries)
   for name, (before, now) in found.items():
