@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 Packages: TypeAlias = Mapping[str, str | os.PathLike[str]]
 
+SCHEMES = ("package", "model")  # of names that begin with a package: ROS's and Gazebo's
 MUJOCO_MESHES = (".stl", ".obj", ".msh")  # that MuJoCo reads itself
 
 
@@ -17,8 +18,10 @@ def find_mesh(name: str, folder: Path, packages: Packages) -> Path:
   """Return the file of a mesh that a URDF in `folder` names; FileNotFoundError says what to give."""
   found = next((file for file in _places(name, folder, packages) if file.is_file()), None)
   if found is None:
-    hint = "packages={'<its package>': '<folder>'}" if name.startswith("package:") else "its file"
-    raise FileNotFoundError(f"no mesh '{name}': give {hint}")
+    scheme, _, rest = name.rpartition("://")
+    package = rest.partition("/")[0]
+    hint = f"packages={{'{package}': '<folder>'}}, or ROS_PACKAGE_PATH=<the folder that has {package}>"
+    raise FileNotFoundError(f"no mesh '{name}': give {hint if scheme in SCHEMES else 'its file'}")
   return found
 
 
@@ -47,7 +50,7 @@ def read_mesh(file: Path) -> tuple[bytes, str]:
 def _places(name: str, folder: Path, packages: Packages) -> Iterator[Path]:
   """Yield where a mesh file may be: in its package, or relative to the URDF's folder."""
   scheme, _, rest = name.rpartition("://")
-  if scheme != "package":
+  if scheme not in SCHEMES:
     yield folder / (rest if scheme == "file" else name)
     return
   package, _, rest = rest.partition("/")

@@ -62,8 +62,8 @@ def read_urdf(
       does not mimic another, within the joint's limits and effort; None: there are no actuators.
     home: positions [rad, m] of joints by name in the keyframe `home`. Others are zero or at the nearer limit;
       the lowest point of a floating robot is at height zero; servos hold the pose.
-    packages: folders of ROS packages by name, for meshes by `package://`. A package is also found beside the
-      folders above the file, and in those of the environment variable ROS_PACKAGE_PATH.
+    packages: folders of packages by name, for meshes by `package://` or `model://`. A package is also found
+      beside the folders above the file, and in those of the environment variable ROS_PACKAGE_PATH.
 
   Shapes of collision are read, visual ones are not. Mimic joints become equality constraints. Inertias that
   no rigid body has are replaced by the nearest possible ones, with a warning. Raises ValueError for what no

@@ -59,10 +59,13 @@ def test_load_model_reads_a_urdf(write):
   assert (model.nu, model.key_names) == (0, ("home",))
 
 
-@pytest.mark.parametrize("where", ["above", "beside", "given", "ros"])
+@pytest.mark.parametrize("where", ["above", "beside", "given", "ros", "gazebo"])
 def test_packages_are_found(write, tmp_path, monkeypatch, where):
-  path = write(link("base") + link("arm", mesh("package://robots/meshes/a.stl")) + joint("j", "base", "arm"))
-  folder = {"above": tmp_path / "robots", "beside": tmp_path / "robots"}.get(where, tmp_path / "far/robots")
+  scheme = "model" if where == "gazebo" else "package"
+  path = write(
+    link("base") + link("arm", mesh(f"{scheme}://robots/meshes/a.stl")) + joint("j", "base", "arm")
+  )
+  folder = tmp_path / "far/robots" if where in ("given", "ros") else tmp_path / "robots"
   if where == "beside":
     path = path.rename(tmp_path / "arm.urdf")
   (folder / "meshes").mkdir(parents=True)
@@ -75,7 +78,10 @@ def test_packages_are_found(write, tmp_path, monkeypatch, where):
 
 def test_an_absent_mesh_is_named(write):
   path = write(link("base") + link("arm", mesh("package://none/a.stl")) + joint("j", "base", "arm"))
-  with pytest.raises(FileNotFoundError, match=r"link 'arm': no mesh 'package://none/a.stl': give packages="):
+  message = (
+    "link 'arm': no mesh 'package://none/a.stl': give packages={'none': '<folder>'}, or ROS_PACKAGE_PATH"
+  )
+  with pytest.raises(FileNotFoundError, match=re.escape(message)):
     physics.load_model(path)
 
 
