@@ -14,7 +14,7 @@ from physics.load import load_model
 from physics.model.model import Model
 from physics.parity.compare import Finding
 from physics.parity.open_loop import ENVIRONMENTS
-from physics.parity.record import Record, agrees, table
+from physics.parity.record import ForeignRecord, Record, agrees, table
 from physics.parity.reference import ITERATIONS
 from physics.parity.states import recorded_states
 from physics.parity.stopped import stopping_errors
@@ -44,6 +44,8 @@ def main(arguments: list[str] | None = None) -> int:
   for name, least in (("sample", 1), ("jobs", 1), ("limit", 0)):
     if (value := getattr(options, name)) is not None and value < least:
       parser.error(f"--{name} {value:g}: it has to be {least} or more")
+  if options.results and options.results.exists() and not options.results.is_dir():
+    parser.error(f"--results {options.results}: it is a file, not a folder")
   options.precisions = [options.precision] if options.precision else PRECISIONS
   return _survey(options) if options.model.is_dir() else _compare(options)
 
@@ -95,12 +97,12 @@ def _compare(options: argparse.Namespace) -> int:
 def _survey(options: argparse.Namespace) -> int:
   """Print a line per model of a folder, then the table; return 0 if all agree, else 1."""
   plan = Plan(options.states, options.seed, options.precisions, options.sample, options.limit, options.jobs)
-  record = Record(options.results)
   try:
+    record = Record(options.results)
     for row in survey(options.model, plan, record):
       verdicts = [f"{name}: {row.verdict(name)}" for name in PRECISIONS if row.verdict(name)]
       print(f"{row.file}: {'; '.join(verdicts) or row.refusal or 'loads'}", flush=True)
-  except FileNotFoundError as error:
+  except (FileNotFoundError, ForeignRecord) as error:
     print("error:", error, file=sys.stderr)
     return 2
   print("", *table(record), sep="\n")

@@ -52,6 +52,10 @@ class Row:
     return dataclasses.replace(self, **{kind: verdict})
 
 
+class ForeignRecord(ValueError):
+  """The error for a file of another program where a survey's would be."""
+
+
 class Record:
   """The rows of a survey by file, written to a folder, if one is given, whenever one of them is new.
 
@@ -65,7 +69,10 @@ class Record:
     self._lock = threading.Lock()
     if folder and (folder / FILES).exists():
       with (folder / FILES).open(newline="") as file:
-        self._rows = {row["file"]: Row(**row) for row in csv.DictReader(file)}
+        rows = csv.DictReader(file)
+        if rows.fieldnames != [field.name for field in dataclasses.fields(Row)]:
+          raise ForeignRecord(f"{folder / FILES} is not of a survey: name another folder")
+        self._rows = {row["file"]: Row(**row) for row in rows}
     self._index: dict[tuple[str, str], str] = {}
     if folder and (folder / INDEX).exists():
       with (folder / INDEX).open(newline="") as file:

@@ -149,6 +149,15 @@ def test_a_file_that_does_not_end_is_not_done(tmp_path, worker):
   assert not agrees(rows["b/arm.urdf"])
 
 
+def test_results_of_another_program_are_told(tmp_path, capsys):
+  (tmp_path / "robot_files.csv").write_text("name,price\nbolt,1\n")
+  assert program.main([str(tmp_path), "--results", str(tmp_path)]) == 2
+  assert "robot_files.csv is not of a survey: name another folder" in capsys.readouterr().err
+  with pytest.raises(SystemExit):
+    program.main([str(tmp_path), "--results", str(tmp_path / "robot_files.csv")])
+  assert "it is a file, not a folder" in capsys.readouterr().err
+
+
 def test_a_folder_without_robots_is_told(tmp_path, capsys):
   (tmp_path / "note.xml").write_text("<note/>")
   assert program.main([str(tmp_path)]) == 2
