@@ -1,10 +1,12 @@
 """Entry point of `python -m benchmarks [name ...]`, which runs the named benchmarks, by default all.
 
-The ratios that they print are kept by commit, see `benchmarks/history.py`.
+The ratios that they print are kept by commit, see `benchmarks/history.py`: after each benchmark, so that one
+that fails takes no others with it.
 """
 
 import importlib
 import sys
+from collections.abc import Sequence
 
 from benchmarks import history, report
 
@@ -24,7 +26,14 @@ RUNNERS = (
   "dm_parity",
 )
 
-if __name__ == "__main__":
-  for name in sys.argv[1:] or RUNNERS:
+
+def main(names: Sequence[str]) -> None:
+  """Run the named benchmarks, or all."""
+  report.check_names(names, RUNNERS)
+  for name in names or RUNNERS:
     importlib.import_module(f"benchmarks.{name}").run()
-  history.keep(report.printed)
+    history.keep(report.printed)
+
+
+if __name__ == "__main__":
+  main(sys.argv[1:])

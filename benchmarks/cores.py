@@ -26,7 +26,7 @@ from torch.utils._pytree import tree_leaves
 
 import tasks
 from benchmarks.iteration import iterate
-from benchmarks.report import line
+from benchmarks.report import line, start
 from gpurobot.config import assign, defaults, leaves, option, pairs
 from gpurobot.device import distributed
 from gpurobot.learn.ppo import PPO
@@ -160,10 +160,18 @@ def reduction(size: int) -> Reduction:
   return Reduction(one / 2, 4 * size / max(whole - one, 1e-9))
 
 
+def two_cores() -> tuple[int, int]:
+  """Return two cores that this process may use."""
+  usable = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+  if len(usable) < 2:
+    sys.exit("error: two cores are needed, on Linux: one for the rank, and one that keeps the memory busy")
+  return usable[0], usable[1]
+
+
 def run(words: Sequence[str] = ()) -> None:
   """Measure one rank, then print what it predicts for the cores of the settings."""
   settings = assign(Settings(), pairs(list(words), leaves(Settings())))
-  own, other = sorted(os.sched_getaffinity(0))[:2]
+  own, other = two_cores()
   os.sched_setaffinity(0, {own})
   torch.set_num_threads(1)
   env, learner = make(settings)
@@ -204,4 +212,4 @@ if __name__ == "__main__":
   if sys.argv[1:2] == ["reduce"]:
     reduce(int(sys.argv[2]))
   else:
-    run(sys.argv[1:])
+    start(run)

@@ -4,10 +4,10 @@ They are trained for as long as the first seed of their curve.
 """
 
 import dataclasses
-import sys
 from collections.abc import Sequence
 
 from benchmarks import cases, curves
+from benchmarks.report import check_names, start
 from gpurobot.deploy import demos
 from gpurobot.run import checkpoint
 
@@ -15,6 +15,7 @@ from gpurobot.run import checkpoint
 def run(names: Sequence[str]) -> None:
   """Train and keep a policy of each named task."""
   known = {curve.task: curve for curve in cases.CURVES}
+  check_names(names, known)
   for name in names:
     curve = dataclasses.replace(known[name], seeds=known[name].seeds[:1])
     (folder,) = curves.train(curve, [], curves.PPO)
@@ -23,4 +24,4 @@ def run(names: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-  run(sys.argv[1:])
+  start(run)

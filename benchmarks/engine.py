@@ -4,7 +4,6 @@
 """
 
 import statistics
-import sys
 import time
 import timeit
 from collections.abc import Callable, Sequence
@@ -18,7 +17,7 @@ from torch import Tensor
 
 import physics
 from benchmarks import cases, models
-from benchmarks.report import line
+from benchmarks.report import check_names, line, start
 from gpurobot.device import threads
 from physics import parity
 from physics.dynamics.kinematics import HINGE, SLIDE
@@ -177,6 +176,7 @@ def run(names: Sequence[str] = ()) -> None:
 
   Torch gets one thread, because its idle threads would spin on the core of the engine's second thread.
   """
+  check_names(names, [case.name for case in cases.PHYSICS])
   with threads.use(1):
     for case in cases.PHYSICS:
       if not names or case.name in names:
@@ -198,4 +198,4 @@ def _run(case: cases.PhysicsCase, name: str) -> None:
 
 
 if __name__ == "__main__":
-  run(sys.argv[1:])
+  start(run)

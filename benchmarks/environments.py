@@ -7,13 +7,12 @@ gigabyte. On CUDA, `peak` includes temporary allocations of an iteration.
 
 import dataclasses
 import gc
-import sys
 from collections.abc import Sequence
 
 import torch
 
 import tasks
-from benchmarks.report import line
+from benchmarks.report import line, start
 from gpurobot.algorithm_config import Precision
 from gpurobot.config import assign, defaults, leaves, option, pairs
 from gpurobot.device.distributed import World
@@ -81,4 +80,4 @@ def run(words: Sequence[str] = ()) -> None:
 
 
 if __name__ == "__main__":
-  run(sys.argv[1:])
+  start(run)

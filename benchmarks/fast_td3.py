@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 import tasks
-from benchmarks.report import line
+from benchmarks.report import line, start
 from benchmarks.watch import CPU, EPISODES, WINDOW, Exam, Over, Watch
 from gpurobot.adapters.gym import TaskVectorEnv
 from gpurobot.config import TrainConfig, assign, defaults, leaves, off_policy, option, pairs
@@ -241,4 +241,4 @@ def run(words: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-  run(sys.argv[1:])
+  start(run)

@@ -25,6 +25,7 @@ PICTURE = PATH.with_suffix(".png")
 VERSIONS = ("torch", "warp-lang", "mujoco")
 DROP = 0.05  # fraction by which a ratio may be below the median of the entries before
 BEFORE = 5  # number of earlier entries that a ratio is compared with
+CROWDED = 50.0  # range of ratios beyond which a panel has room for its decades alone
 LEFT_OUT = ".threads2"  # of the picture, whose lines are like those of one thread
 
 
@@ -99,7 +100,8 @@ def draw(entries: Sequence[Entry], path: Path = PICTURE) -> None:
         label = ""
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter("{x:g}")
+    low, high = axes.get_ylim()
+    axes.yaxis.set_minor_formatter("{x:g}" if high < CROWDED * low else "")
     axes.set_ylabel("ratio")
     axes.grid(alpha=0.3, which="both")
     axes.legend(fontsize="x-small", loc="center left", bbox_to_anchor=(1, 0.5))
@@ -108,8 +110,14 @@ def draw(entries: Sequence[Entry], path: Path = PICTURE) -> None:
 
 
 def run() -> int:
-  """Draw the entries, print the ratios that have fallen, and return the exit status: 1 if there are any."""
+  """Draw the entries, print the ratios that have fallen, and return the exit status.
+
+  It is 1 if there are any, and 2 without entries.
+  """
   entries = read()
+  if not entries:
+    print("error: no entries yet: `make bench` adds one", file=sys.stderr)
+    return 2
   draw(entries)
   found = fallen(entries)
   for name, (before, now) in found.items():

@@ -9,7 +9,6 @@ rate of the network with that of a large float32 matrix product. On CUDA, where 
 part, the program prints kernels and their shares instead.
 """
 
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +20,7 @@ from torch.profiler import ProfilerActivity, profile
 
 import tasks
 from benchmarks import cases
-from benchmarks.report import line
+from benchmarks.report import line, start
 from benchmarks.update import floor
 from gpurobot import cli
 from gpurobot.device.clock import shares
@@ -126,4 +125,4 @@ def run(words: Sequence[str] = ()) -> None:
 
 
 if __name__ == "__main__":
-  run(sys.argv[1:])
+  start(run)

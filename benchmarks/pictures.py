@@ -6,14 +6,13 @@ robots, so that no kernel of theirs has to be built.
 """
 
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from PIL import Image
 
 import tasks
-from benchmarks.report import line
+from benchmarks.report import line, start
 from gpurobot.config import assign, leaves, pairs
 from gpurobot.deploy import demos, trained
 from gpurobot.learn.random import Random
@@ -84,4 +83,4 @@ def run(names: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-  run(sys.argv[1:])
+  start(run)

@@ -1,4 +1,10 @@
-"""Output format of benchmarks: `name: value` lines."""
+"""Words and output of benchmarks: mistakes end in one line, results are `name: value` lines."""
+
+import sys
+from collections.abc import Callable, Collection, Sequence
+
+from gpurobot.config import ConfigError
+from tasks import UnknownTask
 
 printed: dict[str, float] = {}  # values of the lines of this process by name
 
@@ -12,3 +18,18 @@ def line(name: str, value: float) -> None:
 def read(text: str) -> dict[str, float]:
   """Return the values of `name: value` lines by name."""
   return {name: float(value) for name, value in (row.split(": ") for row in text.splitlines())}
+
+
+def start(run: Callable[[list[str]], None]) -> None:
+  """Run a benchmark with the words of the command line; a mistake in them ends in one line."""
+  try:
+    run(sys.argv[1:])
+  except (ConfigError, UnknownTask) as error:
+    sys.exit(f"error: {error}")
+
+
+def check_names(names: Sequence[str], known: Collection[str]) -> None:
+  """End the program in one line if some of the names are unknown."""
+  for name in names:
+    if name not in known:
+      sys.exit(f"error: no '{name}' to measure; there are: {', '.join(known)}")

@@ -6,7 +6,6 @@ second of policy, update and both, and the minimum of floating-point operations 
 
 import itertools
 import math
-import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,6 +14,7 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
+from benchmarks.report import start
 from gpurobot.algorithm_config import PPOConfig
 from gpurobot.config import TrainConfig, assign, leaves, pairs
 from gpurobot.device.distributed import World
@@ -106,4 +106,4 @@ def main(argv: list[str]) -> None:
 
 
 if __name__ == "__main__":
-  main(sys.argv[1:])
+  start(main)

@@ -36,13 +36,16 @@ from physics.support import (
   disabled,
   enum_name,
   geoms_on_path,
+  impossible_options,
   label,
   leave_out,
   mixed_solrefs,
   nonfinite,
+  one_line,
   unsupported_sensors,
 )
 from physics.support import unsupported as missing
+from physics.urdf import ENDINGS as URDF_ENDINGS
 from physics.urdf import read_urdf
 from physics.vary.variable import check_varied
 
@@ -80,12 +83,11 @@ def load_model(
   UnsupportedModel for features that the engine lacks, ValueError for errors of MuJoCo's compiler and for
   fields that cannot vary.
   """
+  _check(integrator, vary, unsupported)
   mj = compile_model(source)
   mj.geom_fluid[mj.geom_type == mjtGeom.mjGEOM_PLANE] = 0.0  # nan, but planes stand still
-  if mj.opt.timestep <= 0:
-    raise ValueError(
-      f"{_name(source)}option: timestep={mj.opt.timestep:g} is not positive: write one, such as 0.005"
-    )
+  for fault in impossible_options(mj):
+    raise ValueError(f"{_name(source)}option: {fault}")
   _warn_of_long_builds(mj, source)
   for element, numbers in nonfinite(mj):
     raise ValueError(f"{_name(source)}{element}: {numbers} is not finite: write numbers")
@@ -104,6 +106,18 @@ def load_model(
   return Model(**values, varied=check_varied(vary), pairs=pairs, left_out=left_out, mj=mj)
 
 
+def _check(integrator: Any, vary: Any, unsupported: Any) -> None:
+  """Raise ValueError for arguments that are no choice."""
+  for name, value, choices in (
+    ("integrator", integrator, (None, *INTEGRATORS)),
+    ("unsupported", unsupported, ("error", "warn")),
+  ):
+    if value not in choices:
+      raise ValueError(f"{name}={value!r}: write one of {', '.join(map(repr, choices))}")
+  if isinstance(vary, str):
+    raise ValueError(f"vary={vary!r}: write a list of fields, [{vary!r}]")
+
+
 def compile_model(source: Source) -> mujoco.MjModel:
   """Return a compiled model that no other code holds."""
   if isinstance(source, mujoco.MjModel):
@@ -117,12 +131,11 @@ def compile_model(source: Source) -> mujoco.MjModel:
   if not is_text and not Path(text).is_file():
     raise FileNotFoundError(f"no model file '{text}' in {Path.cwd()}: write Path(__file__).parent / '<file>'")
   try:
-    if not is_text and text.endswith(".urdf"):
+    if not is_text and Path(text).suffix.lower() in URDF_ENDINGS:
       return read_urdf(text).compile()
     return mujoco.MjModel.from_xml_string(text) if is_text else mujoco.MjModel.from_xml_path(text)
   except ValueError as error:
-    lines = [line.strip(" ,:") for line in str(error).splitlines()]
-    raise ValueError(_name(source) + ", ".join(filter(None, lines))) from error
+    raise ValueError(_name(source) + one_line(error).removeprefix(_name(source))) from error
 
 
 def _warn_of_long_builds(mj: mujoco.MjModel, source: Source) -> None:
@@ -133,13 +146,9 @@ def _warn_of_long_builds(mj: mujoco.MjModel, source: Source) -> None:
     )
   hulls = _hull_sizes(mj)
   if hulls.sum() > MANY_VERTICES:
-    mesh, most = (
-      label(mj, "mesh", int(hulls.argmax())),
-      f"{hulls.max():,} of {hulls.sum():,} vertices of hulls",
-    )
-    warnings.warn(
-      f'{_name(source)}{mesh} has {most}, which takes minutes to build: write maxhullvert="100"', stacklevel=3
-    )
+    has = f"has {hulls.max():,} of {hulls.sum():,} vertices of hulls, which takes minutes to build"
+    remedy = 'write maxhullvert="100", or mesh.maxhullvert = 100 for the meshes of an MjSpec'
+    warnings.warn(f"{_name(source)}{label(mj, 'mesh', int(hulls.argmax()))} {has}: {remedy}", stacklevel=3)
 
 
 def _supported(
@@ -210,6 +219,7 @@ def _fields(mj: mujoco.MjModel) -> dict[str, Any]:
     "mocap_pos0": mj.body_pos[mocap],
     "mocap_quat0": mj.body_quat[mocap],
     "cam_focal": np.array([_focal_lengths(mj, camera) for camera in range(mj.ncam)]).reshape(mj.ncam, 2),
+    "sensor_interval": mj.sensor_interval * (mj.sensor_history[:, :1] > 0),
     **_plastic_fields(mj),
     **_actuator_fields(mj),
     **_added_by_actuators(mj),
@@ -373,6 +383,9 @@ def _warn(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> None:
   for sensor, feature in enumerate(unsupported_sensors(mj)):
     if feature:
       warnings.warn(f"{label(mj, 'sensor', sensor)} stays zero: {feature} is not supported", stacklevel=3)
+    if mj.sensor_interval[sensor, 0] > 0 and not mj.sensor_history[sensor, 0]:  # as in MuJoCo
+      lacks = 'interval without nsample has no effect: write nsample="1"'
+      warnings.warn(f"{label(mj, 'sensor', sensor)}: {lacks}", stacklevel=3)
 
 
 def _stiffness(mj: mujoco.MjModel) -> float:

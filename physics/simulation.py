@@ -134,6 +134,8 @@ class Simulation:
     outputs: OutputSpec | None = None,
     moving_capacity: int | None = None,
   ) -> None:
+    if not isinstance(num_envs, int | np.integer) or num_envs < 1:
+      raise ValueError(f"num_envs={num_envs!r}: write a number of environments, 1 or more")
     self.model, self.num_envs, self.device = model, num_envs, indexed(device)
     chosen = Layout(model, default_outputs(model) if outputs is None else outputs).outputs
     self.layout, self.variation, self.program = _trace(model, tuple(chosen.items()), moving_capacity)
@@ -197,6 +199,7 @@ class Simulation:
   def forward(self, mask: torch.Tensor | None = None) -> None:
     """Compute derived fields of the present state where `mask` [num_envs] holds (None: everywhere)."""
     if mask is not None:
+      self._check(mask)
       self._selected.zero_()
       self._selected[: self.num_envs] = mask
     self._launch((1, 0, 0), self._controls)
@@ -205,11 +208,19 @@ class Simulation:
 
   def reset(self, mask: torch.Tensor | None = None) -> None:
     """Set state and controls to the model's defaults where `mask` [num_envs] holds (None: everywhere)."""
+    if mask is not None:
+      self._check(mask)
     state = self._memory[: self.layout.state_rows, : self.num_envs]
     controls = self._controls[:, : self.num_envs]
     keep = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device) if mask is None else ~mask
     state.copy_(torch.where(keep, state, self._start))
     controls.masked_fill_(~keep, 0.0)
+
+  def _check(self, mask: torch.Tensor) -> None:
+    """Raise ValueError unless `mask` is one: indices of environments are none."""
+    if mask.dtype != torch.bool or mask.shape != (self.num_envs,):
+      found = f"{mask.dtype} of shape {tuple(mask.shape)}"
+      raise ValueError(f"mask is {found}, expected torch.bool of shape {(self.num_envs,)}")
 
   def get_state(self) -> torch.Tensor:
     """Return a copy [rows, num_envs] of everything that the future depends on."""
@@ -218,6 +229,8 @@ class Simulation:
   def set_state(self, state: torch.Tensor) -> None:
     """Restore what `get_state` returned."""
     parts = self._everything()
+    if state.shape != (expected := (sum(map(len, parts)), self.num_envs)):
+      raise ValueError(f"state has shape {tuple(state.shape)}, expected {expected}")
     for rows, saved in zip(parts, state.split([len(rows) for rows in parts]), strict=True):
       rows[:, : self.num_envs] = saved
 

@@ -43,6 +43,15 @@ REFUSED_FLAGS = (
   mjtEnableBit.mjENBL_IPC,
   mjtEnableBit.mjENBL_SPECULATIVE,
 )
+POSITIVE = {"timestep": 0.005, "impratio": 1.0}  # options, with an example
+NOT_NEGATIVE = (
+  "iterations",
+  "ls_iterations",
+  "noslip_iterations",
+  "ccd_iterations",
+  "density",
+  "viscosity",
+)
 ELEMENTS = {  # start of a field's name in MjModel: kind of the element whose numbers it holds, one row each
   "body": "body",
   "jnt": "joint",
@@ -76,6 +85,16 @@ def disabled(mj: mujoco.MjModel, *bits: mjtDisableBit) -> bool:
   return any(mj.opt.disableflags & bit for bit in bits)
 
 
+def impossible_options(mj: mujoco.MjModel) -> Iterator[str]:
+  """Yield what is wrong with each option whose number no simulation can have."""
+  for name, example in POSITIVE.items():
+    if getattr(mj.opt, name) <= 0:
+      yield f"{name}={getattr(mj.opt, name):g} is not positive: write one, such as {example:g}"
+  for name in NOT_NEGATIVE:
+    if getattr(mj.opt, name) < 0:
+      yield f"{name}={getattr(mj.opt, name):g} is negative: leave it out"
+
+
 def nonfinite(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
   """Yield (element, field and numbers) for every element of a model with nan or an infinite number.
 
@@ -104,11 +123,13 @@ def nonfinite(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
 
 
 def unsupported(mj: mujoco.MjModel, pairs: tuple[ContactPair, ...]) -> Iterator[tuple[str, str]]:
-  """Yield (element, feature) for everything that the engine lacks."""
+  """Yield (element, feature) for everything that the engine lacks, pairs of geoms by their shapes."""
   yield from _unsupported_elements(mj)
+  by_feature: dict[str, list[ContactPair]] = {}
   for pair in pairs:
     if feature := missing_of_pair(mj, pair):
-      yield " against ".join(label(mj, "geom", geom) for geom in (pair.geom1, pair.geom2)), feature
+      by_feature.setdefault(feature, []).append(pair)
+  yield from ((_label_of_pairs(mj, apart), feature) for feature, apart in by_feature.items())
 
 
 def leave_out(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> tuple[ContactPair, ...]:
@@ -144,15 +165,25 @@ def mixed_solrefs(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> Iterator[
   for attribute in ("solref", "solreffriction"):
     mixed = [pair for pair in pairs if mixes_formats(getattr(pair, attribute))]
     if mixed:
-      one, two = (label(mj, "geom", geom) for geom in (mixed[0].geom1, mixed[0].geom2))
-      others = f" and {len(mixed) - 1} more pairs" if len(mixed) > 1 else ""
-      yield f"{one} against {two}{others}", attribute
+      yield _label_of_pairs(mj, mixed), attribute
 
 
 def label(mj: mujoco.MjModel, kind: str, index: int) -> str:
   """Return an element's kind and name for messages, or its number if it has no name."""
   name = mujoco.mj_id2name(mj, getattr(mjtObj, f"mjOBJ_{kind.upper()}"), index)
   return f"{kind} {name!r}" if name else f"{kind} {index}"
+
+
+def _label_of_pairs(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> str:
+  """Return the first of some pairs of geoms for messages, and how many more there are."""
+  one, two = (label(mj, "geom", geom) for geom in (pairs[0].geom1, pairs[0].geom2))
+  others = f" and {len(pairs) - 1} more" if len(pairs) > 1 else ""
+  return f"{one} against {two}{others}"
+
+
+def one_line(error: ValueError) -> str:
+  """Return the message of MuJoCo's compiler in one line."""
+  return ", ".join(filter(None, (line.strip(" ,:") for line in str(error).splitlines())))
 
 
 def _unsupported_elements(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:

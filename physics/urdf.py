@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import io
+import math
 import os
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from xml.etree import ElementTree as ET
 
 import mujoco
 import numpy as np
 from mujoco import mjtEq, mjtGeom, mjtJoint, mjtObj, mjtTrn
 
+from physics.mesh_files import Packages, find_mesh, read_mesh
 from physics.model.model import Floats
+from physics.support import one_line
 
 Element: TypeAlias = ET.Element
-Packages: TypeAlias = Mapping[str, str | os.PathLike[str]]
 
-MUJOCO_MESHES = (".stl", ".obj", ".msh")  # that MuJoCo reads itself
+ENDINGS = (".urdf", ".xacro")  # of files that are read here
 PARTS = {"robot": ("link", "joint", "mujoco"), "link": ("inertial", "collision")}  # that move or collide
 WORLD = "world"  # the link that stands still
 SCALAR = (mjtJoint.mjJNT_HINGE, mjtJoint.mjJNT_SLIDE)
@@ -29,6 +31,15 @@ THINNEST = 1e-3  # [m] radius of gyration that an impossible inertia gets at lea
 LEAST_MASS, THICKEST = 1e-3, 0.03  # [kg], [m] radius of gyration, of what moves without mass
 FAR = 100.0  # [m] beyond which no distance is measured
 OVERLAP = 1e-4  # [m] of links that is told
+
+
+class Mimic(NamedTuple):
+  """What a mimic joint follows: it is at `offset` plus `multiplier` times the position of `leader`."""
+
+  leader: str
+  offset: float  # [rad, m]
+  multiplier: float
+  leader_exists: bool
 
 
 def read_urdf(
@@ -51,37 +62,55 @@ def read_urdf(
       does not mimic another, within the joint's limits and effort; None: there are no actuators.
     home: positions [rad, m] of joints by name in the keyframe `home`. Others are zero or at the nearer limit;
       the lowest point of a floating robot is at height zero; servos hold the pose.
-    packages: folders of ROS packages by name, for meshes by `package://`. A package is also found beside the
-      folders above the file, and in those of the environment variable ROS_PACKAGE_PATH.
+    packages: folders of packages by name, for meshes by `package://` or `model://`. A package is also found
+      beside the folders above the file, and in those of the environment variable ROS_PACKAGE_PATH.
 
   Shapes of collision are read, visual ones are not. Mimic joints become equality constraints. Inertias that
   no rigid body has are replaced by the nearest possible ones, with a warning. Raises ValueError for what no
   robot can have, and FileNotFoundError for a mesh that is not found.
   """
   path = Path(path)
-  robot = _parse(path)
-  _mend_inertias(robot, path)
-  if floating:
-    _float(robot, path)
-  _give_mass(robot, path)
-  assets = dict(_embed_meshes(robot, path, packages or {}))
   try:
+    _check(gains, home, packages)
+    robot = _parse(path)
+    _mend_inertias(robot, path)
+    if floating:
+      _float(robot)
+    _give_mass(robot, path)
+    _warn_of_limits(robot, path)
+    mimics = dict(_take_mimics(robot))
+    assets = dict(_embed_meshes(robot, path, packages or {}))
     spec = mujoco.MjSpec.from_string(ET.tostring(robot, encoding="unicode"), assets=assets)
+    _add_mimics(spec, mimics, path)
+    if not self_collision:
+      for geom in spec.geoms:
+        geom.contype = 0
+    if gains is not None:
+      for joint in spec.joints:
+        if joint.type in SCALAR and joint.name not in mimics:
+          _add_servo(spec, joint, *gains)
+    _add_home(spec, path, dict(home or {}), mimics)
   except ValueError as error:
-    raise ValueError(f"{path}: {error}") from error
-  mimics = {joint.get("name"): mimic for joint in robot.iter("joint") for mimic in joint.iter("mimic")}
-  followers = {joint.name: mimics[joint.name] for joint in spec.joints if joint.name in mimics}
-  for name, mimic in followers.items():
-    _add_mimic(spec, name, mimic)
-  if not self_collision:
-    for geom in spec.geoms:
-      geom.contype = 0
-  if gains is not None:
-    for joint in spec.joints:
-      if joint.type in SCALAR and joint.name not in followers:
-        _add_servo(spec, joint, *gains)
-  _add_home(spec, path, dict(home or {}))
+    raise ValueError(f"{path}: {one_line(error)}") from error
   return spec
+
+
+def _check(gains: Any, home: Any, packages: Any) -> None:
+  """Raise ValueError for arguments that are of another kind."""
+  is_pair = isinstance(gains, list | tuple) and len(gains) == 2
+  if gains is not None and not (is_pair and all(_is_number(gain) and gain >= 0 for gain in gains)):
+    raise ValueError(f"gains={gains!r}: write stiffness and damping, such as (40.0, 1.0)")
+  if home is not None and not (isinstance(home, Mapping) and all(map(_is_number, home.values()))):
+    raise ValueError(f"home={home!r}: write positions by joint, such as {{'knee': -1.2}}")
+  if packages is not None and not isinstance(packages, Mapping):
+    raise ValueError(f"packages={packages!r}: write folders by package")
+
+
+def _is_number(value: Any) -> bool:
+  try:
+    return math.isfinite(value)
+  except TypeError:
+    return False
 
 
 def _parse(path: Path) -> Element:
@@ -91,14 +120,21 @@ def _parse(path: Path) -> Element:
   try:
     robot = ET.parse(path).getroot()
   except ET.ParseError as error:
-    raise ValueError(f"{path}: {error}: this is not XML") from error
+    raise ValueError(f"{error}: this is not XML") from error
   if robot.tag != "robot":
-    raise ValueError(f"{path}: the first element is <{robot.tag}>: a URDF begins with <robot>")
+    raise ValueError(f"the first element is <{robot.tag}>: a URDF begins with <robot>")
+  if any("wiki/xacro}" in element.tag or "ros.org/xacro}" in element.tag for element in robot.iter()):
+    raise ValueError("it has macros of xacro: expand it first, xacro <file>.xacro > <file>.urdf")
   for tag, kept in PARTS.items():
     for element in robot.iter(tag):
       element[:] = [child for child in element if child.tag in kept]
   for compiler in robot.iter("compiler"):
     compiler.attrib.pop("meshdir", None)
+  for kind in ("link", "joint"):
+    parts = [part for part in robot.iter(kind) if part.get("type") != "fixed"]
+    for name, count in Counter(part.get("name") for part in parts).items():
+      if count > 1 and name is not None:
+        raise ValueError(f"{count} {kind}s have the name {name!r}: give each its own")
   return robot
 
 
@@ -112,11 +148,28 @@ def _mend_inertias(robot: Element, path: Path) -> None:
     for inertial in inertials[:1]:
       mass, inertia = inertial.find("mass"), inertial.find("inertia")
       if mass is None or inertia is None:
-        raise ValueError(f"{path}: link {name!r}: inertial lacks mass or inertia: write both, or neither")
-      if float(mass.get("value", 0)) < MASSLESS:
+        raise ValueError(f"link {name!r}: inertial lacks mass or inertia: write both, or neither")
+      kilograms = _number(mass, "value", f"link {name!r}: mass")
+      if kilograms < 0:
+        raise ValueError(f"link {name!r}: mass value={kilograms:g} is negative")
+      if kilograms < MASSLESS:
         link.remove(inertial)
-      elif _mend(inertia, float(mass.get("value", 0))):
+      elif _mend(inertia, kilograms, f"link {name!r}: inertia"):
         _warn(f"{path}: link {name!r}: no rigid body has its inertia: the nearest possible one replaces it")
+
+
+def _number(element: Element, attribute: str, owner: str, default: float | None = None) -> float:
+  """Return an attribute as a number; ValueError names its owner."""
+  text = element.get(attribute, default if default is None else str(default))
+  if text is None:
+    raise ValueError(f"{owner} {attribute} is missing")
+  try:
+    number = float(text)
+  except ValueError:
+    number = math.nan
+  if not math.isfinite(number):
+    raise ValueError(f"{owner} {attribute}={text!r} is not a number")
+  return number
 
 
 def _give_mass(robot: Element, path: Path) -> None:
@@ -150,7 +203,7 @@ def _warn(message: str, level: int = 4) -> None:
   warnings.warn(message, stacklevel=level)
 
 
-def _mend(inertia: Element, mass: float) -> bool:
+def _mend(inertia: Element, mass: float, owner: str) -> bool:
   """Replace an impossible inertia; return whether it was impossible by more than rounding.
 
   The inertia I of a body has the second moments S = tr(I)/2 - I of its mass, none of which is negative
@@ -161,7 +214,7 @@ def _mend(inertia: Element, mass: float) -> bool:
   upper = dict(zip(names, zip(*np.triu_indices(3), strict=True), strict=True))
   tensor = np.zeros((3, 3))
   for name, (i, j) in upper.items():
-    tensor[i, j] = tensor[j, i] = float(inertia.get(name, 0))
+    tensor[i, j] = tensor[j, i] = _number(inertia, name, owner, default=0.0)
   moments, axes = np.linalg.eigh(np.trace(tensor) / 2 * np.eye(3) - tensor)
   if moments.min() > 0:
     return False
@@ -172,20 +225,18 @@ def _mend(inertia: Element, mass: float) -> bool:
   return bool(moments.min() < -SLACK * moments.max())
 
 
-def _float(robot: Element, path: Path) -> None:
+def _float(robot: Element) -> None:
   """Let the base move freely: it hangs on the world by a floating joint."""
   children = {_end(joint, "child") for joint in robot.iter("joint")}
   roots = [name for link in robot.iter("link") if (name := link.get("name", "")) not in children]
   if robot.find("link") is None:
-    raise ValueError(f"{path}: it has no links, so it is no robot")
+    raise ValueError("it has no links, so it is no robot")
   if len(roots) != 1:
-    raise ValueError(f"{path}: {len(roots)} links have no parent: a robot has one base")
+    raise ValueError(f"{len(roots)} links have no parent: a robot has one base")
   if roots == [WORLD]:
     held = [joint for joint in robot.iter("joint") if _end(joint, "parent") == WORLD]
     if [joint.get("type") for joint in held] != ["fixed"]:
-      raise ValueError(
-        f"{path}: {len(held)} joints hold the robot in the world: floating needs one fixed joint"
-      )
+      raise ValueError(f"{len(held)} joints hold the robot in the world: floating needs one fixed joint")
     held[0].set("type", "floating")
     return
   joint = ET.SubElement(robot, "joint", name="floating_base", type="floating")
@@ -199,72 +250,65 @@ def _embed_meshes(robot: Element, path: Path, packages: Packages) -> Iterator[tu
   files: dict[Path, str] = {}
   for link in robot.iter("link"):
     for mesh in link.iter("mesh"):
-      asked = mesh.get("filename", "")
-      found = next((file for file in _places(asked, path.parent, packages) if file.is_file()), None)
-      if found is None:
-        hint = "packages={'<its package>': '<folder>'}" if asked.startswith("package:") else "its file"
-        raise FileNotFoundError(f"{path}: link {link.get('name')!r}: no mesh '{asked}': give {hint}")
+      try:
+        found = find_mesh(mesh.get("filename", ""), path.parent, packages)
+      except FileNotFoundError as error:
+        raise FileNotFoundError(f"{path}: link {link.get('name')!r}: {error}") from error
       if found not in files:
-        content, ending = _read_mesh(found)
+        content, ending = read_mesh(found)
         files[found] = f"{found.stem}_{len(files)}{ending}"
         yield files[found], content
       mesh.set("filename", files[found])
 
 
-def _places(name: str, folder: Path, packages: Packages) -> Iterator[Path]:
-  """Yield where a mesh file may be: in its package, or relative to the URDF's folder."""
-  scheme, _, rest = name.rpartition("://")
-  if scheme != "package":
-    yield folder / (rest if scheme == "file" else name)
-    return
-  package, _, rest = rest.partition("/")
-  if package in packages:
-    yield Path(packages[package]) / rest
-  for above in (folder / "_").resolve().parents:
-    yield (above if above.name == package else above / package) / rest
-  for root in filter(None, os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep)):
-    yield Path(root) / package / rest
+def _warn_of_limits(robot: Element, path: Path) -> None:
+  """Warn of limits that are the wrong way round: MuJoCo takes them for none."""
+  for joint in robot.iter("joint"):
+    for limit in joint.findall("limit"):
+      low, high = (
+        _number(limit, end, f"joint {joint.get('name')!r}: limit", 0.0) for end in ("lower", "upper")
+      )
+      if low > high:
+        _warn(f"{path}: joint {joint.get('name')!r}: lower={low:g} is above upper={high:g}: it has no limits")
 
 
-def _read_mesh(file: Path) -> tuple[bytes, str]:
-  """Return the content of a mesh file and its ending; formats that MuJoCo does not read become binary STL."""
-  content, ending = file.read_bytes(), file.suffix.lower()
-  if ending in MUJOCO_MESHES and not (ending == ".stl" and _is_text(content)):
-    return content, ending
-  try:
-    import trimesh  # noqa: PLC0415 (most files do without it)
-
-    mesh = trimesh.load(file, force="mesh")
-  except ImportError as error:
-    raise ValueError(f"{file}: {error.name} reads such meshes: pip install 'gpurobot[urdf]'") from error
-  converted = io.BytesIO()
-  mesh.export(converted, file_type="stl")
-  return converted.getvalue(), ".stl"
-
-
-def _is_text(stl: bytes) -> bool:
-  """Return whether an STL file is text: a binary one has 50 bytes per triangle after the first 84."""
-  triangles = int.from_bytes(stl[80:84], "little")
-  return stl[:5] == b"solid" and len(stl) != 84 + 50 * triangles
+def _take_mimics(robot: Element) -> Iterator[tuple[str, Mimic]]:
+  """Yield by name what each moving joint that mimics another follows, which MuJoCo is not told."""
+  for joint in robot.iter("joint"):
+    for element in joint.findall("mimic"):
+      joint.remove(element)
+      name, leader = joint.get("name", ""), element.get("joint")
+      if leader is None or leader == name:
+        raise ValueError(f"joint {name!r}: mimic joint={leader!r}: name another joint")
+      offset, multiplier = (
+        _number(element, attribute, f"joint {name!r}: mimic", default)
+        for attribute, default in (("offset", 0.0), ("multiplier", 1.0))
+      )
+      if joint.get("type") != "fixed":
+        yield (
+          name,
+          Mimic(leader, offset, multiplier, any(j.get("name") == leader for j in robot.iter("joint"))),
+        )
 
 
-def _add_mimic(spec: mujoco.MjSpec, name: str, mimic: Element) -> None:
-  """Let a joint follow another: its position is an offset plus a multiple of the other's.
+def _add_mimics(spec: mujoco.MjSpec, mimics: Mapping[str, Mimic], path: Path) -> None:
+  """Let joints follow others, each at its offset plus a multiple of the other's position.
 
   Where the other does not move, the joint stays at the offset.
   """
-  leader = mimic.get("joint")
-  moves = any(joint.name == leader for joint in spec.joints)
-  line = [float(mimic.get("offset", 0)), float(mimic.get("multiplier", 1))]
-  data = np.zeros(mujoco.mjNEQDATA)
-  data[: len(line)] = line
-  spec.add_equality(
-    type=mjtEq.mjEQ_JOINT,
-    objtype=mjtObj.mjOBJ_JOINT,
-    name1=name,
-    name2=leader if moves else "",
-    data=data,
-  )
+  moving = {joint.name for joint in spec.joints}
+  for name, mimic in mimics.items():
+    if not mimic.leader_exists:
+      _warn(f"{path}: joint {name!r} mimics {mimic.leader!r}, which is no joint: it stays at its offset")
+    data = np.zeros(mujoco.mjNEQDATA)
+    data[:2] = mimic.offset, mimic.multiplier
+    spec.add_equality(
+      type=mjtEq.mjEQ_JOINT,
+      objtype=mjtObj.mjOBJ_JOINT,
+      name1=name,
+      name2=mimic.leader if mimic.leader in moving else "",
+      data=data,
+    )
 
 
 def _add_servo(spec: mujoco.MjSpec, joint: mujoco.MjsJoint, stiffness: float, damping: float) -> None:
@@ -273,21 +317,27 @@ def _add_servo(spec: mujoco.MjSpec, joint: mujoco.MjsJoint, stiffness: float, da
   servo.set_to_position(kp=stiffness, kv=damping, inheritrange=1.0 if limited else 0.0)
 
 
-def _add_home(spec: mujoco.MjSpec, path: Path, home: dict[str, float]) -> None:
+def _add_home(spec: mujoco.MjSpec, path: Path, home: dict[str, float], mimics: Mapping[str, Mimic]) -> None:
   """Add the keyframe `home`."""
   trial = spec.copy()
   ground = trial.worldbody.add_geom(type=mjtGeom.mjGEOM_PLANE, size=[1, 1, 1], name="ground of read_urdf")
   mj = trial.compile()
+  scalars = [joint for joint in range(mj.njnt) if mjtJoint(mj.jnt_type[joint]) in SCALAR]
   for name in home:
-    if mujoco.mj_name2id(mj, mjtObj.mjOBJ_JOINT, name) < 0:
-      raise ValueError(f"{path}: home: no joint {name!r}")
+    if mujoco.mj_name2id(mj, mjtObj.mjOBJ_JOINT, name) not in scalars:
+      raise ValueError(f"home: no joint {name!r} of one degree of freedom")
+    if name in mimics:
+      raise ValueError(f"home: joint {name!r} follows {mimics[name].leader!r}: give the position of that")
   data = mujoco.MjData(mj)
-  for joint in range(mj.njnt):
-    if mjtJoint(mj.jnt_type[joint]) in SCALAR:
-      angle = home.get(mj.joint(joint).name, 0.0)
-      low, high = mj.jnt_range[joint] if mj.jnt_limited[joint] else (-np.inf, np.inf)
-      data.qpos[mj.jnt_qposadr[joint]] = np.clip(angle, low, high)
-  _follow(mj, data.qpos)
+  for joint in scalars:
+    name = mj.joint(joint).name
+    asked = home.get(name, 0.0)
+    low, high = mj.jnt_range[joint] if mj.jnt_limited[joint] else (-np.inf, np.inf)
+    position = data.qpos[mj.jnt_qposadr[joint]] = np.clip(asked, low, high)
+    if name in home and position != asked:
+      _warn(f"{path}: home: {name!r} at {asked:g} is beyond its limit: it is at {position:g}")
+  for _ in mimics:  # a joint may follow one that follows another
+    _follow(mj, data.qpos)
   _stand(mj, data, mj.geom(ground.name).id)
   _warn_of_overlaps(mj, data, path, mj.geom(ground.name).id)
   at = mj.jnt_qposadr[mj.actuator_trnid[:, 0]]

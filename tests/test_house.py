@@ -87,9 +87,9 @@ IMPORTS = {
   r"tasks/gym/.*": {*TASK, "tasks.gym"},
   r"tasks/dm/.*": {*TASK, "numpy", "tasks.dm"},
   r"tasks/.*": TASK,
-  r"physics/(host|inverse_kinematics|load|steady_momentum|support)\.py": {"mujoco", "numpy", "physics"},
+  r"physics/(host|inverse_kinematics|load|steady_momentum|support|urdf)\.py": {"mujoco", "numpy", "physics"},
   r"physics/robot/.*": {"mujoco", "numpy", "physics"},
-  r"physics/urdf\.py": {"mujoco", "numpy", "physics", "trimesh"},
+  r"physics/mesh_files\.py": {"trimesh"},
   r"physics/parity/.*": {"mujoco", "numpy", "physics", "torch"},
   r"physics/(simulation|trace/launcher|ray/raycaster|camera/(camera|renderer))\.py": {
     "numpy",

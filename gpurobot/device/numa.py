@@ -1,6 +1,7 @@
 """NUMA nodes of a machine: groups of cores with memory of their own, one for each socket or chiplet."""
 
 import os
+import warnings
 from pathlib import Path
 
 from gpurobot.device.process import core_indices
@@ -23,11 +24,14 @@ def bind(local_rank: int, local_size: int) -> None:
 
   Linux gives a process memory of the node whose core first writes to it, so a rank that stays on its node
   reads its tensors there. A single rank, or a number of ranks that the nodes cannot share evenly, may use all
-  cores as before.
+  cores as before; the first of several ranks warns.
   """
   nodes = cores_by_node()
   if len(nodes) > 1 and local_size % len(nodes) == 0:
     os.sched_setaffinity(0, nodes[local_rank * len(nodes) // local_size])
+  elif len(nodes) > 1 and local_size > 1 and local_rank == 0:
+    shares = f"{len(nodes)} NUMA nodes cannot share {local_size} ranks evenly, so that none keeps to a node"
+    warnings.warn(f"{shares}: start a multiple of {len(nodes)}", stacklevel=3)
 
 
 def _cores(text: str) -> set[int]:

@@ -9,8 +9,7 @@ from physics.algebra.spatial import MINVAL, dot
 from physics.trace.trace import Number, Program, Truth, maximum, sqrt, where
 
 ITERATIONS = 10
-SINGULAR = 1e-10  # pivot below which MuJoCo takes A for singular,
-ROUNDING = 1e-6  # and below which float32 cannot tell, relative to the diagonal
+ROUNDING = 1e-6  # pivot below which float32 takes A for singular, relative to the diagonal
 
 
 def smallest_in_ball(
@@ -18,15 +17,14 @@ def smallest_in_ball(
 ) -> list[Number]:
   """Return the x [n] with the least 1/2 x^T A x + b^T x among those of length `radius` or less.
 
-  A [n, n] is positive semidefinite; if it is singular, x is zero (as in MuJoCo's `mju_QCQP`). On the ball's
-  surface x is -(A + s)^-1 b, with the s > 0 that gives it the right length; Newton's method for 1 / length,
-  which is almost linear in s, rises to it from zero (Nocedal and Wright 2006, section 4.3).
+  A [n, n] is positive semidefinite; if it is singular, x is zero. On the ball's surface x is -(A + s)^-1 b,
+  with the s > 0 that gives it the right length; Newton's method for 1 / length, which is almost linear in s,
+  rises to it from zero (Nocedal and Wright 2006, section 4.3).
   """
   shift = program.variable(0.0)
   is_regular: Truth = True
   for i, inverse in enumerate(_factor(A, 0.0).inverse):
-    least = maximum(SINGULAR, ROUNDING * A[i][i])
-    is_regular = is_regular & (inverse > 0.0) & (least * inverse < 1.0)
+    is_regular = is_regular & (inverse > 0.0) & (ROUNDING * maximum(A[i][i], MINVAL) * inverse < 1.0)
   with program.loop(ITERATIONS):
     factor = _factor(A, shift[0])
     x = factor.solve([-value for value in b])
@@ -40,6 +38,13 @@ def smallest_in_ball(
   length = sqrt(dot(x, x))
   scale = where(length > radius, radius / maximum(length, MINVAL), 1.0)
   return [where(is_regular, value * scale, 0.0) for value in x]
+
+
+def inverse_pivots(A: Sequence[Sequence[Number]]) -> list[Number]:
+  """Return 1 over the pivots of A [n, n], eliminated from its first row on."""
+  n = len(A)
+  backwards = [[A[n - 1 - i][n - 1 - j] for j in range(n)] for i in range(n)]
+  return _factor(backwards, 0.0).inverse[::-1]
 
 
 def _factor(A: Sequence[Sequence[Number]], shift: Number) -> SparseFactor:

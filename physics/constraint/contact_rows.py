@@ -60,3 +60,14 @@ class ContactRows:
       block(self.angular, self.linear, (n, 0)),
       block(self.angular, self.angular, (n, n)),
     )
+
+
+def row_scales(contact: Entry, dim: int) -> list[Number]:
+  """Return the coefficients of friction that scale the rows but the normal [dim - 1]; missing rows have 0."""
+  first, second = contact["friction"], contact["friction"] * contact["aspect"]
+  scales = [first, second]
+  if dim > 3:
+    scales.append(contact["spin"])
+  if dim > 4:
+    scales += [first * contact["roll"], second * contact["cross_roll"]]
+  return scales

@@ -14,7 +14,7 @@ from physics.load import load_model
 from physics.model.model import Model
 from physics.parity.compare import Finding
 from physics.parity.open_loop import ENVIRONMENTS
-from physics.parity.record import Record, agrees, table
+from physics.parity.record import ForeignRecord, Record, agrees, table
 from physics.parity.reference import ITERATIONS
 from physics.parity.states import recorded_states
 from physics.parity.stopped import stopping_errors
@@ -23,6 +23,7 @@ from physics.parity.verdict import FLOAT32, FLOAT64, PRECISIONS, compare, verdic
 from physics.simulation import Simulation
 
 HEADINGS = {FLOAT64: "float64, uncompiled", FLOAT32: "float32 kernel"}
+NAMED = 10  # files that do not count
 ROW = "  {:<22}{:>10}{:>10}{:>10}  {}"
 EXPLANATION = """Errors are relative to the larger of 1 and the reference's magnitude.
 Errors of contacts are in metres. "with given contacts" is the share of states in which a search has several
@@ -43,6 +44,8 @@ def main(arguments: list[str] | None = None) -> int:
   for name, least in (("sample", 1), ("jobs", 1), ("limit", 0)):
     if (value := getattr(options, name)) is not None and value < least:
       parser.error(f"--{name} {value:g}: it has to be {least} or more")
+  if options.results and options.results.exists() and not options.results.is_dir():
+    parser.error(f"--results {options.results}: it is a file, not a folder")
   options.precisions = [options.precision] if options.precision else PRECISIONS
   return _survey(options) if options.model.is_dir() else _compare(options)
 
@@ -94,15 +97,19 @@ def _compare(options: argparse.Namespace) -> int:
 def _survey(options: argparse.Namespace) -> int:
   """Print a line per model of a folder, then the table; return 0 if all agree, else 1."""
   plan = Plan(options.states, options.seed, options.precisions, options.sample, options.limit, options.jobs)
-  record = Record(options.results)
   try:
+    record = Record(options.results)
     for row in survey(options.model, plan, record):
       verdicts = [f"{name}: {row.verdict(name)}" for name in PRECISIONS if row.verdict(name)]
       print(f"{row.file}: {'; '.join(verdicts) or row.refusal or 'loads'}", flush=True)
-  except FileNotFoundError as error:
+  except (FileNotFoundError, ForeignRecord) as error:
     print("error:", error, file=sys.stderr)
     return 2
   print("", *table(record), sep="\n")
+  if skipped := record.skipped:
+    names = ", ".join(f"`{file}`" for file in skipped[:NAMED]) + (", ..." if len(skipped) > NAMED else "")
+    why = "no model that moves (compare one alone to see why)"
+    print(f"- not counted, {why}: {len(skipped)}, {names}")
   return 0 if all(map(agrees, record)) else 1
 
 

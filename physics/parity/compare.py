@@ -45,6 +45,7 @@ from physics.parity.reference import (
   relative_error,
   searching_effect,
   sweeping_effect,
+  wrapping_error,
 )
 from physics.parity.states import States
 from physics.parity.ways_out import right_contacts
@@ -374,7 +375,7 @@ class Trial:
 
   def _finding(self, name: str, error: Floats, tolerances: Tolerances, quantity: str = "") -> Finding:
     compared = self.compared(tolerances)
-    least = tolerances.smooth if name in SMOOTH else tolerances.solved
+    least = max(tolerances.smooth if name in SMOOTH else tolerances.solved, wrapping_error(self.model))
     typical = tolerances.smooth if name in (*SMOOTH, "qacc_smooth") else tolerances.median
     is_constrained, sweeps = self._feels_contacts(name), self.model.noslip_iterations
     if (self.searches or sweeps) and is_constrained:

@@ -45,11 +45,15 @@ class Row:
   @property
   def varies(self) -> bool:
     """Whether it is a URDF that does not agree as MuJoCo loads it, with its base in the world."""
-    return self.file.endswith(".urdf") and bool(self.float64) and outcome(self.float64) != OUTCOMES[0]
+    return self.file.lower().endswith(".urdf") and bool(self.float64) and outcome(self.float64) != OUTCOMES[0]
 
   def judged(self, kind: str, verdict: str) -> Row:
     """Return the row with a verdict in a precision, or on a variant."""
     return dataclasses.replace(self, **{kind: verdict})
+
+
+class ForeignRecord(ValueError):
+  """The error for a file of another program where a survey's would be."""
 
 
 class Record:
@@ -60,11 +64,15 @@ class Record:
 
   def __init__(self, folder: Path | None = None) -> None:
     self.folder = folder
+    self.skipped: list[str] = []  # files that are no model that moves
     self._rows: dict[str, Row] = {}
     self._lock = threading.Lock()
     if folder and (folder / FILES).exists():
       with (folder / FILES).open(newline="") as file:
-        self._rows = {row["file"]: Row(**row) for row in csv.DictReader(file)}
+        rows = csv.DictReader(file)
+        if rows.fieldnames != [field.name for field in dataclasses.fields(Row)]:
+          raise ForeignRecord(f"{folder / FILES} is not of a survey: name another folder")
+        self._rows = {row["file"]: Row(**row) for row in rows}
     self._index: dict[tuple[str, str], str] = {}
     if folder and (folder / INDEX).exists():
       with (folder / INDEX).open(newline="") as file:

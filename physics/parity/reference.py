@@ -9,15 +9,18 @@ import numpy as np
 from mujoco import mjtDisableBit, mjtJacobian
 
 from physics.dynamics.kinematics import BALL, FREE
+from physics.dynamics.tendon import passes_through, side_site
 from physics.model.model import Bools, Floats, Model
 from physics.parity.engines import read_field
 from physics.parity.given import MEASURES, GivenContacts
 from physics.parity.states import States
+from physics.support import geoms_on_path
 
 DType = type[np.floating]
 ITERATIONS = 40  # limit of the reference's solver, whatever the file says
 SWEEPS = 100  # of noslip, whatever the file says
 SEARCH = 1e-12  # [m] precision of the engine's searches for contacts: where they end, the normal has its root
+WRAPPED = 1e-6  # error of what follows from where a tendon touches a geom from within
 MIXED = ("friction", "solref", "solimp", "margin")  # `Model` holds them per pair, MuJoCo per geom and <pair>
 
 
@@ -171,6 +174,14 @@ def one_ulp_effect(
       [relative_error(getattr(found, name), getattr(expected, name)) for name in (*STAGES, *STEP)]
     )
   return PipelineResults(*np.max(effects, axis=0))
+
+
+def wrapping_error(model: Model) -> float:
+  """Return the error that MuJoCo C leaves in tendons: its search for an inside wrap ends at 1e-6."""
+  parts = [part for tendon in range(model.ntendon) for part in geoms_on_path(model.mj, tendon)]
+  return (
+    WRAPPED if any(side_site(model, part) >= 0 and passes_through(model, part) for part in parts) else 0.0
+  )
 
 
 def sweeping_effect(model: Model, states: States) -> PipelineResults:

@@ -62,10 +62,12 @@ def survey(folder: Path, plan: Plan, record: Record) -> Iterator[Row]:
 def distinct_models(folder: Path, workers: _Workers, record: Record) -> Iterator[Row]:
   """Yield the files of a folder that MuJoCo compiles to a model that moves, and each such model once."""
   seen = set()
-  files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.suffix in ENDINGS)
+  files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.suffix.lower() in ENDINGS)
   identified = workers.map(lambda worker, file: _identify(worker, folder, file.as_posix(), record), files)
   for file, model in zip(files, identified, strict=True):
-    if model and model not in seen:
+    if not model:
+      record.skipped.append(file.as_posix())
+    elif model not in seen:
       seen.add(model)
       yield Row(file.as_posix(), model)
 

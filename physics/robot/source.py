@@ -10,7 +10,7 @@ import numpy as np
 from mujoco import mjtGeom, mjtJoint, mjtTrn
 
 from physics.model.spelling import nearest_word
-from physics.urdf import read_urdf
+from physics.urdf import ENDINGS, read_urdf
 
 FLOOR = "floor"
 SCALAR = (int(mjtJoint.mjJNT_HINGE), int(mjtJoint.mjJNT_SLIDE))  # joints of one degree of freedom
@@ -20,7 +20,7 @@ MOST_VERTICES = 64  # of a mesh's hull: shapes of feet and shells need no more
 
 def is_urdf(path: str) -> bool:
   """Return whether a file is URDF, by its name."""
-  return Path(path).suffix.lower() == ".urdf"
+  return Path(path).suffix.lower() in ENDINGS
 
 
 def open_robot(path: str, doubts: list[str], *, floating: bool = False) -> mujoco.MjSpec:
@@ -188,7 +188,7 @@ def _carrier(body: Any) -> str:
 def _nearest_file(file: Path) -> str:
   """Return the end of a message: the file of a similar name in the same folder."""
   folder = file.parent
-  others = [path.name for path in folder.glob("*") if path.suffix in (".xml", ".urdf")]
+  others = [path.name for path in folder.glob("*") if path.suffix.lower() in (".xml", ".urdf")]
   return f"; nearest: '{folder / nearest_word(file.name, others)}'" if others else ""
 
 

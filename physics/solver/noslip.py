@@ -15,6 +15,7 @@ from physics.algebra.block_matrix import factored
 from physics.algebra.spatial import MINVAL, dot, total
 from physics.constraint.cone import Friction
 from physics.constraint.contact import MovingContacts, WorldContacts
+from physics.constraint.contact_rows import row_scales
 from physics.solver.newton import Problem
 from physics.trace.trace import Array, Mask, Number, Program, clip, maximum, number, where
 
@@ -66,7 +67,9 @@ class _Sweep:
       columns = [contacts.along(entry, answer)[1:] for answer in answers]
       along = contacts.along(entry, self.x.read())
       block = Friction(
-        [list(row) for row in zip(*columns, strict=True)], [along[k] + entry[f"bias{k}"] for k in frictions]
+        [list(row) for row in zip(*columns, strict=True)],
+        [along[k] + entry[f"bias{k}"] for k in frictions],
+        row_scales(entry, contacts.cone.dim),
       )
       old, grip = [entry[f"force{k}"] for k in frictions], [entry[f"grip{k}"] for k in frictions]
       new = contacts.cone.stick(self.program, block, old, grip)

@@ -53,6 +53,12 @@ def test_the_program_names_what_has_fallen_and_fails(tmp_path, monkeypatch, caps
   assert capsys.readouterr().out == "x.ratio: 8, 20% below 10\n"
 
 
+def test_a_history_without_entries_is_told(monkeypatch, capsys):
+  monkeypatch.setattr(history, "read", list)
+  assert history.run() == 2
+  assert capsys.readouterr().err == "error: no entries yet: `make bench` adds one\n"
+
+
 def test_every_line_of_the_kept_history_is_an_entry_and_can_be_drawn(tmp_path):
   entries = history.read()
   assert len({(one.commit, one.machine) for one in entries}) == len(entries) > 0

@@ -1,6 +1,7 @@
 """Loading: every kind of source gives the same model and stays as it was; what is read, and what is said."""
 
 import dataclasses
+import re
 import warnings
 
 import mujoco
@@ -116,6 +117,19 @@ def test_faults_of_a_file_are_the_compilers(tmp_path):
   with pytest.raises(ValueError, match="unrecognized"):
     load_model("<mujoco><nonsense/></mujoco>")
   assert issubclass(UnsupportedModel, ValueError)
+
+
+@pytest.mark.parametrize(
+  ("options", "message"),
+  [
+    ({"integrator": "euler"}, "integrator='euler': write one of None, 'Euler', 'RK4', 'implicitfast'"),
+    ({"unsupported": "ignore"}, "unsupported='ignore': write one of 'error', 'warn'"),
+    ({"vary": "body_mass"}, "vary='body_mass': write a list of fields, ['body_mass']"),
+  ],
+)
+def test_options_that_are_no_choice_are_told(options, message):
+  with pytest.raises(ValueError, match=re.escape(message)):
+    load_model("<mujoco/>", **options)
 
 
 def test_warns_of_solver_and_sensors():

@@ -310,3 +310,25 @@ def test_it_says_how_large_an_environment_is():
   rows = state + qacc + mask + counters + max(1, model.nu) + parameters
   assert sim.bytes_per_env == 4 * rows
   assert repr(sim) == f"Simulation(3 environments of {4 * rows} bytes each, 2 threads)"
+
+
+@pytest.mark.parametrize(
+  "mask",
+  [torch.tensor([1, 0, 1]), torch.tensor([0, 2]), torch.tensor([True]), torch.ones(3, 1, dtype=torch.bool)],
+)
+def test_what_is_no_mask_is_refused(mask):
+  """Indices of environments, as other simulators take them, would reset others or none."""
+  simulation = Simulation(load("free_bodies"), 3)
+  for call in (simulation.reset, simulation.forward):
+    with pytest.raises(ValueError, match=r"mask is torch\..* expected torch.bool of shape \(3,\)"):
+      call(mask)
+
+
+def test_other_sizes_are_refused():
+  model = load("free_bodies")
+  for count in (0, -1, 2.5, "many"):
+    with pytest.raises(ValueError, match=r"num_envs=.*: write a number of environments, 1 or more"):
+      Simulation(model, count)
+  simulation = Simulation(model, 3)
+  with pytest.raises(ValueError, match=r"state has shape \(5,\), expected \(\d+, 3\)"):
+    simulation.set_state(torch.zeros(5))

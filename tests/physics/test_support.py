@@ -82,6 +82,19 @@ def test_what_does_not_collide_does_not_collide_in_mujocos_model_either():
   assert pairs == [(model.geom_id("floor"), model.geom_id("ball"))]
 
 
+def test_pairs_of_the_same_shapes_are_told_once():
+  stones = '<body pos="0 0 1"><freejoint/><geom type="sdf" mesh="stone"/></body>' * 4
+  xml = f"""<mujoco><asset><mesh name="stone" vertex="0 0 0 .4 0 0 0 .4 0 0 0 .4"/></asset>
+    <worldbody><geom name="floor" type="plane" size="1 1 1"/>{stones}</worldbody></mujoco>"""
+  with pytest.warns(UserWarning, match="sdf is not supported and left out") as notes:
+    model = load_model(xml, unsupported="warn")
+  assert [str(note.message).split(" is not")[0] for note in notes] == [f"MJCF: {x}" for x in model.left_out]
+  assert model.left_out == (
+    "geom 'floor' against geom 1 and 3 more: collision of plane and sdf",
+    "geom 1 against geom 2 and 5 more: collision of sdf and sdf",
+  )
+
+
 @pytest.mark.parametrize("case", sorted(NEEDED))
 def test_refuses_on_request_too_what_the_rest_needs(case):
   with pytest.raises(UnsupportedModel):
@@ -118,6 +131,20 @@ def test_replaces_a_solref_of_mixed_signs_as_mujoco_does_and_says_so(case):
   trial, simulation = Trial(model, random_states(model, 8)), NumpySimulation(model, 8, outputs(model))
   findings = trial.stages(simulation, DOUBLE) + trial.step(simulation, DOUBLE)
   assert [str(finding) for finding in findings if not finding.holds] == []
+
+
+@pytest.mark.parametrize(
+  ("option", "message"),
+  [
+    ('timestep="0"', "timestep=0 is not positive: write one, such as 0.005"),
+    ('impratio="0"', "impratio=0 is not positive: write one, such as 1"),
+    ('ccd_iterations="-1"', "ccd_iterations=-1 is negative: leave it out"),
+    ('density="-2"', "density=-2 is negative: leave it out"),
+  ],
+)
+def test_impossible_options_are_told(option, message):
+  with pytest.raises(ValueError, match=f"MJCF: option: {message}"):
+    load_model(arm(option=option))
 
 
 @pytest.mark.parametrize(

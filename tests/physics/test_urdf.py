@@ -59,10 +59,13 @@ def test_load_model_reads_a_urdf(write):
   assert (model.nu, model.key_names) == (0, ("home",))
 
 
-@pytest.mark.parametrize("where", ["above", "beside", "given", "ros"])
+@pytest.mark.parametrize("where", ["above", "beside", "given", "ros", "gazebo"])
 def test_packages_are_found(write, tmp_path, monkeypatch, where):
-  path = write(link("base") + link("arm", mesh("package://robots/meshes/a.stl")) + joint("j", "base", "arm"))
-  folder = {"above": tmp_path / "robots", "beside": tmp_path / "robots"}.get(where, tmp_path / "far/robots")
+  scheme = "model" if where == "gazebo" else "package"
+  path = write(
+    link("base") + link("arm", mesh(f"{scheme}://robots/meshes/a.stl")) + joint("j", "base", "arm")
+  )
+  folder = tmp_path / "far/robots" if where in ("given", "ros") else tmp_path / "robots"
   if where == "beside":
     path = path.rename(tmp_path / "arm.urdf")
   (folder / "meshes").mkdir(parents=True)
@@ -75,7 +78,10 @@ def test_packages_are_found(write, tmp_path, monkeypatch, where):
 
 def test_an_absent_mesh_is_named(write):
   path = write(link("base") + link("arm", mesh("package://none/a.stl")) + joint("j", "base", "arm"))
-  with pytest.raises(FileNotFoundError, match=r"link 'arm': no mesh 'package://none/a.stl': give packages="):
+  message = (
+    "link 'arm': no mesh 'package://none/a.stl': give packages={'none': '<folder>'}, or ROS_PACKAGE_PATH"
+  )
+  with pytest.raises(FileNotFoundError, match=re.escape(message)):
     physics.load_model(path)
 
 
@@ -109,6 +115,7 @@ def test_a_mimic_joint_follows(write):
   )
   spec = read_urdf(write(content), gains=(500.0, 20.0), home={"elbow": 0.5})
   mj = spec.compile()
+  assert mj.neq == 1  # and not another one of MuJoCo's own reader
   assert [mj.actuator(i).name for i in range(mj.nu)] == ["elbow"]
   np.testing.assert_allclose(mj.key_qpos[0], [0.5, 0.0])
   sim = physics.Simulation(physics.load_model(spec), 1)
@@ -124,8 +131,22 @@ def test_a_mimic_of_what_does_not_move_stays_at_its_offset(write):
   content = ARM.replace(
     '<joint name="wrist" type="revolute">', f'<joint name="wrist" type="revolute">{follow}'
   )
-  assert read_urdf(write(content)).compile().key_qpos[0].tolist() == [0.0, 0.5]
+  with pytest.warns(
+    UserWarning, match="joint 'wrist' mimics 'no', which is no joint: it stays at its offset"
+  ):
+    assert read_urdf(write(content)).compile().key_qpos[0].tolist() == [0.0, 0.5]
   assert read_urdf(write(content.replace("revolute", "fixed"))).compile().neq == 0
+
+
+def test_a_mimic_may_follow_a_later_one(write, recwarn):
+  follow = [f'<mimic joint="{leader}" multiplier="2"/>' for leader in ("wrist", "tip")]
+  content = link("base") + link("a") + link("b") + link("c")
+  content += (
+    joint("elbow", "base", "a", follow[0]) + joint("wrist", "a", "b", follow[1]) + joint("tip", "b", "c")
+  )
+  mj = read_urdf(write(content), home={"tip": 0.25}).compile()
+  assert (mj.neq, mj.key_qpos[0].tolist()) == (2, [1.0, 0.5, 0.25])
+  assert len(recwarn) == 0
 
 
 @pytest.mark.parametrize("world", ["", link("world", "") + joint("hold", "world", "base", kind="fixed")])
@@ -200,7 +221,8 @@ def test_links_may_have_one_inertial_alone(write):
 
 
 def test_servos_hold_home_within_limits_and_effort(write):
-  spec = read_urdf(write(ARM), gains=(200.0, 10.0), home={"elbow": 0.5, "wrist": 9.0})
+  with pytest.warns(UserWarning, match="home: 'wrist' at 9 is beyond its limit: it is at 2"):
+    spec = read_urdf(write(ARM), gains=(200.0, 10.0), home={"elbow": 0.5, "wrist": 9.0})
   mj = spec.compile()
   assert mj.key_ctrl[0].tolist() == mj.key_qpos[0].tolist() == [0.5, 2.0]  # at the limit
   assert mj.actuator_ctrlrange.tolist() == [[-1, 2]] * 2
@@ -252,6 +274,76 @@ def test_links_may_pass_through_each_other_but_not_through_others(write):
     bodies = mj.geom_bodyid[data.contact.geom]
     contacts[collide] = bool((bodies > 0).all(axis=1).any()), bool((bodies == 0).any())
   assert contacts == {True: (True, True), False: (False, True)}
+
+
+MIMIC = ARM.replace(
+  '<joint name="wrist" type="revolute">',
+  """<joint name="wrist" type="revolute">
+  <mimic joint="elbow"/>""",
+)
+HALF = link("base") + link("arm", '<inertial><mass {}/><inertia ixx="{}"/></inertial>')
+HALF += joint("elbow", "base", "arm")
+XACRO = '<x:macro xmlns:x="http://www.ros.org/wiki/xacro" name="leg"/>'
+
+
+@pytest.mark.parametrize(
+  ("content", "message"),
+  [
+    (HALF.format('value="${m}"', 1), "link 'arm': mass value='${m}' is not a number"),
+    (HALF.format("", 1), "link 'arm': mass value is missing"),
+    (HALF.format('value="-1"', 1), "link 'arm': mass value=-1 is negative"),
+    (HALF.format('value="1"', "nan"), "link 'arm': inertia ixx='nan' is not a number"),
+    (MIMIC.replace('"elbow"/>', '"wrist"/>'), "joint 'wrist': mimic joint='wrist': name another joint"),
+    (MIMIC.replace('"elbow"/>', '"elbow" offset="a"/>'), "joint 'wrist': mimic offset='a' is not a number"),
+    (ARM + link("arm"), "2 links have the name 'arm': give each its own"),
+    (ARM.replace("wrist", "elbow"), "2 joints have the name 'elbow': give each its own"),
+    (ARM + XACRO, "it has macros of xacro: expand it first"),
+    (ARM.replace("0 1 0", "0 0 0"), "Error: axis too small in joint, Element name 'elbow', id 0"),
+  ],
+)
+def test_what_no_robot_can_have_is_told_in_one_line(write, content, message):
+  path = write(content)
+  for read in (physics.load_model, read_urdf):
+    with pytest.raises(ValueError, match=re.escape(f"{path}: {message}")) as error:
+      read(path)
+    assert "\n" not in str(error.value)
+    assert str(error.value).count(str(path)) == 1
+
+
+@pytest.mark.parametrize(
+  ("options", "message"),
+  [
+    ({"gains": 40.0}, "gains=40.0: write stiffness and damping"),
+    ({"gains": (-40.0, 1.0)}, "gains=(-40.0, 1.0): write stiffness"),
+    ({"home": [0.1, 0.2]}, "home=[0.1, 0.2]: write positions by joint"),
+    ({"home": {"elbow": "up"}}, "home={'elbow': 'up'}: write positions by joint"),
+    ({"home": {"wrist": 0.1}}, "home: joint 'wrist' follows 'elbow': give the position of that"),
+    ({"packages": "robots"}, "packages='robots': write folders by package"),
+  ],
+)
+def test_options_of_another_kind_are_told(write, options, message):
+  with pytest.raises(ValueError, match=re.escape(message)):
+    read_urdf(write(MIMIC), **options)
+
+
+def test_limits_the_wrong_way_round_are_told(write):
+  with pytest.warns(UserWarning, match="joint 'elbow': lower=3 is above upper=2: it has no limits"):
+    read_urdf(write(ARM.replace('lower="-1"', 'lower="3"', 1)))
+
+
+@pytest.mark.parametrize("name", ["foot.dae", "foot.glb", "foot.step"])
+def test_a_mesh_that_cannot_be_read_is_named(write, name):
+  path = write(link("base") + link("arm", mesh(name)) + joint("j", "base", "arm"))
+  (path.parent / name).write_text("<COLLADA/>")
+  with pytest.raises(
+    ValueError, match=rf"{name}: this mesh cannot be read \(\w+\): write it anew, as STL or OBJ"
+  ):
+    physics.load_model(path)
+
+
+@pytest.mark.parametrize("name", ["arm.URDF", "arm.urdf.xacro"])
+def test_other_endings_are_urdf_too(write, name):
+  assert physics.load_model(write(ARM, name)).key_names == ("home",)
 
 
 @pytest.mark.parametrize(

@@ -167,3 +167,22 @@ def test_finding_holds_for_every_state_and_the_median():
   assert Finding("x", np.array([0.5, 1.1, 1.9]), bound).worst == 1
   assert Finding("x", np.array([0.5, np.nan, 9.9]), bound).worst == 1
   assert Finding("x", np.array([np.inf, 0.5, 0.1]), np.array([np.inf, 1.0, 1.0])).worst == 1
+
+
+INSIDE = """<mujoco><worldbody><site name="far" pos="0 0 1"/><site name="in" pos="0.1 0.01 0.8"/>
+  <geom name="ring" type="cylinder" size="0.05 0.1" pos="0.1 0 0.8" euler="90 20 0" contype="0"/>
+  <body pos="0 0 0.7"><joint axis="0 1 0" range="-90 90"/><joint axis="1 0 0"/>
+  <geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.03" contype="0"/>
+  <site name="near" pos="-0.05 0.02 -0.3"/></body></worldbody><tendon>
+  <spatial stiffness="30"><site site="far"/><geom geom="ring" {}/><site site="near"/></spatial>
+  </tendon></mujoco>"""
+
+
+@pytest.mark.parametrize(("side", "least", "most"), [('sidesite="in"', 1e-9, 1e-7), ("", 0.0, 1e-12)])
+def test_wraps_from_within_are_as_far_as_mujocos_search(side, least, most):
+  model = load_model(INSIDE.format(side))
+  trial, simulation = Trial(model, random_states(model, 64)), NumpySimulation(model, 64, outputs(model))
+  findings = trial.stages(simulation, DOUBLE)
+  assert [str(finding) for finding in findings if not finding.holds] == []
+  passive = next(finding for finding in findings if finding.quantity == "qfrc_passive")
+  assert least <= passive.error.max() < most

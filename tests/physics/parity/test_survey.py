@@ -82,7 +82,9 @@ def test_prints_verdicts_and_a_table_by_source(tmp_path, capsys):
   assert [line for line in printed if line.startswith("| ")][
     -1
   ] == "| all | 3 | 2 | 2 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |"
-  assert printed[-1].startswith("- `b/implicit.xml`: option: integrator implicit")
+  assert printed[-2].startswith("- `b/implicit.xml`: option: integrator implicit")
+  assert printed[-1].startswith("- not counted, ")
+  assert printed[-1].endswith(": 2, `a/part.xml`, `a/still.xml`")
 
 
 def test_goes_on_where_it_was_ended(tmp_path, worker):
@@ -145,6 +147,15 @@ def test_a_file_that_does_not_end_is_not_done(tmp_path, worker):
   counted = counts(rows.values())["b"]
   assert (counted["models"], counted["load"], counted["float64 not done"]) == (2, 0, 1)
   assert not agrees(rows["b/arm.urdf"])
+
+
+def test_results_of_another_program_are_told(tmp_path, capsys):
+  (tmp_path / "robot_files.csv").write_text("name,price\nbolt,1\n")
+  assert program.main([str(tmp_path), "--results", str(tmp_path)]) == 2
+  assert "robot_files.csv is not of a survey: name another folder" in capsys.readouterr().err
+  with pytest.raises(SystemExit):
+    program.main([str(tmp_path), "--results", str(tmp_path / "robot_files.csv")])
+  assert "it is a file, not a folder" in capsys.readouterr().err
 
 
 def test_a_folder_without_robots_is_told(tmp_path, capsys):

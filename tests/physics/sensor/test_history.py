@@ -50,6 +50,12 @@ def test_a_periodic_sensor_holds_what_it_measured_last():
   assert shown == pytest.approx([true[3 * (step // 3)] for step in range(8)])
 
 
+def test_an_interval_without_samples_is_idle_as_in_mujoco():
+  with pytest.warns(UserWarning, match="sensor 0: interval without nsample has no effect: write nsample="):
+    shown, true = falling('interval="0.03"', 8)
+  assert shown == pytest.approx(true)
+
+
 def test_the_phase_is_when_the_interval_has_begun():
   shown, true = falling('interval="0.03 -0.01" nsample="1"', 7)
   assert shown == pytest.approx([0.0, 0.0, true[2], true[2], true[2], true[5], true[5]])

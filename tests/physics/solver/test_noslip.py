@@ -7,6 +7,7 @@ import pytest
 from physics.load import load_model
 from physics.parity import NumpySimulation, random_states
 from physics.parity.reference import converging
+from tests.instances import first
 
 FINGER = """<mujoco><option cone="{cone}" noslip_iterations="{sweeps}" noslip_tolerance="{tolerance}"/>
   <worldbody><site name="motor" pos="0 0.1 0.5"/>
@@ -24,6 +25,14 @@ FINGER = """<mujoco><option cone="{cone}" noslip_iterations="{sweeps}" noslip_to
     <spatial frictionloss="0.3"><site site="motor"/><site site="end"/></spatial></tendon></mujoco>"""
 BALL = """<body name="ball" pos="0.3 0.05 0.1"><freejoint/>
   <geom size="0.08" mass="0.4" contype="2" conaffinity="0"/></body>"""
+PLANAR = """<mujoco><option noslip_iterations="{sweeps}" noslip_tolerance="0" cone="elliptic"/><worldbody>
+  <geom type="plane" size="1 1 1" condim="{condim}" friction="0.8 0.05 0.02" contype="2" conaffinity="8"/>
+  <geom pos="0.1 0.2 -0.5" size="0.5" condim="6" contype="2" conaffinity="4"/>
+  <body pos="0 0 0.4"><joint axis="{axis}"/>
+    <geom type="capsule" fromto="0 0 0 0.1 0 -0.2" size="0.02" density="{density}" contype="0"/>
+    <body pos="0.1 0 -0.2"><joint axis="{axis}"/><geom pos="0 0 -0.16" size="0.05" density="{density}"
+      condim="{condim}" friction="0.8 0.05 0.02" contype="8" conaffinity="2"/></body></body>
+  <body pos="0.1 0.2 0.5"><freejoint/><geom size="0.1" contype="4"/></body></worldbody></mujoco>"""
 BOX = """<mujoco><option noslip_iterations="{sweeps}" cone="{cone}"/><worldbody>
   <geom type="plane" size="1 1 1" euler="0 15 0" friction="0.6"/>
   <body euler="0 15 0" pos="0.0129 0 0.0483"><freejoint/>
@@ -69,6 +78,23 @@ def test_contacts_between_moving_bodies_are_held_too(cone):
   states.qpos[:, 4:7] = [0.3, 0.05, 0.1]
   found, expected = accelerations(model, states)
   np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("density", first([1, 1000], lambda density: density == 1))
+@pytest.mark.parametrize("axis", first(["0 1 0", "1 0 0", "0.6 0.8 0"], lambda axis: axis == "1 0 0"))
+@pytest.mark.parametrize("condim", [3, 4, 6])
+def test_friction_of_a_planar_arm_stays_soft_where_it_does_in_mujoco(condim, axis, density):
+  """No joint moves the contact across the arm's plane. MuJoCo holds light links there all the same.
+
+  The ball's contact has six rows in any case.
+  """
+  text = PLANAR.format(sweeps=2, condim=condim, axis=axis, density=density)
+  model, random = load_model(text), np.random.default_rng(0)
+  states = random_states(model, 32)
+  states.qpos[:, :2] = random.normal(scale=0.05, size=(32, 2))
+  states.qvel[:, :2] = random.normal(scale=0.3, size=(32, 2))
+  found, expected = accelerations(model, states)
+  np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_forces_of_friction_are_those_that_hold():

@@ -1,0 +1,68 @@
+"""Mesh files of a URDF: where a name of a ROS package leads, and formats that MuJoCo does not read."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+Packages: TypeAlias = Mapping[str, str | os.PathLike[str]]
+
+SCHEMES = ("package", "model")  # of names that begin with a package: ROS's and Gazebo's
+MUJOCO_MESHES = (".stl", ".obj", ".msh")  # that MuJoCo reads itself
+
+
+def find_mesh(name: str, folder: Path, packages: Packages) -> Path:
+  """Return the file of a mesh that a URDF in `folder` names; FileNotFoundError says what to give."""
+  found = next((file for file in _places(name, folder, packages) if file.is_file()), None)
+  if found is None:
+    scheme, _, rest = name.rpartition("://")
+    package = rest.partition("/")[0]
+    hint = f"packages={{'{package}': '<folder>'}}, or ROS_PACKAGE_PATH=<the folder that has {package}>"
+    raise FileNotFoundError(f"no mesh '{name}': give {hint if scheme in SCHEMES else 'its file'}")
+  return found
+
+
+def read_mesh(file: Path) -> tuple[bytes, str]:
+  """Return the content of a mesh file and its ending; formats that MuJoCo does not read become binary STL.
+
+  Raises ValueError for a file that cannot be read.
+  """
+  content, ending = file.read_bytes(), file.suffix.lower()
+  if ending in MUJOCO_MESHES and not (ending == ".stl" and _is_text(content)):
+    return content, ending
+  try:
+    import trimesh  # noqa: PLC0415 (most files do without it)
+
+    mesh, converted = trimesh.load(file, force="mesh"), io.BytesIO()
+    mesh.export(converted, file_type="stl")
+  except Exception as error:  # trimesh's readers raise exceptions of any kind
+    if isinstance(error, ImportError) and error.name:
+      raise ValueError(f"{file}: {error.name} reads such meshes: pip install 'gpurobot[urdf]'") from error
+    raise ValueError(
+      f"{file}: this mesh cannot be read ({type(error).__name__}): write it anew, as STL or OBJ"
+    ) from error
+  return converted.getvalue(), ".stl"
+
+
+def _places(name: str, folder: Path, packages: Packages) -> Iterator[Path]:
+  """Yield where a mesh file may be: in its package, or relative to the URDF's folder."""
+  scheme, _, rest = name.rpartition("://")
+  if scheme not in SCHEMES:
+    yield folder / (rest if scheme == "file" else name)
+    return
+  package, _, rest = rest.partition("/")
+  if package in packages:
+    yield Path(packages[package]) / rest
+  for above in (folder / "_").resolve().parents:
+    yield (above if above.name == package else above / package) / rest
+  for root in filter(None, os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep)):
+    yield Path(root) / package / rest
+
+
+def _is_text(stl: bytes) -> bool:
+  """Return whether an STL file is text: a binary one has 50 bytes per triangle after the first 84."""
+  triangles = int.from_bytes(stl[80:84], "little")
+  return stl[:5] == b"solid" and len(stl) != 84 + 50 * triangles

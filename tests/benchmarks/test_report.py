@@ -1,0 +1,47 @@
+"""Words of benchmarks, whose mistakes end in one line, and the ratios that a failed run keeps."""
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from benchmarks import __main__ as program
+from benchmarks import cores, engine, report
+
+
+@pytest.mark.parametrize(
+  ("run", "words", "message"),
+  [
+    (cores.run, ["corse=[16]"], "error: unknown key 'corse'"),
+    (cores.run, ["task=antt"], "error: unknown task 'antt'; nearest: ant"),
+    (engine.run, ["antt"], "error: no 'antt' to measure; there are: ant, half_cheetah"),
+    (program.main, ["kernels"], "error: no 'kernels' to measure; there are: kernel, camera"),
+  ],
+)
+def test_mistakes_end_in_one_line(monkeypatch, run, words, message):
+  monkeypatch.setattr(sys, "argv", ["benchmarks", *words])
+  monkeypatch.setattr(cores.os, "sched_setaffinity", lambda *_: None)
+  with pytest.raises(SystemExit) as end:
+    report.start(run)
+  assert str(end.value).startswith(message)
+  assert "\n" not in str(end.value)
+
+
+def test_one_core_is_told(monkeypatch):
+  monkeypatch.setattr(cores.os, "sched_getaffinity", lambda _: {0})
+  with pytest.raises(SystemExit, match="error: two cores are needed"):
+    cores.run()
+
+
+def test_a_benchmark_that_fails_takes_no_ratio_with_it(monkeypatch):
+  def fail():
+    raise MemoryError
+
+  kept = []
+  parts = {"benchmarks.kernel": lambda: report.line("kernel.ratio", 2.0), "benchmarks.engine": fail}
+  monkeypatch.setattr(report, "printed", {})
+  monkeypatch.setattr(program.importlib, "import_module", lambda name: SimpleNamespace(run=parts[name]))
+  monkeypatch.setattr(program.history, "keep", lambda figures: kept.append(dict(figures)))
+  with pytest.raises(MemoryError):
+    program.main(["kernel", "engine"])
+  assert kept == [{"kernel.ratio": 2.0}]
