@@ -52,22 +52,31 @@ class Config:
   )
 
 
+def weights(config: Any) -> dict[str, float]:
+  """Return the relative frequencies of the clips that settings name; raise SettingError in one line."""
+  names = [name.strip() for name in config.motion.split(",") if name.strip()]
+  given = config.motion_weights or [1.0] * len(names)
+  if not names:
+    raise SettingError(f"env.motion={config.motion} names no clip: write {OWN}, or a file")
+  if len(given) != len(names):
+    raise SettingError(
+      f"env.motion_weights has {len(given)} numbers for {len(names)} clips: write one for each, or [] "
+      "where all are drawn alike"
+    )
+  twice = next((name for name in names if names.count(name) > 1), None)
+  if twice is not None:
+    raise SettingError(f"env.motion names '{twice}' twice: name it once, and let env.motion_weights weigh it")
+  return dict(zip(names, given, strict=True))
+
+
 def read(config: Any, robot: LeggedRobot, model: Any, dt: float) -> list[Clip]:
   """Return the clips that settings of `Config` and `robot_file.LegsConfig` name, unchecked.
 
   Our own clips have a frame for each control step of `dt` [s]. Raises SettingError in one line.
   """
-  names = [name.strip() for name in config.motion.split(",") if name.strip()]
-  weights = config.motion_weights or [1.0] * len(names)
-  if not names:
-    raise SettingError(f"env.motion={config.motion} names no clip: write {OWN}, or a file")
-  if len(weights) != len(names):
-    raise SettingError(
-      f"env.motion_weights has {len(weights)} numbers for {len(names)} clips: write one for each"
-    )
   clips = [
     dataclasses.replace(_clip(name, config, robot, model, dt), weight=weight)
-    for name, weight in zip(names, weights, strict=True)
+    for name, weight in weights(config).items()
   ]
   return clips + [_mirror(clip, robot) for clip in clips] if config.motion_mirrored else clips
 
