@@ -98,6 +98,7 @@ class OffPolicy:
     self.iteration = 0
     self._threads = torch.get_num_threads()  # for large operations
     self._began = 0  # the iteration in which the replay buffer was empty
+    self._learnt = False  # since the last report
     self.shift = RandomShift(images_of(env), settings.random_shift)
     self.batch = Batch(env, self.network, self.noises, (self.sampler.batches, count))
     self._tape = replayed(settings, env, count)
@@ -190,6 +191,7 @@ class OffPolicy:
     self.world.sum_all_([*pending, self.rewards.moments.pending])
     self.executor.run(self._merge)
     if self.iteration - self._began >= self.first_update:
+      self._learnt = True
       for step in range(self.settings.horizon * self.settings.updates_per_step):
         self.clock.begin("update/critics")
         if step % self.sampler.batches == 0:
@@ -316,14 +318,15 @@ class OffPolicy:
     if self.own_loss and not self.own_loss.means.names:  # nothing is learnt yet: the empty batch names them
       with torch.no_grad():
         self.own_loss.keep(self._policy_objective()[2], self.batch.weight)
-    values = self.collector.report(self.world, *measures) | self.losses[1].report() | self.losses[0].report()
-    ratio = torch.full((1,), self.updates_per_sample)
+    losses = self.losses[1].report() | self.losses[0].report()  # without a gradient step they are no numbers
+    values = self.collector.report(self.world, *measures) | (losses if self._learnt else {})
+    self._learnt = False
     return values | {
       "learning_rate": self.optimizers["critics"].rate,
       "skipped_updates": torch.stack([own.skipped for own in self.optimizers.values()]).sum(0),
       "reward_scale": self.rewards.scale,
       "replay/filled": self.replay.filled / self.replay.length,
-      "updates_per_sample": ratio.to(self.env.device),
+      "updates_per_sample": torch.full((1,), self.updates_per_sample, device=self.env.device),
     }
 
   @property
