@@ -7,8 +7,16 @@ import textwrap
 from collections.abc import Collection
 from typing import Any
 
-from gpurobot.config import AlgorithmName, Leaf, TrainConfig, is_among, leaves, to_dict, unused_keys
-from gpurobot.values import word
+from gpurobot.config import (
+  AlgorithmName,
+  Leaf,
+  TrainConfig,
+  arguments,
+  is_among,
+  leaves,
+  to_dict,
+  unused_keys,
+)
 
 USAGE = "usage: {program} [key=value ...]\n"
 OTHERS = """
@@ -36,7 +44,7 @@ def of_settings(config: Any, program: str, without: Collection[str] = ()) -> str
   for key, leaf in leaves(config).items():
     if is_among(key, without):
       continue
-    groups.setdefault(key.rpartition(".")[0], []).append((f"{key}={word(plain[key])}", _meaning(leaf)))
+    groups.setdefault(key.rpartition(".")[0], []).append((arguments({key: plain[key]}), _meaning(leaf)))
   indent = min(MOST_INDENT, 4 + max(len(left) for lines in groups.values() for left, _ in lines))
   wrapper = textwrap.TextWrapper(shutil.get_terminal_size().columns, " " * indent, " " * indent)
   by_command = sys.argv[0].startswith("gpurobot ")  # gpurobot/command.py says so

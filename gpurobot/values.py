@@ -74,11 +74,11 @@ def plain(value: Any) -> Any:
   return value
 
 
-def word(value: Any) -> str:
+def to_text(value: Any) -> str:
   """Return a plain value as a user writes it on the command line."""
   if value is None or isinstance(value, bool):
     return {None: "null", True: "true", False: "false"}[value]
-  return f"[{','.join(map(word, value))}]" if isinstance(value, list) else str(value)
+  return f"[{','.join(map(to_text, value))}]" if isinstance(value, list) else str(value)
 
 
 def _element(kind: Any) -> Any:

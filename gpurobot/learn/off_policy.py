@@ -56,6 +56,7 @@ class OffPolicy:
 
   sums: tuple[str, ...]  # names of the sums of the policy's loss
   noises: tuple[str, ...]  # purposes of the normal numbers that a batch needs for each action
+  _learnt = False  # whether a gradient step was taken since the last report
 
   def __init__(self, env: VecEnv, config: TrainConfig, world: World) -> None:
     """Build policy, critics and replay buffer, the same weights on every rank, and reset the environments.
@@ -98,7 +99,6 @@ class OffPolicy:
     self.iteration = 0
     self._threads = torch.get_num_threads()  # for large operations
     self._began = 0  # the iteration in which the replay buffer was empty
-    self._learnt = False  # since the last report
     self.shift = RandomShift(images_of(env), settings.random_shift)
     self.batch = Batch(env, self.network, self.noises, (self.sampler.batches, count))
     self._tape = replayed(settings, env, count)

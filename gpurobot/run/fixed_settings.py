@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gpurobot.config import OFF_POLICY, TrainConfig, off_policy, policy_group, to_dict
-from gpurobot.values import word
+from gpurobot.config import OFF_POLICY, TrainConfig, arguments, off_policy, policy_group, to_dict
 
 NETWORK = (
   *("hidden", "critic_hidden", "critic", "shared", "layer_norm", "activation", "network"),
@@ -23,7 +22,7 @@ def of_a_run(config: TrainConfig, saved: Mapping[str, Any]) -> str:
   if not other:
     return ""
   return (
-    f"it has {_words(other)}; leave {' and '.join(other)} out, or start a new run by "
+    f"it has {arguments(other)}; leave {' and '.join(other)} out, or start a new run by "
     f"checkpoint={config.resume}"
   )
 
@@ -38,7 +37,7 @@ def of_a_buffer(config: TrainConfig, saved: Mapping[str, Any]) -> str:
   if not other:
     return ""
   return (
-    f"its replay buffer has {_words(other)}; leave {' and '.join(other)} out, or add "
+    f"its replay buffer has {arguments(other)}; leave {' and '.join(other)} out, or add "
     f"{group}.save_buffer=false to fill a new one"
   )
 
@@ -49,15 +48,10 @@ def of_a_network(config: TrainConfig, saved: Mapping[str, Any]) -> str:
   if policy_group(algorithm) != policy_group(config.algorithm):
     return f"it was trained with algorithm={algorithm}"
   other = _others(config, saved, [f"{policy_group(algorithm)}.{name}" for name in NETWORK])
-  return f"it was trained with {_words(other)}" if other else ""
+  return f"it was trained with {arguments(other)}" if other else ""
 
 
 def _others(config: TrainConfig, saved: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
   """Return the values of a checkpoint's settings that differ from the present ones, by key."""
   now = to_dict(config)
   return {key: saved[key] for key in keys if key in now and key in saved and saved[key] != now[key]}
-
-
-def _words(values: Mapping[str, Any]) -> str:
-  """Return settings as a user writes them."""
-  return " ".join(f"{key}={word(value)}" for key, value in values.items())
