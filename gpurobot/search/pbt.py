@@ -54,12 +54,14 @@ class Ancestry(NamedTuple):
 
 
 def check_space(space: Space) -> None:
-  """Raise ConfigError if a setting cannot be perturbed while a run goes on."""
+  """Raise ConfigError if a setting cannot be perturbed while a run goes on, or none is to be."""
   for key, values in space.items():
     if isinstance(values, Choices) and len(values.words) > 1:
       raise ConfigError(f"search=pbt perturbs ranges, and {key} has several values; write one, or a range")
     if isinstance(values, Range) and (values.whole or key.partition(".")[0] not in ("ppo", "sac", "td3")):
       raise ConfigError(f"search=pbt perturbs real numbers of the algorithm; {key} is none: write one value")
+  if not any(isinstance(values, Range) for values in space.values()):
+    raise ConfigError("search=pbt perturbs ranges; write one or more, as ppo.lr=log:1e-4..1e-2")
 
 
 def next_generation(
