@@ -8,6 +8,7 @@ is asked for and never guessed.
 
 import csv
 import math
+import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -82,6 +83,16 @@ def write_npz(path: Path, clip: Clip) -> None:
   """Write a clip as an NPZ that says all of itself."""
   numbers = {name: getattr(clip, name) for name in ("root_pos", "root_quat", "joint_pos")}
   np.savez_compressed(path, fps=clip.fps, joint_names=np.array(clip.joints), **numbers)
+
+
+def write_clips(folder: Path, clips: Sequence[Clip], fps: float) -> list[str]:
+  """Write clips at a rate into a folder, an NPZ each; return the names of the files, in the same order."""
+  names = [
+    f"motion_{index}_{re.sub(r'[^A-Za-z0-9_-]+', '_', clip.name)}.npz" for index, clip in enumerate(clips)
+  ]
+  for name, clip in zip(names, clips, strict=True):
+    write_npz(folder / name, clip.resampled(fps))
+  return names
 
 
 def _read_csv(path: Path, reading: Reading) -> Clip:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tasks.core.errors import SettingError
-from tasks.motion.read import Reading, read_file, write_npz
+from tasks.motion.read import Reading, read_file, write_clips, write_npz
 
 JOINTS = ("hip", "knee")
 FRAMES = 5
@@ -165,6 +165,14 @@ def test_what_is_written_says_all_of_itself(tmp_path):
   write_npz(tmp_path / "b.npz", read_file(tmp_path / "a.csv", reading(quaternion="xyzw", fps=30.0)))
   check(read_file(tmp_path / "b.npz", Reading(JOINTS)))
   assert read_file(tmp_path / "b.npz", Reading(JOINTS[1:])).joints == ("knee",)
+
+
+def test_clips_are_written_at_a_rate_with_names_of_their_own(tmp_path):
+  (tmp_path / "a b.csv").write_text(csv_text())
+  clip = read_file(tmp_path / "a b.csv", reading(quaternion="xyzw", fps=30.0))
+  names = write_clips(tmp_path, [clip, clip], 60.0)
+  assert names == ["motion_0_a_b.npz", "motion_1_a_b.npz"]
+  assert read_file(tmp_path / names[1], Reading(JOINTS)).fps == 60.0
 
 
 @pytest.mark.parametrize(
