@@ -95,7 +95,7 @@ def explore(values: Mapping[str, str], space: Space, rng: np.random.Generator) -
 def evolve(members: Sequence[Member], plan: Plan, run: Run) -> list[Trial]:
   """Train a population of at least two; return the trials of its last generation, and write its lineage.
 
-  Stops early if the user interrupts.
+  Stops early if the user interrupts, or if all members of a generation fail.
   """
   lineage: list[Ancestry] = []
   trials: list[Trial] = []
@@ -108,6 +108,8 @@ def evolve(members: Sequence[Member], plan: Plan, run: Run) -> list[Trial]:
       setting = " ".join(trial.setting[1:])
       lineage.append(Ancestry(generation, index, member.parent, scores[index], setting))
     write_lineage(lineage, plan.folder)
+    if not any(trial.is_finished() for trial in trials):
+      break  # there is nothing to continue
     for trial in before:
       forget_checkpoint(trial.folder)
     rng = np.random.default_rng([plan.seed, generation])
