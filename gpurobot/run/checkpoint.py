@@ -288,7 +288,7 @@ def restore(config: TrainConfig, learner: Algorithm) -> float:
     else:
       learner.load_policy(saved["learner"])
   if network:
-    LOG.warning("the policy of '%s' acts otherwise here: %s", source, network)
+    LOG.warning("the policy of '%s' may act otherwise here: %s", source, network)
   return float(saved["seconds"]) if config.resume else 0.0
 
 
