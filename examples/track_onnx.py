@@ -1,7 +1,8 @@
 """Use of an exported policy of motion_track in plain MuJoCo, without gpurobot.
 
-`pip install mujoco onnxruntime`, then `python track_onnx.py policy.onnx walk.npz assets/humanoid/servos.xml`.
-`gpurobot motion walk out=walk.npz` writes the motion, with as many frames per second as the policy acts.
+`pip install mujoco onnxruntime`, then
+`python track_onnx.py policy.onnx motion_0_walk.npz assets/humanoid/servos.xml`. `gpurobot export` writes the
+motion beside the policy, with as many frames per second as the policy acts.
 """
 
 import json
@@ -18,7 +19,7 @@ class Motion:
   """Frames of a motion with their velocities, which are central differences."""
 
   def __init__(self, file: str) -> None:
-    """Read a file of `gpurobot motion`."""
+    """Read a file of `gpurobot export` or `gpurobot motion`."""
     with np.load(file) as arrays:
       self.place, self.turn, self.angles = (arrays[name] for name in ("root_pos", "root_quat", "joint_pos"))
       self.fps = float(arrays["fps"])

@@ -215,8 +215,9 @@ def _settle(config: TrainConfig, given: Mapping[str, Any], resumed: str | None, 
   check_overlap(config)
   check_teacher(config)
   local_envs(config, world.size)
-  for name in (config.device, config.sim_device or config.device):
-    world.device(name)
+  world.device(config.device)
+  if config.sim_device:
+    world.device(config.sim_device, "sim_device")
   if config.checkpoint and not config.resume:  # a resumed run no longer needs the checkpoint it began from
     checkpoint.find(config.checkpoint)
   for extra in ("wandb", "mlflow"):

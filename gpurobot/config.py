@@ -26,7 +26,7 @@ from gpurobot.algorithm_config import (
   SACConfig,
   TD3Config,
 )
-from gpurobot.values import expected, fitting, plain
+from gpurobot.values import expected, fitting, plain, to_text
 from tasks.core.option import option
 from tasks.core.words import suggestion
 
@@ -269,6 +269,11 @@ def _check_range(key: str, value: Any, leaf: Leaf) -> None:
 def to_dict(config: Any) -> dict[str, Any]:
   """Return dotted key -> plain value (number, string, list) of every setting; `assign` reads it back."""
   return {key: plain(leaf.value) for key, leaf in leaves(config).items()}
+
+
+def arguments(values: Mapping[str, Any]) -> str:
+  """Return plain values by key as a user writes them on the command line."""
+  return " ".join(f"{key}={to_text(value)}" for key, value in values.items())
 
 
 def local_envs(config: TrainConfig, ranks: int) -> int:

@@ -1,7 +1,8 @@
 """Export of a policy: python -m gpurobot.export checkpoint=<run folder or .pt file> [key=value ...].
 
 It writes policy.onnx and policy.pt (TorchScript), the same function of raw observations, and policy.json,
-their manifest, which both files also embed. The actions of both are compared with the policy's first.
+their manifest, which both files also embed. The actions of both are compared with the policy's first. A task
+may write files of its own beside them, as motions that are tracked.
 """
 
 import dataclasses
@@ -57,6 +58,7 @@ def export(settings: Export) -> None:
   folder = Path(settings.folder or run / "export")
   make_folder("folder", folder)
   with tempfile.TemporaryDirectory(dir=folder) as scratch:
+    facts["files"] = env.write_files(Path(scratch)) if hasattr(env, "write_files") else []
     write(deployed, facts, Path(scratch))
     errors = {name: _difference(env, policy, Exported(Path(scratch) / name, ENVS)) for name in NAMES[:2]}
     for name, error in errors.items():
@@ -71,6 +73,8 @@ def export(settings: Export) -> None:
     outputs = ", ".join(deployed.outputs)
     print(f"{folder / name}: outputs {outputs}; actions differ by at most {error:.2g} from the policy's")
   print("\n  ".join([f"{folder / NAMES[2]}: the manifest. Your program has to provide:", *facts["yours"]]))
+  for name in facts["files"]:
+    print(f"{folder / name}: goes with the policy")
   if trained.policy.agent.network.precision is Precision.bf16:
     rounded = _difference(env, policy, trained.policy)
     print(f"the policy was trained in bf16 and exported in float32: actions differ by at most {rounded:.2g}")

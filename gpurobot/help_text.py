@@ -7,7 +7,16 @@ import textwrap
 from collections.abc import Collection
 from typing import Any
 
-from gpurobot.config import AlgorithmName, Leaf, TrainConfig, is_among, leaves, to_dict, unused_keys
+from gpurobot.config import (
+  AlgorithmName,
+  Leaf,
+  TrainConfig,
+  arguments,
+  is_among,
+  leaves,
+  to_dict,
+  unused_keys,
+)
 
 USAGE = "usage: {program} [key=value ...]\n"
 OTHERS = """
@@ -35,7 +44,7 @@ def of_settings(config: Any, program: str, without: Collection[str] = ()) -> str
   for key, leaf in leaves(config).items():
     if is_among(key, without):
       continue
-    groups.setdefault(key.rpartition(".")[0], []).append((f"{key}={_word(plain[key])}", _meaning(leaf)))
+    groups.setdefault(key.rpartition(".")[0], []).append((arguments({key: plain[key]}), _meaning(leaf)))
   indent = min(MOST_INDENT, 4 + max(len(left) for lines in groups.values() for left, _ in lines))
   wrapper = textwrap.TextWrapper(shutil.get_terminal_size().columns, " " * indent, " " * indent)
   by_command = sys.argv[0].startswith("gpurobot ")  # gpurobot/command.py says so
@@ -62,10 +71,3 @@ def _meaning(leaf: Leaf) -> str:
   names = list(getattr(leaf.kind, "__members__", {}))
   words = "" if all(name in meaning for name in names) else f" ({', '.join(names)})"
   return f"{meaning}{unit}{words}"
-
-
-def _word(value: Any) -> str:
-  """Return a plain value as a user writes it on the command line."""
-  if value is None or isinstance(value, bool):
-    return {None: "null", True: "true", False: "false"}[value]
-  return str(value).replace(" ", "") if isinstance(value, list) else str(value)

@@ -20,6 +20,7 @@ from tasks.motion import settings
 from tasks.motion.check import check, clearance
 from tasks.motion.clip import Clip
 from tasks.motion.read import write_npz
+from tasks.motion.rotation import rotate
 from tasks.shared import robot_file
 
 PROGRAM = "python -m gpurobot.motion"
@@ -53,8 +54,8 @@ def show(given: Motion) -> None:
   model = physics.load_model(scene)
   clips = [_converted(clip, given) for clip in settings.read(given, robot, model, 1.0 / NEW_RATE)]
   for clip in clips:
+    print(table(clip, robot, model), flush=True)
     check(clip, model, robot.height)
-    print(table(clip, robot, model))
   if given.out:
     _write(clips, given)
   if given.play:
@@ -70,10 +71,12 @@ def table(clip: Clip, robot: LeggedRobot, model: physics.Model) -> str:
   linear, angular, speeds = clip.velocities()
   lowest, heights = 1000 * clearance(clip, model), clip.root_pos[:, 2]
   path = np.linalg.norm(np.diff(clip.root_pos, axis=0), axis=1).sum()
+  ahead, left, tilt = _course(clip)
   fastest = [np.linalg.norm(part, axis=1).max() for part in (linear, angular)]
   lines = [
     f"{clip.name}: {len(clip)} frames, {clip.seconds:.2f} s at {clip.fps:g} frames/s, on {robot.path}",
     f"root: path of {path:.2f} m, {heights.min():.2f} to {heights.max():.2f} m high",
+    f"as it faces, {ahead:.2f} m ahead and {left:.2f} m to the left; tilted by at most {tilt:.0f} degrees",
     f"its speeds: at most {fastest[0]:.2f} m/s and {fastest[1]:.2f} rad/s",
     f"lowest point: {lowest.min():.1f} to {lowest.max():.1f} mm above the ground",
     "",
@@ -85,6 +88,21 @@ def table(clip: Clip, robot: LeggedRobot, model: physics.Model) -> str:
     for name, low, high, most, speed in zip(*columns, strict=True)
   ]
   return "\n".join([*lines, *aligned([("joint", "lowest", "highest", "range", "top speed"), *rows]), ""])
+
+
+def _course(clip: Clip) -> tuple[float, float, float]:
+  """Return how far a root goes along its x and its y axis, on the floor [m], and its largest tilt [degrees].
+
+  Backwards, or tilted, is what a file says whose quaternions are read in the wrong order.
+  """
+  ahead, up = (
+    rotate(clip.root_quat, np.broadcast_to(axis, clip.root_pos.shape)) for axis in np.eye(3)[[0, 2]]
+  )
+  flat = ahead[:-1, :2] / np.maximum(np.linalg.norm(ahead[:-1, :2], axis=1, keepdims=True), 1e-9)
+  x, y = np.diff(clip.root_pos[:, :2], axis=0).T
+  tilt = np.degrees(np.arccos(np.clip(up[:, 2].min(), -1.0, 1.0)))
+  ways = flat[:, 0] @ x + flat[:, 1] @ y, flat[:, 0] @ y - flat[:, 1] @ x
+  return round(float(ways[0]), 2) + 0.0, round(float(ways[1]), 2) + 0.0, float(tilt)  # not -0.00
 
 
 def _converted(clip: Clip, given: Motion) -> Clip:

@@ -74,6 +74,13 @@ def plain(value: Any) -> Any:
   return value
 
 
+def to_text(value: Any) -> str:
+  """Return a plain value as a user writes it on the command line."""
+  if value is None or isinstance(value, bool):
+    return {None: "null", True: "true", False: "false"}[value]
+  return f"[{','.join(map(to_text, value))}]" if isinstance(value, list) else str(value)
+
+
 def _element(kind: Any) -> Any:
   """Return the type of a list's elements, or None if the type is no list."""
   return typing.get_args(kind)[0] if typing.get_origin(kind) is list else None

@@ -116,32 +116,41 @@ class Task(base.Task):
     self.commands = base.Commands(self.command, ranges)
     self.bounds = self.constant([low_high[:2] for low_high in ranges.values()]).unbind(1)
     self.every(config.command_seconds / 2, config.command_seconds, self.new_command)
-    made, recorded = self.reference()
-    self.starts = Pairs(*(part.to(self.device) for part in pairs.joined(made + recorded)))
+    made, recorded, weights = self.reference()
+    self.starts = Pairs(*(part.to(self.device) for part in pairs.joined(made + recorded, weights)))
     low, high = self.starts.qpos[:, 0, self.angles].aminmax(dim=0)
     # Middle of the reference's range of each joint, and what an action of 1 adds to it [nu] [rad]. Joints
     # that the walk hardly moves get little: noise in the abdomen would shake the torso by 3 rad/s.
     self.middle, self.reach = (low + high) / 2, (high - low) / 2 + config.action_margin
     spread = [pairs.spread(part, self.dt, COPIES, config.style_tolerance) for part in made]
-    wide = pairs.joined(spread + recorded)
+    wide = pairs.joined(spread + recorded, weights)
     states = zip(wide.qpos.to(self.device).unbind(1), wide.qvel.to(self.device).unbind(1), strict=True)
     self.style_reference = torch.stack([self.features_of(*state) for state in states], 1)
 
-  def reference(self) -> tuple[list[Pairs], list[Pairs]]:
-    """Return the pairs of the motions that the settings name: of formulas and clips, and recorded ones."""
-    config, parts = self.config, list[Pairs]()
-    names = [name.strip() for name in config.motion.split(",")]
-    recorded = [name for name in names if pairs.recorded(Path(name))]
-    clips = [name for name in names if name != WALKS and name not in recorded]
-    if WALKS in names:
-      parts.append(pairs.walks(self.model, (config.speed_min, config.speed_max), config.turn_max, self.dt))
+  def reference(self) -> tuple[list[Pairs], list[Pairs], list[float]]:
+    """Return the pairs of the motions that the settings name: of formulas and clips, and recorded ones.
+
+    The numbers are how often each motion comes, relative to the others, in this order.
+    """
+    config = self.config
+    weight_of = settings.weights(config)
+    recorded = [name for name in weight_of if pairs.recorded(Path(name))]
+    clips = [name for name in weight_of if name != WALKS and name not in recorded]
+    made, weights = list[Pairs](), list[float]()
+    if WALKS in weight_of:
+      speeds = config.speed_min, config.speed_max
+      made.append(pairs.walks(self.model, speeds, config.turn_max, self.dt))
+      weights.append(weight_of[WALKS])
     if clips:
       given = {field.name: getattr(config, field.name) for field in dataclasses.fields(settings.Config)}
-      asked = Clips(**given | {"motion": ",".join(clips)})
+      chosen = {"motion": ",".join(clips), "motion_weights": [weight_of[name] for name in clips]}
+      asked = Clips(**given | chosen)
       robot, _ = robot_file.legged(asked, settings.HUMANOID)
       found = settings.load(asked, robot, self.model, self.dt)
-      parts += [pairs.of_clip(self.model, clip, self.dt) for clip in found]
-    return parts, [pairs.read(Path(name), self.model) for name in recorded]
+      made += [pairs.of_clip(self.model, clip, self.dt) for clip in found]
+      weights += [clip.weight for clip in found]
+    weights += [weight_of[name] for name in recorded]
+    return made, [pairs.read(Path(name), self.model) for name in recorded], weights
 
   def features_of(self, qpos: Tensor, qvel: Tensor) -> Tensor:
     """Return the style features [n, width] of states [n, ...], for as many at a time as there are robots."""

@@ -7,6 +7,7 @@ its heading; the anchor itself is compared in the world. What the robot is made 
 
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from tasks import base
 from tasks.base import option
 from tasks.motion import parts, settings, starts
 from tasks.motion.library import Library, body_velocities
+from tasks.motion.read import write_clips
 from tasks.motion.starts import Starts
 from tasks.motion.states import root_joint
 from tasks.shared import quat, randomize, robot_file
@@ -133,7 +135,7 @@ class Task(base.Task):
     low, high = self.constant(self.model.jnt_range[[*map(self.model.joint_id, robot.joints)]]).unbind(1)
     self.middle, self.soft = (low + high) / 2, SOFT * (high - low) / 2  # [nu] [rad]
     self.limited = self.constant(self.model.jnt_limited[[*map(self.model.joint_id, robot.joints)]])
-    clips = settings.load(config, robot, self.model, self.dt)
+    self.clips = clips = settings.load(config, robot, self.model, self.dt)
     lag = self.model.timestep  # derived quantities are of the last physics step
     self.library = Library(self.model, clips, self.dt, self.device, lag, [self.anchor, *bodies])
     margin = min(round(SHORTEST / self.dt), min(self.library.counts) - 2, self.max_episode_steps)
@@ -285,6 +287,10 @@ class Task(base.Task):
     place, bodies = (self.squares[:, ERRORS.index(name)].sqrt() for name in ("anchor_place", "body_place"))
     joints = (self.sim.qpos[:, self.angles] - angles).abs().mean(1)
     return {"joint_error": joints, "body_error": bodies, "anchor_error": place}
+
+  def write_files(self, folder: Path) -> list[str]:
+    """Write the clips at the control rate, as an exported policy needs them; return the names of files."""
+    return write_clips(folder, self.clips, 1 / self.dt)
 
   # ---- measurements ----
 

@@ -113,6 +113,61 @@ def test_a_replay_buffer_that_is_gone_is_named_and_can_be_left_out(tmp_path, cap
   assert checkpoint.read(tmp_path / "b")["learner"]["iteration"] == 9
 
 
+@pytest.mark.parametrize(
+  ("word", "message"),
+  [
+    (
+      "sac.storage=float16",
+      "its replay buffer has sac.storage=float32; leave sac.storage out, or add sac.sa",
+    ),
+    (
+      "sac.prioritized=true",
+      "its replay buffer has sac.prioritized=false; leave sac.prioritized out, or add",
+    ),
+    ("sac.buffer_size=2048", "its replay buffer has sac.buffer_size=1024; leave sac.buffer_size out, or add"),
+    ("sac.horizon=2", "it has sac.horizon=4; leave sac.horizon out, or start a new run by checkpoint="),
+  ],
+)
+def test_what_a_replay_buffer_fixes_is_told_and_can_be_left_out(tmp_path, capsys, word, message):
+  run(tmp_path, "max_iterations=3", "algorithm=sac", *(f"sac.{word}" for word in OFF_POLICY))
+  words = [TOY, f"resume={tmp_path}", "max_iterations=6", word]
+  with pytest.raises(SystemExit) as end:
+    train.main(words)
+  assert end.value.code == 2
+  (line,) = capsys.readouterr().err.splitlines()
+  assert line.startswith(f"error: '{tmp_path}' does not fit this training: {message}")
+  if "horizon" not in word:
+    assert train.main([*words, "sac.save_buffer=false"]) == 0
+
+
+def test_a_horizon_is_kept_as_the_steps_are_counted_by_it(tmp_path, capsys):
+  run(tmp_path, "max_iterations=1")
+  with pytest.raises(SystemExit):
+    train.main([TOY, f"resume={tmp_path}", "max_iterations=2", "ppo.horizon=32"])
+  assert "leave ppo.horizon out, or start a new run by checkpoint=" in capsys.readouterr().err
+
+
+def test_a_network_that_does_not_fit_is_told_with_the_settings_that_do(tmp_path, capsys):
+  run(tmp_path / "a", "max_iterations=0", "ppo.recurrent=gru", "ppo.recurrent_units=8")
+  with pytest.raises(SystemExit):
+    run(tmp_path / "b", f"checkpoint={tmp_path / 'a'}")
+  assert "; it was trained with ppo.recurrent=gru ppo.recurrent_units=8\n" in capsys.readouterr().err
+
+
+def test_another_activation_is_told_though_the_weights_fit(tmp_path, capsys):
+  run(tmp_path / "a", "max_iterations=0")
+  run(tmp_path / "b", "max_iterations=0", f"checkpoint={tmp_path / 'a'}", "ppo.activation=relu")
+  told = f"the policy of '{tmp_path / 'a'}' may act otherwise here: it was trained with ppo.activation=silu"
+  assert told in capsys.readouterr().err
+
+
+def test_iterations_that_only_fill_a_replay_buffer_are_no_trouble(tmp_path, capsys):
+  words = ("algorithm=sac", *(f"sac.{word}" for word in OFF_POLICY))
+  run(tmp_path, "max_iterations=5", "log_every=1", "sac.learning_starts=16", *words)
+  assert "not finite" not in capsys.readouterr().err
+  assert [row["value_loss"] == "nan" for row in rows(tmp_path)] == [True, True, True, False, False]
+
+
 def test_a_resumed_run_forgets_what_came_after_its_checkpoint(tmp_path):
   run(tmp_path, "max_iterations=3")
   saved = (tmp_path / checkpoint.NAME).read_bytes()

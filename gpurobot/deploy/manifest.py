@@ -119,7 +119,7 @@ def _short(path: Path) -> str:
 
 
 def _task(env: Task) -> dict[str, Any]:
-  """Return rates, the layout of the observation, and the robot's parts."""
+  """Return rates, the layout of the observation, what can be commanded, and the robot's parts."""
   robot, model = env.scene(env.config), env.model
   start, blocks = 0, []
   for name, width in env.observations.widths["policy"].items():
@@ -133,6 +133,10 @@ def _task(env: Task) -> dict[str, Any]:
       "history, the oldest first": env.observations.lengths["policy"],
       **({"frames of an image, the oldest first": env.observations.stacks} if env.images else {}),
     },
+    "commands": [
+      {"name": name, "range": [low, high], "unit": unit}
+      for name, (low, high, unit) in (env.commands.ranges if env.commands else {}).items()
+    ],
     "actions": {"names": list(env.action_names()), "choices": list(env.choices)},
     "control": {"controls": _controls(model)},
     "joints": [_joint(model, index) for index in range(model.njnt)],

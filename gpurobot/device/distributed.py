@@ -43,10 +43,11 @@ class World:
     """Whether this rank does the input and output."""
     return self.rank == 0
 
-  def device(self, name: str) -> torch.device:
+  def device(self, name: str, key: str = "device") -> torch.device:
     """Return this rank's device for auto, cpu, cuda or cuda:<index>; raise ConfigError if there is none.
 
-    Each rank of a machine has its own GPU, so several ranks cannot use cuda:<index>.
+    Each rank of a machine has its own GPU, so several ranks cannot use cuda:<index>. `key` is that of the
+    setting, for the message.
     """
     if name == "auto":
       name = "cuda" if torch.cuda.is_available() else "cpu"
@@ -56,17 +57,17 @@ class World:
       device = torch.device("meta")
     if device.type not in ("cpu", "cuda"):
       near = suggestion(name, ["auto", "cpu", "cuda"])
-      raise ConfigError(f"device={name} is not one of auto, cpu, cuda, cuda:<index>{near}")
+      raise ConfigError(f"{key}={name} is not one of auto, cpu, cuda, cuda:<index>{near}")
     if device.type == "cpu":
       return device
     if device.index is not None and self.local_size > 1:
       raise ConfigError(
-        f"device={name} puts all {self.local_size} ranks of this machine on one GPU; write device=cuda"
+        f"{key}={name} puts all {self.local_size} ranks of this machine on one GPU; write {key}=cuda"
       )
     index = self.local_rank if device.index is None else device.index
     if index >= torch.cuda.device_count():
       raise ConfigError(
-        f"device={name}: this machine has {torch.cuda.device_count()} CUDA GPU(s); the nearest is 'cpu'"
+        f"{key}={name}: this machine has {torch.cuda.device_count()} CUDA GPU(s); the nearest is 'cpu'"
       )
     return torch.device("cuda", index)
 

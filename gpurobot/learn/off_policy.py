@@ -56,6 +56,7 @@ class OffPolicy:
 
   sums: tuple[str, ...]  # names of the sums of the policy's loss
   noises: tuple[str, ...]  # purposes of the normal numbers that a batch needs for each action
+  _learnt = False  # whether a gradient step was taken since the last report
 
   def __init__(self, env: VecEnv, config: TrainConfig, world: World) -> None:
     """Build policy, critics and replay buffer, the same weights on every rank, and reset the environments.
@@ -190,6 +191,7 @@ class OffPolicy:
     self.world.sum_all_([*pending, self.rewards.moments.pending])
     self.executor.run(self._merge)
     if self.iteration - self._began >= self.first_update:
+      self._learnt = True
       for step in range(self.settings.horizon * self.settings.updates_per_step):
         self.clock.begin("update/critics")
         if step % self.sampler.batches == 0:
@@ -316,14 +318,15 @@ class OffPolicy:
     if self.own_loss and not self.own_loss.means.names:  # nothing is learnt yet: the empty batch names them
       with torch.no_grad():
         self.own_loss.keep(self._policy_objective()[2], self.batch.weight)
-    values = self.collector.report(self.world, *measures) | self.losses[1].report() | self.losses[0].report()
-    ratio = torch.full((1,), self.updates_per_sample)
+    losses = self.losses[1].report() | self.losses[0].report()  # without a gradient step they are no numbers
+    values = self.collector.report(self.world, *measures) | (losses if self._learnt else {})
+    self._learnt = False
     return values | {
       "learning_rate": self.optimizers["critics"].rate,
       "skipped_updates": torch.stack([own.skipped for own in self.optimizers.values()]).sum(0),
       "reward_scale": self.rewards.scale,
       "replay/filled": self.replay.filled / self.replay.length,
-      "updates_per_sample": ratio.to(self.env.device),
+      "updates_per_sample": torch.full((1,), self.updates_per_sample, device=self.env.device),
     }
 
   @property

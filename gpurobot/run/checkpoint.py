@@ -32,7 +32,7 @@ from gpurobot.device.distributed import World
 from gpurobot.device.transfer import to_cpu
 from gpurobot.learn.algorithm import Algorithm
 from gpurobot.learn.env import block_names
-from gpurobot.run import replay_files
+from gpurobot.run import fixed_settings, replay_files
 from gpurobot.run.files import rewrite
 from gpurobot.run.replay_files import ReplayFiles
 
@@ -102,15 +102,6 @@ def read(source: str | Path, device: str | torch.device = "cpu") -> dict[str, An
     content = load(before[0], device)
     _warn(f"{error}; the previous one, '{before[0]}', is used")
     return content
-
-
-def best_return(path: Path) -> float | None:
-  """Return the mean return of the best policy of a run, in its file; None without a readable one."""
-  try:
-    found = load(path)["return"] if path.is_file() else None
-  except (OSError, KeyError, CheckpointError):
-    return None
-  return found if isinstance(found, float) else None
 
 
 @functools.cache
@@ -287,21 +278,28 @@ def restore(config: TrainConfig, learner: Algorithm) -> float:
       f"'{source}' holds a policy alone, with no training to resume; start a new run by checkpoint={source}"
     )
   _check_same(source, saved["learner"], learner.world)
-  before = saved.get("config", {}).get("num_envs", config.num_envs)
-  if config.resume and before != config.num_envs:
-    raise CheckpointError(
-      f"'{source}' does not fit this training: it has num_envs={before}; leave num_envs out, or start a new "
-      f"run by checkpoint={source}"
-    )
-  task = saved.get("config", {}).get("task", config.task)
-  other = "" if task == config.task else f" of '{config.task}', as it is of the task '{task}'"
-  with fitting(source, f"this training{other}"):
+  then, network = saved["config"], fixed_settings.of_a_network(config, saved["config"])
+  differs = (
+    "" if then["task"] == config.task else f" of '{config.task}', as it is of the task '{then['task']}'"
+  )
+  with fitting(source, f"this training{differs}", network):
     if config.resume:
-      learner.load_state_dict(saved["learner"])
-      _restore_buffer(config, learner, saved.get("replay"))
-      return saved["seconds"]
-    learner.load_policy(saved["learner"])
-  return 0.0
+      _resume(source, saved, config, learner)
+    else:
+      learner.load_policy(saved["learner"])
+  if network:
+    LOG.warning("the policy of '%s' may act otherwise here: %s", source, network)
+  return float(saved["seconds"]) if config.resume else 0.0
+
+
+def _resume(source: str, saved: dict[str, Any], config: TrainConfig, learner: Algorithm) -> None:
+  """Load the state of a training, with its replay buffer if checkpoints keep it."""
+  names, then = saved.get("replay") if learner.buffer else None, saved["config"]
+  other = fixed_settings.of_a_run(config, then) or (names and fixed_settings.of_a_buffer(config, then))
+  if other:
+    raise CheckpointError(f"'{source}' does not fit this training: {other}")
+  learner.load_state_dict(saved["learner"])
+  _restore_buffer(config, learner, names)
 
 
 def _restore_buffer(config: TrainConfig, learner: Algorithm, names: list[list[str]] | None) -> None:
@@ -321,8 +319,8 @@ def _restore_buffer(config: TrainConfig, learner: Algorithm, names: list[list[st
 
 
 @contextmanager
-def fitting(source: str | Path | None, whom: str) -> Iterator[None]:
-  """Raise CheckpointError if the block cannot load the content of a checkpoint."""
+def fitting(source: str | Path | None, whom: str, why: str = "") -> Iterator[None]:
+  """Raise CheckpointError if the block cannot load the content of a checkpoint; `why` may be the cause."""
   try:
     yield
   except (torch.OutOfMemoryError, MemoryError, OSError, ConfigError, CheckpointError):
@@ -330,7 +328,8 @@ def fitting(source: str | Path | None, whom: str) -> Iterator[None]:
   except Exception as error:  # whatever has a wrong type or shape
     text = " ".join(str(error).split())  # torch's messages about shapes have several lines
     reason = f"it lacks {text}" if isinstance(error, KeyError) else text
-    raise CheckpointError(f"'{source}' does not fit {whom}: {reason}") from error
+    cause = f"; {why}" if why else ""
+    raise CheckpointError(f"'{source}' does not fit {whom}: {reason}{cause}") from error
 
 
 def _check_same(source: str, saved: dict[str, Any], world: World) -> None:

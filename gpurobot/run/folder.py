@@ -91,6 +91,19 @@ def _lock(folder: Path) -> BinaryIO:
   return file
 
 
+def owner(folder: Path) -> str:
+  """Return which process trains in a folder, in words; "" if none does, or where nothing can be locked."""
+  try:
+    with (folder / LOCK).open("r+b") as file:  # NFS locks what may be written
+      try:
+        _take(file)
+      except BlockingIOError:
+        return file.read().decode() or "a process"
+  except OSError:
+    pass
+  return ""
+
+
 def _take(file: BinaryIO) -> None:
   """Lock an open file; raise BlockingIOError if another process has locked it, OSError if nothing can."""
   if fcntl is None:

@@ -28,7 +28,10 @@ def load(config: TrainConfig, task: ModuleType, num_envs: int, device: torch.dev
   """
   if config.algorithm is not AlgorithmName.distill:
     return []
-  return [_load(source, config, task, num_envs, device) for source in str(config.teacher).split(",")]
+  sources = [source.strip() for source in str(config.teacher).split(",")]
+  if "" in sources:
+    raise ConfigError(f"teacher={config.teacher} has nothing beside a comma; write <one>,<another>")
+  return [_load(source, config, task, num_envs, device) for source in sources]
 
 
 def extended(task: ModuleType) -> list[str]:

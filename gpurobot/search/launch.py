@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Protocol
 
+from gpurobot.run import folder
 from gpurobot.run.interrupt import Interrupt
 from gpurobot.search.trial import OUTPUT, Trial
 
@@ -21,6 +22,22 @@ class Process(Protocol):
 
   def terminate(self) -> None:
     """Ask the trial to save a checkpoint and end."""
+
+
+class Running:
+  """Trial that another sweep has left running, as one that was killed does; a `Process` to wait for."""
+
+  def __init__(self, trial: Trial) -> None:
+    """Wait for the training in the trial's folder."""
+    self._folder, self._given_up = trial.folder, False
+
+  def poll(self) -> int | None:
+    """Return 0 once it has ended, or is waited for no longer; None while it runs."""
+    return 0 if self._given_up or not folder.owner(self._folder) else None
+
+  def terminate(self) -> None:
+    """Wait no longer: it is another sweep's."""
+    self._given_up = True
 
 
 class Launcher(StrEnum):
@@ -51,17 +68,21 @@ def execute(trials: Sequence[Trial], jobs: int, say: Say, begin: Start = start) 
   while active or (waiting and not interrupted):
     while waiting and len(active) < jobs and not interrupted:
       trial = waiting.pop(0)
-      active.append((trial, begin(trial)))
+      if owner := folder.owner(trial.folder):
+        say(f"{trial.name}: {owner} still trains it, which is waited for")
+      active.append((trial, Running(trial) if owner else begin(trial)))
     time.sleep(POLL)
     if interrupt.requested and not interrupted:
       interrupted = True
       for _, process in active:
         process.terminate()
-    ended = [(trial, process.poll()) for trial, process in active]
-    for trial, status in ended:
-      if status is not None:
+    ended = [(trial, process, process.poll()) for trial, process in active]
+    active = [(trial, process) for trial, process, status in ended if status is None]
+    for trial, process, status in ended:
+      if isinstance(process, Running) and status is not None and not (interrupted or trial.is_finished()):
+        waiting.insert(0, trial)  # it was stopped, and goes on here
+      elif status is not None:
         say(f"{trial.name}: {'interrupted' if interrupted else ending(trial, status)}")
-    active = [pair for pair, (_, status) in zip(active, ended, strict=True) if status is None]
   return not interrupted
 
 

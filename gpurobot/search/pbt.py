@@ -54,12 +54,14 @@ class Ancestry(NamedTuple):
 
 
 def check_space(space: Space) -> None:
-  """Raise ConfigError if a setting cannot be perturbed while a run goes on."""
+  """Raise ConfigError if a setting cannot be perturbed while a run goes on, or none is to be."""
   for key, values in space.items():
     if isinstance(values, Choices) and len(values.words) > 1:
       raise ConfigError(f"search=pbt perturbs ranges, and {key} has several values; write one, or a range")
     if isinstance(values, Range) and (values.whole or key.partition(".")[0] not in ("ppo", "sac", "td3")):
       raise ConfigError(f"search=pbt perturbs real numbers of the algorithm; {key} is none: write one value")
+  if not any(isinstance(values, Range) for values in space.values()):
+    raise ConfigError("search=pbt perturbs ranges; write one or more, as ppo.lr=log:1e-4..1e-2")
 
 
 def next_generation(
@@ -93,7 +95,7 @@ def explore(values: Mapping[str, str], space: Space, rng: np.random.Generator) -
 def evolve(members: Sequence[Member], plan: Plan, run: Run) -> list[Trial]:
   """Train a population of at least two; return the trials of its last generation, and write its lineage.
 
-  Stops early if the user interrupts.
+  Stops early if the user interrupts, or if all members of a generation fail.
   """
   lineage: list[Ancestry] = []
   trials: list[Trial] = []
@@ -106,6 +108,8 @@ def evolve(members: Sequence[Member], plan: Plan, run: Run) -> list[Trial]:
       setting = " ".join(trial.setting[1:])
       lineage.append(Ancestry(generation, index, member.parent, scores[index], setting))
     write_lineage(lineage, plan.folder)
+    if not any(trial.is_finished() for trial in trials):
+      break  # there is nothing to continue
     for trial in before:
       forget_checkpoint(trial.folder)
     rng = np.random.default_rng([plan.seed, generation])

@@ -6,6 +6,7 @@ bodies follow by inverse kinematics.
 """
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +33,8 @@ JOINTS = {
   "{side}_hand": ("{side}hand", "{side}wrist"),
 }
 AXES = {"x": 0, "y": 1, "z": 2}
+CHANNELS = tuple(f"{axis}{kind}" for kind in ("position", "rotation") for axis in "XYZ")
+LEGS = [[f"{side}_{part}" for part in ("thigh", "shin", "foot")] for side in ("left", "right")]
 UP = [2, 0, 1]  # our x, y and z in the axes of a BVH file
 ANKLE, KNEE, TRUNK, ARM, FLAT, REST = 1000.0, 100.0, 100.0, 100.0, 30.0, 0.1  # weights of squared errors
 
@@ -54,6 +57,8 @@ def read_bvh(path: Path, robot: LeggedRobot, model: Any) -> Clip:
   missing = next((body for body in _bodies() if "hand" not in body and body not in model.body_names), None)
   if missing is not None:
     raise SettingError(f"{path}: BVH files are for our humanoid, {robot.path} has no body '{missing}'")
+  if min(_length({body: place[0] for body, place in found.items()}, *leg) for leg in LEGS) == 0:
+    raise SettingError(f"{path}: the length of a leg is 0: OFFSET says where a joint is from its parent")
   qpos = _follow(found, model)
   root = int(model.jnt_qposadr[root_joint(model)])
   columns = model.jnt_qposadr[[model.joint_id(joint) for joint in robot.joints]]
@@ -72,6 +77,7 @@ def _place_of(path: Path, body: str, places: dict[str, Floats]) -> Floats:
   side, _, part = body.partition("_") if body.startswith(("left_", "right_")) else ("", "", body)
   words = JOINTS[f"{{side}}_{part}" if side else body]
   wanted = [word.format(side=one) for one in (side, side[:1]) for word in words]
+  wanted += [word.format(side="") + one for one in (side, side[:1]) for word in words if side]
   for name, place in places.items():
     if "".join(letter for letter in name.rpartition(":")[2].lower() if letter.isalpha()) in wanted:
       return place
@@ -95,8 +101,14 @@ def _parse(path: Path) -> tuple[list[Node], float, Floats]:
     values = numbers.reshape(count, sum(len(node.channels) for node in nodes))
   except (ValueError, IndexError) as error:
     raise SettingError(f"{path} cannot be read as BVH: {error}") from error
-  if count < 2 or step <= 0:
+  if count < 2 or not 0 < step < math.inf:
     raise SettingError(f"{path}: it has {count} frames of {step:g} s: a motion has two or more")
+  bad = np.argwhere(~np.isfinite(values))
+  if len(bad):
+    frame, column = bad[0]
+    raise SettingError(
+      f"{path}, frame {frame}: column {column} is {values[frame, column]}: write finite numbers"
+    )
   return nodes, 1.0 / step, values
 
 
@@ -114,7 +126,11 @@ def _hierarchy(words: Sequence[str]) -> list[Node]:
       nodes[open_nodes[-1]].offset = np.array([float(number) for number in words[i + 1 : i + 4]])
     elif word == "CHANNELS":
       count = int(words[i + 1])
-      nodes[open_nodes[-1]].channels = tuple(words[i + 2 : i + 2 + count])
+      channels = tuple(words[i + 2 : i + 2 + count])
+      unknown = next((word for word in channels if word not in CHANNELS), None)
+      if unknown is not None:
+        raise ValueError(f"'{unknown}' is no channel, such as {CHANNELS[0]}")
+      nodes[open_nodes[-1]].channels = channels
     elif word == "}":
       open_nodes.pop()
     i += 2 if word in ("ROOT", "JOINT", "End") else 1
@@ -130,7 +146,7 @@ def _places(nodes: Sequence[Node], values: Floats) -> list[Floats]:
     place, turn = np.tile(node.offset, (len(values), 1)), np.tile([1.0, 0.0, 0.0, 0.0], (len(values), 1))
     for channel in node.channels:
       axis = AXES[channel[0].lower()]
-      if channel.lower().endswith("position"):
+      if channel.endswith("position"):
         place[:, axis] = values[:, column]
       else:
         vector = np.zeros((len(values), 3))
@@ -150,9 +166,7 @@ def _follow(found: dict[str, Floats], model: Any) -> Floats:
   home = model.key_qpos[model.key_id("home")]
   at_home = host.evaluate(model, {"qpos": home[None]}, ["xpos", "xquat"])
   rest = {name: at_home["xpos"][0, model.body_id(name)] for name in found if "hand" not in name}
-  scale = _length(rest, "left_thigh", "left_shin", "left_foot") / _length(
-    {name: place[0] for name, place in found.items()}, "left_thigh", "left_shin", "left_foot"
-  )
+  scale = _length(rest, *LEGS[0]) / _length({name: place[0] for name, place in found.items()}, *LEGS[0])
   scaled = {name: scale * place for name, place in found.items()}
   ankles = np.minimum(scaled["left_foot"][:, 2], scaled["right_foot"][:, 2])
   rise = rest["left_foot"][2] - np.percentile(ankles, 5)  # ankles are at home where a foot stands

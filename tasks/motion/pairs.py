@@ -32,15 +32,25 @@ class Pairs(NamedTuple):
   command: Tensor  # [n, 2] forward speed [m/s] and yaw rate [rad/s]
 
 
-def joined(parts: Sequence[Pairs]) -> Pairs:
-  """Return the pairs of several motions; those of a short one come as often as those of the longest."""
-  most = max(len(part.qpos) for part in parts)
+def joined(parts: Sequence[Pairs], weights: Sequence[float] = ()) -> Pairs:
+  """Return the pairs of several motions, which come as often as their weights say; (): all alike.
+
+  Each pair is there; those of a short or heavy motion are there several times.
+  """
+  weights = weights or [1.0] * len(parts)
+  unit = max(len(part.qpos) / weight for part, weight in zip(parts, weights, strict=True))
+  rows = [_even(len(part.qpos), round(unit * weight)) for part, weight in zip(parts, weights, strict=True)]
   return Pairs(
     *(
-      torch.cat([copied(values, most // len(values)) for values in field])
+      torch.cat([values[row] for values, row in zip(field, rows, strict=True)])
       for field in zip(*parts, strict=True)
     )
   )
+
+
+def _even(rows: int, count: int) -> Tensor:
+  """Return `count` row numbers [count] int64, in which each of `rows` comes equally often, within one."""
+  return torch.arange(count) * rows // count
 
 
 def copied(values: Tensor, times: int) -> Tensor:

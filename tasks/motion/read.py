@@ -8,6 +8,7 @@ is asked for and never guessed.
 
 import csv
 import math
+import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -60,10 +61,12 @@ LAYOUTS = (
   Layout("GMR", "root_pos", "root_rot", "dof_pos", "xyzw", mark="link_body_list"),
   Layout("tools for AMASS", "root_pos", "root_rot", "dof_pos"),
   Layout("tools for AMASS", "root_pos", "root_rot", "dof"),
+  Layout("tools for AMASS", "root_trans_offset", "root_rot", "dof_pos"),
   Layout("tools for AMASS", "root_trans_offset", "root_rot", "dof"),
 )
 ENDINGS = ".csv, .npz, .pkl or .bvh"
 RATES, NAMES = ("fps", "mocap_framerate", "frequency"), ("joint_names", "joints", "dof_names")
+COUNTERS = ("time", "t", "timestamp", "frame", "index", "")  # columns before the root's, by their headings
 
 
 def read_file(path: Path, reading: Reading) -> Clip:
@@ -82,12 +85,23 @@ def write_npz(path: Path, clip: Clip) -> None:
   np.savez_compressed(path, fps=clip.fps, joint_names=np.array(clip.joints), **numbers)
 
 
+def write_clips(folder: Path, clips: Sequence[Clip], fps: float) -> list[str]:
+  """Write clips at a rate into a folder, an NPZ each; return the names of the files, in the same order."""
+  names = [
+    f"motion_{index}_{re.sub(r'[^A-Za-z0-9_-]+', '_', clip.name)}.npz" for index, clip in enumerate(clips)
+  ]
+  for name, clip in zip(names, clips, strict=True):
+    write_npz(folder / name, clip.resampled(fps))
+  return names
+
+
 def _read_csv(path: Path, reading: Reading) -> Clip:
   rows = [(number, row) for number, row in enumerate(_rows(path), 1) if row and not row[0].startswith("#")]
   if not rows:
     raise SettingError(f"{path}: the file has no frames")
   header = None if _is_number(rows[0][1][0]) else [word.strip() for word in rows.pop(0)[1]]
-  width = len(header) if header else len(rows[0][1]) if rows else 0
+  _check_columns(path, header or rows[0][1], named=header is not None)
+  width = len(header or rows[0][1])
   for number, row in rows:
     bad = next((word for word in row if not _is_number(word)), None)
     if len(row) != width or bad is not None:
@@ -98,6 +112,14 @@ def _read_csv(path: Path, reading: Reading) -> Clip:
   names = tuple(header[ROOT:]) if header else ()
   parts = {"position": table[:, :3], "turn": table[:, 3:ROOT], "joints": table[:, ROOT:]}
   return _clip(path, parts, reading, _Said(order, None, names))
+
+
+def _check_columns(path: Path, first: Sequence[str], named: bool) -> None:
+  """Raise SettingError if the first row shows that columns are separated otherwise, or begin with a time."""
+  if len(first) == 1:
+    raise SettingError(f"{path} has one column, of '{first[0][:30]}': write commas between the numbers")
+  if named and first[0].lower() in COUNTERS:
+    raise SettingError(f"{path}: its first column is '{first[0]}': cut it, the root's place is the first")
 
 
 def _rows(path: Path) -> list[list[str]]:
@@ -115,11 +137,14 @@ def _order_of(header: Sequence[str]) -> Order | None:
 
 
 def _read_npz(path: Path, reading: Reading) -> Clip:
+  arrays, name = dict[str, NDArray[Any]](), ""
   try:
     with np.load(path, allow_pickle=False) as archive:
-      arrays = {name: archive[name] for name in archive.files}
-  except (OSError, ValueError, zipfile.BadZipFile) as error:
-    raise SettingError(f"{path} cannot be read: it is no NPZ file of plain arrays") from error
+      for name in archive.files:
+        arrays[name] = archive[name]
+  except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    unread = f", and '{name}' is none" if name else ""
+    raise SettingError(f"{path} cannot be read: it is no NPZ file of plain arrays{unread}") from error
   return _named(path, arrays, reading)
 
 
@@ -133,16 +158,27 @@ def _named(path: Path, arrays: Mapping[str, NDArray[Any]], reading: Reading) -> 
   if layout is None:
     known = " or ".join(dict.fromkeys(f"{each.position}, {each.turn}, {each.joints}" for each in LAYOUTS))
     raise SettingError(f"{path} has the keys {', '.join(arrays) or 'of none'}: a motion has {known}")
-  rate = next((float(np.ravel(arrays[key])[0]) for key in RATES if key in arrays), None)
-  names = next((tuple(map(str, np.ravel(arrays[key]))) for key in NAMES if key in arrays), ())
+  rate = next((_rate_of(path, key, arrays[key]) for key in RATES if key in arrays), None)
+  names = next((tuple(map(_word_of, np.ravel(arrays[key]))) for key in NAMES if key in arrays), ())
   parts = {part: _root_of(arrays[getattr(layout, part)], part) for part in ("position", "turn", "joints")}
   return _clip(path, parts, reading, _Said(layout.order, rate, names))
+
+
+def _rate_of(path: Path, key: str, values: NDArray[Any]) -> float:
+  """Return the frames per second that an array has, a number or the first of several."""
+  if values.size == 0 or values.dtype.kind not in "fiu":
+    raise SettingError(f"{path}: {key} is {np.ravel(values).tolist()}: write a number of frames per second")
+  return float(np.ravel(values)[0])
+
+
+def _word_of(name: Any) -> str:
+  return name.decode(errors="replace") if isinstance(name, bytes) else str(name)
 
 
 def _root_of(values: NDArray[Any], part: str) -> NDArray[Any]:
   """Return the columns of a part; of the poses of all bodies [T, bodies, n] those of the first, the root."""
   if part == "joints":
-    return values.reshape(len(values), -1)
+    return values.reshape(len(values), -1) if values.ndim else values[None, None]
   return values[:, 0] if values.ndim == 3 else values
 
 
@@ -157,12 +193,9 @@ class _Said:
 
 def _clip(path: Path, parts: Mapping[str, NDArray[Any]], reading: Reading, said: _Said) -> Clip:
   """Return the clip of a file's numbers, with the robot's joints in its order."""
-  order, fps = said.order or reading.quaternion, said.fps or reading.fps
-  if said.order and reading.quaternion and said.order != reading.quaternion:
-    raise SettingError(
-      f"{path} says that its quaternions are {said.order}: leave env.motion_quaternion="
-      f"{reading.quaternion} out"
-    )
+  check_said(path, "quaternions", "motion_quaternion", said.order, reading.quaternion)
+  check_said(path, "frames per second", "motion_fps", said.fps, reading.fps)
+  order, fps = said.order or reading.quaternion, reading.fps if said.fps is None else said.fps
   if order is None or fps is None:
     unsaid = {
       "the order of its quaternions": order is None and "env.motion_quaternion=xyzw or wxyz",
@@ -187,6 +220,15 @@ def _clip(path: Path, parts: Mapping[str, NDArray[Any]], reading: Reading, said:
   return clip.ordered(reading.robot_joints)
 
 
+def check_said(path: Path, what: str, setting: str, said: Any, given: Any) -> None:
+  """Raise SettingError if a setting and a file say different things; None: it says nothing."""
+  if said is not None and given is not None and said != given:
+    raise SettingError(
+      f"{path} says that its {what} are {said}: leave env.{setting}={given} out; if another file needs it, "
+      f"convert that: gpurobot motion <file> {setting}={given} out=<new>.npz"
+    )
+
+
 def _check_shapes(path: Path, parts: Mapping[str, NDArray[Any]]) -> None:
   """Raise SettingError unless all parts have equally many frames, two or more, and finite numbers."""
   frames = {part: len(values) for part, values in parts.items()}
@@ -207,10 +249,16 @@ def _check_shapes(path: Path, parts: Mapping[str, NDArray[Any]]) -> None:
 
 
 def _joints(path: Path, width: int, reading: Reading, said: _Said) -> tuple[str, ...]:
-  """Return the names of a file's joint columns; raise SettingError if the robot's are not among them."""
-  names = said.joints or reading.joints or reading.robot_joints
+  """Return the names of a file's joint columns; raise SettingError if the robot's are not among them.
+
+  A user's names stand for those of a file that are not the robot's, and may not contradict those that are.
+  """
+  own = {*reading.robot_joints} <= {*said.joints}
+  names = (said.joints if own else ()) or reading.joints or said.joints or reading.robot_joints
+  if own and reading.joints and reading.joints != said.joints:
+    raise SettingError(f"{path} has the robot's names at its columns: leave env.motion_joints out")
   if len(names) != width:
-    source = "it names" if said.joints else "env.motion_joints names" if reading.joints else "the robot has"
+    source = {reading.joints: "env.motion_joints names", said.joints: "it names"}.get(names, "the robot has")
     raise SettingError(
       f"{path} has {width} joints, and {source} {len(names)}: list the file's joints in their order, as "
       "env.motion_joints=[hip,knee,...]"
@@ -221,6 +269,9 @@ def _joints(path: Path, width: int, reading: Reading, said: _Said) -> tuple[str,
       f"{path} has no joint '{missing}' of the robot, {hint(missing, names)}: name its columns by the "
       "robot's joints in env.motion_joints, or move fewer with env.joints"
     )
+  twice = next((name for name in reading.robot_joints if names.count(name) > 1), None)
+  if twice is not None:
+    raise SettingError(f"{path}: {names.count(twice)} of its columns are '{twice}': give each its own name")
   return tuple(names)
 
 

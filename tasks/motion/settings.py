@@ -15,7 +15,7 @@ from tasks.motion.check import check
 from tasks.motion.clip import Clip
 from tasks.motion.made import make
 from tasks.motion.plan import PLANS
-from tasks.motion.read import ENDINGS, Reading, read_file
+from tasks.motion.read import ENDINGS, Reading, check_said, read_file
 from tasks.motion.walk import steady_walk
 from tasks.shared import robot_file
 
@@ -52,22 +52,31 @@ class Config:
   )
 
 
+def weights(config: Any) -> dict[str, float]:
+  """Return the relative frequencies of the clips that settings name; raise SettingError in one line."""
+  names = [name.strip() for name in config.motion.split(",") if name.strip()]
+  given = config.motion_weights or [1.0] * len(names)
+  if not names:
+    raise SettingError(f"env.motion={config.motion} names no clip: write {OWN}, or a file")
+  if len(given) != len(names):
+    raise SettingError(
+      f"env.motion_weights has {len(given)} numbers for {len(names)} clips: write one for each, or [] "
+      "where all are drawn alike"
+    )
+  twice = next((name for name in names if names.count(name) > 1), None)
+  if twice is not None:
+    raise SettingError(f"env.motion names '{twice}' twice: name it once, and let env.motion_weights weigh it")
+  return dict(zip(names, given, strict=True))
+
+
 def read(config: Any, robot: LeggedRobot, model: Any, dt: float) -> list[Clip]:
   """Return the clips that settings of `Config` and `robot_file.LegsConfig` name, unchecked.
 
   Our own clips have a frame for each control step of `dt` [s]. Raises SettingError in one line.
   """
-  names = [name.strip() for name in config.motion.split(",") if name.strip()]
-  weights = config.motion_weights or [1.0] * len(names)
-  if not names:
-    raise SettingError(f"env.motion={config.motion} names no clip: write {OWN}, or a file")
-  if len(weights) != len(names):
-    raise SettingError(
-      f"env.motion_weights has {len(weights)} numbers for {len(names)} clips: write one for each"
-    )
   clips = [
     dataclasses.replace(_clip(name, config, robot, model, dt), weight=weight)
-    for name, weight in zip(names, weights, strict=True)
+    for name, weight in weights(config).items()
   ]
   return clips + [_mirror(clip, robot) for clip in clips] if config.motion_mirrored else clips
 
@@ -97,6 +106,8 @@ def _clip(name: str, config: Any, robot: LeggedRobot, model: Any, dt: float) -> 
   if not path.suffix:
     raise SettingError(f"env.motion={name} is no clip of our own, {hint(name, NAMES)}, and no file")
   if path.suffix.lower() == ".bvh":
-    return read_bvh(path, robot, model)
+    clip = read_bvh(path, robot, model)
+    check_said(path, "frames per second", "motion_fps", round(clip.fps, 2), config.motion_fps)
+    return clip
   order = None if config.motion_quaternion == Quaternion.file else config.motion_quaternion
   return read_file(path, Reading(robot.joints, order, config.motion_fps, tuple(config.motion_joints)))

@@ -15,9 +15,8 @@ from gpurobot.deploy.exported import NAMES, Exported, write
 from gpurobot.deploy.manifest import describe
 from gpurobot.learn.random import Random
 from physics.parity import MujocoSimulation
-from tasks.motion.read import write_npz
 from tests.gpurobot.policies import make
-from tests.tasks.motion.robots import HUMANOID, own
+from tests.tasks.motion.robots import HUMANOID
 
 STEPS = 6  # later, rounding of 1e-7 has grown to be seen
 QUIET = {"start_place": 0.0, "start_turn": 0.0, "start_velocity": 0.0, "start_angle": 0.0}
@@ -31,8 +30,8 @@ def test_a_robot_tracks_in_plain_mujoco_as_in_its_task(tmp_path):
   env = module.Task(config.env, 1, random=Random(0, 1), training=False, simulation=simulation)
   deployed = Deployed(make(env.obs_dims, env.num_actions), None)
   write(deployed, describe(config, env, deployed), tmp_path)
-  write_npz(tmp_path / "walk.npz", own("walk"))
-  files = [str(path) for path in (tmp_path / NAMES[0], tmp_path / "walk.npz", HUMANOID)]
+  assert env.write_files(tmp_path) == ["motion_0_walk.npz"]
+  files = [str(path) for path in (tmp_path / NAMES[0], tmp_path / "motion_0_walk.npz", HUMANOID)]
   found = track_onnx.track(*files, STEPS)
 
   exported, restart = Exported(tmp_path / NAMES[0], 1), torch.zeros(1, dtype=torch.bool)

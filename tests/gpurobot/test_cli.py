@@ -63,6 +63,7 @@ def test_help_of_a_student_has_what_it_uses_of_ppo(capsys):
   ([TOY, "num_envs=x"], "num_envs=x is not a whole number"),
   ([TOY, "num_env=1"], "unknown key 'num_env'; the nearest is 'num_envs'"),
   ([TOY, "device=gpu"], "device=gpu is not one of auto, cpu, cuda, cuda:<index>; the nearest is 'cpu'"),
+  ([TOY, "overlap=true", "sim_device=gpu"], "sim_device=gpu is not one of auto, cpu, cuda, cuda:<index>"),
   ([TOY, "algorithm=dqn"], "algorithm=dqn is not one of ppo, sac, td3, distill"),
   ([TOY, "algorithm=sac", "ppo.lr=1"],
    "ppo.lr has no effect with algorithm=sac; write algorithm=ppo, or no ppo.lr"),

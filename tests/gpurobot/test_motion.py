@@ -1,6 +1,7 @@
 """`python -m gpurobot.motion`: what a motion asks of a robot, its conversion, and mistakes in one line."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ def test_it_tells_what_a_clip_asks_of_the_humanoid(capsys):
   lines = capsys.readouterr().out.splitlines()
   assert lines[0].startswith("squat: 251 frames, 5.00 s at 50 frames/s, on ")
   assert lines[1].startswith("root: path of ")
+  assert re.fullmatch(r"as it faces, -?0\.0\d m ahead and 0\.00 m to the left; tilted .* degrees", lines[2])
   knee = next(line.split() for line in lines if line.startswith("left_knee"))
   assert float(knee[2]) > 1.8
   assert knee[3:6] == ["-0.03", "to", "2.79"]
@@ -32,6 +34,25 @@ def test_it_converts_units_and_rates_and_reads_what_it_wrote(tmp_path, capsys):
   assert f"wrote {out}: 118 frames at 25 frames/s" in capsys.readouterr().out
   motion.main([str(out)])
   assert capsys.readouterr().out.startswith("out: 118 frames, 4.68 s at 25 frames/s")
+
+
+def test_a_wrong_order_of_quaternions_walks_backwards(tmp_path, capsys):
+  motion.main(["walk", f"out={tmp_path / 'walk.npz'}"])
+  assert "m ahead and 0.0" in (right := capsys.readouterr().out)
+  assert "as it faces, -" not in right
+  arrays = dict(np.load(tmp_path / "walk.npz"))
+  rows = [arrays["root_pos"], np.roll(arrays["root_quat"], -1, axis=1), arrays["joint_pos"]]
+  np.savetxt(tmp_path / "walk.csv", np.concatenate(rows, 1), delimiter=",")
+  motion.main([str(tmp_path / "walk.csv"), "motion_quaternion=wxyz", "motion_fps=50"])
+  assert "as it faces, -2." in capsys.readouterr().out
+
+
+def test_what_is_wrong_with_a_motion_follows_its_statistics(capsys):
+  with pytest.raises(SystemExit):
+    motion.main(["walk", "raise_by=-0.5"])
+  said = capsys.readouterr()
+  assert said.out.startswith("walk: ")
+  assert "under the ground" in said.err
 
 
 def test_it_takes_a_part(capsys):

@@ -8,6 +8,7 @@ import torch
 from gpurobot.learn.random import Random
 from physics.parity import MujocoSimulation
 from tasks import humanoid_amp
+from tasks.core.errors import SettingError
 from tasks.motion import pairs
 
 ENVS = 32
@@ -87,6 +88,17 @@ def test_clips_of_the_library_join_the_walks():
   assert speed[~running].max().item() == pytest.approx(pairs.FASTEST)
   task.reset()
   assert (task.command[:, 0] <= 1.6).all()
+
+
+def test_weights_say_how_often_motions_come():
+  task = build(style_tolerance=0.0, motion="run,walks", motion_weights=[3.0, 1.0], speed_max=1.6)
+  running = task.starts.command[:, 0] > 1.3
+  assert running.float().mean().item() == pytest.approx(0.75, abs=1e-3)
+  assert len(task.style_reference) == humanoid_amp.COPIES * len(running)
+  with pytest.raises(
+    SettingError, match=r"env\.motion_weights has 1 numbers for 2 clips: write one for each"
+  ):
+    build(motion="run,walks", motion_weights=[3.0])
 
 
 def test_the_discriminator_compares_the_chosen_features_alone(task):

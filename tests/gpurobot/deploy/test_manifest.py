@@ -47,6 +47,14 @@ def test_a_walking_robot_is_described():
   ]
 
 
+def test_what_can_be_commanded_is_told_with_its_range():
+  assert facts("humanoid_amp", speed_max=1.0)["commands"] == [
+    {"name": "forward", "range": [0.4, 1.0], "unit": "m/s"},
+    {"name": "turn", "range": [-0.4, 0.4], "unit": "rad/s"},
+  ]
+  assert facts("cartpole")["commands"] == []
+
+
 def test_motors_are_described_by_their_gears():
   found = facts("humanoid", Controls(torch.zeros(21), torch.eye(21)))
   knee = next(each for each in found["actuators"] if each["name"] == "right_knee")

@@ -84,6 +84,13 @@ def test_a_folder_without_a_checkpoint_is_named(taught):
     teachers.load(settings(taught), toy, 4, CPU)
 
 
+def test_teachers_may_have_spaces_between_them_but_none_is_empty(taught):
+  found = teachers.load(settings(f"{taught / 'ppo'}, {taught / 'ppo'}"), toy, 4, CPU)
+  assert len(found) == 2
+  with pytest.raises(ConfigError, match=r"^teacher=.*, has nothing beside a comma; write <one>,<another>$"):
+    teachers.load(settings(f"{taught / 'ppo'},"), toy, 4, CPU)
+
+
 def test_a_student_is_a_policy_as_any_other(taught, capsys):
   words = [f"checkpoint={taught / 'student'}", TOY]
   found = trained.load(trained.parse(trained.PolicySettings(), words), 4)

@@ -1,11 +1,15 @@
+import os
+import signal
 import sys
 
 import pytest
 
 from gpurobot import sweep
+from gpurobot.device.distributed import World
+from gpurobot.run.folder import claim
 from gpurobot.search.launch import execute
 from gpurobot.search.trial import Trial
-from tests.gpurobot.search.trials import TOY
+from tests.gpurobot.search.trials import TOY, finish
 
 pytestmark = pytest.mark.usefixtures("keep_signal_handlers")
 
@@ -23,3 +27,46 @@ def test_an_interrupt_ends_the_runs_and_starts_no_more(tmp_path, monkeypatch):
   assert not execute(runs, 1, said.append)
   assert said == ["seed=0: interrupted"]
   assert not runs[1].folder.exists()
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_trial_that_a_killed_sweep_left_running_is_waited_for(tmp_path, ends):
+  """If it was stopped before its end, it goes on."""
+  _, (trial,) = sweep.plan([*TOY, f"folder={tmp_path}"])
+  _, lock = claim(trial.config, World())
+  said, begun = [], []
+
+  class Process:
+    def poll(self):
+      finish(trial, 7.0)
+      return 0
+
+  def say(line):
+    said.append(line)
+    if ends:
+      finish(trial, 5.0)
+    lock.close()
+
+  def begin(one):
+    begun.append(one)
+    return Process()
+
+  assert execute([trial], 1, say, begin)
+  assert said[0].endswith(" still trains it, which is waited for")
+  assert said[1:] == [f"seed=0: return {5 if ends else 7}, 512 steps in 3 s"]
+  assert begun == ([] if ends else [trial])
+
+
+def test_an_interrupt_waits_for_no_training_of_another_sweep(tmp_path):
+  _, (trial,) = sweep.plan([*TOY, f"folder={tmp_path}"])
+  _, lock = claim(trial.config, World())
+  said = []
+
+  def say(line):
+    said.append(line)
+    if len(said) == 1:
+      os.kill(os.getpid(), signal.SIGINT)
+
+  with lock:
+    assert not execute([trial], 1, say)
+  assert said[1:] == ["seed=0: interrupted"]

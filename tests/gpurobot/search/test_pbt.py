@@ -90,7 +90,15 @@ def test_an_interrupted_generation_decides_nothing(tmp_path):
   assert not (tmp_path / pbt.LINEAGE).exists()
 
 
-@thorough  # the four tests above play its parts without training
+def test_a_population_that_has_failed_as_a_whole_ends(tmp_path):
+  calls = []
+  trials = pbt.evolve(make_members(1e-3, 2e-3), make_plan(tmp_path), lambda all_: calls.append(all_) or True)
+  assert [trial.folder.name for trial in trials] == ["generation=0"] * 2
+  assert len(calls) == 1
+  assert (tmp_path / pbt.LINEAGE).exists()
+
+
+@thorough  # the five tests above play its parts without training
 def test_a_population_trains_on_with_perturbed_settings(tmp_path):
   words = ["max_iterations=2", "search=pbt", "samples=2", "generations=2", "exploit=0.5", "jobs=2"]
   sweep.main([f"task={toy.__file__}", *words, "ppo.lr=log:1e-4..1e-2", f"folder={tmp_path}"])

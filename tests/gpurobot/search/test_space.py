@@ -91,6 +91,7 @@ def test_samples_fill_the_space_and_depend_on_the_seed_alone():
       ["search=pbt", "seed=0,1"],
       "search=pbt perturbs ranges, and seed has several values; write one, or a range",
     ),
+    (["search=pbt"], "search=pbt perturbs ranges; write one or more, as ppo.lr=log:1e-4..1e-2"),
     (["search=pbt", "samples=1", "ppo.gamma=0.9..0.99"], "search=pbt needs two members or more"),
     (
       ["search=pbt", "prune=median", "ppo.gamma=0.9..0.99"],

@@ -1,5 +1,8 @@
 """BVH files: the joints of a skeleton, and the humanoid that follows them."""
 
+import functools
+import re
+
 import numpy as np
 import pytest
 
@@ -82,12 +85,31 @@ def test_an_arm_that_is_raised_forward_points_there(tmp_path):
   assert abs(angles["left_shoulder_y"]) < 25.0
 
 
+def test_a_side_may_follow_the_name_of_a_part(tmp_path):
+  text = re.sub("(Left|Right)(UpLeg|Leg|Foot|Arm|ForeArm|Hand)", r"\2_\1", bvh(rows(left_leg_1=50.0)))
+  names = {"UpLeg": "UpperLeg", " Leg": " LowerLeg", " Arm": " UpperArm", "_Left": "_L", "_Right": "_R"}
+  renamed = functools.reduce(lambda text, pair: text.replace(*pair), names.items(), text)
+  assert "UpperLeg_L" in renamed
+  np.testing.assert_array_equal(read(renamed, tmp_path).joint_pos, read(text, tmp_path).joint_pos)
+
+
+def test_another_rate_than_the_files_is_told(tmp_path):
+  (tmp_path / "person.bvh").write_text(bvh(rows()))
+  config = Config(motion=str(tmp_path / "person.bvh"), motion_fps=60.0)
+  with pytest.raises(SettingError, match=r"frames per second are 20\.0: leave env\.motion_fps=60\.0 out"):
+    settings.read(config, *robot_and_model(), 0.02)
+
+
 @pytest.mark.parametrize(
   ("text", "message"),
   [
     ("HIERARCHY", "is no BVH file: its parts are HIERARCHY and MOTION"),
     (bvh(rows(1)), "it has 1 frames of 0.05 s: a motion has two or more"),
     (bvh(rows())[:-20], "cannot be read as BVH"),
+    (bvh(rows()).replace("Yrotation", "Wrotation"), "cannot be read as BVH: 'Wrotation' is no channel"),
+    (bvh(rows()).replace("85.0", "nan"), "frame 0: column 1 is nan: write finite numbers"),
+    (bvh(rows()).replace("0.05", "nan"), "it has 4 frames of nan s"),
+    (bvh(rows()).replace("0 -40 0", "0 0 0"), "the length of a leg is 0"),
     (
       bvh(rows()).replace("LeftUpLeg", "Thing"),
       "no joint is the left thigh, as 'leftupleg': it has Hips, Thing",

@@ -5,9 +5,11 @@ import math
 
 import pytest
 
+import physics
 from tasks.core.errors import SettingError
 from tasks.motion.check import check, clearance
-from tests.tasks.motion.robots import own, robot_and_model
+from tasks.shared import robot_file
+from tests.tasks.motion.robots import HUMANOID, Config, own, robot_and_model
 
 
 def changed(**changes):
@@ -41,6 +43,35 @@ def test_degrees_and_centimetres_are_told():
   assert "its root is at a height of 118.3 m, at home it is 1.3 m: if these are centimetres" in message(
     own("wave").scaled(100.0)
   )
+
+
+def test_millimetres_and_another_axis_up_are_told():
+  assert "if these are millimetres, convert them: gpurobot motion <file> scale=0.001" in message(
+    own("wave").scaled(1000.0)
+  )
+  clip = own("wave")
+  text = message(dataclasses.replace(clip, root_pos=clip.root_pos[:, [0, 2, 1]]))
+  assert "under the ground, where z is up: move it by" in text
+
+
+def test_a_root_that_turns_round_within_a_frame_jumps():
+  clip = own("wave")
+  turns = clip.root_quat.copy()
+  turns[40:] = turns[40:, [3, 2, 1, 0]] * [-1, -1, 1, 1]  # half a turn about z
+  assert "between frames 39 and 40 the root turns at 157 rad/s: cut the clip there" in message(
+    dataclasses.replace(clip, root_quat=turns)
+  )
+
+
+def test_the_end_of_the_range_that_is_told_is_the_one_that_is_passed():
+  robot, scene = robot_file.legged(Config(robot=str(HUMANOID)))
+  scene = scene.copy()
+  scene.joint("left_knee").range = [30.0, 160.0]  # degrees
+  clip = own("wave")
+  bent = clip.joint_pos.copy()
+  bent[:, clip.joints.index("left_knee")] = 0.1
+  with pytest.raises(SettingError, match=r"'left_knee' is at 0\.1 and its range ends at 0\.524"):
+    check(dataclasses.replace(clip, joint_pos=bent), physics.load_model(scene), robot.height)
 
 
 def test_jumps_and_limits_name_frame_and_joint():

@@ -52,8 +52,19 @@ def test_without_a_factor_nothing_moves(walks):
 
 
 def test_a_short_motion_comes_as_often_as_a_long_one(walks):
-  model = robot_and_model()[1]
-  wave = pairs.of_clip(model, own("wave"), DT)
+  wave = pairs.of_clip(robot_and_model()[1], own("wave"), DT)
   found = pairs.joined([walks, wave])
-  assert len(found.qpos) == len(walks.qpos) + len(walks.qpos) // len(wave.qpos) * len(wave.qpos)
-  torch.testing.assert_close(found.command[-len(wave.qpos) :], wave.command)
+  assert len(found.qpos) == 2 * len(walks.qpos)
+  torch.testing.assert_close(found.qpos[: len(walks.qpos)], walks.qpos)
+  index = (found.qpos[len(walks.qpos) :, None, 0] - wave.qpos[:, 0]).abs().sum(2).argmin(1)
+  assert index[0] == 0
+  assert index[-1] >= len(wave.qpos) - 50  # it ends at rest
+  assert (index[1:] >= index[:-1]).float().mean() > 0.9
+
+
+def test_motions_come_as_often_as_their_weights_say(walks):
+  wave = pairs.of_clip(robot_and_model()[1], own("wave"), DT)
+  found = pairs.joined([walks, wave], [1.0, 3.0])
+  assert len(found.qpos) == 4 * len(walks.qpos)
+  found = pairs.joined([walks, wave], [20.0, 1.0])
+  assert len(found.qpos) == len(wave.qpos) * 21

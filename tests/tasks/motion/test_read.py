@@ -1,12 +1,13 @@
 """Files of retargeting tools become the same clip; what they leave open is asked for."""
 
+import itertools
 import pickle
 
 import numpy as np
 import pytest
 
 from tasks.core.errors import SettingError
-from tasks.motion.read import Reading, read_file, write_npz
+from tasks.motion.read import Reading, read_file, write_clips, write_npz
 
 JOINTS = ("hip", "knee")
 FRAMES = 5
@@ -65,9 +66,7 @@ def test_an_npz_of_beyondmimic_has_the_root_as_first_body(tmp_path):
   check(read_file(path, reading()))
 
 
-@pytest.mark.parametrize(
-  "names", [("root_pos", "dof_pos"), ("root_pos", "dof"), ("root_trans_offset", "dof")]
-)
+@pytest.mark.parametrize("names", [*itertools.product(("root_pos", "root_trans_offset"), ("dof_pos", "dof"))])
 def test_an_npz_of_tools_for_amass_says_no_order(names, tmp_path):
   arrays = {names[0]: PLACE, "root_rot": XYZW, names[1]: ANGLES, "fps": 30}
   path = npz(tmp_path / "a.npz", **arrays)
@@ -109,6 +108,52 @@ def test_a_pkl_that_is_no_dictionary_of_arrays_ends_in_one_line(content, tmp_pat
   assert "\n" not in str(caught.value)
 
 
+def test_a_users_names_stand_for_foreign_ones_but_contradict_none(tmp_path):
+  header = "x,y,z,qx,qy,qz,qw,Knee,Hip\n"
+  (tmp_path / "a.csv").write_text(csv_text(header, angles=ANGLES[:, ::-1]))
+  check(read_file(tmp_path / "a.csv", reading(fps=30.0, joints=("knee", "hip"))))
+  (tmp_path / "b.csv").write_text(csv_text(header.lower(), angles=ANGLES[:, ::-1]))
+  check(read_file(tmp_path / "b.csv", reading(fps=30.0, joints=("knee", "hip"))))
+  with pytest.raises(
+    SettingError, match=r"has the robot's names at its columns: leave env\.motion_joints out"
+  ):
+    read_file(tmp_path / "b.csv", reading(fps=30.0, joints=("hip", "knee")))
+
+
+def test_another_rate_than_the_files_is_told(tmp_path):
+  arrays = {"fps": 30, "root_pos": PLACE, "root_quat": TURN, "joint_pos": ANGLES}
+  path = npz(tmp_path / "a.npz", **arrays)
+  check(read_file(path, reading(fps=30.0)))
+  with pytest.raises(SettingError, match=r"frames per second are 30\.0: leave env\.motion_fps=60\.0 out"):
+    read_file(path, reading(fps=60.0))
+
+
+@pytest.mark.parametrize(
+  ("changes", "message"),
+  [
+    ({"fps": []}, r"fps is \[\]: write a number of frames per second"),
+    ({"fps": "fast"}, r"fps is \['fast'\]: write a number of frames per second"),
+    ({"joint_pos": 3.0}, r"joints \[1, 1\]: write \[frames, 3\]"),
+    ({"joint_names": np.array(["hip", "knee"], object)}, "no NPZ file of plain arrays, and 'joint_names' is"),
+    ({"joint_names": ["hip", "hip"]}, "no joint 'knee'"),
+    (
+      {"joint_names": ["hip", "knee", "hip"], "joint_pos": np.zeros((FRAMES, 3))},
+      "2 of its columns are 'hip': give each its own name",
+    ),
+  ],
+)
+def test_odd_arrays_of_an_npz_are_told(changes, message, tmp_path):
+  arrays = {"fps": 30, "root_pos": PLACE, "root_quat": TURN, "joint_pos": ANGLES} | changes
+  with pytest.raises(SettingError, match=message) as caught:
+    read_file(npz(tmp_path / "a.npz", **arrays), reading())
+  assert "a.npz" in str(caught.value)
+
+
+def test_names_of_joints_can_be_bytes(tmp_path):
+  arrays = {"fps": 30, "root_pos": PLACE, "root_quat": TURN, "joint_pos": ANGLES}
+  check(read_file(npz(tmp_path / "a.npz", **arrays, joint_names=[b"hip", b"knee"]), reading()))
+
+
 def test_words_instead_of_numbers_are_named(tmp_path):
   arrays = {"fps": 30, "root_pos": PLACE, "root_rot": XYZW, "dof_pos": np.full((FRAMES, 2), "bent")}
   with pytest.raises(SettingError, match="joints has values of type <U4: write numbers"):
@@ -120,6 +165,14 @@ def test_what_is_written_says_all_of_itself(tmp_path):
   write_npz(tmp_path / "b.npz", read_file(tmp_path / "a.csv", reading(quaternion="xyzw", fps=30.0)))
   check(read_file(tmp_path / "b.npz", Reading(JOINTS)))
   assert read_file(tmp_path / "b.npz", Reading(JOINTS[1:])).joints == ("knee",)
+
+
+def test_clips_are_written_at_a_rate_with_names_of_their_own(tmp_path):
+  (tmp_path / "a b.csv").write_text(csv_text())
+  clip = read_file(tmp_path / "a b.csv", reading(quaternion="xyzw", fps=30.0))
+  names = write_clips(tmp_path, [clip, clip], 60.0)
+  assert names == ["motion_0_a_b.npz", "motion_1_a_b.npz"]
+  assert read_file(tmp_path / names[1], Reading(JOINTS)).fps == 60.0
 
 
 @pytest.mark.parametrize(
@@ -134,6 +187,8 @@ def test_what_is_written_says_all_of_itself(tmp_path):
     (csv_text(), {"quaternion": "xyzw"}, "does not say its frames per second: add env.motion_fps=30"),
     (csv_text("x,y,z,w,x,y,z,hip,knee\n", TURN), {"quaternion": "xyzw"}, "are wxyz: leave env.motion_quat"),
     ("", {}, "the file has no frames"),
+    (csv_text().replace(",", ";"), {}, "has one column, of '.*': write commas between the numbers"),
+    ("time,x,y,z,qx,qy,qz,qw,hip\n" + csv_text(), {}, "first column is 'time': cut it"),
     (csv_text() + "1,2\n", {}, "line 6: it has 2 columns and not 9"),
     (csv_text() + "1,2,3,4,5,6,7,8,nine\n", {}, "line 6: it has 'nine', which is no number"),
     (csv_text().splitlines()[0], {"quaternion": "xyzw", "fps": 1.0}, "it has 1 frames: a motion has two"),

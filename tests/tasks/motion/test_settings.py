@@ -35,6 +35,7 @@ def test_frames_of_our_own_are_control_steps():
     ({"motion": "wlak"}, "env.motion=wlak is no clip of our own, nearest: 'walk', and no file"),
     ({"motion": " , "}, "names no clip: write walk, run, jump, turn, squat, wave, steady_walk, or a file"),
     ({"motion": "walk,run", "motion_weights": [1.0]}, "env.motion_weights has 1 numbers for 2 clips"),
+    ({"motion": "walk,run,walk"}, "env.motion names 'walk' twice: name it once"),
     ({"motion": "none.csv"}, "there is no motion file 'none.csv'"),
   ],
 )

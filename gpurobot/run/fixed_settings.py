@@ -1,0 +1,57 @@
+"""Settings that a checkpoint fixes: those of its network, of its steps, and of its replay buffer."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gpurobot.config import OFF_POLICY, TrainConfig, arguments, off_policy, policy_group, to_dict
+
+NETWORK = (
+  *("hidden", "critic_hidden", "critic", "shared", "layer_norm", "activation", "network"),
+  *("encoder", "encoder_features", "encoder_shared", "recurrent", "recurrent_units", "squash", "state_std"),
+)
+REPLAY = ("buffer_size", "storage", "storage_blocks", "prioritized")
+
+
+def of_a_run(config: TrainConfig, saved: Mapping[str, Any]) -> str:
+  """Return what a resumed run must have as its checkpoint has it, if the settings differ; "": they do not.
+
+  The number of steps so far is that of the iterations times environments and horizon.
+  """
+  group = policy_group(config.algorithm)
+  other = _others(config, saved, ["num_envs", f"{group}.horizon"])
+  if not other:
+    return ""
+  return (
+    f"it has {arguments(other)}; leave {' and '.join(other)} out, or start a new run by "
+    f"checkpoint={config.resume}"
+  )
+
+
+def of_a_buffer(config: TrainConfig, saved: Mapping[str, Any]) -> str:
+  """Return what the replay buffer of a checkpoint has and the settings have otherwise; "": nothing."""
+  if config.algorithm not in OFF_POLICY:
+    return ""
+  group = policy_group(config.algorithm)
+  names = [*REPLAY, "n_step"] if off_policy(config).prioritized else REPLAY  # which steps have a priority
+  other = _others(config, saved, [f"{group}.{name}" for name in names])
+  if not other:
+    return ""
+  return (
+    f"its replay buffer has {arguments(other)}; leave {' and '.join(other)} out, or add "
+    f"{group}.save_buffer=false to fill a new one"
+  )
+
+
+def of_a_network(config: TrainConfig, saved: Mapping[str, Any]) -> str:
+  """Return what the network of a checkpoint has and the settings have otherwise; "": nothing."""
+  algorithm = saved.get("algorithm", config.algorithm)
+  if policy_group(algorithm) != policy_group(config.algorithm):
+    return f"it was trained with algorithm={algorithm}"
+  other = _others(config, saved, [f"{policy_group(algorithm)}.{name}" for name in NETWORK])
+  return f"it was trained with {arguments(other)}" if other else ""
+
+
+def _others(config: TrainConfig, saved: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+  """Return the values of a checkpoint's settings that differ from the present ones, by key."""
+  now = to_dict(config)
+  return {key: saved[key] for key in keys if key in now and key in saved and saved[key] != now[key]}
