@@ -16,6 +16,7 @@ from tasks.base import option
 TRAIN: dict[str, object] = {"num_envs": 512, "max_steps": 5_000_000}
 PPO: dict[str, object] = {
   **quadruped_rough.PPO,
+  "entropy_coef": 0.01,  # it goes on from a student, which walks
   "epochs": 2,
   "minibatches": 4,
   "recurrent": "gru",
