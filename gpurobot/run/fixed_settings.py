@@ -19,12 +19,7 @@ def of_a_run(config: TrainConfig, saved: Mapping[str, Any]) -> str:
   """
   group = policy_group(config.algorithm)
   other = _others(config, saved, ["num_envs", f"{group}.horizon"])
-  if not other:
-    return ""
-  return (
-    f"it has {arguments(other)}; leave {' and '.join(other)} out, or start a new run by "
-    f"checkpoint={config.resume}"
-  )
+  return _told("it", other, f"start a new run by checkpoint={config.resume}")
 
 
 def of_a_buffer(config: TrainConfig, saved: Mapping[str, Any]) -> str:
@@ -34,12 +29,7 @@ def of_a_buffer(config: TrainConfig, saved: Mapping[str, Any]) -> str:
   group = policy_group(config.algorithm)
   names = [*REPLAY, "n_step"] if off_policy(config).prioritized else REPLAY  # which steps have a priority
   other = _others(config, saved, [f"{group}.{name}" for name in names])
-  if not other:
-    return ""
-  return (
-    f"its replay buffer has {arguments(other)}; leave {' and '.join(other)} out, or add "
-    f"{group}.save_buffer=false to fill a new one"
-  )
+  return _told("its replay buffer", other, f"add {group}.save_buffer=false to fill a new one")
 
 
 def of_a_network(config: TrainConfig, saved: Mapping[str, Any]) -> str:
@@ -55,3 +45,8 @@ def _others(config: TrainConfig, saved: Mapping[str, Any], keys: Iterable[str]) 
   """Return the values of a checkpoint's settings that differ from the present ones, by key."""
   now = to_dict(config)
   return {key: saved[key] for key in keys if key in now and key in saved and saved[key] != now[key]}
+
+
+def _told(whose: str, other: Mapping[str, Any], instead: str) -> str:
+  """Return what a part of a checkpoint has that differs, and the two ways to go on; "": nothing differs."""
+  return f"{whose} has {arguments(other)}; leave {' and '.join(other)} out, or {instead}" if other else ""
