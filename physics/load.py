@@ -16,6 +16,7 @@ from mujoco import (
   mjtCone,
   mjtDisableBit,
   mjtDyn,
+  mjtEnableBit,
   mjtEq,
   mjtGain,
   mjtGeom,
@@ -77,11 +78,11 @@ def load_model(
 
   `integrator` replaces the file's. `vary` names fields (of `variable.VARIABLE`) whose values differ between
   the environments of a simulation. If the file asks for another solver, Newton replaces it, with a warning:
-  all solvers of MuJoCo have the same solution. A warning names sensors that stay zero. With
-  `unsupported="warn"` the model lacks what the engine lacks: pairs of geoms that it cannot collide, and the
-  features that `support.leave_out` names. A warning names each, and `Model.left_out` lists them. Raises
-  UnsupportedModel for features that the engine lacks, ValueError for errors of MuJoCo's compiler and for
-  fields that cannot vary.
+  all solvers of MuJoCo have the same solution. Warnings name sensors that stay zero, and the flag sleep,
+  which has no effect. With `unsupported="warn"` the model lacks what the engine lacks: pairs of geoms that it
+  cannot collide, and the features that `support.leave_out` names. A warning names each, and `Model.left_out`
+  lists them. Raises UnsupportedModel for features that the engine lacks, ValueError for errors of MuJoCo's
+  compiler and for fields that cannot vary.
   """
   _check(integrator, vary, unsupported)
   mj = compile_model(source)
@@ -97,6 +98,7 @@ def load_model(
   _refuse_to_vary(mj, source, vary)
   _warn(mj, pairs)
   mj.opt.solver = mjtSolver.mjSOL_NEWTON
+  mj.opt.enableflags &= ~mjtEnableBit.mjENBL_SLEEP.value
   values = _fields(mj) | _same_frames(mj) | _flags(mj)
   for name in _switched_off(mj):
     values[name] = np.zeros_like(values[name]) if isinstance(values[name], np.ndarray) else 0.0
@@ -372,6 +374,8 @@ def _warn(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> None:
   if mj.opt.solver != mjtSolver.mjSOL_NEWTON:
     asked = enum_name(mjtSolver(mj.opt.solver)).upper()
     warnings.warn(f"the file asks for the {asked} solver: Newton finds the same solution", stacklevel=3)
+  if mj.opt.enableflags & mjtEnableBit.mjENBL_SLEEP:
+    warnings.warn("the flag sleep has no effect: bodies at rest move on as all others", stacklevel=3)
   if mj.opt.iterations < FEW_ITERATIONS and (ratio := _stiffness(mj)) > STIFF:
     warnings.warn(
       f"contacts are {ratio:.0e} times as stiff as their bodies are heavy (impratio, solimp), which float32 "

@@ -16,6 +16,7 @@ from mujoco import (
   mjtIntegrator,
   mjtObj,
   mjtSensor,
+  mjtSleepPolicy,
   mjtTrn,
   mjtWrap,
 )
@@ -35,10 +36,9 @@ ACTUATOR_TYPES = {
   "gaintype": (mjtGain, ("fixed", "affine", "muscle", "pid", "dcmotor")),
   "biastype": (mjtBias, ("none", "affine", "muscle", "dcmotor")),
 }
-# Enable flags that change the motion; energy, fwdinv and invdiscrete do not.
+# Enable flags that change the motion; energy, fwdinv and invdiscrete do not, and sleep hardly does.
 REFUSED_FLAGS = (
   mjtEnableBit.mjENBL_OVERRIDE,
-  mjtEnableBit.mjENBL_SLEEP,
   mjtEnableBit.mjENBL_DIAGEXACT,
   mjtEnableBit.mjENBL_IPC,
   mjtEnableBit.mjENBL_SPECULATIVE,
@@ -141,7 +141,7 @@ def leave_out(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> tuple[Contact
   apart = [pair for pair in pairs if missing_of_pair(mj, pair)]
   together = tuple(pair for pair in pairs if pair not in apart)
   keep_apart(mj, apart, together)
-  mj.opt.enableflags &= ~sum(REFUSED_FLAGS)
+  mj.opt.enableflags &= ~sum((*REFUSED_FLAGS, mjtEnableBit.mjENBL_SLEEP))
   for tendon in sorted({i for i, _ in _missing_of_tendons(mj)}):
     mj.tendon_num[tendon] = 0
     for field in ("limited", "actfrclimited", "stiffness", "damping", "armature", "frictionloss"):
@@ -249,6 +249,9 @@ def _unsupported_options(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
   for flag in REFUSED_FLAGS:
     if option.enableflags & flag:
       yield "option", f"flag {enum_name(flag)}"
+  if option.enableflags & mjtEnableBit.mjENBL_SLEEP:  # in air, or in each other, until something wakes them
+    for tree in np.flatnonzero(mj.tree_sleep_policy == mjtSleepPolicy.mjSLEEP_INIT).tolist():
+      yield label(mj, "body", int(mj.tree_bodyadr[tree])), "sleep init"
 
 
 def _missing_of_actuators(mj: mujoco.MjModel) -> Iterator[tuple[int, str]]:

@@ -19,7 +19,15 @@ REFUSED = {
   "implicit": (arm(option='integrator="implicit"'), "option", "integrator implicit"),
   "discrete": (arm(option='integrator="discrete"'), "option", "integrator discrete"),
   "override": (arm(flag='override="enable"'), "option", "flag override"),
-  "sleep": (arm(flag='sleep="enable"'), "option", "flag sleep"),
+  "asleep": (
+    arm(
+      flag='sleep="enable"',
+      extra='<worldbody><body name="cup" sleep="init"><freejoint/>'
+      '<geom size="0.1" contype="0" conaffinity="0"/></body></worldbody>',
+    ),
+    "body 'cup'",
+    "sleep init",
+  ),
   "diagexact": (arm(flag='diagexact="enable"'), "option", "flag diagexact"),
   "speculative": (arm(flag='speculative="enable"'), "option", "flag speculative"),
   "side": (
@@ -66,6 +74,17 @@ def test_leaves_out_on_request_what_the_rest_can_do_without(case):
   trial, simulation = Trial(model, random_states(model, 8)), NumpySimulation(model, 8, outputs(model))
   findings = trial.stages(simulation, DOUBLE) + trial.step(simulation, DOUBLE)
   assert [str(finding) for finding in findings if not finding.holds] == []
+
+
+def test_bodies_that_could_fall_asleep_stay_awake():
+  ball = '<body pos="0 0 0.1"><freejoint/><geom size="0.1"/></body>'
+  with pytest.warns(UserWarning, match="the flag sleep has no effect"):
+    model = load_model(f"""<mujoco><option><flag sleep="enable"/></option>
+      <worldbody><geom type="plane" size="1 1 1"/>{ball}</worldbody></mujoco>""")
+  data = mujoco.MjData(model.mj)
+  mujoco.mj_step(model.mj, data, 1000)
+  assert data.tree_awake.tolist() == [1]  # in MuJoCo C, with which the engine is compared
+  assert load_model(model.mj).mj.opt.enableflags == 0
 
 
 def test_what_does_not_collide_does_not_collide_in_mujocos_model_either():
