@@ -125,7 +125,8 @@ def _contacts(a: Core, b: Core, touch: Touch, margin: Number) -> Iterator[Contac
     with program.loop(CONTACTS) as place:
       active, distance, *rest = rows.read(place * 8, 8)
       known = partial(_known, distance, Vector(*rest[:3]), Vector(*rest[3:]))
-      yield ContactCandidate(active > 0.5, known)
+      below = distance < margin  # MuJoCo also finds the corners that are just there, and lets them be
+      yield ContactCandidate((active > 0.5) & below, known)
 
 
 def _known(distance: Number, normal: Vector, point: Vector) -> tuple[Number, Vector, Vector]:

@@ -14,7 +14,7 @@ from physics.constraint.world import find_world_contacts
 from physics.dynamics.kinematics import poses
 from physics.load import load_model
 from physics.parity import random_states
-from physics.parity.contacts import contact_errors, mujoco_contacts, traced_contacts
+from physics.parity.contacts import DISTANCE, MARGIN, contact_errors, mujoco_contacts, traced_contacts
 from physics.trace.emit_numpy import _Numpy
 from tests.instances import first
 from tests.physics.oracle import collect, evaluate
@@ -132,6 +132,16 @@ def test_planes_and_height_fields_do_not_meet():
 
 
 STILL = [case for case in CASES if case[1] == "first still"]
+
+
+def test_corners_of_flush_faces_are_contacts_below_the_margin_alone():
+  """As MuJoCo does not let those act that it finds at the margin itself."""
+  end = '<geom type="cylinder" size="0.25 0.25" euler="0 90 0"/>'
+  turning = f'<body pos="0.5 0 0"><joint axis="1 0 0"/>{end}</body>'
+  model = load_model(f'<mujoco><worldbody><body euler="20 20 20">{end}{turning}</body></worldbody></mujoco>')
+  rows = np.concatenate(traced_contacts(model, random_states(model, 64)))
+  assert len(rows) > 20
+  assert (rows[:, DISTANCE] < rows[:, MARGIN]).all()
 
 
 @pytest.mark.parametrize("case", first(STILL, lambda case: case[0] in {(BOX, BOX), (BOX, MESH)}), ids=label)
