@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +125,7 @@ def set_collisions(spec: mujoco.MjSpec, *, self_collision: bool) -> None:
   for geom in solid:
     if not self_collision or not (geom.contype or geom.conaffinity):
       geom.contype, geom.conaffinity = 0, 1
-  bits = int(np.bitwise_or.reduce([geom.contype | geom.conaffinity for geom in solid], initial=1))
+  bits = functools.reduce(operator.or_, (geom.contype | geom.conaffinity for geom in solid), 1)
   floor.contype, floor.conaffinity = bits, bits if self_collision else 0
   for geom in solid:
     geom.condim = min(geom.condim, 3)

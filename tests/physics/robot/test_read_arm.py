@@ -145,6 +145,13 @@ def test_links_collide_with_each_other_where_asked(self_collision, tmp_path):
   assert any(not {pair.geom1, pair.geom2} & floor for pair in pairs) == self_collision
 
 
+def test_an_arm_of_which_nothing_collides_reaches_too(tmp_path):
+  text = mjcf().replace("<geom ", '<geom contype="0" conaffinity="0" ')
+  arm, spec = read_arm(asked(tmp_path, text))
+  assert arm.joints == JOINTS
+  assert physics.load_model(spec).pairs == ()
+
+
 @pytest.mark.parametrize(
   ("text", "given", "message"),
   [
