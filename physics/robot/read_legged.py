@@ -101,8 +101,16 @@ def _opened(asked: Asked, doubts: list[str]) -> tuple[mujoco.MjSpec, Skeleton, s
 
 
 def _legs(skeleton: Skeleton, asked: Asked) -> list[Leg]:
-  """Return the legs that are asked for, or found at the present pose."""
-  feet = named_feet(skeleton, asked.feet, asked.path) if asked.feet else find_feet(skeleton, asked.path)
+  """Return the legs that are asked for, or found: at the present pose or, if it is a crouch, upright."""
+  if asked.feet:
+    return legs_of(skeleton, named_feet(skeleton, asked.feet, asked.path), asked.path)
+  pose = skeleton.data.qpos.copy()
+  try:
+    feet = find_feet(skeleton, asked.path)
+  except ValueError:
+    skeleton.relax()
+    feet = find_feet(skeleton, asked.path)
+    skeleton.take(pose)
   return legs_of(skeleton, feet, asked.path)
 
 

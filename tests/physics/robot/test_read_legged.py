@@ -96,6 +96,25 @@ def test_what_is_asked_for_counts(tmp_path):
   assert robot.feet_bodies == ("fl_shank", "rr_shank")
 
 
+def test_legs_are_found_where_the_only_keyframe_is_a_crouch(tmp_path):
+  """There the pelvis, which carries both legs, is nearly as low as the feet."""
+  leg = """<body name="{side}_thigh" pos="0 {y} 0"><joint name="{side}_hip" axis="0 1 0" range="-150 60"/>
+    <geom type="capsule" size="0.04" fromto="0 0 0 0 0 -0.3"/><body name="{side}_shank" pos="0 0 -0.3">
+    <joint name="{side}_knee" axis="0 1 0" range="0 150"/>
+    <geom type="capsule" size="0.03" fromto="0 0 0 0 0 -0.3"/>
+    <geom name="{side}_foot" type="box" size="0.05 0.04 0.02" pos="0 0 -0.32"/></body></body>"""
+  legs = "".join(leg.format(side=side, y=y) for side, y in (("left", 0.1), ("right", -0.1)))
+  text = f"""<mujoco><compiler autolimits="true"/><worldbody><body name="torso" pos="0 0 1.1"><freejoint/>
+    <geom size="0.1"/><body name="pelvis" pos="0 0 -0.45"><joint name="waist" axis="0 0 1" range="-30 30"/>
+    <geom size="0.08"/>{legs}</body></body></worldbody>
+    <keyframe><key name="squat" qpos="0 0 0.65 1 0 0 0  0  -1.5 2.6  -1.5 2.6"/></keyframe></mujoco>"""
+  robot, _ = read_legged(asked(tmp_path, text))
+  assert robot.feet == ("left_shank", "right_shank")
+  assert robot.home == "found"
+  assert robot.height > 0.8
+  assert any("the robot lies in the keyframe 'squat'" in doubt for doubt in robot.doubts)
+
+
 def test_joints_that_do_not_move_are_held_where_they_are():
   whole, spec = read_legged(Asked(str(BIPED)))
   legs = whole.joints[:12]
