@@ -34,7 +34,7 @@ class GivenContacts:
     for stage in _BEFORE:
       stage(mj, data)
     kinds, kept = self._by_itself(mj, data)
-    given = [_contact(mj, kinds[frozenset(row[GEOMS])], row) for row in rows if self._is_searched(row)]
+    given = [_contact(mj, data, kinds[frozenset(row[GEOMS])], row) for row in rows if self._is_searched(row)]
     mujoco.mj_collision(_changed(mj, 0.0, mjtDisableBit.mjDSBL_CONTACT), data)  # empties the list
     for contact in (*kept, *given):
       mujoco.mj_addContact(mj, data, contact)
@@ -95,7 +95,7 @@ def _changed(mj: mujoco.MjModel, wider: float, disabled: int = 0) -> mujoco.MjMo
   return mj
 
 
-def _contact(mj: mujoco.MjModel, kind: Any, row: Floats) -> Any:
+def _contact(mj: mujoco.MjModel, data: mujoco.MjData, kind: Any, row: Floats) -> Any:
   """Return MuJoCo's contact of a pair of geoms, moved to where the engine found it."""
   contact = copy.copy(kind)
   still_second = mj.body_treeid[mj.geom_bodyid[int(row[GEOMS][1])]] < 0  # its normal is towards what moves
@@ -103,7 +103,19 @@ def _contact(mj: mujoco.MjModel, kind: Any, row: Floats) -> Any:
   contact.dist, contact.pos[:], contact.includemargin = row[DISTANCE], row[POINT], row[MARGIN]
   contact.frame[:] = _frame(-row[NORMAL] if turned else row[NORMAL])
   contact.exclude = int(row[DISTANCE] >= row[MARGIN])
+  contact.surfacevel[:] = _surface_velocity(mj, data, contact)
   return contact
+
+
+def _surface_velocity(mj: mujoco.MjModel, data: mujoco.MjData, contact: Any) -> Floats:
+  """Return the velocity of the second surface relative to the first: along both tangents, about the normal."""
+  axes, velocity, spin = contact.frame.reshape(3, 3), np.zeros(3), np.zeros(3)
+  for geom, sign in zip(contact.geom, (-1.0, 1.0), strict=True):
+    turned = data.geom_xmat[geom].reshape(3, 3)
+    linear, angular = (turned @ part for part in np.split(mj.geom_surfacevel[geom], 2))
+    velocity += sign * (linear + np.cross(angular, contact.pos - data.geom_xpos[geom]))
+    spin += sign * angular
+  return np.array([*axes[1:] @ velocity, axes[0] @ spin])
 
 
 def _frame(normal: Floats) -> Floats:

@@ -63,6 +63,17 @@ def test_given_contacts_have_mujocos_parameters_and_the_given_order():
     np.testing.assert_array_equal(data.contact.friction[:, 0], 1.0)
 
 
+def test_given_contacts_slide_as_a_surface_moves_at_their_place():
+  turning = CYLINDERS.replace('size="0.1 0.1"', 'size="0.1 0.1" surfacevel="1 0 0 0 2 3"', 1)
+  model = load_model(turning)
+  states = random_states(model, 8)
+  states.qpos[:] = model.qpos0
+  contacts = mujoco_contacts(converging(model.mj), states)
+  assert min(map(len, contacts)) > 1
+  expected, found = reference(model, states), reference(model, states, contacts)
+  np.testing.assert_allclose(found.qacc, expected.qacc, rtol=1e-9)
+
+
 def test_results_of_some_states_replace_others():
   model = load("solids")
   states = random_states(model, 4)
