@@ -108,7 +108,7 @@ def _contact(mj: mujoco.MjModel, data: mujoco.MjData, kind: Any, row: Floats) ->
 
 
 def _surface_velocity(mj: mujoco.MjModel, data: mujoco.MjData, contact: Any) -> Floats:
-  """Return the velocity of the second surface relative to the first: along both tangents, about the normal."""
+  """Return the motion of the second surface relative to the first: along both tangents, about the normal."""
   axes, velocity, spin = contact.frame.reshape(3, 3), np.zeros(3), np.zeros(3)
   for geom, sign in zip(contact.geom, (-1.0, 1.0), strict=True):
     turned = data.geom_xmat[geom].reshape(3, 3)
