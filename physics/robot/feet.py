@@ -30,8 +30,12 @@ class Leg(Foot):
   joints: tuple[int, ...]
 
 
+class NoLegs(ValueError):
+  """The error for a robot of which fewer than two bodies at the ends of chains of joints reach the ground."""
+
+
 def find_feet(skeleton: Skeleton, path: str) -> list[Foot]:
-  """Return the lowest body of each leg, in the order of the bodies; raise ValueError if no leg is found."""
+  """Return the lowest body of each leg, in the order of the bodies; raise NoLegs if there are not two."""
   lowest = skeleton.lowest()
   if not lowest:
     raise ValueError(
@@ -47,7 +51,7 @@ def find_feet(skeleton: Skeleton, path: str) -> list[Foot]:
   found = [min(_leg(skeleton, body, near, floor + LOW * reach), key=lambda b: lowest[b]) for body in found]
   if reach <= 0 or len(found) < 2:
     names = ", ".join(skeleton.body_name(body) for body in found) or "none"
-    raise ValueError(
+    raise NoLegs(
       f"{path}: no legs found: below the trunk '{skeleton.body_name(skeleton.root)}' these bodies reach the "
       f"ground: {names}; name two or more as env.feet=[...]"
     )

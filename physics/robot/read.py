@@ -10,6 +10,7 @@ from mujoco import mjtJoint
 
 from physics.robot.arm import Arm
 from physics.robot.description import Asked, Robot
+from physics.robot.feet import NoLegs
 from physics.robot.legged import LeggedRobot
 from physics.robot.read_arm import read_arm
 from physics.robot.read_legged import read_legged
@@ -24,7 +25,14 @@ def read_robot(asked: Asked) -> tuple[LeggedRobot | Arm, mujoco.MjSpec]:
   Legs carry a floating base. A URDF does not say whether its base floats: there, several chains of joints
   from the base are legs, and one is an arm. Raises FileNotFoundError and ValueError in one line.
   """
-  return read_legged(asked) if has_legs(asked) else read_arm(asked)
+  if not has_legs(asked):
+    return read_arm(asked)
+  try:
+    return read_legged(asked)
+  except NoLegs as error:
+    if not is_urdf(asked.path):
+      raise
+    raise NoLegs(f"{error}, or the tip of an arm as env.site") from error
 
 
 def has_legs(asked: Asked) -> bool:

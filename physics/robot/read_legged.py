@@ -9,7 +9,7 @@ import numpy as np
 
 from physics.robot.description import Asked
 from physics.robot.doubt import frame_doubts, motion_doubts
-from physics.robot.feet import Leg, find_feet, legs_of, named_feet, phases
+from physics.robot.feet import Leg, NoLegs, find_feet, legs_of, named_feet, phases
 from physics.robot.home import ACROSS, bend, home_of_file, keyframes, lies
 from physics.robot.legged import LeggedRobot
 from physics.robot.mirror import mirror_of
@@ -107,7 +107,7 @@ def _legs(skeleton: Skeleton, asked: Asked) -> list[Leg]:
   pose = skeleton.data.qpos.copy()
   try:
     feet = find_feet(skeleton, asked.path)
-  except ValueError:
+  except NoLegs:
     skeleton.relax()
     feet = find_feet(skeleton, asked.path)
     skeleton.take(pose)
