@@ -144,9 +144,8 @@ class Derived:
     push each other, as they overlap by design, may do so with a million times what holds them: the sum of
     such forces over a subtree is exactly zero, before anything smaller is added.
     """
-    needed, given = [NO_FORCE], list(self.external_forces)
-    for body in range(1, self.model.nbody):
-      needed.append(self.inertias[body].force(self.smooth.velocity[body], self.accelerations[body]))
+    moving = zip(self.inertias, self.smooth.velocity, self.accelerations, strict=True)
+    needed, given = [inertia.force(v, a) for inertia, v, a in moving], list(self.external_forces)
     for body in reversed(range(1, self.model.nbody)):
       if parent := self.model.body_parentid[body]:
         for forces in (needed, given):

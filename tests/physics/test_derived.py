@@ -56,7 +56,7 @@ PRESSED = """<mujoco><default><geom mass="0.01"/><joint axis="0 1 0" armature="1
 
 
 def test_float32_holds_an_arm_whose_links_push_each_other():
-  """Two links overlap by design, and push along the axis of their joints with a million times their weight."""
+  """Two links overlap by design, and push along their joints' axis with a million times their weight."""
   model, found = load_model(PRESSED), []
   states = random_states(model, 16)
   for dtype in (np.float32, np.float64):

@@ -11,10 +11,16 @@ from physics.parity.given import GivenContacts
 from physics.parity.reference import converging, known_contacts, merged, reference
 from tests.physics.conftest import load
 
+BELT = """<mujoco><default><geom type="cylinder"/><joint type="slide" range="-0.01 0.01"/></default>
+  <worldbody><geom size="1 0.1" surfacevel="1 2 3 4 5 6"/>
+  <body pos="0.3 0.2 0.19"><joint axis="1 0 0"/><joint axis="0 0 1"/>
+    <geom size="0.1 0.1" surfacevel="0.1 0.2 0.3 0.4 0.5 0.6"/></body>
+  </worldbody></mujoco>"""
 
-@pytest.mark.parametrize("name", ["solids", "convex"])
+
+@pytest.mark.parametrize("name", ["solids", "convex", pytest.param(BELT, id="belt")])
 def test_its_own_contacts_change_nothing(name):
-  model = load(name)
+  model = load_model(name) if name == BELT else load(name)
   states = random_states(model, 8)
   contacts = mujoco_contacts(converging(model.mj), states)
   assert sum(map(len, contacts)) > 8
