@@ -140,17 +140,22 @@ class Derived:
   def internal_forces(self) -> list[Force]:
     """Forces of the parents on each body's subtree, about `centers` (MuJoCo's `cfrc_int`).
 
-    As in MuJoCo, the entry of the world adds forces of several trees, each about its own centre.
+    As in MuJoCo, the entry of the world adds forces of several trees, each about its own centre. Links that
+    push each other, as they overlap by design, may do so with a million times what holds them: the sum of
+    such forces over a subtree is exactly zero, before anything smaller is added.
     """
-    forces, smooth = [NO_FORCE], self.smooth
-    for body in range(1, self.model.nbody):
-      inertia, v, a = self.inertias[body], smooth.velocity[body], self.accelerations[body]
-      net = inertia.force(v, a) + self.external_forces[body] * -1.0
-      forces.append(net.moved(-self.centers[body]))
+    moving = zip(self.inertias, self.smooth.velocity, self.accelerations, strict=True)
+    needed, given = [inertia.force(v, a) for inertia, v, a in moving], list(self.external_forces)
     for body in reversed(range(1, self.model.nbody)):
-      parent = self.model.body_parentid[body]
-      forces[parent] = forces[parent] + forces[body]
-    return forces
+      if parent := self.model.body_parentid[body]:
+        for forces in (needed, given):
+          forces[parent] = forces[parent] + forces[body].moved(self._shift(body))
+    held = [NO_FORCE]
+    for body in range(1, self.model.nbody):
+      held.append((needed[body] + given[body] * -1.0).moved(-self.centers[body]))
+      if not self.model.body_parentid[body]:
+        held[0] = held[0] + held[body]
+    return held
 
   @OnDemand
   def kinetic_energy(self) -> Number:

@@ -12,7 +12,7 @@ import numpy as np
 
 from physics.load import load_model
 from physics.model.model import Model
-from physics.parity.compare import Finding
+from physics.parity.finding import Finding
 from physics.parity.open_loop import ENVIRONMENTS
 from physics.parity.record import ForeignRecord, Record, agrees, table
 from physics.parity.reference import ITERATIONS

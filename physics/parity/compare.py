@@ -30,6 +30,7 @@ from physics.parity.contacts import (
   other_faces,
   traced_contacts,
 )
+from physics.parity.finding import Finding
 from physics.parity.given import INTEGRATORS
 from physics.parity.reference import (
   STAGES,
@@ -85,38 +86,6 @@ SWEEPING = 5.0  # times the change that the last half of the sweeps makes
 SEARCHING = 5.0  # times the change that the last digits of a search make
 OPEN = 0.05  # the largest share of states that are left open, if it is more than one
 OTHERS = 0.5  # the largest share of states in which other corners, or other faces, are contacts
-
-
-@dataclasses.dataclass(frozen=True)
-class Finding:
-  """The comparison of one quantity: errors and their bounds, one per state (or per time of a rollout)."""
-
-  quantity: str
-  error: Floats
-  bound: Floats
-  median: float = np.inf  # bound of the median error
-
-  def at(self, states: Bools) -> Finding:
-    """Return the finding restricted to some of the states [num_states]; as it is if none is left."""
-    if not states.any():
-      return self
-    return dataclasses.replace(self, error=self.error[states], bound=self.bound[states])
-
-  @property
-  def worst(self) -> int:
-    """The state with the largest ratio of error to bound."""
-    error = np.where(np.isinf(self.bound), 0.0, self.error)
-    return int(np.argmax(np.nan_to_num(error, nan=np.inf) / np.maximum(self.bound, 1e-300)))
-
-  @property
-  def holds(self) -> bool:
-    """Whether every error and the median are within their bounds; an error of nan never is."""
-    return bool((self.error <= self.bound).all() and np.median(self.error) <= self.median)
-
-  def __str__(self) -> str:
-    i, median = self.worst, float(np.median(self.error))
-    worst = f"{self.error[i]:.1e} in state {i}, allowed {self.bound[i]:.1e}"
-    return f"{self.quantity}: {worst}; median {median:.1e}, allowed {self.median:.1e}"
 
 
 def outputs(model: Model) -> tuple[str, ...]:
@@ -220,8 +189,18 @@ class Trial:
         alike &= (error <= np.array(SEARCHED_CONTACT)[:, None]).all(axis=0)
         if dtype != np.float64:
           alike &= self._decided(tolerances)
+      elif dtype == np.float64 and self.model.pairs and self.model.mj.opt.integrator in INTEGRATORS:
+        alike &= ~self._has_others_by_formula(tolerances)
       self._alike[dtype] = alike
     return self._alike[dtype]
+
+  def _has_others_by_formula(self, tolerances: Tolerances) -> Bools:
+    """Return in which states [num_states] formulas give other contacts than in MuJoCo C, and both right."""
+    error = contact_errors(self.found_contacts(tolerances.dtype), self.expected_contacts, 0.0)
+    others: Bools = np.any(error > np.array(SEARCHED_CONTACT)[:, None], axis=0)
+    if others.any():
+      others[others] = self._can_be_given(np.flatnonzero(others), tolerances)
+    return others
 
   def _decided(self, tolerances: Tolerances) -> Bools:
     """Return in which states [num_states] rounding decides neither about a contact nor about its normal."""
@@ -254,7 +233,7 @@ class Trial:
       given = ~self.alike(tolerances) & ~nearly_coincident(self.model.mj, self.states)
       if dtype != np.float64:
         given &= self._decided(tolerances)
-      if self.model.mj.opt.integrator not in INTEGRATORS or not self.searches:
+      if self.model.mj.opt.integrator not in INTEGRATORS:
         given[:] = False  # such an integrator finds contacts several times per step
       if given.any():
         given[given] = self._can_be_given(np.flatnonzero(given), tolerances)
@@ -271,11 +250,14 @@ class Trial:
     return known
 
   def _choices(self, rows: Ints, tolerances: Tolerances) -> tuple[list[Floats], ...]:
-    """Return the contacts of some states: found and expected, and both where shapes have one contact each."""
-    dtype, states, model = tolerances.dtype, self.states[rows], self._one_point
-    every = self.found_contacts(dtype), self.expected_contacts
+    """Return the contacts of some states: found and expected, and both where shapes have one contact each.
+
+    The latter are in float64: they tell what is right, not what a kernel finds.
+    """
+    states, model = self.states[rows], self._one_point
+    every = self.found_contacts(tolerances.dtype), self.expected_contacts
     found, expected = ([contacts[row] for row in rows] for contacts in every)
-    searched = traced_contacts(model, states, dtype), mujoco_contacts(converging(model.mj), states)
+    searched = traced_contacts(model, states), mujoco_contacts(converging(model.mj), states)
     return found, expected, *searched
 
   def _given_contacts(self, tolerances: Tolerances) -> list[Floats]:
@@ -375,8 +357,9 @@ class Trial:
 
   def _finding(self, name: str, error: Floats, tolerances: Tolerances, quantity: str = "") -> Finding:
     compared = self.compared(tolerances)
-    least = max(tolerances.smooth if name in SMOOTH else tolerances.solved, wrapping_error(self.model))
+    least = tolerances.smooth if name in SMOOTH else tolerances.solved
     typical = tolerances.smooth if name in (*SMOOTH, "qacc_smooth") else tolerances.median
+    least, typical = (max(bound, wrapping_error(self.model)) for bound in (least, typical))
     is_constrained, sweeps = self._feels_contacts(name), self.model.noslip_iterations
     if (self.searches or sweeps) and is_constrained:
       least, typical = max(least, tolerances.searched), max(typical, SEARCHED_MEDIAN * tolerances.searched)

@@ -13,6 +13,7 @@ import mujoco
 import numpy as np
 
 from physics.algebra.spatial import Vector
+from physics.collision.narrow import is_searched
 from physics.collision.segment import COINCIDENT
 from physics.constraint.contact import MovingContacts, WorldContacts
 from physics.constraint.moving import WORD_BITS, common_origin
@@ -38,7 +39,7 @@ EXACTLY = 1e-14  # distance [m] of points that are one but for rounding: both en
 
 def mujoco_contacts(mj: mujoco.MjModel, states: States) -> list[Floats]:
   """Return the contacts [n, 12] that MuJoCo C finds in each state; the normal points to the second body."""
-  rows = [[_mujoco_row(mj, contact) for contact in found] for found in _found_by_mujoco(mj, states)]
+  rows = [[mujoco_row(mj, contact) for contact in found] for found in _found_by_mujoco(mj, states)]
   return [np.array(each).reshape(-1, WIDTH) for each in rows]
 
 
@@ -75,7 +76,8 @@ def _found_by_mujoco(mj: mujoco.MjModel, states: States) -> Iterator[list[Any]]:
     yield [contact for contact in data.contact if contact.exclude == 0]
 
 
-def _mujoco_row(mj: mujoco.MjModel, contact: Any) -> Floats:
+def mujoco_row(mj: mujoco.MjModel, contact: Any) -> Floats:
+  """Return one of MuJoCo's contacts as a row [12]."""
   bodies = mj.geom_bodyid[contact.geom]
   bodies = np.where(mj.body_treeid[bodies] < 0, 0, bodies)
   normal = contact.frame[:3]
@@ -90,6 +92,11 @@ def _limit(mj: mujoco.MjModel, contact: Any) -> float:
   own = [gap for one, two, gap in pairs if {one, two} == set(contact.geom.tolist())]
   gap = own[0] if own else mj.geom_gap[contact.geom].sum()
   return float(contact.includemargin + (gap if contact.adhesion else 0.0))
+
+
+def searched_pairs(model: Model) -> set[frozenset[int]]:
+  """Return the pairs of geoms whose contacts are searched; the others have a formula."""
+  return {frozenset((pair.geom1, pair.geom2)) for pair in model.pairs if is_searched(model, pair)}
 
 
 def traced_contacts(model: Model, states: States, dtype: type[np.floating] = np.float64) -> list[Floats]:

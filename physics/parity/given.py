@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from typing import Any
 
 import mujoco
 import numpy as np
 from mujoco import mjtDisableBit, mjtIntegrator
 
-from physics.collision.narrow import is_searched
 from physics.model.model import Floats, Model
-from physics.parity.contacts import DISTANCE, GEOMS, MARGIN, NORMAL, POINT
+from physics.parity.contacts import (
+  DISTANCE,
+  GEOMS,
+  MARGIN,
+  NORMAL,
+  POINT,
+  WIDTH,
+  contact_errors,
+  mujoco_row,
+  searched_pairs,
+)
 
 MEASURES = [DISTANCE, *range(POINT.start, NORMAL.stop)]  # of a contact's row: what is searched for
+SAME = (1e-5, 1e-4, 1e-3)  # distance [m], position [m] and normal of contacts that are the same
 WIDER = 1e-5  # [m] that a margin grows by, so that shapes which hardly touch have a contact to change
 INTEGRATORS = {
   mjtIntegrator.mjINT_EULER: mujoco.mj_Euler,
@@ -24,17 +35,23 @@ Geoms = frozenset[float]
 
 
 class GivenContacts:
-  """MuJoCo C in one state after the other, whose searched contacts are given; it finds the others itself."""
+  """MuJoCo C in one state after the other, whose searched contacts are given; it finds the others itself.
+
+  Of shapes with a formula, too, contacts are given where the engine has others: some are flush, or overlap so
+  deeply that two ways out are as short.
+  """
 
   def __init__(self, model: Model) -> None:
-    self._searched = {frozenset((pair.geom1, pair.geom2)) for pair in model.pairs if is_searched(model, pair)}
+    self._searched = searched_pairs(model)
 
   def forward(self, mj: mujoco.MjModel, data: mujoco.MjData, rows: Floats) -> None:
     """Compute what `mj_forward` does from contacts `rows` [n, 12], see `traced_contacts`."""
     for stage in _BEFORE:
       stage(mj, data)
-    kinds, kept = self._by_itself(mj, data)
-    given = [_contact(mj, data, kinds[frozenset(row[GEOMS])], row) for row in rows if self._is_searched(row)]
+    kinds, own = self._by_itself(mj, data)
+    chosen = self._searched | _differing(rows, [mujoco_row(mj, each) for each in own if not each.exclude])
+    kept = [contact for contact in own if _geoms(contact) not in chosen]
+    given = [_contact(mj, data, kinds[_geoms(row)], row) for row in rows if _geoms(row) in chosen]
     mujoco.mj_collision(_changed(mj, 0.0, mjtDisableBit.mjDSBL_CONTACT), data)  # empties the list
     for contact in (*kept, *given):
       mujoco.mj_addContact(mj, data, contact)
@@ -45,22 +62,18 @@ class GivenContacts:
     """Return whether MuJoCo's shapes touch too, or nearly, wherever the engine has contacts."""
     mujoco.mj_fwdPosition(mj, data)
     kinds, _ = self._by_itself(mj, data)
-    return all(frozenset(row[GEOMS]) in kinds for row in rows)
+    return all(_geoms(row) in kinds for row in rows)
 
   def step(self, mj: mujoco.MjModel, data: mujoco.MjData) -> None:
     """Integrate after `forward`, where the model's integrator is one of `INTEGRATORS`."""
     INTEGRATORS[mjtIntegrator(mj.opt.integrator)](mj, data)
 
   def _by_itself(self, mj: mujoco.MjModel, data: mujoco.MjData) -> tuple[dict[Geoms, Any], list[Any]]:
-    """Return a contact of each pair of geoms that touch, and all contacts that are not searched."""
+    """Return a contact of each pair of geoms that nearly touch, and all contacts of those that do."""
     mujoco.mj_collision(_changed(mj, WIDER), data)
-    kinds = {frozenset(contact.geom.tolist()): copy.copy(contact) for contact in data.contact}
+    kinds = {_geoms(contact): copy.copy(contact) for contact in data.contact}
     mujoco.mj_collision(mj, data)
-    found = [copy.copy(contact) for contact in data.contact]
-    return kinds, [each for each in found if frozenset(each.geom.tolist()) not in self._searched]
-
-  def _is_searched(self, row: Floats) -> bool:
-    return frozenset(row[GEOMS]) in self._searched
+    return kinds, [copy.copy(contact) for contact in data.contact]
 
 
 _BEFORE = (
@@ -87,6 +100,22 @@ _AFTER = (
 )
 
 
+def _geoms(contact: Any) -> Geoms:
+  """Return the geoms of one of MuJoCo's contacts, or of a row."""
+  return frozenset((contact[GEOMS] if isinstance(contact, np.ndarray) else contact.geom).tolist())
+
+
+def _differing(rows: Iterable[Floats], others: Iterable[Floats]) -> set[Geoms]:
+  """Return the pairs of geoms whose contacts in two lists are not the same."""
+
+  def of(geoms: Geoms, each: Iterable[Floats]) -> Floats:
+    return np.array([row for row in each if _geoms(row) == geoms]).reshape(-1, WIDTH)
+
+  pairs = {_geoms(row) for row in (*rows, *others)}
+  errors = {geoms: contact_errors([of(geoms, rows)], [of(geoms, others)], 0.0)[:, 0] for geoms in pairs}
+  return {geoms for geoms, error in errors.items() if (error > SAME).any()}
+
+
 def _changed(mj: mujoco.MjModel, wider: float, disabled: int = 0) -> mujoco.MjModel:
   mj = copy.copy(mj)
   mj.geom_margin += wider
@@ -108,14 +137,14 @@ def _contact(mj: mujoco.MjModel, data: mujoco.MjData, kind: Any, row: Floats) ->
 
 
 def _surface_velocity(mj: mujoco.MjModel, data: mujoco.MjData, contact: Any) -> Floats:
-  """Return the motion of the second surface relative to the first: along both tangents, about the normal."""
-  axes, velocity, spin = contact.frame.reshape(3, 3), np.zeros(3), np.zeros(3)
+  """Return how fast [3] the second geom's surface moves along both tangents, and turns about the normal."""
+  linear, angular = np.zeros(3), np.zeros(3)
   for geom, sign in zip(contact.geom, (-1.0, 1.0), strict=True):
-    turned = data.geom_xmat[geom].reshape(3, 3)
-    linear, angular = (turned @ part for part in np.split(mj.geom_surfacevel[geom], 2))
-    velocity += sign * (linear + np.cross(angular, contact.pos - data.geom_xpos[geom]))
-    spin += sign * angular
-  return np.array([*axes[1:] @ velocity, axes[0] @ spin])
+    along, about = (data.geom_xmat[geom].reshape(3, 3) @ mj.geom_surfacevel[geom].reshape(2, 3).T).T
+    linear += sign * (along + np.cross(about, contact.pos - data.geom_xpos[geom]))
+    angular += sign * about
+  normal, first, second = contact.frame.reshape(3, 3)
+  return np.array([first @ linear, second @ linear, normal @ angular])
 
 
 def _frame(normal: Floats) -> Floats:

@@ -10,7 +10,7 @@ import torch
 from mujoco import mjtWarning
 
 from physics.model.model import Bools, Floats, Model
-from physics.parity.compare import Finding
+from physics.parity.finding import Finding
 from physics.parity.states import random_controls
 
 CONTROL_STEPS = 200

@@ -17,12 +17,12 @@ from physics.parity.compare import (
   OTHER_CORNERS,
   SINGLE,
   STATES_OPEN,
-  Finding,
   Tolerances,
   Trial,
   outputs,
 )
 from physics.parity.engines import NumpySimulation
+from physics.parity.finding import Finding
 from physics.parity.kernel_search import KernelSearch
 from physics.parity.open_loop import ROLLOUT, rollout
 from physics.parity.random_play import random_play

@@ -18,9 +18,12 @@ from physics.parity.contacts import (
   GEOMS,
   MARGIN,
   NORMAL,
+  POINT,
   along_its_search,
   alongside,
+  contact_errors,
   is_other_choice,
+  searched_pairs,
 )
 from physics.parity.states import States
 
@@ -32,15 +35,17 @@ def right_contacts(model: Model, states: States, contacts: Sequence[Found], tole
   """Return in which states [num_states] the engine's contacts are right, whichever others MuJoCo C has.
 
   Of each pair of geoms they have to be the same, or other corners of the same faces, or to lie along the
-  search on which both engines agree, or along a way out that is as short as MuJoCo C's, or shorter.
+  search on which both engines agree, or along a way out that is as short as MuJoCo C's, or shorter. Where
+  shapes have a formula, flush contacts may be others.
   `contacts` are those of the engine and of MuJoCo C, and of both where shapes have one each; `tolerances`
   are those of distance [m], position [m] and normal, and of a distance that rounding decides about [m].
   """
-  shapes, right = _Shapes(model.mj), []
+  shapes, right, searched = _Shapes(model.mj), [], searched_pairs(model)
   for index, rows in enumerate(zip(*contacts, strict=True)):
     shapes.place(states, index)
     pairs = {frozenset(row[GEOMS]) for each in rows for row in each}
-    right.append(all(_is_right([_of(pair, each) for each in rows], shapes, tolerances) for pair in pairs))
+    of_pairs = ((pair in searched, [_of(pair, each) for each in rows]) for pair in pairs)
+    right.append(all(_is_right(each, is_searched, shapes, tolerances) for is_searched, each in of_pairs))
   return np.array(right, bool)
 
 
@@ -63,6 +68,21 @@ class _Shapes:
     normal = -row[NORMAL] if is_turned else row[NORMAL]
     between = normal @ (self._data.geom_xpos[first] - self._data.geom_xpos[second])
     return float(between + self._reach(first, normal) + self._reach(second, -normal))
+
+  def stands(self, rows: Floats, tolerances: Floats) -> bool:
+    """Return whether a mesh stands on a plane, and contacts are at vertices, the lowest among them."""
+    plane, mesh = (int(geom) for geom in rows[0, GEOMS])
+    kinds = self._mj.geom_type[plane], self._mj.geom_type[mesh]
+    if kinds != (mjtGeom.mjGEOM_PLANE, mjtGeom.mjGEOM_MESH):
+      return False
+    centre, normal = self._data.geom_xpos[mesh], self._data.geom_xmat[plane].reshape(3, 3)[:, 2]
+    vertices = centre + self._vertices(mesh) @ self._data.geom_xmat[mesh].reshape(3, 3).T
+    heights = np.sort((vertices - self._data.geom_xpos[plane]) @ normal)
+    at = rows[:, POINT] + normal * rows[:, DISTANCE, None] / 2
+    apart = np.linalg.norm(at[:, None] - vertices, axis=-1).min(axis=1)
+    deepest = abs(rows[:, DISTANCE].min() - heights[0])
+    is_lowest = apart.max() <= tolerances[1] and deepest <= tolerances[0]
+    return bool(is_lowest and heights[1] - heights[0] <= tolerances[3])
 
   def _reach(self, geom: int, direction: Floats) -> float:
     """Return how far [m] a shape extends from its centre in a direction."""
@@ -87,16 +107,26 @@ def _of(pair: frozenset[float], rows: Floats) -> Floats:
   return rows[[frozenset(row[GEOMS]) == pair for row in rows]] if len(rows) else rows
 
 
-def _is_right(rows: Sequence[Floats], shapes: _Shapes, tolerances: Floats) -> bool:
-  """Judge the contacts of one pair of geoms: those found and expected, and those of both searches."""
+def _is_right(rows: Sequence[Floats], is_searched: bool, shapes: _Shapes, tolerances: Floats) -> bool:
+  """Judge the contacts of one pair of geoms: those found and expected, and those of both searches.
+
+  A formula may find another way out than MuJoCo's, but has to agree along the one that it finds. On a plane
+  contacts are of a face at the lowest vertex, of which a mesh has several where it stands.
+  """
   found, expected, ours, theirs = rows
-  same = tolerances[:3].tolist()
+  same, grazing = tolerances[:3].tolist(), tolerances[3]
   if is_other_choice(found, expected, same):
     return True
-  if len(found) and along_its_search(found, ours, theirs, same):
+  if not is_searched:
+    deep = [each[np.abs(each[:, DISTANCE] - each[:, MARGIN]) > grazing] for each in (found, expected)]
+    if (contact_errors(deep[:1], deep[1:], 0.0)[:, 0] <= same).all():
+      return True
+    if any(alongside(expected, row, PARALLEL).any() for row in found):
+      return shapes.stands(found, tolerances)
+  elif len(found) and along_its_search(found, ours, theirs, same):
     return True
   if not len(found) or not len(expected) + len(theirs):
-    return all((np.abs(each[:, DISTANCE] - each[:, MARGIN]) <= tolerances[3]).all() for each in rows)
+    return all((np.abs(each[:, DISTANCE] - each[:, MARGIN]) <= grazing).all() for each in rows)
   ways = (*_ways(expected), *_ways(theirs))  # MuJoCo C's contacts of a cylinder's side may be none
   shortest = min(
     (way for way, row in ways if abs(shapes.overlap(row) - way) <= tolerances[0]), default=np.nan

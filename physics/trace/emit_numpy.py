@@ -1,4 +1,4 @@
-"""The NumPy text of traced programs: the oracle, in float64."""
+"""The NumPy text of traced programs: the oracle in float64, and what float32 rounds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from physics.trace.farthest import farthest
 from physics.trace.statement import Statement, Value, walk
-from physics.trace.trace import Index, Mask, Program
+from physics.trace.trace import Array, Index, Mask, Program, Scalar, Word
 from physics.trace.writer import INFIX, Writer, is_read, lane_lists
 
 _NUMBERS = itertools.count(1)  # of the NumPy texts of this process
@@ -56,10 +56,19 @@ class _Numpy(Writer):
     yield f"def run({', '.join([*self.program.parameters, *memories])}, **_unused):"
     yield f"  full = np.zeros_like({memories[-1]}[0])"
     for array in self.program.arrays:
-      yield f"  {array.name} = [{'0' if array.kind is Index else 'full'}] * {array.size}"
+      yield f"  {array.name} = {self.empty(array)}"
     for lanes in lane_lists(self.program):
       yield f"  {lanes.name} = np.zeros(full.shape, int)"
     yield from self.block(self.program.body, "  ")
+
+  def empty(self, array: Array) -> str:
+    """Return the text of an array of zeros: whole numbers for words, whose bits are more than float32 has."""
+    zero = {Index: "0", Word: "np.zeros(full.shape, int)"}.get(array.kind, "full")
+    return f"[{zero}] * {array.size}"
+
+  def lanes(self, arg: Any) -> str:
+    """Return the text of a number in every lane, in the precision of the others."""
+    return self.value(arg) if isinstance(arg, Value) else f"full + {self.value(arg)}"
 
   def value(self, arg: Any) -> str:
     if isinstance(arg, Value):
@@ -70,6 +79,8 @@ class _Numpy(Writer):
     a = [self.value(x) for x in s.args]
     if s.op in INFIX:
       text = f"{a[0]} {INFIX[s.op]} {a[1]}"
+    elif s.op == "where" and isinstance(s.result, Scalar):
+      text = f"np.where({a[0]}, {self.lanes(s.args[1])}, {a[2]})"
     elif s.op == "bit":
       text = f"({a[0]}.astype(int) >> {a[1]}) & 1 == 1"
     else:
@@ -81,11 +92,12 @@ class _Numpy(Writer):
 
   def emit_table(self, s: Statement) -> Iterator[str]:
     entry = f"{s.op}[{self.value(s.args[0])}]"
-    yield f"{s.result.name} = {entry if isinstance(s.result, Index) else f'full + {entry}'}"
+    yield f"{s.result.name} = {entry if isinstance(s.result, Index) else f'np.full_like(full, {entry})'}"
 
   def emit_gather(self, s: Statement) -> Iterator[str]:
     index, size = s.args
-    yield f"{s.result.name} = np.asarray({s.op})[{self.whole(index, size)}]"
+    kind = "int" if isinstance(s.result, Word) else "full.dtype"
+    yield f"{s.result.name} = np.asarray({s.op})[{self.whole(index, size)}].astype({kind}, copy=False)"
 
   def emit_farthest(self, s: Statement) -> Iterator[str]:
     tables, *asked, _ = s.args
@@ -93,7 +105,7 @@ class _Numpy(Writer):
     yield f"{s.result.name} = farthest({', '.join((*tables[:5], *values))})"
 
   def emit_lane(self, s: Statement) -> Iterator[str]:
-    yield f"{s.result.name} = full + np.arange(len(full))"
+    yield f"{s.result.name} = np.arange(len(full), dtype=full.dtype)"
 
   def emit_take(self, s: Statement) -> Iterator[str]:
     index, size, lane = s.args
@@ -168,7 +180,7 @@ class _Numpy(Writer):
     yield f"{s.args[0].name} = np.zeros(full.shape, int)"
     for array in s.args[0].fields.values():
       if is_read(self.program, array):
-        yield f"{array.name} = [full] * {array.size}"
+        yield f"{array.name} = {self.empty(array)}"
 
   def emit_push(self, s: Statement) -> Iterator[str]:
     lanes, mask, *_ = s.args

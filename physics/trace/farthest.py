@@ -33,7 +33,8 @@ def farthest(x: Any, y: Any, z: Any, numbers: Any, starts: Any, *asked: Any) -> 
   result = np.zeros_like(direction[0])
   for hull in np.unique(hulls).astype(int).tolist():
     here, part = hulls == hull, slice(CLUSTER * starts[hull], CLUSTER * starts[hull + 1])
-    along = np.stack([x[part], y[part], z[part]], axis=1) @ np.stack([d[here] for d in direction])
+    towards = np.stack([d[here] for d in direction])
+    along = np.stack([x[part], y[part], z[part]], axis=1).astype(towards.dtype, copy=False) @ towards
     result[here] = numbers[part][along.argmax(axis=0)]
   return result
 

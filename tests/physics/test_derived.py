@@ -44,6 +44,30 @@ def test_contacts_push_both_sides_alike():
   np.testing.assert_allclose(found[0, :, 3:].sum(axis=0), 0.0, atol=1e-9 * np.abs(found).max())
 
 
+PRESSED = """<mujoco><default><geom mass="0.01"/><joint axis="0 1 0" armature="1"/></default>
+  <worldbody><body name="base"><geom size="0.05" pos="0 0 -1" mass="0.1"/><site name="base"/>
+    <body><joint/><geom size="0.1" pos="0.3 0 0"/>
+      <body pos="0.3 0 0"><joint/><geom size="0.02"/>
+        <body><joint/><geom size="0.1" pos="0 0.1 0"/></body>
+      </body>
+    </body>
+  </body></worldbody>
+  <sensor><force site="base"/><torque site="base"/></sensor></mujoco>"""
+
+
+def test_float32_holds_an_arm_whose_links_push_each_other():
+  """Two links overlap by design, and push along their joints' axis with a million times their weight."""
+  model, found = load_model(PRESSED), []
+  states = random_states(model, 16)
+  for dtype in (np.float32, np.float64):
+    simulation = NumpySimulation(model, 16, ("cfrc_ext", "sensordata"), dtype)
+    states.write_to(simulation)
+    simulation.forward()
+    found.append(simulation.sensordata.double().numpy().copy())
+  assert np.median(np.abs(simulation.cfrc_ext.numpy()).max(axis=(1, 2))) > 1e4
+  assert np.median(np.abs(found[0] - found[1]).max(axis=1)) < 1e-5
+
+
 ROPE = """<mujoco><worldbody><site name="hook" pos="0 0 2"/>
     <body name="weight" pos="0 0 1"><joint type="slide" axis="0 0 1" {}/><geom size="0.1" mass="2"/>
       <site name="ring"/></body>

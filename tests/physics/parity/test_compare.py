@@ -7,7 +7,7 @@ import pytest
 
 from physics.load import load_model
 from physics.parity import NumpySimulation, compare, random_states
-from physics.parity.compare import DOUBLE, GIVEN, OTHER_CORNERS, SINGLE, STATES_OPEN, Finding, Trial, outputs
+from physics.parity.compare import DOUBLE, GIVEN, OTHER_CORNERS, SINGLE, STATES_OPEN, Trial, outputs
 from physics.parity.reference import converged
 from tests.physics.conftest import load
 
@@ -158,17 +158,6 @@ def test_flush_shapes_are_compared_where_both_engines_find_no_contact():
   assert not trial.alike(SINGLE).any()
 
 
-def test_finding_holds_for_every_state_and_the_median():
-  bound = np.array([1.0, 1.0, 2.0])
-  assert Finding("x", np.array([0.5, 1.0, 1.9]), bound).holds
-  assert not Finding("x", np.array([0.5, 1.1, 1.9]), bound).holds
-  assert not Finding("x", np.array([0.5, np.nan, 1.9]), bound).holds
-  assert not Finding("x", np.array([0.5, 0.6, 0.1]), bound, median=0.4).holds
-  assert Finding("x", np.array([0.5, 1.1, 1.9]), bound).worst == 1
-  assert Finding("x", np.array([0.5, np.nan, 9.9]), bound).worst == 1
-  assert Finding("x", np.array([np.inf, 0.5, 0.1]), np.array([np.inf, 1.0, 1.0])).worst == 1
-
-
 INSIDE = """<mujoco><worldbody><site name="far" pos="0 0 1"/><site name="in" pos="0.1 0.01 0.8"/>
   <geom name="ring" type="cylinder" size="0.05 0.1" pos="0.1 0 0.8" euler="90 20 0" contype="0"/>
   <body pos="0 0 0.7"><joint axis="0 1 0" range="-90 90"/><joint axis="1 0 0"/>
@@ -186,3 +175,23 @@ def test_wraps_from_within_are_as_far_as_mujocos_search(side, least, most):
   assert [str(finding) for finding in findings if not finding.holds] == []
   passive = next(finding for finding in findings if finding.quantity == "qfrc_passive")
   assert least <= passive.error.max() < most
+  everywhere = trial._finding("qfrc_passive", np.full(64, 5e-7), DOUBLE)
+  assert everywhere.holds == bool(side), "in the median too"
+
+
+FLUSH = """<mujoco><worldbody><geom type="box" size="0.1 0.1 0.5"/>
+  <body pos="0 0 0.2"><joint axis="0 0 1"/><geom type="box" size="0.06 0.06 0.3" pos="0.04 0 0.6"/></body>
+  </worldbody></mujoco>"""
+
+
+def test_flush_boxes_are_compared_with_the_engines_own_contacts():
+  """Rounding decides which corners touch: no bound is widened for it."""
+  model = load_model(FLUSH)
+  trial, exact = Trial(model, random_states(model, 16)), dataclasses.replace(DOUBLE, rounding=0.0)
+  found, expected = trial.found_contacts(np.float64), trial.expected_contacts
+  others = np.array([len(a) != len(b) for a, b in zip(found, expected, strict=True)])
+  assert others.any()
+  np.testing.assert_array_equal(trial.given(exact), others)
+  simulation = NumpySimulation(model, 16, outputs(model))
+  findings = trial.contacts(exact) + trial.stages(simulation, exact) + trial.step(simulation, exact)
+  assert failed(findings) == []

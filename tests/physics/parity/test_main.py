@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from physics.parity import __main__ as program
-from physics.parity.compare import OTHER_CORNERS, STATES_OPEN, Finding
+from physics.parity.compare import OTHER_CORNERS, STATES_OPEN
+from physics.parity.finding import Finding
 from physics.parity.open_loop import ROLLOUT
 from physics.parity.reference import ITERATIONS
 from physics.parity.verdict import verdict

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from physics.load import load_model
-from physics.parity import random_states
+from physics.parity import random_states, ways_out
+from physics.parity.contacts import traced_contacts
 from physics.parity.ways_out import right_contacts
 
 CORNERS = " ".join(f"{x} {y} {z}" for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.1, 0.1))
@@ -45,7 +46,8 @@ def judge(model, height, found, expected, ours=(), theirs=()):
     ('<geom type="mesh" mesh="cube"/>', 0.1),
   ],
 )
-def test_a_way_out_is_as_long_as_the_shapes_overlap(shape, below):
+def test_a_way_out_is_as_long_as_the_shapes_overlap(shape, below, monkeypatch):
+  monkeypatch.setattr(ways_out, "searched_pairs", lambda _: {frozenset((0, 1))})  # whatever shapes they are
   model = slab_with(shape)
   theirs = [contact(-0.1, (1.0, 0.0, 0.0))]
   assert judge(model, 0.1 + below - 0.02, [contact(-0.02)], theirs, theirs=theirs) is False, "theirs is none"
@@ -68,3 +70,34 @@ def test_rounding_may_decide_about_shapes_that_lie_flush():
   assert judge(model, 0.2, [], [contact(-1e-12)])
   assert not judge(model, 0.2, [contact(-1e-6)], [])
   assert not judge(model, 0.2, [], [contact(-1e-6)])
+
+
+def test_flush_corners_of_boxes_may_be_others_and_deep_ones_may_not():
+  model = slab_with('<geom type="box" size="0.1 0.1 0.1"/>')
+  corners = [(x, y, 0.1) for x in (-0.1, 0.1) for y in (-0.1, 0.1)]
+  found, expected = ([contact(-1e-16, point=p) for p in some] for some in (corners[:3], corners[1:2]))
+  assert judge(model, 0.2, found, expected)
+  found, expected = ([contact(-0.01, point=p) for p in some] for some in (corners[:3], corners))
+  assert not judge(model, 0.19, found, expected), "a corner is missing"
+
+
+@pytest.mark.parametrize(("tilt", "right"), [(0.0, True), (5.0, False)])
+def test_of_vertices_that_are_as_low_rounding_decides_which_is_the_lowest(tilt, right):
+  """A cube stands on the ground, with four contacts or with one; on a corner it has what MuJoCo finds."""
+  model = load_model(f"""<mujoco><asset><mesh name="cube" vertex="{CORNERS}"/></asset>
+    <worldbody><geom type="plane" size="2 2 1"/><body><joint type="slide" axis="0 0 1"/>
+    <geom type="mesh" mesh="cube" euler="{tilt} {tilt} 0"/></body></worldbody></mujoco>""")
+  states = states_at(model, 0.09)
+  four, none = traced_contacts(model, states)[0], [np.zeros((0, 12))]
+  assert len(four) == 4 or tilt
+  few = four[:1] if tilt == 0.0 else four[[np.argmin(four[:, 2])]]
+  assert bool(right_contacts(model, states, [[four], [few], none, none], TOLERANCES)[0]) is right
+  four[0, 4] += 0.001
+  assert not right_contacts(model, states, [[four], [few], none, none], TOLERANCES)[0], "that is no vertex"
+
+
+def test_of_two_ways_out_of_a_box_that_are_as_short_each_is_right():
+  model = slab_with('<geom type="box" size="0.05 0.05 0.05"/>')
+  up, down = [contact(-0.15)], [contact(-0.15, (0.0, 0.0, -1.0))]
+  assert judge(model, 0.0, up, down)
+  assert not judge(model, 0.01, down, up), "it is longer"
