@@ -20,6 +20,7 @@ from gpurobot.config import ConfigError, TrainConfig, assign, leaves, option, pa
 from gpurobot.device.distributed import World
 from gpurobot.programs import HELP
 from gpurobot.run.folder import make_folder
+from gpurobot.run.interrupt import Interrupt
 from gpurobot.search import pbt
 from gpurobot.search.launch import Launcher, Start, execute, start
 from gpurobot.search.pruning import Prune, above_median, best, parts, prune_trials
@@ -126,10 +127,14 @@ def main(argv: list[str]) -> None:
 
 
 def compete(settings: Sweep, space: Space) -> None:
-  """Run what is not finished yet, then compare all runs; exit with status 1 if a run failed."""
+  """Run what is not finished yet, then compare all runs.
+
+  Exits with status 1 if a run failed, or with that of the signal that has interrupted the sweep.
+  """
   console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160)
   say = functools.partial(console.print, soft_wrap=True)
-  run = functools.partial(execute, jobs=settings.jobs, say=say, begin=starter(settings.launcher))
+  interrupt, begin = Interrupt(), starter(settings.launcher)
+  run = functools.partial(execute, jobs=settings.jobs, say=say, interrupt=interrupt, begin=begin)
   trials = [] if settings.search is Search.pbt else make_trials(settings, space)
   make_folder("folder", Path(settings.folder))  # not where a trial is rejected
   if settings.search is Search.pbt:
@@ -141,7 +146,7 @@ def compete(settings: Sweep, space: Space) -> None:
     trials = prune(settings, trials, run)
   report(compare(trials, settings.level), Path(settings.folder), console)
   if not all(trial.is_finished() for trial in trials):
-    raise SystemExit(1)
+    raise SystemExit(interrupt.status or 1)
 
 
 def starter(launcher: Launcher) -> Start:
