@@ -36,7 +36,7 @@ from gpurobot.config import (
 from gpurobot.device.distributed import World
 from gpurobot.programs import HELP
 from gpurobot.run import checkpoint, folder
-from gpurobot.run.output import tell
+from gpurobot.run.output import tell, until_unread
 
 NO_MEMORY = "DefaultCPUAllocator"  # torch has no exception for a lack of CPU memory; its message names this
 FILES = "config="
@@ -51,8 +51,9 @@ def user_errors(argv: list[str], world: World) -> Iterator[None]:
   """End the program on a user's mistake: print one line on standard error and exit with status 2.
 
   A mistake is a ValueError, ImportError or OSError raised in the block, or a lack of memory. With
-  `debug=true` among the arguments the traceback is shown instead. Ctrl-C exits with status 130. The main rank
-  also prints what the packages log, such as that a kernel is built. Warnings to the user are one line each.
+  `debug=true` among the arguments the traceback is shown instead. Ctrl-C exits with status 130, silently, and
+  a reader of standard output that has left, with 141. The main rank also prints what the packages log, such
+  as that a kernel is built. Warnings to the user are one line each.
   """
   debug = "debug=true" in [word.lower() for word in argv]
   try:
@@ -61,6 +62,7 @@ def user_errors(argv: list[str], world: World) -> Iterator[None]:
         stack.enter_context(_shown_logs())
       if not debug:
         stack.enter_context(_plain_warnings())
+      stack.enter_context(until_unread())
       yield
   except BaseException as error:
     if isinstance(error, KeyboardInterrupt) and not debug:
