@@ -16,6 +16,7 @@ from typing import Any, NoReturn, TypeVar
 import torch
 
 from gpurobot import config_files, extras, help_text
+from gpurobot.algorithm_config import PPOConfig
 from gpurobot.config import (
   AlgorithmName,
   ConfigError,
@@ -214,6 +215,7 @@ def _settle(config: TrainConfig, given: Mapping[str, Any], resumed: str | None, 
   config = assign(config, given)
   config.resume = resumed
   _check_algorithm(config.algorithm, given)
+  _check_rewards(config.ppo, given)
   check_overlap(config)
   check_teacher(config)
   local_envs(config, world.size)
@@ -237,6 +239,18 @@ def _check_algorithm(algorithm: AlgorithmName, keys: Iterable[str]) -> None:
       raise ConfigError(
         f"{key} has no effect with algorithm={algorithm}; write algorithm={group}, or no {key}"
       )
+
+
+def _check_rewards(ppo: PPOConfig, keys: Iterable[str]) -> None:
+  """Raise ConfigError if a key is a setting of a learned reward whose weight is 0."""
+  weights = {
+    "ppo.rnd.weight": ppo.rnd.weight or ppo.rnd.weight_final,
+    "ppo.amp.style_weight": ppo.amp.style_weight,
+  }
+  for key in keys:
+    for weight, value in weights.items():
+      if not value and key != weight and key.rpartition(".")[0] == weight.rpartition(".")[0]:
+        raise ConfigError(f"{key} has no effect with {weight}=0; write another {weight}, or no {key}")
 
 
 def identity(config: TrainConfig, module: ModuleType) -> dict[str, Any]:
