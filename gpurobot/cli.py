@@ -292,16 +292,30 @@ def start(
 
 
 def with_folder(words: list[str], key: str) -> list[str]:
-  """Return the words with a first one that is a path as `key=<path>`; of a folder of runs it is the newest.
+  """Return the words with one that is a path as `key=<path>`; of a folder of runs it is the newest.
 
   `gpurobot play runs/ant` is short for `gpurobot play checkpoint=runs/ant/<its newest run>`.
   """
-  if not words or words[0].startswith("-") or ("=" in words[0] and not Path(words[0]).exists()):
+  named = with_named(words, key)
+  if named is words:
     return words
-  source = folder.newest_run(words[0])
-  if source != words[0]:
-    tell(f"the newest run in '{words[0]}' is '{source}'")
-  return [f"{key}={source}", *words[1:]]
+  place = named[0].removeprefix(f"{key}=")
+  source = folder.newest_run(place)
+  if source != place:
+    tell(f"the newest run in '{place}' is '{source}'")
+  return [f"{key}={source}", *named[1:]]
+
+
+def with_named(words: list[str], key: str) -> list[str]:
+  """Return the words with one that is no setting as `key=<word>` before the others, or `words` itself.
+
+  A path that looks like a setting has to be the first.
+  """
+  places = [index for index, word in enumerate(words) if "=" not in word and not word.startswith("-")]
+  index = 0 if words and Path(words[0]).exists() else next(iter(places), None)
+  if index is None or any(word.startswith(f"{key}=") for word in words[:index]):
+    return words
+  return [f"{key}={words[index]}", *words[:index], *words[index + 1 :]]
 
 
 def fail(message: str, world: World) -> NoReturn:

@@ -209,11 +209,12 @@ def test_resume_auto_starts_a_run_and_then_continues_it(tmp_path):
   assert cli.parse([TOY, "resume=null"], tasks.load, World())[0].resume is None
 
 
-def test_the_first_word_may_be_a_path_alone(tmp_path, monkeypatch, capsys):
+def test_a_word_may_be_a_path_alone(tmp_path, monkeypatch, capsys):
   monkeypatch.chdir(tmp_path)
   checkpoint.write("runs/ant/old", {})
   assert cli.with_folder(["runs/ant/old", "seed=1"], "checkpoint") == ["checkpoint=runs/ant/old", "seed=1"]
   assert cli.with_folder(["nowhere"], "checkpoint") == ["checkpoint=nowhere"]
+  assert cli.with_folder(["seed=1", "runs/ant/old"], "checkpoint") == ["checkpoint=runs/ant/old", "seed=1"]
   assert capsys.readouterr().err == ""
   assert cli.with_folder(["runs/ant"], "file") == ["file=runs/ant/old"]
   assert capsys.readouterr().err == "the newest run in 'runs/ant' is 'runs/ant/old'\n"
