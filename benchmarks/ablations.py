@@ -16,6 +16,7 @@ from matplotlib import pyplot as plt
 from benchmarks import cases
 from benchmarks.report import line
 from gpurobot import sweep
+from gpurobot.run.interrupt import Interrupt
 from gpurobot.search.launch import execute
 from gpurobot.search.results import bootstrap, interquartile_mean
 from gpurobot.search.trial import Trial
@@ -30,7 +31,7 @@ def train(ablation: cases.Ablation) -> list[Trial]:
   """Run the trainings that are not finished; return all runs."""
   folder = f"folder={ROOT / 'runs' / 'ablations' / ablation.name}"
   settings, runs = sweep.plan([folder, "jobs=2", *ablation.words])
-  execute(runs, settings.jobs, lambda text: print(text, file=sys.stderr))
+  execute(runs, settings.jobs, lambda text: print(text, file=sys.stderr), Interrupt())
   return runs
 
 

@@ -22,7 +22,7 @@ from PIL import Image
 
 import physics
 import tasks
-from benchmarks.report import line
+from benchmarks.report import line, start_whole
 from gpurobot.config import defaults
 from gpurobot.learn.random import Random
 from gpurobot.viewer.offscreen import BACKENDS, draws
@@ -165,4 +165,4 @@ if __name__ == "__main__":
   if sys.argv[1:] == ["picture"]:
     draw_picture()
   else:
-    run()
+    start_whole(run)

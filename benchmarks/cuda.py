@@ -16,7 +16,7 @@ import warp as wp
 
 import physics
 from benchmarks import cases, models
-from benchmarks.report import line
+from benchmarks.report import line, start_whole
 from physics.state.layout import Layout
 from physics.step import trace_step
 from physics.trace import kernel
@@ -99,4 +99,4 @@ def run() -> None:
 
 
 if __name__ == "__main__":
-  run()
+  start_whole(run)

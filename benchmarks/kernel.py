@@ -6,7 +6,7 @@ import sys
 import tempfile
 
 from benchmarks import cases
-from benchmarks.report import line
+from benchmarks.report import line, start_whole
 
 PROGRAM = """
 import sys, time
@@ -38,4 +38,4 @@ def run() -> None:
 
 
 if __name__ == "__main__":
-  run()
+  start_whole(run)

@@ -7,10 +7,12 @@ floors are how many gradient steps the rate of a large float32 product would all
 their matrix products.
 """
 
+import contextlib
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+import mujoco
 import stable_baselines3
 import torch
 from stable_baselines3.common.env_util import make_vec_env
@@ -19,7 +21,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import tasks
 from benchmarks.iteration import float32_rate
-from benchmarks.report import line
+from benchmarks.report import line, start_whole
 from gpurobot.config import TrainConfig, assign, defaults
 from gpurobot.device.distributed import World
 from gpurobot.learn.random import Random
@@ -68,6 +70,17 @@ def own(precision: str, critic: str) -> tuple[SAC, Round]:
   return learner, round_
 
 
+@contextlib.contextmanager
+def unwarned() -> Iterator[None]:
+  """Drop MuJoCo's warnings in the block: each environment's file has an attribute that will go."""
+  before = mujoco.get_mju_user_warning()
+  mujoco.set_mju_user_warning(lambda _: None)
+  try:
+    yield
+  finally:
+    mujoco.set_mju_user_warning(before)
+
+
 def peer() -> Round:
   """Return the round of Stable-Baselines3, over Gymnasium's environments of MuJoCo C."""
   workers = make_vec_env(ENVIRONMENT, NUM_ENVS)
@@ -103,8 +116,9 @@ def flops(learner: SAC) -> float:
 
 def run() -> None:
   """Print the speeds of all, in turn, and the ratios to the peer's."""
-  learners = {name: own(*settings) for name, settings in OWN.items()}
-  rounds = {name: round_ for name, (_, round_) in learners.items()} | {"stable_baselines3": peer()}
+  with unwarned():
+    learners = {name: own(*settings) for name, settings in OWN.items()}
+    rounds = {name: round_ for name, (_, round_) in learners.items()} | {"stable_baselines3": peer()}
   for round_ in rounds.values():
     round_()  # the first one fills the buffer
   times = [{name: round_() for name, round_ in rounds.items()} for _ in range(ROUNDS)]
@@ -134,4 +148,4 @@ def _print_ratios(times: list[dict[str, tuple[float, float]]]) -> None:
 
 
 if __name__ == "__main__":
-  run()
+  start_whole(run)

@@ -11,7 +11,7 @@ import torch
 
 import tasks
 from benchmarks.cases import OVERLAP, Overlap
-from benchmarks.report import line
+from benchmarks.report import line, start_whole
 from gpurobot.config import TrainConfig, assign, defaults
 from gpurobot.device import threads
 from gpurobot.device.distributed import World
@@ -66,4 +66,4 @@ def run() -> None:
 
 
 if __name__ == "__main__":
-  run()
+  start_whole(run)

@@ -14,7 +14,7 @@ from PIL import Image
 from playwright import sync_api
 
 from benchmarks.pictures import FOLDER, QUALITY
-from benchmarks.report import line
+from benchmarks.report import line, start_whole
 from gpurobot.deploy import trained
 from gpurobot.viewer.browser import Browser
 from gpurobot.viewer.player import Player
@@ -74,4 +74,4 @@ def run(path: Path = PATH) -> None:
 
 
 if __name__ == "__main__":
-  run()
+  start_whole(run)

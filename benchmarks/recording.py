@@ -7,7 +7,7 @@ core to itself; with two threads, it shares the cores.
 import os
 import statistics
 
-from benchmarks.report import line
+from benchmarks.report import line, start_whole
 from benchmarks.training import own_speed
 
 SECONDS = 40.0  # duration of a training
@@ -27,4 +27,4 @@ def run() -> None:
 
 
 if __name__ == "__main__":
-  run()
+  start_whole(run)

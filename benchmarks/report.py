@@ -28,6 +28,13 @@ def start(run: Callable[[list[str]], None]) -> None:
     sys.exit(f"error: {error}")
 
 
+def start_whole(run: Callable[[], None]) -> None:
+  """Run a benchmark that takes no words; one that is given ends in one line."""
+  if words := sys.argv[1:]:
+    sys.exit(f"error: '{words[0]}' has no meaning here: leave it out, this is measured as a whole")
+  run()
+
+
 def check_names(names: Sequence[str], known: Collection[str]) -> None:
   """End the program in one line if some of the names are unknown."""
   for name in names:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import train
 from benchmarks import cases
-from benchmarks.report import line
+from benchmarks.report import line, start_whole
 
 ENVS = 2048  # environments per rank
 ITERATIONS = 40  # iterations per run
@@ -53,4 +53,7 @@ def be_rank(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-  be_rank(sys.argv[1:])
+  if "LOCAL_RANK" in os.environ:
+    be_rank(sys.argv[1:])
+  else:
+    start_whole(run)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import torch
 
 import tasks
-from benchmarks.report import line
+from benchmarks.report import line, start_whole
 from gpurobot.config import assign, defaults
 from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import PPO
@@ -80,4 +80,4 @@ def run() -> None:
 
 
 if __name__ == "__main__":
-  run()
+  start_whole(run)

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 import tasks
 from benchmarks import cases
-from benchmarks.report import line
+from benchmarks.report import line, start_whole
 from gpurobot import cli, config
 from gpurobot.device.distributed import World
 from gpurobot.learn.network import ACTIVATIONS
@@ -100,4 +100,4 @@ def run() -> None:
 
 
 if __name__ == "__main__":
-  run()
+  start_whole(run)

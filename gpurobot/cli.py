@@ -16,6 +16,7 @@ from typing import Any, NoReturn, TypeVar
 import torch
 
 from gpurobot import config_files, extras, help_text
+from gpurobot.algorithm_config import PPOConfig
 from gpurobot.config import (
   AlgorithmName,
   ConfigError,
@@ -36,7 +37,7 @@ from gpurobot.config import (
 from gpurobot.device.distributed import World
 from gpurobot.programs import HELP
 from gpurobot.run import checkpoint, folder
-from gpurobot.run.output import tell
+from gpurobot.run.output import tell, until_unread
 
 NO_MEMORY = "DefaultCPUAllocator"  # torch has no exception for a lack of CPU memory; its message names this
 FILES = "config="
@@ -51,8 +52,9 @@ def user_errors(argv: list[str], world: World) -> Iterator[None]:
   """End the program on a user's mistake: print one line on standard error and exit with status 2.
 
   A mistake is a ValueError, ImportError or OSError raised in the block, or a lack of memory. With
-  `debug=true` among the arguments the traceback is shown instead. Ctrl-C exits with status 130. The main rank
-  also prints what the packages log, such as that a kernel is built. Warnings to the user are one line each.
+  `debug=true` among the arguments the traceback is shown instead. Ctrl-C exits with status 130, silently, and
+  a reader of standard output that has left, with 141. The main rank also prints what the packages log, such
+  as that a kernel is built. Warnings to the user are one line each.
   """
   debug = "debug=true" in [word.lower() for word in argv]
   try:
@@ -61,6 +63,7 @@ def user_errors(argv: list[str], world: World) -> Iterator[None]:
         stack.enter_context(_shown_logs())
       if not debug:
         stack.enter_context(_plain_warnings())
+      stack.enter_context(until_unread())
       yield
   except BaseException as error:
     if isinstance(error, KeyboardInterrupt) and not debug:
@@ -212,6 +215,7 @@ def _settle(config: TrainConfig, given: Mapping[str, Any], resumed: str | None, 
   config = assign(config, given)
   config.resume = resumed
   _check_algorithm(config.algorithm, given)
+  _check_rewards(config.ppo, given)
   check_overlap(config)
   check_teacher(config)
   local_envs(config, world.size)
@@ -235,6 +239,18 @@ def _check_algorithm(algorithm: AlgorithmName, keys: Iterable[str]) -> None:
       raise ConfigError(
         f"{key} has no effect with algorithm={algorithm}; write algorithm={group}, or no {key}"
       )
+
+
+def _check_rewards(ppo: PPOConfig, keys: Iterable[str]) -> None:
+  """Raise ConfigError if a key is a setting of a learned reward whose weight is 0."""
+  weights = {
+    "ppo.rnd.weight": ppo.rnd.weight or ppo.rnd.weight_final,
+    "ppo.amp.style_weight": ppo.amp.style_weight,
+  }
+  for key in keys:
+    for weight, value in weights.items():
+      if not value and key != weight and key.rpartition(".")[0] == weight.rpartition(".")[0]:
+        raise ConfigError(f"{key} has no effect with {weight}=0; write another {weight}, or no {key}")
 
 
 def identity(config: TrainConfig, module: ModuleType) -> dict[str, Any]:
@@ -276,16 +292,30 @@ def start(
 
 
 def with_folder(words: list[str], key: str) -> list[str]:
-  """Return the words with a first one that is a path as `key=<path>`; of a folder of runs it is the newest.
+  """Return the words with one that is a path as `key=<path>`; of a folder of runs it is the newest.
 
   `gpurobot play runs/ant` is short for `gpurobot play checkpoint=runs/ant/<its newest run>`.
   """
-  if not words or words[0].startswith("-") or ("=" in words[0] and not Path(words[0]).exists()):
+  named = with_named(words, key)
+  if named is words:
     return words
-  source = folder.newest_run(words[0])
-  if source != words[0]:
-    tell(f"the newest run in '{words[0]}' is '{source}'")
-  return [f"{key}={source}", *words[1:]]
+  place = named[0].removeprefix(f"{key}=")
+  source = folder.newest_run(place)
+  if source != place:
+    tell(f"the newest run in '{place}' is '{source}'")
+  return [f"{key}={source}", *named[1:]]
+
+
+def with_named(words: list[str], key: str) -> list[str]:
+  """Return the words with one that is no setting as `key=<word>` before the others, or `words` itself.
+
+  A path that looks like a setting has to be the first.
+  """
+  places = [index for index, word in enumerate(words) if "=" not in word and not word.startswith("-")]
+  index = 0 if words and Path(words[0]).exists() else next(iter(places), None)
+  if index is None or any(word.startswith(f"{key}=") for word in words[:index]):
+    return words
+  return [f"{key}={words[index]}", *words[:index], *words[index + 1 :]]
 
 
 def fail(message: str, world: World) -> NoReturn:

@@ -7,35 +7,39 @@ from typing import NoReturn
 from gpurobot import own_packages
 from gpurobot.device import process
 from gpurobot.programs import HELP, PROGRAMS
+from gpurobot.run import output
 
 USAGE = """usage: gpurobot <program> [key=value ...]
 
 {programs}
 
-gpurobot <program> --help lists the settings of a program; gpurobot --version prints the version.
-"""
+gpurobot <program> --help lists the settings of a program; gpurobot --version prints the version."""
 
 
 def main(argv: list[str] | None = None) -> int | None:
   """Run the program that the first word names; return its exit status, None if it is 0."""
   first, *words = (sys.argv[1:] if argv is None else argv) or ["--help"]
-  if first in HELP:
-    print(describe(), end="")
-  elif first == "--version":
-    print(f"gpurobot {version()}")
-  else:
-    own_packages.prefer()
-    if first not in PROGRAMS:
-      _fail(first)
-    sys.argv = [f"gpurobot {first}", *words]  # what the usage line of its help shows
-    if {*HELP} & {*words} and (text := _help(first, words)):
+  with output.until_unread():
+    if text := _text(first, words):
       print(text)
       return None
-    with process.collection_paused():
-      program = importlib.import_module(PROGRAMS[first].module)
-    status: int | None = program.main(words)
-    return status
-  return None
+  with process.collection_paused():
+    program = importlib.import_module(PROGRAMS[first].module)
+  status: int | None = program.main(words)
+  return status
+
+
+def _text(first: str, words: list[str]) -> str | None:
+  """Return what the words ask to be told if that needs no program; None if they name one that is to run."""
+  if first in HELP:
+    return describe()
+  if first == "--version":
+    return f"gpurobot {version()}"
+  own_packages.prefer()
+  if first not in PROGRAMS:
+    _fail(first)
+  sys.argv = [f"gpurobot {first}", *words]  # what the usage line of its help shows
+  return _help(first, words) if {*HELP} & {*words} else None
 
 
 def describe() -> str:

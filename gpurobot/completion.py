@@ -15,6 +15,7 @@ import tasks
 from gpurobot import declared
 from gpurobot.config import AlgorithmName, Leaf, TrainConfig, is_among, leaves, unused_keys
 from gpurobot.programs import HELP, PROGRAMS
+from gpurobot.run.output import until_unread
 
 # bash and zsh divide a line at = too, so that they complete a value alone.
 SCRIPT = """\
@@ -115,12 +116,13 @@ def _begin(start: str, words: Iterable[str]) -> list[str]:
 
 def main(argv: list[str]) -> None:
   """Print the shell's script, or what may follow the line that `argv` holds."""
-  if {*HELP} & {*argv}:
-    print(__doc__)
-  elif not argv or argv == ["fish"]:
-    print(FISH if argv else SCRIPT)
-  else:
-    print("\n".join(candidates(argv[0])))
+  with until_unread():
+    if {*HELP} & {*argv}:
+      print(__doc__)
+    elif not argv or argv == ["fish"]:
+      print(FISH if argv else SCRIPT)
+    else:
+      print("\n".join(candidates(argv[0])))
 
 
 if __name__ == "__main__":

@@ -237,7 +237,7 @@ def assign(config: C, values: Mapping[str, Any]) -> C:
     if key not in known:
       raise ConfigError(f"unknown key '{key}'{suggestion(key, known)}")
     _set(schema, key, value, known[key].kind)
-    _check_range(key, OmegaConf.select(schema, key), known[key])
+    check_range(key, OmegaConf.select(schema, key), known[key])
   return typing.cast(C, OmegaConf.to_object(schema))
 
 
@@ -253,7 +253,8 @@ def _set(schema: DictConfig, key: str, value: Any, kind: Any) -> None:
     raise ConfigError(f"{key}={value} is not {expected(kind, str(value))}") from error
 
 
-def _check_range(key: str, value: Any, leaf: Leaf) -> None:
+def check_range(key: str, value: Any, leaf: Leaf) -> None:
+  """Raise ConfigError if a number, or one of a list, is beyond the range of its setting."""
   for number in value if isinstance(value, Sequence) else [value]:
     if not isinstance(number, int | float) or number == leaf.value:  # inf may be the default: no limit
       continue

@@ -72,10 +72,8 @@ def show(settings: Description) -> None:
 
 
 def main(argv: list[str]) -> None:
-  """Describe the robot that `argv` names; its first word may be the file alone."""
-  first, rest = argv[:1], argv[1:]
-  named = [word if "=" in word or word.startswith("-") else f"robot={word}" for word in first]
-  cli.start(Description(), PROGRAM, [*named, *rest], show)
+  """Describe the robot that `argv` names; a word may be the file alone."""
+  cli.start(Description(), PROGRAM, cli.with_named(argv, "robot"), show)
 
 
 if __name__ == "__main__":

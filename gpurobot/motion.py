@@ -132,10 +132,8 @@ def _write(clips: list[Clip], given: Motion) -> None:
 
 
 def main(argv: list[str]) -> None:
-  """Show the motion that `argv` names; its first word may be the clip alone, and keys those of the task."""
-  first, rest = argv[:1], argv[1:]
-  named = [word if "=" in word or word.startswith("-") else f"motion={word}" for word in first]
-  words = [word.removeprefix("env.") for word in (*named, *rest)]
+  """Show the motion that `argv` names; a word may be the clip alone, and keys those of the task."""
+  words = [word.removeprefix("env.") for word in cli.with_named(argv, "motion")]
   cli.start(Motion(), PROGRAM, words, show)
 
 

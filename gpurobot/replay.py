@@ -145,7 +145,7 @@ def show(settings: Replay) -> None:
 
 
 def parse(settings: Replay, words: list[str]) -> Replay:
-  """Return settings with arguments applied; the first word may be the run folder alone."""
+  """Return settings with arguments applied; a word may be the run folder alone."""
   return assign(settings, pairs(cli.with_folder(words, "file"), leaves(settings)))
 
 

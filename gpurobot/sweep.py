@@ -11,6 +11,7 @@ import itertools
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO, cast
 
 from rich.console import Console
 
@@ -20,6 +21,8 @@ from gpurobot.config import ConfigError, TrainConfig, assign, leaves, option, pa
 from gpurobot.device.distributed import World
 from gpurobot.programs import HELP
 from gpurobot.run.folder import make_folder
+from gpurobot.run.interrupt import UNREAD, Interrupt
+from gpurobot.run.output import Output
 from gpurobot.search import pbt
 from gpurobot.search.launch import Launcher, Start, execute, start
 from gpurobot.search.pruning import Prune, above_median, best, parts, prune_trials
@@ -117,19 +120,22 @@ def make_trials(settings: Sweep, space: Space) -> list[Trial]:
 
 def main(argv: list[str]) -> None:
   """Run the sweep given in `argv`, or print help."""
-  if set(HELP) & set(argv):
-    print(help_text.of_settings(Sweep(), "python -m gpurobot.sweep") + MORE)
-    return
   with cli.user_errors(argv, World()):
-    settings, space = read(argv)
-    compete(settings, space)
+    if {*HELP} & {*argv}:
+      print(help_text.of_settings(Sweep(), "python -m gpurobot.sweep") + MORE)
+    else:
+      compete(*read(argv))
 
 
 def compete(settings: Sweep, space: Space) -> None:
-  """Run what is not finished yet, then compare all runs; exit with status 1 if a run failed."""
-  console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 160)
+  """Run what is not finished yet, then compare all runs.
+
+  Exits with status 1 if a run failed, or with that of the signal that has interrupted the sweep.
+  """
+  interrupt, begin = Interrupt(), starter(settings.launcher)
+  console = open_console(interrupt)
   say = functools.partial(console.print, soft_wrap=True)
-  run = functools.partial(execute, jobs=settings.jobs, say=say, begin=starter(settings.launcher))
+  run = functools.partial(execute, jobs=settings.jobs, say=say, interrupt=interrupt, begin=begin)
   trials = [] if settings.search is Search.pbt else make_trials(settings, space)
   make_folder("folder", Path(settings.folder))  # not where a trial is rejected
   if settings.search is Search.pbt:
@@ -141,7 +147,18 @@ def compete(settings: Sweep, space: Space) -> None:
     trials = prune(settings, trials, run)
   report(compare(trials, settings.level), Path(settings.folder), console)
   if not all(trial.is_finished() for trial in trials):
-    raise SystemExit(1)
+    raise SystemExit(interrupt.status or 1)
+
+
+def open_console(interrupt: Interrupt) -> Console:
+  """Return the console of a sweep, which is interrupted if its reader leaves."""
+
+  def note(error: OSError) -> None:
+    if isinstance(error, BrokenPipeError):
+      interrupt.request(UNREAD)
+
+  width = None if sys.stdout.isatty() else 160
+  return Console(file=cast("TextIO", Output(sys.stdout, note)), highlight=False, markup=False, width=width)
 
 
 def starter(launcher: Launcher) -> Start:

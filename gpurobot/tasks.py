@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import tasks
 from gpurobot.programs import HELP
-from gpurobot.run.output import aligned
+from gpurobot.run.output import aligned, until_unread
 
 if TYPE_CHECKING:
   from tasks.base import Task
@@ -143,11 +143,9 @@ def run(words: list[str]) -> str:
 
 def main(argv: list[str]) -> None:
   """Print the output for `argv`; a mistake ends the program with one line and status 2."""
-  if {*HELP} & {*argv}:
-    print(__doc__)
-    return
-  if not argv:
-    print("\n".join(tasks.available()))
+  if not argv or {*HELP} & {*argv}:
+    with until_unread():
+      print(__doc__ if argv else "\n".join(tasks.available()))
     return
   from gpurobot import cli
   from gpurobot.device.distributed import World

@@ -37,12 +37,14 @@ from physics.support import (
   disabled,
   enum_name,
   geoms_on_path,
-  impossible_options,
+  impossible,
   label,
   leave_out,
   mixed_solrefs,
+  negative,
   nonfinite,
   one_line,
+  only_drives,
   unsupported_sensors,
 )
 from physics.support import unsupported as missing
@@ -87,8 +89,8 @@ def load_model(
   _check(integrator, vary, unsupported)
   mj = compile_model(source)
   mj.geom_fluid[mj.geom_type == mjtGeom.mjGEOM_PLANE] = 0.0  # nan, but planes stand still
-  for fault in impossible_options(mj):
-    raise ValueError(f"{_name(source)}option: {fault}")
+  for element, fault in impossible(mj):
+    raise ValueError(f"{_name(source)}{element}: {fault}")
   _warn_of_long_builds(mj, source)
   for element, numbers in nonfinite(mj):
     raise ValueError(f"{_name(source)}{element}: {numbers} is not finite: write numbers")
@@ -338,7 +340,7 @@ def _flags(mj: mujoco.MjModel) -> dict[str, bool]:
     "frictionloss_enabled": not disabled(mj, bit.mjDSBL_CONSTRAINT, bit.mjDSBL_FRICTIONLOSS),
     "actuation_enabled": not disabled(mj, bit.mjDSBL_ACTUATION),
     "passive_enabled": not (disabled(mj, bit.mjDSBL_SPRING) and disabled(mj, bit.mjDSBL_DAMPER)),
-    "eulerdamp": not disabled(mj, bit.mjDSBL_EULERDAMP),
+    "eulerdamp": not disabled(mj, bit.mjDSBL_EULERDAMP) and not only_drives(mj),
     "warmstart_enabled": not disabled(mj, bit.mjDSBL_WARMSTART),
     "multiccd": not disabled(mj, bit.mjDSBL_MULTICCD),
     "refsafe": not disabled(mj, bit.mjDSBL_REFSAFE),
@@ -382,6 +384,8 @@ def _warn(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> None:
       f"may not solve in iterations={mj.opt.iterations}: set iterations={FEW_ITERATIONS} or more",
       stacklevel=3,
     )
+  for element, what in negative(mj):
+    warnings.warn(f"{element}: {what}", stacklevel=3)
   for element, attribute in mixed_solrefs(mj, pairs):
     warnings.warn(f"{element}: {attribute} of mixed signs: MuJoCo's default replaces it", stacklevel=3)
   for sensor, feature in enumerate(unsupported_sensors(mj)):

@@ -52,6 +52,13 @@ NOT_NEGATIVE = (
   "density",
   "viscosity",
 )
+UNUSUAL = {  # negative numbers that MuJoCo takes too, and what they do
+  "dof_armature": "it takes inertia away, and the rest has to be positive",
+  "dof_damping": "it drives the joint",
+  "tendon_damping": "it drives the tendon",
+  "geom_gap": "contacts begin so much below the margin, at once with their whole force",
+  "pair_gap": "contacts begin so much below the margin, at once with their whole force",
+}
 ELEMENTS = {  # start of a field's name in MjModel: kind of the element whose numbers it holds, one row each
   "body": "body",
   "jnt": "joint",
@@ -67,12 +74,12 @@ ELEMENTS = {  # start of a field's name in MjModel: kind of the element whose nu
   "sensor": "sensor",
   "key": "key",
 }
-SOLREFS = {  # field: (kind of element, field that says where it is used, name in MJCF)
-  "jnt_solref": ("joint", "jnt_limited", "solreflimit"),
-  "dof_solref": ("joint", "dof_frictionloss", "solreffriction"),
-  "tendon_solref_lim": ("tendon", "tendon_limited", "solreflimit"),
-  "tendon_solref_fri": ("tendon", "tendon_frictionloss", "solreffriction"),
-  "eq_solref": ("equality", "eq_active0", "solref"),
+SOLREFS = {  # field: (field that says where it is used, name in MJCF)
+  "jnt_solref": ("jnt_limited", "solreflimit"),
+  "dof_solref": ("dof_frictionloss", "solreffriction"),
+  "tendon_solref_lim": ("tendon_limited", "solreflimit"),
+  "tendon_solref_fri": ("tendon_frictionloss", "solreffriction"),
+  "eq_solref": ("eq_active0", "solref"),
 }
 
 
@@ -85,14 +92,42 @@ def disabled(mj: mujoco.MjModel, *bits: mjtDisableBit) -> bool:
   return any(mj.opt.disableflags & bit for bit in bits)
 
 
-def impossible_options(mj: mujoco.MjModel) -> Iterator[str]:
-  """Yield what is wrong with each option whose number no simulation can have."""
+def impossible(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
+  """Yield (element, what is wrong with it) for each number that no simulation can have."""
   for name, example in POSITIVE.items():
     if getattr(mj.opt, name) <= 0:
-      yield f"{name}={getattr(mj.opt, name):g} is not positive: write one, such as {example:g}"
+      yield "option", f"{name}={getattr(mj.opt, name):g} is not positive: write one, such as {example:g}"
   for name in NOT_NEGATIVE:
     if getattr(mj.opt, name) < 0:
-      yield f"{name}={getattr(mj.opt, name):g} is negative: leave it out"
+      yield "option", f"{name}={getattr(mj.opt, name):g} is negative: leave it out"
+  for field in ("dof_frictionloss", "tendon_frictionloss"):  # the cost would have no least value
+    for element, number in _negative(mj, field):
+      yield element, f"frictionloss={number:g} is negative: leave it out"
+
+
+def negative(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
+  """Yield (element, attribute and what it does) for each negative number that may be a mistake."""
+  for field, effect in UNUSUAL.items():
+    for element, number in _negative(mj, field):
+      yield element, f"{field.partition('_')[2]}={number:g} is negative: {effect}"
+
+
+def _negative(mj: mujoco.MjModel, field: str) -> Iterator[tuple[str, float]]:
+  """Yield (element, number) for each negative number of a field; a joint with several has but the first."""
+  found: dict[str, float] = {}
+  for i in np.flatnonzero(getattr(mj, field) < 0).tolist():
+    found.setdefault(_owner(mj, field, i), float(getattr(mj, field)[i]))
+  yield from found.items()
+
+
+def only_drives(mj: mujoco.MjModel) -> bool:
+  """Return whether no damper of a joint takes energy: Euler's method does not ask for its end of a step then.
+
+  So does MuJoCo's, where dampers of another kind, polynomial or an actuator's, count as taking energy.
+  """
+  others = (mj.dof_dampingpoly, mj.actuator_damping, mj.actuator_dampingpoly)
+  some = (mj.dof_damping < 0).any() and not (mj.dof_damping > 0).any()
+  return bool(some and not any(values.any() for values in others))
 
 
 def nonfinite(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
@@ -111,15 +146,11 @@ def nonfinite(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
       faulty = np.isnan(values) if field.endswith("range") else ~np.isfinite(values)
       if not faulty.any():
         continue
-      kind = next((kind for prefix, kind in prefixes.items() if field.startswith(f"{prefix}_")), None)
-      if kind is None:
+      if field.partition("_")[0] not in prefixes:
         yield "option" if owner is mj.opt else "model", f"{field}={values}"
         continue
       row = int(faulty.reshape(len(values), -1).any(1).argmax())
-      yield (
-        label(mj, kind, int(mj.dof_jntid[row]) if field.startswith("dof_") else row),
-        f"{field}={values[row]}",
-      )
+      yield _owner(mj, field, row), f"{field}={values[row]}"
 
 
 def unsupported(mj: mujoco.MjModel, pairs: tuple[ContactPair, ...]) -> Iterator[tuple[str, str]]:
@@ -158,14 +189,20 @@ def leave_out(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> tuple[Contact
 
 def mixed_solrefs(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> Iterator[tuple[str, str]]:
   """Yield (element, attribute) for each solref of mixed signs that the motion depends on."""
-  for field, (kind, used, attribute) in SOLREFS.items():
+  for field, (used, attribute) in SOLREFS.items():
     for i in np.flatnonzero(getattr(mj, used)).tolist():
       if mixes_formats(getattr(mj, field)[i]):
-        yield label(mj, kind, mj.dof_jntid[i] if field.startswith("dof_") else i), attribute
+        yield _owner(mj, field, i), attribute
   for attribute in ("solref", "solreffriction"):
     mixed = [pair for pair in pairs if mixes_formats(getattr(pair, attribute))]
     if mixed:
       yield _label_of_pairs(mj, mixed), attribute
+
+
+def _owner(mj: mujoco.MjModel, field: str, row: int) -> str:
+  """Return the element that has a row of a field of MuJoCo's, for messages."""
+  prefix = field.partition("_")[0]
+  return label(mj, ELEMENTS[prefix], int(mj.dof_jntid[row]) if prefix == "dof" else row)
 
 
 def label(mj: mujoco.MjModel, kind: str, index: int) -> str:

@@ -85,7 +85,7 @@ def start(settings: P, name: str, argv: list[str], run: Callable[[P], None]) -> 
 def parse(settings: P, words: list[str]) -> P:
   """Return settings with arguments applied, including the task's; raise ConfigError or CheckpointError.
 
-  The first word may be the run folder alone, and `checkpoint=best` after it names the run's best policy.
+  A word may be the run folder alone, and `checkpoint=best` after it names the run's best policy.
   """
   words = _with_best(cli.with_folder(words, "checkpoint"))
   early = dict(word.split("=", 1) for word in words if "=" in word)

@@ -2,11 +2,14 @@
 
 import io
 import os
+import select
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import zip_longest
 from typing import TextIO
+
+from gpurobot.run.interrupt import UNREAD
 
 
 class Output(io.TextIOBase):
@@ -54,6 +57,34 @@ class Output(io.TextIOBase):
       os.dup2(kept, descriptor)
       os.close(kept)
       os.close(null)
+
+
+@contextmanager
+def until_unread() -> Iterator[None]:
+  """End the program silently once the reader of standard output has left, as after `| head`.
+
+  Its status is then that of a program which the system has ended for that reason.
+  """
+  try:
+    try:
+      yield
+    finally:
+      if sys.stdout is not None:
+        sys.stdout.flush()  # here, not where Python ends: a disk may be full, too
+  except BrokenPipeError:
+    if not _is_unread():
+      raise  # of another pipe
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still has to write
+    raise SystemExit(128 + UNREAD) from None
+
+
+def _is_unread() -> bool:
+  """Return whether standard output is a pipe without a reader; False where the system does not say."""
+  if not hasattr(select, "poll"):  # Windows
+    return False
+  pipe = select.poll()
+  pipe.register(sys.stdout, 0)
+  return bool(pipe.poll(0))
 
 
 def tell(text: str) -> None:

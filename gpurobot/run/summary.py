@@ -8,7 +8,7 @@ from gpurobot.config import TrainConfig, code_keys, to_dict
 from gpurobot.learn.algorithm import Algorithm
 from gpurobot.run import checkpoint
 from gpurobot.run.output import aligned
-from gpurobot.run.returns import Returns
+from gpurobot.run.returns import WINDOW, Returns
 
 FILE = "summary.json"
 EXTREMES = ("reward/min", "reward/max")  # columns of the reward that are no terms of it
@@ -56,7 +56,9 @@ def _return(returns: Returns, row: dict[str, float]) -> str:
     terms = [value for name, value in row.items() if name.startswith("reward/") and name not in EXTREMES]
     rest = f"; mean reward {sum(terms):,.3g} per step" if terms else ""
     return f"none yet, as the first episode of each environment does not count{rest}"
-  best = f"best {returns.best:,.2f} at {returns.best_steps:,} steps" if returns.best is not None else ""
+  best = ""
+  if returns.best is not None:
+    best = f"best {returns.best:,.2f} of {WINDOW} or more episodes, at {returns.best_steps:,} steps"
   return ", ".join(filter(None, (f"{returns.last:,.2f}", best, returns.heading)))
 
 

@@ -57,33 +57,43 @@ def start(trial: Trial) -> Process:
     return subprocess.Popen(trial.command(), stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT)
 
 
-def execute(trials: Sequence[Trial], jobs: int, say: Say, begin: Start = start) -> bool:
+def execute(trials: Sequence[Trial], jobs: int, say: Say, interrupt: Interrupt, begin: Start = start) -> bool:
   """Run the trials that are not finished, `jobs` at a time, and say how each ended.
 
-  Returns False if a signal has interrupted them: it stops those that run, and starts no more.
+  Returns False if a signal has interrupted the sweep: it stops those that run, and starts no more.
   """
-  interrupt, interrupted = Interrupt(), False
+  stopped = False
   waiting = [trial for trial in trials if not trial.is_finished()]
   active: list[tuple[Trial, Process]] = []
-  while active or (waiting and not interrupted):
-    while waiting and len(active) < jobs and not interrupted:
+  while active or (waiting and not interrupt.requested):
+    while waiting and len(active) < jobs and not interrupt.requested:
       trial = waiting.pop(0)
       if owner := folder.owner(trial.folder):
         say(f"{trial.name}: {owner} still trains it, which is waited for")
       active.append((trial, Running(trial) if owner else begin(trial)))
     time.sleep(POLL)
-    if interrupt.requested and not interrupted:
-      interrupted = True
+    if interrupt.requested and not stopped:
+      stopped = True
       for _, process in active:
         process.terminate()
     ended = [(trial, process, process.poll()) for trial, process in active]
     active = [(trial, process) for trial, process, status in ended if status is None]
     for trial, process, status in ended:
-      if isinstance(process, Running) and status is not None and not (interrupted or trial.is_finished()):
-        waiting.insert(0, trial)  # it was stopped, and goes on here
-      elif status is not None:
-        say(f"{trial.name}: {'interrupted' if interrupted else ending(trial, status)}")
-  return not interrupted
+      if status is None:
+        continue
+      if not stopped and goes_on(trial, process):
+        waiting.insert(0, trial)
+      else:
+        say(f"{trial.name}: {'interrupted' if stopped else ending(trial, status)}")
+  return not interrupt.requested
+
+
+def goes_on(trial: Trial, process: Process) -> bool:
+  """Return whether a trial whose process has ended, but not the trial, is to be continued.
+
+  It was the process of another sweep, or such a one has locked the folder before ours did.
+  """
+  return not trial.is_finished() and (isinstance(process, Running) or bool(folder.owner(trial.folder)))
 
 
 def ending(trial: Trial, status: int) -> str:

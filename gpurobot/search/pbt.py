@@ -6,6 +6,7 @@ decisions follow from the folders alone.
 """
 
 import csv
+import math
 import shutil
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -49,7 +50,7 @@ class Ancestry(NamedTuple):
   generation: int
   member: int
   parent: int
-  score: float  # the last return
+  score: float | None  # the last return; None if it failed
   setting: str
 
 
@@ -65,15 +66,17 @@ def check_space(space: Space) -> None:
 
 
 def next_generation(
-  members: Sequence[Member], scores: Sequence[float], plan: Plan, rng: np.random.Generator
+  members: Sequence[Member], scores: Sequence[float | None], plan: Plan, rng: np.random.Generator
 ) -> list[Member]:
   """Return the members of the next generation: the worst continue one of the best, perturbed.
 
-  scores: the last returns; -inf of those that failed.
+  scores: the last returns; None of those that failed, which leave nothing to continue. One has not.
   """
-  order = sorted(range(len(members)), key=lambda index: -scores[index])
+  known = {index: score for index, score in enumerate(scores) if score is not None}
+  order = sorted(known, key=lambda index: -known[index])
   count = max(1, int(plan.exploit * len(members)))
-  best, worst = order[:count], set(order[-count:]) - set(order[:count])
+  best, good = order[:count], order[: len(members) - count]
+  worst = set(range(len(members))).difference(good)
   found = []
   for index, member in enumerate(members):
     parent = int(rng.choice(best)) if index in worst else index
@@ -95,20 +98,22 @@ def explore(values: Mapping[str, str], space: Space, rng: np.random.Generator) -
 def evolve(members: Sequence[Member], plan: Plan, run: Run) -> list[Trial]:
   """Train a population of at least two; return the trials of its last generation, and write its lineage.
 
-  Stops early if the user interrupts, or if all members of a generation fail.
+  Stops early if the user interrupts, or if all members of a generation fail. A generation that another one
+  follows is decided: a member that failed in it is not tried again.
   """
   lineage: list[Ancestry] = []
   trials: list[Trial] = []
   for generation in range(plan.generations):
     before, trials = trials, make_generation(plan, generation, members, trials)
-    if not run(trials):
+    decided = any(plan.folder.glob(f"member=*/generation={generation + 1}"))
+    if not decided and not run(trials):
       break
     scores = [trial.score() for trial in trials]
     for index, (member, trial) in enumerate(zip(members, trials, strict=True)):
       setting = " ".join(trial.setting[1:])
       lineage.append(Ancestry(generation, index, member.parent, scores[index], setting))
     write_lineage(lineage, plan.folder)
-    if not any(trial.is_finished() for trial in trials):
+    if all(score is None for score in scores):
       break  # there is nothing to continue
     for trial in before:
       forget_checkpoint(trial.folder)
@@ -149,14 +154,14 @@ def write_lineage(lineage: Sequence[Ancestry], folder: Path) -> None:
     writer = csv.writer(file)
     writer.writerow(Ancestry._fields)
     writer.writerows(lineage)
-  scores = {(one.generation, one.member): one.score for one in lineage}
+  scores = {one[:2]: math.nan if one.score is None else one.score for one in lineage}
   figure = Figure(figsize=(7, 4), layout="constrained")
   axes = figure.subplots()
   for one in lineage:
     before = (max(0, one.generation - 1), one.parent)
     axes.plot(
       [before[0], one.generation],
-      [scores[before], one.score],
+      [scores[before], scores[one[:2]]],
       "C0.-" if one.parent == one.member else "C1.--",
     )
   axes.set(xlabel="generation", ylabel="return", title="dashed: a member continues another one")

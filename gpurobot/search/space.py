@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch.quasirandom import SobolEngine
 
-from gpurobot.config import ConfigError, Leaf
+from gpurobot.config import ConfigError, Leaf, check_range
 from gpurobot.values import expected, fitting
 
 LOG = "log:"  # prefix of a range whose logarithm is uniform
@@ -102,6 +102,7 @@ def _number(key: str, word: str, leaf: Leaf) -> float:
     raise ConfigError(f"{key}={word} is not {expected(leaf.kind, word)}") from error
   if isinstance(value, bool) or not isinstance(value, int | float):
     raise ConfigError(f"{key} has no range: its values are no numbers; write them with commas between")
+  check_range(key, value, leaf)  # a population may come to the end of a range after hours
   return value
 
 

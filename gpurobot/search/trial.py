@@ -100,19 +100,19 @@ class Trial:
 
   def keep_return(self) -> None:
     """Store the return after the present part, unless it is known: the run may have gone on since."""
-    known = self.returns()
-    if self.is_finished() and self.part not in known:
-      self._keep(known | {self.part: self.score()})
+    known, score = self.returns(), self.score()
+    if score is not None and self.part not in known:
+      self._keep(known | {self.part: score})
 
   def _keep(self, returns: Mapping[Fraction, float]) -> None:
     plain = {str(part): value if math.isfinite(value) else None for part, value in returns.items()}
     with rewrite(self.folder / PARTS) as file:
       file.write(json.dumps(plain).encode())
 
-  def score(self) -> float:
-    """Return the last mean return; -inf if the run has failed, or no episode ended."""
+  def score(self) -> float | None:
+    """Return the last mean return, -inf if no episode ended; None if the run has failed."""
     if not self.is_finished():
-      return -math.inf
+      return None
     value = self.result(level=None)["return"]
     return -math.inf if value is None else float(value)
 

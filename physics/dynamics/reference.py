@@ -26,6 +26,7 @@ NEAR = 20.0  # the same about a reference that bodies share, in a model with lig
 UNEVEN = 15.0  # [1/m] turn per acceleration of an object pushed at its origin: rounding is 1e-6 of gravity
 
 
+@lru_cache(maxsize=8)
 def has_light_links(model: Model) -> bool:
   """Return whether some body has little of the inertia that it has about the origin of its tree."""
   return _references(model, LIGHT) != _references(model, np.inf)

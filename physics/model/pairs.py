@@ -158,7 +158,7 @@ def _filters(mj: Any, geoms: tuple[int, int], index: int | None) -> dict[str, An
     "condim": int(condim),
     "margin": float(margin),
     "gap": float(gap),
-    "reach": float(margin + gap if pulled or adhesion else margin),
+    "reach": float(margin + (gap if pulled or adhesion else min(gap, 0.0))),
     "adhesion": float(adhesion),
   }
 

@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 from collections.abc import Sequence
+from functools import lru_cache
 
 import mujoco
 import numpy as np
@@ -176,12 +177,12 @@ def one_ulp_effect(
   return PipelineResults(*np.max(effects, axis=0))
 
 
+@lru_cache(maxsize=8)
 def wrapping_error(model: Model) -> float:
   """Return the error that MuJoCo C leaves in tendons: its search for an inside wrap ends at 1e-6."""
-  parts = [part for tendon in range(model.ntendon) for part in geoms_on_path(model.mj, tendon)]
-  return (
-    WRAPPED if any(side_site(model, part) >= 0 and passes_through(model, part) for part in parts) else 0.0
-  )
+  parts = (part for tendon in range(model.ntendon) for part in geoms_on_path(model.mj, tendon))
+  is_inside = any(side_site(model, part) >= 0 and passes_through(model, part) for part in parts)
+  return WRAPPED if is_inside else 0.0
 
 
 def sweeping_effect(model: Model, states: States) -> PipelineResults:

@@ -28,10 +28,10 @@ class Worker:
     """Return what a function of a module returns; raises UnfinishedError if it crashes or takes longer."""
     if self._process is None:
       self._start()
-    self._tasks.send((task, arguments))
     try:
+      self._tasks.send((task, arguments))
       is_done, result = self._tasks.recv()
-    except EOFError:
+    except (EOFError, ConnectionError):  # the latter where the process has not read the task
       self._process.join()
       status, self._process = self._process.exitcode, None
       raise UnfinishedError(self._end(status)) from None

@@ -4,6 +4,7 @@ A pickle can name any function of any installed module, and reading it calls tha
 names that arrays need and refuses all others.
 """
 
+import io
 import pickle
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,9 @@ ARRAYS = {
 }
 
 
+COMPRESSED = b"x"  # first byte of what joblib has compressed; no pickle of a dictionary begins with it
+
+
 class _Arrays(pickle.Unpickler):
   """Unpickler of numbers, words, containers and arrays."""
 
@@ -35,12 +39,22 @@ class _Arrays(pickle.Unpickler):
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
   """Return the arrays in a pickled dictionary; raise SettingError in one line if it holds anything else."""
+  content = b""
   try:
-    with path.open("rb") as file:
-      found = _Arrays(file).load()
+    content = path.read_bytes()
+    found = _Arrays(io.BytesIO(content)).load()
     arrays = {str(name): np.asarray(value) for name, value in dict(found).items()}
   except Exception as error:  # broken pickles raise exceptions of any kind
-    raise SettingError(
-      f"{path} cannot be read: {error}. A .pkl is read if it is a dictionary of arrays; write it as .npz"
-    ) from error
+    raise SettingError(f"{path} cannot be read: {_remedy(path, content, str(error))}") from error
   return arrays
+
+
+def _remedy(path: Path, content: bytes, error: str) -> str:
+  """Return why a pickle is not read, and what to write instead."""
+  if content.startswith(COMPRESSED) or "joblib." in error:
+    arrays = f"next(iter(joblib.load('{path}').values()))"
+    return (
+      "it is of joblib, whose files may run code; if you trust it, write its motion as .npz: "
+      f"numpy.savez('{path.with_suffix('.npz')}', **{arrays})"
+    )
+  return f"{error}. A .pkl is read if it is a dictionary of arrays; write it as .npz"

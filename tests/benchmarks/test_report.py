@@ -1,5 +1,6 @@
 """Words of benchmarks, whose mistakes end in one line, and the ratios that a failed run keeps."""
 
+import runpy
 import sys
 from types import SimpleNamespace
 
@@ -25,6 +26,14 @@ def test_mistakes_end_in_one_line(monkeypatch, run, words, message):
     report.start(run)
   assert str(end.value).startswith(message)
   assert "\n" not in str(end.value)
+
+
+@pytest.mark.parametrize("name", ["kernel", "camera", "scaling"])
+def test_a_benchmark_that_takes_no_words_ends_at_one(monkeypatch, name):
+  monkeypatch.setattr(sys, "argv", ["benchmarks", "robot=ant"])
+  monkeypatch.delenv("LOCAL_RANK", raising=False)
+  with pytest.raises(SystemExit, match="error: 'robot=ant' has no meaning here: leave it out"):
+    runpy.run_module(f"benchmarks.{name}", run_name="__main__")
 
 
 def test_one_core_is_told(monkeypatch):

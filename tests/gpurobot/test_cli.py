@@ -71,6 +71,10 @@ def test_help_of_a_student_has_what_it_uses_of_ppo(capsys):
    "ppo.gamma has no effect with algorithm=distill; write algorithm=ppo, or no ppo.gamma"),
   ([TOY, "algorithm=distill", "teacher=a", "ppo.rnd.weight=1"],
    "ppo.rnd.weight has no effect with algorithm=distill; write algorithm=ppo, or no ppo.rnd.weight"),
+  ([TOY, "ppo.rnd.lr=1"],
+   "ppo.rnd.lr has no effect with ppo.rnd.weight=0; write another ppo.rnd.weight, or no ppo.rnd.lr"),
+  ([TOY, "ppo.rnd.weight=1", "ppo.amp.task_weight=0.5"],
+   "ppo.amp.task_weight has no effect with ppo.amp.style_weight=0; write another"),
   ([TOY, "algorithm=distill"],
    "algorithm=distill learns from a teacher; add teacher=<run folder or .pt file>"),
   ([TOY, "teacher=a"], "teacher=a has no effect with algorithm=ppo; add algorithm=distill"),
@@ -205,11 +209,12 @@ def test_resume_auto_starts_a_run_and_then_continues_it(tmp_path):
   assert cli.parse([TOY, "resume=null"], tasks.load, World())[0].resume is None
 
 
-def test_the_first_word_may_be_a_path_alone(tmp_path, monkeypatch, capsys):
+def test_a_word_may_be_a_path_alone(tmp_path, monkeypatch, capsys):
   monkeypatch.chdir(tmp_path)
   checkpoint.write("runs/ant/old", {})
   assert cli.with_folder(["runs/ant/old", "seed=1"], "checkpoint") == ["checkpoint=runs/ant/old", "seed=1"]
   assert cli.with_folder(["nowhere"], "checkpoint") == ["checkpoint=nowhere"]
+  assert cli.with_folder(["seed=1", "runs/ant/old"], "checkpoint") == ["checkpoint=runs/ant/old", "seed=1"]
   assert capsys.readouterr().err == ""
   assert cli.with_folder(["runs/ant"], "file") == ["file=runs/ant/old"]
   assert capsys.readouterr().err == "the newest run in 'runs/ant' is 'runs/ant/old'\n"

@@ -166,6 +166,36 @@ def test_impossible_options_are_told(option, message):
     load_model(arm(option=option))
 
 
+NEGATIVE = (
+  (arm(joint='damping="-1"'), "joint 'shoulder': damping=-1 is negative: it drives the joint"),
+  (arm(joint='armature="-0.01"'), "joint 'shoulder': armature=-0.01 is negative: it takes inertia away"),
+  (arm(extra=TENDON.format('damping="-2"')), "tendon 'cord': damping=-2 is negative: it drives the tendon"),
+  (arm(geom='margin="1" gap="-0.5"'), "geom 'rod': gap=-0.5 is negative: contacts begin so much below"),
+)
+
+
+@pytest.mark.parametrize(("xml", "message"), NEGATIVE)
+def test_negative_numbers_that_mujoco_takes_are_told_and_have_its_effect(xml, message):
+  with pytest.warns(UserWarning, match=message):
+    model = load_model(xml)
+  trial, simulation = Trial(model, random_states(model, 8)), NumpySimulation(model, 8, outputs(model))
+  findings = trial.stages(simulation, DOUBLE) + trial.step(simulation, DOUBLE)
+  assert [str(finding) for finding in findings if not finding.holds] == []
+
+
+@pytest.mark.parametrize(
+  ("xml", "element"),
+  [
+    (arm(joint='frictionloss="-1"'), "joint 'shoulder'"),
+    (arm(extra=TENDON.format('frictionloss="-1"')), "tendon 'cord'"),
+  ],
+)
+def test_a_negative_friction_loss_is_refused(xml, element):
+  """Its cost has no least value; MuJoCo gives an acceleration where its search happens to end."""
+  with pytest.raises(ValueError, match=f"MJCF: {element}: frictionloss=-1 is negative: leave it out"):
+    load_model(xml)
+
+
 @pytest.mark.parametrize(
   ("xml", "field", "element"),
   [

@@ -9,15 +9,18 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 import pytest
 
 import train
+from gpurobot import cli
+from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import PPO
 from gpurobot.run import checkpoint
-from gpurobot.run.output import Output, aligned
+from gpurobot.run.output import Output, aligned, until_unread
 from tests.gpurobot import toy
+from tests.instances import first
 
 ROOT = Path(__file__).parents[3]
 TOY = f"task={toy.__file__}"
@@ -52,6 +55,51 @@ ENDINGS = {  # stdout: status, iterations, and the warning
   closed_terminal: (0, 3, "([Errno 5] Input/output error); training goes on"),
   left_pipe: (141, 0, "([Errno 32] Broken pipe); training saves a checkpoint and ends"),
 }
+
+
+def help_text(stream: TextIO) -> NoReturn:
+  """Write a text and end, as --help does."""
+  stream.write("usage: ...\n")
+  raise SystemExit(0)
+
+
+@pytest.mark.parametrize("buffering", [-1, 1])
+def test_a_program_whose_reader_has_left_ends_silently(buffering, monkeypatch):
+  reader, writer = os.pipe()
+  os.close(reader)
+  with os.fdopen(writer, "w", buffering) as stream:
+    monkeypatch.setattr(sys, "stdout", stream)
+    with pytest.raises(SystemExit) as end, until_unread():
+      help_text(stream)
+  assert end.value.code == 141
+
+
+def test_a_pipe_of_the_programs_own_that_breaks_is_an_error(monkeypatch, capsys):
+  reader, writer = os.pipe()
+  with os.fdopen(writer, "w") as stream, os.fdopen(reader):
+    monkeypatch.setattr(sys, "stdout", stream)
+    with pytest.raises(SystemExit) as end, cli.user_errors([], World()), left_pipe() as other:
+      help_text(other)
+  assert end.value.code == 2
+  assert capsys.readouterr().err == "error: [Errno 32] Broken pipe\n"
+
+
+PROGRAMS = (
+  ["-m", "tasks"],
+  ["-m", "gpurobot"],
+  ["-m", "gpurobot.sweep", "--help"],
+  ["-m", "gpurobot.completion"],
+  ["-m", "gpurobot.describe", "assets/quadruped/robot.xml"],
+  ["train.py", "task=cartpole", "--help"],
+)
+
+
+@pytest.mark.parametrize("words", first(PROGRAMS, PROGRAMS[:2].__contains__))
+def test_every_program_may_be_piped_to_head(words):
+  with left_pipe() as stdout:
+    command = [sys.executable, *words]
+    done = subprocess.run(command, cwd=ROOT, check=False, stdout=stdout, stderr=subprocess.PIPE, text=True)
+  assert (done.returncode, done.stderr) == (141, "")
 
 
 @pytest.mark.parametrize("stdout", ENDINGS)

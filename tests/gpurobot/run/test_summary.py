@@ -20,7 +20,7 @@ def test_a_run_says_how_it_went_and_what_to_do_next(tmp_path):
   found = {**SUMMARY, "warnings": ["a", "b"]}
   assert summary.lines(TrainConfig(), found, {"success": 0.934}, returns, tmp_path) == [
     f"{tmp_path}: 12,345,678 steps in 12:34 min, 16,369 steps/s",
-    "  return    2,900.00, best 2,900.00 at 29,000 steps, rising",
+    "  return    2,900.00, best 2,900.00 of 100 or more episodes, at 29,000 steps, rising",
     "  success   93.4% of the last episodes",
     f"  warnings  2, listed in {tmp_path}/summary.json",
     f"  saved     {tmp_path}/checkpoint.pt",

@@ -7,6 +7,7 @@ import pytest
 from gpurobot import sweep
 from gpurobot.device.distributed import World
 from gpurobot.run.folder import claim
+from gpurobot.run.interrupt import Interrupt
 from gpurobot.search.launch import execute
 from gpurobot.search.trial import Trial
 from tests.gpurobot.search.trials import TOY, finish
@@ -24,7 +25,7 @@ def test_an_interrupt_ends_the_runs_and_starts_no_more(tmp_path, monkeypatch):
   monkeypatch.setattr(Trial, "command", lambda _: [sys.executable, "-c", program])
   _, runs = sweep.plan([*TOY, "seed=0,1", f"folder={tmp_path}"])
   said = []
-  assert not execute(runs, 1, said.append)
+  assert not execute(runs, 1, said.append, Interrupt())
   assert said == ["seed=0: interrupted"]
   assert not runs[1].folder.exists()
 
@@ -51,10 +52,39 @@ def test_a_trial_that_a_killed_sweep_left_running_is_waited_for(tmp_path, ends):
     begun.append(one)
     return Process()
 
-  assert execute([trial], 1, say, begin)
+  assert execute([trial], 1, say, Interrupt(), begin)
   assert said[0].endswith(" still trains it, which is waited for")
   assert said[1:] == [f"seed=0: return {5 if ends else 7}, 512 steps in 3 s"]
   assert begun == ([] if ends else [trial])
+
+
+def test_a_trial_whose_folder_another_sweep_has_taken_first_is_waited_for(tmp_path):
+  """A sweep that is killed just after it has started a run leaves one that has locked nothing yet."""
+  _, (trial,) = sweep.plan([*TOY, f"folder={tmp_path}"])
+  said, locks = [], []
+
+  class Process:
+    def poll(self):
+      locks.append(claim(trial.config, World())[1])
+      return 2
+
+  def say(line):
+    said.append(line)
+    if locks:
+      finish(trial, 5.0)
+      locks.pop().close()
+
+  assert execute([trial], 1, say, Interrupt(), lambda _: Process())
+  assert said[0].endswith(" still trains it, which is waited for")
+  assert said[1:] == ["seed=0: return 5, 512 steps in 3 s"]
+
+
+def test_an_interrupt_between_two_parts_of_a_sweep_starts_no_more(tmp_path):
+  _, runs = sweep.plan([*TOY, f"folder={tmp_path}"])
+  interrupt, begun = Interrupt(), []
+  os.kill(os.getpid(), signal.SIGTERM)
+  assert not execute(runs, 1, print, interrupt, begun.append)
+  assert begun == []
 
 
 def test_an_interrupt_waits_for_no_training_of_another_sweep(tmp_path):
@@ -68,5 +98,5 @@ def test_an_interrupt_waits_for_no_training_of_another_sweep(tmp_path):
       os.kill(os.getpid(), signal.SIGINT)
 
   with lock:
-    assert not execute([trial], 1, say)
+    assert not execute([trial], 1, say, Interrupt())
   assert said[1:] == ["seed=0: interrupted"]

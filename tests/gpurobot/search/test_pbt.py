@@ -45,6 +45,44 @@ def test_the_worst_continue_the_best_with_perturbed_settings():
   assert [member.parent for member in pair] == [1, 1]
 
 
+def test_a_member_that_failed_is_replaced_and_continued_by_none():
+  members, rng = make_members(1e-3, 2e-3, 3e-3, 4e-3, 5e-3), np.random.default_rng(0)
+  scores = [None, -math.inf, None, None, 1.0]  # no episode ended in the second
+  found = pbt.next_generation(members, scores, make_plan(Path()), rng)
+  assert [member.parent for member in found] == [4, 1, 4, 4, 4]
+  assert [found[index] for index in (1, 4)] == [members[index] for index in (1, 4)]
+  half = make_plan(Path())._replace(exploit=0.5)
+  parents = {member.parent for member in pbt.next_generation(members, scores[:3] + scores[-2:], half, rng)}
+  assert parents <= {1, 4}
+
+
+def test_a_member_that_failed_in_a_generation_that_is_over_is_not_tried_again(tmp_path):
+  """Its score would change what followed, and its parent's checkpoint is gone."""
+  started: list[str] = []
+
+  def run(trials: Sequence[Trial], broken: int) -> bool:
+    for index, trial in enumerate(trials):
+      if not trial.is_finished():
+        started.append(str(trial.folder.relative_to(tmp_path)))
+        trial.folder.mkdir(parents=True, exist_ok=True)
+        if index != broken:
+          finish(trial, float(index), iterations=int(trial.limits["max_iterations"]))
+          (trial.folder / "checkpoint.pt").touch()
+    return True
+
+  def evolve(broken: int) -> list[Trial]:
+    members = make_members(1e-3, 2e-3, 3e-3, 4e-3)
+    return pbt.evolve(members, make_plan(tmp_path), lambda trials: run(trials, broken))
+
+  before = evolve(broken=3)
+  assert len(started) == 12
+  lineage = (tmp_path / pbt.LINEAGE).read_text()
+  after = evolve(broken=-1)
+  assert started[12:] == ["member=3/generation=2"]  # nothing has followed it
+  assert [trial.values for trial in after] == [trial.values for trial in before]
+  assert (tmp_path / pbt.LINEAGE).read_text().splitlines()[:-1] == lineage.splitlines()[:-1]
+
+
 def test_a_generation_continues_the_checkpoints_of_the_one_before(tmp_path):
   started: list[tuple[str, list[str]]] = []
 

@@ -9,6 +9,7 @@ import pytest
 
 from gpurobot import sweep
 from gpurobot.config import ConfigError
+from gpurobot.run.interrupt import Interrupt
 from gpurobot.search.launch import execute
 from tests.gpurobot.search.trials import TOY
 from tests.instances import thorough
@@ -42,7 +43,7 @@ def test_a_trial_that_fails_is_named(tmp_path):
   said: list[str] = []
   _, [trial] = sweep.plan([*TOY, "threads=1", f"folder={tmp_path}"])
   trial.values["max_iterations"] = "many"
-  assert execute([trial], 1, said.append, sweep.starter(sweep.Launcher.ray))
+  assert execute([trial], 1, said.append, Interrupt(), sweep.starter(sweep.Launcher.ray))
   assert said == ["seed=0: failed with status 2: error: max_iterations=many is not a whole number"]
 
 
@@ -57,7 +58,7 @@ def test_an_interrupt_ends_the_trials_of_the_cluster(tmp_path):
 
   waiting = threading.Thread(target=interrupt)
   waiting.start()
-  assert not execute(trials, 1, said.append, begin)
+  assert not execute(trials, 1, said.append, Interrupt(), begin)
   waiting.join()
   assert said == ["seed=0: interrupted"]
   assert (tmp_path / "seed=0/checkpoint.pt").exists()

@@ -77,6 +77,7 @@ def test_samples_fill_the_space_and_depend_on_the_seed_alone():
       "ppo.lr=1e-2..1e-4 is no range; write ppo.lr=<low>..<high> or ppo.lr=log:<low>..<high>",
     ),
     (["ppo.gamma=log:0..1"], "ppo.gamma=log:0..1: a logarithm needs positive numbers; write ppo.gamma=0..1"),
+    (["search=pbt", "ppo.gamma=0.9..1.01"], "ppo.gamma=1.01 is out of range; the nearest is 1"),
     (["ppo.lr=1e-4..x"], "ppo.lr=x is not a number"),
     (
       ["ppo.squash=0..1"],

@@ -22,6 +22,11 @@ def spin():
     pass
 
 
+def leave(tasks, _limit):
+  """Serve nobody, as a process does whose main module cannot be imported."""
+  tasks.poll(None)
+
+
 @pytest.fixture
 def worker():
   worker = Worker(0.2)
@@ -36,6 +41,18 @@ def test_no_task_ends_or_holds_up_the_next(worker):
   with pytest.raises(UnfinishedError, match=f"^ended with status -{int(signal.SIGABRT)}$"):
     worker.run(os.abort)
   assert worker.run(add, 2, 2) == 4
+
+
+def test_a_process_that_ends_before_it_reads_its_task_is_told(worker, monkeypatch):
+  with monkeypatch.context() as patch:
+    patch.setattr("physics.parity.worker._serve", leave)
+    with pytest.raises(UnfinishedError, match=r"^ended with status 0$"):
+      worker.run(add, 1, 2)
+  assert worker.run(add, 2, 2) == 4
+  os.kill(worker._process.pid, signal.SIGTERM)
+  worker._process.join()
+  with pytest.raises(UnfinishedError, match=f"^ended with status -{int(signal.SIGTERM)}$"):
+    worker.run(add, 1, 2)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timer of processor time")

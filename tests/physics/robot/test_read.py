@@ -32,7 +32,7 @@ def test_a_site_that_reaches_is_one_of_an_arm(tmp_path):
 
 def test_a_urdf_whose_chains_are_no_legs_may_have_arms(tmp_path):
   raised = robots.urdf().replace('size="0.5 0.2 0.1"', 'size="0.5 0.2 3"')
-  with pytest.raises(ValueError, match="no legs found.* env.feet=.*, or the tip of an arm as env.site$"):
+  with pytest.raises(ValueError, match=r"no legs found.* env.feet=.*, or the tip of an arm as env.site$"):
     read_robot(arms.asked(tmp_path, raised))
   robot, _ = read_robot(arms.asked(tmp_path, raised, site="fl_foot"))
   assert isinstance(robot, Arm)

@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+import zlib
 
 import numpy as np
 import pytest
@@ -98,6 +99,19 @@ def test_reading_a_pkl_runs_no_code(tmp_path, capsys):
   with pytest.raises(SettingError, match=r"a\.pkl cannot be read: it holds builtins\.print and not only arr"):
     read_file(path, reading())
   assert capsys.readouterr().out == ""
+
+
+OF_JOBLIB = b"\x80\x04cjoblib.numpy_pickle\nNumpyArrayWrapper\n."  # where an array of its files begins
+
+
+@pytest.mark.parametrize("content", [OF_JOBLIB, zlib.compress(OF_JOBLIB)])
+def test_a_pkl_of_joblib_says_how_to_convert_it(content, tmp_path):
+  path = tmp_path / "a.pkl"
+  path.write_bytes(content)
+  with pytest.raises(SettingError, match=r"a\.pkl cannot be read: it is of joblib, whose") as caught:
+    read_file(path, reading())
+  remedy = f"numpy.savez('{tmp_path}/a.npz', **next(iter(joblib.load('{path}').values())))"
+  assert str(caught.value).endswith(remedy)
 
 
 @pytest.mark.parametrize("content", [b"", b"version https://git-lfs", pickle.dumps([1.0, 2.0])])
