@@ -29,7 +29,7 @@ from mujoco import (
 from physics.actuator.motor import ActivationParams, WindingParams
 from physics.dynamics.bodies import LONG
 from physics.dynamics.camera_frame import TRACKCOM
-from physics.model.model import ACTIVATIONS, FEW_ITERATIONS, Floats, Ints, Model
+from physics.model.model import ACTIVATIONS, Floats, Ints, Model
 from physics.model.pairs import ContactPair, contact_pairs
 from physics.support import (
   UnsupportedModel,
@@ -40,11 +40,10 @@ from physics.support import (
   impossible,
   label,
   leave_out,
-  mixed_solrefs,
-  negative,
   nonfinite,
   one_line,
   only_drives,
+  remarks,
   unsupported_sensors,
 )
 from physics.support import unsupported as missing
@@ -59,7 +58,6 @@ Source: TypeAlias = str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel
 # bodies: 54 hinges between 18 bodies in a row have 1,485.
 MANY_ENTRIES, MANY_GEOMS = 1500, 3000
 MANY_VERTICES = 50_000  # of hulls that collide: a G1 with all its meshes has 27,000; 655,000 take minutes
-STIFF = 2e5  # stiffness over inertia, above which rounding makes a search of a few iterations run away
 INTEGRATORS = {
   "Euler": mjtIntegrator.mjINT_EULER,
   "RK4": mjtIntegrator.mjINT_RK4,
@@ -98,7 +96,8 @@ def load_model(
     mj.opt.integrator = INTEGRATORS[integrator]
   pairs, left_out = _supported(mj, source, leave_out_others=unsupported == "warn")
   _refuse_to_vary(mj, source, vary)
-  _warn(mj, pairs)
+  for remark in remarks(mj, pairs):
+    warnings.warn(remark, stacklevel=2)
   mj.opt.solver = mjtSolver.mjSOL_NEWTON
   mj.opt.enableflags &= ~mjtEnableBit.mjENBL_SLEEP.value
   values = _fields(mj) | _same_frames(mj) | _flags(mj)
@@ -369,35 +368,3 @@ def _pairs(mj: mujoco.MjModel) -> tuple[ContactPair, ...]:
   if disabled(mj, mjtDisableBit.mjDSBL_CONSTRAINT, mjtDisableBit.mjDSBL_CONTACT):
     return ()
   return contact_pairs(mj, filter_parent=not disabled(mj, mjtDisableBit.mjDSBL_FILTERPARENT))
-
-
-def _warn(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> None:
-  """Warn of what is replaced, contacts too stiff for the solver's iterations, and sensors that stay zero."""
-  if mj.opt.solver != mjtSolver.mjSOL_NEWTON:
-    asked = enum_name(mjtSolver(mj.opt.solver)).upper()
-    warnings.warn(f"the file asks for the {asked} solver: Newton finds the same solution", stacklevel=3)
-  if mj.opt.enableflags & mjtEnableBit.mjENBL_SLEEP:
-    warnings.warn("the flag sleep has no effect: bodies at rest move on as all others", stacklevel=3)
-  if mj.opt.iterations < FEW_ITERATIONS and (ratio := _stiffness(mj)) > STIFF:
-    warnings.warn(
-      f"contacts are {ratio:.0e} times as stiff as their bodies are heavy (impratio, solimp), which float32 "
-      f"may not solve in iterations={mj.opt.iterations}: set iterations={FEW_ITERATIONS} or more",
-      stacklevel=3,
-    )
-  for element, what in negative(mj):
-    warnings.warn(f"{element}: {what}", stacklevel=3)
-  for element, attribute in mixed_solrefs(mj, pairs):
-    warnings.warn(f"{element}: {attribute} of mixed signs: MuJoCo's default replaces it", stacklevel=3)
-  for sensor, feature in enumerate(unsupported_sensors(mj)):
-    if feature:
-      warnings.warn(f"{label(mj, 'sensor', sensor)} stays zero: {feature} is not supported", stacklevel=3)
-    if mj.sensor_interval[sensor, 0] > 0 and not mj.sensor_history[sensor, 0]:  # as in MuJoCo
-      lacks = 'interval without nsample has no effect: write nsample="1"'
-      warnings.warn(f"{label(mj, 'sensor', sensor)}: {lacks}", stacklevel=3)
-
-
-def _stiffness(mj: mujoco.MjModel) -> float:
-  """Return the greatest stiffness of friction over inertia at a contact, from the geoms' impedance d."""
-  collides = (mj.geom_contype | mj.geom_conaffinity) > 0
-  impedance = mj.geom_solimp[collides, :2].max(initial=0.0).clip(max=mujoco.mjMAXIMP)
-  return float(mj.opt.impratio * impedance / (1.0 - impedance))

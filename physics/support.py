@@ -1,4 +1,4 @@
-"""Unsupported features of a robot file, each named with its element before anything runs."""
+"""Unsupported features of a robot file, named with the element before anything runs, and warnings."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -17,11 +17,13 @@ from mujoco import (
   mjtObj,
   mjtSensor,
   mjtSleepPolicy,
+  mjtSolver,
   mjtTrn,
   mjtWrap,
 )
 
 from physics.collision.narrow import can_collide
+from physics.model.model import FEW_ITERATIONS
 from physics.model.pairs import ContactPair, keep_apart, mixes_formats
 from physics.sensor import READINGS
 from physics.sensor.distance import DISTANCES, can_measure, kinds_of, measured_pairs
@@ -81,6 +83,8 @@ SOLREFS = {  # field: (field that says where it is used, name in MJCF)
   "tendon_solref_fri": ("tendon_frictionloss", "solreffriction"),
   "eq_solref": ("eq_active0", "solref"),
 }
+
+STIFF = 2e5  # stiffness over inertia, above which rounding makes a search of a few iterations run away
 
 
 class UnsupportedModel(ValueError):
@@ -203,6 +207,36 @@ def _owner(mj: mujoco.MjModel, field: str, row: int) -> str:
   """Return the element that has a row of a field of MuJoCo's, for messages."""
   prefix = field.partition("_")[0]
   return label(mj, ELEMENTS[prefix], int(mj.dof_jntid[row]) if prefix == "dof" else row)
+
+
+def remarks(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> Iterator[str]:
+  """Yield a line on each thing worth a warning in a compiled model, whose geoms collide in `pairs`."""
+  if mj.opt.solver != mjtSolver.mjSOL_NEWTON:
+    asked = enum_name(mjtSolver(mj.opt.solver)).upper()
+    yield f"the file asks for the {asked} solver: Newton finds the same solution"
+  if mj.opt.enableflags & mjtEnableBit.mjENBL_SLEEP:
+    yield "the flag sleep has no effect: bodies at rest move on as all others"
+  if mj.opt.iterations < FEW_ITERATIONS and (ratio := _stiffness(mj)) > STIFF:
+    yield (
+      f"contacts are {ratio:.0e} times as stiff as their bodies are heavy (impratio, solimp), which float32 "
+      f"may not solve in iterations={mj.opt.iterations}: set iterations={FEW_ITERATIONS} or more"
+    )
+  for element, what in negative(mj):
+    yield f"{element}: {what}"
+  for element, attribute in mixed_solrefs(mj, pairs):
+    yield f"{element}: {attribute} of mixed signs: MuJoCo's default replaces it"
+  for sensor, feature in enumerate(unsupported_sensors(mj)):
+    if feature:
+      yield f"{label(mj, 'sensor', sensor)} stays zero: {feature} is not supported"
+    if mj.sensor_interval[sensor, 0] > 0 and not mj.sensor_history[sensor, 0]:  # as in MuJoCo
+      yield f'{label(mj, "sensor", sensor)}: interval without nsample has no effect: write nsample="1"'
+
+
+def _stiffness(mj: mujoco.MjModel) -> float:
+  """Return the greatest stiffness of friction over inertia at a contact, from the geoms' impedance d."""
+  collides = (mj.geom_contype | mj.geom_conaffinity) > 0
+  impedance = mj.geom_solimp[collides, :2].max(initial=0.0).clip(max=mujoco.mjMAXIMP)
+  return float(mj.opt.impratio * impedance / (1.0 - impedance))
 
 
 def label(mj: mujoco.MjModel, kind: str, index: int) -> str:

@@ -166,7 +166,7 @@ MISTAKES = {
   "plot run key=retrun": "unknown key 'key'; the nearest is 'y'",
   "plot run y=retrun": "no column 'retrun' in cartpole; the nearest is 'return'",
   "plot run column=retrun": "unknown key 'column'",
-  "demo ant quadruped": "'quadruped' is not of the form key=value; --help lists every key",
+  "demo ant quadruped": "demo=ant and checkpoint=quadruped are two policies; name one",
   "demo gone.pt": "there is no demo 'gone.pt'",
   "sweep task=cartpole seed=0..3 max_steps=1": "seed has a range, and a grid needs values; write",
   "sweep task=cartpole jobs=0": "jobs=0 is out of range; the nearest is 1",
