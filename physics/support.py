@@ -176,7 +176,8 @@ def leave_out(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> tuple[Contact
   apart = [pair for pair in pairs if missing_of_pair(mj, pair)]
   together = tuple(pair for pair in pairs if pair not in apart)
   keep_apart(mj, apart, together)
-  mj.opt.enableflags &= ~sum((*REFUSED_FLAGS, mjtEnableBit.mjENBL_SLEEP))
+  mj.opt.enableflags &= ~sum(REFUSED_FLAGS)
+  mj.tree_sleep_policy[mj.tree_sleep_policy == mjtSleepPolicy.mjSLEEP_INIT] = mjtSleepPolicy.mjSLEEP_ALLOWED
   for tendon in sorted({i for i, _ in _missing_of_tendons(mj)}):
     mj.tendon_num[tendon] = 0
     for field in ("limited", "actfrclimited", "stiffness", "damping", "armature", "frictionloss"):

@@ -81,11 +81,15 @@ def test_leaves_out_on_request_what_the_rest_can_do_without(case):
   assert differences(model) == []
 
 
-def test_bodies_that_could_fall_asleep_stay_awake():
+@pytest.mark.parametrize("unsupported", ["error", "warn"])
+def test_bodies_that_could_fall_asleep_stay_awake(unsupported):
   ball = '<body pos="0 0 0.1"><freejoint/><geom size="0.1"/></body>'
   with pytest.warns(UserWarning, match="the flag sleep has no effect"):
-    model = load_model(f"""<mujoco><option><flag sleep="enable"/></option>
-      <worldbody><geom type="plane" size="1 1 1"/>{ball}</worldbody></mujoco>""")
+    model = load_model(
+      f"""<mujoco><option><flag sleep="enable"/></option>
+      <worldbody><geom type="plane" size="1 1 1"/>{ball}</worldbody></mujoco>""",
+      unsupported=unsupported,
+    )
   data = mujoco.MjData(model.mj)
   mujoco.mj_step(model.mj, data, 1000)
   assert data.tree_awake.tolist() == [1]  # in MuJoCo C, with which the engine is compared
