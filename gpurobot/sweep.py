@@ -28,7 +28,7 @@ from gpurobot.search.launch import Launcher, Start, execute, start
 from gpurobot.search.pruning import Prune, above_median, best, parts, prune_trials
 from gpurobot.search.results import compare, report
 from gpurobot.search.space import Choices, Search, Space, draw, grid, parse
-from gpurobot.search.trial import Trial, make_trial
+from gpurobot.search.trial import Measure, Mode, Trial, make_trial
 
 MORE = """
 Every key of train.py is allowed too, with one value or several: seed=0,1,2 ppo.hidden=[64,64],[256,128]
@@ -43,7 +43,9 @@ class Sweep:
   folder: str = option("runs/sweep/<task>", "folder of the results and of the run folders")
   jobs: int = option(1, "number of runs at a time; they divide the cores among them", low=1)
   launcher: Launcher = option(Launcher.local, "where runs run: local, this machine; ray, a Ray cluster")
-  level: float | None = option(None, "mean return; the time until runs first reach it is reported")
+  metric: str = option("return", "column of the runs' logs that settings are compared by, as success")
+  mode: Mode = option(Mode.max, "best metric: max, the largest; min, the smallest, as of an error")
+  level: float | None = option(None, "metric; the time until runs first reach it is reported")
   search: Search = option(
     Search.grid,
     "settings: grid, all combinations; random or sobol, samples; pbt, a population whose settings change",
@@ -115,7 +117,8 @@ def make_trials(settings: Sweep, space: Space) -> list[Trial]:
     chosen = [values | seed for values in drawn for seed in grid({"seed": seeds})]
   varying = {key for key, values in space.items() if not isinstance(values, Choices) or len(values.words) > 1}
   folder = Path(settings.folder)
-  return [make_trial(values, varying, folder, settings.jobs) for values in chosen]
+  measure = measured(settings)
+  return [make_trial(values, varying, folder, settings.jobs, measure) for values in chosen]
 
 
 def main(argv: list[str]) -> None:
@@ -145,7 +148,7 @@ def compete(settings: Sweep, space: Space) -> None:
     done = sum(trial.is_finished() for trial in trials)
     say(f"{len(trials)} runs in {settings.folder}, {done} of them already finished")
     trials = prune(settings, trials, run)
-  report(compare(trials, settings.level), Path(settings.folder), console)
+  report(compare(trials, settings.metric), settings.metric, Path(settings.folder), console)
   if not all(trial.is_finished() for trial in trials):
     raise SystemExit(interrupt.status or 1)
 
@@ -173,7 +176,12 @@ def starter(launcher: Launcher) -> Start:
 def population(settings: Sweep, space: Space) -> pbt.Plan:
   """Return how a population is trained."""
   numbers = (settings.generations, settings.exploit, settings.search_seed, settings.jobs)
-  return pbt.Plan(space, Path(settings.folder), *numbers)
+  return pbt.Plan(space, Path(settings.folder), *numbers, measured(settings))
+
+
+def measured(settings: Sweep) -> Measure:
+  """Return what trials are compared by."""
+  return Measure(settings.metric, settings.mode, settings.level)
 
 
 def first_members(settings: Sweep, space: Space) -> list[pbt.Member]:

@@ -65,26 +65,30 @@ def execute(trials: Sequence[Trial], jobs: int, say: Say, interrupt: Interrupt, 
   stopped = False
   waiting = [trial for trial in trials if not trial.is_finished()]
   active: list[tuple[Trial, Process]] = []
-  while active or (waiting and not interrupt.requested):
-    while waiting and len(active) < jobs and not interrupt.requested:
-      trial = waiting.pop(0)
-      if owner := folder.owner(trial.folder):
-        say(f"{trial.name}: {owner} still trains it, which is waited for")
-      active.append((trial, Running(trial) if owner else begin(trial)))
-    time.sleep(POLL)
-    if interrupt.requested and not stopped:
-      stopped = True
-      for _, process in active:
-        process.terminate()
-    ended = [(trial, process, process.poll()) for trial, process in active]
-    active = [(trial, process) for trial, process, status in ended if status is None]
-    for trial, process, status in ended:
-      if status is None:
-        continue
-      if not stopped and goes_on(trial, process):
-        waiting.insert(0, trial)
-      else:
-        say(f"{trial.name}: {'interrupted' if stopped else ending(trial, status)}")
+  try:
+    while active or (waiting and not interrupt.requested):
+      while waiting and len(active) < jobs and not interrupt.requested:
+        trial = waiting.pop(0)
+        if owner := folder.owner(trial.folder):
+          say(f"{trial.name}: {owner} still trains it, which is waited for")
+        active.append((trial, Running(trial) if owner else begin(trial)))
+      time.sleep(POLL)
+      if interrupt.requested and not stopped:
+        stopped = True
+        for _, process in active:
+          process.terminate()
+      ended = [(trial, process, process.poll()) for trial, process in active]
+      active = [(trial, process) for trial, process, status in ended if status is None]
+      for trial, process, status in ended:
+        if status is None:
+          continue
+        if not stopped and goes_on(trial, process):
+          waiting.insert(0, trial)
+        else:
+          say(f"{trial.name}: {'interrupted' if stopped else ending(trial, status)}")
+  finally:  # an error, as a metric that no log has, leaves no trial running
+    for _, process in active:
+      process.terminate()
   return not interrupt.requested
 
 
@@ -101,8 +105,8 @@ def ending(trial: Trial, status: int) -> str:
   if not trial.is_finished():
     *_, last = ["no output", *(trial.folder / OUTPUT).read_text().splitlines()]
     return f"failed with status {status}: {last}"
-  figures = trial.result(level=None)
-  return f"return {show(figures['return'])}, {figures['steps']:,} steps in {show(figures['seconds'])} s"
+  figures, metric = trial.result(), trial.measure.metric
+  return f"{metric} {show(figures[metric])}, {figures['steps']:,} steps in {show(figures['seconds'])} s"
 
 
 def show(value: float | None) -> str:

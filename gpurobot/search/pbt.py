@@ -20,7 +20,7 @@ from gpurobot.config import ConfigError
 from gpurobot.run import checkpoint, replay_files
 from gpurobot.search.pruning import Run
 from gpurobot.search.space import Choices, Range, Space
-from gpurobot.search.trial import Trial, assemble, limits, read_config
+from gpurobot.search.trial import Measure, Trial, assemble, limits, read_config
 
 RESAMPLE = 0.25  # probability that a setting is drawn anew instead of perturbed
 LINEAGE, DRAWING = "lineage.csv", "lineage.png"
@@ -35,6 +35,7 @@ class Plan(NamedTuple):
   exploit: float  # share of the members that the others replace in a generation
   seed: int  # of the choices
   jobs: int  # trials at a time
+  measure: Measure
 
 
 class Member(NamedTuple):
@@ -50,7 +51,7 @@ class Ancestry(NamedTuple):
   generation: int
   member: int
   parent: int
-  score: float | None  # the last return; None if it failed
+  score: float | None  # see `Trial.score`; None if it failed
   setting: str
 
 
@@ -70,7 +71,7 @@ def next_generation(
 ) -> list[Member]:
   """Return the members of the next generation: the worst continue one of the best, perturbed.
 
-  scores: the last returns; None of those that failed, which leave nothing to continue. One has not.
+  scores: see `Trial.score`; None of those that failed, which leave nothing to continue. One has not.
   """
   known = {index: score for index, score in enumerate(scores) if score is not None}
   order = sorted(known, key=lambda index: -known[index])
@@ -112,7 +113,7 @@ def evolve(members: Sequence[Member], plan: Plan, run: Run) -> list[Trial]:
     for index, (member, trial) in enumerate(zip(members, trials, strict=True)):
       setting = " ".join(trial.setting[1:])
       lineage.append(Ancestry(generation, index, member.parent, scores[index], setting))
-    write_lineage(lineage, plan.folder)
+    write_lineage(lineage, plan)
     if all(score is None for score in scores):
       break  # there is nothing to continue
     for trial in before:
@@ -137,7 +138,7 @@ def make_generation(
     values = member.values | {limit: str(end) for limit, end in ends.items()}
     setting = (f"member={index}", *(f"{key}={member.values[key]}" for key in searched))
     parent = before[member.parent].folder if before else None
-    trials.append(assemble(setting, values, folder, plan.jobs, parent))
+    trials.append(assemble(setting, values, folder, plan.jobs, plan.measure, parent))
   return trials
 
 
@@ -148,13 +149,14 @@ def forget_checkpoint(folder: Path) -> None:
   shutil.rmtree(folder / replay_files.FOLDER, ignore_errors=True)
 
 
-def write_lineage(lineage: Sequence[Ancestry], folder: Path) -> None:
-  """Write who continued whom, as a table and as a drawing: the return of each member by generation."""
-  with (folder / LINEAGE).open("w", newline="") as file:
+def write_lineage(lineage: Sequence[Ancestry], plan: Plan) -> None:
+  """Write who continued whom, as a table and as a drawing: the metric of each member by generation."""
+  with (plan.folder / LINEAGE).open("w", newline="") as file:
     writer = csv.writer(file)
     writer.writerow(Ancestry._fields)
     writer.writerows(lineage)
-  scores = {one[:2]: math.nan if one.score is None else one.score for one in lineage}
+  sign = plan.measure.sign
+  scores = {one[:2]: math.nan if one.score is None else sign * one.score for one in lineage}
   figure = Figure(figsize=(7, 4), layout="constrained")
   axes = figure.subplots()
   for one in lineage:
@@ -164,6 +166,6 @@ def write_lineage(lineage: Sequence[Ancestry], folder: Path) -> None:
       [scores[before], scores[one[:2]]],
       "C0.-" if one.parent == one.member else "C1.--",
     )
-  axes.set(xlabel="generation", ylabel="return", title="dashed: a member continues another one")
+  axes.set(xlabel="generation", ylabel=plan.measure.metric, title="dashed: a member continues another one")
   axes.grid(alpha=0.3)
-  figure.savefig(folder / DRAWING, dpi=120)
+  figure.savefig(plan.folder / DRAWING, dpi=120)

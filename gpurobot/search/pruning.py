@@ -40,7 +40,7 @@ def parts(prune: Prune, count: int, rungs: int, reduction: int) -> list[Fraction
 
 
 def best(histories: Sequence[Sequence[float]], reduction: int) -> list[int]:
-  """Return the indices of the best settings by their last return: one of `reduction`, at least one.
+  """Return the indices of the best settings by their last score: one of `reduction`, at least one.
 
   Successive halving (Jamieson and Talwalkar 2016, arXiv 1502.07943). Of equal ones the first counts as best.
   """
@@ -49,9 +49,9 @@ def best(histories: Sequence[Sequence[float]], reduction: int) -> list[int]:
 
 
 def above_median(histories: Sequence[Sequence[float]]) -> list[int]:
-  """Return the indices of the settings whose best return so far reaches the median of all mean returns.
+  """Return the indices of the settings whose best score so far reaches the median of all mean scores.
 
-  The median stopping rule (Golovin et al. 2017, Google Vizier). A setting whose last return is -inf, as it
+  The median stopping rule (Golovin et al. 2017, Google Vizier). A setting whose last score is -inf, as it
   failed, does not.
   """
   means = [float(np.mean(history)) for history in histories]
@@ -76,17 +76,17 @@ def prune_trials(groups: list[list[Trial]], ends: Sequence[Fraction], rule: Rule
     if not run(present):
       break
     for trial in present:
-      trial.keep_return()
+      trial.keep_score()
     if part < 1:
       alive = [alive[index] for index in rule([history(group, ends, part) for group in alive])]
   return [*latest.values()]
 
 
 def history(group: Sequence[Trial], ends: Sequence[Fraction], part: Fraction) -> list[float]:
-  """Return the return of a setting after each part so far: the interquartile mean over its seeds."""
-  known = [trial.returns() for trial in group]
+  """Return the score of a setting after each part so far: the interquartile mean over its seeds."""
+  known = [trial.scores() for trial in group]
   return [
-    float(interquartile_mean(np.array([returns.get(end, -np.inf) for returns in known])))
+    float(interquartile_mean(np.array([scores.get(end, -np.inf) for scores in known])))
     for end in ends
     if end <= part
   ]

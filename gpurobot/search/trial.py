@@ -6,36 +6,62 @@ import math
 import re
 import sys
 from collections.abc import Mapping
+from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import tasks
 from gpurobot import cli
-from gpurobot.config import LIMITS, ConfigError, TrainConfig, to_dict
+from gpurobot.config import LIMITS, ConfigError, TrainConfig, suggestion, to_dict
 from gpurobot.device.distributed import World
 from gpurobot.device.process import usable_cores
 from gpurobot.run import checkpoint
-from gpurobot.run.csv_log import read
+from gpurobot.run.csv_log import NAME, Row, read
 from gpurobot.run.files import rewrite
 
 PROGRAM = Path(__file__).resolve().parents[2] / "train.py"
 OUTPUT = "output.txt"  # console output of a trial, in its folder
-SUMMARY, PARTS = "summary.json", "parts.json"  # of the whole run; the returns after its parts
+SUMMARY, PARTS = "summary.json", "parts.json"  # of the whole run; the scores after its parts
 PLACES = ("run_dir", "resume", "threads", "debug")  # settings that may differ between two starts of a trial
+
+
+class Mode(StrEnum):
+  """Whether the largest or the smallest metric is best."""
+
+  max = "max"
+  min = "min"
+
+
+class Measure(NamedTuple):
+  """What trials are compared by: a column of their logs."""
+
+  metric: str = "return"
+  mode: Mode = Mode.max
+  level: float | None = None  # whose time is reported
+
+  @property
+  def sign(self) -> int:
+    """The factor on the metric that makes the best the largest."""
+    return 1 if self.mode is Mode.max else -1
+
+  def reached(self, value: float) -> bool:
+    """Return whether a value of the metric is at the level or better."""
+    return self.level is not None and self.sign * value >= self.sign * self.level
 
 
 @dataclasses.dataclass(frozen=True)
 class Trial:
   """One run: the arguments that vary (without the seed), all arguments by key, and the configuration.
 
-  part: how much of its limits it may use now. parent: folder of the run that it continues, if it has no
-  checkpoint of its own.
+  measure: what it is compared by. part: how much of its limits it may use now. parent: folder of the run that
+  it continues, if it has no checkpoint of its own.
   """
 
   setting: tuple[str, ...]
   values: Mapping[str, str]
   config: TrainConfig
+  measure: Measure
   part: Fraction = Fraction(1)
   parent: Path | None = None
 
@@ -74,47 +100,74 @@ class Trial:
     words = [f"{key}={value}" for key, value in {**self.values, **ends}.items()]
     return [sys.executable, str(PROGRAM), *resume, *words]
 
-  def result(self, level: float | None) -> dict[str, Any]:
-    """Return the figures of a finished run."""
+  def result(self) -> dict[str, Any]:
+    """Return the figures of a finished run; its metric is None where no episode told it.
+
+    Raises ConfigError if the log has no column of the metric's name.
+    """
     summary = json.loads((self.folder / SUMMARY).read_text())
     figures = {name: summary[name] for name in ("seed", "return", "steps", "seconds", "steps_per_second")}
-    return figures | {"seconds_to_level": self._seconds_to(level), "trained": float(self.part)}
+    rows, metric = self._rows(), self.measure.metric
+    values = (float(row[metric]) for row in reversed(rows))
+    figures.setdefault(metric, next(filter(math.isfinite, values), None))
+    reached = (row["seconds"] for row in rows if self.measure.reached(float(row[metric])))
+    return figures | {
+      "seconds_to_level": next(map(float, reached), None),
+      "trained": float(self.part),
+    }
 
-  def _seconds_to(self, level: float | None) -> float | None:
-    """Return the training time [s] until the mean return first reached a level; None if it never did."""
-    if level is None:
-      return None
-    rows = read(self.folder / "metrics.csv")
-    return next((float(row["seconds"]) for row in rows if float(row["return"]) >= level), None)
+  def _rows(self) -> list[Row]:
+    """Return the rows of the log; raise ConfigError if they lack the metric."""
+    rows, metric = read(self.folder / NAME), self.measure.metric
+    if rows and metric not in rows[0]:
+      hint = suggestion(metric, rows[0]) or f", as {', '.join(rows[0])} are"
+      raise ConfigError(f"metric={metric} is no column of '{self.folder / NAME}'{hint}")
+    return rows
 
   def begin_parts(self) -> None:
-    """Note that the run goes to its limits in parts, so that `check` lets them change."""
+    """Note that the run goes to its limits in parts, so that `check` lets them change.
+
+    Raises ConfigError if its parts have been compared by another metric.
+    """
     if not (self.folder / PARTS).exists():
       self.folder.mkdir(parents=True, exist_ok=True)
       self._keep({})
+    metric, mode = (self._parts()[name] for name in ("metric", "mode"))
+    if (metric, mode) != self.measure[:2]:
+      raise ConfigError(
+        f"'{self.folder}' holds a run compared by metric={metric} mode={mode}; choose another folder="
+      )
 
-  def returns(self) -> dict[Fraction, float]:
-    """Return the mean return after each part of the limits that is finished; -inf where no episode ended."""
-    known = json.loads((self.folder / PARTS).read_text())
+  def scores(self) -> dict[Fraction, float]:
+    """Return the score after each part of the limits that is finished."""
+    known = self._parts()["scores"]
     return {Fraction(part): -math.inf if value is None else value for part, value in known.items()}
 
-  def keep_return(self) -> None:
-    """Store the return after the present part, unless it is known: the run may have gone on since."""
-    known, score = self.returns(), self.score()
+  def _parts(self) -> dict[str, Any]:
+    parts: dict[str, Any] = json.loads((self.folder / PARTS).read_text())
+    return parts
+
+  def keep_score(self) -> None:
+    """Store the score after the present part, unless it is known: the run may have gone on since."""
+    known, score = self.scores(), self.score()
     if score is not None and self.part not in known:
       self._keep(known | {self.part: score})
 
-  def _keep(self, returns: Mapping[Fraction, float]) -> None:
-    plain = {str(part): value if math.isfinite(value) else None for part, value in returns.items()}
+  def _keep(self, scores: Mapping[Fraction, float]) -> None:
+    plain = {str(part): value if math.isfinite(value) else None for part, value in scores.items()}
+    compared = {"metric": self.measure.metric, "mode": self.measure.mode, "scores": plain}
     with rewrite(self.folder / PARTS) as file:
-      file.write(json.dumps(plain).encode())
+      file.write(json.dumps(compared).encode())
 
   def score(self) -> float | None:
-    """Return the last mean return, -inf if no episode ended; None if the run has failed."""
+    """Return the last metric, negative if the smallest is best; None if the run has failed.
+
+    Where no episode told the metric, it is -inf.
+    """
     if not self.is_finished():
       return None
-    value = self.result(level=None)["return"]
-    return -math.inf if value is None else float(value)
+    value = self.result()[self.measure.metric]
+    return -math.inf if value is None else self.measure.sign * float(value)
 
 
 def limits(config: TrainConfig, part: Fraction) -> dict[str, int | float]:
@@ -132,7 +185,7 @@ def read_config(values: Mapping[str, str]) -> TrainConfig:
   return cli.parse([f"{key}={value}" for key, value in values.items()], tasks.load, World())[0]
 
 
-def make_trial(values: dict[str, str], varying: set[str], folder: Path, jobs: int) -> Trial:
+def make_trial(values: dict[str, str], varying: set[str], folder: Path, jobs: int, measure: Measure) -> Trial:
   """Return the trial with these values by key; raise ConfigError if train.py or `check` rejects them.
 
   varying: keys whose values distinguish the trial; with its seed they name its folder below `folder`.
@@ -141,11 +194,16 @@ def make_trial(values: dict[str, str], varying: set[str], folder: Path, jobs: in
   setting = tuple(word for key, word in words.items() if key in varying and key != "seed")
   parts = [",".join(setting), words["seed"]] if setting else [words["seed"]]
   place = Path(folder, *(re.sub(r"[^\w.,=+\[\]-]", "_", part) for part in parts))
-  return assemble(setting, values, place, jobs)
+  return assemble(setting, values, place, jobs, measure)
 
 
 def assemble(
-  setting: tuple[str, ...], values: dict[str, str], folder: Path, jobs: int, parent: Path | None = None
+  setting: tuple[str, ...],
+  values: dict[str, str],
+  folder: Path,
+  jobs: int,
+  measure: Measure,
+  parent: Path | None = None,
 ) -> Trial:
   """Return the trial with these values by key in a folder; raise ConfigError if they are rejected.
 
@@ -157,7 +215,7 @@ def assemble(
   if jobs > 1 and "threads" not in values:
     share = max(1, usable_cores() // jobs)
     values["threads"] = str(min(share, config.threads or share))
-  return Trial(setting, values, config, parent=parent)
+  return Trial(setting, values, config, measure, parent=parent)
 
 
 def check(config: TrainConfig, folder: Path) -> None:

@@ -5,13 +5,15 @@ import sys
 import pytest
 
 from gpurobot import sweep
+from gpurobot.config import ConfigError
 from gpurobot.device.distributed import World
 from gpurobot.run.folder import claim
 from gpurobot.run.interrupt import Interrupt
-from gpurobot.search.launch import execute
+from gpurobot.search.launch import execute, start
 from gpurobot.search.trial import Trial
 from tests.gpurobot.search.trials import TOY, finish
 
+PROGRAMS = ("", "import time; time.sleep(600)")  # of two runs: one that ends, one that lasts
 pytestmark = pytest.mark.usefixtures("keep_signal_handlers")
 
 
@@ -100,3 +102,21 @@ def test_an_interrupt_waits_for_no_training_of_another_sweep(tmp_path):
   with lock:
     assert not execute([trial], 1, say, Interrupt())
   assert said[1:] == ["seed=0: interrupted"]
+
+
+def test_a_metric_that_no_log_has_ends_the_sweep_and_its_runs(tmp_path, monkeypatch):
+  _, runs = sweep.plan([*TOY, "seed=0,1", f"folder={tmp_path}", "metric=sucess"])
+  monkeypatch.setattr(Trial, "command", lambda trial: [sys.executable, "-c", PROGRAMS[trial.config.seed]])
+  finish(runs[0], 1.0)
+  (runs[0].folder / "summary.json").rename(tmp_path / "summary.json")
+  started = []
+
+  def begin(trial):
+    started.append(start(trial))
+    if trial is runs[0]:
+      (tmp_path / "summary.json").rename(trial.folder / "summary.json")
+    return started[-1]
+
+  with pytest.raises(ConfigError, match="metric=sucess is no column of"):
+    execute(runs, 2, lambda _: None, Interrupt(), begin)
+  assert started[1].wait(60) == -signal.SIGTERM

@@ -9,7 +9,7 @@ import pytest
 from gpurobot import sweep
 from gpurobot.search import pbt
 from gpurobot.search.space import Choices, Range
-from gpurobot.search.trial import Trial
+from gpurobot.search.trial import Measure, Trial
 from tests.gpurobot import toy
 from tests.gpurobot.search.trials import finish
 from tests.instances import thorough
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("keep_signal_handlers")
 
 
 def make_plan(folder: Path, generations: int = 3) -> pbt.Plan:
-  return pbt.Plan(SPACE, folder, generations, exploit=0.25, seed=0, jobs=1)
+  return pbt.Plan(SPACE, folder, generations, exploit=0.25, seed=0, jobs=1, measure=Measure())
 
 
 def make_members(*rates: float) -> list[pbt.Member]:

@@ -51,20 +51,30 @@ def test_a_part_of_a_trial_ends_at_a_part_of_its_limits(tmp_path):
   assert (part.is_finished(), trial.is_finished()) == (True, False)  # 2 of 3 iterations, but 3 s of 2 s
 
 
-def test_returns_of_parts_are_kept_as_they_were(tmp_path):
+def test_scores_of_parts_are_kept_as_they_were(tmp_path):
   _, [trial] = sweep.plan([*TOY, "max_iterations=2", f"folder={tmp_path}"])
   first = trial.until(Fraction(1, 2))
   first.begin_parts()
-  first.keep_return()
-  assert trial.returns() == {}  # it has not run
+  first.keep_score()
+  assert trial.scores() == {}  # it has not run
   finish(trial, -2.5)
-  first.keep_return()
+  first.keep_score()
   finish(trial, -1.5, iterations=2)
-  first.keep_return()
-  assert trial.returns() == {Fraction(1, 2): -2.5}
+  first.keep_score()
+  assert trial.scores() == {Fraction(1, 2): -2.5}
   finish(trial, None)
-  dataclasses.replace(first, part=Fraction(1, 3)).keep_return()
-  assert trial.returns()[Fraction(1, 3)] == -math.inf
+  dataclasses.replace(first, part=Fraction(1, 3)).keep_score()
+  assert trial.scores()[Fraction(1, 3)] == -math.inf
+
+
+def test_parts_that_were_compared_by_another_metric_are_refused(tmp_path):
+  words = [*TOY, "max_iterations=2", f"folder={tmp_path}"]
+  _, [trial] = sweep.plan(words)
+  trial.begin_parts()
+  trial.begin_parts()
+  _, [other] = sweep.plan([*words, "metric=success"])
+  with pytest.raises(ConfigError, match="compared by metric=return mode=max; choose another folder="):
+    other.begin_parts()
 
 
 def test_limits_may_change_only_where_a_trial_goes_part_by_part(tmp_path):
