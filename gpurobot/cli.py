@@ -136,7 +136,7 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[TrainConfig, Modul
   if {*HELP} & {*argv}:
     print(help_text.of_training(assign(config, {key: early[key] for key in ("algorithm",) if key in early})))
     raise SystemExit(0)
-  return _settle(_assign_files(config, files), _given(words, leaves(config)), resumed, world), module
+  return _settle(_assign_files(config, files), given_words(words, leaves(config)), resumed, world), module
 
 
 def configure(given: Mapping[str, Any], load: Load, world: World) -> tuple[TrainConfig, ModuleType]:
@@ -159,7 +159,7 @@ def _split_files(words: list[str]) -> tuple[dict[str, Any], list[str]]:
   return config_files.read_all(paths), [word for word in words if not word.startswith(FILES)]
 
 
-def _given(words: list[str], keys: Iterable[str]) -> dict[str, str]:
+def given_words(words: list[str], keys: Iterable[str]) -> dict[str, str]:
   """Return what `key=value` arguments give; raise ConfigError, and say how a task or robot is named."""
   try:
     return pairs(words, keys)

@@ -17,7 +17,7 @@ from rich.console import Console
 
 import tasks
 from gpurobot import cli, extras, help_text
-from gpurobot.config import ConfigError, TrainConfig, assign, leaves, option, pairs
+from gpurobot.config import ConfigError, TrainConfig, assign, leaves, option
 from gpurobot.device.distributed import World
 from gpurobot.programs import HELP
 from gpurobot.run.folder import make_folder
@@ -79,7 +79,7 @@ def read(argv: list[str]) -> tuple[Sweep, Space]:
   names = text.split(",")
   known = [leaves(cli.parse([f"task={name}"], tasks.load, World())[0]) for name in names]
   own = leaves(Sweep())
-  values = pairs(argv, dict.fromkeys(itertools.chain(own, *known)))
+  values = cli.given_words(argv, dict.fromkeys(itertools.chain(own, *known)))
   settings = assign(Sweep(), {key: value for key, value in values.items() if key in own})
   settings.folder = settings.folder.replace("<task>", ",".join(Path(name).stem for name in names))
   if {"run_dir", "resume"} & set(values):

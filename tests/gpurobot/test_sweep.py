@@ -47,6 +47,11 @@ def test_bad_words_are_told_in_one_line(tmp_path, word, message):
   assert str(error.value) == message
 
 
+def test_a_task_that_is_named_alone_is_told_with_the_remedy():
+  with pytest.raises(ConfigError, match=r"did you mean task=cartpole\?"):
+    sweep.plan(["cartpole", "seed=0,1"])
+
+
 def test_nothing_runs_where_one_combination_is_bad(tmp_path, capsys):
   with pytest.raises(SystemExit) as end:
     sweep.main([*TOY, "num_envs=64,63", "ppo.minibatches=16", f"folder={tmp_path / 'sweep'}"])
