@@ -287,6 +287,9 @@ class OffPolicyConfig:
   critic: Critic = option(
     Critic.twohot, "output of the critics: scalar, a value; twohot, a distribution over bins"
   )
+  clipped_double_q: bool = option(
+    True, "let the smaller value of the two critics count; false: their mean, which is more optimistic"
+  )
   layer_norm: bool = option(True, "layer normalisation before each activation")
   activation: Activation = option(Activation.silu, "activation function of the hidden layers")
   network: str | None = option(

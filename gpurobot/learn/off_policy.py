@@ -5,6 +5,7 @@ with two critics that predict the return, or a distribution of it.
 """
 
 import copy
+import functools
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ from gpurobot.learn.image_setup import image_words
 from gpurobot.learn.loss import total
 from gpurobot.learn.network import Actor, TwinCritic
 from gpurobot.learn.off_policy_batch import Batch
-from gpurobot.learn.off_policy_loss import CRITIC_SUMS, critic_loss, smaller, target
+from gpurobot.learn.off_policy_loss import CRITIC_SUMS, critic_loss, joint, target
 from gpurobot.learn.off_policy_setup import check, make_sampler, quiet, replayed, stored_obs
 from gpurobot.learn.optimizer import Optimizer, flatten
 from gpurobot.learn.own_code import OwnLoss
@@ -74,12 +75,12 @@ class OffPolicy:
     self.agent = actor(Spaces.of(env), settings, env.device)
     self.network: Actor = self.agent.network
     self.observations, dtype = self.agent.observations, self.network.dtype
-    critics = TwinCritic(env.obs_dims, env.num_actions, settings, dtype, images_of(env))
-    self.critics = critics.to(env.device)
+    self.critics = TwinCritic(env.obs_dims, env.num_actions, settings, dtype, images_of(env)).to(env.device)
     self.optimizers = {
       "critics": self.make_optimizer(self.critics, CRITIC_SUMS),
       "actor": self.make_optimizer(self.network, self.sums),
     }
+    self._joint = functools.partial(joint, clipped=settings.clipped_double_q)
     self.targets = self._make_targets()  # after the broadcast of the weights
     self.own_loss = OwnLoss(f"{self.name}.loss", own, env.device) if (own := settings.loss) else None
     self.losses = (LossMeans(CRITIC_SUMS, env.device), LossMeans(self.sums, env.device))
@@ -261,18 +262,17 @@ class OffPolicy:
     batch = self.batch
     batch.advance()
     action, bonus = self.next_action(self.network(batch.next_obs))
-    value = smaller(self.targets(batch.next_obs, action))
+    value = self._joint(self.targets(batch.next_obs, action))
     batch.return_.copy_(target(batch.reward, batch.discount, value + bonus))
 
   def _critic_objective(self) -> tuple[Tensor, Tensor, Tensor]:
     """Return the loss of the critics on the present batch, its sums, and the errors [n]."""
-    batch = self.batch
-    values = self.critics(batch.obs, batch.action)
-    return critic_loss(values, batch.return_, batch.age, batch.weight)
+    batch, values = self.batch, self.critics(self.batch.obs, self.batch.action)
+    return critic_loss(values, self._joint(values), batch.return_, batch.age, batch.weight)
 
   def evaluate(self, action: Tensor) -> Tensor:
     """Return the values [n] of actions [n, num_actions] where the present batch begins."""
-    return smaller(self.critics(self.batch.obs, action))
+    return self._joint(self.critics(self.batch.obs, action))
 
   @torch.no_grad()
   def _descend_critics(self) -> None:

@@ -14,9 +14,13 @@ SAC_SUMS = ("weight", "policy_loss", "entropy", "action/std")
 TD3_SUMS = ("weight", "policy_loss")
 
 
-def smaller(values: ValuePrediction) -> Tensor:
-  """Return the smaller of two critics' values [2, n]: the best of many values with errors is too large."""
-  return torch.minimum(*values.value.unbind())
+def joint(values: ValuePrediction, *, clipped: bool) -> Tensor:
+  """Return the value [n] that two critics' values [2, n] count as: if `clipped` the smaller, else the mean.
+
+  The best of many values with errors is too large. The smaller of two is not, and may be too small (clipped
+  double Q-learning; Fujimoto et al. 2018).
+  """
+  return torch.minimum(*values.value.unbind()) if clipped else values.value.mean(0)
 
 
 def target(reward: Tensor, discount: Tensor, value: Tensor) -> Tensor:
@@ -29,16 +33,15 @@ def target(reward: Tensor, discount: Tensor, value: Tensor) -> Tensor:
 
 
 def critic_loss(
-  values: ValuePrediction, return_: Tensor, age: Tensor, weight: Tensor
+  values: ValuePrediction, value: Tensor, return_: Tensor, age: Tensor, weight: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
   """Return the loss of both critics, a scalar, its sums by weight [len(CRITIC_SUMS)], and errors [n].
 
-  values [2, n]: theirs. return_ [n]: what they learn. age [n]: steps since the transitions. weight [n]: 0 if
-  invalid. The errors are those of the smaller value.
+  values [2, n]: theirs. value [n]: what these count as, whose errors are returned. return_ [n]: what they
+  learn. age [n]: steps since the transitions. weight [n]: 0 if invalid.
   """
   losses = values.loss(return_)
   with torch.no_grad():
-    value = smaller(values)
     sums = torch.stack([torch.ones_like(return_), losses.mean(0), value, age]) @ weight
   return losses.sum(0) @ weight, sums, return_ - value
 

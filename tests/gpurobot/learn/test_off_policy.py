@@ -350,3 +350,13 @@ def test_a_policy_of_another_algorithm_is_refused():
 ])  # fmt: skip
 def test_batches_of_one_draw_divide_the_gradient_steps_of_an_iteration(own, batches):
   assert off_policy_setup.batches_per_draw(SACConfig(**own)) == batches
+
+
+@both
+@pytest.mark.parametrize("clipped", [True, False])
+def test_the_smaller_value_of_an_action_counts_or_the_mean(name, clipped):
+  learner = iterate(make(name, clipped_double_q=clipped), 3)
+  action = torch.zeros_like(learner.batch.action)
+  values = learner.critics(learner.batch.obs, action).value
+  assert not torch.equal(values[0], values[1])
+  torch.testing.assert_close(learner.evaluate(action), values.amin(0) if clipped else values.mean(0))

@@ -8,8 +8,8 @@ from gpurobot.learn.critic import BINS, HALF, Bins, ScalarValue, TwohotHead, Two
 from gpurobot.learn.loss import total
 from gpurobot.learn.off_policy_loss import (
   critic_loss,
+  joint,
   sac_terms,
-  smaller,
   target,
   td3_terms,
   temperature_loss,
@@ -27,12 +27,13 @@ def vector(*values: float) -> Tensor:
   return torch.tensor(values, dtype=torch.float64)
 
 
-def test_the_smaller_value_counts():
+def test_the_smaller_value_counts_or_the_mean():
   bins = Bins().returns.tolist()
   low, high = bins[60], bins[70]
   pair = [certain(low, high), certain(high, low)]
   both = TwohotValue(torch.stack([one.logits for one in pair]), pair[0].bins)
-  assert smaller(both).tolist() == pytest.approx([low, low])
+  assert joint(both, clipped=True).tolist() == pytest.approx([low, low])
+  assert joint(both, clipped=False).tolist() == pytest.approx([(low + high) / 2] * 2)
 
 
 def test_a_target_by_hand():
@@ -43,7 +44,8 @@ def test_a_target_by_hand():
 def test_the_critics_loss_by_hand():
   """Equal logits have the cross entropy log(BINS); two critics, three samples, of which one is not valid."""
   flat = TwohotHead(1).double()(torch.zeros(2, 3, 1, dtype=torch.float64))
-  loss, sums, error = critic_loss(flat, vector(0, 1, 7), vector(2, 4, 100), vector(1, 1, 0))
+  samples = (vector(0, 1, 7), vector(2, 4, 100), vector(1, 1, 0))
+  loss, sums, error = critic_loss(flat, joint(flat, clipped=True), *samples)
   assert float(loss.detach()) == pytest.approx(2 * 2 * math.log(BINS))
   assert sums.tolist() == pytest.approx([2, 2 * math.log(BINS), 0, 6], abs=1e-12)
   assert error.tolist() == pytest.approx([0, 1, 7], abs=1e-12)
@@ -52,7 +54,8 @@ def test_the_critics_loss_by_hand():
 def test_the_loss_of_scalar_critics_by_hand():
   """Three samples, of which one is not valid; the smaller values are 1, 2 and 5."""
   values = vector(1, 4, 9, 3, 2, 5).view(2, 3).requires_grad_()
-  loss, sums, error = critic_loss(ScalarValue(values), vector(2, 2, 7), vector(2, 4, 100), vector(1, 0.5, 0))
+  samples = (vector(2, 2, 7), vector(2, 4, 100), vector(1, 0.5, 0))
+  loss, sums, error = critic_loss(ScalarValue(values), vector(1, 2, 5), *samples)
   loss.backward()
   assert float(loss.detach()) == 0.5 * (1 + 1) + 0.5 * 0.5 * 4
   assert values.grad.tolist() == [[-1, 1, 0], [1, 0, 0]]
