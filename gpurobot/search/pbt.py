@@ -51,7 +51,7 @@ class Ancestry(NamedTuple):
   generation: int
   member: int
   parent: int
-  score: float | None  # see `Trial.score`; None if it failed
+  score: float | None  # the metric; None if it failed
   setting: str
 
 
@@ -112,7 +112,9 @@ def evolve(members: Sequence[Member], plan: Plan, run: Run) -> list[Trial]:
     scores = [trial.score() for trial in trials]
     for index, (member, trial) in enumerate(zip(members, trials, strict=True)):
       setting = " ".join(trial.setting[1:])
-      lineage.append(Ancestry(generation, index, member.parent, scores[index], setting))
+      score = scores[index]
+      value = None if score is None else plan.measure.sign * score
+      lineage.append(Ancestry(generation, index, member.parent, value, setting))
     write_lineage(lineage, plan)
     if all(score is None for score in scores):
       break  # there is nothing to continue
@@ -155,8 +157,7 @@ def write_lineage(lineage: Sequence[Ancestry], plan: Plan) -> None:
     writer = csv.writer(file)
     writer.writerow(Ancestry._fields)
     writer.writerows(lineage)
-  sign = plan.measure.sign
-  scores = {one[:2]: math.nan if one.score is None else sign * one.score for one in lineage}
+  scores = {one[:2]: math.nan if one.score is None else one.score for one in lineage}
   figure = Figure(figsize=(7, 4), layout="constrained")
   axes = figure.subplots()
   for one in lineage:

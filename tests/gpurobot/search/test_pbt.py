@@ -9,7 +9,7 @@ import pytest
 from gpurobot import sweep
 from gpurobot.search import pbt
 from gpurobot.search.space import Choices, Range
-from gpurobot.search.trial import Measure, Trial
+from gpurobot.search.trial import Measure, Mode, Trial
 from tests.gpurobot import toy
 from tests.gpurobot.search.trials import finish
 from tests.instances import thorough
@@ -120,6 +120,21 @@ def test_a_generation_continues_the_checkpoints_of_the_one_before(tmp_path):
   again = pbt.evolve(make_members(1e-3, 2e-3, 3e-3, 4e-3), make_plan(tmp_path), run)
   assert started == before  # all are finished
   assert [trial.values for trial in again] == [trial.values for trial in trials]
+
+
+def test_the_smallest_metric_is_best_if_it_is_an_error(tmp_path):
+  def run(trials: Sequence[Trial]) -> bool:
+    for index, trial in enumerate(trials):
+      finish(trial, float(index), iterations=int(trial.limits["max_iterations"]))
+      (trial.folder / "checkpoint.pt").touch()
+    return True
+
+  plan = make_plan(tmp_path, generations=2)._replace(measure=Measure(mode=Mode.min))
+  pbt.evolve(make_members(1e-3, 2e-3, 3e-3, 4e-3), plan, run)
+  with (tmp_path / pbt.LINEAGE).open() as file:
+    rows = list(csv.DictReader(file))
+  assert [float(row["score"]) for row in rows] == [0, 1, 2, 3] * 2
+  assert [int(row["parent"]) for row in rows[4:]] == [0, 1, 2, 0]
 
 
 def test_an_interrupted_generation_decides_nothing(tmp_path):
