@@ -30,6 +30,7 @@ PPO: dict[str, object] = {
   "gae_lambda": 0.99,
   "log_std_init": -1.0,  # with 0, exploration throws the ball off
 }
+SAC: dict[str, object] = {"gamma": 0.97, "target_entropy": -2.0}  # soon balanced, and still with less noise
 
 
 @dataclass

@@ -21,6 +21,12 @@ PPO: dict[str, object] = {
   "entropy_coef_final": 0.0,
   "entropy_steps": 4_000_000,
 }
+SAC: dict[str, object] = {
+  "gamma": 0.97,  # a command is followed within a second
+  "target_entropy": -2.0,  # noise is an error
+  "critic": "scalar",
+  "clipped_double_q": False,  # with these, 0.20 m/s after 0.1 million steps, and 0.34 without them
+}
 
 
 @dataclass
