@@ -7,8 +7,6 @@ from tasks.shared import gym_v5
 
 TRAIN = gym_v5.TRAIN | {"max_steps": 20_000_000}
 PPO = gym_v5.PPO
-# It never falls, so optimism pays: with these it runs 1.7 times as fast after 0.13 million steps.
-SAC: dict[str, object] = {"critic": "scalar", "clipped_double_q": False}
 
 
 @dataclass

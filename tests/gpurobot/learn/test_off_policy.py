@@ -190,7 +190,7 @@ def test_replayed_gradient_steps_have_the_bits_of_called_ones(name, own):
 
 def test_a_critic_of_another_kind_is_refused():
   with pytest.raises(ValueError, match=r"critics.head.output.weight"):
-    make(critic="scalar").load_policy(make().policy_dict())
+    make(critic="twohot").load_policy(make().policy_dict())
 
 
 def test_a_new_buffer_is_filled_before_learning_goes_on():
