@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from gpurobot.algorithm_config import Activation, PPOConfig, Precision, Recurrence, SACConfig
-from gpurobot.learn.critic import TwohotValue
+from gpurobot.algorithm_config import Activation, Critic, PPOConfig, Precision, Recurrence, SACConfig
+from gpurobot.learn.critic import ScalarValue, TwohotValue
 from gpurobot.learn.network import ActorCritic, Layers, RecurrentCore, Trunk, TwinCritic
 
 OBS = {"policy": torch.randn(1, 32, 5), "critic": torch.randn(1, 32, 7)}
@@ -94,10 +94,11 @@ def test_bf16_is_near_float32_and_its_heads_are_not_rounded():
   assert not torch.equal(value16.value, value16.value.bfloat16().float())
 
 
+@pytest.mark.parametrize("kind", list(Critic))
 @pytest.mark.parametrize("layer_norm", [False, True])
-def test_a_twin_critic_is_two_networks(layer_norm):
+def test_a_twin_critic_is_two_networks(layer_norm, kind):
   """In values and losses; both start as they would alone, with the same random numbers."""
-  settings = SACConfig(critic_hidden=[16, 8], layer_norm=layer_norm)
+  settings = SACConfig(critic=kind, critic_hidden=[16, 8], layer_norm=layer_norm)
   torch.manual_seed(0)
   critics = TwinCritic({"policy": 5}, 2, settings, torch.float64)
   torch.manual_seed(0)
@@ -109,7 +110,9 @@ def test_a_twin_critic_is_two_networks(layer_norm):
   for index, trunk in enumerate(trunks):
     features, _ = trunk(torch.cat([obs, action], -1), state, restart)
     weight, bias = critics.head.output.weight[index], critics.head.output.bias[index]
-    alone = TwohotValue(features @ weight + bias, critics.head.bins)
+    output = features @ weight + bias
+    scalar = kind is Critic.scalar
+    alone = ScalarValue(output.squeeze(-1)) if scalar else TwohotValue(output, critics.head.bins)
     torch.testing.assert_close(both.value[index], alone.value)
     losses = both.loss(return_, return_, 0.0)
     torch.testing.assert_close(losses[index], alone.loss(return_, return_, 0.0))
