@@ -1,10 +1,10 @@
 """Speed of SAC, compared with Stable-Baselines3's on the same task, network, batch and update ratio.
 
 Seconds are those of the processor, which other programs on the machine disturb least: use one thread. Ours is
-measured with its default critics, which predict a distribution of the return, in the precision that the
-processor is fast in and in float32; and with scalar critics in float32, which are the peer's network. The
-floors are how many gradient steps the rate of a large float32 product would allow if they had nothing but
-their matrix products.
+measured with critics that predict a distribution of the return, in the precision that the processor is fast
+in and in float32; and with scalar critics in float32, the default, which are the peer's network. The floors
+are how many gradient steps the rate of a large float32 product would allow if they had nothing but their
+matrix products.
 """
 
 import contextlib

@@ -109,7 +109,7 @@ class Trial:
     figures = {name: summary[name] for name in ("seed", "return", "steps", "seconds", "steps_per_second")}
     rows, metric = self._rows(), self.measure.metric
     values = (float(row[metric]) for row in reversed(rows))
-    figures.setdefault(metric, next(filter(math.isfinite, values), None))
+    figures.setdefault(metric, next(filter(math.isfinite, values), None))  # the summary has the return
     reached = (row["seconds"] for row in rows if self.measure.reached(float(row[metric])))
     return figures | {
       "seconds_to_level": next(map(float, reached), None),
