@@ -25,6 +25,7 @@ PPO: dict[str, object] = {
   "entropy_coef_final": 0.0,
   "entropy_steps": 2_000_000,
 }
+SAC: dict[str, object] = {"gamma": 0.97, "target_entropy": -2.0}  # as in `quadruped`
 
 GRAVITY = 9.81  # [m/s^2]
 TORQUE = 0.75  # largest change of a servo's torque by an action of 1, over its largest torque
