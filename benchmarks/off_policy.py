@@ -41,6 +41,7 @@ SETTINGS = {
   "sac.policy_delay": 1,
   "sac.activation": "relu",
   "sac.layer_norm": False,
+  "sac.clipped_double_q": True,  # as the peer has it
 }
 # precision and critic of ours, by name
 OWN = {

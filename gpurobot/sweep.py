@@ -45,7 +45,7 @@ class Sweep:
   launcher: Launcher = option(Launcher.local, "where runs run: local, this machine; ray, a Ray cluster")
   metric: str = option("return", "column of the runs' logs that settings are compared by, as success")
   mode: Mode = option(Mode.max, "best metric: max, the largest; min, the smallest, as of an error")
-  level: float | None = option(None, "metric; the time until runs first reach it is reported")
+  level: float | None = option(None, "level of the metric; the time until runs first reach it is reported")
   search: Search = option(
     Search.grid,
     "settings: grid, all combinations; random or sobol, samples; pbt, a population whose settings change",
