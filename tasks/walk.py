@@ -27,7 +27,6 @@ PPO: dict[str, object] = {
 }
 SAC: dict[str, object] = {"gamma": 0.97, "target_entropy": -2.0}  # as in `quadruped`
 
-GRAVITY = 9.81  # [m/s^2]
 TORQUE = 0.75  # largest change of a servo's torque by an action of 1, over its largest torque
 # Least change of the torque of a leg's servo by an action of 1, over weight times leg length for each leg of
 # those that stand, which are half of them: of all joints, and of those that should stay near home. With less,
@@ -72,9 +71,6 @@ class Config(robot_file.LegsConfig, gait.Config):
   reward_flight: float = option(0.0, "weight of the swing time of a foot beyond flight_seconds", "1/s")
   reward_alive: float = option(0.0, "weight of the constant reward per step")
   reward_gait: float = option(0.5, "weight of the share of feet that agree with the gait clock")
-  reward_load: float = option(
-    0.0, "weight of the penalty on the share of the weight that feet carry which should swing"
-  )
 
 
 class Task(gait.Task):
@@ -104,7 +100,6 @@ class Task(gait.Task):
       robot_file.announce(robot, _said(self.config))
     super().setup()
     self.resting = self.constant(robot.soles)  # heights of the feet at home [feet] [m]
-    self.weight = GRAVITY * robot.mass  # [N]
     self._scale_actions(given)
 
   def _scale_actions(self, given: Config) -> None:
@@ -129,14 +124,9 @@ class Task(gait.Task):
     return super().lifted() - self.resting
 
   def reward(self) -> dict[str, Tensor]:
-    """Reward the share of the feet that follow the clock, not their number; penalise load on swinging ones.
-
-    The load tells a robot that stands how to begin a step: by shifting its weight. Whether a foot touches the
-    ground does not (Siekmann et al. 2021, arXiv 2011.01387).
-    """
+    """Reward the share of the feet that follow the clock, not their number."""
     terms = super().reward()
-    load = (self.sim.sensordata[:, self.touch] * self.swings()).sum(1) / self.weight
-    return terms | {"gait": terms["gait"] / len(self.feet), "load": load.clamp(max=1.0)}
+    return terms | {"gait": terms["gait"] / len(self.feet)}
 
   def terminated(self) -> Tensor:
     """Fail if the trunk is in contact, tilts too far, or is too low."""

@@ -1,6 +1,8 @@
 """Gait clock of a walking robot: it says when each foot stands and when it swings.
 
-The rewards follow Unitree's `unitree_rl_gym` (`legged_gym/envs/g1`, BSD-3-Clause).
+The rewards follow Unitree's `unitree_rl_gym` (`legged_gym/envs/g1`, BSD-3-Clause), but for the load that
+swinging feet carry. The load tells a robot that stands how to begin a step: by shifting its weight. Whether a
+foot touches the ground does not (Siekmann et al. 2021, arXiv 2011.01387).
 """
 
 import math
@@ -14,6 +16,8 @@ from tasks import base
 from tasks.base import option
 from tasks.shared import locomotion
 
+GRAVITY = 9.81  # [m/s^2]
+
 
 @dataclass
 class Config(locomotion.Config):
@@ -24,6 +28,9 @@ class Config(locomotion.Config):
   swing_height: float = option(0.1, "target height of the site of a swinging foot", "m", low=0)
   reward_alive: float = option(0.2, "weight of the constant reward per step")
   reward_gait: float = option(0.5, "weight of the number of feet that agree with the gait clock")
+  reward_load: float = option(
+    0.0, "weight of the penalty on the share of the weight that feet carry which should swing"
+  )
   reward_swing: float = option(
     -10.0, "weight of the penalty on the squared height error of swinging feet", "1/m^2"
   )
@@ -37,8 +44,9 @@ class Task(locomotion.Task):
   config: Config
 
   def setup(self) -> None:
-    """Look up the feet."""
+    """Look up the feet and weigh the robot."""
     self.soles = self.site_of(*self.feet)
+    self.weight = GRAVITY * float(self.model.body_mass.sum())  # [N]
     self.offsets = self.constant(self.phases)
     super().setup()
 
@@ -55,11 +63,13 @@ class Task(locomotion.Task):
     return self.sim.site_xpos[:, self.soles, 2]
 
   def reward(self) -> dict[str, Tensor]:
-    """Add rewards for feet that follow the gait clock and lift off the ground."""
+    """Add rewards for feet that follow the clock; those that swing should carry no load, and lift off."""
     terms, swings = super().reward(), self.swings()
+    load = (self.sim.sensordata[:, self.touch] * swings).sum(1) / self.weight
     return terms | {
       "alive": torch.ones_like(terms["tilt"]),
       "gait": (self.contacts() != swings).sum(1),
+      "load": load.clamp(max=1.0),
       "swing": ((self.lifted() - self.config.swing_height).square() * swings).sum(1),
     }
 

@@ -65,6 +65,9 @@ def test_rewards_of_the_feet_by_hand(task):
   assert terms["slip"][0].item() == pytest.approx(0.25)  # of the left foot, along the ground
   assert terms["swing"][0].item() == pytest.approx(0.04**2)  # of the right one
   assert terms["alive"].tolist() == [1.0, 1.0]
+  assert terms["load"].tolist() == [0.0, 0.0]
+  task.sim.sensordata[:, task.touch] = torch.tensor([100.0, 50.0])
+  assert task.reward()["load"].tolist() == pytest.approx([50.0 / (9.81 * task.model.body_mass.sum())] * 2)
 
 
 def test_quiet_joints_move_less(task):
