@@ -2,7 +2,8 @@
 
 `python -m benchmarks.curves task [key=value ...]` trains the seeds of a task, one after another. Those of an
 `algorithm=...` other than PPO are saved in docs/curves/<algorithm>/, unless it is the case's own.
-`python -m benchmarks.curves task runs=folder,...` uses existing runs.
+`python -m benchmarks.curves task runs=folder,...` uses existing runs. `keep=true` keeps the seeds that the
+curve has besides those.
 `python -m benchmarks.table` then updates the tables.
 """
 
@@ -155,16 +156,25 @@ def draw(curve: cases.Curve, runs: list[Rows], algorithm: str = PPO) -> None:
   figure.savefig(curve_path(curve.task, algorithm).with_suffix(".png"), dpi=80, metadata={"Software": None})
 
 
+def joined(kept: list[Rows], runs: list[Rows]) -> list[Rows]:
+  """Return the runs of all seeds in their order; those of `runs` take the place of kept ones."""
+  by_seed = {rows[0]["seed"]: rows for rows in (*kept, *runs)}
+  return [by_seed[seed] for seed in sorted(by_seed)]
+
+
 def run(words: list[str]) -> None:
   """Train a task or read its runs; save and draw the curves."""
   known = {curve.task: curve for curve in cases.CURVES}
   if not words or words[0] not in known:
     sys.exit(f"name a task to train, one of: {', '.join(known)}")
-  curve, settings = known[words[0]], words[1:]
-  given = [word for word in settings if word.startswith("runs=")]
-  folders = [Path(name) for word in given for name in word.removeprefix("runs=").split(",")]
-  algorithm = dict(word.split("=", 1) for word in settings).get("algorithm", PPO)
-  runs = [rows_of(curve, folder) for folder in folders or train(curve, settings, algorithm)]
+  curve, given = known[words[0]], dict(word.split("=", 1) for word in words[1:])
+  folders, keep = given.pop("runs", None), given.pop("keep", "false") == "true"
+  algorithm = given.get("algorithm", PPO)
+  if folders:
+    trained = [Path(folder) for folder in folders.split(",")]
+  else:
+    trained = train(curve, [f"{key}={value}" for key, value in given.items()], algorithm)
+  runs = joined(read(curve, algorithm) if keep else [], [rows_of(curve, folder) for folder in trained])
   write([row for rows in runs for row in rows], curve_path(curve.task, algorithm).with_suffix(".csv"))
   draw(curve, runs, algorithm)
 

@@ -55,6 +55,13 @@ def test_each_algorithm_keeps_its_own_curve(tmp_path, monkeypatch):
   assert curves.reached(curves.read(curve, "sac")[0], cases.Goal("return", 3.0, 60), "steps") == 2000
 
 
+def test_a_seed_that_is_trained_again_takes_the_place_of_the_kept_one():
+  kept = [[{"seed": 0, "return": 1.0}], [{"seed": 2, "return": 2.0}]]
+  new = [[{"seed": 2, "return": 3.0}], [{"seed": 1, "return": 4.0}]]
+  assert curves.joined(kept, new) == [kept[0], new[1], new[0]]
+  assert curves.joined([], new) == [new[1], new[0]]
+
+
 def test_a_level_not_reached_is_told_with_the_best_that_was():
   rows = [row | {"steps": 1e6} for row in ROWS]
   assert table.progress([rows, rows], cases.Goal("return", 3.0, 60)) == "1 M, 20 s; 1 M, 20 s"
