@@ -229,10 +229,6 @@ class PPOConfig:
   amp: AMPConfig = dataclasses.field(default_factory=AMPConfig)
 
 
-CRITIC = "output of the critics: scalar, a value; twohot, a distribution over bins"
-CLIPPED = "let the smaller value of the two critics count; false: their mean, which is more optimistic"
-
-
 @dataclasses.dataclass
 class OffPolicyConfig:
   """Off-policy learning from a replay buffer."""
@@ -288,8 +284,13 @@ class OffPolicyConfig:
   normalize_obs: bool = option(True, "normalise observations to zero mean and unit variance")
   hidden: list[int] = option([256, 256], "units of each hidden layer of the policy", low=1)
   critic_hidden: list[int] = option([256, 256], "units of each hidden layer of a critic", low=1)
-  critic: Critic = option(Critic.twohot, CRITIC)
-  clipped_double_q: bool = option(True, CLIPPED)
+  # With two-hot critics of which the smaller value counts, most tasks learn later: docs/off_policy.md.
+  critic: Critic = option(
+    Critic.scalar, "output of the critics: scalar, a value; twohot, a distribution over bins"
+  )
+  clipped_double_q: bool = option(
+    False, "let the smaller value of the two critics count; false: their mean, which is more optimistic"
+  )
   layer_norm: bool = option(True, "layer normalisation before each activation")
   activation: Activation = option(Activation.silu, "activation function of the hidden layers")
   network: str | None = option(
@@ -314,9 +315,6 @@ class OffPolicyConfig:
 class SACConfig(OffPolicyConfig):
   """SAC (soft actor-critic)."""
 
-  # On most tasks both together learn sooner, up to twice: docs/off_policy.md.
-  critic: Critic = option(Critic.scalar, CRITIC)
-  clipped_double_q: bool = option(False, CLIPPED)
   alpha: float = option(0.01, "initial temperature: weight of the entropy", low=1e-8)
   # Noise costs reward: with -0.5, returns of cartpole stay at 475 of 500 in training, with -1 they pass 486.
   target_entropy: float = option(-1.0, "entropy per action that the temperature aims at", "nat")

@@ -11,6 +11,7 @@ TRAIN = gym_v5.TRAIN | {"max_steps": 30_000_000}
 PPO = gym_v5.PPO | {"log_std_init": -1.0}
 # An optimist falls: it has a return of 1,888 after 0.36 million steps, and careful critics have 4,937.
 SAC: dict[str, object] = {"critic": "twohot", "clipped_double_q": True}
+TD3 = SAC
 
 
 @dataclass
