@@ -265,6 +265,9 @@ class OffPolicyConfig:
   tau: float = option(
     0.05, "share of the critics that the target critics take over in a gradient step", low=0, high=1
   )
+  policy_tau: float = option(
+    0.003, "share of the policy that the average for evaluation takes over in a gradient step", low=0, high=1
+  )
   policy_delay: int = option(2, "gradient steps of the critics for one of the policy", low=1, high=1000)
   # With 3e-4, HalfCheetah runs at 1.0 m/s after 6,400 gradient steps, with 1e-3 at 1.5 m/s.
   lr: float = option(1e-3, "learning rate", low=0)

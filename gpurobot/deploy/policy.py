@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from gpurobot.algorithm_config import AlgorithmConfig
-from gpurobot.learn.agent import Spaces, make_agent
+from gpurobot.learn.agent import restored
 from gpurobot.learn.distribution import Distribution
 from gpurobot.learn.random import Random
 
@@ -24,8 +24,7 @@ class Policy:
     self, saved: Mapping[str, Any], settings: AlgorithmConfig, num_envs: int, device: torch.device
   ) -> None:
     """Rebuild the agent from the "learner" part of a checkpoint and the settings of its algorithm."""
-    self.agent = make_agent(Spaces.saved(saved), settings, device)
-    self.agent.load_state_dict(saved)
+    self.agent = restored(saved, settings, device)
     self._state = self.agent.start(num_envs)
 
   @torch.no_grad()

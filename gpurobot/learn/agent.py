@@ -157,10 +157,17 @@ def actor(spaces: Spaces, settings: SACConfig | TD3Config, device: torch.device)
   return Agent(spaces, network, settings.normalize_obs, device)
 
 
-def make_agent(
-  spaces: Spaces, settings: AlgorithmConfig, device: torch.device
+def restored(
+  saved: Mapping[str, Any], settings: AlgorithmConfig, device: torch.device
 ) -> Agent[ActorCritic] | Agent[Actor]:
-  """Return a new agent of the algorithm whose settings are given."""
+  """Return the agent of a checkpoint's part "learner"; an off-policy one acts by the average of its policy.
+
+  Raises ValueError or torch's RuntimeError if the settings are of another network.
+  """
+  agent: Agent[ActorCritic] | Agent[Actor]
   if isinstance(settings, PPOConfig):
-    return actor_critic(spaces, settings, device)
-  return actor(spaces, settings, device)
+    agent = actor_critic(Spaces.saved(saved), settings, device)
+  else:
+    agent = actor(Spaces.saved(saved), settings, device)
+  agent.load_state_dict({**saved, "network": saved.get("average", saved["network"])})
+  return agent

@@ -4,7 +4,6 @@ Large batches and few gradient steps per environment step (Seo et al. 2025, arXi
 with two critics that predict the return, or a distribution of it.
 """
 
-import copy
 import functools
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -28,8 +27,9 @@ from gpurobot.learn.network import Actor, TwinCritic
 from gpurobot.learn.off_policy_batch import Batch
 from gpurobot.learn.off_policy_loss import CRITIC_SUMS, critic_loss, joint, target
 from gpurobot.learn.off_policy_setup import check, make_sampler, quiet, replayed, stored_obs
-from gpurobot.learn.optimizer import Optimizer, flatten
+from gpurobot.learn.optimizer import Optimizer, follower
 from gpurobot.learn.own_code import OwnLoss
+from gpurobot.learn.policy_average import PolicyAverage
 from gpurobot.learn.random import Random
 from gpurobot.learn.random_shift import RandomShift
 from gpurobot.learn.replay_buffer import Replay, blocks, replay_bytes
@@ -81,7 +81,9 @@ class OffPolicy:
       "actor": self.make_optimizer(self.network, self.sums),
     }
     self._joint = functools.partial(joint, clipped=settings.clipped_double_q)
-    self.targets = self._make_targets()  # after the broadcast of the weights
+    self._critic_weights = [weight for weight in self.critics.parameters() if weight.requires_grad]
+    self.targets, self._target_weights = follower(self.critics)  # after the broadcast of the weights
+    self.average = PolicyAverage(self.network, self.optimizers["actor"], settings.policy_tau)
     self.own_loss = OwnLoss(f"{self.name}.loss", own, env.device) if (own := settings.loss) else None
     self.losses = (LossMeans(CRITIC_SUMS, env.device), LossMeans(self.sums, env.device))
     self.rewards = RewardScaler(settings, env.device, dtype)
@@ -103,13 +105,6 @@ class OffPolicy:
     self.shift = RandomShift(images_of(env), settings.random_shift)
     self.batch = Batch(env, self.network, self.noises, (self.sampler.batches, count))
     self._tape = replayed(settings, env, count)
-
-  def _make_targets(self) -> TwinCritic:
-    """Return new target critics, whose weights are one flat tensor as those of the critics are."""
-    self._critic_weights = [weight for weight in self.critics.parameters() if weight.requires_grad]
-    targets = copy.deepcopy(self.critics)
-    self._target_weights, _ = flatten([weight for weight in targets.parameters() if weight.requires_grad])
-    return targets.requires_grad_(False)
 
   def make_optimizer(self, module: nn.Module, sums: tuple[str, ...]) -> Optimizer:
     """Return a new optimiser of a module's weights, with sums over samples by name."""
@@ -307,9 +302,10 @@ class OffPolicy:
     return loss if found.other is None else loss + found.other, found.sums, terms
 
   def _descend_policy(self) -> None:
-    """Take a gradient step of the policy."""
+    """Take a gradient step of the policy; its average follows."""
     for optimizer in self._policy_optimizers:
       optimizer.step()
+    self.average.follow()
     self.losses[1].add(self.optimizers["actor"].sums, self.optimizers["actor"].norm)
 
   def report(self) -> dict[str, Tensor]:
@@ -337,7 +333,7 @@ class OffPolicy:
   @property
   def modules(self) -> dict[str, nn.Module]:
     """The networks beside that of the policy, by their names in a checkpoint."""
-    return {"critics": self.critics, "targets": self.targets}
+    return {"critics": self.critics, "targets": self.targets, "average": self.average.network}
 
   def policy_dict(self) -> dict[str, Any]:
     """Return the part of `state_dict` that a policy needs to act; it needs no communication."""
@@ -350,8 +346,9 @@ class OffPolicy:
     own = self.policy_dict()
     check_saved({name: state[name] for name in own if name in state}, own)
     self.agent.load_state_dict(state)
+    saved = {"average": state["network"], **state}  # older checkpoints have no average
     for name, module in self.modules.items():
-      module.load_state_dict(state[name])
+      module.load_state_dict(saved[name])
     self.rewards.load_state_dict(state["rewards"])
 
   def _rank_dict(self) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Adam over one flat tensor of all weights: one all-reduce, one clip, no step if a gradient is not finite."""
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +21,16 @@ def flatten(parameters: Sequence[nn.Parameter]) -> tuple[Tensor, list[int]]:
   for parameter, part in zip(parameters, flat.split(sizes), strict=True):
     parameter.data = part[: parameter.numel()].view_as(parameter).copy_(parameter.data)
   return flat, sizes
+
+
+M = TypeVar("M", bound=nn.Module)
+
+
+def follower(module: M) -> tuple[M, Tensor]:
+  """Return a copy of an optimised module, without gradients, and its weights in a tensor like `weights`."""
+  copied = copy.deepcopy(module)
+  weights, _ = flatten([weight for weight in copied.parameters() if weight.requires_grad])
+  return copied.requires_grad_(False), weights
 
 
 class Optimizer:
@@ -53,6 +64,11 @@ class Optimizer:
     # float64 scalars.
     self.norm = self.weights.new_zeros(1)
     self.skipped = torch.zeros((), dtype=torch.int64, device=device)
+
+  @property
+  def steps(self) -> Tensor:
+    """Number of steps taken, a scalar; skipped ones do not count."""
+    return self._state["step"]
 
   def clear(self) -> None:
     """Zero the gradient and the sums."""

@@ -14,7 +14,7 @@ from gpurobot.config import (
   algorithm_settings,
   policy_group,
 )
-from gpurobot.learn.agent import Spaces, make_agent
+from gpurobot.learn.agent import restored
 from gpurobot.learn.own_code import OF_TRAINING, TEACHER_NETWORK
 from gpurobot.learn.teacher import Teacher
 from gpurobot.run import checkpoint
@@ -51,8 +51,7 @@ def _load(source: str, config: TrainConfig, task: ModuleType, num_envs: int, dev
     raise ConfigError(f"teacher={source} holds no policy; take the checkpoint of a run")
   settings = _settings(source, saved["config"], task, config.distill.teacher_network)
   with checkpoint.fitting(source, "its own settings"):
-    agent = make_agent(Spaces.saved(saved["learner"]), settings, device)
-    agent.load_state_dict(saved["learner"])
+    agent = restored(saved["learner"], settings, device)
   names = saved.get("obs_names", {}).get("policy", [])  # older checkpoints have none
   return Teacher(source, agent, names, num_envs)
 

@@ -13,6 +13,7 @@ from gpurobot.device import usage
 from gpurobot.device.distributed import World
 from gpurobot.device.tape import Tape
 from gpurobot.learn import off_policy_setup
+from gpurobot.learn.agent import restored
 from gpurobot.learn.off_policy import OffPolicy
 from gpurobot.learn.random import Random
 from gpurobot.learn.replay_buffer import replay_bytes
@@ -240,6 +241,31 @@ def test_targets_follow_the_critics(name):
   iterate(one, 1)
   pairs = zip(before, one.critics.parameters(), strict=True)
   torch.testing.assert_close(list(one.targets.parameters()), [a + 0.25 * (b - a) for a, b in pairs])
+
+
+@both
+def test_the_average_follows_the_policy(name):
+  """Of four steps the first two count alike, and then tau is more than 1 / 3."""
+  one = make(name, updates_per_step=1, policy_delay=1, horizon=1, learning_starts=2, policy_tau=0.4)
+  before = tensors(list(one.average.network.parameters()))
+  same(before, list(one.network.parameters()))
+  iterate(one, 1)
+  policies = [tensors(list(iterate(one, 1).network.parameters())) for _ in range(4)]
+  expected = [a / 2 + b / 2 for a, b in zip(*policies[:2], strict=True)]
+  for policy in policies[2:]:
+    expected = [a + 0.4 * (b - a) for a, b in zip(expected, policy, strict=True)]
+  torch.testing.assert_close(list(one.average.network.parameters()), expected)
+
+
+@both
+def test_the_average_acts_and_learning_goes_on_from_the_policy(name):
+  one = iterate(make(name), 3)
+  saved = one.policy_dict()
+  same(restored(saved, one.settings, one.device).network.state_dict(), one.average.network.state_dict())
+  other = make(name)
+  other.load_policy({key: value for key, value in saved.items() if key != "average"})  # an older checkpoint
+  same(other.network.state_dict(), one.network.state_dict())
+  same(other.average.network.state_dict(), one.network.state_dict())
 
 
 def test_the_policy_learns_after_every_second_step_of_the_critics(monkeypatch):
