@@ -30,9 +30,8 @@ from gpurobot.learn.off_policy_setup import check, make_sampler, quiet, replayed
 from gpurobot.learn.optimizer import Optimizer, follower
 from gpurobot.learn.own_code import OwnLoss
 from gpurobot.learn.policy_average import PolicyAverage
-from gpurobot.learn.random import Random
 from gpurobot.learn.random_shift import RandomShift
-from gpurobot.learn.replay_buffer import Replay, blocks, replay_bytes
+from gpurobot.learn.replay_buffer import Replay, replay_bytes
 from gpurobot.learn.reward import RewardScaler
 from gpurobot.learn.saved_state import check_saved
 from gpurobot.learn.statistics import LossMeans
@@ -95,10 +94,8 @@ class OffPolicy:
     self._quiet = quiet(env, config, world)
     if self.settings.quiet_envs:
       self.collector.statistics.episodes.quiet = self._quiet
-    local_blocks = blocks(config.num_envs, settings.batch_size) // world.size
-    dealer = Random(config.seed, local_blocks, world.rank * local_blocks, env.device)
     count = settings.batch_size // world.size
-    self.sampler = make_sampler(env, self.replay, count, settings, dealer)
+    self.sampler = make_sampler(env, self.replay, count, config, world)
     self.iteration = 0
     self._threads = torch.get_num_threads()  # for large operations
     self._began = 0  # the iteration in which the replay buffer was empty

@@ -13,7 +13,7 @@ from gpurobot.learn.image_setup import check_images
 from gpurobot.learn.network import weight_dtype
 from gpurobot.learn.prioritized import PrioritizedSampler
 from gpurobot.learn.random import Random
-from gpurobot.learn.replay_buffer import Replay, ReplaySampler, replay_bytes
+from gpurobot.learn.replay_buffer import Replay, ReplaySampler, blocks, replay_bytes
 from gpurobot.learn.stored_obs import StoredObs
 
 # Transitions of a rank's batch up to which its gradient steps are replayed on a CPU: with more of them
@@ -98,10 +98,11 @@ def batches_per_draw(settings: OffPolicyConfig) -> int:
   return max(n for n in range(1, max(1, MOST // settings.batch_size) + 1) if steps % n == 0)
 
 
-def make_sampler(
-  env: VecEnv, replay: Replay, count: int, settings: OffPolicyConfig, random: Random
-) -> ReplaySampler:
-  """Return the sampler of `count` transitions that the settings ask for."""
+def make_sampler(env: VecEnv, replay: Replay, count: int, config: TrainConfig, world: World) -> ReplaySampler:
+  """Return the sampler of a rank's `count` transitions that the settings ask for."""
+  settings = off_policy(config)
+  local_blocks = blocks(config.num_envs, settings.batch_size) // world.size
+  random = Random(config.seed, local_blocks, world.rank * local_blocks, env.device)
   if not settings.prioritized:
     # A batch of images is long to draw, and takes much memory.
     batches = 1 if images_of(env) else batches_per_draw(settings)
