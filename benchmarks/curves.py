@@ -157,9 +157,16 @@ def draw(curve: cases.Curve, runs: list[Rows], algorithm: str = PPO) -> None:
 
 
 def joined(kept: list[Rows], runs: list[Rows]) -> list[Rows]:
-  """Return the runs of all seeds in their order; those of `runs` take the place of kept ones."""
+  """Return the runs of all seeds in their order; those of `runs` take the place of kept ones.
+
+  Columns that an older curve lacks are nan there.
+  """
   by_seed = {rows[0]["seed"]: rows for rows in (*kept, *runs)}
-  return [by_seed[seed] for seed in sorted(by_seed)]
+  names = max((rows[0] for rows in by_seed.values()), key=len)
+  full = {
+    seed: [{name: row.get(name, math.nan) for name in names} for row in by_seed[seed]] for seed in by_seed
+  }
+  return [full[seed] for seed in sorted(full)]
 
 
 def run(words: list[str]) -> None:

@@ -62,6 +62,12 @@ def test_a_seed_that_is_trained_again_takes_the_place_of_the_kept_one():
   assert curves.joined([], new) == [new[1], new[0]]
 
 
+def test_a_column_that_a_kept_seed_lacks_is_no_number():
+  (old, _) = curves.joined([[{"seed": 0, "return": 1.0}]], [[{"seed": 1, "return": 4.0, "error": 0.5}]])
+  assert list(old[0]) == ["seed", "return", "error"]
+  assert math.isnan(old[0]["error"])
+
+
 def test_a_level_not_reached_is_told_with_the_best_that_was():
   rows = [row | {"steps": 1e6} for row in ROWS]
   assert table.progress([rows, rows], cases.Goal("return", 3.0, 60)) == "1 M, 20 s; 1 M, 20 s"
