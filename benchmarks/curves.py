@@ -163,10 +163,11 @@ def joined(kept: list[Rows], runs: list[Rows]) -> list[Rows]:
   """
   by_seed = {rows[0]["seed"]: rows for rows in (*kept, *runs)}
   names = max((rows[0] for rows in by_seed.values()), key=len)
-  full = {
-    seed: [{name: row.get(name, math.nan) for name in names} for row in by_seed[seed]] for seed in by_seed
+  filled = {
+    seed: [{name: row.get(name, math.nan) for name in names} for row in rows]
+    for seed, rows in by_seed.items()
   }
-  return [full[seed] for seed in sorted(full)]
+  return [filled[seed] for seed in sorted(filled)]
 
 
 def run(words: list[str]) -> None:
@@ -175,13 +176,17 @@ def run(words: list[str]) -> None:
   if not words or words[0] not in known:
     sys.exit(f"name a task to train, one of: {', '.join(known)}")
   curve, given = known[words[0]], dict(word.split("=", 1) for word in words[1:])
-  folders, keep = given.pop("runs", None), given.pop("keep", "false") == "true"
+  folders, keep = given.pop("runs", None), given.pop("keep", "false")
+  if keep not in ("true", "false"):
+    sys.exit(f"keep={keep}: write true or false")
   algorithm = given.get("algorithm", PPO)
   if folders:
     trained = [Path(folder) for folder in folders.split(",")]
   else:
     trained = train(curve, [f"{key}={value}" for key, value in given.items()], algorithm)
-  runs = joined(read(curve, algorithm) if keep else [], [rows_of(curve, folder) for folder in trained])
+  runs = joined(
+    read(curve, algorithm) if keep == "true" else [], [rows_of(curve, folder) for folder in trained]
+  )
   write([row for rows in runs for row in rows], curve_path(curve.task, algorithm).with_suffix(".csv"))
   draw(curve, runs, algorithm)
 

@@ -27,7 +27,10 @@ M = TypeVar("M", bound=nn.Module)
 
 
 def follower(module: M) -> tuple[M, Tensor]:
-  """Return a copy of an optimised module, without gradients, and its weights in a tensor like `weights`."""
+  """Return a copy of a module that has an `Optimizer`, and its weights in the order of `Optimizer.weights`.
+
+  They have no gradients and are for code that moves them all at once, as target networks do.
+  """
   copied = copy.deepcopy(module)
   weights, _ = flatten([weight for weight in copied.parameters() if weight.requires_grad])
   return copied.requires_grad_(False), weights

@@ -16,8 +16,6 @@ from tasks import base
 from tasks.base import option
 from tasks.shared import locomotion
 
-GRAVITY = 9.81  # [m/s^2]
-
 
 @dataclass
 class Config(locomotion.Config):
@@ -46,7 +44,7 @@ class Task(locomotion.Task):
   def setup(self) -> None:
     """Look up the feet and weigh the robot."""
     self.soles = self.site_of(*self.feet)
-    self.weight = GRAVITY * float(self.model.body_mass.sum())  # [N]
+    self.weight = float(-self.model.gravity[2] * self.model.body_mass.sum())  # [N]
     self.offsets = self.constant(self.phases)
     super().setup()
 

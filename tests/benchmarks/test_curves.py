@@ -100,6 +100,11 @@ def test_runs_without_a_common_second_are_drawn_over_processor_time(tmp_path, mo
   assert (tmp_path / "cartpole.png").exists()
 
 
+def test_a_wrong_keep_costs_no_seed():
+  with pytest.raises(SystemExit, match="keep=yes: write true or false"):
+    curves.run(["ant", "keep=yes"])
+
+
 def test_a_task_without_a_curve_is_answered_with_those_that_have_one():
   with pytest.raises(SystemExit, match=r"name a task to train, one of: cartpole, "):
     curves.run(["antt"])
