@@ -130,7 +130,7 @@ class TrainConfig:
   compile: Switch = option(Switch.auto, "use torch.compile for all but the physics; auto: on CUDA")
   graphs: Switch = option(
     Switch.auto,
-    "use CUDA graphs for rollout and update; auto: on CUDA; off: nor replay gradient steps on a CPU",
+    "use CUDA graphs for rollout and update; auto: on CUDA; off: nor replay operations on a CPU",
   )
   debug: bool = option(False, "show the traceback of an error")
   log: LogConfig = dataclasses.field(default_factory=LogConfig)

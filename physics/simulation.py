@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from physics.state.delay import waits_at_start
 from physics.state.layout import COUNTERS, STATE, Layout, OutputSpec, default_outputs, field_shapes
 from physics.step import trace_step
 from physics.trace.kernel import lanes_on, padded
-from physics.trace.launcher import Launcher, Launches, Parameters, indexed
+from physics.trace.launcher import Launcher, Parameters, Recording, indexed
 from physics.trace.threads import usable_cores
 from physics.trace.trace import Program
 from physics.vary.vary import SOURCES, Variation
@@ -163,7 +163,7 @@ class Simulation:
     programs = [program for program in (self.variation.program, self.program) if program]
     groups = room // lanes_on(self.device.type)
     self._step = Launcher.of(programs, self.device, groups, self.threads)
-    self._recorded: dict[Parameters, Launches] = {}
+    self._recorded: dict[Parameters, Recording] = {}
     self._schedules: dict[int, torch.Tensor] = {}  # controls of all time steps, by their number
 
   def __repr__(self) -> str:
@@ -260,8 +260,8 @@ class Simulation:
     """
     launcher = Launcher.of([program], self.device, self._step.groups, self.threads)
     results = torch.zeros(rows, self._memory.shape[1], device=self.device)
-    launches = launcher.record([1, 0, 0, self._memory, results, self._parameters])
-    return partial(launcher.run, launches), results
+    recording = launcher.record([1, 0, 0, self._memory, results, self._parameters])
+    return recording.run, results
 
   def _everything(self) -> list[torch.Tensor]:
     varied = sum(self.variation.blocks[name].rows for name in self.model.varied)
@@ -283,7 +283,7 @@ class Simulation:
     if parameters not in self._recorded:
       inputs = [*parameters, self._memory, controls, self._parameters]
       self._recorded[parameters] = self._step.record(inputs)
-    self._step.run(self._recorded[parameters])
+    self._recorded[parameters].run()
 
 
 @lru_cache(maxsize=2)

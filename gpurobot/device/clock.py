@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch.profiler import record_function
 
+from gpurobot.device.tape import repeated
+
 
 class Clock:
   """Timer of the parts of an iteration: the time from `begin(part)` to the next call counts for that part.
@@ -28,6 +30,7 @@ class Clock:
     self.begin("other")
 
   @torch.compiler.disable
+  @repeated
   def begin(self, part: str) -> None:
     """Start a part; the current one ends."""
     if self._cuda and torch.cuda.is_current_stream_capturing():

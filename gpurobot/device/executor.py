@@ -39,6 +39,10 @@ class Executor:
     """Return a compiled function, or the function itself if compilation is off; see `Compiler`."""
     return self._compiler(function)
 
+  def taped(self, function: Callable[..., None]) -> Callable[..., None]:
+    """Return a function of tensors that is part of a piece, on a CPU as a `Tape` of its own."""
+    return Tape(function) if self._tapes else function
+
   def run(self, piece: Piece, *, tape: bool = False) -> None:
     """Run a piece, compiled as a whole; with `tape` it is of torch's operations alone, see `Tape`."""
     self._graph(piece, self._compiler(piece), tape)()

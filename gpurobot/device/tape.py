@@ -1,18 +1,25 @@
 """Tape of a piece of an iteration on a CPU: its tensor operations, recorded once and replayed."""
 
+import functools
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, ParamSpec
 
 import torch
-from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch import Tensor, UntypedStorage
+from torch._ops import OpOverload
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode, _pop_mode_temporarily
 from torch.utils._pytree import tree_leaves
 
-from gpurobot.device.graph import WARM_UPS, Piece
+from gpurobot.device.graph import WARM_UPS
 
+P = ParamSpec("P")
 ATEN = torch.ops.aten
+READING = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
+# An index by a mask has as many results as the mask has ones; torch marks these whatever the index is.
+INDEXING = {ATEN.index.Tensor, ATEN.index_put_.default}
 # Operations with a number. Torch makes a float64 tensor of it and converts that, which takes longer than the
 # operation; the number as a tensor of the result's type, if it is one of EXACT, gives the same bits.
 WITH_NUMBERS = {
@@ -34,36 +41,96 @@ class Tape:
   The first WARM_UPS calls run the function, the next one records its operations, and all calls from then on
   repeat these on the same static memory, hence with the same numbers. The function's Python, autograd's
   bookkeeping, views of static memory, and operations whose results nothing uses are gone. So no branch of the
-  function may depend on Python state, and what it does besides torch's operations happens in the first calls
-  alone.
+  function may depend on Python state, and what it does besides torch's operations and `repeated` functions
+  happens in the first calls alone.
+
+  The first replay is compared with the function, which runs on the same memory. If a number differs, or if
+  the function reads one from a tensor, the tape warns and calls the function instead.
   """
 
-  def __init__(self, function: Piece) -> None:
+  def __init__(self, function: Callable[..., None]) -> None:
+    """Wrap a function. It may take tensors, others of the same shapes and strides in each call.
+
+    They may be in dicts and lists; any other argument must be the same in each call.
+    """
     self.function = function
     self.source = ""  # what is replayed, as a Python function
     self._calls = 0
-    self._replay: Piece | None = None
+    self._replay: Callable[..., None] | None = None
+    self._written: list[UntypedStorage] = []  # what a replay writes, besides the arguments
 
-  def __call__(self) -> None:
+  def __call__(self, *args: Any) -> None:
     """Run the function once, directly or by replay."""
     self._calls += 1
-    if self._replay:
+    if self._calls == WARM_UPS + 1:
+      self._record(args)
+    elif self._calls == WARM_UPS + 2 and self._replay:
+      self._compare(args)
+    elif self._replay:
       with torch.no_grad():
-        self._replay()
-    elif self._calls <= WARM_UPS:
-      self.function()
+        self._replay(*_tensors(args))
     else:
-      with _Recorder() as recorder:
-        self.function()
-      self.source, self._replay = write(recorder.calls)
+      self.function(*args)
+
+  def _record(self, args: tuple[Any, ...]) -> None:
+    """Run the function, and write down what it does."""
+    with _Recorder() as recorder:
+      self.function(*args)
+    if recorder.read:
+      self._warn(f"{recorder.read} reads a number from a tensor")
+      return
+    try:
+      self.source, self._replay, self._written = write(recorder.calls, _tensors(args))
+    except UnknownTensorError as error:
+      self._warn(str(error))
+
+  def _compare(self, args: tuple[Any, ...]) -> None:
+    """Run the function; replay no more if a replay on the same memory differs in a bit."""
+    assert self._replay
+    given = _tensors(args)
+    memory = {own.data_ptr(): own for own in [*self._written, *(own.untyped_storage() for own in given)]}
+    before = {address: own.clone() for address, own in memory.items()}
+    with torch.no_grad():
+      self._replay(*given)
+    replayed = {address: own.clone() for address, own in memory.items()}
+    for address, own in memory.items():
+      own.copy_(before[address])
+    self.function(*args)
+    if not all(_same(own, replayed[address]) for address, own in memory.items()):
+      self._replay = None
+      self._warn("it does more than operations on tensors")
+
+  def _warn(self, reason: str) -> None:
+    name = getattr(self.function, "__name__", "piece").strip("_")
+    warnings.warn(f"'{name}' is not replayed: {reason}; write graphs=off", stacklevel=4)
+
+
+def repeated(function: Callable[P, None]) -> Callable[P, None]:
+  """Return a function that is no operation of torch, which a tape repeats with the same arguments."""
+
+  @functools.wraps(function)
+  def call(*args: P.args, **kwargs: P.kwargs) -> None:
+    recorder = _get_current_dispatch_mode()
+    if not isinstance(recorder, _Recorder):
+      function(*args, **kwargs)
+      return
+    recorder.calls.append(Call(function, args, kwargs, None))
+    with _pop_mode_temporarily():  # its own operations are repeated with it
+      function(*args, **kwargs)
+
+  return call
+
+
+class UnknownTensorError(RuntimeError):
+  """A function's operations use a tensor that none of them has made."""
 
 
 class Call(NamedTuple):
-  """An operation with its arguments and its result."""
+  """An operation, or a `repeated` function, with its arguments and its result."""
 
-  operation: torch._ops.OpOverload
+  operation: OpOverload | Callable[..., None]
   args: tuple[Any, ...]
-  kwargs: dict[str, Any]
+  kwargs: Mapping[str, Any]
   result: Any
 
   @property
@@ -73,16 +140,23 @@ class Call(NamedTuple):
 
   @property
   def changes(self) -> bool:
-    """Whether it changes arguments."""
-    return bool(self.operation._schema.is_mutable)
+    """Whether it changes arguments, or what is no tensor."""
+    return bool(self.operation._schema.is_mutable) if isinstance(self.operation, OpOverload) else True
+
+  @property
+  def changed(self) -> list[Tensor]:
+    """The arguments that it changes."""
+    if not isinstance(self.operation, OpOverload):
+      return []
+    known = self.operation._schema.arguments
+    given = dict(zip([own.name for own in known], self.args, strict=False)) | dict(self.kwargs)
+    names = [own.name for own in known if own.alias_info and own.alias_info.is_write]
+    return _tensors([given.get(name) for name in names])
 
   @property
   def written(self) -> set[int]:
     """The memory of its result, and of the arguments that it changes."""
-    known = self.operation._schema.arguments
-    given = dict(zip([own.name for own in known], self.args, strict=False)) | self.kwargs
-    changed = [own.name for own in known if own.alias_info and own.alias_info.is_write]
-    return _memory((self.result, [given.get(name) for name in changed]))
+    return _memory((self.result, self.changed))
 
 
 class _Recorder(TorchDispatchMode):
@@ -91,6 +165,7 @@ class _Recorder(TorchDispatchMode):
   def __init__(self) -> None:
     super().__init__()
     self.calls: list[Call] = []
+    self.read = ""  # an operation that reads a number from a tensor, for Python to go on with
 
   def __torch_dispatch__(
     self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -98,19 +173,34 @@ class _Recorder(TorchDispatchMode):
     """Run an operation, and keep the call with all tensors, so that each has memory of its own."""
     result = func(*args, **(kwargs or {}))
     self.calls.append(Call(func, args, kwargs or {}, result))
+    reads = bool(READING & {*func.tags})
+    if func in INDEXING:
+      reads = any(index is not None and index.dtype == torch.bool for index in args[1])
+    if reads:
+      self.read = str(func)
     return result
 
 
-def write(calls: Sequence[Call]) -> tuple[str, Piece]:
-  """Return the source of a Python function that repeats calls, and the function."""
+def write(
+  calls: Sequence[Call], given: Sequence[Tensor] = ()
+) -> tuple[str, Callable[..., None], list[UntypedStorage]]:
+  """Return the source of a Python function that repeats calls, the function, and what it writes.
+
+  given: its arguments. What it writes is the memory that it neither allocates nor gets as an argument.
+  """
+  arguments = _memory(given)
   fresh = allocated(calls)
-  kept = needed(calls, fresh)
+  kept = needed(calls, fresh, arguments)
   last = {memory: call for call in kept for memory in (call.inputs | call.written) & fresh}
-  writer = _Writer(fresh)
+  writer = _Writer(fresh | arguments, given)
   lines = [line for call in kept if (line := writer.line(faster(call, last)))]
-  source = "\n  ".join(["def replay():", *_with_releases(lines), "return"])
+  source = "\n  ".join([f"def replay({', '.join(writer.arguments)}):", *_with_releases(lines), "return"])
   exec(source, writer.constants)
-  return source, writer.constants["replay"]
+  outside = {_address(tensor): tensor for call in kept for tensor in call.changed}
+  written = [
+    tensor.untyped_storage() for memory, tensor in outside.items() if memory not in fresh | arguments
+  ]
+  return source, writer.constants["replay"], written
 
 
 def allocated(calls: Sequence[Call]) -> set[int]:
@@ -122,14 +212,18 @@ def allocated(calls: Sequence[Call]) -> set[int]:
   return fresh & changed
 
 
-def needed(calls: Sequence[Call], fresh: set[int]) -> list[Call]:
-  """Return the calls that change memory other than `fresh`, and those on whose results they depend."""
+def needed(calls: Sequence[Call], fresh: set[int], arguments: set[int]) -> list[Call]:
+  """Return the calls that change memory other than `fresh`, and those on whose results they depend.
+
+  Views of `arguments` are among these, as each replay has other arguments.
+  """
   used: set[int] = set()
   kept: list[Call] = []
   for call in reversed(calls):
-    if call.written & used or (call.changes and call.written - fresh):
+    outside = not call.changed or call.written - fresh  # without a tensor that changes, something else does
+    if call.written & used or (call.changes and outside):
       kept.append(call)
-      used |= call.inputs & fresh
+      used |= call.inputs & (fresh | arguments)
   return kept[::-1]
 
 
@@ -142,7 +236,7 @@ def faster(call: Call, last: Mapping[int, Call]) -> Call:
     own, alike = _memory(args[0]), _place(args[0])[1:] == _place(result)[1:]
     if alike and not own & _memory(args[1:]) and all(last.get(memory) is call for memory in own):
       operation, name = OVERWRITING[operation]
-      return call._replace(operation=operation, kwargs=call.kwargs | {name: args[0]})
+      return call._replace(operation=operation, kwargs={**call.kwargs, name: args[0]})
   return call
 
 
@@ -160,11 +254,12 @@ class _Writer:
   All tensors are alive, so two of the same place are one tensor, whatever autograd has made of it.
   """
 
-  def __init__(self, fresh: set[int]) -> None:
-    """Write calls that allocate the memory `fresh`."""
+  def __init__(self, moving: set[int], given: Sequence[Tensor]) -> None:
+    """Write calls on the `given` arguments; moving: their memory, and what is allocated."""
     self.constants: dict[str, Any] = {}  # by name: static memory, operations and other arguments
-    self._fresh = fresh
-    self._names: dict[tuple[Any, ...], str] = {}  # of tensors, by place
+    self.arguments = [f"a{i}" for i in range(len(given))]
+    self._moving = moving
+    self._names = dict(zip(map(_place, given), self.arguments, strict=True))  # of tensors, by place
     self._count = itertools.count()  # of results
 
   def line(self, call: Call) -> Line | None:
@@ -172,7 +267,8 @@ class _Writer:
     used: set[str] = set()
     words = [self._word(value, used) for value in call.args]
     words += [f"{name}={self._word(value, used)}" for name, value in call.kwargs.items()]
-    text = f"{self._constant(call.operation._op)}({', '.join(words)})"
+    operation = call.operation._op if isinstance(call.operation, OpOverload) else call.operation
+    text = f"{self._constant(operation)}({', '.join(words)})"
     several = isinstance(call.result, tuple | list)
     values = call.result if several else [call.result]
     known = [not isinstance(value, Tensor) or _place(value) in self._names for value in values]
@@ -188,8 +284,8 @@ class _Writer:
     if isinstance(value, Tensor):
       place = _place(value)
       if place not in self._names:
-        if _memory(value) & self._fresh:
-          raise RuntimeError("a tensor appeared without an operation")
+        if _memory(value) & self._moving:
+          raise UnknownTensorError("a tensor appears without an operation")
         self._names[place] = self._constant(value.detach())
       used.add(self._names[place])
       return self._names[place]
@@ -225,9 +321,17 @@ def _tensors(values: Any) -> list[Tensor]:
 
 def _memory(values: Any) -> set[int]:
   """Return the addresses of the memory of tensors, of which empty ones have none."""
-  return {tensor.untyped_storage().data_ptr() for tensor in _tensors(values)} - {0}
+  return {_address(tensor) for tensor in _tensors(values)} - {0}
+
+
+def _address(tensor: Tensor) -> int:
+  return tensor.untyped_storage().data_ptr()
 
 
 def _place(tensor: Tensor) -> tuple[Any, ...]:
-  memory = tensor.untyped_storage().data_ptr()
-  return memory, tensor.storage_offset(), tensor.shape, tensor.stride(), tensor.dtype
+  return _address(tensor), tensor.storage_offset(), tensor.shape, tensor.stride(), tensor.dtype
+
+
+def _same(one: UntypedStorage, other: UntypedStorage) -> bool:
+  """Return whether two memories hold the same bits."""
+  return torch.equal(*(torch.empty(0, dtype=torch.uint8).set_(own) for own in (one, other)))

@@ -5,6 +5,8 @@ from contextlib import contextmanager
 
 import torch
 
+from gpurobot.device.tape import repeated
+
 ENVS_PER_THREAD = 8192  # environments for which an operation on all of them is worth another thread
 
 
@@ -22,8 +24,13 @@ def enough(local_envs: int) -> int:
 def use(count: int) -> Iterator[None]:
   """Set torch's number of threads to `count` in the block."""
   before = torch.get_num_threads()
-  torch.set_num_threads(count)
+  _set(count)
   try:
     yield
   finally:
-    torch.set_num_threads(before)
+    _set(before)
+
+
+@repeated
+def _set(count: int) -> None:
+  torch.set_num_threads(count)

@@ -58,7 +58,7 @@ class Collector:
     env.begin_part = self.clock.begin
     self.random = Random(config.seed, env.num_envs, world.rank * env.num_envs, env.device)
     self.statistics = Statistics(env.num_envs, env.device)
-    self._compiled = executor.compiled
+    self._compiled, self._taped = executor.compiled, executor.taped(self._take)
     self.check = FiniteCheck(env, world.rank * env.num_envs)
     # The next observations [local_envs, ...], whether they were finite [local_envs], the recurrent state,
     # and whether an episode starts [local_envs].
@@ -69,18 +69,26 @@ class Collector:
     self.restart = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
 
   @torch.no_grad()
-  def collect(self, act: Act) -> None:
-    """Take the steps of the storage, with actions that `act` chooses."""
+  def collect(self, act: Act, *, tape: bool = False) -> None:
+    """Take the steps of the storage, with actions that `act` chooses.
+
+    With `tape` a step is replayed on a CPU, see `Tape`; then `act` is the same in every call.
+    """
+    take = self._taped if tape else self._take
     for t, sample in enumerate(self.storage.steps):
-      self.clock.begin("policy")
-      self._compiled(self.observations.write)(self.obs, sample["obs"])
-      action, state = act(sample, self.state, self.restart)
-      self.clock.begin("task")
-      step = self._compiled(self.env.step)(action)
-      self.clock.begin("storage")
       self.storage.keep_state(t, self.state)
-      self._compiled(self._keep)(step, state, sample)
+      take(act, sample)
     self.statistics.add_obs(self.obs["policy"])
+
+  def _take(self, act: Act, sample: dict[str, Any]) -> None:
+    """Take a step and store what happens in its sample."""
+    self.clock.begin("policy")
+    self._compiled(self.observations.write)(self.obs, sample["obs"])
+    action, state = act(sample, self.state, self.restart)
+    self.clock.begin("task")
+    step = self._compiled(self.env.step)(action)
+    self.clock.begin("storage")
+    self._compiled(self._keep)(step, state, sample)
 
   def _show(self, obs: Mapping[str, Tensor]) -> None:
     """Show the policy new groups and images [local_envs, ...], with 0 for numbers that are not finite."""

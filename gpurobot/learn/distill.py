@@ -151,7 +151,7 @@ class Distill:
     random = self.collector.random
     random.advance()
     self._driven.copy_(random.uniform("distill.driver", ()) < self._share)
-    self.collector.collect(self._act)
+    self.collector.collect(self._act, tape=True)
 
   def _act(self, sample: dict[str, Any], state: Tensor, restart: Tensor) -> tuple[Tensor, Tensor]:
     """Return actions [local_envs, ...] and the next state, see `collector.Act`.

@@ -51,7 +51,7 @@ class RolloutCollector:
   def _collect(self) -> None:
     self.agent.network.head.remember()
     self.rollout.restart()
-    self.collector.collect(self._act)
+    self.collector.collect(self._act, tape=True)
     self.rollout.keep_last(self.collector.obs, self.collector.state, self.collector.restart)
 
   def _act(self, sample: dict[str, Any], state: Tensor, restart: Tensor) -> tuple[Tensor, Tensor]:

@@ -74,8 +74,9 @@ class Renderer:
       setattr(arguments, name, value)
     for name, memory in self._memory.items():
       setattr(arguments, name, wp.from_torch(memory.view(-1)))
-    self._launcher = Launcher(build_kernels(device.type, lanes_on(device.type)), device, num_envs, threads)
-    self._launches = self._launcher.record([arguments], [tiles, tiles * parts_on(device.type)])
+    launcher = Launcher(build_kernels(device.type, lanes_on(device.type)), device, num_envs, threads)
+    widths = [tiles, tiles * parts_on(device.type)]
+    self._launches = launcher.record([arguments], widths, [*self._memory.values()])
 
   def draw(self, mask: torch.Tensor | None = None) -> None:
     """Draw the scene where a mask [num_envs] holds, or everywhere."""
@@ -85,7 +86,7 @@ class Renderer:
     else:
       due.copy_(mask)
     self._memory["scene"].copy_(self._scene)
-    self._launcher.run(self._launches)
+    self._launches.run()
 
 
 def _tables(model: Model, view: View) -> dict[str, Any]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
@@ -19,6 +20,8 @@ GIGA = 1e9
 SLICES_PER_THREAD = 4  # more slices than threads, so environments with many contacts delay no others
 Parameters = tuple[int, int, int]  # substeps, stride, integrate: see `step.trace_step`
 Launches = list[list[wp.Launch]]  # for each slice, the launches of every program
+_recordings: WeakValueDictionary[int, Recording] = WeakValueDictionary()  # by number
+_numbers = count()
 _stacks: dict[torch.device, int] = {}  # what CUDA has reserved for each thread's stack so far [bytes]
 
 
@@ -78,20 +81,24 @@ class Launcher:
     kernels = [build_kernel(program, device.type) for program in programs]
     return Launcher(kernels, device, groups, threads, stack_bytes(programs))
 
-  def record(self, inputs: Sequence[Any], widths: Sequence[int] = ()) -> Launches:
+  def record(
+    self, inputs: Sequence[Any], widths: Sequence[int] = (), memory: Sequence[torch.Tensor] = ()
+  ) -> Recording:
     """Record the launches of each slice of the work on these inputs.
 
-    `widths` are the threads that each kernel has for a part of the work, by default one.
+    `widths` are the threads that each kernel has for a part of the work, by default one. `memory` is what the
+    kernels use besides the tensors among the inputs.
     """
     for kernel in self.kernels:
       load_kernel(kernel, wp.device_from_torch(self.device), CUDA_BLOCK if self.device.type == "cuda" else 1)
     if self.device.type == "cuda":
       reserve_stacks(self.kernels, self.device)
+    tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
     inputs = [wp.from_torch(value) if isinstance(value, torch.Tensor) else value for value in inputs]
     widths = widths or [1] * len(self.kernels)
     slices = min(self.groups, self.threads * SLICES_PER_THREAD) if self.threads > 1 else 1
     bounds = np.linspace(0, self.groups, slices + 1).astype(int)
-    return [
+    launches = [
       [
         wp.launch(
           kernel,
@@ -105,8 +112,8 @@ class Launcher:
       ]
       for first, end in pairwise(bounds.tolist())
     ]
+    return Recording(self, launches, [*tensors, *memory])
 
-  @torch.compiler.disable  # it compiles the code around the launch
   def run(self, launches: Launches) -> None:
     """Run the slices; each thread takes the next slice when it has finished one."""
     # On a GPU the launch queues in torch's stream, after the operations that wrote the views.
@@ -119,7 +126,31 @@ class Launcher:
       other.result()
 
 
+class Recording:
+  """Recorded launches of a launcher, to be run any number of times on the same memory."""
+
+  def __init__(self, launcher: Launcher, launches: Launches, memory: Sequence[torch.Tensor]) -> None:
+    """Keep the launches, and the `memory` that their kernels read and write."""
+    self.launcher, self.launches, self.memory = launcher, launches, list(memory)
+    self._number = next(_numbers)
+    _recordings[self._number] = self
+
+  @torch.compiler.disable  # it compiles the code around the launch
+  def run(self) -> None:
+    """Run the launches, as an operation of torch: who records its operations finds them among these."""
+    torch.ops.physics.launch(self.memory, self._number)
+
+
 def _drain(slices: Iterator[list[wp.Launch]], stream: wp.Stream | None) -> None:
   for launches in slices:
     for launch in launches:
       launch.launch(stream)
+
+
+def _launch(_memory: Sequence[torch.Tensor], number: int) -> None:
+  recording = _recordings[number]
+  recording.launcher.run(recording.launches)
+
+
+torch.library.define("physics::launch", "(Tensor(a!)[] memory, int recording) -> ()")
+torch.library.impl("physics::launch", "CompositeExplicitAutograd", _launch)

@@ -4,15 +4,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
-from unittest import mock
 
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
-
-from physics.trace.launcher import Launcher
 
 # An index by a mask has as many results as the mask has ones; torch marks `index` whatever the index is.
 INDEX = {torch.ops.aten.index.Tensor, torch.ops.aten.index_put_.default}
@@ -67,15 +64,6 @@ class Tape(TorchDispatchMode):
       self._calls.append(partial(_repeat, partial(func, *seen[0], **seen[1]), kept))
     return results
 
-  def include(self, launch: Callable[..., None]) -> Callable[..., None]:
-    """Return a launch that is recorded as one operation: torch does not see it."""
-
-    def recorded(*args: Any) -> None:
-      launch(*args)
-      self._calls.append(partial(launch, *args))
-
-    return recorded
-
   @torch.no_grad()
   def replay(self) -> None:
     """Repeat the operations."""
@@ -94,7 +82,7 @@ class TapedGraph:
     if self.calls == 1:
       self.function()
     elif self.calls == 2:
-      with self.tape, mock.patch.object(Launcher, "run", self.tape.include(Launcher.run)):
+      with self.tape:
         self.function()
     else:
       self.tape.replay()

@@ -14,7 +14,7 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from gpurobot.config import assign, defaults
-from gpurobot.device import executor
+from gpurobot.device import executor, tape
 from gpurobot.device.distributed import World
 from gpurobot.learn.algorithm import warm_up
 from gpurobot.learn.distill import Distill
@@ -142,7 +142,7 @@ def train(learner: PPO | OffPolicy | Distill, iterations: int) -> list[torch.Ten
 
 @every_case
 def test_an_iteration_reads_nothing(module, settings):
-  learner = make_learner(module, settings)
+  learner = make_learner(module, settings | {"graphs": "off"})  # a tape compares its first replay
   train(learner, 1)
   with no_reads():
     train(learner, 1)
@@ -165,6 +165,19 @@ def test_recorded_operations_train_as_python_does(monkeypatch, module, settings)
   found, expected = (tensors(learner.state_dict()) for learner in (taped, called))
   same(found, expected)
   assert not any(map(torch.equal, start, learns.parameters()))
+
+
+@every_case
+def test_a_cpu_replays_what_python_does(monkeypatch, recwarn, module, settings):
+  called = make_learner(module, settings | {"graphs": "off"})
+  expected = train(called, ITERATIONS), tensors(called.state_dict())
+  tapes: list[tape.Tape] = []
+  monkeypatch.setattr(executor, "Tape", lambda function: tapes.append(tape.Tape(function)) or tapes[-1])
+  replaying = make_learner(module, settings)
+  found = train(replaying, ITERATIONS), tensors(replaying.state_dict())
+  torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
+  assert isinstance(replaying, OffPolicy) or any(own.source for own in tapes)
+  assert not recwarn
 
 
 @every_case

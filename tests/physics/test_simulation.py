@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from physics import DEFAULT_OUTPUTS, Simulation, load_model
 from physics.model.model import Model
@@ -169,6 +170,28 @@ def test_a_step_is_recorded_once(model, monkeypatch):
   simulation.step(4, controls)
   simulation.step(4)
   assert simulation.bytes_per_env == size
+
+
+def test_a_launch_is_an_operation_of_torch_on_the_memory_it_uses(model):
+  """Repeated by who has recorded it, it simulates on."""
+  simulation, other = started(model, 20), started(model, 20)
+  operations: list[tuple[str, list[torch.Tensor]]] = []
+
+  class Recorder(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+      operations.append((func, args))
+      return func(*args, **(kwargs or {}))
+
+  with Recorder():
+    simulation.step(3)
+  ((launch, (memory, number)),) = operations
+  assert str(launch) == "physics.launch.default"
+  addresses = {tensor.untyped_storage().data_ptr() for tensor in memory}
+  assert {view.untyped_storage().data_ptr() for view in (simulation.qpos, simulation.ctrl)} <= addresses
+  launch(memory, number)
+  other.step(3)
+  other.step(3)
+  assert_same_bits(fields(simulation), fields(other))
 
 
 def test_refuses_controls_of_the_wrong_shape(model):

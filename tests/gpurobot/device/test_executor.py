@@ -5,6 +5,7 @@ from gpurobot.config import ConfigError, Switch, TrainConfig
 from gpurobot.device import executor
 from gpurobot.device.executor import Executor
 from gpurobot.device.graph import WARM_UPS
+from gpurobot.device.tape import Tape
 
 CPU = torch.device("cpu")
 
@@ -48,7 +49,7 @@ def test_graphs_need_a_gpu():
 
 @pytest.mark.parametrize(
   ("settings", "calls"),
-  [({}, WARM_UPS + 1), ({"graphs": Switch.off}, WARM_UPS + 4), ({"compile": Switch.on}, WARM_UPS + 4)],
+  [({}, WARM_UPS + 2), ({"graphs": Switch.off}, WARM_UPS + 4), ({"compile": Switch.on}, WARM_UPS + 4)],
 )
 def test_on_a_cpu_pieces_of_tensor_operations_are_replayed(monkeypatch, settings, calls):
   monkeypatch.setattr(executor, "Compiler", lambda *_: lambda piece: piece)
@@ -61,3 +62,12 @@ def test_on_a_cpu_pieces_of_tensor_operations_are_replayed(monkeypatch, settings
   for _ in range(WARM_UPS + 4):
     pieces.run(piece, tape=True)
   assert (len(done), int(count)) == (calls, WARM_UPS + 4)
+
+
+def test_on_a_cpu_a_part_of_a_piece_is_replayed_on_the_tensors_it_gets():
+  part, count = make().taped(torch.Tensor.neg_), torch.zeros(2, WARM_UPS + 4)
+  for tensor in count.add_(1).unbind(1):
+    part(tensor)
+  assert count.eq(-1).all()
+  assert isinstance(part, Tape)
+  assert make(graphs=Switch.off).taped(torch.Tensor.neg_) == torch.Tensor.neg_

@@ -1,8 +1,11 @@
+import warnings
+
+import pytest
 import torch
 from torch import nn
 
 from gpurobot.device.graph import WARM_UPS
-from gpurobot.device.tape import Tape
+from gpurobot.device.tape import Tape, repeated
 
 
 def learner(seed: int = 0) -> tuple[Tape, list[torch.Tensor], list[str]]:
@@ -37,7 +40,7 @@ def test_a_replay_has_the_bits_of_the_function():
     tape()
     other.function()
     torch.testing.assert_close(memory, expected, rtol=0, atol=0)
-  assert len(done) == WARM_UPS + 1
+  assert len(done) == WARM_UPS + 2
 
 
 def test_static_memory_may_change_between_replays():
@@ -66,3 +69,104 @@ def test_what_nothing_uses_is_not_replayed():
   lines = tape.source.splitlines()
   assert len(lines) == 5  # def, x * 2, y += of it, del, return
   assert all("exp" not in line for line in lines)
+
+
+def test_a_replay_takes_the_arguments_of_its_call():
+  rows, total = torch.arange(24.0).view(8, 3), torch.zeros(2)
+
+  def piece(row: dict[str, torch.Tensor], factor: float) -> None:
+    first = row["x"][:2].unsqueeze(0)
+    total.add_(first[0])
+    row["x"].mul_(factor)
+    row["y"].copy_(row["x"].sum())
+
+  sums, tape = torch.zeros(8), Tape(piece)
+  for x, y in zip(rows.unbind(), sums.unbind(), strict=True):
+    tape({"x": x, "y": y}, 2.0)
+  assert total.tolist() == [84.0, 92.0]
+  assert torch.equal(rows, torch.arange(24.0).view(8, 3) * 2)
+  assert torch.equal(sums, rows.sum(1))
+  assert tape.source.startswith("def replay(a0, a1):")
+
+
+def test_a_repeated_function_is_called_in_its_place():
+  x, seen = torch.zeros(()), list[float]()
+
+  @repeated
+  def look(factor: float, *, more: float) -> None:
+    seen.append(factor * float(x) + more)
+
+  def piece() -> None:
+    x.add_(1)
+    look(10.0, more=0.5)
+    x.add_(1)
+
+  tape = Tape(piece)
+  for _ in range(WARM_UPS + 2):
+    tape()
+  seen.clear()
+  tape(), tape()
+  assert seen == [10.0 * (2 * WARM_UPS + 5) + 0.5, 10.0 * (2 * WARM_UPS + 7) + 0.5]
+  assert x == 2 * WARM_UPS + 8
+
+
+def counting(x: torch.Tensor):
+  """Return a function that depends on a number of Python's."""
+  count = 0
+
+  def count_up() -> None:
+    nonlocal count
+    count += 1
+    x.add_(count)
+
+  return count_up
+
+
+def branching(x: torch.Tensor):
+  """Return a function that reads a number from a tensor."""
+
+  def grow() -> None:
+    if x < 5:
+      x.add_(1)
+    else:
+      x.add_(2)
+
+  return grow
+
+
+def masking(x: torch.Tensor):
+  """Return a function in which a shape depends on numbers."""
+
+  def pick() -> None:
+    x.add_(x.expand(3)[torch.ones(3, dtype=torch.bool)].sum() * 0 + 1)
+
+  return pick
+
+
+@pytest.mark.parametrize(
+  ("make", "reason"),
+  [
+    (counting, "'count_up' is not replayed: it does more than operations on tensors; write graphs=off"),
+    (branching, "'grow' is not replayed: aten._local_scalar_dense.default reads a number from a tensor"),
+    (masking, "'pick' is not replayed: aten.index.Tensor reads a number from a tensor"),
+  ],
+)
+def test_what_a_replay_would_get_wrong_is_told_and_called(make, reason):
+  x, expected = torch.zeros(()), torch.zeros(())
+  tape, function = Tape(make(x)), make(expected)
+  found = []
+  for _ in range(WARM_UPS + 5):
+    with warnings.catch_warnings(record=True) as told:
+      tape()
+    function()
+    found += [str(warning.message) for warning in told]
+    assert x == expected
+  assert [reason in message for message in found] == [True]
+
+
+def test_a_comparison_sees_what_is_not_a_number():
+  x = torch.full((2,), torch.nan)
+  tape = Tape(lambda: x.add_(1))  # no warning
+  for _ in range(WARM_UPS + 3):
+    tape()
+  assert tape.source
