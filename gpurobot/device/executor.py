@@ -39,9 +39,9 @@ class Executor:
     """Return a compiled function, or the function itself if compilation is off; see `Compiler`."""
     return self._compiler(function)
 
-  def taped(self, function: Callable[..., None]) -> Callable[..., None]:
-    """Return a function of tensors that is part of a piece, on a CPU as a `Tape` of its own."""
-    return Tape(function) if self._tapes else function
+  def taped(self, function: Callable[..., None], **watched: object) -> Callable[..., None]:
+    """Return a function of tensors that is part of a piece, on a CPU as a `Tape` that watches objects."""
+    return Tape(function, watched) if self._tapes else function
 
   def run(self, piece: Piece, *, tape: bool = False) -> None:
     """Run a piece, compiled as a whole; with `tape` it is of torch's operations alone, see `Tape`."""

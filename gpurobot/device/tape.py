@@ -5,6 +5,7 @@ import itertools
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple, ParamSpec
 
 import torch
@@ -14,6 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatc
 from torch.utils._pytree import tree_leaves
 
 from gpurobot.device.graph import WARM_UPS
+from gpurobot.device.python_state import changed, python_state
 
 P = ParamSpec("P")
 ATEN = torch.ops.aten
@@ -44,20 +46,25 @@ class Tape:
   function may depend on Python state, and what it does besides torch's operations and `repeated` functions
   happens in the first calls alone.
 
-  The first replay is compared with the function, which runs on the same memory. If a number differs, or if
-  the function reads one from a tensor, the tape warns and calls the function instead.
+  The first replay is compared with the function, which runs on the same memory. If a number differs, if the
+  function reads one from a tensor, or if one changes that Python keeps, the tape warns and calls the function
+  instead.
   """
 
-  def __init__(self, function: Callable[..., None]) -> None:
+  def __init__(
+    self, function: Callable[..., None], watched: Mapping[str, Any] = MappingProxyType({})
+  ) -> None:
     """Wrap a function. It may take tensors, others of the same shapes and strides in each call.
 
-    They may be in dicts and lists; any other argument must be the same in each call.
+    They may be in dicts and lists; any other argument must be the same in each call. watched: objects, by
+    name, whose `python_state` must not change.
     """
-    self.function = function
+    self.function, self._watched = function, watched
     self.source = ""  # what is replayed, as a Python function
     self._calls = 0
     self._replay: Callable[..., None] | None = None
     self._written: list[UntypedStorage] = []  # what a replay writes, besides the arguments
+    self._before: dict[str, Any] = {}  # what Python kept before the recorded call
 
   def __call__(self, *args: Any) -> None:
     """Run the function once, directly or by replay."""
@@ -74,6 +81,7 @@ class Tape:
 
   def _record(self, args: tuple[Any, ...]) -> None:
     """Run the function, and write down what it does."""
+    self._before = python_state(self._watched)
     with _Recorder() as recorder:
       self.function(*args)
     if recorder.read:
@@ -85,7 +93,7 @@ class Tape:
       self._warn(str(error))
 
   def _compare(self, args: tuple[Any, ...]) -> None:
-    """Run the function; replay no more if a replay on the same memory differs in a bit."""
+    """Run the function; replay no more if a replay on the same memory differs, or if Python counts calls."""
     assert self._replay
     given = _tensors(args)
     memory = {own.data_ptr(): own for own in [*self._written, *(own.untyped_storage() for own in given)]}
@@ -96,11 +104,14 @@ class Tape:
     for address, own in memory.items():
       own.copy_(before[address])
     self.function(*args)
-    if not all(_same(own, replayed[address]) for address, own in memory.items()):
-      self._replay = None
+    if path := changed(self._before, python_state(self._watched)):
+      self._warn(f"{path} changes from call to call, and is no tensor")
+    elif not all(_same(own, replayed[address]) for address, own in memory.items()):
       self._warn("it does more than operations on tensors")
 
   def _warn(self, reason: str) -> None:
+    """Replay no more, and say why."""
+    self._replay = None
     name = getattr(self.function, "__name__", "piece").strip("_")
     warnings.warn(f"'{name}' is not replayed: {reason}; write graphs=off", stacklevel=4)
 

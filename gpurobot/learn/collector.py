@@ -58,7 +58,7 @@ class Collector:
     env.begin_part = self.clock.begin
     self.random = Random(config.seed, env.num_envs, world.rank * env.num_envs, env.device)
     self.statistics = Statistics(env.num_envs, env.device)
-    self._compiled, self._taped = executor.compiled, executor.taped(self._take)
+    self._compiled, self._taped = executor.compiled, executor.taped(self._take, env=env, agent=agent)
     self.check = FiniteCheck(env, world.rank * env.num_envs)
     # The next observations [local_envs, ...], whether they were finite [local_envs], the recurrent state,
     # and whether an episode starts [local_envs].

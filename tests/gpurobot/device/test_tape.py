@@ -1,4 +1,5 @@
 import warnings
+from typing import ClassVar
 
 import pytest
 import torch
@@ -162,6 +163,26 @@ def test_what_a_replay_would_get_wrong_is_told_and_called(make, reason):
     found += [str(warning.message) for warning in told]
     assert x == expected
   assert [reason in message for message in found] == [True]
+
+
+def test_what_python_counts_for_later_is_told_and_called():
+  """The comparison alone would not see it."""
+
+  class Watched:
+    calls = 0
+    memory: ClassVar = {"x": torch.zeros(())}
+
+    def step(self) -> None:
+      self.calls += 1
+      self.memory["x"] += self.calls > WARM_UPS + 4
+
+  watched = Watched()
+  tape = Tape(watched.step, {"env": watched})
+  with pytest.warns(UserWarning, match="'step' is not replayed: env.calls changes from call to call"):
+    [tape() for _ in range(WARM_UPS + 2)]
+  for _ in range(4):
+    tape()
+  assert watched.memory["x"] == 2
 
 
 def test_a_comparison_sees_what_is_not_a_number():

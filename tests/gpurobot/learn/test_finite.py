@@ -32,7 +32,7 @@ class Spoiled(toy.Task):
 
 
 def train(spoil: str, iterations: int, **settings) -> PPO:
-  config = assign(defaults(toy), {"ppo.precision": "float64"} | settings)
+  config = assign(defaults(toy), {"ppo.precision": "float64", "graphs": "off"} | settings)
   env = Spoiled(config.env, ENVS, random=Random(0, ENVS))
   env.spoil = spoil
   learner = PPO(env, config, World())
@@ -55,7 +55,7 @@ class Blinded(toy_pixels.Task):
 
 
 def test_images_that_are_not_finite_are_left_out_counted_and_named():
-  config = assign(defaults(toy_pixels), {"ppo.precision": "float64"})
+  config = assign(defaults(toy_pixels), {"ppo.precision": "float64", "graphs": "off"})
   env = Blinded(config.env, ENVS, random=Random(0, ENVS))
   learner = PPO(env, config, World())
   for _ in range(3):
