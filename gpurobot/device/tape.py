@@ -64,7 +64,7 @@ class Tape:
     self._calls = 0
     self._replay: Callable[..., None] | None = None
     self._written: list[UntypedStorage] = []  # what a replay writes, besides the arguments
-    self._before: dict[str, Any] = {}  # what Python kept before the recorded call
+    self._kept: dict[str, Any] = {}  # what Python kept when the call was recorded
 
   def __call__(self, *args: Any) -> None:
     """Run the function once, directly or by replay."""
@@ -79,9 +79,14 @@ class Tape:
     else:
       self.function(*args)
 
+  def refresh(self) -> None:
+    """Record the next call again if what Python keeps has changed since, as a caller may set an attribute."""
+    if self._replay and changed(self._kept, python_state(self._watched)):
+      self._calls, self._replay = WARM_UPS, None
+
   def _record(self, args: tuple[Any, ...]) -> None:
     """Run the function, and write down what it does."""
-    self._before = python_state(self._watched)
+    self._kept = python_state(self._watched)
     with _Recorder() as recorder:
       self.function(*args)
     if recorder.read:
@@ -104,7 +109,7 @@ class Tape:
     for address, own in memory.items():
       own.copy_(before[address])
     self.function(*args)
-    if path := changed(self._before, python_state(self._watched)):
+    if path := changed(self._kept, python_state(self._watched)):
       self._warn(f"{path} changes from call to call, and is no tensor")
     elif not all(_same(own, replayed[address]) for address, own in memory.items()):
       self._warn("it does more than operations on tensors")

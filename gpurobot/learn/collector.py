@@ -11,6 +11,7 @@ from gpurobot.config import TrainConfig
 from gpurobot.device.clock import Clock
 from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
+from gpurobot.device.tape import Tape
 from gpurobot.learn.agent import Agent
 from gpurobot.learn.env import STYLE, VecEnv
 from gpurobot.learn.finite import FiniteCheck
@@ -75,6 +76,8 @@ class Collector:
     With `tape` a step is replayed on a CPU, see `Tape`; then `act` is the same in every call.
     """
     take = self._taped if tape else self._take
+    if isinstance(take, Tape):
+      take.refresh()
     for t, sample in enumerate(self.storage.steps):
       self.storage.keep_state(t, self.state)
       take(act, sample)

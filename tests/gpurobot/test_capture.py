@@ -172,7 +172,7 @@ def test_a_cpu_replays_what_python_does(monkeypatch, recwarn, module, settings):
   called = make_learner(module, settings | {"graphs": "off"})
   expected = train(called, ITERATIONS), tensors(called.state_dict())
   tapes: list[tape.Tape] = []
-  monkeypatch.setattr(executor, "Tape", lambda function: tapes.append(tape.Tape(function)) or tapes[-1])
+  monkeypatch.setattr(executor, "Tape", lambda *words: tapes.append(tape.Tape(*words)) or tapes[-1])
   replaying = make_learner(module, settings)
   found = train(replaying, ITERATIONS), tensors(replaying.state_dict())
   torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)

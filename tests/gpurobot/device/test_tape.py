@@ -1,4 +1,5 @@
 import warnings
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
@@ -183,6 +184,21 @@ def test_what_python_counts_for_later_is_told_and_called():
   for _ in range(4):
     tape()
   assert watched.memory["x"] == 2
+
+
+def test_what_a_caller_sets_is_recorded_again(recwarn):
+  watched = SimpleNamespace(gain=1.0)
+  x = torch.zeros(())
+  tape = Tape(lambda: x.add_(watched.gain), {"env": watched})
+  for gain in (1.0, 10.0, 100.0):
+    watched.gain = gain
+    tape.refresh()
+    for _ in range(WARM_UPS + 4):
+      tape()
+      tape.refresh()
+    assert tape.source
+  assert x == 111 * (WARM_UPS + 4)
+  assert not recwarn
 
 
 def test_a_comparison_sees_what_is_not_a_number():

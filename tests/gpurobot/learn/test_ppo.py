@@ -128,7 +128,8 @@ def test_a_restored_learner_goes_on_with_the_same_numbers(recurrent):
 @pytest.mark.parametrize("recurrent", ["none", "lstm"])
 def test_a_time_limit_is_worth_the_value_of_its_final_observation(recurrent):
   """Seen with the memory of the episode that ended, not with that of the next."""
-  one = learner(**{"ppo.recurrent": recurrent, "env.episode_steps": 3, "ppo.gae_lambda": 0.0})
+  given = {"ppo.recurrent": recurrent, "env.episode_steps": 3, "ppo.gae_lambda": 0.0}
+  one = learner(**given, graphs="off")  # Python is to see each step
   finals, steps = [], []
   step = one.env.step
   one.env.step = lambda action: steps.append(step(action)) or steps[-1]
