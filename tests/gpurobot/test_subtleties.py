@@ -34,7 +34,7 @@ def record_minibatches(one: PPO) -> list[tuple[dict[str, float], float]]:
 
 def test_a_row_is_of_one_episode():
   """Observation, action and reward belong together where an episode ends too; the next row is of the next."""
-  one = learner(**{"env.episode_steps": 3, "ppo.reward_transform": "none"})
+  one = learner(**{"env.episode_steps": 3, "ppo.reward_transform": "none", "graphs": "off"})
   steps = record_steps(one)
   one.collect()
   samples = one.rollout.samples  # the moments are 0 and 1 as yet: observations are raw
@@ -129,7 +129,7 @@ def test_rounding_of_products_is_a_setting():
 
 def test_the_return_told_is_the_raw_one():
   """Neither scaled nor squashed, and of whole episodes across rollouts: the first began at some age."""
-  words = {"ppo.reward_transform": "symlog", "ppo.reward_scale": 0.01}
+  words = {"ppo.reward_transform": "symlog", "ppo.reward_scale": 0.01, "graphs": "off"}
   one = learner(**words)
   steps = record_steps(one)
   iterate(one, 6)
