@@ -19,6 +19,7 @@ from gpurobot.device.python_state import changed, python_state
 
 P = ParamSpec("P")
 ATEN = torch.ops.aten
+# Marks of operations whose result is a number for Python, or of a shape that depends on numbers.
 READING = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
 # An index by a mask has as many results as the mask has ones; torch marks these whatever the index is.
 INDEXING = {ATEN.index.Tensor, ATEN.index_put_.default}
