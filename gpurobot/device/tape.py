@@ -113,7 +113,7 @@ class Tape:
     if path := changed(self._kept, python_state(self._watched)):
       self._warn(f"{path} changes from call to call, and is no tensor")
     elif not all(_same(own, replayed[address]) for address, own in memory.items()):
-      self._warn("it does more than operations on tensors")
+      self._warn("repeated operations give other numbers, as a count in Python or torch's own generator does")
 
   def _warn(self, reason: str) -> None:
     """Replay no more, and say why."""
