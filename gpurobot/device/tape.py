@@ -91,7 +91,7 @@ class Tape:
     with _Recorder() as recorder:
       self.function(*args)
     if recorder.read:
-      self._warn(f"{recorder.read} reads a number from a tensor")
+      self._warn(f"{recorder.read} reads a number from a tensor", "use torch.where, or ")
       return
     try:
       self.source, self._replay, self._written = write(recorder.calls, _tensors(args))
@@ -111,15 +111,15 @@ class Tape:
       own.copy_(before[address])
     self.function(*args)
     if path := changed(self._kept, python_state(self._watched)):
-      self._warn(f"{path} changes from call to call, and is no tensor")
+      self._warn(f"{path} changes from call to call", "keep it in a tensor, or ")
     elif not all(_same(own, replayed[address]) for address, own in memory.items()):
       self._warn("repeated operations give other numbers, as a count in Python or torch's own generator does")
 
-  def _warn(self, reason: str) -> None:
-    """Replay no more, and say why."""
+  def _warn(self, reason: str, remedy: str = "") -> None:
+    """Replay no more, and say why, and what else to do than to write graphs=off."""
     self._replay = None
     name = getattr(self.function, "__name__", "piece").strip("_")
-    warnings.warn(f"'{name}' is not replayed: {reason}; write graphs=off", stacklevel=4)
+    warnings.warn(f"'{name}' is not replayed: {reason}; {remedy}write graphs=off", stacklevel=4)
 
 
 def repeated(function: Callable[P, None]) -> Callable[P, None]:

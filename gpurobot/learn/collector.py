@@ -59,7 +59,7 @@ class Collector:
     env.begin_part = self.clock.begin
     self.random = Random(config.seed, env.num_envs, world.rank * env.num_envs, env.device)
     self.statistics = Statistics(env.num_envs, env.device)
-    self._compiled, self._taped = executor.compiled, executor.taped(self._take, env=env, agent=agent)
+    self._compiled, self._taped = executor.compiled, executor.taped(self._step, env=env, agent=agent)
     self.check = FiniteCheck(env, world.rank * env.num_envs)
     # The next observations [local_envs, ...], whether they were finite [local_envs], the recurrent state,
     # and whether an episode starts [local_envs].
@@ -75,15 +75,15 @@ class Collector:
 
     With `tape` a step is replayed on a CPU, see `Tape`; then `act` is the same in every call.
     """
-    take = self._taped if tape else self._take
-    if isinstance(take, Tape):
-      take.refresh()
+    step = self._taped if tape else self._step
+    if isinstance(step, Tape):
+      step.refresh()
     for t, sample in enumerate(self.storage.steps):
       self.storage.keep_state(t, self.state)
-      take(act, sample)
+      step(act, sample)
     self.statistics.add_obs(self.obs["policy"])
 
-  def _take(self, act: Act, sample: dict[str, Any]) -> None:
+  def _step(self, act: Act, sample: dict[str, Any]) -> None:
     """Take a step and store what happens in its sample."""
     self.clock.begin("policy")
     self._compiled(self.observations.write)(self.obs, sample["obs"])
