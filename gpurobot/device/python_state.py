@@ -9,7 +9,7 @@ from torch import Tensor
 
 PLAIN = (int, float, complex, str, bytes, type(None))
 DEPTH = 3  # attributes and containers from the object to a number
-CODE = (FunctionType, BuiltinFunctionType, MethodType, ModuleType, type)
+SKIPPED = (Tensor, FunctionType, BuiltinFunctionType, MethodType, ModuleType, type)
 
 
 def python_state(objects: Mapping[str, Any]) -> dict[str, Any]:
@@ -23,13 +23,13 @@ def python_state(objects: Mapping[str, Any]) -> dict[str, Any]:
     path, value, depth = left.popleft()
     if isinstance(value, PLAIN):
       found[path] = value
-    elif depth < DEPTH and id(value) not in seen and not isinstance(value, (Tensor, *CODE)):
+    elif depth < DEPTH and id(value) not in seen and not isinstance(value, SKIPPED):
       seen.add(id(value))
       left += [(f"{path}{place}", part, depth + 1) for place, part in _parts(value)]
   return found
 
 
-def changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
   """Return the path of what differs between two states, or is in one of them alone; "" if nothing does."""
   if different := [path for path in before if path in after and not _equal(before[path], after[path])]:
     return different[0]

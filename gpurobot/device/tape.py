@@ -15,11 +15,10 @@ from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatc
 from torch.utils._pytree import tree_leaves
 
 from gpurobot.device.graph import WARM_UPS
-from gpurobot.device.python_state import changed, python_state
+from gpurobot.device.python_state import difference, python_state
 
 P = ParamSpec("P")
 ATEN = torch.ops.aten
-# Marks of operations whose result is a number for Python, or of a shape that depends on numbers.
 READING = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
 # An index by a mask has as many results as the mask has ones; torch marks these whatever the index is.
 INDEXING = {ATEN.index.Tensor, ATEN.index_put_.default}
@@ -82,7 +81,7 @@ class Tape:
 
   def refresh(self) -> None:
     """Record the next call again if what Python keeps has changed since, as a caller may set an attribute."""
-    if self._replay and changed(self._kept, python_state(self._watched)):
+    if self._replay and difference(self._kept, python_state(self._watched)):
       self._calls, self._replay = WARM_UPS, None
 
   def _record(self, args: tuple[Any, ...]) -> None:
@@ -110,7 +109,7 @@ class Tape:
     for address, own in memory.items():
       own.copy_(before[address])
     self.function(*args)
-    if path := changed(self._kept, python_state(self._watched)):
+    if path := difference(self._kept, python_state(self._watched)):
       self._warn(f"{path} changes from call to call", "keep it in a tensor, or ")
     elif not all(_same(own, replayed[address]) for address, own in memory.items()):
       self._warn("repeated operations give other numbers, as a count in Python or torch's own generator does")
@@ -120,6 +119,13 @@ class Tape:
     self._replay = None
     name = getattr(self.function, "__name__", "piece").strip("_")
     warnings.warn(f"'{name}' is not replayed: {reason}; {remedy}write graphs=off", stacklevel=4)
+
+
+def reads(operation: OpOverload, args: Sequence[Any]) -> bool:
+  """Return whether an operation gives Python a number, or a shape that depends on numbers."""
+  if operation in INDEXING:
+    return any(index is not None and index.dtype == torch.bool for index in args[1])
+  return bool(READING & {*operation.tags})
 
 
 def repeated(function: Callable[P, None]) -> Callable[P, None]:
@@ -190,10 +196,7 @@ class _Recorder(TorchDispatchMode):
     """Run an operation, and keep the call with all tensors, so that each has memory of its own."""
     result = func(*args, **(kwargs or {}))
     self.calls.append(Call(func, args, kwargs or {}, result))
-    reads = bool(READING & {*func.tags})
-    if func in INDEXING:
-      reads = any(index is not None and index.dtype == torch.bool for index in args[1])
-    if reads:
+    if reads(func, args):
       self.read = str(func)
     return result
 

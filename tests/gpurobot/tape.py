@@ -11,8 +11,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
-# An index by a mask has as many results as the mask has ones; torch marks `index` whatever the index is.
-INDEX = {torch.ops.aten.index.Tensor, torch.ops.aten.index_put_.default}
+from gpurobot.device.tape import reads
+
 READS = {Tensor.cpu, Tensor.numpy, Tensor.tolist, Tensor.__array__}  # no operations where the device is a CPU
 
 
@@ -22,10 +22,7 @@ class DeviceRead(AssertionError):
 
 class _NoReadingOperation(TorchDispatchMode):
   def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: Mapping | None = None) -> Any:
-    reads = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape} & set(func.tags)
-    if func in INDEX:
-      reads = any(index is not None and index.dtype == torch.bool for index in args[1])
-    if reads or func is torch.ops.aten.lift_fresh.default:
+    if reads(func, args) or func is torch.ops.aten.lift_fresh.default:
       raise DeviceRead(str(func))
     return func(*args, **(kwargs or {}))
 

@@ -1,4 +1,4 @@
-"""What Python keeps in objects: found by path, without what cannot or need not be compared."""
+"""State that Python keeps in objects: found by path, without what cannot or need not be compared."""
 
 import copy
 from types import SimpleNamespace
@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from gpurobot.device.python_state import DEPTH, changed, python_state
+from gpurobot.device.python_state import DEPTH, difference, python_state
 
 
 def make() -> SimpleNamespace:
@@ -50,4 +50,4 @@ def test_a_change_has_a_path(change, path):
   own = make()
   before = copy.copy(python_state({"env": own}))
   change(own)
-  assert changed(before, python_state({"env": own})) == path
+  assert difference(before, python_state({"env": own})) == path
