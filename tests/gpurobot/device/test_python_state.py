@@ -1,12 +1,27 @@
 """State that Python keeps in objects: found by path, without what cannot or need not be compared."""
 
 import copy
+from collections import deque
 from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 import torch
 
 from gpurobot.device.python_state import DEPTH, difference, python_state
+
+HISTORY: list[torch.Tensor] = []
+
+
+class Counter:
+  """A task that keeps its state where all of its kind share it."""
+
+  calls = 0
+  seen: ClassVar[list[torch.Tensor]] = []
+
+
+class Heir(Counter):
+  """A task that inherits it."""
 
 
 def make() -> SimpleNamespace:
@@ -18,10 +33,14 @@ def make() -> SimpleNamespace:
 def test_numbers_and_texts_are_found_by_path():
   assert python_state({"env": make()}) == {
     "env.count": 1,
+    "len(env.inner.names)": 2,
     "env.inner.names[0]": "a",
     "env.inner.names[1]": "b",
     "env.inner.ratio": pytest.approx(float("nan"), nan_ok=True),
+    "len(env.inner.kinds)": 1,
     "env.inner.kinds[1]": 1,
+    "len(env.table)": 1,
+    "len(env.table['x'])": 2,
     "env.table['x'][0]": 2,
     "env.table['x'][1]": None,
   }
@@ -31,8 +50,8 @@ def test_what_is_deep_is_left_out():
   value: object = 1
   for _ in range(DEPTH):
     value = [value]
-  assert list(python_state({"a": value}).values()) == [1]
-  assert python_state({"a": [value]}) == {}
+  assert list(python_state({"a": value}).values()) == [1] * (DEPTH + 1)
+  assert list(python_state({"a": [value]})) == ["len(a)", "len(a[0])", "len(a[0][0])"]
 
 
 @pytest.mark.parametrize(
@@ -41,9 +60,9 @@ def test_what_is_deep_is_left_out():
     (lambda own: own.count, ""),
     (lambda own: own.inner.tensor.add_(1), ""),
     (lambda own: setattr(own, "count", 2), "env.count"),
-    (lambda own: own.inner.names.append("c"), "env.inner.names[2]"),
-    (lambda own: own.table.pop("x"), "env.table['x'][0]"),
-    (lambda own: own.inner.kinds.add(3), "env.inner.kinds[3]"),
+    (lambda own: own.inner.names.append("c"), "len(env.inner.names)"),
+    (lambda own: own.table.pop("x"), "len(env.table)"),
+    (lambda own: own.inner.kinds.add(3), "len(env.inner.kinds)"),
   ],
 )
 def test_a_change_has_a_path(change, path):
@@ -51,3 +70,24 @@ def test_a_change_has_a_path(change, path):
   before = copy.copy(python_state({"env": own}))
   change(own)
   assert difference(before, python_state({"env": own})) == path
+
+
+@pytest.mark.parametrize(
+  ("keep", "path"),
+  [
+    (lambda: setattr(Counter, "calls", Counter.calls + 1), f"{__name__}.Counter['calls']"),
+    (lambda: Counter.seen.append(torch.ones(1)), f"len({__name__}.Counter['seen'])"),
+    (lambda: HISTORY.append(torch.ones(1)), f"len({__name__}['HISTORY'])"),
+  ],
+)
+def test_classes_and_their_modules_keep_state_too(keep, path):
+  before = python_state({"env": Heir()})
+  keep()
+  assert difference(before, python_state({"env": Heir()})) == path
+
+
+def test_a_container_of_tensors_has_a_length():
+  own = SimpleNamespace(history=deque([torch.ones(1)]))
+  before = python_state({"env": own})
+  own.history.append(torch.ones(1))
+  assert difference(before, python_state({"env": own})) == "len(env.history)"
