@@ -6,13 +6,12 @@ from collections.abc import Mapping, Set
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-import numpy as np
 from torch import Tensor
 
 PLAIN = (int, float, complex, str, bytes, type(None))
 DEPTH = 3  # attributes and containers from the object to a number
 CONTAINERS = (dict, list, tuple, deque, Mapping, Set)
-SKIPPED = (Tensor, np.ndarray, FunctionType, BuiltinFunctionType, MethodType, ModuleType, type)
+SKIPPED = (Tensor, FunctionType, BuiltinFunctionType, MethodType, ModuleType, type)
 
 
 def python_state(objects: Mapping[str, Any]) -> dict[str, Any]:
