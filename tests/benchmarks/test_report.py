@@ -21,6 +21,7 @@ from benchmarks import cores, engine, report
 )
 def test_mistakes_end_in_one_line(monkeypatch, run, words, message):
   monkeypatch.setattr(sys, "argv", ["benchmarks", *words])
+  monkeypatch.setattr(cores, "two_cores", lambda: (0, 1))
   monkeypatch.setattr(cores.os, "sched_setaffinity", lambda *_: None)
   with pytest.raises(SystemExit) as end:
     report.start(run)
