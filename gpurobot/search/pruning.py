@@ -1,6 +1,7 @@
 """Pruning: settings without hope stop early, by the median rule or by successive halving."""
 
 import statistics
+import warnings
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from fractions import Fraction
@@ -42,8 +43,16 @@ def parts(prune: Prune, count: int, rungs: int, reduction: int) -> list[Fraction
 def best(histories: Sequence[Sequence[float]], reduction: int) -> list[int]:
   """Return the indices of the best settings by their last score: one of `reduction`, at least one.
 
-  Successive halving (Jamieson and Talwalkar 2016, arXiv 1502.07943). Of equal ones the first counts as best.
+  Successive halving (Jamieson and Talwalkar 2016, arXiv 1502.07943). Of equal ones the first counts as best,
+  with a warning if all are equal.
   """
+  scores = {history[-1] for history in histories}
+  if len(histories) > 1 and len(scores) == 1 and np.isfinite(scores.pop()):
+    warnings.warn(
+      f"all {len(histories)} settings have the same score so far, and the first of them go on; write a metric= "
+      "that moves earlier, such as metric=return",
+      stacklevel=2,
+    )
   order = sorted(range(len(histories)), key=lambda index: -histories[index][-1])
   return sorted(order[: max(1, len(histories) // reduction)])
 

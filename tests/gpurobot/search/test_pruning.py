@@ -27,7 +27,15 @@ def test_parts_of_the_limits():
 
 def test_halving_keeps_the_best_of_so_many():
   assert best([[5.0, 1.0], [0.0, 3.0], [0.0, 2.0], [0.0, -math.inf]], 2) == [1, 2]
-  assert best([[1.0], [1.0]], 3) == [0]
+  assert best([[1.0], [-math.inf]], 3) == [0]
+  assert best([[-math.inf], [-math.inf]], 3) == [0]  # all have failed
+
+
+def test_halving_has_nothing_to_choose_by():
+  with pytest.warns(
+    UserWarning, match="all 2 settings have the same score so far, and the first of them go on"
+  ):
+    assert best([[2.0, 0.0], [1.0, 0.0]], 2) == [0]
 
 
 def test_the_median_rule_compares_the_best_return_with_mean_returns():
