@@ -55,6 +55,7 @@ PLACEHOLDERS = {
   "=<file>": "=assets/biped/robot.xml",
   "...": "",
 }
+pytestmark = pytest.mark.xdist_group("commands")  # one process makes the folder, and trains what is repeated
 TASK = "gym/InvertedPendulum-v5"  # quick, and known to every engine
 
 
