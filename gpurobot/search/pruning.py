@@ -49,8 +49,8 @@ def best(histories: Sequence[Sequence[float]], reduction: int) -> list[int]:
   scores = {history[-1] for history in histories}
   if len(histories) > 1 and len(scores) == 1 and np.isfinite(scores.pop()):
     warnings.warn(
-      f"all {len(histories)} settings have the same score so far, and the first of them go on; write a metric= "
-      "that moves earlier, such as metric=return",
+      f"all {len(histories)} settings have the same score so far, and the first of them go on; write a "
+      "metric= that moves earlier, such as metric=return",
       stacklevel=2,
     )
   order = sorted(range(len(histories)), key=lambda index: -histories[index][-1])
