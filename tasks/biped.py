@@ -14,8 +14,7 @@ from tasks.shared import gait
 SIDES = ("left", "right")
 LEG = ("hip_pitch", "hip_roll", "hip_yaw", "knee", "ankle_pitch", "ankle_roll")
 ARM = ("shoulder_pitch", "shoulder_roll", "shoulder_yaw", "elbow", "wrist")
-TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 100_000_000}
-PPO: dict[str, object] = {"hidden": [256, 128, 64], "horizon": 24, "epochs": 3, "log_std_init": -1.2}
+TRAIN, PPO, SAC = gait.TRAIN, gait.PPO, gait.SAC
 
 
 @dataclass
@@ -45,6 +44,9 @@ class Config(gait.Config):
   )
   reward_still: float = option(
     -0.02, "weight of the penalty on summed joint offsets from home under a command to stand", "1/rad"
+  )
+  reward_load: float = option(
+    -5.0, "weight of the penalty on the share of the weight that feet carry which should swing"
   )
   reward_flight: float = option(
     0.0, "weight of the swing time of a foot; here, the gait clock suffices", "1/s"

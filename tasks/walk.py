@@ -15,18 +15,7 @@ from tasks.base import option
 from tasks.shared import gait, robot_file
 from tasks.shared.similarity import Size, adapted, similar
 
-TRAIN: dict[str, object] = {"num_envs": 512, "max_steps": 50_000_000}
-PPO: dict[str, object] = {
-  "hidden": [128, 64, 32],
-  "horizon": 24,
-  "epochs": 3,
-  "log_std_init": -1.2,
-  "entropy_coef": 0.02,  # until it walks, as in `quadruped`
-  "entropy_coef_final": 0.0,
-  "entropy_steps": 2_000_000,
-}
-SAC: dict[str, object] = {"gamma": 0.97, "target_entropy": -2.0}  # as in `quadruped`
-
+TRAIN, PPO, SAC = gait.TRAIN, gait.PPO, gait.SAC
 TORQUE = 0.75  # largest change of a servo's torque by an action of 1, over its largest torque
 # Least change of the torque of a leg's servo by an action of 1, over weight times leg length for each leg of
 # those that stand, which are half of them: of all joints, and of those that should stay near home. With less,
@@ -42,7 +31,6 @@ TWO_LEGS: dict[str, float] = {
   "start_angle": 0.1,
   "start_velocity": 0.2,
   "push_speed": 0.3,
-  "step_seconds": 0.8,
   "swing_height": 0.1,
   "reward_velocity": 2.0,
   "reward_turn": 1.5,
@@ -66,7 +54,6 @@ class Config(robot_file.LegsConfig, gait.Config):
     0.25, "largest action_scale, with two legs, of joints that should stay near home", "rad", low=0
   )
   fall_height: float = option(0.5, "height of the trunk over that at home, below which it has fallen", low=0)
-  step_seconds: float = option(0.5, "duration of a gait cycle", "s", low=0.1)
   swing_height: float = option(0.08, "target height of a swinging foot above its height at home", "m", low=0)
   reward_flight: float = option(0.0, "weight of the swing time of a foot beyond flight_seconds", "1/s")
   reward_alive: float = option(0.0, "weight of the constant reward per step")

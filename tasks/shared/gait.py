@@ -16,12 +16,26 @@ from tasks import base
 from tasks.base import option
 from tasks.shared import locomotion
 
+TRAIN: dict[str, object] = {"num_envs": 512, "max_steps": 50_000_000}
+PPO: dict[str, object] = {
+  "hidden": [128, 64, 32],
+  "horizon": 24,
+  "epochs": 3,
+  "log_std_init": -1.2,
+  "entropy_coef": 0.02,  # until it walks, as in `quadruped`
+  "entropy_coef_final": 0.0,
+  "entropy_steps": 2_000_000,
+}
+SAC: dict[str, object] = {"gamma": 0.97, "target_entropy": -2.0}  # as in `quadruped`
+
 
 @dataclass
 class Config(locomotion.Config):
   """Settings of a robot that walks by a clock."""
 
-  step_seconds: float = option(0.8, "duration of a gait cycle", "s", low=0.1)
+  step_seconds: float = option(
+    0.5, "duration of a gait cycle; the longer, the more two legs sway", "s", low=0.1
+  )
   stance: float = option(0.55, "fraction of the gait cycle in which a foot stands", low=0, high=1)
   swing_height: float = option(0.1, "target height of the site of a swinging foot", "m", low=0)
   reward_alive: float = option(0.2, "weight of the constant reward per step")

@@ -11,7 +11,8 @@ from tasks import biped
 
 @pytest.fixture(scope="module")
 def built():
-  return biped.Task(biped.Config(), 2, random=Random(0, 2), training=False)
+  config = biped.Config(step_seconds=0.8)  # 40 control steps
+  return biped.Task(config, 2, random=Random(0, 2), training=False)
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def test_its_joints_are_in_the_order_of_its_actuators(task):
 
 def test_the_clock_turns_once_in_the_time_of_a_step(task):
   seen = []
-  for steps in (0, 10, 20, 40):  # of 40 control steps
+  for steps in (0, 10, 20, 40):
     task.episode_steps.fill_(steps)
     seen.append(task.observe()["policy"]["clock"][0])
   expected = torch.tensor([[0.0, 1.0], [1.0, 0.0], [0.0, -1.0], [0.0, 1.0]])
