@@ -17,7 +17,8 @@ TRAIN: dict[str, object] = {"num_envs": 256, "max_steps": 3_000_000}
 PPO: dict[str, object] = {
   **arm_reach.PPO,
   "horizon": 32,
-  "minibatches": 4,
+  "epochs": 4,
+  "kl_target": 0.008,
   "encoder_features": 64,
 }
 DISTILL: dict[str, object] = {"loss": "mse", "mix_steps": 200_000}
