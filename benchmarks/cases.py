@@ -216,7 +216,12 @@ CURVES = (
     seeds=(0,),
   ),
   Curve("quadruped_getup", 4 * MINUTE, (), shown="success"),
-  _long("biped", Goal("velocity_error", ERROR, 20 * MINUTE, least=False), shown="velocity_error"),
+  Curve(
+    "biped",
+    20 * MINUTE,
+    (Goal("velocity_error", ERROR, 20 * MINUTE, least=False),),
+    shown="velocity_error",
+  ),
   Curve("humanoid_mimic", 15 * MINUTE, (_success(0.95, 15),), shown="success"),
   Curve(
     "humanoid_amp",
