@@ -9,12 +9,12 @@ from torch import Tensor
 
 from tasks import base
 from tasks.base import option
-from tasks.shared import gait
+from tasks.shared import gait, locomotion
 
 SIDES = ("left", "right")
 LEG = ("hip_pitch", "hip_roll", "hip_yaw", "knee", "ankle_pitch", "ankle_roll")
 ARM = ("shoulder_pitch", "shoulder_roll", "shoulder_yaw", "elbow", "wrist")
-TRAIN, PPO, SAC = gait.TRAIN, gait.PPO, gait.SAC
+TRAIN, PPO, SAC = gait.TRAIN, gait.PPO, locomotion.SAC
 
 
 @dataclass

@@ -12,10 +12,10 @@ from torch import Tensor
 
 from tasks import base
 from tasks.base import option
-from tasks.shared import gait, robot_file
+from tasks.shared import gait, locomotion, robot_file
 from tasks.shared.similarity import Size, adapted, similar
 
-TRAIN, PPO, SAC = gait.TRAIN, gait.PPO, gait.SAC
+TRAIN, PPO, SAC = gait.TRAIN, gait.PPO, locomotion.SAC
 TORQUE = 0.75  # largest change of a servo's torque by an action of 1, over its largest torque
 # Least change of the torque of a leg's servo by an action of 1, over weight times leg length for each leg of
 # those that stand, which are half of them: of all joints, and of those that should stay near home. With less,

@@ -10,7 +10,7 @@ from torch import Tensor
 
 PLAIN = (int, float, complex, str, bytes, type(None))
 DEPTH = 3  # attributes and containers from the object to a number
-CONTAINERS = (dict, list, tuple, deque, Mapping, Set)
+CONTAINERS = (list, tuple, deque, Mapping, Set)
 SKIPPED = (Tensor, FunctionType, BuiltinFunctionType, MethodType, ModuleType, type)
 
 
@@ -48,7 +48,7 @@ def _code(own: object) -> dict[str, dict[str, Any]]:
   found: dict[str, dict[str, Any]] = {}
   for kind in type(own).__mro__:
     name = kind.__module__
-    if name in sys.modules and name not in sys.stdlib_module_names:
+    if name in sys.modules and name.partition(".")[0] not in sys.stdlib_module_names:
       found |= {name: _named(vars(sys.modules[name])), f"{name}.{kind.__qualname__}": _named(vars(kind))}
   return found
 

@@ -17,16 +17,7 @@ from tasks.base import option
 from tasks.shared import locomotion
 
 TRAIN: dict[str, object] = {"num_envs": 512, "max_steps": 50_000_000}
-PPO: dict[str, object] = {
-  "hidden": [128, 64, 32],
-  "horizon": 24,
-  "epochs": 3,
-  "log_std_init": -1.2,
-  "entropy_coef": 0.02,  # until it walks, as in `quadruped`
-  "entropy_coef_final": 0.0,
-  "entropy_steps": 2_000_000,
-}
-SAC: dict[str, object] = {"gamma": 0.97, "target_entropy": -2.0}  # as in `quadruped`
+PPO: dict[str, object] = {**locomotion.PPO, "entropy_coef": 0.02, "entropy_steps": 2_000_000}
 
 
 @dataclass
