@@ -43,7 +43,6 @@ class OverlappedPPO(PPO):
     super().__init__(env, config, world, device)
     self.ratio = torch.ones(self.rollout.shape, dtype=self.network.dtype, device=device)
     self.rollout.ratio = self.ratio
-    self.clock = OverlappedClock(device, self.collector.clock)
     self._background = Background(env.device, self._simulating)
     self._age = 0  # updates between the policy that acted and the one that learns
     self._updates = 0  # of this process
@@ -65,6 +64,10 @@ class OverlappedPPO(PPO):
     if config.ppo.amp.style_weight:
       rollout.keep_style(self.acting.collector.obs[STYLE].shape[1])
     return rollout
+
+  def make_clock(self) -> OverlappedClock:
+    """Return a timer of the thread that learns, which also tells of the one that acts."""
+    return OverlappedClock(self.device, self.collector.clock)
 
   def describe(self) -> str:
     """Return one line about the environments, the network and the hyperparameters."""

@@ -125,7 +125,7 @@ class PPO:
     self.acting = self.make_acting(config)
     self.rollout, self.collector = self.make_rollout(config), self.acting.collector
     self.reward_sum = RewardSum(Training(env, config, world, self.executor, self.rollout))
-    self.clock: Clock = self.collector.clock
+    self.clock = self.make_clock()
     self.measures = Means("the measures of an update", device)
     self.sampler = make_sampler(self.rollout, config, world)
     self.epochs = MinibatchEpochs(self.sampler, self.optimizer, self.executor, self.clock)
@@ -143,6 +143,10 @@ class PPO:
   def make_rollout(self, config: TrainConfig) -> Rollout:  # noqa: ARG002 (a subclass needs it)
     """Return the rollout to learn from: the one that is filled."""
     return self.acting.rollout
+
+  def make_clock(self) -> Clock:
+    """Return the timer of the parts of an iteration: that of what acts."""
+    return self.collector.clock
 
   @property
   def steps(self) -> int:

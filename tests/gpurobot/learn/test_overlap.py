@@ -143,6 +143,12 @@ def test_times_are_told_of_both_threads():
   assert {"wait", "policy", "update/forward", "storage"} <= one.clock.seconds().keys()
 
 
+def test_each_thread_has_a_timer_of_its_own():
+  """Two threads that share one count each other's time, and may find it half done."""
+  one = iterate(learner(), 2)
+  assert not [part for part in one.collector.clock.seconds() if part.startswith("update/")]
+
+
 def test_threads_are_shared_between_the_two(monkeypatch):
   config, cpu, cuda = assign(defaults(toy), {"overlap": True}), torch.device("cpu"), torch.device("cuda")
   monkeypatch.setattr(torch, "get_num_threads", lambda: 8)
