@@ -4,21 +4,25 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 
-import tasks
-from gpurobot import cli, config
-from gpurobot.device import distributed, threads
-from gpurobot.learn import overlap
-from gpurobot.learn.algorithm import Algorithm
-from gpurobot.learn.distill import Distill
-from gpurobot.learn.env import VecEnv
-from gpurobot.learn.overlap import OverlappedPPO
-from gpurobot.learn.ppo import PPO
-from gpurobot.learn.random import Random
-from gpurobot.learn.sac import SAC
-from gpurobot.learn.td3 import TD3
-from gpurobot.learn.teacher import Teacher
-from gpurobot.run import checkpoint, teachers
-from gpurobot.run.training_run import TrainingRun
+from gpurobot.device import process
+
+with process.collection_paused():  # what torch and the physics define stays
+  import tasks
+  import tasks.base  # which every task imports
+  from gpurobot import cli, config
+  from gpurobot.device import distributed, threads
+  from gpurobot.learn import overlap
+  from gpurobot.learn.algorithm import Algorithm
+  from gpurobot.learn.distill import Distill
+  from gpurobot.learn.env import VecEnv
+  from gpurobot.learn.overlap import OverlappedPPO
+  from gpurobot.learn.ppo import PPO
+  from gpurobot.learn.random import Random
+  from gpurobot.learn.sac import SAC
+  from gpurobot.learn.td3 import TD3
+  from gpurobot.learn.teacher import Teacher
+  from gpurobot.run import checkpoint, teachers
+  from gpurobot.run.training_run import TrainingRun
 
 LEARNERS: dict[config.AlgorithmName, type[PPO] | type[SAC] | type[TD3]] = {
   config.AlgorithmName.ppo: PPO,

@@ -28,7 +28,9 @@ def __getattr__(name: str) -> Any:
   if name not in _API:
     raise AttributeError(f"module 'gpurobot' has no attribute '{name}'")
   own_packages.prefer()
-  return getattr(importlib.import_module("gpurobot.api"), name)
+  with process.collection_paused():
+    api = importlib.import_module("gpurobot.api")
+  return getattr(api, name)
 
 
 def __dir__() -> list[str]:

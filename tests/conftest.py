@@ -11,6 +11,7 @@ from pathlib import Path
 # already runs one worker per core, and kernels kept beside the checkout make a second run fast.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("WARP_CACHE_PATH", str(Path(__file__).parents[1] / ".pytest_cache" / "kernels"))
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # compiling all modules takes each subprocess a second
 
 gc.set_threshold(100_000)  # a collection looks through all that torch and pytest hold, in tenths of a second
 

@@ -27,7 +27,8 @@ def limit_spinning() -> None:
 def collection_paused() -> Iterator[None]:
   """Pause Python's garbage collector in the block, which makes objects that stay; it never looks at them.
 
-  Looking through the modules of torch again and again took 0.8 s of the 6.2 s before Ant's first iteration.
+  Looking through the modules of torch again and again, and once more at the end of the program, takes 4 s of
+  the 10 s of one iteration of Cartpole.
   """
   before = gc.isenabled()
   gc.disable()

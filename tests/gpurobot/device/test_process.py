@@ -88,3 +88,11 @@ def test_the_garbage_collector_pauses_and_leaves_alone_what_was_made(enabled, mo
   finally:
     (gc.enable if before else gc.disable)()
   assert frozen == [False]
+
+
+@pytest.mark.parametrize("imports", ["import train", "from gpurobot import train"])
+def test_the_garbage_collector_leaves_alone_what_a_program_imports(imports):
+  code = f"{imports}; import gc; print(gc.isenabled(), gc.get_freeze_count())"
+  enabled, count = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+  assert enabled == "True"
+  assert int(count) > 100_000
