@@ -8,15 +8,15 @@ none of the libraries, so that a program which needs none starts at once.
 """
 
 import importlib
-import sys
 from typing import Any
 
 from gpurobot import own_packages
 from gpurobot.adapters import registration
 from gpurobot.device import process
 
-if sys.argv[:1] == ["-m"]:  # Python looks for the program to run, as in python -m gpurobot.play
+if own_packages.looked_for():
   own_packages.prefer()
+  process.pause_collection()  # until the program has imported what it needs, see cli.user_errors
 process.limit_spinning()
 registration.register_on_import()
 

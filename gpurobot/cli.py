@@ -34,6 +34,7 @@ from gpurobot.config import (
   to_dict,
   unused_keys,
 )
+from gpurobot.device import process
 from gpurobot.device.distributed import World
 from gpurobot.programs import HELP
 from gpurobot.run import checkpoint, folder
@@ -54,8 +55,10 @@ def user_errors(argv: list[str], world: World) -> Iterator[None]:
   A mistake is a ValueError, ImportError or OSError raised in the block, or a lack of memory. With
   `debug=true` among the arguments the traceback is shown instead. Ctrl-C exits with status 130, silently, and
   a reader of standard output that has left, with 141. The main rank also prints what the packages log, such
-  as that a kernel is built. Warnings to the user are one line each.
+  as that a kernel is built. Warnings to the user are one line each. By then a program has imported its
+  libraries, so the garbage collector works from here on.
   """
+  process.resume_collection()
   debug = "debug=true" in [word.lower() for word in argv]
   try:
     with contextlib.ExitStack() as stack:

@@ -21,6 +21,12 @@ class _Finder:
     return PathFinder.find_spec(name, [PLACE]) if name in NAMES else None
 
 
+def looked_for() -> bool:
+  """Return whether Python looks for a program of gpurobot to run, as in `python -m gpurobot.play`."""
+  named = {word.removeprefix("-m").partition(".")[0] for word in sys.orig_argv}
+  return sys.argv[:1] == ["-m"] and "gpurobot" in named
+
+
 def prefer() -> None:
   """Import gpurobot's packages from now on, not those of the working directory.
 

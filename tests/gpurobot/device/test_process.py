@@ -87,12 +87,35 @@ def test_the_garbage_collector_pauses_and_leaves_alone_what_was_made(enabled, mo
     assert gc.isenabled() == enabled
   finally:
     (gc.enable if before else gc.disable)()
-  assert frozen == [False]
+  assert frozen == [False] * enabled
+
+
+STARTED = """
+import gc, sys
+sys.argv, sys.orig_argv = ["-m"], ["python", "-m", "{module}"]  # while Python looks for it
+import gpurobot
+print(gc.isenabled())
+from gpurobot import cli
+from gpurobot.device.distributed import World
+with cli.user_errors([], World()):
+  print(gc.isenabled(), gc.get_freeze_count())
+"""
+
+
+def printed(code: str) -> list[str]:
+  return subprocess.check_output([sys.executable, "-c", code], text=True).split()
 
 
 @pytest.mark.parametrize("imports", ["import train", "from gpurobot import train"])
 def test_the_garbage_collector_leaves_alone_what_a_program_imports(imports):
-  code = f"{imports}; import gc; print(gc.isenabled(), gc.get_freeze_count())"
-  enabled, count = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+  enabled, count = printed(f"{imports}; import gc; print(gc.isenabled(), gc.get_freeze_count())")
   assert enabled == "True"
   assert int(count) > 100_000
+
+
+def test_a_program_is_imported_without_a_look_for_garbage():
+  early, enabled, count = printed(STARTED.format(module="gpurobot.play"))
+  assert (early, enabled) == ("False", "True")
+  assert int(count) > 100_000
+  early, enabled, count = printed(STARTED.format(module="another.play"))
+  assert (early, enabled, count) == ("True", "True", "0")
