@@ -34,10 +34,12 @@ from gpurobot.programs import PROGRAMS
 from physics.parity import __main__ as parity
 from tasks import humanoid_amp
 from tasks.motion import pairs
-from tests.instances import first
+from tests.instances import first, thorough
 from tests.test_docs import PAGES, README, python_blocks
 
 ROOT = Path(__file__).parents[1]
+FRONT = {"README.md", "docs/index.md"}  # of whose commands `make test` runs all
+LESSONS = ("docs/distillation.md", "docs/motions.md")  # whose commands begin from runs of earlier ones
 COMMAND = re.compile(r"(?:\w+=\S+ )*(?:\.venv/bin/)?(?:gpurobot|make|pip|python|tensorboard|torchrun) .+")
 # What stands for something in a command, and a thing of that kind.
 PLACEHOLDERS = {
@@ -83,6 +85,9 @@ def commands() -> dict[str, str]:
   return found
 
 
+FOUND = commands()
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
   """A folder with all that the commands name: a trained policy, runs to draw, the README's task, robots."""
@@ -109,8 +114,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
   with contextlib.chdir(folder):
     for name, words in own.items():
       train.main([*words, f"run_dir=runs/{name}/run", "max_iterations=1", "num_envs=64", "threads=1"])
-    pages = [PAGES[Path(name)] for name in ("docs/distillation.md", "docs/motions.md")]
-    for words in (span for page in pages for span in spans(page)):  # what later commands of a page begin from
+  return folder
+
+
+@pytest.fixture(scope="module")
+def lesson(folder: Path) -> Path:
+  """The folder with the runs that later commands of a lesson begin from."""
+  with contextlib.chdir(folder):
+    for words in (span for name in LESSONS for span in spans(PAGES[Path(name)])):
       if " run_dir=" in words:
         train.main([*words.split()[2:], "max_iterations=1", "num_envs=64", "threads=1"])
   return folder
@@ -244,10 +255,7 @@ MODULES: dict[str, Callable[[list[str]], object]] = {
 }
 
 
-@pytest.mark.usefixtures("keep_signal_handlers")
-@pytest.mark.parametrize("command", first(commands(), lambda command: "task=walk" not in command))
-def test_command_of_the_pages_runs(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-  monkeypatch.chdir(folder)
+def run(command: str) -> None:
   for placeholder, thing in PLACEHOLDERS.items():
     command = command.replace(placeholder, thing)
   words = shlex.split(command)
@@ -256,5 +264,23 @@ def test_command_of_the_pages_runs(command: str, folder: Path, monkeypatch: pyte
   STAND_INS[words[0]](words[1:])
 
 
+@pytest.mark.usefixtures("keep_signal_handlers")
+@pytest.mark.parametrize(
+  "command",
+  first((own for own, page in FOUND.items() if page not in LESSONS), lambda own: FOUND[own] in FRONT),
+)
+def test_command_of_the_pages_runs(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.chdir(folder)
+  run(command)
+
+
+@thorough
+@pytest.mark.usefixtures("keep_signal_handlers")
+@pytest.mark.parametrize("command", (own for own, page in FOUND.items() if page in LESSONS))
+def test_command_of_a_lesson_runs(command: str, lesson: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.chdir(lesson)
+  run(command)
+
+
 def test_every_page_with_a_program_is_looked_at() -> None:
-  assert {"README.md", "docs/index.md", "docs/distributed.md"} <= set(commands().values())
+  assert {*FRONT, *LESSONS, "docs/distributed.md"} <= set(FOUND.values())

@@ -69,6 +69,7 @@ def test_programs_run_and_print_what_the_page_says(page: str, tmp_path: Path, mo
   assert all(block in printed for block in re.findall(r"```text\n(.*?)```", PAGES[Path(page)], re.DOTALL))
 
 
+@thorough
 @pytest.mark.usefixtures("keep_signal_handlers")
 def test_examples_of_shared_parts_train_and_print_what_the_page_says(
   tmp_path: Path, monkeypatch, capsys

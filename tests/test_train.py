@@ -20,6 +20,7 @@ from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint, folder
 from gpurobot.run.files import PART
 from tests.gpurobot import toy
+from tests.instances import thorough
 
 ROOT = Path(__file__).parents[1]
 TOY = f"task={toy.__file__}"
@@ -77,8 +78,11 @@ OFF_POLICY = ("horizon=4", "batch_size=64", "buffer_size=1024", "hidden=[8]", "c
     ("ppo.critic=twohot", "ppo.recurrent=gru", "ppo.state_std=true"),
     ("overlap=true",),
     ("algorithm=sac", *(f"sac.{word}" for word in OFF_POLICY)),
-    ("algorithm=td3", *(f"td3.{word}" for word in OFF_POLICY)),
-    ("algorithm=distill", "teacher=<teacher>", "ppo.recurrent=lstm", "distill.mix_steps=2000"),
+    pytest.param(("algorithm=td3", *(f"td3.{word}" for word in OFF_POLICY)), marks=thorough),
+    pytest.param(
+      ("algorithm=distill", "teacher=<teacher>", "ppo.recurrent=lstm", "distill.mix_steps=2000"),
+      marks=thorough,
+    ),
   ],
 )
 def test_a_resumed_run_repeats_the_uninterrupted_one(tmp_path, words):

@@ -10,6 +10,7 @@ import train
 from gpurobot import export
 from gpurobot.deploy.exported import KEY, NAMES
 from tests.gpurobot import toy_pixels
+from tests.instances import thorough
 
 WORDS = ["task=cartpole", "num_envs=64", "max_iterations=1", "ppo.recurrent=gru", "env.see_velocity=false"]
 
@@ -58,7 +59,7 @@ def test_an_off_policy_policy_is_taken_along(name, tmp_path, capsys):
   assert abs(action).max() < 1
 
 
-@pytest.mark.parametrize("recurrent", ["none", "gru"])
+@pytest.mark.parametrize("recurrent", [pytest.param("none", marks=thorough), "gru"])
 def test_a_policy_that_sees_is_taken_along_with_the_preparation_of_its_images(tmp_path, capsys, recurrent):
   task = f"task={toy_pixels.__file__}"
   train.main([task, "max_iterations=1", f"ppo.recurrent={recurrent}", f"run_dir={tmp_path}"])

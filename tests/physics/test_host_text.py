@@ -124,7 +124,7 @@ class Situation(Trial):
     return memory, control, parameters
 
 
-@pytest.fixture(scope="module", params=grouped(ROBOTS, {"ant"}))
+@pytest.fixture(scope="module", params=grouped(ROBOTS, ()))
 def situation(request, tmp_path_factory):
   return Situation(request.param, tmp_path_factory.mktemp(request.param))
 

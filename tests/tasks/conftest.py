@@ -32,21 +32,14 @@ OF_DM = [
   )
 ]
 NAMES = [name for name in tasks.available() if not name.startswith("dm/")] + OF_DM
-# One or two of each family; the file of every other task has its own tests, which step it too.
+# One of each family; the file of every other task has its own tests, which step it too.
 FIRST = {
   "ant",
-  "arm_reach",
-  "ball_balance",
-  "biped",
   "cartpole",
   "cartpole_pixels",
   "cube_lift",
-  "dm/finger_turn_easy",
   "dm/point_mass_hard",
   "gym/Hopper-v5",
-  "gym/Pusher-v5",
-  "hand_cube",
-  "motion_track",
   "quadcopter",
   "quadruped_rough",
 }

@@ -12,6 +12,7 @@ from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from tests.gpurobot import styled, toy
 from tests.gpurobot.learn.test_ppo import iterate
+from tests.instances import thorough
 
 ENVS = 32
 
@@ -154,6 +155,7 @@ def test_a_discriminator_tells_two_distributions_apart():
   assert float(last["amp/loss"]) < float(first["amp/loss"])
 
 
+@thorough
 def test_the_style_pulls_the_policy_to_the_reference():
   """With the style alone; with the task alone the points go to the origin."""
   distance = {}

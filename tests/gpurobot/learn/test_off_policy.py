@@ -21,6 +21,7 @@ from gpurobot.learn.sac import SAC
 from gpurobot.learn.stored_obs import StoredObs
 from gpurobot.learn.td3 import TD3
 from tests.gpurobot import toy
+from tests.instances import thorough
 
 SMALL = {
   "horizon": 8,
@@ -144,10 +145,10 @@ def test_settings_of_the_algorithm_that_is_used():
 @pytest.mark.parametrize(
   ("name", "own"),
   [
-    ("sac", {}),
+    pytest.param("sac", {}, marks=thorough),
     ("td3", {}),
     ("sac", {"prioritized": True}),
-    ("td3", {"prioritized": True, "critic": "scalar"}),
+    pytest.param("td3", {"prioritized": True, "critic": "scalar"}, marks=thorough),
   ],
 )
 @pytest.mark.parametrize("save_buffer", [True, False])

@@ -12,6 +12,7 @@ from physics.parity import NumpySimulation, random_states
 from physics.parity.compare import DOUBLE, Trial, outputs
 from physics.smooth import smooth_dynamics
 from physics.state.state import State
+from tests.instances import first
 from tests.physics.conftest import load
 from tests.physics.oracle import evaluate, mujoco_at
 
@@ -56,7 +57,7 @@ def test_arms_are_mujocos(cone):
 
 @pytest.mark.parametrize("name", ["adhesion", "sticky"])
 @pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
-@pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "RK4"])
+@pytest.mark.parametrize("integrator", first(["Euler", "implicitfast", "RK4"], {"Euler"}.__contains__))
 def test_motion_is_mujocos(integrator, cone, name):
   mj = load_model(load(name).mj).mj
   mj.opt.cone = getattr(mujoco.mjtCone, f"mjCONE_{cone.upper()}")

@@ -7,7 +7,7 @@ import pytest
 from physics.load import load_model
 from physics.parity import NumpySimulation, random_states
 from physics.parity.reference import converging
-from tests.instances import first
+from tests.instances import first, thorough
 
 FINGER = """<mujoco><option cone="{cone}" noslip_iterations="{sweeps}" noslip_tolerance="{tolerance}"/>
   <worldbody><site name="motor" pos="0 0.1 0.5"/>
@@ -126,7 +126,9 @@ def test_sweeps_end_where_they_gain_less_than_the_tolerance():
   assert np.abs(endless - found).max() > 1e-3
 
 
-@pytest.mark.parametrize(("cone", "share"), [("pyramidal", 0.6), ("elliptic", 1e-3)])
+@pytest.mark.parametrize(
+  ("cone", "share"), [pytest.param("pyramidal", 0.6, marks=thorough), ("elliptic", 1e-3)]
+)
 def test_a_box_on_a_slope_creeps_less_and_as_in_mujoco(cone, share):
   free, held = (crept(load_model(BOX.format(cone=cone, sweeps=sweeps))) for sweeps in (0, 4))
   assert free[0] > 5e-4

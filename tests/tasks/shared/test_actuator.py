@@ -87,6 +87,7 @@ def test_a_network_that_is_the_servos_law_moves_the_quadruped_as_they_do(save, m
   assert gap.abs().mean() < 0.1 * moved.abs().mean()
 
 
+@thorough
 def test_a_network_forgets_where_an_episode_ends(save, make_task):
   task = make_task("quadruped", actuator_network=save(Servo(35.0, 0.5, 3, 0.0)), episode_steps=2)
   task.reset()

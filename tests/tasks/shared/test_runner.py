@@ -7,9 +7,10 @@ import tasks
 from gpurobot.learn.random import Random
 from physics.parity import MujocoSimulation
 from tasks import ant
+from tests.instances import thorough
 
 
-@pytest.fixture(params=["ant", "humanoid"])
+@pytest.fixture(params=["ant", pytest.param("humanoid", marks=thorough)])
 def runner(request):
   return request.param
 
