@@ -54,7 +54,7 @@ PLACEHOLDERS = {
   "<steps>": "1000000",
   "<time>": "60",
   "=my_task.py": "=pendulum.py",
-  "=<file>": "=assets/biped/robot.xml",
+  "=<file>": "=assets/quadruped/robot.xml",
   "...": "",
 }
 pytestmark = pytest.mark.xdist_group("commands")  # one process makes the folder, and trains what is repeated
