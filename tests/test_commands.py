@@ -39,7 +39,7 @@ from tests.test_docs import PAGES, README, python_blocks
 
 ROOT = Path(__file__).parents[1]
 FRONT = {"README.md", "docs/index.md"}  # of whose commands `make test` runs all
-LESSONS = ("docs/distillation.md", "docs/motions.md")  # whose commands begin from runs of earlier ones
+LESSONS = ("docs/distillation.md", "docs/motions.md")  # from whose runs later commands begin
 COMMAND = re.compile(r"(?:\w+=\S+ )*(?:\.venv/bin/)?(?:gpurobot|make|pip|python|tensorboard|torchrun) .+")
 # What stands for something in a command, and a thing of that kind.
 PLACEHOLDERS = {
@@ -86,6 +86,10 @@ def commands() -> dict[str, str]:
 
 
 FOUND = commands()
+# What the lessons train, in which folders, and the commands that are of a lesson or begin from such a folder.
+TAUGHT = [span for page in LESSONS for span in spans(PAGES[Path(page)]) if " run_dir=" in span]
+RUNS = [span.split(" run_dir=")[1].split()[0] for span in TAUGHT]
+LATER = [own for own, page in FOUND.items() if page in LESSONS or any(run in own for run in RUNS)]
 
 
 @pytest.fixture(scope="module")
@@ -121,9 +125,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def lesson(folder: Path) -> Path:
   """The folder with the runs that later commands of a lesson begin from."""
   with contextlib.chdir(folder):
-    for words in (span for name in LESSONS for span in spans(PAGES[Path(name)])):
-      if " run_dir=" in words:
-        train.main([*words.split()[2:], "max_iterations=1", "num_envs=64", "threads=1"])
+    for words in TAUGHT:
+      train.main([*words.split()[2:], "max_iterations=1", "num_envs=64", "threads=1"])
   return folder
 
 
@@ -267,7 +270,7 @@ def run(command: str) -> None:
 @pytest.mark.usefixtures("keep_signal_handlers")
 @pytest.mark.parametrize(
   "command",
-  first((own for own, page in FOUND.items() if page not in LESSONS), lambda own: FOUND[own] in FRONT),
+  first((own for own in FOUND if own not in LATER), lambda own: FOUND[own] in FRONT),
 )
 def test_command_of_the_pages_runs(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.chdir(folder)
@@ -276,7 +279,7 @@ def test_command_of_the_pages_runs(command: str, folder: Path, monkeypatch: pyte
 
 @thorough
 @pytest.mark.usefixtures("keep_signal_handlers")
-@pytest.mark.parametrize("command", (own for own, page in FOUND.items() if page in LESSONS))
+@pytest.mark.parametrize("command", LATER)
 def test_command_of_a_lesson_runs(command: str, lesson: Path, monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.chdir(lesson)
   run(command)
