@@ -89,7 +89,7 @@ FOUND = commands()
 # What the lessons train, in which folders, and the commands that are of a lesson or begin from such a folder.
 TAUGHT = [span for page in LESSONS for span in spans(PAGES[Path(page)]) if " run_dir=" in span]
 RUNS = [span.split(" run_dir=")[1].split()[0] for span in TAUGHT]
-LATER = [own for own, page in FOUND.items() if page in LESSONS or any(run in own for run in RUNS)]
+OF_LESSONS = [own for own, page in FOUND.items() if page in LESSONS or any(run in own for run in RUNS)]
 
 
 @pytest.fixture(scope="module")
@@ -269,8 +269,7 @@ def run(command: str) -> None:
 
 @pytest.mark.usefixtures("keep_signal_handlers")
 @pytest.mark.parametrize(
-  "command",
-  first((own for own in FOUND if own not in LATER), lambda own: FOUND[own] in FRONT),
+  "command", first((own for own in FOUND if own not in OF_LESSONS), lambda own: FOUND[own] in FRONT)
 )
 def test_command_of_the_pages_runs(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.chdir(folder)
@@ -279,7 +278,7 @@ def test_command_of_the_pages_runs(command: str, folder: Path, monkeypatch: pyte
 
 @thorough
 @pytest.mark.usefixtures("keep_signal_handlers")
-@pytest.mark.parametrize("command", LATER)
+@pytest.mark.parametrize("command", OF_LESSONS)
 def test_command_of_a_lesson_runs(command: str, lesson: Path, monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.chdir(lesson)
   run(command)
