@@ -26,7 +26,7 @@ def limit_spinning() -> None:
 def pause_collection() -> None:
   """Pause Python's garbage collector until `resume_collection`, as a program imports what stays.
 
-  Looking through the modules of torch again and again, and once more at the end of the program, takes 2.8 s of
+  Looking through the modules of torch again and again, and once more at the end of the program, takes 2.8 of
   the 8.1 s of a process with one iteration of Cartpole.
   """
   gc.disable()
