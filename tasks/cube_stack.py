@@ -1,11 +1,12 @@
 """Cube stack: an arm puts one cube on a larger one and releases it.
 
 Cubes, reward and success follow IsaacGymEnvs 1.5.1 (`isaacgymenvs/tasks/franka_cube_stack.py`,
-`isaacgymenvs/cfg/task/FrankaCubeStack.yaml`), with four differences. The episode continues after success,
+`isaacgymenvs/cfg/task/FrankaCubeStack.yaml`), with these differences. The episode continues after success,
 with a reward for every step in which the cube stays stacked; if success ended it, a policy would earn more by
 holding the cube above its goal. The goal reward falls off by 5/m rather than 10/m, and so guides from farther
-away. A cube that falls off the table ends the episode. Releasing the cube is rewarded gradually, because
-exploration alone rarely finds it.
+away. A cube that falls off the table ends the episode. Lifting and releasing the cube are rewarded gradually,
+because exploration alone rarely finds them. A hand that points down is rewarded: otherwise exploration turns
+it over, and it grasps the cube from a side on which it cannot put it down.
 """
 
 from dataclasses import dataclass
@@ -49,8 +50,11 @@ class Config(arm.Config):
   )
   align_slope: float = option(5.0, "slope of the goal reward over the distance of the cube", "1/m", low=0)
   reward_reach: float = option(0.1, "weight of the larger of the reaching and the goal reward")
-  reward_lifted: float = option(1.5, "weight of the constant reward while the cube is lifted")
-  reward_aligned: float = option(2.0, "weight of the closeness of a lifted cube to its goal")
+  reward_down: float = option(0.2, "weight of the direction of the hand: 1 if it points down, 0 if up")
+  reward_lift: float = option(
+    1.5, "weight of the height of the cube above the table, 1 where it counts as lifted"
+  )
+  reward_aligned: float = option(2.0, "weight of the closeness of the cube to its goal, times its height")
   reward_released: float = option(
     4.0,
     "weight of the mean of commanded gripper opening and gripper distance while the cube is at its goal",
@@ -69,7 +73,8 @@ class Task(arm.Task):
     super().setup()
     self.cubes = self.qpos_of(*CUBES)
     halves = self.constant(self.model.geom_size)[self.geom_of(*CUBES), 2]  # [2] [m]
-    self.lifted_at = 2.0 * halves[0] + self.config.lift_height  # centre height of a lifted cube [m]
+    self.rest = float(halves[0])  # height of the centre of a cube on the table [m]
+    self.lifted_at = 2.0 * self.rest + self.config.lift_height  # centre height of a lifted cube [m]
     self.above = self.constant([0.0, 0.0, 1.0]) * halves.sum()  # offset between stacked centres [3] [m]
     self.order = self.constant([-1.0, 1.0])
     self.released = self.buffer()  # degree to which a cube at its goal is released, 0 ... 1
@@ -100,14 +105,15 @@ class Task(arm.Task):
     self.stacked.copy_(at_goal & (away > 1.0))
 
   def reward(self) -> dict[str, Tensor]:
-    """Reward reaching, lifting and aligning the cube, and most of all releasing it at its goal."""
+    """Reward reaching from above, lifting and aligning the cube, and most of all releasing it at its goal."""
     _, cube, goal = self.positions()
     near = 1.0 - (10.0 * (self.grip_points() - cube.unsqueeze(1)).norm(dim=2).mean(1)).tanh()
-    lifted = cube[:, 2] > self.lifted_at
-    aligned = lifted * (1.0 - (self.config.align_slope * (cube - goal).norm(dim=1)).tanh())
+    lift = ((cube[:, 2] - self.rest) / (self.lifted_at - self.rest)).clamp(0.0, 1.0)
+    aligned = lift * (1.0 - (self.config.align_slope * (cube - goal).norm(dim=1)).tanh())
     terms = {
       "reach": torch.maximum(near, aligned),
-      "lifted": lifted,
+      "down": (1.0 - self.sim.xmat[:, self.hand, 8]) / 2,
+      "lift": lift,
       "aligned": aligned,
       "released": self.released,
     }

@@ -50,7 +50,7 @@ def test_cubes_start_apart_in_either_order_and_stay_where_they_lie(make_task):
 
 
 def test_reaching_and_lifting_by_hand(task):
-  """A cube on the table, 0.04 m below the grasp point; one just too low to count as lifted; lifted ones.
+  """A cube on the table, 0.04 m below the grasp point; one 1 mm too low to count as lifted; lifted ones.
 
   Cubes are 0.05 and 0.07 m high: the place is 0.06 m above the other's middle. The fingertips are 0.03 m
   aside.
@@ -60,13 +60,22 @@ def test_reaching_and_lifting_by_hand(task):
   put(task, "cube_a", cubes)
   hold_at(task, [[x, y, z + 0.04] for x, y, z in cubes[:1]] + cubes[1:])
   distances = [(0.04 + 2 * 0.05) / 3, 0.02, 0.02, 0.02]  # the mean of grasp point and fingertips
-  aligned = [0.0, 0.0, 1.0 - math.tanh(5.0 * 0.05), 1.0 - math.tanh(5.0 * 0.2)]
+  lift = [0.0, 0.064 / 0.065, 1.0, 1.0]
+  distance = [math.hypot(0.2, 0.07), math.hypot(0.03, 0.006), 0.05, 0.2]
+  aligned = [part * (1.0 - math.tanh(5.0 * d)) for part, d in zip(lift, distance, strict=True)]
   reach = [max(1.0 - math.tanh(10.0 * d), part) for d, part in zip(distances, aligned, strict=True)]
   found = rewards(task)
   assert found["reach"] == pytest.approx([0.1 * part for part in reach], rel=1e-4)
-  assert found["lifted"] == [0.0, 0.0, 1.5, 1.5]
+  assert found["lift"] == pytest.approx([1.5 * part for part in lift], abs=1e-5)
   assert found["aligned"] == pytest.approx([2.0 * part for part in aligned], rel=1e-4)
   assert found["stacked"] == [0.0] * 4
+
+
+def test_a_hand_that_points_down_by_hand(task):
+  """The hand points down, to the side, up, and 60 degrees from down."""
+  hold_at(task, [[0.45, 0.0, 0.2]] * 4)
+  task.sim.xmat[:, task.hand, 8] = torch.tensor([-1.0, 0.0, 1.0, -0.5])
+  assert rewards(task)["down"] == pytest.approx([0.2, 0.1, 0.0, 0.15])
 
 
 def test_a_cube_in_its_place_let_go_is_all_that_counts(task):
