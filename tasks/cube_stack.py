@@ -5,8 +5,9 @@ Cubes, reward and success follow IsaacGymEnvs 1.5.1 (`isaacgymenvs/tasks/franka_
 with a reward for every step in which the cube stays stacked; if success ended it, a policy would earn more by
 holding the cube above its goal. The goal reward falls off by 5/m rather than 10/m, and so guides from farther
 away. A cube that falls off the table ends the episode. Lifting and releasing the cube are rewarded gradually,
-because exploration alone rarely finds them. A hand that points down is rewarded: otherwise exploration turns
-it over, and it grasps the cube from a side on which it cannot put it down.
+because exploration alone rarely finds them. A stacked cube earns the more, the closer it is to its goal. A
+hand that points down is rewarded: otherwise exploration turns it over, and it grasps the cube from a side on
+which it cannot put it down.
 """
 
 from dataclasses import dataclass
@@ -59,7 +60,9 @@ class Config(arm.Config):
     4.0,
     "weight of the mean of commanded gripper opening and gripper distance while the cube is at its goal",
   )
-  reward_stacked: float = option(16.0, "reward of a step with a stacked cube, replacing all other terms")
+  reward_stacked: float = option(
+    24.0, "reward of a step with a cube stacked exactly, replacing all other terms; half at the tolerance"
+  )
 
 
 class Task(arm.Task):
@@ -117,7 +120,9 @@ class Task(arm.Task):
       "aligned": aligned,
       "released": self.released,
     }
-    return reward.replace(terms, self.stacked, "stacked")
+    aside = (cube - goal)[:, :2].norm(dim=1)
+    precision = 1.0 - aside / (2.0 * self.config.stack_tolerance)  # of a stacked cube, 0.5 ... 1
+    return reward.replace(terms, self.stacked, "stacked", precision)
 
   def terminated(self) -> Tensor:
     """Fail if a cube has fallen off the table."""

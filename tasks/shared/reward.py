@@ -9,10 +9,12 @@ from torch import Tensor
 Shape = Literal["gaussian", "linear", "quadratic", "long_tail", "reciprocal"]
 
 
-def replace(terms: dict[str, Tensor], where: Tensor, name: str) -> dict[str, Tensor]:
-  """Return `terms` [num_envs], zero where `where` [num_envs] is true, and a term `name` that is one there."""
-  kept = {key: torch.where(where, 0.0, value) for key, value in terms.items()}
-  return kept | {name: where.to(torch.float32)}
+def replace(
+  terms: dict[str, Tensor], where: Tensor, name: str, value: Tensor | float = 1.0
+) -> dict[str, Tensor]:
+  """Return `terms` [num_envs], zero where `where` [num_envs] is true, and a term `name`: `value` there."""
+  kept = {key: torch.where(where, 0.0, term) for key, term in terms.items()}
+  return kept | {name: torch.where(where, value, 0.0)}
 
 
 def tolerance(
