@@ -76,7 +76,7 @@ class Task(arm.Task):
     super().setup()
     self.cubes = self.qpos_of(*CUBES)
     halves = self.constant(self.model.geom_size)[self.geom_of(*CUBES), 2]  # [2] [m]
-    self.rest = float(halves[0])  # height of the centre of a cube on the table [m]
+    self.rest = halves[0]  # height of the centre of a cube on the table [m]
     self.lifted_at = 2.0 * self.rest + self.config.lift_height  # centre height of a lifted cube [m]
     self.above = self.constant([0.0, 0.0, 1.0]) * halves.sum()  # offset between stacked centres [3] [m]
     self.order = self.constant([-1.0, 1.0])
