@@ -110,9 +110,10 @@ class Task(arm.Task):
   def reward(self) -> dict[str, Tensor]:
     """Reward reaching from above, lifting and aligning the cube, and most of all releasing it at its goal."""
     _, cube, goal = self.positions()
+    offset = cube - goal
     near = 1.0 - (10.0 * (self.grip_points() - cube.unsqueeze(1)).norm(dim=2).mean(1)).tanh()
     lift = ((cube[:, 2] - self.rest) / (self.lifted_at - self.rest)).clamp(0.0, 1.0)
-    aligned = lift * (1.0 - (self.config.align_slope * (cube - goal).norm(dim=1)).tanh())
+    aligned = lift * (1.0 - (self.config.align_slope * offset.norm(dim=1)).tanh())
     terms = {
       "reach": torch.maximum(near, aligned),
       "down": (1.0 - self.sim.xmat[:, self.hand, 8]) / 2,
@@ -120,8 +121,8 @@ class Task(arm.Task):
       "aligned": aligned,
       "released": self.released,
     }
-    aside = (cube - goal)[:, :2].norm(dim=1)
-    precision = 1.0 - aside / (2.0 * self.config.stack_tolerance)  # of a stacked cube, 0.5 ... 1
+    # Half at the tolerance: the smallest value of a stacked cube.
+    precision = 1.0 - offset[:, :2].norm(dim=1) / (2.0 * self.config.stack_tolerance)
     return reward.replace(terms, self.stacked, "stacked", precision)
 
   def terminated(self) -> Tensor:

@@ -88,7 +88,8 @@ def test_a_cube_in_its_place_let_go_is_all_that_counts(task):
   found = rewards(task)
   assert found["stacked"] == pytest.approx([stacked, 0.0, 0.0, 0.0])
   assert found["released"] == pytest.approx([0.0, 4.0 * (0.039 / 0.04 + 0.5) / 2.0, 0.0, 0.0], rel=1e-3)
-  assert sum(terms[0] for terms in found.values()) == pytest.approx(stacked)
+  sums = [sum(terms) for terms in zip(*found.values(), strict=True)]
+  assert [total == pytest.approx(stacked) for total in sums] == [True, False, False, False]
   assert task.success().tolist() == [True, False, False, False]
 
 

@@ -19,6 +19,13 @@ def test_replace_silences_the_other_terms_where_asked_even_if_they_are_not_finit
   assert replaced["failed"].tolist() == [0.0, 1.0, 0.0]
 
 
+def test_replace_takes_a_value_where_asked_alone():
+  value = torch.tensor([torch.nan, 0.5, 2.0])
+  replaced = reward.replace({"speed": torch.ones(3)}, torch.tensor([False, True, False]), "stacked", value)
+  assert replaced["speed"].tolist() == [1.0, 0.0, 1.0]
+  assert replaced["stacked"].tolist() == [0.0, 0.5, 0.0]
+
+
 SHAPES = ("gaussian", "linear", "quadratic", "long_tail", "reciprocal")
 
 
