@@ -6,7 +6,6 @@ actions move the joint targets, the policy cannot distinguish the sides of the c
 fingertips, and a new target rotates the last one about a random axis.
 """
 
-import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,9 +20,6 @@ from tasks.shared import quat
 
 TIPS = [f"{finger}_tip" for finger in ("index", "middle", "ring", "thumb")]
 LARGEST_FORCE = 10.0  # fingertip force at which the observation of the critic is clipped [N]
-# The 24 rotations of the symmetry group of a cube, as unnormalised quaternions; q and -q are the same
-# rotation.
-ALIKE = [q for q in itertools.product((-1, 0, 1), repeat=4) if sum(map(abs, q)) in {1, 2, 4} and q > (0,) * 4]
 TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 100_000_000}
 PPO: dict[str, object] = {
   "epochs": 3,
@@ -87,7 +83,7 @@ class Task(base.Task):
     self.start = home_command * (1 + bends * (self.config.start_curl - 1))  # [16] [rad]
     self.cube_start = self.home[self.cube][:3]  # [m]
     self.low, self.high = self.constant(self.model.actuator_ctrlrange).unbind(1)  # [16] [rad]
-    self.alike = normalize(self.constant(ALIKE), dim=1)  # symmetry rotations [24, 4]
+    self.alike = self.constant(quat.CUBE_SYMMETRY)  # symmetry rotations [24, 4]
     self.command = self.buffer(self.num_actions)  # joint targets [N, 16] [rad]
     self.target = self.buffer(4)  # target orientation of the cube [N, 4]
     self.angle = self.buffer()  # angle from the cube to its target [N] [rad]
@@ -153,7 +149,7 @@ class Task(base.Task):
       "angles": self.sim.qpos[:, self.angles],
       "commands": self.command,
       "cube": self.offset(),
-      "lies": quat.to_rotation_vector(self.lying(orientation)),
+      "lies": quat.to_rotation_vector(quat.smallest_alike(orientation, self.alike)),
       "turn": quat.to_matrix(turn)[:, :, :2],  # two columns suffice, and are continuous unlike quaternions
     }
     velocities = {
@@ -171,14 +167,6 @@ class Task(base.Task):
   def metrics(self) -> dict[str, Tensor]:
     """Return the number of targets reached in the episode, and the angle to the current target [rad]."""
     return {"consecutive_successes": self.successes, "angle": self.angle}
-
-  def lying(self, orientation: Tensor) -> Tensor:
-    """Return orientations [N, 4], reduced to the smallest equivalent rotations under the cube symmetry.
-
-    The physics has the same symmetry, so what is learned for one orientation holds for all 24.
-    """
-    nearest = (orientation.to(torch.float32) @ self.alike.T).abs().argmax(1)
-    return quat.multiply(orientation, quat.conjugate(self.alike[nearest]))
 
   def offset(self) -> Tensor:
     """Return the offset of the cube from its start [N, 3] [m]."""

@@ -1,11 +1,20 @@
 """Quaternions (w, x, y, z) in the last dimension of tensors; all other dimensions are batch dimensions."""
 
+import itertools
+
 import torch
 from torch import Tensor
 
 # Signs of the mirror image of a vector when left and right are exchanged: a polar vector such as a velocity
 # or a force; an axial vector such as an angular velocity or a torque.
 POLAR, AXIAL = [1, -1, 1], [-1, 1, -1]
+# The 24 rotations that leave a cube as it was: quaternions of one, two or four entries of equal size; q and
+# -q are the same rotation.
+CUBE_SYMMETRY = [
+  [x / sum(map(abs, q)) ** 0.5 for x in q]
+  for q in itertools.product((-1, 0, 1), repeat=4)
+  if sum(map(abs, q)) in {1, 2, 4} and q > (0,) * 4
+]
 
 
 def to_matrix(q: Tensor) -> Tensor:
@@ -68,6 +77,15 @@ def multiply(a: Tensor, b: Tensor) -> Tensor:
 def conjugate(q: Tensor) -> Tensor:
   """Return the inverse [..., 4] of unit quaternions `q` [..., 4]."""
   return torch.cat([q[..., :1], -q[..., 1:]], dim=-1)
+
+
+def smallest_alike(q: Tensor, symmetry: Tensor) -> Tensor:
+  """Return orientations [N, 4], reduced to the smallest rotations that are equivalent under a symmetry.
+
+  symmetry: unit quaternions [M, 4]. What a policy learns for one orientation then holds for all M.
+  """
+  nearest = (q.to(torch.float32) @ symmetry.T).abs().argmax(1)
+  return multiply(q, conjugate(symmetry[nearest]))
 
 
 def to_rotation_vector(q: Tensor) -> Tensor:

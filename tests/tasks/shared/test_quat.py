@@ -1,5 +1,6 @@
 """Quaternions against rotations known by hand and against torch's own matrix exponential."""
 
+import itertools
 import math
 
 import pytest
@@ -81,3 +82,18 @@ def test_the_turn_between_two_matrices_is_the_rotation_vector_of_the_way(angle):
   second = quat.multiply(quat.from_rotation_vector(angle * axis), first)
   found = quat.turn_between(quat.to_matrix(first), quat.to_matrix(second))
   torch.testing.assert_close(found, angle * axis, atol=1e-9, rtol=1e-9)
+
+
+def test_the_24_rotations_of_a_cube_differ_and_keep_its_corners():
+  corners = torch.tensor(list(itertools.product((-1.0, 1.0), repeat=3)))
+  matrices = quat.to_matrix(torch.tensor(quat.CUBE_SYMMETRY)).round(decimals=4)
+  assert len({tuple(matrix) for matrix in matrices.flatten(1).tolist()}) == 24
+  for matrix in matrices:
+    assert {tuple(corner) for corner in (corners @ matrix.T).tolist()} == set(map(tuple, corners.tolist()))
+
+
+def test_the_smallest_rotation_says_nothing_of_which_side_is_up():
+  tilt = quat.from_rotation_vector(torch.tensor([[0.18, 0.0, 0.24]])).expand(24, 4)
+  symmetry = torch.tensor(quat.CUBE_SYMMETRY)
+  smallest = quat.smallest_alike(quat.multiply(tilt, symmetry), symmetry)
+  torch.testing.assert_close(smallest * smallest[:, :1].sign(), tilt)
