@@ -234,7 +234,7 @@ CURVES = (
   Curve("cube_lift", 3 * MINUTE, (_success(0.9, 15),), shown="success"),
   _student("arm_reach_rgb", "assets/demos/arm_reach.pt", _success(0.8, 20), *OF_ARMS),
   _student("cube_lift_depth", "runs/cube_teacher", _success(0.8, 20), *OF_ARMS),
-  _long("cube_stack", _success(0.9, 30), shown="success", seeds=(0, 1)),
+  _long("cube_stack", _success(0.9, 30), shown="success", seeds=(0, 1, 2)),
   Curve("drawer_open", 3 * MINUTE, (), shown="success"),
   Curve("peg_insert", 3 * MINUTE, (), shown="success"),
   _long("hand_cube", Goal("consecutive_successes", 10, 30 * MINUTE), shown="consecutive_successes"),

@@ -4,12 +4,15 @@ Cubes, reward and success follow IsaacGymEnvs 1.5.1 (`isaacgymenvs/tasks/franka_
 `isaacgymenvs/cfg/task/FrankaCubeStack.yaml`), with these differences. The episode continues after success,
 with a reward for every step in which the cube stays stacked; if success ended it, a policy would earn more by
 holding the cube above its goal. The goal reward falls off by 5/m rather than 10/m, and so guides from farther
-away. A cube that falls off the table ends the episode. Lifting and releasing the cube are rewarded gradually,
-because exploration alone rarely finds them. A stacked cube earns the more, the closer it is to its goal. A
-hand that points down is rewarded: otherwise exploration turns it over, and it grasps the cube from a side on
-which it cannot put it down.
+away. A cube that falls off the table ends the episode. Reaching weighs 0.5 rather than 0.1: otherwise a hand
+that missed the cube stays beside it. Lifting and releasing the cube are rewarded gradually, because
+exploration alone rarely finds them. The height is that of the lowest corner: otherwise the hand learns to tip
+the cube. A stacked cube earns the more, the closer it is to its goal. A hand that points down is rewarded,
+and one that turns to the side ends the episode: otherwise exploration turns it over, and it grasps the cube
+from a side on which it cannot put it down.
 """
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -50,10 +53,13 @@ class Config(arm.Config):
     0.04, "smallest distance of the grasp point from a released cube", "m", low=0
   )
   align_slope: float = option(5.0, "slope of the goal reward over the distance of the cube", "1/m", low=0)
-  reward_reach: float = option(0.1, "weight of the larger of the reaching and the goal reward")
+  tilt_max: float = option(
+    0.5, "angle of the hand from pointing down beyond which the episode ends", "rad", low=0, high=math.pi
+  )
+  reward_reach: float = option(0.5, "weight of the larger of the reaching and the goal reward")
   reward_down: float = option(0.2, "weight of the direction of the hand: 1 if it points down, 0 if up")
   reward_lift: float = option(
-    1.5, "weight of the height of the cube above the table, 1 where it counts as lifted"
+    1.5, "weight of the height of the lowest corner of the cube, 1 where the cube counts as lifted"
   )
   reward_aligned: float = option(2.0, "weight of the closeness of the cube to its goal, times its height")
   reward_released: float = option(
@@ -80,6 +86,7 @@ class Task(arm.Task):
     self.lifted_at = 2.0 * self.rest + self.config.lift_height  # centre height of a lifted cube [m]
     self.above = self.constant([0.0, 0.0, 1.0]) * halves.sum()  # offset between stacked centres [3] [m]
     self.order = self.constant([-1.0, 1.0])
+    self.alike = self.constant(quat.CUBE_SYMMETRY)  # [24, 4]
     self.released = self.buffer()  # degree to which a cube at its goal is released, 0 ... 1
     self.stacked = self.buffer(dtype=torch.bool)  # whether the cube is at its goal and released
 
@@ -112,11 +119,11 @@ class Task(arm.Task):
     _, cube, goal = self.positions()
     offset = cube - goal
     near = 1.0 - (10.0 * (self.grip_points() - cube.unsqueeze(1)).norm(dim=2).mean(1)).tanh()
-    lift = ((cube[:, 2] - self.rest) / (self.lifted_at - self.rest)).clamp(0.0, 1.0)
+    lift = (self.clearance() / (self.lifted_at - self.rest)).clamp(0.0, 1.0)
     aligned = lift * (1.0 - (self.config.align_slope * offset.norm(dim=1)).tanh())
     terms = {
       "reach": torch.maximum(near, aligned),
-      "down": (1.0 - self.sim.xmat[:, self.hand, 8]) / 2,
+      "down": (1.0 + self.downward()) / 2,
       "lift": lift,
       "aligned": aligned,
       "released": self.released,
@@ -126,8 +133,9 @@ class Task(arm.Task):
     return reward.replace(terms, self.stacked, "stacked", precision)
 
   def terminated(self) -> Tensor:
-    """Fail if a cube has fallen off the table."""
-    return (self.poses()[:, :, 2] < 0.0).any(1)
+    """Fail if a cube has fallen off the table, or the hand has turned to the side."""
+    fallen = (self.poses()[:, :, 2] < 0.0).any(1)
+    return fallen | (self.downward() < math.cos(self.config.tilt_max))
 
   def success(self) -> Tensor:
     """Succeed if the cube is at its goal and released."""
@@ -136,7 +144,7 @@ class Task(arm.Task):
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Return the arm, the offset of the cube from the grasp point, its axes, and its offset to the goal."""
     point, cube, goal = self.positions()
-    axes = quat.to_matrix(self.poses()[:, 0, 3:])[:, :, 1:]
+    axes = quat.to_matrix(quat.smallest_alike(self.poses()[:, 0, 3:], self.alike))[:, :, 1:]
     seen = {"to_cube": cube - point, "cube_axes": axes, "to_place": goal - cube}
     return {"policy": self.observe_arm() | seen}
 
@@ -144,6 +152,15 @@ class Task(arm.Task):
     """Return whether the cube is lifted, and its distance from the goal [m]."""
     _, cube, goal = self.positions()
     return {"lifted": cube[:, 2] > self.lifted_at, "place_distance": (cube - goal).norm(dim=1)}
+
+  def downward(self) -> Tensor:
+    """Return the cosine of the angle of the hand from pointing down [N]."""
+    return -self.sim.xmat[:, self.hand, 8]
+
+  def clearance(self) -> Tensor:
+    """Return the height of the lowest corner of the cube above the table [N] [m]."""
+    upward = quat.to_matrix(self.poses()[:, 0, 3:])[:, 2]  # components of the axes of the cube [N, 3]
+    return self.poses()[:, 0, 2] - self.rest * upward.abs().sum(1)
 
   def poses(self) -> Tensor:
     """Return positions [m] and quaternions of both cubes [N, 2, 7]."""

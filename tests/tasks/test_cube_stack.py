@@ -65,10 +65,26 @@ def test_reaching_and_lifting_by_hand(task):
   aligned = [part * (1.0 - math.tanh(5.0 * d)) for part, d in zip(lift, distance, strict=True)]
   reach = [max(1.0 - math.tanh(10.0 * d), part) for d, part in zip(distances, aligned, strict=True)]
   found = rewards(task)
-  assert found["reach"] == pytest.approx([0.1 * part for part in reach], rel=1e-4)
+  assert found["reach"] == pytest.approx([0.5 * part for part in reach], rel=1e-4)
   assert found["lift"] == pytest.approx([1.5 * part for part in lift], abs=1e-5)
   assert found["aligned"] == pytest.approx([2.0 * part for part in aligned], rel=1e-4)
   assert found["stacked"] == [0.0] * 4
+
+
+def test_a_cube_that_is_tipped_is_not_lifted(task):
+  """A cube of 0.05 m on its edge; on its corner; its edge 0.013 m above the table; flat on its side."""
+  edge, corner = 0.025 * math.sqrt(2.0), 0.025 * math.sqrt(3.0)
+  put(task, "cube_a", [[0.45, -0.1, height] for height in (edge, corner, edge + 0.013, 0.025)])
+  quarter, third = math.pi / 8, math.acos(1.0 / math.sqrt(3.0)) / 2  # half the angles of rotation
+  turns = [
+    [quarter, 1.0, 0.0],
+    [third, math.sqrt(0.5), -math.sqrt(0.5)],
+    [quarter, 0.0, 1.0],
+    [2.0 * quarter, 1.0, 0.0],
+  ]
+  rotated = [[math.cos(half), math.sin(half) * x, math.sin(half) * y, 0.0] for half, x, y in turns]
+  task.sim.qpos[:, task.qpos_of("cube_a")][:, 3:] = torch.tensor(rotated)
+  assert rewards(task)["lift"] == pytest.approx([0.0, 0.0, 1.5 * 0.013 / 0.065, 0.0], abs=1e-5)
 
 
 def test_a_hand_that_points_down_by_hand(task):
@@ -98,6 +114,13 @@ def test_a_cube_that_falls_ends_the_episode(task):
   put(task, "cube_b", [[0.45, 0.1, 0.035], [0.45, 0.1, 0.035], [1.2, 0.1, 0.0], [0.45, 0.1, 0.035]])
   step = task.step(torch.zeros(4, task.num_actions))
   assert step["terminated"].tolist() == [False, True, True, False]
+
+
+def test_a_hand_that_turns_to_the_side_ends_the_episode(task):
+  """The hand points down, 0.49 and 0.51 rad from down, and up."""
+  tilts = torch.tensor([0.0, 0.49, 0.51, math.pi])
+  task.sim.xmat[:, task.hand, 8] = -tilts.cos()
+  assert task.terminated().tolist() == [False, False, True, True]
 
 
 def script(task, step):
