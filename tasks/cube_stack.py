@@ -86,7 +86,7 @@ class Task(arm.Task):
     self.lifted_at = 2.0 * self.rest + self.config.lift_height  # centre height of a lifted cube [m]
     self.above = self.constant([0.0, 0.0, 1.0]) * halves.sum()  # offset between stacked centres [3] [m]
     self.order = self.constant([-1.0, 1.0])
-    self.alike = self.constant(quat.CUBE_SYMMETRY)  # [24, 4]
+    self.alike = self.constant(quat.CUBE_SYMMETRY)  # symmetry rotations [24, 4]
     self.released = self.buffer()  # degree to which a cube at its goal is released, 0 ... 1
     self.stacked = self.buffer(dtype=torch.bool)  # whether the cube is at its goal and released
 

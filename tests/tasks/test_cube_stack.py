@@ -5,6 +5,8 @@ import math
 import pytest
 import torch
 
+from tasks.shared import quat
+
 WAY_UP = 0.19  # height at which the script carries the cube [m]
 
 
@@ -85,6 +87,20 @@ def test_a_cube_that_is_tipped_is_not_lifted(task):
   rotated = [[math.cos(half), math.sin(half) * x, math.sin(half) * y, 0.0] for half, x, y in turns]
   task.sim.qpos[:, task.qpos_of("cube_a")][:, 3:] = torch.tensor(rotated)
   assert rewards(task)["lift"] == pytest.approx([0.0, 0.0, 1.5 * 0.013 / 0.065, 0.0], abs=1e-5)
+
+
+def test_a_cube_on_another_side_looks_as_before(task):
+  """Turned by 0.3 rad about the vertical; and before that by a quarter about x, about y, and by a half."""
+  half = math.sqrt(0.5)
+  sides = torch.tensor(
+    [[1.0, 0.0, 0.0, 0.0], [half, half, 0.0, 0.0], [half, 0.0, half, 0.0], [0.0, 0.0, 1.0, 0.0]]
+  )
+  turned = quat.multiply(torch.tensor([math.cos(0.15), 0.0, 0.0, math.sin(0.15)]).expand(4, 4), sides)
+  task.sim.qpos[:, task.qpos_of("cube_a")][:, 3:] = turned
+  seen = task.observe()["policy"]["cube_axes"]
+  torch.testing.assert_close(seen, seen[:1].expand_as(seen))
+  torch.testing.assert_close(seen[0, :, 1], torch.tensor([0.0, 0.0, 1.0]))
+  torch.testing.assert_close(seen[0, :, 0], torch.tensor([-math.sin(0.3), math.cos(0.3), 0.0]))
 
 
 def test_a_hand_that_points_down_by_hand(task):
