@@ -65,11 +65,6 @@ def test_auto_is_bf16_only_where_the_processor_multiplies_in_it(monkeypatch):
     assert resolve(Precision.auto, CPU) is expected
   able = {"amx_bf16": False, "avx512_bf16": True, "avx512_fp16": True}  # Intel's without AMX
   monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: able)
-  assert resolve(Precision.auto, CPU, vectors=True) is Precision.float32
-  able["avx512_fp16"] = False  # AMD's
   assert resolve(Precision.auto, CPU) is Precision.float32
-  assert resolve(Precision.auto, CPU, vectors=True) is Precision.bf16
-  images = {"view": Image((20, 20, 3), "uint8", 0, 255, ("policy",))}
-  for seen, expected in (({}, Precision.float32), (images, Precision.bf16)):
-    agent = actor_critic(Spaces({"policy": 3}, 2, (), seen), PPOConfig(hidden=[8]), CPU)
-    assert agent.network.precision is expected
+  able["avx512_fp16"] = False  # AMD's
+  assert resolve(Precision.auto, CPU) is Precision.bf16
