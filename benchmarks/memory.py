@@ -18,7 +18,7 @@ from gpurobot.run import training_run
 from gpurobot.run.log import Log
 
 ITERATIONS = 10_000
-SMALL = ["task=cartpole", "num_envs=16", "ppo.horizon=2", "ppo.epochs=1", "log_every=10"]
+SMALL = ["task=cartpole", "num_envs=16", "ppo.horizon=2", "ppo.epochs=2", "log_every=10"]
 MEGA = 1e6
 
 
