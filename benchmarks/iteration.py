@@ -5,8 +5,8 @@ Without a task it is Ant as Isaac Gym trains it (`cases.ISAAC_ANT`).
 The program prints `name: value` lines. They give the share of each part: physics, task, network in the
 rollout, policy around it (normalisation, sampling), storage and statistics, update. The overhead of the
 rollout, which is everything except physics, network and update, is compared with its goal, and the arithmetic
-rate of the network with that of a large float32 matrix product. On CUDA, where a rollout is one graph and one
-part, the program prints kernels and their shares instead.
+rate of the network with that of a large matrix product in its precision. On CUDA, where a rollout is one
+graph and one part, the program prints kernels and their shares instead.
 """
 
 import time
@@ -34,9 +34,11 @@ SIDE = 4096  # side of the matrices whose product measures the peak rate
 SHOWN = 20  # number of kernels to print
 
 
-def float32_rate(device: torch.device, clock: Callable[[], float] = time.perf_counter) -> float:
-  """Return the rate of a large float32 matrix product by a clock [floating-point operations/s]."""
-  matrix = torch.randn(SIDE, SIDE, device=device)
+def product_rate(
+  device: torch.device, dtype: torch.dtype, clock: Callable[[], float] = time.perf_counter
+) -> float:
+  """Return the rate of a large matrix product in a type, by a clock [floating-point operations/s]."""
+  matrix = torch.randn(SIDE, SIDE, device=device).to(dtype)
   seconds = 0.0
   for _ in range(2):  # the first one warms up
     start = clock()
@@ -121,7 +123,7 @@ def run(words: Sequence[str] = ()) -> None:
   arithmetic = floor(config.ppo, env.obs_dims["policy"], env.num_actions) * samples
   seconds = total * (found["network"] + found["update"])
   line("iteration.network_gflop_per_second", arithmetic / seconds / 1e9)
-  line("iteration.float32_gflop_per_second", float32_rate(device) / 1e9)
+  line("iteration.product_gflop_per_second", product_rate(device, learner.network.input_dtype) / 1e9)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """Speed of SAC, compared with Stable-Baselines3's on the same task, network, batch and update ratio.
 
 Seconds are those of the processor, which other programs on the machine disturb least: use one thread. Ours is
-measured with critics that predict a distribution of the return, in the precision that the processor is fast
-in and in float32; and with scalar critics in float32, the default, which are the peer's network. The floors
-are how many gradient steps the rate of a large float32 product would allow if they had nothing but their
-matrix products.
+measured in the precision that the processor is fast in and in float32, with critics that predict a
+distribution of the return, and with scalar ones, the default, which are the peer's network. The floors are
+how many gradient steps the rate of a large product in that precision would allow if they had nothing but
+their matrix products.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 import tasks
-from benchmarks.iteration import float32_rate
+from benchmarks.iteration import product_rate
 from benchmarks.report import line, start_whole
 from gpurobot.config import TrainConfig, assign, defaults
 from gpurobot.device.distributed import World
@@ -47,7 +47,8 @@ SETTINGS = {
 OWN = {
   "gpurobot": ("auto", "twohot"),
   "gpurobot_float32": ("float32", "twohot"),
-  "gpurobot_scalar": ("float32", "scalar"),
+  "gpurobot_scalar": ("auto", "scalar"),
+  "gpurobot_scalar_float32": ("float32", "scalar"),
 }
 CPU = torch.device("cpu")
 Round = Callable[[], tuple[float, float]]  # trains, and returns the seconds of steps and of gradient steps
@@ -128,9 +129,10 @@ def run() -> None:
     line(f"off_policy.{name}.collected_steps_per_second", STEPS * NUM_ENVS / steps)
     line(f"off_policy.{name}.steps_per_second", STEPS * NUM_ENVS / (steps + updates))
     line(f"off_policy.{name}.gradient_steps_per_second", STEPS * RATIO / updates)
-  rate = float32_rate(CPU, time.process_time)
-  for name, floor in (("gpurobot_float32", "floor"), ("gpurobot_scalar", "scalar_floor")):
-    line(f"off_policy.{floor}.gradient_steps_per_second", rate / flops(learners[name][0]))
+  for name in OWN:
+    learner = learners[name][0]
+    rate = product_rate(CPU, learner.agent.network.input_dtype, time.process_time)
+    line(f"off_policy.{name}.floor_gradient_steps_per_second", rate / flops(learner))
   _print_ratios(times)
 
 
