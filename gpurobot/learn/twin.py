@@ -50,7 +50,9 @@ class TwinScalarHead(nn.Module):
 
   def forward(self, features: Tensor) -> ScalarValue:
     """Return the values [2, n] for features [2, n, width]."""
-    return ScalarValue(self.output(features).squeeze(-1))
+    # A product whose result is one column takes 4 times as long on a CPU, forward and backward.
+    values = (features * self.output.weight.mT).sum(-1)
+    return ScalarValue(values + self.output.bias.squeeze(-1))
 
 
 class TwinTwohotHead(nn.Module):
