@@ -25,10 +25,17 @@ class MinibatchEpochs:
   """Gradient steps, one for each minibatch of an epoch, for any number of ranks."""
 
   def __init__(
-    self, sampler: MinibatchSampler, optimizer: Optimizer, executor: Executor, clock: Clock
+    self,
+    sampler: MinibatchSampler,
+    optimizer: Optimizer,
+    executor: Executor,
+    clock: Clock,
+    *,
+    tape: bool = False,
   ) -> None:
-    """Keep what a step needs."""
+    """Keep what a step needs. tape: whether it is of torch's operations alone, see `Tape`."""
     self.sampler, self.optimizer, self.executor, self.clock = sampler, optimizer, executor, clock
+    self._tape = tape
     self.rows = torch.zeros_like(sampler.minibatches[0])  # of the present minibatch [n]
 
   def draw(self) -> range:
@@ -43,8 +50,8 @@ class MinibatchEpochs:
     """
     self.clock.begin("update/minibatch")
     self.rows.copy_(self.sampler.minibatches[index])
-    self.executor.run_parts(differentiate)
+    self.executor.run_parts(differentiate, tape=self._tape)
     self.clock.begin("update/all-reduce")
     self.optimizer.reduce()
     self.clock.begin("update/optimizer")
-    self.executor.run(descend)
+    self.executor.run(descend, tape=self._tape)

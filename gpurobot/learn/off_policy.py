@@ -26,12 +26,13 @@ from gpurobot.learn.loss import total
 from gpurobot.learn.network import Actor, TwinCritic
 from gpurobot.learn.off_policy_batch import Batch
 from gpurobot.learn.off_policy_loss import CRITIC_SUMS, critic_loss, joint, target
-from gpurobot.learn.off_policy_setup import check, make_sampler, quiet, replayed, stored_obs
+from gpurobot.learn.off_policy_setup import check, make_sampler, quiet, stored_obs
 from gpurobot.learn.optimizer import Optimizer, follower
 from gpurobot.learn.own_code import OwnLoss
 from gpurobot.learn.policy_average import PolicyAverage
 from gpurobot.learn.random_shift import RandomShift
 from gpurobot.learn.replay_buffer import Replay, replay_bytes
+from gpurobot.learn.replayed import replayed
 from gpurobot.learn.reward import RewardScaler
 from gpurobot.learn.saved_state import check_saved
 from gpurobot.learn.statistics import LossMeans

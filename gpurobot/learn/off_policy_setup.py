@@ -16,9 +16,6 @@ from gpurobot.learn.random import Random
 from gpurobot.learn.replay_buffer import Replay, ReplaySampler, blocks, replay_bytes
 from gpurobot.learn.stored_obs import StoredObs
 
-# Transitions of a rank's batch up to which its gradient steps are replayed on a CPU: with more of them
-# Python takes little time, and while a step is recorded all of its results are kept.
-LARGEST_REPLAYED = 4096
 MOST = 8192  # transitions drawn at once, if a batch is not larger
 SHARE = 0.8  # of the memory of a device that a replay buffer may take
 
@@ -78,15 +75,6 @@ def quiet(env: VecEnv, config: TrainConfig, world: World) -> Tensor:
   index = world.rank * env.num_envs + torch.arange(env.num_envs, device=env.device)
   count = off_policy(config).quiet_envs
   return index * count % config.num_envs < count  # at equal distances
-
-
-def replayed(settings: OffPolicyConfig, env: VecEnv, count: int) -> bool:
-  """Return whether gradient steps on `count` transitions are replayed on a CPU, see `Tape`.
-
-  Code of the user's own runs in each step: it may do more than torch's operations.
-  """
-  own_code = settings.loss or settings.network
-  return count <= LARGEST_REPLAYED and not own_code and not images_of(env)
 
 
 def batches_per_draw(settings: OffPolicyConfig) -> int:

@@ -32,6 +32,7 @@ from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.normalize import Moments
 from gpurobot.learn.optimizer import Optimizer
 from gpurobot.learn.own_code import OwnLoss
+from gpurobot.learn.replayed import replayed
 from gpurobot.learn.reward import RewardScaler
 from gpurobot.learn.reward_sum import RewardSum
 from gpurobot.learn.rollout import Rollout
@@ -128,7 +129,8 @@ class PPO:
     self.clock = self.make_clock()
     self.measures = Means("the measures of an update", device)
     self.sampler = make_sampler(self.rollout, config, world)
-    self.epochs = MinibatchEpochs(self.sampler, self.optimizer, self.executor, self.clock)
+    tape = replayed(ppo, env, env.num_envs * ppo.horizon // ppo.minibatches)
+    self.epochs = MinibatchEpochs(self.sampler, self.optimizer, self.executor, self.clock, tape=tape)
     self.iteration = 0
     # Data between the pieces of an update: n, sum and sum of squares of the advantages [3]; weight,
     # divergence and skipped steps of an epoch [3]; weight of the entropy bonus [1].

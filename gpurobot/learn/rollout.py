@@ -224,7 +224,12 @@ class Rollout:
     """
     local_envs = self.shape[1]
     first = rows + rows // local_envs * ((self.sequence - 1) * local_envs)  # row of the flattened storage
-    return self._flat[first + self._steps], self.states.flatten(0, 1)[rows]
+    places = first + self._steps
+    # On a CPU x[places] takes 4 to 14 times as long.
+    batch = self._flat.apply(
+      lambda x: x.index_select(0, places.flatten()).unflatten(0, places.shape), batch_size=places.shape
+    )
+    return batch, self.states.flatten(0, 1).index_select(0, rows)
 
 
 class MinibatchSampler:

@@ -8,6 +8,7 @@ import torch
 
 from gpurobot.config import ConfigError, assign, defaults
 from gpurobot.device.distributed import World
+from gpurobot.device.tape import Tape
 from gpurobot.device.transfer import to_cpu
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
@@ -52,6 +53,18 @@ def test_the_rollout_is_the_present_policys(words):
       torch.testing.assert_close(value.value, batch["value"], rtol=1e-12, atol=1e-12)
       torch.testing.assert_close(policy.log_prob(batch["action"]), batch["log_prob"], rtol=1e-10, atol=1e-10)
       assert float(one.network.head.old(batch["policy"]).divergence(policy).abs().max()) < 1e-12
+
+
+@pytest.mark.parametrize("words", [
+  {}, {"ppo.precision": "bf16"}, {"ppo.recurrent": "gru"}, {"ppo.critic": "twohot", "ppo.shared": False},
+])  # fmt: skip
+def test_replayed_gradient_steps_have_the_bits_of_called_ones(words):
+  replayed, called = (iterate(learner(graphs=graphs, **words), 5) for graphs in ("auto", "off"))
+  assert isinstance(replayed.executor._graphs[replayed._differentiate], Tape)
+  assert not isinstance(called.executor._graphs[called._differentiate], Tape)
+  same = functools.partial(torch.testing.assert_close, rtol=0, atol=0, equal_nan=True)
+  same(replayed.report(), called.report())
+  same(replayed.policy_dict(), called.policy_dict())
 
 
 def test_moments_stay_frozen_during_rollout_and_update():
