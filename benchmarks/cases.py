@@ -206,7 +206,12 @@ CURVES = (
     tuple(Goal(f"{name}_error", ERROR, 3 * MINUTE, least=False) for name in ("velocity", "yaw")),
     shown="velocity_error",
   ),
-  _long("quadruped_rough", Goal("terrain_level", 5, 30 * MINUTE, evaluated=False), shown="success"),
+  _long(
+    "quadruped_rough",
+    Goal("terrain_level", 5, 30 * MINUTE, evaluated=False),
+    shown="success",
+    seeds=(0, 1, 2),
+  ),
   _student(
     "quadruped_rough_depth",
     "runs/curves/quadruped_rough/0",
