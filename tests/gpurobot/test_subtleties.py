@@ -21,7 +21,7 @@ def record_steps(one: PPO) -> list:
 
 
 def record_minibatches(one: PPO) -> list[tuple[dict[str, float], float]]:
-  """Return a list to which each optimiser step adds `loss`'s sums and the rate it takes."""
+  """Return a list to which each optimiser step adds `loss`'s sums and the rate it takes, with graphs=off."""
   step, found = one.optimizer.step, []
 
   def record():
@@ -50,7 +50,7 @@ def test_a_row_is_of_one_episode():
 
 def test_nothing_moves_between_rollout_and_first_minibatch():
   """Neither observation moments nor the policy: its ratios are 1, and only then do they leave 1."""
-  one = iterate(learner(), 3)
+  one = iterate(learner(graphs="off"), 3)
   found = record_minibatches(one)
   iterate(one, 1)
   (first, _), (second, _) = found[:2]
@@ -61,7 +61,7 @@ def test_nothing_moves_between_rollout_and_first_minibatch():
 
 def test_the_rate_moves_once_an_epoch_by_the_mean_divergence(monkeypatch):
   """Not by that of single minibatches, nor by the very first, which is 0; the target knows no scale."""
-  one = learner(**{"ppo.reference_minibatch": 32, "ppo.kl_target": 1e-3})
+  one = learner(**{"ppo.reference_minibatch": 32, "ppo.kl_target": 1e-3, "graphs": "off"})
   assert one.scale == 2
   found, moves = record_minibatches(one), []
 
