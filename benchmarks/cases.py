@@ -172,9 +172,9 @@ def _dm(name: str, minutes: float) -> Curve:
   return Curve(f"dm/{name}", minutes * MINUTE, (), seeds=(0,))
 
 
-def _long(task: str, *goals: Goal, shown: str, seeds: tuple[int, ...] = (0,)) -> Curve:
+def _long(task: str, *goals: Goal, shown: str) -> Curve:
   """Return a curve of half an hour."""
-  return Curve(task, 30 * MINUTE, goals, seeds=seeds, shown=shown)
+  return Curve(task, 30 * MINUTE, goals, shown=shown)
 
 
 def _student(task: str, teacher: str, goal: Goal, *words: str, seeds: tuple[int, ...] = (0, 1, 2)) -> Curve:
@@ -206,12 +206,7 @@ CURVES = (
     tuple(Goal(f"{name}_error", ERROR, 3 * MINUTE, least=False) for name in ("velocity", "yaw")),
     shown="velocity_error",
   ),
-  _long(
-    "quadruped_rough",
-    Goal("terrain_level", 5, 30 * MINUTE, evaluated=False),
-    shown="success",
-    seeds=(0, 1, 2),
-  ),
+  _long("quadruped_rough", Goal("terrain_level", 5, 30 * MINUTE, evaluated=False), shown="success"),
   _student(
     "quadruped_rough_depth",
     "runs/curves/quadruped_rough/0",
@@ -239,15 +234,10 @@ CURVES = (
   Curve("cube_lift", 3 * MINUTE, (_success(0.9, 15),), shown="success"),
   _student("arm_reach_rgb", "assets/demos/arm_reach.pt", _success(0.8, 20), *OF_ARMS),
   _student("cube_lift_depth", "runs/cube_teacher", _success(0.8, 20), *OF_ARMS),
-  _long("cube_stack", _success(0.9, 30), shown="success", seeds=(0, 1, 2)),
+  _long("cube_stack", _success(0.9, 30), shown="success"),
   Curve("drawer_open", 3 * MINUTE, (), shown="success"),
   Curve("peg_insert", 3 * MINUTE, (), shown="success"),
-  _long(
-    "hand_cube",
-    Goal("consecutive_successes", 10, 30 * MINUTE),
-    shown="consecutive_successes",
-    seeds=(0, 1, 2),
-  ),
+  _long("hand_cube", Goal("consecutive_successes", 10, 30 * MINUTE), shown="consecutive_successes"),
   _gym("InvertedPendulum", 1),
   _gym("InvertedDoublePendulum", 2, 9000),
   _gym("Reacher", 2),

@@ -129,10 +129,10 @@ def run() -> None:
     line(f"off_policy.{name}.collected_steps_per_second", STEPS * NUM_ENVS / steps)
     line(f"off_policy.{name}.steps_per_second", STEPS * NUM_ENVS / (steps + updates))
     line(f"off_policy.{name}.gradient_steps_per_second", STEPS * RATIO / updates)
-  for name in OWN:
-    learner = learners[name][0]
-    rate = product_rate(CPU, learner.agent.network.input_dtype, time.process_time)
-    line(f"off_policy.{name}.floor_gradient_steps_per_second", rate / flops(learner))
+  types = {name: learner.network.input_dtype for name, (learner, _) in learners.items()}
+  rates = {dtype: product_rate(CPU, dtype, time.process_time) for dtype in {*types.values()}}
+  for name, (learner, _) in learners.items():
+    line(f"off_policy.{name}.floor_gradient_steps_per_second", rates[types[name]] / flops(learner))
   _print_ratios(times)
 
 

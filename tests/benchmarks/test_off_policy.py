@@ -30,5 +30,7 @@ def test_both_learn_and_are_compared(capfd):
   ):
     own, peer = (found[f"off_policy.{who}.{part}_per_second"] for who in (name, "stable_baselines3"))
     assert found[f"off_policy.{part}_{ratio}"] == pytest.approx(own / peer, rel=1e-2)
-  floors = [found[f"off_policy.{name}.floor_gradient_steps_per_second"] for name in off_policy.OWN]
-  assert all(floor > 0 for floor in floors)
+  for precision in ("", "_float32"):
+    names = (f"gpurobot{precision}", f"gpurobot_scalar{precision}")
+    floors = [found[f"off_policy.{name}.floor_gradient_steps_per_second"] for name in names]
+    assert 0 < floors[0] < floors[1]
