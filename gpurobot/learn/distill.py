@@ -24,6 +24,7 @@ from gpurobot.learn.minibatch_epochs import MinibatchEpochs, make_sampler
 from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.optimizer import Optimizer
 from gpurobot.learn.random_shift import RandomShift
+from gpurobot.learn.replayed import replayed
 from gpurobot.learn.rollout import Rollout
 from gpurobot.learn.saved_state import check_saved
 from gpurobot.learn.statistics import LossMeans
@@ -103,7 +104,8 @@ class Distill:
     self.collector = Collector(env, self.agent, self.rollout, config, world, self.executor)
     self.clock = self.collector.clock
     self.sampler = make_sampler(self.rollout, config, world)
-    self.epochs = MinibatchEpochs(self.sampler, self.optimizer, self.executor, self.clock)
+    tape = replayed(ppo, env, env.num_envs * ppo.horizon // ppo.minibatches)
+    self.epochs = MinibatchEpochs(self.sampler, self.optimizer, self.executor, self.clock, tape=tape)
     self.iteration = 0
     self._kind = teaching.kind_of(self.agent)
     self._group = teaching.GROUP if teaching.GROUP in self.collector.obs.keys() else "policy"  # noqa: SIM118

@@ -31,7 +31,7 @@ class MinibatchEpochs:
     executor: Executor,
     clock: Clock,
     *,
-    tape: bool = False,
+    tape: bool,
   ) -> None:
     """Keep what a step needs. tape: whether it is of torch's operations alone, see `Tape`."""
     self.sampler, self.optimizer, self.executor, self.clock = sampler, optimizer, executor, clock

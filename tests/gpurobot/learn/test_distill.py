@@ -7,6 +7,7 @@ import torch
 from gpurobot.algorithm_config import DistillConfig, DistillLoss, PPOConfig
 from gpurobot.config import OF_REWARDS, ConfigError, assign, defaults
 from gpurobot.device.distributed import World
+from gpurobot.device.tape import Tape
 from gpurobot.device.transfer import to_cpu
 from gpurobot.learn.distill import distill_loss, teacher_share
 from gpurobot.learn.distribution import Gaussian, MultiDiscrete
@@ -47,6 +48,13 @@ def test_the_gradient_is_that_of_differences(loss):
 
   inputs = torch.randn(6, 3).double().requires_grad_(), torch.zeros(3).double().requires_grad_()
   assert torch.autograd.gradcheck(objective, inputs)
+
+
+def test_replayed_gradient_steps_have_the_bits_of_called_ones():
+  learners = [iterate(make_student([make_teacher(32)], graphs=graphs), 4) for graphs in ("auto", "off")]
+  assert [isinstance(one.executor._graphs[one._differentiate], Tape) for one in learners] == [True, False]
+  found, expected = (to_cpu(one.policy_dict()) for one in learners)
+  torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
 
 
 @pytest.mark.parametrize(
