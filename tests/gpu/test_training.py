@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 import torch
 
+from gpurobot.device import executor
 from gpurobot.device.graph import Graph
-from gpurobot.learn import ppo
 from tests.gpurobot.test_capture import CASES, ITERATIONS, make_learner, tensors, train
 
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("error:no CUDA graph")]
@@ -27,7 +27,7 @@ CLOSE, CLOSE_BF16 = 1e-3, 2e-2  # what a few steps of physics and two epochs mak
 def graphs(monkeypatch: pytest.MonkeyPatch) -> list[Graph]:
   """The graphs of learners made in the test."""
   made: list[Graph] = []
-  monkeypatch.setattr(ppo, "Graph", lambda *words: made.append(Graph(*words)) or made[-1])
+  monkeypatch.setattr(executor, "Graph", lambda *words: made.append(Graph(*words)) or made[-1])
   return made
 
 
