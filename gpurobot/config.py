@@ -125,7 +125,7 @@ class TrainConfig:
   )
   profile: bool = option(False, "profile a few iterations: a table and a trace in the run folder")
   tf32: bool = option(
-    False, "on CUDA, multiply float32 matrices in TF32 (10 bits of mantissa, several times faster)"
+    False, "on CUDA, multiply and convolve float32 in TF32 (10 bits of mantissa, several times faster)"
   )
   compile: Switch = option(Switch.auto, "use torch.compile for all but the physics; auto: on CUDA")
   graphs: Switch = option(

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from gpurobot.algorithm_config import DistillConfig, DistillLoss
 from gpurobot.config import ConfigError, TrainConfig, sequence_length
 from gpurobot.device import process, threads
+from gpurobot.device.arithmetic import set_arithmetic
 from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
 from gpurobot.device.transfer import to_cpu
@@ -84,7 +85,7 @@ class Distill:
     Raises ConfigError if settings or teachers do not fit the environment.
     """
     process.keep_memory()
-    torch.set_float32_matmul_precision("high" if config.tf32 else "highest")
+    set_arithmetic(config.tf32)
     torch.manual_seed(config.seed)
     self.env, self.world, self.num_envs, self.device = env, world, config.num_envs, env.device
     self.ppo, self.settings, self.teachers = config.ppo, config.distill, list(teachers)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from gpurobot.config import TrainConfig, off_policy
 from gpurobot.device import process, threads
+from gpurobot.device.arithmetic import set_arithmetic
 from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
 from gpurobot.device.transfer import to_cpu
@@ -66,7 +67,7 @@ class OffPolicy:
     """
     check(config, env)
     process.keep_memory()
-    torch.set_float32_matmul_precision("high" if config.tf32 else "highest")
+    set_arithmetic(config.tf32)
     torch.manual_seed(config.seed)
     self.env, self.world, self.num_envs, self.name = env, world, config.num_envs, config.algorithm
     self.device = env.device

@@ -13,6 +13,7 @@ from torch import Tensor
 from gpurobot.algorithm_config import Bootstrap, PPOConfig, Recurrence, Schedule
 from gpurobot.config import ConfigError, TrainConfig
 from gpurobot.device import process
+from gpurobot.device.arithmetic import set_arithmetic
 from gpurobot.device.clock import Clock
 from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
@@ -109,7 +110,7 @@ class PPO:
     device = device or env.device
     check(config, env, device)
     process.keep_memory()
-    torch.set_float32_matmul_precision("high" if config.tf32 else "highest")
+    set_arithmetic(config.tf32)
     torch.manual_seed(config.seed)
     ppo = config.ppo
     self.env, self.ppo, self.world, self.num_envs, self.device = env, ppo, world, config.num_envs, device

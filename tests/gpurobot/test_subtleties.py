@@ -119,12 +119,14 @@ def test_an_update_leaves_the_memory_of_the_episodes_alone(recurrent):
   assert (before != 0).any()
 
 
-def test_rounding_of_products_is_a_setting():
+def test_rounding_of_products_is_a_setting_and_convolutions_repeat_their_bits(monkeypatch):
+  monkeypatch.setattr(torch.backends.cudnn, "deterministic", False)
   found = []
   for tf32 in (True, False):
     learner(tf32=tf32)
-    found.append(torch.get_float32_matmul_precision())
-  assert found == ["high", "highest"]
+    found.append((torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32))
+  assert found == [("high", True), ("highest", False)]
+  assert torch.backends.cudnn.deterministic
 
 
 def test_the_return_told_is_the_raw_one():
