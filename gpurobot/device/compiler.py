@@ -23,9 +23,12 @@ class Compiler:
     """
     self._compiled: dict[Callable[..., Any], Callable[..., Any]] = {}
     self.used = switch is Switch.on or (switch is Switch.auto and device.type == "cuda")
-    if self.used:  # beyond the limit torch would go on uncompiled, and only log it
+    if self.used:
+      # Beyond the limit torch would go on uncompiled, and only log it.
       torch._dynamo.config.recompile_limit = VERSIONS
       torch._dynamo.config.fail_on_recompile_limit_hit = True
+      # Torch advises TF32 by a name of its own: here it is the setting `tf32`.
+      warnings.filterwarnings("ignore", "TensorFloat32 tensor cores", UserWarning)
     if self.used and (failure := _try_out(device)):
       if switch is Switch.on:
         raise ConfigError(f"compile=on: torch.compile fails here ({failure}); write compile=off")
