@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 from rich.console import Console
 
-PARTS = ("physics", "task", "policy", "update")  # parts of an iteration in the lines
+PARTS = tuple(f"time/{part}" for part in ("physics", "task", "policy", "update"))  # of an iteration
 COLUMNS = (  # key, heading, format
   ("iteration", "iter", "6d"),
   ("steps", "steps", "12,d"),
   ("seconds", "time s", "7.1f"),
   ("steps_per_second", "steps/s", "10,.0f"),
-  *((f"time/{part}", part, "7.0%") for part in PARTS),
+  *((part, part.removeprefix("time/"), "7.0%") for part in PARTS),
   ("return", "return", "9.2f"),
   ("length", "length", "7.1f"),
   ("kl", "KL", "8.4f"),
@@ -21,7 +21,8 @@ COLUMNS = (  # key, heading, format
   ("value_loss", "v loss", "8.4f"),
   ("learning_rate", "rate", "9.2e"),
 )
-EPISODES, OF_SOME = ("return", "length"), ("kl", "value_loss")  # columns that may have no number
+EPISODES = ("return", "length")  # columns without a number where no episode has ended
+OF_SOME = ("kl", "value_loss", *PARTS)  # columns that the algorithm or the device may lack
 HEADING_EVERY = 25  # lines
 
 
@@ -85,7 +86,7 @@ class Lines(Display):
 
 
 def _cell(key: str, value: float, spec: str) -> str:
-  """Return a number of a line; a dash where no episode has ended, or where the algorithm has none."""
+  """Return a number of a line; a dash where there is none."""
   if key in (*EPISODES, *OF_SOME) and math.isnan(value):
     return f"{'-':>{len(format(0, spec))}}"
   return format(value, spec)

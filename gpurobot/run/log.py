@@ -184,7 +184,10 @@ class Log:
     return counts
 
   def _speed(self) -> dict[str, float]:
-    """Return environment steps per second and shares of the time since the last call."""
+    """Return environment steps per second and shares of the time since the last call.
+
+    Parts that a CUDA graph joins have no time of their own, and are left out.
+    """
     counts, before = self._counts(), self._last
     self._last = counts
     parts = {name: count - before.get(name, 0.0) for name, count in counts.items()}
@@ -193,8 +196,9 @@ class Log:
     )
     speed = {"steps_per_second": steps / seconds, "collectives": collectives / max(iterations, 1)}
     for part, spent in parts.items():
-      speed[f"time/{part}"] = spent / seconds
-      speed[f"steps_per_second/{part}"] = steps / max(spent, 1e-9)
+      if spent:
+        speed[f"time/{part}"] = spent / seconds
+        speed[f"steps_per_second/{part}"] = steps / spent
     return speed
 
   def warn(self, warnings: list[str]) -> None:

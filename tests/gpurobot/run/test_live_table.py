@@ -180,6 +180,16 @@ def test_what_is_no_terminal_gets_lines_whatever_rich_is_told(variable, monkeypa
   assert type(open_display(TrainConfig(), Path(), Returns(), Console(file=io.StringIO()))) is Lines
 
 
+def test_lines_have_dashes_where_a_graph_joins_the_parts_of_an_iteration():
+  console = Console(file=io.StringIO(), width=200)
+  row = {key: value for key, value in ROW.items() if not key.startswith("time/")}
+  Lines(console).write(row | {"time/rollout": 0.75, "time/update": 0.25, "kl": 0.01, "value_loss": 1.5})
+  text = console.file.getvalue().replace("time s", "time").replace("v loss", "loss")
+  heads, cells = (line.split() for line in text.splitlines())
+  shown = dict(zip(heads, cells, strict=True))
+  assert [shown[part] for part in ("physics", "task", "policy", "update")] == ["-", "-", "-", "25%"]
+
+
 def test_a_dumb_terminal_gets_lines(monkeypatch):
   monkeypatch.setenv("TERM", "dumb")
   assert type(open_display(TrainConfig(), Path(), Returns(), Console(file=Terminal()))) is Lines
