@@ -23,8 +23,8 @@ from benchmarks.report import line
 from gpurobot.config import assign, leaves, option, pairs
 from gpurobot.device.distributed import World
 
-ROOM = 2.0  # size of mujoco_warp's arrays, relative to the largest need of a sample of states
-SAMPLED = 64  # number of sampled states
+ROOM = 2.0  # size of mujoco_warp's arrays, relative to the largest need in a sample of runs
+SAMPLED = 64  # number of sampled runs
 
 
 CASES = ["ant", "humanoid_heap", "quadruped_on_rough_ground", "arm_and_cube_on_table"]
@@ -53,6 +53,7 @@ class Peer:
       self.data: Any = mujoco_warp.put_data(
         model.mj, mujoco.MjData(model.mj), nworld=num_envs, nconmax=contacts, njmax=constraints
       )
+    self.model.opt.warn_overflow = 0  # it is counted, and printing from kernels would be timed
     self.qpos, self.ctrl = wp.to_torch(self.data.qpos), wp.to_torch(self.data.ctrl)
     self.graph: Any = None
 
@@ -87,12 +88,16 @@ class Peer:
 
 
 def sizes(mj: mujoco.MjModel, start: engine.Situation) -> tuple[int, int]:
-  """Return the capacities for contacts and for constraints of an environment."""
+  """Return the capacities for contacts and for constraints of an environment, from runs in MuJoCo C."""
   data, most = mujoco.MjData(mj), (1, 1)
-  for qpos, qvel in zip(start.qpos[:SAMPLED], start.qvel[:SAMPLED], strict=True):
+  runs = start.controls.transpose(0, 1).double().cpu().numpy()
+  for qpos, qvel, run in zip(start.qpos[:SAMPLED], start.qvel[:SAMPLED], runs, strict=False):
+    mujoco.mj_resetData(mj, data)
     data.qpos[:], data.qvel[:] = qpos, qvel
-    mujoco.mj_forward(mj, data)
-    most = max(most[0], data.ncon), max(most[1], data.nefc)
+    for ctrl in run.repeat(cases.SUBSTEPS, 0):
+      data.ctrl[:] = ctrl
+      mujoco.mj_step(mj, data)
+      most = max(most[0], data.ncon), max(most[1], data.nefc)
   return int(ROOM * most[0]), int(ROOM * most[1])
 
 
