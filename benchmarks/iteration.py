@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from torch.autograd import DeviceType
+from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import ProfilerActivity, profile
 
 import tasks
@@ -75,13 +76,19 @@ def largest(parts: Mapping[str, float]) -> list[tuple[str, float]]:
   return sorted(parts.items(), key=lambda item: -item[1])
 
 
+def events(seen: profile, kind: DeviceType) -> list[FunctionEvent]:
+  """Return what a profile has seen on a kind of device."""
+  # Each event has an object of its own for its kind: they are equal, never the same.
+  return [event for event in seen.events() or [] if event.device_type == kind]
+
+
 def print_kernels(learner: PPO, seconds: float) -> None:
   """Print the number of kernels in an iteration of `seconds`, and their shares of the time."""
   with profile(activities=[ProfilerActivity.CUDA]) as seen:
     iterate(learner, 1)
     torch.cuda.synchronize()
   busy = defaultdict[str, float](float)
-  kernels = [event for event in seen.events() or [] if event.device_type is DeviceType.CUDA]
+  kernels = events(seen, DeviceType.CUDA)
   for event in kernels:
     busy[event.name] += event.time_range.elapsed_us() / 1e6
   line("iteration.kernels", len(kernels))
@@ -113,7 +120,8 @@ def run(words: Sequence[str] = ()) -> None:
   samples = MEASURED * config.num_envs * config.ppo.horizon
   line("iteration.steps_per_second", samples / total)
   for part, share in largest(found):
-    line(f"iteration.{part}_share", share)
+    if share:  # what a CUDA graph joins has no time of its own
+      line(f"iteration.{part}_share", share)
   if device.type == "cuda":
     line("iteration.memory_gb", torch.cuda.max_memory_reserved() / 1e9)
     print_kernels(learner, total / MEASURED)
