@@ -12,18 +12,20 @@ from gpurobot.learn.random import Random
 from gpurobot.learn.teacher import Teacher
 from tests.gpurobot import toy
 
-CPU = torch.device("cpu")
 
-
-def make_teacher(num_envs: int, dims=None, choices=(), seed: int = 0, **settings) -> Teacher:
-  """Return a teacher with random weights that act, with moments as after a training."""
+def make_teacher(
+  num_envs: int, dims=None, choices=(), seed: int = 0, device: str = "cpu", **settings
+) -> Teacher:
+  """Return a teacher with random weights that act, the same on any device, with moments as after training."""
   torch.manual_seed(seed)
   ppo = PPOConfig(**{"hidden": [16, 16], "precision": Precision.float64, "recurrent_units": 8} | settings)
-  agent: Agent = actor_critic(Spaces(dict(dims or toy.Task.obs_dims), 2, tuple(choices)), ppo, CPU)
+  spaces = Spaces(dict(dims or toy.Task.obs_dims), 2, tuple(choices))
+  agent: Agent = actor_critic(spaces, ppo, torch.device(device))
   for parameter in agent.network.parameters():
-    torch.nn.init.normal_(parameter, std=0.5)
+    parameter.data.copy_(0.5 * torch.randn(parameter.shape))
   for moments in agent.observations.moments.values():
-    moments.accumulate(0.1 + torch.randn(100, moments.mean.numel()), torch.ones(100))
+    seen = 0.1 + torch.randn(100, moments.mean.numel())
+    moments.accumulate(seen.to(device), torch.ones(100, device=device))
   agent.observations.merge()
   return Teacher(f"teacher{seed}", agent, [], num_envs)
 

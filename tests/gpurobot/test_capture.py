@@ -121,7 +121,8 @@ def make_learner(module, settings: dict[str, object], device: str = "cpu") -> PP
   random = Random(config.seed, config.num_envs, 0, device)
   env = module.Task(config.env, config.num_envs, device, random=random)
   if config.algorithm == "distill":
-    return Distill(env, config, World(), [make_teacher(config.num_envs, seed=seed) for seed in (0, 1)])
+    teachers = [make_teacher(config.num_envs, seed=seed, device=device) for seed in (0, 1)]
+    return Distill(env, config, World(), teachers)
   return LEARNERS[config.algorithm](env, config, World())
 
 
