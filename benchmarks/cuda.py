@@ -20,7 +20,7 @@ from benchmarks.report import line, start_whole
 from physics.state.layout import Layout
 from physics.step import trace_step
 from physics.trace import kernel
-from physics.trace.kernel import build_kernel
+from physics.trace.kernel import CudaBuild, build_kernel
 from physics.trace.trace import Program
 
 ARCHITECTURE = 90  # H100, H200
@@ -34,13 +34,13 @@ def trace(model: physics.Model) -> Program:
 
 
 @contextlib.contextmanager
-def unrolled(wanted: bool) -> Iterator[None]:
-  """Set whether the CUDA compiler unrolls the loops of kernels that are built inside the block."""
-  before, kernel.CUDA_UNROLL = kernel.CUDA_UNROLL, wanted
+def built(how: CudaBuild) -> Iterator[None]:
+  """Set how kernels are built for CUDA inside the block."""
+  before, kernel.CUDA = kernel.CUDA, how
   try:
     yield
   finally:
-    kernel.CUDA_UNROLL = before
+    kernel.CUDA = before
 
 
 def compile_cubin(model: physics.Model, folder: str | Path) -> Path:
@@ -89,7 +89,7 @@ def run() -> None:
   for robot in cases.ROBOTS:
     model = models.load(robot)
     for wanted, prefix in ((False, ""), (True, "unrolled_")):
-      with tempfile.TemporaryDirectory() as folder, unrolled(wanted):
+      with tempfile.TemporaryDirectory() as folder, built(CudaBuild(unroll=wanted)):
         begin = time.perf_counter()
         cubin = compile_cubin(model, folder)
         line(f"cuda.{robot}.{prefix}build_seconds", time.perf_counter() - begin)

@@ -18,17 +18,18 @@ import warp as wp
 
 import physics
 from benchmarks import cases, engine, models
-from benchmarks.cuda import unrolled
+from benchmarks.cuda import built
 from benchmarks.on_device import Own, controls_of, timed
 from benchmarks.report import line
 from gpurobot.config import ConfigError, assign, leaves, option, pairs
 from gpurobot.device.distributed import World
 from physics.trace import kernel
-from physics.trace.kernel import CUDA_BLOCK, start_warp
+from physics.trace.kernel import CudaBuild, block_on, start_warp
 
 CASES = {case.name: case for case in cases.PHYSICS}
 CHOSEN = ["ant", "humanoid_heap", "quadruped_on_rough_ground", "hand_holding_cube"]
 SIZES = [4096, 16384, 65536, 1048576]
+WARP = 32  # threads
 CACHED = 8  # size of code that fits into the nearest cache [KB], the reference for other sizes
 KILOBYTES = (CACHED, 32, 64, 128, 256, 512, 1024)
 WARPS = (1, 4, 8)  # warps per multiprocessor
@@ -53,7 +54,9 @@ class Settings:
   device: str = option("auto", "device: cpu (kernels only), cuda, cuda:<index>, or auto")
   cases: list[str] = option(CHOSEN, "kernels: names of cases in `cases.PHYSICS`")  # noqa: RUF009 (a field)
   num_envs: list[int] = option(SIZES, "kernels: numbers of environments to measure")  # noqa: RUF009
+  block: int = option(CudaBuild.block, "kernels: threads in a block", low=WARP, high=256)
   unroll: bool = option(False, "kernels: whether the compiler unrolls loops")
+  in_step: bool = option(False, "kernels: whether the warps of a block wait for each other after each stage")
   profiled: bool = option(
     False, "kernels: profile one step between cudaProfilerStart and -Stop, print nothing"
   )
@@ -90,12 +93,12 @@ def straight_line(kilobytes: int) -> wp.Kernel:
 def seconds(device: torch.device, code: wp.Kernel, warps: int, passes: int) -> float:
   """Return the shortest of several times of a launch with `warps` warps on every multiprocessor [s]."""
   numbers = wp.full(6, 0.5, dtype=wp.float32, device=wp.device_from_torch(device))
-  threads = warps * CUDA_BLOCK * torch.cuda.get_device_properties(device).multi_processor_count
+  threads = warps * WARP * torch.cuda.get_device_properties(device).multi_processor_count
   found, stream = [], wp.stream_from_torch(device)
   for _ in range(5):
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     begin.record()
-    wp.launch(code, threads, inputs=[passes, numbers], stream=stream, block_dim=CUDA_BLOCK)
+    wp.launch(code, threads, inputs=[passes, numbers], stream=stream, block_dim=WARP)
     end.record()
     end.synchronize()
     found.append(begin.elapsed_time(end) / 1000)
@@ -119,7 +122,7 @@ def fetch(device: torch.device) -> None:
 def describe(sim: physics.Simulation, name: str) -> None:
   """Print the registers and the stack of the step kernel per thread."""
   step = kernel.build_kernel(sim.program, "cuda")
-  found = wp.get_cuda_kernel_properties(step, wp.device_from_torch(sim.device), CUDA_BLOCK)
+  found = wp.get_cuda_kernel_properties(step, wp.device_from_torch(sim.device), block_on("cuda"))
   line(f"{name}.registers", found["register_count"])
   line(f"{name}.stack_bytes", found["local_memory_size"])
 
@@ -129,7 +132,8 @@ def measure(case: cases.PhysicsCase, settings: Settings, device: torch.device) -
   model = models.load(case.robot)
   start = engine.situation(case, physics.Simulation(model, case.num_envs, device))
   start = start._replace(controls=start.controls[:STEPS])
-  name = f"visit.{case.name}.{'unrolled' if settings.unroll else 'rolled'}"
+  form = [f"block{settings.block}", "unrolled" if settings.unroll else "rolled"]
+  name = ".".join(("visit", case.name, *form, *(["in_step"] if settings.in_step else [])))
   for num_envs in settings.num_envs:
     own = Own(model, num_envs, device)
     run = timed(own, start, controls_of(start, num_envs, device))
@@ -159,7 +163,7 @@ def run(words: Sequence[str] = ()) -> None:
   if settings.part is Part.fetch:
     fetch(device)
     return
-  with unrolled(settings.unroll):
+  with built(CudaBuild(settings.block, settings.unroll, settings.in_step)):
     for name in settings.cases:
       measure(CASES[name], settings, device)
 

@@ -12,7 +12,7 @@ from physics.camera.appearance import DIRECTIONAL, FLAT, SPOT
 from physics.camera.triangles import LEAF
 from physics.camera.view import AXES, GEOMS, TANGENT
 from physics.collision.geometry import BOX, CAPSULE, CYLINDER, ELLIPSOID, HFIELD, MESH, PLANE, SPHERE
-from physics.trace.kernel import CUDA_BLOCK, start_warp
+from physics.trace.kernel import block_on, start_warp
 from physics.trace.preamble import preamble
 
 SIDE = 8  # pixels of a tile's side
@@ -130,6 +130,6 @@ def _kernel(device: str, lanes: int, parts: int, files: Sequence[str]) -> wp.Ker
   options = {"enable_backward": False, "cpu_compiler_flags": CPU_FLAGS, "fast_math": True}
   if device == "cuda":
     return wp.kernel(
-      run, module="unique", module_options=options, launch_bounds=CUDA_BLOCK, grid_stride=False
+      run, module="unique", module_options=options, launch_bounds=block_on(device), grid_stride=False
     )
   return wp.kernel(run, module="unique", module_options=options)

@@ -14,19 +14,22 @@ import numpy as np
 from physics.trace.farthest import farthest_text
 from physics.trace.parts import Part, find_parts
 from physics.trace.preamble import across, preamble
-from physics.trace.statement import Statement, Value, walk
+from physics.trace.statement import BLOCKS, Statement, Value, walk
 from physics.trace.trace import Index, Mask, Program, Scalar, Word
 from physics.trace.writer import INFIX, Writer, is_read, lane_lists
 
+BETWEEN = 500  # statements between two barriers: about 8 KB of machine code
 _CTYPE = {Scalar: "T", Mask: "M", Word: "W", Index: "int"}
 
 
-def native_source(program: Program, lanes: int, unroll: bool = True) -> str:
+def native_source(program: Program, lanes: int, unroll: bool = True, in_step: bool = False) -> str:
   """Return the body of a native function of (env, parameters..., arrays...) for `lanes` environments at once.
 
-  Without `unroll`, the compiler does not unroll the loops of one environment's text.
+  Without `unroll`, the compiler does not unroll the loops of one environment's text. `in_step`: on CUDA, the
+  warps of a block pass the text together.
   """
-  writer = _Native(program, rolled=lanes == 1 and not unroll, parts=find_parts(program) if lanes > 1 else {})
+  rolled, parts = lanes == 1 and not unroll, find_parts(program) if lanes > 1 else {}
+  writer = (_InStep if in_step else _Native)(program, rolled, parts)
   kinds = {s.kind for s in walk(program.body)}
   extra = farthest_text(lanes) if "farthest" in kinds else ""
   extra += across(lanes) if "lane" in kinds else ""
@@ -226,6 +229,55 @@ class _Native(Writer):
     for i, (array, _) in enumerate(stored):
       yield f"  lane_({array.name}[row], at % LANES) = lane_({array.name}_{i}, lowest_(left));"
     yield "} }"
+
+
+class _InStep(_Native):
+  """The writer of CUDA text in which the warps of a block pass the code together: one fetch serves all.
+
+  The code of a step is longer than what a multiprocessor keeps of it; warps that are apart fetch each
+  instruction for themselves. There is a barrier wherever all threads of the block come by: outside of guarded
+  blocks and of loops with a count of the environment's own. A loop that ends once an environment is done ends
+  here once all of the block are: those that are done wait. Only the loop over the substeps, which they leave
+  if they diverge, do they follow to the end, like lanes of a CPU.
+  """
+
+  together = True  # all threads of the block run the statement
+  over_substeps = False  # it is in the loop over the substeps itself, not in an inner one
+  passed = 0  # statements since the last barrier
+
+  def block(self, body: list[Statement], indent: str) -> Iterator[str]:
+    together, over_substeps = self.together, self.over_substeps
+    for statement in body:
+      if together and self.passed >= BETWEEN:
+        self.passed = 0
+        yield f"{indent}__syncthreads();"
+      self.passed += 1
+      self.together = together and (statement.kind not in BLOCKS or self.is_alike(statement))
+      self.over_substeps = any(self.is_parameter(bound) for bound in statement.args) or (
+        over_substeps and statement.kind not in BLOCKS
+      )
+      yield from super().block([statement], indent)
+      # Whoever is done skips what follows.
+      together = together and (over_substeps or statement.kind != "break_if_none")
+    self.together, self.over_substeps = together, over_substeps
+
+  def is_parameter(self, bound: Any) -> bool:
+    """Return whether a number is a parameter of the launch."""
+    return isinstance(bound, Index) and bound.name in self.program.parameters
+
+  def is_alike(self, block: Statement) -> bool:
+    """Return whether a block is a loop with as many passes for every thread."""
+    return block.kind == "for" and all(isinstance(x, int) or self.is_parameter(x) for x in block.args)
+
+  def emit_break_if_none(self, s: Statement) -> Iterator[str]:
+    if not self.together:
+      yield from super().emit_break_if_none(s)
+      return
+    self.passed = 0
+    mask = self.value(s.args[0])
+    yield f"if (!__syncthreads_or(any_({mask}))) break;"
+    if not self.over_substeps:
+      yield f"if (!any_({mask})) continue;"
 
 
 def _ctype(value: Value) -> str:

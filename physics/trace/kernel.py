@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import dataclasses
 import errno
 import hashlib
 import json
@@ -26,9 +27,19 @@ CPU_FLAGS = (
 )
 CHECKSUMS = "checksums.json"  # of the other files in a kernel's folder of Warp's cache, which Warp trusts
 ROOM = 2**26  # free bytes that the build of a kernel asks for
-CUDA_BLOCK = 32  # threads; larger blocks leave multiprocessors idle at a few thousand environments
 LOG = logging.getLogger(__name__)
-CUDA_UNROLL = False  # let the CUDA compiler unroll loops: twice the instructions, see docs/benchmarks.md
+
+
+@dataclasses.dataclass(frozen=True)
+class CudaBuild:
+  """How kernels are built for CUDA; docs/gpu.md compares."""
+
+  block: int = 32  # threads; larger blocks leave multiprocessors idle at a few thousand environments
+  unroll: bool = False  # let the compiler unroll loops: twice the instructions
+  in_step: bool = False  # let the warps of a block wait for each other, to fetch the code together
+
+
+CUDA = CudaBuild()
 
 
 def start_warp() -> None:
@@ -76,12 +87,17 @@ def lanes_on(device: str) -> int:
   return 1 if device.startswith("cuda") else CPU_LANES
 
 
+def block_on(device: str) -> int:
+  """Return the number of threads in a block of a launch on a device."""
+  return CUDA.block if device.startswith("cuda") else 1
+
+
 def padded(num_envs: int, device: str) -> int:
-  """Return the number of environments in a device's memory: whole lane groups on a CPU, whole warps on CUDA.
+  """Return the number of environments in a device's memory: whole lane groups on a CPU, whole blocks on CUDA.
 
   Every row of a field then begins at the start of a cache line.
   """
-  multiple = CUDA_BLOCK if device.startswith("cuda") else CPU_LANES
+  multiple = block_on(device) * lanes_on(device)
   return -(-num_envs // multiple) * multiple
 
 
@@ -98,7 +114,8 @@ def build_kernel(program: Program, device: str) -> wp.Kernel:
 
   def body(env: int, substeps: int, stride: int, integrate: int, state: x, control: x, parameters: x): ...  # type: ignore  # noqa: ANN202, PGH003, PLR0913, PLR0917 (Warp's own types)
 
-  native = wp.func_native(native_source(program, lanes_on(device), unroll=CUDA_UNROLL))(body)
+  in_step = CUDA.in_step and device.startswith("cuda")
+  native = wp.func_native(native_source(program, lanes_on(device), CUDA.unroll, in_step))(body)
 
   def step(first: int, substeps: int, stride: int, integrate: int, state: x, control: x, parameters: x):  # type: ignore  # noqa: ANN202, PGH003, PLR0913, PLR0917
     native(wp.tid() + first, substeps, stride, integrate, state, control, parameters)  # type: ignore[operator]
@@ -106,7 +123,7 @@ def build_kernel(program: Program, device: str) -> wp.Kernel:
   options = {"enable_backward": False, "max_unroll": 0, "cpu_compiler_flags": CPU_FLAGS, "fast_math": True}
   if device.startswith("cuda"):
     return wp.kernel(
-      step, module="unique", module_options=options, launch_bounds=CUDA_BLOCK, grid_stride=False
+      step, module="unique", module_options=options, launch_bounds=CUDA.block, grid_stride=False
     )
   return wp.kernel(step, module="unique", module_options=options)
 

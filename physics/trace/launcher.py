@@ -12,7 +12,7 @@ import numpy as np
 import torch
 import warp as wp
 
-from physics.trace.kernel import CUDA_BLOCK, build_kernel, load_kernel
+from physics.trace.kernel import block_on, build_kernel, load_kernel
 from physics.trace.threads import SPARE, fits_caller, stack_bytes, start_threads
 from physics.trace.trace import Program
 
@@ -44,7 +44,7 @@ def reserve_stacks(kernels: Sequence[wp.Kernel], device: torch.device) -> None:
   """
   gpu = wp.device_from_torch(device)
   stack = max(
-    wp.get_cuda_kernel_properties(kernel, gpu, CUDA_BLOCK)["local_memory_size"] for kernel in kernels
+    wp.get_cuda_kernel_properties(kernel, gpu, block_on("cuda"))["local_memory_size"] for kernel in kernels
   )
   chip = torch.cuda.get_device_properties(device)
   threads = chip.multi_processor_count * chip.max_threads_per_multi_processor
@@ -89,8 +89,9 @@ class Launcher:
     `widths` are the threads that each kernel has for a part of the work, by default one. `memory` is what the
     kernels use besides the tensors among the inputs.
     """
+    block = block_on(self.device.type)
     for kernel in self.kernels:
-      load_kernel(kernel, wp.device_from_torch(self.device), CUDA_BLOCK if self.device.type == "cuda" else 1)
+      load_kernel(kernel, wp.device_from_torch(self.device), block)
     if self.device.type == "cuda":
       reserve_stacks(self.kernels, self.device)
     tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
@@ -105,7 +106,7 @@ class Launcher:
           (end - first) * width,
           inputs=[first * width, *inputs],
           device=wp.device_from_torch(self.device),
-          block_dim=CUDA_BLOCK if self.device.type == "cuda" else 1,
+          block_dim=block,
           record_cmd=True,
         )
         for kernel, width in zip(self.kernels, widths, strict=True)

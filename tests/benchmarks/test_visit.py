@@ -34,11 +34,11 @@ def test_physics_alone_is_measured_by_the_number_of_environments(capsys) -> None
   visit.run(["part=kernels", "device=cpu", "cases=[hopper]", "num_envs=[64,96]", "unroll=true"])
   figures = report.read(capsys.readouterr().out)
   for num_envs in (64, 96):
-    speed = figures[f"visit.hopper.unrolled.envs{num_envs}.substeps_per_second"]
-    microseconds = figures[f"visit.hopper.unrolled.envs{num_envs}.substep_microseconds"]
+    speed = figures[f"visit.hopper.block32.unrolled.envs{num_envs}.substeps_per_second"]
+    microseconds = figures[f"visit.hopper.block32.unrolled.envs{num_envs}.substep_microseconds"]
     assert speed * microseconds == pytest.approx(1e6 * num_envs, rel=1e-3)
-    assert figures[f"visit.hopper.unrolled.envs{num_envs}.dropped"] == 0
-  assert not kernel.CUDA_UNROLL  # it was for this measurement alone
+    assert figures[f"visit.hopper.block32.unrolled.envs{num_envs}.dropped"] == 0
+  assert kernel.CudaBuild() == kernel.CUDA  # it was for this measurement alone
 
 
 @pytest.mark.parametrize(

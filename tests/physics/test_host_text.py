@@ -19,7 +19,7 @@ from physics.parity.reference import perturbed_states
 from physics.state.layout import COUNTERS
 from physics.trace.emit_numpy import numpy_function
 from physics.trace.trace import Mask, Program, where
-from tests.instances import grouped
+from tests.instances import grouped, thorough
 from tests.physics.host import Host
 from tests.physics.trace.test_emit import INPUTS, PARAMETERS, whole_language
 
@@ -140,6 +140,13 @@ def test_the_text_computes_what_numpy_does(situation):
 
 def test_the_text_computes_what_the_lanes_do(situation):
   assert situation.differences(situation.lanes, BOTH_ROUNDED) == []
+
+
+@thorough
+def test_threads_in_step_with_one_that_is_never_done_compute_the_same_bits(situation, tmp_path):
+  in_step = Host(situation.sim.program, tmp_path, in_step=True)
+  found, expected = (host.run(LAUNCH, situation.arrays) for host in (in_step, situation.host))
+  np.testing.assert_array_equal(found.view(np.int32), expected.view(np.int32))
 
 
 def assert_own_memory(host, parameters, arrays):

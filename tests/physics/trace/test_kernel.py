@@ -68,7 +68,7 @@ def test_on_cuda_loops_are_not_unrolled_and_warp_makes_machine_code(monkeypatch)
   texts, write = [], kernel.native_source
   monkeypatch.setattr(kernel, "native_source", lambda *a, **k: texts.append(write(*a, **k)) or texts[-1])
   build_kernel(loop(), "cuda")
-  monkeypatch.setattr(kernel, "CUDA_UNROLL", True)
+  monkeypatch.setattr(kernel, "CUDA", kernel.CudaBuild(unroll=True))
   build_kernel(loop(), "cuda")
   rolled, unrolled = texts
   assert rolled.count("#pragma unroll 1\n") == 1

@@ -8,7 +8,7 @@ import warp as wp
 
 from physics import Simulation
 from physics.trace import launcher
-from physics.trace.kernel import CUDA_BLOCK, start_warp
+from physics.trace.kernel import CUDA, start_warp
 from physics.trace.launcher import indexed, reserve_stacks
 from tests.physics.conftest import load
 
@@ -27,7 +27,7 @@ def gpus(monkeypatch):
     gpus.free, gpus.kept = gpus.free + gpus.kept, 0
 
   def properties(_kernel, device, block_dim):
-    assert (device, block_dim) == (GPUS[1], CUDA_BLOCK)
+    assert (device, block_dim) == (GPUS[1], CUDA.block)
     return {"local_memory_size": gpus.stack}
 
   def launch(kernel, count, *, inputs, device, block_dim, record_cmd):
@@ -70,8 +70,8 @@ def test_a_simulation_on_cuda_launches_on_the_current_gpu(gpus, monkeypatch, dev
   simulation.step()
   recorded, stream, again = gpus.launches
   assert recorded.device == GPUS[1]
-  assert recorded.count == CUDA_BLOCK  # a whole warp, and rows of 128 bytes
-  assert simulation._memory.stride(0) == CUDA_BLOCK
+  assert recorded.count == CUDA.block  # a whole warp, and rows of 128 bytes
+  assert simulation._memory.stride(0) == CUDA.block
   assert stream == again == "Warp's stream of cuda:1"
   assert len(gpus.streams) == 1
 
