@@ -15,10 +15,9 @@ auto not_ = [](M a) -> M { return !a; };
 auto bit_ = [](W w, int k) -> M { return (w >> k) & 1; };
 auto sqrt_ = [](T x) -> T { return wp::sqrt(x); };
 auto abs_ = [](T x) -> T { return wp::abs(x); };
-auto sin_ = [](T x) -> T { return wp::sin(x); };
-auto cos_ = [](T x) -> T { return wp::cos(x); };
 auto exp_ = [](T x) -> T { return wp::exp(x); };
 auto floor_ = [](T x) -> T { return wp::floor(x); };
+auto quadrant_ = [](T x) -> T { return wp::floor(x * 0.636619772f + 0.5f); };
 auto atan2_ = [](T y, T x) -> T { return wp::atan2(y, x); };
 auto pow_ = [](T x, T y) -> T { return wp::pow(x, y); };
 auto gather_ = [](const float* table, int size, T x) -> T { int i = (int)x; return table[i < 0 ? 0 : i < size ? i : size - 1]; };
@@ -32,8 +31,6 @@ auto index_ = [](T x, int) -> int { return (int)x; };
 auto word_ = [](W& w, int) -> int& { return w; };
 """
 
-# Sine and cosine of a vector: reduction by multiples of pi/2 in three parts (Cody and Waite), then the minimax
-# polynomials of Cephes' sinf and cosf on [-pi/4, pi/4]; accurate to 1e-7 for |x| < 8192.
 _VECTOR = """
 #if defined(__SSE2__)
 struct FlushSubnormals {{  // what comes to rest would otherwise crawl through numbers below 1e-38, at a tenth of the speed
@@ -63,15 +60,6 @@ auto sqrt_ = [](T x) -> T {{ return __builtin_elementwise_sqrt(x); }};
 auto abs_ = [](T x) -> T {{ return __builtin_elementwise_abs(x); }};
 auto floor_ = [](T x) -> T {{ return __builtin_elementwise_floor(x); }};
 auto quadrant_ = [](T x) -> T {{ return __builtin_elementwise_roundeven(x * T(0.636619772f)); }};
-auto reduced_ = [](T x, T k) -> T {{ return ((x - T(1.5703125f) * k) - T(4.837512969970703e-4f) * k) - T(7.549789948768648e-8f) * k; }};
-auto sinp_ = [](T r) -> T {{ T z = r * r; return ((T(-1.9515295891e-4f) * z + T(8.3321608736e-3f)) * z + T(-1.6666654611e-1f)) * z * r + r; }};
-auto cosp_ = [](T r) -> T {{ T z = r * r; return ((T(2.443315711809948e-5f) * z + T(-1.388731625493765e-3f)) * z + T(4.166664568298827e-2f)) * z * z - T(0.5f) * z + T(1.0f); }};
-auto turn_ = [&](T x, int quarter) -> T {{
-  T k = quadrant_(x); T r = reduced_(x, k); M q = __builtin_convertvector(k, M) + M(quarter);
-  T s = ((q & M(1)) != M(0)) ? cosp_(r) : sinp_(r);
-  return ((q & M(2)) != M(0)) ? -s : s; }};
-auto sin_ = [&](T x) -> T {{ return turn_(x, 0); }};
-auto cos_ = [&](T x) -> T {{ return turn_(x, 1); }};
 auto atan2_ = [](T y, T x) -> T {{ T r; for (int l = 0; l < {lanes}; ++l) r[l] = wp::atan2((float)y[l], (float)x[l]); return r; }};
 auto exp_ = [](T x) -> T {{ T r; for (int l = 0; l < {lanes}; ++l) r[l] = wp::exp((float)x[l]); return r; }};
 auto pow_ = [](T x, T y) -> T {{ T r; for (int l = 0; l < {lanes}; ++l) r[l] = wp::pow((float)x[l], (float)y[l]); return r; }};
@@ -110,11 +98,24 @@ auto put_ = [&](T* array, int size, T x, T value, M m) {{
 #endif
 """
 
+# Sine and cosine: reduction by multiples of pi/2 in three parts (Cody and Waite), then the minimax polynomials of
+# Cephes' sinf and cosf on [-pi/4, pi/4]; accurate to 1e-7 for |x| < 8192. CUDA's own are less accurate in fast
+# mathematics, and need a stack without.
 _COMMON = """
 auto min_ = [](T a, T b) -> T { return a < b ? a : b; };
 auto max_ = [](T a, T b) -> T { return a > b ? a : b; };
 auto is_ = [](T x, int i) -> M { return x == T((float)i); };
 auto where_ = [](M m, T a, T b) -> T { return m ? a : b; };
+auto reduced_ = [](T x, T k) -> T { return ((x - T(1.5703125f) * k) - T(4.837512969970703e-4f) * k) - T(7.549789948768648e-8f) * k; };
+auto sinp_ = [](T r) -> T { T z = r * r; return ((T(-1.9515295891e-4f) * z + T(8.3321608736e-3f)) * z + T(-1.6666654611e-1f)) * z * r + r; };
+auto cosp_ = [](T r) -> T { T z = r * r; return ((T(2.443315711809948e-5f) * z + T(-1.388731625493765e-3f)) * z + T(4.166664568298827e-2f)) * z * z - T(0.5f) * z + T(1.0f); };
+auto turn_ = [&](T x, float quarter) -> T {
+  T k = quadrant_(x), r = reduced_(x, k), q = k + T(quarter);
+  q = q - T(4.0f) * floor_(T(0.25f) * q);
+  T s = where_(or_(q == T(1.0f), q == T(3.0f)), cosp_(r), sinp_(r));
+  return where_(q < T(2.0f), s, -s); };
+auto sin_ = [&](T x) -> T { return turn_(x, 0.0f); };
+auto cos_ = [&](T x) -> T { return turn_(x, 1.0f); };
 """
 
 
