@@ -73,9 +73,6 @@ def kernels(*words: str) -> dict[str, list[str]]:
 
 NSIGHT = ("SpeedOfLight", "WarpStateStats", "MemoryWorkloadAnalysis", "MemoryWorkloadAnalysis_Tables")
 STEPS = {
-  "fetch": Step(
-    "time per instruction over the code size", 2, {"fetch": ["-m", "benchmarks.visit", "part=fetch"]}
-  ),
   "graphs": Step(
     "tests of CUDA graphs: each part of an iteration is recorded, never synchronises, agrees with a CPU",
     6,
@@ -94,8 +91,19 @@ STEPS = {
       "joined": ["-c", COMBINED, *ANT],
     },
   ),
-  "kernels": Step("physics only, 4,096 to 1,048,576 environments", 4, kernels()),
-  "unrolled": Step("physics only, with unrolled loops", 5, kernels("unroll=true")),
+  "kernels": Step("physics only, 4,096 to 1,048,576 environments", 1, kernels()),
+  "in_step": Step(
+    "physics only, in larger blocks, whose warps pass the code together or each by itself",
+    2,
+    {
+      f"{name}_{block}{'' if together else '_apart'}": [
+        *(*kernels(f"block={block}", f"in_step={str(together).lower()}")[name], "num_envs=[16384,65536]")
+      ]
+      for name in ("ant", "quadruped_on_rough_ground")
+      for block, together in ((64, True), (128, True), (256, True), (128, False))
+    },
+  ),
+  "unrolled": Step("physics only, with unrolled loops", 1, kernels("unroll=true")),
   "nsight": Step(
     "stalls in the physics of Ant and the quadruped: warp states, memory tables",
     3,
@@ -113,7 +121,7 @@ STEPS = {
     8,
     {
       name: ["-m", "benchmarks.gpu_engine", f"cases=[{name}]"]
-      for name in ("ant", "humanoid_heap", "quadruped_on_rough_ground", "arm_and_cube_on_table")
+      for name in ("ant", "humanoid_heap", "arm_and_cube_on_table")
     },
   ),
   "million": Step(
@@ -159,6 +167,9 @@ STEPS = {
         *(f"--ignore=tests/physics/{name}.py" for name in ("test_parity", "vary/test_vary")),
       ),
     },
+  ),
+  "fetch": Step(
+    "time per instruction over the code size", 2, {"fetch": ["-m", "benchmarks.visit", "part=fetch"]}
   ),
   "sanitizer": Step(
     "memory errors in a short run of each task",

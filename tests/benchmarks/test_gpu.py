@@ -130,7 +130,7 @@ def test_the_list_says_what_is_done(monkeypatch, tmp_path, capsys):
 
 
 def test_an_unknown_step_is_said_in_one_line():
-  with pytest.raises(ConfigError, match=r"^step=engin: there is no such step; there are fetch, graphs, "):
+  with pytest.raises(ConfigError, match=r"^step=engin: there is no such step; there are graphs, iteration, "):
     gpu.run(["step=engin"])
 
 
