@@ -161,15 +161,15 @@ def _success(level: float, minutes: float) -> Goal:
   return Goal("success", level, 60 * minutes)
 
 
-def _gym(name: str, minutes: float, *levels: float, seeds: tuple[int, ...] = (0, 1, 2)) -> Curve:
+def _gym(name: str, minutes: float, *levels: float) -> Curve:
   """Return the curve of a Gymnasium task, whose policy is evaluated in Gymnasium's own environment."""
   goals = tuple(_return(level, 20) for level in levels)
-  return Curve(f"gym/{name}-v5", minutes * MINUTE, goals, seeds=seeds, engine="gymnasium")
+  return Curve(f"gym/{name}-v5", minutes * MINUTE, goals, engine="gymnasium")
 
 
 def _dm(name: str, minutes: float) -> Curve:
   """Return a curve of a task of the DeepMind Control Suite, whose episodes earn 1,000 at most."""
-  return Curve(f"dm/{name}", minutes * MINUTE, (), seeds=(0,))
+  return Curve(f"dm/{name}", minutes * MINUTE, ())
 
 
 def _long(task: str, *goals: Goal, shown: str) -> Curve:
@@ -177,10 +177,10 @@ def _long(task: str, *goals: Goal, shown: str) -> Curve:
   return Curve(task, 30 * MINUTE, goals, shown=shown)
 
 
-def _student(task: str, teacher: str, goal: Goal, *words: str, seeds: tuple[int, ...] = (0, 1, 2)) -> Curve:
+def _student(task: str, teacher: str, goal: Goal, *words: str) -> Curve:
   """Return the curve of a policy that sees, which learns from a teacher that is told."""
   given = ("algorithm=distill", f"teacher={teacher}", *words)
-  return Curve(task, 20 * MINUTE, (goal,), seeds=seeds, shown="success", words=given)
+  return Curve(task, 20 * MINUTE, (goal,), shown="success", words=given)
 
 
 MINUTE = 60.0
@@ -213,7 +213,6 @@ CURVES = (
     Goal("terrain_level", 3.5, 45 * MINUTE, evaluated=False),  # 0.8 of what its teacher reaches
     "num_envs=256",  # more episodes in as many steps: the curriculum rises by a level per success
     "distill.mix_steps=250000",
-    seeds=(0,),
   ),
   Curve("quadruped_getup", 4 * MINUTE, (), shown="success"),
   Curve(
@@ -227,7 +226,6 @@ CURVES = (
     "humanoid_amp",
     45 * MINUTE,
     (Goal("velocity_error", 0.2, 45 * MINUTE, least=False),),
-    seeds=(0,),
     shown="velocity_error",
   ),
   Curve("arm_reach", 1.5 * MINUTE, (_success(0.95, 5),), shown="success"),
@@ -245,10 +243,10 @@ CURVES = (
   _gym("Swimmer", 2),
   _gym("Hopper", 4, 2500),
   _gym("HalfCheetah", 10, 6000),
-  _gym("Walker2d", 5, 4000, seeds=(0,)),
+  _gym("Walker2d", 5, 4000),
   _gym("Ant", 10, 4000),
-  _gym("Humanoid", 4, seeds=(0,)),
-  _gym("HumanoidStandup", 4, seeds=(0,)),
+  _gym("Humanoid", 4),
+  _gym("HumanoidStandup", 4),
   _dm("cartpole_balance", 1),
   _dm("reacher_easy", 2),
   _dm("ball_in_cup_catch", 4),

@@ -13,11 +13,12 @@ from tasks import base
 from tasks.base import option
 from tasks.shared import arm
 
-TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 20_000_000}
+TRAIN: dict[str, object] = {"num_envs": 512, "max_steps": 20_000_000}
 PPO: dict[str, object] = {
   "hidden": [128, 64],
-  "minibatches": 4,
+  "minibatches": 8,
   "reference_minibatch": 4096,
+  "kl_target": 0.016,
   "log_std_init": -0.7,
   "gamma": 0.95,
   "shared": False,
