@@ -96,9 +96,9 @@ STEPS = {
     "physics only, in larger blocks, whose warps pass the code together or each by itself",
     2,
     {
-      f"{name}_{block}{'' if together else '_apart'}": [
-        *(*kernels(f"block={block}", f"in_step={str(together).lower()}")[name], "num_envs=[16384,65536]")
-      ]
+      f"{name}_{block}{'' if together else '_apart'}": kernels(
+        f"block={block}", f"in_step={str(together).lower()}", "num_envs=[16384,65536]"
+      )[name]
       for name in ("ant", "quadruped_on_rough_ground")
       for block, together in ((64, True), (128, True), (256, True), (128, False))
     },

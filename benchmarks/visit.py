@@ -158,6 +158,8 @@ def run(words: Sequence[str] = ()) -> None:
   unknown = [name for name in settings.cases if name not in CASES]
   if unknown:
     raise ConfigError(f"cases: there is no '{unknown[0]}'; there are {', '.join(CASES)}")
+  if settings.block % WARP:
+    raise ConfigError(f"block={settings.block}: a block has whole warps; write a multiple of {WARP}")
   if device.type != "cuda" and (settings.part is Part.fetch or settings.profiled):
     raise ConfigError(f"part=fetch and profiled=true need a CUDA device, not {device.type}")
   if settings.part is Part.fetch:

@@ -45,6 +45,7 @@ def test_physics_alone_is_measured_by_the_number_of_environments(capsys) -> None
   ("words", "message"),
   [
     (["part=fetch", "device=cpu"], "part=fetch and profiled=true need a CUDA device, not cpu"),
+    (["part=kernels", "device=cpu", "block=48"], "block=48: a block has whole warps; write a multiple of 32"),
     (["part=kernels", "device=cpu", "cases=[hoper]"], "cases: there is no 'hoper'; there are ant, "),
   ],
 )
