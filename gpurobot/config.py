@@ -127,7 +127,9 @@ class TrainConfig:
   tf32: bool = option(
     False, "on CUDA, multiply and convolve float32 in TF32 (10 bits of mantissa, several times faster)"
   )
-  compile: Switch = option(Switch.auto, "use torch.compile for all but the physics; auto: on CUDA")
+  compile: Switch = option(
+    Switch.auto, "use torch.compile for all but the physics; auto: on CUDA, and C++ for long runs on a CPU"
+  )
   graphs: Switch = option(
     Switch.auto,
     "use CUDA graphs for rollout and update; auto: on CUDA; off: nor replay operations on a CPU",

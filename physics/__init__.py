@@ -8,6 +8,7 @@ from physics.ray.scene import visible_geoms
 from physics.simulation import Simulation
 from physics.state.layout import DEFAULT_OUTPUTS, default_outputs
 from physics.support import UnsupportedModel
+from physics.trace.text_kernel import TextKernel
 from physics.urdf import read_urdf
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
   "RayCaster",
   "RayFrame",
   "Simulation",
+  "TextKernel",
   "UnsupportedModel",
   "default_outputs",
   "load_model",

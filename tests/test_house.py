@@ -51,6 +51,7 @@ IMPORTS = {
     "gpurobot.run",
     "torch",
   },
+  r"gpurobot/device/fusion/.*": {"gpurobot.device", "numpy", "torch"},
   r"gpurobot/device/.*": {*GROUND, "tensordict", "torch"},
   r"gpurobot/learn/.*": {*GROUND, "gpurobot.learn", "tensordict", "torch"},
   r"gpurobot/run/wandb_log\.py": {*GROUND, "gpurobot.run", "torch", "wandb"},

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, UntypedStorage
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode, _pop_mode_temporarily
-from torch.utils._pytree import tree_leaves
 
+from gpurobot.device.calls import Call, Fusion, address_of, memory_of, place_of, tensors_of
 from gpurobot.device.graph import WARM_UPS
 from gpurobot.device.python_state import difference, python_state
 
@@ -33,6 +33,9 @@ OVERWRITING = {
   getattr(ATEN, name).default: (getattr(ATEN, name).grad_input, "grad_input")
   for name in ("threshold_backward", "silu_backward", "elu_backward", "tanh_backward")
 } | {ATEN.silu.default: (ATEN.silu.out, "out")}
+# Calls after which functions take the place of operations if they are built; after BUILD a process builds
+# them. Shorter runs gain less than that takes.
+FUSE, BUILD = 100, 1000
 # Operations with the same result in every replay.
 CONSTANT = {ATEN.scalar_tensor.default, ATEN.ones_like.default, ATEN.zeros_like.default}
 
@@ -49,17 +52,24 @@ class Tape:
   The first replay is compared with the function, which runs on the same memory. If a number differs, if the
   function reads one from a tensor, or if one changes that Python keeps, the tape warns and calls the function
   instead.
+
+  In a long run, functions in C++ take the place of many operations, see `fusion`. Their numbers are the same,
+  and the first call with them is compared too.
   """
 
   def __init__(
-    self, function: Callable[..., None], watched: Mapping[str, Any] = MappingProxyType({})
+    self,
+    function: Callable[..., None],
+    watched: Mapping[str, Any] = MappingProxyType({}),
+    fusion: Fusion | None = None,
   ) -> None:
     """Wrap a function. It may take tensors, others of the same shapes and strides in each call.
 
     They may be in dicts and lists; any other argument must be the same in each call. watched: objects, by
-    name, whose `python_state` must not change.
+    name, whose `python_state` must not change. fusion: what puts functions in the place of operations.
     """
-    self.function, self._watched = function, watched
+    self.function, self._watched, self._fusion = function, watched, fusion
+    self.fused = False  # whether functions have taken the place of operations
     self.source = ""  # what is replayed, as a Python function
     self._calls = 0
     self._replay: Callable[..., None] | None = None
@@ -69,15 +79,21 @@ class Tape:
   def __call__(self, *args: Any) -> None:
     """Run the function once, directly or by replay."""
     self._calls += 1
-    if self._calls == WARM_UPS + 1:
+    if self._calls == WARM_UPS + 1 or (self._replay and self._fusible()):
       self._record(args)
     elif self._calls == WARM_UPS + 2 and self._replay:
       self._compare(args)
     elif self._replay:
       with torch.no_grad():
-        self._replay(*_tensors(args))
+        self._replay(*tensors_of(args))
     else:
       self.function(*args)
+
+  def _fusible(self) -> bool:
+    """Return whether functions may take the place of operations, or be built, in this call."""
+    if self._fusion is None or self.fused:
+      return False
+    return self._calls in {FUSE, BUILD} or (self._calls % FUSE == 0 and self._fusion.built())
 
   def refresh(self) -> None:
     """Record the next call again if what Python keeps has changed since, as a caller may set an attribute."""
@@ -85,22 +101,30 @@ class Tape:
       self._calls, self._replay = WARM_UPS, None
 
   def _record(self, args: tuple[Any, ...]) -> None:
-    """Run the function, and write down what it does."""
-    self._kept = python_state(self._watched)
+    """Run the function, and write down what it does, fused or not; the next call compares."""
+    kept = python_state(self._watched)
     with _Recorder() as recorder:
       self.function(*args)
     if recorder.read:
       self._warn(f"{recorder.read} reads a number from a tensor", "use torch.where, or ")
       return
+    fuse = self._fusion if self.fused or self._replay else None
     try:
-      self.source, self._replay, self._written = write(recorder.calls, _tensors(args))
+      script = write(recorder.calls, tensors_of(args), fuse, self._calls == BUILD)
     except UnknownTensorError as error:
-      self._warn(str(error))
+      if self._replay:
+        self._stay(str(error))
+      else:
+        self._warn(str(error))
+      return
+    if script.fused or not self._replay:
+      self.source, self._replay, self._written, self.fused = script
+      self._kept, self._calls = kept, WARM_UPS + 1
 
   def _compare(self, args: tuple[Any, ...]) -> None:
     """Run the function; replay no more if a replay on the same memory differs, or if Python counts calls."""
     assert self._replay
-    given = _tensors(args)
+    given = tensors_of(args)
     memory = {own.data_ptr(): own for own in [*self._written, *(own.untyped_storage() for own in given)]}
     before = {address: own.clone() for address, own in memory.items()}
     with torch.no_grad():
@@ -111,14 +135,27 @@ class Tape:
     self.function(*args)
     if path := difference(self._kept, python_state(self._watched)):
       self._warn(f"{path} changes from call to call", "keep it in a tensor, or ")
-    elif not all(_same(own, replayed[address]) for address, own in memory.items()):
+    elif all(_same(own, replayed[address]) for address, own in memory.items()):
+      return
+    elif self.fused:
+      self._stay("it has other numbers")
+      self.fused, self._replay, self._calls = False, None, WARM_UPS  # record it again
+    else:
       self._warn("repeated operations give other numbers, as a count in Python or torch's own generator does")
 
   def _warn(self, reason: str, remedy: str = "") -> None:
     """Replay no more, and say why, and what else to do than to write graphs=off."""
     self._replay = None
-    name = getattr(self.function, "__name__", "piece").strip("_")
-    warnings.warn(f"'{name}' is not replayed: {reason}; {remedy}write graphs=off", stacklevel=4)
+    warnings.warn(f"'{self._name}' is not replayed: {reason}; {remedy}write graphs=off", stacklevel=4)
+
+  def _stay(self, reason: str) -> None:
+    """Fuse no more, and say why."""
+    self._fusion = None
+    warnings.warn(f"'{self._name}' is not fused: {reason}; write compile=off", stacklevel=5)
+
+  @property
+  def _name(self) -> str:
+    return getattr(self.function, "__name__", "piece").strip("_")
 
 
 def reads(operation: OpOverload, args: Sequence[Any]) -> bool:
@@ -148,40 +185,6 @@ class UnknownTensorError(RuntimeError):
   """A function's operations use a tensor that none of them has made."""
 
 
-class Call(NamedTuple):
-  """An operation, or a `repeated` function, with its arguments and its result."""
-
-  operation: OpOverload | Callable[..., None]
-  args: tuple[Any, ...]
-  kwargs: Mapping[str, Any]
-  result: Any
-
-  @property
-  def inputs(self) -> set[int]:
-    """The memory of its arguments."""
-    return _memory((self.args, self.kwargs))
-
-  @property
-  def changes(self) -> bool:
-    """Whether it changes arguments, or what is no tensor."""
-    return bool(self.operation._schema.is_mutable) if isinstance(self.operation, OpOverload) else True
-
-  @property
-  def changed(self) -> list[Tensor]:
-    """The arguments that it changes."""
-    if not isinstance(self.operation, OpOverload):
-      return []
-    known = self.operation._schema.arguments
-    given = dict(zip([own.name for own in known], self.args, strict=False)) | dict(self.kwargs)
-    names = [own.name for own in known if own.alias_info and own.alias_info.is_write]
-    return _tensors([given.get(name) for name in names])
-
-  @property
-  def written(self) -> set[int]:
-    """The memory of its result, and of the arguments that it changes."""
-    return _memory((self.result, self.changed))
-
-
 class _Recorder(TorchDispatchMode):
   """Recorder of all operations in its block, below autograd: those of a backward pass are among them."""
 
@@ -201,33 +204,42 @@ class _Recorder(TorchDispatchMode):
     return result
 
 
-def write(
-  calls: Sequence[Call], given: Sequence[Tensor] = ()
-) -> tuple[str, Callable[..., None], list[UntypedStorage]]:
-  """Return the source of a Python function that repeats calls, the function, and what it writes.
+class Script(NamedTuple):
+  """A Python function that repeats calls, and what it writes, besides its arguments and what it allocates."""
 
-  given: its arguments. What it writes is the memory that it neither allocates nor gets as an argument.
-  """
-  arguments = _memory(given)
+  source: str
+  function: Callable[..., None]
+  written: list[UntypedStorage]
+  fused: bool
+
+
+def write(
+  calls: Sequence[Call], given: Sequence[Tensor] = (), fusion: Fusion | None = None, build: bool = False
+) -> Script:
+  """Return the function that repeats calls; given: its arguments. A fusion may `build` what it needs."""
+  arguments = memory_of(given)
   fresh = allocated(calls)
   kept = needed(calls, fresh, arguments)
+  outside = {address_of(tensor): tensor for call in kept for tensor in call.changed}
+  written = [
+    tensor.untyped_storage() for memory, tensor in outside.items() if memory not in fresh | arguments
+  ]
+  fused = fusion(kept, fresh, given, build) if fusion else None
+  if fused:
+    kept, fresh = fused.calls, fresh - fused.static
   last = {memory: call for call in kept for memory in (call.inputs | call.written) & fresh}
   writer = _Writer(fresh | arguments, given)
   lines = [line for call in kept if (line := writer.line(faster(call, last)))]
   source = "\n  ".join([f"def replay({', '.join(writer.arguments)}):", *_with_releases(lines), "return"])
   exec(source, writer.constants)
-  outside = {_address(tensor): tensor for call in kept for tensor in call.changed}
-  written = [
-    tensor.untyped_storage() for memory, tensor in outside.items() if memory not in fresh | arguments
-  ]
-  return source, writer.constants["replay"], written
+  return Script(source, writer.constants["replay"], written, fused is not None)
 
 
 def allocated(calls: Sequence[Call]) -> set[int]:
   """Return the memory that calls allocate, but for that whose contents are the same in every replay."""
   fresh, changed = set[int](), set[int]()
   for call in calls:
-    fresh |= _memory(call.result) - call.inputs
+    fresh |= memory_of(call.result) - call.inputs
     changed |= set() if call.operation in CONSTANT else call.written
   return fresh & changed
 
@@ -253,8 +265,8 @@ def faster(call: Call, last: Mapping[int, Call]) -> Call:
   if operation in WITH_NUMBERS and isinstance(args[1], float | int) and result.dtype in EXACT:
     return call._replace(args=(args[0], torch.full((), args[1], dtype=result.dtype), *args[2:]))
   if operation in OVERWRITING:
-    own, alike = _memory(args[0]), _place(args[0])[1:] == _place(result)[1:]
-    if alike and not own & _memory(args[1:]) and all(last.get(memory) is call for memory in own):
+    own, alike = memory_of(args[0]), place_of(args[0])[1:] == place_of(result)[1:]
+    if alike and not own & memory_of(args[1:]) and all(last.get(memory) is call for memory in own):
       operation, name = OVERWRITING[operation]
       return call._replace(operation=operation, kwargs={**call.kwargs, name: args[0]})
   return call
@@ -279,7 +291,7 @@ class _Writer:
     self.constants: dict[str, Any] = {}  # by name: static memory, operations and other arguments
     self.arguments = [f"a{i}" for i in range(len(given))]
     self._moving = moving
-    self._names = dict(zip(map(_place, given), self.arguments, strict=True))  # of tensors, by place
+    self._names = dict(zip(map(place_of, given), self.arguments, strict=True))  # of tensors, by place
     self._count = itertools.count()  # of results
 
   def line(self, call: Call) -> Line | None:
@@ -291,7 +303,7 @@ class _Writer:
     text = f"{self._constant(operation)}({', '.join(words)})"
     several = isinstance(call.result, tuple | list)
     values = call.result if several else [call.result]
-    known = [not isinstance(value, Tensor) or _place(value) in self._names for value in values]
+    known = [not isinstance(value, Tensor) or place_of(value) in self._names for value in values]
     if all(known):
       return Line(text, [], used) if call.changes else None
     results = [self._name(value) for value in values]
@@ -299,12 +311,12 @@ class _Writer:
 
   def _word(self, value: Any, used: set[str]) -> str:
     """Return an argument as it is written, and add the names of tensors to those that are used."""
-    if isinstance(value, tuple | list) and _memory(value):
+    if isinstance(value, tuple | list) and memory_of(value):
       return f"[{', '.join(self._word(part, used) for part in value)}]"
     if isinstance(value, Tensor):
-      place = _place(value)
+      place = place_of(value)
       if place not in self._names:
-        if _memory(value) & self._moving:
+        if memory_of(value) & self._moving:
           raise UnknownTensorError("a tensor appears without an operation")
         self._names[place] = self._constant(value.detach())
       used.add(self._names[place])
@@ -316,7 +328,7 @@ class _Writer:
     """Return a new name for a result, which is that of its place if that has none."""
     name = f"t{next(self._count)}"
     if isinstance(value, Tensor):
-      self._names.setdefault(_place(value), name)
+      self._names.setdefault(place_of(value), name)
     return name
 
   def _constant(self, value: Any) -> str:
@@ -333,23 +345,6 @@ def _with_releases(lines: Sequence[Line]) -> Iterator[str]:
     yield line.text
     if done := sorted(name for name in results & {*line.results, *line.used} if last[name] == i):
       yield f"del {', '.join(done)}"
-
-
-def _tensors(values: Any) -> list[Tensor]:
-  return [leaf for leaf in tree_leaves(values) if isinstance(leaf, Tensor)]
-
-
-def _memory(values: Any) -> set[int]:
-  """Return the addresses of the memory of tensors, of which empty ones have none."""
-  return {_address(tensor) for tensor in _tensors(values)} - {0}
-
-
-def _address(tensor: Tensor) -> int:
-  return tensor.untyped_storage().data_ptr()
-
-
-def _place(tensor: Tensor) -> tuple[Any, ...]:
-  return _address(tensor), tensor.storage_offset(), tensor.shape, tensor.stride(), tensor.dtype
 
 
 def _same(one: UntypedStorage, other: UntypedStorage) -> bool:

@@ -66,7 +66,7 @@ class Moments:
     deviation = x.to(torch.float64, copy=True).sub_(self.mean).clamp_(-self._reach, self._reach)
     weight = weight.to(torch.float64)
     first = weight @ deviation
-    self.pending += torch.cat([weight.sum(0, keepdim=True), first, weight @ deviation.square_()])
+    self.pending += torch.cat([weight.sum(0, keepdim=True), first, weight @ deviation.square()])
 
   def take(self, other: "Moments") -> None:
     """Add the pending sums of other moments, about a mean of their own; those then forget them."""

@@ -167,6 +167,11 @@ def _load(kernel: wp.Kernel, device: wp.Device, block_dim: int) -> None:
       part.replace(folder / CHECKSUMS)
 
 
+def is_built(kernel: wp.Kernel, block_dim: int) -> bool:
+  """Return whether Warp's cache has a kernel."""
+  return bool(_binaries(kernel_cache() / kernel.module.get_module_identifier(block_dim)))
+
+
 def _binaries(folder: Path) -> list[Path]:
   """Return the files of a kernel's folder that Warp loads."""
   return sorted(file for file in folder.glob("wp_*") if file.suffix not in {".cpp", ".cu"})

@@ -1,0 +1,73 @@
+"""A training whose operations are fused has the numbers of one that calls them."""
+
+import importlib
+
+import pytest
+import torch
+from torch.utils._pytree import tree_leaves
+
+from gpurobot.config import assign, defaults
+from gpurobot.device import tape
+from gpurobot.device.distributed import World
+from gpurobot.learn.ppo import PPO
+from gpurobot.learn.random import Random
+from tests.gpurobot.device.fusion.fused import Compiled
+from tests.instances import thorough
+
+SETTINGS = {"num_envs": 64, "ppo.horizon": 8, "ppo.hidden": [32], "ppo.epochs": 2, "ppo.minibatches": 2}
+ITERATIONS = 4
+FUSE = 9  # the call that is fused
+CASES = {
+  "shaken cartpole": ("tests.tasks.shaken_cartpole", {"env.episode_steps": 10}),
+  "ant in bf16": ("tasks.ant", {"ppo.precision": "bf16", "env.episode_steps": 10}),
+  "quadruped, squashed": ("tasks.quadruped", {"ppo.squash": True, "env.episode_steps": 10}),
+  "rough ground": ("tasks.quadruped_rough", {}),
+  "style": ("tasks.humanoid_amp", {"env.episode_steps": 10}),
+  "cube": ("tasks.cube_stack", {}),
+  "two phases of physics": ("tasks.peg_insert", {"env.episode_steps": 10}),
+  "cheetah": ("tasks.gym.half_cheetah", {}),
+}
+FIRST = "shaken cartpole"
+
+
+def train(module, settings: dict[str, object]) -> tuple[PPO, list[torch.Tensor]]:
+  """Return a learner after some iterations, and all that it reported and knows."""
+  config = assign(defaults(module), SETTINGS | settings)
+  env = module.Task(config.env, config.num_envs, random=Random(config.seed, config.num_envs))
+  learner, found = PPO(env, config, World()), []
+  for _ in range(ITERATIONS):
+    learner.collect()
+    learner.update()
+    found += tree_leaves(learner.report())
+  found += tree_leaves((learner.state_dict(), learner.rollout.samples.to_dict()))
+  return learner, [leaf.clone() for leaf in found if isinstance(leaf, torch.Tensor)]
+
+
+@pytest.mark.parametrize(
+  ("name", "settings"),
+  [pytest.param(*case, id=key, marks=[] if key == FIRST else thorough) for key, case in CASES.items()],
+)
+def test_fused_operations_train_as_torchs_do(monkeypatch, recwarn, name, settings):
+  module = importlib.import_module(name)
+  monkeypatch.setattr(tape, "FUSE", FUSE)
+  monkeypatch.setattr(module.Task, "functions", Compiled)
+  called, expected = train(module, settings | {"graphs": "off"})
+  fused, found = train(module, settings)
+  assert fused.collector._taped.fused
+  assert not hasattr(called.collector._taped, "fused")
+  torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
+  assert not recwarn
+
+
+def test_without_compilation_nothing_is_fused(monkeypatch):
+  module = importlib.import_module(CASES[FIRST][0])
+  monkeypatch.setattr(tape, "FUSE", FUSE)
+  monkeypatch.setattr(module.Task, "functions", Compiled)
+  learner, _ = train(module, {"compile": "off"})
+  assert not learner.collector._taped.fused
+
+
+def test_other_numbers_of_environments_are_not_fused():
+  module = importlib.import_module(CASES[FIRST][0])
+  learner, _ = train(module, {"num_envs": 40, "ppo.minibatches": 1})
+  assert learner.collector._taped._fusion is None
