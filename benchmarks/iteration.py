@@ -20,14 +20,13 @@ from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import ProfilerActivity, profile
 
 import tasks
-from benchmarks import cases
+from benchmarks import cases, fused
 from benchmarks.report import line, start
 from benchmarks.update import floor
 from gpurobot import cli
 from gpurobot.device.clock import shares
 from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import PPO
-from gpurobot.learn.random import Random
 
 WARM_UP, MEASURED = 5, 20  # iterations
 GOAL = 0.10  # goal for the share of rollout overhead, with 4,096 environments
@@ -102,11 +101,8 @@ def run(words: Sequence[str] = ()) -> None:
   world = World()
   named = any(word.startswith("task=") for word in words)
   config, task = cli.parse([*(() if named else cases.ISAAC_ANT), *words], tasks.load, world)
-  device = world.device(config.device)
-  world.use(device, config.threads)
-  random = Random(config.seed, config.num_envs, 0, device)
-  env = task.Task(config.env, config.num_envs, device, random=random)
-  learner = PPO(env, config, world)
+  learner = fused.make_learner(config, task, world)
+  env, device = learner.env, learner.device
   watch_network(learner)
   iterate(learner, WARM_UP)
   before = learner.clock.seconds()

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 import train
-from benchmarks import cases
+from benchmarks import cases, fused
 from benchmarks.report import line, start_whole
 
 ENVS = 2048  # environments per rank
@@ -36,6 +36,7 @@ def speed(ranks: int) -> float:
 
 def run() -> None:
   """Print both speeds [environment steps/s] and their ratio, as medians over the turns."""
+  fused.build([*cases.ISAAC_ANT, "threads=1"])
   turns = [(speed(1), speed(2)) for _ in range(TURNS)]
   one, two = (statistics.median(speeds) for speeds in zip(*turns, strict=True))
   line("scaling.num_envs_of_each_rank", ENVS)

@@ -18,7 +18,7 @@ from stable_baselines3.common.vec_env import SubprocVecEnv
 from torch import Tensor, nn
 
 import tasks
-from benchmarks import cases
+from benchmarks import cases, fused
 from benchmarks.report import line, start_whole
 from gpurobot import cli, config
 from gpurobot.device.distributed import World
@@ -89,6 +89,7 @@ def run() -> None:
   for depth, width in enumerate(ppo.hidden):
     line(f"training.network.hidden{depth}", width)
   line("training.threads", torch.get_num_threads())
+  fused.build(cases.ISAAC_ANT)
   own = [own_speed(cases.TRAINING_SECONDS)]
   peers = {peer: peer_speed(peer, settings) for peer in cases.TRAINING}
   own.append(own_speed(cases.TRAINING_SECONDS))

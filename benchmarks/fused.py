@@ -1,0 +1,75 @@
+"""Fused operations of a step on a CPU beside torch's own: python -m benchmarks.fused [key=value ...].
+
+Two learners train in turns from the same seed. One of them has functions in C++ from the first steps on, as a
+long run has them. The program prints `name: value` lines: medians of the time of a step and of an iteration,
+and their ratios.
+"""
+
+import statistics
+import time
+from collections.abc import Sequence
+from types import ModuleType
+
+import physics
+import tasks
+from benchmarks.report import line, start
+from gpurobot import cli
+from gpurobot.config import TrainConfig
+from gpurobot.device import tape
+from gpurobot.device.distributed import World
+from gpurobot.learn.ppo import PPO
+from gpurobot.learn.random import Random
+
+WARM_UP, TURNS = 2, 8  # iterations
+
+
+class Compiled(physics.TextKernel):
+  """Functions that this process compiles where no earlier one has."""
+
+  built = True
+
+
+def make_learner(config: TrainConfig, task: ModuleType, world: World) -> PPO:
+  """Return PPO whose operations are fused after a few steps, unless the settings say otherwise."""
+  device = world.device(config.device)
+  world.use(device, config.threads)
+  tape.FUSE = tape.WARM_UPS + 3
+  task.Task.functions = Compiled
+  random = Random(config.seed, config.num_envs, 0, device)
+  return PPO(task.Task(config.env, config.num_envs, device, random=random), config, world)
+
+
+def build(words: Sequence[str]) -> None:
+  """Compile the functions of a training, for those that other processes start."""
+  world = World()
+  make_learner(*cli.parse([*words], tasks.load, world), world).collect()
+
+
+def iterate(learner: PPO) -> tuple[float, float]:
+  """Train for an iteration; return the time of a step and of the iteration [s]."""
+  begin = time.perf_counter()
+  learner.collect()
+  collected = time.perf_counter()
+  learner.update()
+  return (collected - begin) / learner.ppo.horizon, time.perf_counter() - begin
+
+
+def run(words: Sequence[str] = ()) -> None:
+  """Train both learners in turns; print the times and their ratios."""
+  world = World()
+  learners = {
+    name: make_learner(*cli.parse([*words, *switch], tasks.load, world), world)
+    for name, switch in (("torch", ["compile=off"]), ("fused", []))
+  }
+  for _ in range(WARM_UP):
+    for learner in learners.values():
+      iterate(learner)
+  turns = [{name: iterate(learner) for name, learner in learners.items()} for _ in range(TURNS)]
+  for i, part in enumerate(("step", "iteration")):
+    for name in learners:
+      line(f"fused.{part}_us.{name}", statistics.median(turn[name][i] for turn in turns) * 1e6)
+    line(f"fused.{part}_ratio", statistics.median(turn["torch"][i] / turn["fused"][i] for turn in turns))
+
+
+if __name__ == "__main__":
+  start(run)
