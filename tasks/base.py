@@ -346,7 +346,7 @@ class Task(Sensing):
       self.sim.qvel,
       *(obs[group] for group in self.observations.widths),
     ]
-    sums = [part.abs() @ part.new_ones(part.shape[1]) for part in parts]  # twice as fast as sum(1)
+    sums = [part.abs().sum(1) for part in parts]
     return self.observations.finite_images(obs, torch.stack(sums).sum(0) < DIVERGED)
 
   def _count(self, valid: Tensor) -> None:

@@ -17,8 +17,8 @@ from gpurobot.device.fusion.program import KINDS, Program, UnfitError, Values, r
 Operand = Tensor | float | int | bool
 FLOATS, INTEGERS = "fd", "li"
 CONVERSIONS = {"bf", "bd", "bl", "bi", "if", "lf", "ld", "il", "fd", "df", "fb", "lb", "fh", "hf"}
-# Torch adds up fewer terms than CASCADE one after the other, for each of SIDE_BY_SIDE results at once; those
-# that are left over it adds up in another order.
+# Torch adds up so many terms one after the other, then so many of these sums, and so on (multi_row_sum in
+# ATen's SumKernel.cpp), for SIDE_BY_SIDE results at once; those that are left over have another order.
 CASCADE, SIDE_BY_SIDE = 16, 64
 CREATION = {"dtype", "layout", "device", "pin_memory", "memory_format", "non_blocking"}  # options of copies
 
@@ -251,12 +251,29 @@ def _sum(here: _Here, x: Tensor, dims: Sequence[int] | None = None, keepdim: boo
   dim = dims[0] % x.ndim
   here.check(dim != row)
   if here.kind in FLOATS:
-    here.check(KINDS.get(x.dtype) == here.kind and x.stride(row) == 1 and x.shape[dim] < CASCADE)
+    here.check(KINDS.get(x.dtype) == here.kind and x.stride(row) == 1 and x.shape[dim] < CASCADE**4)
     here.check(here.program.rows % SIDE_BY_SIDE == 0)
-  total = here.get(0, here.kind)
-  for term in np.moveaxis(here.get(x, here.kind), dim, 0):
-    total = here.node("add", here.kind, total, term)
+  total = _cascade(here, [*np.moveaxis(here.get(x, here.kind), dim, 0)])
   return np.expand_dims(total, dim) if keepdim else total
+
+
+def _cascade(here: _Here, terms: list[Values]) -> Values:
+  """Return the sum of terms in torch's order: that of those left over first, then those of whole levels."""
+  whole = len(terms) // CASCADE * CASCADE
+  levels = [terms[whole:]]
+  level = [_sequence(here, terms[i : i + CASCADE]) for i in range(0, whole, CASCADE)]
+  while level:
+    whole = len(level) // CASCADE * CASCADE
+    levels.append(level[whole:])
+    level = [_sequence(here, level[i : i + CASCADE]) for i in range(0, whole, CASCADE)]
+  return _sequence(here, [_sequence(here, own) for own in levels[1:]], _sequence(here, levels[0]))
+
+
+def _sequence(here: _Here, terms: list[Values], total: Values | None = None) -> Values:
+  total = here.get(0, here.kind) if total is None else total
+  for term in terms:
+    total = here.node("add", here.kind, total, term)
+  return total
 
 
 # By name, whether they write to their first argument or not. They give values, or None if they write nothing.

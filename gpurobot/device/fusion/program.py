@@ -94,6 +94,10 @@ class Program:
       self.stores[cell] = value, len(self.nodes)
       self._index(cell)
 
+  def loaded(self, cell: Cell) -> int | None:
+    """Return the node of what a cell held at first; None if it was not loaded."""
+    return self._known.get(Node("load", cell.kind, (self.cells[cell],)))
+
   def forget(self, memory: int) -> None:
     """Store nothing in a memory: nothing reads it afterwards."""
     self.stores = {cell: stored for cell, stored in self.stores.items() if cell.memory != memory}

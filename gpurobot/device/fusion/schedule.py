@@ -49,7 +49,7 @@ class RowFusion:
   def __init__(self, rows: int, builder: Builder, builds: bool = True) -> None:
     """Fuse for so many rows; builds: whether this process builds what is missing, or another one does."""
     self.rows, self._builder, self._builds = rows, builder, builds
-    self._ended: Callable[[], bool] = lambda: False
+    self._ended: Callable[[], bool] = _never
 
   def built(self) -> bool:
     """Return whether the functions that were started have been built."""
@@ -67,8 +67,7 @@ class RowFusion:
       return None
     functions = self._builder(PREAMBLE, [text.body for text in texts.values()])
     if not functions.built:
-      if build:
-        self._ended = functions.build() if self._builds else lambda: functions.built
+      self._ended = self._start(functions) if build else _never
       return None
     origin = {address_of(tensor): tensor for tensor in [*reversed(schedule.origins()), *given]}
     moving = (fresh - schedule.static) | memory_of(given)
@@ -77,6 +76,13 @@ class RowFusion:
       for index, (phase, text) in enumerate(texts.items())
     }
     return Fused(schedule.order(fused), schedule.static)
+
+  def _start(self, functions: Functions) -> Callable[[], bool]:
+    return functions.build() if self._builds else lambda: functions.built
+
+
+def _never() -> bool:
+  return False
 
 
 def _overlap(calls: Sequence[Call]) -> bool:

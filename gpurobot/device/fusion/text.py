@@ -90,38 +90,76 @@ class Text:
   """
 
   def __init__(self, program: Program) -> None:
-    self._program, self._cells, needed = program, [*program.cells], _needed(program)
-    self.numbers = [*program.numbers]  # constants, by kind and text
-    loaded = {
-      self._cells[node.args[0]] for i, node in enumerate(program.nodes) if i in needed and node.op == "load"
+    self._program, self._cells = program, [*program.cells]
+    self._partial = {
+      cell: part for cell, (value, _) in program.stores.items() if (part := self._part(cell, value))
     }
+    needed = self._needed()
+    self.numbers = [*program.numbers]  # constants, by kind and text
+    nodes = (node for i, node in enumerate(program.nodes) if i in needed and node.op == "load")
+    loaded = {self._cells[node.args[0]] for node in nodes}
     used = [cell for cell in self._cells if cell in loaded or cell in program.stores]
-    # Indices of memories, by address, and of cells, those of one memory and distance of rows side by side.
+    self._rare = self._partial.keys() - loaded
+    # Indices of memories, by address, and of cells: those that a loop asks for lie side by side.
     self.bases = {memory: i for i, memory in enumerate(dict.fromkeys(cell.memory for cell in used))}
-    used.sort(key=lambda cell: (self.bases[cell.memory], cell.stride))
+    used.sort(key=lambda cell: (self.bases[cell.memory], self._ahead(cell), cell.stride))
     self.places = {cell: i for i, cell in enumerate(used)}
     begins = (f"char* const b{i} = (char*)base[{i}];" for i in self.bases.values())
     self.body = "\n".join([*begins, *self._prefetches(), *self._statements(needed)])
 
+  def _part(self, cell: Cell, value: int) -> tuple[str, int, int] | None:
+    """Return where alone a store changes a cell: the condition, its node, and that of the new value."""
+    node, before = self._program.nodes[value], self._program.loaded(cell)
+    if node.op != "select" or before is None or before not in node.args[1:]:
+      return None
+    condition, new, old = node.args
+    return (f"v{condition}", condition, new) if old == before else (f"~v{condition}", condition, old)
+
+  def _needed(self) -> set[int]:
+    """Return the indices of the nodes that are stored, or that such nodes use."""
+    nodes, stores = self._program.nodes, self._program.stores
+    needed = {value for cell, (value, _) in stores.items() if cell not in self._partial}
+    needed.update(*(part[1:] for part in self._partial.values()))
+    for index in reversed(range(len(nodes))):
+      if index in needed and nodes[index].op not in {"load", "number"}:
+        needed.update(nodes[index].args)
+    return needed
+
+  def _ahead(self, cell: Cell) -> bool:
+    """Return whether the next block's cell is worth asking for: rows lie side by side, and all are used."""
+    return cell.stride == SIZES[cell.kind] and cell not in self._rare
+
   def _prefetches(self) -> Iterator[str]:
     """Yield what asks for the next block's memory: cells lie a page apart, which no processor foresees."""
-    for (memory, stride), cells in groupby(self.places, key=lambda cell: (cell.memory, cell.stride)):
-      if places := [self.places[cell] for cell in cells if stride == SIZES[cell.kind]]:
-        address = f"b{self.bases[memory]} + place[i] + (row + LANES) * {stride}"
-        yield "#pragma clang loop unroll(disable)"
-        yield f"for (int i = {places[0]}; i <= {places[-1]}; ++i) __builtin_prefetch({address}, 0, 2);"
+    for (memory, stride), cells in groupby(
+      filter(self._ahead, self.places), lambda own: (own.memory, own.stride)
+    ):
+      places = [self.places[cell] for cell in cells]
+      yield "#pragma clang loop unroll(disable)"
+      yield f"for (int i = {places[0]}; i <= {places[-1]}; ++i)"
+      yield f"  __builtin_prefetch(b{self.bases[memory]} + place[i] + (row + LANES) * {stride}, 0, 2);"
 
   def _statements(self, needed: set[int]) -> Iterator[str]:
-    program = self._program
-    stores = sorted(
-      (when, order, cell, value) for order, (cell, (value, when)) in enumerate(program.stores.items())
-    )
-    for index, node in enumerate(program.nodes):
-      while stores and stores[0][0] <= index:  # what the cell held before has been loaded by then
-        yield self._store(*stores.pop(0)[2:])
+    due: dict[int, list[tuple[Cell, int]]] = {}  # by the number of nodes after which they are
+    for cell, (value, when) in self._program.stores.items():
+      due.setdefault(when, []).append((cell, value))
+    for index, node in enumerate(self._program.nodes):
+      yield from self._stores(due.get(index, ()))  # what the cells held before has been loaded by then
       if index in needed:
         yield f"const {VECTORS[node.kind]} v{index} = {self._expression(node)};"
-    yield from (self._store(*store[2:]) for store in stores)
+    yield from self._stores(due.get(len(self._program.nodes), ()))
+
+  def _stores(self, stores: Sequence[tuple[Cell, int]]) -> Iterator[str]:
+    """Yield stores; those that change few rows, such as where an episode ends, are left out where none is."""
+    for where, group in groupby(stores, lambda item: self._partial.get(item[0], ("",))[0]):
+      yield f"if (__builtin_reduce_or({where})) {{" if where else "{"
+      for cell, value in group:
+        if where:
+          mask, new = MASKS[cell.kind].format(where), self._partial[cell][2]
+          yield self._store(cell, f"({mask} ? v{new} : {self._load(cell)})")
+        else:
+          yield self._store(cell, f"v{value}")
+      yield "}"
 
   def _expression(self, node: Node) -> str:
     if node.op == "load":
@@ -151,25 +189,15 @@ class Text:
       text = f"apart((const {scalar}*){self._address(cell)}, {cell.stride}, {vector}())"
     return f"-CONVERT({text}, I)" if cell.kind == "b" else text
 
-  def _store(self, cell: Cell, value: int) -> str:
+  def _store(self, cell: Cell, text: str) -> str:
     scalar, vector = SCALARS[cell.kind], STORED[cell.kind]
-    text = f"CONVERT(-v{value}, C)" if cell.kind == "b" else f"v{value}"
+    text = f"CONVERT(-{text}, C)" if cell.kind == "b" else text
     if cell.stride == SIZES[cell.kind]:
       return f"*({vector}U*){self._address(cell)} = {text};"
     return f"put_apart(({scalar}*){self._address(cell)}, {cell.stride}, {text});"
 
   def _address(self, cell: Cell) -> str:
     return f"(b{self.bases[cell.memory]} + place[{self.places[cell]}] + row * {cell.stride})"
-
-
-def _needed(program: Program) -> set[int]:
-  """Return the indices of the nodes that are stored, or that such nodes use."""
-  needed = {value for value, _ in program.stores.values()}
-  for index in reversed(range(len(program.nodes))):
-    node = program.nodes[index]
-    if index in needed and node.op not in {"load", "number"}:
-      needed.update(node.args)
-  return needed
 
 
 def constants(numbers: Sequence[tuple[str, str]]) -> NDArray[np.int64]:

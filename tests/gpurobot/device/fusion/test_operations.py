@@ -104,6 +104,10 @@ CASES: dict[str, tuple[str, Case]] = {
   "empty_like": (x, lambda x: torch.empty_like(x).copy_(x)),
   "sum": (x, lambda x: x[:, :8].sum(1)),
   "sum_kept": (x, lambda x: x.sum(-1, keepdim=True)),
+  **{
+    f"sum_of_{n}": (x, partial(lambda n, x: torch.cat([x.T] * 64)[:n].T.sum(1), n))
+    for n in (16, 60, 300, 512)
+  },
   "sum_of_bool": (m, lambda m: m.sum(1)),
   "quaternion": (x, lambda x: torch.stack([x[:, 0] * x[:, 1] - x[:, 2] * x[:, 3], x[:, 1] + x[:, 2]], 1)),
 }
@@ -171,8 +175,7 @@ def check_fit(operation: Callable[[Tensor], Tensor], x: Tensor) -> None:
     lambda x: x.add(x, alpha=0.3),  # which rounds once
     lambda x: x.sum(0),  # over the rows
     torch.sum,
-    lambda x: x[:, :1].expand(ROWS, 16).T.contiguous().T.sum(1),  # in another order
-    lambda x: x.contiguous().sum(1),
+    lambda x: x.contiguous().sum(1),  # in another order
     lambda x: x.to(torch.float16),
     lambda x: x.cumsum(1),
     lambda x: x @ x.T,

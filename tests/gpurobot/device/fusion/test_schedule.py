@@ -69,6 +69,32 @@ def test_memory_that_a_function_writes_may_be_read_by_torch(monkeypatch):
   torch.testing.assert_close(x[0], expected, rtol=0, atol=0)
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+def test_what_changes_few_rows_is_stored_in_these(monkeypatch, transposed):
+  def numbers(seed: int, *shape: int) -> torch.Tensor:
+    found = torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+    return found.T.contiguous().T if transposed else found
+
+  def piece(x, kept, count, flag) -> None:
+    ended = x[:, 0] > threshold
+    kept.copy_(torch.where(ended[:, None], x * 2 + 1, kept))
+    torch.where(ended, kept[:, 0] + 1, count, out=count)
+    flag.copy_(torch.where(ended, flag, x[:, 1] > 0))
+    x.masked_fill_(ended[:, None], 0.5).mul_(1.01)
+    kept.masked_fill_(~ended[:, None] & (kept > 1), 0.25)
+
+  def memory() -> list[torch.Tensor]:
+    x = numbers(0, ROWS, 3)
+    x[:16, 0], x[16:32, 0] = 9, -9  # a block of which all rows change, and one of which none does
+    return [x, numbers(1, ROWS, 3), torch.zeros(ROWS), torch.zeros(ROWS, dtype=torch.bool)]
+
+  threshold, found, expected = torch.tensor(1.5), memory(), memory()
+  assert fuse(monkeypatch, piece, *found) == ["run"]
+  for _ in range(WARM_UPS + 6):
+    piece(*expected)
+  assert all(map(torch.equal, map(bits, found), map(bits, expected)))
+
+
 def test_arguments_may_lie_elsewhere_in_each_call(monkeypatch):
   monkeypatch.setattr(tape, "FUSE", WARM_UPS + 3)
   (x,) = memory(3)
@@ -171,3 +197,26 @@ def test_functions_are_built_beside_a_long_run(monkeypatch):
     for _ in range(calls):
       fused()
     assert (len(started), fused.fused) == state
+
+
+def test_functions_that_cannot_be_built_are_tried_once(monkeypatch):
+  monkeypatch.setattr(tape, "FUSE", 10)
+  monkeypatch.setattr(tape, "BUILD", 20)
+  made: list[str] = []
+
+  class Broken(Compiled):
+    built = False
+
+    def __init__(self, *_: object) -> None:
+      made.append("made")
+
+    def build(self):
+      return lambda: True
+
+  (x,) = memory(3)
+  fused = Tape(lambda: x.mul_(0.5).neg_().add_(1), fusion=Fusion(builder=Broken))
+  for _ in range(100):
+    fused()
+  assert len(made) == 3  # to look for them, to build them, and to use them
+  assert fused.source
+  assert not fused.fused
