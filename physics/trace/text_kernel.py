@@ -21,6 +21,8 @@ from physics.trace.kernel import is_built, kernel_cache, load_kernel, start_warp
 
 FLAGS = "-march=native -ffp-contract=off"  # a product and a sum stay two operations, as in torch
 PATIENCE = 5  # of the process that compiles: it has a quarter of a core that it shares
+ERRORS = "errors.txt"  # what it says
+NOT_BUILT = "operations of a step stay torch's: their functions were not built"
 LOG = logging.getLogger(__name__)
 Array = NDArray[np.int64]
 
@@ -62,33 +64,46 @@ class TextKernel:
     load_kernel(self._kernel, wp.get_device("cpu"), 1)
 
   def build(self) -> Callable[[], bool]:
-    """Start to compile them in another process, of least priority; return what tells whether it has ended."""
-    folder = tempfile.TemporaryDirectory(prefix="gpurobot-text-")
-    texts, said = Path(folder.name, "texts.json"), Path(folder.name, "errors.txt")
-    texts.write_text(json.dumps(self._texts))
-    code = f"import {__name__}; {__name__}.build_file()"
-    with said.open("w") as errors:
-      process = subprocess.Popen(
-        [sys.executable, "-c", code, str(texts), str(kernel_cache())],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=errors,
-      )
+    """Start to compile them in another process, of low priority; return what tells whether it has ended."""
+    try:
+      folder = tempfile.TemporaryDirectory(prefix="gpurobot-text-")
+      process = self._start(Path(folder.name))
+    except OSError as error:  # no room on the disk, or no process
+      LOG.warning("%s (%s)", NOT_BUILT, error)
+      return lambda: True
     stop = functools.partial(_stop, process)
     atexit.register(stop)  # it would go on for seconds after a short training
 
     def ended() -> bool:
       if process.poll() is None:
         return False
-      if process.returncode and said.exists():
-        last = said.read_text().splitlines()[-1:]
-        LOG.warning("operations stay as they are: their functions were not built (%s)", "".join(last))
+      if not self.built:
+        said = Path(folder.name, ERRORS).read_text().splitlines()
+        LOG.warning("%s (%s)", NOT_BUILT, "".join(said[-1:]))
       atexit.unregister(stop)
       folder.cleanup()
       return True
 
     return ended
+
+  def _start(self, folder: Path) -> subprocess.Popen[bytes]:
+    """Start a process that compiles, with its input and its messages in a folder."""
+    texts = folder / "texts.json"
+    texts.write_text(json.dumps(self._texts))
+    with (folder / ERRORS).open("w") as errors:
+      return subprocess.Popen(
+        [
+          sys.executable,
+          "-c",
+          f"import {__name__} as own; own.build_file()",
+          str(texts),
+          str(kernel_cache()),
+        ],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=errors,
+      )
 
   def launch(self, index: int, blocks: int, arrays: Sequence[Array]) -> Callable[[], None]:
     """Return what calls a function for each of `blocks`, with the arrays, whose contents may change."""
