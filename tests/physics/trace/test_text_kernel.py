@@ -67,7 +67,7 @@ def test_a_process_that_ends_leaves_no_build_behind():
   )
   done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
   with pytest.raises(ProcessLookupError):
-    os.kill(int(done.stdout), 0)
+    os.kill(int(done.stdout.split()[-1]), 0)
 
 
 def test_a_process_that_cannot_start_is_said(monkeypatch, caplog):
