@@ -15,8 +15,9 @@ import tasks
 from benchmarks.report import line, start
 from gpurobot import cli
 from gpurobot.config import TrainConfig
-from gpurobot.device import tape
 from gpurobot.device.distributed import World
+from gpurobot.device.graph import WARM_UPS
+from gpurobot.device.tape import Tape
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 
@@ -33,10 +34,13 @@ def make_learner(config: TrainConfig, task: ModuleType, world: World) -> PPO:
   """Return PPO whose operations are fused after a few steps, unless the settings say otherwise."""
   device = world.device(config.device)
   world.use(device, config.threads)
-  tape.FUSE = tape.WARM_UPS + 3
-  task.Task.functions = Compiled
   random = Random(config.seed, config.num_envs, 0, device)
-  return PPO(task.Task(config.env, config.num_envs, device, random=random), config, world)
+  env = task.Task(config.env, config.num_envs, device, random=random)
+  env.functions = Compiled
+  learner = PPO(env, config, world)
+  if isinstance(learner.collector.taped, Tape):
+    learner.collector.taped.fuse_after = WARM_UPS + 3
+  return learner
 
 
 def build(words: Sequence[str]) -> None:

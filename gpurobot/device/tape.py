@@ -70,6 +70,7 @@ class Tape:
     """
     self.function, self._watched, self._fusion = function, watched, fusion
     self.fused = False  # whether functions have taken the place of operations
+    self.fuse_after = FUSE  # the call in which they may
     self.source = ""  # what is replayed, as a Python function
     self._calls = 0
     self._replay: Callable[..., None] | None = None
@@ -93,7 +94,7 @@ class Tape:
     """Return whether functions may take the place of operations, or be built, in this call."""
     if self._fusion is None or self.fused:
       return False
-    return self._calls in {FUSE, BUILD} or (self._calls % FUSE == 0 and self._fusion.built())
+    return self._calls in {self.fuse_after, BUILD} or (self._calls % FUSE == 0 and self._fusion.built())
 
   def refresh(self) -> None:
     """Record the next call again if what Python keeps has changed since, as a caller may set an attribute."""

@@ -61,7 +61,7 @@ class Collector:
     self.statistics = Statistics(env.num_envs, env.device)
     self._compiled = executor.compiled
     fusion = fusion_of(env, world.local_rank == 0)
-    self._taped = executor.taped(self._step, fusion, env=env, agent=agent)
+    self.taped = executor.taped(self._step, fusion, env=env, agent=agent)  # on a CPU a `Tape`
     self.check = FiniteCheck(env, world.rank * env.num_envs)
     # The next observations [local_envs, ...], whether they were finite [local_envs], the recurrent state,
     # and whether an episode starts [local_envs].
@@ -77,7 +77,7 @@ class Collector:
 
     With `tape` a step is replayed on a CPU, see `Tape`; then `act` is the same in every call.
     """
-    step = self._taped if tape else self._step
+    step = self.taped if tape else self._step
     if isinstance(step, Tape):
       step.refresh()
     for t, sample in enumerate(self.storage.steps):

@@ -53,8 +53,8 @@ def test_fused_operations_train_as_torchs_do(monkeypatch, recwarn, name, setting
   monkeypatch.setattr(module.Task, "functions", Compiled)
   called, expected = train(module, settings | {"graphs": "off"})
   fused, found = train(module, settings)
-  assert fused.collector._taped.fused
-  assert not hasattr(called.collector._taped, "fused")
+  assert fused.collector.taped.fused
+  assert not hasattr(called.collector.taped, "fused")
   torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
   assert not recwarn
 
@@ -64,10 +64,10 @@ def test_without_compilation_nothing_is_fused(monkeypatch):
   monkeypatch.setattr(tape, "FUSE", FUSE)
   monkeypatch.setattr(module.Task, "functions", Compiled)
   learner, _ = train(module, {"compile": "off"})
-  assert not learner.collector._taped.fused
+  assert not learner.collector.taped.fused
 
 
 def test_other_numbers_of_environments_are_not_fused():
   module = importlib.import_module(CASES[FIRST][0])
   learner, _ = train(module, {"num_envs": 40, "ppo.minibatches": 1})
-  assert learner.collector._taped._fusion is None
+  assert learner.collector.taped._fusion is None
