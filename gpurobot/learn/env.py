@@ -9,8 +9,8 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from gpurobot.device import threads
-from gpurobot.device.fusion.schedule import Builder, RowFusion
-from gpurobot.device.fusion.text import LANES
+from gpurobot.fusion.schedule import Builder, RowFusion
+from gpurobot.fusion.text import LANES
 
 
 class Image(NamedTuple):

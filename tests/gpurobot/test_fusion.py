@@ -11,7 +11,7 @@ from gpurobot.device import tape
 from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
-from tests.gpurobot.device.fusion.fused import Compiled
+from tests.gpurobot.fusion.fused import Compiled
 from tests.instances import thorough
 
 SETTINGS = {"num_envs": 64, "ppo.horizon": 8, "ppo.hidden": [32], "ppo.epochs": 2, "ppo.minibatches": 2}

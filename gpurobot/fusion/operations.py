@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from gpurobot.device.calls import Call
-from gpurobot.device.fusion.program import KINDS, Program, UnfitError, Values, row_dimension
+from gpurobot.fusion.program import KINDS, Program, UnfitError, Values, row_dimension
 
 Operand = Tensor | float | int | bool
 FLOATS, INTEGERS = "fd", "li"

@@ -8,8 +8,8 @@ from torch import Tensor
 import physics
 from gpurobot.device import tape
 from gpurobot.device.calls import Call, Fused
-from gpurobot.device.fusion.schedule import RowFusion
 from gpurobot.device.graph import WARM_UPS
+from gpurobot.fusion.schedule import RowFusion
 
 ROWS = 64
 

@@ -18,9 +18,9 @@ from torch import Tensor
 from torch._ops import OpOverload
 
 from gpurobot.device.calls import Call, Fused, address_of, memory_of, place_of, tensors_of
-from gpurobot.device.fusion import operations
-from gpurobot.device.fusion.program import Program, UnfitError
-from gpurobot.device.fusion.text import LANES, PREAMBLE, Text, constants
+from gpurobot.fusion import operations
+from gpurobot.fusion.program import Program, UnfitError
+from gpurobot.fusion.text import LANES, PREAMBLE, Text, constants
 
 LEAST = 3  # operations of a function; fewer take less time in torch
 Array = NDArray[np.int64]

@@ -6,7 +6,7 @@ import torch
 from gpurobot.device import tape
 from gpurobot.device.graph import WARM_UPS
 from gpurobot.device.tape import Tape, repeated
-from tests.gpurobot.device.fusion.fused import ROWS, Compiled, Fusion, bits, fuse
+from tests.gpurobot.fusion.fused import ROWS, Compiled, Fusion, bits, fuse
 
 
 def memory(*widths: int) -> list[torch.Tensor]:

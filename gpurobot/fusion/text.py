@@ -6,7 +6,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from gpurobot.device.fusion.program import SIZES, Cell, Node, Program
+from gpurobot.fusion.program import SIZES, Cell, Node, Program
 
 LANES = 16  # numbers of 32 bits in a register of AVX-512, or in two of AVX2
 # A text is the body of a function of `block`, the index of LANES rows, and of three arrays: `base` has the

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from gpurobot.device import tape
-from gpurobot.device.fusion import operations, schedule
-from gpurobot.device.fusion.program import Program, UnfitError
 from gpurobot.device.tape import _Recorder
-from tests.gpurobot.device.fusion.fused import ROWS, bits, fuse
+from gpurobot.fusion import operations, schedule
+from gpurobot.fusion.program import Program, UnfitError
+from tests.gpurobot.fusion.fused import ROWS, bits, fuse
 
 SPECIAL = torch.tensor(
   [0.0, -0.0, 1.0, -1.0, torch.inf, -torch.inf, torch.nan, 1e-40, 3.4e38, 0.5, -2.5, 7.0]
