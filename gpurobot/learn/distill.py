@@ -24,6 +24,7 @@ from gpurobot.learn.image_setup import check_images, check_rollout, rollout_word
 from gpurobot.learn.minibatch_epochs import MinibatchEpochs, make_sampler
 from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.optimizer import Optimizer
+from gpurobot.learn.random import Random
 from gpurobot.learn.random_shift import RandomShift
 from gpurobot.learn.replayed import replayed
 from gpurobot.learn.rollout import Rollout
@@ -112,10 +113,13 @@ class Distill:
     self._group = teaching.GROUP if teaching.GROUP in self.collector.obs.keys() else "policy"  # noqa: SIM118
     self._check()
     self._threads = torch.get_num_threads()  # for large operations
-    # Data between the pieces of an iteration: the share of environments that a teacher drives [1], and which
-    # of them it drives [local_envs].
+    # A teacher drives an environment as long as the share [1] is above the environment's own number
+    # [local_envs]. If drivers changed from rollout to rollout, short episodes alone were the student's.
     self._share = torch.zeros(1, device=env.device)
+    random = Random(config.seed, env.num_envs, world.rank * env.num_envs, env.device)
+    self._turn = random.uniform("distill.driver", ())
     self._driven = torch.zeros(env.num_envs, dtype=torch.bool, device=env.device)
+    self.collector.statistics.episodes.marked["teacher"] = self._driven
 
   def _check(self) -> None:
     """Raise ConfigError if settings or teachers do not fit the environment."""
@@ -151,9 +155,7 @@ class Distill:
       self.executor.run_parts(self._collect)
 
   def _collect(self) -> None:
-    random = self.collector.random
-    random.advance()
-    self._driven.copy_(random.uniform("distill.driver", ()) < self._share)
+    self.collector.statistics.episodes.hand_over(self._turn < self._share)
     self.collector.collect(self._act, tape=True)
 
   def _act(self, sample: dict[str, Any], state: Tensor, restart: Tensor) -> tuple[Tensor, Tensor]:
@@ -239,7 +241,8 @@ class Distill:
 
   def _rank_dict(self) -> dict[str, Any]:
     """Return this rank's part of the state."""
-    return self.collector.state_dict() | {"teachers": [teacher.state for teacher in self.teachers]}
+    memories = [teacher.state for teacher in self.teachers]
+    return self.collector.state_dict() | {"teachers": memories, "driven": self._driven}
 
   def state_dict(self) -> dict[str, Any]:
     """Return the complete training state of all ranks, and of the teachers a digest; every rank calls."""
@@ -268,3 +271,5 @@ class Distill:
     self.collector.load_state_dict(own)
     for teacher, remembered in zip(self.teachers, own["teachers"], strict=True):
       teacher.state.copy_(remembered)
+    self._driven.copy_(own.get("driven", self._driven))
+    self.collector.statistics.episodes.whole &= "driven" in own  # older checkpoints do not say whose they are

@@ -95,7 +95,7 @@ class OffPolicy:
     self.clock = self.collector.clock
     self._quiet = quiet(env, config, world)
     if self.settings.quiet_envs:
-      self.collector.statistics.episodes.quiet = self._quiet
+      self.collector.statistics.episodes.marked["quiet"] = self._quiet
     count = settings.batch_size // world.size
     self.sampler = make_sampler(env, self.replay, count, config, world)
     self.iteration = 0

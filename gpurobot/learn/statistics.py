@@ -15,6 +15,7 @@ class Episodes:
   """Raw returns and lengths, of running episodes and summed over those ended since the last `restart`.
 
   The first episode of each environment is left out: in training it starts at a random age.
+  Episodes of marked environments are also summed apart, those that a teacher drives only apart.
   """
 
   def __init__(self, local_envs: int, device: torch.device) -> None:
@@ -22,8 +23,8 @@ class Episodes:
     self.whole = torch.zeros(local_envs, dtype=torch.bool, device=device)  # the running episode counts
     # Over ended episodes: their number, and the sums of return, length and successes [4].
     self.sums = torch.zeros(4, dtype=torch.float64, device=device)
-    self.quiet: Tensor | None = None  # [local_envs] bool: these act without noise, and are also summed apart
-    self.quiet_sums = torch.zeros_like(self.sums)
+    self.marked: dict[str, Tensor] = {}  # [local_envs] bool: "quiet", without noise; "teacher", driven by one
+    self.marked_sums = torch.zeros_like(self.sums)
 
   def add(self, reward: Tensor, ended: Tensor, valid: Tensor, success: Tensor) -> None:
     """Add one step of each environment, [local_envs] each; an episode with an invalid step is dropped."""
@@ -31,17 +32,26 @@ class Episodes:
     self.running[1] += 1
     rows = torch.stack([torch.ones_like(reward), *self.running, success.to(reward.dtype)])
     rows, counted = rows.to(torch.float64), ended & valid & self.whole
-    self.sums += rows @ counted.to(torch.float64)
-    if self.quiet is not None:
-      self.quiet_sums += rows @ (counted & self.quiet).to(torch.float64)
+    for marked in self.marked.values():
+      self.marked_sums += rows @ (counted & marked).to(torch.float64)
+    self.sums += rows @ self.own(counted).to(torch.float64)
     over = ended | ~valid
     self.running.masked_fill_(over, 0)
     self.whole |= over
 
+  def own(self, mask: Tensor) -> Tensor:
+    """Return the mask [local_envs] without the environments that a teacher drives."""
+    return mask & ~self.marked["teacher"] if "teacher" in self.marked else mask
+
+  def hand_over(self, taught: Tensor) -> None:
+    """Let a teacher drive other environments [local_envs] bool; an episode of two drivers counts for none."""
+    self.whole &= (taught == self.marked["teacher"]) | (self.running[1] == 0)
+    self.marked["teacher"].copy_(taught)
+
   def restart(self) -> None:
     """Reset the sums."""
     self.sums.zero_()
-    self.quiet_sums.zero_()
+    self.marked_sums.zero_()
 
 
 class Means:
@@ -151,7 +161,7 @@ class Statistics:
     ended = step["terminated"] | step["truncated"]
     self.episodes.add(reward, ended, valid, torch.zeros_like(ended) if success is None else success)
     terms = {f"reward/{name}": term for name, term in step["reward_terms"].items()}
-    self.step_means.add(terms | dict(step["metrics"].items()), valid)
+    self.step_means.add(terms | dict(step["metrics"].items()), self.episodes.own(valid))
     self.ranges.add(RANGES.index("reward"), reward)
 
   def add_obs(self, obs: Tensor) -> None:
@@ -169,14 +179,14 @@ class Statistics:
     counts = [count.to(torch.float64).view(1) for count in counters.values()]
     means = [self.step_means, *measures]
     episodes = self.episodes
-    world.sum_all_([episodes.sums, episodes.quiet_sums, *(own.sums for own in means), *counts])
+    world.sum_all_([episodes.sums, episodes.marked_sums, *(own.sums for own in means), *counts])
     world.max_(self.ranges.values)
     ended, return_, length, success = episodes.sums.unbind()
     # A mean is nan if no episode ended.
     values = {"return": return_ / ended, "length": length / ended, "episodes": ended.clone()}
     values["success"] = success / ended if self._has_success else torch.full_like(ended, torch.nan)
-    if episodes.quiet is not None:
-      values["quiet_return"] = episodes.quiet_sums[1] / episodes.quiet_sums[0]
+    for name in episodes.marked:
+      values[f"{name}_return"] = episodes.marked_sums[1] / episodes.marked_sums[0]
     for name, low, high in zip(RANGES, *self.ranges.ends(), strict=True):
       values |= {f"{name}/min": low, f"{name}/max": high}
     for own in reversed(means):

@@ -24,6 +24,7 @@ SHARES = ("success", "clipped", "replay/filled", "obs/clipped", "utilisation")  
 EPISODES = (
   ("return", "return"),
   ("quiet_return", "without noise"),
+  ("teacher_return", "of the teacher"),
   ("length", "length"),
   ("success", "success"),
 )

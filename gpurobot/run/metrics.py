@@ -17,6 +17,7 @@ class Metric(NamedTuple):
 METRICS = (
   Metric("return", "episode/return", "undiscounted sum of raw rewards, mean over ended episodes"),
   Metric("quiet_return", "episode/quiet_return", "the same of episodes without noise, by sac.quiet_envs"),
+  Metric("teacher_return", "episode/teacher_return", "the same of episodes that a teacher drove throughout"),
   Metric("length", "episode/length", "number of steps, mean over ended episodes"),
   Metric(
     "episodes",

@@ -184,10 +184,74 @@ def test_a_restored_learner_goes_on_with_the_same_numbers(recurrent):
   state = to_cpu(one.state_dict())
   other = iterate(make(), 3)
   other.load_state_dict(state)
-  iterate(one, 2)
-  iterate(other, 2)
+  for learner in (one, other):
+    learner.report()
+    iterate(learner, 2)
   assert all(map(torch.equal, one.network.state_dict().values(), other.network.state_dict().values()))
   assert torch.equal(one.teachers[0].state, other.teachers[0].state)
+  assert scores(one) == pytest.approx(scores(other), nan_ok=True)
+  assert torch.equal(one._driven, other._driven)
+
+
+def scores(learner) -> dict[str, float]:
+  """Return what episodes say of a student and its teachers since the last call."""
+  report = learner.report()
+  return {name: float(report[name]) for name in ("episodes", "return", "length", "teacher_return")}
+
+
+def by_hand(steps) -> dict[str, float]:
+  """Return the same of (driven, reward, ended), [num_envs] each, of every step since the start."""
+  own, taught = [], []
+  for env in range(len(steps[0][0])):
+    episode, first = [], True  # the first episode does not count
+    for driven, reward, ended in steps:
+      episode.append((bool(driven[env]), float(reward[env])))
+      if ended[env]:
+        drivers, rewards = zip(*episode, strict=True)
+        if not first and len({*drivers}) == 1:
+          (taught if drivers[0] else own).append((sum(rewards), len(rewards)))
+        episode, first = [], False
+  return {
+    "episodes": len(own),
+    "return": sum(return_ for return_, _ in own) / len(own),
+    "length": sum(length for _, length in own) / len(own),
+    "teacher_return": sum(return_ for return_, _ in taught) / len(taught),
+  }
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_scores_are_of_whole_episodes_of_one_driver(known, monkeypatch):
+  """Also after a resume; of a checkpoint without the drivers, the running episodes do not count."""
+
+  def make():
+    words = {"distill.mix": 0.9, "distill.mix_steps": 64 * 8 * 40, "env.episode_steps": 10}
+    one, steps = make_student([make_teacher(64)], num_envs=64, graphs="off", **words), []
+    step = one.env.step
+
+    def recorded(action):
+      found = step(action)
+      ended = found["terminated"] | found["truncated"]
+      steps.append((one._driven.clone(), found["reward"].clone(), ended.clone()))
+      return found
+
+    monkeypatch.setattr(one.env, "step", recorded)
+    return one, steps
+
+  one, steps = make()
+  iterate(one, 16)
+  expected = by_hand(steps)
+  assert scores(one) == pytest.approx(expected, rel=1e-6)
+  assert expected["episodes"] > 30
+  state = to_cpu(one.state_dict())
+  if not known:
+    del state["ranks"][0]["driven"]
+  other, more = make()
+  other.load_state_dict(state)
+  iterate(other, 8)
+  told = scores(other)["episodes"]
+  assert told == (
+    by_hand(steps + more)["episodes"] - expected["episodes"] if known else by_hand(more)["episodes"]
+  )
 
 
 def test_another_teacher_does_not_fit_a_checkpoint():

@@ -36,11 +36,26 @@ def test_quiet_environments_are_summed_apart_too():
   statistics = Statistics(3, CPU)
   assert "quiet_return" not in statistics.report(World(), {})
   statistics.episodes.whole.fill_(True)
-  statistics.episodes.quiet = torch.tensor([False, True, True])
+  statistics.episodes.marked["quiet"] = torch.tensor([False, True, True])
   add(statistics, step([1.0, 2.0, 4.0], terminated=[True] * 3))
   found = statistics.report(World(), {})
   assert (float(found["return"]), float(found["quiet_return"])) == (pytest.approx(7 / 3), 3.0)
   assert math.isnan(statistics.report(World(), {})["quiet_return"])
+
+
+def test_what_a_teacher_drives_is_counted_apart_alone():
+  """Environment 0 is the student's, 1 the teacher's, and 2 changes hands in an episode."""
+  statistics = Statistics(3, CPU)
+  statistics.episodes.whole.fill_(True)
+  statistics.episodes.marked["teacher"] = torch.tensor([False, True, True])
+  add(statistics, step([1.0, 2.0, 4.0]))
+  statistics.episodes.hand_over(torch.tensor([False, True, False]))
+  add(statistics, step([1.0, 2.0, 6.0], terminated=[True] * 3))
+  found = statistics.report(World(), {})
+  assert [float(found[name]) for name in ("return", "teacher_return", "episodes")] == [2.0, 4.0, 1.0]
+  assert float(found["reward/run"]) == pytest.approx((1 + 1 + 6) / 3)
+  add(statistics, step([1.0, 2.0, 6.0], terminated=[True] * 3))
+  assert float(statistics.report(World(), {})["return"]) == (1 + 6) / 2  # the next episode counts
 
 
 def test_means_weigh_only_what_is_valid():
