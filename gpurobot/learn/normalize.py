@@ -28,6 +28,8 @@ class Moments:
   Outliers are bounded: a sample counts as at most OUTLIER standard deviations from the mean.
   """
 
+  relative = False  # EPSILON is in units of the squared mean, so that the scale follows what vanishes
+
   def __init__(
     self, width: int, device: torch.device, dtype: torch.dtype = torch.float32, reach: float = math.inf
   ) -> None:
@@ -107,7 +109,8 @@ class Moments:
 
   def _refresh(self) -> None:
     self._shift.copy_(self.mean)
-    std = (self.variance + EPSILON).sqrt()
+    unit = self.mean.square().clamp(min=1e-30) if self.relative else 1.0  # errors may be 0 throughout
+    std = (self.variance + EPSILON * unit).sqrt()
     self._scale.copy_(torch.where(self.count > 0, std, 1))
     self._reach.copy_(torch.where(self.count > 0, OUTLIER * std, self._first_reach))
 

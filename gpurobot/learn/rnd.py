@@ -71,6 +71,7 @@ class NoveltyReward(LearnedReward):
     self.network: Distillation
     seen = columns(rnd, training.env)
     super().__init__(training, Distillation(len(seen), rnd), rnd, width=1)
+    self.moments.relative = True  # errors fall without end
     self.columns = torch.tensor(seen, device=self.device)
     for weights in self.network.target.parameters():
       self.world.broadcast_(weights.data)

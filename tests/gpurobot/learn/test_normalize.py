@@ -56,6 +56,16 @@ def test_invalid_samples_have_no_weight():
   assert float(found.count) == len(kept)
 
 
+def test_relative_moments_scale_with_what_they_measure():
+  """By hand: the values 1 and 3 have mean 2 and variance 1; in relative units 1e-5 is added 4 times."""
+  for size, relative, variance in ((1.0, False, 1 + 1e-5), (1.0, True, 1 + 4e-5), (1e-8, True, 1 + 4e-5)):
+    moments = Moments(1, CPU, torch.float64)
+    moments.relative = relative
+    moments.accumulate(size * torch.tensor([[1.0], [3.0]], dtype=torch.float64), torch.ones(2))
+    moments.merge()
+    assert float(moments.unit[1]) == pytest.approx(size * variance**0.5, rel=1e-12)
+
+
 def test_moments_are_frozen_until_the_merge():
   moments = Moments(3, CPU)
   x = samples()

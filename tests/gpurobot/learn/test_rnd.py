@@ -67,11 +67,37 @@ def test_rewards_are_errors_in_their_standard_deviation_of_late():
         sum(weight * (error**power).mean() for weight, error in zip(weights, errors, strict=False))
         for power in (1, 2)
       )
-      deviation = (square - mean**2 + 1e-5).sqrt()
+      deviation = (square - mean**2 + 1e-5 * mean**2).sqrt()
       torch.testing.assert_close(rewards, errors[-1] / deviation, rtol=1e-9, atol=0)
     else:
       assert not rewards.any()
     one.update()
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-4, 1e-12])
+def test_rewards_keep_their_unit_however_small_the_errors_are(scale, monkeypatch):
+  """Errors of 1 and 3 in equal numbers have the deviation 1: rewards are 1 and 3, at any scale."""
+  one = learner()
+  found = novelty(one)
+  errors = (torch.tensor([1.0, 3.0]).repeat(8, 32)[:, : found.local_envs] * scale).double()
+  monkeypatch.setattr(found, "network", lambda _obs: errors)
+  for _ in range(3):
+    one.collect()
+    found.rate()
+    found.merge()
+  torch.testing.assert_close(found.rate(), errors / scale, rtol=1e-4, atol=0)
+
+
+def test_errors_without_end_or_difference_have_finite_rewards(monkeypatch):
+  one = learner()
+  found = novelty(one)
+  one.collect()
+  for error in (0.0, 0.0, 1e-3, 1e-3):
+    errors = torch.full((8, found.local_envs), error, dtype=torch.float64)
+    monkeypatch.setattr(found, "network", lambda _obs, errors=errors: errors)
+    rewards = found.rate()
+    assert rewards.isfinite().all()
+    found.merge()
 
 
 def test_the_weight_decays():
