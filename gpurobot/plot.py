@@ -23,6 +23,8 @@ from gpurobot.device.distributed import World
 from gpurobot.learn.algorithm import counted
 from gpurobot.programs import HELP
 from gpurobot.run.csv_log import read as read_rows
+from gpurobot.run.metrics import find
+from gpurobot.run.returns import scores
 
 # Settings in which the runs of a curve may differ: the seed, and settings that do not affect learning.
 FREE = {"seed", "run_dir", "resume", "threads", "checkpoint_seconds", "log_every", "record_every", "debug"}
@@ -111,12 +113,20 @@ def _label(group: list[LearningCurve], firsts: list[LearningCurve]) -> str:
   return " ".join(words) + (f", {len(group)} runs" if len(group) > 1 else "")
 
 
+def curve(rows: Rows, column: str, x: str) -> list[tuple[float, float]]:
+  """Return x and the column of each row that has a number, of a mean over episodes its `Score`."""
+  if column == "episodes" or not find(column).tag.startswith("episode/"):
+    return [(row[x], row[column]) for row in rows if np.isfinite(row[column])]
+  found = zip(rows, scores(rows, column), strict=True)
+  return [(row[x], score.mean) for row, score in found if score.mean is not None and np.isfinite(row[column])]
+
+
 def band(runs: list[Rows], column: str, x: str = "seconds") -> tuple[Numbers, ...]:
   """Return x, minimum, mean and maximum over the runs, [POINTS] each, over the range that all runs cover.
 
   Raises ConfigError if there is no such range.
   """
-  known = [np.array([(row[x], row[column]) for row in rows if np.isfinite(row[column])]) for rows in runs]
+  known = [np.array(curve(rows, column, x)) for rows in runs]
   starts, ends = np.transpose([points[[0, -1], 0] if len(points) else (np.inf, -np.inf) for points in known])
   if ends.min() < starts.max():
     raise ConfigError(f"a run has no values in '{column}', or none in the range of the others; leave it out")

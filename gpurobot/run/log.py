@@ -229,7 +229,7 @@ class Log:
     self.warn(self.best.write())  # the last row may be it
     self.warn(self._loggers.write_checkpoints(checkpoint.kept(self.folder)))
     self.warn(self._loggers.close())
-    found = summary.content(self.config, self.learner, seconds, self.last_row, self.returns)
+    found = summary.content(self.config, self.learner, seconds, self.folder, self.returns)
     found["warnings"] = self.warnings
     self.warn(self._disk.call(self._write_json, summary.FILE, found))
     self.display.close()

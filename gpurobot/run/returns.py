@@ -1,14 +1,50 @@
-"""Mean returns of a run: the last, the best, the levels reached, and where they are heading."""
+"""Scores of a run over its last episodes; its best return, the levels reached, and where returns head."""
 
 import itertools
 import math
 from collections import deque
-from typing import ClassVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar
 
 MOST_POINTS = 512  # points of the curve that are kept
 HEADING = 0.05  # share of the curve's range by which its last tenth differs if it rises or falls
 FEWEST = 20  # points that a heading needs
-WINDOW = 100  # episodes, at least, over which the best mean return is found
+WINDOW = 100  # episodes, at least, of a score
+
+
+class Score:
+  """Mean of a column of the log over as few of its last rows as have WINDOW episodes together.
+
+  Few episodes may be lucky. As long as there are fewer, the mean is over all rows. Rows weigh by their
+  episodes; those without one, which a mean over steps may have, count as of one.
+  """
+
+  def __init__(self) -> None:
+    self.episodes = 0.0  # of the rows
+    self._rows = deque[tuple[float, float]]()  # value and episodes of each
+
+  def add(self, value: float, episodes: float) -> None:
+    """Add a row in which `episodes` have ended; a value that is not finite changes nothing."""
+    if not math.isfinite(value):
+      return
+    self._rows.append((value, episodes))
+    self.episodes += episodes
+    while self.episodes - self._rows[0][1] >= WINDOW:
+      self.episodes -= self._rows.popleft()[1]
+
+  @property
+  def mean(self) -> float | None:
+    """The mean; None before there is one."""
+    weight = sum(max(episodes, 1.0) for _, episodes in self._rows)
+    return sum(max(episodes, 1.0) * value for value, episodes in self._rows) / weight if weight else None
+
+
+def scores(rows: Iterable[Mapping[str, Any]], column: str) -> Iterator[Score]:
+  """Yield the score of a column, the same object, after each row; old logs lack the number of episodes."""
+  score = Score()
+  for row in rows:
+    score.add(float(row.get(column, math.nan)), float(row.get("episodes", WINDOW)))
+    yield score
 
 
 class Returns:
@@ -17,11 +53,10 @@ class Returns:
   BARS: ClassVar = "▁▂▃▄▅▆▇█"
 
   def __init__(self) -> None:
-    self.last: float | None = None  # mean over the episodes of the last row with an ended one
-    self.best: float | None = None  # highest mean over the last rows with WINDOW episodes together
-    self.best_steps = 0  # environment steps at the best one
-    self._window = deque[tuple[float, float]]()  # episodes and their sum of returns, of the last rows
-    self.reached: dict[str, float] = {}  # level of the mean return -> seconds of training
+    self.score = Score()
+    self.best: float | None = None  # highest score over WINDOW episodes or more
+    self.best_steps, self.best_episodes = 0, 0.0  # environment steps at the best one, and its episodes
+    self.reached: dict[str, float] = {}  # level of the score -> seconds of training
     self._points: list[float] = []  # means of `_each` rows
     self._each, self._row = 1, list[float]()
 
@@ -32,9 +67,12 @@ class Returns:
     """
     if not math.isfinite(value):
       return
-    self.last = value
-    self._note_best(value, episodes, steps)
-    self._note_levels(value, seconds)
+    self.score.add(value, episodes)
+    mean, count = self.score.mean, self.score.episodes
+    if mean is not None and count >= WINDOW:
+      self._note_levels(mean, seconds)
+      if self.best is None or mean > self.best:
+        self.best, self.best_steps, self.best_episodes = mean, steps, count
     self._row.append(value)
     if len(self._row) == self._each:
       self._points.append(sum(self._row) / self._each)
@@ -43,18 +81,8 @@ class Returns:
       self._points = resampled(self._points, MOST_POINTS // 2)
       self._each *= 2
 
-  def _note_best(self, value: float, episodes: float, steps: int) -> None:
-    """Note the mean over as few of the last rows as have WINDOW episodes: few episodes may be lucky."""
-    self._window.append((episodes, episodes * value))
-    count, total = (sum(column) for column in zip(*self._window, strict=True))
-    while count - self._window[0][0] >= WINDOW:
-      episodes, returns = self._window.popleft()
-      count, total = count - episodes, total - returns
-    if count >= WINDOW and (self.best is None or total / count > self.best):
-      self.best, self.best_steps = total / count, steps
-
   def _note_levels(self, value: float, seconds: float) -> None:
-    """Note when the mean return first came to each level of one digit (..., 900, 1000, 2000, ...)."""
+    """Note when the score first came to each level of one digit (..., 900, 1000, 2000, ...)."""
     if value <= 0:
       return
     digits = math.floor(math.log10(value))

@@ -1,32 +1,35 @@
 """Summary of a run: summary.json, and a few lines that say how it went and what to do next."""
 
+import math
 import shlex
 from pathlib import Path
 from typing import Any
 
 from gpurobot.config import TrainConfig, code_keys, to_dict
-from gpurobot.learn.algorithm import Algorithm
-from gpurobot.run import checkpoint
+from gpurobot.learn.algorithm import Algorithm, counted
+from gpurobot.run import checkpoint, csv_log
 from gpurobot.run.output import aligned
-from gpurobot.run.returns import WINDOW, Returns
+from gpurobot.run.returns import Returns, Score, scores
 
 FILE = "summary.json"
+HEADINGS = {"rising": ", still rising", "falling": ", now falling", "level": ", levelled off", "": ""}
 EXTREMES = ("reward/min", "reward/max")  # columns of the reward that are no terms of it
 
 
 def content(
-  config: TrainConfig, learner: Algorithm, seconds: float, row: dict[str, float], returns: Returns
+  config: TrainConfig, learner: Algorithm, seconds: float, folder: Path, returns: Returns
 ) -> dict[str, Any]:
-  """Return what summary.json says of a run after `seconds` of training whose last row is `row`."""
+  """Return what summary.json says of a run in a folder after `seconds` of training."""
+  rows = csv_log.read(folder / csv_log.NAME)
   return {
     **{key: getattr(config, key) for key in ("task", "seed", "num_envs")},
     "iterations": learner.iteration,
     "steps": learner.steps,
     "seconds": seconds,
     "steps_per_second": learner.steps / seconds,
-    "return": returns.last,
+    "return": returns.score.mean,
     "best_return": returns.best,
-    "length": row.get("length"),
+    **{name: [Score(), *scores(rows, name)][-1].mean for name in ("length", "success")},
     "reached_seconds": returns.reached,
     "training": learner.describe(),
   }
@@ -39,12 +42,15 @@ def lines(
   speed = f"{summary['steps_per_second']:,.0f} steps/s"
   told = [f"{folder}: {summary['steps']:,} steps in {duration(summary['seconds'])}, {speed}"]
   rows = [("return", _return(returns, row))]
-  if row.get("success", -1.0) >= 0:  # it is nan for a task without success
-    rows.append(("success", f"{row['success']:.1%} of the last episodes"))
+  if summary["success"] is not None:
+    rows.append(("success", f"{summary['success']:.1%} of these episodes"))
+  if returns.best is not None:
+    mean = f"{returns.best:,.2f}, the mean of {returns.best_episodes:,.0f} episodes"
+    rows.append(("best return", f"{mean}, after {returns.best_steps:,} steps"))
   if summary["warnings"]:
     rows.append(("warnings", f"{len(summary['warnings'])}, listed in {folder / FILE}"))
   kept = checkpoint.kept(folder)
-  rows += [("best" if path.name == checkpoint.BEST else "saved", str(path)) for path in kept]
+  rows += [("best policy" if path.name == checkpoint.BEST else "saved", str(path)) for path in kept]
   if checkpoint.exists(folder):
     rows += commands(config, folder)
   return told + [f"  {line}" for line in aligned(rows)]
@@ -52,14 +58,13 @@ def lines(
 
 def _return(returns: Returns, row: dict[str, float]) -> str:
   """Return the mean return of a run; before one is known, the last row's mean reward per step."""
-  if returns.last is None:
+  if returns.score.mean is None:
     terms = [value for name, value in row.items() if name.startswith("reward/") and name not in EXTREMES]
-    rest = f"; mean reward {sum(terms):,.3g} per step" if terms else ""
-    return f"none yet, as the first episode of each environment does not count{rest}"
-  best = ""
-  if returns.best is not None:
-    best = f"best {returns.best:,.2f} of {WINDOW} or more episodes, at {returns.best_steps:,} steps"
-  return ", ".join(filter(None, (f"{returns.last:,.2f}", best, returns.heading)))
+    rest = f"; mean reward {sum(terms):,.3g} per step" if terms and math.isfinite(sum(terms)) else ""
+    taught = ", nor one that a teacher drives" if "teacher_share" in row else ""
+    return f"none yet, as the first episode of each environment does not count{taught}{rest}"
+  episodes = counted(round(returns.score.episodes), "episode")
+  return f"{returns.score.mean:,.2f}, the mean of the last {episodes}{HEADINGS[returns.heading]}"
 
 
 def commands(config: TrainConfig, folder: Path) -> list[tuple[str, str]]:

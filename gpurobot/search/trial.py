@@ -17,8 +17,9 @@ from gpurobot.config import LIMITS, ConfigError, TrainConfig, suggestion, to_dic
 from gpurobot.device.distributed import World
 from gpurobot.device.process import usable_cores
 from gpurobot.run import checkpoint
-from gpurobot.run.csv_log import NAME, Row, read
+from gpurobot.run.csv_log import NAME, read
 from gpurobot.run.files import rewrite
+from gpurobot.run.returns import WINDOW, scores
 
 PROGRAM = Path(__file__).resolve().parents[2] / "train.py"
 OUTPUT = "output.txt"  # console output of a trial, in its folder
@@ -45,9 +46,9 @@ class Measure(NamedTuple):
     """The factor on the metric that makes the best the largest."""
     return 1 if self.mode is Mode.max else -1
 
-  def reached(self, value: float) -> bool:
+  def reached(self, value: float | None) -> bool:
     """Return whether a value of the metric is at the level or better."""
-    return self.level is not None and self.sign * value >= self.sign * self.level
+    return self.level is not None and value is not None and self.sign * (value - self.level) >= 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,28 +102,23 @@ class Trial:
     return [sys.executable, str(PROGRAM), *resume, *words]
 
   def result(self) -> dict[str, Any]:
-    """Return the figures of a finished run; its metric is None where no episode told it.
+    """Return the figures of a finished run; its metric is a `Score`, None where no episode told it.
 
     Raises ConfigError if the log has no column of the metric's name.
     """
     summary = json.loads((self.folder / SUMMARY).read_text())
     figures = {name: summary[name] for name in ("seed", "return", "steps", "seconds", "steps_per_second")}
-    rows, metric = self._rows(), self.measure.metric
-    values = (float(row[metric]) for row in reversed(rows))
-    figures.setdefault(metric, next(filter(math.isfinite, values), None))  # the summary has the return
-    reached = (row["seconds"] for row in rows if self.measure.reached(float(row[metric])))
-    return figures | {
-      "seconds_to_level": next(map(float, reached), None),
-      "trained": float(self.part),
-    }
-
-  def _rows(self) -> list[Row]:
-    """Return the rows of the log; raise ConfigError if they lack the metric."""
     rows, metric = read(self.folder / NAME), self.measure.metric
     if rows and metric not in rows[0]:
       hint = suggestion(metric, rows[0]) or f", as {', '.join(rows[0])} are"
       raise ConfigError(f"metric={metric} is no column of '{self.folder / NAME}'{hint}")
-    return rows
+    value = reached = None
+    for row, score in zip(rows, scores(rows, metric), strict=True):
+      value = score.mean
+      if reached is None and score.episodes >= WINDOW and self.measure.reached(value):
+        reached = float(row["seconds"])
+    figures.setdefault(metric, value)  # the summary has the return
+    return figures | {"seconds_to_level": reached, "trained": float(self.part)}
 
   def begin_parts(self) -> None:
     """Note that the run goes to its limits in parts, so that `check` lets them change.
@@ -160,7 +156,7 @@ class Trial:
       file.write(json.dumps(compared).encode())
 
   def score(self) -> float | None:
-    """Return the last metric, negative if the smallest is best; None if the run has failed.
+    """Return the metric, negative if the smallest is best; None if the run has failed.
 
     Where no episode told the metric, it is -inf.
     """

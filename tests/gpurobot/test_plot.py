@@ -68,6 +68,14 @@ def test_the_band_has_the_runs_within_as_far_as_all_came():
     plot.band([ROWS, [ROWS[1]], [ROWS[2]]], "return")
 
 
+def test_means_over_episodes_are_drawn_as_scores():
+  """A lucky episode is one of a hundred; a quantity of steps is drawn as it is."""
+  numbers = ((1.0, 100.0, 99.0), (2.0, 900.0, 1.0))
+  rows = [{"seconds": x, "return": y, "kl": y, "episodes": count} for x, y, count in numbers]
+  assert plot.curve(rows, "return", "seconds") == [(1.0, 100.0), (2.0, 108.0)]
+  assert plot.curve(rows, "kl", "seconds") == [(1.0, 100.0), (2.0, 900.0)]
+
+
 def test_a_row_that_was_not_finished_is_left_out(tmp_path):
   with (make_run(tmp_path / "0") / "metrics.csv").open("a") as file:
     file.write("400,40")

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from gpurobot.run import returns
-from gpurobot.run.returns import Returns, resampled
+from gpurobot.run.returns import Returns, Score, resampled, scores
 
 
 def made(*values: float, episodes: float = returns.WINDOW) -> Returns:
@@ -26,15 +26,39 @@ def test_levels_are_noted_when_they_are_first_reached():
 
 def test_the_last_and_the_best_are_kept_and_nan_changes_neither():
   found = made(-5.0, 35.0, 20.0, math.nan)
-  assert (found.last, found.best, found.best_steps) == (20.0, 35.0, 10)
-  assert (made().last, made().best) == (None, None)
+  assert (found.score.mean, found.best, found.best_steps) == (20.0, 35.0, 10)
+  assert (made().score.mean, made().best) == (None, None)
 
 
 def test_the_best_is_a_mean_over_the_last_rows_with_enough_episodes_together():
   found = made(0.0, 90.0, 30.0, 60.0, 40.0, episodes=returns.WINDOW / 2)
-  assert (found.last, found.best, found.best_steps) == (40.0, 60.0, 20)  # of 90 and 30
+  assert (found.score.mean, found.best, found.best_steps, found.best_episodes) == (50.0, 60.0, 20, 100)
   assert made(90.0, 30.0, 30.0, 0.0, episodes=returns.WINDOW - 1).best == 60.0  # of two rows each
   assert made(9.0, episodes=returns.WINDOW - 1).best is None
+
+
+def test_a_lucky_episode_reaches_no_level_and_is_no_score():
+  found = made(*[100.0] * 9, episodes=11)
+  found.add(900.0, 1, 100, 1.0)
+  assert found.score.mean == found.best == 108.0
+  assert "200" not in found.reached
+
+
+@pytest.mark.parametrize(
+  ("column", "score"),
+  [
+    ("return", (99 * 2 + 6) / 100),  # a mean over the episodes
+    ("velocity_error", (99 * 2 + 5 + 6) / 101),  # also of the row without an episode
+    ("quiet_return", (99 * 2 + 6) / 100),
+  ],
+)
+def test_a_score_is_of_the_last_rows_with_enough_episodes(column, score):
+  numbers = ((9.0, 50), (2.0, 99), (math.nan if column != "velocity_error" else 5.0, 0), (6.0, 1))
+  rows = [{column: str(value), "episodes": str(episodes)} for value, episodes in numbers]
+  assert [*scores(rows, column)][-1].mean == pytest.approx(score)
+  assert next(scores(rows, column)).mean == 9.0  # all rows, as long as they have fewer
+  assert Score().mean is None
+  assert [*scores([{column: "3"}, {column: "4"}], column)][-1].mean == 4.0  # an old log
 
 
 @pytest.mark.parametrize(("slope", "heading"), [(1.0, "rising"), (-1.0, "falling"), (0.0, "level")])

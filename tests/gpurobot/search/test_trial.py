@@ -67,6 +67,19 @@ def test_scores_of_parts_are_kept_as_they_were(tmp_path):
   assert trial.scores()[Fraction(1, 3)] == -math.inf
 
 
+@pytest.mark.parametrize(("mode", "sign"), [("max", 1), ("min", -1)])
+def test_a_trial_is_scored_by_its_last_hundred_episodes(tmp_path, mode, sign):
+  """One lucky episode in the last row is one of them, and reaches no level."""
+  words = [f"folder={tmp_path}", "metric=success", f"mode={mode}", f"level={sign * 0.5}"]
+  _, [trial] = sweep.plan([*TOY, *words])
+  finish(trial, 1.0)
+  rows = ((1, 1.0, 1), (2, 0.1, 60), (3, 0.3, 60), (4, 0.9, 1))
+  lines = (f"{second},0,{sign * success},{episodes}\n" for second, success, episodes in rows)
+  (trial.folder / "metrics.csv").write_text("seconds,return,success,episodes\n" + "".join(lines))
+  assert trial.score() == pytest.approx((60 * 0.1 + 60 * 0.3 + 0.9) / 121)
+  assert trial.result()["seconds_to_level"] is None
+
+
 def test_parts_that_were_compared_by_another_metric_are_refused(tmp_path):
   words = [*TOY, "max_iterations=2", f"folder={tmp_path}"]
   _, [trial] = sweep.plan(words)
