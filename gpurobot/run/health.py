@@ -11,6 +11,7 @@ from gpurobot.config import AlgorithmName, TrainConfig, policy_group
 from gpurobot.learn.critic import LARGEST
 from gpurobot.learn.loss import rate_limits
 from gpurobot.learn.reward import transform
+from gpurobot.run.returns import WINDOW, Score
 
 NUMBERS = ("kl", "entropy", "policy_loss", "value_loss")  # finite in every healthy row
 AT_FLOOR = 1.2  # a standard deviation below this multiple of its minimum counts as at the minimum
@@ -18,6 +19,7 @@ CERTAIN = 0.02  # a discrete policy with less than this share of its initial ent
 NOISE = math.e  # a standard deviation above it, for actions in [-1, 1], means pure noise
 KL_EXPLODED, KL_STILL = 10.0, 0.1  # multiples of the target; ant and cartpole stay in 0.17 ... 1.4
 DIVERGED = 1e-5  # acceptable share of environment steps that diverge
+RUNAWAY = 2.0  # multiple of what rewards can sum to: Cartpole's values stay at 1.00, and a runaway passes 100
 FAULTY = 0.05  # value loss below which a critic's error is less than a third of the returns' deviation
 
 
@@ -120,9 +122,9 @@ def value_symptoms(ppo: PPOConfig) -> list[Symptom]:
   """Return the symptoms of values that cannot be right."""
   return [
     Symptom(
-      lambda row: abs(row["value/mean"]) * (1 - ppo.gamma) > largest(row, ppo),
-      "the values ran away: their mean is {row[value/mean]:.3g}, more than all rewards can sum to; if a "
-      "critic group sees the episode's age, write ppo.bootstrap=next; otherwise lower ppo.gamma or "
+      lambda row: abs(row["value/mean"]) * (1 - ppo.gamma) > RUNAWAY * largest(row, ppo) > 0,
+      "the values ran away: their mean is {row[value/mean]:.3g}, over twice what all rewards can sum to; if "
+      "a critic group sees the episode's age, write ppo.bootstrap=next; otherwise lower ppo.gamma or "
       "ppo.critic_coef",
       patience=20,
     ),
@@ -135,10 +137,10 @@ def value_symptoms(ppo: PPOConfig) -> list[Symptom]:
 
 
 def largest(row: LogRow, ppo: PPOConfig) -> float:
-  """Return the largest transformed reward of a step, without its sign; novelty has no bound."""
+  """Return the largest transformed reward of a step so far, without its sign; novelty has no bound."""
   if ppo.rnd.weight or ppo.rnd.weight_final:
     return math.inf
-  raw = torch.tensor(max(abs(row["reward/min"]), abs(row["reward/max"])))
+  raw = torch.tensor(row["largest reward"])
   if ppo.amp.style_weight:
     raw = ppo.amp.task_weight * raw + ppo.amp.style_weight
   return float(transform(raw, ppo.reward_transform, row["reward_scale"]))
@@ -159,7 +161,8 @@ class Health:
     self._symptoms = list(symptoms)  # those not reported yet
     self._since: dict[Symptom, float] = {}  # the last iteration without a symptom that is seen since then
     self._first, self._last = LogRow(), LogRow()
-    self._returns = (math.inf, -math.inf)  # minimum and maximum so far
+    self._score, self._returns = Score(), (math.inf, -math.inf)  # its minimum and maximum so far
+    self._largest = 0.0  # raw reward of a step, without its sign
 
   def check(self, row: Mapping[str, float]) -> list[str]:
     """Return the warnings for a row, each kind once per run."""
@@ -178,14 +181,17 @@ class Health:
     return row["iteration"] - self._since.setdefault(symptom, before["iteration"]) >= symptom.patience
 
   def _compare(self, row: LogRow) -> LogRow:
-    """Return the row with two columns that compare it with earlier rows.
+    """Return the row with three columns that compare it with earlier rows.
 
-    "gain": its return relative to the minimum and maximum so far, 0 ... 1. "first entropy": that of row one.
+    "gain": the score of the returns relative to its minimum and maximum so far, 0 ... 1. "first entropy":
+    that of row one. "largest reward": of a step so far, without its sign; not every row has a sparse one.
     """
     self._first = self._first or row
-    if math.isfinite(row["return"]):
-      low, high = self._returns
-      self._returns = (min(low, row["return"]), max(high, row["return"]))
-    low, high = self._returns
-    gain = (row["return"] - low) / (high - low) if high > low else math.nan
-    return LogRow(row | {"gain": gain, "first entropy": self._first["entropy"]})
+    self._score.add(row["return"], row.get("episodes", WINDOW))
+    mean, (low, high) = self._score.mean, self._returns
+    if mean is not None:
+      low, high = self._returns = (min(low, mean), max(high, mean))
+    gain = (mean - low) / (high - low) if mean is not None and high > low else math.nan
+    self._largest = max(self._largest, *(abs(row[f"reward/{end}"]) for end in ("min", "max")))
+    known = {"gain": gain, "first entropy": self._first["entropy"], "largest reward": self._largest}
+    return LogRow(row | known)
