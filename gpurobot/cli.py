@@ -303,7 +303,8 @@ def with_folder(words: list[str], key: str) -> list[str]:
   if named is words:
     return words
   place = named[0].removeprefix(f"{key}=")
-  source = folder.newest_run(place)
+  own = f"{key}=best" in words and (Path(place) / checkpoint.BEST).is_file()  # as a population has
+  source = place if own else folder.newest_run(place)
   if source != place:
     tell(f"the newest run in '{place}' is '{source}'")
   return [f"{key}={source}", *named[1:]]

@@ -20,11 +20,13 @@ from gpurobot import cli, extras, help_text
 from gpurobot.config import ConfigError, TrainConfig, assign, leaves, option
 from gpurobot.device.distributed import World
 from gpurobot.programs import HELP
+from gpurobot.run import checkpoint
+from gpurobot.run.best_policy import return_of
 from gpurobot.run.folder import make_folder
 from gpurobot.run.interrupt import UNREAD, Interrupt
 from gpurobot.run.output import Output
 from gpurobot.search import pbt
-from gpurobot.search.launch import Launcher, Start, execute, start
+from gpurobot.search.launch import Launcher, Start, execute, show, start
 from gpurobot.search.pruning import Prune, above_median, best, parts, prune_trials
 from gpurobot.search.results import compare, report
 from gpurobot.search.space import Choices, Search, Space, draw, grid, parse
@@ -144,6 +146,9 @@ def compete(settings: Sweep, space: Space) -> None:
   if settings.search is Search.pbt:
     say(f"{settings.samples} members in {settings.folder}, {settings.generations} generations")
     trials = pbt.evolve(first_members(settings, space), population(settings, space), run)
+    kept = Path(settings.folder) / checkpoint.BEST
+    if (mean := return_of(kept)) is not None:
+      say(f"best policy of all generations, with a mean return of {show(mean)}: {kept}")
   else:
     done = sum(trial.is_finished() for trial in trials)
     say(f"{len(trials)} runs in {settings.folder}, {done} of them already finished")

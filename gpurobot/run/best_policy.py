@@ -24,7 +24,7 @@ class BestPolicy:
     self._path = folder / checkpoint.BEST
     self._guard = Guard(str(self._path))
     self._held: dict[str, Any] = {}  # the best policy, if it is not written yet
-    self._return = _return_of(self._path) if config.resume else None
+    self._return = return_of(self._path) if config.resume else None
 
   def offer(self, returns: Returns) -> None:
     """Hold the present policy if the mean return is the best so far; of equal ones the first stays."""
@@ -48,7 +48,7 @@ class BestPolicy:
     self._held = {}
 
 
-def _return_of(path: Path) -> float | None:
+def return_of(path: Path) -> float | None:
   """Return the mean return of the best policy of a run, in its file; None without a readable one."""
   try:
     found = checkpoint.load(path)["return"] if path.is_file() else None

@@ -2,7 +2,7 @@
 
 All members train for a generation. Then the worst continue from the checkpoints of the best, with settings
 that are perturbed. Each generation of a member has a folder of its own, so nothing is overwritten, and the
-decisions follow from the folders alone.
+decisions follow from the folders alone. The population's folder has the best policy of all generations.
 """
 
 import csv
@@ -18,6 +18,8 @@ from matplotlib.figure import Figure
 
 from gpurobot.config import ConfigError
 from gpurobot.run import checkpoint, replay_files
+from gpurobot.run.best_policy import return_of
+from gpurobot.run.files import rewrite
 from gpurobot.search.pruning import Run
 from gpurobot.search.space import Choices, Range, Space
 from gpurobot.search.trial import Measure, Trial, assemble, limits, read_config
@@ -71,6 +73,7 @@ def next_generation(
 ) -> list[Member]:
   """Return the members of the next generation: the worst continue one of the best, perturbed.
 
+  These get seeds of their own, so that they explore otherwise than the members that they continue.
   scores: see `Trial.score`; None of those that failed, which leave nothing to continue. One has not.
   """
   known = {index: score for index, score in enumerate(scores) if score is not None}
@@ -81,7 +84,9 @@ def next_generation(
   found = []
   for index, member in enumerate(members):
     parent = int(rng.choice(best)) if index in worst else index
-    values = explore(members[parent].values, plan.space, rng) if index in worst else member.values
+    values = member.values
+    if index in worst:
+      values = explore(members[parent].values, plan.space, rng) | {"seed": str(rng.integers(2**31))}
     found.append(Member(values, parent))
   return found
 
@@ -110,11 +115,10 @@ def evolve(members: Sequence[Member], plan: Plan, run: Run) -> list[Trial]:
     if not decided and not run(trials):
       break
     scores = [trial.score() for trial in trials]
-    for index, (member, trial) in enumerate(zip(members, trials, strict=True)):
-      setting = " ".join(trial.setting[1:])
-      score = scores[index]
+    for index, (member, trial, score) in enumerate(zip(members, trials, scores, strict=True)):
       value = None if score is None else plan.measure.sign * score
-      lineage.append(Ancestry(generation, index, member.parent, value, setting))
+      lineage.append(Ancestry(generation, index, member.parent, value, " ".join(trial.setting[1:])))
+      keep_best(trial.folder, plan.folder)
     write_lineage(lineage, plan)
     if all(score is None for score in scores):
       break  # there is nothing to continue
@@ -142,6 +146,15 @@ def make_generation(
     parent = before[member.parent].folder if before else None
     trials.append(assemble(setting, values, folder, plan.jobs, plan.measure, parent))
   return trials
+
+
+def keep_best(folder: Path, population: Path) -> None:
+  """Copy the best policy of a run to the population's folder, unless one there has as high a mean return."""
+  found, kept = folder / checkpoint.BEST, population / checkpoint.BEST
+  mean, before = return_of(found), return_of(kept)
+  if mean is not None and (before is None or mean > before):
+    with rewrite(kept) as file:
+      file.write(found.read_bytes())
 
 
 def forget_checkpoint(folder: Path) -> None:

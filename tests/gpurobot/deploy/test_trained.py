@@ -58,6 +58,8 @@ def test_the_best_policy_of_a_run_is_named_by_a_word(folder, tmp_path, monkeypat
   best = str(shutil.copy(run / checkpoint.NAME, run / checkpoint.BEST))
   for place in (tmp_path, run, run / checkpoint.NAME):
     assert trained.parse(trained.PolicySettings(), [str(place), *words]).checkpoint == best
+  own = str(shutil.copy(best, tmp_path / checkpoint.BEST))  # of a population, above its runs
+  assert trained.parse(trained.PolicySettings(), [str(tmp_path), *words]).checkpoint == own
   with pytest.raises(ConfigError, match=r"^checkpoint=best follows a run folder"):
     trained.parse(trained.PolicySettings(), words)
   monkeypatch.chdir(tmp_path)

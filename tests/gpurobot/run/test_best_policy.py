@@ -112,7 +112,7 @@ def test_a_resumed_training_keeps_what_the_uninterrupted_one_keeps(tmp_path, cap
   assert (found["steps"], found["return"]) == (expected["steps"], expected["return"])
   for name, weights in expected["learner"]["network"].items():
     assert torch.equal(found["learner"]["network"][name], weights)
-  assert f"\n  best      {parts / checkpoint.BEST}\n" in capsys.readouterr().out
+  assert f"\n  best policy  {parts / checkpoint.BEST}\n" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("keep_signal_handlers")

@@ -5,12 +5,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from gpurobot import sweep
+from gpurobot.device.transfer import to_cpu
+from gpurobot.run import checkpoint
 from gpurobot.search import pbt
 from gpurobot.search.space import Choices, Range
 from gpurobot.search.trial import Measure, Mode, Trial
 from tests.gpurobot import toy
+from tests.gpurobot.learn.test_ppo import learner
 from tests.gpurobot.search.trials import finish
 from tests.instances import thorough
 
@@ -34,7 +38,9 @@ def test_the_worst_continue_the_best_with_perturbed_settings():
   for generation in found:
     assert [generation[index] for index in (0, 1, 3)] == [members[index] for index in (0, 1, 3)]
     assert generation[2].parent == 0
-    assert generation[2].values | {"ppo.lr": ""} == members[0].values | {"ppo.lr": ""}
+    own = {"ppo.lr": "", "seed": ""}
+    assert generation[2].values | own == members[0].values | own
+  assert len({generation[2].values["seed"] for generation in found} - {"0"}) == 200
   rates = [float(generation[2].values["ppo.lr"]) for generation in found]
   perturbed = [rate for rate in rates if rate in (8e-4, 1.2e-3)]
   assert 0.65 < len(perturbed) / len(rates) < 0.85  # the others are drawn anew
@@ -120,6 +126,44 @@ def test_a_generation_continues_the_checkpoints_of_the_one_before(tmp_path):
   again = pbt.evolve(make_members(1e-3, 2e-3, 3e-3, 4e-3), make_plan(tmp_path), run)
   assert started == before  # all are finished
   assert [trial.values for trial in again] == [trial.values for trial in trials]
+
+
+def test_the_best_policy_of_any_generation_is_kept(tmp_path):
+  """It is the third member's of the second generation: 5; the sweep may be started again at its end."""
+  means = {(0, 0): 2.0, (2, 1): 5.0, (0, 1): 4.0, (1, 2): 3.0}
+
+  def run(trials: Sequence[Trial]) -> bool:
+    for index, trial in enumerate(trials):
+      if not trial.is_finished():
+        finish(trial, float(index), iterations=int(trial.limits["max_iterations"]))
+        (trial.folder / "checkpoint.pt").touch()
+        generation = int(trial.folder.name.partition("=")[2])
+        if (index, generation) in means:
+          content = {"config": {"task": "toy"}, "return": means[index, generation], "steps": index}
+          checkpoint.save(trial.folder / checkpoint.BEST, content)
+    return True
+
+  for _ in range(2):
+    pbt.evolve(make_members(1e-3, 2e-3, 3e-3), make_plan(tmp_path), run)
+    kept = checkpoint.load(tmp_path / checkpoint.BEST)
+    assert (kept["return"], kept["steps"]) == (5.0, 2)
+
+
+def test_a_copy_explores_otherwise_than_the_member_that_it_continues():
+  """With its seed it repeats the member's noise; with one of its own it has other noise, always the same."""
+
+  def actions(seed: int) -> torch.Tensor:
+    other = learner(seed=seed)
+    other.load_state_dict(state)
+    other.collect()
+    return other.rollout.samples["action"].clone()
+
+  one = learner(seed=0)
+  state = to_cpu(one.state_dict())
+  one.collect()
+  assert torch.equal(actions(0), one.rollout.samples["action"])
+  assert not torch.equal(actions(1), actions(0))
+  assert torch.equal(actions(1), actions(1))
 
 
 def test_the_smallest_metric_is_best_if_it_is_an_error(tmp_path):
