@@ -2,6 +2,7 @@
 
 from physics.camera.camera import Camera
 from physics.load import load_model
+from physics.model.identity import identity
 from physics.model.model import Model
 from physics.ray.raycaster import RayCaster, RayFrame
 from physics.ray.scene import visible_geoms
@@ -21,6 +22,7 @@ __all__ = [
   "TextKernel",
   "UnsupportedModel",
   "default_outputs",
+  "identity",
   "load_model",
   "read_urdf",
   "visible_geoms",
