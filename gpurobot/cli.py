@@ -208,7 +208,7 @@ def _base(given: Mapping[str, Any], resumed: str | None, load: Load) -> tuple[Tr
     module = load(task or TrainConfig().task)
     return defaults(module, given, given.get("algorithm")), module
   saved = checkpoint.read(resumed)["config"]
-  saved["run_dir"] = str(checkpoint.find(resumed).parent)
+  saved |= {"run_dir": str(checkpoint.find(resumed).parent), "changed": False}
   module = load(saved["task"], resumed, task)
   return checkpoint.configure(resumed, saved, module, given), module
 

@@ -32,6 +32,7 @@ from tasks.core.words import suggestion
 
 LARGEST = {bool: 1, int: 2**63 - 1, float: 3.4028234663852886e38}  # what tensors hold: int64 and float32
 MOST_ENVS = 2**24
+CHANGED = "take a saved policy though the task's columns, actions or joints, or the robot's model, changed"
 LIMITS = ("max_iterations", "max_steps", "max_seconds")  # the settings that end training
 
 
@@ -118,6 +119,7 @@ class TrainConfig:
     None,
     "run folder or .pt file to resume; the numbers continue exactly; auto: run_dir, if it has a checkpoint",
   )
+  changed: bool = option(False, CHANGED)
   checkpoint_seconds: float = option(120.0, "time between checkpoints", "s", low=0)
   log_every: int = option(10, "iterations between log lines", low=1)
   record_every: int | None = option(

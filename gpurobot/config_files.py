@@ -12,7 +12,7 @@ from omegaconf.errors import OmegaConfBaseException
 from gpurobot.config import ConfigError
 
 NO_SETTINGS = "holds no settings; write lines such as num_envs: 1024"
-OF_A_RUN = ("run_dir", "resume")  # keys of a config.json that are not for another run
+OF_A_RUN = ("run_dir", "resume", "changed")  # keys of a config.json that are not for another run
 
 
 def read_all(paths: Iterable[str]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import torch
 import tasks
 from gpurobot import cli
 from gpurobot.config import (
+  CHANGED,
   AlgorithmName,
   ConfigError,
   TrainConfig,
@@ -30,6 +31,7 @@ from gpurobot.deploy.policy import Policy
 from gpurobot.device.distributed import World
 from gpurobot.learn.agent import Spaces
 from gpurobot.learn.env import VecEnv
+from gpurobot.learn.identity import compare
 from gpurobot.learn.own_code import OF_TRAINING
 from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
@@ -58,6 +60,7 @@ class PolicySettings:
   network: str | None = option(
     None, "its network, if that is your own: <file.py or module>:<class or function>"
   )
+  changed: bool = option(False, CHANGED)
   seed: int = option(0, "seed of the episodes' initial states", low=0, high=2**64 - 1)
   device: str = option("cpu", "device: cpu, cuda, cuda:<index>")
   debug: bool = option(False, "show the traceback of an error")
@@ -160,11 +163,11 @@ def load(settings: PolicySettings, num_envs: int, engine: Engine = Engine.own) -
   """
   device = World().device(settings.device)
   config, saved = read(settings.checkpoint, to_dict(settings), str(device))
-  config = dataclasses.replace(config, env=settings.env or config.env)
+  config = dataclasses.replace(config, env=settings.env or config.env, changed=settings.changed)
   env = _make_env(config, num_envs, settings.seed, device, engine)
   with checkpoint.fitting(settings.checkpoint, "its own settings"):
     if not isinstance(env, GymnasiumEnv):
-      _check_fit(settings.checkpoint, saved["learner"], env)
+      check_fit(str(settings.checkpoint), saved["learner"], env, settings.changed)
       ranks = _ranks(str(settings.checkpoint), saved)
       if isinstance(env, Task) and ranks:
         hold_levels(env, [rank["env"] for rank in ranks])
@@ -181,14 +184,17 @@ def _ranks(source: str, saved: Mapping[str, typing.Any]) -> Sequence[Mapping[str
   return ranks
 
 
-def _check_fit(source: str | None, learner: dict[str, typing.Any], env: VecEnv) -> None:
+def check_fit(source: str, learner: Mapping[str, typing.Any], env: VecEnv, changed: bool) -> None:
   """Raise ConfigError if the policy's observations or actions differ from those of the environments."""
-  for name, before, now in zip(Spaces._fields, Spaces.saved(learner), Spaces.of(env), strict=True):
-    if before != now:
+  then, now = Spaces.saved(learner), Spaces.of(env)
+  for name, before, after in zip(Spaces._fields, then, now, strict=True):
+    if name != "names" and before != after:
       raise ConfigError(
-        f"'{source}' was trained with {name}={before}, but the task now has {now}: train a new policy, or "
+        f"'{source}' was trained with {name}={before}, but the task now has {after}: train a new policy, or "
         "undo the change in the task's file or settings"
       )
+  kept = then.names or (now.names if Path(source).parent == demos.FOLDER else {})
+  compare(source, kept, now.names, changed)
 
 
 def hold_levels(env: Task, states: Sequence[Mapping[str, typing.Any]]) -> None:

@@ -9,6 +9,7 @@ from torch import Tensor
 from gpurobot.algorithm_config import AlgorithmConfig, PPOConfig, Precision, SACConfig, TD3Config
 from gpurobot.learn.distribution import Distribution
 from gpurobot.learn.env import Image, VecEnv, images_of
+from gpurobot.learn.identity import names_of
 from gpurobot.learn.network import Actor, ActorCritic
 from gpurobot.learn.normalize import ObservationNormalizer
 from gpurobot.learn.saved_state import check_saved
@@ -44,17 +45,18 @@ class Spaces(NamedTuple):
   num_actions: int
   choices: tuple[int, ...]
   images: dict[str, Image] = {}  # noqa: RUF012 (nothing writes to it)
+  names: Mapping[str, Any] = {}
 
   @classmethod
   def of(cls, env: VecEnv) -> Self:
     """Return the spaces of environments."""
-    return cls(dict(env.obs_dims), env.num_actions, tuple(env.choices), images_of(env))
+    return cls(dict(env.obs_dims), env.num_actions, tuple(env.choices), images_of(env), names_of(env))
 
   @classmethod
   def saved(cls, state: Mapping[str, Any]) -> Self:
     """Return the spaces of the agent whose `state_dict` this is."""
-    choices = tuple(state["choices"])
-    return cls(dict(state["obs_dims"]), state["num_actions"], choices, saved_images(state))
+    choices, names = tuple(state["choices"]), dict(state.get("names", {}))
+    return cls(dict(state["obs_dims"]), state["num_actions"], choices, saved_images(state), names)
 
 
 def saved_images(state: Mapping[str, Any]) -> dict[str, Image]:
@@ -119,6 +121,7 @@ class Agent(Generic[N]):
       "choices": list(self.spaces.choices),
       "observations": self.observations.state_dict(),
       **({"images": images} if images else {}),
+      **({"names": self.spaces.names} if self.spaces.names else {}),
     }
 
   def check_images(self, state: Mapping[str, Any]) -> None:
@@ -133,8 +136,7 @@ class Agent(Generic[N]):
     Raises ValueError or torch's RuntimeError if they are of another network, or not finite.
     """
     self.check_images(state)
-    own = self.state_dict()
-    own.pop("images", None)
+    own = {key: value for key, value in self.state_dict().items() if key not in ("images", "names")}
     check_saved({key: state[key] for key in own}, own)
     self.network.load_state_dict(state["network"])
     self.observations.load_state_dict(state["observations"])
@@ -142,7 +144,7 @@ class Agent(Generic[N]):
 
 def actor_critic(spaces: Spaces, ppo: PPOConfig, device: torch.device) -> Agent[ActorCritic]:
   """Return a new agent of PPO."""
-  dims, num_actions, choices, images = spaces
+  dims, num_actions, choices, images, _ = spaces
   precision = resolve(ppo.precision, device)
   network = ActorCritic(dims, num_actions, choices, ppo, precision, images)
   return Agent(spaces, network, ppo.normalize_obs, device)

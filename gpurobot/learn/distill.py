@@ -111,7 +111,7 @@ class Distill:
     self.iteration = 0
     self._kind = teaching.kind_of(self.agent)
     self._group = teaching.GROUP if teaching.GROUP in self.collector.obs.keys() else "policy"  # noqa: SIM118
-    self._check()
+    self._check(config.changed)
     self._threads = torch.get_num_threads()  # for large operations
     # A teacher drives an environment as long as the share [1] is above the environment's own number
     # [local_envs]. If drivers changed from rollout to rollout, short episodes alone were the student's.
@@ -121,13 +121,13 @@ class Distill:
     self._driven = torch.zeros(env.num_envs, dtype=torch.bool, device=env.device)
     self.collector.statistics.episodes.marked["teacher"] = self._driven
 
-  def _check(self) -> None:
+  def _check(self, changed: bool) -> None:
     """Raise ConfigError if settings or teachers do not fit the environment."""
     if self.settings.loss is DistillLoss.mse and self.env.choices:
       raise ConfigError("distill.loss=mse needs continuous actions; write distill.loss=kl")
     width = self.collector.obs[self._group].shape[1]
     for teacher in self.teachers:
-      teaching.check(teacher, self.env, self._group, width, self._kind)
+      teaching.check(teacher, self.env, self._group, width, self._kind, changed)
 
   @property
   def steps(self) -> int:

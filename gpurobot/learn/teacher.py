@@ -10,7 +10,8 @@ from torch import Tensor
 from gpurobot.config import ConfigError
 from gpurobot.learn.agent import Agent
 from gpurobot.learn.distribution import Distribution, Gaussian, MultiDiscrete, Squashed
-from gpurobot.learn.env import VecEnv, block_names
+from gpurobot.learn.env import VecEnv
+from gpurobot.learn.identity import compare, names_of
 
 GROUP = "teacher"  # observations of the teachers; without that group they see those of the policy
 
@@ -21,9 +22,9 @@ class Teacher:
   `digest` tells it from any other: a resumed student goes on with the same teachers.
   """
 
-  def __init__(self, name: str, agent: Agent[Any], obs_names: Sequence[str], num_envs: int) -> None:
-    """Take a trained agent; obs_names: the block of each number that it observed, empty if unknown."""
-    self.name, self.agent, self.obs_names = name, agent, list(obs_names)
+  def __init__(self, name: str, agent: Agent[Any], num_envs: int) -> None:
+    """Take a trained agent."""
+    self.name, self.agent = name, agent
     self.width, self.kind = agent.spaces.obs_dims["policy"], kind_of(agent)
     moments = agent.observations.moments
     agent.observations.moments = {"policy": moments["policy"]}  # the critic's observations are not needed
@@ -69,7 +70,9 @@ def kind_of(agent: Agent[Any]) -> type[Distribution]:
   return type(head(next(head.parameters()).new_zeros(1, agent.network.actor.width)))
 
 
-def check(teacher: Teacher, env: VecEnv, group: str, width: int, kind: type[Distribution]) -> None:
+def check(
+  teacher: Teacher, env: VecEnv, group: str, width: int, kind: type[Distribution], changed: bool = False
+) -> None:
   """Raise ConfigError if a teacher does not fit the environments or the student.
 
   group, width: of the observations that the teacher would see. kind: of the student's distributions.
@@ -77,9 +80,10 @@ def check(teacher: Teacher, env: VecEnv, group: str, width: int, kind: type[Dist
   spaces = teacher.agent.spaces
   if spaces.images:
     raise ConfigError(f"teacher={teacher.name} observed images; take a teacher that sees numbers alone")
-  names = list(block_names(env).get(group, []))
-  if teacher.obs_names and names and teacher.obs_names != names:
-    raise ConfigError(f"teacher={teacher.name} observed {_difference(teacher.obs_names, names, group)}")
+  own, columns = names_of(env), "column of 'policy'"
+  seen = own.get(f"column of '{group}'", spaces.names.get(columns))
+  shown = {kind: names for kind, names in own.items() if "column" not in kind} | {columns: seen}
+  compare(teacher.name, spaces.names, shown, changed)
   if teacher.width != width:
     raise ConfigError(
       f"teacher={teacher.name} observed {teacher.width} numbers, and the group '{group}' has {width}: take "
@@ -96,17 +100,6 @@ def check(teacher: Teacher, env: VecEnv, group: str, width: int, kind: type[Dist
       f"teacher={teacher.name} {'squashes' if squashed else 'does not squash'} its actions by tanh: write "
       f"ppo.squash={str(squashed).lower()}"
     )
-
-
-def _difference(then: Sequence[str], now: Sequence[str], group: str) -> str:
-  """Say how the blocks of a teacher differ from those that a group of the task has now."""
-  for name in sorted({*then, *now}):
-    before, after = then.count(name), now.count(name)
-    if before != after:
-      return (
-        f"{before} numbers of '{name}', and the group '{group}' has {after}: take the task's settings of then"
-      )
-  return f"the same blocks as the group '{group}' has, in another order: take a teacher of this task"
 
 
 def _actions(count: int, choices: Sequence[int]) -> str:

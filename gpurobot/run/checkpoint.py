@@ -31,7 +31,7 @@ from gpurobot.config import (
 from gpurobot.device.distributed import World
 from gpurobot.device.transfer import to_cpu
 from gpurobot.learn.algorithm import Algorithm
-from gpurobot.learn.env import block_names
+from gpurobot.learn.identity import compare, names_of
 from gpurobot.run import fixed_settings, replay_files
 from gpurobot.run.files import rewrite
 from gpurobot.run.replay_files import ReplayFiles
@@ -118,6 +118,8 @@ def load(path: Path, device: str | torch.device = "cpu") -> dict[str, Any]:
   content = _unpack(path, device)
   _check_format(path, content)
   _check_content(path, content)
+  if isinstance(names := content.get("obs_names"), dict) and "learner" in content:  # of an older version
+    content["learner"]["names"] = {f"column of '{group}'": columns for group, columns in names.items()}
   return content
 
 
@@ -283,6 +285,8 @@ def restore(config: TrainConfig, learner: Algorithm) -> float:
     "" if then["task"] == config.task else f" of '{config.task}', as it is of the task '{then['task']}'"
   )
   with fitting(source, f"this training{differs}", network):
+    names, now = saved["learner"].get("names", {}), names_of(learner.env)
+    compare(source, names, now, config.changed, exact=bool(config.resume))
     if config.resume:
       _resume(source, saved, config, learner)
     else:
@@ -386,8 +390,7 @@ class Saver:
         if isinstance(files, OSError):
           raise files
       left_out = list(getattr(self.learner.env, "left_out", ()))  # of the robot file, by the engine
-      own = {"left_out": left_out, "obs_names": dict(block_names(self.learner.env))}
-      write(self.folder, {"config": to_dict(self.config)} | own | content)
+      write(self.folder, {"config": to_dict(self.config), "left_out": left_out} | content)
     except OSError as error:
       self.failed = True
       warning = f"the checkpoint could not be written ({error}); training goes on, and the last one is kept"

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from gpurobot.config import TrainConfig, to_dict
 from gpurobot.learn.algorithm import Algorithm
+from gpurobot.learn.identity import names_of
 from gpurobot.run import checkpoint
 
 FOLDER = "diverged"  # name of the folder in a run folder
@@ -33,6 +34,7 @@ class DivergenceDumps:
         "states": {name: states[-steps:] for name, states in dump["states"].items()},
         "reward": dump["reward"][-steps:],
         "varied": dump["varied"],
+        "names": names_of(self.learner.env),
       }
       checkpoint.save(self.folder / f"{self.learner.iteration:06d}-{env}.pt", content)
 

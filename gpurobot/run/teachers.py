@@ -52,8 +52,9 @@ def _load(source: str, config: TrainConfig, task: ModuleType, num_envs: int, dev
   settings = _settings(source, saved["config"], task, config.distill.teacher_network)
   with checkpoint.fitting(source, "its own settings"):
     agent = restored(saved["learner"], settings, device)
-  names = saved.get("obs_names", {}).get("policy", [])  # older checkpoints have none
-  return Teacher(source, agent, names, num_envs)
+  if other != config.task:  # one that extends it may have another scene
+    agent.spaces = agent.spaces._replace(names={**agent.spaces.names, "model": {}})
+  return Teacher(source, agent, num_envs)
 
 
 def _settings(source: str, saved: dict[str, Any], task: ModuleType, network: str | None) -> AlgorithmConfig:

@@ -128,6 +128,7 @@ class Player:
     given = to_dict(self.config)  # the environments stay as they are
     config = checkpoint.configure(source, values, tasks.load(own), given)
     with checkpoint.fitting(source, "its own settings"):
+      trained.check_fit(source, saved["learner"], self.task, self.config.changed)
       settings = algorithm_settings(config)
       return Policy(saved["learner"], settings, self.task.num_envs, self.task.device)
 

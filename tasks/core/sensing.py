@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from torch import Tensor
@@ -20,6 +20,12 @@ class Sensing(Names):
   random: RandomSource
   training: bool
   cameras: list[TaskCamera]
+  action_names: Callable[[], Sequence[str]]
+
+  @property
+  def identity(self) -> dict[str, Any]:
+    """Names of actions, joints and controls, and digests of the model: what a policy of the task rests on."""
+    return {"action": list(self.action_names()), **physics.identity(self.model)}
 
   def rays(
     self,

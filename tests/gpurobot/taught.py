@@ -27,7 +27,7 @@ def make_teacher(
     seen = 0.1 + torch.randn(100, moments.mean.numel())
     moments.accumulate(seen.to(device), torch.ones(100, device=device))
   agent.observations.merge()
-  return Teacher(f"teacher{seed}", agent, [], num_envs)
+  return Teacher(f"teacher{seed}", agent, num_envs)
 
 
 def make_student(teachers, module=toy, num_envs: int = 32, **values) -> Distill:

@@ -1,7 +1,11 @@
 """Mistakes in what is given for a checkpoint: the file is named, and what is wrong with it."""
 
+import dataclasses
+import json
 import re
+import shutil
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,10 +15,11 @@ import torch
 import tasks
 import train
 from gpurobot import cli, evaluate, export, play, record, replay
-from gpurobot.config import to_dict
+from gpurobot.config import ConfigError, to_dict
 from gpurobot.deploy import trained as trained_policy
 from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint
+from gpurobot.viewer.player import Player
 from tests.mistakes.task_files import PENDULUM, SPEED
 from tests.mistakes.told import SMALL, TOY, told
 
@@ -177,3 +182,183 @@ def test_a_task_file_may_have_moved_since(trained, tmp_path, capsys):
   copy.write_bytes(Path(tasks.load(TOY.removeprefix("task=")).__file__).read_bytes())
   evaluate.main([f"checkpoint={trained}", f"task={copy}", "episodes=1"])
   assert capsys.readouterr().out.startswith("1 episode ")
+
+
+ARMS = """
+from dataclasses import dataclass
+
+from tasks import base
+
+PPO = {"hidden": [8], "horizon": 8, "minibatches": 1, "precision": "float32"}
+
+
+@dataclass
+class Config(base.Config):
+  reward_height: float = base.option(1.0, "weight")
+
+
+class Task(base.Task):
+  robot = '''
+    <mujoco>
+      <worldbody>
+        <body><joint name="left" axis="0 1 0"/><geom size="0.1" pos="0 0 -0.5" contype="0"/></body>
+        <body><joint name="right" axis="0 1 0"/><geom size="0.1" pos="0 5 -0.5" contype="0"/></body>
+      </worldbody>
+      <actuator>
+        <motor name="one" joint="left" ctrlrange="-1 1"/>
+        <motor name="two" joint="right" ctrlrange="-1 1"/>
+      </actuator>
+    </mujoco>'''
+
+  def reward(self):
+    return {"height": -self.sim.qpos[:, 0].cos()}
+
+  def observe(self):
+    return {"policy": {"angle": self.sim.qpos, "speed": self.sim.qvel}}
+"""
+ANGLE, SPEEDS = '"angle": self.sim.qpos', '"speed": self.sim.qvel'
+MOTORS = [f'<motor name="{name}" joint="{joint}" ctrlrange="-1 1"/>' for name, joint in
+          (("one", "left"), ("two", "right"))]  # fmt: skip
+UNDO = "undo the change in the task, its settings or its robot, or add changed=true if it is meant"
+CHANGES: dict[str, tuple[list[tuple[str, str]], str]] = {
+  "blocks exchanged": (
+    [(f"{ANGLE}, {SPEEDS}", f"{SPEEDS}, {ANGLE}")],
+    "'run' was trained with column 0 of 'policy' as 'angle', which is 'speed' now",
+  ),
+  "an actuator of another joint": (
+    [('"two" joint="right"', '"two" joint="left"')],
+    "'run' was trained with control 1 as 'two of joint right', which is 'two of joint left' now",
+  ),
+  "actuators in another order": (
+    [(MOTORS[0], "first"), (MOTORS[1], MOTORS[0]), ("first", MOTORS[1])],
+    "'run' was trained with action 0 as 'one', which is 'two' now",
+  ),
+  "another robot of the same size": (
+    [('"left"', '"shoulder"'), ('"right"', '"elbow"')],
+    "'run' was trained with joint 0 as 'left', which is 'shoulder' now",
+  ),
+}
+LIGHTER = [('size="0.1" pos', 'size="0.1" mass="2" pos')]
+DIFFERS = "the model of 'run' had another body_mass, body_inertia"
+RESUMED = f"{DIFFERS}, and resume= needs the same: {UNDO.replace(', or', ', start a run by checkpoint=, or')}"
+LOADS = {
+  "evaluate": (evaluate.main, ["run", "episodes=1"]),
+  "export": (export.main, ["run"]),
+  "play": (play.main, ["run", "num_envs=2", "viewer=native"]),
+  "record": (record.main, ["run", "seconds=0.1", "width=16", "height=16", "video=video.gif"]),
+  "checkpoint": (train.main, [*SMALL, "checkpoint=run", "run_dir=new"]),
+  "resume": (train.main, ["resume=run", "max_iterations=2", "run_dir=new"]),
+  "teacher": (train.main, [*SMALL, "algorithm=distill", "teacher=run", "run_dir=new"]),
+}
+
+
+@pytest.fixture(scope="module")
+def arms(tmp_path_factory) -> Path:
+  """A folder with a task, and a run of it."""
+  folder = tmp_path_factory.mktemp("arms")
+  with pytest.MonkeyPatch.context() as patch:
+    patch.chdir(folder)
+    Path("mine.py").write_text(ARMS)
+    train.main(["task=mine.py", *SMALL, "run_dir=run"])
+  return folder
+
+
+@pytest.fixture
+def changed(arms, tmp_path, monkeypatch) -> Callable[[list[tuple[str, str]]], None]:
+  """Return how to change the task of a run in the working directory."""
+  shutil.copytree(arms, tmp_path, dirs_exist_ok=True)
+  monkeypatch.chdir(tmp_path)
+  monkeypatch.setattr(play, "play", lambda settings: trained_policy.load(settings, settings.num_envs))
+
+  def change(pairs: list[tuple[str, str]]) -> None:
+    text = ARMS
+    for old, new in pairs:
+      assert old in text
+      text = text.replace(old, new)
+    Path("mine.py").write_text(text)
+    for name in [name for name in sys.modules if name.startswith("task_file")]:
+      del sys.modules[name]
+
+  return change
+
+
+@pytest.mark.parametrize("load", LOADS)
+@pytest.mark.parametrize(("pairs", "message"), CHANGES.values(), ids=CHANGES)
+def test_in_what_columns_and_joints_mean(pairs, message, load, changed, capsys):
+  program, words = LOADS[load]
+  changed(pairs)
+  assert told(capsys, program, ["task=mine.py", *words]) == f"{message}: {UNDO}"
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_another_model_with_these_names_is_a_line_and_ends_only_a_resume(load, changed, capsys):
+  program, words = LOADS[load]
+  changed(LIGHTER)
+  words = ["task=mine.py", *words]
+  if load == "resume":
+    assert told(capsys, program, words) == RESUMED
+  else:
+    assert warned(program, words) == [DIFFERS]
+
+
+def warned(program: Callable[[list[str]], object], words: list[str]) -> list[str]:
+  """Run a program; return its warnings of the run."""
+  with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    program(words)
+  return [str(one.message) for one in caught if "'run'" in str(one.message)]
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_a_changed_task_is_taken_if_it_is_meant(load, changed, capsys):
+  program, words = LOADS[load]
+  changed([*CHANGES["another robot of the same size"][0], *CHANGES["blocks exchanged"][0], *LIGHTER])
+  assert warned(program, ["task=mine.py", *words, "changed=true"]) == []
+  if load == "export":  # its weights are of the old columns
+    facts = json.loads(Path("run", "export", "policy.json").read_text())
+    assert [block["name"] for block in facts["observation"]["blocks"]] == ["angle", "speed"]
+    assert facts["trained with"]["joint"] == ["left", "right"]
+    assert [joint["name"] for joint in facts["joints"]] == ["shoulder", "elbow"]
+  if load == "resume":  # what was meant then is not meant for ever
+    changed([])
+    message = "'new' was trained with column 0 of 'policy' as 'speed', which is 'angle' now"
+    assert told(capsys, train.main, ["task=mine.py", "resume=new"]).startswith(message)
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_an_older_checkpoint_fits_by_its_sizes(load, changed, capsys):
+  program, words = LOADS[load]
+  changed(CHANGES["blocks exchanged"][0])
+  content = torch.load("run/checkpoint.pt", weights_only=True)
+  del content["learner"]["names"]
+  torch.save(content, "run/checkpoint.pt")
+  line = "'run' is of an older gpurobot and names no actions and joints: their numbers are compared"
+  assert warned(program, ["task=mine.py", *words]) == [line]
+  content["obs_names"] = {"policy": ["angle"] * 2 + ["speed"] * 2}  # as checkpoints had it for a while
+  torch.save(content, "run/checkpoint.pt")
+  words = [word.replace("run_dir=new", "run_dir=again") for word in words]
+  assert "0 of 'policy' as 'angle', which is 'speed' now" in told(capsys, program, ["task=mine.py", *words])
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_a_task_that_is_as_it_was_is_no_mistake(load, changed):
+  program, words = LOADS[load]
+  changed([("mujoco>", "mujoco >"), ("class Task(", "# moved\nclass Task(")])
+  assert warned(program, ["task=mine.py", *words]) == []
+  if load == "evaluate":
+    assert warned(program, ["task=mine.py", *words, "engine=mujoco"]) == []
+
+
+def test_in_a_rival_and_in_other_policies_of_a_run(changed, capsys):
+  """`play` loads them into the environments of the first."""
+  changed(CHANGES["blocks exchanged"][0])
+  train.main(["task=mine.py", *SMALL, "run_dir=new"])
+  settings = trained_policy.PolicySettings(checkpoint="new", task="mine.py")
+  found = trained_policy.load(settings, 2)
+  message = "'run' was trained with column 0 of 'policy' as 'angle', which is 'speed' now"
+  with pytest.raises(ConfigError, match=message):
+    Player(found, "run")
+  player = Player(found)
+  with pytest.raises(ConfigError, match=message):
+    player.load("run")
+  Player(dataclasses.replace(found, config=dataclasses.replace(found.config, changed=True)), "run")

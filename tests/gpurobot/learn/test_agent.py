@@ -6,7 +6,7 @@ from gpurobot.learn.agent import Spaces, actor_critic, resolve
 from gpurobot.learn.env import Image
 
 CPU = torch.device("cpu")
-SPACES = Spaces({"policy": 5, "critic": 7}, 3, ())
+SPACES = Spaces({"policy": 5, "critic": 7}, 3, (), names={"joint": ["hip", "knee"]})
 SETTINGS = PPOConfig(hidden=[8], recurrent=Recurrence.gru, recurrent_units=4, precision=Precision.float32)
 OBS = {group: torch.randn(6, width) for group, width in SPACES.obs_dims.items()}
 RESTART = torch.tensor([True, False, False, True, False, False])

@@ -57,15 +57,16 @@ def test_each_environment_gets_the_label_of_its_teacher():
 
 def mistakes() -> list[tuple]:
   """Return teachers, the names of the task's blocks, and what is wrong."""
-  named = make_teacher(2)
-  named.obs_names = ["position", "height"]
+  named, columns = make_teacher(2), "column of 'policy'"
+  named.agent.spaces = named.agent.spaces._replace(names={columns: ["position", "height"]})
   choosing = make_teacher(2, choices=(3, 2))
   return [
     (make_teacher(2, {"policy": 5}), (), "teacher0 observed 5 numbers, and the group 'policy' has 2"),
     (choosing, (), r"has discrete actions of \[3, 2\] choices, and the task 2 continuous actions"),
     (make_teacher(2, squash=True), (), "teacher0 squashes its actions by tanh: write ppo.squash=true"),
-    (named, ["position"] * 2, "observed 1 numbers of 'height', and the group 'policy' has 0"),
-    (named, ["height", "position"], "observed the same blocks as the group 'policy' has, in another order"),
+    (named, ["position"] * 2, "'teacher0' was trained with column 1 of 'policy' as 'height', which is 'posi"),
+    (named, ["height", "position"], "'teacher0' was trained with column 0 of 'policy' as 'position', which "),
+    (named, ["position"], r"as 'height', which is '\(none\)' now: undo the change in the .* its robot$"),
   ]
 
 
