@@ -25,6 +25,9 @@ def walk(policy_file: str, robot_file: str, seconds: float) -> np.ndarray:
   policy = onnxruntime.InferenceSession(policy_file)
   facts = json.loads(policy.get_modelmeta().custom_metadata_map["gpurobot"])
   model = mujoco.MjModel.from_xml_path(robot_file)
+  joints = [model.joint(index).name for index in range(model.njnt)]
+  if joints != [joint["name"] for joint in facts["joints"]]:
+    raise SystemExit(f"{robot_file} has the joints {joints}, not those of the policy")
   data = mujoco.MjData(model)
   mujoco.mj_resetDataKeyframe(model, data, model.key("home").id)
   home, action, seen = data.qpos[7:].copy(), np.zeros(model.nu), []

@@ -17,11 +17,12 @@ from torch import Tensor
 
 import tasks
 from gpurobot import cli, extras
-from gpurobot.config import ConfigError, assign, code_keys, defaults, leaves, option, pairs
+from gpurobot.config import CHANGED, ConfigError, assign, code_keys, defaults, leaves, option, pairs
+from gpurobot.learn.identity import compare
 from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
 from gpurobot.run.divergence_dumps import FOLDER
-from physics import Model
+from physics import Model, identity
 from physics.parity import MujocoSimulation
 from tasks.base import DIVERGED, Task
 
@@ -34,6 +35,7 @@ class Replay:
 
   file: str | None = option(None, "file in the folder diverged/ of a run, or a run folder: its newest file")
   task: str | None = option(None, "its task, if that is your own: a dotted module path or a .py file")
+  changed: bool = option(False, CHANGED)
   states: int = option(20, "number of states in the table, the last ones", low=1)
   video: str | None = option(None, "video file to write: .mp4, .gif or .webp; null: no video")
   fps: float = option(10.0, "frames per second of the video", low=1, high=120)
@@ -71,12 +73,9 @@ def read(source: str | None, task: str | None = None) -> tuple[type[Task], Any, 
 
 def owners(model: Model) -> dict[str, list[str]]:
   """Return the name of the joint or actuator of each element of qpos, qvel and ctrl."""
-  names = [model.mj.joint(index).name or f"number {index}" for index in range(model.mj.njnt)]
   starts = {"qpos": (model.jnt_qposadr, model.nq), "qvel": (model.jnt_dofadr, model.nv)}
-  found = {
-    field: [names[joint] for joint in np.searchsorted(first, np.arange(count), side="right") - 1]
-    for field, (first, count) in starts.items()
-  }
+  sizes = {field: np.diff(first, append=count) for field, (first, count) in starts.items()}
+  found = {field: np.repeat(identity(model)["joint"], size).tolist() for field, size in sizes.items()}
   return found | {"ctrl": np.repeat(model.actuator_names, model.actuator_ctrlnum).tolist()}
 
 
@@ -139,7 +138,9 @@ def film(settings: Replay, kind: type[Task], config: Any, saved: dict[str, Any])
 def show(settings: Replay) -> None:
   """Print the table, and write the video if it is wanted."""
   kind, config, saved = read(settings.file, settings.task)
-  tell(saved, owners(kind.make_model(config)), settings.states)
+  model = kind.make_model(config)
+  compare(str(settings.file), saved.get("names", {}), identity(model), settings.changed)
+  tell(saved, owners(model), settings.states)
   if settings.video:
     film(settings, kind, config, saved)
 

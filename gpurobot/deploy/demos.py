@@ -10,7 +10,7 @@ from tasks.base import ASSETS
 
 FOLDER = ASSETS / "demos"
 MOST_BYTES = 10**6
-OF_A_POLICY = ("network", "obs_dims", "num_actions", "choices", "observations")  # parts of a learner's state
+OF_A_POLICY = ("network", "obs_dims", "num_actions", "choices", "observations", "names")
 OF_A_RUN = ("run_dir", "resume", "checkpoint")  # settings that say where it was trained
 
 

@@ -62,6 +62,7 @@ class Deployed(nn.Module):
     self.register_buffer("scale", scale.clone())
     self.bound = BOUND if observations.enabled else None
     self.images = {name: own for name, own in policy.agent.spaces.images.items() if "policy" in own.groups}
+    self.names = policy.agent.spaces.names
     self.encode = copy.deepcopy(network.actor_input)
     self.actor, self.head = copy.deepcopy(network.actor), copy.deepcopy(network.head)
     self.controls = controls

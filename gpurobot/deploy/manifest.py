@@ -2,10 +2,11 @@
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from gpurobot.config import TrainConfig, to_dict
@@ -31,7 +32,7 @@ def describe(config: TrainConfig, env: VecEnv, deployed: Deployed) -> dict[str, 
   known |= {"yours": _yours(env, deployed)}
   if not isinstance(env, Task):
     return known
-  known |= {"settings": _finite(to_dict(env.config)), **_task(env)}
+  known |= {"settings": _finite(to_dict(env.config)), **_task(env, deployed.names)}
   controls = deployed.controls
   known["control"] |= {
     "offset": None if controls is None else controls.offset.tolist(),
@@ -118,18 +119,19 @@ def _short(path: Path) -> str:
   return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path.name)
 
 
-def _task(env: Task) -> dict[str, Any]:
-  """Return rates, the layout of the observation, what can be commanded, and the robot's parts."""
+def _task(env: Task, names: Mapping[str, Any]) -> dict[str, Any]:
+  """Return rates, observation, commands and the robot's parts; `names` are those of the policy's training."""
   robot, model = env.scene(env.config), env.model
-  start, blocks = 0, []
-  for name, width in env.observations.widths["policy"].items():
-    blocks.append({"name": name, "start": start, "width": width})
-    start += width
+  columns = names.get("column of 'policy'", env.obs_names["policy"])
+  columns = columns[: len(columns) // env.observations.lengths["policy"]]
   return {
     "robot": _short(robot) if isinstance(robot, Path) else f"see {_place(env.scene)}",
     "rate": {"control [Hz]": 1 / env.dt, "step [s]": env.dt, "physics step [s]": model.timestep},
     "observation": {
-      "blocks": blocks,
+      "blocks": [
+        {"name": name, "start": columns.index(name), "width": columns.count(name)}
+        for name in dict.fromkeys(columns)
+      ],
       "history, the oldest first": env.observations.lengths["policy"],
       **({"frames of an image, the oldest first": env.observations.stacks} if env.images else {}),
     },
@@ -137,7 +139,8 @@ def _task(env: Task) -> dict[str, Any]:
       {"name": name, "range": [low, high], "unit": unit}
       for name, (low, high, unit) in (env.commands.ranges if env.commands else {}).items()
     ],
-    "actions": {"names": list(env.action_names()), "choices": list(env.choices)},
+    "actions": {"names": names.get("action", list(env.action_names())), "choices": list(env.choices)},
+    "trained with": {kind: names.get(kind) for kind in ("joint", "control")},
     "control": {"controls": _controls(model)},
     "joints": [_joint(model, index) for index in range(model.njnt)],
     "actuators": [_actuator(model, index) for index in range(model.nactuator)],
@@ -150,14 +153,9 @@ def _task(env: Task) -> dict[str, Any]:
 
 def _controls(model: Model) -> list[dict[str, Any]]:
   """Return the actuator and the range of each control."""
-  found = []
-  for name, first, count in zip(
-    model.actuator_names, model.actuator_ctrladr, model.actuator_ctrlnum, strict=True
-  ):
-    for control in range(first, first + count):
-      limits = model.actuator_ctrlrange[control].tolist()
-      found.append({"actuator": name, "range": limits if model.actuator_ctrllimited[control] else None})
-  return found
+  names = np.repeat(model.actuator_names, model.actuator_ctrlnum).tolist()
+  limits = zip(names, model.actuator_ctrlrange.tolist(), model.actuator_ctrllimited, strict=True)
+  return [{"actuator": name, "range": span if limited else None} for name, span, limited in limits]
 
 
 def _joint(model: Model, index: int) -> dict[str, Any]:

@@ -38,6 +38,14 @@ def test_a_robot_walks_in_plain_mujoco_as_in_its_task(tmp_path):
     wanted.append(obs["policy"][0].numpy())
     obs = env.step(exported(obs, restart))["obs"]
   assert np.ptp(found[:, -12:]) > 1  # of the actions
+  text = (
+    module.Task.robot.read_text()
+    .replace('name="FR_hip"', 'name="hip"')
+    .replace('joint="FR_hip"', 'joint="hip"')
+  )
+  (tmp_path / "other.xml").write_text(text)
+  with pytest.raises(SystemExit, match=r"has the joints .*'hip', .* not those of the policy"):
+    run_onnx.walk(str(tmp_path / NAMES[0]), str(tmp_path / "other.xml"), env.dt)
   np.testing.assert_allclose(found, wanted, atol=1e-3)
 
 

@@ -75,3 +75,16 @@ def test_a_record_of_states_is_no_policy(folder):
 def test_help(capsys):
   replay.main(["--help"])
   assert "states=20" in capsys.readouterr().out
+
+
+def test_states_of_other_joints_are_not_told_under_the_names_of_these(folder, tmp_path, capsys):
+  file = replay.find(str(folder))
+  content = torch.load(file, weights_only=True)
+  assert content["names"]["joint"] == ["slider", "hinge"]
+  content["names"]["joint"] = ["slider", "wheel"]
+  torch.save(content, tmp_path / "other.pt")
+  words = [f"file={tmp_path / 'other.pt'}", TASK]
+  with pytest.raises(SystemExit):
+    replay.main(words)
+  assert "was trained with joint 1 as 'wheel', which is 'hinge' now: " in capsys.readouterr().err
+  replay.main([*words, "changed=true"])
