@@ -14,7 +14,9 @@ from gpurobot import own_packages
 from gpurobot.adapters import registration
 from gpurobot.device import process
 
-if own_packages.looked_for():
+if own_packages.is_program():
+  process.end_at_interrupt()
+  own_packages.leave_working_directory()
   own_packages.prefer()
   process.pause_collection()  # until the program has imported what it needs, see cli.user_errors
 process.limit_spinning()

@@ -62,6 +62,7 @@ def user_errors(argv: list[str], world: World) -> Iterator[None]:
   debug = "debug=true" in [word.lower() for word in argv]
   try:
     with contextlib.ExitStack() as stack:
+      stack.enter_context(process.interruptible())
       if world.main:
         stack.enter_context(_shown_logs())
       if not debug:

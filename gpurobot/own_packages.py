@@ -1,13 +1,15 @@
 """Import of gpurobot's packages beside this one, where a user's folder has the name of one of them."""
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 
+from gpurobot.device.process import PLACE
+
 NAMES = ("physics", "tasks", "train")
-PLACE = str(Path(__file__).parents[1])
 
 
 class _Finder:
@@ -25,6 +27,27 @@ def looked_for() -> bool:
   """Return whether Python looks for a program of gpurobot to run, as in `python -m gpurobot.play`."""
   named = {word.removeprefix("-m").partition(".")[0] for word in sys.orig_argv}
   return sys.argv[:1] == ["-m"] and "gpurobot" in named
+
+
+def is_program() -> bool:
+  """Return whether this process is a program of gpurobot, started by any of its names."""
+  script = Path(sys.argv[0])
+  return looked_for() or script.name == "gpurobot" or script.absolute() == Path(PLACE, "train.py")
+
+
+def leave_working_directory() -> None:
+  """Look for modules no more in the working directory, as `python -m` and an empty entry of PYTHONPATH ask.
+
+  Processes that libraries start do not either.
+  """
+  given = os.environ.get("PYTHONPATH", "")
+  named = [entry for entry in given.split(os.pathsep) if entry]
+  if looked_for() and not sys.flags.safe_path and sys.path[0] != PLACE:
+    del sys.path[0]
+  if given and len(named) <= given.count(os.pathsep):
+    os.environ["PYTHONPATH"] = os.pathsep.join(named)
+    sys.path.remove(str(Path.cwd()))
+  os.environ["PYTHONSAFEPATH"] = "1"
 
 
 def prefer() -> None:

@@ -165,8 +165,9 @@ def _load_dotted(name: str) -> ModuleType:
   if spec is not None:
     with task_errors(lambda: [str(spec.origin)]):
       return importlib.import_module(name)
-  if Path(f"{name}.py").is_file():
-    raise UnknownTask(f"unknown task '{name}'; the file is task={name}.py")
+  if (file := Path(f"{name.replace('.', '/')}.py")).is_file():
+    hint = ", and PYTHONPATH=. finds its package" if "." in name else ""
+    raise UnknownTask(f"unknown task '{name}'; the file is task={file}{hint}")
   if (reason := MISSING.get(name.removeprefix("dm/"))) is not None:
     raise UnknownTask(f"there is no task '{name}': {reason}")
   if Path(name).suffix in {".urdf", ".xml"}:

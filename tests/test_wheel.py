@@ -9,6 +9,7 @@ import pytest
 
 import tasks
 from tests.lacking import lacking
+from tests.planted import plant, ran
 from tests.test_house import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -41,6 +42,7 @@ def gpurobot(installed, tmp_path_factory):
   for name in ("assets", "physics", "tasks"):
     (place / name).mkdir()
     (place / name / "__init__.py").write_text("raise ValueError('the code of the user')")
+  plant(place)
 
   def run(*words):
     done = subprocess.run(
@@ -54,6 +56,7 @@ def gpurobot(installed, tmp_path_factory):
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
+  run.place = place
   return run
 
 
@@ -69,8 +72,11 @@ def test_it_holds_what_a_user_needs(installed):
 def test_it_runs_among_folders_of_the_same_names(gpurobot):
   assert gpurobot("--version") == [f"gpurobot {PROJECT['version']}"]
   assert gpurobot("tasks") == tasks.available()
-  training = gpurobot("train", "task=cartpole", "num_envs=64", "max_iterations=2", "run_dir=run")
+  training = gpurobot(
+    "train", "task=cartpole", "num_envs=64", "max_iterations=2", "record_every=2", "run_dir=run"
+  )
   assert training[-1] == "  continue  gpurobot train resume=run"
+  assert ran(gpurobot.place) == ""
 
 
 def test_its_doctor_finds_it_well(gpurobot):

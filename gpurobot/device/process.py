@@ -1,11 +1,15 @@
-"""Process on its CPU: its cores, no release of freed memory, no spinning threads, no search for garbage."""
+"""Process: its cores and memory, how Ctrl-C ends it early, and the Python processes that it starts."""
 
 import contextlib
 import ctypes
 import gc
 import os
-from collections.abc import Iterator
+import signal
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
+PLACE = str(Path(__file__).parents[2])  # folder of gpurobot and the packages beside it
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3  # mallopt's names for its parameters
 _HUGE_PAGES = 14  # madvise's name for its advice
 _PAGE = 4096  # [bytes]
@@ -49,6 +53,41 @@ def collection_paused() -> Iterator[None]:
   finally:
     if before:
       resume_collection()
+
+
+def end_at_interrupt() -> None:
+  """Let Ctrl-C end the process at once with status 130: half of an import cannot clean up after itself."""
+  if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where it is ignored
+    signal.signal(signal.SIGINT, _end)
+
+
+def _end(*_: object) -> None:
+  os._exit(128 + signal.SIGINT)
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+  """Let Ctrl-C raise KeyboardInterrupt in the block, if it ends the process at once outside of it."""
+  ends = signal.getsignal(signal.SIGINT) is _end
+  try:
+    if ends:
+      signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+  finally:
+    if ends:
+      signal.signal(signal.SIGINT, _end)
+
+
+def python(*words: str, places: Iterable[str] = (), **variables: str) -> tuple[list[str], dict[str, str]]:
+  """Return the command and the environment of a Python process of gpurobot's, with more variables.
+
+  It looks for modules beside gpurobot, in what PYTHONPATH names and in `places`. It never looks in the
+  working directory, which may be a run folder of somebody else; nor do the processes that it starts.
+  """
+  given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+  path = os.pathsep.join(filter(None, [PLACE, *given, *places]))
+  own = {"PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
+  return [sys.executable, "-P", *words], os.environ | own | variables
 
 
 def core_indices() -> set[int]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch._ops import OpOverload
 
+from gpurobot.device import process
 from gpurobot.device.calls import Call, Fused, address_of, memory_of, place_of, tensors_of
 from gpurobot.fusion import operations
 from gpurobot.fusion.program import Program, UnfitError
@@ -33,8 +34,11 @@ class Functions(Protocol):
   def built(self) -> bool:
     """Whether they are compiled, by this process or an earlier one."""
 
-  def build(self) -> Callable[[], bool]:
-    """Start to compile them in the background; return what tells whether that has ended."""
+  def build(self, python: Callable[..., tuple[list[str], dict[str, str]]]) -> Callable[[], bool]:
+    """Start to compile them in the background, by a process that `python` describes; see `process.python`.
+
+    Returns what tells whether that has ended.
+    """
 
   def launch(self, index: int, blocks: int, arrays: Sequence[Array]) -> Callable[[], None]:
     """Return what calls a function for all blocks of rows: with the arrays base, place and number."""
@@ -78,7 +82,7 @@ class RowFusion:
     return Fused(schedule.order(fused), schedule.static)
 
   def _start(self, functions: Functions) -> Callable[[], bool]:
-    return functions.build() if self._builds else lambda: functions.built
+    return functions.build(process.python) if self._builds else lambda: functions.built
 
 
 def _never() -> bool:

@@ -3,17 +3,19 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpurobot.config import TrainConfig, to_dict
+from gpurobot.config import TrainConfig, code_keys, to_dict
+from gpurobot.device.process import python
 from gpurobot.learn.algorithm import Algorithm
 from gpurobot.run import checkpoint
 from gpurobot.run.logger import Loggers
 
 FOLDER = "videos"  # name of the folder in a run folder
-COMMAND = (sys.executable, "-m", "gpurobot.record")
+PROGRAM = ("-m", "gpurobot.record")
 LOOK = ("seconds=6", "fps=15", "width=256", "height=192")
 PATIENCE = 60.0  # longest wait for the last video at the end of training [s]
 
@@ -51,18 +53,19 @@ class VideoRecorder:
       return [] if warned else ["a video takes longer than record_every iterations; some are left out"]
     path = self.folder / f"{self.learner.iteration:06d}.pt"
     policy = f"checkpoint={path}", *checkpoint.code_arguments(self.config)
-    words = (*COMMAND, *LOOK, *policy, f"video={path.with_suffix('.gif')}")
+    words = (*PROGRAM, *LOOK, *policy, f"video={path.with_suffix('.gif')}")
+    command, environment = python(*words, places=_places(self.config), OMP_NUM_THREADS="1")
     content = {"config": to_dict(self.config), "learner": self.learner.policy_dict()}
     try:
       self.folder.mkdir(exist_ok=True)
       checkpoint.save(path, content)
       with path.with_suffix(".log").open("wb") as log:
         process = subprocess.Popen(
-          words,
+          command,
           stdin=subprocess.DEVNULL,
           stdout=log,
           stderr=log,
-          env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
+          env=environment,
           # Ctrl-C goes only to the training. A new session would get its own share of the CPU on Linux.
           process_group=0,
         )
@@ -96,6 +99,15 @@ class VideoRecorder:
       self._take.process.kill()
       return [_failure(self._take.path, f"it took more than {PATIENCE:g} s after the end of training")]
     return self._finish()
+
+
+def _places(config: TrainConfig) -> Iterator[str]:
+  """Yield where this process found the user's modules that settings name, such as task=my_package.task."""
+  values = to_dict(config)
+  for key in ("task", *code_keys(config)):
+    top = sys.modules.get(str(values[key]).partition(":")[0].partition(".")[0])
+    if path := next(iter(getattr(top, "__path__", [])), getattr(top, "__file__", None)):
+      yield str(Path(path).parent)
 
 
 def _lower_priority(process: int) -> None:

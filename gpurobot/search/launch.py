@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Protocol
 
+from gpurobot.device.process import python
 from gpurobot.run import folder
 from gpurobot.run.interrupt import Interrupt
 from gpurobot.search.trial import OUTPUT, Trial
@@ -53,8 +54,11 @@ Start = Callable[[Trial], Process]
 def start(trial: Trial) -> Process:
   """Start a trial as a process whose output goes to its folder."""
   trial.folder.mkdir(parents=True, exist_ok=True)
+  command, environment = python(*trial.command())
   with (trial.folder / OUTPUT).open("ab") as file:
-    return subprocess.Popen(trial.command(), stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT)
+    return subprocess.Popen(
+      command, env=environment, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT
+    )
 
 
 def execute(trials: Sequence[Trial], jobs: int, say: Say, interrupt: Interrupt, begin: Start = start) -> bool:

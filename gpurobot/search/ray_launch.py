@@ -4,6 +4,7 @@ The machines of the cluster share the folders of the runs and have the same Pyth
 `ray start` or RAY_ADDRESS names is used; without one, Ray starts a local one.
 """
 
+import contextlib
 import subprocess
 import time
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ import ray
 from ray.exceptions import RayError
 
 from gpurobot.config import ConfigError
-from gpurobot.device.process import usable_cores
+from gpurobot.device.process import PLACE, python, usable_cores
 from gpurobot.search.launch import POLL, Start
 from gpurobot.search.trial import OUTPUT, Trial
 
@@ -21,13 +22,14 @@ LOST = 1  # exit status of a trial whose machine or worker is gone
 
 
 def run_command(command: Sequence[str], folder: Path, output: Path, stop: Path) -> int:
-  """Run a command in a folder, on a machine of the cluster, and return its exit status.
+  """Run a program of Python in a folder, on a machine of the cluster, and return its exit status.
 
   Its output goes to a file. It is asked to end when the file `stop` exists.
   """
   with output.open("ab") as file:
+    words, environment = python(*command)  # of this machine
     process = subprocess.Popen(
-      command, cwd=folder, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT
+      words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT
     )
   while process.poll() is None:
     if stop.exists():
@@ -70,7 +72,8 @@ class RayProcess:
 def connect() -> Start:
   """Connect to the cluster, and return the function that starts trials there."""
   if not ray.is_initialized():
-    ray.init(log_to_driver=False, include_dashboard=False, logging_level="warning")
+    with contextlib.chdir(PLACE):  # where Ray's workers look for modules, as in the script's folder
+      ray.init(log_to_driver=False, include_dashboard=False, logging_level="warning")
   machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
   most = int(max(machine.get("CPU", 0) for machine in machines))
   has_gpus = any(machine.get("GPU", 0) for machine in machines)

@@ -4,7 +4,6 @@ import dataclasses
 import json
 import math
 import re
-import sys
 from collections.abc import Mapping
 from enum import StrEnum
 from fractions import Fraction
@@ -94,12 +93,12 @@ class Trial:
     return any(summary[limit.removeprefix("max_")] >= end for limit, end in self.limits.items())
 
   def command(self) -> list[str]:
-    """Return the command that starts the run, or resumes it from its checkpoint."""
+    """Return the program that starts the run, or resumes it from its checkpoint, and its arguments."""
     source = self.folder if checkpoint.exists(self.folder) else self.parent
     resume = [] if source is None else [f"resume={source}"]
     ends = {limit: str(end) for limit, end in self.limits.items()} if self.part < 1 else {}
     words = [f"{key}={value}" for key, value in {**self.values, **ends}.items()]
-    return [sys.executable, str(PROGRAM), *resume, *words]
+    return [str(PROGRAM), *resume, *words]
 
   def result(self) -> dict[str, Any]:
     """Return the figures of a finished run; its metric is a `Score`, None where no episode told it.

@@ -5,7 +5,6 @@ import importlib
 import math
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 
 import mujoco
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from gpurobot.config import ConfigError, suggestion
+from gpurobot.device import process
 from gpurobot.viewer.stage import Stage
 from tasks.base import Task
 
@@ -52,8 +52,8 @@ def backend() -> str:
 
 def draws(name: str) -> bool:
   """Return whether a backend works; test it in another process, as a bad driver may crash."""
-  environment = os.environ | {"MUJOCO_GL": name}
-  done = subprocess.run([sys.executable, "-c", PROBE], env=environment, capture_output=True, check=False)
+  command, environment = process.python("-c", PROBE, MUJOCO_GL=name)
+  done = subprocess.run(command, env=environment, capture_output=True, check=False)
   return done.returncode == 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -47,6 +48,7 @@ class Worker:
       self._process = None
 
   def _start(self) -> None:
+    os.environ["PYTHONSAFEPATH"] = "1"  # it would look for modules in the working directory first
     context = multiprocessing.get_context("spawn")
     self._tasks, theirs = context.Pipe()
     self._process = context.Process(target=_serve, args=(theirs, self.limit), daemon=True)

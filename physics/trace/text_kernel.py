@@ -25,6 +25,7 @@ ERRORS = "errors.txt"  # what it says
 NOT_BUILT = "operations of a step stay torch's: their functions were not built"
 LOG = logging.getLogger(__name__)
 Array = NDArray[np.int64]
+Command = Callable[..., tuple[list[str], dict[str, str]]]
 
 
 class TextKernel:
@@ -63,11 +64,14 @@ class TextKernel:
     """Load them, or compile them."""
     load_kernel(self._kernel, wp.get_device("cpu"), 1)
 
-  def build(self) -> Callable[[], bool]:
-    """Start to compile them in another process, of low priority; return what tells whether it has ended."""
+  def build(self, python: Command) -> Callable[[], bool]:
+    """Start to compile them in another process, of low priority; return what tells whether it has ended.
+
+    python: returns the command and the environment of a Python process with the given arguments.
+    """
     try:
       folder = tempfile.TemporaryDirectory(prefix="gpurobot-text-")
-      process = self._start(Path(folder.name))
+      process = self._start(Path(folder.name), python)
     except OSError as error:  # no room on the disk, or no process
       LOG.warning("%s (%s)", NOT_BUILT, error)
       return lambda: True
@@ -86,20 +90,16 @@ class TextKernel:
 
     return ended
 
-  def _start(self, folder: Path) -> subprocess.Popen[bytes]:
+  def _start(self, folder: Path, python: Command) -> subprocess.Popen[bytes]:
     """Start a process that compiles, with its input and its messages in a folder."""
     texts = folder / "texts.json"
     texts.write_text(json.dumps(self._texts))
+    code = f"import {__name__} as own; own.build_file()"
+    command, environment = python("-c", code, str(texts), str(kernel_cache()))
     with (folder / ERRORS).open("w") as errors:
       return subprocess.Popen(
-        [
-          sys.executable,
-          "-c",
-          f"import {__name__} as own; own.build_file()",
-          str(texts),
-          str(kernel_cache()),
-        ],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        command,
+        env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=errors,

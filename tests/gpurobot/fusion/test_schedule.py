@@ -185,7 +185,7 @@ def test_functions_are_built_beside_a_long_run(monkeypatch):
   class Slow(Compiled):
     built = property(lambda _: len(started) > 1)
 
-    def build(self):
+    def build(self, _):
       started.append("build")
       return lambda: len(started) > 1
 
@@ -210,7 +210,7 @@ def test_functions_that_cannot_be_built_are_tried_once(monkeypatch):
     def __init__(self, *_: object) -> None:
       made.append("made")
 
-    def build(self):
+    def build(self, _):
       return lambda: True
 
   (x,) = memory(3)

@@ -1,5 +1,3 @@
-import sys
-
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -23,7 +21,7 @@ def run(tmp_path, monkeypatch, capsys, keep_signal_handlers):
   """Return how to train in a folder where videos are drawn by this program; it returns what was printed."""
 
   def train_with(program, *words, patience=600.0):
-    monkeypatch.setattr(video_recorder, "COMMAND", (sys.executable, "-c", program))
+    monkeypatch.setattr(video_recorder, "PROGRAM", ("-c", program))
     monkeypatch.setattr(video_recorder, "PATIENCE", patience)
     assert train.main([*WORDS, f"run_dir={tmp_path}", "max_iterations=2", *words]) == 0
     return " ".join(capsys.readouterr().out.split())

@@ -1,6 +1,5 @@
 import os
 import signal
-import sys
 
 import pytest
 
@@ -24,7 +23,7 @@ def test_an_interrupt_ends_the_runs_and_starts_no_more(tmp_path, monkeypatch):
     "os.kill(os.getppid(), signal.SIGINT)\n"
     "time.sleep(600)\n"
   )
-  monkeypatch.setattr(Trial, "command", lambda _: [sys.executable, "-c", program])
+  monkeypatch.setattr(Trial, "command", lambda _: ["-c", program])
   _, runs = sweep.plan([*TOY, "seed=0,1", f"folder={tmp_path}"])
   said = []
   assert not execute(runs, 1, said.append, Interrupt())
@@ -106,7 +105,7 @@ def test_an_interrupt_waits_for_no_training_of_another_sweep(tmp_path):
 
 def test_a_metric_that_no_log_has_ends_the_sweep_and_its_runs(tmp_path, monkeypatch):
   _, runs = sweep.plan([*TOY, "seed=0,1", f"folder={tmp_path}", "metric=sucess"])
-  monkeypatch.setattr(Trial, "command", lambda trial: [sys.executable, "-c", PROGRAMS[trial.config.seed]])
+  monkeypatch.setattr(Trial, "command", lambda trial: ["-c", PROGRAMS[trial.config.seed]])
   finish(runs[0], 1.0)
   (runs[0].folder / "summary.json").rename(tmp_path / "summary.json")
   started = []

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from gpurobot.device import process
 from physics.trace import text_kernel
 from physics.trace.text_kernel import TextKernel
 
@@ -47,13 +48,13 @@ def test_another_process_builds_them(monkeypatch, tmp_path):
   bodies = [f"x[0] = {time.time()};"]
   kernel = TextKernel(PREAMBLE, bodies)
   assert not kernel.built
-  wait(kernel.build())
+  wait(kernel.build(process.python))
   assert kernel.built
 
 
 def test_a_text_that_is_no_cpp_is_said(caplog):
   kernel = TextKernel(PREAMBLE, [f"no {time.time()}"])
-  wait(kernel.build())
+  wait(kernel.build(process.python))
   assert not kernel.built
   assert text_kernel.NOT_BUILT in caplog.text
 
@@ -61,9 +62,10 @@ def test_a_text_that_is_no_cpp_is_said(caplog):
 def test_a_process_that_ends_leaves_no_build_behind():
   code = (
     "from physics.trace.text_kernel import TextKernel, subprocess; import time\n"
+    "from gpurobot.device import process\n"
     "old = subprocess.Popen\n"
     "subprocess.Popen = lambda *a, **k: print((p := old(*a, **k)).pid) or p\n"
-    "TextKernel('', [f'int x = {time.time()};']).build()"
+    "TextKernel('', [f'int x = {time.time()};']).build(process.python)"
   )
   done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
   with pytest.raises(ProcessLookupError):
@@ -75,5 +77,5 @@ def test_a_process_that_cannot_start_is_said(monkeypatch, caplog):
     raise OSError("no more processes")
 
   monkeypatch.setattr(text_kernel.subprocess, "Popen", fail)
-  assert TextKernel(PREAMBLE, [f"x[0] = {time.time()};"]).build()()
+  assert TextKernel(PREAMBLE, [f"x[0] = {time.time()};"]).build(process.python)()
   assert f"{text_kernel.NOT_BUILT} (no more processes)" in caplog.text
