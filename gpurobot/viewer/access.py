@@ -1,4 +1,4 @@
-"""Access to the viewer's page: which browsers its server answers.
+"""Access to the viewer's page: which browsers its server answers, and which of their messages it takes.
 
 Any page of the internet can let a browser send requests to this machine. Their header Origin names that page.
 If its name was made to lead to this machine (DNS rebinding), the header Host has that name too.
@@ -7,13 +7,15 @@ If its name was made to lead to this machine (DNS rebinding), the header Host ha
 import contextlib
 import functools
 import ipaddress
+import math
 import socket
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
+import viser.infra
 import websockets.asyncio.server
 from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
@@ -88,6 +90,34 @@ def _warn(problem: str) -> None:
   print(f"warning: {problem}", file=sys.stderr)
 
 
+def is_usable(content: Any) -> bool:
+  """Return whether what a client sends has finite numbers alone, and sets no limit of a slider."""
+  if isinstance(content, Mapping):
+    return content.get("updates", {}).keys() <= {"value"} and is_usable(list(content.values()))
+  if isinstance(content, list | tuple):
+    return all(map(is_usable, content))
+  return not isinstance(content, float) or math.isfinite(content)
+
+
+def aspect_of(client: viser.ClientHandle) -> float:
+  """Return the aspect of a client's page, at most 1, as the panel takes a part of its width."""
+  return min(1.0, max(1, client.camera.image_width) / max(1, client.camera.image_height))
+
+
+@functools.cache
+def _take_what_is_usable() -> None:
+  """Drop a client's other messages from now on, and those that viser cannot read."""
+  handler: Any = viser.infra.WebsockMessageHandler
+  before = handler._handle_incoming_message
+
+  async def handle(self: Any, client: int, message: Any) -> None:
+    if is_usable(vars(message)):
+      with contextlib.suppress(AssertionError, TypeError, ValueError):
+        await before(self, client, message)
+
+  handler._handle_incoming_message = handle
+
+
 @contextlib.contextmanager
 def guarded_servers(access: Access, serve: Callable[[Process], Process]) -> Iterator[None]:
   """Guard the servers that are started in the block by viser, which has no setting for it.
@@ -95,6 +125,7 @@ def guarded_servers(access: Access, serve: Callable[[Process], Process]) -> Iter
   serve: adds to their answers to requests that are allowed. Raises RuntimeError if none was started as this
   expects.
   """
+  _take_what_is_usable()
   before: Any = websockets.asyncio.server.serve
   started = []
 

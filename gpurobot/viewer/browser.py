@@ -14,7 +14,7 @@ import numpy as np
 import viser
 
 from gpurobot.config import ConfigError
-from gpurobot.viewer.access import Access, guarded_servers
+from gpurobot.viewer.access import Access, aspect_of, guarded_servers
 from gpurobot.viewer.command_panel import CommandPanel, within
 from gpurobot.viewer.framing import ahead
 from gpurobot.viewer.gamepad import Gamepad
@@ -99,7 +99,7 @@ class Browser:
 
   def _greet(self, client: viser.ClientHandle) -> None:
     """Point a new client's camera at the robot."""
-    camera = self.stage.view(min(1.0, client.camera.aspect))  # the panel takes a part of the width
+    camera = self.stage.view(aspect_of(client))
     target = camera.lookat - self._place() * self._follow.value
     client.camera.fov = math.radians(self.stage.model.vis.global_.fovy)
     client.camera.position = target - camera.distance * ahead(camera)

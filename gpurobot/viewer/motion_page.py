@@ -9,7 +9,7 @@ import numpy as np
 import viser
 
 import physics
-from gpurobot.viewer.access import Access, guarded_servers
+from gpurobot.viewer.access import Access, aspect_of, guarded_servers
 from gpurobot.viewer.framing import ahead, find_robot, view
 from gpurobot.viewer.scenery import dressed, sky
 from tasks.motion.clip import Clip
@@ -94,6 +94,6 @@ class MotionPage:
   def _greet(self, client: viser.ClientHandle) -> None:
     """Point a new client's camera at the robot."""
     mujoco.mj_forward(self.model, self.posed)
-    camera = view(self.model, self.posed, find_robot(self.model), min(1.0, client.camera.aspect))
+    camera = view(self.model, self.posed, find_robot(self.model), aspect_of(client))
     client.camera.position = camera.lookat - camera.distance * ahead(camera)
     client.camera.look_at = camera.lookat

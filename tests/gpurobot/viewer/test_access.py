@@ -1,10 +1,15 @@
 """The server of the page answers its own pages, and no other page of the internet."""
 
+import dataclasses
 import http.client
+import math
 import socket
 
+import msgspec
 import pytest
 import viser
+import websockets.sync.client
+from viser._messages import GuiUpdateMessage, ViewerCameraMessage
 
 from gpurobot.viewer import access
 from gpurobot.viewer.access import Access, guarded_servers
@@ -114,3 +119,42 @@ def test_a_server_that_cannot_be_guarded_is_an_error():
   servers = guarded_servers(Access("localhost"), lambda process: process)
   with pytest.raises(RuntimeError, match="without a guard"), servers:
     pass
+
+
+CAMERA = ViewerCameraMessage(
+  wxyz=(1.0, 0.0, 0.0, 0.0),
+  position=(3.0, 0.0, 1.0),
+  fov=1.0,
+  near=0.1,
+  far=100.0,
+  image_height=300,
+  image_width=400,
+  look_at=(0.0, 0.0, 0.0),
+  up_direction=(0.0, 0.0, 1.0),
+)
+NAN = math.nan
+
+
+@pytest.mark.parametrize(
+  "camera",
+  [{}, {"position": (NAN, 0.0, 0.0)}, {"fov": NAN}, {"image_height": 0}, {"look_at": (NAN, 0.0, 0.0)}],
+)
+def test_no_message_of_a_client_ends_the_viewer(make_player, box_run, camera):
+  browser = Browser(make_player(), str(box_run), "localhost", 8400)
+  updates = [{"value": NAN}, {"value": "nan"}, {"value": 1e300}, {"max": NAN}, {"min": "x"}, {"max": None}]
+  sliders = [part._impl.uuid for part in (browser._speed, browser._index)]
+  messages = [GuiUpdateMessage(slider, update) for slider in sliders for update in updates]
+  messages += [
+    GuiUpdateMessage(part._impl.uuid, {"value": True}) for part in (browser._follow, browser._paused)
+  ]
+  protocol = f"viser-v{viser.__version__}"
+  address = browser.address.replace("http", "ws")
+  with websockets.sync.client.connect(address, subprotocols=[protocol], max_size=None) as client:
+    for message in (CAMERA, dataclasses.replace(CAMERA, **camera), *messages):
+      client.send(msgspec.msgpack.encode(message.as_serializable_dict()))
+    while not browser._paused.value:
+      browser.turn()
+    for _ in range(3):
+      browser.turn()
+    assert (browser._speed.max, browser._index.min) == (2.0, 0)
+  browser.server.stop()
