@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import shutil
+import stat
 import tempfile
 from functools import lru_cache
 from pathlib import Path
@@ -51,6 +52,30 @@ def start_warp() -> None:
   except OSError as error:  # the cache's folder cannot be made
     _use_own_cache(error)
     _init_silently()
+  cache = Path(wp.config.kernel_cache_dir)
+  if cache.is_dir() and (foreign := _foreign(cache)):
+    _use_own_cache(OSError(errno.EPERM, foreign))
+
+
+@lru_cache
+def _foreign(cache: Path) -> str:
+  """Return why the kernels of a cache, which run as code of this process, may be others'; "" if not.
+
+  Root trusts every owner, as a container has folders of its host. A group's members are trusted.
+  """
+  user, owner = os.getuid() if hasattr(os, "getuid") else 0, cache.stat().st_uid
+  if user != 0 and owner not in {0, user}:
+    return f"it is user {owner}'s"
+  if not any(cache.iterdir()):  # new, and as the umask lets it be
+    cache.chmod(cache.stat().st_mode & ~stat.S_IWOTH)
+  place = next((path for path in (cache, *cache.resolve().parents) if _is_open(path, path != cache)), None)
+  return f"every user may write to {place}: chmod o-w" if place else ""
+
+
+def _is_open(path: Path, holds: bool = False) -> bool:
+  """Return whether every user may write to a file or folder; one that `holds` a cache may be as /tmp is."""
+  mode = path.stat().st_mode
+  return bool(mode & stat.S_IWOTH) and not (holds and mode & stat.S_ISVTX)
 
 
 def _init_silently() -> None:
@@ -129,7 +154,7 @@ def build_kernel(program: Program, device: str) -> wp.Kernel:
 
 
 def load_kernel(kernel: wp.Kernel, device: wp.Device, block_dim: int) -> None:
-  """Load a kernel from Warp's cache, or build it; files that are damaged are built again.
+  """Load a kernel from Warp's cache, or build it; what is damaged, or open to every user, is built again.
 
   Where the cache cannot be written, as on a full disk, the process goes on with a cache of its own.
   """
@@ -144,7 +169,7 @@ def _load(kernel: wp.Kernel, device: wp.Device, block_dim: int) -> None:
   folder = kernel_cache() / kernel.module.get_module_identifier(block_dim)
   known = _checksums(folder)
   for file in _binaries(folder):
-    if known.get(file.name, _checksum(file)) != _checksum(file):
+    if known.get(file.name, _checksum(file)) != _checksum(file) or _is_open(folder) or _is_open(file):
       file.unlink(missing_ok=True)
   found = _binaries(folder)
   if not found:
@@ -163,6 +188,8 @@ def _load(kernel: wp.Kernel, device: wp.Device, block_dim: int) -> None:
   if now != known:
     part = folder / f"{CHECKSUMS}.{os.getpid()}"
     with contextlib.suppress(OSError):  # a cache that others have written
+      for path in (folder, *_binaries(folder)):  # whatever the umask is
+        path.chmod(path.stat().st_mode & ~stat.S_IWOTH)
       part.write_text(json.dumps(now))
       part.replace(folder / CHECKSUMS)
 

@@ -169,3 +169,44 @@ def test_a_process_without_a_place_for_kernels_goes_on(tmp_path):
   )
   (line,) = result.stderr.splitlines()
   assert line.startswith(f"kernels cannot be kept in {tmp_path / 'file'}")
+
+
+@pytest.mark.parametrize(
+  "case",  # modes of the folder around the cache and of the cache, user 1000's; this user; what is told
+  [
+    ((0o755, 0o755), 1000, ""),
+    ((0o755, 0o775), 1000, ""),  # a group shares it
+    ((0o1777, 0o700), 1000, ""),  # in /tmp
+    ((0o755, 0o777), 1000, "every user may write to {place}/cache: chmod o-w"),
+    ((0o755, 0o1777), 1000, "every user may write to {place}/cache: chmod o-w"),
+    ((0o777, 0o755), 0, "every user may write to {place}: chmod o-w"),
+    ((0o755, 0o755), 1001, "it is user 1000's"),
+    ((0o755, 0o755), 0, ""),  # in a container
+  ],
+)
+def test_a_cache_that_others_may_write_is_not_used(case, cache, caplog, monkeypatch, tmp_path):
+  modes, user, told = case
+  place = tmp_path / "cache"
+  place.mkdir()
+  (place / "wp_kernel").mkdir()
+  (tmp_path.chmod(modes[0]), place.chmod(modes[1]), os.chown(place, 1000, 1000))
+  monkeypatch.setattr(os, "getuid", lambda: user)
+  kernel._foreign.cache_clear()
+  cache(place)
+  used = kernel.kernel_cache()
+  assert (used == place) == (not told)
+  assert (f"kernels cannot be kept in {place} ({told.format(place=tmp_path)}): this " in caplog.text) == bool(
+    told
+  )
+
+
+def test_a_kernel_that_others_may_write_is_built_again(tmp_path):
+  before = os.umask(0)
+  compiled = run(tmp_path, "1")
+  os.umask(before)
+  (built,) = compiled
+  assert not any(path.stat().st_mode & 0o002 for path in (built, built.parent))
+  built.parent.chmod(0o777)
+  again = run(tmp_path, "1")
+  assert again != compiled
+  assert run(tmp_path, "1") == again
