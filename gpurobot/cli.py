@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TextIO, TypeVar, cast
 
 import torch
 
@@ -38,7 +38,7 @@ from gpurobot.device import process
 from gpurobot.device.distributed import World
 from gpurobot.programs import HELP
 from gpurobot.run import checkpoint, folder
-from gpurobot.run.output import tell, until_unread
+from gpurobot.run.output import Plain, printable, tell, until_unread
 
 NO_MEMORY = "DefaultCPUAllocator"  # torch has no exception for a lack of CPU memory; its message names this
 FILES = "config="
@@ -59,10 +59,10 @@ def user_errors(argv: list[str], world: World) -> Iterator[None]:
   libraries, so the garbage collector works from here on.
   """
   process.resume_collection()
+  process.raise_at_interrupt()
   debug = "debug=true" in [word.lower() for word in argv]
   try:
     with contextlib.ExitStack() as stack:
-      stack.enter_context(process.interruptible())
       if world.main:
         stack.enter_context(_shown_logs())
       if not debug:
@@ -107,7 +107,7 @@ def _plain_warnings() -> Iterator[None]:
   def plain(message: Warning | str, category: type[Warning], *where: Any, **line: Any) -> str:
     if category is not UserWarning:
       return before(message, category, *where, **line)
-    return f"warning: {' '.join(str(message).split())}\n"
+    return f"warning: {printable(' '.join(str(message).split()))}\n"
 
   warnings.formatwarning = plain
   try:
@@ -286,7 +286,7 @@ def start(
   `read` returns the settings with the arguments applied, as `assign` does. A mistake ends the program with
   one line on standard error and status 2.
   """
-  with user_errors(argv, World()):
+  with user_errors(argv, World()), contextlib.redirect_stdout(cast("TextIO", Plain(sys.stdout))):
     words = [word for word in argv if word not in HELP]
     settings = read(settings, words) if read else assign(settings, pairs(words, leaves(settings)))
     if len(words) < len(argv):
@@ -325,7 +325,7 @@ def with_named(words: list[str], key: str) -> list[str]:
 
 def fail(message: str, world: World) -> NoReturn:
   """Print one line on standard error, once for all ranks with the same message; exit with status 2."""
-  message = message.encode(errors="backslashreplace").decode()  # bytes in a word that are no text
+  message = printable(message.encode(errors="backslashreplace").decode())  # bytes in a word that are no text
   if world.first(message):
     print(f"error: {message}", file=sys.stderr)
   raise SystemExit(2)

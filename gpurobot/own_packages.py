@@ -36,10 +36,7 @@ def is_program() -> bool:
 
 
 def leave_working_directory() -> None:
-  """Look for modules no more in the working directory, as `python -m` and an empty entry of PYTHONPATH ask.
-
-  Processes that libraries start do not either.
-  """
+  """Look for modules no more in the working directory, as `python -m` and an empty entry of PYTHONPATH do."""
   given = os.environ.get("PYTHONPATH", "")
   named = [entry for entry in given.split(os.pathsep) if entry]
   if looked_for() and not sys.flags.safe_path and sys.path[0] != PLACE:
@@ -47,7 +44,7 @@ def leave_working_directory() -> None:
   if given and len(named) <= given.count(os.pathsep):
     os.environ["PYTHONPATH"] = os.pathsep.join(named)
     sys.path.remove(str(Path.cwd()))
-  os.environ["PYTHONSAFEPATH"] = "1"
+  os.environ["PYTHONSAFEPATH"] = "1"  # for the processes that libraries start
 
 
 def prefer() -> None:

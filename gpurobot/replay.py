@@ -109,7 +109,7 @@ def tell(saved: dict[str, Any], names: dict[str, list[str]], count: int) -> None
   for index in range(max(0, len(reward) - count), len(reward)):
     columns = (worst(states[field][index], names[field]) for field in ("qvel", "ctrl"))
     table.add_row(str(index + 1 - len(reward)), f"{float(reward[index]):.4g}", *columns)
-  Console(highlight=False, markup=False).print(table)
+  Console(highlight=False, markup=False, color_system=None).print(table)
 
 
 def film(settings: Replay, kind: type[Task], config: Any, saved: dict[str, Any]) -> None:

@@ -65,17 +65,10 @@ def _end(*_: object) -> None:
   os._exit(128 + signal.SIGINT)
 
 
-@contextlib.contextmanager
-def interruptible() -> Iterator[None]:
-  """Let Ctrl-C raise KeyboardInterrupt in the block, if it ends the process at once outside of it."""
-  ends = signal.getsignal(signal.SIGINT) is _end
-  try:
-    if ends:
-      signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-  finally:
-    if ends:
-      signal.signal(signal.SIGINT, _end)
+def raise_at_interrupt() -> None:
+  """Let Ctrl-C raise KeyboardInterrupt again."""
+  if signal.getsignal(signal.SIGINT) is _end:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def python(*words: str, places: Iterable[str] = (), **variables: str) -> tuple[list[str], dict[str, str]]:

@@ -6,7 +6,6 @@ import logging
 import math
 import pickle
 import shlex
-import sys
 import time
 import zipfile
 from collections.abc import Collection, Iterator
@@ -34,6 +33,7 @@ from gpurobot.learn.algorithm import Algorithm
 from gpurobot.learn.identity import compare, names_of
 from gpurobot.run import fixed_settings, replay_files
 from gpurobot.run.files import rewrite
+from gpurobot.run.output import tell
 from gpurobot.run.replay_files import ReplayFiles
 
 LOG = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ def read(source: str | Path, device: str | torch.device = "cpu") -> dict[str, An
 @functools.cache
 def _warn(text: str) -> None:
   """Print a warning, once per process."""
-  print(f"warning: {text}", file=sys.stderr)
+  tell(f"warning: {text}")
 
 
 def load(path: Path, device: str | torch.device = "cpu") -> dict[str, Any]:

@@ -7,9 +7,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import zip_longest
-from typing import TextIO
+from typing import Any, TextIO
 
 from gpurobot.run.interrupt import UNREAD
+
+# ASCII's and Latin-1's but for tab and newline, and those that turn the direction of writing
+_CODES = (*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+CONTROL = {code: ascii(chr(code))[1:-1] for code in _CODES}
 
 
 class Output(io.TextIOBase):
@@ -87,10 +91,29 @@ def _is_unread() -> bool:
   return bool(pipe.poll(0))
 
 
+def printable(text: str) -> str:
+  """Return text with control characters, which a file may have for a terminal, as Python writes them."""
+  return text.translate(CONTROL)
+
+
+class Plain:
+  """Text stream over another one that writes `printable` text."""
+
+  def __init__(self, stream: TextIO) -> None:
+    self._stream = stream
+
+  def write(self, text: str) -> int:
+    """Write text; return its length."""
+    return self._stream.write(printable(text))
+
+  def __getattr__(self, name: str) -> Any:
+    return getattr(self._stream, name)
+
+
 def tell(text: str) -> None:
   """Write a line on standard error, if that is possible."""
   if sys.stderr is not None:
-    Output(sys.stderr).write(f"{text}\n")
+    Output(sys.stderr).write(f"{printable(text)}\n")
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
