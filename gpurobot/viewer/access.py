@@ -20,6 +20,8 @@ import websockets.asyncio.server
 from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
 
+from gpurobot.config import ConfigError
+
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 EVERYWHERE = ("0.0.0.0", "::")  # every address of the machine
 Process = Callable[[ServerConnection, Request], Response | None]  # returns the answer, or None to go on
@@ -33,7 +35,7 @@ class Access:
 
     If `host` is EVERYWHERE, the machine's name and all IP addresses are allowed too: no name leads to those.
     """
-    self._everywhere = host in EVERYWHERE
+    self.host, self._everywhere = host, host in EVERYWHERE
     own = (socket.gethostname(), socket.getfqdn()) if self._everywhere else ()
     self._allowed = {name.lower() for name in allowed_hosts}
     self._names = {name.lower() for name in (*LOOPBACK, host, *own)} | self._allowed
@@ -122,9 +124,17 @@ def _take_what_is_usable() -> None:
 def guarded_servers(access: Access, serve: Callable[[Process], Process]) -> Iterator[None]:
   """Guard the servers that are started in the block by viser, which has no setting for it.
 
-  serve: adds to their answers to requests that are allowed. Raises RuntimeError if none was started as this
-  expects.
+  serve: adds to their answers to requests that are allowed. Raises ConfigError if there can be none at the
+  host, and RuntimeError if none was started as this expects.
   """
+  try:
+    socket.create_server(
+      (access.host, 0), family=socket.AF_INET6 if ":" in access.host else socket.AF_INET
+    ).close()
+  except OSError as error:
+    raise ConfigError(
+      f"host={access.host} is no address of this machine: write host=localhost or 0.0.0.0"
+    ) from error
   _take_what_is_usable()
   before: Any = websockets.asyncio.server.serve
   started = []

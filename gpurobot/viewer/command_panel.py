@@ -1,6 +1,7 @@
 """Commands in the browser: sliders, keys, sticks, and what is commanded in the scene."""
 
 import functools
+import math
 from queue import SimpleQueue
 from typing import Any
 
@@ -10,7 +11,7 @@ import viser
 from gpurobot.viewer.player import Player
 from tasks.base import Commands
 
-STEPS = 40  # positions of a slider
+STEPS = 40  # fewest positions of a slider
 NUDGE = 0.1  # change by a key, as a share of the range
 # Keys that raise and lower the first three components: viser moves its camera with W, A, S, D, Q and E.
 KEYS = (("I", "K"), ("J", "L"), ("U", "O"))
@@ -40,9 +41,7 @@ class CommandPanel:
     with server.gui.add_folder("Command"):
       self.driven = server.gui.add_checkbox("Drive", False, hint="otherwise the task draws the commands")
       self.sliders = {
-        name: server.gui.add_slider(
-          f"{name} [{unit}]", low, high, (high - low) / STEPS, min(max(0.0, low), high)
-        )
+        name: server.gui.add_slider(f"{name} [{unit}]", *positions(low, high))
         for name, (low, high, unit) in ranges.items()
       }
       self._add_keys()
@@ -68,7 +67,7 @@ class CommandPanel:
     sticks = STICKS[self._commands.shows or "velocity"]
     for slider, axis in zip(self.sliders.values(), sticks, strict=False):
       share = 0.0 if abs(axes[axis]) < STILL else -axes[axis]
-      slider.value = (slider.min + slider.max) / 2 + share * (slider.max - slider.min) / 2
+      move(slider, (slider.min + slider.max) / 2 + share * (slider.max - slider.min) / 2)
     self.driven.value = True
 
   def apply(self) -> None:
@@ -76,7 +75,7 @@ class CommandPanel:
     while not self._nudges.empty():
       name, share = self._nudges.get()
       slider = self.sliders[name]
-      slider.value = min(max(within(slider) + share * (slider.max - slider.min), slider.min), slider.max)
+      move(slider, within(slider) + share * (slider.max - slider.min))
       self.driven.value = True
     wanted = {name: within(slider) for name, slider in self.sliders.items()}
     command = [wanted.get(name, low) for name, (low, _high, _unit) in self._commands.ranges.items()]
@@ -100,6 +99,20 @@ class CommandPanel:
       if self._node is None:
         self._node = self._server.scene.add_arrows(self._name, points, np.array([COMMANDED, ACTUAL]))
       self._node.points = points
+
+
+def positions(low: float, high: float) -> tuple[float, float, float, float]:
+  """Return the ends of a slider in a range, its step, a power of ten, and where it is at first."""
+  digits = -math.floor(math.log10((high - low) / STEPS))
+  first, last = math.ceil(round(low * 10.0**digits, 6)), math.floor(round(high * 10.0**digits, 6))
+  ends = [round(end / 10.0**digits, max(digits, 0)) for end in (first, last, 1, min(max(0, first), last))]
+  return ends[0], ends[1], ends[2], ends[3]
+
+
+def move(slider: viser.GuiSliderHandle[Any], value: float) -> None:
+  """Set a slider to the nearest of its positions."""
+  value = round(value / slider.step) * slider.step
+  slider.value = round(min(max(value, slider.min), slider.max), slider.precision)
 
 
 def within(slider: viser.GuiSliderHandle[Any]) -> float:

@@ -11,6 +11,7 @@ import viser
 import websockets.sync.client
 from viser._messages import GuiUpdateMessage, ViewerCameraMessage
 
+from gpurobot.config import ConfigError
 from gpurobot.viewer import access
 from gpurobot.viewer.access import Access, guarded_servers
 from gpurobot.viewer.browser import Browser
@@ -158,3 +159,9 @@ def test_no_message_of_a_client_ends_the_viewer(make_player, box_run, camera):
       browser.turn()
     assert (browser._speed.max, browser._index.min) == (2.0, 0)
   browser.server.stop()
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no.such.name.invalid", "::2"])
+def test_a_host_that_is_not_this_machines_is_refused_at_once(make_player, box_run, host):
+  with pytest.raises(ConfigError, match=f"host={host} is no address of this machine: write host=localhost"):
+    Browser(make_player(), str(box_run), host, 8400)
