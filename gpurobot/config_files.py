@@ -1,5 +1,6 @@
 """Settings in files: YAML, and the config.json of a run."""
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from omegaconf.errors import OmegaConfBaseException
 from gpurobot.config import ConfigError
 
 NO_SETTINGS = "holds no settings; write lines such as num_envs: 1024"
+LOG = logging.getLogger(__name__)
 OF_A_RUN = ("run_dir", "resume", "changed")  # keys of a config.json that are not for another run
 
 
@@ -27,13 +29,17 @@ def read(path: str) -> dict[str, Any]:
   """
   if not path:
     raise ConfigError("'config=' has no value; write config=<file>")
+  if (place := Path(path)).is_fifo():
+    LOG.warning("config=%s is a pipe: it is read once another program writes to it", path)
+  elif place.exists() and not place.is_file() and not place.is_dir():
+    raise ConfigError(f"config={path} is no file: write config=<file>")
   try:
     content = OmegaConf.to_container(OmegaConf.load(path), resolve=False)
   except OSError as error:
     if error.strerror is None:  # OmegaConf's, of a file with one word or number
       raise ConfigError(f"config={path} {NO_SETTINGS}") from error
     raise ConfigError(f"config={path} cannot be read: {error.strerror}") from error
-  except (yaml.YAMLError, OmegaConfBaseException, UnicodeDecodeError) as error:
+  except (yaml.YAMLError, OmegaConfBaseException, RecursionError, ValueError) as error:
     raise ConfigError(f"config={path} is not YAML: {' '.join(str(error).split())}") from error
   if not isinstance(content, Mapping):
     raise ConfigError(f"config={path} {NO_SETTINGS}")

@@ -41,7 +41,7 @@ def _split(key: str, reference: str) -> tuple[str, str]:
 def _module(key: str, place: str) -> Any:
   if place.endswith(".py"):
     if not Path(place).is_file():
-      raise ConfigError(f"{key}={place}: there is no such file in {Path.cwd()}")
+      raise ConfigError(f"{key}={place}: there is no such file in {Path(place).absolute().parent}")
     return load_file(Path(place))
   try:
     return importlib.import_module(place)

@@ -8,6 +8,7 @@ its own folder. Started again, the sweep continues where it stopped.
 import dataclasses
 import functools
 import itertools
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,6 +33,7 @@ from gpurobot.search.results import compare, report
 from gpurobot.search.space import Choices, Search, Space, draw, grid, parse
 from gpurobot.search.trial import Measure, Mode, Trial, make_trial
 
+MANY, MOST = 100, 10_000  # runs of a sweep: what takes seconds to check, and what nobody waits for
 MORE = """
 Every key of train.py is allowed too, with one value or several: seed=0,1,2 ppo.hidden=[64,64],[256,128]
 With search=random, sobol or pbt also ranges: ppo.gamma=0.9..0.99 ppo.lr=log:1e-4..1e-2
@@ -110,6 +112,9 @@ def make_trials(settings: Sweep, space: Space) -> list[Trial]:
   """
   if settings.search is Search.pbt:
     return pbt.make_generation(population(settings, space), 0, first_members(settings, space), [])
+  count = math.prod(len(values.words) for values in space.values() if isinstance(values, Choices))
+  if count > MOST:
+    raise ConfigError(f"a sweep of {count:,} runs: at most {MOST:,}; give fewer values")
   if settings.search is Search.grid:
     chosen = list(grid(space))
   else:
@@ -117,6 +122,8 @@ def make_trials(settings: Sweep, space: Space) -> list[Trial]:
     others = {key: values for key, values in space.items() if key != "seed"}
     drawn = draw(others, settings.search, settings.samples, settings.search_seed)
     chosen = [values | seed for values in drawn for seed in grid({"seed": seeds})]
+  if len(chosen) > MANY:
+    print(f"{len(chosen):,} runs: their settings are checked", flush=True)
   varying = {key for key, values in space.items() if not isinstance(values, Choices) or len(values.words) > 1}
   folder = Path(settings.folder)
   measure = measured(settings)

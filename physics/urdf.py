@@ -116,7 +116,8 @@ def _is_number(value: Any) -> bool:
 def _parse(path: Path) -> Element:
   """Return the robot of a file, reduced to what moves and collides."""
   if not path.is_file():
-    raise FileNotFoundError(f"no model file '{path}' in {Path.cwd()}: write Path(__file__).parent / '<file>'")
+    place = f"'{path.name}' in {path.absolute().parent}"
+    raise FileNotFoundError(f"no model file {place}: write Path(__file__).parent / '<file>'")
   try:
     robot = ET.parse(path).getroot()
   except ET.ParseError as error:

@@ -151,7 +151,7 @@ def _variant(name: str, task: str) -> ModuleType:
 def _load_file(path: Path) -> ModuleType:
   if not path.is_file():
     hint = f"; the task of that name is task={path.stem}" if path.stem in _modules() else ""
-    raise UnknownTask(f"there is no task file '{path}' in {Path.cwd()}{hint}")
+    raise UnknownTask(f"there is no task file '{path.name}' in {path.absolute().parent}{hint}")
   return load_file(path)
 
 

@@ -11,6 +11,7 @@ import mujoco
 import numpy as np
 from mujoco import mjtGeom, mjtJoint, mjtTrn
 
+from physics.load import check_size
 from physics.model.spelling import nearest_word
 from physics.urdf import ENDINGS, read_urdf
 
@@ -36,7 +37,8 @@ def open_robot(path: str, doubts: list[str], *, floating: bool = False) -> mujoc
     inside = _nearest_file(file / file.name)
     raise FileNotFoundError(f"env.robot={path} is a folder: name the robot's file in it{inside}")
   if not file.is_file():
-    raise FileNotFoundError(f"env.robot={path}: there is no such file in {Path.cwd()}{_nearest_file(file)}")
+    place = file.absolute().parent
+    raise FileNotFoundError(f"env.robot={path}: there is no such file in {place}{_nearest_file(file)}")
   if is_urdf(path):
     spec = read_urdf(file, floating=floating)
     spec.compiler.fusestatic = floating
@@ -163,6 +165,7 @@ def _carries(mj: mujoco.MjModel, root: int, joint: int) -> bool:
 
 def _read(file: Path) -> mujoco.MjSpec:
   try:
+    check_size(file.read_text(errors="ignore"))
     return mujoco.MjSpec.from_file(str(file))
   except ValueError as error:
     raise ValueError(

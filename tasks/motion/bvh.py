@@ -89,7 +89,7 @@ def _place_of(path: Path, body: str, places: dict[str, Floats]) -> Floats:
 def _parse(path: Path) -> tuple[list[Node], float, Floats]:
   """Return the joints of a file, its frames per second, and the values of all channels [T, channels]."""
   if not path.is_file():
-    raise SettingError(f"there is no motion file '{path}' in {Path.cwd()}")
+    raise SettingError(f"there is no motion file '{path.name}' in {path.absolute().parent}")
   words = path.read_text(encoding="utf-8", errors="replace").split()
   if words[:1] != ["HIERARCHY"] or "MOTION" not in words:
     raise SettingError(f"{path} is no BVH file: its parts are HIERARCHY and MOTION")

@@ -75,7 +75,7 @@ def read_file(path: Path, reading: Reading) -> Clip:
   if path.suffix.lower() not in readers:
     raise SettingError(f"{path}: a motion is a {ENDINGS} file")
   if not path.is_file():
-    raise SettingError(f"there is no motion file '{path}' in {Path.cwd()}")
+    raise SettingError(f"there is no motion file '{path.name}' in {path.absolute().parent}")
   return readers[path.suffix.lower()](path, reading)
 
 
