@@ -14,16 +14,13 @@ from physics.load import load_model
 from physics.model.model import Model
 from physics.parity.finding import Finding
 from physics.parity.open_loop import ENVIRONMENTS
-from physics.parity.record import ForeignRecord, Record, agrees, table
 from physics.parity.reference import ITERATIONS
 from physics.parity.states import recorded_states
 from physics.parity.stopped import stopping_errors
-from physics.parity.survey import LIMIT, Plan, survey
 from physics.parity.verdict import FLOAT32, FLOAT64, PRECISIONS, compare, verdict
 from physics.simulation import Simulation
 
 HEADINGS = {FLOAT64: "float64, uncompiled", FLOAT32: "float32 kernel"}
-NAMED = 10  # files that do not count
 ROW = "  {:<22}{:>10}{:>10}{:>10}  {}"
 EXPLANATION = """Errors are relative to the larger of 1 and the reference's magnitude.
 Errors of contacts are in metres. "with given contacts" is the share of states in which a search has several
@@ -36,38 +33,18 @@ capsules meet within 1e-6 m, in which direction. The other rows are without the 
 
 def main(arguments: list[str] | None = None) -> int:
   """Print the table; return 0 if all agrees, 1 if something does not, 2 if there is no model to compare."""
-  parser = _parser()
+  parser = argparse.ArgumentParser("python -m physics.parity", description=__doc__)
+  add = parser.add_argument
+  add("model", type=Path, help="MJCF or URDF file")
+  add("--states", type=int, default=256, help="number of states to compare (default: 256)")
+  add("--seed", type=int, default=0, help="seed of states and controls (default: 0)")
+  add("--precision", choices=PRECISIONS, help="compare in one of them; float64 builds no kernel")
   options = parser.parse_args(arguments)
   mujoco.set_mju_user_warning(lambda _: None)  # of states that are not sane, which are counted
   if options.states < ENVIRONMENTS:
     parser.error(f"--states {options.states}: a rollout needs {ENVIRONMENTS} or more")
-  for name, least in (("sample", 1), ("jobs", 1), ("limit", 0)):
-    if (value := getattr(options, name)) is not None and value < least:
-      parser.error(f"--{name} {value:g}: it has to be {least} or more")
-  if options.results and options.results.exists() and not options.results.is_dir():
-    parser.error(f"--results {options.results}: it is a file, not a folder")
   options.precisions = [options.precision] if options.precision else PRECISIONS
-  return _survey(options) if options.model.is_dir() else _compare(options)
-
-
-def _parser() -> argparse.ArgumentParser:
-  parser = argparse.ArgumentParser("python -m physics.parity", description=__doc__)
-  add = parser.add_argument
-  add("model", type=Path, help="MJCF or URDF file, or a folder of them: a table by its subfolders")
-  add("--states", type=int, default=256, help="number of states to compare (default: 256)")
-  add("--seed", type=int, default=0, help="seed of states, controls and the sample (default: 0)")
-  add("--precision", choices=PRECISIONS, help="compare in one of them; float64 builds no kernel")
-  folder = parser.add_argument_group("of a folder").add_argument
-  folder("--jobs", type=int, default=1, help="comparisons at a time (default: 1)")
-  folder("--sample", type=int, help="number of models of each subfolder to compare (default: all)")
-  folder("--limit", type=float, default=LIMIT, help=f"seconds of processor time each (default: {LIMIT:g})")
-  folder(
-    "--results",
-    type=Path,
-    help="where robots.csv and robot_files.csv are written as the survey goes; verdicts there are kept,"
-    " whatever the other options, so that a survey that was ended goes on",
-  )
-  return parser
+  return _compare(options)
 
 
 def _compare(options: argparse.Namespace) -> int:
@@ -92,25 +69,6 @@ def _compare(options: argparse.Namespace) -> int:
     print(_stopped(model, options.states, options.seed))
   print(verdict(findings, model))
   return 0 if all(finding.holds for finding in findings) else 1
-
-
-def _survey(options: argparse.Namespace) -> int:
-  """Print a line per model of a folder, then the table; return 0 if all agree, else 1."""
-  plan = Plan(options.states, options.seed, options.precisions, options.sample, options.limit, options.jobs)
-  try:
-    record = Record(options.results)
-    for row in survey(options.model, plan, record):
-      verdicts = [f"{name}: {row.verdict(name)}" for name in PRECISIONS if row.verdict(name)]
-      print(f"{row.file}: {'; '.join(verdicts) or row.refusal or 'loads'}", flush=True)
-  except (FileNotFoundError, ForeignRecord) as error:
-    print("error:", error, file=sys.stderr)
-    return 2
-  print("", *table(record), sep="\n")
-  if skipped := record.skipped:
-    names = ", ".join(f"`{file}`" for file in skipped[:NAMED]) + (", ..." if len(skipped) > NAMED else "")
-    why = "no model that moves (compare one alone to see why)"
-    print(f"- not counted, {why}: {len(skipped)}, {names}")
-  return 0 if all(map(agrees, record)) else 1
 
 
 def _stopped(model: Model, count: int, seed: int) -> str:

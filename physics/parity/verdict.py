@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-import mujoco
 import numpy as np
 
-from physics.load import load_model
 from physics.model.model import Model
 from physics.parity.compare import (
   DOUBLE,
@@ -29,11 +25,9 @@ from physics.parity.random_play import random_play
 from physics.parity.reference import ITERATIONS, converged
 from physics.parity.states import random_states, recorded_states
 from physics.simulation import Simulation
-from physics.urdf import read_urdf
 
 FLOAT64, FLOAT32 = "float64", "float32"
 PRECISIONS = (FLOAT64, FLOAT32)
-VARIANTS = ("apart", "floating")  # of a URDF: without collisions among its links, or with a floating base
 AGREES, DIFFERS = "agrees with MuJoCo C", "does not agree with MuJoCo C"  # how a verdict begins
 
 
@@ -80,18 +74,6 @@ def _nothing_to_compare(findings: Sequence[Finding]) -> bool:
     for name in (STATES_OPEN, OTHER_CORNERS)
   )
   return bool(len(others) and np.min(open_states + others) == 1.0)
-
-
-def judge(path: Path, precision: str, states: int, seed: int, variant: str = "") -> str:
-  """Return the verdict on a file, or on a variant of a URDF, in one precision."""
-  mujoco.set_mju_user_warning(lambda _: None)  # of states that are not sane, which are counted
-  with warnings.catch_warnings(action="ignore"):
-    model = load_model(_variant(path, variant) if variant else path)
-    return verdict([finding for _, finding in compare(model, states, seed, [precision])], model)
-
-
-def _variant(path: Path, variant: str) -> mujoco.MjSpec:
-  return read_urdf(path, floating=variant == "floating", self_collision=variant != "apart")
 
 
 def _in_kernel(random: Trial, recorded: Trial, kernel: Simulation, seed: int) -> list[Finding]:

@@ -1,11 +1,13 @@
-"""Survey of a folder of robot files: how many load, and how many agree with MuJoCo C, by source."""
+"""Survey of a folder of robot files: how many load and agree with MuJoCo C: `python -m benchmarks.survey`."""
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import hashlib
 import itertools
 import queue
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,13 +18,16 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from benchmarks.survey_record import LOADING, VARIANTS, ForeignRecord, Record, Row, agrees, table
+from benchmarks.survey_worker import UnfinishedError, Worker
 from physics.load import compile_model, load_model
-from physics.parity.record import LOADING, Record, Row
-from physics.parity.verdict import FLOAT64, PRECISIONS, VARIANTS, judge
-from physics.parity.worker import UnfinishedError, Worker
+from physics.parity.open_loop import ENVIRONMENTS
+from physics.parity.verdict import FLOAT64, PRECISIONS, compare, verdict
+from physics.urdf import read_urdf
 
 LIMIT = 900.0  # [s] of processor time that one comparison may take
 ENDINGS = (".xml", ".urdf")
+NAMED = 10  # files that do not count
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,6 +116,18 @@ def refusal(path: Path) -> str:
   return ""
 
 
+def judge(path: Path, precision: str, states: int, seed: int, variant: str = "") -> str:
+  """Return the verdict on a file, or on a variant of a URDF, in one precision."""
+  mujoco.set_mju_user_warning(lambda _: None)  # of states that are not sane, which are counted
+  with warnings.catch_warnings(action="ignore"):
+    model = load_model(_variant(path, variant) if variant else path)
+    return verdict([finding for _, finding in compare(model, states, seed, [precision])], model)
+
+
+def _variant(path: Path, variant: str) -> mujoco.MjSpec:
+  return read_urdf(path, floating=variant == "floating", self_collision=variant != "apart")
+
+
 def _identify(worker: Worker, folder: Path, file: str, record: Record) -> str:
   """Return the fingerprint of a file, from the index unless the file has changed."""
   stat = (folder / file).stat()
@@ -185,3 +202,53 @@ class _Workers:
       return task(worker, item)
     finally:
       self._idle.put(worker)
+
+
+def main(arguments: list[str] | None = None) -> int:
+  """Print a line per model of a folder, then the table; return 0 if all agree, 1 if not, 2 without models."""
+  parser = _parser()
+  options = parser.parse_args(arguments)
+  for name, least in (("states", ENVIRONMENTS), ("sample", 1), ("jobs", 1), ("limit", 0)):
+    if (value := getattr(options, name)) is not None and value < least:
+      parser.error(f"--{name} {value:g}: it has to be {least} or more")
+  if options.results and options.results.exists() and not options.results.is_dir():
+    parser.error(f"--results {options.results}: it is a file, not a folder")
+  precisions = [options.precision] if options.precision else PRECISIONS
+  plan = Plan(options.states, options.seed, precisions, options.sample, options.limit, options.jobs)
+  try:
+    record = Record(options.results)
+    for row in survey(options.folder, plan, record):
+      verdicts = [f"{name}: {row.verdict(name)}" for name in PRECISIONS if row.verdict(name)]
+      print(f"{row.file}: {'; '.join(verdicts) or row.refusal or 'loads'}", flush=True)
+  except (FileNotFoundError, ForeignRecord) as error:
+    print("error:", error, file=sys.stderr)
+    return 2
+  print("", *table(record), sep="\n")
+  if skipped := record.skipped:
+    names = ", ".join(f"`{file}`" for file in skipped[:NAMED]) + (", ..." if len(skipped) > NAMED else "")
+    why = "no model that moves (compare one alone to see why)"
+    print(f"- not counted, {why}: {len(skipped)}, {names}")
+  return 0 if all(map(agrees, record)) else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+  parser = argparse.ArgumentParser("python -m benchmarks.survey", description=__doc__)
+  add = parser.add_argument
+  add("folder", type=Path, help="folder of MJCF and URDF files, with a subfolder for each source")
+  add("--states", type=int, default=256, help="number of states to compare (default: 256)")
+  add("--seed", type=int, default=0, help="seed of states, controls and the sample (default: 0)")
+  add("--precision", choices=PRECISIONS, help="compare in one of them; float64 builds no kernel")
+  add("--jobs", type=int, default=1, help="comparisons at a time (default: 1)")
+  add("--sample", type=int, help="number of models of each subfolder to compare (default: all)")
+  add("--limit", type=float, default=LIMIT, help=f"seconds of processor time each (default: {LIMIT:g})")
+  add(
+    "--results",
+    type=Path,
+    help="where robots.csv and robot_files.csv are written as the survey goes; verdicts there are kept,"
+    " whatever the other options, so that a survey that was ended goes on",
+  )
+  return parser
+
+
+if __name__ == "__main__":
+  sys.exit(main())

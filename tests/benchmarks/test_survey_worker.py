@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from physics.parity.worker import UnfinishedError, Worker
+from benchmarks.survey_worker import UnfinishedError, Worker
 
 
 def add(a, b):
@@ -45,7 +45,7 @@ def test_no_task_ends_or_holds_up_the_next(worker):
 
 def test_a_process_that_ends_before_it_reads_its_task_is_told(worker, monkeypatch):
   with monkeypatch.context() as patch:
-    patch.setattr("physics.parity.worker._serve", leave)
+    patch.setattr("benchmarks.survey_worker._serve", leave)
     with pytest.raises(UnfinishedError, match=r"^ended with status 0$"):
       worker.run(add, 1, 2)
   assert worker.run(add, 2, 2) == 4

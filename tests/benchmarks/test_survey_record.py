@@ -1,6 +1,6 @@
 """The record of a survey: what its verdicts count as, and its tables."""
 
-from physics.parity.record import Record, Row, agrees, counts, outcome, table
+from benchmarks.survey_record import Record, Row, agrees, counts, outcome, table
 
 WELL, LATE = "agrees with MuJoCo C", "took more than 1 s of processor time"
 OPEN = "agrees with MuJoCo C where both solvers converge, but 9% of the states are left open"

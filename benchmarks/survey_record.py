@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from physics.parity.verdict import AGREES, DIFFERS, FLOAT32, FLOAT64, PRECISIONS, VARIANTS
+from physics.parity.verdict import AGREES, DIFFERS, FLOAT32, FLOAT64, PRECISIONS
 
+VARIANTS = ("apart", "floating")  # of a URDF: without collisions among its links, or with a floating base
 FILES, SOURCES, INDEX = "robot_files.csv", "robots.csv", "index.csv"
 OUTCOMES = ("agree", "open", "differ", "not done")
 LOADING = "loading: "  # begins the verdict on a model that did not load, though nothing refused it

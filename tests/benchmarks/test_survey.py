@@ -1,13 +1,12 @@
-"""`python -m physics.parity folder`: each model once, by source, whatever the file does."""
+"""`python -m benchmarks.survey folder`: each model once, by source, whatever the file does."""
 
 import csv
 
 import pytest
 
-from physics.parity import __main__ as program
-from physics.parity import survey
-from physics.parity.record import LOADING, Record, Row, agrees, counts
-from physics.parity.survey import Plan
+from benchmarks import survey
+from benchmarks.survey import Plan
+from benchmarks.survey_record import LOADING, Record, Row, agrees, counts
 from tests.instances import thorough
 
 SLIDER = """<mujoco>{}<worldbody><body><joint type="slide" range="-1 1"/><geom size="0.1"/></body></worldbody>
@@ -75,7 +74,7 @@ def test_finds_each_model_that_moves_once(tmp_path, worker):
 @thorough
 def test_prints_verdicts_and_a_table_by_source(tmp_path, capsys):
   fill(tmp_path)
-  assert program.main([str(tmp_path), "--states", "16", "--jobs", "2", "--precision", "float64"]) == 1
+  assert survey.main([str(tmp_path), "--states", "16", "--jobs", "2", "--precision", "float64"]) == 1
   printed = capsys.readouterr().out.splitlines()
   assert printed[0] == "a/again/copy.xml: float64: agrees with MuJoCo C"
   assert printed[1].startswith("b/implicit.xml: option: integrator implicit")
@@ -151,16 +150,16 @@ def test_a_file_that_does_not_end_is_not_done(tmp_path, worker):
 
 def test_results_of_another_program_are_told(tmp_path, capsys):
   (tmp_path / "robot_files.csv").write_text("name,price\nbolt,1\n")
-  assert program.main([str(tmp_path), "--results", str(tmp_path)]) == 2
+  assert survey.main([str(tmp_path), "--results", str(tmp_path)]) == 2
   assert "robot_files.csv is not of a survey: name another folder" in capsys.readouterr().err
   with pytest.raises(SystemExit):
-    program.main([str(tmp_path), "--results", str(tmp_path / "robot_files.csv")])
+    survey.main([str(tmp_path), "--results", str(tmp_path / "robot_files.csv")])
   assert "it is a file, not a folder" in capsys.readouterr().err
 
 
 def test_a_folder_without_robots_is_told(tmp_path, capsys):
   (tmp_path / "note.xml").write_text("<note/>")
-  assert program.main([str(tmp_path)]) == 2
+  assert survey.main([str(tmp_path)]) == 2
   assert "is a robot: name a folder of MJCF or URDF files" in capsys.readouterr().err
 
 
@@ -170,5 +169,5 @@ def test_a_folder_without_robots_is_told(tmp_path, capsys):
 )
 def test_numbers_that_compare_nothing_are_told(tmp_path, capsys, words, message):
   with pytest.raises(SystemExit):
-    program.main([str(tmp_path), *words])
+    survey.main([str(tmp_path), *words])
   assert message in capsys.readouterr().err
