@@ -24,7 +24,7 @@ SUITE := -n 2 $(if $(GPUROBOT_ALL_TESTS),,-m "not slow and not thorough")
 
 .PHONY: train quick test fuzz bench history results docs lint audit lock
 
-train: $(VENV)/.installed
+train: $(VENV)/.installed-plot
 	$(BIN)/python train.py $(KEYS)
 
 quick: lint

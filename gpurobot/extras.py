@@ -8,6 +8,7 @@ from gpurobot.config import ConfigError
 
 # The packages that `pip install gpurobot[<extra>]` adds.
 EXTRAS = {
+  "plot": ("matplotlib", "tensorboard"),
   "viewer": ("mujoco", "viser", "mjviser", "imageio"),
   "export": ("onnx", "onnxruntime", "onnxscript"),
   "ray": ("ray",),

@@ -10,14 +10,12 @@ import sys
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from gpurobot import cli, help_text
+from gpurobot import cli, extras, help_text
 from gpurobot.config import ConfigError, LogConfig, assign, leaves, option, pairs, suggestion
 from gpurobot.device.distributed import World
 from gpurobot.learn.algorithm import counted
@@ -25,6 +23,10 @@ from gpurobot.programs import HELP
 from gpurobot.run.csv_log import read as read_rows
 from gpurobot.run.metrics import find
 from gpurobot.run.returns import scores
+
+if TYPE_CHECKING:
+  from matplotlib.axes import Axes
+  from matplotlib.figure import Figure
 
 # Settings in which the runs of a curve may differ: the seed, and settings that do not affect learning.
 FREE = {"seed", "run_dir", "resume", "threads", "checkpoint_seconds", "log_every", "record_every", "debug"}
@@ -135,15 +137,17 @@ def band(runs: list[Rows], column: str, x: str = "seconds") -> tuple[Numbers, ..
   return grid, values.min(axis=0), values.mean(axis=0), values.max(axis=0)
 
 
-def draw_curve(axes: Axes, label: str, runs: list[Rows], column: str, x: str = "seconds") -> None:
+def draw_curve(axes: "Axes", label: str, runs: list[Rows], column: str, x: str = "seconds") -> None:
   """Draw the mean of runs, and the band between their minimum and maximum."""
   grid, low, mean, high = band(runs, column, x)
   (line,) = axes.plot(grid, mean, label=label)
   axes.fill_between(grid, low, high, alpha=0.25, linewidth=0, color=line.get_color())
 
 
-def draw(found: dict[str, list[Rows]], settings: Plot) -> Figure:
+def draw(found: dict[str, list[Rows]], settings: Plot) -> "Figure":
   """Return a figure with a panel for each column of y; raise ConfigError if a run lacks a column."""
+  with extras.require_extra("plot"):
+    from matplotlib.figure import Figure  # noqa: PLC0415 (an extra)
   columns = settings.y.split(",")
   figure = Figure(figsize=(max(7, 4.5 * len(columns)), 4), layout="constrained")
   panels = figure.subplots(1, len(columns), squeeze=False)[0]

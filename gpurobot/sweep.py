@@ -98,6 +98,7 @@ def read(argv: list[str]) -> tuple[Sweep, Space]:
 
 def check_population(settings: Sweep, space: Space) -> None:
   """Raise ConfigError if settings do not suit population-based training."""
+  extras.check("plot")  # of the drawing at the end
   pbt.check_space(space)
   if settings.samples < 2:
     raise ConfigError("search=pbt needs two members or more; write samples=8")

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from matplotlib.figure import Figure
 
+from gpurobot import extras
 from gpurobot.config import ConfigError
 from gpurobot.run import checkpoint, replay_files
 from gpurobot.run.best_policy import return_of
@@ -171,6 +171,8 @@ def write_lineage(lineage: Sequence[Ancestry], plan: Plan) -> None:
     writer.writerow(Ancestry._fields)
     writer.writerows(lineage)
   scores = {one[:2]: math.nan if one.score is None else one.score for one in lineage}
+  with extras.require_extra("plot"):
+    from matplotlib.figure import Figure  # noqa: PLC0415 (an extra)
   figure = Figure(figsize=(7, 4), layout="constrained")
   axes = figure.subplots()
   for one in lineage:
