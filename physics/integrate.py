@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from physics.algebra.block_matrix import factored
-from physics.algebra.sparse import At
+from physics.algebra.sparse import At, SparseMatrix
 from physics.algebra.spatial import Quaternion, Vector, cross, dot
 from physics.dynamics.bodies import bodies, joints
 from physics.dynamics.ellipsoid import ellipsoids
@@ -18,7 +18,7 @@ from physics.dynamics.passive import damper_slopes
 from physics.dynamics.plastic import plastic_tendons, yielded
 from physics.forward import Evaluation
 from physics.model.model import Model
-from physics.smooth import Smooth
+from physics.smooth import Smooth, solution
 from physics.state.state import Memory
 from physics.trace.each import alike, follow, mapped, numbers, repeating, stored
 from physics.trace.trace import Index, Number, Program, absolute, cos, is_zero, sin, sqrt, where
@@ -216,12 +216,18 @@ def implicit_acceleration(program: Program, model: Model, evaluation: Evaluation
   Euler's B is the damping of the joints, unless the file disables it. That of implicitfast comes from all
   smooth forces, restricted to the entries of M.
   """
-  M, qacc = evaluation.smooth.M, evaluation.qacc
+  smooth, M, qacc = evaluation.smooth, evaluation.smooth.M, evaluation.qacc
   fast = model.integrator == "implicitfast"
-  damping = evaluation.smooth.damping if fast else _joint_damping(model, evaluation.smooth.state.qvel)
-  if damping:
-    damped = M.add({at: model.timestep * b for at, b in damping.items() if at in M})
-    qacc = factored(program, damped).solve(M @ qacc)
+  damping = smooth.damping if fast else _joint_damping(model, smooth.state.qvel)
+  added = {at: model.timestep * b for at, b in damping.items() if at in M}
+
+  def left(a: list[Number]) -> list[Number]:
+    """Return the joint forces [nv] that are missing at an acceleration; those of constraints stay."""
+    damped = SparseMatrix(M.n, added) @ a
+    return mapped(lambda u, v, d: u - v - d, *(smooth.unbalanced(model, x) for x in (a, qacc)), damped)
+
+  if added:
+    qacc = solution(model, factored(program, M.add(added)), M @ qacc, left)
   if fast:
     qacc = mapped(lambda a: a, qacc)
     for joint in range(model.njnt):
@@ -247,27 +253,27 @@ def _free_body_acceleration(model: Model, evaluation: Evaluation, joint: int) ->
   """Return the acceleration [6] of a lone free body, with gyroscopic forces at the end of the time step too.
 
   With inertia J and first moment m about the body's origin, which is the tree's, the bias is the force
-  w x (w x m) and the torque w x J w; their derivatives by w make the matrix unsymmetric.
+  w x (w x m) and the torque w x J w; their derivatives by w make the matrix unsymmetric. Solved for is the
+  change of qacc, as a product M qacc would lose digits of an uneven or thin object.
   """
   smooth, h = evaluation.smooth, model.timestep
   body, first = int(model.jnt_bodyid[joint]), int(model.jnt_dofadr[joint])
   inertia, axes = smooth.composite[body], smooth.poses.rotation[body].transposed
   w = smooth.velocity[body].angular
-  A = [[smooth.M[first + max(i, j), first + min(i, j)] for j in range(6)] for i in range(6)]
-  force = [dot(row, evaluation.qacc[first : first + 6]) for row in A]
+  qacc, B = evaluation.qacc[first : first + 6], [[0.0] * 6 for _ in range(6)]
   for (i, j), value in smooth.damping.items():
     if first <= j <= i < first + 6:
-      A[i - first][j - first] = A[i - first][j - first] + h * value
-      A[j - first][i - first] = A[i - first][j - first]
+      B[i - first][j - first] = B[j - first][i - first] = h * value
   for (i, j), value in _turning_drag(model, smooth, body):
-    A[i - first][j - first] = A[i - first][j - first] + h * value
-    A[j - first][i - first] = A[j - first][i - first] - h * value
+    B[i - first][j - first] = B[i - first][j - first] + h * value
+    B[j - first][i - first] = B[j - first][i - first] - h * value
   for k, axis in enumerate(axes):
     turned = cross(axis, cross(w, inertia.moment)) + cross(w, cross(axis, inertia.moment))
     torque = cross(axis, inertia.rotational @ w) + cross(w, inertia.rotational @ axis)
     for row, gain in enumerate((*turned, *(axes @ torque))):
-      A[row][3 + k] = A[row][3 + k] + h * gain
-  return solve_small(A, force)
+      B[row][3 + k] = B[row][3 + k] + h * gain
+  A = [[smooth.M[first + max(i, j), first + min(i, j)] + B[i][j] for j in range(6)] for i in range(6)]
+  return [a + change for a, change in zip(qacc, solve_small(A, [-dot(row, qacc) for row in B]), strict=True)]
 
 
 def _turning_drag(model: Model, smooth: Smooth, body: int) -> Iterator[tuple[At, Number]]:

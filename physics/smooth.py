@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from operator import add
 
 from physics.actuator.actuation import Actuated, actuate
 from physics.actuator.transmission import Pulls
-from physics.algebra.block_matrix import factored
+from physics.algebra.block_matrix import Factor, factored
 from physics.algebra.sparse import At, SparseMatrix
 from physics.algebra.spatial import Inertia, Motion
 from physics.dynamics.dynamics import (
@@ -20,7 +21,7 @@ from physics.dynamics.dynamics import (
 )
 from physics.dynamics.kinematics import Mocap, Poses, poses, propagate, velocities
 from physics.dynamics.passive import gravity_compensation, passive_forces
-from physics.dynamics.reference import has_light_links, has_uneven_objects
+from physics.dynamics.reference import has_light_links, has_thin_bodies, has_uneven_objects
 from physics.dynamics.tendon import Tendons, tendons
 from physics.dynamics.tree_inertia import TreeInertia
 from physics.model.model import Model
@@ -28,6 +29,8 @@ from physics.state.state import State
 from physics.trace.each import mapped
 from physics.trace.rows import mapped_rows
 from physics.trace.trace import Number, Program, number
+
+Balance = Callable[[list[Number]], list[Number]]  # joint forces [nv] that an acceleration leaves
 
 
 @dataclass(frozen=True)
@@ -63,12 +66,8 @@ class Smooth:
     return mapped_rows(Motion, add, self.acceleration, propagate(model, self.poses, qacc))
 
   def unconstrained(self, program: Program, model: Model) -> list[Number]:
-    """Return qacc_smooth [nv]: where `is_refined` it is refined once by the forces that it leaves."""
-    factor = factored(program, self.M)
-    qacc = factor.solve(self.force)
-    if not is_refined(model):
-      return qacc
-    return mapped(lambda a, change: a + change, qacc, factor.solve(self.unbalanced(model, qacc)))
+    """Return qacc_smooth [nv]."""
+    return solution(model, factored(program, self.M), self.force, partial(self.unbalanced, model))
 
   def unbalanced(self, model: Model, qacc: list[Number]) -> list[Number]:
     """Return the joint forces [nv] that are missing at an acceleration; M qacc + bias would round each part.
@@ -125,12 +124,19 @@ def smooth_dynamics(model: Model, state: State) -> Smooth:
   )
 
 
-def is_refined(model: Model) -> bool:
-  """Return whether accelerations are refined by `unbalanced` forces: with light links, or uneven objects.
+def solution(model: Model, factor: Factor, force: list[Number], left: Balance) -> list[Number]:
+  """Return the acceleration [nv] by a force: where `is_refined` it is refined once by the forces `left`."""
+  qacc = factor.solve(force)
+  return mapped(add, qacc, factor.solve(left(qacc))) if is_refined(model) else qacc
 
-  Newton-Euler has the armature of tendons between branches too, which M leaves out.
+
+def is_refined(model: Model) -> bool:
+  """Return whether accelerations are refined by `unbalanced` forces.
+
+  They are with light links, uneven objects or thin bodies. But Newton-Euler has the armature of tendons
+  between branches too, which M leaves out.
   """
-  loses_digits = has_light_links(model) or has_uneven_objects(model)
+  loses_digits = has_light_links(model) or has_uneven_objects(model) or has_thin_bodies(model)
   return loses_digits and not inert_tendons(model)
 
 

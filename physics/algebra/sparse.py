@@ -40,7 +40,7 @@ class SparseMatrix:
     return result
 
   def __matmul__(self, x: Sequence[Number]) -> list[Number]:
-    y = [self[i, i] * x[i] for i in range(self.n)]
+    y = [self.entries.get((i, i), 0.0) * x[i] for i in range(self.n)]
     for i, row in enumerate(self.rows()):
       for j in row:
         y[i] = y[i] + self[i, j] * x[j]

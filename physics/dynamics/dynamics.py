@@ -9,7 +9,9 @@ import numpy as np
 
 from physics.algebra.sparse import SparseMatrix
 from physics.algebra.spatial import (
+  FLAT,
   NO_FORCE,
+  ZERO,
   Force,
   Inertia,
   Matrix,
@@ -21,9 +23,10 @@ from physics.algebra.spatial import (
 )
 from physics.dynamics.bodies import bodies, dofs, leaves_first
 from physics.dynamics.kinematics import Poses
+from physics.dynamics.reference import has_thin_bodies
 from physics.dynamics.tendon import tendon_acceleration, tendon_jacobian
 from physics.model.model import Model
-from physics.trace.each import alike, entry, follow, numbers, repeating
+from physics.trace.each import Each, alike, entry, follow, numbers, repeating
 from physics.trace.rows import rows
 from physics.trace.trace import Number, Scalar, is_zero, number
 
@@ -41,8 +44,7 @@ def body_inertias(model: Model, p: Poses) -> list[Inertia]:
   inertias = rows(p.program, Inertia, model.nbody)
   inertias[0] = Inertia(0.0, vector((0, 0, 0)), Matrix(*[vector((0, 0, 0))] * 3))
   for body in bodies(model, p.program):
-    start = p.position[body] - p.reference[body]
-    center = start + p.rotation[body] @ vector(entry(model.body_ipos, body))
+    center = _center(model, p, body)
     axes = Quaternion.constant(entry(model.body_iquat, body)).matrix()
     moments = vector(entry(model.body_inertia, body))
     local = axes.times(Matrix(*(row * m for row, m in zip(axes.transposed, moments, strict=True))))
@@ -50,6 +52,11 @@ def body_inertias(model: Model, p: Poses) -> list[Inertia]:
     rotated = local if _is_isotropic(local) else rotation.times(local).times(rotation.transposed)
     inertias[body] = Inertia.of_body(number(entry(model.body_mass, body)), center, rotated)
   return inertias
+
+
+def _center(model: Model, p: Poses, body: Each) -> Vector:
+  """Return the centre of mass of a body, relative to its reference."""
+  return p.position[body] - p.reference[body] + p.rotation[body] @ vector(entry(model.body_ipos, body))
 
 
 def composite_inertias(model: Model, p: Poses, inertias: list[Inertia]) -> list[Inertia]:
@@ -144,10 +151,11 @@ def bias_forces(
   their lengths (`mj_tendonBias`).
   """
   forces = rows(p.program, Force, model.nbody)
-  forces[0] = NO_FORCE
+  forces[0], by_axes = NO_FORCE, has_thin_bodies(model)
   for body in bodies(model, p.program):
     near = p.reference[body]
-    forces[body] = inertias[body].force(velocity[body].about(near), acceleration[body].about(near))
+    v, a = velocity[body].about(near), acceleration[body].about(near)
+    forces[body] = _force_by_axes(model, p, body, v, a) if by_axes else inertias[body].force(v, a)
   bias = project(model, p, forces, near=True)
   for tendon in inert_tendons(model):
     pull = number(model.tendon_armature[tendon]) * tendon_acceleration(
@@ -156,6 +164,19 @@ def bias_forces(
     for dof, arm in tendon_jacobian(model, p, tendon).items():
       bias[dof] = bias[dof] + arm * pull
   return bias
+
+
+def _force_by_axes(model: Model, p: Poses, body: Each, velocity: Motion, acceleration: Motion) -> Force:
+  """Return `Inertia.force` with the torque about the centre of mass by principal axes (Euler's equations).
+
+  In them equal moments of inertia cancel exactly.
+  """
+  mass, m = number(entry(model.body_mass, body)), vector(entry(model.body_inertia, body))
+  axes = p.rotation[body].times(Quaternion.constant(entry(model.body_iquat, body)).matrix())
+  w, rate = axes.transposed @ velocity.angular, axes.transposed @ acceleration.angular
+  torque = Vector(*(m[k] * rate[k] + (m[k - 1] - m[k - 2]) * w[k - 2] * w[k - 1] for k in range(3)))
+  point = Inertia.of_body(mass, _center(model, p, body), FLAT)
+  return point.force(velocity, acceleration) + Force(axes @ torque, ZERO)
 
 
 def _is_isotropic(local: Matrix) -> bool:

@@ -8,6 +8,9 @@ carries it is near enough. It is moved where it is added to what carries it.
 An object that is free, or on slides, and whose centre of mass is not at its origin has the same trouble with
 its weight: about the origin it is a torque, which the object's own acceleration cancels. Its inertia stays
 where it is; accelerations are refined, as those of light links are.
+
+A thin body, such as a needle, has it with its gyroscopic torque: about its long axis this cancels, and what
+rounding leaves meets next to no inertia. Refined are its accelerations too, by torques about principal axes.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ FREE, SLIDE, TURNING = 0, 2, (1, 3)  # mjtJoint; balls and hinges
 LIGHT = 150.0  # inertia about the tree's origin, over that which a joint moves: rounding is 1e-5 of this then
 FAR = 1.0  # [m] that a slide without limits takes its body
 NEAR = 20.0  # the same about a reference that bodies share, in a model with light links
+PARALLEL = 1e-9  # inertia over another below which it is none: two hinges of a body have one axis
 UNEVEN = 15.0  # [1/m] turn per acceleration of an object pushed at its origin: rounding is 1e-6 of gravity
 
 
@@ -47,6 +51,19 @@ def has_uneven_objects(model: Model) -> bool:
     turn = np.linalg.pinv(inertia[own, own], hermitian=True)[~pushed[own]][:, pushed[own]]
     is_uneven = turn.size and model.mj.body_subtreemass[body] * np.linalg.norm(turn, 2) > UNEVEN
     if is_uneven and _weight(model)[own][pushed[own]].any():  # a swimmer in the plane has none
+      return True
+  return False
+
+
+@lru_cache(maxsize=8)
+def has_thin_bodies(model: Model) -> bool:
+  """Return whether some body's joints turn it about an axis with little of its inertia about another."""
+  inertia, turns = initial_inertia(model), ~_is_push(model)
+  for body in range(1, model.nbody):
+    own = np.flatnonzero(turns & (model.dof_bodyid == body))
+    moments = np.linalg.eigvalsh(inertia[np.ix_(own, own)])
+    moments = moments[moments > PARALLEL * moments.max(initial=0.0)]
+    if len(moments) and moments[-1] > LIGHT * moments[0]:
       return True
   return False
 

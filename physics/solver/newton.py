@@ -8,7 +8,7 @@ iteration applies M and the Jacobian once, to its step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import neg, sub
 
@@ -26,6 +26,7 @@ from physics.dynamics.kinematics import Poses
 from physics.dynamics.reference import has_light_links
 from physics.dynamics.tree_inertia import TreeInertia
 from physics.model.model import Model
+from physics.smooth import Balance
 from physics.solver.assembled import add_stiffness, assemble
 from physics.solver.low_rank import LowRank
 from physics.trace.each import inner, mapped, replace, weighted_square
@@ -39,8 +40,6 @@ LINE_MARGIN = 0.05  # the least part of a bracket that a look leaves out
 WRITTEN = 40  # degrees of freedom up to which a matrix is factored in written-out code
 SHORT = 12  # those from a root to a leaf up to which entries are fewer operations than articulated bodies
 STALLED = 1e-3  # gradient, relative to the forces in balance: beyond it a search that ends has failed
-
-Balance = Callable[[list[Number]], list[Number]]  # joint forces [nv] that an acceleration leaves
 
 
 @dataclass(frozen=True)
