@@ -7,6 +7,7 @@ import mujoco
 import numpy as np
 
 from physics.model.model import Floats, Model
+from physics.model.pairs import OVERRIDE
 
 FAR = 100.0  # beyond which no distance is measured [m]
 
@@ -69,6 +70,7 @@ def nearly_touching(model: Model, share: float) -> set[frozenset[int]]:
   """
   mj = copy.copy(model.mj)
   mj.geom_margin += share * mj.geom_rbound
+  mj.opt.enableflags &= ~OVERRIDE  # of margins
   data = mujoco.MjData(mj)
   mujoco.mj_fwdPosition(mj, data)
   free = mj.jnt_bodyid[mj.jnt_type == mujoco.mjtJoint.mjJNT_FREE]

@@ -31,7 +31,7 @@ from physics.actuator.motor import ActivationParams, WindingParams
 from physics.dynamics.bodies import LONG
 from physics.dynamics.camera_frame import TRACKCOM
 from physics.model.model import ACTIVATIONS, Floats, Ints, Model
-from physics.model.pairs import ContactPair, contact_pairs
+from physics.model.pairs import OVERRIDE, ContactPair, contact_pairs
 from physics.support import (
   UnsupportedModel,
   cameras_of_sensors,
@@ -50,7 +50,7 @@ from physics.support import (
 from physics.support import unsupported as missing
 from physics.urdf import ENDINGS as URDF_ENDINGS
 from physics.urdf import read_urdf
-from physics.vary.variable import check_varied
+from physics.vary.variable import OF_PAIRS, check_varied
 
 Source: TypeAlias = str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel
 
@@ -214,6 +214,8 @@ def _refuse_to_vary(mj: mujoco.MjModel, source: Source, vary: Sequence[str]) -> 
   if masses := sorted({"body_mass", "body_ipos"} & {*vary}):  # the camera's place follows from them
     cameras = [camera for camera in cameras_of_sensors(mj) if mj.cam_mode[camera] == TRACKCOM]
     refused += [(label(mj, "camera", camera), f"vary={masses[0]!r} of mode trackcom") for camera in cameras]
+  if mj.opt.enableflags & OVERRIDE:  # it would have no effect
+    refused += [("option", f"vary={name!r} with the flag override") for name in vary if name in OF_PAIRS]
   for element, feature in refused:
     raise UnsupportedModel(f"{_name(source)}{element}: {feature} is not supported")
 

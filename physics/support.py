@@ -40,7 +40,6 @@ ACTUATOR_TYPES = {
 }
 # Enable flags that change the motion; energy, fwdinv and invdiscrete do not, and sleep hardly does.
 REFUSED_FLAGS = (
-  mjtEnableBit.mjENBL_OVERRIDE,
   mjtEnableBit.mjENBL_DIAGEXACT,
   mjtEnableBit.mjENBL_IPC,
   mjtEnableBit.mjENBL_SPECULATIVE,
@@ -217,7 +216,7 @@ def remarks(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> Iterator[str]:
     yield f"the file asks for the {asked} solver: Newton finds the same solution"
   if mj.opt.enableflags & mjtEnableBit.mjENBL_SLEEP:
     yield "the flag sleep has no effect: bodies at rest move on as all others"
-  if mj.opt.iterations < FEW_ITERATIONS and (ratio := _stiffness(mj)) > STIFF:
+  if mj.opt.iterations < FEW_ITERATIONS and (ratio := _stiffness(mj, pairs)) > STIFF:
     yield (
       f"contacts are {ratio:.0e} times as stiff as their bodies are heavy (impratio, solimp), which float32 "
       f"may not solve in iterations={mj.opt.iterations}: set iterations={FEW_ITERATIONS} or more"
@@ -233,10 +232,9 @@ def remarks(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> Iterator[str]:
       yield f'{label(mj, "sensor", sensor)}: interval without nsample has no effect: write nsample="1"'
 
 
-def _stiffness(mj: mujoco.MjModel) -> float:
-  """Return the greatest stiffness of friction over inertia at a contact, from the geoms' impedance d."""
-  collides = (mj.geom_contype | mj.geom_conaffinity) > 0
-  impedance = mj.geom_solimp[collides, :2].max(initial=0.0).clip(max=mujoco.mjMAXIMP)
+def _stiffness(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> float:
+  """Return the greatest stiffness of friction over inertia at a contact, from its impedance d."""
+  impedance = max((float(d) for pair in pairs for d in pair.solimp[:2]), default=0.0)
   return float(mj.opt.impratio * impedance / (1.0 - impedance))
 
 

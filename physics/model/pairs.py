@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 Numbers = Sequence[Number]
 
 HFIELD = 1  # mjtGeom: it and planes, type 0, never touch each other
+OVERRIDE = 1  # mjtEnableBit: options replace the parameters of every contact
 BODY = 5  # mjtTrn: an actuator that pulls a body to what it touches
 NEVER = -1e10  # [m] margin of a pair that never touches
 MIN_FRICTION = 1e-5  # mjMINMU: a pyramid of zero width has a singular Hessian
@@ -153,6 +154,7 @@ def _filters(mj: Any, geoms: tuple[int, int], index: int | None) -> dict[str, An
   else:
     condim, adhesion = mj.geom_condim[winners].max(), mj.geom_adhesion[winners].sum()
     margin, gap = mj.geom_margin[both].sum(), mj.geom_gap[both].sum()
+  margin = mj.opt.o_margin if mj.opt.enableflags & OVERRIDE else margin
   pulled = _pulled(mj)[both].any()
   return {
     "condim": int(condim),
@@ -167,10 +169,14 @@ def pair_parameters(source: Any, geoms: tuple[int, int], index: int | None) -> d
   """Return friction, solref, solreffriction and solimp of a pair (MuJoCo's `mj_contactParam`).
 
   `source` is a compiled MjModel or a `Model`, some of whose numbers may be traced. The geom with the higher
-  priority decides, or both are mixed; the <pair> of number `index` has its own parameters.
+  priority decides, or both are mixed; the <pair> of number `index` has its own parameters. The flag override
+  replaces them all.
   """
-  if index is not None:
-    names = ("friction", "solref", "solreffriction", "solimp")
+  option, names = getattr(source, "mj", source).opt, ("friction", "solref", "solreffriction", "solimp")
+  if option.enableflags & OVERRIDE:
+    values = (option.o_friction, option.o_solref, option.o_solref, option.o_solimp)
+    parameters = {name: [number(x) for x in row] for name, row in zip(names, values, strict=True)}
+  elif index is not None:
     parameters = {name: [number(x) for x in getattr(source, f"pair_{name}")[index]] for name in names}
   else:
     parameters = _mixed(source, _winners(source, geoms))

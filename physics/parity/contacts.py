@@ -47,6 +47,7 @@ def marginal(mj: mujoco.MjModel, states: States, distance: float) -> Bools:
   """Return in which states [num_states] something is so near its margin that `distance` [m] decides."""
   mj = copy.copy(mj)
   mj.geom_margin += distance
+  mj.opt.o_margin += distance
   mj.pair_margin += distance  # the margin of a contact is the sum of two, or that of its pair
   nearly = [rows[:, DISTANCE] - rows[:, MARGIN] > -3.0 * distance for rows in mujoco_contacts(mj, states)]
   return np.array([any(each) for each in nearly])

@@ -120,6 +120,7 @@ def _changed(mj: mujoco.MjModel, wider: float, disabled: int = 0) -> mujoco.MjMo
   mj = copy.copy(mj)
   mj.geom_margin += wider
   mj.pair_margin += wider
+  mj.opt.o_margin += wider
   mj.opt.disableflags |= int(disabled)
   return mj
 

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from physics.model.spelling import nearest_word
 
 INERTIAL = ("body_mass", "body_inertia", "body_ipos", "body_iquat", "dof_armature", "tendon_armature")
-OF_PAIRS = ("friction", "solref", "solimp")
+OF_PAIRS = tuple(f"{kind}_{name}" for kind in ("geom", "pair") for name in ("friction", "solref", "solimp"))
 VARIABLE = (
   *INERTIAL,
   "gravity",
-  *(f"geom_{name}" for name in ("size", "surfacevel", *OF_PAIRS)),
-  *(f"pair_{name}" for name in OF_PAIRS),
+  "geom_size",
+  "geom_surfacevel",
+  *OF_PAIRS,
   *(f"jnt_{name}" for name in ("stiffness", "range", "solref", "solimp")),
   *(f"dof_{name}" for name in ("damping", "frictionloss", "solref", "solimp")),
   *(f"actuator_{name}" for name in ("gainprm", "biasprm", "ctrlrange", "forcerange")),

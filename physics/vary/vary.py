@@ -44,8 +44,7 @@ class Variation:
     for name in model.varied:
       self._reserve(name, getattr(model, name).shape)
     self.param_fields: list[str] = []
-    of_pairs = {f"{kind}_{name}" for kind in ("geom", "pair") for name in OF_PAIRS}
-    sources = [name for name in model.varied if name in {*INERTIAL, *of_pairs}]
+    sources = [name for name in model.varied if name in {*INERTIAL, *OF_PAIRS}]
     self.program = self._derive(sources) if sources else None
 
   def model_in(self, program: Program) -> Model:

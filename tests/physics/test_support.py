@@ -18,7 +18,6 @@ PAIR = '<contact><pair geom1="floor" geom2="ball" {}/></contact>'
 REFUSED = {
   "implicit": (arm(option='integrator="implicit"'), "option", "integrator implicit"),
   "discrete": (arm(option='integrator="discrete"'), "option", "integrator discrete"),
-  "override": (arm(flag='override="enable"'), "option", "flag override"),
   "asleep": (
     arm(
       flag='sleep="enable"',

@@ -8,10 +8,12 @@ from physics.load import load_model
 from physics.model.pairs import keep_apart
 from physics.parity import NumpySimulation, random_states
 from physics.parity.compare import DOUBLE, Trial, outputs
+from physics.support import UnsupportedModel
 from tests.physics.arm import arm
+from tests.physics.conftest import CASES
 
 
-def heap(rng):
+def heap(rng, option="", flag=""):
   """Return a model whose geoms all overlap: every pair that can collide is in contact at qpos0."""
 
   def numbers(low, high, count):
@@ -39,13 +41,18 @@ def heap(rng):
     <pair geom1="a1" geom2="b1" friction="{numbers(0, 1, 5)}" solref="-100 -10" solimp="0.5 2 0.01 0.3 4"/>
     <pair geom1="ground" geom2="b2" solref="0.001 0.5"/> <exclude body1="a" body2="b"/>"""
   disabled = " ".join(f'{flag}="disable"' for flag in ("filterparent", "refsafe") if rng.random() < 0.3)
-  return f"""<mujoco><option timestep="0.01"><flag {disabled}/></option><worldbody>{floor}{tree}</worldbody>
-    <contact>{pairs}</contact></mujoco>"""
+  return f"""<mujoco><option timestep="0.01" {option}><flag {flag} {disabled}/></option>
+    <worldbody>{floor}{tree}</worldbody><contact>{pairs}</contact></mujoco>"""
 
 
+OVERRIDE = """o_margin="0.04" o_solref="{}" o_solimp="0.7 1.5 0.03 0.4 3" o_friction="0.9 0 0.3 0.4 0.5" """
+REPLACED = [(OVERRIDE.format(solref), 'override="enable"') for solref in ("0.03 0.7", "-90 -7")]
+
+
+@pytest.mark.parametrize("option", [("", ""), *REPLACED], ids=["own", "replaced", "replaced-direct"])
 @pytest.mark.parametrize("seed", range(20))
-def test_pairs_are_mujocos_contacts(seed):
-  model = load_model(heap(np.random.default_rng(seed)))
+def test_pairs_are_mujocos_contacts(seed, option):
+  model = load_model(heap(np.random.default_rng(seed), *option))
   data = mujoco.MjData(model.mj)
   mujoco.mj_forward(model.mj, data)
   contacts = {tuple(contact.geom.tolist()): contact for contact in data.contact}
@@ -138,3 +145,19 @@ def test_two_pairs_of_the_same_geoms_both_push():
   trial, simulation = Trial(model, random_states(model, 8)), NumpySimulation(model, 8, outputs(model))
   findings = trial.contacts(DOUBLE) + trial.stages(simulation, DOUBLE) + trial.step(simulation, DOUBLE)
   assert [str(finding) for finding in findings if not finding.holds] == []
+
+
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+def test_replaced_parameters_move_bodies_as_mujocos_do(cone):
+  xml = CASES["margins"].read_text().replace(' condim="1"', "")
+  option = f'<option cone="{cone}" {OVERRIDE.format("0.03 0.7")}><flag override="enable"/></option>'
+  model = load_model(xml.replace("<worldbody>", f"{option}<worldbody>", 1))
+  trial, simulation = Trial(model, random_states(model, 16)), NumpySimulation(model, 16, outputs(model))
+  findings = trial.stages(simulation, DOUBLE) + trial.step(simulation, DOUBLE)
+  assert [str(finding) for finding in findings if not finding.holds] == []
+
+
+def test_refuses_to_vary_what_the_flag_override_replaces():
+  with pytest.raises(UnsupportedModel, match="vary='geom_friction' with the flag override is not supported"):
+    load_model(arm(flag='override="enable"'), vary=["body_mass", "geom_friction"])
+  load_model(arm(flag='override="enable"'), vary=["body_mass"])
