@@ -260,7 +260,8 @@ def _free_body_acceleration(model: Model, evaluation: Evaluation, joint: int) ->
   body, first = int(model.jnt_bodyid[joint]), int(model.jnt_dofadr[joint])
   inertia, axes = smooth.composite[body], smooth.poses.rotation[body].transposed
   w = smooth.velocity[body].angular
-  qacc, B = evaluation.qacc[first : first + 6], [[0.0] * 6 for _ in range(6)]
+  qacc = evaluation.qacc[first : first + 6]
+  B: list[list[Number]] = [[0.0] * 6 for _ in range(6)]  # h times the damping
   for (i, j), value in smooth.damping.items():
     if first <= j <= i < first + 6:
       B[i - first][j - first] = B[j - first][i - first] = h * value

@@ -29,6 +29,7 @@ from physics.sensor import READINGS
 from physics.sensor.distance import DISTANCES, can_measure, kinds_of, measured_pairs
 from physics.sensor.kinds import Kind
 from physics.sensor.rangefinder import FIELDS
+from physics.trace.trace import Scalar
 
 INTEGRATORS = (mjtIntegrator.mjINT_EULER, mjtIntegrator.mjINT_RK4, mjtIntegrator.mjINT_IMPLICITFAST)
 EQUALITIES = (mjtEq.mjEQ_CONNECT, mjtEq.mjEQ_WELD, mjtEq.mjEQ_JOINT, mjtEq.mjEQ_TENDON)
@@ -234,7 +235,7 @@ def remarks(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> Iterator[str]:
 
 def _stiffness(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> float:
   """Return the greatest stiffness of friction over inertia at a contact, from its impedance d."""
-  impedance = max((float(d) for pair in pairs for d in pair.solimp[:2]), default=0.0)
+  impedance = max((d for pair in pairs for d in pair.solimp[:2] if not isinstance(d, Scalar)), default=0.0)
   return float(mj.opt.impratio * impedance / (1.0 - impedance))
 
 

@@ -2,8 +2,9 @@
 
 As in MuJoCo, a height field is two triangular prisms per cell of its grid, and a geom has one contact with
 each prism that it touches. Spheres and capsules have formulas, which agree with MuJoCo to the precision of
-its expanding polytope (1e-6 m). Other shapes are searched, and agree too; but for boxes and meshes without
-any margin that polytope stops too early, and MuJoCo's depths are wrong by centimetres.
+its expanding polytope (1e-6 m), which puts points up to 1e-8 m beside the normal through the centre of a
+sphere that is in the ground. Other shapes are searched, and agree too; but for boxes and meshes without any
+margin that polytope stops too early, and MuJoCo's depths are wrong by centimetres.
 """
 
 from __future__ import annotations
@@ -14,18 +15,19 @@ from functools import partial
 
 import numpy as np
 
-from physics.algebra.spatial import AXES, Matrix, Vector
+from physics.algebra.spatial import AXES, Matrix, Vector, dot
 from physics.collision.convex import core_of, touch_of
 from physics.collision.geometry import CAPSULE, MESH, SPHERE, ContactCandidate, Lost, Shape
 from physics.collision.prism import NEVER, Prism, Solid, meet
 from physics.model.model import Model
-from physics.trace.compact import LaneList
+from physics.trace.compact import LaneList, vector_fields
 from physics.trace.trace import Number, Program, Truth, absolute, floor, maximum, minimum, where
 
-# The most prisms that a geom may be near, at least: for a sphere smaller than a cell, the eight about a grid
+# The most prisms that a geom may touch, at least: for a sphere smaller than a cell, the eight about a grid
 # point; for limbs and trunk of a robot, enough to tumble over cells half as wide as its trunk.
 MOST = {SPHERE: 8, CAPSULE: 16, MESH: 24}
-CROWD = 64  # the most, however small the cells are
+CROWD = 64  # the most, however small the cells are; MuJoCo finds 50
+NEAR = 2  # times as many may be near the box around a searched shape, which touches some of them
 
 
 @dataclass(frozen=True)
@@ -104,20 +106,20 @@ def hfield_convex(
 
 
 def most_prisms(model: Model, field: int, kind: int) -> int:
-  """Return the most prisms of a height field that a geom of a kind may be near.
+  """Return the most prisms of a height field that a geom of a kind may touch.
 
-  A round shape that is wider than a cell, or as long as several, lies on more of them than `MOST`.
+  A shape that is wider than a cell, or as long as several, lies on more of them than `MOST`.
   """
-  most = MOST.get(kind, MOST[MESH])
-  if kind not in {SPHERE, CAPSULE}:
-    return most
+  kind = kind if kind in MOST else MESH
+  most = MOST[kind]
   index = int(model.geom_dataid[field])
   points = (int(model.hfield_ncol[index]), int(model.hfield_nrow[index]))
   x, y = (2.0 * float(half) / (n - 1) for half, n in zip(model.hfield_size[index], points, strict=False))
-  for radius, half, _ in model.geom_size[model.geom_type == kind]:
-    wide, long = 2.0 * radius, 2.0 * (radius + half * (kind == CAPSULE))
-    for one, two in ((x, y), (y, x)):
-      most = max(most, 2 * (int(long / one) + 2) * (int(wide / two) + 2))
+  for geom in {pair.geom2 for pair in model.pairs if pair.geom1 == field}:
+    if kind == {SPHERE: SPHERE, CAPSULE: CAPSULE}.get(int(model.geom_type[geom]), MESH):
+      _, wide, long = sorted(2.0 * model.mj.geom_aabb[geom, 3:])
+      for one, two in ((x, y), (y, x)):
+        most = max(most, 2 * (int(long / one) + 2) * (int(wide / two) + 2))
   return min(most, CROWD)
 
 
@@ -135,7 +137,10 @@ def _candidates(
   inverse = one.rotation.transposed
   axes = tuple(inverse @ axis for axis in solid.half_axes)
   local = Solid(inverse @ (solid.center - one.position), axes, solid.radius)
-  near = _near_prisms(program, field, local, margin, most)
+  near = _near_prisms(program, field, local, margin, most * (NEAR if touch else 1))
+  met = LaneList(program, most, order="distance") if touch else near
+  if touch:
+    met.clear()
   with near.each() as entry:
     exists = absolute(entry["side"]) > 0.5  # zero in lanes without a prism in this slot
     side = where(exists, entry["side"], 1.0)
@@ -145,9 +150,17 @@ def _candidates(
     # back from the prism's coordinates to the height field's, then to the world's
     away = Vector(point[0] - seen.center[0], point[1] - seen.center[1], point[2] - seen.center[2])
     normal, away = (one.rotation @ x for x in _mirrored((normal, away), side))
-    resolve = partial(_known, distance, normal, solid.center + away)
-    yield ContactCandidate(exists & (distance < margin), resolve)
+    point, active = solid.center + away, exists & (distance < margin)
+    if touch:
+      met.push(active, {"distance": distance} | vector_fields(normal=normal, point=point))
+    else:
+      yield ContactCandidate(active, partial(_known, distance, normal, point))
   yield Lost(near.dropped[0])
+  if touch:
+    with met.each() as entry:
+      normal, point = (Vector(*entry.vector(name)) for name in ("normal", "point"))  # zero in empty slots
+      yield ContactCandidate(dot(normal, normal) > 0.5, partial(_known, entry["distance"], normal, point))
+    yield Lost(met.dropped[0])
 
 
 @dataclass(frozen=True)

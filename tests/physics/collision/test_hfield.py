@@ -5,6 +5,7 @@ from dataclasses import replace
 import mujoco
 import numpy as np
 import pytest
+import torch
 
 from physics.algebra.spatial import ZERO, Vector
 from physics.collision.convex import Form
@@ -12,9 +13,10 @@ from physics.collision.geometry import BOX, ContactCandidate, Shape
 from physics.collision.hfield import HeightField, hfield_capsule, hfield_convex, hfield_sphere
 from physics.convex.hull import Hulls
 from physics.load import load_model
+from physics.parity import NumpySimulation
 from physics.simulation import Simulation
 from physics.trace.trace import absolute, where
-from tests.physics.oracle import assert_same_rows, evaluate
+from tests.physics.oracle import assert_same_rows, evaluate, mujoco_at
 
 SLOTS, HULLS = 16, Hulls.of(None, [])
 SHAPES = {"sphere": hfield_sphere, "capsule": hfield_capsule, "box": hfield_convex}
@@ -45,7 +47,7 @@ def poses(model, qpos):
 
 def found(model, kind, shapes):
   """Return for every state the contacts found [n, 7]: distance, normal, point."""
-  field, (margin,) = HeightField.of(model, 0), {float(model.geom_margin.sum())}
+  field, (margin,) = HeightField.of(load_model(model), 0), {float(model.geom_margin.sum())}
 
   def traced(program, *numbers):
     one = Shape.of(numbers[:15])
@@ -158,7 +160,7 @@ def test_elevations_of_the_second_field_of_a_model():
     <hfield name="a" nrow="2" ncol="3" size="1 1 1 1" elevation="0 1 0 0 0 1"/>
     <hfield name="b" nrow="3" ncol="2" size="4 1 0.5 0.25" elevation="0 2 1 4 0 0"/></asset>
     <worldbody><geom type="hfield" hfield="b"/></worldbody></mujoco>""")
-  field = HeightField.of(model, 0)
+  field = HeightField.of(load_model(model), 0)
   assert (field.rows, field.columns, field.half, field.base) == (3, 2, (4.0, 1.0), -0.25)
   assert field.spacing == (8.0, 1.0)
   np.testing.assert_array_equal(np.reshape(field.heights, (3, 2)), model.hfield_data[6:].reshape(3, 2) * 0.5)
@@ -172,9 +174,14 @@ WIDE = """<mujoco><asset><hfield name="h" nrow="21" ncol="21" size="1 1 0.1 0.1"
 
 
 @pytest.mark.parametrize(
-  ("shape", "height"), [("size='0.12'", 0.05), ("type='capsule' size='0.14 0.2' euler='0 90 0'", 0.1)]
+  ("shape", "height"),
+  [
+    ("size='0.12'", 0.05),
+    ("type='capsule' size='0.14 0.2' euler='0 90 0'", 0.1),
+    ("type='box' size='0.18 0.14 0.05' margin='1e-6'", 0.049),
+  ],
 )
-def test_round_shapes_wider_than_cells_lose_no_contact(shape, height):
+def test_shapes_wider_than_cells_lose_no_contact(shape, height):
   """A pelvis of 14 cm on cells of 8 cm touches more than the eight prisms that meet in a point."""
   model = load_model(WIDE.format(shape))
   simulation = Simulation(model, 1)
@@ -186,3 +193,34 @@ def test_round_shapes_wider_than_cells_lose_no_contact(shape, height):
   assert data.ncon > 8
   assert int(simulation.overflow) == 0
   assert int(simulation.contact_count) == data.ncon
+
+
+def lying_limbs(count):
+  """Return a chain of meshes of 24 by 16 cm over rough ground with cells of 3 cm, and states as it falls."""
+  random = np.random.default_rng(0)
+  vertices = " ".join(f"{x:.3f}" for x in (random.uniform(-1, 1, (24, 3)) * [0.12, 0.08, 0.05]).ravel())
+  elevation = " ".join(f"{x:.3f}" for x in random.uniform(size=81 * 81))
+  limb = "<body pos='.12 0 0'><joint axis='0 {} {}' range='-20 20'/>{}"
+  geom = "<geom type='mesh' mesh='m' contype='2' conaffinity='0'/>"
+  limbs = "".join(limb.format(i % 2, 1 - i % 2, geom) for i in range(count - 1))
+  model = load_model(f"""<mujoco><asset><mesh name="m" vertex="{vertices}"/>
+    <hfield name="h" nrow="81" ncol="81" size="1.2 1.2 0.08 0.1" elevation="{elevation}"/></asset><worldbody>
+    <geom type="hfield" hfield="h" conaffinity="2"/><body pos="-1.1 0 0.15"><freejoint/>
+    {geom}{limbs}{"</body>" * count}</worldbody></mujoco>""")
+  data, states = mujoco.MjData(model.mj), []
+  for _ in range(8):
+    mujoco.mj_step(model.mj, data, 60)
+    states.append(data.qpos.copy())
+  return model, np.array(states)
+
+
+def test_a_robot_of_meshes_that_lies_on_fine_cells_loses_no_contact():
+  """Boxes around meshes are near more prisms than these touch: up to 58 in a state had no room."""
+  model, states = lying_limbs(12)
+  simulation = NumpySimulation(model, len(states), ("contact_count", "overflow"))
+  simulation.qpos[:] = torch.from_numpy(states)
+  simulation.forward()
+  counts = [mujoco_at(model, qpos).ncon for qpos in states]
+  assert max(counts) > 30
+  assert simulation.overflow.tolist() == [0] * len(states)
+  assert simulation.contact_count.tolist() == counts
