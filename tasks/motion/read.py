@@ -9,7 +9,6 @@ is asked for and never guessed.
 import csv
 import math
 import re
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -142,7 +141,7 @@ def _read_npz(path: Path, reading: Reading) -> Clip:
     with np.load(path, allow_pickle=False) as archive:
       for name in archive.files:
         arrays[name] = archive[name]
-  except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+  except Exception as error:  # damaged archives raise exceptions of any kind
     unread = f", and '{name}' is none" if name else ""
     raise SettingError(f"{path} cannot be read: it is no NPZ file of plain arrays{unread}") from error
   return _named(path, arrays, reading)
@@ -178,8 +177,8 @@ def _word_of(name: Any) -> str:
 def _root_of(values: NDArray[Any], part: str) -> NDArray[Any]:
   """Return the columns of a part; of the poses of all bodies [T, bodies, n] those of the first, the root."""
   if part == "joints":
-    return values.reshape(len(values), -1) if values.ndim else values[None, None]
-  return values[:, 0] if values.ndim == 3 else values
+    return values.reshape(len(values), math.prod(values.shape[1:])) if values.ndim else values[None, None]
+  return values[:, 0] if values.ndim == 3 and values.size else np.atleast_1d(values)
 
 
 @dataclass(frozen=True)

@@ -148,6 +148,9 @@ def test_another_rate_than_the_files_is_told(tmp_path):
     ({"fps": []}, r"fps is \[\]: write a number of frames per second"),
     ({"fps": "fast"}, r"fps is \['fast'\]: write a number of frames per second"),
     ({"joint_pos": 3.0}, r"joints \[1, 1\]: write \[frames, 3\]"),
+    ({"root_pos": 3.0}, r"shapes are position \[1\], turn \[5, 4\]"),
+    ({"root_pos": np.zeros((FRAMES, 0, 3))}, r"shapes are position \[5, 0, 3\]"),
+    ({"joint_pos": np.zeros((0, 2))}, r"joints \[0, 2\]: write \[frames, 3\]"),
     ({"joint_names": np.array(["hip", "knee"], object)}, "no NPZ file of plain arrays, and 'joint_names' is"),
     ({"joint_names": ["hip", "hip"]}, "no joint 'knee'"),
     (
@@ -230,6 +233,21 @@ def test_mistakes_of_a_csv_name_what_is_wrong_and_the_fix(text, said, message, t
     read_file(tmp_path / "a.csv", reading(**said))
   assert str(tmp_path / "a.csv") in str(error.value)
   assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("damage", ["content", "encrypted", "method"])
+def test_a_damaged_npz_ends_in_one_line(damage, tmp_path):
+  path = tmp_path / "a.npz"
+  np.savez_compressed(path, root_pos=PLACE)
+  content = bytearray(path.read_bytes())
+  entry = content.index(b"PK\x01\x02")
+  if damage == "content":
+    content[60:90] = b"\xff" * 30
+  else:
+    content[entry + {"encrypted": 8, "method": 10}[damage]] = 1
+  path.write_bytes(content)
+  with pytest.raises(SettingError, match=r"a\.npz cannot be read: it is no NPZ file of plain arrays"):
+    read_file(path, reading())
 
 
 def test_mistakes_of_files(tmp_path):
