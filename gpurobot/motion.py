@@ -17,10 +17,9 @@ from gpurobot.config import ConfigError, option
 from gpurobot.run.output import aligned
 from physics.robot import LeggedRobot
 from tasks.motion import settings
-from tasks.motion.check import check, clearance
+from tasks.motion.check import SHIFTS, check, clearance, ground
 from tasks.motion.clip import Clip
 from tasks.motion.read import write_npz
-from tasks.motion.rotation import rotate
 from tasks.shared import robot_file
 
 PROGRAM = "python -m gpurobot.motion"
@@ -38,6 +37,12 @@ class Motion(settings.Config, robot_file.LegsConfig):
   scale: float = option(1.0, "factor of positions: 0.01 for centimetres", low=1e-6)
   degrees: bool = option(False, "joint angles in the file are degrees")
   raise_by: float = option(0.0, "height to add", "m")
+  level: bool = option(
+    False, "take out a steady rise or fall, and put the lower quarter of frames on the ground"
+  )
+  reorder: settings.Quaternion = option(
+    settings.Quaternion.file, "order of quaternions that are read in the other one; file: none are"
+  )
   out: str | None = option(None, "file to write the motion to, .npz; null: none")
   out_fps: float | None = option(None, "frames per second of that file; null: as many as there are", low=0.1)
   play: bool = option(False, "show the motion in the browser")
@@ -52,10 +57,11 @@ def show(given: Motion) -> None:
     raise ConfigError(f"the motion is missing: write {PROGRAM} <file>, or one of {settings.OWN}")
   robot, scene = robot_file.legged(given, settings.HUMANOID)
   model = physics.load_model(scene)
-  clips = [_converted(clip, given) for clip in settings.read(given, robot, model, 1.0 / NEW_RATE)]
+  clips = [_converted(clip, given, model) for clip in settings.read(given, robot, model, 1.0 / NEW_RATE)]
   for clip in clips:
     print(table(clip, robot, model), flush=True)
-    check(clip, model, robot.height)
+    for found, doubtful in check(clip, model, robot).items():
+      print(f"{'doubtful' if doubtful else 'good':9}{found}", flush=True)
   if given.out:
     _write(clips, given)
   if given.play:
@@ -71,12 +77,10 @@ def table(clip: Clip, robot: LeggedRobot, model: physics.Model) -> str:
   linear, angular, speeds = clip.velocities()
   lowest, heights = 1000 * clearance(clip, model), clip.root_pos[:, 2]
   path = np.linalg.norm(np.diff(clip.root_pos, axis=0), axis=1).sum()
-  ahead, left, tilt = _course(clip)
   fastest = [np.linalg.norm(part, axis=1).max() for part in (linear, angular)]
   lines = [
     f"{clip.name}: {len(clip)} frames, {clip.seconds:.2f} s at {clip.fps:g} frames/s, on {robot.path}",
     f"root: path of {path:.2f} m, {heights.min():.2f} to {heights.max():.2f} m high",
-    f"as it faces, {ahead:.2f} m ahead and {left:.2f} m to the left; tilted by at most {tilt:.0f} degrees",
     f"its speeds: at most {fastest[0]:.2f} m/s and {fastest[1]:.2f} rad/s",
     f"lowest point: {lowest.min():.1f} to {lowest.max():.1f} mm above the ground",
     "",
@@ -90,22 +94,7 @@ def table(clip: Clip, robot: LeggedRobot, model: physics.Model) -> str:
   return "\n".join([*lines, *aligned([("joint", "lowest", "highest", "range", "top speed"), *rows]), ""])
 
 
-def _course(clip: Clip) -> tuple[float, float, float]:
-  """Return how far a root goes along its x and its y axis, on the floor [m], and its largest tilt [degrees].
-
-  Backwards, or tilted, is what a file says whose quaternions are read in the wrong order.
-  """
-  ahead, up = (
-    rotate(clip.root_quat, np.broadcast_to(axis, clip.root_pos.shape)) for axis in np.eye(3)[[0, 2]]
-  )
-  flat = ahead[:-1, :2] / np.maximum(np.linalg.norm(ahead[:-1, :2], axis=1, keepdims=True), 1e-9)
-  x, y = np.diff(clip.root_pos[:, :2], axis=0).T
-  tilt = np.degrees(np.arccos(np.clip(up[:, 2].min(), -1.0, 1.0)))
-  ways = flat[:, 0] @ x + flat[:, 1] @ y, flat[:, 0] @ y - flat[:, 1] @ x
-  return round(float(ways[0]), 2) + 0.0, round(float(ways[1]), 2) + 0.0, float(tilt)  # not -0.00
-
-
-def _converted(clip: Clip, given: Motion) -> Clip:
+def _converted(clip: Clip, given: Motion, model: physics.Model) -> Clip:
   """Return the part of a clip that the settings ask for, in SI units and at their height."""
   part = clip.part(given.begin, given.end)
   if len(part) < 2:
@@ -113,7 +102,9 @@ def _converted(clip: Clip, given: Motion) -> Clip:
       f"{clip.name} has {clip.seconds:g} s, and {len(part)} frames between begin={given.begin:g} and "
       f"end={'null' if given.end is None else f'{given.end:g}'}: two or more make a motion"
     )
-  return part.scaled(given.scale, math.pi / 180 if given.degrees else 1.0).lifted(given.raise_by)
+  part = part.scaled(given.scale, math.pi / 180 if given.degrees else 1.0)
+  part = part.reordered(SHIFTS.get(given.reorder, 0))
+  return part.lifted(given.raise_by - (ground(clearance(part, model)) if given.level else 0.0))
 
 
 def _write(clips: list[Clip], given: Motion) -> None:

@@ -21,4 +21,5 @@ def suggestion(word: str, words: Iterable[str]) -> str:
 
 
 def _similarity(word: str, other: str) -> float:
-  return difflib.SequenceMatcher(None, word.lower(), other.lower()).ratio()
+  word, other = word.lower(), other.lower()
+  return 1.0 if other.endswith(f"_{word}") else difflib.SequenceMatcher(None, word, other).ratio()

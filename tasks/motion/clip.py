@@ -102,6 +102,12 @@ class Clip:
     """Return the clip with positions times `length` and joint positions times `angle`: other units."""
     return dataclasses.replace(self, root_pos=length * self.root_pos, joint_pos=angle * self.joint_pos)
 
-  def lifted(self, height: float) -> "Clip":
-    """Return the clip higher by `height` [m]."""
-    return dataclasses.replace(self, root_pos=self.root_pos + np.array([0.0, 0.0, height]))
+  def reordered(self, places: int) -> "Clip":
+    """Return the clip with the columns of its quaternions moved round by `places`."""
+    return dataclasses.replace(self, root_quat=np.roll(self.root_quat, places, axis=1))
+
+  def lifted(self, height: Floats | float) -> "Clip":
+    """Return the clip higher by `height`, a number or one for each frame [T] [m]."""
+    place = self.root_pos.copy()
+    place[:, 2] += height
+    return dataclasses.replace(self, root_pos=place)

@@ -1,6 +1,7 @@
 """Motions as the settings of a task ask for them: names of our own clips, and files."""
 
 import dataclasses
+import warnings
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -50,6 +51,7 @@ class Config:
   motion_joints: list[str] = option(
     [], "joints in the order of a file's columns; []: those of its header, or the robot's in its order"
   )
+  motion_doubts: bool = option(True, "warn of clips that float, drift or go backwards; false: it is meant")
 
 
 def weights(config: Any) -> dict[str, float]:
@@ -85,7 +87,9 @@ def load(config: Any, robot: LeggedRobot, model: Any, dt: float) -> list[Clip]:
   """Return the clips that settings name, as `read` does, checked against the robot's model."""
   clips = read(config, robot, model, dt)
   for clip in clips:
-    check(clip, model, robot.height)
+    for found, doubtful in check(clip, model, robot).items():
+      if doubtful and config.motion_doubts:
+        warnings.warn(f"{clip.name}: {found}; if it is meant, env.motion_doubts=false", stacklevel=2)
   return clips
 
 

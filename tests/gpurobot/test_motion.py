@@ -18,7 +18,9 @@ def test_it_tells_what_a_clip_asks_of_the_humanoid(capsys):
   lines = capsys.readouterr().out.splitlines()
   assert lines[0].startswith("squat: 251 frames, 5.00 s at 50 frames/s, on ")
   assert lines[1].startswith("root: path of ")
-  assert re.fullmatch(r"as it faces, -?0\.0\d m ahead and 0\.00 m to the left; tilted .* degrees", lines[2])
+  assert all(line.startswith("good     ") for line in lines[-4:])
+  course = r"good +as it faces, -?0\.0\d m ahead and 0\.00 m to the left, on a path of 0\.\d\d m"
+  assert re.fullmatch(course, lines[-2])
   knee = next(line.split() for line in lines if line.startswith("left_knee"))
   assert float(knee[2]) > 1.8
   assert knee[3:6] == ["-0.03", "to", "2.79"]
@@ -43,8 +45,21 @@ def test_a_wrong_order_of_quaternions_walks_backwards(tmp_path, capsys):
   arrays = dict(np.load(tmp_path / "walk.npz"))
   rows = [arrays["root_pos"], np.roll(arrays["root_quat"], -1, axis=1), arrays["joint_pos"]]
   np.savetxt(tmp_path / "walk.csv", np.concatenate(rows, 1), delimiter=",")
-  motion.main([str(tmp_path / "walk.csv"), "motion_quaternion=wxyz", "motion_fps=50"])
-  assert "as it faces, -2." in capsys.readouterr().out
+  said = [str(tmp_path / "walk.csv"), "motion_quaternion=wxyz", "motion_fps=50"]
+  motion.main(said)
+  found = capsys.readouterr().out
+  assert "doubtful as it faces, -2." in found
+  assert "if its quaternions are xyzw, reorder them: gpurobot motion <file> reorder=xyzw out=" in found
+  motion.main([*said, "reorder=xyzw", f"out={tmp_path / 'right.npz'}"])
+  np.testing.assert_allclose(np.load(tmp_path / "right.npz")["root_quat"], arrays["root_quat"], atol=1e-12)
+
+
+def test_a_rise_is_taken_out(tmp_path, capsys):
+  clip = own("walk")
+  write_npz(tmp_path / "rises.npz", clip.lifted(np.linspace(0.1, 0.4, len(clip))))
+  motion.main([str(tmp_path / "rises.npz"), "level=true", f"out={tmp_path / 'level.npz'}"])
+  assert "doubtful" not in capsys.readouterr().out
+  np.testing.assert_allclose(np.load(tmp_path / "level.npz")["root_pos"], clip.root_pos, atol=0.002)
 
 
 def test_what_is_wrong_with_a_motion_follows_its_statistics(capsys):
@@ -86,6 +101,7 @@ def test_it_has_the_settings_of_the_task():
     (["walk,run", "out=both.npz"], "out=both.npz is one file for 2 motions: convert one at a time"),
     (["walk", "out=none/walk.npz"], "out=none/walk.npz cannot be written: No such file or directory"),
     (["walk", "rob=dog.xml"], "unknown key 'rob'; the nearest is 'robot'"),
+    (["walk", "fps=30"], "unknown key 'fps'; the nearest is 'motion_fps'"),
   ],
 )
 def test_a_mistake_ends_it_in_one_line(words, message, capsys, tmp_path, monkeypatch):

@@ -64,7 +64,7 @@ def test_a_bent_knee_bends_that_of_the_humanoid(tmp_path):
   assert angles["left_knee"] == pytest.approx(70.0, abs=5.0)
   assert abs(angles["right_knee"]) < 10.0
   assert clip.root_pos[-1, 2] == pytest.approx(1.285, abs=0.03)
-  check(clip, robot_and_model()[1], 1.285)
+  check(clip, *robot_and_model()[::-1])
 
 
 def test_a_person_who_walks_to_the_left_while_turning_left_goes_there(tmp_path):

@@ -2,14 +2,18 @@
 
 import dataclasses
 import math
+import re
 
+import numpy as np
 import pytest
 
 import physics
 from tasks.core.errors import SettingError
 from tasks.motion.check import check, clearance
+from tasks.motion.plan import PLANS
+from tasks.motion.rotation import exponential
 from tasks.shared import robot_file
-from tests.tasks.motion.robots import HUMANOID, Config, own, robot_and_model
+from tests.tasks.motion.robots import BIPED, HUMANOID, Config, own, robot_and_model
 
 
 def changed(**changes):
@@ -25,14 +29,14 @@ def changed(**changes):
 def message(clip):
   robot, model = robot_and_model()
   with pytest.raises(SettingError) as error:
-    check(clip, model, robot.height)
+    check(clip, model, robot)
   assert "\n" not in str(error.value)
   return str(error.value)
 
 
 def test_a_clip_of_our_own_passes():
   robot, model = robot_and_model()
-  check(own("wave"), model, robot.height)
+  check(own("wave"), model, robot)
   assert abs(clearance(own("wave"), model)).max() < 0.002
 
 
@@ -70,8 +74,9 @@ def test_the_end_of_the_range_that_is_told_is_the_one_that_is_passed():
   clip = own("wave")
   bent = clip.joint_pos.copy()
   bent[:, clip.joints.index("left_knee")] = 0.1
+  robot_model = physics.load_model(scene)
   with pytest.raises(SettingError, match=r"'left_knee' is at 0\.1 and its range ends at 0\.524"):
-    check(dataclasses.replace(clip, joint_pos=bent), physics.load_model(scene), robot.height)
+    check(dataclasses.replace(clip, joint_pos=bent), robot_model, robot)
 
 
 def test_jumps_and_limits_name_frame_and_joint():
@@ -92,3 +97,67 @@ def test_a_clip_under_the_ground_or_in_the_air_tells_by_how_much_to_move_it():
   )
   text = message(own("wave").lifted(0.5))
   assert "m above the ground, and never lower: move it by gpurobot motion <file> raise_by=-0.5" in text
+
+
+def doubts(clip, path=HUMANOID):
+  robot, model = robot_and_model(path)
+  return [found for found, doubtful in check(clip, model, robot).items() if doubtful]
+
+
+@pytest.mark.parametrize("path", [HUMANOID, BIPED])
+@pytest.mark.parametrize("name", PLANS)
+def test_clips_of_our_own_are_not_doubted(name, path):
+  assert doubts(own(name, path), path) == []
+
+
+@pytest.mark.parametrize("name", ["walk", "run", "jump"])
+def test_a_clip_that_floats_is_doubted_by_the_length_of_a_leg(name):
+  (found,) = doubts(own(name).lifted(0.06))
+  assert re.fullmatch(
+    r"three of four frames are 0\.0(59|6.) m above the ground or higher, 7% of a leg: move it by gpurobot "
+    r"motion <file> raise_by=-0\.0\d* out=<new>\.npz",
+    found,
+  )
+  assert doubts(own(name).lifted(0.03)) == []
+
+
+@pytest.mark.parametrize(("begin", "end"), [(0.0, 0.3), (0.3, 0.0), (0.06, -0.06)])
+def test_a_clip_that_rises_or_falls_is_doubted(begin, end):
+  clip = own("jump")
+  *_, found = doubts(clip.lifted(np.linspace(begin, end, len(clip))))
+  assert found.startswith(
+    f"it rises by {end - begin:.2f} m in 3.1 s: move it by gpurobot motion <file> level=true"
+  )
+
+
+@pytest.mark.parametrize("path", [HUMANOID, BIPED])
+@pytest.mark.parametrize(("order", "places"), [("xyzw", -1), ("wxyz", 1)])
+@pytest.mark.parametrize("name", ["walk", "run", "turn"])
+def test_another_order_of_quaternions_is_recognised(name, order, places, path):
+  clip = own(name, path).reordered(places)
+  try:
+    found = doubts(clip, path)[0]
+  except SettingError as error:
+    found = str(error)
+  assert f"if its quaternions are {order}, reorder them: gpurobot motion <file> reorder={order}" in found
+
+
+def test_who_stands_on_the_head_is_doubted():
+  (found,) = doubts(own("squat", BIPED).reordered(1), BIPED)
+  assert found.startswith("tilted by 177 degrees in the middle: if its quaternions are wxyz")
+
+
+def test_who_walks_backwards_is_doubted():
+  clip = own("walk")
+  (found,) = doubts(dataclasses.replace(clip, root_pos=clip.root_pos * [-1, 1, 1]))
+  assert found.startswith("as it faces, -2.62 m ahead and 0.00 m to the left, on a path of 2.80 m")
+
+
+def test_who_crawls_is_not_doubted():
+  """A humanoid on its face, 90 degrees down, that slides ahead."""
+  clip = own("wave")
+  down = np.tile(exponential(np.array([0.0, math.pi / 2, 0.0])), (len(clip), 1))
+  ahead = np.linspace([0.0, 0.0, 1.0], [3.0, 0.0, 1.0], len(clip))
+  clip = dataclasses.replace(clip, root_pos=ahead, root_quat=down)
+  clip = clip.lifted(-clearance(clip, robot_and_model()[1]))
+  assert doubts(clip) == []

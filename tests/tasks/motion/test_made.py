@@ -20,7 +20,7 @@ from tests.tasks.motion.robots import BIPED, DOG, HUMANOID, Config, own, robot_a
 def test_feet_on_the_ground_do_not_slip_and_nothing_sinks(name, path):
   robot, model = robot_and_model(path)
   clip = own(name, path)
-  check(clip, model, robot.height)
+  check(clip, model, robot)
   lowest = clearance(clip, model)
   assert lowest.min() > -0.02
   frames = Library(model, [clip], 0.02, bodies=[model.body_id(foot) for foot in robot.feet_bodies])

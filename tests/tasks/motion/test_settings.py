@@ -25,6 +25,19 @@ def test_names_and_files_side_by_side_with_weights_and_images(tmp_path):
   np.testing.assert_allclose(clips[3].joint_pos[:, right], own("wave").joint_pos[:, left])
 
 
+def test_doubts_are_told_unless_they_are_confirmed(tmp_path, recwarn):
+  write_npz(tmp_path / "high.npz", own("wave").lifted(0.1))
+  high = str(tmp_path / "high.npz")
+  load(motion=f"walk,{high}", motion_doubts=False)
+  assert not recwarn
+  load(motion=f"walk,{high}")
+  (said,) = recwarn
+  assert str(said.message).startswith(
+    "high: three of four frames are 0.100 m above the ground or higher, 12% of"
+  )
+  assert str(said.message).endswith("raise_by=-0.1 out=<new>.npz; if it is meant, env.motion_doubts=false")
+
+
 def test_frames_of_our_own_are_control_steps():
   assert settings.read(Config(motion="wave"), *robot_and_model(), 1 / 30)[0].fps == 30.0
 
