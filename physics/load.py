@@ -41,6 +41,7 @@ from physics.support import (
   impossible,
   label,
   leave_out,
+  no_file,
   nonfinite,
   one_line,
   only_drives,
@@ -136,8 +137,7 @@ def compile_model(source: Source) -> mujoco.MjModel:
   text = os.fspath(source)
   is_text = text.lstrip().startswith("<")
   if not is_text and not Path(text).is_file():
-    place = f"'{Path(text).name}' in {Path(text).absolute().parent}"
-    raise FileNotFoundError(f"no model file {place}: write Path(__file__).parent / '<file>'")
+    raise no_file(Path(text))
   try:
     if not is_text and Path(text).suffix.lower() in URDF_ENDINGS:
       return read_urdf(text).compile()

@@ -1,15 +1,17 @@
-"""Mesh files of a URDF: where a name of a ROS package leads, and formats that MuJoCo does not read."""
+"""Files beside a URDF: packages of ROS, and meshes in formats that MuJoCo does not read."""
 
 from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
 Packages: TypeAlias = Mapping[str, str | os.PathLike[str]]
 
+MANIFEST = "package.xml"  # which says a package's name
 SCHEMES = ("package", "model")  # of names that begin with a package: ROS's and Gazebo's
 MUJOCO_MESHES = (".stl", ".obj", ".msh")  # that MuJoCo reads itself
 
@@ -19,10 +21,21 @@ def find_mesh(name: str, folder: Path, packages: Packages) -> Path:
   found = next((file for file in _places(name, folder, packages) if file.is_file()), None)
   if found is None:
     scheme, _, rest = name.rpartition("://")
-    package = rest.partition("/")[0]
-    hint = f"packages={{'{package}': '<folder>'}}, or ROS_PACKAGE_PATH=<the folder that has {package}>"
-    raise FileNotFoundError(f"no mesh '{name}': give {hint if scheme in SCHEMES else 'its file'}")
+    hint = _hint(rest.partition("/")[0]) if scheme in SCHEMES else "give its file"
+    raise FileNotFoundError(f"no mesh '{name}': {hint}")
   return found
+
+
+def find_package(package: str, folder: Path, packages: Packages) -> Path:
+  """Return the folder of a package that a file in `folder` names; FileNotFoundError says what to give."""
+  found = [place for place in _package_places(package, folder, packages) if place.is_dir()]
+  if not found:
+    raise FileNotFoundError(f"no package '{package}': {_hint(package)}")
+  return next((place for place in found if (place / MANIFEST).is_file()), found[0])
+
+
+def _hint(package: str) -> str:
+  return f"give packages={{'{package}': '<folder>'}}, or ROS_PACKAGE_PATH=<the folder that has {package}>"
 
 
 def read_mesh(file: Path) -> tuple[bytes, str]:
@@ -54,12 +67,24 @@ def _places(name: str, folder: Path, packages: Packages) -> Iterator[Path]:
     yield folder / (rest if scheme == "file" else name)
     return
   package, _, rest = rest.partition("/")
+  for place in _package_places(package, folder, packages):
+    yield place / rest
+
+
+def _package_places(package: str, folder: Path, packages: Packages) -> Iterator[Path]:
+  """Yield where a package may be, by the names of folders, then by those in the manifests of packages."""
   if package in packages:
-    yield Path(packages[package]) / rest
-  for above in (folder / "_").resolve().parents:
-    yield (above if above.name == package else above / package) / rest
+    yield Path(packages[package])
+  above = (folder / "_").resolve().parents
+  for each in above:
+    yield each if each.name == package else each / package
   for root in filter(None, os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep)):
-    yield Path(root) / package / rest
+    yield Path(root) / package
+  for each in above[:-2]:  # neither the root nor a folder in it, which may be large
+    for depth in ("", "*/", "*/*/"):
+      for manifest in sorted(each.glob(depth + MANIFEST)):
+        if re.search(rf"<name>\s*{re.escape(package)}\s*</name>", manifest.read_text(errors="replace")):
+          yield manifest.parent
 
 
 def _is_text(stl: bytes) -> bool:

@@ -1,6 +1,7 @@
 """Unsupported features of a robot file, named with the element before anything runs, and warnings."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import mujoco
@@ -252,7 +253,13 @@ def _label_of_pairs(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> str:
   return f"{one} against {two}{others}"
 
 
-def one_line(error: ValueError) -> str:
+def no_file(path: Path) -> FileNotFoundError:
+  """Return the error for a model file that does not exist."""
+  place = f"'{path.name}' in {path.absolute().parent}"
+  return FileNotFoundError(f"no model file {place}: write Path(__file__).parent / '<file>'")
+
+
+def one_line(error: Exception) -> str:
   """Return the message of MuJoCo's compiler in one line."""
   return ", ".join(filter(None, (line.strip(" ,:") for line in str(error).splitlines())))
 

@@ -5,30 +5,30 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
 import mujoco
 import numpy as np
-from mujoco import mjtEq, mjtGeom, mjtJoint, mjtObj, mjtTrn
+from mujoco import mjtEq, mjtGeom, mjtIntegrator, mjtJoint, mjtObj, mjtTrn
 
 from physics.mesh_files import Packages, find_mesh, read_mesh
 from physics.model.model import Floats
 from physics.support import one_line
+from physics.urdf_text import MACROS, Element, read_robot
 
-Element: TypeAlias = ET.Element
-
-ENDINGS = (".urdf", ".xacro")  # of files that are read here
-PARTS = {"robot": ("link", "joint", "mujoco"), "link": ("inertial", "collision")}  # that move or collide
+ENDINGS = (".urdf", MACROS)  # of files that are read here
 WORLD = "world"  # the link that stands still
 SCALAR = (mjtJoint.mjJNT_HINGE, mjtJoint.mjJNT_SLIDE)
 SLACK = 1e-6  # of the second moment of a flat body, relative to its largest: a rounded zero
 MASSLESS = 1e-6  # [kg] a link of less is only a frame
 THINNEST = 1e-3  # [m] radius of gyration that an impossible inertia gets at least
 LEAST_MASS, THICKEST = 1e-3, 0.03  # [kg], [m] radius of gyration, of what moves without mass
+STALL = 4.0  # torque at rest over effort, of a servo with a limit of speed
+POSITION = 1  # MuJoCo's mjtCtrlInput: what the controller of a DC motor follows
+ENDLESS = ("inf", "infinity", "+inf")  # limits of speed
 FAR = 100.0  # [m] beyond which no distance is measured
 OVERLAP = 1e-4  # [m] of links that is told
 
@@ -59,11 +59,13 @@ def read_urdf(
     self_collision: whether links collide with each other, unless one carries the other. Other objects collide
       with the robot in either case.
     gains: stiffness [N m/rad, N/m] and damping [N m s/rad, N s/m] of a position servo at every joint that
-      does not mimic another, within the joint's limits and effort; None: there are no actuators.
+      does not mimic another, within the joint's limits of position, effort and velocity; None: there are no
+      actuators.
     home: positions [rad, m] of joints by name in the keyframe `home`. Others are zero or at the nearer limit;
       the lowest point of a floating robot is at height zero; servos hold the pose.
-    packages: folders of packages by name, for meshes by `package://` or `model://`. A package is also found
-      beside the folders above the file, and in those of the environment variable ROS_PACKAGE_PATH.
+    packages: folders of packages by name, for meshes by `package://` or `model://` and for xacro's `$(find)`.
+      A package is also found above the file and beside the folders above it, by its folder or its
+      package.xml, and in the folders of the environment variable ROS_PACKAGE_PATH.
 
   Shapes of collision are read, visual ones are not. Mimic joints become equality constraints. Inertias that
   no rigid body has are replaced by the nearest possible ones, with a warning. Raises ValueError for what no
@@ -72,12 +74,12 @@ def read_urdf(
   path = Path(path)
   try:
     _check(gains, home, packages)
-    robot = _parse(path)
+    robot = read_robot(path, packages or {})
     _mend_inertias(robot, path)
     if floating:
       _float(robot)
     _give_mass(robot, path)
-    _warn_of_limits(robot, path)
+    speeds = _take_speeds(robot, path)
     mimics = dict(_take_mimics(robot))
     assets = dict(_embed_meshes(robot, path, packages or {}))
     spec = mujoco.MjSpec.from_string(ET.tostring(robot, encoding="unicode"), assets=assets)
@@ -85,12 +87,9 @@ def read_urdf(
     if not self_collision:
       for geom in spec.geoms:
         geom.contype = 0
-    if gains is not None:
-      for joint in spec.joints:
-        if joint.type in SCALAR and joint.name not in mimics:
-          _add_servo(spec, joint, *gains)
+    _add_servos(spec, gains, speeds, mimics, path)
     _add_home(spec, path, dict(home or {}), mimics)
-  except ValueError as error:
+  except (ValueError, RecursionError) as error:
     raise ValueError(f"{path}: {one_line(error)}") from error
   return spec
 
@@ -111,32 +110,6 @@ def _is_number(value: Any) -> bool:
     return math.isfinite(value)
   except TypeError:
     return False
-
-
-def _parse(path: Path) -> Element:
-  """Return the robot of a file, reduced to what moves and collides."""
-  if not path.is_file():
-    place = f"'{path.name}' in {path.absolute().parent}"
-    raise FileNotFoundError(f"no model file {place}: write Path(__file__).parent / '<file>'")
-  try:
-    robot = ET.parse(path).getroot()
-  except ET.ParseError as error:
-    raise ValueError(f"{error}: this is not XML") from error
-  if robot.tag != "robot":
-    raise ValueError(f"the first element is <{robot.tag}>: a URDF begins with <robot>")
-  if any("wiki/xacro}" in element.tag or "ros.org/xacro}" in element.tag for element in robot.iter()):
-    raise ValueError("it has macros of xacro: expand it first, xacro <file>.xacro > <file>.urdf")
-  for tag, kept in PARTS.items():
-    for element in robot.iter(tag):
-      element[:] = [child for child in element if child.tag in kept]
-  for compiler in robot.iter("compiler"):
-    compiler.attrib.pop("meshdir", None)
-  for kind in ("link", "joint"):
-    parts = [part for part in robot.iter(kind) if part.get("type") != "fixed"]
-    for name, count in Counter(part.get("name") for part in parts).items():
-      if count > 1 and name is not None:
-        raise ValueError(f"{count} {kind}s have the name {name!r}: give each its own")
-  return robot
 
 
 def _mend_inertias(robot: Element, path: Path) -> None:
@@ -230,8 +203,6 @@ def _float(robot: Element) -> None:
   """Let the base move freely: it hangs on the world by a floating joint."""
   children = {_end(joint, "child") for joint in robot.iter("joint")}
   roots = [name for link in robot.iter("link") if (name := link.get("name", "")) not in children]
-  if robot.find("link") is None:
-    raise ValueError("it has no links, so it is no robot")
   if len(roots) != 1:
     raise ValueError(f"{len(roots)} links have no parent: a robot has one base")
   if roots == [WORLD]:
@@ -262,15 +233,18 @@ def _embed_meshes(robot: Element, path: Path, packages: Packages) -> Iterator[tu
       mesh.set("filename", files[found])
 
 
-def _warn_of_limits(robot: Element, path: Path) -> None:
-  """Warn of limits that are the wrong way round: MuJoCo takes them for none."""
+def _take_speeds(robot: Element, path: Path) -> dict[str, float]:
+  """Return limits of speed [rad/s, m/s] by joint; warn of those of position that are the wrong way round."""
+  speeds = {}
   for joint in robot.iter("joint"):
     for limit in joint.findall("limit"):
-      low, high = (
-        _number(limit, end, f"joint {joint.get('name')!r}: limit", 0.0) for end in ("lower", "upper")
-      )
+      name, owner = joint.get("name", ""), f"joint {joint.get('name')!r}: limit"
+      low, high = (_number(limit, end, owner, 0.0) for end in ("lower", "upper"))
       if low > high:
-        _warn(f"{path}: joint {joint.get('name')!r}: lower={low:g} is above upper={high:g}: it has no limits")
+        _warn(f"{path}: joint {name!r}: lower={low:g} is above upper={high:g}: it has no limits")
+      if limit.get("velocity", "inf").lower() not in ENDLESS:
+        speeds[name] = _number(limit, "velocity", owner)
+  return speeds
 
 
 def _take_mimics(robot: Element) -> Iterator[tuple[str, Mimic]]:
@@ -312,10 +286,42 @@ def _add_mimics(spec: mujoco.MjSpec, mimics: Mapping[str, Mimic], path: Path) ->
     )
 
 
-def _add_servo(spec: mujoco.MjSpec, joint: mujoco.MjsJoint, stiffness: float, damping: float) -> None:
+def _add_servos(
+  spec: mujoco.MjSpec,
+  gains: tuple[float, float] | None,
+  speeds: Mapping[str, float],
+  mimics: Mapping[str, Mimic],
+  path: Path,
+) -> None:
+  """Add position servos if there are gains; warn of limits of speed that none keeps."""
+  unkept = {}
+  for joint in spec.joints:
+    if joint.type in SCALAR and joint.name not in mimics:
+      speed = speeds.get(joint.name, 0.0)
+      if not (gains and _add_servo(spec, joint, gains, speed)) and speed > 0.0:
+        unkept[joint.name] = speed
+  if unkept:
+    name = min(unkept, key=unkept.__getitem__)
+    which = f"limits of speed of {len(unkept)} joints, such as {unkept[name]:g} of {name!r},"
+    _warn(f"{path}: {which} are not kept: servos of read_urdf(gains=...) keep them if there is an effort")
+
+
+def _add_servo(spec: mujoco.MjSpec, joint: mujoco.MjsJoint, gains: tuple[float, float], speed: float) -> bool:
+  """Add a position servo; return whether it keeps a limit of `speed` [rad/s, m/s].
+
+  It is a DC motor with a controller then, with the effort up to three quarters of the speed, and none at it.
+  """
   servo = spec.add_actuator(name=joint.name, trntype=mjtTrn.mjTRN_JOINT, target=joint.name)
-  limited = joint.range[0] < joint.range[1]
-  servo.set_to_position(kp=stiffness, kv=damping, inheritrange=1.0 if limited else 0.0)
+  limited, effort = joint.range[0] < joint.range[1], joint.actfrcrange[1]
+  if effort <= 0.0 or speed <= 0.0:
+    servo.set_to_position(kp=gains[0], kv=gains[1], inheritrange=1.0 if limited else 0.0)
+    return False
+  controller = (gains[0], 0.0, gains[1], 0.0, 0.0, speed)
+  servo.set_to_dcmotor((1.0, 1.0), speed / (STALL * effort), controller=controller, ctrlspec=POSITION)
+  spec.option.integrator = mjtIntegrator.mjINT_IMPLICITFAST  # at the speed the torque falls steeply
+  if limited:
+    servo.ctrlrange = joint.range
+  return True
 
 
 def _add_home(spec: mujoco.MjSpec, path: Path, home: dict[str, float], mimics: Mapping[str, Mimic]) -> None:

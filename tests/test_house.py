@@ -91,6 +91,7 @@ IMPORTS = {
   r"physics/(host|inverse_kinematics|load|steady_momentum|support|urdf)\.py": {"mujoco", "numpy", "physics"},
   r"physics/robot/.*": {"mujoco", "numpy", "physics"},
   r"physics/mesh_files\.py": {"trimesh"},
+  r"physics/urdf_text\.py": {"physics", "xacro"},
   r"physics/parity/.*": {"mujoco", "numpy", "physics", "torch"},
   r"physics/(simulation|trace/launcher|ray/raycaster|camera/(camera|renderer))\.py": {
     "numpy",

@@ -15,7 +15,7 @@ from physics.urdf import read_urdf
 BOX = '<collision><geometry><box size="0.2 0.2 0.1"/></geometry></collision>'
 INERTIAL = """<inertial><mass value="1"/>
   <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>"""
-LIMIT = '<limit lower="-1" upper="2" effort="30" velocity="5"/>'
+LIMIT = '<limit lower="-1" upper="2" effort="30"/>'
 
 
 def link(name, content=INERTIAL):
@@ -59,7 +59,7 @@ def test_load_model_reads_a_urdf(write):
   assert (model.nu, model.key_names) == (0, ("home",))
 
 
-@pytest.mark.parametrize("where", ["above", "beside", "given", "ros", "gazebo"])
+@pytest.mark.parametrize("where", ["above", "beside", "manifest", "given", "ros", "gazebo"])
 def test_packages_are_found(write, tmp_path, monkeypatch, where):
   scheme = "model" if where == "gazebo" else "package"
   path = write(
@@ -68,7 +68,10 @@ def test_packages_are_found(write, tmp_path, monkeypatch, where):
   folder = tmp_path / "far/robots" if where in ("given", "ros") else tmp_path / "robots"
   if where == "beside":
     path = path.rename(tmp_path / "arm.urdf")
+  if where == "manifest":
+    folder = tmp_path / "robots_of_all_kinds/robots_description"
   (folder / "meshes").mkdir(parents=True)
+  (folder / "package.xml").write_text("<package><name> robots </name></package>")
   trimesh.creation.box((1, 2, 3)).export(folder / "meshes/a.stl")
   if where == "ros":
     monkeypatch.setenv("ROS_PACKAGE_PATH", f"{tmp_path}/none:{folder.parent}")
@@ -237,6 +240,38 @@ def test_servos_hold_home_within_limits_and_effort(write):
   assert abs(float(sim.qpos[0, 0]) - 0.5) < 0.1
 
 
+def slow(content, velocity="0.5", effort="30"):
+  return content.replace('effort="30"', f'effort="{effort}" velocity="{velocity}"')
+
+
+def test_servos_keep_limits_of_speed(write):
+  found = {}
+  for name, content in (("slow", slow(ARM)), ("fast", ARM)):
+    model = physics.load_model(read_urdf(write(content), gains=(200.0, 10.0)))
+    sims = physics.Simulation(model, 1), MujocoSimulation(model, 1)
+    speeds = []
+    for _ in range(150):
+      for sim in sims:
+        sim.ctrl[:] = 1.0
+        sim.step(10)
+      speeds.append(float(sims[0].qvel.abs().max()))
+    np.testing.assert_allclose(sims[0].qpos, sims[1].qpos, atol=1e-4)
+    assert model.mj.actuator_ctrlrange.tolist() == [[-1, 2]] * 2
+    found[name] = max(speeds), sims[0].qpos.numpy()
+  assert 0.49 < found["slow"][0] < 0.52  # a little more, where the weight drives
+  assert found["fast"][0] > 2.5
+  np.testing.assert_allclose(found["slow"][1], found["fast"][1], atol=1e-4)
+
+
+@pytest.mark.parametrize(("effort", "gains"), [("30", None), ("0", (200.0, 10.0))])
+def test_limits_of_speed_that_nothing_keeps_are_told(write, effort, gains):
+  path = write(slow(ARM, effort=effort).replace('"0.5"', '"0.4"', 1))
+  with pytest.warns(UserWarning, match=r"limits of speed of 2 joints, such as 0\.4 of 'elbow', are") as notes:
+    read_urdf(path, gains=gains)
+    read_urdf(write(slow(ARM, "inf")))
+  assert len(notes) == 1
+
+
 OVERLAPPING = ARM.replace('xyz="0 0 0.3"', 'xyz="0 0 0.09"')  # of boxes that are 0.1 high
 
 
@@ -283,7 +318,6 @@ MIMIC = ARM.replace(
 )
 HALF = link("base") + link("arm", '<inertial><mass {}/><inertia ixx="{}"/></inertial>')
 HALF += joint("elbow", "base", "arm")
-XACRO = '<x:macro xmlns:x="http://www.ros.org/wiki/xacro" name="leg"/>'
 
 
 @pytest.mark.parametrize(
@@ -297,7 +331,8 @@ XACRO = '<x:macro xmlns:x="http://www.ros.org/wiki/xacro" name="leg"/>'
     (MIMIC.replace('"elbow"/>', '"elbow" offset="a"/>'), "joint 'wrist': mimic offset='a' is not a number"),
     (ARM + link("arm"), "2 links have the name 'arm': give each its own"),
     (ARM.replace("wrist", "elbow"), "2 joints have the name 'elbow': give each its own"),
-    (ARM + XACRO, "it has macros of xacro: expand it first"),
+    ("", "it has no links, so it is no robot: name the file that calls its macros"),
+    (ARM.replace('effort="30"', 'velocity="fast"'), "joint 'elbow': limit velocity='fast' is not a number"),
     (ARM.replace("0 1 0", "0 0 0"), "Error: axis too small in joint, Element name 'elbow', id 0"),
   ],
 )
