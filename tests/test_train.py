@@ -75,7 +75,7 @@ OFF_POLICY = ("horizon=4", "batch_size=64", "buffer_size=1024", "hidden=[8]", "c
   "words",
   [
     (),
-    ("ppo.critic=twohot", "ppo.recurrent=gru", "ppo.state_std=true"),
+    ("ppo.critic=twohot", "ppo.recurrent=gru", "ppo.state_std=true", "ppo.rnd.weight=0.1"),
     ("overlap=true",),
     ("algorithm=sac", *(f"sac.{word}" for word in OFF_POLICY)),
     pytest.param(("algorithm=td3", *(f"td3.{word}" for word in OFF_POLICY)), marks=thorough),
@@ -89,6 +89,7 @@ def test_a_resumed_run_repeats_the_uninterrupted_one(tmp_path, words):
   if "algorithm=distill" in words:
     run(tmp_path / "teacher", "max_iterations=1")
     words = [word.replace("<teacher>", str(tmp_path / "teacher")) for word in words]
+  words = ["log_every=2", *words]  # the checkpoint lies between two rows
   whole = run(tmp_path / "whole", "max_iterations=6", *words)
   run(tmp_path / "parts", "max_iterations=3", *words)
   train.main([TOY, f"resume={tmp_path / 'parts'}", "max_iterations=6"])
@@ -99,6 +100,14 @@ def test_a_resumed_run_repeats_the_uninterrupted_one(tmp_path, words):
   columns = [name for name in rows(tmp_path / "whole")[0] if not told_by_the_clock.match(name)]
   table = [[[row[c] for c in columns] for row in rows(tmp_path / name)] for name in ("whole", "parts")]
   assert table[0] == table[1]
+  assert scalars(tmp_path / "whole") == scalars(tmp_path / "parts")
+
+
+def scalars(place: Path) -> dict[str, list[tuple[int, float]]]:
+  """Return what TensorBoard shows of a run, but for what the clock and the machine say."""
+  board = EventAccumulator(str(place)).Reload()
+  tags = [tag for tag in board.Tags()["scalars"] if not re.match(r"time/|speed/|machine/|.*seconds", tag)]
+  return {tag: [(event.step, event.value) for event in board.Scalars(tag)] for tag in tags}
 
 
 def test_a_replay_buffer_that_is_gone_is_named_and_can_be_left_out(tmp_path, capsys):

@@ -84,7 +84,6 @@ def warm_up(algorithm: Algorithm) -> None:
   algorithm.load_state_dict(before)
   if buffer:
     buffer.load_rows(0, rows)
-  algorithm.report()  # resets the statistics
 
 
 def counted(number: int, noun: str, ending: str = "s") -> str:

@@ -104,6 +104,7 @@ class Distill:
     self.rollout = LabelledRollout(env, self.network, ppo.horizon, sequence_length(ppo), env.device)
     self.shift = RandomShift(images_of(env), ppo.random_shift)
     self.collector = Collector(env, self.agent, self.rollout, config, world, self.executor)
+    self.collector.statistics.parts["losses"] = self.losses
     self.clock = self.collector.clock
     self.sampler = make_sampler(self.rollout, config, world)
     tape = replayed(ppo, env, env.num_envs * ppo.horizon // ppo.minibatches)
@@ -252,7 +253,7 @@ class Distill:
       "optimizer": self.optimizer.state_dict(),
       "random": self.collector.random.state_dict(),
       "shuffle": self.sampler.random.state_dict(),
-      "ranks": self.world.gather(to_cpu(self._rank_dict())),
+      "ranks": self.world.gather(to_cpu(self._rank_dict() | self.collector.statistics.state_dict())),
     }
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -269,6 +270,7 @@ class Distill:
     self.sampler.random.load_state_dict(state["shuffle"])
     self.optimizer.load_state_dict(state["optimizer"])
     self.collector.load_state_dict(own)
+    self.collector.statistics.load_state_dict(own)
     for teacher, remembered in zip(self.teachers, own["teachers"], strict=True):
       teacher.state.copy_(remembered)
     self._driven.copy_(own.get("driven", self._driven))

@@ -58,7 +58,6 @@ class OffPolicy:
 
   sums: tuple[str, ...]  # names of the sums of the policy's loss
   noises: tuple[str, ...]  # purposes of the normal numbers that a batch needs for each action
-  _learnt = False  # whether a gradient step was taken since the last report
 
   def __init__(self, env: VecEnv, config: TrainConfig, world: World) -> None:
     """Build policy, critics and replay buffer, the same weights on every rank, and reset the environments.
@@ -92,6 +91,9 @@ class OffPolicy:
     self._stored = stored_obs(config, env)
     self.replay = Replay(env, settings.horizon, length, (dtype, self.network.input_dtype), self._stored)
     self.collector = Collector(env, self.agent, self.replay, config, world, self.executor)
+    parts = self.collector.statistics.parts
+    parts |= {"critics": self.losses[0], "policy": self.losses[1]}
+    parts |= {"own_loss": self.own_loss.means} if self.own_loss else {}
     self.clock = self.collector.clock
     self._quiet = quiet(env, config, world)
     if self.settings.quiet_envs:
@@ -186,7 +188,6 @@ class OffPolicy:
     self.world.sum_all_([*pending, self.rewards.moments.pending])
     self.executor.run(self._merge)
     if self.iteration - self._began >= self.first_update:
-      self._learnt = True
       for step in range(self.settings.horizon * self.settings.updates_per_step):
         self.clock.begin("update/critics")
         if step % self.sampler.batches == 0:
@@ -314,8 +315,8 @@ class OffPolicy:
       with torch.no_grad():
         self.own_loss.keep(self._policy_objective()[2], self.batch.weight)
     losses = self.losses[1].report() | self.losses[0].report()  # without a gradient step they are no numbers
-    values = self.collector.report(self.world, *measures) | (losses if self._learnt else {})
-    self._learnt = False
+    learnt = self.iteration - self._began > self.first_update
+    values = self.collector.report(self.world, *measures) | (losses if learnt else {})
     return values | {
       "learning_rate": self.optimizers["critics"].rate,
       "skipped_updates": torch.stack([own.skipped for own in self.optimizers.values()]).sum(0),
@@ -365,7 +366,7 @@ class OffPolicy:
       "optimizers": {name: own.state_dict() for name, own in self.optimizers.items()},
       "random": self.collector.random.state_dict(),
       "draws": self.sampler.random.state_dict(),
-      "ranks": self.world.gather(to_cpu(self._rank_dict())),
+      "ranks": self.world.gather(to_cpu(self._rank_dict() | self.collector.statistics.state_dict())),
     }
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -386,6 +387,7 @@ class OffPolicy:
     for name, optimizer in self.optimizers.items():
       optimizer.load_state_dict(state["optimizers"][name])
     self.collector.load_state_dict(own)
+    self.collector.statistics.load_state_dict(own)
     if self.settings.save_buffer and "replay" in own:
       self.replay.load_state_dict(own["replay"])
       self.sampler.load_state_dict(own["sampler"])

@@ -157,7 +157,8 @@ class OverlappedPPO(PPO):
       self._before = cloned(super().collection_start())
       with self._background.running(self.acting.collect):
         pass
-      self.report()  # what the rollout tells has been told
+      # The saved statistics have the rollout's already.
+      self.collector.statistics.load_state_dict(state["ranks"][self.world.rank])
 
 
 def shared_threads(config: TrainConfig, sim_device: torch.device, device: torch.device) -> tuple[int, int]:

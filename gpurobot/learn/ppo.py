@@ -129,6 +129,10 @@ class PPO:
     self.reward_sum = RewardSum(Training(env, config, world, self.executor, self.rollout))
     self.clock = self.make_clock()
     self.measures = Means("the measures of an update", device)
+    self._means = [self.measures, *([self.own_loss.means] if self.own_loss else []), *self.reward_sum.means]
+    parts = self.collector.statistics.parts
+    parts |= {"losses": self.losses} | {one.source: one for one in self._means}
+    parts |= {one.name: one.losses for one in self.reward_sum.rewards}
     self.sampler = make_sampler(self.rollout, config, world)
     tape = replayed(ppo, env, env.num_envs * ppo.horizon // ppo.minibatches)
     self.epochs = MinibatchEpochs(self.sampler, self.optimizer, self.executor, self.clock, tape=tape)
@@ -319,8 +323,7 @@ class PPO:
 
   def report(self) -> dict[str, Tensor]:
     """Return the statistics since the last report as scalars on the device; every rank calls."""
-    measures = (self.measures, self.own_loss.means) if self.own_loss else (self.measures,)
-    values = self.collector.report(self.world, *measures, *self.reward_sum.means)
+    values = self.collector.report(self.world, *self._means)
     return (
       values
       | self.losses.report()
@@ -358,21 +361,22 @@ class PPO:
   def state_dict(self) -> dict[str, Any]:
     """Return the complete training state of all ranks; every rank calls."""
     start = self.collection_start()
+    own = start["environments"] | self.collector.statistics.state_dict()
     return self.policy_dict() | {
       "iteration": self.iteration,
       "optimizer": self.optimizer.state_dict(),
       "random": start["random"],
       "shuffle": self.sampler.random.state_dict(),
       "learned_rewards": self.reward_sum.state_dict(),
-      "ranks": self.world.gather(to_cpu(start["environments"])),  # each has its own device
+      "ranks": self.world.gather(to_cpu(own)),  # each has its own device
     }
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Continue training with identical numbers; raise ValueError if the number of ranks differs."""
     if len(state["ranks"]) != self.world.size:
       raise ValueError(f"it was written by {counted(len(state['ranks']), 'rank')}, not {self.world.size}")
-    own = self.collector.state_dict()
-    check_saved(state["ranks"][self.world.rank], own, finite=False, name="environments")
+    own = state["ranks"][self.world.rank]
+    check_saved(own, self.collector.state_dict(), finite=False, name="environments")
     check_saved(state["optimizer"], self.optimizer.state_dict(), name="optimizer")
     check_saved(state["value_moments"], self.value_moments.state_dict(), name="value_moments")
     check_saved({"iteration": state["iteration"]}, {"iteration": self.iteration})
@@ -382,4 +386,5 @@ class PPO:
     self.sampler.random.load_state_dict(state["shuffle"])
     self.optimizer.load_state_dict(state["optimizer"])
     self.reward_sum.load_state_dict(state.get("learned_rewards", {}))  # older checkpoints: none
-    self.collector.load_state_dict(state["ranks"][self.world.rank])
+    self.collector.load_state_dict(own)
+    self.collector.statistics.load_state_dict(own)

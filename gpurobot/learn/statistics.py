@@ -1,6 +1,7 @@
 """Training statistics: sums and extremes, accumulated on the device between two reports."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import torch
 from tensordict import TensorDictBase
@@ -11,12 +12,37 @@ from gpurobot.device.distributed import World
 RANGES = ("obs", "reward")  # tensors whose minimum and maximum are reported
 
 
-class Episodes:
+class Accumulator:
+  """What is summed up from one report to the next; checkpoints keep it, as they may lie between the two."""
+
+  kept: ClassVar[Mapping[str, float]]  # its tensors by attribute, and what they start from
+
+  def restart(self) -> None:
+    """Reset the tensors."""
+    for name, start in self.kept.items():
+      getattr(self, name).fill_(start)
+
+  def state_dict(self) -> dict[str, Any]:
+    """Return the tensors by name."""
+    return {name: getattr(self, name) for name in self.kept}
+
+  def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    """Continue from a saved state; what it lacks, or what another version counted, starts anew."""
+    self.restart()
+    for name in self.kept:
+      own, saved = getattr(self, name), state.get(name)
+      if saved is not None and saved.shape == own.shape:
+        own.copy_(saved)
+
+
+class Episodes(Accumulator):
   """Raw returns and lengths, of running episodes and summed over those ended since the last `restart`.
 
   The first episode of each environment is left out: in training it starts at a random age.
   Episodes of marked environments are also summed apart, those that a teacher drives only apart.
   """
+
+  kept: ClassVar = {"sums": 0, "marked_sums": 0}
 
   def __init__(self, local_envs: int, device: torch.device) -> None:
     self.running = torch.zeros(2, local_envs, device=device)  # return and length [steps] so far
@@ -48,27 +74,25 @@ class Episodes:
     self.whole &= (taught == self.marked["teacher"]) | (self.running[1] == 0)
     self.marked["teacher"].copy_(taught)
 
-  def restart(self) -> None:
-    """Reset the sums."""
-    self.sums.zero_()
-    self.marked_sums.zero_()
-
-
-class Means:
+class Means(Accumulator):
   """Means of named quantities over what was added since the last `restart`; the first `add` names them.
 
   `source` says in messages where the quantities come from.
   """
 
+  kept: ClassVar = {"sums": 0}
+
   def __init__(self, source: str, device: torch.device) -> None:
     self.source, self.names = source, list[str]()
     self.sums = torch.zeros(1, dtype=torch.float64, device=device)  # weight, then one sum for each name
+    self._saved: Mapping[str, Any] = {}  # the sums of a checkpoint, until the names are known
 
   def add(self, values: Mapping[str, Tensor], weight: Tensor) -> None:
     """Add quantities [n] by name where `weight` [n] bool is true; raise ValueError if the names change."""
     if not self.names:
       self.names = list(values)
       self.sums = self.sums.new_zeros(1 + len(values))
+      self.load_state_dict(self._saved)
     if len(values) != len(self.names) or not all(name in values for name in self.names):
       changed = ", ".join(sorted({*values} ^ {*self.names}))
       raise ValueError(f"{self.source} are not the same in every step: {changed} came or went")
@@ -84,13 +108,20 @@ class Means:
     """Return the mean of each quantity, a scalar by name; nan if nothing was added."""
     return dict(zip(self.names, self.sums[1:] / self.sums[0], strict=True))
 
-  def restart(self) -> None:
-    """Reset the sums."""
-    self.sums.zero_()
+  def state_dict(self) -> dict[str, Any]:
+    """Return the sums and their names."""
+    return {"names": self.names, **super().state_dict()} if self.names else dict(self._saved)
+
+  def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    """Continue from saved sums, if they are those of the same names."""
+    self._saved = {} if self.names else state
+    super().load_state_dict(state if state.get("names") == self.names else {})
 
 
-class Extremes:
+class Extremes(Accumulator):
   """Minimum and maximum of `count` tensors since the last `restart`."""
+
+  kept: ClassVar = {"values": -torch.inf}
 
   def __init__(self, count: int, device: torch.device) -> None:
     self.values = torch.empty(count, 2, device=device)  # maxima of -x and of x
@@ -107,13 +138,11 @@ class Extremes:
     found = self.values.masked_fill(none.unsqueeze(1), torch.nan)
     return -found[:, 0], found[:, 1]
 
-  def restart(self) -> None:
-    """Reset the extremes."""
-    self.values.fill_(-torch.inf)
 
-
-class LossMeans:
+class LossMeans(Accumulator):
   """Means of a loss's parts over samples, and of its gradient's norm over optimiser steps."""
+
+  kept: ClassVar = {"_sums": 0, "_norm": 0, "_steps": 0, "_largest": -torch.inf}
 
   def __init__(self, names: Sequence[str], device: torch.device) -> None:
     """Start at 0; `names` are those of the sums over samples, of which the first is their weight."""
@@ -136,9 +165,7 @@ class LossMeans:
     values = {name: part / weight for name, part in zip(self.names, parts, strict=True)}
     values["gradient_norm"] = (self._norm / self._steps)[0]
     values["gradient_norm_max"] = self._largest[0].clone()
-    self._largest.fill_(-torch.inf)
-    for part in (self._sums, self._norm, self._steps):
-      part.zero_()
+    self.restart()
     return values
 
 
@@ -150,6 +177,9 @@ class Statistics:
     self.step_means = Means("the reward terms and metrics of the environments", device)
     self.ranges = Extremes(len(RANGES), device)
     self._has_success: bool | None = None  # unknown before the first step
+    # All that a report is made of, by name; a learner adds its own.
+    self.parts: dict[str, Accumulator] = {"episodes": self.episodes, "steps": self.step_means}
+    self.parts["ranges"] = self.ranges
 
   def add_step(self, step: TensorDictBase, valid: Tensor) -> None:
     """Add the entries of `VecEnv.step`, [local_envs, ...] each, where `valid` [local_envs] is true."""
@@ -192,8 +222,15 @@ class Statistics:
     for own in reversed(means):
       values |= own.means()
     values |= dict(zip(counters, counts, strict=True))
-    episodes.restart()
-    self.ranges.restart()
-    for own in means:
+    for own in (episodes, self.ranges, *means):
       own.restart()
     return values
+
+  def state_dict(self) -> dict[str, Any]:
+    """Return what was added since the last report: this rank's part of the state."""
+    return {"statistics": {name: own.state_dict() for name, own in self.parts.items()}}
+
+  def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    """Continue from this rank's part of a saved state; older checkpoints have no statistics."""
+    for name, own in self.parts.items():
+      own.load_state_dict(state.get("statistics", {}).get(name, {}))

@@ -8,7 +8,7 @@ import pickle
 import shlex
 import time
 import zipfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -186,15 +186,17 @@ def _check_format(path: Path, content: Any) -> None:
 
 def _check_content(path: Path, content: dict[str, Any]) -> None:
   """Raise CheckpointError if a part of a checkpoint is missing or of another type."""
-  config, seconds = content.get("config"), content.get("seconds", 0.0)
+  config = content.get("config")
   if not isinstance(config, dict) or not all(isinstance(key, str) for key in config):
     raise CheckpointError(f"'{path}' is not a checkpoint of gpurobot: it has no settings")
   if not isinstance(config.get("task"), str):
     raise CheckpointError(f"'{path}' is not a checkpoint of gpurobot: it names no task")
   if not isinstance(content.get("learner", {}), dict):
     raise CheckpointError(f"'{path}' is not a checkpoint of gpurobot: its policy is {content['learner']!r}")
-  if not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
-    raise CheckpointError(f"'{path}' is not a checkpoint of gpurobot: it has seconds={seconds!r}")
+  for name in ("seconds", "logged"):
+    number = content.get(name, 0)
+    if not isinstance(number, int | float) or not 0 <= number < math.inf:
+      raise CheckpointError(f"'{path}' is not a checkpoint of gpurobot: it has {name}={number!r}")
 
 
 def configure(
@@ -262,14 +264,14 @@ def restart_arguments(folder: str | None) -> list[str]:
   return [f"resume={folder}" if exists(folder) else f"run_dir={folder}"]
 
 
-def restore(config: TrainConfig, learner: Algorithm) -> float:
-  """Load config.resume or config.checkpoint into the learner; return the training time before it [s].
+def restore(config: TrainConfig, learner: Algorithm) -> dict[str, float]:
+  """Load config.resume or config.checkpoint into the learner; return the `Log.state` of a resumed run.
 
   Raises CheckpointError if the checkpoint has another network, task, or number of environments or ranks.
   """
   source = config.resume or config.checkpoint
   if source is None:
-    return 0.0
+    return {}
   saved = read(source, learner.device)
   if "learner" not in saved:
     raise CheckpointError(
@@ -293,7 +295,7 @@ def restore(config: TrainConfig, learner: Algorithm) -> float:
       learner.load_policy(saved["learner"])
   if network:
     LOG.warning("the policy of '%s' may act otherwise here: %s", source, network)
-  return float(saved["seconds"]) if config.resume else 0.0
+  return {name: saved[name] for name in ("seconds", "logged") if name in saved} if config.resume else {}
 
 
 def _resume(source: str, saved: dict[str, Any], config: TrainConfig, learner: Algorithm) -> None:
@@ -360,12 +362,12 @@ class Saver:
     """Whether `checkpoint_seconds` have passed since the last save, by this rank's clock."""
     return time.monotonic() - self._last >= self.config.checkpoint_seconds
 
-  def save(self, seconds: float) -> list[str]:
-    """Save a checkpoint after `seconds` of training; return warnings.
+  def save(self, log: Mapping[str, float]) -> list[str]:
+    """Save a checkpoint with a `Log.state`; return warnings.
 
     If the disk is full, the last checkpoint stays, and the next save is due as usual.
     """
-    world, content = self.learner.world, {"learner": self.learner.state_dict(), "seconds": seconds}
+    world, content = self.learner.world, {"learner": self.learner.state_dict(), **log}
     own: list[str] | OSError = []
     if self._buffer:
       own = self._write_buffer(self._buffer)

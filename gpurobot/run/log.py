@@ -37,14 +37,17 @@ from gpurobot.run.video_recorder import VideoRecorder
 class Log:
   """Log of a run, one row per `log_every` iterations."""
 
-  def __init__(self, config: TrainConfig, learner: Algorithm, folder: Path, seconds: float = 0.0) -> None:
-    """Open the files of the run folder and the loggers; `seconds`: training time before a resume.
+  def __init__(self, config: TrainConfig, learner: Algorithm, folder: Path, **before: float) -> None:
+    """Open the files of the run folder and the loggers; `before`: the `state` that a run is resumed from.
 
     Raises ConfigError, on every rank, if a logger cannot start.
     """
     self.config, self.learner, self.folder = config, learner, folder
     self.main = learner.world.main
-    self.seconds_before, self.started = seconds, time.monotonic()
+    self.seconds_before, self.started = before.get("seconds", 0.0), time.monotonic()
+    # Environment steps at the last row. A checkpoint lies before the row that ends a run, which is no row of
+    # the run that goes on from it; older ones do not say where the last row is.
+    self._logged = int(before.get("logged", learner.steps))
     self.last_row: dict[str, float] = {}
     self.returns = Returns()
     self.best = BestPolicy(config, learner, folder)
@@ -56,7 +59,6 @@ class Log:
     self._disk = Guard("the run folder")
     self._told_nonfinite = False
     self._profile = Profile(learner, folder) if config.profile and self.main else None
-    self._written = learner.iteration  # the iteration of the last row
     problem = self._open() if self.main else ""
     if problem := learner.world.broadcast_object(problem):
       raise ConfigError(problem)
@@ -69,15 +71,16 @@ class Log:
   def _open(self) -> str:
     """Open what only the main rank writes; return the mistake if that fails."""
     self.folder.mkdir(parents=True, exist_ok=True)
-    settings, steps = to_dict(self.config), self.learner.steps
+    settings = to_dict(self.config)
     try:
-      for row in csv_log.cut(self.folder / csv_log.NAME, steps, "return", "episodes", "seconds"):
+      rows = csv_log.cut(self.folder / csv_log.NAME, self._logged, "return", "episodes", "seconds")
+      for row in rows:
         mean, episodes, seconds = (float(row[name]) for name in ("return", "episodes", "seconds"))
         self.returns.add(mean, episodes, int(row["steps"]), seconds)
-      self._loggers = Loggers(open_loggers(self.config, self.folder, steps))
+      self._loggers = Loggers(open_loggers(self.config, self.folder, self._logged))
     except ValueError as error:
       return str(error)
-    self._sight = Sight(self.learner, self._loggers, self.config.log.images_every)
+    self._sight = Sight(self.learner, self._loggers, self.config.log.images_every, len(rows))
     self._recorder = VideoRecorder(self.config, self.learner, self.folder, self._loggers)
     self._write_json("config.json", settings)
     stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")  # it may be closed
@@ -106,6 +109,11 @@ class Log:
   def seconds(self) -> float:
     """Training time so far [s], including that before a resume."""
     return self.seconds_before + time.monotonic() - self.started
+
+  @property
+  def state(self) -> dict[str, float]:
+    """Training time so far [s], and environment steps at the last row: what a checkpoint keeps of the log."""
+    return {"seconds": self.seconds, "logged": self._logged}
 
   def _reached(self) -> tuple[float, float, float]:
     """Return the iterations, environment steps and seconds so far."""
@@ -151,7 +159,7 @@ class Log:
     report = self.learner.report()
     numbers = torch.stack([value.detach().double().squeeze() for value in report.values()]).tolist()
     self.warn(self._disk.call(self._dumps.write))
-    self._written = self.learner.iteration
+    self._logged = self.learner.steps
     if not self.main:
       return
     steps, seconds = self.learner.steps, self.seconds
@@ -218,7 +226,7 @@ class Log:
 
   def close(self) -> None:
     """Write summary.json, close the loggers and show the summary; every rank calls."""
-    if self.learner.iteration > self._written:
+    if self.learner.steps > self._logged:
       self.write()
     if not self.main:
       return
@@ -237,17 +245,17 @@ class Log:
 
 
 def open_loggers(config: TrainConfig, folder: Path, steps: int) -> list[Logger]:
-  """Return the loggers of a run that starts after `steps`; raise ConfigError if one cannot start."""
+  """Return the loggers of a run whose last row is at `steps`; raise ConfigError if one cannot start."""
   remote: list[Logger] = []
   try:
     if config.log.wandb:
       with extras.require_extra("wandb"):
         from gpurobot.run.wandb_log import WandbLog  # noqa: PLC0415 (an extra)
-      remote.append(WandbLog(config.log.wandb, folder, steps))
+      remote.append(WandbLog(config.log.wandb, folder, config.resume is not None))
     if config.log.mlflow:
       with extras.require_extra("mlflow"):
         from gpurobot.run.mlflow_log import MlflowLog  # noqa: PLC0415 (an extra)
-      remote.append(MlflowLog(config.log.mlflow, folder, steps))
+      remote.append(MlflowLog(config.log.mlflow, folder, config.resume is not None))
   except ConfigError:
     Loggers(remote).close(failed=True)
     raise

@@ -29,15 +29,15 @@ class MlflowLog(Logger):
 
   name, remote = "log.mlflow", True
 
-  def __init__(self, experiment: str, folder: Path, steps: int) -> None:
-    """Start a run of an experiment, or go on with the one of the run folder if it is resumed after `steps`.
+  def __init__(self, experiment: str, folder: Path, resumed: bool) -> None:
+    """Start a run of an experiment, or go on with the one of the run folder if that is resumed.
 
     Raises ConfigError if that fails, as without a server.
     """
     runs = RemoteRuns(folder / "mlflow.json")
     try:
       self._client = MlflowClient()
-      run = self._start(experiment, folder.name, runs.find(experiment) if steps else None)
+      run = self._start(experiment, folder.name, runs.find(experiment) if resumed else None)
     except (MlflowException, ImportError) as error:  # without a server MLflow imports a database
       reason = " ".join(str(error).split())
       raise ConfigError(

@@ -42,11 +42,11 @@ def pictures(env: VecEnv, obs: Mapping[str, Tensor]) -> dict[str, Tensor]:
 class Sight:
   """What the policy of a training sees, for the loggers: at every so many-th row of the log."""
 
-  def __init__(self, learner: Algorithm, loggers: Loggers, every: int | None) -> None:
-    """Write to the loggers at the first row and `every` so many-th; None: never."""
+  def __init__(self, learner: Algorithm, loggers: Loggers, every: int | None, rows: int = 0) -> None:
+    """Write to the loggers at the first row and `every` so many-th, after `rows` rows; None: never."""
     self._learner, self._loggers = learner, loggers
     self._every = every if images_of(learner.env) else None
-    self._rows = 0
+    self._rows = rows
 
   def write(self) -> list[str]:
     """Write the images of the first environments after a row of the log, if they are due; return warnings."""

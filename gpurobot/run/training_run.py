@@ -24,11 +24,11 @@ class TrainingRun:
     self._world = learner.world
     self.folder, lock = folder.claim(config, self._world)
     with lock:  # released if what follows fails: in a notebook the process goes on
-      seconds = checkpoint.restore(config, learner)
+      before = checkpoint.restore(config, learner)
       warm_up(learner)
       self._world.remember(str(self.folder))
       self._interrupt, self._saver = Interrupt(), checkpoint.Saver(config, learner, self.folder)
-      self._log = Log(config, learner, self.folder, seconds)
+      self._log = Log(config, learner, self.folder, **before)
       self._lock = lock.pop_all()
     self.status = 0  # exit status: 128 + a signal's number, or 1 if the last checkpoint could not be saved
 
@@ -43,7 +43,7 @@ class TrainingRun:
     stop, due = self._world.any_rank(end, self._saver.due)
     if stop or due:
       self._log.warn(self._log.best.write())
-      self._log.warn(self._saver.save(self._log.seconds))
+      self._log.warn(self._saver.save(self._log.state))
     return stop
 
   def step(self) -> None:

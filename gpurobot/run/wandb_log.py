@@ -20,13 +20,13 @@ class WandbLog(Logger):
 
   name, remote = "log.wandb", True
 
-  def __init__(self, project: str, folder: Path, steps: int) -> None:
-    """Start a run of a project, or go on with the one of the run folder if it is resumed after `steps`.
+  def __init__(self, project: str, folder: Path, resumed: bool) -> None:
+    """Start a run of a project, or go on with the one of the run folder if that is resumed.
 
     Raises ConfigError if that fails, as without a login.
     """
     runs = RemoteRuns(folder / "wandb.json")
-    known = runs.find(project) if steps else None
+    known = runs.find(project) if resumed else None
     name = known or uuid.uuid4().hex[:8]
     try:
       self._run = wandb.init(

@@ -67,6 +67,18 @@ def test_means_weigh_only_what_is_valid():
   assert all(math.isnan(mean) for mean in means.means().values())
 
 
+@pytest.mark.parametrize(("names", "mean"), [("ab", 2.0), ("ac", 3.0)])
+def test_means_of_a_checkpoint_go_on_if_their_names_stay(names, mean):
+  before, after = Means("numbers", CPU), Means("numbers", CPU)
+  before.add_scalars({"a": torch.ones(()), "b": torch.ones(())})
+  after.load_state_dict(before.state_dict())
+  assert after.state_dict() == before.state_dict()  # also before the names are known: a warm-up asks
+  after.add_scalars(dict.fromkeys(names, torch.tensor(3.0)))
+  assert after.means()["a"] == mean
+  after.load_state_dict({})  # of an older checkpoint
+  assert after.means()["a"].isnan()
+
+
 def test_extremes_pass_over_what_is_no_number():
   extremes = Extremes(2, CPU)
   assert all(extreme.isnan().all() for extreme in extremes.ends())  # nothing was added, as of images alone

@@ -144,7 +144,7 @@ def test_what_is_not_simulated_is_told_and_kept(tmp_path, capsys, monkeypatch):
   assert f"warning: {told}" in capsys.readouterr().out
   assert told in json.loads((tmp_path / "summary.json").read_text())["warnings"]
   save = Saver(log.config, log.learner, tmp_path)
-  assert save.save(0.0) == []
+  assert save.save(log.state) == []
   assert read(tmp_path, log.learner.env.device)["left_out"] == ["tendon 'rope': a spatial tendon"]
 
 
