@@ -364,29 +364,24 @@ class DistillConfig:
 
 # What distillation leaves unused of PPOConfig: it has neither rewards nor a critic to learn from.
 OF_REWARDS = (
-  "gamma",
-  "gae_lambda",
-  "bootstrap",
-  "clip",
-  "value_clip",
-  "lr",
-  "lr_min",
-  "lr_max",
-  "lr_scaling",
-  "reference_minibatch",
-  "schedule",
-  "kl_target",
-  "critic_coef",
-  "entropy_coef",
-  "entropy_coef_final",
-  "entropy_steps",
-  "bounds_coef",
-  "mirror_coef",
-  "mirror_augment",
-  "loss",
-  "reward_transform",
-  "reward_scale",
-  "rnd",
-  "amp",
+  *("gamma", "gae_lambda", "bootstrap", "clip", "value_clip", "lr", "lr_min", "lr_max", "lr_scaling"),
+  *("reference_minibatch", "schedule", "kl_target", "critic_coef", "entropy_coef", "entropy_coef_final"),
+  *("entropy_steps", "bounds_coef", "mirror_coef", "mirror_augment", "loss", "reward_transform"),
+  *("reward_scale", "rnd", "amp"),
 )
+# Settings without effect: their names, another setting of their group, and its value that takes their effect.
+IDLE = (
+  (("lr_min", "lr_max", "kl_target"), "schedule", "constant"),
+  (("reference_minibatch",), "lr_scaling", "none"),
+  (("value_clip",), "critic", "twohot"),
+  (("reward_scale",), "reward_transform", "none"),
+  (("entropy_steps",), "entropy_coef_final", None),
+  (("weight_steps",), "weight_final", None),
+  (("recurrent_units", "sequence"), "recurrent", "none"),
+  (("priority_alpha", "priority_beta"), "prioritized", False),
+  (("storage_blocks",), "storage", "float32"),
+  (("target_noise_clip",), "target_noise", 0),
+  (("mix_steps",), "mix", 0),
+)
+STARTS = ("log_std_init", "alpha")  # first values of what is learnt
 AlgorithmConfig = PPOConfig | SACConfig | TD3Config

@@ -16,12 +16,13 @@ from typing import Any, NoReturn, TextIO, TypeVar, cast
 import torch
 
 from gpurobot import config_files, extras, help_text
-from gpurobot.algorithm_config import PPOConfig
+from gpurobot.algorithm_config import IDLE, STARTS, PPOConfig, Schedule
 from gpurobot.config import (
   AlgorithmName,
   ConfigError,
   Load,
   TrainConfig,
+  arguments,
   assign,
   check_overlap,
   check_teacher,
@@ -216,14 +217,20 @@ def _base(given: Mapping[str, Any], resumed: str | None, load: Load) -> tuple[Tr
 
 def _settle(config: TrainConfig, given: Mapping[str, Any], resumed: str | None, world: World) -> TrainConfig:
   """Return the configuration with the given settings applied; raise an error if they do not go together."""
-  config = assign(config, given)
+  before, config = config, assign(config, given)
+  if resumed and "checkpoint" in given and config.checkpoint and config.resume != AUTO:
+    raise ConfigError(f"checkpoint={config.checkpoint} has no effect with resume={resumed}; leave one out")
   config.resume = resumed
   _check_algorithm(config.algorithm, given)
   _check_rewards(config.ppo, given)
   check_overlap(config)
   check_teacher(config)
   local_envs(config, world.size)
-  world.device(config.device)
+  idle = _idle(config, given) | (_idle_resumed(before, config) if resumed else {})
+  if world.device(config.device).type == "cpu" and config.tf32 and "tf32" in given:
+    idle["tf32"] = "on a CPU"
+  for key, reason in idle.items() if world.main else ():
+    warnings.warn(f"{key} has no effect {reason}", stacklevel=2)
   if config.sim_device:
     world.device(config.sim_device, "sim_device")
   if config.checkpoint and not config.resume:  # a resumed run no longer needs the checkpoint it began from
@@ -255,6 +262,27 @@ def _check_rewards(ppo: PPOConfig, keys: Iterable[str]) -> None:
     for weight, value in weights.items():
       if not value and key != weight and key.rpartition(".")[0] == weight.rpartition(".")[0]:
         raise ConfigError(f"{key} has no effect with {weight}=0; write another {weight}, or no {key}")
+
+
+def _idle(config: TrainConfig, keys: Iterable[str]) -> dict[str, str]:
+  """Return those of the keys whose settings have no effect beside others, with the reason."""
+  values, found = to_dict(config), {}
+  for group, _, name in (key.rpartition(".") for key in keys if not key.startswith("env.")):
+    for names, other, value in IDLE:
+      key = f"{group}.{other}"
+      if name in names and key in values and values[key] == value:
+        found[f"{group}.{name}"] = f"with {arguments({key: values[key]})}"
+  return found
+
+
+def _idle_resumed(before: TrainConfig, config: TrainConfig) -> dict[str, str]:
+  """Return the settings without effect among those that a resumed run has changed, with the reason."""
+  old, new = to_dict(before), to_dict(config)
+  changed = [key for key in new if new[key] != old[key]]
+  found = {key: "on a resumed run" for key in changed if key.partition(".")[2] in STARTS}
+  if "ppo.lr" in changed and config.ppo.schedule is Schedule.adaptive:
+    found["ppo.lr"] = "for long: ppo.schedule=adaptive goes on from it; to keep it add ppo.schedule=constant"
+  return found
 
 
 def identity(config: TrainConfig, module: ModuleType) -> dict[str, Any]:

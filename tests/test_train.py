@@ -153,6 +153,24 @@ def test_what_a_replay_buffer_fixes_is_told_and_can_be_left_out(tmp_path, capsys
     assert train.main([*words, "sac.save_buffer=false"]) == 0
 
 
+@pytest.mark.parametrize("words", [("ppo.lr=1e-5", "ppo.schedule=constant"), ("ppo.lr=1e-5",), ()])
+def test_a_resumed_run_takes_another_learning_rate(tmp_path, words):
+  run(tmp_path, "max_iterations=3", "ppo.lr=1e-3")
+  train.main([TOY, f"resume={tmp_path}", "max_iterations=4", *words])
+  before, after = (float(row["learning_rate"]) for row in rows(tmp_path)[-2:])
+  first = 1e-5 if words else before
+  epochs = 0 if "ppo.schedule=constant" in words else 4
+  assert first / 1.5**epochs <= after * 1.0001
+  assert after <= first * 1.5**epochs * 1.0001
+
+
+def test_a_resumed_run_leaves_the_adapted_rate_for_a_constant_one(tmp_path):
+  run(tmp_path, "max_iterations=3", "ppo.lr=1e-3", "ppo.kl_target=1e-9")
+  assert float(rows(tmp_path)[-1]["learning_rate"]) < 1e-3
+  train.main([TOY, f"resume={tmp_path}", "max_iterations=4", "ppo.schedule=constant"])
+  assert float(rows(tmp_path)[-1]["learning_rate"]) == pytest.approx(1e-3)
+
+
 def test_a_horizon_is_kept_as_the_steps_are_counted_by_it(tmp_path, capsys):
   run(tmp_path, "max_iterations=1")
   with pytest.raises(SystemExit):

@@ -128,11 +128,9 @@ class Optimizer:
     }
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    """Continue from a saved state; one that began with another learning rate continues in proportion."""
+    """Continue from a saved state; one that began with another learning rate takes its own."""
     for name, tensor in self._state.items():  # in place: a captured graph uses these tensors
       tensor.copy_(state["adam"][0][name])
     before = state.get("first_rate", self._first_rate)  # older checkpoints: of the same settings
-    self.rate.copy_(state["rate"])
-    if before != self._first_rate:
-      self.rate.mul_(self._first_rate / before) if before > 0 else self.rate.fill_(self._first_rate)
+    self.rate.copy_(state["rate"]) if before == self._first_rate else self.rate.fill_(self._first_rate)
     self.skipped.copy_(state["skipped"])

@@ -365,6 +365,7 @@ class PPO:
     return self.policy_dict() | {
       "iteration": self.iteration,
       "optimizer": self.optimizer.state_dict(),
+      "schedule": self.ppo.schedule.name,
       "random": start["random"],
       "shuffle": self.sampler.random.state_dict(),
       "learned_rewards": self.reward_sum.state_dict(),
@@ -385,6 +386,8 @@ class PPO:
     self.collector.random.load_state_dict(state["random"])
     self.sampler.random.load_state_dict(state["shuffle"])
     self.optimizer.load_state_dict(state["optimizer"])
+    if self.ppo.schedule is Schedule.constant and state.get("schedule") == Schedule.adaptive:
+      self.optimizer.rate.fill_(self.ppo.lr * self.scale)
     self.reward_sum.load_state_dict(state.get("learned_rewards", {}))  # older checkpoints: none
     self.collector.load_state_dict(own)
     self.collector.statistics.load_state_dict(own)

@@ -74,6 +74,7 @@ class Episodes(Accumulator):
     self.whole &= (taught == self.marked["teacher"]) | (self.running[1] == 0)
     self.marked["teacher"].copy_(taught)
 
+
 class Means(Accumulator):
   """Means of named quantities over what was added since the last `restart`; the first `add` names them.
 

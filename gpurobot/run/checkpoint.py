@@ -261,7 +261,7 @@ def restart_arguments(folder: str | None) -> list[str]:
   """Return the arguments that continue a run in its folder after a restart by torchrun."""
   if folder is None:
     return []
-  return [f"resume={folder}" if exists(folder) else f"run_dir={folder}"]
+  return [f"run_dir={folder}", *(["resume=auto"] if exists(folder) else [])]
 
 
 def restore(config: TrainConfig, learner: Algorithm) -> dict[str, float]:

@@ -97,7 +97,10 @@ class Trial:
     source = self.folder if checkpoint.exists(self.folder) else self.parent
     resume = [] if source is None else [f"resume={source}"]
     ends = {limit: str(end) for limit, end in self.limits.items()} if self.part < 1 else {}
-    words = [f"{key}={value}" for key, value in {**self.values, **ends}.items()]
+    values = {**self.values, **ends}
+    if source:
+      values.pop("checkpoint", None)  # it began from that
+    words = [f"{key}={value}" for key, value in values.items()]
     return [str(PROGRAM), *resume, *words]
 
   def result(self) -> dict[str, Any]:

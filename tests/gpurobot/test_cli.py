@@ -11,6 +11,7 @@ import torch
 import tasks
 import train
 from gpurobot import cli
+from gpurobot.algorithm_config import IDLE, DistillConfig, PPOConfig, RNDConfig, SACConfig, TD3Config
 from gpurobot.config import ConfigError, TrainConfig
 from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint
@@ -194,6 +195,53 @@ def test_a_run_that_is_resumed_needs_no_more_the_checkpoint_it_began_from(tmp_pa
   shutil.rmtree(tmp_path / "first")
   config, _ = cli.parse([TOY, f"resume={tmp_path / 'second'}"], tasks.load, World())
   assert config.checkpoint == str(tmp_path / "first")
+
+
+@pytest.mark.parametrize(
+  ("words", "warning"),
+  [
+    (["ppo.schedule=constant", "ppo.lr_max=1"], "ppo.lr_max has no effect with ppo.schedule=constant"),
+    (["ppo.recurrent_units=8"], "ppo.recurrent_units has no effect with ppo.recurrent=none"),
+    (["ppo.rnd.weight=1", "ppo.rnd.weight_steps=9"],
+     "ppo.rnd.weight_steps has no effect with ppo.rnd.weight_final=null"),
+    (["algorithm=sac", "sac.priority_beta=1"], "sac.priority_beta has no effect with sac.prioritized=false"),
+    (["algorithm=td3", "td3.target_noise=0", "td3.target_noise_clip=1"],
+     "td3.target_noise_clip has no effect with td3.target_noise=0.0"),
+    (["tf32=true", "device=cpu"], "tf32 has no effect on a CPU"),
+    (["ppo.kl_target=0.1", "ppo.recurrent=gru", "ppo.recurrent_units=8", "tf32=false"], ""),
+  ],
+)  # fmt: skip
+def test_settings_without_effect_are_told(words, warning, recwarn):
+  cli.parse([TOY, *words], tasks.load, World())
+  assert "\n".join(str(told.message) for told in recwarn) == warning
+
+
+def test_idle_settings_exist():
+  groups = [vars(group) for group in (PPOConfig(), RNDConfig(), SACConfig(), TD3Config(), DistillConfig())]
+  for names, other, _ in IDLE:
+    assert any({*names, other} <= {*group} for group in groups)
+
+
+def test_a_resumed_run_tells_what_has_no_effect(tmp_path, recwarn):
+  train.main([TOY, "max_iterations=1", f"run_dir={tmp_path}"])
+  resumed = [TOY, f"resume={tmp_path}", "ppo.log_std_init=0.0"]  # as it was
+  cli.parse([*resumed, "ppo.gamma=0.9"], tasks.load, World())
+  assert not recwarn
+  cli.parse([*resumed, "ppo.log_std_init=1", "ppo.lr=1e-4"], tasks.load, World())
+  start, rate = sorted(str(told.message) for told in recwarn)
+  assert start == "ppo.log_std_init has no effect on a resumed run"
+  assert rate.startswith("ppo.lr has no effect for long: ppo.schedule=adaptive goes on from it; to keep it")
+  with pytest.raises(
+    ConfigError, match=f"^checkpoint=a has no effect with resume={tmp_path}; leave one out$"
+  ):
+    cli.parse([*resumed, "checkpoint=a"], tasks.load, World())
+  both = [
+    TOY,
+    f"run_dir={tmp_path}",
+    "resume=auto",
+    "checkpoint=a",
+  ]  # one command for the start and for later
+  assert cli.parse(both, tasks.load, World())[0].resume == str(tmp_path)
 
 
 def test_resume_auto_starts_a_run_and_then_continues_it(tmp_path):

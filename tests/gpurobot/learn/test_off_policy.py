@@ -156,16 +156,13 @@ def test_a_resumed_training_goes_on_alike(name, own, save_buffer):
   """Without its buffer it goes on alike from two equal checkpoints, with new samples."""
   own = own | {"save_buffer": save_buffer}
   one = iterate(make(name, **own), 5)
-  one.report()
   state = saved(one)
   assert ("replay" in state[0]["ranks"][0]) == save_buffer
   others = [iterate(make(name, **own), count) for count in (0, 3)]
   for other in others:
     load(other, state)
-    other.report()
     iterate(other, 4)
   iterate(one, 4)
-  one.report(), others[0].report()
   same(saved(others[0]), saved(others[1]))
   if save_buffer:
     same(saved(others[0]), saved(one))

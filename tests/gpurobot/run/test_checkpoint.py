@@ -168,7 +168,7 @@ def test_a_restarted_run_resumes_its_checkpoint_if_it_has_one(tmp_path):
   assert checkpoint.restart_arguments(None) == []
   assert checkpoint.restart_arguments(str(tmp_path)) == [f"run_dir={tmp_path}"]
   checkpoint.write(tmp_path, {})
-  assert checkpoint.restart_arguments(str(tmp_path)) == [f"resume={tmp_path}"]
+  assert checkpoint.restart_arguments(str(tmp_path)) == [f"run_dir={tmp_path}", "resume=auto"]
 
 
 def test_a_folder_of_runs_names_the_newest_of_them(tmp_path):
