@@ -91,18 +91,15 @@ class OffPolicy:
     self._stored = stored_obs(config, env)
     self.replay = Replay(env, settings.horizon, length, (dtype, self.network.input_dtype), self._stored)
     self.collector = Collector(env, self.agent, self.replay, config, world, self.executor)
-    parts = self.collector.statistics.parts
-    parts |= {"critics": self.losses[0], "policy": self.losses[1]}
-    parts |= {"own_loss": self.own_loss.means} if self.own_loss else {}
-    self.clock = self.collector.clock
-    self._quiet = quiet(env, config, world)
+    own_means = {"own_loss": self.own_loss.means} if self.own_loss else {}
+    self.collector.statistics.parts |= {"critics": self.losses[0], "policy": self.losses[1], **own_means}
+    self.clock, self._quiet = self.collector.clock, quiet(env, config, world)
     if self.settings.quiet_envs:
       self.collector.statistics.episodes.marked["quiet"] = self._quiet
     count = settings.batch_size // world.size
     self.sampler = make_sampler(env, self.replay, count, config, world)
-    self.iteration = 0
     self._threads = torch.get_num_threads()  # for large operations
-    self._began = 0  # the iteration in which the replay buffer was empty
+    self.iteration = self._began = 0  # _began: the iteration in which the replay buffer was empty
     self.shift = RandomShift(images_of(env), settings.random_shift)
     self.batch = Batch(env, self.network, self.noises, (self.sampler.batches, count))
     self._tape = replayed(settings, env, count)
