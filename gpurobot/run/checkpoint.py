@@ -317,7 +317,7 @@ def _restore_buffer(config: TrainConfig, learner: Algorithm, names: list[list[st
   folder = find(str(config.resume)).parent
   try:
     replay_files.read(folder, names[learner.world.rank], learner.buffer, _unpack)
-  except (OSError, DamagedCheckpoint) as error:
+  except (OSError, ValueError) as error:
     raise CheckpointError(
       f"its replay buffer cannot be read ({error}); "
       f"add {config.algorithm}.save_buffer=false to fill a new one"

@@ -64,13 +64,23 @@ class ReplayFiles:
 def read(folder: Path, names: Sequence[str], replay: Replay, load: Load) -> None:
   """Fill the ring from the files that a checkpoint in a run folder names.
 
-  Raises ValueError if a part does not fit, and what `load` raises.
+  Raises ValueError if a part does not fit or is missing, and what `load` raises.
   """
+  place = int(replay.position), int(replay.filled)
+  if place != (replay.written % replay.length, min(replay.written, replay.length)):
+    raise ValueError(f"{replay.written} rows written do not end at row {place[0]} with {place[1]} filled")
+  missing = set(range(place[1]))
   for name in names:
     if not re.fullmatch(r"[\w-]+\.pt", name):
       raise ValueError(f"{name!r} is no name of a file")
     content = load(folder / FOLDER / name)
     rows, first = content["rows"], content["first"]
+    if not isinstance(first, int) or not 0 <= first < replay.length:
+      raise ValueError(f"{name} says that it begins at row {first}")
     own = replay.memory[first : first + len(rows["reward"])]
     check_saved(rows, own, finite=False, name=name)
+    check_saved({"reward": rows["reward"]}, {"reward": own["reward"]}, name=name)
     replay.load_rows(first, rows)
+    missing.difference_update(range(first, first + len(own)))
+  if missing:
+    raise ValueError(f"{len(names)} file(s) lack {len(missing)} of {place[1]} rows, first {min(missing)}")

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -98,6 +100,39 @@ def test_what_does_not_fit_is_named(tmp_path):
     load(tmp_path, names, make(num_envs=4))
   with pytest.raises(ValueError, match=r"^'../checkpoint.pt' is no name of a file$"):
     load(tmp_path, ["../checkpoint.pt"])
+
+
+def change(path: Path, **content: object) -> None:
+  checkpoint.save(path, checkpoint._unpack(path) | content)
+
+
+@pytest.mark.parametrize(
+  ("damage", "message"),
+  [
+    (lambda names, _: names[32:], r"32 file\(s\) lack 64 of 128 rows, first 0"),
+    (lambda names, folder: change(folder / names[1], first=0), r"64 file\(s\) lack 2 of 128 rows, first 2"),
+    (lambda names, folder: change(folder / names[1], first=-2), r".* says that it begins at row -2"),
+    (lambda names, folder: change(folder / names[1], first=1.0), r".* says that it begins at row 1\.0"),
+    (lambda _, folder: folder.joinpath("position"), "130 rows written do not end at row 5 with 128 filled"),
+    (lambda names, folder: change(folder / names[1], rows=infinite(folder / names[1])), ".*reward is not f"),
+  ],
+)  # fmt: skip
+def test_what_is_missing_or_wrong_is_told(tmp_path, damage, message):
+  replay, other = make(), make()
+  go_on(replay, LENGTH + 2)
+  names, _ = write(ReplayFiles(tmp_path, replay, rank=0))
+  other.load_state_dict(replay.state_dict())
+  assert torch.equal(load(tmp_path, names, other).memory["reward"], replay.memory["reward"])
+  found = damage(names, tmp_path / replay_files.FOLDER)
+  if isinstance(found, Path):
+    other.position.fill_(5)
+  with pytest.raises(ValueError, match=f"^{message}"):
+    load(tmp_path, found if isinstance(found, list) else names, other)
+
+
+def infinite(path: Path) -> dict:
+  rows = checkpoint._unpack(path)["rows"]
+  return rows | {"reward": torch.full_like(rows["reward"], torch.inf)}
 
 
 def test_a_full_disk_is_told(tmp_path):
