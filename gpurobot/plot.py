@@ -5,7 +5,6 @@ one curve: their mean and the band from their minimum to their maximum, over the
 """
 
 import dataclasses
-import json
 import sys
 from collections.abc import Iterable
 from enum import StrEnum
@@ -20,7 +19,8 @@ from gpurobot.config import ConfigError, LogConfig, assign, leaves, option, pair
 from gpurobot.device.distributed import World
 from gpurobot.learn.algorithm import counted
 from gpurobot.programs import HELP
-from gpurobot.run.csv_log import read as read_rows
+from gpurobot.run.csv_log import numbers
+from gpurobot.run.files import read_json
 from gpurobot.run.metrics import find
 from gpurobot.run.returns import scores
 
@@ -81,12 +81,7 @@ def read(folder: Path) -> list[LearningCurve]:
 
 
 def _read_run(folder: Path, root: Path) -> LearningCurve:
-  try:
-    config = json.loads((folder / "config.json").read_text())
-  except ValueError as error:
-    raise ConfigError(f"'{folder / 'config.json'}' is not JSON ({error}): move it elsewhere") from error
-  rows = read_rows(folder / "metrics.csv")
-  return LearningCurve(root, config, [{name: float(value) for name, value in row.items()} for row in rows])
+  return LearningCurve(root, read_json(folder / "config.json", task=str), numbers(folder / "metrics.csv"))
 
 
 def curves(runs: Iterable[LearningCurve]) -> dict[str, list[Rows]]:

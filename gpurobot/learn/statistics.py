@@ -223,8 +223,8 @@ class Statistics:
     for own in reversed(means):
       values |= own.means()
     values |= dict(zip(counters, counts, strict=True))
-    for own in (episodes, self.ranges, *means):
-      own.restart()
+    for part in (episodes, self.ranges, *means):
+      part.restart()
     return values
 
   def state_dict(self) -> dict[str, Any]:
@@ -233,5 +233,5 @@ class Statistics:
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Continue from this rank's part of a saved state; older checkpoints have no statistics."""
-    for name, own in self.parts.items():
-      own.load_state_dict(state.get("statistics", {}).get(name, {}))
+    for name, part in self.parts.items():
+      part.load_state_dict(state.get("statistics", {}).get(name, {}))

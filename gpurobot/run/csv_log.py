@@ -2,11 +2,11 @@
 
 import csv
 import io
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gpurobot.run import files
 from gpurobot.run.files import rewrite
 from gpurobot.run.logger import Logger
 
@@ -31,6 +31,14 @@ def read(path: Path) -> list[Row]:
   """Return the rows as strings by column; skip an incomplete last line, left by a crash or a full disk."""
   whole, newline, _ = path.read_text().rpartition("\n") if path.exists() else ("", "", "")
   return list(csv.DictReader(io.StringIO(whole + newline)))
+
+
+def numbers(path: Path) -> list[dict[str, float]]:
+  """Return the rows as numbers by column; raise ValueError if the file is not the log of a run."""
+  try:
+    return [{name: float(value) for name, value in row.items()} for row in read(path)]
+  except (TypeError, ValueError, csv.Error) as error:
+    raise ValueError(f"'{path}' is not the log of a run ({error}): move it elsewhere") from error
 
 
 def cut(path: Path, steps: int, *numbers: str) -> list[Row]:
@@ -63,15 +71,7 @@ def append(path: Path, row: Mapping[str, Any]) -> None:
     with rewrite(path) as file:
       file.write(_text(rows, columns + new, heading=True).encode())
     return
-  data = _text([row], columns or new, heading=not columns).encode()
-  with path.open("ab", buffering=0) as file:
-    size = file.tell()
-    try:
-      if file.write(data) < len(data):
-        raise OSError(28, os.strerror(28), str(path))
-    except OSError:
-      os.truncate(path, size)
-      raise
+  files.append(path, _text([row], columns or new, heading=not columns).encode())
 
 
 def _columns(path: Path) -> list[str]:

@@ -1,10 +1,11 @@
-"""Atomic replacement of files."""
+"""Files of a run: written as a whole or not at all, and JSON that may be damaged."""
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 PART = ".part"  # suffix of a file that is not complete yet
 OLD = ".old"  # suffix of a file during its renaming
@@ -37,3 +38,27 @@ def rewrite(path: Path, previous: Path | None = None) -> Iterator[BinaryIO]:
     os.fsync(directory)
   finally:
     os.close(directory)
+
+
+def append(path: Path, data: bytes) -> None:
+  """Append to a file; raise OSError if the disk is full, and the file stays unchanged then."""
+  with path.open("ab", buffering=0) as file:
+    size = file.tell()
+    try:
+      while data:
+        data = data[file.write(data) :]
+    except OSError:
+      os.truncate(path, size)
+      raise
+
+
+def read_json(path: Path, **kinds: Any) -> dict[str, Any]:
+  """Return the dictionary in a JSON file; raise ValueError if it is none, or lacks entries of these types."""
+  try:
+    content = json.loads(path.read_text())
+    wrong = [key for key, kind in kinds.items() if not isinstance(content.get(key), kind)]
+  except (AttributeError, RecursionError, ValueError) as error:
+    raise ValueError(f"'{path}' is not JSON of a run ({error}): move it elsewhere") from error
+  if wrong:
+    raise ValueError(f"'{path}' is damaged, as it has no valid {wrong[0]}: move it elsewhere")
+  return content

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from gpurobot.run.files import rewrite
+from gpurobot.run.files import read_json, rewrite
 
 SEEN = "seen"  # group of the images that the policy sees
 PATIENCE = 60.0  # longest wait for a remote logger at the end of training [s]
@@ -173,5 +173,4 @@ class RemoteRuns:
       file.write(json.dumps(self._read() | {project: run}).encode())
 
   def _read(self) -> dict[str, str]:
-    content: dict[str, str] = json.loads(self._path.read_text()) if self._path.exists() else {}
-    return content
+    return read_json(self._path) if self._path.exists() else {}

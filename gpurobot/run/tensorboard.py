@@ -1,17 +1,21 @@
 """TensorBoard log of a run: grouped scalars, hyperparameters, custom charts, videos."""
 
+import io
 import math
+import socket
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
+from tensorboard.summary.writer.record_writer import RecordWriter
 from torch import Tensor
-from torch.utils.tensorboard import FileWriter
 from torch.utils.tensorboard.summary import custom_scalars, hparams, image, text
 
 from gpurobot.run import metrics
+from gpurobot.run.files import append
 from gpurobot.run.logger import SEEN, Logger
 
 SCALARS = SummaryMetadata.PluginData(plugin_name="scalars")
@@ -31,10 +35,19 @@ class TensorBoardLog(Logger):
 
   def __init__(self, folder: Path, steps: int) -> None:
     """Open the events of a run folder at `steps`; TensorBoard hides later events of an interrupted run."""
-    self._writer, self._start = FileWriter(str(folder)), steps
-    self._writer.add_event(Event(session_log=SessionLog(status=SessionLog.START)), steps + 1)
-    self._writer.add_summary(custom_scalars({"parts": CHARTS}), steps)
+    # On a full disk the thread of TensorBoard's own writer prints a traceback, and closing waits forever.
+    self._path = folder / f"events.out.tfevents.{time.time_ns()}.{socket.gethostname()}"
+    self._start = steps
+    self._add(0, file_version="brain.Event:2")
+    self._add(steps + 1, session_log=SessionLog(status=SessionLog.START))
+    self._add(steps, summary=custom_scalars({"parts": CHARTS}))
     self._described: set[str] = set()
+
+  def _add(self, steps: int, **content: Any) -> None:
+    record = io.BytesIO()
+    event = Event(wall_time=time.time(), step=steps, **content)
+    RecordWriter(record).write(event.SerializeToString())
+    append(self._path, record.getvalue())
 
   def write_config(self, values: Mapping[str, Any]) -> None:
     """Write settings by key as text, and for the tab HParams, which compares runs."""
@@ -42,12 +55,12 @@ class TensorBoardLog(Logger):
     shown = {key: value if isinstance(value, int | float) else str(value) for key, value in values.items()}
     experiment, start, _end = hparams(shown, dict.fromkeys(RESULTS))
     for summary in (experiment, start):
-      self._writer.add_summary(summary, self._start)
+      self._add(self._start, summary=summary)
 
   def write(self, row: Mapping[str, float]) -> None:
     """Write the finite numbers of a row."""
     finite = [(column, value) for column, value in row.items() if math.isfinite(value)]
-    self._writer.add_summary(Summary(value=[self._scalar(*pair) for pair in finite]), int(row["steps"]))
+    self._add(int(row["steps"]), summary=Summary(value=[self._scalar(*pair) for pair in finite]))
 
   def _scalar(self, column: str, value: float) -> Summary.Value:
     _, tag, description = metrics.find(column)
@@ -58,20 +71,16 @@ class TensorBoardLog(Logger):
 
   def write_text(self, tag: str, lines: Iterable[str], steps: int) -> None:
     """Write lines of preformatted text."""
-    self._writer.add_summary(text(tag, "\n".join(f"    {line}" for line in lines)), steps)
+    self._add(steps, summary=text(tag, "\n".join(f"    {line}" for line in lines)))
 
   def write_video(self, path: Path, steps: int) -> None:
     """Write a video, which the tab Images plays."""
     gif = path.read_bytes()
     width, height = (int.from_bytes(gif[start : start + 2], "little") for start in (6, 8))  # from its header
     video = Summary.Image(width=width, height=height, colorspace=3, encoded_image_string=gif)
-    self._writer.add_summary(Summary(value=[Summary.Value(tag="policy", image=video)]), steps)
+    self._add(steps, summary=Summary(value=[Summary.Value(tag="policy", image=video)]))
 
   def write_images(self, pictures: Mapping[str, Tensor], steps: int) -> None:
     """Write what the policy sees, for the tab Images."""
     for name, colours in pictures.items():
-      self._writer.add_summary(image(f"{SEEN}/{name}", colours, dataformats="HWC"), steps)
-
-  def close(self, failed: bool) -> None:  # noqa: ARG002 (events say nothing of the end)
-    """Write the remaining events and close the file."""
-    self._writer.close()
+      self._add(steps, summary=image(f"{SEEN}/{name}", colours, dataformats="HWC"))

@@ -17,11 +17,14 @@ from gpurobot.device.distributed import World
 from gpurobot.device.process import usable_cores
 from gpurobot.run import checkpoint
 from gpurobot.run.csv_log import NAME, read
-from gpurobot.run.files import rewrite
+from gpurobot.run.files import read_json, rewrite
 from gpurobot.run.returns import WINDOW, scores
 
 PROGRAM = Path(__file__).resolve().parents[2] / "train.py"
 OUTPUT = "output.txt"  # console output of a trial, in its folder
+# Numbers of a summary, and their types.
+FIGURES = dict.fromkeys(("seed", "iterations", "steps", "seconds", "steps_per_second"), int | float)
+FIGURES["return"] = int | float | None
 SUMMARY, PARTS = "summary.json", "parts.json"  # of the whole run; the scores after its parts
 PLACES = ("run_dir", "resume", "threads", "debug")  # settings that may differ between two starts of a trial
 
@@ -86,10 +89,9 @@ class Trial:
 
   def is_finished(self) -> bool:
     """Return whether the run has reached one of its limits (an interrupted run has a summary too)."""
-    path = self.folder / SUMMARY
-    if not path.exists():
+    if not (self.folder / SUMMARY).exists():
       return False
-    summary = json.loads(path.read_text())
+    summary = self._summary()
     return any(summary[limit.removeprefix("max_")] >= end for limit, end in self.limits.items())
 
   def command(self) -> list[str]:
@@ -108,7 +110,7 @@ class Trial:
 
     Raises ConfigError if the log has no column of the metric's name.
     """
-    summary = json.loads((self.folder / SUMMARY).read_text())
+    summary = self._summary()
     figures = {name: summary[name] for name in ("seed", "return", "steps", "seconds", "steps_per_second")}
     rows, metric = read(self.folder / NAME), self.measure.metric
     if rows and metric not in rows[0]:
@@ -121,6 +123,9 @@ class Trial:
         reached = float(row["seconds"])
     figures.setdefault(metric, value)  # the summary has the return
     return figures | {"seconds_to_level": reached, "trained": float(self.part)}
+
+  def _summary(self) -> dict[str, Any]:
+    return read_json(self.folder / SUMMARY, **FIGURES)
 
   def begin_parts(self) -> None:
     """Note that the run goes to its limits in parts, so that `check` lets them change.
@@ -142,8 +147,7 @@ class Trial:
     return {Fraction(part): -math.inf if value is None else value for part, value in known.items()}
 
   def _parts(self) -> dict[str, Any]:
-    parts: dict[str, Any] = json.loads((self.folder / PARTS).read_text())
-    return parts
+    return read_json(self.folder / PARTS, metric=str, mode=str, scores=dict)
 
   def keep_score(self) -> None:
     """Store the score after the present part, unless it is known: the run may have gone on since."""
@@ -222,7 +226,7 @@ def check(config: TrainConfig, folder: Path) -> None:
     raise ConfigError(f"the runs of a sweep need a limit; set one of {', '.join(LIMITS)}")
   path = folder / "config.json"
   if path.exists():
-    there, wanted = json.loads(path.read_text()), to_dict(config)
+    there, wanted = read_json(path), to_dict(config)
     free = {*PLACES, *(LIMITS if (folder / PARTS).exists() else ())}
     other = [key for key in {**there, **wanted} if there.get(key) != wanted.get(key) and key not in free]
     if other:

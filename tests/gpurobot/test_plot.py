@@ -51,6 +51,16 @@ def test_settings_that_differ_tell_curves_apart(tmp_path):
   }
 
 
+@pytest.mark.parametrize(
+  ("name", "text"),
+  [("config.json", "[]"), ("config.json", "{}"), ("metrics.csv", "return\nx\n"), ("metrics.csv", "a,b\n1\n")],
+)
+def test_a_damaged_file_is_named(tmp_path, name, text):
+  (make_run(tmp_path / "a") / name).write_text(text)
+  with pytest.raises(ValueError, match=rf"^'{tmp_path / 'a' / name}' .*: move it elsewhere$"):
+    plot.read(tmp_path)
+
+
 def test_equal_settings_in_two_places_are_two_curves(tmp_path):
   before, after = (make_run(tmp_path / name / "0").parent for name in ("before", "after"))
   assert labels(before, after) == {f"toy {before}": 1, f"toy {after}": 1}

@@ -1,5 +1,3 @@
-import pytest
-
 from gpurobot.run import csv_log
 
 
@@ -39,32 +37,3 @@ def test_what_came_after_a_checkpoint_is_cut_and_so_is_half_a_line(tmp_path):
 def test_a_file_that_never_was_stays_away(tmp_path):
   assert csv_log.cut(tmp_path / "metrics.csv", 3) == []
   assert not any(tmp_path.iterdir())
-
-
-def test_a_full_disk_leaves_whole_lines(tmp_path, monkeypatch):
-  path = tmp_path / "metrics.csv"
-  csv_log.append(path, {"steps": 1})
-  before = path.read_bytes()
-  text = csv_log._text
-  monkeypatch.setattr(csv_log, "_text", lambda *words, **more: Half(text(*words, **more)))
-  with pytest.raises(OSError, match="No space left on device"):
-    csv_log.append(path, {"steps": 2})
-  assert path.read_bytes() == before
-
-
-class Half(str):
-  """A text of which the disk takes half."""
-
-  def encode(self):
-    whole = super().encode()
-    return HalfBytes(whole[: len(whole) // 2], len(whole))
-
-
-class HalfBytes(bytes):
-  def __new__(cls, content, length):
-    made = super().__new__(cls, content)
-    made.length = length
-    return made
-
-  def __len__(self):
-    return self.length

@@ -1,4 +1,5 @@
 import os
+import resource
 from pathlib import Path
 
 import pytest
@@ -56,3 +57,24 @@ def test_whenever_a_write_is_cut_off_a_whole_file_is_left(tmp_path, monkeypatch,
   left = [file.read_bytes() for file in (path, previous) if file.exists()]
   assert any(b"whole" in content for content in left)
   assert (b"new and whole" in left) == (survived >= 2)
+
+
+def test_what_does_not_fit_is_not_appended_at_all(tmp_path):
+  path = tmp_path / "file"
+  files.append(path, b"whole")
+  limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+  resource.setrlimit(resource.RLIMIT_FSIZE, (8, limits[1]))  # as `ulimit -f`; a full disk ends alike
+  try:
+    with pytest.raises(OSError, match="File too large"):
+      files.append(path, b"too long")
+  finally:
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+  assert path.read_bytes() == b"whole"
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", "null", "\xff", "[" * 100_000, '{"task": 3}', "{}"])
+def test_damaged_json_is_named(tmp_path, text):
+  path = tmp_path / "config.json"
+  path.write_text(text, "latin-1")
+  with pytest.raises(ValueError, match=rf"^'{path}' is .*: move it elsewhere$"):
+    files.read_json(path, task=str)

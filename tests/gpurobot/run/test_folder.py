@@ -25,6 +25,15 @@ def test_a_folder_is_one_training_s_at_a_time(tmp_path):
   claim(place)[1].close()
 
 
+def test_a_relative_folder_stays_where_the_run_began(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  place, lock = claim("a")
+  lock.close()
+  assert (place, folder.shown(place)) == (tmp_path / "a", Path("a"))
+  monkeypatch.chdir("/")
+  assert folder.shown(place / "b") == tmp_path.relative_to("/") / "a" / "b"
+
+
 def test_the_system_takes_the_lock_from_one_that_was_killed(tmp_path):
   child = os.fork()
   if child == 0:
@@ -83,5 +92,5 @@ def test_a_run_without_a_folder_gets_one_of_its_own(tmp_path, monkeypatch):
   monkeypatch.chdir(tmp_path)
   place, lock = folder.claim(TrainConfig(task="some/where/ant.py", seed=3), World())
   lock.close()
-  assert re.fullmatch(r"runs/ant/\d{8}-\d{6}-3", str(place))
+  assert re.fullmatch(r"runs/ant/\d{8}-\d{6}-3", str(folder.shown(place)))
   assert Path(place).is_dir()

@@ -1,11 +1,11 @@
 import math
 import re
+import threading
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.plugins.custom_scalar.layout_pb2 import Layout
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
-from tensorboard.summary.writer import event_file_writer
 
 from gpurobot.run import metrics
 from gpurobot.run.tensorboard import TensorBoardLog
@@ -65,12 +65,23 @@ def test_terms_of_the_reward_share_a_chart(tmp_path):
   }
 
 
-def test_events_after_the_step_at_which_a_run_is_resumed_are_hidden(tmp_path, monkeypatch):
-  # Files of one second are read in the order of the writers' numbers as text, where 10 comes before 9.
-  monkeypatch.setattr(event_file_writer, "_global_uid", event_file_writer.AtomicCounter(0))
+def test_events_after_the_step_at_which_a_run_is_resumed_are_hidden(tmp_path):
   for start, steps in ((0, (10, 20, 30)), (10, (15,))):
     board = TensorBoardLog(tmp_path, start)
     for step in steps:
       board.write({"return": float(step), "steps": step})
     board.close(failed=False)
   assert [event.step for event in read(tmp_path).Scalars("episode/return")] == [10, 15]
+
+
+def test_a_disk_that_fails_leaves_a_gap_and_no_thread(tmp_path, monkeypatch):
+  threads, log = threading.active_count(), TensorBoardLog(tmp_path, 0)
+  assert threading.active_count() == threads  # one that fails would print a traceback
+  log.write({"return": 1.0, "steps": 1})
+  (path,) = tmp_path.iterdir()
+  monkeypatch.setattr(log, "_path", tmp_path)
+  with pytest.raises(OSError, match="Is a directory"):
+    log.write({"return": 2.0, "steps": 2})
+  monkeypatch.setattr(log, "_path", path)
+  log.write({"return": 3.0, "steps": 3})
+  assert [event.step for event in read(tmp_path).Scalars("episode/return")] == [1, 3]

@@ -2,6 +2,7 @@ import dataclasses
 import json
 import math
 import os
+import re
 from fractions import Fraction
 
 import pytest
@@ -39,6 +40,15 @@ def test_an_interrupted_run_is_continued(tmp_path):
   (run.folder / "checkpoint.pt").touch()
   assert not run.is_finished()
   assert f"resume={run.folder}" in run.command()
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"seed": 0, "iterations": "many"}'])
+def test_a_damaged_summary_is_named(tmp_path, text):
+  _, [run] = sweep.plan([*TOY, f"folder={tmp_path}"])
+  finish(run, 1.0)
+  (run.folder / "summary.json").write_text(text)
+  with pytest.raises(ValueError, match=rf"^'{re.escape(str(run.folder))}/summary.json' is .*: move it elsew"):
+    run.is_finished()
 
 
 def test_a_part_of_a_trial_ends_at_a_part_of_its_limits(tmp_path):
