@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import ModuleType
 
 from gpurobot.device import process
@@ -73,6 +74,9 @@ def fit(
   stops.
   """
   world.require_same(cli.identity(settings, task))
+  settings.run_dir = settings.run_dir and str(
+    Path(settings.run_dir).absolute()
+  )  # a task may leave this folder
   local_envs, device = config.local_envs(settings, world.size), world.device(settings.device)
   sim_device = world.device(settings.sim_device or settings.device)
   world.use(device, settings.threads)

@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import json
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -25,6 +24,7 @@ from gpurobot.deploy.policy import Policy
 from gpurobot.device import distributed, process
 from gpurobot.learn.algorithm import Algorithm
 from gpurobot.run import checkpoint, csv_log, folder
+from gpurobot.run.files import read_json
 from gpurobot.run.interrupt import STOPPING
 
 CPU = torch.device("cpu")
@@ -40,6 +40,23 @@ def _shape(zeros: Tensor) -> str:
   return f"[n, {', '.join(map(str, zeros.shape[1:]))}]"
 
 
+@contextlib.contextmanager
+def _own_defaults() -> Iterator[None]:
+  """Give torch its own defaults, whatever the user has set: type, device, gradients, no autocast."""
+  dtype, elsewhere = torch.get_default_dtype(), torch.get_default_device() != CPU
+  torch.set_default_dtype(torch.float32)
+  try:
+    with contextlib.ExitStack() as stack:
+      for mode in (torch.inference_mode(False), torch.enable_grad(), torch.autocast("cpu", enabled=False)):
+        stack.enter_context(mode)
+      stack.enter_context(torch.autocast("cuda", enabled=False))
+      if elsewhere:  # not always, as it costs time in every call
+        stack.enter_context(CPU)
+      yield
+  finally:
+    torch.set_default_dtype(dtype)
+
+
 class RunPolicy:
   """The policy of a run: observations in, actions out, without noise.
 
@@ -49,6 +66,7 @@ class RunPolicy:
   def __init__(self, deployed: Deployed) -> None:
     self._deployed, self._state = deployed, torch.zeros(0)
 
+  @_own_defaults()
   def __call__(self, obs: Any) -> Any:
     """Return actions [n, num_actions], or [num_actions], for raw observations [n, width], or [width].
 
@@ -114,8 +132,8 @@ class Run:
   @functools.cached_property
   def metrics(self) -> dict[str, NDArray[np.float64]]:
     """The columns of metrics.csv by name, [rows] each; nan where there was nothing to log."""
-    rows = csv_log.read(self.folder / "metrics.csv")
-    return {name: np.array([float(row[name]) for row in rows]) for name in (rows[0] if rows else ())}
+    rows = csv_log.numbers(self.folder / "metrics.csv")
+    return {name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ())}
 
   @functools.cached_property
   def config(self) -> dict[str, Any]:
@@ -137,6 +155,7 @@ class Run:
     """The policy with the best mean return, on the CPU; raises CheckpointError if the run has none."""
     return self._load(self.folder / checkpoint.BEST)
 
+  @_own_defaults()
   def _load(self, source: Path) -> RunPolicy:
     config, saved = trained.read(str(source), self._own)
     policy = Policy(saved["learner"], algorithm_settings(config), 1, CPU)
@@ -144,8 +163,7 @@ class Run:
 
   def _read(self, name: str) -> dict[str, Any]:
     path = self.folder / name
-    content: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    return content
+    return read_json(path) if path.exists() else {}
 
   def __repr__(self) -> str:
     return f"gpurobot.load({str(self.folder)!r})"
@@ -174,6 +192,7 @@ def load(place: str | Path, task: str | Path | None = None, network: str | Netwo
   return Run(place, task, network)
 
 
+@_own_defaults()
 def make(task: str | Path, num_envs: int = 1, **options: Any) -> TaskVectorEnv:
   """Return environments of a task as Gymnasium's vector environment, with the options of TaskVectorEnv."""
   return TaskVectorEnv(num_envs, task=str(task), **options)
@@ -191,7 +210,7 @@ def _unchanged() -> Iterator[None]:
   handles = threading.current_thread() is threading.main_thread()
   handlers = {number: signal.getsignal(number) for number in STOPPING if handles}
   try:
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(), _own_defaults():
       yield
   finally:
     torch.set_num_threads(threads)

@@ -134,6 +134,7 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[TrainConfig, Modul
   `load` imports a task, or raises ValueError with a one-line message. With resume=... the arguments override
   the saved configuration.
   """
+  here = Path.cwd()
   files, words = _split_files([word for word in argv if word not in HELP])
   early = files | {key: value for key, _, value in (word.partition("=") for word in words)}
   resumed = _resumed(early)
@@ -141,7 +142,8 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[TrainConfig, Modul
   if {*HELP} & {*argv}:
     print(help_text.of_training(assign(config, {key: early[key] for key in ("algorithm",) if key in early})))
     raise SystemExit(0)
-  return _settle(_assign_files(config, files), given_words(words, leaves(config)), resumed, world), module
+  config = _settle(_assign_files(config, files), given_words(words, leaves(config)), resumed, world)
+  return _placed(config, here, world), module
 
 
 def configure(given: Mapping[str, Any], load: Load, world: World) -> tuple[TrainConfig, ModuleType]:
@@ -149,12 +151,12 @@ def configure(given: Mapping[str, Any], load: Load, world: World) -> tuple[Train
 
   `config` is a file, or a list of files.
   """
-  names = given.get("config", [])
+  here, names = Path.cwd(), given.get("config", [])
   files = config_files.read_all([names] if isinstance(names, str) else names)
   own = {key: value for key, value in given.items() if key != "config"}
   resumed = _resumed(files | own)
   config, module = _base(files | own, resumed, load)
-  return _settle(_assign_files(config, files), own, resumed, world), module
+  return _placed(_settle(_assign_files(config, files), own, resumed, world), here, world), module
 
 
 def _split_files(words: list[str]) -> tuple[dict[str, Any], list[str]]:
@@ -238,6 +240,16 @@ def _settle(config: TrainConfig, given: Mapping[str, Any], resumed: str | None, 
   for extra in ("wandb", "mlflow"):
     if getattr(config.log, extra):
       extras.check(extra)
+  return config
+
+
+def _placed(config: TrainConfig, here: Path, world: World) -> TrainConfig:
+  """Return the configuration with absolute paths if the task's code has left the working directory."""
+  if here != Path.cwd():
+    config.run_dir = world.broadcast_object(str(here / (config.run_dir or folder.new(config))))
+    for key in ("resume", "checkpoint", "teacher"):
+      parts = (getattr(config, key) or "").split(",")
+      setattr(config, key, ",".join(str(here / part) for part in parts if part) or None)
   return config
 
 

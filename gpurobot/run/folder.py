@@ -28,7 +28,7 @@ def claim(config: TrainConfig, world: World) -> tuple[Path, ExitStack]:
   Raises ConfigError on every rank if another training is running there or has left a checkpoint there, or if
   the folder is not writable.
   """
-  folder = Path(world.broadcast_object(config.run_dir or str(_new(config))))
+  folder = Path(world.broadcast_object(config.run_dir or str(new(config)))).absolute()
   problem, lock = "", ExitStack()
   if world.main:
     try:
@@ -42,6 +42,11 @@ def claim(config: TrainConfig, world: World) -> tuple[Path, ExitStack]:
   return folder, lock
 
 
+def shown(folder: Path) -> Path:
+  """Return a folder as people write it: relative if it lies below the working directory."""
+  return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+
+
 def make_folder(key: str, folder: Path) -> None:
   """Create the folder that a setting names if it is missing; raise ConfigError if it cannot be made."""
   try:
@@ -50,7 +55,7 @@ def make_folder(key: str, folder: Path) -> None:
     raise ConfigError(f"{key}={folder} cannot be made: {error.strerror}") from error
 
 
-def _new(config: TrainConfig) -> Path:
+def new(config: TrainConfig) -> Path:
   """Return a folder that does not exist, named by task, time and seed."""
   name = f"{datetime.now().astimezone():%Y%m%d-%H%M%S}-{config.seed}"
   names = itertools.chain([name], (f"{name}-{count}" for count in itertools.count(2)))
@@ -72,14 +77,14 @@ def _lock(folder: Path) -> BinaryIO:
     folder.mkdir(parents=True, exist_ok=True)
     file = (folder / LOCK).open("a+b")
   except OSError as error:
-    raise ConfigError(f"run_dir={folder} is not writable ({error.strerror})") from error
+    raise ConfigError(f"run_dir={shown(folder)} is not writable ({error.strerror})") from error
   try:
     _take(file)
   except BlockingIOError:
     file.seek(0)
     owner = file.read().decode()
     raise ConfigError(
-      f"another training ({owner}) is running in '{folder}'; wait for it, or choose another run_dir"
+      f"another training ({owner}) is running in '{shown(folder)}'; wait for it, or choose another run_dir"
     ) from None
   except OSError as error:  # a file system or a system without locks
     warnings.warn(
@@ -117,6 +122,6 @@ def _check(config: TrainConfig, folder: Path) -> None:
     return
   if config.resume is None or not checkpoint.find(config.resume).parent.samefile(folder):
     raise ConfigError(
-      f"'{folder}' holds the checkpoint of another training; write resume={folder} to continue that, or "
-      "choose another run_dir"
+      f"'{shown(folder)}' holds the checkpoint of another training; write resume={shown(folder)} to continue "
+      "that, or choose another run_dir"
     )

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from gpurobot.run import metrics
 from gpurobot.run.display import Display, Progress
+from gpurobot.run.folder import shown
 from gpurobot.run.returns import Returns
 
 REFRESH = 1.0  # drawings per second: each takes a few milliseconds of the host
@@ -78,7 +79,7 @@ class LiveTable(Display):
   def __init__(self, console: Console, task: str, folder: Path, returns: Returns) -> None:
     """Draw on a console, which is a terminal."""
     super().__init__(console)
-    self._task, self._folder, self._returns = task, folder, returns
+    self._task, self._folder, self._returns = task, shown(folder), returns
     self._row: Mapping[str, float] = {}
     self._progress = Progress(0, 0, 0.0)
     self._warnings = 0

@@ -8,6 +8,7 @@ from typing import Any
 from gpurobot.config import TrainConfig, code_keys, to_dict
 from gpurobot.learn.algorithm import Algorithm, counted
 from gpurobot.run import checkpoint, csv_log
+from gpurobot.run.folder import shown
 from gpurobot.run.output import aligned
 from gpurobot.run.returns import Returns, Score, scores
 
@@ -39,6 +40,7 @@ def lines(
   config: TrainConfig, summary: dict[str, Any], row: dict[str, float], returns: Returns, folder: Path
 ) -> list[str]:
   """Return the summary as text: the run, its returns, its warnings, and the commands that come next."""
+  folder = shown(folder)
   speed = f"{summary['steps_per_second']:,.0f} steps/s"
   told = [f"{folder}: {summary['steps']:,} steps in {duration(summary['seconds'])}, {speed}"]
   rows = [("return", _return(returns, row))]

@@ -1,8 +1,10 @@
+import contextlib
 import os
 import re
 import signal
 import sys
 import threading
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -121,6 +123,53 @@ def test_the_process_is_left_as_it_was(tmp_path):
   with pytest.raises(ConfigError):
     gpurobot.train(TOY, num_envs=32, max_iterations=1, threads=1, run_dir=tmp_path / "a")
   assert facts() == before
+
+
+LEAVE = 'import os; os.chdir(os.path.dirname(__file__) + "/elsewhere")'
+
+
+@pytest.mark.parametrize(
+  ("code", "callback"),
+  [
+    ("", lambda *_: os.chdir("elsewhere")),
+    (LEAVE, None),
+    (f"class Task(Task):\n  def _reset(self, *a):\n    {LEAVE}\n    return super()._reset(*a)", None),
+  ],
+)
+def test_a_relative_folder_survives_another_working_directory(tmp_path, monkeypatch, code, callback):
+  monkeypatch.chdir(tmp_path)
+  (tmp_path / "elsewhere").mkdir()
+  (tmp_path / "leaving_toy.py").write_text(f"from tests.gpurobot.toy import *\n{code}\n")
+  run = gpurobot.train("leaving_toy.py", callback, run_dir="run", max_iterations=1, num_envs=64)
+  assert Path.cwd() == tmp_path / "elsewhere"
+  assert (run.folder, run.summary["iterations"]) == (tmp_path / "run", 1)
+
+
+@contextlib.contextmanager
+def default(set_default, value, before):
+  set_default(value)
+  try:
+    yield
+  finally:
+    set_default(before)
+
+
+@pytest.mark.parametrize("defaults", [
+  lambda: default(torch.set_default_dtype, torch.float64, torch.float32),
+  lambda: default(torch.set_default_device, "meta", None),
+  lambda: torch.device("meta"),
+  torch.inference_mode,
+  torch.no_grad,
+  lambda: torch.autocast("cpu"),
+])  # fmt: skip
+def test_the_user_s_defaults_of_torch_change_nothing(run, tmp_path, defaults):
+  obs = np.ones((3, 2), dtype=np.float32)
+  with defaults():
+    modes = torch.get_default_dtype(), torch.get_default_device(), torch.is_inference_mode_enabled()
+    other = gpurobot.train(TOY, num_envs=32, max_iterations=3, log_every=1, run_dir=tmp_path / "other")
+    action = other.policy(obs)
+    assert modes == (torch.get_default_dtype(), torch.get_default_device(), torch.is_inference_mode_enabled())
+  assert np.array_equal(run.policy(obs), action)
 
 
 def test_what_was_trained_before_does_not_matter(tmp_path):
