@@ -188,7 +188,8 @@ class Task(Sensing):
     """Call `act` for each environment at random intervals from [low, high) s.
 
     `act` returns new values [num_envs, ...] by name, as `initial_state` does. The base applies them where the
-    event is due, after the rewards of the step and before its observation.
+    event is due, after the rewards of the step and before its observation. Where they change the simulation's
+    state, derived quantities and images follow; what `update` wrote does not.
     """
     name = act.__name__
     if name in self.events:
@@ -232,6 +233,7 @@ class Task(Sensing):
     self.begin_part("physics")
     self._substep_runner.begin()
     self.simulate()
+    self._overflow += self._substep_runner.dropped()  # before a `forward`, which counts its own
     self.begin_part("task")
     self.episode_steps += 1
     self.look(self.episode_steps)
@@ -246,7 +248,6 @@ class Task(Sensing):
     valid = self._finite(reward, final_obs)
     terminated = terminated & valid
     truncated = (self.episode_steps >= self.max_episode_steps) & ~terminated & valid
-    self._count(valid)
     ended = terminated | truncated
     if self._state_history:
       self._state_history.add(reward, valid, ended)
@@ -339,20 +340,14 @@ class Task(Sensing):
     self._validated = True
 
   def _finite(self, reward: Tensor, obs: dict[str, Tensor]) -> Tensor:
-    """Return where the transition is finite and below DIVERGED [num_envs] bool; nan compares as false."""
-    parts = [
-      reward.unsqueeze(1),
-      self.sim.qpos,
-      self.sim.qvel,
-      *(obs[group] for group in self.observations.widths),
-    ]
+    """Return where the transition is finite and below DIVERGED [num_envs] bool; count the others."""
+    groups = (obs[group] for group in self.observations.widths)
+    parts = [reward.unsqueeze(1), self.sim.qpos, self.sim.qvel, *groups]
     sums = [part.abs().sum(1) for part in parts]
-    return self.observations.finite_images(obs, torch.stack(sums).sum(0) < DIVERGED)
-
-  def _count(self, valid: Tensor) -> None:
-    """Count the contacts that a step dropped, and the transitions that were not `valid` [num_envs]."""
-    self._overflow += self._substep_runner.dropped()
+    small = torch.stack(sums).sum(0) < DIVERGED  # nan compares as false
+    valid = self.observations.finite_images(obs, small)
     self._nonfinite += (~valid).sum()
+    return valid
 
   def _reset(self, ended: Tensor, valid: Tensor) -> None:
     """Start a new episode where `ended` [num_envs]; lasting buffers change only where it is also `valid`."""
@@ -377,12 +372,18 @@ class Task(Sensing):
     self.begin_part("task")
 
   def _happen(self) -> None:
-    """Apply the events that are due."""
+    """Apply the events that are due; what is derived follows where they change the simulation's state."""
+    moved: list[Tensor] = []  # by which events, [num_envs] each
     for name, event in self.events.items():
       due = event.due(self.dt)
       changes = {key: self._choose(name, key, value, due) for key, value in event.candidates().items()}
       for key, change in changes.items():
         self._targets[key].copy_(change)
+      moved += [due] if changes.keys() - self._buffers.keys() else []
+    if moved:
+      self.begin_part("physics")
+      self.correct(torch.stack(moved).any(0), self.episode_steps)
+      self.begin_part("task")
 
   def _choose(self, source: str, name: str, candidate: Tensor, where: Tensor) -> Tensor:
     """Return `candidate` [num_envs, ...] where `where` [num_envs] is true, otherwise the current values."""

@@ -50,10 +50,10 @@ class Sensing(Names):
   ) -> TaskCamera:
     """Return a camera of the robot file, or one that a body carries, in every environment.
 
-    `kinds` are what it sees: "depth", "rgb", "segmentation", "normal". It looks after every control step and
-    at the start of an episode, before `update`; `render()` returns what it shows. Noise and latency of
-    `defects` are those of a training. `depths` are the least and the greatest depth that is drawn [m]; None:
-    the file's.
+    `kinds` are what it sees: "depth", "rgb", "segmentation", "normal". It looks after every control step,
+    before `update`, at the start of an episode and again after an event; `render()` returns what it shows.
+    Noise and latency of `defects` are those of a training. `depths` are the least and the greatest depth that
+    is drawn [m]; None: the file's.
     """
     seen = physics.Camera(self.sim, name, width, height, kinds, depths)
     given = defects or Defects()
@@ -65,6 +65,12 @@ class Sensing(Names):
     """Let all cameras see what is due after a control step of an episode [num_envs]."""
     for camera in self.cameras:
       camera.look(episode_steps)
+
+  def correct(self, changed: Tensor, episode_steps: Tensor) -> None:
+    """Derive and see again what is of this control step, where its state has `changed` since [num_envs]."""
+    self.sim.forward(changed)
+    for camera in self.cameras:
+      camera.correct(changed, episode_steps)
 
   def look_again(self, ended: Tensor) -> None:
     """Let all cameras see the first state of an episode where `ended` [num_envs]."""

@@ -140,6 +140,48 @@ def test_it_steps_in_mujoco_c_too(name, make_task, actions):
       assert there[key].isfinite().all()
 
 
+def shown(task) -> dict[str, torch.Tensor]:
+  """Return what is derived from the state, and the newest images of the cameras."""
+  derived = {key: value for key, value in task._memory().items() if key.startswith("derived")}
+  images = {f"{own.camera.name} {kind}": past[-1] for own in task.cameras for kind, past in own._past.items()}
+  return {key: value.clone() for key, value in (derived | images).items()}
+
+
+def test_after_an_event_what_is_observed_is_of_one_moment(name, make_task, actions, monkeypatch):
+  """Where the state has jumped, derived quantities and images follow; elsewhere nothing changes."""
+  pair = task, other = make_task(name), make_task(name)
+  moved, seen = torch.arange(8) % 2 == 0, list[dict[str, torch.Tensor]]()
+
+  def jump():
+    names = ["qpos", "qvel", *(["mocap_pos"] if task.model.nmocap else [])]
+    return {own: getattr(task.sim, own) + 0.1 for own in names}
+
+  def watched(one, observe):
+    return lambda: (seen.append(shown(one)), observe())[1]
+
+  def dropping(sim, step):
+    return lambda *args: (step(*args), sim.overflow.fill_(3))
+
+  for one in pair:
+    one.reset()
+    one.episode_steps.fill_(59)  # all cameras see in the next one
+    monkeypatch.setattr(one, "observe", watched(one, one.observe))
+    monkeypatch.setattr(one.sim, "step", dropping(one.sim, one.sim.step))
+    monkeypatch.setattr(one, "_reset", lambda *_: None)  # the state stays as it was observed
+  task.every(1.0, 1.0, jump)
+  task.events["jump"].left.copy_(torch.where(moved, task.dt, 1.0))
+  for one in pair:
+    one.step(actions(task, 1)[0])
+  assert task.counters()["overflow"] == other.counters()["overflow"] > 0
+  (found, _), (expected, _) = seen[:2], seen[2:]
+  task.sim.forward()
+  for camera in task.cameras:
+    camera.restart(moved)
+  for key, fresh in shown(task).items():
+    assert torch.equal(found[key][moved], fresh[moved]), key
+    assert torch.equal(found[key][~moved], expected[key][~moved]), key
+
+
 def test_where_nothing_ended_final_obs_is_obs_and_where_it_did_the_clock_restarts(name, make_task, actions):
   task = make_task(name, num_envs=16, training=True, episode_steps=20)
   task.reset()
