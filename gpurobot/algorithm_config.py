@@ -255,8 +255,9 @@ class OffPolicyConfig:
   prioritized: bool = option(False, "draw transitions by their last errors instead of uniformly")
   priority_alpha: float = option(0.6, "power of an error in its priority", low=0)
   priority_beta: float = option(
-    0.4, "how far weights undo the bias of priorities: 0, not; 1, all", low=0, high=1
+    0.4, "how far weights undo the bias of priorities at first: 0, not; 1, all", low=0, high=1
   )
+  priority_steps: int = option(1_000_000, "environment steps within which priority_beta rises to 1", low=1)
   # With 3 and with 1, ball_balance has a return of 179 and 128 after 77,000 environment steps, and cartpole
   # passes 490 after 87,000 and not within 150,000. Hopper's, without noise, is 807 and 392 after 130,000.
   n_step: int = option(3, "steps of reward before the bootstrap", low=1, high=1000)

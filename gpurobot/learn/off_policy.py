@@ -260,7 +260,7 @@ class OffPolicy:
   def _critic_objective(self) -> tuple[Tensor, Tensor, Tensor]:
     """Return the loss of the critics on the present batch, its sums, and the errors [n]."""
     batch, values = self.batch, self.critics(self.batch.obs, self.batch.action)
-    return critic_loss(values, self._joint(values), batch.return_, batch.age, batch.weight)
+    return critic_loss(values, self._joint(values), batch.return_, batch.age, batch.importance)
 
   def evaluate(self, action: Tensor) -> Tensor:
     """Return the values [n] of actions [n, num_actions] where the present batch begins."""

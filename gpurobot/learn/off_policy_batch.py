@@ -13,7 +13,7 @@ from gpurobot.learn.normalize import ObservationNormalizer
 from gpurobot.learn.replay_buffer import Draw, Transitions
 
 Part = tuple[torch.dtype, tuple[int, ...]]  # type and shape of what a transition has
-NUMBERS = ("reward", "discount", "weight", "age")
+NUMBERS = ("reward", "discount", "weight", "importance", "age")
 
 
 class _Parts:
@@ -67,9 +67,10 @@ class Batch:
     self.next_obs = {name: present[f"after {name}"] for name in seen}
     self.noise = {purpose: present[f"noise {purpose}"] for purpose in noises}  # [n, num_actions]
     self.action = present["action"]  # [n, num_actions]
-    # [n] each: transformed rewards of the steps, factor of the value after them, weight of the losses, age.
+    # [n] each: transformed rewards of the steps, factor of the value after them, weight: 1, or 0 if invalid,
+    # age, and the weight of the critics' loss, which undoes the bias of the draw.
     self.reward, self.discount = present["reward"], present["discount"]
-    self.weight, self.age = present["weight"], present["age"]
+    self.weight, self.age, self.importance = present["weight"], present["age"], present["importance"]
     self.return_ = torch.zeros_like(self.reward)  # what the critics learn [n], once it is known
 
   def fill(
@@ -77,7 +78,7 @@ class Batch:
   ) -> None:
     """Take drawn transitions [shape[0] * n] in, with their noise by purpose, batch after batch."""
     parts = {"action": drawn.action, "reward": drawn.reward, "discount": drawn.discount}
-    parts |= {"weight": drawn.weight * draw.weight, "age": draw.age}
+    parts |= {"weight": drawn.weight, "importance": drawn.weight * draw.weight, "age": draw.age}
     parts |= {f"noise {purpose}": noise[purpose] for purpose in self._noises}
     for when, raw in (("before", drawn.obs), ("after", drawn.next_obs)):
       parts |= {f"{when} {name}": part for name, part in observations(raw).items()}

@@ -38,7 +38,7 @@ def critic_loss(
   """Return the loss of both critics, a scalar, its sums by weight [len(CRITIC_SUMS)], and errors [n].
 
   values [2, n]: theirs. value [n]: what these count as, whose errors are returned. return_ [n]: what they
-  learn. age [n]: steps since the transitions. weight [n]: 0 if invalid.
+  learn. age [n]: steps since the transitions. weight [n]: against the bias of the draw, 0 if invalid.
   """
   losses = values.loss(return_)
   with torch.no_grad():

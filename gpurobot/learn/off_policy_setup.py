@@ -95,5 +95,6 @@ def make_sampler(env: VecEnv, replay: Replay, count: int, config: TrainConfig, w
     # A batch of images is long to draw, and takes much memory.
     batches = 1 if images_of(env) else batches_per_draw(settings)
     return ReplaySampler(replay, count, settings.n_step, random, batches)
-  exponents = (settings.priority_alpha, settings.priority_beta)
+  draws = settings.priority_steps * settings.updates_per_step / config.num_envs  # one for each gradient step
+  exponents = (settings.priority_alpha, settings.priority_beta, draws)
   return PrioritizedSampler(replay, count, settings.n_step, random, exponents)

@@ -1,4 +1,4 @@
-"""Prioritised draws from a replay buffer, by sum trees (Schaul et al. 2015, arXiv 1511.05952)."""
+"""Prioritised draws from a replay buffer, by sum trees (Schaul et al. 2016, arXiv 1511.05952)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -69,20 +69,26 @@ class PrioritizedSampler(ReplaySampler):
 
   Each block of environments has a sum tree of its own, so that ranks need no word of each other. New
   transitions get the largest priority so far. The weights (n p)^-beta, of n transitions with probabilities p,
-  undo the bias as far as beta says.
+  undo the bias as far as beta says, which rises to 1.
   """
 
   def __init__(
-    self, replay: Replay, count: int, n_step: int, random: Random, exponents: tuple[float, float]
+    self, replay: Replay, count: int, n_step: int, random: Random, exponents: tuple[float, float, float]
   ) -> None:
-    """Draw as `ReplaySampler` does; exponents: (alpha, beta)."""
+    """Draw as `ReplaySampler` does; exponents: (alpha, first beta, draws until beta is 1)."""
     super().__init__(replay, count, n_step, random)
-    self.alpha, self.beta = exponents
+    self.alpha, self.first_beta, self.draws = exponents
     self.tree = SumTree(random.num_envs, replay.length * self.block, replay.device)
     self.largest = torch.ones_like(self.tree.total)  # priority [blocks, 1]
     self._drawn = torch.zeros(random.num_envs, self.per_block, dtype=torch.int64, device=replay.device)
     self._ages = torch.arange(1, n_step + replay.horizon + 1, device=replay.device)
     self._in_block = torch.arange(self.block, device=replay.device)
+
+  @property
+  def beta(self) -> Tensor:
+    """The exponent of the weights of the present draw, a scalar."""
+    done = (self.random.step.to(torch.float64) / self.draws).clamp(max=1)
+    return self.first_beta + done * (1 - self.first_beta)
 
   def add(self) -> None:
     """Give the transitions that the last collection completed a priority, and none to those it began."""

@@ -190,7 +190,7 @@ class Draw(NamedTuple):
   rows: Tensor  # [b], rows of the ring in which they start
   envs: Tensor  # [b], their environments
   age: Tensor  # [b], steps since then
-  weight: Tensor  # [b], of their losses: more where they are drawn less often than others
+  weight: Tensor  # [b], of the critics' losses: more where they are drawn less often than others
 
 
 class ReplaySampler:

@@ -35,5 +35,6 @@ def test_batches_come_in_turn(batches):
         assert torch.equal(batch.next_obs[group][:, 0], rows.double() + 0.5)
       assert torch.equal(batch.action[:, 0], rows.double() + 100)
       assert torch.equal(batch.noise["test"][:, 0], rows.double() + 500)
-      found = torch.stack([batch.reward, batch.discount, batch.age, batch.weight])
-      assert torch.equal(found, torch.stack([200 + rows, 300 + rows, 400 + rows, 2 * (rows % 2)]).double())
+      found = torch.stack([batch.reward, batch.discount, batch.age, batch.weight, batch.importance])
+      expected = [200 + rows, 300 + rows, 400 + rows, rows % 2, 2 * (rows % 2)]
+      assert torch.equal(found, torch.stack(expected).double())

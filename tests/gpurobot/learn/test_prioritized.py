@@ -4,6 +4,8 @@ import torch
 from gpurobot.learn.prioritized import LEAST, PrioritizedSampler, SumTree
 from gpurobot.learn.random import Random
 from gpurobot.learn.replay_buffer import blocks
+from tests.gpurobot.learn.test_off_policy import iterate
+from tests.gpurobot.learn.test_off_policy import make as learner
 from tests.gpurobot.learn.test_replay_buffer import fill, make
 
 CPU = torch.device("cpu")
@@ -49,7 +51,7 @@ def test_what_has_no_priority_is_never_found():
   assert one.find(mass).tolist() == [[1, 2, 2, 2, 2]]
 
 
-def sampler(replay, count, n_step=1, exponents=(1.0, 1.0), size=1, rank=0) -> PrioritizedSampler:
+def sampler(replay, count, n_step=1, exponents=(1.0, 1.0, 1), size=1, rank=0) -> PrioritizedSampler:
   local = blocks(replay.num_envs * size, count * size) // size
   return PrioritizedSampler(replay, count, n_step, Random(0, local, rank * local), exponents)
 
@@ -97,15 +99,17 @@ def test_draws_follow_the_errors_and_weights_undo_it():
 
 
 def test_exponents():
+  """Beta goes from 0.25 to 1 within four draws."""
   replay = make(length=3)
-  deal = sampler(replay, 4, exponents=(0.5, 0.25))
+  deal = sampler(replay, 4, exponents=(0.5, 0.25, 4))
   collect(3, replay, deal)
   draw = deal.draw()
   deal.learn(torch.where(draw.rows == 0, 9.0, 1.0) - LEAST)
   assert sorted(deal.tree.at(torch.arange(3)[None]).flatten().tolist()) == pytest.approx([0, 1, 3])
-  draw = deal.draw()
-  expected = {0: (2 * 3 / 4) ** -0.25, 1: (2 * 1 / 4) ** -0.25}
-  assert draw.weight.tolist() == pytest.approx([expected[row] for row in draw.rows.tolist()])
+  for beta in (0.625, 0.8125, 1.0, 1.0):
+    draw = deal.draw()
+    expected = {0: (2 * 3 / 4) ** -beta, 1: (2 * 1 / 4) ** -beta}
+    assert draw.weight.tolist() == pytest.approx([expected[row] for row in draw.rows.tolist()])
 
 
 def test_errors_that_are_not_finite_change_nothing():
@@ -157,3 +161,22 @@ def test_a_saved_sampler_goes_on_alike():
   assert torch.equal(one.largest, other.largest)
   one.clear()
   assert float(one.tree.nodes.abs().max()) == 0
+
+
+@pytest.mark.parametrize("name", ["sac", "td3"])
+def test_priorities_weigh_the_critics_loss_alone(name):
+  """As in the paper: what policy and temperature minimise is the mean over the batch."""
+  one = iterate(learner(name, prioritized=True), 5)
+  assert one.batch.weight.tolist() == [1.0] * 64
+  importance = one.batch.importance
+  assert importance.unique().numel() > 1
+  assert float(one._policy_objective()[1][0]) == 64
+  assert float(one._critic_objective()[1][0]) == pytest.approx(float(importance.sum()))
+
+
+@pytest.mark.parametrize(("steps", "beta"), [(16 * 50, 0.4 + 0.6 * 64 / 100), (16 * 32, 1.0), (16, 1.0)])
+def test_the_exponent_of_the_weights_rises_with_the_environment_steps(steps, beta):
+  """Of 16 environments; two gradient steps after each of their steps, 64 in four iterations of eight."""
+  one = iterate(learner(prioritized=True, priority_steps=steps), 5)
+  assert int(one.sampler.random.step) == 64
+  assert float(one.sampler.beta) == pytest.approx(beta)
