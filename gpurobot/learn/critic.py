@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -60,8 +60,12 @@ class Bins(nn.Module):
     super().__init__()
     half = torch.linspace(0, REACH, HALF).expm1()
     column = torch.cat([torch.arange(2 * HALF - 1, HALF, -1), torch.arange(HALF)])  # of each bin
-    self.register_buffer("returns", torch.cat([-half[1:].flip(0), half]), persistent=False)
+    self.register_buffer("returns", torch.cat([-half[1:].flip(0), half]))
     self.register_buffer("nearest", torch.stack([column[:-1], column[1:]], -1), persistent=False)
+
+  def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *args: Any) -> None:
+    """Load returns; older checkpoints have none, as these were the same in all."""
+    super()._load_from_state_dict({prefix + "returns": self.returns, **state}, prefix, *args)
 
 
 @dataclass(frozen=True)
@@ -135,6 +139,14 @@ class TwohotHead(nn.Module):
   def forward(self, features: Tensor) -> TwohotValue:
     """Return the distribution of the return [...] for features [..., width]."""
     return TwohotValue(self.output(features), self.bins)
+
+
+@torch.no_grad()
+def rescale(head: nn.Module, factor: Tensor) -> None:
+  """Multiply the values of a head by a factor [1]: the returns of its bins, or else its output layer."""
+  bins = [part for name, part in head.named_buffers() if name == "bins.returns"]
+  for part in bins or head.parameters():
+    part.mul_(factor)
 
 
 def value_head(width: int, kind: Critic) -> ScalarHead | TwohotHead:

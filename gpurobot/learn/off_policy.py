@@ -20,6 +20,7 @@ from gpurobot.device.transfer import to_cpu
 from gpurobot.learn.agent import Spaces, actor
 from gpurobot.learn.algorithm import counted, layer_words
 from gpurobot.learn.collector import Collector
+from gpurobot.learn.critic import rescale
 from gpurobot.learn.distribution import Gaussian
 from gpurobot.learn.env import VecEnv, images_of
 from gpurobot.learn.image_setup import image_words
@@ -224,9 +225,14 @@ class OffPolicy:
     """Merge the observations and rewards of all ranks into the moments."""
     self.observations.merge()
     if self.rewards.automatic:
-      self.rewards.merge()
+      self.rescale(self.rewards.merge())
     else:
       self.rewards.moments.forget()
+
+  def rescale(self, factor: Tensor) -> None:
+    """Multiply the critics' values by the factor [1] by which the scale of the rewards has changed."""
+    for critics in (self.critics, self.targets):
+      rescale(critics.head, factor)
 
   def _differentiate_critics(self) -> None:
     """Compute the gradient of the critics on the next batch."""

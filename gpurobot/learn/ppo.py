@@ -21,7 +21,7 @@ from gpurobot.device.transfer import to_cpu
 from gpurobot.device.usage import total_memory
 from gpurobot.learn.agent import Spaces, actor_critic
 from gpurobot.learn.algorithm import counted, epoch_words, network_words
-from gpurobot.learn.critic import ScalarHead
+from gpurobot.learn.critic import ScalarHead, rescale
 from gpurobot.learn.discriminator import reference_of
 from gpurobot.learn.distribution import Gaussian
 from gpurobot.learn.env import VecEnv
@@ -213,7 +213,11 @@ class PPO:
   @torch.no_grad()
   def _rescale(self) -> None:
     """Merge the untransformed rewards of all ranks into the scale; the critic's values follow it."""
-    self.value_moments.rescale(self.rewards.merge())
+    factor = self.rewards.merge()
+    if isinstance(self.network.value, ScalarHead):
+      self.value_moments.rescale(factor)
+    else:
+      rescale(self.network.value, factor)
 
   @torch.no_grad()
   def _evaluate(self) -> None:

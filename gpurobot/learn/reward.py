@@ -43,13 +43,13 @@ class RewardScaler:
     self.moments.accumulate(reward.reshape(-1, 1), valid.flatten())
 
   def merge(self) -> Tensor:
-    """Take the pending sums into the scale; return the factor [1] by which it has changed."""
-    old = self.scale.clone()
+    """Take the pending sums into the scale; return the factor [1] that values follow: 1 for the first."""
+    old, first = self.scale.clone(), self.moments.count == 0
     self.moments.merge()
     size = (self.moments.variance + self.moments.mean.square()).sqrt()
     known = (self.moments.count > 0) & (size > 0)
     self.scale.copy_(torch.where(known, SIZE / size, old))
-    return self.scale / old
+    return torch.where(first, 1, self.scale / old)
 
   def state_dict(self) -> dict[str, Any]:
     """Return the scale and the moments of the raw rewards."""

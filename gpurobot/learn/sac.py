@@ -54,6 +54,11 @@ class SAC(OffPolicy):
     sample = policy.shift(noise)
     return sample.tanh(), -self.alpha * policy.log_prob_of(noise, sample)
 
+  def rescale(self, factor: Tensor) -> None:
+    """Multiply values and temperature by a factor [1]: the entropy is part of the values."""
+    super().rescale(factor)
+    self.temperature.log_alpha.add_(factor.log())
+
   def policy_loss(self) -> PolicyLoss:
     """Return the loss of policy and temperature, which share no weights."""
     policy, weight = self.network(self.batch.obs), self.batch.weight
