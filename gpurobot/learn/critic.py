@@ -142,11 +142,12 @@ class TwohotHead(nn.Module):
 
 
 @torch.no_grad()
-def rescale(head: nn.Module, factor: Tensor) -> None:
-  """Multiply the values of a head by a factor [1]: the returns of its bins, or else its output layer."""
-  bins = [part for name, part in head.named_buffers() if name == "bins.returns"]
-  for part in bins or head.parameters():
-    part.mul_(factor)
+def rescale(factor: Tensor, *heads: nn.Module) -> None:
+  """Multiply the values of heads by a factor [1]: the returns of their bins, or else their output layers."""
+  for head in heads:
+    bins = [part for name, part in head.named_buffers() if name == "bins.returns"]
+    for part in bins or head.parameters():
+      part.mul_(factor)
 
 
 def value_head(width: int, kind: Critic) -> ScalarHead | TwohotHead:

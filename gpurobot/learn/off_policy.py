@@ -231,8 +231,7 @@ class OffPolicy:
 
   def rescale(self, factor: Tensor) -> None:
     """Multiply the critics' values by the factor [1] by which the scale of the rewards has changed."""
-    for critics in (self.critics, self.targets):
-      rescale(critics.head, factor)
+    rescale(factor, self.critics.head, self.targets.head)
 
   def _differentiate_critics(self) -> None:
     """Compute the gradient of the critics on the next batch."""
@@ -346,8 +345,7 @@ class OffPolicy:
   def load_policy(self, state: Mapping[str, Any]) -> None:
     """Load networks and moments from a `policy_dict` or `state_dict`."""
     self.agent.check_images(state)
-    own = self.policy_dict()
-    check_saved({name: state[name] for name in own if name in state}, own)
+    check_saved(state, self.policy_dict())
     self.agent.load_state_dict(state)
     saved = {"average": state["network"], **state}  # older checkpoints have no average
     for name, module in self.modules.items():

@@ -217,7 +217,7 @@ class PPO:
     if isinstance(self.network.value, ScalarHead):
       self.value_moments.rescale(factor)
     else:
-      rescale(self.network.value, factor)
+      rescale(factor, self.network.value)
 
   @torch.no_grad()
   def _evaluate(self) -> None:
