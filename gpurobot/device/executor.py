@@ -31,6 +31,7 @@ class Executor:
     self._tapes = plain and config.graphs is not Switch.off and device.type == "cpu"
     self._fuses = config.compile is Switch.auto
     self._graphs: dict[Piece, Piece] = {}
+    self._watched: dict[str, object] = {}  # what no piece may change, but for its tensors
 
   @property
   def prepares(self) -> bool:
@@ -44,10 +45,11 @@ class Executor:
   def taped(
     self, function: Callable[..., None], fusion: Fusion | None = None, **watched: object
   ) -> Callable[..., None]:
-    """Return a function of tensors that is part of a piece, on a CPU as a `Tape` that watches objects.
+    """Return a function of tensors that is part of a piece, on a CPU as a `Tape`; both watch objects.
 
     fusion: what fuses its operations; it is used unless config.compile says otherwise.
     """
+    self._watched |= watched
     return Tape(function, watched, fusion if self._fuses else None) if self._tapes else function
 
   def run(self, piece: Piece, *, tape: bool = False) -> None:
@@ -62,5 +64,5 @@ class Executor:
     """Return the graph or the tape of a piece, cached by piece."""
     if piece not in self._graphs:
       taped = tape and self._tapes
-      self._graphs[piece] = Tape(function) if taped else Graph(function, self._recorder)
+      self._graphs[piece] = Tape(function) if taped else Graph(function, self._recorder, self._watched)
     return self._graphs[piece]

@@ -2,9 +2,13 @@
 
 import contextlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
 
 import torch
+
+from gpurobot.device.python_state import NEAR, difference, python_state
 
 WARM_UPS = 2  # calls before the capture: the first allocates memory, the second compiles
 Piece = Callable[[], None]
@@ -68,12 +72,18 @@ class Graph:
   With a recorder the first WARM_UPS calls run the function directly, which allocates its memory. The next
   call captures a graph, and all calls from then on replay it: the same kernels on the same memory, hence the
   same numbers, without a launch from Python for each. So no branch of the function may depend on Python
-  state: it would be fixed at the capture. If the capture fails, calls keep running the function directly.
+  state: it would be fixed at the capture. If the capture fails, or if Python changes what it keeps meanwhile,
+  calls keep running the function directly.
   """
 
-  def __init__(self, function: Piece, recorder: GraphRecorder | None) -> None:
-    """Wrap a function; without a recorder calls run it directly."""
-    self.function, self._recorder = function, recorder
+  def __init__(
+    self,
+    function: Piece,
+    recorder: GraphRecorder | None,
+    watched: Mapping[str, Any] = MappingProxyType({}),
+  ) -> None:
+    """Wrap a function; without a recorder calls run it directly. watched: objects, by name, see `Tape`."""
+    self.function, self._recorder, self._watched = function, recorder, watched
     self._calls = 0
     self._graph: torch.cuda.CUDAGraph | None = None
 
@@ -89,8 +99,17 @@ class Graph:
       self._recorder.run(self.function)
       return
     if self._recorder and self._calls == WARM_UPS + 1:
-      self._graph = self._recorder.record(self.function)
+      self._record(self._recorder)
     if self._graph:
       self._graph.replay()
     else:
       self.function()
+
+  def _record(self, recorder: GraphRecorder) -> None:
+    """Capture the graph, and drop it with a warning if the function changes what Python keeps."""
+    before = python_state(self._watched, NEAR)  # deeper, a library may keep the stream and the like
+    self._graph = recorder.record(self.function)
+    if self._graph and (path := difference(before, python_state(self._watched, NEAR))):
+      self._graph, name = None, self.function.__name__.strip("_")
+      remedy = "keep it in a tensor, or write graphs=off"
+      warnings.warn(f"no CUDA graph of '{name}': {path} changes from call to call; {remedy}", stacklevel=4)

@@ -1,38 +1,45 @@
 """Python's part of the state of objects: the numbers and texts in their attributes, without tensors."""
 
+import gc
+import math
 import sys
 from collections import deque
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
+from numbers import Number
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from torch import Tensor
 
-PLAIN = (int, float, complex, str, bytes, type(None))
-DEPTH = 3  # attributes and containers from the object to a number
+PLAIN = (Number, str, bytes, type(None))
+MOST = 5000  # objects that are looked into, the nearest first: models have a million numbers
+NEAR = 3  # attributes and containers from the object to a number that a caller may set between two calls
+LARGE = 100_000  # arrays of more bytes are data, not state
 CONTAINERS = (list, tuple, deque, Mapping, Set)
-SKIPPED = (Tensor, FunctionType, BuiltinFunctionType, MethodType, ModuleType, type)
+SKIPPED = (Tensor, BuiltinFunctionType, ModuleType, type)
 
 
-def python_state(objects: Mapping[str, Any]) -> dict[str, Any]:
+def python_state(objects: Mapping[str, Any], depth: float = math.inf) -> dict[str, Any]:
   """Return the numbers and texts that named objects hold, by path: in their attributes, theirs and so on.
 
-  The lengths of containers are among them, and what the objects' classes and their modules hold. Tensors,
-  arrays and code are left out, and what is deeper than DEPTH: models have a million numbers.
+  The lengths of containers are among them, small arrays, the variables of closures, and what the objects'
+  classes and their modules hold. Tensors and code are left out, and what is deeper than `depth` attributes
+  and containers, or behind the MOST nearest objects.
   """
   found: dict[str, Any] = {}
   roots = dict(objects) | {name: own for value in objects.values() for name, own in _code(value).items()}
-  seen, left = set[int](), deque((name, own, 0) for name, own in roots.items())
-  while left:
-    path, value, depth = left.popleft()
+  seen = dict[int, Any]()  # by id: what is made for the moment stays, as its id would be used again
+  left = deque((name, own, 0) for name, own in roots.items())
+  while left and len(seen) < MOST:
+    path, value, above = left.popleft()
     if isinstance(value, PLAIN):
       found[path] = value
-    elif depth < DEPTH and id(value) not in seen:
-      seen.add(id(value))
+    elif above < depth and id(value) not in seen and not isinstance(value, SKIPPED):
+      seen[id(value)] = value
       parts = _parts(value)
       if isinstance(value, CONTAINERS):
         found[f"len({path})"] = len(parts)
-      left += [(path + place, part, depth + 1) for place, part in parts if not isinstance(part, SKIPPED)]
+      left += [(path + place, part, above + 1) for place, part in parts]
   return found
 
 
@@ -59,13 +66,35 @@ def _named(names: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parts(value: Any) -> list[tuple[str, Any]]:
-  if isinstance(value, Mapping):
-    return [(f"[{key!r}]", part) for key, part in value.items()]
+  """Return what an object holds, with its place there: a key, an index, or the name of an attribute."""
   if isinstance(value, list | tuple | deque):
     return [(f"[{index}]", part) for index, part in enumerate(value)]
-  if isinstance(value, Set):
-    return [(f"[{key!r}]", key) for key in value]
-  return [(f".{name}", part) for name, part in getattr(value, "__dict__", {}).items()]
+  if isinstance(value, Mapping | Set):
+    parts = value.items() if isinstance(value, Mapping) else ((key, key) for key in value)
+    named = ((key if isinstance(key, PLAIN) else index, part) for index, (key, part) in enumerate(parts))
+    return [(f"[{name!r}]", part) for name, part in named]
+  if isinstance(value, MethodType):  # what a tape repeats may change
+    return [] if hasattr(value, "repeated") else [("", value.__self__), ("", value.__func__)]
+  return [(f".{name}", part) for name, part in _attributes(value)] + [("", part) for part in _inside(value)]
+
+
+def _attributes(value: Any) -> Iterable[tuple[str, Any]]:
+  """Yield the attributes of an object, those of `__slots__` too, or the variables of a closure."""
+  if isinstance(value, FunctionType):
+    for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
+      yield from ((name, part) for part in gc.get_referents(cell))
+  else:
+    state = object.__getstate__(value)
+    for part in state if isinstance(state, tuple) else (state,):
+      yield from (part or {}).items()
+
+
+def _inside(value: Any) -> Iterable[str | bytes]:
+  """Yield what an object of C holds: the bytes of a small array or number of NumPy, a place in a count."""
+  if hasattr(value, "tobytes") and value.nbytes <= LARGE:
+    yield value.tobytes()
+  elif type(value).__module__ == "itertools":
+    yield repr(value)
 
 
 def _equal(one: object, other: object) -> bool:

@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatc
 
 from gpurobot.device.calls import Call, Fusion, address_of, memory_of, place_of, tensors_of
 from gpurobot.device.graph import WARM_UPS
-from gpurobot.device.python_state import difference, python_state
+from gpurobot.device.python_state import NEAR, difference, python_state
 
 P = ParamSpec("P")
 ATEN = torch.ops.aten
@@ -36,6 +36,9 @@ OVERWRITING = {
 # Calls after which functions take the place of operations if they are built; after BUILD a process builds
 # them. Shorter runs gain less than that takes.
 FUSE, BUILD = 100, 1000
+# Calls in which a replay is compared with the function: the first one, and now and then a later one, since
+# what the function reads besides tensors may change at any time.
+COMPARED = {WARM_UPS + 2, *(10**power + 1 for power in range(3, 12))}
 # Operations with the same result in every replay.
 CONSTANT = {ATEN.scalar_tensor.default, ATEN.ones_like.default, ATEN.zeros_like.default}
 
@@ -49,9 +52,9 @@ class Tape:
   function may depend on Python state, and what it does besides torch's operations and `repeated` functions
   happens in the first calls alone.
 
-  The first replay is compared with the function, which runs on the same memory. If a number differs, if the
-  function reads one from a tensor, or if one changes that Python keeps, the tape warns and calls the function
-  instead.
+  The first replay is compared with the function, which runs on the same memory, and so are the replays of
+  calls 1,001, 10,001, 100,001 ... If a number differs, if the function reads one from a tensor, or if one
+  changes that Python keeps, the tape warns and calls the function instead.
 
   In a long run, functions in C++ take the place of many operations, see `fusion`. Their numbers are the same,
   and the first call with them is compared too.
@@ -75,14 +78,15 @@ class Tape:
     self._calls = 0
     self._replay: Callable[..., None] | None = None
     self._written: list[UntypedStorage] = []  # what a replay writes, besides the arguments
-    self._kept: dict[str, Any] = {}  # what Python kept when the call was recorded
+    self._kept: dict[str, Any] = {}  # what Python kept when the call was recorded, and what of it is near
+    self._near: dict[str, Any] = {}
 
   def __call__(self, *args: Any) -> None:
     """Run the function once, directly or by replay."""
     self._calls += 1
     if self._calls == WARM_UPS + 1 or (self._replay and self._fusible()):
       self._record(args)
-    elif self._calls == WARM_UPS + 2 and self._replay:
+    elif self._replay and self._calls in COMPARED:
       self._compare(args)
     elif self._replay:
       with torch.no_grad():
@@ -98,12 +102,12 @@ class Tape:
 
   def refresh(self) -> None:
     """Record the next call again if what Python keeps has changed since, as a caller may set an attribute."""
-    if self._replay and difference(self._kept, python_state(self._watched)):
+    if self._replay and difference(self._near, python_state(self._watched, NEAR)):
       self._calls, self._replay = WARM_UPS, None
 
   def _record(self, args: tuple[Any, ...]) -> None:
     """Run the function, and write down what it does, fused or not; the next call compares."""
-    kept = python_state(self._watched)
+    kept, near = python_state(self._watched), python_state(self._watched, NEAR)
     with _Recorder() as recorder:
       self.function(*args)
     if recorder.read:
@@ -120,7 +124,7 @@ class Tape:
       return
     if script.fused or not self._replay:
       self.source, self._replay, self._written, self.fused = script
-      self._kept, self._calls = kept, WARM_UPS + 1
+      self._kept, self._near, self._calls = kept, near, WARM_UPS + 1
 
   def _compare(self, args: tuple[Any, ...]) -> None:
     """Run the function; replay no more if a replay on the same memory differs, or if Python counts calls."""
@@ -142,7 +146,7 @@ class Tape:
       self._stay("it has other numbers")
       self.fused, self._replay, self._calls = False, None, WARM_UPS  # record it again
     else:
-      self._warn("repeated operations give other numbers, as a count in Python or torch's own generator does")
+      self._warn("repeated operations give other numbers, as what Python counts or torch's generator does")
 
   def _warn(self, reason: str, remedy: str = "") -> None:
     """Replay no more, and say why, and what else to do than to write graphs=off."""
@@ -179,6 +183,7 @@ def repeated(function: Callable[P, None]) -> Callable[P, None]:
     with _pop_mode_temporarily():  # its own operations are repeated with it
       function(*args, **kwargs)
 
+  vars(call)["repeated"] = True  # for `python_state`
   return call
 
 

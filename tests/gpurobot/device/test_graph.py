@@ -154,6 +154,24 @@ def test_all_graphs_share_one_pool_and_other_threads_spoil_none(count, gpu):
   assert gpu.modes == ["thread_local"] * 2
 
 
+def test_a_count_that_a_graph_would_freeze_is_told_and_called(count):
+  def step() -> None:
+    count()
+    task.calls += 1
+
+  task = SimpleNamespace(calls=0)
+  graph = Graph(step, GraphRecorder(torch.device("cuda")), {"env": task})
+  graph(), graph()
+  with pytest.warns(
+    UserWarning, match=r"^no CUDA graph of 'step': env.calls changes from call to call; keep"
+  ):
+    graph()
+  for done in (4, 5):
+    graph()
+    assert len(count.runs) == done
+  assert not graph.recorded
+
+
 def test_what_cannot_be_recorded_is_said_once_and_goes_on(count, gpu):
   graph = Graph(count, GraphRecorder(torch.device("cuda")))
   graph(), graph()

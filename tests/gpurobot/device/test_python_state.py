@@ -1,14 +1,16 @@
 """State that Python keeps in objects: found by path, without what cannot or need not be compared."""
 
 import copy
+import itertools
 from collections import deque
 from types import SimpleNamespace
 from typing import ClassVar
 
+import numpy as np
 import pytest
 import torch
 
-from gpurobot.device.python_state import DEPTH, difference, python_state
+from gpurobot.device.python_state import NEAR, difference, python_state
 
 HISTORY: list[torch.Tensor] = []
 
@@ -48,10 +50,11 @@ def test_numbers_and_texts_are_found_by_path():
 
 def test_what_is_deep_is_left_out():
   value: object = 1
-  for _ in range(DEPTH):
+  for _ in range(NEAR):
     value = [value]
-  assert list(python_state({"a": value}).values()) == [1] * (DEPTH + 1)
-  assert list(python_state({"a": [value]})) == ["len(a)", "len(a[0])", "len(a[0][0])"]
+  assert list(python_state({"a": value}, NEAR).values()) == [1] * (NEAR + 1)
+  assert list(python_state({"a": [value]}, NEAR)) == ["len(a)", "len(a[0])", "len(a[0][0])"]
+  assert list(python_state({"a": [value]}).values()) == [1] * (NEAR + 2)
 
 
 @pytest.mark.parametrize(
@@ -84,6 +87,71 @@ def test_classes_and_their_modules_keep_state_too(keep, path):
   before = python_state({"env": Heir()})
   keep()
   assert difference(before, python_state({"env": Heir()})) == path
+
+
+class Slotted:
+  """An object without a `__dict__`."""
+
+  __slots__ = ("count",)
+
+  def __init__(self):
+    self.count = 0
+
+  def step(self):
+    self.count += 1
+
+
+def deep():
+  """Return a number five levels below an object, and what counts it up."""
+  own = SimpleNamespace(a=SimpleNamespace(b={"c": [SimpleNamespace(count=0)]}))
+  return own, lambda: setattr(own.a.b["c"][0], "count", own.a.b["c"][0].count + 1)
+
+
+def numpy_number():
+  own = SimpleNamespace(count=np.int64(0))
+  return own, lambda: setattr(own, "count", own.count + 1)
+
+
+def numpy_array():
+  own = SimpleNamespace(count=np.array(0))
+  return own, lambda: own.count.__iadd__(1)
+
+
+def counter():
+  own = SimpleNamespace(count=itertools.count())
+  return own, lambda: next(own.count)
+
+
+def closure():
+  count = 0
+
+  def step():
+    nonlocal count
+    count += 1
+
+  return SimpleNamespace(step=step), step
+
+
+def slots():
+  own = Slotted()
+  return SimpleNamespace(own=own), own.step
+
+
+def method():
+  own = Slotted()
+  return SimpleNamespace(step=own.step), own.step
+
+
+HIDDEN = [deep, numpy_number, numpy_array, counter, closure, slots, method]
+
+
+@pytest.mark.parametrize("make", HIDDEN)
+def test_counts_are_seen_wherever_they_are(make):
+  own, step = make()
+  before = python_state({"env": own})
+  assert difference(before, python_state({"env": own})) == ""
+  step()
+  assert difference(before, python_state({"env": own})).startswith("env.")
 
 
 def test_a_container_of_tensors_has_a_length():
