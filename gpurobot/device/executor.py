@@ -64,5 +64,5 @@ class Executor:
     """Return the graph or the tape of a piece, cached by piece."""
     if piece not in self._graphs:
       taped = tape and self._tapes
-      self._graphs[piece] = Tape(function) if taped else Graph(function, self._recorder, self._watched)
+      self._graphs[piece] = Tape(function) if taped else Graph(function, self._recorder, **self._watched)
     return self._graphs[piece]

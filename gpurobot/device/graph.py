@@ -2,9 +2,7 @@
 
 import contextlib
 import warnings
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Callable
 
 import torch
 
@@ -35,13 +33,14 @@ class GraphRecorder:
       function()
     current.wait_stream(self._stream)
 
-  def record(self, function: Piece) -> torch.cuda.CUDAGraph | None:
+  def record(self, function: Piece, **watched: object) -> torch.cuda.CUDAGraph | None:
     """Return the graph of a function; if the capture fails on any rank, warn and return None on all of them.
 
-    A failed capture has no side effects: no operation has run, and torch's state is restored. Every rank
-    calls.
+    So it does if Python state of the `watched` objects changes. A failed capture has no side effects: no
+    operation has run, and torch's state is restored. Every rank calls.
     """
     graph, failure = torch.cuda.CUDAGraph(), ""
+    before = python_state(watched, NEAR)  # deeper, a library may keep the stream and the like
     generator = torch.cuda.default_generators[self._stream.device.index]
     state = generator.clone_state()
     # Only calls of this thread can invalidate the capture: others, such as NCCL's watchdog, go on.
@@ -50,6 +49,8 @@ class GraphRecorder:
       # The outer context always ends; the one in `capture` stays open if ending the capture fails.
       with torch.cuda.stream(self._stream), capture:
         function()
+      if path := difference(before, python_state(watched, NEAR)):
+        failure = f"{path} changes from call to call, keep it in a tensor"
     except RuntimeError as error:
       failure = str(error) or type(error).__name__
       # If ending the capture fails, torch leaves generator and pool in capture mode: random numbers and every
@@ -72,16 +73,10 @@ class Graph:
   With a recorder the first WARM_UPS calls run the function directly, which allocates its memory. The next
   call captures a graph, and all calls from then on replay it: the same kernels on the same memory, hence the
   same numbers, without a launch from Python for each. So no branch of the function may depend on Python
-  state: it would be fixed at the capture. If the capture fails, or if Python changes what it keeps meanwhile,
-  calls keep running the function directly.
+  state: it would be fixed at the capture. If the capture fails, calls keep running the function directly.
   """
 
-  def __init__(
-    self,
-    function: Piece,
-    recorder: GraphRecorder | None,
-    watched: Mapping[str, Any] = MappingProxyType({}),
-  ) -> None:
+  def __init__(self, function: Piece, recorder: GraphRecorder | None, **watched: object) -> None:
     """Wrap a function; without a recorder calls run it directly. watched: objects, by name, see `Tape`."""
     self.function, self._recorder, self._watched = function, recorder, watched
     self._calls = 0
@@ -99,17 +94,8 @@ class Graph:
       self._recorder.run(self.function)
       return
     if self._recorder and self._calls == WARM_UPS + 1:
-      self._record(self._recorder)
+      self._graph = self._recorder.record(self.function, **self._watched)
     if self._graph:
       self._graph.replay()
     else:
       self.function()
-
-  def _record(self, recorder: GraphRecorder) -> None:
-    """Capture the graph, and drop it with a warning if the function changes what Python keeps."""
-    before = python_state(self._watched, NEAR)  # deeper, a library may keep the stream and the like
-    self._graph = recorder.record(self.function)
-    if self._graph and (path := difference(before, python_state(self._watched, NEAR))):
-      self._graph, name = None, self.function.__name__.strip("_")
-      remedy = "keep it in a tensor, or write graphs=off"
-      warnings.warn(f"no CUDA graph of '{name}': {path} changes from call to call; {remedy}", stacklevel=4)

@@ -4,7 +4,7 @@ import gc
 import math
 import sys
 from collections import deque
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Mapping, Set
 from numbers import Number
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -75,26 +75,16 @@ def _parts(value: Any) -> list[tuple[str, Any]]:
     return [(f"[{name!r}]", part) for name, part in named]
   if isinstance(value, MethodType):  # what a tape repeats may change
     return [] if hasattr(value, "repeated") else [("", value.__self__), ("", value.__func__)]
-  return [(f".{name}", part) for name, part in _attributes(value)] + [("", part) for part in _inside(value)]
-
-
-def _attributes(value: Any) -> Iterable[tuple[str, Any]]:
-  """Yield the attributes of an object, those of `__slots__` too, or the variables of a closure."""
+  if hasattr(type(value), "tobytes"):  # of NumPy
+    return [("", value.tobytes())] if value.nbytes <= LARGE else []
+  if type(value).__module__ == "itertools":
+    return [("", repr(value))]  # as count(5)
+  state: Any = object.__getstate__(value)  # attributes, those of `__slots__` apart
   if isinstance(value, FunctionType):
-    for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
-      yield from ((name, part) for part in gc.get_referents(cell))
-  else:
-    state = object.__getstate__(value)
-    for part in state if isinstance(state, tuple) else (state,):
-      yield from (part or {}).items()
-
-
-def _inside(value: Any) -> Iterable[str | bytes]:
-  """Yield what an object of C holds: the bytes of a small array or number of NumPy, a place in a count."""
-  if hasattr(value, "tobytes") and value.nbytes <= LARGE:
-    yield value.tobytes()
-  elif type(value).__module__ == "itertools":
-    yield repr(value)
+    cells = map(gc.get_referents, value.__closure__ or ())
+    state = dict(zip(value.__code__.co_freevars, cells, strict=True))
+  dicts = filter(None, state if isinstance(state, tuple) else (state,))
+  return [(f".{name}", part) for own in dicts for name, part in own.items()]
 
 
 def _equal(one: object, other: object) -> bool:

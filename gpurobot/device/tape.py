@@ -36,8 +36,7 @@ OVERWRITING = {
 # Calls after which functions take the place of operations if they are built; after BUILD a process builds
 # them. Shorter runs gain less than that takes.
 FUSE, BUILD = 100, 1000
-# Calls in which a replay is compared with the function: the first one, and now and then a later one, since
-# what the function reads besides tensors may change at any time.
+# Calls in which a replay is compared: the first, and later ones, as what is no tensor may change any time.
 COMPARED = {WARM_UPS + 2, *(10**power + 1 for power in range(3, 12))}
 # Operations with the same result in every replay.
 CONSTANT = {ATEN.scalar_tensor.default, ATEN.ones_like.default, ATEN.zeros_like.default}
@@ -78,8 +77,7 @@ class Tape:
     self._calls = 0
     self._replay: Callable[..., None] | None = None
     self._written: list[UntypedStorage] = []  # what a replay writes, besides the arguments
-    self._kept: dict[str, Any] = {}  # what Python kept when the call was recorded, and what of it is near
-    self._near: dict[str, Any] = {}
+    self._kept: dict[str, Any] = {}  # what Python kept when the call was recorded
 
   def __call__(self, *args: Any) -> None:
     """Run the function once, directly or by replay."""
@@ -102,12 +100,13 @@ class Tape:
 
   def refresh(self) -> None:
     """Record the next call again if what Python keeps has changed since, as a caller may set an attribute."""
-    if self._replay and difference(self._near, python_state(self._watched, NEAR)):
+    near = python_state(self._watched, NEAR) if self._replay else {}
+    if difference({path: self._kept.get(path) for path in near}, near):
       self._calls, self._replay = WARM_UPS, None
 
   def _record(self, args: tuple[Any, ...]) -> None:
     """Run the function, and write down what it does, fused or not; the next call compares."""
-    kept, near = python_state(self._watched), python_state(self._watched, NEAR)
+    kept = python_state(self._watched)
     with _Recorder() as recorder:
       self.function(*args)
     if recorder.read:
@@ -124,7 +123,7 @@ class Tape:
       return
     if script.fused or not self._replay:
       self.source, self._replay, self._written, self.fused = script
-      self._kept, self._near, self._calls = kept, near, WARM_UPS + 1
+      self._kept, self._calls = kept, WARM_UPS + 1
 
   def _compare(self, args: tuple[Any, ...]) -> None:
     """Run the function; replay no more if a replay on the same memory differs, or if Python counts calls."""

@@ -213,10 +213,8 @@ class PPO:
   @torch.no_grad()
   def _rescale(self) -> None:
     """Merge the untransformed rewards of all ranks into the scale; the critic's values follow it."""
-    factor = self.rewards.merge()
-    if isinstance(self.network.value, ScalarHead):
-      self.value_moments.rescale(factor)
-    else:
+    self.value_moments.rescale(factor := self.rewards.merge())  # nothing with a two-hot critic
+    if not isinstance(self.network.value, ScalarHead):
       rescale(factor, self.network.value)
 
   @torch.no_grad()

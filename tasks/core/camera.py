@@ -72,18 +72,11 @@ class TaskCamera:
       later = torch.cat([past[1:], seen[kind].unsqueeze(0)])
       past.copy_(torch.where(like(due, past[0]), later, past))
 
-  def correct(self, changed: Tensor, episode_steps: Tensor) -> None:
-    """See again what was seen in this control step, where the state has `changed` since [num_envs]."""
-    again = changed & (episode_steps % self.defects.rate == 0)
-    seen = self._see(again)
+  def restart(self, where: Tensor, since: int = 0) -> None:
+    """See a new state where `where` [num_envs] holds, in place of the images from index `since` on."""
+    seen = self._see(where)
     for kind, past in self._past.items():
-      past[-1].copy_(torch.where(like(again, past[-1]), seen[kind], past[-1]))
-
-  def restart(self, ended: Tensor) -> None:
-    """See the first state of an episode, and nothing before it, where `ended` [num_envs] holds."""
-    seen = self._see(ended)
-    for kind, past in self._past.items():
-      past.copy_(torch.where(like(ended, past[0]), seen[kind], past))
+      past[since:] = torch.where(like(where, past[0]), seen[kind], past[since:])
 
   def _see(self, mask: Tensor) -> dict[str, Tensor]:
     """Return the images [num_envs, ...] of the present state, right where `mask` [num_envs] holds."""

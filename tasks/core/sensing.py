@@ -70,7 +70,7 @@ class Sensing(Names):
     """Derive and see again what is of this control step, where its state has `changed` since [num_envs]."""
     self.sim.forward(changed)
     for camera in self.cameras:
-      camera.correct(changed, episode_steps)
+      camera.restart(changed & (episode_steps % camera.defects.rate == 0), -1)
 
   def look_again(self, ended: Tensor) -> None:
     """Let all cameras see the first state of an episode where `ended` [num_envs]."""

@@ -7,8 +7,10 @@ from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import torch
+from tensordict import TensorDict
 
 from gpurobot.device.python_state import NEAR, difference, python_state
 
@@ -152,6 +154,12 @@ def test_counts_are_seen_wherever_they_are(make):
   assert difference(before, python_state({"env": own})) == ""
   step()
   assert difference(before, python_state({"env": own})).startswith("env.")
+
+
+def test_what_only_looks_like_state_does_no_harm():
+  """Items that can be iterated once, and a type that answers for NumPy's arrays."""
+  own = SimpleNamespace(obs=TensorDict({"policy": torch.ones(2)}), kind=npt.NDArray[np.float32])
+  assert python_state({"env": own})["len(env.obs)"] == 1
 
 
 def test_a_container_of_tensors_has_a_length():
