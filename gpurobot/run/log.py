@@ -30,7 +30,6 @@ from gpurobot.run.output import Output, tell
 from gpurobot.run.profile import ITERATIONS, Profile
 from gpurobot.run.returns import Returns
 from gpurobot.run.sight import Sight
-from gpurobot.run.tensorboard import TensorBoardLog
 from gpurobot.run.video_recorder import VideoRecorder
 
 
@@ -88,6 +87,8 @@ class Log:
     console = Console(file=cast("TextIO", output), highlight=False, markup=False, emoji=False)
     self.display = open_display(self.config, self.folder, self.returns, console)
     self.display.tell(self.learner.describe())
+    if _lacks_tensorboard():
+      self.display.tell("no events for TensorBoard are written: pip install 'gpurobot[plot]'")
     left_out = getattr(self.learner.env, "left_out", ())  # environments of other engines know no such thing
     self.warn([f"not simulated: {part}" for part in left_out])
     self.warn(self._loggers.write_config(settings))
@@ -259,7 +260,16 @@ def open_loggers(config: TrainConfig, folder: Path, steps: int) -> list[Logger]:
   except ConfigError:
     Loggers(remote).close(failed=True)
     raise
-  return [csv_log.CsvLog(folder), TensorBoardLog(folder, steps), *remote]
+  local: list[Logger] = [csv_log.CsvLog(folder)]
+  if not _lacks_tensorboard():
+    from gpurobot.run.tensorboard import TensorBoardLog  # noqa: PLC0415 (an extra)
+
+    local.append(TensorBoardLog(folder, steps))
+  return [*local, *remote]
+
+
+def _lacks_tensorboard() -> bool:
+  return "tensorboard" in extras.missing("plot")
 
 
 def open_display(config: TrainConfig, folder: Path, returns: Returns, console: Console) -> Display:

@@ -1,9 +1,11 @@
 """Packages of extras that are missing: told in one line, before anything is built."""
 
+import sys
+
 import pytest
 
 import train
-from gpurobot import extras
+from gpurobot import extras, plot
 from gpurobot.config import ConfigError
 
 
@@ -14,6 +16,19 @@ def test_a_logger_without_its_package_names_the_extra(extra, monkeypatch, capsys
     train.main(["task=cartpole", f"log.{extra}=ants"])
   told = f"error: no_such_package is missing: pip install 'gpurobot[{extra}]'\n"
   assert capsys.readouterr().err == told
+
+
+def test_training_needs_no_tensorboard_and_plot_names_its_extra(tmp_path, monkeypatch, capsys):
+  monkeypatch.setitem(extras.EXTRAS, "plot", ("tensorboard", "no_such_package"))
+  for module in ("tensorboard", "gpurobot.run.tensorboard", "matplotlib.figure"):
+    monkeypatch.setitem(sys.modules, module, None)  # to import it is an ImportError
+  monkeypatch.setattr(extras.importlib.util, "find_spec", lambda _: None)
+  train.main(["task=cartpole", "num_envs=64", "max_iterations=1", f"run_dir={tmp_path}"])
+  assert "no events for TensorBoard are written: pip install 'gpurobot[plot]'" in capsys.readouterr().out
+  assert not [*tmp_path.glob("events.*")]
+  with pytest.raises(SystemExit, match="2"):
+    plot.main([str(tmp_path), f"out={tmp_path / 'curve.png'}"])
+  assert capsys.readouterr().err == "error: matplotlib.figure is missing: pip install 'gpurobot[plot]'\n"
 
 
 def test_a_folder_is_no_package(tmp_path, monkeypatch):
