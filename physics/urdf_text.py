@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 from xml.parsers import expat
 
 from physics.mesh_files import Packages, find_package
-from physics.support import no_file, one_line
+from physics.support import no_file
 
 Element: TypeAlias = ET.Element
 
@@ -72,6 +72,7 @@ def _expanded(path: Path, packages: Packages) -> bytes:
     return str(find_package(package, path.parent, packages))
 
   xacro.eval = substitution_args.eval = _evaluated
+  dict.pop(xacro._global_symbols["python"], "vars", None)  # it gives what those names give
   asked, substitution_args._eval_find = substitution_args._eval_find, find  # without an installed ROS
   try:
     with contextlib.redirect_stderr(io.StringIO()):  # its advice to authors of files
@@ -80,8 +81,8 @@ def _expanded(path: Path, packages: Packages) -> bytes:
     cause = getattr(error, "exc", None)
     if isinstance(cause, FileNotFoundError):
       raise ValueError(f"xacro: {cause}") from error
-    values = f"with values of arguments: xacro {path.name} <name>:=<value> > robot.urdf"
-    raise ValueError(f"xacro: {one_line(error)}; {values}") from error
+    value = "if it lacks an argument, include it in a file with <xacro:arg name='...' default='...'/>"
+    raise ValueError(f"xacro: {error}; {value}") from error
   finally:
     substitution_args._eval_find = asked
 
@@ -93,7 +94,7 @@ def _evaluated(expression: str | CodeType, *scopes: Any) -> Any:
   """
   codes = [compile(expression, "", "eval") if isinstance(expression, str) else expression]
   for code in codes:  # and those in it, which the loop meets later
-    if bad := [name for name in code.co_names if name.startswith(HIDDEN) or name in ("type", "vars")]:
+    if bad := [name for name in code.co_names if name.startswith(HIDDEN)]:
       raise ValueError(f"an expression uses {bad[0]}, which may run any code")
     codes += [part for part in code.co_consts if isinstance(part, CodeType)]
   return eval(codes[0], *scopes)
