@@ -86,6 +86,7 @@ class Task(gait.Task):
     if self.training:
       robot_file.announce(robot, _said(self.config))
     super().setup()
+    self.lowest = robot.height - (1 - self.config.fall_height) * max(robot.height, robot.leg_length)  # [m]
     self.resting = self.constant(robot.soles)  # heights of the feet at home [feet] [m]
     self._scale_actions(given)
 
@@ -117,7 +118,7 @@ class Task(gait.Task):
 
   def terminated(self) -> Tensor:
     """Fail if the trunk is in contact, tilts too far, or is too low."""
-    return super().terminated() | (self.sim.qpos[:, 2] < self.config.fall_height * self.found.height)
+    return super().terminated() | (self.sim.qpos[:, 2] < self.lowest)
 
   def symmetry(self) -> Mapping[str, base.Reflection]:
     """Exchange the left and right limbs; of a robot without symmetry, nothing."""

@@ -7,12 +7,16 @@ from collections.abc import Iterator
 import mujoco
 import numpy as np
 
+from physics.robot.feet import ANKLE, Leg, beside
+from physics.robot.servo import Servo
 from physics.robot.skeleton import Skeleton
+from physics.robot.tip import FEWEST, Tip
 
 UPRIGHT = 0.9  # cosine of the trunk's tilt, above which it is upright
 SECONDS = 1.0  # for which an arm, or a robot of more than two legs, should stay at home [s]
 SAGS = 0.02  # distance by which the tip of an arm may move at home [m]
 STANDS = 0.8  # cosine of the tilt, and share of the height, above which it does
+SOFT = 1 / 3  # stiffness of a servo over that which carries the weight, below which it is soft
 FAST = 0.5  # square of the time step over a servo's period / 2 pi, above which it may shake
 
 
@@ -25,14 +29,47 @@ def frame_doubts(skeleton: Skeleton) -> Iterator[str]:
     yield "most joints turn about the trunk's x axis, which should point forwards"
 
 
+def leg_doubts(skeleton: Skeleton, legs: list[Leg]) -> Iterator[str]:
+  """Doubt wheels under legs, and feet of several bodies."""
+  if wheels := sorted({skeleton.wheel(leg.body) for leg in legs} & {*skeleton.joints}):
+    name = skeleton.joint_name(wheels[0])
+    yield f"{len(wheels)} joints turn wheels, such as '{name}', and get servos: env.joints=[...] without them"
+  if unfelt := [skeleton.body_name(body) for body in beside(skeleton, legs)]:
+    yield f"{len(unfelt)} more bodies of feet touch the ground unfelt, such as '{unfelt[0]}': see env.feet"
+
+
+def servo_doubts(skeleton: Skeleton, legs: list[Leg], servos: list[Servo], carrying: float) -> Iterator[str]:
+  """Doubt servos of legs, above the ankles, without a limit, or far softer than `carrying` [N m/rad]."""
+  low = {joint: ANKLE * skeleton.start(leg.body) for leg in legs for joint in leg.joints}
+  pairs = zip(skeleton.joints, servos, strict=True)
+  upper = [servo for joint, servo in pairs if skeleton.data.xanchor[joint, 2] >= low.get(joint, np.inf)]
+  soft = [servo.joint for servo in upper if servo.stiffness < SOFT * carrying]
+  strong = [servo.joint for servo in upper if np.isinf(servo.effort)]
+  if soft:
+    yield f"{len(soft)} servos of legs are soft, such as '{soft[0]}': {carrying:.2g} N m/rad carry the robot"
+  if strong:
+    yield f"{len(strong)} joints of legs have no largest torque, such as '{strong[0]}': add a forcerange"
+
+
 def motion_doubts(mj: mujoco.MjModel, legs: int) -> Iterator[str]:
   """Doubt servos that are too stiff for the time step, and a home pose in which the robot does not stand."""
   data = _at_home(mj)
   yield from _stiffness_doubts(mj, data)
-  height = data.qpos[2]
+  height = data.subtree_com[1, 2]
   _wait(mj, data)
-  if legs > 2 and not (data.xmat[1][8] > STANDS and data.qpos[2] > STANDS * height):
+  if legs > 2 and not (data.xmat[1][8] > STANDS and data.subtree_com[1, 2] > STANDS * height):
     yield "at home it falls within a second: give a pose in which it stands as a keyframe"
+
+
+def other_arm_doubts(skeleton: Skeleton, tip: Tip) -> Iterator[str]:
+  """Doubt an arm whose base carries another chain of joints that is long enough for an arm."""
+  last = int(skeleton.mj.jnt_bodyid[tip.joints[-1]])
+  arm = skeleton.chain(last)
+  apart = [body for body in skeleton.bodies if body not in arm and last not in skeleton.chain(body)]
+  joints = {body: len({*skeleton.drive(body)} - {*skeleton.drive(last)}) for body in apart}
+  if other := next((body for body in apart if joints[body] > FEWEST), None):
+    name = next(skeleton.body_name(body) for body in skeleton.chain(other) if body in apart)
+    yield f"another arm stays at home, from '{name}' on: env.site=<its tip> reaches with it"
 
 
 def arm_doubts(mj: mujoco.MjModel, site: str) -> Iterator[str]:

@@ -9,9 +9,12 @@ import numpy as np
 from physics.robot.names import known_name
 from physics.robot.skeleton import Skeleton
 
-NEAR = 0.25  # of the trunk's height: what is lower may be a foot
-LOW = 0.45  # of the trunk's height: two feet below one lower body belong to one leg
-LEVEL = 0.04  # of the trunk's height: shapes of a foot that are not higher touch the ground with it
+# Heights over that of the joint where the limb begins, since a trunk's origin may be anywhere:
+NEAR = 0.25  # what is lower may be a foot
+LOW = 0.45  # two feet below one lower body belong to one leg
+ANKLE = 0.3  # joints of a leg that are lower belong to its ankle
+LEVEL = 0.04  # shapes of a foot that are not higher touch the ground with it
+TOUCH = 0.01  # other bodies of a leg that are not higher do so too
 
 
 @dataclass(frozen=True)
@@ -41,21 +44,28 @@ def find_feet(skeleton: Skeleton, path: str) -> list[Foot]:
     raise ValueError(
       f"{path}: no shape of the robot collides: give its feet shapes with contype or conaffinity"
     )
-  floor, height = min(lowest.values()), float(skeleton.data.xpos[skeleton.root][2])
-  reach = height - floor
-  near = [body for body, z in lowest.items() if z < floor + NEAR * reach and skeleton.drive(body)]
+  floor = min(lowest.values())
+  reach = {body: skeleton.start(body) - floor for body in lowest if skeleton.drive(body)}
+  near = [body for body in reach if lowest[body] < floor + NEAR * reach[body]]
   found: list[int] = []
-  for body in sorted(near, key=lambda body: (lowest[body] > floor + LEVEL * reach, body)):
-    if not any(_same_leg(skeleton, body, other, floor + LOW * reach) for other in found):
+  for body in sorted(near, key=lambda body: (lowest[body] > floor + LEVEL * reach[body], body)):
+    if not any(_same_leg(skeleton, body, other, floor + LOW * reach[body]) for other in found):
       found.append(body)
-  found = [min(_leg(skeleton, body, near, floor + LOW * reach), key=lambda b: lowest[b]) for body in found]
-  if reach <= 0 or len(found) < 2:
+  legs = [_leg(skeleton, body, near, floor + LOW * reach[body]) for body in found]
+  found = [min(leg, key=lambda body: lowest[body]) for leg in legs]
+  wheels = [body for body in found if skeleton.wheel(body) >= 0]
+  if sum(not skeleton.mj.jnt_limited[skeleton.drive(body)].any() for body in wheels) > 1:
+    raise ValueError(
+      f"{path}: it rolls on wheels, such as '{skeleton.body_name(wheels[0])}', and has no legs: name feet as "
+      "env.feet=[...], or the tip of an arm as env.site=<site or body>"
+    )
+  if len(found) < 2:
     names = ", ".join(skeleton.body_name(body) for body in found) or "none"
     raise NoLegs(
       f"{path}: no legs found: below the trunk '{skeleton.body_name(skeleton.root)}' these bodies reach the "
       f"ground: {names}; name two or more as env.feet=[...]"
     )
-  return [_foot(skeleton, body, LEVEL * reach) for body in sorted(found)]
+  return [_foot(skeleton, body) for body in sorted(found)]
 
 
 def named_feet(skeleton: Skeleton, names: tuple[str, ...], path: str) -> list[Foot]:
@@ -70,7 +80,7 @@ def named_feet(skeleton: Skeleton, names: tuple[str, ...], path: str) -> list[Fo
     body = known[known_name(name, known, "body, geom or site", "env.feet", path)]
     if body not in skeleton.lowest():
       raise ValueError(f"{path}: env.feet: '{name}' has no shape that collides, so it cannot stand")
-    foot = _foot(skeleton, body, LEVEL * float(skeleton.data.xpos[skeleton.root][2]))
+    foot = _foot(skeleton, body)
     feet.append(Foot(name, body, (mj.geom(name).id,)) if name in geoms else Foot(name, body, foot.geoms))
   return feet
 
@@ -85,6 +95,20 @@ def legs_of(skeleton: Skeleton, feet: list[Foot], path: str) -> list[Leg]:
       raise ValueError(f"{path}: env.feet: no joint moves '{foot.name}' and no other foot")
     legs.append(Leg(foot.name, foot.body, foot.geoms, own))
   return legs
+
+
+def limbs(skeleton: Skeleton) -> list[Leg]:
+  """Return the chains of two or more joints from the trunk on, each with its last body as its foot."""
+  bodies = sorted(skeleton.lowest(), key=lambda body: len(skeleton.drive(body)))
+  ends = {joints[0]: body for body in bodies if len(joints := skeleton.drive(body)) > 1}
+  return [Leg(**vars(_foot(skeleton, end)), joints=tuple(skeleton.drive(end))) for end in ends.values()]
+
+
+def beside(skeleton: Skeleton, legs: list[Leg]) -> list[int]:
+  """Return the bodies of legs other than the feet that touch the ground with them, such as toes."""
+  lowest, feet, starts = skeleton.lowest(), {leg.body for leg in legs}, {leg.joints[0] for leg in legs}
+  low = [one for one, z in lowest.items() if z <= min(lowest.values()) + TOUCH * skeleton.start(one)]
+  return [body for body in low if body not in feet and starts & {*skeleton.drive(body)}]
 
 
 def phases(skeleton: Skeleton, feet: list[Leg]) -> tuple[float, ...]:
@@ -112,11 +136,12 @@ def _leg(skeleton: Skeleton, body: int, near: list[int], height: float) -> list[
   return [other for other in near if other == body or _same_leg(skeleton, body, other, height)]
 
 
-def _foot(skeleton: Skeleton, body: int, level: float) -> Foot:
+def _foot(skeleton: Skeleton, body: int) -> Foot:
   """Return the foot of a body: its name is that of the one geom that touches the ground, or the body's."""
   mj, heights = skeleton.mj, skeleton.heights()
   own = [geom for geom in heights if mj.geom_bodyid[geom] == body]
   low = min(heights[geom] for geom in own)
-  touching = tuple(geom for geom in own if heights[geom] <= low + level)
+  level = low + LEVEL * max(skeleton.start(body) - low, 0.0)
+  touching = tuple(geom for geom in own if heights[geom] <= level)
   name = mj.geom(touching[0]).name if len(touching) == 1 else ""
   return Foot(name or skeleton.body_name(body), body, touching)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import mujoco
@@ -17,10 +18,14 @@ from physics.robot.skeleton import Skeleton
 PREFERRED = ("home", "stand", "bent")  # words in the names of keyframes, the best one first
 WIDTHS = {mjtJoint.mjJNT_FREE: 7, mjtJoint.mjJNT_BALL: 4, mjtJoint.mjJNT_SLIDE: 1, mjtJoint.mjJNT_HINGE: 1}
 UPRIGHT = 0.9  # cosine of the trunk's tilt, above which a keyframe can be a home
+DEEP = 0.05  # of the lowest shape below the floor [m]: a keyframe that is deeper has no place for the trunk
 STRAIGHT = {2: 0.93}  # length of a bent leg over that of a straight one, by the number of legs
 SQUAT = 0.5  # hip height over the length of straight legs, below which a keyframe is no home
+PROSTRATE = 0.2  # the same of legs that sprawl
 BENT = 0.72  # the same of more legs
 ACROSS = 0.7  # cosine to the axis from right to left, above which a joint is one of pitch
+FORWARDS, UP = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
+SPRAWLED = 0.5  # distances outwards and down of the foot of a leg that sprawls, over its straight length
 FREE_JOINTS = 5  # a leg of as many joints can hold its foot level
 STEPS, DAMPING, RESTING = 200, 1e-3, 0.02  # of the search: iterations, and pulls on joints
 LEVEL = 0.2  # weight of a radian of the foot's tilt [m]
@@ -58,8 +63,8 @@ def home_of_file(skeleton: Skeleton, keys: dict[str, Pose], asked: str | None, p
   neutral = skeleton.data.qpos.copy()
   for name in sorted(keys, key=_rank):
     _take(skeleton, keys[name])
-    upright = skeleton.data.xmat[skeleton.root][8] > UPRIGHT and skeleton.data.xpos[skeleton.root][2] > 0
-    if upright or not skeleton.floats:
+    placed = skeleton.data.xpos[skeleton.root][2] > 0 or min(skeleton.lowest().values(), default=0.0) > -DEEP
+    if (skeleton.data.xmat[skeleton.root][8] > UPRIGHT and placed) or not skeleton.floats:
       return name
   skeleton.take(neutral)
   return None
@@ -79,19 +84,31 @@ def _take(skeleton: Skeleton, pose: Pose) -> None:
 
 def lies(skeleton: Skeleton, legs: list[Leg]) -> bool:
   """Return whether the hips are so low that the robot lies or squats."""
-  straight = [_length(skeleton, leg, list(leg.joints)) for leg in legs]
+  straight = np.mean([_length(skeleton, leg, leg.joints, FORWARDS) for leg in legs])
+  spread = np.mean([_length(skeleton, leg, leg.joints, _ahead(skeleton, leg)) for leg in legs])
   height = float(np.mean([skeleton.data.xanchor[leg.joints[0], 2] for leg in legs]))
-  return height < SQUAT * float(np.mean(straight))
+  return bool(height < max(SQUAT * straight, PROSTRATE * spread))
 
 
-def _length(skeleton: Skeleton, leg: Leg, joints: list[int]) -> float:
+def _length(skeleton: Skeleton, leg: Leg, joints: Sequence[int], ahead: Floats) -> float:
   """Return the length of a straight leg from the first of some joints to the middle of the foot [m].
 
-  It is measured in the plane in which the robot walks.
+  It is measured in the upright plane that contains the direction `ahead` [3].
   """
   points = [skeleton.data.xanchor[joint] for joint in joints]
   points.append(skeleton.data.geom_xpos[list(leg.geoms)].mean(0))
-  return float(sum(np.linalg.norm((b - a)[[0, 2]]) for a, b in itertools.pairwise(points)))
+  plane = np.stack([ahead, UP])
+  return float(sum(np.linalg.norm(plane @ (b - a)) for a, b in itertools.pairwise(points)))
+
+
+def _ahead(skeleton: Skeleton, leg: Leg) -> Floats:
+  """Return the level direction in which a leg bends [3]: outwards if it sprawls, else forwards."""
+  along = skeleton.data.geom_xpos[list(leg.geoms)].mean(0) - skeleton.data.xanchor[leg.joints[0]]
+  outwards = np.array([*along[:2], 0.0]) / max(np.hypot(*along[:2]), 1e-6)
+  axes = np.array([skeleton.axis(joint) for joint in leg.joints])
+  bending, usual = (np.square(axes @ np.cross(UP, way)).sum() for way in (outwards, FORWARDS))
+  sprawls = np.hypot(*along[:2]) > abs(along[2]) and bending > usual
+  return outwards if sprawls else FORWARDS
 
 
 def bend(skeleton: Skeleton, legs: list[Leg]) -> None:
@@ -124,7 +141,10 @@ class _Search:
     """
     self.skeleton, self.leg = skeleton, leg
     data, mj = skeleton.data, skeleton.mj
-    self.pitch = [joint for joint in leg.joints if abs(skeleton.axis(joint)[1]) > ACROSS]
+    ahead = _ahead(skeleton, leg)
+    self.sprawls = bool(abs(ahead[1]) > SPRAWLED)  # it stretches to its side
+    across = {joint: float(np.cross(UP, ahead) @ skeleton.axis(joint)) for joint in leg.joints}
+    self.pitch = [joint for joint in leg.joints if abs(across[joint]) > ACROSS]
     self.columns = mj.jnt_qposadr[list(leg.joints)]
     self.dofs = mj.jnt_dofadr[list(leg.joints)]
     self.rest = data.qpos[self.columns].copy()
@@ -132,12 +152,16 @@ class _Search:
     self.target = self._place().copy()
     if len(self.pitch) >= 2:
       hip = data.xanchor[self.pitch[0]].copy()
-      straight = _length(skeleton, leg, self.pitch)
+      straight = _length(skeleton, leg, self.pitch, ahead)
       self.target[0] = hip[0] if legs > 2 else weight
       self.target[2] = hip[2] - STRAIGHT.get(legs, BENT) * straight
+      if self.sprawls and hip[2] - self._place()[2] > SPRAWLED / 2 * straight:
+        self.pitch = []  # it stands as it is drawn
+      elif self.sprawls:
+        self.target = hip + straight * SPRAWLED * (ahead - UP)
       qpos = data.qpos.copy()
       for joint, turn in zip(self.pitch, (-1.0, 2.0, -1.0), strict=False):
-        qpos[mj.jnt_qposadr[joint]] += sign * turn * BIAS * np.sign(skeleton.axis(joint)[1])
+        qpos[mj.jnt_qposadr[joint]] += sign * turn * BIAS * np.sign(across[joint])
       skeleton.take(skeleton.within(qpos))
 
   def run(self) -> float:
@@ -159,11 +183,13 @@ class _Search:
     return float(np.square(self._error()[0]).sum())
 
   def knee(self) -> float:
-    """Return how far the knee is in front of the line from hip to foot [m]."""
+    """Return how far the knee is before the line from hip to foot, or below the foot if it sprawls [m]."""
     if len(self.pitch) < 2:
       return 0.0
     hip, knee = (self.skeleton.data.xanchor[joint] for joint in self.pitch[:2])
     foot = self._place()
+    if self.sprawls:
+      return float(foot[2] - knee[2])
     along = (knee[2] - hip[2]) / min(foot[2] - hip[2], -1e-6)
     return float(knee[0] - hip[0] - along * (foot[0] - hip[0]))
 

@@ -41,20 +41,10 @@ def has_legs(asked: Asked) -> bool:
     return False
   mj = compiled(open_robot(asked.path, []), asked.path)
   moving = mj.jnt_bodyid[np.isin(mj.jnt_type, SCALAR)]
-  if not is_urdf(asked.path):
-    floating = mj.jnt_bodyid[mj.jnt_type == mjtJoint.mjJNT_FREE]
-    return bool(np.isin(mj.body_rootid[moving], mj.body_rootid[floating]).any())
-  return sum(not _moves(mj, int(mj.body_parentid[body])) for body in moving) > 1
-
-
-def _moves(mj: mujoco.MjModel, body: int) -> bool:
-  """Return whether a hinge or slide joint moves a body."""
-  while body:
-    start = mj.body_jntadr[body]
-    if any(mj.jnt_type[joint] in SCALAR for joint in range(start, start + mj.body_jntnum[body])):
-      return True
-    body = int(mj.body_parentid[body])
-  return False
+  floating = mj.jnt_bodyid[mj.jnt_type == mjtJoint.mjJNT_FREE]
+  if np.isin(mj.body_rootid[moving], mj.body_rootid[floating]).any():
+    return True
+  return is_urdf(asked.path) and int((mj.body_weldid[mj.body_parentid[moving]] == 0).sum()) > 1
 
 
 def announce(robot: Robot, *lines: str) -> None:

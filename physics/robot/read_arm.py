@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 
 import mujoco
@@ -9,7 +10,8 @@ import numpy as np
 
 from physics.robot.arm import Arm
 from physics.robot.description import Asked
-from physics.robot.doubt import arm_doubts
+from physics.robot.doubt import arm_doubts, other_arm_doubts
+from physics.robot.feet import Leg, find_feet, legs_of
 from physics.robot.home import home_of_file, keyframes
 from physics.robot.outfit import finish, hold, put_site
 from physics.robot.servo import facts, guess_by_sag, put_servos, servos_of, targets_of
@@ -24,7 +26,7 @@ from physics.robot.source import (
   open_robot,
   set_collisions,
 )
-from physics.robot.tip import find_tip
+from physics.robot.tip import FEWEST, Tip, find_tip
 from physics.robot.workspace import INNER, POSES, ranges, reachable, survey, take_middle
 
 
@@ -36,8 +38,7 @@ def read_arm(asked: Asked) -> tuple[Arm, mujoco.MjSpec]:
   """
   doubts: list[str] = []
   spec, skeleton, solid, keys = _opened(asked, doubts)
-  tip = find_tip(skeleton, asked)
-  skeleton.move(tip.joints)
+  tip = _tip(skeleton, asked, doubts)
   home = home_of_file(skeleton, keys, asked.home, asked.path)
   if home is None:
     take_middle(skeleton, solid, tip)
@@ -45,7 +46,8 @@ def read_arm(asked: Asked) -> tuple[Arm, mujoco.MjSpec]:
   load, inertia = np.abs(found.load).max(0), found.inertia.max(0)
   servos = servos_of(skeleton, asked, guess_by_sag(skeleton, load, inertia), doubts)
   targets, turns, reach = reachable(skeleton, found, servos, asked.path)
-  held = _held(skeleton)
+  own = [joint for joint in range(skeleton.mj.njnt) if skeleton.mj.jnt_bodyid[joint] in skeleton.bodies]
+  held = [joint for joint in own if joint not in skeleton.joints]
   site = tip.site or skeleton.body_name(tip.body)
   leave_out_equalities(spec, {skeleton.joint_name(joint) for joint in tip.joints})
   hold(spec, skeleton, held)
@@ -81,7 +83,7 @@ def _opened(
   """Return a file's arm alone above a floor, its skeleton, the same with solid links, and its keyframes."""
   spec = open_robot(asked.path, doubts)
   scene = compiled(spec, asked.path)
-  name = scene.body(base_of(scene, asked.path, asked.site)).name
+  name = scene.body(base_of(scene, asked.path, asked.site, doubts)).name
   if not keep_robot(spec, name, doubts):
     _lower_floor(spec, name, asked)
   rigid = spec.copy()
@@ -91,6 +93,22 @@ def _opened(
   root = int(mj.body(name).id)
   skeleton = Skeleton(mj, root, driven_joints(mj, root, doubts))
   return spec, skeleton, compiled(rigid, asked.path), keyframes(scene)
+
+
+def _tip(skeleton: Skeleton, asked: Asked, doubts: list[str]) -> Tip:
+  """Return the tip, whose joints alone are moved; raise ValueError if legs stand on the ground."""
+  tip, legs = find_tip(skeleton, asked), list[Leg]()
+  with contextlib.suppress(ValueError):
+    legs = legs_of(skeleton, find_feet(skeleton, asked.path), asked.path)
+  feet = [leg.name for leg in legs if len(leg.joints) > FEWEST]
+  if len(feet) > 1 and not (asked.site or asked.joints):
+    raise ValueError(
+      f"{asked.path}: legs reach the ground ({', '.join(feet)}): to walk, add <freejoint/> to "
+      f"'{skeleton.body_name(skeleton.root)}'; to reach with an arm, name its tip as env.site=<site or body>"
+    )
+  doubts += other_arm_doubts(skeleton, tip)
+  skeleton.move(tip.joints)
+  return tip
 
 
 def _lower_floor(spec: mujoco.MjSpec, base: str, asked: Asked) -> None:
@@ -103,10 +121,3 @@ def _lower_floor(spec: mujoco.MjSpec, base: str, asked: Asked) -> None:
   lowest = min(heights.values(), default=level)
   reach = float(mj.stat.extent)
   spec.geom(FLOOR).pos = [0, 0, level if lowest > level - 0.1 * reach else level - 2 * reach]
-
-
-def _held(skeleton: Skeleton) -> list[int]:
-  """Return the joints of the robot that are not moved."""
-  mj = skeleton.mj
-  own = [joint for joint in range(mj.njnt) if mj.jnt_bodyid[joint] in skeleton.bodies]
-  return [joint for joint in own if joint not in skeleton.joints]

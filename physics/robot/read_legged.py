@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 
 import mujoco
 import numpy as np
 
 from physics.robot.description import Asked
-from physics.robot.doubt import frame_doubts, motion_doubts
-from physics.robot.feet import Leg, NoLegs, find_feet, legs_of, named_feet, phases
+from physics.robot.doubt import frame_doubts, leg_doubts, motion_doubts, servo_doubts
+from physics.robot.feet import ANKLE, Leg, NoLegs, beside, find_feet, legs_of, limbs, named_feet, phases
 from physics.robot.home import ACROSS, bend, home_of_file, keyframes, lies
 from physics.robot.legged import LeggedRobot
 from physics.robot.mirror import mirror_of
@@ -31,11 +32,10 @@ from physics.robot.source import (
   driven_joints,
   keep_robot,
   open_robot,
+  pulled_joints,
   root_of,
   set_collisions,
 )
-
-ANKLE = 0.3  # of the leg length: joints of a leg that are lower belong to its ankle
 
 
 @functools.lru_cache(maxsize=4)
@@ -46,19 +46,19 @@ def read_legged(asked: Asked) -> tuple[LeggedRobot, mujoco.MjSpec]:
   """
   doubts: list[str] = []
   spec, skeleton, key = _opened(asked, doubts)
-  legs = _legs(skeleton, asked)
+  legs = _legs(skeleton, asked, doubts)
   home = _home(skeleton, legs, asked, key, doubts)
   leg_length = float(np.mean([skeleton.data.xanchor[leg.joints[0], 2] for leg in legs]))
   hold(spec, skeleton, _held(skeleton, asked))
   trunk = _trunk(skeleton, asked)
   mass = float(skeleton.mj.body_subtreemass[skeleton.root])
-  guess = guess_by_load(skeleton, stiffness_of(mass * GRAVITY, leg_length, len(legs)))
-  servos = servos_of(skeleton, asked, guess, doubts)
+  carrying = stiffness_of(mass * GRAVITY, leg_length, len(legs))
+  servos = servos_of(skeleton, asked, guess_by_load(skeleton, carrying), doubts)
+  doubts += [*leg_doubts(skeleton, legs), *servo_doubts(skeleton, legs, servos, carrying)]
   put_servos(spec, servos, doubts)
   sense(spec, skeleton, legs)
-  stance = skeleton.data.qpos[skeleton.columns].copy()
-  if home is None:
-    stance = targets_of(skeleton, servos, standing_load(skeleton, legs))
+  angles = skeleton.data.qpos[skeleton.columns].copy()
+  stance = angles if home else targets_of(skeleton, servos, standing_load(skeleton, legs))
   finish(spec, skeleton, stance, asked.timestep)
   model = compiled(spec, asked.path)
   doubts += [*frame_doubts(skeleton), *motion_doubts(model, len(legs))]
@@ -73,7 +73,7 @@ def read_legged(asked: Asked) -> tuple[LeggedRobot, mujoco.MjSpec]:
     mirrored=mirror_of(skeleton),
     phases=phases(skeleton, legs),
     soles=soles_at_home(model, legs),
-    angles=skeleton.data.qpos[skeleton.columns].copy(),
+    angles=angles,
     stance=stance,
     home=home or "found",
     height=float(skeleton.data.xpos[skeleton.root][2]),
@@ -100,17 +100,37 @@ def _opened(asked: Asked, doubts: list[str]) -> tuple[mujoco.MjSpec, Skeleton, s
   return spec, skeleton, home
 
 
-def _legs(skeleton: Skeleton, asked: Asked) -> list[Leg]:
-  """Return the legs that are asked for, or found: at the present pose or, if it is a crouch, upright."""
+def _legs(skeleton: Skeleton, asked: Asked, doubts: list[str]) -> list[Leg]:
+  """Return the legs, and move their joints that tendons pull."""
+  own = skeleton.joints
+  skeleton.move(list(dict.fromkeys([*own, *pulled_joints(skeleton.mj)])))
+  legs = _found_legs(skeleton, asked)
+  in_legs = {joint for leg in legs for joint in leg.joints} - {*own}
+  skeleton.move([joint for joint in skeleton.joints if joint in own or joint in in_legs])
+  if in_legs:
+    doubts.append(f"{len(in_legs)} joints of legs that tendons pull get a servo each instead")
+  return legs
+
+
+def _found_legs(skeleton: Skeleton, asked: Asked) -> list[Leg]:
+  """Return the legs that are asked for, or found.
+
+  They are found at the present pose; if it is a crouch, upright; if they lie flat then, bent.
+  """
   if asked.feet:
     return legs_of(skeleton, named_feet(skeleton, asked.feet, asked.path), asked.path)
   pose = skeleton.data.qpos.copy()
+  with contextlib.suppress(NoLegs):
+    legs = legs_of(skeleton, find_feet(skeleton, asked.path), asked.path)
+    if not lies(skeleton, legs):
+      return legs
+  skeleton.relax()
   try:
     feet = find_feet(skeleton, asked.path)
   except NoLegs:
-    skeleton.relax()
+    bend(skeleton, limbs(skeleton))
     feet = find_feet(skeleton, asked.path)
-    skeleton.take(pose)
+  skeleton.take(pose)
   return legs_of(skeleton, feet, asked.path)
 
 
@@ -146,6 +166,7 @@ def _trunk(skeleton: Skeleton, asked: Asked) -> str:
 def _guarded(skeleton: Skeleton, trunk: str, legs: list[Leg]) -> tuple[str, ...]:
   """Return the bodies other than trunk and feet with a shape that collides."""
   solid = {int(skeleton.mj.geom_bodyid[geom]) for geom in skeleton.shapes} - {leg.body for leg in legs}
+  solid -= {*beside(skeleton, legs)}
   return tuple(name for name in map(skeleton.body_name, sorted(solid)) if name != trunk)
 
 

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 import mujoco
 import numpy as np
-from mujoco import mjtBias, mjtDyn, mjtGain, mjtJoint, mjtTrn
+from mujoco import mjtBias, mjtDyn, mjtEq, mjtGain, mjtJoint, mjtTrn
 
 from physics.model.model import Floats
 from physics.robot.description import Asked
 from physics.robot.feet import Leg
 from physics.robot.skeleton import Skeleton
-from physics.robot.source import ON_JOINT
+from physics.robot.source import ON_JOINT, pulled_joints
 
 GRAVITY = 9.81  # [m/s^2]
 YIELD = 0.5, 1.0  # least and greatest deflection at which a servo gives its largest torque [rad]
@@ -151,7 +151,9 @@ def put_servos(spec: mujoco.MjSpec, servos: list[Servo], doubts: list[str]) -> N
   """Replace all actuators by servos; joints without a rotor's inertia get some."""
   for actuator in list(spec.actuators):
     spec.delete(actuator)
-  for tendon in list(spec.tendons):
+  coupling = [equality for equality in spec.equalities if equality.type == mjtEq.mjEQ_TENDON]
+  coupled = {name for equality in coupling for name in (equality.name1, equality.name2)}
+  for tendon in [tendon for tendon in spec.tendons if tendon.name not in coupled]:
     spec.delete(tendon)
   light = []
   for servo in servos:
@@ -192,17 +194,20 @@ def _gains_of_file(mj: mujoco.MjModel, joint: int) -> Gains | None:
 
 def _effort(mj: mujoco.MjModel, joint: int) -> float:
   """Return the largest torque of a joint's actuator [N m, N], inf if the file gives none."""
-  limits = [np.inf]
   actuator = _actuator(mj, joint)
-  if mj.jnt_actfrclimited[joint]:
-    limits.append(float(np.abs(mj.jnt_actfrcrange[joint]).max()))
-  if actuator is not None:
-    gear = abs(_gear(mj, actuator))
-    if mj.actuator_forcelimited[actuator]:
-      limits.append(gear * float(np.abs(mj.actuator_forcerange[actuator]).max()))
-    if mj.actuator_biastype[actuator] == mjtBias.mjBIAS_NONE and mj.actuator_ctrllimited[actuator]:
-      gain = abs(float(mj.actuator_gainprm[actuator, 0]))
-      limits.append(gear * gain * float(np.abs(mj.actuator_ctrlrange[actuator]).max()))
+  pulling = pulled_joints(mj).get(joint, []) if actuator is None else [(actuator, 1.0)]
+  limit = sum(abs(coefficient) * _limit(mj, one) for one, coefficient in pulling) if pulling else np.inf
+  return min(limit, float(np.abs(mj.jnt_actfrcrange[joint]).max()) if mj.jnt_actfrclimited[joint] else np.inf)
+
+
+def _limit(mj: mujoco.MjModel, actuator: int) -> float:
+  """Return the largest force of an actuator on its joint or tendon [N m, N], inf if the file gives none."""
+  limits, gear = [np.inf], abs(_gear(mj, actuator))
+  if mj.actuator_forcelimited[actuator]:
+    limits.append(gear * float(np.abs(mj.actuator_forcerange[actuator]).max()))
+  if mj.actuator_biastype[actuator] == mjtBias.mjBIAS_NONE and mj.actuator_ctrllimited[actuator]:
+    gain = abs(float(mj.actuator_gainprm[actuator, 0]))
+    limits.append(gear * gain * float(np.abs(mj.actuator_ctrlrange[actuator]).max()))
   return min(limits)
 
 

@@ -11,6 +11,8 @@ from physics.model.model import Floats
 from physics.robot.source import FLOOR, SCALAR
 
 FAR = 100.0  # beyond which no distance is measured [m]
+LEVEL = 0.3  # sine of a wheel's axis to the ground
+BALANCED = 0.1  # distance of a wheel's centre of mass from its axis, over its radius
 
 
 class Skeleton:
@@ -54,15 +56,12 @@ class Skeleton:
     """Return the height [m] of the lowest point of each shape that collides, by geom."""
     floor = self.mj.geom(FLOOR).id
     distance = functools.partial(mujoco.mj_geomDistance, self.mj, self.data, floor)
-    return {geom: distance(geom, FAR, None) for geom in self.shapes}
+    return {geom: self.data.geom_xpos[floor, 2] + distance(geom, FAR, None) for geom in self.shapes}
 
   def lowest(self) -> dict[int, float]:
     """Return the height [m] of the lowest point of each body with a shape that collides."""
-    found: dict[int, float] = {}
-    for geom, height in self.heights().items():
-      body = int(self.mj.geom_bodyid[geom])
-      found[body] = min(height, found.get(body, FAR))
-    return found
+    falling = sorted(self.heights().items(), key=lambda item: -item[1])
+    return dict(sorted({int(self.mj.geom_bodyid[geom]): height for geom, height in falling}.items()))
 
   def ground(self) -> None:
     """Lift or lower a robot that floats until its lowest point is on the floor."""
@@ -81,9 +80,24 @@ class Skeleton:
 
   def drive(self, body: int) -> list[int]:
     """Return the moved joints between the root and a body, in that order."""
-    chain = self.chain(body)
-    moved = sorted(j for j in self.joints if self.mj.jnt_bodyid[j] in chain)
-    return sorted(moved, key=lambda joint: chain.index(int(self.mj.jnt_bodyid[joint])))
+    moved = sorted(self.joints)
+    return [joint for one in self.chain(body) for joint in moved if self.mj.jnt_bodyid[joint] == one]
+
+  def start(self, body: int) -> float:
+    """Return the height of the joint where the limb of a body begins [m]; 0.0 if no joint moves it."""
+    return next((float(self.data.xanchor[joint, 2]) for joint in self.drive(body)), 0.0)
+
+  def wheel(self, body: int) -> int:
+    """Return the joint of the wheel, level and balanced, that a body is or belongs to; -1: none."""
+    data, hinges = self.data, self.mj.jnt_type == mujoco.mjtJoint.mjJNT_HINGE
+    free = hinges & (self.mj.jnt_limited == 0) & np.isin(self.mj.jnt_bodyid, self.chain(body)[1:])
+    for joint in np.flatnonzero(free):
+      arm = data.subtree_com[self.mj.jnt_bodyid[joint]] - data.xanchor[joint]
+      radius = data.xanchor[joint, 2] - self.lowest()[body]
+      off = np.linalg.norm(np.cross(data.xaxis[joint], arm))
+      if abs(data.xaxis[joint, 2]) < LEVEL and off < BALANCED * radius and np.linalg.norm(arm) < radius:
+        return int(joint)
+    return -1
 
   def anchor(self, joint: int) -> Floats:
     """Return the anchor of a joint in the frame of the root [3] [m]."""

@@ -79,7 +79,7 @@ def root_of(mj: mujoco.MjModel, path: str) -> int:
   return root
 
 
-def base_of(mj: mujoco.MjModel, path: str, site: str | None) -> int:
+def base_of(mj: mujoco.MjModel, path: str, site: str | None, doubts: list[str]) -> int:
   """Return the fixed body that carries the most joints, or the site or body of that name.
 
   Raises ValueError if no such body carries a joint.
@@ -96,7 +96,12 @@ def base_of(mj: mujoco.MjModel, path: str, site: str | None) -> int:
   named = [mj.site(s).bodyid[0] for s in range(mj.nsite) if mj.site(s).name == site]
   named += [body for body in range(mj.nbody) if mj.body(body).name == site]
   own = [int(root) for root in mj.body_rootid[named] if root in fixed]
-  return own[0] if own else int(np.bincount(fixed).argmax())
+  base = own[0] if own else int(np.bincount(fixed).argmax())
+  hinged = mj.body_rootid[mj.jnt_bodyid[mj.jnt_type == mjtJoint.mjJNT_HINGE]].tolist()
+  others = [mj.body(root).name for root in sorted({*fixed.tolist()} - {base}) if hinged.count(root) > 2]
+  if others:
+    doubts.append(f"another arm is left out, on '{others[0]}': env.site=<its tip> reaches with it")
+  return base
 
 
 def keep_robot(spec: mujoco.MjSpec, root: str, doubts: list[str]) -> bool:
@@ -111,6 +116,8 @@ def keep_robot(spec: mujoco.MjSpec, root: str, doubts: list[str]) -> bool:
     doubts.append(f"the scene's other {len(others)} bodies and {len(shapes)} shapes are left out")
   for elements in (spec.sensors, spec.keys, shapes, others):  # a body takes along what refers to it
     _delete(spec, elements)
+  left = {"", *(body.name for body in spec.bodies)}
+  _delete(spec, [one for one in (*spec.lights, *spec.cameras) if one.targetbody not in left])
   floor = planes[0] if planes else spec.worldbody.add_geom(type=mjtGeom.mjGEOM_PLANE, size=[0, 0, 1])
   floor.name = FLOOR
   return bool(planes)
@@ -148,7 +155,8 @@ def driven_joints(mj: mujoco.MjModel, root: int, doubts: list[str]) -> list[int]
 
   Joints that follow others by an equality constraint are not moved.
   """
-  of_robot = [j for j in range(mj.njnt) if mj.jnt_type[j] in SCALAR and _carries(mj, root, j)]
+  carried = mj.body_rootid[mj.jnt_bodyid] == mj.body_rootid[root]
+  of_robot = np.flatnonzero(np.isin(mj.jnt_type, SCALAR) & carried).tolist()
   on_joints = np.isin(mj.actuator_trntype, ON_JOINT)
   driven = [int(joint) for joint in mj.actuator_trnid[on_joints, 0] if int(joint) in of_robot]
   if not on_joints.all():
@@ -159,8 +167,15 @@ def driven_joints(mj: mujoco.MjModel, root: int, doubts: list[str]) -> list[int]
   return [joint for joint in of_robot if joint not in followers]
 
 
-def _carries(mj: mujoco.MjModel, root: int, joint: int) -> bool:
-  return bool(mj.body_rootid[mj.jnt_bodyid[joint]] == mj.body_rootid[root])
+def pulled_joints(mj: mujoco.MjModel) -> dict[int, list[tuple[int, float]]]:
+  """Return the joints that actuators drive through fixed tendons, each with these and its coefficients."""
+  found: dict[int, list[tuple[int, float]]] = {}
+  for actuator in np.flatnonzero(mj.actuator_trntype == mjtTrn.mjTRN_TENDON).tolist():
+    tendon = mj.actuator_trnid[actuator, 0]
+    for wrap in range(mj.tendon_adr[tendon], mj.tendon_adr[tendon] + mj.tendon_num[tendon]):
+      if mj.wrap_type[wrap] == mujoco.mjtWrap.mjWRAP_JOINT:
+        found.setdefault(int(mj.wrap_objid[wrap]), []).append((actuator, float(mj.wrap_prm[wrap])))
+  return found
 
 
 def _read(file: Path) -> mujoco.MjSpec:

@@ -11,7 +11,7 @@ import numpy as np
 from physics.robot.description import Asked
 from physics.robot.names import known_name, named_joints
 from physics.robot.skeleton import Skeleton
-from physics.robot.source import SCALAR
+from physics.robot.source import ON_JOINT, SCALAR
 
 FEWEST = 2  # joints of an arm
 # Words in the names of sites and bodies that are the end of an arm, the best first.
@@ -29,7 +29,8 @@ ENDS = (
   "flange",
   "hand",
 )
-GRIPPERS = ("grip", "finger", "jaw", "claw", "knuckle")  # in the names of joints that open a gripper
+GRIPPERS = ("grip", "finger", "jaw", "claw", "knuckle")  # in names of joints and actuators of a gripper
+LIMBS, ALIKE = 3, 0.6  # chains from one body that make it a hand or a trunk; their joints over the longest's
 
 
 @dataclass(frozen=True)
@@ -73,10 +74,10 @@ def _found(skeleton: Skeleton, asked: Asked) -> Tip:
   end = max(
     (int(skeleton.mj.jnt_bodyid[j]) for j in named), key=lambda body: len(skeleton.drive(body)), default=-1
   )
-  end = _end(skeleton) if end < 0 else end
+  end = _end(skeleton, asked.path) if end < 0 else end
   joints = named or skeleton.drive(end)
-  rigid = _rigid(skeleton, end)
   mj = skeleton.mj
+  rigid = [body for body in skeleton.bodies if mj.body_weldid[body] == mj.body_weldid[end]]
   sites = [(mj.site(s).name, int(mj.site_bodyid[s])) for s in range(mj.nsite) if mj.site_bodyid[s] in rigid]
   for name, body in sorted(sites, key=lambda site: _rank(site[0])):
     if _rank(name)[0] < len(ENDS):
@@ -85,44 +86,58 @@ def _found(skeleton: Skeleton, asked: Asked) -> Tip:
   return Tip(min(frames, key=lambda b: _rank(skeleton.body_name(b)), default=end), None, joints)
 
 
-def _end(skeleton: Skeleton) -> int:
+def _end(skeleton: Skeleton, path: str) -> int:
   """Return the last link of the longest chain of joints, before it branches into fingers.
 
-  Branches are fingers where none has more joints than lead to it. A joint with the name of a gripper's opens
-  a gripper.
+  Branches are fingers where none has more joints than lead to it, be they driven or as long as a driven one.
+  Raises ValueError where several long chains branch off, as in a hand.
   """
-  mj = skeleton.mj
-  own = np.bincount(mj.jnt_bodyid[skeleton.joints], minlength=mj.nbody)
-  depth = own.copy()  # joints on the longest chain from each body on
-  children: dict[int, list[int]] = {body: [] for body in skeleton.bodies}
-  for body in reversed(skeleton.bodies):
-    depth[body] += max((depth[child] for child in children[body]), default=0)
-    if body != skeleton.root:
-      children[int(mj.body_parentid[body])].append(body)
-  body, passed = skeleton.root, int(own[skeleton.root])
-  while branches := [child for child in sorted(children[body]) if depth[child]]:
-    longest = max(branches, key=lambda child: depth[child])
-    if _opens(skeleton, longest, passed) or (len(branches) > 1 and depth[longest] <= passed):
+  mj, body = skeleton.mj, skeleton.root
+  scalar = np.flatnonzero(np.isin(mj.jnt_type, SCALAR)).tolist()
+  while children := [child for child in skeleton.bodies if mj.body_parentid[child] == body]:
+    passed = len(skeleton.drive(body))
+    driven, depth = ({c: _beyond(skeleton, c, of) for c in children} for of in (skeleton.joints, scalar))
+    longest = max(children, key=driven.__getitem__)
+    branches = [child for child in children if driven[child] or depth[child] == depth[longest]]
+    fingers = len(branches) > 1 and driven[longest] <= passed
+    opens = passed >= FEWEST and _opens(skeleton, longest, depth[longest] == 1)
+    if not driven[longest] or fingers or opens:
       break
-    body, passed = longest, passed + int(own[longest])
+    limbs = sum(depth[child] >= max(ALIKE * depth[longest], FEWEST) for child in children)
+    if limbs >= LIMBS:
+      raise ValueError(
+        f"{path}: {limbs} chains of joints branch off at '{skeleton.body_name(body)}', like fingers or "
+        "limbs: name the tip of one as env.site=<site or body>; to walk, add <freejoint/> to the trunk"
+      )
+    body = longest
   return body
 
 
-def _opens(skeleton: Skeleton, body: int, passed: int) -> bool:
-  """Return whether the joints of a body, which `passed` joints move, open a gripper."""
-  own = [skeleton.joint_name(joint) for joint in skeleton.joints if skeleton.mj.jnt_bodyid[joint] == body]
-  return passed >= FEWEST and any(word in name.lower() for name in own for word in GRIPPERS)
+def _beyond(skeleton: Skeleton, body: int, joints: list[int]) -> int:
+  """Return how many of some joints are on the longest chain from a body on."""
+  chains = [chain for one in skeleton.bodies if body in (chain := skeleton.chain(one))]
+  bodies = skeleton.mj.jnt_bodyid[joints]
+  return max(int(np.isin(bodies, chain[chain.index(body) :]).sum()) for chain in chains)
 
 
-def _rigid(skeleton: Skeleton, end: int) -> list[int]:
-  """Return the last link and the bodies that are fixed to it."""
-  scalar = np.isin(skeleton.mj.jnt_type, SCALAR)
-  moved = {*skeleton.mj.jnt_bodyid[scalar].tolist()}
-  found = [end]
-  for body in skeleton.bodies:
-    if int(skeleton.mj.body_parentid[body]) in found and body not in moved:
-      found.append(body)
-  return found
+def _opens(skeleton: Skeleton, body: int, last: bool) -> bool:
+  """Return whether the joints of a body open a gripper.
+
+  They or their actuators have such names, an equality couples them to a joint beside them, or they are the
+  last ones, and the link before them has a site with the name of a tip.
+  """
+  mj = skeleton.mj
+  own = [joint for joint in skeleton.joints if mj.jnt_bodyid[joint] == body]
+  actuators = np.isin(mj.actuator_trntype, ON_JOINT) & np.isin(mj.actuator_trnid[:, 0], own)
+  names = [*map(skeleton.joint_name, own), *(mj.actuator(int(i)).name for i in np.flatnonzero(actuators))]
+  pairs = np.stack([mj.eq_obj1id, mj.eq_obj2id], 1)[mj.eq_type == mujoco.mjtEq.mjEQ_JOINT]
+  coupled = mj.jnt_bodyid[pairs[np.isin(pairs, own).any(1) & (pairs >= 0).all(1)]].ravel().tolist()
+  before = mj.body_weldid[mj.site_bodyid] == mj.body_weldid[mj.body_parentid[body]]
+  return (
+    any(word in name.lower() for name in names for word in GRIPPERS)
+    or any(body not in skeleton.chain(one) and one not in skeleton.chain(body) for one in coupled)
+    or (last and any(_rank(mj.site(int(site)).name)[0] < len(ENDS) for site in np.flatnonzero(before)))
+  )
 
 
 def _rank(name: str) -> tuple[int, int]:

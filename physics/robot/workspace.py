@@ -65,7 +65,7 @@ def survey(skeleton: Skeleton, solid: mujoco.MjModel, tip: Tip, poses: int, inne
   data, dofs = mujoco.MjData(solid), solid.jnt_dofadr[skeleton.joints]
   rows: dict[str, list[Floats]] = {name: [] for name in ("places", "turns", "load", "inertia", "agility")}
   touching = []
-  jacobian = np.zeros((3, solid.nv))
+  jacobian, inertia = np.zeros((3, solid.nv)), np.zeros((solid.nv, solid.nv))
   for angles in middle + draws * half:
     data.qpos[:] = skeleton.data.qpos
     data.qpos[skeleton.columns] = angles
@@ -76,7 +76,8 @@ def survey(skeleton: Skeleton, solid: mujoco.MjModel, tip: Tip, poses: int, inne
     rows["places"].append(place.copy())
     rows["turns"].append(tip_turn(data, tip))
     rows["load"].append(data.qfrc_bias - data.qfrc_gravcomp)
-    rows["inertia"].append(_inertia(solid, data))
+    mujoco.mj_fullM(solid, data, inertia)
+    rows["inertia"].append(np.diag(inertia).copy())
     rows["agility"].append(np.linalg.svd(jacobian[:, dofs], compute_uv=False))
     touching.append(_touching(solid, data))
   apart = _apart(touching)
@@ -84,11 +85,7 @@ def survey(skeleton: Skeleton, solid: mujoco.MjModel, tip: Tip, poses: int, inne
   rank = int((found["agility"].max(0) > 1e-6 * found["agility"].max()).sum())
   return Survey(
     angles=middle + draws * half,
-    places=found["places"],
-    turns=found["turns"],
-    load=found["load"],
-    inertia=found["inertia"],
-    agility=found["agility"][:, :rank].prod(1),
+    **found | {"agility": found["agility"][:, :rank].prod(1)},
     apart=apart,
   )
 
@@ -127,14 +124,6 @@ def reachable(
       "floor: look at its weight, its largest torques and the height of its base"
     )
   return targets, found.turns[chosen], reach
-
-
-def _inertia(mj: mujoco.MjModel, data: mujoco.MjData) -> Floats:
-  """Return the diagonal of the mass matrix [nv]."""
-  found, unit = np.zeros((mj.nv, mj.nv)), np.eye(mj.nv)
-  for dof in range(mj.nv):
-    mujoco.mj_mulM(mj, data, found[dof], unit[dof])
-  return np.diag(found).copy()
 
 
 def _touching(mj: mujoco.MjModel, data: mujoco.MjData) -> set[tuple[int, int]]:

@@ -6,7 +6,7 @@ import torch
 from gpurobot.learn.random import Random
 from physics.parity import MujocoSimulation
 from tasks import quadruped, walk
-from tests.physics.robot.robots import BIPED, mjcf, urdf
+from tests.physics.robot.robots import BIPED, lowered, mjcf, urdf
 
 
 def build(num_envs=2, *, training=False, **settings):
@@ -111,6 +111,16 @@ def test_a_robot_that_sinks_has_fallen():
   assert not task.terminated().any()
   task.sim.qpos[0, 2] = 0.45 * task.found.height
   assert task.terminated().tolist() == [True, False]
+
+
+def test_a_robot_sinks_by_its_legs_where_its_origin_is_on_the_ground(tmp_path):
+  (tmp_path / "dog.xml").write_text(lowered(mjcf()))
+  task = build(robot=str(tmp_path / "dog.xml"))
+  task.reset()
+  assert not task.terminated().any()
+  task.sim.qpos[0, 2] -= 0.45 * task.found.leg_length
+  task.sim.qpos[1, 2] -= 0.55 * task.found.leg_length
+  assert task.terminated().tolist() == [False, True]
 
 
 def test_a_robot_without_symmetry_is_not_mirrored(tmp_path):

@@ -37,6 +37,39 @@ def mjcf(
     </worldbody><actuator>{motors if actuators else ""}</actuator>{after}</mujoco>"""
 
 
+def lowered(text):
+  """Return a dog whose trunk has its origin on the ground: all it carries is half a metre higher."""
+  for x, y in CORNERS.values():
+    text = text.replace(f'pos="{x} {y} 0"', f'pos="{x} {y} 0.5"')
+  text = text.replace('size="0.25 0.1 0.05"', 'size="0.25 0.1 0.05" pos="0 0 0.5"')
+  return text.replace('name="trunk" pos="0 0 0.5"', 'name="trunk"')
+
+
+def spider(ways, corners=CORNERS):
+  """Return a robot whose legs of three joints are drawn flat, in the direction ways(x, y) from a corner."""
+  legs = ""
+  for leg, (x, y) in corners.items():
+    dx, dy = ways(x, y)
+
+    def rod(length, dx=dx, dy=dy):
+      return f'<geom type="capsule" size="0.02" fromto="0 0 0 {length * dx} {length * dy} 0" mass="0.1"/>'
+
+    bend = f'axis="{-dy} {dx} 0" range="-140 140"'
+    legs += f"""<body name="{leg}_coxa" pos="{x} {y} 0"><joint name="{leg}_yaw" axis="0 0 1" range="-40 40"/>
+      {rod(0.05)}<body name="{leg}_thigh" pos="{0.05 * dx} {0.05 * dy} 0"><joint name="{leg}_hip" {bend}/>
+      {rod(0.15)}<body name="{leg}_shank" pos="{0.15 * dx} {0.15 * dy} 0"><joint name="{leg}_knee" {bend}/>
+      {rod(0.2)}</body></body></body>"""
+  return f"""<mujoco><compiler autolimits="true"/><worldbody><body name="trunk"><freejoint/>
+    <geom type="box" size="0.25 0.1 0.04" mass="3"/>{legs}</body></worldbody></mujoco>"""
+
+
+def wheel(joint=""):
+  """Return the end of a dog's legs: a wheel below the shank."""
+  return f"""type="sphere" size="0.005" mass="0.01"/><body name="{{leg}}_wheel" pos="0 0 -0.2">
+    <joint name="{{leg}}_roll" axis="0 1 0" {joint}/><geom type="cylinder" size="0.05 0.01" zaxis="0 1 0"
+    mass="0.1"/></body><geom """
+
+
 def urdf():
   """Return the same dog as URDF, where the feet are fixed to the shanks."""
 

@@ -1,5 +1,7 @@
 """Doubts: of frames, of stiff servos, of poses in which no robot stands."""
 
+import pytest
+
 from physics.robot import read_legged
 from tests.physics.robot.robots import asked, mjcf
 
@@ -24,3 +26,19 @@ def test_a_robot_that_does_not_stand_is_doubtful(tmp_path):
   assert falls in robot.doubts
   robot, _ = read_legged(asked(tmp_path, mjcf(), stiffness=80.0))
   assert falls not in robot.doubts
+
+
+@pytest.mark.parametrize(
+  ("servo", "doubt"),
+  [
+    ('kp="3" forcerange="-30 30"', "8 servos of legs are soft, such as 'fl_hip': 28 N m/rad carry"),
+    ('kp="60"', "8 joints of legs have no largest torque, such as 'fl_hip': add a forcerange"),
+    ('kp="60" forcerange="-30 30"', None),
+  ],
+  ids=["soft", "without a limit", "neither"],
+)
+def test_servos_that_are_soft_or_unlimited_are_doubtful(servo, doubt, tmp_path):
+  text = mjcf().replace("<motor ", f'<position kv="3" {servo} ').replace(' gear="10" ctrlrange="-3 3"', "")
+  robot, _ = read_legged(asked(tmp_path, text))
+  found = [said for said in robot.doubts if "soft" in said or "largest torque" in said]
+  assert [doubt in said for said in found] == ([True] if doubt else [])

@@ -1,7 +1,10 @@
 """Feet and gaits: of robots with other numbers of legs, with fixed feet, toes and arms."""
 
+import numpy as np
+import pytest
+
 from physics.robot import read_legged
-from tests.physics.robot.robots import SIX, asked, mjcf, urdf
+from tests.physics.robot.robots import CORNERS, SIX, asked, lowered, mjcf, spider, urdf, wheel
 
 
 def test_six_legs_have_a_tripod_gait(tmp_path):
@@ -30,6 +33,18 @@ def test_toes_belong_to_the_foot_above_them(tmp_path):
   assert {body.split("_")[0] for body in robot.feet_bodies} == {"fl", "fr", "rl", "rr"}
 
 
+def test_other_bodies_of_a_foot_may_touch_the_ground_and_are_mentioned(tmp_path):
+  pads = "".join(
+    f'<body name="{{leg}}_pad{k}" pos="0 {y} -0.2"><geom type="sphere" size="0.02" mass="0.02"/></body>'
+    for k, y in enumerate((-0.03, -0.01, 0.01, 0.03))
+  )
+  text = mjcf(foot=f'type="sphere" size="0.005" mass="0.01"/>{pads}<geom name="{{leg}}_foot"')
+  robot, _ = read_legged(asked(tmp_path, text))
+  assert robot.feet_bodies == tuple(f"{leg}_shank" for leg in CORNERS)
+  assert robot.guarded == tuple(f"{leg}_thigh" for leg in CORNERS)
+  assert "16 more bodies of feet touch the ground unfelt, such as 'fl_pad0': see env.feet" in robot.doubts
+
+
 def test_an_arm_on_the_trunk_is_no_leg_but_moves(tmp_path):
   arm = """<body name="arm" pos="0.2 0 0.05"><joint name="shoulder" axis="0 1 0" range="-90 90"/>
     <geom type="capsule" size="0.02" fromto="0 0 0 0 0 0.3" mass="0.3"/></body>"""
@@ -40,3 +55,59 @@ def test_an_arm_on_the_trunk_is_no_leg_but_moves(tmp_path):
   assert robot.joints[0] == "shoulder"
   assert "arm" in robot.guarded
   assert robot.mirrored[0][0] == 0  # it is its own image
+
+
+def test_legs_do_not_depend_on_where_the_trunk_has_its_origin(tmp_path, tmp_path_factory):
+  text = mjcf(actuators=False)
+  above, _ = read_legged(asked(tmp_path, text))
+  ground, _ = read_legged(asked(tmp_path_factory.mktemp("ground"), lowered(text)))
+  assert (ground.feet, ground.legs, ground.home) == (above.feet, above.legs, above.home)
+  assert ground.leg_length == pytest.approx(above.leg_length)
+  assert ground.angles == pytest.approx(above.angles, abs=1e-6)
+  assert ground.height == pytest.approx(above.height - 0.5)
+  assert not any("falls" in doubt for doubt in ground.doubts)
+
+
+@pytest.mark.parametrize(
+  ("ways", "corners"),
+  [
+    (lambda x, y: (0, np.sign(y)), CORNERS),  # noqa: ARG005
+    (lambda x, y: (0, np.sign(y)), SIX),  # noqa: ARG005
+    (lambda x, y: (-1, 0), CORNERS),  # noqa: ARG005
+    (lambda x, y: (0.7 * np.sign(x), 0.7 * np.sign(y)), CORNERS),
+  ],
+  ids=["sideways", "six", "backwards", "diagonal"],
+)
+def test_legs_that_are_drawn_flat_are_found_and_stand(ways, corners, tmp_path):
+  robot, _ = read_legged(asked(tmp_path, spider(ways, corners)))
+  assert robot.feet == tuple(f"{leg}_shank" for leg in corners)
+  assert {len(leg) for leg in robot.legs} == {3}
+  assert robot.leg_length > 0.15
+  assert robot.mirrored is not None
+
+
+def test_wheels_under_legs_are_doubted(tmp_path, tmp_path_factory):
+  text = mjcf(foot=wheel(), actuators=False)
+  robot, _ = read_legged(asked(tmp_path, text))
+  doubt = "4 joints turn wheels, such as 'fl_roll', and get servos: env.joints=[...] without them"
+  assert any(said.startswith(doubt) for said in robot.doubts)
+  walking = tuple(joint for joint in robot.joints if "roll" not in joint)
+  robot, _ = read_legged(asked(tmp_path, text, joints=walking))
+  assert not any("wheels" in doubt for doubt in robot.doubts)
+  robot, _ = read_legged(
+    asked(tmp_path_factory.mktemp("ankle"), mjcf(foot=wheel('range="-30 30"'), actuators=False))
+  )
+  assert not any("wheels" in doubt for doubt in robot.doubts)  # an ankle
+
+
+def test_a_car_has_no_legs(tmp_path):
+  wheels = "".join(
+    f"""<body name="{name}" pos="{x} {y} 0"><joint name="{name}" axis="0 1 0"/>
+      <geom type="cylinder" size="0.1 0.02" zaxis="0 1 0" mass="0.5"/></body>"""
+    for name, (x, y) in CORNERS.items()
+  )
+  motors = "".join(f'<velocity joint="{name}" kv="1"/>' for name in CORNERS)
+  text = f"""<mujoco><worldbody><body name="car"><freejoint/><geom type="box" size="0.3 0.1 0.05"/>{wheels}
+    </body></worldbody><actuator>{motors}</actuator></mujoco>"""
+  with pytest.raises(ValueError, match="it rolls on wheels, such as 'fl', and has no legs: name feet as"):
+    read_legged(asked(tmp_path, text))

@@ -1,6 +1,7 @@
 """Arms from files: our own is found as its task states it by hand, others as they were made."""
 
 import math
+import re
 
 import mujoco
 import numpy as np
@@ -183,3 +184,31 @@ def test_a_mesh_that_is_only_seen_may_be_missing(tmp_path):
   arm, _ = read_arm(asked(tmp_path, mjcf(tip=seen, after=MESH)))
   assert arm.tip == "site 'tcp'"
   assert arm.doubts[0] == "1 shapes are not drawn: mesh files are missing, such as 'shell'"
+
+
+def test_an_arm_on_another_base_is_mentioned(tmp_path):
+  text = mjcf(actuators=False)
+  start, end = text.index('<body name="base"'), text.index("</worldbody>")
+  second = re.sub(r'name="', 'name="other_', text[start:end]).replace("<body", '<body pos="0 1 0"', 1)
+  two = text[:end] + second + text[end:]
+  arm, _ = read_arm(asked(tmp_path, two))
+  assert "another arm is left out, on 'other_base': env.site=<its tip> reaches with it" in arm.doubts
+  arm, _ = read_arm(asked(tmp_path, two, site="other_tool_site"))
+  assert arm.joints == ("other_turn", "other_shoulder", "other_elbow")
+
+
+def test_legs_without_a_free_joint_are_no_arm(tmp_path):
+  leg = """<body name="{side}_thigh" pos="0 {y} 0"><joint name="{side}_hip" axis="0 1 0" range="-90 90"/>
+    <geom type="capsule" size="0.03" fromto="0 0 0 0 0 -0.3"/><body name="{side}_shank" pos="0 0 -0.3">
+    <joint name="{side}_knee" axis="0 1 0" range="-90 0"/>
+    <geom type="capsule" size="0.03" fromto="0 0 0 0 0 -0.3"/><body name="{side}_foot" pos="0 0 -0.33">
+    <joint name="{side}_ankle" axis="0 1 0" range="-30 30"/><geom type="box" size="0.1 0.03 0.02"/></body>
+    </body></body>"""
+  legs = leg.format(side="left", y=0.1) + leg.format(side="right", y=-0.1)
+  text = f"""<mujoco><compiler autolimits="true"/><worldbody><body name="torso" pos="0 0 1">
+    <geom size="0.1"/>{legs}</body></worldbody></mujoco>"""
+  told = re.escape("legs reach the ground (left_foot, right_foot): to walk, add <freejoint/> to 'torso'")
+  with pytest.raises(ValueError, match=told):
+    read_arm(asked(tmp_path, text))
+  arm, _ = read_arm(asked(tmp_path, text, site="left_foot"))
+  assert arm.joints == ("left_hip", "left_knee", "left_ankle")

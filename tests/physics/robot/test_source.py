@@ -66,3 +66,10 @@ def test_a_link_without_inertia_weighs_nothing_where_one_fixed_to_it_does(tmp_pa
   text += '<child link="case"/><origin xyz="0 0 0.1"/></joint></robot>'
   robot, _ = read_legged(asked(tmp_path, text))
   assert robot.mass == pytest.approx(9.2)
+
+
+def test_a_light_on_another_body_of_the_scene_is_left_out_with_it(tmp_path):
+  world = """<body name="ball"><freejoint/><geom size="0.1"/></body>
+    <light mode="targetbody" target="ball"/><camera name="eye" mode="targetbody" target="trunk"/>"""
+  _, spec = read_legged(asked(tmp_path, mjcf(world=world)))
+  assert [len(spec.lights), len(spec.cameras)] == [0, 1]

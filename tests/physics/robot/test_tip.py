@@ -15,8 +15,60 @@ def test_a_gripper_is_held(hand, tmp_path):
 
 
 def test_a_last_joint_that_opens_no_gripper_is_one_of_the_arm(tmp_path):
-  arm, _ = read_arm(asked(tmp_path, mjcf(hand=JAW.replace("gripper", "wrist"), actuators=False)))
+  text = mjcf(tip="", hand=JAW.replace("gripper", "wrist"), actuators=False)
+  arm, _ = read_arm(asked(tmp_path, text))
   assert arm.joints == ("turn", "shoulder", "elbow", "wrist")
+
+
+SERVO = '<position name="{name}" joint="{joint}" kp="5"/></actuator>'
+EQUAL = '<equality><joint joint1="right" joint2="left"/></equality>'
+
+
+@pytest.mark.parametrize(
+  ("hand", "joint", "name", "given"),
+  [
+    (FINGERS, "left", "close", {}),
+    (
+      FINGERS.replace("</body>", '<body name="pad"><joint name="pad"/><geom size="0.01"/></body></body>', 1),
+      "right",
+      "close",
+      {"after": EQUAL},
+    ),
+    (JAW.replace('"gripper"', '"six"'), "six", "gripper_motor", {"tip": ""}),
+    (JAW.replace('"gripper"', '"six"'), "six", "six", {}),
+  ],
+  ids=["one of two fingers is driven", "an equality", "the name of an actuator", "it moves no tip"],
+)
+def test_a_driven_finger_or_jaw_is_no_joint_of_the_arm(hand, joint, name, given, tmp_path):
+  text = mjcf(hand=hand, **given)
+  text = text.replace("</actuator>", SERVO.format(name=name, joint=joint))
+  arm, _ = read_arm(asked(tmp_path, text))
+  assert arm.joints == ("turn", "shoulder", "elbow")
+  assert joint in arm.held
+
+
+def fingers(count):
+  """Return fingers of three joints."""
+  link = """<body name="{0}_{1}" pos="0 0 0.04"><joint name="{0}_{1}" axis="0 1 0" range="0 90"/>
+    <geom size="0.01"/>"""
+  names = (f"finger {number}" for number in range(count))
+  return "".join("".join(link.format(name, k) for k in range(3)) + "</body>" * 3 for name in names)
+
+
+def test_a_hand_is_no_arm_unless_a_finger_is_named(tmp_path):
+  text = f"""<mujoco><compiler autolimits="true"/><worldbody><body name="palm" pos="0 0 0.5">
+    <geom size="0.03"/>{fingers(4)}</body></worldbody></mujoco>"""
+  told = "4 chains of joints branch off at 'palm', like fingers or limbs: name the tip of one as env.site=<"
+  with pytest.raises(ValueError, match=told):
+    read_arm(asked(tmp_path, text))
+  arm, _ = read_arm(asked(tmp_path, text, site="finger 2_2"))
+  assert arm.joints == ("finger 2_0", "finger 2_1", "finger 2_2")
+
+
+def test_a_hand_at_an_arm_is_held(tmp_path):
+  arm, _ = read_arm(asked(tmp_path, mjcf(hand=fingers(3), actuators=False)))
+  assert arm.joints == ("turn", "shoulder", "elbow")
+  assert len(arm.held) == 9
 
 
 def test_a_gripper_moves_if_it_is_asked_to(tmp_path):
@@ -35,6 +87,9 @@ def test_of_two_arms_on_a_torso_one_reaches(tmp_path):
   both = first + second.replace('pos="0 0 0.1"', 'pos="0 0.5 0.1"', 1)
   arm, _ = read_arm(asked(tmp_path, text[:start] + both + text[end:]))
   assert arm.joints == ("turn", "shoulder", "elbow")
+  assert (
+    "another arm stays at home, from 'other_turn_link' on: env.site=<its tip> reaches with it" in arm.doubts
+  )
   given = {"site": "other_tool_site"}
   arm, _ = read_arm(asked(tmp_path, text[:start] + both + text[end:], **given))
   assert arm.joints == ("other_turn", "other_shoulder", "other_elbow")
