@@ -67,7 +67,7 @@ class Names:
     return self._span("ctrl", actuators, columns)
 
   def body_of(self, *bodies: str) -> slice | torch.Tensor:
-    """Return the rows of n named bodies in `xpos`, `xquat`, `cfrc_ext`, `body_mass`: a slice or [n] int64."""
+    """Return the rows of n named bodies, also of one, in `xpos`, `body_mass`, ...: a slice or [n] int64."""
     return self._pick([self.model.body_id(name) for name in bodies])
 
   def geom_of(self, *geoms: str) -> slice | torch.Tensor:

@@ -8,6 +8,7 @@ A task names the fields in `vary` and creates a `Randomization` in `setup`. It a
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -110,6 +111,10 @@ class Randomization:
     self._task, self._draws = task, draws
     self._defaults: dict[str, Tensor] = {}
     for name, draw in draws.items():
+      parts: list[Any] = [part for effect in draw.effects for part in effect.index]
+      for word in (word for part in parts for word in (part if isinstance(part, list | tuple) else [part])):
+        if isinstance(word, str):
+          raise ValueError(f"randomising '{name}': write self.body_of('{word}') or the like, not '{word}'")
       for field in (effect.field for effect in draw.effects):
         if field not in task.vary:
           raise ValueError(f"randomising '{name}': vary lacks '{field}', {hint(field, task.vary)}")

@@ -78,6 +78,7 @@ def test_evenly_spaced_parts_are_slices_and_others_tensors():
   robot = Robot()
   assert robot.body_of("block") == slice(2, 3, 1)
   assert robot.body_of("block", "ball").tolist() == [2, 1]
+  assert torch.zeros(4, robot.model.nbody, 3)[:, robot.body_of("block")].shape == (4, 1, 3)
 
 
 def test_an_actuator_may_have_several_controls():

@@ -117,6 +117,14 @@ def test_a_field_that_does_not_vary_is_named():
     made({"bend": randomize.scale("dof_damping", 0.5, 2.0)}, num_envs=2)
 
 
+@pytest.mark.parametrize("bodies", ["torso", ["torso"], ("front_left_leg", "torso")])
+def test_a_name_in_place_of_rows_is_refused(bodies):
+  with pytest.raises(
+    ValueError, match=r"^randomising 'trunk': write self\.body_of\('\w+'\) or the like, not '"
+  ):
+    made({"trunk": randomize.mass(0.5, 2.0, bodies)}, num_envs=2)
+
+
 def test_a_range_upside_down_is_refused():
   with pytest.raises(ValueError, match=r"drawn in \[2, 1\): write low <= high"):
     randomize.friction(2.0, 1.0)
