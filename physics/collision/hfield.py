@@ -9,6 +9,7 @@ margin that polytope stops too early, and MuJoCo's depths are wrong by centimetr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,7 +28,7 @@ from physics.trace.trace import Number, Program, Truth, absolute, floor, maximum
 # point; for limbs and trunk of a robot, enough to tumble over cells half as wide as its trunk.
 MOST = {SPHERE: 8, CAPSULE: 16, MESH: 24}
 CROWD = 64  # the most, however small the cells are; MuJoCo finds 50
-NEAR = 2  # times as many may be near the box around a searched shape, which touches some of them
+ROUND = 24  # near prisms that are listed at a time: a box around a mesh is near more than this touches
 
 
 @dataclass(frozen=True)
@@ -129,38 +130,44 @@ Touching = Callable[[Prism, Solid, Number], tuple[Number, Vector, Vector]]
 def _candidates(
   program: Program, one: Shape, solid: Solid, margin: Number, most: int, touch: Touching | None = None
 ) -> Iterator[ContactCandidate | Lost]:
-  """Yield the contact with each prism that is near, one after the other in each lane.
+  """Yield the contact with each prism that is met, one after the other in each lane.
 
-  `touch` finds the contact of a prism and what is inside of the solid; None: the solid itself.
+  `touch` finds the contact of a prism and what is inside of the solid; None: the solid itself. Near prisms
+  are listed some at a time, so that none is lost; of more contacts than `most`, the deepest stay.
   """
   field: HeightField = one.asset
   inverse = one.rotation.transposed
   axes = tuple(inverse @ axis for axis in solid.half_axes)
   local = Solid(inverse @ (solid.center - one.position), axes, solid.radius)
-  near = _near_prisms(program, field, local, margin, most * (NEAR if touch else 1))
-  met = LaneList(program, most, order="distance") if touch else near
-  if touch:
-    met.clear()
-  with near.each() as entry:
-    exists = absolute(entry["side"]) > 0.5  # zero in lanes without a prism in this slot
-    side = where(exists, entry["side"], 1.0)
-    prism = Prism(*field.spacing, field.base, (entry["corner"], entry["along_u"], entry["along_v"]))
-    seen = Solid(Vector(entry["u"], entry["v"], local.center[2]), _mirrored(axes, side), solid.radius)
-    distance, normal, point = touch(prism, seen, side) if touch else meet(program, prism, seen)
-    # back from the prism's coordinates to the height field's, then to the world's
-    away = Vector(point[0] - seen.center[0], point[1] - seen.center[1], point[2] - seen.center[2])
-    normal, away = (one.rotation @ x for x in _mirrored((normal, away), side))
-    point, active = solid.center + away, exists & (distance < margin)
-    if touch:
-      met.push(active, {"distance": distance} | vector_fields(normal=normal, point=point))
-    else:
-      yield ContactCandidate(active, partial(_known, distance, normal, point))
-  yield Lost(near.dropped[0])
-  if touch:
-    with met.each() as entry:
-      normal, point = (Vector(*entry.vector(name)) for name in ("normal", "point"))  # zero in empty slots
-      yield ContactCandidate(dot(normal, normal) > 0.5, partial(_known, entry["distance"], normal, point))
-    yield Lost(met.dropped[0])
+  near, met = LaneList(program, ROUND), LaneList(program, most, order="distance")
+  listed, count = program.variable(0.0), program.variable(0.0)
+  met.clear()
+
+  def keep(found: Truth, values: Mapping[str, Number]) -> None:
+    near.push(found & (count[0] >= listed[0]) & (count[0] < listed[0] + float(ROUND)), values)
+    count[0] = count[0] + where(found, 1.0, 0.0)
+
+  with program.loop(2 * math.prod(field.cells) // ROUND + 1):
+    near.clear()
+    count[0] = 0.0
+    _each_near(program, field, local, margin, keep)
+    with near.each() as entry:
+      exists = absolute(entry["side"]) > 0.5  # zero in lanes without a prism in this slot
+      side = where(exists, entry["side"], 1.0)
+      prism = Prism(*field.spacing, field.base, (entry["corner"], entry["along_u"], entry["along_v"]))
+      seen = Solid(Vector(entry["u"], entry["v"], local.center[2]), _mirrored(axes, side), solid.radius)
+      distance, normal, point = touch(prism, seen, side) if touch else meet(program, prism, seen)
+      # back from the prism's coordinates to the height field's, then to the world's
+      away = Vector(point[0] - seen.center[0], point[1] - seen.center[1], point[2] - seen.center[2])
+      normal, away = (one.rotation @ x for x in _mirrored((normal, away), side))
+      vectors = vector_fields(normal=normal, point=solid.center + away)
+      met.push(exists & (distance < margin), {"distance": distance} | vectors)
+    listed[0] = listed[0] + float(ROUND)
+    program.break_if_none(count[0] > listed[0])
+  with met.each() as entry:
+    normal, point = (Vector(*entry.vector(name)) for name in ("normal", "point"))  # zero in empty slots
+    yield ContactCandidate(dot(normal, normal) > 0.0, partial(_known, entry["distance"], normal, point))
+  yield Lost(met.dropped[0])
 
 
 @dataclass(frozen=True)
@@ -190,13 +197,13 @@ def _mirrored(vectors: tuple[Vector, ...], side: Number) -> tuple[Vector, ...]:
   return tuple(Vector(x * side, -y * side, z) for x, y, z in vectors)
 
 
-def _near_prisms(program: Program, field: HeightField, solid: Solid, margin: Number, most: int) -> LaneList:
-  """List in each lane the prisms that may touch a solid, those with the least bounds on the distance.
+def _each_near(
+  program: Program, field: HeightField, solid: Solid, margin: Number, keep: Callable[..., None]
+) -> None:
+  """Offer to `keep` in each lane the prisms that may touch a solid.
 
-  Fields: bound, side, the heights corner, along_u, along_v, and u, v: the solid's centre in its coordinates.
+  Fields: side, the heights corner, along_u, along_v, and u, v: the solid's centre in its coordinates.
   """
-  near = LaneList(program, most, order="bound")
-  near.clear()
   dx, dy = field.spacing
   x, y, z = solid.center
   reach_x, reach_y, reach_z = (solid.extent(axis) + margin for axis in AXES)
@@ -216,12 +223,10 @@ def _near_prisms(program: Program, field: HeightField, solid: Solid, margin: Num
         ):
           prism = Prism(dx, dy, field.base, heights)
           seen = Solid(Vector(*uv, z), _mirrored(solid.half_axes, side), solid.radius)
-          bound = prism.quick_distance(seen, margin)
-          found = inside & (bound < margin)
+          found = inside & (prism.quick_distance(seen, margin) < margin)
           with program.when_any(found):
             values = dict(zip(("corner", "along_u", "along_v"), heights, strict=True))
-            near.push(found, {"bound": bound, "side": side, "u": uv[0], "v": uv[1]} | values)
-  return near
+            keep(found, {"side": side, "u": uv[0], "v": uv[1]} | values)
 
 
 def _cells(

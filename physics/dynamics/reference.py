@@ -59,11 +59,10 @@ def has_uneven_objects(model: Model) -> bool:
 def has_thin_bodies(model: Model) -> bool:
   """Return whether some body's joints turn it about an axis with little of its inertia about another."""
   inertia, turns = initial_inertia(model), ~_is_push(model)
-  for body in range(1, model.nbody):
+  for body in np.unique(model.dof_bodyid[turns]):
     own = np.flatnonzero(turns & (model.dof_bodyid == body))
     moments = np.linalg.eigvalsh(inertia[np.ix_(own, own)])
-    moments = moments[moments > PARALLEL * moments.max(initial=0.0)]
-    if len(moments) and moments[-1] > LIGHT * moments[0]:
+    if ((moments > PARALLEL * moments[-1]) & (moments * LIGHT < moments[-1])).any():
       return True
   return False
 
