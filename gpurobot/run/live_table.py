@@ -146,16 +146,15 @@ class LiveTable(Display):
     """Return the bar, the times, the steps and the speed."""
     progress = self._progress
     since = time.monotonic() - progress.at
-    done = "" if progress.done is None else f" {min(progress.done, 1):4.0%}"
+    done = fitted(["" if progress.done is None else f" {min(progress.done, 1):4.0%}"], width)
     left = "" if progress.left is None else f", {clock(progress.left - since)} left"
     speed = f", {self._row['steps_per_second']:,.0f}/s" if self._row else ""
-    facts = f"  {clock(progress.seconds + since)}{left}  {progress.steps:,} steps{speed}"
+    parts = (f"  {clock(progress.seconds + since)}", left, f"  {progress.steps:,} steps", speed)
+    facts = fitted(parts, width - len(done))
     room = max(width - len(done) - len(facts), 0)
     filled = 0 if progress.done is None else round(min(progress.done, 1) * room)
     full, empty = "#-" if plain else "━━"
-    text = Text.assemble((full * filled, "green"), (empty * (room - filled), FAINT), (done, "bold"), facts)
-    text.truncate(width, overflow="ellipsis")
-    return text
+    return Text.assemble((full * filled, "green"), (empty * (room - filled), FAINT), (done, "bold"), facts)
 
   def _blocks(self, width: int, plain: bool) -> list[Block]:
     """Return the blocks that have lines, the most important first."""
@@ -176,7 +175,7 @@ class LiveTable(Display):
       Block("Reward per step", list(with_bars(terms))),
       Block("Task", task),
       Block("Learning", [*known(row, LEARNING), *losses]),
-      Block("Time", times),
+      Block("Time of two threads at once" if "behaviour/age" in row else "Time", times),
       Block("Machine", list(known(row, MACHINE))),
     )
     return [block for block in blocks if block.lines]
@@ -195,10 +194,13 @@ class LiveTable(Display):
     """Return what went wrong so far, if anything did."""
     counts = [(name, self._row.get(column, 0.0)) for column, name in TROUBLES]
     counts.append(("warnings above", self._warnings))
-    found = [f"{name}: {count:,.0f}" for name, count in counts if count > 0]
-    text = Text("! " + ", ".join(found), TROUBLE)
-    text.truncate(width, overflow="ellipsis")
-    return text if found else None
+    found = [f", {name}: {count:,.0f}" for name, count in counts if count > 0]
+    return Text(fitted(["!", *found], width).replace("!,", "!"), TROUBLE) if found else None
+
+
+def fitted(parts: Sequence[str], width: int) -> str:
+  """Return the first parts of a line that fit in `width` characters: part of a number is another number."""
+  return next(line for end in range(len(parts), -1, -1) if len(line := "".join(parts[:end])) <= max(width, 0))
 
 
 def known(row: Mapping[str, float], names: Sequence[tuple[str, str]]) -> Iterator[Line]:
@@ -273,9 +275,10 @@ def column_lines(blocks: Sequence[Block], width: int, plain: bool) -> Iterator[T
 
 def line_text(line: Line, width: int, plain: bool) -> Text:
   """Return a name at the left and a number at the right of `width` characters, and the bar after them."""
+  value = fitted([line.value], width - 1)
   name = Text(line.name)
-  name.truncate(max(width - len(line.value) - 1, 1), overflow="ellipsis")
-  text = Text.assemble(name, " " * max(width - len(name) - len(line.value), 0), line.value)
+  name.truncate(max(width - len(value) - 1, 1), overflow="ellipsis")
+  text = Text.assemble(name, " " * max(width - len(name) - len(value), 0), value)
   if line.bar is not None:
     size = round(abs(line.bar) * BAR)
     text.append(" " + ("=" if plain else "█") * size, "green" if line.bar > 0 else "red")

@@ -4,6 +4,7 @@ On CUDA the parts are NVTX ranges too: Nsight Systems with --capture-range=cudaP
 iterations that the timers measure.
 """
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -28,7 +29,7 @@ class Profile:
     """Start with the next iteration."""
     self._learner, self._folder = learner, folder
     self._start = learner.iteration
-    self._before: dict[str, float] = {}
+    self._before, self._began = dict[str, float](), 0.0
     self._table = ""
     self._profiler = profiler.profile()
     self._nsight = learner.clock.nvtx = learner.device.type == "cuda"
@@ -38,11 +39,11 @@ class Profile:
     """Count a finished iteration; after the last profiled one return the table and the paths of the files."""
     count, clock = self._learner.iteration - self._start, self._learner.clock
     if count == SKIPPED:
-      self._before = clock.seconds()
+      self._before, self._began = clock.seconds(), time.perf_counter()
       if self._nsight:
         torch.cuda.profiler.start()
     elif count == SKIPPED + MEASURED:
-      self._table = table(self._before, clock.seconds(), MEASURED)
+      self._table = table(self._before, clock.seconds(), MEASURED, time.perf_counter() - self._began)
       if self._nsight:
         torch.cuda.profiler.stop()
       self._profiler.start()
@@ -62,20 +63,23 @@ class Profile:
     return f"{text}\nThis table is in {self._folder / TABLE}, the trace in {self._folder / TRACE}."
 
 
-def table(before: Mapping[str, float], after: Mapping[str, float], iterations: int) -> str:
-  """Return a table of the parts of an iteration, the largest first, from two readings of the clock [s]."""
-  found = shares(before, after)
-  total = sum(after.values()) - sum(before.values())  # [s]
+def table(before: Mapping[str, float], after: Mapping[str, float], iterations: int, passed: float) -> str:
+  """Return a table of the parts of an iteration, the largest first, from two readings of the clock [s].
+
+  passed: time between the two [s], less than the sum of the parts if some go on at once.
+  """
+  total = sum(after.values()) - sum(before.values())
+  found = {name: share * total / passed for name, share in shares(before, after).items()}
   parts: dict[str, dict[str, float]] = {}  # part -> piece -> share
   for name, share in found.items():
     part, _, piece = name.partition("/")
     parts.setdefault(part, {})[piece or "rest"] = share
-  lines = [("iteration", 1.0)]
+  lines = [("iteration" if total < 1.05 * passed else "iteration, at once", 1.0)]
   for part, pieces in sorted(parts.items(), key=lambda item: -sum(item[1].values())):
     lines.append((part, sum(pieces.values())))
     if len(pieces) > 1:
       lines += [(f"  {piece}", share) for piece, share in sorted(pieces.items(), key=lambda item: -item[1])]
-  milliseconds = 1000 * total / iterations
+  milliseconds = 1000 * passed / iterations
   return "".join(f"{name:<20} {share * milliseconds:10.2f} ms {share:8.1%}\n" for name, share in lines)
 
 

@@ -108,6 +108,20 @@ def test_no_screen_is_too_small(size):
   assert max(map(len, lines)) <= size[0]
 
 
+@pytest.mark.parametrize("width", range(1, 120))
+def test_no_width_breaks_a_number(width):
+  row = ROW | {"overflow": 123456.0, "nonfinite": 7890.0, "behaviour/age": 1.0}
+  progress = Progress(7, 123456789, 59.0, 0.5, 36061.0)
+  numbers = set(re.findall(r"[\d.,:/%]*\d[\d.,:/%]*", " ".join(drawn(1000, 100, row, progress))))
+  for line in drawn(width, 100, row, progress)[1:]:
+    found = re.findall(r"[\d.,:/%]*\d[\d.,:/%]*", re.sub(r"(?<=[\d.,])…", "999", line))
+    assert {shown.rstrip(",") for shown in found} <= {known.rstrip(",") for known in numbers}, line
+
+
+def test_shares_of_two_threads_are_told_as_such():
+  assert "Time of two threads at once" in "\n".join(drawn(row=ROW | {"behaviour/age": 1.0}, height=60))
+
+
 def test_troubles_are_told_below():
   lines = drawn(row=ROW | {"overflow": 1200.0, "nonfinite": 1.0}, warnings=["look"])
   assert lines[-1] == "! contacts dropped: 1,200, environments diverged: 1, warnings above: 1"

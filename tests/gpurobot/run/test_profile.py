@@ -16,7 +16,7 @@ from tests.gpurobot import toy
 def test_the_table_shows_parts_and_their_pieces_by_size():
   before = {"physics": 1.0}
   after = {"physics": 1.3, "update": 0.1, "update/forward": 0.2, "update/backward": 0.4}
-  assert table(before, after, 4).splitlines() == [
+  assert table(before, after, 4, 1.0).splitlines() == [
     "iteration                250.00 ms   100.0%",
     "update                   175.00 ms    70.0%",
     "  backward               100.00 ms    40.0%",
@@ -24,6 +24,9 @@ def test_the_table_shows_parts_and_their_pieces_by_size():
     "  rest                    25.00 ms    10.0%",
     "physics                   75.00 ms    30.0%",
   ]
+  overlapped = table(before, after, 4, 0.5).splitlines()  # the parts of two threads
+  assert overlapped[0] == "iteration, at once       125.00 ms   100.0%"
+  assert overlapped[1] == "update                   175.00 ms   140.0%"
 
 
 @pytest.fixture(scope="module")
