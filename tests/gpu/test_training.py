@@ -27,7 +27,7 @@ CLOSE, CLOSE_BF16 = 1e-3, 2e-2  # what a few steps of physics and two epochs mak
 def graphs(monkeypatch: pytest.MonkeyPatch) -> list[Graph]:
   """The graphs of learners made in the test."""
   made: list[Graph] = []
-  monkeypatch.setattr(executor, "Graph", lambda *words: made.append(Graph(*words)) or made[-1])
+  monkeypatch.setattr(executor, "Graph", lambda *words, **own: made.append(Graph(*words, **own)) or made[-1])
   return made
 
 

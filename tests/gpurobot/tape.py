@@ -71,7 +71,7 @@ class Tape(TorchDispatchMode):
 class TapedGraph:
   """What `gpurobot.device.graph.Graph` is on CUDA, with a tape: called, then recorded, then replayed."""
 
-  def __init__(self, function: Callable[[], None], _recorder: object) -> None:
+  def __init__(self, function: Callable[[], None], _recorder: object, **_watched: object) -> None:
     self.function, self.tape, self.calls = function, Tape(), 0
 
   def __call__(self) -> None:

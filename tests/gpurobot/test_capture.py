@@ -156,7 +156,7 @@ def test_recorded_operations_train_as_python_does(monkeypatch, module, settings)
   start = tensors(list(learns.parameters()))
   reports = train(called, ITERATIONS)
   graphs: list[TapedGraph] = []
-  monkeypatch.setattr(executor, "Graph", lambda *words: graphs.append(TapedGraph(*words)) or graphs[-1])
+  monkeypatch.setattr(executor, "Graph", lambda *words, **_: graphs.append(TapedGraph(*words)) or graphs[-1])
   taped = make_learner(module, settings)
   same = partial(torch.testing.assert_close, rtol=0, atol=0, equal_nan=True)
   same(train(taped, ITERATIONS), reports)
