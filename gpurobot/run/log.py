@@ -3,7 +3,9 @@
 Every rank takes part in the sums; only the main rank writes. Nothing else reads from the device in training.
 """
 
+import importlib
 import json
+import logging
 import os
 import sys
 import time
@@ -25,12 +27,14 @@ from gpurobot.run.divergence_dumps import DivergenceDumps
 from gpurobot.run.files import rewrite
 from gpurobot.run.health import Health, symptoms_of
 from gpurobot.run.live_table import LiveTable
-from gpurobot.run.logger import Guard, Logger, Loggers
+from gpurobot.run.logger import PATIENCE_FAILED, Guard, Logger, Loggers, NoAnswer
 from gpurobot.run.output import Output, tell
 from gpurobot.run.profile import ITERATIONS, Profile
 from gpurobot.run.returns import Returns
 from gpurobot.run.sight import Sight
 from gpurobot.run.video_recorder import VideoRecorder
+
+LOG = logging.getLogger(__name__)
 
 
 class Log:
@@ -76,7 +80,8 @@ class Log:
       for row in rows:
         mean, episodes, seconds = (float(row[name]) for name in ("return", "episodes", "seconds"))
         self.returns.add(mean, episodes, int(row["steps"]), seconds)
-      self._loggers = Loggers(open_loggers(self.config, self.folder, self._logged))
+      loggers, silent = open_loggers(self.config, self.folder, self._logged)
+      self._loggers = Loggers(loggers)
     except ValueError as error:
       return str(error)
     self._sight = Sight(self.learner, self._loggers, self.config.log.images_every, len(rows))
@@ -91,7 +96,7 @@ class Log:
       self.display.tell("no events for TensorBoard are written: pip install 'gpurobot[plot]'")
     left_out = getattr(self.learner.env, "left_out", ())  # environments of other engines know no such thing
     self.warn([f"not simulated: {part}" for part in left_out])
-    self.warn(self._loggers.write_config(settings))
+    self.warn(silent + self._loggers.write_config(settings))
     return ""
 
   def _note_output_failure(self, error: OSError) -> None:
@@ -245,18 +250,22 @@ class Log:
     self.display.tell("\n".join(summary.lines(self.config, found, self.last_row, self.returns, self.folder)))
 
 
-def open_loggers(config: TrainConfig, folder: Path, steps: int) -> list[Logger]:
-  """Return the loggers of a run whose last row is at `steps`; raise ConfigError if one cannot start."""
-  remote: list[Logger] = []
+def open_loggers(config: TrainConfig, folder: Path, steps: int) -> tuple[list[Logger], list[str]]:
+  """Return the loggers of a run whose last row is at `steps`, and warnings of those whose server is silent.
+
+  Raises ConfigError if one cannot start.
+  """
+  remote, silent = list[Logger](), list[str]()
   try:
-    if config.log.wandb:
-      with extras.require_extra("wandb"):
-        from gpurobot.run.wandb_log import WandbLog  # noqa: PLC0415 (an extra)
-      remote.append(WandbLog(config.log.wandb, folder, config.resume is not None))
-    if config.log.mlflow:
-      with extras.require_extra("mlflow"):
-        from gpurobot.run.mlflow_log import MlflowLog  # noqa: PLC0415 (an extra)
-      remote.append(MlflowLog(config.log.mlflow, folder, config.resume is not None))
+    for name, kind in (("wandb", "WandbLog"), ("mlflow", "MlflowLog")):
+      if project := getattr(config.log, name):
+        with extras.require_extra(name):
+          module = importlib.import_module(f"gpurobot.run.{name}_log")
+        LOG.info("log.%s=%s starts a run; its server has %.0f s to answer", name, project, PATIENCE_FAILED)
+        try:
+          remote.append(getattr(module, kind)(project, folder, config.resume is not None))
+        except NoAnswer as error:
+          silent.append(f"log.{name}={project}: no answer ({error}); training goes on without it")
   except ConfigError:
     Loggers(remote).close(failed=True)
     raise
@@ -265,7 +274,7 @@ def open_loggers(config: TrainConfig, folder: Path, steps: int) -> list[Logger]:
     from gpurobot.run.tensorboard import TensorBoardLog  # noqa: PLC0415 (an extra)
 
     local.append(TensorBoardLog(folder, steps))
-  return [*local, *remote]
+  return [*local, *remote], silent
 
 
 def _lacks_tensorboard() -> bool:

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import logging
 import queue
 import threading
 import time
@@ -13,10 +14,15 @@ from torch import Tensor
 
 from gpurobot.run.files import read_json, rewrite
 
+LOG = logging.getLogger(__name__)
 SEEN = "seen"  # group of the images that the policy sees
 PATIENCE = 60.0  # longest wait for a remote logger at the end of training [s]
 PATIENCE_FAILED = 10.0  # the same where its last write has failed: the server may be gone [s]
 MOST_WAITING = 1000  # calls that wait for a remote logger; further ones fail
+
+
+class NoAnswer(Exception):
+  """A server that does not answer in time when a logger starts."""
 
 
 class Logger:
@@ -113,7 +119,8 @@ class ThreadGuard(Guard):
           self._calls.put_nowait(left[0])
           left.pop(0)
       self._thread.join(0.05)
-      waited = time.monotonic() - start
+      if waited < 1 <= (waited := time.monotonic() - start):
+        LOG.info("%s: sending what is left, %.0f s at most", self._name, PATIENCE)
     late = [f"{self._name} did not take everything within {waited:.2g} s"] if self._thread.is_alive() else []
     return self._told() + self._total() + late
 

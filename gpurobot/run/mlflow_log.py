@@ -15,13 +15,14 @@ from torch import Tensor
 
 from gpurobot.config import ConfigError
 from gpurobot.run import metrics
-from gpurobot.run.logger import SEEN, Logger, RemoteRuns
+from gpurobot.run.logger import SEEN, Logger, NoAnswer, RemoteRuns
 
 LOG = logging.getLogger(__name__)
 
 BATCH = 100  # parameters that a server takes at once
-# MLflow tries seven times, for minutes: too long for a training that waits to start.
-os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
+# MLflow tries seven times, for minutes: too long for a training that waits to start or to end.
+os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
+os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "5")  # [s]
 
 
 class MlflowLog(Logger):
@@ -40,6 +41,8 @@ class MlflowLog(Logger):
       run = self._start(experiment, folder.name, runs.find(experiment) if resumed else None)
     except (MlflowException, ImportError) as error:  # without a server MLflow imports a database
       reason = " ".join(str(error).split())
+      if "timed out" in reason:
+        raise NoAnswer(reason) from error
       raise ConfigError(
         f"log.mlflow={experiment} starts no run at '{get_tracking_uri()}' ({reason}); "
         "set MLFLOW_TRACKING_URI to the address of a server"

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gpurobot.config import ConfigError
 from gpurobot.run import metrics
-from gpurobot.run.logger import SEEN, Logger, RemoteRuns
+from gpurobot.run.logger import PATIENCE_FAILED, SEEN, Logger, NoAnswer, RemoteRuns
 
 AXIS = "progress/steps"  # of all charts
 
@@ -36,8 +36,10 @@ class WandbLog(Logger):
         name=folder.name,
         dir=str(folder),
         # W&B would record the terminal, where the live table moves, and end with a summary of its own.
-        settings=wandb.Settings(console="off", quiet=True),
+        settings=wandb.Settings(console="off", quiet=True, init_timeout=PATIENCE_FAILED),
       )
+    except wandb.errors.CommError as error:
+      raise NoAnswer(str(error).partition("\n")[0]) from error
     except wandb.Error as error:
       reason = " ".join(str(error).split())
       raise ConfigError(
