@@ -17,7 +17,7 @@ import tasks
 import train as program
 from gpurobot import cli, config_files, references
 from gpurobot.adapters.gym import TaskVectorEnv
-from gpurobot.config import algorithm_settings
+from gpurobot.config import ConfigError, algorithm_settings
 from gpurobot.deploy import trained
 from gpurobot.deploy.deployed import Deployed
 from gpurobot.deploy.policy import Policy
@@ -42,14 +42,18 @@ def _shape(zeros: Tensor) -> str:
 
 @contextlib.contextmanager
 def _own_defaults() -> Iterator[None]:
-  """Give torch its own defaults, whatever the user has set: type, device, gradients, no autocast."""
+  """Give torch its own defaults, whatever the user has set: type, device, gradients.
+
+  Raises ConfigError in a block of autocast, which keeps the first casts of weights until its end.
+  """
+  if any(map(torch.is_autocast_enabled, ("cpu", "cuda"))):
+    raise ConfigError("torch.autocast is on: call gpurobot outside of it, with ppo.precision=bf16")
   dtype, elsewhere = torch.get_default_dtype(), torch.get_default_device() != CPU
   torch.set_default_dtype(torch.float32)
   try:
     with contextlib.ExitStack() as stack:
-      for mode in (torch.inference_mode(False), torch.enable_grad(), torch.autocast("cpu", enabled=False)):
+      for mode in (torch.inference_mode(False), torch.enable_grad()):
         stack.enter_context(mode)
-      stack.enter_context(torch.autocast("cuda", enabled=False))
       if elsewhere:  # not always, as it costs time in every call
         stack.enter_context(CPU)
       yield

@@ -30,6 +30,7 @@ from mujoco import (
 from physics.actuator.motor import ActivationParams, WindingParams
 from physics.dynamics.bodies import LONG
 from physics.dynamics.camera_frame import TRACKCOM
+from physics.mesh_files import no_file
 from physics.model.model import ACTIVATIONS, Floats, Ints, Model
 from physics.model.pairs import OVERRIDE, ContactPair, contact_pairs
 from physics.support import (
@@ -41,7 +42,6 @@ from physics.support import (
   impossible,
   label,
   leave_out,
-  no_file,
   nonfinite,
   one_line,
   only_drives,

@@ -16,6 +16,12 @@ SCHEMES = ("package", "model")  # of names that begin with a package: ROS's and 
 MUJOCO_MESHES = (".stl", ".obj", ".msh")  # that MuJoCo reads itself
 
 
+def no_file(path: Path) -> FileNotFoundError:
+  """Return the error for a model file that does not exist."""
+  place = f"'{path.name}' in {path.absolute().parent}"
+  return FileNotFoundError(f"no model file {place}: write Path(__file__).parent / '<file>'")
+
+
 def find_mesh(name: str, folder: Path, packages: Packages) -> Path:
   """Return the file of a mesh that a URDF in `folder` names; FileNotFoundError says what to give."""
   found = next((file for file in _places(name, folder, packages) if file.is_file()), None)

@@ -1,7 +1,6 @@
 """Unsupported features of a robot file, named with the element before anything runs, and warnings."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import mujoco
@@ -251,12 +250,6 @@ def _label_of_pairs(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> str:
   one, two = (label(mj, "geom", geom) for geom in (pairs[0].geom1, pairs[0].geom2))
   others = f" and {len(pairs) - 1} more" if len(pairs) > 1 else ""
   return f"{one} against {two}{others}"
-
-
-def no_file(path: Path) -> FileNotFoundError:
-  """Return the error for a model file that does not exist."""
-  place = f"'{path.name}' in {path.absolute().parent}"
-  return FileNotFoundError(f"no model file {place}: write Path(__file__).parent / '<file>'")
 
 
 def one_line(error: Exception) -> str:

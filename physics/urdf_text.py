@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 from xml.etree import ElementTree as ET
 from xml.parsers import expat
 
-from physics.mesh_files import Packages, find_package
-from physics.support import no_file
+from physics.mesh_files import Packages, find_package, no_file
 
 Element: TypeAlias = ET.Element
 

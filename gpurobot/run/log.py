@@ -74,9 +74,10 @@ class Log:
   def _open(self) -> str:
     """Open what only the main rank writes; return the mistake if that fails."""
     self.folder.mkdir(parents=True, exist_ok=True)
-    settings = to_dict(self.config)
+    settings, log = to_dict(self.config), self.folder / csv_log.NAME
+    self._rows_before = log.read_bytes() if log.exists() else b""
     try:
-      rows = csv_log.cut(self.folder / csv_log.NAME, self._logged, "return", "episodes", "seconds")
+      rows = csv_log.cut(log, self._logged, "return", "episodes", "seconds")
       for row in rows:
         mean, episodes, seconds = (float(row[name]) for name in ("return", "episodes", "seconds"))
         self.returns.add(mean, episodes, int(row["steps"]), seconds)
@@ -230,9 +231,16 @@ class Log:
       self.display.close()
       self.warn(self._loggers.close(failed=True))
 
+  def _restore_rows(self) -> None:
+    """Give the log the rows that it had: the row that ended the run is its end again."""
+    if self.main and self._rows_before:
+      self.warn(self._disk.call((self.folder / csv_log.NAME).write_bytes, self._rows_before))
+
   def close(self) -> None:
     """Write summary.json, close the loggers and show the summary; every rank calls."""
-    if self.learner.steps > self._logged:
+    if self.learner.iteration == self._first[0]:  # nothing was left to do
+      self._restore_rows()
+    elif self.learner.steps > self._logged:
       self.write()
     if not self.main:
       return

@@ -160,7 +160,6 @@ def default(set_default, value, before):
   lambda: torch.device("meta"),
   torch.inference_mode,
   torch.no_grad,
-  lambda: torch.autocast("cpu"),
 ])  # fmt: skip
 def test_the_user_s_defaults_of_torch_change_nothing(run, tmp_path, defaults):
   obs = np.ones((3, 2), dtype=np.float32)
@@ -170,6 +169,14 @@ def test_the_user_s_defaults_of_torch_change_nothing(run, tmp_path, defaults):
     action = other.policy(obs)
     assert modes == (torch.get_default_dtype(), torch.get_default_device(), torch.is_inference_mode_enabled())
   assert np.array_equal(run.policy(obs), action)
+
+
+def test_autocast_is_refused_as_it_keeps_the_first_casts_of_weights(tmp_path):
+  with (
+    torch.autocast("cpu"),
+    pytest.raises(ConfigError, match=r"torch\.autocast is on: call "),
+  ):
+    gpurobot.train(TOY, max_iterations=1, run_dir=tmp_path)
 
 
 def test_what_was_trained_before_does_not_matter(tmp_path):

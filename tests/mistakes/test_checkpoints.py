@@ -275,7 +275,7 @@ def changed(arms, tmp_path, monkeypatch) -> Callable[[list[tuple[str, str]]], No
     for old, new in pairs:
       assert old in text
       text = text.replace(old, new)
-    Path("mine.py").write_text(text)
+    Path("mine.py").write_text(f"{text}# Bytecode of a file of the same size and second would be used.\n")
     for name in [name for name in sys.modules if name.startswith("task_file")]:
       del sys.modules[name]
 

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
+from benchmarks.survey_worker import Worker
 from gpurobot.device import process
 from gpurobot.viewer import offscreen
-from physics.parity.worker import Worker
 from physics.trace.text_kernel import TextKernel
 from tests.mistakes.told import SMALL
 from tests.planted import AFTER_START, plant, ran

@@ -147,11 +147,11 @@ def test_warns_of_solver_and_sensors():
   ("impratio", "iterations", "warned"), [(100, 1, True), (10, 1, False), (100, 10, False)]
 )
 def test_warns_of_contacts_too_stiff_for_few_iterations(impratio, iterations, warned):
-  foot = '<body><freejoint/><geom size="0.1" solimp="0.015 1 0.03"/></body>'
+  foot = '<body><freejoint/><geom size="0.1" solimp="0.015 1 0.03" priority="1"/></body>'
   option = f'<option impratio="{impratio}" iterations="{iterations}"/>'
   with warnings.catch_warnings(record=True) as record:
     warnings.simplefilter("always")
-    load_model(f"<mujoco>{option}<worldbody>{foot}</worldbody></mujoco>")
+    load_model(f"<mujoco>{option}<worldbody><geom type='plane' size='1 1 1'/>{foot}</worldbody></mujoco>")
   message = (
     "contacts are 1e+06 times as stiff as their bodies are heavy (impratio, solimp), which float32 may "
   )

@@ -68,7 +68,7 @@ def test_a_file_loads_once_and_files_of_one_name_stay_apart(tmp_path: Path):
     ("gym/Humanoid-v4", ["nearest: gym/Humanoid-v5"]),
     ("zzz", ["available: ", "ant", "cartpole"]),
     ("no.such.module", ["'no.such.module'"]),
-    ("no/such/file.py", ["no/such/file.py"]),
+    ("no/such/file.py", ["'file.py'", "no/such"]),
     ("tasks.shared.quat", ["Config", "Task"]),
   ],
 )

@@ -233,7 +233,7 @@ def test_a_block_that_the_task_lacks_is_named(monkeypatch):
 
 @both
 def test_targets_follow_the_critics(name):
-  one = iterate(make(name, updates_per_step=1, horizon=1, learning_starts=2, tau=0.25), 1)
+  one = iterate(make(name, updates_per_step=1, horizon=1, learning_starts=2, tau=0.25, reward_scale=1), 1)
   same(one.targets.state_dict(), one.critics.state_dict())
   before = tensors(list(one.targets.parameters()))
   iterate(one, 1)

@@ -35,7 +35,8 @@ def test_the_policy_and_its_video_are_kept_and_shown_in_tensorboard(run, tmp_pat
   assert sorted(path.name for path in videos.iterdir()) == ["000002.gif", "000002.pt"]
   kept, last = (checkpoint.read(place)["learner"] for place in (videos / "000002.pt", tmp_path))
   assert "optimizer" in last
-  assert {*kept} == {*last} - {"iteration", "learned_rewards", "optimizer", "random", "ranks", "shuffle"}
+  of_training = {"iteration", "learned_rewards", "optimizer", "random", "ranks", "schedule", "shuffle"}
+  assert {*kept} == {*last} - of_training
   for name, weights in kept["network"].items():
     assert (weights == last["network"][name]).all()
   events = EventAccumulator(str(tmp_path), size_guidance={"images": 0}).Reload()

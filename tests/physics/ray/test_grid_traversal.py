@@ -6,6 +6,7 @@ import pytest
 
 from physics.algebra.spatial import Vector
 from physics.collision.hfield import HeightField
+from physics.load import load_model
 from physics.ray.grid_traversal import ray_height_field
 from physics.ray.ray import NONE
 from tests.physics.oracle import evaluate
@@ -20,7 +21,7 @@ def meet(origin, direction, elevation=ELEVATION):
   mj = mujoco.MjModel.from_xml_string(f"""<mujoco>
     <asset><hfield name="h" nrow="5" ncol="6" size="0.8 0.6 0.5 0.3" elevation="{elevation}"/></asset>
     <worldbody><geom type="hfield" hfield="h"/></worldbody></mujoco>""")
-  field, data, geom = HeightField.of(mj, 0), mujoco.MjData(mj), np.zeros(1, np.int32)
+  field, data, geom = HeightField.of(load_model(mj), 0), mujoco.MjData(mj), np.zeros(1, np.int32)
   mujoco.mj_forward(mj, data)
 
   def traced(program, *x):
