@@ -233,13 +233,13 @@ class Log:
 
   def _restore_rows(self) -> None:
     """Give the log the rows that it had: the row that ended the run is its end again."""
-    if self.main and self._rows_before:
-      self.warn(self._disk.call((self.folder / csv_log.NAME).write_bytes, self._rows_before))
+    with rewrite(self.folder / csv_log.NAME) as file:
+      file.write(self._rows_before)
 
   def close(self) -> None:
     """Write summary.json, close the loggers and show the summary; every rank calls."""
     if self.learner.iteration == self._first[0]:  # nothing was left to do
-      self._restore_rows()
+      self.warn(self._disk.call(self._restore_rows) if self.main and self._rows_before else [])
     elif self.learner.steps > self._logged:
       self.write()
     if not self.main:
