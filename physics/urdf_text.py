@@ -17,7 +17,7 @@ from physics.mesh_files import Packages, find_package, no_file
 Element: TypeAlias = ET.Element
 
 MACROS = ".xacro"
-HIDDEN = ("_", "ag_", "co_", "cr_", "f_", "gi_", "tb_")  # begins of names that lead into Python itself
+HIDDEN = ("_", "ag_", "co_", "cr_", "f_", "gi_", "mro", "tb_")  # begins of names that lead into Python itself
 PARTS = {"robot": ("link", "joint", "mujoco"), "link": ("inertial", "collision")}  # that move or collide
 
 
@@ -71,7 +71,9 @@ def _expanded(path: Path, packages: Packages) -> bytes:
     return str(find_package(package, path.parent, packages))
 
   xacro.eval = substitution_args.eval = _evaluated
-  dict.pop(xacro._global_symbols["python"], "vars", None)  # it gives what those names give
+  xacro._global_symbols = xacro.create_global_symbols()  # an expression of another file may have changed them
+  for name in ("type", "vars"):  # they give what those names give
+    dict.pop(xacro._global_symbols["python"], name, None)
   asked, substitution_args._eval_find = substitution_args._eval_find, find  # without an installed ROS
   try:
     with contextlib.redirect_stderr(io.StringIO()):  # its advice to authors of files

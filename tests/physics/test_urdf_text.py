@@ -1,5 +1,7 @@
 """Text of URDF files: macros of xacro and its packages, prefixes, encodings."""
 
+import contextlib
+import math
 import re
 import sys
 
@@ -71,6 +73,8 @@ def test_a_package_that_is_not_found_is_named(called, tmp_path):
     ("${(i for i in [1]).gi_frame.f_back}", "an expression uses gi_frame, which may run any code"),
     ("${[i.__class__ for i in [1]]}", "an expression uses __class__"),
     ("${python['vars'](str)}", "vars"),
+    ("${python.get('type')(1)}", "NoneType"),
+    ("${str.mro()}", "an expression uses mro, which may run any code"),
     ("$(eval 1 if 1 else 2 .gi_frame)", "an expression uses gi_frame"),
     ('<xacro:macro name="a"><xacro:a/></xacro:macro><xacro:a/>', "recursion"),
   ],
@@ -121,3 +125,11 @@ def test_elements_in_elements_without_end_are_told(tmp_path):
   path = written(tmp_path / "arm.urdf", robot(ARM.format(f"<collision>{deep}</collision>")))
   with pytest.raises(ValueError, match="recursion"):
     read_urdf(path)
+
+
+def test_an_expression_changes_no_later_file(called):
+  for change, pi in (("${math.update(dict(pi=3.0))}", "${math.pi}"), ("", "${math.pi}")):
+    content = f'<link name="base{change}"/><link name="arm">{INERTIAL.format(pi)}</link>{JOINT}'
+    with contextlib.suppress(ValueError):
+      found = read_urdf(written(called, robot(content.replace("baseNone", "base"), XACRO)))
+  assert found.compile().body("arm").mass[0] == pytest.approx(math.pi)
