@@ -3,6 +3,7 @@
 import contextlib
 import json
 import logging
+import math
 import queue
 import threading
 import time
@@ -87,13 +88,13 @@ class ThreadGuard(Guard):
     super().__init__(name, Exception)
     self._calls: queue.Queue[tuple[Callable[..., None], tuple[Any, ...]] | None] = queue.Queue(MOST_WAITING)
     self._warnings: queue.SimpleQueue[str] = queue.SimpleQueue()
-    self._failing = False  # whether the last write failed
+    self._failing, self._began = False, math.inf  # whether the last write failed; start of the present one
     self._thread = threading.Thread(target=self._work, name=name, daemon=True)
     self._thread.start()
 
   def _work(self) -> None:
     while (job := self._calls.get()) is not None:
-      before = self._count
+      before, self._began = self._count, time.monotonic()
       for warning in super().call(job[0], *job[1]):
         self._warnings.put(warning)
       self._failing = self._count > before
@@ -110,16 +111,18 @@ class ThreadGuard(Guard):
     return [self._warnings.get() for _ in range(self._warnings.qsize())]
 
   def close(self, write: Callable[..., None], *content: Any) -> list[str]:
-    """Wait until all is written, at most PATIENCE, or PATIENCE_FAILED while it fails; return warnings."""
+    """Wait until all is written, at most PATIENCE, PATIENCE_FAILED if it fails or hangs; return warnings."""
     start, waited = time.monotonic(), 0.0
+    stuck = not self._calls.empty() and start - self._began > PATIENCE_FAILED
     left: list[tuple[Callable[..., None], tuple[Any, ...]] | None] = [(write, content), None]
-    while self._thread.is_alive() and waited < (PATIENCE_FAILED if self._failing else PATIENCE):
+    while self._thread.is_alive() and waited < (PATIENCE_FAILED if self._failing or stuck else PATIENCE):
       with contextlib.suppress(queue.Full):
         while left:
           self._calls.put_nowait(left[0])
           left.pop(0)
       self._thread.join(0.05)
-      if waited < 1 <= (waited := time.monotonic() - start):
+      before, waited = waited, time.monotonic() - start
+      if before < 1 <= waited:
         LOG.info("%s: sending what is left, %.0f s at most", self._name, PATIENCE)
     late = [f"{self._name} did not take everything within {waited:.2g} s"] if self._thread.is_alive() else []
     return self._told() + self._total() + late

@@ -42,7 +42,7 @@ class MlflowLog(Logger):
     except (MlflowException, ImportError) as error:  # without a server MLflow imports a database
       reason = " ".join(str(error).split())
       if "timed out" in reason:
-        raise NoAnswer(reason) from error
+        raise NoAnswer(f"'{get_tracking_uri()}' timed out") from error
       raise ConfigError(
         f"log.mlflow={experiment} starts no run at '{get_tracking_uri()}' ({reason}); "
         "set MLFLOW_TRACKING_URI to the address of a server"

@@ -4,7 +4,7 @@ import io
 import math
 import socket
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,8 @@ class TensorBoardLog(Logger):
 
   def write_config(self, values: Mapping[str, Any]) -> None:
     """Write settings by key as text, and for the tab HParams, which compares runs."""
-    self.write_text("config", [f"{key}={value}" for key, value in values.items()], self._start)
+    lines = "\n".join(f"    {key}={value}" for key, value in values.items())  # preformatted
+    self._add(self._start, summary=text("config", lines))
     shown = {key: value if isinstance(value, int | float) else str(value) for key, value in values.items()}
     experiment, start, _end = hparams(shown, dict.fromkeys(RESULTS))
     for summary in (experiment, start):
@@ -68,10 +69,6 @@ class TensorBoardLog(Logger):
     first = tag not in self._described  # TensorBoard reads the description only from the first value
     self._described.add(tag)
     return Summary.Value(tag=tag, simple_value=value, metadata=metadata if first else None)
-
-  def write_text(self, tag: str, lines: Iterable[str], steps: int) -> None:
-    """Write lines of preformatted text."""
-    self._add(steps, summary=text(tag, "\n".join(f"    {line}" for line in lines)))
 
   def write_video(self, path: Path, steps: int) -> None:
     """Write a video, which the tab Images plays."""

@@ -38,10 +38,10 @@ class WandbLog(Logger):
         # W&B would record the terminal, where the live table moves, and end with a summary of its own.
         settings=wandb.Settings(console="off", quiet=True, init_timeout=PATIENCE_FAILED),
       )
-    except wandb.errors.CommError as error:
-      raise NoAnswer(str(error).partition("\n")[0]) from error
     except wandb.Error as error:
       reason = " ".join(str(error).split())
+      if reason.startswith("Timed out"):  # a missing login is a CommError too
+        raise NoAnswer(str(error).partition("\n")[0]) from error
       raise ConfigError(
         f"log.wandb={project} starts no run ({reason}); run `wandb login`, or set WANDB_MODE=offline"
       ) from error

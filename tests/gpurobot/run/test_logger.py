@@ -1,6 +1,7 @@
 """Loggers that fail, and one that is slow: training goes on, and hears of it once."""
 
 import threading
+import time
 
 import pytest
 
@@ -109,6 +110,20 @@ def test_a_server_that_has_failed_is_not_waited_for_long(monkeypatch):
   first, late = guard.close(int)
   assert first.startswith("notes could not be written ([Errno 28] gone)")
   assert late.startswith("notes did not take everything within ")
+  go.set()
+
+
+def test_a_server_that_hangs_is_not_waited_for_long(monkeypatch, caplog):
+  monkeypatch.setattr(logger, "PATIENCE_FAILED", 1.5)
+  caplog.set_level("INFO")
+  began, go = threading.Event(), threading.Event()
+  guard = ThreadGuard("notes")
+  guard.call(lambda: (began.set(), go.wait()))
+  guard.call(int)
+  began.wait()
+  time.sleep(1.6)
+  assert guard.close(int) == ["notes did not take everything within 1.5 s"]
+  assert caplog.messages == ["notes: sending what is left, 60 s at most"]
   go.set()
 
 

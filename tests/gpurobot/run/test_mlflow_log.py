@@ -13,6 +13,7 @@ import torch
 import train
 from gpurobot.config import ConfigError
 from gpurobot.run import checkpoint
+from gpurobot.run.logger import NoAnswer
 from gpurobot.run.metrics import tagged
 from tests.gpurobot import toy
 
@@ -145,7 +146,8 @@ def test_a_training_without_a_server_does_not_start(tmp_path, monkeypatch, capsy
   with pytest.raises(SystemExit) as end:
     train_toy(tmp_path, "none", "max_iterations=1")
   assert end.value.code == 2
-  (line,) = capsys.readouterr().err.splitlines()
+  told, line = capsys.readouterr().err.splitlines()
+  assert told == "log.mlflow=none starts a run; its server has 10 s to answer"
   assert line.startswith(f"error: log.mlflow=none starts no run at '{nowhere.last}' (")
   assert line.endswith("; set MLFLOW_TRACKING_URI to the address of a server")
 
@@ -156,6 +158,14 @@ def nowhere() -> str:
     free.bind(("127.0.0.1", 0))
     nowhere.last = f"http://127.0.0.1:{free.getsockname()[1]}"
   return nowhere.last
+
+
+def test_a_server_that_is_silent_is_not_waited_for(tmp_path, monkeypatch):
+  with socket.create_server(("127.0.0.1", 0)) as silent:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{silent.getsockname()[1]}")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "1")
+    with pytest.raises(NoAnswer, match="timed out"):
+      MlflowLog("none", tmp_path, 0)
 
 
 def test_what_is_no_server_is_a_mistake(tmp_path, monkeypatch):

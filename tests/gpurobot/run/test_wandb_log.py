@@ -166,5 +166,20 @@ def test_a_run_that_does_not_start_says_why(tmp_path, monkeypatch):
     WandbLog("tests", tmp_path, 0)
 
 
+def test_training_goes_on_without_a_server_that_is_silent(tmp_path, monkeypatch, caplog):
+  caplog.set_level("INFO")
+  limits = []
+
+  def wait(settings, **_):
+    limits.append(settings.init_timeout)
+    raise wandb.errors.CommError("Timed out\nConsider")
+
+  monkeypatch.setattr(wandb, "init", wait)
+  run = gpurobot.train(toy.__file__, num_envs=32, max_iterations=1, run_dir=tmp_path, log={"wandb": "tests"})
+  assert run.summary["warnings"] == ["log.wandb=tests: no answer (Timed out); training goes on without it"]
+  assert limits == [10.0]
+  assert "log.wandb=tests starts a run; its server has 10 s to answer" in caplog.messages
+
+
 def test_settings_are_grouped():
   assert grouped({"seed": 1, "ppo.lr": 2, "ppo.clip": 3}) == {"seed": 1, "ppo": {"lr": 2, "clip": 3}}
