@@ -25,7 +25,7 @@ from torch.distributed import run as torchrun
 
 import tasks
 import train
-from benchmarks import cases
+from benchmarks import cases, survey
 from benchmarks.__main__ import RUNNERS
 from gpurobot import cli, evaluate, extras, plot, sweep
 from gpurobot.command import main as gpurobot
@@ -180,8 +180,13 @@ def run_sweep(words: list[str]) -> None:
 def run_parity(words: list[str]) -> None:
   with pytest.MonkeyPatch.context() as patch:
     patch.setattr(parity, "compare", lambda *_: [])
-    patch.setattr(parity, "survey", lambda *_: [])
     assert parity.main(words) == 0
+
+
+def run_survey(words: list[str]) -> None:
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setattr(survey, "survey", lambda *_: [])
+    assert survey.main(words) == 0
 
 
 def run_benchmark(module: str, words: list[str]) -> None:
@@ -206,10 +211,10 @@ def run_python(words: list[str]) -> None:
     assert Path(words[0]).exists()
     return run_training(words[1:]) if words[0] == "train.py" else None
   module, *rest = words[1:]
-  if module.startswith("benchmarks"):
-    return run_benchmark(module, rest)
   if module in MODULES:
     return MODULES[module](rest)
+  if module.startswith("benchmarks"):
+    return run_benchmark(module, rest)
   return run_program(module, [*rest, "--help"])
 
 
@@ -247,6 +252,7 @@ STAND_INS: dict[str, Callable[[list[str]], object]] = {
   "torchrun": run_torchrun,
 }
 MODULES: dict[str, Callable[[list[str]], object]] = {
+  "benchmarks.survey": run_survey,
   "gpurobot": run_gpurobot,
   "gpurobot.evaluate": run_evaluation,
   "gpurobot.plot": plot.main,
