@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
+from unittest.mock import patch
 
 
 class UnfinishedError(Exception):
@@ -48,11 +49,11 @@ class Worker:
       self._process = None
 
   def _start(self) -> None:
-    os.environ["PYTHONSAFEPATH"] = "1"  # it would look for modules in the working directory first
     context = multiprocessing.get_context("spawn")
     self._tasks, theirs = context.Pipe()
     self._process = context.Process(target=_serve, args=(theirs, self.limit), daemon=True)
-    self._process.start()
+    with patch.dict(os.environ, PYTHONSAFEPATH="1"):  # not to look for modules in the working directory
+      self._process.start()
     theirs.close()  # so that the end of the process ends the connection
 
   def _end(self, status: int) -> str:

@@ -35,7 +35,9 @@ def worker():
 
 
 def test_no_task_ends_or_holds_up_the_next(worker):
+  before = dict(os.environ)
   assert worker.run(add, 1, 2) == 3
+  assert os.environ == before
   with pytest.raises(UnfinishedError, match=r"^KeyError: 'gone'$"):
     worker.run(fail)
   with pytest.raises(UnfinishedError, match=f"^ended with status -{int(signal.SIGABRT)}$"):
