@@ -5,10 +5,13 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 from unittest.mock import patch
+
+STARTING = threading.Lock()
 
 
 class UnfinishedError(Exception):
@@ -52,7 +55,8 @@ class Worker:
     context = multiprocessing.get_context("spawn")
     self._tasks, theirs = context.Pipe()
     self._process = context.Process(target=_serve, args=(theirs, self.limit), daemon=True)
-    with patch.dict(os.environ, PYTHONSAFEPATH="1"):  # not to look for modules in the working directory
+    # Not to look for modules in the working directory; one at a time, as the environment is all threads'.
+    with STARTING, patch.dict(os.environ, PYTHONSAFEPATH="1"):
       self._process.start()
     theirs.close()  # so that the end of the process ends the connection
 
