@@ -1,5 +1,6 @@
 """Settings in files: YAML, and the config.json of a run."""
 
+import io
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -14,6 +15,7 @@ from gpurobot.config import ConfigError
 
 NO_SETTINGS = "holds no settings; write lines such as num_envs: 1024"
 LOG = logging.getLogger(__name__)
+DEEPEST = 100  # levels of nesting: PyYAML recurses, and 50,000 overflow the stack of the process
 OF_A_RUN = ("run_dir", "resume", "changed")  # keys of a config.json that are not for another run
 
 
@@ -34,7 +36,9 @@ def read(path: str) -> dict[str, Any]:
   elif place.exists() and not place.is_file() and not place.is_dir():
     raise ConfigError(f"config={path} is no file: write config=<file>")
   try:
-    content = OmegaConf.to_container(OmegaConf.load(path), resolve=False)
+    text = place.read_text()
+    _check_depth(text, path)
+    content = OmegaConf.to_container(OmegaConf.load(io.StringIO(text)), resolve=False)
   except OSError as error:
     if error.strerror is None:  # OmegaConf's, of a file with one word or number
       raise ConfigError(f"config={path} {NO_SETTINGS}") from error
@@ -45,6 +49,14 @@ def read(path: str) -> dict[str, Any]:
     raise ConfigError(f"config={path} {NO_SETTINGS}")
   left_out = OF_A_RUN if Path(path).name == "config.json" else ()
   return {key: value for key, value in flat(content) if key not in left_out}
+
+
+def _check_depth(text: str, path: str) -> None:
+  depth = 0
+  for event in yaml.parse(text, Loader=yaml.SafeLoader):
+    depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+    if depth > DEEPEST:
+      raise ConfigError(f"config={path} is nested more than {DEEPEST} levels deep")
 
 
 def flat(settings: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -99,3 +99,12 @@ def test_mistakes_in_a_file_are_told_in_one_line(tmp_path, content, message):
     parse(f"config={file}")
   assert message in str(error.value)
   assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["deep.yaml", "deep.json"])
+def test_settings_nested_without_end_are_told(name, tmp_path):
+  """YAML's reader overflows the stack of the process where Python's own limit does not stop it."""
+  path = tmp_path / name
+  path.write_text("a: " + "[" * 50_000 if name.endswith("yaml") else '{"a":' * 50_000)
+  with pytest.raises(ConfigError, match=f"{name} is nested more than 100 levels deep"):
+    config_files.read(str(path))
