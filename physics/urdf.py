@@ -154,8 +154,11 @@ def _give_mass(robot: Element, path: Path) -> None:
   heavy = set()
   for link in robot.iter("link"):
     if link.find("inertial") is not None or link.find("collision") is not None:
-      name = link.get("name", "")
+      name, chain = link.get("name", ""), set[str]()
       while name in carrier:
+        if name in chain:
+          raise ValueError(f"link {name!r} is fixed to itself, by way of other links")
+        chain.add(name)
         name = carrier[name]
       heavy.add(name)
   for link in robot.iter("link"):
