@@ -75,8 +75,8 @@ def _parts(value: Any) -> list[tuple[str, Any]]:
     return [(f"[{name!r}]", part) for name, part in named]
   if isinstance(value, MethodType):  # what a tape repeats may change
     return [] if hasattr(value, "repeated") else [("", value.__self__), ("", value.__func__)]
-  if hasattr(type(value), "tobytes"):  # of NumPy
-    return [("", value.tobytes())] if value.nbytes <= LARGE else []
+  if hasattr(type(value), "tobytes"):  # of NumPy, and array.array
+    return [("", value.tobytes())] if getattr(value, "nbytes", 0) <= LARGE else []
   if type(value).__module__ == "itertools":
     return [("", repr(value))]  # as count(5)
   state: Any = object.__getstate__(value)  # attributes, those of `__slots__` apart

@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+from array import array
 from collections import deque
 from types import SimpleNamespace
 from typing import ClassVar
@@ -160,6 +161,13 @@ def test_what_only_looks_like_state_does_no_harm():
   """Items that can be iterated once, and a type that answers for NumPy's arrays."""
   own = SimpleNamespace(obs=TensorDict({"policy": torch.ones(2)}), kind=npt.NDArray[np.float32])
   assert python_state({"env": own})["len(env.obs)"] == 1
+
+
+def test_arrays_of_python_are_seen():
+  own = SimpleNamespace(counts=array("l", [0]))
+  before = python_state({"env": own})
+  own.counts[0] += 1
+  assert difference(before, python_state({"env": own})) == "env.counts"
 
 
 def test_a_container_of_tensors_has_a_length():
