@@ -12,7 +12,9 @@ from gpurobot.viewer.framing import GROUND, corners, find_robot, subject
 FLOOR = "gpurobot_floor"  # texture, material, body and geom
 EARTH, TILE, HORIZON, ZENITH = (0.5, 0.55, 0.6), (0.6, 0.65, 0.7), (0.85, 0.9, 0.95), (0.45, 0.6, 0.8)
 AMBIENT = 0.3  # smallest ambient light
-SUN = (0.3, 0.2, -1.0)  # direction of the light of a scene without one from far away, or with hills
+# Direction of the light of a scene without one from far away, or with hills. A direction that is diagonal to
+# the axes leaves dots on the ground, in a corner of MuJoCo's shadow map.
+SUN = (0.36, 0.0, -1.0)
 SUN_HEIGHT = 10.0  # [m]
 
 
