@@ -16,11 +16,11 @@ with process.collection_paused():  # what torch and the physics define stays
   from gpurobot.learn.algorithm import Algorithm
   from gpurobot.learn.distill import Distill
   from gpurobot.learn.env import VecEnv
+  from gpurobot.learn.off_policy.sac import SAC
+  from gpurobot.learn.off_policy.td3 import TD3
   from gpurobot.learn.overlap import OverlappedPPO
   from gpurobot.learn.ppo import PPO
   from gpurobot.learn.random import Random
-  from gpurobot.learn.sac import SAC
-  from gpurobot.learn.td3 import TD3
   from gpurobot.learn.teacher import Teacher
   from gpurobot.run import checkpoint, teachers
   from gpurobot.run.training_run import TrainingRun

@@ -28,11 +28,11 @@ from benchmarks.watch import CPU, EPISODES, WINDOW, Exam, Over, Watch
 from gpurobot.adapters.gym import TaskVectorEnv
 from gpurobot.config import TrainConfig, assign, defaults, leaves, off_policy, option, pairs
 from gpurobot.device.distributed import World
-from gpurobot.learn.off_policy import OffPolicy
+from gpurobot.learn.off_policy.base import OffPolicy
+from gpurobot.learn.off_policy.sac import SAC
+from gpurobot.learn.off_policy.td3 import TD3
 from gpurobot.learn.random import Random
-from gpurobot.learn.sac import SAC
 from gpurobot.learn.statistics import Episodes
-from gpurobot.learn.td3 import TD3
 
 ROOT = Path(__file__).parents[1]
 OWN: dict[str, type[OffPolicy]] = {"sac": SAC, "td3": TD3}

@@ -7,14 +7,14 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from gpurobot.algorithm_config import AlgorithmConfig, PPOConfig, Recurrence
+from gpurobot.algorithm_config import AlgorithmConfig, OffPolicyConfig, PPOConfig, Recurrence
 from gpurobot.device.clock import Clock
 from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
 from gpurobot.device.graph import WARM_UPS
 from gpurobot.device.transfer import to_cpu
 from gpurobot.learn.collector import Collector
-from gpurobot.learn.env import VecEnv
+from gpurobot.learn.env import VecEnv, images_of
 from gpurobot.learn.replay_buffer import Replay
 
 LOG = logging.getLogger(__name__)
@@ -108,3 +108,17 @@ def epoch_words(ppo: PPOConfig, num_envs: int) -> str:
   minibatch = num_envs * ppo.horizon // ppo.minibatches
   minibatches = counted(ppo.minibatches, "minibatch", "es")
   return f"horizon {ppo.horizon}, {counted(ppo.epochs, 'epoch')} of {minibatches} of {minibatch} samples"
+
+
+# Samples of a rank's gradient step up to which it is replayed. With more of them Python takes little time,
+# and while a step is recorded all of its results are kept, some 6 kB for a sample and 450 hidden units.
+LARGEST = 32768
+
+
+def replayed(settings: PPOConfig | OffPolicyConfig, env: VecEnv, count: int) -> bool:
+  """Return whether gradient steps on `count` samples are replayed on a CPU.
+
+  Code of the user's own runs in each step: it may do more than torch's operations.
+  """
+  own_code = settings.loss or settings.network
+  return count <= LARGEST and not own_code and not images_of(env)

@@ -16,18 +16,16 @@ from gpurobot.device.executor import Executor
 from gpurobot.device.transfer import to_cpu
 from gpurobot.learn import teacher as teaching
 from gpurobot.learn.agent import Spaces, actor_critic
-from gpurobot.learn.algorithm import counted, epoch_words, network_words
+from gpurobot.learn.algorithm import counted, epoch_words, network_words, replayed
 from gpurobot.learn.collector import Collector
 from gpurobot.learn.distribution import Distribution
+from gpurobot.learn.encoder import RandomShift
 from gpurobot.learn.env import VecEnv, images_of
 from gpurobot.learn.image_setup import check_images, check_rollout, rollout_words
-from gpurobot.learn.minibatch_epochs import MinibatchEpochs, make_sampler
 from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.optimizer import Optimizer
 from gpurobot.learn.random import Random
-from gpurobot.learn.random_shift import RandomShift
-from gpurobot.learn.replayed import replayed
-from gpurobot.learn.rollout import Rollout
+from gpurobot.learn.rollout import MinibatchEpochs, Rollout, make_sampler
 from gpurobot.learn.saved_state import check_saved
 from gpurobot.learn.statistics import LossMeans
 from gpurobot.learn.teacher import Teacher

@@ -17,7 +17,7 @@ from gpurobot.algorithm_config import (
   SACConfig,
   TD3Config,
 )
-from gpurobot.learn.critic import ValuePrediction, value_head
+from gpurobot.learn.critic import Beside, ValuePrediction, twin, twin_head, value_head
 from gpurobot.learn.distribution import (
   Distribution,
   Gaussian,
@@ -30,7 +30,6 @@ from gpurobot.learn.encoder import GroupInput
 from gpurobot.learn.env import Image
 from gpurobot.learn.layers import linear
 from gpurobot.learn.own_code import own_layers
-from gpurobot.learn.twin import Beside, twin, twin_head
 
 ACTIVATIONS: dict[Activation, Callable[[], nn.Module]] = {
   Activation.elu: lambda: nn.ELU(inplace=True),

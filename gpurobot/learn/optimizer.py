@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from gpurobot.device.distributed import World
+from gpurobot.learn.network import Actor
 
 ALIGNMENT = 16  # in numbers: each weight matrix starts at a cache line of the flat tensor
 BETAS, EPSILON = (0.9, 0.999), 1e-8  # Adam's shares of the old moments, and what is added to the root
@@ -134,3 +135,25 @@ class Optimizer:
     before = state.get("first_rate", self._first_rate)  # older checkpoints: of the same settings
     self.rate.copy_(state["rate"]) if before == self._first_rate else self.rate.fill_(self._first_rate)
     self.skipped.copy_(state["skipped"])
+
+
+class PolicyAverage:
+  """A network that follows the policy's after each of its gradient steps."""
+
+  network: Actor
+
+  def __init__(self, policy: Actor, optimizer: Optimizer, tau: float) -> None:
+    """Copy the policy, whose optimiser is given. `tau` is the share that the average takes over."""
+    self.network, self._weights = follower(policy)
+    self._policy, self._optimizer, self._tau = policy, optimizer, tau
+
+  @torch.no_grad()
+  def follow(self) -> None:
+    """Take over a share of the policy: 1 / n at its n-th step, and at least `tau`."""
+    self._weights.lerp_(self._optimizer.weights, self._share())
+    for own, other in zip(self.network.buffers(), self._policy.buffers(), strict=True):
+      own.copy_(other)
+
+  def _share(self) -> Tensor:
+    """Return the share, a scalar; before the first step that was not skipped it is 1."""
+    return self._optimizer.steps.reciprocal().clamp(self._tau, 1).to(self._weights.dtype)

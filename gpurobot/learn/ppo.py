@@ -20,7 +20,7 @@ from gpurobot.device.executor import Executor
 from gpurobot.device.transfer import to_cpu
 from gpurobot.device.usage import total_memory
 from gpurobot.learn.agent import Spaces, actor_critic
-from gpurobot.learn.algorithm import counted, epoch_words, network_words
+from gpurobot.learn.algorithm import counted, epoch_words, network_words, replayed
 from gpurobot.learn.critic import ScalarHead, rescale
 from gpurobot.learn.discriminator import reference_of
 from gpurobot.learn.distribution import Gaussian
@@ -28,15 +28,13 @@ from gpurobot.learn.env import VecEnv
 from gpurobot.learn.image_setup import check_images, check_rollout, rollout_words
 from gpurobot.learn.learned_reward import Training
 from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss_terms, rate_limits, rate_scale, total
-from gpurobot.learn.minibatch_epochs import MinibatchEpochs, make_sampler
 from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.normalize import Moments
 from gpurobot.learn.optimizer import Optimizer
 from gpurobot.learn.own_code import OwnLoss
-from gpurobot.learn.replayed import replayed
 from gpurobot.learn.reward import RewardScaler
 from gpurobot.learn.reward_sum import RewardSum
-from gpurobot.learn.rollout import Rollout
+from gpurobot.learn.rollout import MinibatchEpochs, Rollout, make_sampler
 from gpurobot.learn.rollout_collector import RolloutCollector
 from gpurobot.learn.saved_state import check_saved
 from gpurobot.learn.statistics import LossMeans, Means

@@ -14,9 +14,9 @@ from gpurobot.learn.agent import Agent
 from gpurobot.learn.collector import Collector
 from gpurobot.learn.critic import ValuePrediction
 from gpurobot.learn.distribution import Distribution
+from gpurobot.learn.encoder import RandomShift
 from gpurobot.learn.env import STYLE, VecEnv, images_of
 from gpurobot.learn.network import ActorCritic
-from gpurobot.learn.random_shift import RandomShift
 from gpurobot.learn.rollout import Rollout
 
 

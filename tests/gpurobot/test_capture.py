@@ -17,7 +17,7 @@ from gpurobot.device import executor, tape
 from gpurobot.device.distributed import World
 from gpurobot.learn.algorithm import warm_up
 from gpurobot.learn.distill import Distill
-from gpurobot.learn.off_policy import OffPolicy
+from gpurobot.learn.off_policy.base import OffPolicy
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from tasks import ant, cartpole

@@ -1,19 +1,21 @@
 """Another algorithm than PPO, of the same parts: a run asks for no more than the protocol."""
 
 import pytest
+import torch
 
+from gpurobot.algorithm_config import PPOConfig, SACConfig
 from gpurobot.config import assign, defaults
 from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
 from gpurobot.learn.agent import Spaces, actor_critic
-from gpurobot.learn.algorithm import Algorithm
+from gpurobot.learn.algorithm import LARGEST, Algorithm, replayed
 from gpurobot.learn.collector import Collector
 from gpurobot.learn.random import Random
 from gpurobot.learn.rollout import Rollout
 from gpurobot.run import checkpoint
 from gpurobot.run.csv_log import read
 from gpurobot.run.training_run import TrainingRun
-from tests.gpurobot import toy
+from tests.gpurobot import toy, toy_pixels
 
 
 class RandomSearch:
@@ -97,3 +99,26 @@ def test_another_algorithm_trains_is_logged_saved_and_resumed(tmp_path):
   rows = list(read(tmp_path / "metrics.csv"))
   assert [float(row["iteration"]) for row in rows] == [1, 2, 3, 4, 5]
   assert all(float(row["reward/distance"]) < 0 for row in rows)
+
+
+def make(module):
+  config = assign(defaults(module), {"num_envs": 2})
+  return module.Task(config.env, 2, torch.device("cpu"), random=Random(0, 2))
+
+
+@pytest.mark.parametrize(
+  ("settings", "count", "expected"),
+  [
+    (PPOConfig(), LARGEST, True),
+    (PPOConfig(), LARGEST + 1, False),
+    (SACConfig(), 256, True),
+    (PPOConfig(loss="own.py:loss"), 256, False),
+    (SACConfig(network="own.py:Network"), 256, False),
+  ],
+)
+def test_small_steps_without_code_of_the_users_are_replayed(settings, count, expected):
+  assert replayed(settings, make(toy), count) is expected
+
+
+def test_steps_that_see_images_are_not_replayed():
+  assert not replayed(PPOConfig(), make(toy_pixels), 256)

@@ -8,10 +8,10 @@ from gpurobot.algorithm_config import PPOConfig, RewardTransform
 from gpurobot.config import assign, defaults
 from gpurobot.device.distributed import World
 from gpurobot.learn.critic import Bins
+from gpurobot.learn.off_policy.sac import SAC
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.learn.reward import SIZE, RewardScaler
-from gpurobot.learn.sac import SAC
 from tests.gpurobot import toy
 from tests.gpurobot.learn.test_off_policy import iterate, make
 

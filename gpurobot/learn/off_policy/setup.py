@@ -11,10 +11,9 @@ from gpurobot.learn.agent import resolve
 from gpurobot.learn.env import VecEnv, block_names, images_of
 from gpurobot.learn.image_setup import check_images
 from gpurobot.learn.network import weight_dtype
-from gpurobot.learn.prioritized import PrioritizedSampler
+from gpurobot.learn.off_policy.prioritized import PrioritizedSampler
 from gpurobot.learn.random import Random
-from gpurobot.learn.replay_buffer import Replay, ReplaySampler, blocks, replay_bytes
-from gpurobot.learn.stored_obs import StoredObs
+from gpurobot.learn.replay_buffer import Replay, ReplaySampler, StoredObs, blocks, replay_bytes
 
 MOST = 8192  # transitions drawn at once, if a batch is not larger
 SHARE = 0.8  # of the memory of a device that a replay buffer may take

@@ -18,23 +18,21 @@ from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
 from gpurobot.device.transfer import to_cpu
 from gpurobot.learn.agent import Spaces, actor
-from gpurobot.learn.algorithm import counted, layer_words
+from gpurobot.learn.algorithm import counted, layer_words, replayed
 from gpurobot.learn.collector import Collector
 from gpurobot.learn.critic import rescale
 from gpurobot.learn.distribution import Gaussian
+from gpurobot.learn.encoder import RandomShift
 from gpurobot.learn.env import VecEnv, images_of
 from gpurobot.learn.image_setup import image_words
 from gpurobot.learn.loss import total
 from gpurobot.learn.network import Actor, TwinCritic
-from gpurobot.learn.off_policy_batch import Batch
-from gpurobot.learn.off_policy_loss import CRITIC_SUMS, critic_loss, joint, target
-from gpurobot.learn.off_policy_setup import check, make_sampler, quiet, stored_obs
-from gpurobot.learn.optimizer import Optimizer, follower
+from gpurobot.learn.off_policy.batch import Batch
+from gpurobot.learn.off_policy.loss import CRITIC_SUMS, critic_loss, joint, target
+from gpurobot.learn.off_policy.setup import check, make_sampler, quiet, stored_obs
+from gpurobot.learn.optimizer import Optimizer, PolicyAverage, follower
 from gpurobot.learn.own_code import OwnLoss
-from gpurobot.learn.policy_average import PolicyAverage
-from gpurobot.learn.random_shift import RandomShift
 from gpurobot.learn.replay_buffer import Replay, replay_bytes
-from gpurobot.learn.replayed import replayed
 from gpurobot.learn.reward import RewardScaler
 from gpurobot.learn.saved_state import check_saved
 from gpurobot.learn.statistics import LossMeans

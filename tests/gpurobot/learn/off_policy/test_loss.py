@@ -6,7 +6,7 @@ from torch import Tensor
 
 from gpurobot.learn.critic import BINS, HALF, Bins, ScalarValue, TwohotHead, TwohotValue
 from gpurobot.learn.loss import total
-from gpurobot.learn.off_policy_loss import (
+from gpurobot.learn.off_policy.loss import (
   critic_loss,
   joint,
   sac_terms,

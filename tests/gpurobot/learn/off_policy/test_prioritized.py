@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from gpurobot.learn.prioritized import LEAST, PrioritizedSampler, SumTree
+from gpurobot.learn.off_policy.prioritized import LEAST, PrioritizedSampler, SumTree
 from gpurobot.learn.random import Random
 from gpurobot.learn.replay_buffer import blocks
 from tests.gpurobot.learn.test_off_policy import iterate

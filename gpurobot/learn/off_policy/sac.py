@@ -9,8 +9,8 @@ from gpurobot.config import ConfigError, TrainConfig
 from gpurobot.device.distributed import World
 from gpurobot.learn.distribution import Gaussian
 from gpurobot.learn.env import VecEnv
-from gpurobot.learn.off_policy import OffPolicy, PolicyLoss
-from gpurobot.learn.off_policy_loss import SAC_SUMS, sac_terms, temperature_loss
+from gpurobot.learn.off_policy.base import OffPolicy, PolicyLoss
+from gpurobot.learn.off_policy.loss import SAC_SUMS, sac_terms, temperature_loss
 
 
 class Temperature(nn.Module):

@@ -14,12 +14,11 @@ from gpurobot.device.distributed import World
 from gpurobot.device.tape import Tape
 from gpurobot.learn import off_policy_setup
 from gpurobot.learn.agent import restored
-from gpurobot.learn.off_policy import OffPolicy
+from gpurobot.learn.off_policy.base import OffPolicy
+from gpurobot.learn.off_policy.sac import SAC
+from gpurobot.learn.off_policy.td3 import TD3
 from gpurobot.learn.random import Random
-from gpurobot.learn.replay_buffer import replay_bytes
-from gpurobot.learn.sac import SAC
-from gpurobot.learn.stored_obs import StoredObs
-from gpurobot.learn.td3 import TD3
+from gpurobot.learn.replay_buffer import StoredObs, replay_bytes
 from tests.gpurobot import toy
 from tests.instances import thorough
 
