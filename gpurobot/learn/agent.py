@@ -39,7 +39,7 @@ def _fast_vectors(able: Mapping[str, Any]) -> bool:
 
 
 class Spaces(NamedTuple):
-  """Observation and action spaces of an agent; the fields are those of `env.VecEnv`."""
+  """Observation and action spaces of an agent, with the fields of `env.VecEnv`."""
 
   obs_dims: dict[str, int]
   num_actions: int
@@ -54,13 +54,13 @@ class Spaces(NamedTuple):
 
   @classmethod
   def saved(cls, state: Mapping[str, Any]) -> Self:
-    """Return the spaces of the agent whose `state_dict` this is."""
+    """Return the spaces of the agent with this `state_dict`."""
     choices, names = tuple(state["choices"]), dict(state.get("names", {}))
     return cls(dict(state["obs_dims"]), state["num_actions"], choices, saved_images(state), names)
 
 
 def saved_images(state: Mapping[str, Any]) -> dict[str, Image]:
-  """Return the images by name that an agent sees whose `state_dict` this is."""
+  """Return the images, by name, of the agent with this `state_dict`."""
   return {
     name: Image(tuple(shape), kind, low, high, tuple(groups))
     for name, (shape, kind, low, high, groups) in state.get("images", {}).items()
@@ -125,7 +125,7 @@ class Agent(Generic[N]):
     }
 
   def check_images(self, state: Mapping[str, Any]) -> None:
-    """Raise ValueError if the agent whose `state_dict` this is sees other images."""
+    """Raise ValueError if the agent with this `state_dict` sees other images."""
     seen, shown = _words(saved_images(state)), _words(self.spaces.images)
     if seen != shown:
       raise ValueError(f"its policy sees {seen}, and this one {shown}")

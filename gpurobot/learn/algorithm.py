@@ -33,7 +33,7 @@ class Algorithm(Protocol):
 
   @property
   def buffer(self) -> Replay | None:
-    """Replay buffer whose rows belong to a checkpoint beside the `state_dict`, if there is one."""
+    """Replay buffer, if there is one; its rows belong to a checkpoint beside the `state_dict`."""
 
   @property
   def first_update(self) -> int:
@@ -104,7 +104,7 @@ def network_words(ppo: PPOConfig, inputs: int, env: VecEnv) -> str:
 
 
 def epoch_words(ppo: PPOConfig, num_envs: int) -> str:
-  """Return what is learnt from in an iteration of num_envs environments (over all ranks)."""
+  """Return a description of an iteration's samples; num_envs: over all ranks."""
   minibatch = num_envs * ppo.horizon // ppo.minibatches
   minibatches = counted(ppo.minibatches, "minibatch", "es")
   return f"horizon {ppo.horizon}, {counted(ppo.epochs, 'epoch')} of {minibatches} of {minibatch} samples"

@@ -12,8 +12,8 @@ from gpurobot.algorithm_config import Critic
 from gpurobot.learn.layers import linear
 
 BINS = 127  # odd, so that one bin is 0
-HALF = BINS // 2 + 1  # logits of the bins from 0 up, before those of their opposites
-NEVER = -1e9  # logit of what is no bin
+HALF = BINS // 2 + 1  # logits of the bins from 0 up, before the logits of their opposites
+MASKED_LOGIT = -1e9  # logit of the masked bin
 REACH = 10.0  # symlog of the outermost bins
 LARGEST = math.expm1(REACH)  # 22,025, the largest value; transformed rewards usually sum to less
 
@@ -134,7 +134,7 @@ class TwohotHead(nn.Module):
     super().__init__()
     self.output, self.bins = linear(width, 2 * HALF, gain=0.0), Bins()
     with torch.no_grad():
-      self.output.bias[HALF] = NEVER  # has no probability, so its gradient is 0 and it stays
+      self.output.bias[HALF] = MASKED_LOGIT  # has no probability, so its gradient is 0 and it stays
 
   def forward(self, features: Tensor) -> TwohotValue:
     """Return the distribution of the return [...] for features [..., width]."""
@@ -198,7 +198,7 @@ class TwinScalarHead(nn.Module):
 
   def forward(self, features: Tensor) -> ScalarValue:
     """Return the values [2, n] for features [2, n, width]."""
-    # A product whose result is one column takes 4 times as long on a CPU, forward and backward.
+    # A product with a result of one column takes 4 times as long on a CPU, forward and backward.
     values = (features * self.output.weight.mT).sum(-1)
     return ScalarValue(values + self.output.bias.squeeze(-1))
 

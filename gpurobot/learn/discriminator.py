@@ -77,7 +77,7 @@ class StyleReward(LearnedReward):
   sums = ("weight", "loss", "gradient_penalty", "policy_accuracy", "reference_accuracy")
 
   def __init__(self, training: Training) -> None:
-    """Allocate the replay; the first moments are those of the reference."""
+    """Allocate the replay; the moments start as the reference's."""
     amp = self.settings = training.config.ppo.amp
     self.network: Discriminator
     reference = reference_of(training.env, amp)

@@ -71,7 +71,7 @@ class LabelledRollout(Rollout):
 class Distill:
   """One rank's part of a distillation, an `algorithm.Algorithm`.
 
-  The student is a policy as PPO's, whose critic is left as it starts. In each rollout it drives most of the
+  The student is a policy as PPO's; its critic stays as it starts. In each rollout it drives most of the
   environments, and a teacher the others; the teachers label every step. As in PPO, all persistent tensors are
   written in place, and pieces between two collectives take and return nothing.
   """
@@ -160,7 +160,7 @@ class Distill:
   def _act(self, sample: dict[str, Any], state: Tensor, restart: Tensor) -> tuple[Tensor, Tensor]:
     """Return actions [local_envs, ...] and the next state, see `collector.Act`.
 
-    Images are shifted before the student sees them, so that it learns from what it has acted on.
+    Images are shifted before the student sees them, so that it learns from the images it acted on.
     """
     self.executor.compiled(self.shift)(sample["obs"], self.collector.random.uniform)
     obs = {group: x.unsqueeze(0) for group, x in sample["obs"].items()}

@@ -211,7 +211,7 @@ class ActionHead(nn.Module):
   """Output layer of an actor: features [..., width] to a Distribution [...]."""
 
   num_parameters: int  # width of a distribution's `parameters`
-  sample_dtype: torch.dtype | None = None  # dtype of samples; None: that of the weights
+  sample_dtype: torch.dtype | None = None  # dtype of samples; None: the weights' dtype
 
   def forward(self, features: Tensor) -> Distribution:
     """Return the action distribution [...] for features [..., width]."""

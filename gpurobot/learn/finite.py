@@ -11,13 +11,13 @@ WIDEST = 2**20  # columns of an observation group: more than any has
 
 
 class FiniteCheck:
-  """Finds environments whose numbers are nan or infinite, counts them, and notes where they were.
+  """Finds environments with numbers that are nan or infinite, counts them, and notes their columns.
 
   `count` [1]: samples left out so far although the environment had called them valid.
   """
 
   def __init__(self, env: VecEnv, first_env: int) -> None:
-    """Check environments of which the first has the global index `first_env`."""
+    """Check environments; first_env: the global index of the first."""
     self._first_env = first_env
     self.count = torch.zeros(1, dtype=torch.int64, device=env.device)
     self._envs = torch.zeros(env.num_envs, dtype=torch.bool, device=env.device)  # found so far
@@ -35,12 +35,12 @@ class FiniteCheck:
     for name, found in self._columns.items():
       found.logical_or_(~_columns_of(obs[name]).sum(0).isfinite())
 
-  def transition(self, claimed: Tensor, *finite: Tensor) -> Tensor:
+  def transition(self, reported_finite: Tensor, *finite: Tensor) -> Tensor:
     """Return where a step [n] is valid: the environment claims it, and all of `finite` [n] hold."""
-    valid = claimed
+    valid = reported_finite
     for part in finite:
       valid = valid & part
-    self.count += (claimed ^ valid).sum()
+    self.count += (reported_finite ^ valid).sum()
     return valid
 
   @property
@@ -60,7 +60,7 @@ def _columns_of(x: Tensor) -> Tensor:
 
 
 def _widths(env: VecEnv) -> dict[str, int]:
-  """Return the columns that are told apart, by group and image; of an image it is one."""
+  """Return the columns that are reported apart, by group; an image counts as one column."""
   groups = {group: width for group, width in env.obs_dims.items() if width}
   images = [name for name, image in images_of(env).items() if image.dtype.is_floating_point]
   return groups | dict.fromkeys(images, 1)

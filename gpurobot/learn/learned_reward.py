@@ -73,7 +73,7 @@ class LearnedReward(abc.ABC):
 
   @abc.abstractmethod
   def draw(self) -> tuple[Tensor, ...]:
-    """Return the samples of a gradient step: the arguments of `loss`, of which the last are the weights."""
+    """Return the samples of a gradient step: the arguments of `loss`, the last of them the weights."""
 
   @abc.abstractmethod
   def loss(self, *batch: Tensor) -> tuple[Tensor, Tensor]:

@@ -43,7 +43,7 @@ Obs = Mapping[str, Tensor]
 class RecurrentCore(nn.Module):
   """Recurrent layer: an LSTM (Hochreiter and Schmidhuber 1997) or GRU (Cho et al. 2014) cell.
 
-  Its state is one tensor [n, state_width], whose first `units` columns are the output.
+  Its state is one tensor [n, state_width]; the first `units` columns are the output.
   """
 
   def __init__(self, kind: Recurrence, width: int, units: int) -> None:

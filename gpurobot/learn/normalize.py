@@ -95,8 +95,8 @@ class Moments:
     self.forget()
     self._refresh()
 
-  def fade(self, part: float) -> None:
-    """Let the samples merged so far count as `part` of what they did; nothing else changes until a merge."""
+  def decay(self, part: float) -> None:
+    """Multiply the weight of the samples merged so far by `part`; only the next merge shows it."""
     self.count *= part
     self.m2 *= part
 

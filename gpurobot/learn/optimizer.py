@@ -27,7 +27,7 @@ def flatten(parameters: Sequence[nn.Parameter]) -> tuple[Tensor, list[int]]:
 M = TypeVar("M", bound=nn.Module)
 
 
-def follower(module: M) -> tuple[M, Tensor]:
+def target_network(module: M) -> tuple[M, Tensor]:
   """Return a copy of a module that has an `Optimizer`, and its weights in the order of `Optimizer.weights`.
 
   They have no gradients and are for code that moves them all at once, as target networks do.
@@ -100,7 +100,7 @@ class Optimizer:
 
   @torch.compiler.disable  # it is one kernel already
   def _descend(self) -> None:
-    """Take Adam's step, by the kernel of torch.optim.Adam, whose own `step` takes longer for its checks."""
+    """Take Adam's step, by the kernel of torch.optim.Adam; Adam's own `step` takes longer for its checks."""
     step, first, second = self._state.values()
     torch._fused_adam_(
       [self.weights],
@@ -138,17 +138,21 @@ class Optimizer:
 
 
 class PolicyAverage:
-  """A network that follows the policy's after each of its gradient steps."""
+  """Average of the policy's weights over its latest gradient steps, used for evaluation and export.
+
+  Off policy, each gradient step moves the policy towards what the critics of the moment prefer, and after
+  some steps it cannot stand for a while. The average can (Polyak and Juditsky 1992, averaged iterates).
+  """
 
   network: Actor
 
   def __init__(self, policy: Actor, optimizer: Optimizer, tau: float) -> None:
-    """Copy the policy, whose optimiser is given. `tau` is the share that the average takes over."""
-    self.network, self._weights = follower(policy)
+    """Copy the policy. optimizer: the policy's. tau: the share of the policy that each update takes over."""
+    self.network, self._weights = target_network(policy)
     self._policy, self._optimizer, self._tau = policy, optimizer, tau
 
   @torch.no_grad()
-  def follow(self) -> None:
+  def update(self) -> None:
     """Take over a share of the policy: 1 / n at its n-th step, and at least `tau`."""
     self._weights.lerp_(self._optimizer.weights, self._share())
     for own, other in zip(self.network.buffers(), self._policy.buffers(), strict=True):

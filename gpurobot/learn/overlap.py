@@ -1,4 +1,4 @@
-"""PPO whose environments fill the next rollout while it learns from the last one.
+"""PPO that learns from the last rollout while its environments fill the next one.
 
 The schedule is fixed: a rollout is one update old when PPO learns from it, and V-trace corrects for that
 (Espeholt et al. 2018, arXiv 1802.01561). So the numbers do not depend on which of the two ends first.
@@ -27,7 +27,7 @@ from gpurobot.learn.rollout_collector import RolloutCollector
 
 
 class OverlappedPPO(PPO):
-  """One rank's part of PPO, whose rollouts come from another thread and maybe another device.
+  """One rank's part of PPO with rollouts from another thread, and maybe another device.
 
   There an agent of its own acts, with the weights and moments from before the update that goes on. An
   iteration begins and ends with the thread at rest: log and checkpoints find nothing half done.
@@ -66,7 +66,7 @@ class OverlappedPPO(PPO):
     return rollout
 
   def make_clock(self) -> OverlappedClock:
-    """Return a timer of the thread that learns, which also tells of the one that acts."""
+    """Return a timer of the learning thread that also reports the acting thread."""
     return OverlappedClock(self.device, self.collector.clock)
 
   def describe(self) -> str:
@@ -103,7 +103,7 @@ class OverlappedPPO(PPO):
 
   @torch.no_grad()
   def _reevaluate(self) -> None:
-    """Put the outputs of the present network in the place of those of the agent that acted."""
+    """Replace the acting agent's outputs by the present network's."""
     self.network.head.remember()
     for index, part in enumerate(self.rollout.parts):
       state = self.rollout.states[index]

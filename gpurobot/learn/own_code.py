@@ -51,7 +51,7 @@ def own_layers(reference: str, width: int, hidden: list[int]) -> tuple[nn.Module
 class OwnLoss:
   """Function `loss(terms, policy, value, batch) -> terms` of the user's own that changes the terms of a loss.
 
-  terms: those of the policy's loss by name, of each sample [...]; their sum is minimised. policy [...] is the
+  terms: of the policy's loss, by name, for each sample [...]; their sum is minimised. policy [...] is the
   current one, value [...] what the current critic predicts: of PPO's states, or of an off-policy algorithm's
   new actions. batch [...]: the samples, see `loss.loss_terms` and `off_policy_batch.Batch.samples`, with
   their normalised observations in batch["obs"].
@@ -69,7 +69,7 @@ class OwnLoss:
     value: ValuePrediction | Tensor,
     batch: TensorDictBase,
   ) -> Mapping[str, Tensor]:
-    """Return the user's terms; raise ConfigError if they are not what they should be."""
+    """Return the user's terms; raise ConfigError if their names, shapes or types are wrong."""
     key, reference = self.key, self.reference
     watch = contextlib.nullcontext() if torch.compiler.is_compiling() else own_errors(key, reference)
     with watch:

@@ -102,7 +102,7 @@ class PPO:
   ) -> None:
     """Build the agent, the same on every rank, and reset the environments.
 
-    device: of the agent and of all that learns; None: that of the environments. Raises ConfigError if the
+    device: of the agent and of all that learns; None: the environments' device. Raises ConfigError if the
     settings do not fit the environment or the device.
     """
     device = device or env.device
@@ -150,7 +150,7 @@ class PPO:
     return self.acting.rollout
 
   def make_clock(self) -> Clock:
-    """Return the timer of the parts of an iteration: that of what acts."""
+    """Return the timer of an iteration's parts: the collector's."""
     return self.collector.clock
 
   @property

@@ -60,7 +60,7 @@ def make_key(seed: int, purpose: str) -> int:
 
 
 class Random:
-  """Random numbers for `num_envs` environments, the first of which has the global index `env_offset`.
+  """Random numbers for `num_envs` environments, from the global index `env_offset` on.
 
   Within a step the same purpose returns the same numbers; `advance` moves all purposes to the next step.
   """

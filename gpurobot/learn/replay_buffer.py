@@ -140,9 +140,8 @@ class Transitions(NamedTuple):
 class Replay:
   """Ring of the last steps of one rank's environments, allocated once; a `collector.Storage`.
 
-  Observations are kept raw, or as `stored` says. The next observation of a step is that of the step after it.
-  Where the time limit cut an episode, it is a final observation, which has a slot in a second ring: `slot`
-  says which.
+  Observations are kept raw, or as `stored` says. The next observation of a step is the following step's.
+  Where the time limit cut an episode, it is a final observation in a second ring, at the index `slot`.
   """
 
   def __init__(
@@ -153,7 +152,7 @@ class Replay:
     dtypes: tuple[torch.dtype, torch.dtype],
     stored: StoredObs | None = None,
   ) -> None:
-    """Allocate a ring of `length` steps, of which a `collect` fills `horizon`.
+    """Allocate a ring of `length` steps; each `collect` fills `horizon` of them.
 
     dtypes: of actions and rewards; of the policy's input.
     """
@@ -289,7 +288,7 @@ class Replay:
       own.copy_(state[name])
 
   def load_rows(self, first: int, rows: Mapping[str, Any]) -> None:
-    """Fill rows of the ring from saved ones [n, num_envs, ...], the first of which has the index `first`."""
+    """Fill rows of the ring from saved ones [n, num_envs, ...], beginning at the row with index `first`."""
     count = len(rows["reward"])
     self.memory[first : first + count].update_(TensorDict(rows, batch_size=[count]))
 

@@ -9,7 +9,7 @@ from gpurobot.learn.env import VecEnv, block_names
 from gpurobot.learn.layers import relu_network
 from gpurobot.learn.learned_reward import LearnedReward, Training
 
-FADE = 0.9  # part of their weight that the errors of earlier rollouts keep when those of another are merged
+DECAY = 0.9  # factor on the weight of earlier rollouts' errors at each merge
 
 
 def columns(rnd: RNDConfig, env: VecEnv) -> list[int]:
@@ -58,7 +58,7 @@ class NoveltyReward(LearnedReward):
   divide by the deviation of the discounted sums, which takes a running sum for each environment. What the two
   differ by is nearly constant, and belongs to the weight. Until there is a deviation the reward is 0.
 
-  Observations are those of the rollout, as the networks see them: normalised and clipped. A step is rewarded
+  Observations come from the rollout, normalised and clipped as the networks see them. A step is rewarded
   for the observation in which it was taken, and the values carry that to the steps before.
   """
 
@@ -96,8 +96,8 @@ class NoveltyReward(LearnedReward):
     return self.rollout.samples["obs", self.settings.group][..., self.columns].to(self.dtype)
 
   def merge(self) -> None:
-    """Merge the errors of all ranks into the moments; those of earlier rollouts count for less."""
-    self.moments.fade(FADE)
+    """Merge the errors of all ranks into the moments; earlier rollouts count for less."""
+    self.moments.decay(DECAY)
     super().merge()
 
   def draw(self) -> tuple[Tensor, ...]:

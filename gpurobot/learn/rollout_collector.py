@@ -1,4 +1,4 @@
-"""Collector of rollouts for PPO: an agent acts, and what it chose and saw is stored."""
+"""Collector of PPO's rollouts: stores observations, actions, log-probabilities and values."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -70,7 +70,7 @@ class Episodes(Accumulator):
     return mask & ~self.marked["teacher"] if "teacher" in self.marked else mask
 
   def hand_over(self, taught: Tensor) -> None:
-    """Let a teacher drive other environments [local_envs] bool; an episode of two drivers counts for none."""
+    """Set which environments [local_envs] bool a teacher drives; an episode of two drivers is not counted."""
     self.whole &= (taught == self.marked["teacher"]) | (self.running[1] == 0)
     self.marked["teacher"].copy_(taught)
 
@@ -114,7 +114,7 @@ class Means(Accumulator):
     return {"names": self.names, **super().state_dict()} if self.names else dict(self._saved)
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    """Continue from saved sums, if they are those of the same names."""
+    """Continue from saved sums, if they have the same names."""
     self._saved = {} if self.names else state
     super().load_state_dict(state if state.get("names") == self.names else {})
 
@@ -146,7 +146,7 @@ class LossMeans(Accumulator):
   kept: ClassVar = {"_sums": 0, "_norm": 0, "_steps": 0, "_largest": -torch.inf}
 
   def __init__(self, names: Sequence[str], device: torch.device) -> None:
-    """Start at 0; `names` are those of the sums over samples, of which the first is their weight."""
+    """Start at 0. names: of the sums over samples; the first sum is the weight."""
     self.names = names[1:]
     self._sums = torch.zeros(len(names), dtype=torch.float64, device=device)  # over all ranks
     self._norm = torch.zeros(1, dtype=torch.float64, device=device)  # sum of the gradient norms

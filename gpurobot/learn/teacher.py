@@ -13,13 +13,13 @@ from gpurobot.learn.distribution import Distribution, Gaussian, MultiDiscrete, S
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.identity import compare, names_of
 
-GROUP = "teacher"  # observations of the teachers; without that group they see those of the policy
+GROUP = "teacher"  # observations of the teachers; without this group they see the policy's
 
 
 class Teacher:
   """A policy with the recurrent state of `num_envs` environments; its weights and moments never change.
 
-  `digest` tells it from any other: a resumed student goes on with the same teachers.
+  `digest` identifies it, so that a resumed student goes on with the same teachers.
   """
 
   def __init__(self, name: str, agent: Agent[Any], num_envs: int) -> None:
@@ -110,7 +110,7 @@ def _actions(count: int, choices: Sequence[int]) -> str:
 def assign(env: VecEnv, count: int, first_env: int, num_envs: int) -> Tensor:
   """Return which of `count` teachers teaches each environment [local_envs] int64.
 
-  A task may say it in `teacher_index(count)`, which returns None if it has no opinion for so many. Otherwise
+  A task may define `teacher_index(count)`, which returns None for a number it does not know. Otherwise
   they have equal shares: first_env is the global index of this rank's first environment, of num_envs.
   """
   own = getattr(env, "teacher_index", None)
@@ -129,7 +129,7 @@ def choose(labels: Sequence[Tensor], index: Tensor) -> Tensor:
 
 
 def check_same(saved: Sequence[str], teachers: Sequence[Teacher]) -> None:
-  """Raise ValueError if the teachers are not those whose digests a checkpoint has."""
+  """Raise ValueError if the digests of a checkpoint are of other teachers."""
   for number, teacher in enumerate(teachers):
     if saved[number : number + 1] != [teacher.digest]:
       raise ValueError(f"teacher={teacher.name} is not the one that it began with; give teacher=<that one>")

@@ -30,7 +30,7 @@ from gpurobot.learn.network import Actor, TwinCritic
 from gpurobot.learn.off_policy.batch import Batch
 from gpurobot.learn.off_policy.loss import CRITIC_SUMS, critic_loss, joint, target
 from gpurobot.learn.off_policy.setup import check, make_sampler, quiet, stored_obs
-from gpurobot.learn.optimizer import Optimizer, PolicyAverage, follower
+from gpurobot.learn.optimizer import Optimizer, PolicyAverage, target_network
 from gpurobot.learn.own_code import OwnLoss
 from gpurobot.learn.replay_buffer import Replay, replay_bytes
 from gpurobot.learn.reward import RewardScaler
@@ -45,7 +45,7 @@ class PolicyLoss(NamedTuple):
   value: Tensor  # of its actions [n]
   terms: dict[str, Tensor]  # by name [n]; their sum is minimised
   sums: Tensor  # [number of sums]
-  other: Tensor | None = None  # what is minimised besides, by other weights than the policy's; a scalar
+  other: Tensor | None = None  # another loss, a scalar, of weights that the policy does not have
 
 
 class OffPolicy:
@@ -81,7 +81,7 @@ class OffPolicy:
     }
     self._joint = functools.partial(joint, clipped=settings.clipped_double_q)
     self._critic_weights = [weight for weight in self.critics.parameters() if weight.requires_grad]
-    self.targets, self._target_weights = follower(self.critics)  # after the broadcast of the weights
+    self.targets, self._target_weights = target_network(self.critics)  # after the broadcast of the weights
     self.average = PolicyAverage(self.network, self.optimizers["actor"], settings.policy_tau)
     self.own_loss = OwnLoss(f"{self.name}.loss", own, env.device) if (own := settings.loss) else None
     self.losses = (LossMeans(CRITIC_SUMS, env.device), LossMeans(self.sums, env.device))
@@ -112,7 +112,7 @@ class OffPolicy:
     raise NotImplementedError
 
   def next_action(self, policy: Gaussian) -> tuple[Tensor, Tensor]:
-    """Return actions [n, num_actions] after a transition, and what is added to their values [n]."""
+    """Return actions [n, num_actions] after a transition, and a bonus on their values [n]."""
     raise NotImplementedError
 
   def policy_loss(self) -> PolicyLoss:
@@ -305,7 +305,7 @@ class OffPolicy:
     """Take a gradient step of the policy; its average follows."""
     for optimizer in self._policy_optimizers:
       optimizer.step()
-    self.average.follow()
+    self.average.update()
     self.losses[1].add(self.optimizers["actor"].sums, self.optimizers["actor"].norm)
 
   def report(self) -> dict[str, Tensor]:
@@ -332,7 +332,7 @@ class OffPolicy:
 
   @property
   def modules(self) -> dict[str, nn.Module]:
-    """The networks beside that of the policy, by their names in a checkpoint."""
+    """The networks besides the policy's, by their names in a checkpoint."""
     return {"critics": self.critics, "targets": self.targets, "average": self.average.network}
 
   def policy_dict(self) -> dict[str, Any]:

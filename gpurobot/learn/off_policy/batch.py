@@ -17,7 +17,7 @@ NUMBERS = ("reward", "discount", "weight", "importance", "age")
 
 
 class _Parts:
-  """Named parts of several batches, in one memory of each type, and those of the present batch in another.
+  """Named parts of several batches, in one memory of each type, and the present batch's parts in another.
 
   So few copies make a batch the present one. Of a single batch both are the same memory.
   """

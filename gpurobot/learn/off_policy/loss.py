@@ -37,7 +37,7 @@ def critic_loss(
 ) -> tuple[Tensor, Tensor, Tensor]:
   """Return the loss of both critics, a scalar, its sums by weight [len(CRITIC_SUMS)], and errors [n].
 
-  values [2, n]: theirs. value [n]: what these count as, whose errors are returned. return_ [n]: what they
+  values [2, n]: theirs. value [n]: their joint value, for the errors. return_ [n]: what they
   learn. age [n]: steps since the transitions. weight [n]: against the bias of the draw, 0 if invalid.
   """
   losses = values.loss(return_)

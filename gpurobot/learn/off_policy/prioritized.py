@@ -13,14 +13,14 @@ LEAST = 1e-3  # added to errors, so that each transition has a chance
 
 
 class SumTree:
-  """Binary trees [trees, 2 * width] whose nodes hold the sums of their leaves.
+  """Binary trees [trees, 2 * width]; each node holds the sum of its leaves.
 
   The root is node 1, the children of node i are 2 i and 2 i + 1, and the leaves begin at `width`. All
   operations take O(log(leaves)) for each number, without a branch.
   """
 
   def __init__(self, trees: int, leaves: int, device: torch.device) -> None:
-    """Allocate trees whose leaves are 0."""
+    """Allocate trees with leaves of 0."""
     self.leaves, self.depth = leaves, (leaves - 1).bit_length()
     self.width = 1 << self.depth
     self.nodes = torch.zeros(trees, 2 * self.width, dtype=torch.float64, device=device)

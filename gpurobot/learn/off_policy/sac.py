@@ -22,7 +22,7 @@ class Temperature(nn.Module):
 
 
 class SAC(OffPolicy):
-  """One rank's part of SAC: a policy of high value and high entropy, whose weight alpha adapts."""
+  """One rank's part of SAC: a policy of high value and high entropy; the entropy's weight alpha adapts."""
 
   sums = SAC_SUMS
   noises = ("sac.next_action", "sac.new_action")
@@ -76,5 +76,5 @@ class SAC(OffPolicy):
 
   @property
   def modules(self) -> dict[str, Any]:
-    """The networks beside that of the policy, by their names in a checkpoint."""
+    """The networks besides the policy's, by their names in a checkpoint."""
     return super().modules | {"temperature": self.temperature}

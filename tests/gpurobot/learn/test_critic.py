@@ -8,7 +8,7 @@ from gpurobot.algorithm_config import Critic
 from gpurobot.learn.critic import (
   BINS,
   HALF,
-  NEVER,
+  MASKED_LOGIT,
   REACH,
   Beside,
   Bins,
@@ -28,7 +28,7 @@ def twohot(logits: torch.Tensor) -> TwohotValue:
   """Return the prediction of logits [..., BINS] in the order of the bins."""
   bins = Bins().to(logits.dtype)
   columns = torch.cat([bins.nearest[:, 0], bins.nearest[-1:, 1]])
-  empty = logits.new_full((*logits.shape[:-1], 2 * HALF), NEVER)
+  empty = logits.new_full((*logits.shape[:-1], 2 * HALF), MASKED_LOGIT)
   return TwohotValue(empty.index_copy(-1, columns, logits), bins)
 
 
