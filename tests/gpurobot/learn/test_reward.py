@@ -13,7 +13,7 @@ from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.learn.reward import SIZE, RewardScaler
 from tests.gpurobot import toy
-from tests.gpurobot.learn.test_off_policy import iterate, make
+from tests.gpurobot.learn.off_policy.test_base import iterate, make
 
 CPU = torch.device("cpu")
 

@@ -5,7 +5,7 @@ import torch
 
 from gpurobot.algorithm_config import RNDConfig
 from gpurobot.config import ConfigError
-from gpurobot.learn.rnd import FADE, Distillation, NoveltyReward, columns
+from gpurobot.learn.rnd import DECAY, Distillation, NoveltyReward, columns
 from tests.gpurobot import toy
 from tests.gpurobot.learn import test_discriminator
 from tests.gpurobot.learn.test_ppo import iterate
@@ -61,7 +61,7 @@ def test_rewards_are_errors_in_their_standard_deviation_of_late():
       rewards = found.rate()
     found.moments.forget()
     if iteration:
-      weights = [FADE**age for age in reversed(range(iteration))]
+      weights = [DECAY**age for age in reversed(range(iteration))]
       weights = [weight / sum(weights) for weight in weights]
       mean, square = (
         sum(weight * (error**power).mean() for weight, error in zip(weights, errors, strict=False))

@@ -12,8 +12,8 @@ from gpurobot.config import AlgorithmName, ConfigError, assign, defaults, local_
 from gpurobot.device import usage
 from gpurobot.device.distributed import World
 from gpurobot.device.tape import Tape
-from gpurobot.learn import off_policy_setup
 from gpurobot.learn.agent import restored
+from gpurobot.learn.off_policy import setup
 from gpurobot.learn.off_policy.base import OffPolicy
 from gpurobot.learn.off_policy.sac import SAC
 from gpurobot.learn.off_policy.td3 import TD3
@@ -98,7 +98,7 @@ def test_the_least_buffer_trains():
 
 
 def test_a_buffer_that_does_not_fit_is_refused_with_the_largest_that_does(monkeypatch):
-  monkeypatch.setattr(off_policy_setup, "total_memory", lambda _: 10**6)
+  monkeypatch.setattr(setup, "total_memory", lambda _: 10**6)
   with pytest.raises(
     ConfigError, match=r"^sac.buffer_size=100000: a replay buffer of 0 GB does not fit"
   ) as end:
@@ -372,7 +372,7 @@ def test_a_policy_of_another_algorithm_is_refused():
   ({"horizon": 2**32, "updates_per_step": 1000, "batch_size": 256}, 32),
 ])  # fmt: skip
 def test_batches_of_one_draw_divide_the_gradient_steps_of_an_iteration(own, batches):
-  assert off_policy_setup.batches_per_draw(SACConfig(**own)) == batches
+  assert setup.batches_per_draw(SACConfig(**own)) == batches
 
 
 @both

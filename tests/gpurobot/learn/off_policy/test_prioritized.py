@@ -4,8 +4,8 @@ import torch
 from gpurobot.learn.off_policy.prioritized import LEAST, PrioritizedSampler, SumTree
 from gpurobot.learn.random import Random
 from gpurobot.learn.replay_buffer import blocks
-from tests.gpurobot.learn.test_off_policy import iterate
-from tests.gpurobot.learn.test_off_policy import make as learner
+from tests.gpurobot.learn.off_policy.test_base import iterate
+from tests.gpurobot.learn.off_policy.test_base import make as learner
 from tests.gpurobot.learn.test_replay_buffer import fill, make
 
 CPU = torch.device("cpu")
