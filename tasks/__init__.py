@@ -134,7 +134,7 @@ def _variants() -> dict[str, tuple[str, str]]:
 
 @functools.cache
 def _variant(name: str, task: str) -> ModuleType:
-  """Return a copy of a module of dm/ whose settings have the defaults of one of its tasks."""
+  """Return a copy of a module of dm/ with the defaults of one of its tasks."""
   module = importlib.import_module(f"{__name__}.dm.{name.lower()}")
   variant = ModuleType(f"{module.__name__}_{task}", module.__doc__)
   vars(variant).update({part: value for part, value in vars(module).items() if part[:2] != "__"})

@@ -42,7 +42,7 @@ class Config(arm_reach.Config):
 
 
 class Task(arm_reach.Task):
-  """Arm reach whose policy sees the arm and two images [camera_size, camera_size, 3] of colours."""
+  """Arm reach with a policy that sees the arm and two images [camera_size, camera_size, 3] of colours."""
 
   robot = base.ASSETS / "arm" / "goal.xml"
   config: Config

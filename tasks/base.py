@@ -372,7 +372,7 @@ class Task(Sensing):
     self.begin_part("task")
 
   def _happen(self) -> None:
-    """Apply the events that are due; what is derived follows where they change the simulation's state."""
+    """Apply the events that are due; derived quantities follow where they change the simulation's state."""
     moved: list[Tensor] = []  # by which events, [num_envs] each
     for name, event in self.events.items():
       due = event.due(self.dt)

@@ -45,7 +45,7 @@ class Config(cartpole.Config):
 
 
 class Task(cartpole.Task):
-  """Cartpole whose policy sees grey images [camera_size, camera_size, stack_camera]."""
+  """Cartpole with a policy that sees grey images [camera_size, camera_size, stack_camera]."""
 
   config: Config
 

@@ -35,7 +35,7 @@ class Config(cube_lift.Config):
 
 
 class Task(cube_lift.Task):
-  """Cube lift whose policy sees the arm and an image [camera_size, camera_size, 1] of depths."""
+  """Cube lift with a policy that sees the arm and an image [camera_size, camera_size, 1] of depths."""
 
   image_ranges: Mapping[str, tuple[float, float]] = MappingProxyType({"depth": SEEN})
   config: Config

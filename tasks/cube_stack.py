@@ -6,7 +6,7 @@ with a reward for every step in which the cube stays stacked; if success ended i
 holding the cube above its goal. The goal reward falls off by 5/m rather than 10/m, and so guides from farther
 away. A cube that falls off the table ends the episode. Reaching weighs 0.5 rather than 0.1: otherwise a hand
 that missed the cube stays beside it. Lifting and releasing the cube are rewarded gradually, because
-exploration alone rarely finds them. The height is that of the lowest corner: otherwise the hand learns to tip
+exploration alone rarely finds them. The height is the lowest corner's: otherwise the hand learns to tip
 the cube. A stacked cube earns the more, the closer it is to its goal. A hand that points down is rewarded,
 and one that turns to the side ends the episode: otherwise exploration turns it over, and it grasps the cube
 from a side on which it cannot put it down.

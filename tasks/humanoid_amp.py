@@ -1,8 +1,8 @@
 """Humanoid AMP: a humanoid goes at commanded speeds in the style of reference motions.
 
-The method is that of adversarial motion priors (Peng et al. 2021, arXiv 2104.02180): the reward asks for the
-commanded speed and yaw rate alone. How the robot walks comes from the style reward of `ppo.amp`, whose
-discriminator compares pairs of successive states with those of walks at many speeds (`tasks/motion/walk.py`),
+The method is adversarial motion priors (Peng et al. 2021, arXiv 2104.02180): the reward asks for the
+commanded speed and yaw rate alone. How the robot walks comes from the style reward of `ppo.amp`. Its
+discriminator compares pairs of successive states with pairs of walks at many speeds (`tasks/motion/walk.py`),
 and of clips if the settings name some. Episodes start in random states of the reference.
 """
 
@@ -56,7 +56,7 @@ class Config(settings.Config, base.Config):
 
   motion: str = option(
     WALKS,
-    f"motions whose style is asked for, with commas between: {WALKS} (at all commanded speeds up to "
+    f"reference motions of the style, with commas between: {WALKS} (at all commanded speeds up to "
     f"{pairs.FASTEST} m/s), {settings.CLIPS}, or an .npz of pairs",
   )
   episode_steps: int = option(600, "maximum number of control steps per episode", low=1)
@@ -248,7 +248,7 @@ class Task(base.Task):
   def off_course(self) -> tuple[Tensor, Tensor]:
     """Return the errors of the velocity [num_envs, 2] [m/s] and of the yaw rate [num_envs] [rad/s].
 
-    The velocity is that of the torso on the floor, ahead and to the left as the torso faces.
+    The velocity is the torso's on the floor, ahead and to the left as the torso faces.
     """
     rotation, qvel = quat.to_matrix(self.sim.qpos[:, 3:7]), self.sim.qvel
     ahead = torch.nn.functional.normalize(rotation[:, :2, 0], dim=1)

@@ -1,6 +1,6 @@
 """Humanoid mimic: the humanoid tracks a steady walk, as an instance of `motion_track` with one clip.
 
-The walk is that of `tasks/motion/walk.py`, in closed form.
+The walk of `tasks/motion/walk.py` is in closed form.
 """
 
 from dataclasses import dataclass

@@ -29,7 +29,7 @@ PPO: dict[str, object] = {
   "epochs": 3,
   "reward_transform": "none",  # rewards are in [0, 1]
   "log_std_init": -1.5,
-  # The robot falls behind a long clip, so that the anchor's place tells the episode's age.
+  # The robot falls behind a long clip, so that the anchor's place shows the episode's age.
   "bootstrap": "next",
 }
 
@@ -53,7 +53,7 @@ class Config(starts.Config, settings.Config, robot_file.LegsConfig, base.Config)
   robot: str | None = option(None, "MJCF or URDF file of a robot with legs; null: the humanoid of assets/")
   episode_steps: int = option(500, "maximum number of control steps per episode", low=1)
   substeps: int = option(4, "number of physics steps per control step", low=1)
-  anchor: str | None = option(None, "body that is compared in the world; null: that of the free joint")
+  anchor: str | None = option(None, "body that is compared in the world; null: the free joint's")
   bodies: list[str] = option([], "bodies that are tracked; []: those that can touch something")
   ends: list[str] = option([], "bodies that end an episode; []: those at the ends of limbs")
   next_frames: int = option(2, "frames of the motion that the policy sees ahead", low=1)

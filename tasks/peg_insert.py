@@ -1,6 +1,6 @@
 """Peg insert: an arm inserts a square peg, held in its gripper, into a hole with 2 mm of clearance per side.
 
-The rewards are those of Factory in Isaac Lab (`isaaclab_tasks/direct/factory/factory_tasks_cfg.py`; Narang
+The rewards follow Factory in Isaac Lab (`isaaclab_tasks/direct/factory/factory_tasks_cfg.py`; Narang
 et al. 2022, Tang et al. 2024): the closeness of points of the peg to their goals, in three widths, and
 constant rewards for a peg that has entered the hole and for one that has reached its end. Friction holds the
 peg: it can slip, and the episode fails if it leaves the fingers.
@@ -21,7 +21,7 @@ PPO: dict[str, object] = {
   "gamma": 0.97,
   "hidden": [128, 128],
   "log_std_init": -0.7,
-  "reward_transform": "scale",  # rewards are bounded, and those of the last millimetres matter most
+  "reward_transform": "scale",  # rewards are bounded, and the last millimetres matter most
 }
 
 
@@ -67,7 +67,7 @@ class Task(arm.Task):
     self.depth = 2.0 * float(height)  # depth of the hole [m]
     self.hole = self.constant(self.model.mocap_pos0)  # [1, 3] [m]
     self.aside = 2.0 * float(width - x)  # largest offset from the middle of a peg in the hole [m]
-    self.end = self.buffer(3)  # position of the end of the peg, relative to that of the hole [N, 3] [m]
+    self.end = self.buffer(3)  # position of the end of the peg, relative to the hole's [N, 3] [m]
     self.gap = self.buffer()  # mean distance of the points on the peg from their goals [N] [m]
 
   def initial_state(self) -> dict[str, Tensor]:

@@ -151,7 +151,7 @@ class Task(base.Task):
     return high & (self.up() > config.success_up) & (qvel[:, :3].norm(dim=1) < config.success_speed)
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Return what a robot can measure; add what it cannot measure for the critic."""
+    """Observations: a robot's measurements; for the critic also quantities it cannot measure."""
     rotation = quat.to_matrix(self.sim.qpos[:, 3:7])
     policy = {
       "angular_velocity": self.sim.qvel[:, 3:6],

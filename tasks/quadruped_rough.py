@@ -179,7 +179,7 @@ class Task(quadruped.Task):
     return self.has_left()
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Add the height scan: depth below the trunk, minus that of flat ground, clipped to +-1 m.
+    """Add the height scan: depth below the trunk, minus the depth of flat ground, clipped to +-1 m.
 
     The policy of a blind robot goes without; its teacher has it.
     """
@@ -195,7 +195,7 @@ class Task(quadruped.Task):
     return self.kind if count == len(self.config.terrain_kinds) else None
 
   def metrics(self) -> dict[str, Tensor]:
-    """Add the terrain level; where it is chosen, `level` keeps that of the training, which is held."""
+    """Add the terrain level; where it is chosen, `level` keeps the training's, which is held."""
     chosen = self.config.level
     level = self.level if chosen is None else torch.full_like(self.level, chosen)
     return super().metrics() | {"terrain_level": level}
@@ -209,7 +209,7 @@ class Task(quadruped.Task):
 
 
 def make_terrain(config: Config, device: torch.device | str = "cpu") -> Terrain:
-  """Return the terrain of the settings; raise ValueError if it does not have what they ask for."""
+  """Return the terrain of the settings; raise ValueError if it lacks what they ask for."""
   if config.level is not None and config.level >= config.terrain_levels:
     raise ValueError(
       f"env.level={config.level} is none of env.terrain_levels={config.terrain_levels}: they start at 0"

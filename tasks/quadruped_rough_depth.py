@@ -38,7 +38,7 @@ class Config(quadruped_rough.Config):
 
 
 class Task(quadruped_rough.Task):
-  """Quadruped rough whose policy sees an image [camera_height, camera_width, 1] of depths, and no scan."""
+  """Quadruped rough; its policy sees an image [camera_height, camera_width, 1] of depths, and no scan."""
 
   image_ranges: Mapping[str, tuple[float, float]] = MappingProxyType({"depth": SEEN})
   config: Config

@@ -27,7 +27,7 @@ PPO: dict[str, object] = {
   "log_std_init": -1.0,
 }
 
-OURS = Size(0.95, 17.5, 0.04)  # the arm whose settings are the defaults below
+OURS = Size(0.95, 17.5, 0.04)  # our arm, with the defaults below
 
 
 @adapted()

@@ -1,6 +1,6 @@
 """Walk: any robot with legs, from an MJCF or URDF file, follows velocity commands on flat ground.
 
-What the robot is made of is read from its file (`physics/robot/`). Settings are those of a robot dog or, for
+The robot's parts are read from its file (`physics/robot/`). Settings are a robot dog's or, for
 two legs, of a humanoid, scaled to the robot's size and weight (`tasks/shared/similarity.py`).
 """
 
@@ -19,11 +19,11 @@ TRAIN, PPO, SAC = gait.TRAIN, gait.PPO, locomotion.SAC
 TORQUE = 0.75  # largest change of a servo's torque by an action of 1, over its largest torque
 # Least change of the torque of a leg's servo by an action of 1, over weight times leg length for each leg of
 # those that stand, which are half of them: of all joints, and of those that should stay near home. With less,
-# no two-legged robot can shift its weight onto one leg. They are those of our humanoid.
+# no two-legged robot can shift its weight onto one leg. They are our humanoid's.
 CARRYING, BALANCING = 0.35, 0.2
 WIDEST = 1.0  # largest action scale that follows from these [rad]
-DOG, HUMANOID = Size(0.285, 13.1), Size(0.68, 32.1)  # robots whose settings are known to work
-# Settings of the humanoid that differ from those of the dog, which are the defaults below.
+DOG, HUMANOID = Size(0.285, 13.1), Size(0.68, 32.1)  # robots with settings that are known to work
+# Settings of the humanoid that differ from the dog's, which are the defaults below.
 TWO_LEGS: dict[str, float] = {
   "command_forward": 0.8,
   "command_sideways": 0.4,

@@ -16,9 +16,9 @@ from tasks.core.shapes import like
 class Defects:
   """What sets a camera apart from a perfect one.
 
-  `rate`: it sees in every so many-th control step of an episode, and keeps its images in between.
-  `latency`: so many images ago is what it shows. `dropout`: the fraction of pixels whose depth is lost, and
-  reads 0. `quantum`: depth is a multiple of it [m], 0: of nothing.
+  `rate`: it sees every `rate`-th control step of an episode, and keeps its images in between.
+  `latency`: it shows an image of so many images ago. `dropout`: the fraction of pixels without depth:
+  they read 0. `quantum`: depth is a multiple of it [m], 0: of nothing.
   """
 
   rate: int = 1
@@ -36,7 +36,7 @@ class Defects:
 
 
 class TaskCamera:
-  """A camera with defects, which the base of all tasks tells when to look.
+  """A camera with defects; the base of all tasks triggers it.
 
   `camera` is a `physics.Camera`, and `pos`, `quat` and `fovy` are its own, to be written.
   """
@@ -65,7 +65,7 @@ class TaskCamera:
     return {kind: past[0] for kind, past in self._past.items()}
 
   def look(self, episode_steps: Tensor) -> None:
-    """See what is due after a control step."""
+    """Take the images that are due after a control step."""
     due = episode_steps % self.defects.rate == 0
     seen = self._see(due)
     for kind, past in self._past.items():

@@ -9,7 +9,7 @@ from torch import Tensor
 
 @dataclasses.dataclass
 class Commands:
-  """Buffer of a task's commands, and what its columns mean; as `self.commands` it gets sliders in `play`.
+  """Buffer of a task's commands, with its columns' meaning; as `self.commands` it gets sliders in `play`.
 
   The task draws commands of its own. Others are written over them before each step.
   """

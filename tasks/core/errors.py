@@ -66,7 +66,7 @@ def reports_task_errors(method: Callable[Concatenate[S, P], R]) -> Callable[Conc
   def call(self: S, *args: P.args, **kwargs: P.kwargs) -> R:
     import torch  # noqa: PLC0415
 
-    if torch.compiler.is_compiling():  # its errors are those of the trace
+    if torch.compiler.is_compiling():  # its errors belong to the trace
       return method(self, *args, **kwargs)
     with task_errors(lambda: _files(type(self))):
       return method(self, *args, **kwargs)
@@ -75,7 +75,7 @@ def reports_task_errors(method: Callable[Concatenate[S, P], R]) -> Callable[Conc
 
 
 def _files(kind: type) -> frozenset[str]:
-  """Return the files that define the class of a task and its parents, except those of the base."""
+  """Return the files that define the class of a task and its parents, except the base's."""
   modules = [sys.modules.get(part.__module__) for part in kind.__mro__]
   files = [getattr(module, "__file__", None) for module in modules]
   core = Path(__file__).parent

@@ -12,7 +12,7 @@ Range = tuple[float, float]
 
 
 class Image(NamedTuple):
-  """Image [num_envs, *shape] that observation groups share; the fields are those of the trainer's."""
+  """Image [num_envs, *shape] that observation groups share, with the fields of the trainer's."""
 
   shape: tuple[int, int, int]  # height, width, channels
   kind: str  # uint8 or float16, as it is stored
@@ -28,7 +28,7 @@ class Image(NamedTuple):
     return block.clone() if self.kind == "uint8" else block.clamp(self.low, self.high).to(torch.float16)
 
   def stacked(self, frames: int) -> "Image":
-    """Return the image whose channels are those of several frames."""
+    """Return the image with the channels of several frames."""
     height, width, channels = self.shape
     return self._replace(shape=(height, width, frames * channels))
 

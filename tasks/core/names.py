@@ -19,7 +19,7 @@ def hint(name: str, known: Iterable[str]) -> str:
 
 
 def settings(config: Any, prefix: str) -> dict[str, Any]:
-  """Return the fields of a Config whose names start with `prefix`, keyed by the rest of the name."""
+  """Return the fields of a Config with names that start with `prefix`, keyed by the rest of the name."""
   names = [field.name for field in dataclasses.fields(config) if field.name.startswith(prefix)]
   return {name.removeprefix(prefix): getattr(config, name) for name in names}
 

@@ -144,7 +144,7 @@ class Observations:
     """Return each group as one tensor [num_envs, width], its blocks with noise, and the images.
 
     The environment index is the fastest in memory, as in the simulation: blocks are copied as they are.
-    Raises ValueError if the blocks are not those of the first observation.
+    Raises ValueError if the blocks differ from the first observation's.
     """
     check_blocks(blocks, self._like)
     shapes = (_widths(blocks), find_images(blocks, self._ranges))

@@ -50,8 +50,8 @@ class Sensing(Names):
   ) -> TaskCamera:
     """Return a camera of the robot file, or one that a body carries, in every environment.
 
-    `kinds` are what it sees: "depth", "rgb", "segmentation", "normal". It looks after every control step,
-    before `update`, at the start of an episode and again after an event; `render()` returns what it shows.
+    `kinds` of images: "depth", "rgb", "segmentation", "normal". It looks after every control step,
+    before `update`, at the start of an episode and again after an event; `render()` returns its images.
     Noise and latency of `defects` are those of a training. `depths` are the least and the greatest depth that
     is drawn [m]; None: the file's.
     """
@@ -62,17 +62,17 @@ class Sensing(Names):
     return self.cameras[-1]
 
   def look(self, episode_steps: Tensor) -> None:
-    """Let all cameras see what is due after a control step of an episode [num_envs]."""
+    """Take all cameras' images that are due after a control step of an episode [num_envs]."""
     for camera in self.cameras:
       camera.look(episode_steps)
 
   def correct(self, changed: Tensor, episode_steps: Tensor) -> None:
-    """Derive and see again what is of this control step, where its state has `changed` since [num_envs]."""
+    """Compute derived quantities and images of this control step again where `changed` [num_envs]."""
     self.sim.forward(changed)
     for camera in self.cameras:
       camera.restart(changed & (episode_steps % camera.defects.rate == 0), -1)
 
   def look_again(self, ended: Tensor) -> None:
-    """Let all cameras see the first state of an episode where `ended` [num_envs]."""
+    """Take all cameras' images of the first state of an episode where `ended` [num_envs]."""
     for camera in self.cameras:
       camera.restart(ended)

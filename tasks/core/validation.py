@@ -31,7 +31,7 @@ METHODS = (  # methods that a task may override
 KEPT = {  # methods that a task may not override, and what to write instead
   "__init__": "setup(self)",
   "reset": "initial_state(self), which says where episodes start",
-  "step": "control, update, reward, terminated and observe, of which a step is made",
+  "step": "control, update, reward, terminated and observe, the parts of a step",
 }
 ALIKE = 0.85  # names more similar than this count as misspelt: terminate, rewards, init_state
 # Groups that no agent observes: what a teacher saw, and what a style reward compares with a reference.

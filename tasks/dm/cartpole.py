@@ -12,7 +12,7 @@ from tasks.base import option
 from tasks.shared import mjcf, reward, suite
 
 TRAIN = suite.TRAIN | {"max_steps": 10_000_000}
-# In a shared trunk the critic's gradients lead the policy away from what it has learnt (docs/ablations.md).
+# In a shared trunk the critic's gradients undo what the policy has learnt (docs/ablations.md).
 PPO = suite.PPO | {"shared": False}
 
 

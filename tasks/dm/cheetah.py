@@ -33,7 +33,7 @@ class Task(suite.DrawnTask):
 
   @classmethod
   def draw(cls, model: Any, random: np.random.Generator, count: int) -> suite.Arrays:
-    """Let robots with joints anywhere between their limits fall to the ground."""
+    """Drop robots with joints anywhere between their limits to the ground."""
     low, high = suite.start_range(model)
     low[:3] = high[:3] = 0.0
     return suite.evaluate(

@@ -1,4 +1,4 @@
-"""Pendulum: a pole whose motor is too weak to lift it swings up and balances."""
+"""Pendulum: a pole with a motor too weak to lift it swings up and balances."""
 
 import math
 from dataclasses import dataclass

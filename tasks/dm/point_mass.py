@@ -1,4 +1,4 @@
-"""Point mass: a mass in a plane moves to the middle by two forces, whose directions may be unknown."""
+"""Point mass: a mass in a plane moves to the middle by two forces; their directions may be unknown."""
 
 import math
 from dataclasses import dataclass

@@ -13,7 +13,7 @@ PPO = gym_v5.PPO | {"log_std_init": -1.0}
 
 @dataclass
 class Config(hopper.Config):
-  """Settings of Walker2d: those of Hopper with other limits."""
+  """Settings of Walker2d: Hopper's with other limits."""
 
   height_low: float = option(0.8, "torso height below which the robot has fallen", "m")
   height_high: float = option(2.0, "torso height above which the episode ends", "m")

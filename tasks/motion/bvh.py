@@ -162,7 +162,7 @@ def _places(nodes: Sequence[Node], values: Floats) -> list[Floats]:
 
 
 def _follow(found: dict[str, Floats], model: Any) -> Floats:
-  """Return configurations [T, nq] of the humanoid whose bodies are where the joints of a person are."""
+  """Return configurations [T, nq] of the humanoid with its bodies at the joints of a person."""
   home = model.key_qpos[model.key_id("home")]
   at_home = host.evaluate(model, {"qpos": home[None]}, ["xpos", "xquat"])
   rest = {name: at_home["xpos"][0, model.body_id(name)] for name in found if "hand" not in name}
@@ -187,7 +187,7 @@ def _follow(found: dict[str, Floats], model: Any) -> Floats:
 
 
 def _arm(side: str, scaled: dict[str, Floats], rest: dict[str, Floats], model: Any) -> list[Goal]:
-  """Return where an arm is, whose two parts point as those of the person."""
+  """Return where an arm is if its two parts point as the person's do."""
   lower, hips = model.body_id(f"{side}_lower_arm"), _between(scaled, "thigh")
   at_home = np.broadcast_to(rest[f"{side}_upper_arm"] - _between(rest, "thigh"), hips.shape)
   shoulder = hips + rotate(_lean(scaled), at_home)

@@ -73,7 +73,7 @@ class Clip:
   def velocities(self) -> tuple[Floats, Floats, Floats]:
     """Return the velocities of root [T, 3] [m/s], its rotation [T, 3] [rad/s] and joints [T, n] [rad/s].
 
-    They are central differences, one-sided at the ends. As those of MuJoCo's free joint, the first is in
+    They are central differences, one-sided at the ends. As in MuJoCo's free joint, the first is in
     world axes and the second, from the exact logarithm of the rotation between two frames, in body axes.
     """
     frame = np.arange(len(self))

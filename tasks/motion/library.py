@@ -17,7 +17,7 @@ from tasks.shared import quat
 
 
 class Frames(NamedTuple):
-  """Frames of a motion, n of each; bodies are those of the library."""
+  """Frames of a motion, n of each, with the library's bodies."""
 
   qpos: Tensor  # [n, nq]
   qvel: Tensor  # [n, nv]
@@ -51,7 +51,7 @@ class Library:
     if short is not None:
       raise SettingError(f"{short.name}: it lasts {short.seconds:.2g} s, less than two control steps")
     fields = [_frames(model, clip, lag, bodies) for clip in sampled]
-    # The rows come last in memory, so that what is taken from them is stored as a simulation's state is.
+    # The rows come last in memory, so that frames taken from them are stored as a simulation's state is.
     self._tables = {
       name: torch.tensor(np.concatenate(parts), dtype=torch.float32, device=device)
       .movedim(0, -1)

@@ -113,7 +113,7 @@ def _hands(model: Any, robot: LeggedRobot, middle: Floats) -> list[int]:
 
 
 def _stiff(model: Any, robot: LeggedRobot, hands: list[int]) -> Floats:
-  """Return the weights of the distances of hinges and slides from home: of legs, arms and what is between."""
+  """Return the weights of the distances of hinges and slides from home: of legs, arms and trunk."""
   left, right = ({*_chain(model, hand)} for hand in hands) if hands else (set[int](), set[int]())
   arms, legs = left ^ right, {joint for leg in robot.legs for joint in leg}
   scalar = [joint for joint in range(model.njnt) if model.jnt_type[joint] >= SLIDE]

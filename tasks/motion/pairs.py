@@ -35,7 +35,7 @@ class Pairs(NamedTuple):
 def joined(parts: Sequence[Pairs], weights: Sequence[float] = ()) -> Pairs:
   """Return the pairs of several motions, which come as often as their weights say; (): all alike.
 
-  Each pair is there; those of a short or heavy motion are there several times.
+  Each pair is there, and pairs of a short or heavy motion several times.
   """
   weights = weights or [1.0] * len(parts)
   unit = max(len(part.qpos) / weight for part, weight in zip(parts, weights, strict=True))
@@ -90,7 +90,7 @@ def walks(model: Any, speeds: tuple[float, float], turn_max: float, dt: float) -
   """Return pairs of walks of the humanoid `model` from one speed [m/s] to another, at all phases.
 
   None is faster than FASTEST. A walk turns by a yaw rate of its torso, up to turn_max [rad/s] either way;
-  this leaves what is seen from the torso as it is.
+  this leaves the view from the torso as it is.
   """
   low, high = (min(speed, FASTEST) for speed in speeds)
   phase = torch.arange(PHASES, dtype=torch.float64) / PHASES

@@ -10,9 +10,9 @@ from tasks.core.names import hint
 class Parts(NamedTuple):
   """Ids of bodies."""
 
-  anchor: int  # whose pose is compared in the world
+  anchor: int  # body: its pose is compared in the world
   bodies: list[int]  # compared beside the anchor
-  ends: list[int]  # those of `bodies` whose height ends an episode, as their index there
+  ends: list[int]  # indices in `bodies`: their height ends an episode
 
 
 def find(config: Any, robot: LeggedRobot, model: Any) -> Parts:

@@ -1,6 +1,6 @@
 """Arrays of a pickle file, read without running code.
 
-A pickle is a program: it calls functions of any installed module, and sets the state of what they return.
+A pickle is a program: it calls functions of any installed module, and sets the state of their results.
 NumPy believes such a state, so that a wrong one reads and writes beyond an array. This reader knows the few
 names that arrays need, and puts functions of its own in their place, which check types, shapes and contents.
 """

@@ -25,7 +25,7 @@ class Plan:
   time: Floats  # [T] [s]
   feet: Floats  # [T, 2, 4] offsets of left and right foot from their home: x, y, z, and yaw [rad]
   support: Floats  # [T, 2] shares of the weight that the left and the right foot carry
-  height: Floats  # [T] of the centre of mass above that of standing
+  height: Floats  # [T] of the centre of mass above its height in standing
   pitch: Floats  # [T] of the trunk, forward [rad]
   hands: Floats  # [T, 2, 3] offsets of left and right hand from their home, along the trunk's heading
   cut: float = 0.0  # part of the plan at each end that is no part of the clip [s]
@@ -65,7 +65,7 @@ def ease(time: Floats, start: float, end: float) -> Floats:
 
 
 def stepping(plan: Plan, steps: Sequence[Step], clearance: float) -> Plan:
-  """Return a plan with steps in order of time, whose feet rise by `clearance`.
+  """Return a plan with steps in order of time; feet rise by `clearance`.
 
   Between two steps both feet are on the ground and the weight shifts; none is where two steps overlap.
   """
@@ -131,7 +131,7 @@ def run(fps: float, gravity: float) -> Plan:
   steps = [Step(i % 2, start, start + 2 * pace - stance, length * (i + 1)) for i, start in enumerate(starts)]
   plan = stepping(stand(2 * STILL + (count + 1) * pace, fps), steps, clearance=0.2)
   flight, top = pace - stance, -0.02
-  speed = gravity * flight / 2  # of a take-off, as that of a landing
+  speed = gravity * flight / 2  # of a take-off and of a landing
   keys = [
     Key(start + late, top, sign * speed, -gravity)
     for start in starts
@@ -211,7 +211,7 @@ def wave(fps: float, gravity: float) -> Plan:  # noqa: ARG001
 
 
 def _with_arms(plan: Plan, swing: float) -> Plan:
-  """Return a plan whose hands swing forward with the foot of the other side, by a share of its lead."""
+  """Return a plan with hands that swing forward with the foot of the other side, by a share of its lead."""
   lead = swing * (plan.feet[:, RIGHT, 0] - plan.feet[:, LEFT, 0])
   hands = plan.hands.copy()
   hands[:, LEFT, 0], hands[:, RIGHT, 0] = lead, -lead

@@ -29,12 +29,12 @@ UNIT = 0.01  # largest difference of a quaternion's norm from 1
 
 @dataclass(frozen=True)
 class Reading:
-  """What a user says of a file, and what its robot has; what the file itself says counts more."""
+  """A user's description of a file, and the robot's; the file's own description counts more."""
 
   robot_joints: tuple[str, ...]  # in the order of the robot's actuators
   quaternion: Order | None = None
   fps: float | None = None
-  joints: tuple[str, ...] = ()  # names of the file's joints in order; empty: those of the robot
+  joints: tuple[str, ...] = ()  # names of the file's joints in order; empty: the robot's
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,11 @@ class Layout:
   turn: str
   joints: str
   order: Order | None = None
-  mark: str | None = None  # a key that tells this tool from others with the same keys
+  mark: str | None = None  # a key that distinguishes this tool from others with the same keys
 
   @property
   def keys(self) -> set[str]:
-    """Keys of which a file has all."""
+    """Keys that a file must have."""
     return {self.position, self.turn, self.joints} | ({self.mark} if self.mark else set())
 
 
@@ -175,7 +175,7 @@ def _word_of(name: Any) -> str:
 
 
 def _root_of(values: NDArray[Any], part: str) -> NDArray[Any]:
-  """Return the columns of a part; of the poses of all bodies [T, bodies, n] those of the first, the root."""
+  """Return the columns of a part; from poses of all bodies [T, bodies, n] those of the root, the first."""
   if part == "joints":
     return values.reshape(len(values), math.prod(values.shape[1:])) if values.ndim else values[None, None]
   return values[:, 0] if values.ndim == 3 and values.size else np.atleast_1d(values)

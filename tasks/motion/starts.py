@@ -21,7 +21,7 @@ from tasks.motion.library import Library
 
 Ints = NDArray[np.int64]
 
-REACH = 3  # bins before a failure of which one counts it, and bins that a count is spread to
+REACH = 3  # bins before a failure, one of which counts it; and bins that a count is spread to
 
 
 class Where(StrEnum):
@@ -43,7 +43,7 @@ class Config:
   )
   start_bin: float = option(0.5, "duration of a bin of start frames, if that is not too many", "s", low=0.02)
   start_bins: int = option(128, "largest number of bins of start frames, over all clips", low=1, high=4096)
-  held_out: int = option(6, "one of so many bins is held out of the starts in training; 0: none", low=0)
+  held_out: int = option(6, "every n-th bin is held out of the starts in training; 0: none", low=0)
   # After 3.5 M steps a jump succeeds from its first frame in 0.93 and 1.00 of the episodes, with 0.2 in 0.81
   # and 0.85 (seeds 0, 1).
   start_uniform: float = option(0.5, "fraction of starts that failures do not influence", low=0.001, high=1)
@@ -89,7 +89,7 @@ class Starts:
   def after(self, failures: Tensor, first: Tensor, last: Tensor, failed: Tensor) -> Tensor:
     """Return failures [n, bins] after episodes from rows `first` to `last` [n], of which some `failed` [n].
 
-    A failure counts in the bin of its first row, but at most REACH bins before that of its last row.
+    A failure counts in the bin of its first row, but at most REACH bins before its last row's.
     """
     share = self.config.start_memory
     chosen = torch.maximum(self.bin_of_row[first], self.bin_of_row[last] - REACH)

@@ -1,6 +1,6 @@
 """Walking reference motion of the humanoid, in closed form.
 
-The torso moves at constant speed and stays upright. It sways like an inverted pendulum whose support
+The torso moves at constant speed and stays upright. It sways like an inverted pendulum with a support that
 alternates between the feet (the linear model of Kajita et al. 2001). A foot lands on its heel, rolls over
 sole and toe without sliding, and swings to its next foothold on a minimum-jerk path (Flash and Hogan 1985).
 Inverse kinematics gives the leg angles.
@@ -111,7 +111,7 @@ class Walk:
     return torch.stack([self.stride * (STANCE / 2 - phase) - BEHIND + x, y, z], 1), pitch
 
   def _rolled(self, side: str, pitch: Tensor) -> tuple[Tensor, Tensor]:
-    """Return x and z [T] [m] of an ankle whose foot rolled from flat, at x = 0, to `pitch` [T] [rad]."""
+    """Return x and z [T] [m] of an ankle; its foot rolled from flat, at x = 0, to `pitch` [T] [rad]."""
     radius = float(self.model.geom_size[self.model.geom_id(f"{side}_foot_inside"), 0])
     heel, toe = (self.model.site_pos[self.model.site_id(f"{side}_{part}")] for part in ("heel", "toe"))
     ball = torch.where(pitch > 0, float(toe[0]), float(heel[0]))  # x of the rolling point from the ankle

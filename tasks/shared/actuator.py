@@ -23,7 +23,7 @@ class Network:
   """
 
   def __init__(self, path: str | Path, samples: int, interval: int, device: torch.device | str) -> None:
-    """Load a network whose input is `samples` joint states, `interval` physics steps apart.
+    """Load a network; its input is `samples` joint states, `interval` physics steps apart.
 
     Raises ValueError if the file is missing, is no TorchScript file, or has other input or output shapes.
     """
@@ -49,7 +49,7 @@ class Network:
 
 
 def without_servos(robot: Path | str) -> str:
-  """Return the MJCF text of a robot file whose servos are replaced by motors with the same limits."""
+  """Return the MJCF text of a robot file with motors in place of its servos, with the same limits."""
   tree = ET.parse(robot)
   for servo in tree.iter("position"):
     servo.tag = "motor"

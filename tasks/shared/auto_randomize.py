@@ -35,7 +35,7 @@ class Growth:
 
 
 class AutomaticRandomization(Randomization):
-  """Draws of a task whose ranges grow from their starts, in each environment by its own successes.
+  """Draws of a task with ranges that grow from their starts, in each environment by its own successes.
 
   The task makes two buffers in `setup`: `extent`, lasting, with `ends(draws)` columns, and `probe`, int64. It
   adds `draw()` to its `initial_state`. Checkpoints then include both. extent: how far each end has gone from
@@ -51,7 +51,7 @@ class AutomaticRandomization(Randomization):
     buffers: tuple[Tensor, Tensor],
     growth: Growth = Growth(),
   ) -> None:
-    """Let the ranges of draws begin at `starts`, by name; buffers: `extent` and `probe` of the task."""
+    """Start the ranges of draws at `starts`, by name; buffers: `extent` and `probe` of the task."""
     super().__init__(task, draws)
     for name, draw in draws.items():
       if not draw.low <= starts[name] <= draw.high:

@@ -1,7 +1,7 @@
 """Gait clock of a walking robot: it says when each foot stands and when it swings.
 
 The rewards follow Unitree's `unitree_rl_gym` (`legged_gym/envs/g1`, BSD-3-Clause), but for the load that
-swinging feet carry. The load tells a robot that stands how to begin a step: by shifting its weight. Whether a
+swinging feet carry. The load shows a standing robot how to begin a step: by shifting its weight. Whether a
 foot touches the ground does not (Siekmann et al. 2021, arXiv 2011.01387).
 """
 
@@ -40,7 +40,7 @@ class Config(locomotion.Config):
 
 
 class Task(locomotion.Task):
-  """Task of a robot whose feet have sites, and which observes a clock."""
+  """Task of a robot with sites on its feet, which observes a clock."""
 
   outputs: Mapping[str, str] = {**locomotion.Task.outputs, "site_xpos": "last"}
   phases: Sequence[float] = (0.0, 0.5)  # of each foot in the gait cycle

@@ -122,8 +122,8 @@ class Task(base.Task):
   joints: tuple[str, ...]
   quiet: tuple[str, ...] = ()  # joints that should stay near home; empty: all
   feet: tuple[str, ...]  # touch sensors; `<foot>_velocity` is the velocity sensor of a foot
-  trunk: str  # body whose contact or tilt is a fall
-  guarded: tuple[str, ...]  # bodies whose contacts are penalised
+  trunk: str  # body: its contact or tilt is a fall
+  guarded: tuple[str, ...]  # bodies with penalised contacts
   mirrored: base.Reflection  # mirror image of the joints when left and right are exchanged
   commands: VelocityCommands
   config: Config
@@ -266,7 +266,7 @@ class Task(base.Task):
     return (self.force(self.chest).amax(1) > TOUCHING) | tilted
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Return what a robot can measure, and its command; add what it cannot measure for the critic."""
+    """Observations: a robot's measurements and command; for the critic also quantities it cannot measure."""
     velocity, gravity = self.motion()
     policy = {
       "velocity": velocity,

@@ -34,7 +34,7 @@ def remove(root: ET.Element, *names: str) -> None:
 
 
 def make_movable(root: ET.Element, name: str) -> None:
-  """Let a geom, site or body that stands in the world be moved: as a mocap body of its name."""
+  """Make a geom, site or body that is fixed in the world movable: as a mocap body of its name."""
   element = next(child for child in world(root) if child.get("name") == name)
   if element.tag == "body":
     element.set("mocap", "true")

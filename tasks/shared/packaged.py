@@ -1,4 +1,4 @@
-"""Tasks whose robot files come with another package: the folder of these files, and settings for training."""
+"""Tasks with robot files of another package: the folder of these files, and settings for training."""
 
 import importlib.util
 from pathlib import Path

@@ -42,7 +42,7 @@ def to_matrix(q: Tensor) -> Tensor:
 def turn_between(a: Tensor, b: Tensor) -> Tensor:
   """Return the rotations, axis times angle [..., 3] [rad], that lead from rotation matrices `a` to `b`.
 
-  a, b [..., 3, 3]. The axes are those of the world, the angles at most pi; at pi the axis is not known.
+  a, b [..., 3, 3]. The axes are the world's, the angles at most pi; at pi the axis is not known.
   """
   twice_sine = cross(a.mT, b.mT).sum(-2)  # of the angle, along the axis, twice
   sine = 0.5 * twice_sine.square().sum(-1).sqrt()

@@ -57,11 +57,11 @@ class Draw:
 
   @property
   def ends(self) -> tuple[float, float]:
-    """The range in which a uniform number is drawn: [low, high), or that of its logarithm."""
+    """Range of the uniform draw: [low, high), or its logarithm."""
     return self.scale_of(self.low), self.scale_of(self.high)
 
   def scale_of(self, number: float) -> float:
-    """Return a number, or its logarithm if that is what is uniform."""
+    """Return a number, or its logarithm if the logarithm is uniform."""
     return math.log(number) if self.logarithmic else number
 
 

@@ -27,7 +27,7 @@ def tolerance(
 ) -> Tensor:
   """Return 1 where `x` [...] is in [low, high], and less outside: `at_margin` at a distance of `margin`.
 
-  With a margin of 0 it is 0 outside. The shapes are those of the DeepMind Control Suite (Tassa et al. 2018, https://arxiv.org/abs/1801.00690).
+  With a margin of 0 it is 0 outside. The shapes follow the DeepMind Control Suite (Tassa et al. 2018, https://arxiv.org/abs/1801.00690).
   """
   if margin == 0.0:
     return ((x >= low) & (x <= high)).to(x.dtype)

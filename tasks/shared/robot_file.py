@@ -35,7 +35,7 @@ class Config:
 class LegsConfig(Config):
   """Settings of a robot with legs."""
 
-  trunk: str | None = option(None, "body whose contact is a fall; null: that of the free joint")
+  trunk: str | None = option(None, "body: its contact is a fall; null: the free joint's")
   feet: list[str] = option([], "bodies, geoms or sites that are feet; []: what touches the ground at home")
 
 
@@ -81,7 +81,7 @@ def arm(config: Any) -> tuple[Arm, Any]:
 
 
 def targets(arm: Arm, low: list[float], high: list[float]) -> tuple[Any, Any]:
-  """Return the positions that an arm can reach, and that a box contains whose corners are given, [n, 3] [m].
+  """Return the positions [n, 3] [m] that an arm can reach inside a box, given by its corners.
 
   They come with the orientations that the tip can have there [n, 3, 3]. An empty corner is no limit. Raises
   SettingError if no position is left.

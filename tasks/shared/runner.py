@@ -46,7 +46,7 @@ class Task(base.Task):
   outputs: Sequence[str] = ("cfrc_ext",)
   config: Config
   feet: tuple[str, ...]  # names of bodies, with "left" or "right" in them
-  turning: tuple[str, ...]  # name endings of joints whose angle changes sign in the mirror
+  turning: tuple[str, ...]  # name endings of joints with an angle that changes sign in the mirror
   spin_scale = 1.0  # observation scale of the torso's angular velocity [s/rad]
   speed_scale: float  # observation scale of joint speeds [s/rad]
   force_scale: float  # observation scale of torques and forces [1/(N m), 1/N]

@@ -74,7 +74,7 @@ def adapted(names: Collection[str] = ()) -> Callable[[type[C]], type[C]]:
 
 
 def similar(config: C, settings: Mapping[str, float], size: Size, like: Size) -> C:
-  """Return an `adapted` config for a robot of a size, whose settings that are null are like another one's.
+  """Return an `adapted` config for a robot of a size: null settings are scaled from another robot's.
 
   `settings` replace defaults of the other one.
   """

@@ -1,7 +1,7 @@
 """Shared parts of the tasks of the DeepMind Control Suite: robot files, rewards, starts, observations.
 
-Observations, rewards, starts and time limits of `tasks/dm/` are those of the suite (Tassa et al. 2018,
-https://arxiv.org/abs/1801.00690) as dm_control has them, whose robot files are used. An action in [-1, 1] is
+Observations, rewards, starts and time limits of `tasks/dm/` follow the suite (Tassa et al. 2018,
+https://arxiv.org/abs/1801.00690) as dm_control has them; its robot files are used. An action in [-1, 1] is
 mapped onto the control range; in dm_control, the action is the control itself.
 """
 
@@ -85,7 +85,7 @@ def draw_positions(model: Any, random: np.random.Generator, count: int) -> NDArr
 
 
 def apart(model: Any, states: Arrays) -> Arrays:
-  """Return those of n states [n, ...] in which nothing is in contact."""
+  """Return the contact-free ones of n states [n, ...]."""
   free = evaluate(model, states, ["ncon"])["ncon"] == 0
   return {name: values[free] for name, values in states.items()}
 
@@ -110,16 +110,16 @@ class Config(base.Config):
 
 
 class Task(base.Task):
-  """Task whose rewards and observations are those of the state after the step, as in dm_control.
+  """Task with rewards and observations of the state after the step, as in dm_control.
 
-  As there, sensors of forces and accelerations are those of the last time step, just before that state.
+  As there, sensors of forces and accelerations read the last time step, just before that state.
   """
 
   config: Config
   force_sensors: tuple[str, ...] = ()  # sensors of forces and accelerations that are observed
 
   def setup(self) -> None:
-    """Look up the sensors, create buffers for those of forces; store the range of start positions."""
+    """Look up the sensors, create buffers for force sensors; store the range of start positions."""
     self._sensors = {name: self.model.sensor_slice(name) for name in self.model.sensor_names}
     if self.force_sensors:
       self._forces = self.buffer(self.sensed(*self.force_sensors).shape[1])  # [num_envs, width] [varies]
@@ -157,13 +157,13 @@ class Task(base.Task):
 
 @dataclass
 class DrawnConfig(Config):
-  """Settings of the tasks whose start states are drawn in advance."""
+  """Settings of the tasks with start states drawn in advance."""
 
   starts: int = option(1024, "number of start states, drawn before the training", low=1)
 
 
 class DrawnTask(Task):
-  """Task whose start states are drawn in advance by MuJoCo C, as their law asks for contacts or for motion.
+  """Task with start states drawn in advance by MuJoCo C, as their law asks for contacts or for motion.
 
   An episode starts in any of them.
   """

@@ -183,7 +183,7 @@ class Terrain:
     self.origins = torch.cat([flat, self.heights[y, x].unsqueeze(2)], 2)
 
   def scene(self, robot: Path | str, floor: str = "floor") -> str:
-    """Return the MJCF text of a robot, a file or text, whose plane `floor` is replaced by the height field.
+    """Return the MJCF text of a robot, a file or text, with the height field in place of its plane `floor`.
 
     The floor keeps its friction and gets contype 1; geoms that should touch planes only use another bit. The
     file must not refer to other files such as meshes, because relative paths would be lost.
