@@ -13,7 +13,7 @@ from physics.model.model import Model
 from physics.trace.each import Each, alike, follow, places
 from physics.trace.trace import Program
 
-LONG = 50  # bodies of a model beyond which its program repeats
+LONG = 50  # bodies beyond which a program repeats: 100 hinges build in 3 s, not 100; 24 bodies are slower
 
 
 def is_long(model: Model) -> bool:

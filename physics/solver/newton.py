@@ -34,11 +34,11 @@ from physics.trace.trace import Array, Mask, Number, Program, absolute, maximum,
 
 TOLERANCE = 2e-6  # gradient at which the search ends, relative to the forces in balance
 STEP_TOLERANCE = 1e-6  # step that ends it, relative to qacc: float32 resolves no more
-LINE_TOLERANCE = 0.3  # slope along a step at which the line search ends, relative to the slope at its start
+LINE_TOLERANCE = 0.3  # relative slope at which the line search ends; from 0.1 to 0.7 speeds are alike
 LINE_ITERATIONS = 16  # the cost's kinks can lie at a thousandth of the step, and beside each other
 LINE_MARGIN = 0.05  # the least part of a bracket that a look leaves out
 WRITTEN = 40  # degrees of freedom up to which a matrix is factored in written-out code
-SHORT = 12  # those from a root to a leaf up to which entries are fewer operations than articulated bodies
+SHORT = 12  # those from a root to a leaf up to which entries are faster than articulated bodies (0.78 with 8)
 STALLED = 1e-3  # gradient, relative to the forces in balance: beyond it a search that ends has failed
 
 
