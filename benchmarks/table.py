@@ -45,15 +45,15 @@ def results(figures: Figures) -> str:
 
 
 def physics(figures: Figures) -> str:
-  """Return the table of the speeds of both engines in each case."""
+  """Return the table of the speeds of both engines in each case, on one thread."""
   columns = {
     "gpurobot": "gpurobot [substeps/s]",
     "mujoco": "MuJoCo C [substeps/s]",
     "ratio": "ratio",
     "fraction_of_peak": "fraction of peak",
   }
-  rows = {f"{case.name}.threads{n}": f"{case.name}, {n}" for case in cases.PHYSICS for n in cases.THREADS}
-  return grid(figures, "physics", {"": "case, threads", **columns}, rows)
+  rows = {f"{case.name}.threads1": case.name for case in cases.PHYSICS}
+  return grid(figures, "physics", {"": "case, one thread", **columns}, rows)
 
 
 def tasks(figures: Figures) -> str:
@@ -248,8 +248,8 @@ def rewards(_figures: Figures) -> str:
 BLOCKS: dict[str, tuple[str, Callable[[Figures], str]]] = {
   "results": ("docs/benchmarks.md", results),
   "physics": ("docs/benchmarks.md", physics),
-  "cuda": ("docs/benchmarks.md", cuda),
-  "environments": ("docs/benchmarks.md", environments),
+  "cuda": ("docs/gpu.md", cuda),
+  "environments": ("docs/gpu.md", environments),
   "camera": ("docs/cameras.md", camera),
   "pixels": ("docs/cameras.md", pixels),
   "seeing": ("docs/cameras.md", seeing),
