@@ -152,7 +152,7 @@ def test_api_pages_have_every_module() -> None:
 
 @thorough
 def test_site_builds_without_a_warning(tmp_path) -> None:
-  command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+  command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
   done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
   assert done.returncode == 0, done.stderr
   assert "evaluate" in (tmp_path / "api" / "programs.html").read_text()
