@@ -16,9 +16,8 @@ from typing import Any, NoReturn, TextIO, TypeVar, cast
 import torch
 
 from gpurobot import config_files, extras, help_text
-from gpurobot.algorithm_config import IDLE, STARTS, PPOConfig, Schedule
+from gpurobot.algorithm_config import IDLE, STARTS, Schedule
 from gpurobot.config import (
-  AlgorithmName,
   ConfigError,
   Load,
   TrainConfig,
@@ -142,7 +141,7 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[TrainConfig, Modul
   if {*HELP} & {*argv}:
     print(help_text.of_training(assign(config, {key: early[key] for key in ("algorithm",) if key in early})))
     raise SystemExit(0)
-  config = _settle(_assign_files(config, files), given_words(words, leaves(config)), resumed, world)
+  config = _settle(config, files, given_words(words, leaves(config)), resumed, world)
   return _placed(config, here, world), module
 
 
@@ -156,7 +155,7 @@ def configure(given: Mapping[str, Any], load: Load, world: World) -> tuple[Train
   own = {key: value for key, value in given.items() if key != "config"}
   resumed = _resumed(files | own)
   config, module = _base(files | own, resumed, load)
-  return _placed(_settle(_assign_files(config, files), own, resumed, world), here, world), module
+  return _placed(_settle(config, files, own, resumed, world), here, world), module
 
 
 def _split_files(words: list[str]) -> tuple[dict[str, Any], list[str]]:
@@ -179,7 +178,7 @@ def given_words(words: list[str], keys: Iterable[str]) -> dict[str, str]:
 
 
 def _assign_files(config: TrainConfig, files: Mapping[str, Any]) -> TrainConfig:
-  """Return the configuration with the settings of files; those of an algorithm that is not used may stay."""
+  """Return the configuration with the settings of files; raise ConfigError that tells of them."""
   try:
     return assign(config, files) if files else config
   except ConfigError as error:
@@ -217,18 +216,26 @@ def _base(given: Mapping[str, Any], resumed: str | None, load: Load) -> tuple[Tr
   return checkpoint.configure(resumed, saved, module, given), module
 
 
-def _settle(config: TrainConfig, given: Mapping[str, Any], resumed: str | None, world: World) -> TrainConfig:
-  """Return the configuration with the given settings applied; raise an error if they do not go together."""
-  before, config = config, assign(config, given)
-  if resumed and "checkpoint" in given and config.checkpoint and config.resume != AUTO:
+def _settle(
+  before: TrainConfig, files: Mapping[str, Any], given: Mapping[str, Any], resumed: str | None, world: World
+) -> TrainConfig:
+  """Return the configuration with the given settings applied; raise an error if they do not go together.
+
+  A file may serve several algorithms, so that what it changes without effect is told and not refused.
+  """
+  config = assign(_assign_files(before, files), given)
+  changed = _changed(before, config)
+  of_files = [key for key in files if key in changed and key not in given]
+  if resumed and "checkpoint" in (*given, *of_files) and config.checkpoint and config.resume != AUTO:
     raise ConfigError(f"checkpoint={config.checkpoint} has no effect with resume={resumed}; leave one out")
   config.resume = resumed
-  _check_algorithm(config.algorithm, given)
-  _check_rewards(config.ppo, given)
+  for key, reason, remedy in _unused(config, given):
+    raise ConfigError(f"{key} has no effect {reason}; write {remedy}, or no {key}")
   check_overlap(config)
   check_teacher(config)
   local_envs(config, world.size)
-  idle = _idle(config, given) | (_idle_resumed(before, config) if resumed else {})
+  idle = _idle(config, (*given, *of_files)) | (_idle_resumed(config, changed) if resumed else {})
+  idle |= {key: reason for key, reason, _ in _unused(config, of_files)}
   if world.device(config.device).type == "cpu" and config.tf32 and "tf32" in given:
     idle["tf32"] = "on a CPU"
   for key, reason in idle.items() if world.main else ():
@@ -253,27 +260,25 @@ def _placed(config: TrainConfig, here: Path, world: World) -> TrainConfig:
   return config
 
 
-def _check_algorithm(algorithm: AlgorithmName, keys: Iterable[str]) -> None:
-  """Raise ConfigError if a key is a setting of another algorithm than the one that is used."""
-  unused = unused_keys(algorithm)
-  for key in keys:
-    group = key.partition(".")[0]
-    if is_among(key, unused):
-      raise ConfigError(
-        f"{key} has no effect with algorithm={algorithm}; write algorithm={group}, or no {key}"
-      )
+def _changed(before: TrainConfig, config: TrainConfig) -> list[str]:
+  """Return the keys whose values differ."""
+  old, new = to_dict(before), to_dict(config)
+  return [key for key in new if new[key] != old[key]]
 
 
-def _check_rewards(ppo: PPOConfig, keys: Iterable[str]) -> None:
-  """Raise ConfigError if a key is a setting of a learned reward whose weight is 0."""
+def _unused(config: TrainConfig, keys: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+  """Yield those of the keys that the algorithm or its rewards do not use, with the reason and the remedy."""
+  ppo, unused = config.ppo, unused_keys(config.algorithm)
   weights = {
     "ppo.rnd.weight": ppo.rnd.weight or ppo.rnd.weight_final,
     "ppo.amp.style_weight": ppo.amp.style_weight,
   }
   for key in keys:
+    if is_among(key, unused):
+      yield key, f"with algorithm={config.algorithm}", f"algorithm={key.partition('.')[0]}"
     for weight, value in weights.items():
       if not value and key != weight and key.rpartition(".")[0] == weight.rpartition(".")[0]:
-        raise ConfigError(f"{key} has no effect with {weight}=0; write another {weight}, or no {key}")
+        yield key, f"with {weight}=0", f"another {weight}"
 
 
 def _idle(config: TrainConfig, keys: Iterable[str]) -> dict[str, str]:
@@ -287,10 +292,8 @@ def _idle(config: TrainConfig, keys: Iterable[str]) -> dict[str, str]:
   return found
 
 
-def _idle_resumed(before: TrainConfig, config: TrainConfig) -> dict[str, str]:
+def _idle_resumed(config: TrainConfig, changed: list[str]) -> dict[str, str]:
   """Return the settings without effect among those that a resumed run has changed, with the reason."""
-  old, new = to_dict(before), to_dict(config)
-  changed = [key for key in new if new[key] != old[key]]
   found = {key: "on a resumed run" for key in changed if key.partition(".")[2] in STARTS}
   if "ppo.lr" in changed and config.ppo.schedule is Schedule.adaptive:
     found["ppo.lr"] = "for long: ppo.schedule=adaptive goes on from it; to keep it add ppo.schedule=constant"

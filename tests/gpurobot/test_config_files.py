@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -43,6 +44,35 @@ def test_later_files_win_and_words_win_over_files(files):
   assert chosen(parse(f"config={one},{two}")) == [64, 2e-4, [8, 8], 0.5, 0.25]
   assert chosen(parse(f"config={two}", f"config={one}")) == [64, 1e-4, [8, 8], 0.5, 0.25]
   assert chosen(parse(f"config={one}", "ppo.lr=3e-4", "num_envs=8")) == [8, 3e-4, [8, 8], 0.5, 0.5]
+
+
+def test_settings_of_a_file_without_effect_are_told(files, recwarn):
+  parse(f"config={files[0]}", "ppo.rnd.weight=1")
+  assert [str(told.message) for told in recwarn] == ["sac.gamma has no effect with algorithm=ppo"]
+  Path(files[0]).write_text("ppo.rnd.lr: 0.5\nppo.recurrent_units: 8")
+  parse(f"config={files[0]}")
+  assert [str(told.message) for told in recwarn][1:] == [
+    "ppo.recurrent_units has no effect with ppo.recurrent=none",
+    "ppo.rnd.lr has no effect with ppo.rnd.weight=0",
+  ]
+
+
+def test_a_resumed_run_tells_what_has_no_effect_of_a_file(tmp_path, recwarn):
+  """A file that holds what the run has anyway, as its config.json does, says nothing new."""
+  train.main([TOY, "num_envs=8", "max_iterations=1", f"run_dir={tmp_path / 'a'}"])
+  resumed = f"resume={tmp_path / 'a'}"
+  parse(resumed, f"config={tmp_path / 'a' / 'config.json'}")
+  assert not recwarn
+  file = tmp_path / "mine.yaml"
+  file.write_text("sac.lr: 0.5\nppo.log_std_init: 0.5")
+  parse(resumed, f"config={file}")
+  assert sorted(str(told.message) for told in recwarn) == [
+    "ppo.log_std_init has no effect on a resumed run",
+    "sac.lr has no effect with algorithm=ppo",
+  ]
+  file.write_text("checkpoint: b")
+  with pytest.raises(ConfigError, match=r"^checkpoint=b has no effect with resume="):
+    parse(resumed, f"config={file}")
 
 
 def test_a_file_may_name_the_task_and_the_algorithm(tmp_path):
