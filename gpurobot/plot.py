@@ -5,6 +5,7 @@ one curve: their mean and the band from their minimum to their maximum, over the
 """
 
 import dataclasses
+import itertools
 import sys
 from collections.abc import Iterable
 from enum import StrEnum
@@ -148,7 +149,7 @@ def draw(found: dict[str, list[Rows]], settings: Plot) -> "Figure":
   panels = figure.subplots(1, len(columns), squeeze=False)[0]
   for axes, column in zip(panels, columns, strict=True):
     for label, runs in found.items():
-      _check_column(column, label, runs)
+      _check_columns((settings.x, column), label, runs)
       draw_curve(axes, label, runs, column, settings.x)
     axes.set(xlabel=AXES[settings.x], ylabel=column.replace("_", " "), xlim=(0, None))
     axes.grid(alpha=0.3)
@@ -156,8 +157,8 @@ def draw(found: dict[str, list[Rows]], settings: Plot) -> "Figure":
   return figure
 
 
-def _check_column(column: str, label: str, runs: list[Rows]) -> None:
-  for rows in runs:
+def _check_columns(columns: Iterable[str], label: str, runs: list[Rows]) -> None:
+  for rows, column in itertools.product(runs, columns):
     if column not in rows[0]:
       raise ConfigError(f"no column '{column}' in {label}{suggestion(column, rows[0])}")
 

@@ -29,16 +29,18 @@ class CsvLog(Logger):
 
 def read(path: Path) -> list[Row]:
   """Return the rows as strings by column; skip an incomplete last line, left by a crash or a full disk."""
-  whole, newline, _ = path.read_text().rpartition("\n") if path.exists() else ("", "", "")
+  whole, newline, _ = files.read_text(path).rpartition("\n") if path.exists() else ("", "", "")
   return list(csv.DictReader(io.StringIO(whole + newline)))
 
 
 def numbers(path: Path) -> list[dict[str, float]]:
   """Return the rows as numbers by column; raise ValueError if the file is not the log of a run."""
   try:
-    return [{name: float(value) for name, value in row.items()} for row in read(path)]
-  except (TypeError, ValueError, csv.Error) as error:
+    rows = [{name: float(value) for name, value in row.items()} for row in read(path)]
+    _ = rows and rows[0]["seconds"]
+  except (KeyError, TypeError, ValueError, csv.Error) as error:
     raise ValueError(f"'{path}' is not the log of a run ({error}): move it elsewhere") from error
+  return rows
 
 
 def cut(path: Path, steps: int, *numbers: str) -> list[Row]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -55,10 +56,28 @@ def append(path: Path, data: bytes) -> None:
 def read_json(path: Path, **kinds: Any) -> dict[str, Any]:
   """Return the dictionary in a JSON file; raise ValueError if it is none, or lacks entries of these types."""
   try:
-    content = json.loads(path.read_text())
-    wrong = [key for key, kind in kinds.items() if not isinstance(content.get(key), kind)]
+    content = json.loads(read_text(path))
+    wrong = [key for key, kind in kinds.items() if not fits(content.get(key), kind)]
   except (AttributeError, RecursionError, ValueError) as error:
     raise ValueError(f"'{path}' is not JSON of a run ({error}): move it elsewhere") from error
   if wrong:
-    raise ValueError(f"'{path}' is damaged, as it has no valid {wrong[0]}: move it elsewhere")
+    raise damaged(path, wrong[0])
   return content
+
+
+def read_text(path: Path) -> str:
+  """Return the text of a file; raise OSError if it is none, such as a pipe, which would be waited for."""
+  if path.exists() and not path.is_file():
+    raise OSError(f"'{path}' is no file: move it elsewhere")
+  return path.read_text()
+
+
+def fits(value: Any, kind: Any) -> bool:
+  """Return whether a value of JSON is of a type; its numbers are finite, and no truth values."""
+  infinite = isinstance(value, int | float) and not abs(value) <= sys.float_info.max
+  return isinstance(value, kind) and not (isinstance(value, bool) or infinite)
+
+
+def damaged(path: Path, part: str) -> ValueError:
+  """Return the error for a file with a part that is none."""
+  return ValueError(f"'{path}' is damaged, as it has no valid {part}: move it elsewhere")

@@ -73,14 +73,21 @@ def read(folder: Path, names: Sequence[str], replay: Replay, load: Load) -> None
   for name in names:
     if not re.fullmatch(r"[\w-]+\.pt", name):
       raise ValueError(f"{name!r} is no name of a file")
-    content = load(folder / FOLDER / name)
-    rows, first = content["rows"], content["first"]
-    if not isinstance(first, int) or not 0 <= first < replay.length:
-      raise ValueError(f"{name} says that it begins at row {first}")
-    own = replay.memory[first : first + len(rows["reward"])]
-    check_saved(rows, own, finite=False, name=name)
-    check_saved({"reward": rows["reward"]}, {"reward": own["reward"]}, name=name)
-    replay.load_rows(first, rows)
-    missing.difference_update(range(first, first + len(own)))
+    try:
+      missing.difference_update(_read_part(name, load(folder / FOLDER / name), replay))
+    except (LookupError, TypeError) as error:
+      raise ValueError(f"'{folder / FOLDER / name}' is no part of a replay buffer ({error!r})") from error
   if missing:
     raise ValueError(f"{len(names)} file(s) lack {len(missing)} of {place[1]} rows, first {min(missing)}")
+
+
+def _read_part(name: str, content: Any, replay: Replay) -> range:
+  """Fill rows of the ring from the content of a file; return their indices."""
+  rows, first = content["rows"], content["first"]
+  if not isinstance(first, int) or not 0 <= first < replay.length:
+    raise ValueError(f"{name} says that it begins at row {first}")
+  own = replay.memory[first : first + len(rows["reward"])]
+  check_saved(rows, own, finite=False, name=name)
+  check_saved({"reward": rows["reward"]}, {"reward": own["reward"]}, name=name)
+  replay.load_rows(first, rows)
+  return range(first, first + len(own))

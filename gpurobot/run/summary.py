@@ -21,7 +21,7 @@ def content(
   config: TrainConfig, learner: Algorithm, seconds: float, folder: Path, returns: Returns
 ) -> dict[str, Any]:
   """Return what summary.json says of a run in a folder after `seconds` of training."""
-  rows = csv_log.read(folder / csv_log.NAME)
+  rows = csv_log.numbers(folder / csv_log.NAME)
   return {
     **{key: getattr(config, key) for key in ("task", "seed", "num_envs")},
     "iterations": learner.iteration,

@@ -16,8 +16,8 @@ from gpurobot.config import LIMITS, ConfigError, TrainConfig, suggestion, to_dic
 from gpurobot.device.distributed import World
 from gpurobot.device.process import usable_cores
 from gpurobot.run import checkpoint
-from gpurobot.run.csv_log import NAME, read
-from gpurobot.run.files import read_json, rewrite
+from gpurobot.run.csv_log import NAME, numbers
+from gpurobot.run.files import damaged, fits, read_json, rewrite
 from gpurobot.run.returns import WINDOW, scores
 
 PROGRAM = Path(__file__).resolve().parents[2] / "train.py"
@@ -26,6 +26,7 @@ OUTPUT = "output.txt"  # console output of a trial, in its folder
 FIGURES = dict.fromkeys(("seed", "iterations", "steps", "seconds", "steps_per_second"), int | float)
 FIGURES["return"] = int | float | None
 SUMMARY, PARTS = "summary.json", "parts.json"  # of the whole run; the scores after its parts
+PART = re.compile(r"\d{1,9}(/[1-9]\d{0,8})?")  # of the limits, in the scores
 PLACES = ("run_dir", "resume", "threads", "debug")  # settings that may differ between two starts of a trial
 
 
@@ -112,7 +113,7 @@ class Trial:
     """
     summary = self._summary()
     figures = {name: summary[name] for name in ("seed", "return", "steps", "seconds", "steps_per_second")}
-    rows, metric = read(self.folder / NAME), self.measure.metric
+    rows, metric = numbers(self.folder / NAME), self.measure.metric
     if rows and metric not in rows[0]:
       hint = suggestion(metric, rows[0]) or f", as {', '.join(rows[0])} are"
       raise ConfigError(f"metric={metric} is no column of '{self.folder / NAME}'{hint}")
@@ -120,7 +121,7 @@ class Trial:
     for row, score in zip(rows, scores(rows, metric), strict=True):
       value = score.mean
       if reached is None and score.episodes >= WINDOW and self.measure.reached(value):
-        reached = float(row["seconds"])
+        reached = row["seconds"]
     figures.setdefault(metric, value)  # the summary has the return
     return figures | {"seconds_to_level": reached, "trained": float(self.part)}
 
@@ -144,6 +145,8 @@ class Trial:
   def scores(self) -> dict[Fraction, float]:
     """Return the score after each part of the limits that is finished."""
     known = self._parts()["scores"]
+    if not all(PART.fullmatch(part) and fits(value, int | float | None) for part, value in known.items()):
+      raise damaged(self.folder / PARTS, "scores")
     return {Fraction(part): -math.inf if value is None else value for part, value in known.items()}
 
   def _parts(self) -> dict[str, Any]:

@@ -118,6 +118,7 @@ def test_a_picture_has_a_panel_for_each_column_and_a_line_for_each_curve(tmp_pat
       ["{}", "y=success"],
       "a run has no values in 'success', or none in the range of the others; leave it out",
     ),
+    (["{}", "x=iteration"], "no column 'iteration' in toy"),
     (["{}", "x=time"], "x=time is not one of seconds, steps, iteration"),
     (["{}", "oud=x.png"], "unknown key 'oud'; the nearest is 'out'"),
   ],

@@ -78,3 +78,10 @@ def test_damaged_json_is_named(tmp_path, text):
   path.write_text(text, "latin-1")
   with pytest.raises(ValueError, match=rf"^'{path}' is .*: move it elsewhere$"):
     files.read_json(path, task=str)
+
+
+def test_a_pipe_is_named_and_not_waited_for(tmp_path):
+  path = tmp_path / "config.json"
+  os.mkfifo(path)
+  with pytest.raises(OSError, match=rf"^'{path}' is no file: move it elsewhere$"):
+    files.read_json(path)

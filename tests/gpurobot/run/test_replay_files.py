@@ -113,6 +113,9 @@ def change(path: Path, **content: object) -> None:
     (lambda names, folder: change(folder / names[1], first=0), r"64 file\(s\) lack 2 of 128 rows, first 2"),
     (lambda names, folder: change(folder / names[1], first=-2), r".* says that it begins at row -2"),
     (lambda names, folder: change(folder / names[1], first=1.0), r".* says that it begins at row 1\.0"),
+    (lambda names, folder: change(folder / names[1], rows=3), ".*/0-01-4-.*pt' is no part of a rep"),
+    (lambda names, folder: change(folder / names[1], rows={}), ".*/0-01-4-.*pt' is no part of a rep"),
+    (lambda names, folder: list_in(folder / names[1]), ".*/0-01-4-.*pt' is no part of a rep"),
     (lambda _, folder: folder.joinpath("position"), "130 rows written do not end at row 5 with 128 filled"),
     (lambda names, folder: change(folder / names[1], rows=infinite(folder / names[1])), ".*reward is not f"),
   ],
@@ -128,6 +131,10 @@ def test_what_is_missing_or_wrong_is_told(tmp_path, damage, message):
     other.position.fill_(5)
   with pytest.raises(ValueError, match=f"^{message}"):
     load(tmp_path, found if isinstance(found, list) else names, other)
+
+
+def list_in(path: Path) -> None:
+  torch.save([1], path)
 
 
 def infinite(path: Path) -> dict:

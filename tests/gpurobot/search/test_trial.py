@@ -42,11 +42,24 @@ def test_an_interrupted_run_is_continued(tmp_path):
   assert f"resume={run.folder}" in run.command()
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"seed": 0, "iterations": "many"}'])
+@pytest.mark.parametrize(
+  "text",
+  [
+    "{",
+    "[]",
+    "{}",
+    '"seed": "a"',
+    '"seed": true',
+    '"steps": NaN',
+    '"return": 1e999',
+    f'"return": 1{"0" * 400}',
+  ],
+)
 def test_a_damaged_summary_is_named(tmp_path, text):
   _, [run] = sweep.plan([*TOY, f"folder={tmp_path}"])
   finish(run, 1.0)
-  (run.folder / "summary.json").write_text(text)
+  path = run.folder / "summary.json"
+  path.write_text(f"{path.read_text()[:-1]}, {text}}}" if text.startswith('"') else text)
   with pytest.raises(ValueError, match=rf"^'{re.escape(str(run.folder))}/summary.json' is .*: move it elsew"):
     run.is_finished()
 
@@ -98,6 +111,30 @@ def test_parts_that_were_compared_by_another_metric_are_refused(tmp_path):
   _, [other] = sweep.plan([*words, "metric=success"])
   with pytest.raises(ConfigError, match="compared by metric=return mode=max; choose another folder="):
     other.begin_parts()
+
+
+@pytest.mark.parametrize(
+  "scores", ["1", '{"x": 1}', '{"1/0": 1}', '{"1/2": "a"}', '{"1/2": NaN}', '{"1/2": [1]}']
+)
+def test_damaged_scores_of_parts_are_named(tmp_path, scores):
+  _, [trial] = sweep.plan([*TOY, "max_iterations=2", f"folder={tmp_path}"])
+  trial.begin_parts()
+  (trial.folder / "parts.json").write_text(f'{{"metric": "return", "mode": "max", "scores": {scores}}}')
+  with pytest.raises(
+    ValueError, match=rf"^'{trial.folder}/parts.json' is damaged, as it has no valid scores: move"
+  ):
+    trial.scores()
+
+
+@pytest.mark.parametrize(
+  "content", [b"\x93\xff\n1\n", b"seconds,return\nx,1\n", b"seconds,return\n1\n", b"return\n1\n"]
+)
+def test_a_damaged_log_is_named(tmp_path, content):
+  _, [trial] = sweep.plan([*TOY, f"folder={tmp_path}"])
+  finish(trial, 1.0)
+  (trial.folder / "metrics.csv").write_bytes(content)
+  with pytest.raises(ValueError, match=rf"{trial.folder}/metrics.csv'"):
+    trial.result()
 
 
 def test_limits_may_change_only_where_a_trial_goes_part_by_part(tmp_path):
