@@ -139,7 +139,8 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[TrainConfig, Modul
   resumed = _resumed(early)
   config, module = _base(early, resumed, load)
   if {*HELP} & {*argv}:
-    print(help_text.of_training(assign(config, {key: early[key] for key in ("algorithm",) if key in early})))
+    chosen = assign(config, {key: early[key] for key in ("algorithm",) if key in early})
+    print(printable(help_text.of_training(chosen)))
     raise SystemExit(0)
   config = _settle(config, files, given_words(words, leaves(config)), resumed, world)
   return _placed(config, here, world), module
@@ -368,7 +369,7 @@ def with_named(words: list[str], key: str) -> list[str]:
 
 def fail(message: str, world: World) -> NoReturn:
   """Print one line on standard error, once for all ranks with the same message; exit with status 2."""
-  message = printable(message.encode(errors="backslashreplace").decode())  # bytes in a word that are no text
+  message = printable(message)
   if world.first(message):
     print(f"error: {message}", file=sys.stderr)
   raise SystemExit(2)

@@ -43,6 +43,8 @@ def read(path: str) -> dict[str, Any]:
     if error.strerror is None:  # OmegaConf's, of a file with one word or number
       raise ConfigError(f"config={path} {NO_SETTINGS}") from error
     raise ConfigError(f"config={path} cannot be read: {error.strerror}") from error
+  except ConfigError:
+    raise
   except (yaml.YAMLError, OmegaConfBaseException, RecursionError, ValueError) as error:
     raise ConfigError(f"config={path} is not YAML: {' '.join(str(error).split())}") from error
   if not isinstance(content, Mapping):

@@ -23,6 +23,7 @@ from gpurobot.device.distributed import World
 from gpurobot.programs import HELP
 from gpurobot.run import checkpoint
 from gpurobot.run.best_policy import return_of
+from gpurobot.run.display import PlainConsole
 from gpurobot.run.folder import make_folder
 from gpurobot.run.interrupt import UNREAD, Interrupt
 from gpurobot.run.output import Output
@@ -174,7 +175,8 @@ def open_console(interrupt: Interrupt) -> Console:
       interrupt.request(UNREAD)
 
   width = None if sys.stdout.isatty() else 160
-  return Console(file=cast("TextIO", Output(sys.stdout, note)), highlight=False, markup=False, width=width)
+  file = cast("TextIO", Output(sys.stdout, note))
+  return PlainConsole(file=file, highlight=False, markup=False, width=width)
 
 
 def starter(launcher: Launcher) -> Start:

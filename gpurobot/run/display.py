@@ -2,10 +2,13 @@
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from gpurobot.run.output import printable
 
 PARTS = tuple(f"time/{part}" for part in ("physics", "task", "policy", "update"))  # of an iteration
 COLUMNS = (  # key, heading, format
@@ -36,6 +39,15 @@ class Progress:
   done: float | None = None  # share of the nearest limit; None without one
   left: float | None = None  # time to that limit, at the speed so far [s]
   at: float = field(default_factory=time.monotonic)  # moment of these numbers [s]
+
+
+class PlainConsole(Console):
+  """Console whose own styles alone command the terminal, no text that it prints."""
+
+  def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+    """Yield the parts of what is printed."""
+    for part in super().render(renderable, options):
+      yield part if part.control else part._replace(text=printable(part.text))
 
 
 class Display:

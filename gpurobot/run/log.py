@@ -22,7 +22,7 @@ from gpurobot.learn.algorithm import Algorithm
 from gpurobot.learn.finite import describe
 from gpurobot.run import checkpoint, csv_log, summary
 from gpurobot.run.best_policy import BestPolicy
-from gpurobot.run.display import Display, Lines, Progress
+from gpurobot.run.display import Display, Lines, PlainConsole, Progress
 from gpurobot.run.divergence_dumps import DivergenceDumps
 from gpurobot.run.files import rewrite
 from gpurobot.run.health import Health, symptoms_of
@@ -90,7 +90,7 @@ class Log:
     self._write_json("config.json", settings)
     stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")  # it may be closed
     output = Output(stdout, self._note_output_failure)
-    console = Console(file=cast("TextIO", output), highlight=False, markup=False, emoji=False)
+    console = PlainConsole(file=cast("TextIO", output), highlight=False, markup=False, emoji=False)
     self.display = open_display(self.config, self.folder, self.returns, console)
     self.display.tell(self.learner.describe())
     if _lacks_tensorboard():

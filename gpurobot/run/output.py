@@ -11,9 +11,10 @@ from typing import Any, TextIO
 
 from gpurobot.run.interrupt import UNREAD
 
-# ASCII's and Latin-1's but for tab and newline, and those that turn the direction of writing
-_CODES = (*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-CONTROL = {code: ascii(chr(code))[1:-1] for code in _CODES}
+# ASCII's and Latin-1's but for tab and newline, those that turn the direction of writing, and halves of
+# characters, which stand for bytes that are no text
+_ENDS = ((0, 9), (11, 32), (127, 160), (0x202A, 0x202F), (0x2066, 0x206A), (0xD800, 0xE000))
+CONTROL = {code: ascii(chr(code))[1:-1] for ends in _ENDS for code in range(*ends)}
 
 
 class Output(io.TextIOBase):

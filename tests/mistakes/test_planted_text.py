@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from rich.table import Table
 
 import train
 from gpurobot import cli, describe, evaluate, sweep
+from gpurobot.run import checkpoint
+from gpurobot.run.interrupt import Interrupt
 from tests.mistakes.told import SMALL, TOY, told
 
 pytestmark = pytest.mark.usefixtures("keep_signal_handlers")
@@ -34,11 +37,33 @@ def test_programs_print_no_escapes(capsys):
   assert capsys.readouterr().out == "a\\x1b[2Jb\tä\n\\u2066\n"
 
 
+def test_trainings_and_sweeps_print_no_escapes(capsys, tmp_path):
+  folder = tmp_path / "\x1b]0;mine\x07\x1b[2J"
+  train.main([TOY, *SMALL, f"run_dir={folder}"])
+  table = Table("setting")
+  table.add_row(str(folder))
+  for shown in (str(folder), table):
+    sweep.open_console(Interrupt()).print(shown, soft_wrap=True)
+  printed = capsys.readouterr().out
+  assert printed.count("\\x1b]0;mine\\x1b[2J: ") == 1
+  assert {*printed} & {"\x1b", "\x07"} == set()
+
+
+def test_the_help_of_a_checkpoint_prints_no_escapes(capsys, tmp_path):
+  train.main([TOY, *SMALL, f"run_dir={tmp_path}", "log.wandb=null"])
+  content = checkpoint.read(tmp_path)
+  checkpoint.write(tmp_path, content | {"config": content["config"] | {"device": "\x1b[2J\ud800"}})
+  capsys.readouterr()
+  with pytest.raises(SystemExit):
+    train.main([TOY, f"resume={tmp_path}", "--help"])
+  assert "device=\\x1b[2J\\ud800 " in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
   ("content", "says"),
   [
-    (b"[" * 5000 + b"]" * 5000, "is not YAML: maximum recursion depth exceeded"),
-    (b"{a: " * 5000 + b"}" * 5000, "is not YAML: maximum recursion depth exceeded"),
+    (b"[" * 5000 + b"]" * 5000, "is nested more than 100 levels deep"),
+    (b"{a: " * 5000 + b"}" * 5000, "is nested more than 100 levels deep"),
     (b"seed: 1" + b"0" * 5000, "is not YAML: Exceeds the limit"),
     (b"seed: 0x\xff", "is not YAML: "),
     (b"task: a\0b", "is not YAML: "),
