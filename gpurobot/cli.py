@@ -324,15 +324,17 @@ def start(
   argv: list[str],
   run: Callable[[S], None],
   read: Callable[[S, list[str]], S] | None = None,
+  named: str = "",
 ) -> None:
   """Run a program with settings from `key=value` arguments, or print its help.
 
-  `read` returns the settings with the arguments applied, as `assign` does. A mistake ends the program with
-  one line on standard error and status 2.
+  `read` returns the settings with the arguments applied, as `assign` does. A word may be the value of the key
+  `named` alone. A mistake ends the program with one line on standard error and status 2.
   """
   with user_errors(argv, World()), contextlib.redirect_stdout(cast("TextIO", Plain(sys.stdout))):
     words = [word for word in argv if word not in HELP]
-    settings = read(settings, words) if read else assign(settings, pairs(words, leaves(settings)))
+    given = with_named(words, named) if named else words
+    settings = read(settings, given) if read else assign(settings, pairs(given, leaves(settings)))
     if len(words) < len(argv):
       print(help_text.of_settings(settings, program))
     else:

@@ -262,7 +262,7 @@ def check_range(key: str, value: Any, leaf: Leaf) -> None:
   for number in value if isinstance(value, Sequence) else [value]:
     if not isinstance(number, int | float) or number == leaf.value:  # inf may be the default: no limit
       continue
-    if not math.isfinite(number):
+    if isinstance(number, float) and not math.isfinite(number):
       raise ConfigError(f"{key}={value} is not a finite number")
     most = LARGEST[type(number)]
     low, high = (leaf.metadata.get(end, math.inf) for end in ("low", "high"))

@@ -73,7 +73,7 @@ def show(settings: Description) -> None:
 
 def main(argv: list[str]) -> None:
   """Describe the robot that `argv` names; a word may be the file alone."""
-  cli.start(Description(), PROGRAM, cli.with_named(argv, "robot"), show)
+  cli.start(Description(), PROGRAM, argv, show, named="robot")
 
 
 if __name__ == "__main__":

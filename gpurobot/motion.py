@@ -124,8 +124,8 @@ def _write(clips: list[Clip], given: Motion) -> None:
 
 def main(argv: list[str]) -> None:
   """Show the motion that `argv` names; a word may be the clip alone, and keys those of the task."""
-  words = [word.removeprefix("env.") for word in cli.with_named(argv, "motion")]
-  cli.start(Motion(), PROGRAM, words, show)
+  words = [word.removeprefix("env.") if "=" in word else word for word in argv]
+  cli.start(Motion(), PROGRAM, words, show, named="motion")
 
 
 if __name__ == "__main__":

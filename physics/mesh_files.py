@@ -89,7 +89,8 @@ def _package_places(package: str, folder: Path, packages: Packages) -> Iterator[
   for each in above[:-2]:  # neither the root nor a folder in it, which may be large
     for depth in ("", "*/", "*/*/"):
       for manifest in sorted(each.glob(depth + MANIFEST)):
-        if re.search(rf"<name>\s*{re.escape(package)}\s*</name>", manifest.read_text(errors="replace")):
+        text = manifest.read_text(errors="replace") if manifest.is_file() else ""
+        if re.search(rf"<name>\s*{re.escape(package)}\s*</name>", text):
           yield manifest.parent
 
 

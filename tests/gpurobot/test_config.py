@@ -107,6 +107,8 @@ def test_instances_share_no_defaults():
   ("ppo.hidden=[8,[8]]", "ppo.hidden=[8,[8]] is not a list, each element a whole number"),
   ("seed=18446744073709551616",
    "seed=18446744073709551616 is out of range; the nearest is 18446744073709551615"),
+  (f"seed=1{'0' * 400}", f"seed=1{'0' * 400} is out of range; the nearest is 18446744073709551615"),
+  (f"num_envs=-1{'0' * 400}", f"num_envs=-1{'0' * 400} is out of range; the nearest is 1"),
   ("threads=100000", "threads=100000 is out of range; the nearest is 1024"),
   ("num_envs=0", "num_envs=0 is out of range; the nearest is 1"),
   ("ppo.hidden=[8,0]", "ppo.hidden=[8, 0] is out of range; the nearest is 1"),
