@@ -4,7 +4,6 @@ import copy
 import dataclasses
 import math
 import os
-import re
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -33,6 +32,7 @@ from physics.dynamics.camera_frame import TRACKCOM
 from physics.mesh_files import no_file
 from physics.model.model import ACTIVATIONS, Floats, Ints, Model
 from physics.model.pairs import OVERRIDE, ContactPair, contact_pairs
+from physics.model_size import check_geoms, check_size
 from physics.support import (
   UnsupportedModel,
   cameras_of_sensors,
@@ -59,8 +59,6 @@ Source: TypeAlias = str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel
 # A kernel of more than one of these is built for about a minute. The entries count where no loops are over
 # bodies: 54 hinges between 18 bodies in a row have 1,485.
 MANY_ENTRIES, MANY_GEOMS = 1500, 3000
-MOST_GEOMS = 20_000  # of which the pairs are found within minutes
-MOST_HEIGHTS = 10**8  # of a height field
 MANY_VERTICES = 50_000  # of hulls that collide: a G1 with all its meshes has 27,000; 655,000 take minutes
 INTEGRATORS = {
   "Euler": mjtIntegrator.mjINT_EULER,
@@ -93,7 +91,7 @@ def load_model(
   mj.geom_fluid[mj.geom_type == mjtGeom.mjGEOM_PLANE] = 0.0  # nan, but planes stand still
   for element, fault in impossible(mj):
     raise ValueError(f"{_name(source)}{element}: {fault}")
-  _check_geoms(mj.ngeom)
+  check_geoms(mj.ngeom)
   _warn_of_long_builds(mj, source)
   for element, numbers in nonfinite(mj):
     raise ValueError(f"{_name(source)}{element}: {numbers} is not finite: write numbers")
@@ -141,29 +139,11 @@ def compile_model(source: Source) -> mujoco.MjModel:
   try:
     if not is_text and Path(text).suffix.lower() in URDF_ENDINGS:
       return read_urdf(text).compile()
-    check_size(text if is_text else Path(text).read_text(errors="ignore"))
+    folder = Path() if is_text else Path(text).parent
+    check_size(text if is_text else Path(text).read_text(errors="ignore"), folder)
     return mujoco.MjModel.from_xml_string(text) if is_text else mujoco.MjModel.from_xml_path(text)
   except ValueError as error:
     raise ValueError(_name(source) + one_line(error).removeprefix(_name(source))) from error
-
-
-def check_size(text: str) -> None:
-  """Raise ValueError if MJCF text asks MuJoCo for more than it can build within minutes."""
-  _check_geoms(len(re.findall(r"<geom\b", text)))
-  copies = [1]
-  for end, count in re.findall(r"""<(/?)replicate\b(?:[^>]*?\bcount\s*=\s*["'](\d+))?""", text):
-    copies = copies[:-1] if end else [*copies, (copies or [1])[-1] * int(count or 1)]
-    if copies[-1:] > [MOST_GEOMS]:
-      raise ValueError(f"replicate: {copies[-1]:,} copies: at most {MOST_GEOMS:,}")
-  for field in re.findall(r"<hfield\b[^>]*>", text):
-    rows, columns = (re.search(rf"""\b{name}\s*=\s*["'](\d+)""", field) for name in ("nrow", "ncol"))
-    if rows and columns and (size := int(rows[1]) * int(columns[1])) > MOST_HEIGHTS:
-      raise ValueError(f"hfield: {rows[1]} x {columns[1]} heights are {size:,}: at most {MOST_HEIGHTS:,}")
-
-
-def _check_geoms(count: int) -> None:
-  if count > MOST_GEOMS:
-    raise ValueError(f"{count:,} geoms: at most {MOST_GEOMS:,}; take a mesh or a height field")
 
 
 def _warn_of_long_builds(mj: mujoco.MjModel, source: Source) -> None:

@@ -11,8 +11,8 @@ import mujoco
 import numpy as np
 from mujoco import mjtGeom, mjtJoint, mjtTrn
 
-from physics.load import check_size
 from physics.model.spelling import nearest_word
+from physics.model_size import check_size
 from physics.urdf import ENDINGS, read_urdf
 
 FLOOR = "floor"
@@ -180,7 +180,7 @@ def pulled_joints(mj: mujoco.MjModel) -> dict[int, list[tuple[int, float]]]:
 
 def _read(file: Path) -> mujoco.MjSpec:
   try:
-    check_size(file.read_text(errors="ignore"))
+    check_size(file.read_text(errors="ignore"), file.parent)
     return mujoco.MjSpec.from_file(str(file))
   except ValueError as error:
     raise ValueError(
