@@ -17,7 +17,7 @@ from mujoco import mjtEq, mjtGeom, mjtIntegrator, mjtJoint, mjtObj, mjtTrn
 from physics.mesh_files import Packages, find_mesh, read_mesh
 from physics.model.model import Floats
 from physics.support import one_line
-from physics.urdf_text import MACROS, Element, read_robot
+from physics.urdf_text import MACROS, Element, end_of, read_robot
 
 ENDINGS = (".urdf", MACROS)  # of files that are read here
 WORLD = "world"  # the link that stands still
@@ -30,6 +30,7 @@ STALL = 4.0  # torque at rest over effort, of a servo with a limit of speed
 POSITION = 1  # MuJoCo's mjtCtrlInput: what the controller of a DC motor follows
 ENDLESS = ("inf", "infinity", "+inf")  # limits of speed
 FAR = 100.0  # [m] beyond which no distance is measured
+FASTEST = 1e9  # [rad/s, m/s] above which a limit of speed is none
 OVERLAP = 1e-4  # [m] of links that is told
 
 
@@ -149,16 +150,15 @@ def _number(element: Element, attribute: str, owner: str, default: float | None 
 def _give_mass(robot: Element, path: Path) -> None:
   """Give mass to links that move without any, alone or with what is fixed to them."""
   joints = list(robot.iter("joint"))
-  carrier = {_end(joint, "child"): _end(joint, "parent") for joint in joints if joint.get("type") == "fixed"}
-  moving = {_end(joint, "child") for joint in joints} - {*carrier}
+  carrier = {
+    end_of(joint, "child"): end_of(joint, "parent") for joint in joints if joint.get("type") == "fixed"
+  }
+  moving = {end_of(joint, "child") for joint in joints} - {*carrier}
   heavy = set()
   for link in robot.iter("link"):
     if link.find("inertial") is not None or link.find("collision") is not None:
-      name, chain = link.get("name", ""), set[str]()
+      name = link.get("name", "")
       while name in carrier:
-        if name in chain:
-          raise ValueError(f"link {name!r} is fixed to itself, by way of other links")
-        chain.add(name)
         name = carrier[name]
       heavy.add(name)
   for link in robot.iter("link"):
@@ -168,12 +168,6 @@ def _give_mass(robot: Element, path: Path) -> None:
       ET.SubElement(inertial, "mass", value=f"{LEAST_MASS:g}")
       moment = f"{LEAST_MASS * THICKEST**2:g}"
       ET.SubElement(inertial, "inertia", ixx=moment, iyy=moment, izz=moment, ixy="0", ixz="0", iyz="0")
-
-
-def _end(joint: Element, kind: str) -> str:
-  """Return the name of the link at an end of a joint, which is its `parent` or its `child`."""
-  end = joint.find(kind)
-  return "" if end is None else end.get("link", "")
 
 
 def _warn(message: str, level: int = 4) -> None:
@@ -204,12 +198,12 @@ def _mend(inertia: Element, mass: float, owner: str) -> bool:
 
 def _float(robot: Element) -> None:
   """Let the base move freely: it hangs on the world by a floating joint."""
-  children = {_end(joint, "child") for joint in robot.iter("joint")}
+  children = {end_of(joint, "child") for joint in robot.iter("joint")}
   roots = [name for link in robot.iter("link") if (name := link.get("name", "")) not in children]
   if len(roots) != 1:
     raise ValueError(f"{len(roots)} links have no parent: a robot has one base")
   if roots == [WORLD]:
-    held = [joint for joint in robot.iter("joint") if _end(joint, "parent") == WORLD]
+    held = [joint for joint in robot.iter("joint") if end_of(joint, "parent") == WORLD]
     if [joint.get("type") for joint in held] != ["fixed"]:
       raise ValueError(f"{len(held)} joints hold the robot in the world: floating needs one fixed joint")
     held[0].set("type", "floating")
@@ -238,7 +232,7 @@ def _embed_meshes(robot: Element, path: Path, packages: Packages) -> Iterator[tu
 
 def _take_speeds(robot: Element, path: Path) -> dict[str, float]:
   """Return limits of speed [rad/s, m/s] by joint; warn of those of position that are the wrong way round."""
-  speeds = {}
+  speeds = dict[str, float]()
   for joint in robot.iter("joint"):
     for limit in joint.findall("limit"):
       name, owner = joint.get("name", ""), f"joint {joint.get('name')!r}: limit"
@@ -246,7 +240,10 @@ def _take_speeds(robot: Element, path: Path) -> dict[str, float]:
       if low > high:
         _warn(f"{path}: joint {name!r}: lower={low:g} is above upper={high:g}: it has no limits")
       if limit.get("velocity", "inf").lower() not in ENDLESS:
-        speeds[name] = _number(limit, "velocity", owner)
+        speed = _number(limit, "velocity", owner)
+        if speed < 0:
+          raise ValueError(f"{owner} velocity={speed:g} is negative: write a positive one, or none")
+        speeds |= {name: speed} if speed < FASTEST else {}
   return speeds
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import sys
+import time
 from collections import Counter
+from collections.abc import Callable
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, TypeAlias
 from xml.etree import ElementTree as ET
 from xml.parsers import expat
@@ -17,6 +21,7 @@ from physics.mesh_files import Packages, find_package, no_file
 Element: TypeAlias = ET.Element
 
 MACROS = ".xacro"
+LONGEST = 30.0  # [s] that macros take: those of real robots take a few
 HIDDEN = ("_", "ag_", "co_", "cr_", "f_", "gi_", "mro", "tb_")  # begins of names that lead into Python itself
 PARTS = {"robot": ("link", "joint", "mujoco"), "link": ("inertial", "collision")}  # that move or collide
 
@@ -29,7 +34,10 @@ def read_robot(path: Path, packages: Packages) -> Element:
   if not path.is_file():
     raise no_file(path)
   content = path.read_bytes()
-  if re.search(rb"<xacro:|\$[({]" if path.suffix.lower() == MACROS else rb"<xacro:", content):
+  plain = content.replace(b"\0", b"")  # of UTF-16
+  if re.search(rb"<xacro:|\$[({]" if path.suffix.lower() == MACROS else rb"<xacro:", plain):
+    if plain != content:
+      raise ValueError("xacro reads UTF-8 alone: write the file so")
     content = _expanded(path, packages)
   robot = _elements(content)
   if robot.tag != "robot":
@@ -46,7 +54,30 @@ def read_robot(path: Path, packages: Packages) -> Element:
     for name, count in Counter(part.get("name") for part in parts).items():
       if count > 1 and name is not None:
         raise ValueError(f"{count} {kind}s have the name {name!r}: give each its own")
+  _check_circles(robot)
   return robot
+
+
+def end_of(joint: Element, kind: str) -> str:
+  """Return the name of the link at an end of a joint, which is its `parent` or its `child`."""
+  end = joint.find(kind)
+  return "" if end is None else end.get("link", "")
+
+
+def _check_circles(robot: Element) -> None:
+  """Raise ValueError if links are fixed, or joints mimic each other, in a circle."""
+  held, mimics = dict[str, list[str]](), dict[str, list[str]]()
+  for joint in robot.iter("joint"):
+    if joint.get("type") == "fixed":
+      held[end_of(joint, "child")] = [end_of(joint, "parent")]
+    elif (mimic := joint.find("mimic")) is not None and mimic.get("joint") != joint.get("name"):
+      mimics[joint.get("name", "")] = [mimic.get("joint", "")]
+  for chains, mistake in ((held, "link {!r} is fixed to"), (mimics, "joint {!r} mimics")):
+    try:
+      TopologicalSorter(chains).prepare()
+    except CycleError as error:
+      names = " and ".join(map(repr, sorted({*error.args[1]})[1:]))
+      raise ValueError(f"{mistake.format(min(error.args[1]))} itself, by way of {names}") from error
 
 
 def _elements(content: bytes) -> Element:
@@ -75,6 +106,8 @@ def _expanded(path: Path, packages: Packages) -> bytes:
   for name in ("type", "vars"):  # they give what those names give
     dict.pop(xacro._global_symbols["python"], name, None)
   asked, substitution_args._eval_find = substitution_args._eval_find, find  # without an installed ROS
+  tracer = sys.gettrace()
+  sys.settrace(_until(time.monotonic() + LONGEST))
   try:
     with contextlib.redirect_stderr(io.StringIO()):  # its advice to authors of files
       return xacro.process_file(str(path), mappings={}).documentElement.toxml().encode()
@@ -85,7 +118,19 @@ def _expanded(path: Path, packages: Packages) -> bytes:
     value = "if it lacks an argument, include it in a file with <xacro:arg name='...' default='...'/>"
     raise ValueError(f"xacro: {error}; {value}") from error
   finally:
+    sys.settrace(tracer)
     substitution_args._eval_find = asked
+
+
+def _until(end: float) -> Callable[[FrameType, str, Any], Any]:
+  """Return a function that stops macros that call each other without end, and loops in an expression."""
+
+  def trace(frame: FrameType, _event: str, _arg: Any) -> Any:
+    if time.monotonic() > end:
+      raise ValueError(f"its macros take longer than {LONGEST:g} s")
+    return None if frame.f_code.co_filename.endswith(".py") else trace  # each step of an expression
+
+  return trace
 
 
 def _evaluated(expression: str | CodeType, *scopes: Any) -> Any:

@@ -5,11 +5,13 @@ import time
 from pathlib import Path
 
 import pytest
+from mujoco import mjtBias
 
 import physics
 from gpurobot import describe, motion
 from physics.mesh_files import find_package
 from physics.model_size import check_size
+from physics.urdf import read_urdf
 from tests.mistakes.told import told
 
 pytestmark = pytest.mark.usefixtures("keep_signal_handlers")
@@ -83,3 +85,35 @@ def test_an_included_pipe_is_not_waited_for(tmp_path):
   (tmp_path / "robot.xml").write_text("<mujoco><include file='part.xml'/></mujoco>")
   with pytest.raises(ValueError, match=r"robot.xml: 'part.xml' is no file: name one$"):
     physics.load_model(tmp_path / "robot.xml")
+
+
+LINKS = "".join(f"<link name='{name}'/>" for name in "abc")
+SERVO = """<joint name='{0}' type='revolute'><parent link='a'/><child link='{0}'/>
+<limit lower='-1' upper='1' effort='9' velocity='{1}'/><mimic joint='{2}'/></joint>"""
+
+
+def urdf(path, *joints):
+  path.write_text(f"<robot name='r'>{LINKS}{''.join(joints)}</robot>")
+  return path
+
+
+def test_joints_that_mimic_each_other_are_told(tmp_path):
+  path = urdf(tmp_path / "robot.urdf", SERVO.format("b", 1, "c"), SERVO.format("c", 1, "b"))
+  with pytest.raises(ValueError, match=r"robot\.urdf: joint 'b' mimics itself, by way of 'c'$"):
+    read_urdf(path)
+
+
+def test_a_negative_limit_of_speed_is_told(tmp_path):
+  path = urdf(tmp_path / "robot.urdf", SERVO.format("b", -1, "c"), SERVO.format("c", 1, "a"))
+  with pytest.raises(
+    ValueError, match=r"robot\.urdf: joint 'b': limit velocity=-1 is negative: write a positive one, or none"
+  ):
+    read_urdf(path)
+
+
+def test_a_limit_of_speed_that_no_joint_reaches_is_none(tmp_path):
+  text = SERVO.replace("<mimic joint='{2}'/>", "")
+  path = urdf(tmp_path / "robot.urdf", text.format("b", "1e300"), text.format("c", "1"))
+  spec = read_urdf(path, gains=(1.0, 1.0))
+  kinds = [actuator.biastype == mjtBias.mjBIAS_AFFINE for actuator in spec.actuators]
+  assert kinds == [True, False]

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from physics import urdf_text
 from physics.urdf import read_urdf
 
 INERTIAL = """<inertial><mass value="{}"/>
@@ -84,6 +85,29 @@ def test_what_cannot_be_expanded_is_told_in_one_line(called, capfd, content, mes
     read_urdf(written(called, robot(content, XACRO)))
   assert "\n" not in str(error.value)
   assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+  "content",
+  [
+    "".join(
+      f'<xacro:macro name="m{i}"><xacro:m{i + 1}/><xacro:m{i + 1}/></xacro:macro>' for i in range(40)
+    ) + '<xacro:macro name="m40"/><xacro:m0/>',
+    "${[i for i in range(10**12) if not 1]}",
+  ],
+)  # fmt: skip
+def test_macros_without_end_are_told(called, monkeypatch, content):
+  monkeypatch.setattr(urdf_text, "LONGEST", 1.0)
+  tracer = sys.gettrace()
+  with pytest.raises(ValueError, match=r"xacro: .*its macros take longer than 1 s"):
+    read_urdf(written(called, robot(content, XACRO)))
+  assert sys.gettrace() is tracer
+
+
+def test_macros_in_utf_16_are_told(called):
+  called.write_bytes(f'<?xml version="1.0" encoding="utf-16"?>{called.read_text()}'.encode("utf-16"))
+  with pytest.raises(ValueError, match=r"arm\.urdf\.xacro: xacro reads UTF-8 alone: write the file so$"):
+    read_urdf(called)
 
 
 def test_macros_in_a_urdf_are_expanded_too(called):
