@@ -19,6 +19,7 @@ from physics.inverse_kinematics import Goal, follow
 from physics.robot import LeggedRobot
 from tasks.core.errors import SettingError
 from tasks.motion.clip import Clip, Floats
+from tasks.motion.read import check_rate, check_values
 from tasks.motion.rotation import exponential, multiply, rotate
 from tasks.motion.states import root_joint
 
@@ -103,12 +104,8 @@ def _parse(path: Path) -> tuple[list[Node], float, Floats]:
     raise SettingError(f"{path} cannot be read as BVH: {error}") from error
   if count < 2 or not 0 < step < math.inf:
     raise SettingError(f"{path}: it has {count} frames of {step:g} s: a motion has two or more")
-  bad = np.argwhere(~np.isfinite(values))
-  if len(bad):
-    frame, column = bad[0]
-    raise SettingError(
-      f"{path}, frame {frame}: column {column} is {values[frame, column]}: write finite numbers"
-    )
+  check_rate(path, 1.0 / step)
+  check_values(path, values)
   return nodes, 1.0 / step, values
 
 

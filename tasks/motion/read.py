@@ -24,6 +24,9 @@ from tasks.motion.pickled import read_arrays
 
 Order = Literal["wxyz", "xyzw"]
 ROOT = 7  # numbers of a root pose: position and quaternion
+MOST_BYTES = 2**31  # of the arrays of an NPZ, which may be packed
+SLOWEST, FASTEST = 0.1, 10_000  # frames per second
+FAR = 1e6  # [m, rad, cm, degrees] beyond which no motion goes
 UNIT = 0.01  # largest difference of a quaternion's norm from 1
 
 
@@ -139,8 +142,13 @@ def _read_npz(path: Path, reading: Reading) -> Clip:
   arrays, name = dict[str, NDArray[Any]](), ""
   try:
     with np.load(path, allow_pickle=False) as archive:
+      size = sum(part.file_size for part in archive.zip.infolist())
+      if size > MOST_BYTES:
+        raise SettingError(f"{path}: its arrays are {size:,} bytes: at most {MOST_BYTES:,}")
       for name in archive.files:
         arrays[name] = archive[name]
+  except SettingError:
+    raise
   except Exception as error:  # damaged archives raise exceptions of any kind
     unread = f", and '{name}' is none" if name else ""
     raise SettingError(f"{path} cannot be read: it is no NPZ file of plain arrays{unread}") from error
@@ -202,8 +210,7 @@ def _clip(path: Path, parts: Mapping[str, NDArray[Any]], reading: Reading, said:
     }
     unknown = {what: fix for what, fix in unsaid.items() if fix}
     raise SettingError(f"{path} does not say {' and '.join(unknown)}: add {' and '.join(unknown.values())}")
-  if not (math.isfinite(fps) and fps > 0):
-    raise SettingError(f"{path}: {fps:g} frames per second: write a positive number")
+  check_rate(path, fps)
   _check_shapes(path, parts)
   joints = _joints(path, parts["joints"].shape[1], reading, said)
   turn = _unit(path, parts["turn"].astype(np.float64))
@@ -217,6 +224,12 @@ def _clip(path: Path, parts: Mapping[str, NDArray[Any]], reading: Reading, said:
     joints=joints,
   )
   return clip.ordered(reading.robot_joints)
+
+
+def check_rate(path: Path, fps: float) -> None:
+  """Raise SettingError if no motion has such frames per second."""
+  if not SLOWEST <= fps <= FASTEST:
+    raise SettingError(f"{path}: {fps:g} frames per second: write a number from {SLOWEST} to {FASTEST:,}")
 
 
 def check_said(path: Path, what: str, setting: str, said: Any, given: Any) -> None:
@@ -239,12 +252,17 @@ def _check_shapes(path: Path, parts: Mapping[str, NDArray[Any]]) -> None:
   for part, values in parts.items():
     if values.dtype.kind not in "fiu":
       raise SettingError(f"{path}: {part} has values of type {values.dtype}: write numbers")
-    bad = np.argwhere(~np.isfinite(values.astype(np.float64)))
-    if len(bad):
-      frame, column = bad[0]
-      raise SettingError(
-        f"{path}, frame {frame}: column {column} of {part} is {values[frame, column]}: write finite numbers"
-      )
+    check_values(path, values, f" of {part}")
+
+
+def check_values(path: Path, values: NDArray[Any], part: str = "") -> None:
+  """Raise SettingError if a number of a motion [T, n] is not finite, or beyond any place or angle."""
+  bad = np.argwhere(~(np.abs(values.astype(np.float64)) <= FAR))
+  if len(bad):
+    frame, column = bad[0]
+    raise SettingError(
+      f"{path}, frame {frame}: column {column}{part} is {values[frame, column]}: write numbers up to {FAR:g}"
+    )
 
 
 def _joints(path: Path, width: int, reading: Reading, said: _Said) -> tuple[str, ...]:

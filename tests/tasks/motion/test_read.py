@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+import re
 import zlib
 
 import numpy as np
@@ -233,6 +234,37 @@ def test_mistakes_of_a_csv_name_what_is_wrong_and_the_fix(text, said, message, t
     read_file(tmp_path / "a.csv", reading(**said))
   assert str(tmp_path / "a.csv") in str(error.value)
   assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("fps", [1e-9, 1e9])
+def test_a_rate_that_no_motion_has_is_told(fps, tmp_path):
+  (tmp_path / "a.csv").write_text(csv_text())
+  with pytest.raises(
+    SettingError,
+    match=rf"a\.csv: {re.escape(f'{fps:g}')} frames per second: write a number from 0.1 to 10,000",
+  ):
+    read_file(tmp_path / "a.csv", reading(quaternion="xyzw", fps=fps))
+
+
+def test_a_place_beyond_any_is_told(tmp_path):
+  (tmp_path / "a.csv").write_text(csv_text(angles=np.full((FRAMES, 2), 1e30)))
+  with pytest.raises(
+    SettingError, match=r"frame 0: column 0 of joints is 1e\+30: write numbers up to 1e\+06"
+  ):
+    read_file(tmp_path / "a.csv", reading(quaternion="xyzw", fps=1.0))
+
+
+def test_a_packed_file_of_endless_zeros_is_not_read(tmp_path):
+  path = tmp_path / "a.npz"
+  np.savez_compressed(path, root_pos=np.zeros(1000))
+  content = bytearray(path.read_bytes())
+  entry = content.index(b"PK\x01\x02")
+  content[entry + 24 : entry + 28] = (2**32 - 2).to_bytes(4, "little")  # its size, unpacked
+  path.write_bytes(content)
+  with pytest.raises(
+    SettingError, match=r"a\.npz: its arrays are 4,294,967,294 bytes: at most 2,147,483,648$"
+  ):
+    read_file(path, reading())
 
 
 @pytest.mark.parametrize("damage", ["content", "encrypted", "method"])
