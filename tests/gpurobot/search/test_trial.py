@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from gpurobot import sweep
+from gpurobot import cli, sweep
 from gpurobot.config import ConfigError, to_dict
 from tests.gpurobot.search.trials import TOY, finish
 
@@ -19,6 +19,20 @@ def test_jobs_share_the_cores(tmp_path, monkeypatch):
     assert run.values["threads"] == str(threads)
   _, [run] = sweep.plan([*TOY, f"folder={tmp_path}"])
   assert "threads" not in run.values
+
+
+def test_the_seeds_of_a_setting_are_checked_together(tmp_path, monkeypatch):
+  calls, parse = [], cli.parse
+  monkeypatch.setattr(cli, "parse", lambda *given: (calls.append(given), parse(*given))[1])
+  words = [*TOY, "ppo.lr=1.5e-3,2.5e-3", f"folder={tmp_path}"]
+  trials = sweep.plan([*words, "seed=0,1,2"])[1]
+  assert len(calls) == 1 + 2
+  assert [(trial.config.ppo.lr, trial.config.seed) for trial in trials] == [
+    (lr, seed) for lr in (1.5e-3, 2.5e-3) for seed in range(3)
+  ]
+  assert len({trial.config.run_dir for trial in trials}) == 6
+  with pytest.raises(ConfigError, match=r"^seed=-1 is out of range; the nearest is 0$"):
+    sweep.plan([*words, "seed=0,-1"])
 
 
 def test_a_folder_of_another_run_is_not_taken_for_this_one(tmp_path):
