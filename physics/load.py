@@ -142,7 +142,7 @@ def compile_model(source: Source) -> mujoco.MjModel:
     folder = Path() if is_text else Path(text).parent
     check_size(text if is_text else Path(text).read_text(errors="ignore"), folder)
     return mujoco.MjModel.from_xml_string(text) if is_text else mujoco.MjModel.from_xml_path(text)
-  except ValueError as error:
+  except (ValueError, RecursionError) as error:  # the latter of files that include others without end
     raise ValueError(_name(source) + one_line(error).removeprefix(_name(source))) from error
 
 

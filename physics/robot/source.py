@@ -182,7 +182,7 @@ def _read(file: Path) -> mujoco.MjSpec:
   try:
     check_size(file.read_text(errors="ignore"), file.parent)
     return mujoco.MjSpec.from_file(str(file))
-  except ValueError as error:
+  except (ValueError, RecursionError) as error:
     raise ValueError(
       f"{file}: {', '.join(str(error).split(chr(10)))}: this is no MJCF or URDF file"
     ) from error

@@ -87,6 +87,13 @@ def test_an_included_pipe_is_not_waited_for(tmp_path):
     physics.load_model(tmp_path / "robot.xml")
 
 
+def test_files_that_include_others_without_end_are_told(tmp_path):
+  for i in range(1500):
+    (tmp_path / f"{i}.xml").write_text(f"<mujoco><include file='{i + 1}.xml'/></mujoco>")
+  with pytest.raises(ValueError, match=r"0\.xml: maximum recursion depth exceeded"):
+    physics.load_model(tmp_path / "0.xml")
+
+
 LINKS = "".join(f"<link name='{name}'/>" for name in "abc")
 SERVO = """<joint name='{0}' type='revolute'><parent link='a'/><child link='{0}'/>
 <limit lower='-1' upper='1' effort='9' velocity='{1}'/><mimic joint='{2}'/></joint>"""
