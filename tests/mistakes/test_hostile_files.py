@@ -110,6 +110,13 @@ def test_joints_that_mimic_each_other_are_told(tmp_path):
     read_urdf(path)
 
 
+def test_links_that_are_fixed_to_each_other_are_told(tmp_path):
+  fixed = "<joint name='{0}' type='fixed'><parent link='{1}'/><child link='{0}'/></joint>"
+  path = urdf(tmp_path / "robot.urdf", fixed.format("a", "b"), fixed.format("b", "a"))
+  with pytest.raises(ValueError, match=r"robot\.urdf: link 'a' is fixed to itself, by way of 'b'$"):
+    read_urdf(path)
+
+
 def test_a_negative_limit_of_speed_is_told(tmp_path):
   path = urdf(tmp_path / "robot.urdf", SERVO.format("b", -1, "c"), SERVO.format("c", 1, "a"))
   with pytest.raises(

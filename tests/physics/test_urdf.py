@@ -397,10 +397,3 @@ def test_what_is_no_urdf_is_told(tmp_path, text, message):
 def test_home_names_joints(write):
   with pytest.raises(ValueError, match="home: no joint 'ankle'"):
     read_urdf(write(ARM), home={"ankle": 1.0})
-
-
-def test_fixed_joints_in_a_circle_are_told(write):
-  joint = '<joint name="{0}{1}" type="fixed"><parent link="{0}"/><child link="{1}"/></joint>'
-  links = f'<link name="a"/><link name="b">{INERTIAL}</link>'
-  with pytest.raises(ValueError, match="link 'a' is fixed to itself, by way of 'b'"):
-    read_urdf(write(links + joint.format("a", "b") + joint.format("b", "a")))
