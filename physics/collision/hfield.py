@@ -27,7 +27,7 @@ from physics.trace.trace import Number, Program, Truth, absolute, floor, maximum
 # The most prisms that a geom may touch, at least: for a sphere smaller than a cell, the eight about a grid
 # point; for limbs and trunk of a robot, enough to tumble over cells half as wide as its trunk.
 MOST = {SPHERE: 8, CAPSULE: 16, MESH: 24}
-CROWD = 64  # the most, however small the cells are; MuJoCo finds 50
+CROWD = 512  # the most, however small the cells are; MuJoCo ends its search at 50
 ROUND = 24  # near prisms that are listed at a time: a box around a mesh is near more than this touches
 
 

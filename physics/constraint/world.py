@@ -1,6 +1,7 @@
 """Contacts of moving bodies with geoms that stand still.
 
-If any lane is near, a candidate gets an entry in the group's list, which has room for all candidates.
+If any lane is near, a candidate gets an entry in the list of the group, which has room for all candidates. On
+height fields of very small cells they are more than a GPU has memory for: each lane has its share.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 from physics.algebra.spatial import ZERO
 from physics.collision.family import Family, Shapes, candidates, families
-from physics.collision.geometry import ContactCandidate, Shape, default_hint, geom_shape, geom_shapes
+from physics.collision.geometry import HFIELD, ContactCandidate, Shape, default_hint, geom_shape, geom_shapes
 from physics.collision.narrow import narrow_phase
 from physics.constraint.constraint import contact_params
 from physics.constraint.gap import Gap
@@ -23,6 +24,7 @@ from physics.trace.compact import GroupList, vector_fields
 from physics.trace.each import follow
 from physics.trace.trace import Integer, Program
 
+ON_FIELDS = 768  # contacts of an environment with height fields: a humanoid on cells of 2 cm has 550
 Keyed = tuple[list[Any], list[Shape]]  # shapes, and what each is found by
 
 
@@ -51,7 +53,9 @@ def find_world_contacts(program: Program, model: Model, p: Poses, bodies: list[i
   this contact.
   """
   pairs = world_pairs(model)
-  found = GroupList(program, sum(narrow_phase(model, pair).most for pair in pairs))
+  rooms = [(model.geom_type[pair.geom1] == HFIELD, narrow_phase(model, pair).most) for pair in pairs]
+  others = sum(most for is_field, most in rooms if not is_field)
+  found = GroupList(program, sum(most for _, most in rooms), others + ON_FIELDS)
   search = _Search(program, model, p, bodies, found)
   for still_first in (True, False):
     for family in families(model, [q for q in pairs if is_still(model, q.geom1) == still_first]):
@@ -96,11 +100,12 @@ class _Search:
     columns["geom2"] = Column(program, [pair.geom2 for pair in family.pairs])
 
     def push(pair: Integer, candidate: ContactCandidate) -> None:
-      with program.when_any(candidate.active):
+      active = self.found.admit(candidate.active)
+      with program.when_any(active):
         distance, normal, point = candidate.resolve()
         normal = normal * sign
         entry = {name: column[pair] for name, column in columns.items()} | {"distance": distance}
-        entry |= gap.fields(pair, candidate.active, entry) | surfaces.fields(pair, point, normal)
+        entry |= gap.fields(pair, active, entry) | surfaces.fields(pair, point, normal)
         hint = candidate.hint or default_hint(normal)
         self.found.push(entry | vector_fields(point=point, normal=normal, hint=hint))
 

@@ -1,10 +1,10 @@
 """Compacted lists in group-local memory: entries are packed, and loops visit only existing ones.
 
 A `GroupList` holds entries shared by the group: pushed once if any lane needs them, in a fixed order, with
-room for every candidate that is pushed. A `LaneList` fills its slots lane by lane: slot 3 of one
-environment and slot 3 of its neighbour are unrelated contacts. Its capacity is fixed, and entries that do
-not fit are counted per lane. A `LanePool` packs items of all lanes, so that lanes share the work on them. A
-field that every push gives the same constant is not stored: reading it gives the constant.
+room for every candidate that is pushed. A `LaneList` fills its slots lane by lane: slot 3 of one environment
+and slot 3 of its neighbour are unrelated contacts. Its capacity is fixed. Entries that do not fit are counted
+per lane. A `LanePool` packs items of all lanes, so that lanes share the work on them. A field that every push
+gives the same constant is not stored: reading it gives the constant.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from physics.trace.statement import Value
-from physics.trace.trace import Array, Index, Mask, Number, Program, Scalar, Truth, Word
+from physics.trace.trace import Array, Index, Mask, Number, Program, Scalar, Truth, Word, where
 
 
 class Entry:
@@ -47,8 +47,8 @@ class CompactList:
   `dropped[0]` counts per lane the entries that found no room, in the list or on the way to it.
   """
 
-  def __init__(self, program: Program, capacity: int) -> None:
-    self.program, self.capacity = program, capacity
+  def __init__(self, program: Program, capacity: int, share: int | None = None) -> None:
+    self.program, self.capacity, self.share = program, capacity, min(share or capacity, capacity)
     self.fields: dict[str, Array] = {}
     self.constants: dict[str, Any] = {}
     self.size = program.array(1, Index, "n")
@@ -63,7 +63,7 @@ class CompactList:
   def field(self, name: str, kind: type[Value]) -> Array:
     """Return a field's array, declared at its first use."""
     if name not in self.fields:
-      self.fields[name] = self.program.array(self.capacity, kind, "f")
+      self.fields[name] = self.program.array(self.capacity, kind, "f", self.share)
     return self.fields[name]
 
   def _note(self, values: Mapping[str, object]) -> None:
@@ -74,11 +74,24 @@ class CompactList:
 
 
 class GroupList(CompactList):
-  """A list of entries that a lane group shares; a `push` inside a guard decides whether an entry exists."""
+  """A list of entries that a lane group shares; a `push` inside a guard decides whether an entry exists.
 
-  def __init__(self, program: Program, capacity: int) -> None:
-    super().__init__(program, capacity)
+  Of entries that `admit` sees, a lane has at most its `share`: what the list of a single lane has room for.
+  """
+
+  def __init__(self, program: Program, capacity: int, share: int | None = None) -> None:
+    super().__init__(program, capacity, share)
     self.size[0] = 0
+    self.held = program.variable(0.0) if self.share < capacity else None
+
+  def admit(self, wanted: Truth) -> Truth:
+    """Return the lanes that have room for an entry that they want; the others drop it."""
+    if self.held is None:
+      return wanted
+    fits = wanted & (self.held[0] < float(self.share))
+    self.dropped[0] = self.dropped[0] + where(wanted, 1.0, 0.0) - where(fits, 1.0, 0.0)
+    self.held[0] = self.held[0] + where(fits, 1.0, 0.0)
+    return fits
 
   def push(self, values: Mapping[str, object]) -> None:
     """Append an entry; integer constants are shared by the group, floats are one per lane."""

@@ -15,7 +15,7 @@ from physics.trace.farthest import farthest_text
 from physics.trace.parts import Part, find_parts
 from physics.trace.preamble import across, preamble
 from physics.trace.statement import BLOCKS, Statement, Value, walk
-from physics.trace.trace import Index, Mask, Program, Scalar, Word
+from physics.trace.trace import Array, Index, Mask, Program, Scalar, Word
 from physics.trace.writer import INFIX, Writer, is_read, lane_lists
 
 BETWEEN = 500  # statements between two barriers: about 8 KB of machine code
@@ -29,7 +29,7 @@ def native_source(program: Program, lanes: int, unroll: bool = True, in_step: bo
   warps of a block pass the text together.
   """
   rolled, parts = lanes == 1 and not unroll, find_parts(program) if lanes > 1 else {}
-  writer = (_InStep if in_step else _Native)(program, rolled, parts)
+  writer = (_InStep if in_step else _Native)(program, lanes, rolled, parts)
   kinds = {s.kind for s in walk(program.body)}
   extra = farthest_text(lanes) if "farthest" in kinds else ""
   extra += across(lanes) if "lane" in kinds else ""
@@ -38,7 +38,12 @@ def native_source(program: Program, lanes: int, unroll: bool = True, in_step: bo
 
 def array_bytes(program: Program, lanes: int) -> int:
   """Return the size [bytes] of a program's arrays in `native_source`: at most 4 per lane and element."""
-  return sum(4 * array.size * (1 if array.kind is Index else lanes) for array in program.arrays)
+  return sum(4 * room(array, lanes) * (1 if array.kind is Index else lanes) for array in program.arrays)
+
+
+def room(array: Array, lanes: int) -> int:
+  """Return the number of elements that an array has in the text for so many lanes."""
+  return array.size if lanes > 1 else array.alone
 
 
 class _Native(Writer):
@@ -46,12 +51,14 @@ class _Native(Writer):
 
   closing = "}"
 
-  def __init__(self, program: Program, rolled: bool, parts: dict[Statement, Part]) -> None:
+  def __init__(self, program: Program, lanes: int, rolled: bool, parts: dict[Statement, Part]) -> None:
     super().__init__(program)
     self.before_loop = ["#pragma unroll 1"] if rolled else []
     self.parts = parts
     # CUDA's compiler refuses arrays without elements.
-    self.memory = {array.name: (_CTYPE[array.kind], str(max(1, array.size))) for array in program.arrays}
+    self.memory = {
+      array.name: (_CTYPE[array.kind], str(max(1, room(array, lanes)))) for array in program.arrays
+    }
     self.memory |= {lanes.name: ("int", "LANES") for lanes in lane_lists(program)}
 
   def lines(self) -> Iterator[str]:

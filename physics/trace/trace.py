@@ -51,10 +51,16 @@ T = TypeVar("T")
 
 
 class Array:
-  """Group-local memory: `size` values of one kind, addressed by an int or an `Index`; unset until written."""
+  """Group-local memory: `size` values of one kind, addressed by an int or an `Index`; unset until written.
 
-  def __init__(self, program: Program, name: str, size: int, kind: type[Value]) -> None:
+  A group of one lane uses no more than the first `alone` of them.
+  """
+
+  def __init__(
+    self, program: Program, name: str, size: int, kind: type[Value], alone: int | None = None
+  ) -> None:
     self.program, self.name, self.size, self.kind = program, name, size, kind
+    self.alone = size if alone is None else alone
     self.version = 0
 
   def __len__(self) -> int:
@@ -157,9 +163,11 @@ class Program:
     self.parameters.append(name)
     return Index(self, name)
 
-  def array(self, size: int, kind: type[Value] = Scalar, prefix: str = "a") -> Array:
+  def array(
+    self, size: int, kind: type[Value] = Scalar, prefix: str = "a", alone: int | None = None
+  ) -> Array:
     """Declare group-local memory."""
-    array = Array(self, self.name(prefix), size, kind)
+    array = Array(self, self.name(prefix), size, kind, alone)
     self.arrays.append(array)
     return array
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from physics.trace.compact import GroupList, LaneList, vector_fields
+from physics.trace.emit import array_bytes
 from physics.trace.trace import Index, Mask, Program, Scalar, Word, has_bit, where
 from tests.physics.oracle import evaluate
 
@@ -25,6 +26,27 @@ def test_a_group_list_keeps_order_and_skips_what_no_lane_needs():
 
   one, three = np.where(X > 0, X, 0), np.where(X > 2.5, X, 0)
   np.testing.assert_array_equal(evaluate(traced, X), [np.full(4, 134), (one * 10 + three) * 10 + X])
+
+
+def test_a_lane_has_no_more_than_its_share_of_a_group_list():
+  def traced(program, x):
+    found, total = GroupList(program, 4, share=2), program.variable(0.0)
+    for threshold in (-100.0, 0.0, 1.5, 2.5):
+      fits = found.admit(x > threshold)
+      with program.when_any(fits):
+        found.push({"value": where(fits, x, 0.0)})
+    with found.each() as entry:
+      total[0] = total[0] + entry["value"]
+    return [total[0], found.dropped[0]]
+
+  np.testing.assert_array_equal(evaluate(traced, X), [X * [1, 2, 2, 2], [0, 0, 1, 2]])
+
+
+def test_a_group_of_one_lane_has_memory_for_its_share():
+  program = Program()
+  GroupList(program, 400, share=10).push({"value": program.read_memory("state", 0)})
+  assert array_bytes(program, 1) < 60
+  assert array_bytes(program, 2) > 2 * 4 * 400
 
 
 @pytest.fixture

@@ -95,12 +95,13 @@ def iterate(program, x, count):
 
 def compact(program, x):
   """Fill both kinds of list and read them back."""
-  group, lanes, ordered = GroupList(program, 3), LaneList(program, 2), LaneList(program, 1, order="value")
+  group, lanes, ordered = GroupList(program, 3, 2), LaneList(program, 2), LaneList(program, 1, order="value")
   lanes.clear()
   ordered.clear()
   for i, value in enumerate(x[:3]):
-    with program.when_any(value > 0.5):
-      group.push({"number": i, "value": where(value > 0.5, value, 0.0), "same": 2.0})
+    found = group.admit(value > -0.5)
+    with program.when_any(found):
+      group.push({"number": i, "value": where(found, value, 0.0), "same": 2.0})
     with program.when_any(value > -9.0):
       ordered.push(value > -9.0, {"value": value})
     with program.when_any(value < 0.5):
@@ -115,7 +116,7 @@ def compact(program, x):
     sums[3] = sums[3] + weight * (entry["value"] + bits + entry["two"])
   with ordered.each() as entry:
     sums[0] = sums[0] + entry["value"]
-  return [*sums.read(), lanes.dropped[0], ordered.dropped[0]]
+  return [*sums.read(), group.dropped[0], lanes.dropped[0], ordered.dropped[0]]
 
 
 def places(program, x):
