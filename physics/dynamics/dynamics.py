@@ -46,7 +46,7 @@ def body_inertias(model: Model, p: Poses) -> list[Inertia]:
   for body in bodies(model, p.program):
     center = _center(model, p, body)
     axes = Quaternion.constant(entry(model.body_iquat, body)).matrix()
-    moments = vector(entry(model.body_inertia, body))
+    moments = Vector(*map(number, entry(model.body_inertia, body)))
     local = axes.times(Matrix(*(row * m for row, m in zip(axes.transposed, moments, strict=True))))
     rotation = p.rotation[body]
     rotated = local if _is_isotropic(local) else rotation.times(local).times(rotation.transposed)
@@ -171,7 +171,7 @@ def _force_by_axes(model: Model, p: Poses, body: Each, velocity: Motion, acceler
 
   In them equal moments of inertia cancel exactly.
   """
-  mass, m = number(entry(model.body_mass, body)), vector(entry(model.body_inertia, body))
+  mass, m = number(entry(model.body_mass, body)), Vector(*map(number, entry(model.body_inertia, body)))
   axes = p.rotation[body].times(Quaternion.constant(entry(model.body_iquat, body)).matrix())
   w, rate = axes.transposed @ velocity.angular, axes.transposed @ acceleration.angular
   torque = Vector(*(m[k] * rate[k] + (m[k - 1] - m[k - 2]) * w[k - 2] * w[k - 1] for k in range(3)))

@@ -103,6 +103,17 @@ def test_runge_kutta_turns_fast_bodies_as_mujoco_does(speed):
   np.testing.assert_allclose(found, data.qpos, atol=1e-12)
 
 
+def test_no_moment_of_inertia_is_too_small_to_count():
+  """A needle has 2e-14 kg m^2 about its axis, which counted as rounding of zero: `qvel` was off by 8e-5."""
+  model = load_model("""<mujoco><worldbody><body><freejoint/>
+    <geom type="capsule" size="0.0002 2" mass="1e-6" quat=".8 .2 .3 .4"/></body></worldbody></mujoco>""")
+  data = mujoco.MjData(model.mj)
+  data.qvel[3:] = qvel = 0.6, -0.5, 2.0
+  mujoco.mj_step(model.mj, data)
+  _, found = one_step(model, model.qpos0, [0.0, 0.0, 0.0, *qvel], [])
+  np.testing.assert_allclose(found, data.qvel, rtol=0, atol=1e-9)
+
+
 LINK = (
   "<joint axis='0 {} {}' damping='.05'/><geom type='capsule' fromto='0 0 0 .1 0 0' size='.02' contype='0'/>"
 )
