@@ -86,7 +86,7 @@ class Task(gait.Task):
     if self.training:
       robot_file.announce(robot, _said(self.config))
     super().setup()
-    self.lowest = robot.height - (1 - self.config.fall_height) * max(robot.height, robot.leg_length)  # [m]
+    self.lowest = robot.height - (1 - self.config.fall_height) * robot.stature  # [m]
     self.resting = self.constant(robot.soles)  # heights of the feet at home [feet] [m]
     self._scale_actions(given)
 

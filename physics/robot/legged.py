@@ -21,6 +21,11 @@ class LeggedRobot(Robot):
   height: float  # of the trunk at home [m]
   leg_length: float  # mean height of the legs' first joints at home [m]
 
+  @property
+  def stature(self) -> float:
+    """Its size [m]: the trunk's height, or that of the legs where the trunk's origin is on the ground."""
+    return max(self.height, self.leg_length)
+
   def parts(self) -> list[str]:
     """Return lines on legs, trunk and feet."""
     symmetric = "left and right mirrored" if self.mirrored else "no mirror symmetry found"

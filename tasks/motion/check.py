@@ -34,7 +34,7 @@ def check(clip: Clip, model: Any, robot: LeggedRobot) -> dict[str, bool]:
 
   Raises SettingError in one line, with clip, frame, joint and fix, if its robot, of a model, cannot do it.
   """
-  _check_units(clip, robot.height)
+  _check_units(clip, robot)
   _check_jumps(clip)
   _check_limits(clip, model)
   lowest = clearance(clip, model)
@@ -91,7 +91,7 @@ def ground(lowest: Floats) -> Floats:
   return line + np.quantile(lowest - line, QUARTER)
 
 
-def _check_units(clip: Clip, height: float) -> None:
+def _check_units(clip: Clip, robot: LeggedRobot) -> None:
   worst, frame, joint = _largest(np.abs(clip.joint_pos))
   if worst > TURNS:
     raise SettingError(
@@ -100,10 +100,10 @@ def _check_units(clip: Clip, height: float) -> None:
     )
   middle = float(np.median(clip.root_pos[:, 2]))
   for unit, (factor, most) in UNITS.items():
-    if middle > most * height:
+    if middle > most * robot.stature:
       raise SettingError(
-        f"{clip.name}: its root is at a height of {middle:.4g} m, at home it is {height:.2g} m: if these are "
-        f"{unit}, convert them: {MEND.format(f'scale={factor:g}')}"
+        f"{clip.name}: its root is at a height of {middle:.4g} m, at home it is {robot.height:.2g} m: if "
+        f"these are {unit}, convert them: {MEND.format(f'scale={factor:g}')}"
       )
 
 
@@ -144,7 +144,7 @@ def _check_ground(clip: Clip, model: Any, robot: LeggedRobot, lowest: Floats) ->
   if -SUNK * leg <= depth <= AFLOAT * leg:
     return
   where = "under the ground" if depth < 0 else "above the ground, and never lower"
-  if depth < -robot.height / 2:
+  if depth < -robot.stature / 2:
     where += ", where z is up"
   order = _other_order(clip, model, leg, lowest, odd=_course(clip)[2] > FALLEN)
   mend = order or _other_height(lowest, depth, leg)

@@ -91,6 +91,16 @@ def test_jumps_and_limits_name_frame_and_joint():
   )
 
 
+def test_a_robot_may_have_its_origin_on_the_ground():
+  robot, model = robot_and_model()
+  robot, clip = dataclasses.replace(robot, height=0.0), own("wave")
+  assert check(clip, model, robot)
+  with pytest.raises(SettingError, match="m under the ground: move it by"):
+    check(clip.lifted(-0.2), model, robot)
+  with pytest.raises(SettingError, match="at home it is 0 m: if these are centimetres"):
+    check(clip.scaled(100.0), model, robot)
+
+
 def test_a_clip_under_the_ground_or_in_the_air_tells_by_how_much_to_move_it():
   assert "m under the ground: move it by gpurobot motion <file> raise_by=0.2" in message(
     own("wave").lifted(-0.2)
