@@ -42,7 +42,9 @@ class _Path:
     pulls = dict(self.pulls)
     for body, pull in other.pulls.items():
       pulls[body] = pulls.get(body, NO_FORCE) + pull
-    return _Path(self.length + other.length, _combined(self.jacobian, other.jacobian), pulls)
+    a, b = self.jacobian, other.jacobian
+    jacobian = {dof: a.get(dof, 0.0) + b.get(dof, 0.0) for dof in sorted({*a, *b})}
+    return _Path(self.length + other.length, jacobian, pulls)
 
   def scaled(self, factor: Number) -> _Path:
     arms = {dof: arm * factor for dof, arm in self.jacobian.items()}
@@ -210,7 +212,3 @@ def _straight(model: Model, p: Poses, one: Frame, two: Frame) -> _Path:
     for sign, end in ((-1.0, one), (1.0, two))
   ]
   return _Path(length, jacobian, {}) + ends[0] + ends[1]
-
-
-def _combined(a: dict[int, Number], b: dict[int, Number]) -> dict[int, Number]:
-  return {dof: a.get(dof, 0.0) + b.get(dof, 0.0) for dof in sorted({*a, *b})}
