@@ -77,7 +77,9 @@ def _solve(own: Floats, near: Floats, far: Floats, right: Floats) -> Floats:
   count, n = right.shape
   length = count + count % 2
   own = np.concatenate([own, np.tile(np.eye(n), (length - count, 1, 1))])
-  near, far, right = (_padded(part, length) for part in (near, far, right))
+  near, far, right = (
+    np.concatenate([part, np.zeros((length - len(part), *part.shape[1:]))]) for part in (near, far, right)
+  )
   diagonal = np.block([[own[::2], near[::2]], [near[::2].transpose(0, 2, 1), own[1::2]]])
   beside = np.block([[far[::2], np.zeros_like(far[::2])], [near[1::2], far[1::2]]])
   right = right.reshape(-1, 2 * n)
@@ -89,8 +91,3 @@ def _solve(own: Floats, near: Floats, far: Floats, right: Floats) -> Floats:
   for pair in reversed(range(len(right))):
     after = right[pair] = np.linalg.solve(diagonal[pair], right[pair] - beside[pair] @ after)
   return right.reshape(-1, n)[:count]
-
-
-def _padded(values: Floats, length: int) -> Floats:
-  """Return rows with zeros after them, `length` in all."""
-  return np.concatenate([values, np.zeros((length - len(values), *values.shape[1:]))])
