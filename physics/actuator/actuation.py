@@ -109,7 +109,8 @@ def actuate(
   of actuators in the joints that ask for it. Without actuators, or with actuation disabled, forces are zero.
   """
   lines = [transmission(model, p, tendons, state.qpos, i, pulls) for i in range(model.nactuator)]
-  ctrl = _limited_controls(model, state.ctrl)
+  spans = zip(state.ctrl, model.actuator_ctrllimited, model.actuator_ctrlrange, strict=True)
+  ctrl = [clip(x, *map(number, span)) if is_limited else x for x, is_limited, span in spans]
   drives = [_drive(model, actuator, line, ctrl, state) for actuator, line in enumerate(lines)]
   if not drives or not model.actuation_enabled:
     none: list[Number] = [0.0] * len(drives)
@@ -120,13 +121,6 @@ def actuate(
     for f, drive, enabled in zip(limited, drives, model.actuator_enabled, strict=True)
   ]
   return Actuated(model, lines, drives, limited, force, _joint_forces(model, lines, force, compensation))
-
-
-def _limited_controls(model: Model, ctrl: list[Number]) -> list[Number]:
-  return [
-    clip(control, *map(number, span)) if limited else control
-    for control, limited, span in zip(ctrl, model.actuator_ctrllimited, model.actuator_ctrlrange, strict=True)
-  ]
 
 
 def _drive(model: Model, actuator: int, line: Transmission, ctrl: list[Number], state: State) -> Drive:
