@@ -55,7 +55,8 @@ class Spaces(NamedTuple):
   @classmethod
   def saved(cls, state: Mapping[str, Any]) -> Self:
     """Return the spaces of the agent with this `state_dict`."""
-    choices, names = tuple(state["choices"]), dict(state.get("names", {}))
+    choices, names = tuple(state["choices"]), state.get("names", {})
+    check_saved(names, {key: [""] for key in names} | {"model": {}}, name="names")
     return cls(dict(state["obs_dims"]), state["num_actions"], choices, saved_images(state), names)
 
 

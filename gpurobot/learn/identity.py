@@ -26,16 +26,17 @@ def compare(source: str, then: Any, now: Mapping[str, Any], changed: bool, *, ex
   check_saved(then, now, name=f"'{source}': names")
   undo = "undo the change in the task, its settings or its robot"
   meant = ", or add changed=true if it is meant"
+  fields = [key for key, own in now.get("model", {}).items() if then.get("model", {}).get(key, own) != own]
   for kind in [kind for kind in now if kind in then and kind != "model"]:
     before, after = then[kind], now[kind]
-    end = min(len(before), len(after)) if kind == "joint" else None  # objects of another scene may follow
+    # Objects of another scene, which is another model, may follow.
+    end = min(len(before), len(after)) or None if kind == "joint" and fields else None
     for index, (old, new) in enumerate(islice(zip_longest(before, after, fillvalue="(none)"), end)):
       if old != new:
         place = f"{kind} ".replace(" ", f" {index} ", 1).strip()
         confirm = meant if len(before) == len(after) or kind in ("joint", "control") else ""
         was = f"'{source}' was trained with {place} as {old!r}, which is {new!r} now"
         raise ConfigError(f"{was}: {undo}{confirm}")
-  fields = [key for key, own in now.get("model", {}).items() if then.get("model", {}).get(key, own) != own]
   other = f"the model of '{source}' had another {', '.join(fields[:3])}{', ...' if fields[3:] else ''}"
   if fields and exact:
     raise ConfigError(f"{other}, and resume= needs the same: {undo}, start a run by checkpoint={meant}")

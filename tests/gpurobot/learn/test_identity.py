@@ -40,9 +40,10 @@ def test_the_first_difference_is_named_and_what_confirms_it_if_sizes_fit(now, me
 
 
 def test_joints_that_follow_and_other_kinds_of_columns_are_no_difference(recwarn):
-  compare("run", THEN, THEN | {"joint": ["hip", "knee", "ball"], "column of 'critic'": ["x"]}, changed=False)
-  compare("run", THEN | {"joint": ["hip", "knee", "ball"]}, THEN, changed=False)
-  assert not recwarn.list
+  scene = THEN | {"joint": ["hip", "knee", "ball"], "model": {"mass": "2"}}
+  compare("run", THEN, scene | {"column of 'critic'": ["x"]}, changed=False)
+  compare("run", scene, THEN, changed=False)
+  assert {str(own.message) for own in recwarn.list} == {"the model of 'run' had another mass"}
 
 
 def test_another_model_is_a_warning_and_refused_where_it_must_be_the_same():
@@ -59,4 +60,11 @@ def test_another_model_is_a_warning_and_refused_where_it_must_be_the_same():
 @pytest.mark.parametrize("then", [5, {"joint": 5}, {"joint": [5]}, {"model": []}, {"model": {"mass": 5}}])
 def test_what_is_no_name_is_a_mistake_of_one_line(then):
   with pytest.raises(ValueError, match=r"^'run': names"):
+    compare("run", then, THEN, changed=False)
+
+
+@pytest.mark.parametrize(("joints", "model"), [(["hip"], "1"), ([], "1"), ([], "2")])
+def test_a_checkpoint_that_lacks_joints_of_the_robot_is_refused(joints, model):
+  then = THEN | {"joint": joints, "model": {"mass": model}}
+  with pytest.raises(ConfigError, match=rf"^'run' was .* joint {len(joints)} as '\(none\)', which is "):
     compare("run", then, THEN, changed=False)
