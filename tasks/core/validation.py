@@ -5,7 +5,7 @@ Only `check_finite` reads values from the device. It is called once.
 
 import difflib
 import inspect
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -188,8 +188,8 @@ def check_views(owner_name: str, owner: Any, views: Mapping[str, Any]) -> None:
       raise TaskError(f"{attribute} was rebound, which changes nothing: write {attribute}[:] = ...")
 
 
-def look(task: Any, name: str, *owners: Any) -> Any:
-  """Call a method of a task; raise TaskError if it changes a tensor of one of the owners in place."""
+def look(task: Any, name: str, *owners: Any, call: Callable[[], Any] | None = None) -> Any:
+  """Call a method of a task, or `call`; raise TaskError if it changes a tensor of an owner in place."""
   tensors = [
     (key, value)
     for owner in owners
@@ -197,7 +197,7 @@ def look(task: Any, name: str, *owners: Any) -> Any:
     if isinstance(value, Tensor) and not value.is_inference()  # inference tensors have no version
   ]
   versions = [value._version for _, value in tensors]
-  returned = getattr(task, name)()
+  returned = (call or getattr(task, name))()
   for (key, value), version in zip(tensors, versions, strict=True):
     if value._version != version:
       what = f"self.{key}" if value is getattr(task, key, None) else "the simulation"
@@ -236,8 +236,8 @@ def check_step(task: Any, limit: float) -> None:
   check_terms("reward()", rewards, like)
   check_outcome(terminated, success, metrics, like)
   check_blocks(blocks, like)
-  for event in task.events.values():
-    event.candidates()
+  for name, event in task.events.items():
+    look(task, name, task.sim, task, call=event.candidates)
   check_views("self.sim", task.sim, views)
   seen = {f"observe() '{group}' '{name}'": b for group, named in blocks.items() for name, b in named.items()}
   paid = {f"reward() '{name}'": term for name, term in rewards.items()}

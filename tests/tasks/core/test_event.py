@@ -124,3 +124,21 @@ def test_an_unknown_name_in_an_event_is_refused():
 
   with pytest.raises(ValueError, match=r"kick\(\) names 'qvell'.*nearest: 'qvel'"):
     sliding(kind=Misspelt).step(torch.zeros(4, 2))
+
+
+def test_an_event_that_writes_in_place_is_refused_as_that_is_everywhere():
+  class Everywhere(Kicked):
+    def kick(self):
+      self.sim.qvel[:, self.qvel_of("x")] += 1.0
+      return {}
+
+  with pytest.raises(ValueError, match=r"^kick\(\) changes the simulation in place: let it work on a copy"):
+    sliding(kind=Everywhere).step(torch.zeros(4, 2))
+
+  class Counting(Kicked):
+    def kick(self):
+      self.travelled += 1.0
+      return {}
+
+  with pytest.raises(ValueError, match=r"^kick\(\) changes self\.travelled in place: let it work on a copy"):
+    sliding(kind=Counting).step(torch.zeros(4, 2))
