@@ -65,7 +65,9 @@ def wait_for_checkpoint(folder: Path, runs: Callable[[], bool]) -> None:
   before = written(folder)
   while written(folder) == before:
     if not runs():
-      raise RuntimeError(f"the training in '{folder}' has ended")
+      output = folder.with_suffix(".txt")
+      said = output.read_text() if output.exists() else "it said nothing"
+      raise RuntimeError(f"the training in '{folder}' has ended: {said}")
     time.sleep(POLL)
 
 
