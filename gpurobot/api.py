@@ -22,12 +22,14 @@ from gpurobot.deploy import trained
 from gpurobot.deploy.deployed import Deployed
 from gpurobot.deploy.policy import Policy
 from gpurobot.device import distributed, process
+from gpurobot.device.defaults import facts, own_defaults
 from gpurobot.learn.algorithm import Algorithm
 from gpurobot.run import checkpoint, csv_log, folder
 from gpurobot.run.files import read_json
 from gpurobot.run.interrupt import STOPPING
 
 CPU = torch.device("cpu")
+TRAINING = threading.RLock()  # threads, random numbers and defaults of torch are those of the process
 # Gets the learner and the last row of the log, by column, after each iteration; False ends training.
 Callback = Callable[[Algorithm, Mapping[str, float]], object]
 
@@ -40,27 +42,6 @@ def _shape(zeros: Tensor) -> str:
   return f"[n, {', '.join(map(str, zeros.shape[1:]))}]"
 
 
-@contextlib.contextmanager
-def _own_defaults() -> Iterator[None]:
-  """Give torch its own defaults, whatever the user has set: type, device, gradients.
-
-  Raises ConfigError in a block of autocast, which keeps the first casts of weights until its end.
-  """
-  if any(map(torch.is_autocast_enabled, ("cpu", "cuda"))):
-    raise ConfigError("torch.autocast is on: call gpurobot outside of it, with ppo.precision=bf16")
-  dtype, elsewhere = torch.get_default_dtype(), torch.get_default_device() != CPU
-  torch.set_default_dtype(torch.float32)
-  try:
-    with contextlib.ExitStack() as stack:
-      for mode in (torch.inference_mode(False), torch.enable_grad()):
-        stack.enter_context(mode)
-      if elsewhere:  # not always, as it costs time in every call
-        stack.enter_context(CPU)
-      yield
-  finally:
-    torch.set_default_dtype(dtype)
-
-
 class RunPolicy:
   """The policy of a run: observations in, actions out, without noise.
 
@@ -70,7 +51,7 @@ class RunPolicy:
   def __init__(self, deployed: Deployed) -> None:
     self._deployed, self._state = deployed, torch.zeros(0)
 
-  @_own_defaults()
+  @own_defaults()
   def __call__(self, obs: Any) -> Any:
     """Return actions [n, num_actions], or [num_actions], for raw observations [n, width], or [width].
 
@@ -129,7 +110,8 @@ class Run:
     task: its task if that is your own, a dotted module path or a .py file. network: its network if that is
     your own. Raises CheckpointError if there is no run.
     """
-    self.folder = checkpoint.find(folder.newest_run(str(place))).parent
+    self.folder = checkpoint.find(folder.newest_run(str(place))).parent.absolute()
+    task = str(Path(task).absolute()) if task and str(task).endswith(".py") else task
     own = {"task": task, "network": network}
     self._own = {key: _word(key, value) for key, value in own.items() if value is not None}
 
@@ -159,10 +141,11 @@ class Run:
     """The policy with the best mean return, on the CPU; raises CheckpointError if the run has none."""
     return self._load(self.folder / checkpoint.BEST)
 
-  @_own_defaults()
+  @own_defaults()
   def _load(self, source: Path) -> RunPolicy:
     config, saved = trained.read(str(source), self._own)
-    policy = Policy(saved["learner"], algorithm_settings(config), 1, CPU)
+    with checkpoint.fitting(source, "its own settings"):
+      policy = Policy(saved["learner"], algorithm_settings(config), 1, CPU)
     return RunPolicy(Deployed(policy, None))
 
   def _read(self, name: str) -> dict[str, Any]:
@@ -186,9 +169,25 @@ def train(task: str | Path | None = None, callback: Callback | None = None, **se
   with _unchanged():
     world = distributed.start()
     config, module = cli.configure(given, tasks.load, world)
-    run = program.fit(config, module, world, callback or (lambda _learner, _row: None))
+    run = program.fit(
+      config, module, world, _kept_to(callback) if callback else (lambda _learner, _row: None)
+    )
     world.close()
   return Run(run.folder, task, algorithm_settings(config).network)
+
+
+def _kept_to(callback: Callback) -> Callback:
+  """Return a callback that raises ConfigError if it changes defaults of torch by which training goes on."""
+
+  def call(learner: Algorithm, row: Mapping[str, float]) -> object:
+    before = facts()
+    answer = callback(learner, row)
+    if facts() != before:
+      change = "the callback changes torch's default type, device or gradients"
+      raise ConfigError(f"{change}: change them in a `with` block, as with torch.no_grad()")
+    return answer
+
+  return call
 
 
 def load(place: str | Path, task: str | Path | None = None, network: str | Network | None = None) -> Run:
@@ -196,7 +195,7 @@ def load(place: str | Path, task: str | Path | None = None, network: str | Netwo
   return Run(place, task, network)
 
 
-@_own_defaults()
+@own_defaults()
 def make(task: str | Path, num_envs: int = 1, **options: Any) -> TaskVectorEnv:
   """Return environments of a task as Gymnasium's vector environment, with the options of TaskVectorEnv."""
   return TaskVectorEnv(num_envs, task=str(task), **options)
@@ -211,12 +210,15 @@ def _word(key: str, value: Any) -> Any:
 def _unchanged() -> Iterator[None]:
   """Leave the process as it was before: random numbers, threads, precision, memory and signals."""
   threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
+  if not TRAINING.acquire(blocking=False):
+    raise ConfigError("a training runs in another thread: wait for its end, or train in a process of its own")
   handles = threading.current_thread() is threading.main_thread()
   handlers = {number: signal.getsignal(number) for number in STOPPING if handles}
   try:
-    with torch.random.fork_rng(), _own_defaults():
+    with torch.random.fork_rng(), own_defaults():
       yield
   finally:
+    TRAINING.release()
     torch.set_num_threads(threads)
     torch.set_float32_matmul_precision(precision)
     process.release_memory()

@@ -13,6 +13,7 @@ from torch import Tensor
 
 import tasks
 from gpurobot.config import MOST_ENVS, assign
+from gpurobot.device.defaults import own_defaults
 from gpurobot.device.distributed import World
 from gpurobot.learn.env import images_of
 from gpurobot.learn.random import Random
@@ -78,6 +79,7 @@ class Environments:
         "for Gymnasium or TorchRL"
       )
 
+  @own_defaults(autocast=True)
   def reset(self, seed: int | None = None) -> TensorDict:
     """Start new episodes in all environments; return the observation groups, [num_envs, width] each.
 
@@ -92,11 +94,13 @@ class Environments:
     groups: TensorDict = self.task.reset()
     return groups
 
+  @own_defaults(autocast=True)
   def _make(self, seed: int, **options: Any) -> None:
     """Make the task with a seed; some of its randomisation is drawn only once, at construction."""
     self.task: Any = self._build(random=Random(seed, self.num_envs, 0, self.device), **options)
     self._seed, self._new = seed, self.task.state_dict()
 
+  @own_defaults(autocast=True)
   def step(self, action: Tensor) -> TensorDict:
     """Step as `VecEnv.step` does; add `ended` [num_envs] bool: the episode ended with this step.
 
@@ -132,7 +136,7 @@ class Environments:
 def as_action(values: Any) -> Tensor:
   """Return actions as a tensor; raise ValueError if they are no numbers."""
   try:
-    return torch.as_tensor(values)
+    return values if isinstance(values, Tensor) else torch.as_tensor(values, device="cpu")
   except (TypeError, ValueError, RuntimeError) as error:
     raise ValueError(f"actions are not numbers: {' '.join(str(error).split())}") from error
 

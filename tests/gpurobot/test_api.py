@@ -14,6 +14,7 @@ import torch
 import gpurobot
 from gpurobot import own_packages
 from gpurobot.config import ConfigError
+from gpurobot.run import checkpoint
 from gpurobot.run.checkpoint import CheckpointError
 from tests.gpurobot import toy
 
@@ -145,6 +146,65 @@ def test_a_relative_folder_survives_another_working_directory(tmp_path, monkeypa
   assert (run.folder, run.summary["iterations"]) == (tmp_path / "run", 1)
 
 
+def test_a_loaded_run_survives_another_working_directory(run, tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  (tmp_path / "own_toy.py").write_text("from tests.gpurobot.toy import *\n")
+  gpurobot.train("own_toy.py", run_dir="own", max_iterations=1, num_envs=32)
+  found = gpurobot.load("own", "own_toy.py")
+  (tmp_path / "elsewhere").mkdir()
+  monkeypatch.chdir("elsewhere")
+  assert found.summary["iterations"] == 1
+  assert found.policy(np.ones(2)).shape == (1,)
+
+
+@pytest.mark.parametrize("names", [5, ["a"], {"action": 5}])
+def test_damaged_names_are_a_mistake_of_one_line(run, names):
+  path = run.folder / "checkpoint.pt"
+  saved = checkpoint.load(path)
+  checkpoint.save(path, saved | {"learner": saved["learner"] | {"names": names}})
+  with pytest.raises(CheckpointError, match=r"^'.*' does not fit its own settings: ") as error:
+    gpurobot.load(run.folder, TOY).policy  # noqa: B018
+  assert "\n" not in str(error.value)
+
+
+def test_a_second_training_of_another_thread_is_refused(tmp_path):
+  found = []
+
+  def second():
+    try:
+      gpurobot.train(TOY, num_envs=32, max_iterations=1, run_dir=tmp_path / "b")
+    except ConfigError as error:
+      found.append(str(error))
+
+  def callback(*_):
+    thread = threading.Thread(target=second)
+    thread.start()
+    thread.join()
+
+  gpurobot.train(TOY, callback, num_envs=32, max_iterations=1, run_dir=tmp_path / "a")
+  assert found == ["a training runs in another thread: wait for its end, or train in a process of its own"]
+  second()
+  assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+  "change",
+  [
+    lambda: torch.set_grad_enabled(False),
+    lambda: torch.set_default_device("meta"),
+    lambda: torch.set_default_dtype(torch.float64),
+  ],
+)
+def test_a_callback_that_changes_defaults_of_torch_is_refused(tmp_path, change):
+  try:
+    with pytest.raises(ConfigError, match=r"^the callback changes torch's default type, "):
+      gpurobot.train(TOY, lambda *_: change(), num_envs=32, max_iterations=2, run_dir=tmp_path)
+  finally:
+    torch.set_default_device(None)
+  assert torch.is_grad_enabled()
+  assert torch.get_default_dtype() is torch.float32
+
+
 @contextlib.contextmanager
 def default(set_default, value, before):
   set_default(value)
@@ -169,6 +229,22 @@ def test_the_user_s_defaults_of_torch_change_nothing(run, tmp_path, defaults):
     action = other.policy(obs)
     assert modes == (torch.get_default_dtype(), torch.get_default_device(), torch.is_inference_mode_enabled())
   assert np.array_equal(run.policy(obs), action)
+
+
+@pytest.mark.parametrize("output", ["numpy", "torch"])
+@pytest.mark.parametrize("defaults", [
+  lambda: default(torch.set_default_dtype, torch.float64, torch.float32),
+  lambda: default(torch.set_default_device, "meta", None),
+  torch.inference_mode,
+])  # fmt: skip
+def test_environments_step_under_other_defaults_of_torch(defaults, output):
+  found = []
+  for mode in (contextlib.nullcontext, defaults):
+    env = gpurobot.make("cartpole", num_envs=3, output=output, training=True)
+    with mode():
+      env.reset(seed=1)
+      found.append([np.asarray(env.step(np.ones((3, 1)))[0]) for _ in range(3)])
+  assert np.array_equal(*found)
 
 
 def test_autocast_is_refused_as_it_keeps_the_first_casts_of_weights(tmp_path):
