@@ -154,7 +154,7 @@ def test_a_loaded_run_survives_another_working_directory(run, tmp_path, monkeypa
   (tmp_path / "elsewhere").mkdir()
   monkeypatch.chdir("elsewhere")
   assert found.summary["iterations"] == 1
-  assert found.policy(np.ones(2)).shape == (1,)
+  assert found.policy(np.ones(2)).shape == (2,)
 
 
 @pytest.mark.parametrize("names", [5, ["a"], {"action": 5}])
