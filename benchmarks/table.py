@@ -253,7 +253,7 @@ BLOCKS: dict[str, tuple[str, Callable[[Figures], str]]] = {
   "camera": ("docs/cameras.md", camera),
   "pixels": ("docs/cameras.md", pixels),
   "seeing": ("docs/cameras.md", seeing),
-  "tasks": ("docs/tasks.md", tasks),
+  "tasks": ("docs/task_results.md", tasks),
   "algorithms": ("docs/off_policy.md", algorithms),
   "rewards": ("docs/ablations.md", rewards),
   **{each.name: ("docs/ablations.md", partial(ablation, each)) for each in cases.SIZES},
