@@ -58,19 +58,8 @@ def physics(figures: Figures) -> str:
 
 def tasks(figures: Figures) -> str:
   """Return the table of training results of each task."""
-  heads = (
-    "task",
-    "",
-    "goal",
-    "after",
-    "at the end",
-    "evaluated",
-    "seeds",
-    "steps",
-    "time, threads",
-    "steps/s",
-  )
-  table = [[*heads]]
+  heads = ["task", "", "goal", "after", "at the end", "evaluated", "seeds", "steps", "time, threads"]
+  table = [heads]
   for curve in cases.CURVES:
     runs = curves.read(curve)
     if runs:
@@ -100,7 +89,6 @@ def _training(
     str(len(runs)),
     f"{statistics.mean(row['steps'] for row in final) / 1e6:.3g} M",
     f"{seconds / 60:.3g} min on {final[0]['threads']:g}",
-    text(statistics.mean(row["steps"] / row["seconds"] for row in final)),
   ]
 
 
