@@ -2,13 +2,17 @@
 
 import gc
 import math
+import pickle
+import random
 import sys
 from collections import deque
 from collections.abc import Mapping, Set
+from functools import partial
 from numbers import Number
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 PLAIN = (Number, str, bytes, type(None))
@@ -16,6 +20,12 @@ MOST = 5000  # objects that are looked into, the nearest first: models have a mi
 NEAR = 3  # attributes and containers from the object to a number that a caller may set between two calls
 LARGE = 100_000  # arrays of more bytes are data, not state
 CONTAINERS = (list, tuple, deque, Mapping, Set)
+RANDOM = (random.Random, np.random.Generator, np.random.RandomState)
+# Generators that the functions of `random` and `numpy.random` share.
+SHARED: dict[str, Any] = {
+  "random": vars(random)["_inst"],
+  "numpy.random": vars(np.random.mtrand)["_rand"],
+}
 SKIPPED = (Tensor, BuiltinFunctionType, ModuleType, type)
 
 
@@ -38,7 +48,7 @@ def python_state(objects: Mapping[str, Any], depth: float = math.inf) -> dict[st
       seen[id(value)] = value
       parts = _parts(value)
       if isinstance(value, CONTAINERS):
-        found[f"len({path})"] = len(parts)
+        found[f"len({path})"] = len(value.keys() if isinstance(value, Mapping) else value)
       left += [(path + place, part, above + 1) for place, part in parts]
   return found
 
@@ -67,24 +77,41 @@ def _named(names: Mapping[str, Any]) -> dict[str, Any]:
 
 def _parts(value: Any) -> list[tuple[str, Any]]:
   """Return what an object holds, with its place there: a key, an index, or the name of an attribute."""
+  if isinstance(value, MethodType):  # what a tape repeats may change
+    return [] if hasattr(value, "repeated") else [("", value.__self__), ("", value.__func__)]
+  if hasattr(type(value), "tobytes"):  # of NumPy, and array.array
+    return [("", value.tobytes())] if getattr(value, "nbytes", 0) <= LARGE else []
+  if isinstance(value, RANDOM):
+    return [("", pickle.dumps(value))]
+  if type(value).__module__ == "itertools":
+    return [("", repr(value))]  # as count(5)
+  return _items(value) + [(f".{name}", part) for name, part in _attributes(value).items()]
+
+
+def _items(value: Any) -> list[tuple[str, Any]]:
+  """Return what a container holds, by key or index; nothing of other objects."""
   if isinstance(value, list | tuple | deque):
     return [(f"[{index}]", part) for index, part in enumerate(value)]
   if isinstance(value, Mapping | Set):
     parts = value.items() if isinstance(value, Mapping) else ((key, key) for key in value)
     named = ((key if isinstance(key, PLAIN) else index, part) for index, (key, part) in enumerate(parts))
     return [(f"[{name!r}]", part) for name, part in named]
-  if isinstance(value, MethodType):  # what a tape repeats may change
-    return [] if hasattr(value, "repeated") else [("", value.__self__), ("", value.__func__)]
-  if hasattr(type(value), "tobytes"):  # of NumPy, and array.array
-    return [("", value.tobytes())] if getattr(value, "nbytes", 0) <= LARGE else []
-  if type(value).__module__ == "itertools":
-    return [("", repr(value))]  # as count(5)
-  state: Any = object.__getstate__(value)  # attributes, those of `__slots__` apart
+  return []
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+  """Return an object's attributes, a function's variables, or the parts of a `partial`, by name."""
+  if isinstance(value, partial):
+    return {"func": value.func, "args": value.args, "keywords": value.keywords}
   if isinstance(value, FunctionType):
     cells = map(gc.get_referents, value.__closure__ or ())
-    state = dict(zip(value.__code__.co_freevars, cells, strict=True))
+    own = {"__defaults__": value.__defaults__, "__kwdefaults__": value.__kwdefaults__} | vars(value)
+    return own | dict(zip(value.__code__.co_freevars, cells, strict=True))
+  if isinstance(value, Mapping | Set) and not isinstance(value, dict):  # as a TensorDict
+    return {}
+  state: Any = object.__getstate__(value)  # attributes, those of `__slots__` apart
   dicts = filter(None, state if isinstance(state, tuple) else (state,))
-  return [(f".{name}", part) for own in dicts for name, part in own.items()]
+  return {name: part for own in dicts for name, part in own.items()}
 
 
 def _equal(one: object, other: object) -> bool:

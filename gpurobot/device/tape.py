@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatc
 
 from gpurobot.device.calls import Call, Fusion, address_of, memory_of, place_of, tensors_of
 from gpurobot.device.graph import WARM_UPS
-from gpurobot.device.python_state import NEAR, difference, python_state
+from gpurobot.device.python_state import NEAR, SHARED, difference, python_state
 
 P = ParamSpec("P")
 ATEN = torch.ops.aten
@@ -106,11 +106,14 @@ class Tape:
 
   def _record(self, args: tuple[Any, ...]) -> None:
     """Run the function, and write down what it does, fused or not; the next call compares."""
-    kept = python_state(self._watched)
+    kept, shared = python_state(self._watched), python_state(SHARED)
     with _Recorder() as recorder:
       self.function(*args)
     if recorder.read:
       self._warn(f"{recorder.read} reads a number from a tensor", "use torch.where, or ")
+      return
+    if path := difference(shared, python_state(SHARED)):
+      self._warn(f"{path} draws a number", "draw it with self.random, or ")
       return
     fuse = self._fusion if self.fused or self._replay else None
     try:

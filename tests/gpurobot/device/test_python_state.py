@@ -2,8 +2,10 @@
 
 import copy
 import itertools
+import random
 from array import array
 from collections import deque
+from functools import partial
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -168,6 +170,38 @@ def test_arrays_of_python_are_seen():
   before = python_state({"env": own})
   own.counts[0] += 1
   assert difference(before, python_state({"env": own})) == "env.counts"
+
+
+class Counters(dict):
+  count = 0
+
+
+def counting(step=[0]):  # noqa: B006
+  step[0] += 1
+  counting.calls += 1
+
+
+counting.calls = 0
+
+
+@pytest.mark.parametrize(
+  ("own", "change", "path"),
+  [
+    (Counters(), lambda own: setattr(own, "count", own.count + 1), "env.own.count"),
+    (partial(print, 1), lambda own: own.keywords.update(end=""), "len(env.own.keywords)"),
+    (counting, lambda own: own.__defaults__[0].append(1), "len(env.own.__defaults__[0])"),
+    (counting, lambda own: setattr(own, "calls", -1), "env.own.calls"),
+    (random.Random(0), lambda own: own.random(), "env.own"),
+    (np.random.default_rng(0), lambda own: own.random(), "env.own"),
+    (np.random.RandomState(0), lambda own: own.rand(), "env.own"),
+  ],
+)
+def test_what_a_step_may_count_with_is_seen(own, change, path):
+  objects = {"env": SimpleNamespace(own=own)}
+  before = python_state(objects)
+  assert difference(before, python_state(objects)) == ""
+  change(own)
+  assert difference(before, python_state(objects)) == path
 
 
 def test_a_container_of_tensors_has_a_length():

@@ -1,3 +1,4 @@
+import random
 import warnings
 from types import SimpleNamespace
 from typing import ClassVar
@@ -146,9 +147,19 @@ def masking(x: torch.Tensor):
   return pick
 
 
+def drawing(x: torch.Tensor):
+  """Return a function that draws a number of Python's."""
+
+  def draw() -> None:
+    x.add_(1.0 + 0.0 * random.random())
+
+  return draw
+
+
 @pytest.mark.parametrize(
   ("make", "reason"),
   [
+    (drawing, "'draw' is not replayed: random draws a number; draw it with self.random, or"),
     (counting, "'count_up' is not replayed: repeated operations give other numbers"),
     (branching, "'grow' is not replayed: aten._local_scalar_dense.default reads a number from a tensor"),
     (masking, "'pick' is not replayed: aten.index.Tensor reads a number from a tensor"),
