@@ -11,7 +11,9 @@ import pytest
 import tasks
 import train
 from benchmarks import table
+from gpurobot import cli
 from gpurobot.config import TrainConfig, leaves
+from gpurobot.device.distributed import World
 from gpurobot.run.metrics import METRICS
 from tests.instances import thorough
 
@@ -87,6 +89,22 @@ def test_examples_of_shared_parts_train_and_print_what_the_page_says(
   assert capsys.readouterr().out == re.findall(r"```text\n(.*?)```", page, re.DOTALL)[0]
 
 
+@thorough
+@pytest.mark.usefixtures("keep_signal_handlers")
+def test_task_of_the_migration_page_trains(tmp_path: Path, monkeypatch) -> None:
+  monkeypatch.chdir(tmp_path)
+  (task,) = python_blocks(PAGES[Path("docs/migrate.md")])
+  Path("pole.py").write_text(task)
+  assert train.main(["task=pole.py", "max_iterations=1", "num_envs=16", "threads=1"]) == 0
+
+
+def test_recipes_are_settings_of_their_tasks() -> None:
+  rows = re.findall(r"^\| [^|]+ \| `(\w+)` \| `([^`]+)` \|$", PAGES[Path("docs/recipes.md")], re.MULTILINE)
+  assert len(rows) > 20
+  for task, words in rows:
+    cli.parse([f"task={task}", *words.split()], tasks.load, World())
+
+
 def test_debugger_answers_what_the_page_says(tmp_path: Path) -> None:
   page = PAGES[Path("docs/engine.md")]
   (session,) = re.findall(r"```console\n\$ python look\.py\n(.*?)```", page, re.DOTALL)
@@ -158,6 +176,11 @@ def test_site_builds_without_a_warning(tmp_path) -> None:
   assert done.returncode == 0, done.stderr
   assert "evaluate" in (tmp_path / "api" / "programs.html").read_text()
   assert '<pre class="mermaid">' in (tmp_path / "architecture.html").read_text()
+  llms = (tmp_path / "llms.txt").read_text()
+  links = re.findall(r"^- \[.+?\]\((.+?)\): .+", llms, re.MULTILINE)
+  assert len(llms.splitlines()) <= 30
+  assert len(links) > 15
+  assert all((tmp_path / link).exists() for link in links)
 
 
 def test_links_lead_to_files() -> None:
