@@ -141,8 +141,8 @@ class Derived:
     """Forces of the parents on each body's subtree, about `centers` (MuJoCo's `cfrc_int`).
 
     As in MuJoCo, the entry of the world adds forces of several trees, each about its own centre. Links that
-    push each other, as they overlap by design, may do so with a million times what holds them: the sum of
-    such forces over a subtree is exactly zero, before anything smaller is added.
+    push each other, as they overlap by design, may do so with a million times the force that holds them: the
+    sum of such forces over a subtree is exactly zero, before anything smaller is added.
     """
     moving = zip(self.inertias, self.smooth.velocity, self.accelerations, strict=True)
     needed, given = [inertia.force(v, a) for inertia, v, a in moving], list(self.external_forces)

@@ -1,4 +1,4 @@
-"""MuJoCo C on the host, one state at a time: what a task computes before its simulation begins."""
+"""MuJoCo C on the host, one state at a time: computations of a task before its simulation begins."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ def evaluate(
 ) -> dict[str, Floats]:
   """Return fields of `mujoco.MjData` [n, ...] by name for n states, after `steps` time steps without control.
 
-  `states` holds arrays [n, ...] by name, such as qpos, qvel, mocap_pos; what it lacks is the model's default.
+  `states` holds arrays [n, ...] by name, such as qpos, qvel, mocap_pos; others have the model's default.
   """
   data = mujoco.MjData(model.mj)
   found: dict[str, list[Floats]] = {name: [] for name in fields}

@@ -164,7 +164,7 @@ def _rest(
   """Return where plastic springs rest at the end of a time step, which takes the joints to `qpos` [nq].
 
   As in MuJoCo, tendons lengthen at the moment arms that they had at its start (`_plastic_cords`); `rate` [nv]
-  is that of the joints.
+  is the joints' rate.
   """
   lengths = [
     cords[i] + model.timestep * dot(cords[i + 1 : i + 1 + model.nv], rate)
@@ -213,7 +213,7 @@ def implicit_acceleration(program: Program, model: Model, evaluation: Evaluation
   """Return the acceleration [nv] with damping forces taken at the end of the time step.
 
   With damping B, the negated derivative of the forces by velocity, the step solves (M + h B) a = M qacc.
-  Euler's B is the damping of the joints, unless the file disables it. That of implicitfast comes from all
+  Euler's B is the damping of the joints, unless the file disables it. Implicitfast's comes from all
   smooth forces, restricted to the entries of M.
   """
   smooth, M, qacc = evaluation.smooth, evaluation.smooth.M, evaluation.qacc
@@ -222,7 +222,7 @@ def implicit_acceleration(program: Program, model: Model, evaluation: Evaluation
   added = {at: model.timestep * b for at, b in damping.items() if at in M}
 
   def left(a: list[Number]) -> list[Number]:
-    """Return the joint forces [nv] that are missing at an acceleration; those of constraints stay."""
+    """Return the unbalanced joint forces [nv] at an acceleration; constraint forces stay."""
     damped = SparseMatrix(M.n, added) @ a
     return mapped(lambda u, v, d: u - v - d, *(smooth.unbalanced(model, x) for x in (a, qacc)), damped)
 
@@ -253,7 +253,7 @@ def _free_body_acceleration(model: Model, evaluation: Evaluation, joint: int) ->
   """Return the acceleration [6] of a lone free body, with gyroscopic forces at the end of the time step too.
 
   With inertia J and first moment m about the body's origin, which is the tree's, the bias is the force
-  w x (w x m) and the torque w x J w; their derivatives by w make the matrix unsymmetric. Solved for is the
+  w x (w x m) and the torque w x J w; their derivatives by w make the matrix unsymmetric. The unknown is the
   change of qacc, as a product M qacc would lose digits of an uneven or thin object.
   """
   smooth, h = evaluation.smooth, model.timestep
@@ -278,7 +278,7 @@ def _free_body_acceleration(model: Model, evaluation: Evaluation, joint: int) ->
 
 
 def _turning_drag(model: Model, smooth: Smooth, body: int) -> Iterator[tuple[At, Number]]:
-  """Yield the antisymmetric part of the fluid's damping of a lone free body and of what is welded to it."""
+  """Yield the antisymmetric part of the fluid's damping of a lone free body and of bodies welded to it."""
   for each in ellipsoids(model, smooth.poses, smooth.velocity):
     if model.body_weldid[each.body] == body:
       yield from each.damping(model, smooth.poses, skew=True)

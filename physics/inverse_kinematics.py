@@ -1,4 +1,4 @@
-"""Inverse kinematics on the host: configurations of a robot whose bodies and centre of mass follow paths."""
+"""Inverse kinematics on the host: configurations of a robot for paths of its bodies and centre of mass."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from physics.model.model import Floats, Model
 
 DAMPING = 1e-4  # of a step, in the unit of the weights
-FIRST, NEXT = 60, 6  # steps of Gauss and Newton of the first frame, of one that starts where another ended
+FIRST, NEXT = 60, 6  # Gauss-Newton steps of the first frame, and of one that starts from the frame before
 
 
 @dataclass(frozen=True)
 class Goal:
-  """Path that a part of the robot follows over T frames; `weight` is that of its squared error.
+  """Path that a part of the robot follows over T frames; `weight` multiplies its squared error.
 
   place, turn: of the frame of `body` [T, 3] [m], quaternions [T, 4]. middle: its centre of mass [T, 3] [m].
-  centre: that of the robot [T, 3] [m]. pose: hinges and slides of configurations [T, nq] [rad, m].
+  centre: the robot's centre of mass [T, 3] [m]. pose: hinges and slides of configurations [T, nq] [rad, m].
   """
 
   kind: Literal["place", "middle", "turn", "centre", "pose"]

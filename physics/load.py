@@ -162,7 +162,7 @@ def _warn_of_long_builds(mj: mujoco.MjModel, source: Source) -> None:
 def _supported(
   mj: mujoco.MjModel, source: Source, *, leave_out_others: bool
 ) -> tuple[tuple[ContactPair, ...], tuple[str, ...]]:
-  """Return the pairs of geoms that the engine collides, and what is left out of `mj`, or raise."""
+  """Return the pairs of geoms that the engine collides, and the features left out of `mj`, or raise."""
   if not leave_out_others:
     _refuse(mj, source, ())  # before the pairs, which may be many
   pairs = _pairs(mj)
@@ -310,7 +310,7 @@ def _slots(mj: mujoco.MjModel, actuator: int) -> list[int]:
 
 
 def _added_by_actuators(mj: mujoco.MjModel) -> dict[str, Floats]:
-  """Return damping and armature of joints and tendons, including those of their actuators."""
+  """Return damping and armature of joints and tendons, including their actuators'."""
   parts = ("damping", "dampingpoly", "armature")
   names = [f"{kind}_{part}" for kind in ("dof", "tendon") for part in parts]
   fields = {name: getattr(mj, name).copy() for name in names}

@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-MOST_GEOMS = 20_000  # of which the pairs are found within minutes
+MOST_GEOMS = 20_000  # their pairs are found within minutes
 MOST_HEIGHTS = 10**8  # of a height field
-# A comment or text, which count for nothing, or a tag. A parser of XML would refuse what MuJoCo's takes, as
-# two dashes in a comment.
+# A comment or text, which count for nothing, or a tag. An XML parser would refuse some that MuJoCo's
+# accepts, such as two dashes in a comment.
 PART = re.compile(
   r"""<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<(/?)(\w+)((?:"[^"]*"|'[^']*'|[^'"<>])*+)>""",
   re.DOTALL,

@@ -63,7 +63,7 @@ class Simulation:
   contact_count: torch.Tensor  # [num_envs] int32
   overflow: torch.Tensor  # [num_envs] int32, contacts dropped in the last step, summed over its substeps
   solver_niter: torch.Tensor  # [num_envs] int32, iterations
-  stalled: torch.Tensor  # [num_envs] int32, substeps whose solver found no lower cost far from the solution
+  stalled: torch.Tensor  # [num_envs] int32, substeps with no lower cost found far from the solution
   diverged: torch.Tensor  # [num_envs] int32, substeps of the last step without finite, sane accelerations
   # Further outputs, where `outputs` asks for them:
   xmat: torch.Tensor  # [num_envs, nbody, 9] [1] row by row, as all rotation matrices here

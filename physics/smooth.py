@@ -1,4 +1,4 @@
-"""Smooth dynamics: poses, velocities, inertia, and all forces except those of constraints."""
+"""Smooth dynamics: poses, velocities, inertia, and all forces except constraint forces."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Smooth:
 
   @cached_property
   def force(self) -> list[Number]:
-    """Joint forces [nv] without those of constraints: M qacc_smooth."""
+    """Joint forces [nv] without constraint forces: M qacc_smooth."""
     return mapped(lambda p, a, b: p + a - b, self.passive, self.actuator, self.bias)
 
   def accelerations(self, model: Model, qacc: list[Number]) -> list[Motion]:
@@ -70,9 +70,9 @@ class Smooth:
     return solution(model, factored(program, self.M), self.force, partial(self.unbalanced, model))
 
   def unbalanced(self, model: Model, qacc: list[Number]) -> list[Number]:
-    """Return the joint forces [nv] that are missing at an acceleration; M qacc + bias would round each part.
+    """Return the unbalanced joint forces [nv] at an acceleration; M qacc + bias would round each part.
 
-    Newton-Euler adds up what bodies need, which is far less where a chain gives way.
+    Newton-Euler adds up the forces that bodies need, far smaller ones where a chain gives way.
     """
     moving = self.accelerations(model, qacc)
     needed = bias_forces(model, self.poses, self.inertias, self.velocity, moving)
@@ -86,14 +86,14 @@ class Smooth:
     return replace(self, passive=mapped(lambda p, f: p + f, self.passive, forces))
 
   def pulled(self, model: Model, pulls: Pulls) -> Smooth:
-    """Return the same with actuators that pull bodies to what they touch."""
+    """Return the same with adhesion actuators."""
     lifts = gravity_compensation(model, self.poses)
     actuated = actuate(model, self.poses, self.tendons, self.state, lifts, pulls)
     return replace(self, actuated=actuated, damping=_sum(self.passive_damping, actuated.damping()))
 
 
 def smooth_dynamics(model: Model, state: State) -> Smooth:
-  """Compute poses, velocities, inertia and all forces except those of constraints.
+  """Compute poses, velocities, inertia and all forces except constraint forces.
 
   MuJoCo's `mj_fwdPosition`, `mj_fwdVelocity` and `mj_fwdActuation`, without contacts and constraints; so
   adhesion is without force (`Smooth.pulled`).

@@ -1,4 +1,4 @@
-"""Motions whose angular momentum changes as little as asked: all frames of a robot's path at once."""
+"""Motions with minimal weighted changes of angular momentum: all frames of a robot's path at once."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ def steady(model: Model, qpos: Floats, goals: Sequence[Goal], weight: Floats, dt
   """Return configurations [T, nq] near `qpos` with the least squared errors of goals and of torques.
 
   A torque is the change of the angular momentum about the centre of mass between two frames, over their time
-  `dt` [s]. `weight` [T] is that of its square at each frame [1/(N m)^2]; that of the ends is not used. Where
+  `dt` [s]. `weight` [T] multiplies its square at each frame [1/(N m)^2], except at both ends. Where
   nothing touches the robot it must be 0, as only forces from outside change the momentum.
   """
   mj, data, found = model.mj, mujoco.MjData(model.mj), qpos.copy()
@@ -48,7 +48,7 @@ def _add_torques(
 ) -> tuple[Floats, Floats]:
   """Add squared changes of momentum to normal equations; return their blocks off the diagonal, of `_solve`.
 
-  Momenta are those of the moves between two frames: `maps` times these. How a map depends on the pose is left
+  Momenta belong to the moves between two frames: `maps` times these. How a map depends on the pose is left
   out of the derivatives, as moves are small.
   """
   moves = np.empty((len(qpos) - 1, mj.nv))
@@ -71,7 +71,7 @@ def _add_torques(
 def _solve(own: Floats, near: Floats, far: Floats, right: Floats) -> Floats:
   """Return the solution [T, nv] of a symmetric system with blocks [nv, nv] to the second off the diagonal.
 
-  `near` are the blocks of a frame and the next one [T - 1, ...], `far` those of the one after [T - 2, ...].
+  `near` are the blocks of a frame and the next one [T - 1, ...], `far` of frames two apart [T - 2, ...].
   Two frames are one block of a tridiagonal system, which is eliminated downwards and substituted upwards.
   """
   count, n = right.shape

@@ -54,14 +54,14 @@ NOT_NEGATIVE = (
   "density",
   "viscosity",
 )
-UNUSUAL = {  # negative numbers that MuJoCo takes too, and what they do
+UNUSUAL = {  # negative numbers that MuJoCo takes too, and their effects
   "dof_armature": "it takes inertia away, and the rest has to be positive",
   "dof_damping": "it drives the joint",
   "tendon_damping": "it drives the tendon",
   "geom_gap": "contacts begin so much below the margin, at once with their whole force",
   "pair_gap": "contacts begin so much below the margin, at once with their whole force",
 }
-ELEMENTS = {  # start of a field's name in MjModel: kind of the element whose numbers it holds, one row each
+ELEMENTS = {  # prefix of a field's name in MjModel: kind of its elements, one row each
   "body": "body",
   "jnt": "joint",
   "dof": "joint",
@@ -97,7 +97,7 @@ def disabled(mj: mujoco.MjModel, *bits: mjtDisableBit) -> bool:
 
 
 def impossible(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
-  """Yield (element, what is wrong with it) for each number that no simulation can have."""
+  """Yield (element, fault) for each number that no simulation can have."""
   for name, example in POSITIVE.items():
     if getattr(mj.opt, name) <= 0:
       yield "option", f"{name}={getattr(mj.opt, name):g} is not positive: write one, such as {example:g}"
@@ -110,7 +110,7 @@ def impossible(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
 
 
 def negative(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
-  """Yield (element, attribute and what it does) for each negative number that may be a mistake."""
+  """Yield (element, attribute and effect) for each negative number that may be a mistake."""
   for field, effect in UNUSUAL.items():
     for element, number in _negative(mj, field):
       yield element, f"{field.partition('_')[2]}={number:g} is negative: {effect}"
@@ -168,7 +168,7 @@ def unsupported(mj: mujoco.MjModel, pairs: tuple[ContactPair, ...]) -> Iterator[
 
 
 def leave_out(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> tuple[ContactPair, ...]:
-  """Change a compiled model so that it lacks what the engine lacks, as far as the rest can do without.
+  """Remove features that the engine lacks from a compiled model, as far as the rest works without them.
 
   Tendons and actuators that it lacks have no effect then, and pairs of geoms do not collide: the others are
   returned. Plugins, flexes and equalities of other kinds stay.
@@ -211,7 +211,7 @@ def _owner(mj: mujoco.MjModel, field: str, row: int) -> str:
 
 
 def remarks(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> Iterator[str]:
-  """Yield a line on each thing worth a warning in a compiled model, whose geoms collide in `pairs`."""
+  """Yield a line for each warning about a compiled model, with the `pairs` of geoms that collide."""
   if mj.opt.solver != mjtSolver.mjSOL_NEWTON:
     asked = enum_name(mjtSolver(mj.opt.solver)).upper()
     yield f"the file asks for the {asked} solver: Newton finds the same solution"

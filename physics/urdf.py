@@ -35,7 +35,7 @@ OVERLAP = 1e-4  # [m] of links that is told
 
 
 class Mimic(NamedTuple):
-  """What a mimic joint follows: it is at `offset` plus `multiplier` times the position of `leader`."""
+  """The rule of a mimic joint: it is at `offset` plus `multiplier` times the position of `leader`."""
 
   leader: str
   offset: float  # [rad, m]
@@ -148,7 +148,7 @@ def _number(element: Element, attribute: str, owner: str, default: float | None 
 
 
 def _give_mass(robot: Element, path: Path) -> None:
-  """Give mass to links that move without any, alone or with what is fixed to them."""
+  """Give mass to links that move without any, alone or with links fixed to them."""
   joints = list(robot.iter("joint"))
   carrier = {
     end_of(joint, "child"): end_of(joint, "parent") for joint in joints if joint.get("type") == "fixed"
@@ -177,7 +177,7 @@ def _warn(message: str, level: int = 4) -> None:
 def _mend(inertia: Element, mass: float, owner: str) -> bool:
   """Replace an impossible inertia; return whether it was impossible by more than rounding.
 
-  The inertia I of a body has the second moments S = tr(I)/2 - I of its mass, none of which is negative
+  The inertia I of a body has the second moments S = tr(I)/2 - I of its mass, none of them negative
   (Wensing et al., "Linear Matrix Inequalities for Physically-Consistent Inertial Parameter Identification",
   2018). The nearest possible one has the same axes.
   """
@@ -197,7 +197,7 @@ def _mend(inertia: Element, mass: float, owner: str) -> bool:
 
 
 def _float(robot: Element) -> None:
-  """Let the base move freely: it hangs on the world by a floating joint."""
+  """Make the base move freely: it hangs on the world by a floating joint."""
   children = {end_of(joint, "child") for joint in robot.iter("joint")}
   roots = [name for link in robot.iter("link") if (name := link.get("name", "")) not in children]
   if len(roots) != 1:
@@ -231,7 +231,7 @@ def _embed_meshes(robot: Element, path: Path, packages: Packages) -> Iterator[tu
 
 
 def _take_speeds(robot: Element, path: Path) -> dict[str, float]:
-  """Return limits of speed [rad/s, m/s] by joint; warn of those of position that are the wrong way round."""
+  """Return limits of speed [rad/s, m/s] by joint; warn of position limits in the wrong order."""
   speeds = dict[str, float]()
   for joint in robot.iter("joint"):
     for limit in joint.findall("limit"):
@@ -248,7 +248,7 @@ def _take_speeds(robot: Element, path: Path) -> dict[str, float]:
 
 
 def _take_mimics(robot: Element) -> Iterator[tuple[str, Mimic]]:
-  """Yield by name what each moving joint that mimics another follows, which MuJoCo is not told."""
+  """Remove all mimics from the robot; yield those of moving joints by name."""
   for joint in robot.iter("joint"):
     for element in joint.findall("mimic"):
       joint.remove(element)
@@ -267,7 +267,7 @@ def _take_mimics(robot: Element) -> Iterator[tuple[str, Mimic]]:
 
 
 def _add_mimics(spec: mujoco.MjSpec, mimics: Mapping[str, Mimic], path: Path) -> None:
-  """Let joints follow others, each at its offset plus a multiple of the other's position.
+  """Make joints follow others, each at its offset plus a multiple of the other's position.
 
   Where the other does not move, the joint stays at the offset.
   """

@@ -1,5 +1,5 @@
 """Actuators: from controls and activations, through a transmission, to forces of joints.
 
-This room has gains and biases, servos, DC motors and transmissions. Delays of controls are part of the state,
-because they outlast a step.
+This package has gains and biases, servos, DC motors and transmissions. Delays of controls are part of the
+state, because they outlast a step.
 """

@@ -103,7 +103,7 @@ class Actuated:
 def actuate(
   model: Model, p: Poses, tendons: Tendons, state: State, compensation: list[Number], pulls: Pulls
 ) -> Actuated:
-  """Compute the forces of the actuators (MuJoCo's `mj_fwdActuation`); `pulls` are the arms of adhesion.
+  """Compute the forces of the actuators (MuJoCo's `mj_fwdActuation`); `pulls` are adhesion's moment arms.
 
   `compensation` [nv] are the joint forces that carry the compensated part of the weight. They count as forces
   of actuators in the joints that ask for it. Without actuators, or with actuation disabled, forces are zero.

@@ -91,7 +91,7 @@ class Drive(ABC):
     return tuple(next(present) if spec & kind else 0.0 for kind in INPUTS)
 
   def affine(self, prm: list[Number]) -> Number:
-    """Return the affine function of length and velocity whose coefficients are `prm[:3]`."""
+    """Return the affine function of length and velocity with coefficients `prm[:3]`."""
     return dot(prm[:3], (1.0, self.signals.length, self.signals.velocity))
 
   def slewed(self, rate: Number, period: Number) -> list[Number]:
@@ -131,7 +131,7 @@ class Servo(Drive):
     return gain * (source - self.signals.length) + self.affine([offset, stiffness + gain, damping])
 
   def slope(self) -> Number:
-    """Return the velocity coefficient of the bias, and that of the gain times the input."""
+    """Return the bias's velocity coefficient plus the gain's times the input."""
     slope = self.biasprm[2] if self._bias_kind == AFFINE else 0.0
     if self._gain_kind == FIXED:
       return slope

@@ -1,4 +1,4 @@
-"""Muscles: how fast activation follows excitation, and force by length and velocity.
+"""Muscles: activation dynamics, and force by length and velocity.
 
 Source: MuJoCo's manual, chapter Modeling, section Muscles; time constants of activation: Millard et al. 2013,
 "Flexing computational muscle".
@@ -33,7 +33,7 @@ class MuscleParams(NamedTuple):
   lmax: Number  # and here
   vmax: Number  # shortening velocity without force [1/s]
   fpmax: Number  # passive force at lmax, as a multiple of the active one
-  fvmax: Number  # active force while the muscle is pulled apart, as a multiple of that at rest
+  fvmax: Number  # greatest active force while lengthening, as a multiple of the isometric one
 
 
 class Muscle:
@@ -111,13 +111,13 @@ def smooth_step(x: Number) -> Number:
 
 
 def force_by_length(length: Number, lmin: Number, lmax: Number) -> Number:
-  """Return the active force at rest: one at length one, by four parabolas zero at lmin and lmax."""
+  """Return the isometric force: four parabolas, one at length one, zero at lmin and lmax."""
   away = where(length < 1.0, (1.0 - length) / (1.0 - lmin), (length - 1.0) / (lmax - 1.0))
   return where(away < 0.5, 1.0 - 2.0 * square(away), 2.0 * square(maximum(1.0 - away, 0.0)))
 
 
 def force_by_velocity(velocity: Number, fvmax: Number) -> Number:
-  """Return the active force over that at rest: zero at velocity -1, from fvmax - 1 on fvmax."""
+  """Return active over isometric force: zero at velocity -1, fvmax from velocity fvmax - 1 on."""
   room = fvmax - 1.0
   pulled = fvmax - square(maximum(room - velocity, 0.0)) / maximum(room, MINVAL)
   return where(velocity <= 0.0, square(maximum(velocity + 1.0, 0.0)), pulled)

@@ -37,7 +37,7 @@ class Transmission:
 
 
 def adhesive_bodies(model: Model) -> list[int]:
-  """Return the bodies that actuators pull to what they touch."""
+  """Return the bodies with adhesion actuators."""
   targets = zip(model.actuator_trntype, model.actuator_trnid[:, 0], strict=True)
   return sorted({int(body) for kind, body in targets if kind == BODY})
 
@@ -97,7 +97,7 @@ def _between_sites(model: Model, p: Poses, site: Frame, base: Frame, gear: list[
 def _slider_crank(
   model: Model, p: Poses, crank: Frame, slider: Frame, rod: Number, gear: Number
 ) -> Transmission:
-  """Return the transmission to a slider that moves along its site's z axis, and that a rod joins to a crank.
+  """Return the transmission to a slider on its site's z axis, joined to a crank by a rod.
 
   Where the rod does not reach the axis, the slider is beside the crank.
   """

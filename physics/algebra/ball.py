@@ -15,7 +15,7 @@ ROUNDING = 1e-6  # pivot below which float32 takes A for singular, relative to t
 def smallest_in_ball(
   program: Program, A: Sequence[Sequence[Number]], b: Sequence[Number], radius: Number
 ) -> list[Number]:
-  """Return the x [n] with the least 1/2 x^T A x + b^T x among those of length `radius` or less.
+  """Return the x [n] of length at most `radius` that minimizes 1/2 x^T A x + b^T x.
 
   A [n, n] is positive semidefinite; if it is singular, x is zero. On the ball's surface x is -(A + s)^-1 b,
   with the s > 0 that gives it the right length; Newton's method for 1 / length, which is almost linear in s,

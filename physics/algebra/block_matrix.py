@@ -32,7 +32,7 @@ class Operator(Protocol):
   """A matrix that has its own factors."""
 
   def factor(self) -> Factor:
-    """Return them."""
+    """Return its factors."""
 
 
 def factored(program: Program, matrix: SparseMatrix | Operator) -> Factor:
@@ -75,7 +75,7 @@ class BlockMatrix:
     self._add({(self._row(j), self._row(i)): value for (i, j), value in entries.items()})
 
   def touch(self, entries: Iterable[At]) -> None:
-    """Note that entries (i, j), i >= j, may differ from zero: `add_entry` adds to them."""
+    """Mark entries (i, j), i >= j, as possibly nonzero: `add_entry` adds to them."""
     places_of = {self.starts[self._row(j) // SIDE] + self._row(i) // SIDE for i, j in entries}
     for block in places(self.program, sorted(places_of)):
       self._fill(block, True)
@@ -139,7 +139,7 @@ class BlockMatrix:
         self.memory[at] = self.memory[at] + dot(one[SIDE - 1 - a], two[SIDE - 1 - b])
 
   def factor(self) -> None:
-    """Replace the matrix by its factors: L, whose diagonal is 1, and D."""
+    """Replace the matrix by its factors, unit lower triangular L and D."""
     program = self.program
     with program.loop(self.count) as k:
       self._factor_diagonal(k)
@@ -214,7 +214,7 @@ class BlockMatrix:
       self.memory[at] = self.memory[at] + value
 
   def _fill(self, block: Integer, lanes: Truth) -> None:
-    """Note that a block, which is zero at first, may differ from zero in some lanes."""
+    """Mark a block, zero at first, as possibly nonzero in some lanes."""
     if self.count >= SPARSE:
       with self.program.when_equal(self.used[block], 0):
         self.used[block] = 1
@@ -271,5 +271,5 @@ class BlockMatrix:
 
 
 def _masked(rows: Sequence[Sequence[Number]], lanes: Truth) -> list[list[Number]]:
-  """Return rows that are zero in other lanes."""
+  """Return rows, zeroed in other lanes."""
   return [[where(lanes, value, 0.0) for value in row] for row in rows]

@@ -31,7 +31,7 @@ class BranchMatrix:
     self.limbs = limbs(parents)
     self.above = limbs_above(parents, self.limbs)
     self.places = {at: place for place, at in enumerate(entries)}
-    self.blocks: dict[Block, range] = {}  # places of what couples two limbs, set to zero at their first link
+    self.blocks: dict[Block, range] = {}  # couplings between two limbs, zeroed at their first link
     for block in self._coupled():
       start, pairs = len(self.places), _pairs(*(self.limbs[each] for each in block))
       self.places |= {at: start + k for k, at in enumerate(at for at in pairs if at not in entries)}
@@ -97,7 +97,7 @@ class BranchMatrix:
     return x.read()
 
   def _factor_limb(self, limb: int) -> None:
-    """Eliminate a limb from its own rows and from those of the limbs above."""
+    """Eliminate a limb from its own rows and the rows of the limbs above."""
     for k in reversed(self.limbs[limb]):
       row = {i: self._at(k, i) for i in self._above(limb, k)}
       inverse = 1.0 / self._at(k, k)
@@ -161,7 +161,7 @@ class BranchMatrix:
         yield other, self.linked[self._place(limb, other)]
 
   def _link(self, block: Block, lanes: Truth) -> None:
-    """Note that two limbs are coupled in some lanes, unless they always are."""
+    """Mark two limbs as coupled in some lanes, unless they always are."""
     if block in self.blocks:
       place = self._place(*block)
       with self.program.when_equal(self.begun[place], 0):

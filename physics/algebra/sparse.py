@@ -50,7 +50,7 @@ class SparseMatrix:
   def factor(self) -> SparseFactor:
     """Return the factors of a positive definite matrix, M = L^T D L (MuJoCo's `mj_factorM`).
 
-    The inertia of a tree, whose row i has entries for its ancestors, factors without fill-in (Featherstone
+    A tree's inertia, with entries in row i for its ancestors, factors without fill-in (Featherstone
     2008, section 6.5); other matrices fill in.
     """
     L = SparseMatrix(self.n, self.entries)
@@ -68,7 +68,7 @@ class SparseMatrix:
     return SparseFactor(L, inverse)
 
   def count_products(self) -> int:
-    """Return the number of products that `factor` writes, those of its fill-in included."""
+    """Return the number of products that `factor` writes, fill-in included."""
     columns, count = [set(row) for row in self.rows()], 0
     for k in reversed(range(self.n)):
       count += len(columns[k]) * (len(columns[k]) + 1) // 2

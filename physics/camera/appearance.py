@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from physics.dynamics.camera_frame import TRACK, TRACKCOM
 from physics.model.model import Floats, Model
 
-SPOT, DIRECTIONAL, POINT = range(3)  # mjtLightType; images light nothing here
+SPOT, DIRECTIONAL, POINT = range(3)  # mjtLightType; image lights are ignored
 FLAT, CUBE, SKYBOX = range(3)  # mjtTexture
 ROLES = (1, 8)  # mjtTextureRole: textures of colour
 GROUPS = 3  # geoms of groups 0 to 2 are drawn, as MuJoCo's renderer does by default

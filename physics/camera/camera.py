@@ -17,7 +17,7 @@ from physics.model.spelling import nearest_word
 
 
 class Filming(Protocol):
-  """A simulation in which cameras see."""
+  """A simulation that cameras render."""
 
   model: Any
   num_envs: int
@@ -27,15 +27,15 @@ class Filming(Protocol):
 
 
 class Camera:
-  """A camera that sees every environment of a simulation, as MuJoCo's renderer draws it.
+  """A camera in every environment of a simulation, rendered as by MuJoCo.
 
   Args:
-    simulation: its present state is seen.
-    name: a camera of the file; or a body, whose frame a camera has then: it looks along -z, with y upwards.
+    simulation: the camera renders its present state.
+    name: a camera of the file, or a body to carry one: it looks along the body's -z, with y upwards.
     width: columns of pixels.
     height: rows of pixels.
-    kinds: what is drawn: "depth", "rgb", "segmentation", "normal".
-    depths: the least and the greatest depth that is drawn [m]; None: the file's, as in MuJoCo.
+    kinds: images to draw: "depth", "rgb", "segmentation", "normal".
+    depths: near and far clipping distance [m]; None: the file's, as in MuJoCo.
   """
 
   images: Images  # [num_envs, height, width, channels] by kind
@@ -66,7 +66,7 @@ class Camera:
     self._draw, scene, self.images = simulation.attach_view(view)
 
     def part(first: int, start: Any) -> torch.Tensor:
-      """Return rows of the scene [num_envs, ...] from a first one on, filled with what they start from."""
+      """Return rows of the scene [num_envs, ...] from `first` on, filled with their initial values."""
       values = torch.as_tensor(np.asarray(start), dtype=scene.dtype, device=scene.device)
       rows = scene[first : first + values.numel()]
       rows.copy_(values.reshape(-1, 1).expand_as(rows))
@@ -103,7 +103,7 @@ def _find(model: Model, name: str) -> tuple[int, int]:
 def _check(
   name: str, size: tuple[int, int], kinds: Sequence[str], depths: tuple[float, float] | None
 ) -> None:
-  """Raise ValueError if there is no such image."""
+  """Raise ValueError for impossible images."""
   if min(size) < 1:
     raise ValueError(f"camera {name!r}: an image of {size[0]} x {size[1]} pixels has none")
   if depths and not 0 < depths[0] < depths[1]:

@@ -58,7 +58,7 @@ NAMES = {
 }
 
 
-# What all kernels of a renderer take; images that nobody asked for have no memory.
+# Arguments of every kernel of a renderer; images that nobody asked for have no memory.
 FIELDS: dict[str, Any] = {
   "width": wp.int32,  # of an image [pixels]
   "height": wp.int32,
@@ -68,9 +68,9 @@ FIELDS: dict[str, Any] = {
   "words": wp.int32,  # of 32 bits, one for each geom
   "rows": wp.int32,  # of the scene
   "lights": wp.int32,
-  "lights_row": wp.int32,  # first row of the scene that tells the place and direction of lights
-  "diffuse_row": wp.int32,  # and their colours
-  "colors_row": wp.int32,  # and those of all geoms of the model
+  "lights_row": wp.int32,  # first row of positions and directions of lights in the scene
+  "diffuse_row": wp.int32,  # first row of their colours
+  "colors_row": wp.int32,  # first row of the colours of the model's geoms
   "sky": wp.int32,  # a texture, -1: black
   "across": wp.float32,  # a column of pixels, by the distance at which the image is 2 tangents high
   "left": wp.float32,  # the left edge of the image, likewise

@@ -1,4 +1,4 @@
-"""The lens of a camera: which direction each pixel looks in, and the depths that are drawn."""
+"""Camera lens: the direction of each pixel's ray, and the clipping distances."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from physics.model.model import Model
 
 @dataclass(frozen=True)
 class Lens:
-  """A pinhole, through which pixel (column, row) from the upper left on looks along the camera's (x, y, -1).
+  """A pinhole: pixel (column, row), counted from the upper left, looks along the camera's (x, y, -1).
 
   x and y are `(column + 0.5) * across + left` and `(row + 0.5) * down + top`, both times the tangent of half
-  the vertical field of view. What is nearer than `near` or farther than `far` is not drawn.
+  the vertical field of view. Nothing nearer than `near` or farther than `far` is drawn.
   """
 
   width: int

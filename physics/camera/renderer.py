@@ -1,4 +1,4 @@
-"""The renderer: its tables of what it draws, and the memory of its images."""
+"""Renderer: tables of geometry and materials, and memory of images."""
 
 from __future__ import annotations
 

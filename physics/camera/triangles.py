@@ -18,7 +18,7 @@ class Tree:
   """A binary tree of bounding boxes about triangles, in the geom's frame.
 
   It is complete: box k holds the boxes 2k and 2k + 1, box 1 all, and the last `leaves` boxes hold `LEAF`
-  triangles each. Box 0 is unused, and what fills up the last leaves has no area.
+  triangles each. Box 0 is unused, and the padding of the last leaves has no area.
   """
 
   boxes: Floats  # [2 * leaves, 6] least corner, greatest corner [m]

@@ -1,4 +1,4 @@
-"""The view of a camera: what it sees, relative to it, in every environment."""
+"""Camera views: geoms and lights in the camera's frame, in every environment."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ KINDS = {
   "normal": (3, "float32"),
 }
 HALF_DEGREE = 0.008726646259971648  # [rad]
-# First rows of a scene: what a user may write, then what follows from it: lens and axes, and the geoms.
+# First rows of a scene: values that a user may write, then derived ones: lens and axes, and the geoms.
 POS, QUAT, FOVY, TANGENT, AXES, GEOMS = 0, 3, 7, 8, 9, 18
 GEOM_ROWS, LIGHT_ROWS = 15, 6  # the numbers of a `Shape`; position and direction of a light
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-  """What a camera of the file sees, or one that a body carries.
+  """The view of a camera of the file, or of one that a body carries.
 
   The scene of a view is memory [row, env]. Its first rows are the camera's offset from that place, position
   [m] and quaternion, and its vertical field of view [degree].
@@ -49,7 +49,7 @@ class View:
 
   @property
   def lights_row(self) -> int:
-    """First row of the lights before the camera, [lights, 6]: position and direction; the last is its own."""
+    """First row of the lights in the camera's frame [lights, 6]: position, direction; the last is its own."""
     return GEOMS + GEOM_ROWS * len(self.geoms)
 
   @property
@@ -103,7 +103,7 @@ def trace_view(model: Model, layout: Layout, view: View, variation: Variation | 
 
 
 def _light(model: Model, p: Poses, camera: Frame, light: int, given: Sequence[Number]) -> list[Number]:
-  """Return position and direction [6] of a light before a camera, from those where it is (`light_start`)."""
+  """Return a light's position and direction [6] in the camera's frame; `given` are as in `light_start`."""
   mj, inverse = model.mj, camera.rotation.transposed
   body, target, mode = int(mj.light_bodyid[light]), int(mj.light_targetbodyid[light]), mj.light_mode[light]
   at, way = p.relative(body, Vector(*given[:3])), Vector(*given[3:])

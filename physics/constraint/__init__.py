@@ -1,5 +1,5 @@
 """MuJoCo's soft constraints: rows, friction cones, contacts, equalities, limits and friction loss.
 
-This room collects contacts with the world and between moving bodies, with their parameters. The solver in
+This package collects contacts with the world and between moving bodies, with their parameters. The solver in
 `physics/solver` finds the forces that satisfy all constraints.
 """

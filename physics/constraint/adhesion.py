@@ -1,4 +1,4 @@
-"""Adhesion: of geoms, and of bodies that actuators pull to all that they touch.
+"""Adhesion: of geoms, and of bodies with adhesion actuators.
 
 Source: MuJoCo's manual, chapter Computation, sections Transmission (body) and Constraint model (Adhesion);
 XML Reference, geom/adhesion and actuator/adhesion.
@@ -34,8 +34,8 @@ def adhesion_moments(
 def adhesion_forces(contacts: Sequence[WorldContacts | MovingContacts]) -> list[Number] | None:
   """Return the joint forces [nv] of the geoms' adhesion (`qfrc_adhesion`), None if no geom has it.
 
-  A contact pulls all the time, and its constraint pushes as much more (`Residuals.prepare_entry`): what
-  remains is the force of a cone whose tip lies below zero by the adhesion.
+  A contact always pulls, and its constraint pushes by as much more (`Residuals.prepare_entry`): the sum is
+  the force of a cone with its apex below zero by the adhesion.
   """
   sticky = [kind for kind in contacts if kind.sticks]
   if not sticky:

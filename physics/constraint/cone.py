@@ -3,7 +3,7 @@
 A contact has up to six rows: its normal, two tangents, the spin about the normal, the rolling about the
 tangents (condim 1, 3, 4 or 6 of them), all but the normal scaled by their friction coefficients. With the
 residuals r = J qacc - aref, a pyramid has edges with residuals r0 + rj and r0 - rj, each with the cost
-D / 2 times its square where that is negative. The elliptic cone's cost is that of the distance to it (manual,
+D / 2 times its square where negative. The elliptic cone's cost follows from the distance to it (manual,
 chapter Computation, sections Contact and Constraint model).
 """
 
@@ -26,8 +26,8 @@ PIVOT = 0.01  # the pyramid's counts are small integers: a lesser pivot is a rou
 class Growth:
   """Growth of a convex cost over a step along a direction; the first two are not negative."""
 
-  beyond_tangent: Number  # cost at the step, less its tangent's value there, which touches it at step 0
-  slope: Number  # that at the step, less that at step 0
+  beyond_tangent: Number  # cost at the step, less the value of its tangent from step 0
+  slope: Number  # slope at the step, less the slope at step 0
   curvature: Number  # at the step
 
   def __add__(self, other: Growth) -> Growth:
@@ -81,7 +81,7 @@ def spring_growth(
     held = maximum(held, low)
   if is_bounded[1]:
     held = minimum(held, high)
-  reach = step * rate + (residual - held)  # the change of what is held, if the zone had no ends
+  reach = step * rate + (residual - held)  # change of `held`, if the zone had no ends
   change, curvature = reach, D * (rate * rate)
   if is_bounded[0]:
     change, curvature = maximum(change, low - held), where(low - held < reach, curvature, 0.0)
@@ -107,16 +107,16 @@ class Cone(Protocol):
     """Return the constants of a contact with `condim` rows; `ratio` is the normal's D over friction's."""
 
   def softness(self, condim: int, ratio: Number, mu: Number) -> Number:
-    """Return 1 / D of the normal, or of every edge, over that of a row without friction."""
+    """Return 1 / D of the normal, or of every edge, relative to a frictionless row."""
 
   def edges(self, condim: int) -> int:
-    """Return how many edges share the normal force of a contact with `condim` rows."""
+    """Return the number of edges that share the normal force of a contact with `condim` rows."""
 
   def force(self, contact: Fields, residual: Sequence[Number]) -> list[Number]:
     """Return the force along every row [dim] (MuJoCo's `efc_force`)."""
 
   def grip(self, contact: Fields, residual: Sequence[Number]) -> list[Number]:
-    """Return the most force along every row of friction [dim - 1] that the normal force allows."""
+    """Return the largest force along every row of friction [dim - 1] that the normal force allows."""
 
   def stick(
     self, program: Program, block: Friction, force: Sequence[Number], grip: Sequence[Number]
@@ -148,7 +148,7 @@ class Pyramid:
     return {f"share{j}": float(condim == 1 or j < condim) for j in range(1, self.dim)}
 
   def softness(self, condim: int, ratio: Number, mu: Number) -> Number:
-    """Return 1 / D of every edge over that of a row without friction, whose D edges of zero width share."""
+    """Return 1 / D of every edge relative to a frictionless row, which splits its D among flat edges."""
     return max(1, 2 * (self.dim - 1)) if condim == 1 else 2.0 / ratio * (1.0 + mu * mu)
 
   def edges(self, condim: int) -> int:
@@ -169,7 +169,7 @@ class Pyramid:
     return [normal, *friction]
 
   def grip(self, contact: Fields, residual: Sequence[Number]) -> list[Number]:
-    """Return the most force along every row of friction [dim - 1]: the sum of its two edges."""
+    """Return the largest force along every row of friction [dim - 1]: the sum of its two edges."""
     edges = [_edges(residual, j) for j in range(1, self.dim)]
     D = [contact["D"] * contact[f"share{j}"] for j in range(1, self.dim)]
     return [d * (maximum(-up, 0.0) + maximum(-down, 0.0)) for d, (up, down) in zip(D, edges, strict=True)]
@@ -240,11 +240,11 @@ class Elliptic:
     self.dim = dim
 
   def constants(self, condim: int, ratio: Number) -> dict[str, Number]:
-    """Return the D of friction over that of the normal; without friction, any value works."""
+    """Return friction's D over the normal's; without friction, any value works."""
     return {"ratio": 1.0 if condim == 1 else ratio}
 
   def softness(self, condim: int, ratio: Number, mu: Number) -> Number:  # noqa: ARG002 (the normal has its own D)
-    """Return 1 / D of the normal over that of a row without friction."""
+    """Return 1 / D of the normal relative to a frictionless row."""
     return 1.0
 
   def edges(self, condim: int) -> int:  # noqa: ARG002 (the normal has its own row)
@@ -263,7 +263,7 @@ class Elliptic:
     return [where(cone.acts, -(contact["D"] * f), 0.0) for f in (normal, *friction)]
 
   def grip(self, contact: Fields, residual: Sequence[Number]) -> list[Number]:
-    """Return the most force along every row of friction [dim - 1]: the normal force."""
+    """Return the largest force along every row of friction [dim - 1]: the normal force."""
     return self.force(contact, residual)[:1] * (self.dim - 1)
 
   def stick(
@@ -345,7 +345,7 @@ class _Zones:
     """Return the growth over D of stiffness / 2 (r0 - T)^2, along the cone's side, over a step to `there`."""
     along, along_there = dot(self.unit, rate[1:]), dot(there.unit, rate[1:])
     across = maximum(dot(rate[1:], rate[1:]) - along * along, 0.0)
-    # What T grows beyond its tangent: T^2 is quadratic in the step. Where the tangent has passed zero, the
+    # Growth of T beyond its tangent: T^2 is quadratic in the step. Where the tangent has passed zero, the
     # direction of sliding reverses, and nothing is lost in the plain difference.
     tangent = self.length + step * along
     bend = where(

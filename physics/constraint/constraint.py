@@ -36,7 +36,7 @@ from physics.trace.trace import (
 )
 
 ROW_SCALES = ("friction", "aspect", "spin", "roll", "cross_roll")
-UNMOVED = 1e-24  # [1/kg] for none, which float32 can divide by
+UNMOVED = 1e-24  # [1/kg] in place of zero, so that float32 can divide by it
 YIELDING = 1e-10  # [1/kg] inverse mass, above which R is greater than MINVAL at any impedance
 DEFAULT_SOLREF = (0.02, 1.0)  # mj_defaultSolRefImp
 
@@ -131,10 +131,10 @@ def has_still_geom(model: Model, pair: ContactPair) -> bool:
 def contact_params(model: Model, pair: ContactPair) -> dict[str, Number]:
   """Return the constants of a geom pair's contacts.
 
-  They are those of `ConstraintParams`; the scales of the rows: `friction` of the first tangent, `aspect` of
-  the second over the first, `spin` [m], `roll` and `cross_roll` over those of the tangents [m]; the constants
-  of the cone; and the weight: the normal, or every edge, has D = weight * impedance / (1 - impedance), or
-  `stiffest` if that is less.
+  They are the fields of `ConstraintParams`; the scales of the rows: `friction` of the first tangent, `aspect`
+  of the second over the first, `spin` [m], `roll` and `cross_roll` over the tangents' scales [m]; the
+  constants of the cone; and the weight: the normal, or every edge, has D = weight * impedance /
+  (1 - impedance), or `stiffest` if that is less.
   """
   if pair.params is not None:
     return dict(pair.params)
@@ -173,7 +173,7 @@ def has_adhesion(model: Model) -> bool:
 def has_unyielding(model: Model) -> bool:
   """Return whether no joint moves the point of some pair's contacts: MuJoCo's R is MINVAL there.
 
-  So it is with a link that turns about its centre of mass, and collides with a fixed base.
+  An example is a link that turns about its centre of mass and collides with a fixed base.
   """
   inverse_mass = model.mj.body_invweight0[:, 0][model.geom_bodyid]
   return any(inverse_mass[[pair.geom1, pair.geom2]].sum() < YIELDING for pair in model.pairs)
@@ -182,7 +182,7 @@ def has_unyielding(model: Model) -> bool:
 def _adhesion_params(cone: Cone, pair: ContactPair, weight: Number) -> dict[str, Number]:
   """Return adhesion [N], the part of it that each edge of the cone has, and part and weight in the gap.
 
-  `weight` is that of a row without friction. In the gap, contacts have condim 1.
+  `weight` is the weight of a row without friction. In the gap, contacts have condim 1.
   """
   return {
     "adhesion": pair.adhesion,

@@ -88,7 +88,7 @@ class WorldContacts(Residuals):
   def stiffness(self, unsolved: Mask, lanes: Array | None = None) -> BodyStiffnesses:
     """Return by body the curvature of the cost in its acceleration, at the stored residuals.
 
-    `lanes` [bodies] takes where each body has contacts; only such bodies then have a stiffness.
+    `lanes` [bodies] receives where each body has contacts; only such bodies then have a stiffness.
     """
     sums = BodySums(self.program, self.bodies, 21, self.sums, few=lanes is not None)
     if lanes is not None:
@@ -119,7 +119,7 @@ class WorldContacts(Residuals):
         sums.add(sums.index(entry["still_body"]), reaction.moved(point).components)
 
   def normals_of(self, body: int) -> tuple[Number, list[Number]]:
-    """Return how many contacts a body has, and the sum of their normals' Jacobian rows [nv]."""
+    """Return the number of contacts of a body, and the sum of their normals' Jacobian rows [nv]."""
     mine = Column(self.program, [1.0 if each == body else 0.0 for each in range(self.model.nbody)])
     sides = ("geom_body", "still_body")
     return self.normals(
@@ -281,7 +281,7 @@ class MovingContacts(Residuals):
         sums.add(index, [where(here, value, 0.0) for value in values])
 
   def normals_of(self, body: int) -> tuple[Number, list[Number]]:
-    """Return how many contacts a body has, and the sum of their normals' Jacobian rows [nv]."""
+    """Return the number of contacts of a body, and the sum of their normals' Jacobian rows [nv]."""
     if body not in self.moving.owners:
       return 0.0, [0.0] * self.model.nv
 

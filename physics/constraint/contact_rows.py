@@ -19,7 +19,7 @@ class ContactRows:
 
   @staticmethod
   def of(contact: Entry, first: Vector, dim: int) -> ContactRows:
-    """Return the `dim` rows of a contact whose first tangent is `first`, scaled by its friction."""
+    """Return the `dim` rows of a contact with first tangent `first`, scaled by its friction."""
     normal = Vector(*contact.vector("normal"))
     if dim == 1:
       return ContactRows([normal], [])

@@ -38,7 +38,7 @@ def equality_rows(model: Model, smooth: Smooth) -> Iterator[ConstraintRow]:
 def attachment_forces(model: Model, smooth: Smooth, rows: JointRows) -> Iterator[tuple[int, Force]]:
   """Yield body and force, about the body's tree origin, of connect and weld constraints.
 
-  `rows` begin with those of `equality_rows`.
+  `rows` begin with the rows of `equality_rows`.
   """
   first = 0
   for equality in _active(model):
@@ -57,7 +57,7 @@ def attachment_forces(model: Model, smooth: Smooth, rows: JointRows) -> Iterator
 
 
 def _active(model: Model) -> list[int]:
-  """Return the constraints that have rows: those between bodies that no joint moves have none."""
+  """Return the constraints that have rows: a constraint between bodies that no joint moves has none."""
   return [
     equality
     for equality in np.flatnonzero(model.eq_active0).tolist()
@@ -71,7 +71,7 @@ def _row(
 ) -> ConstraintRow:
   """Return a row that drives its residual to zero.
 
-  `distance` is that of the whole constraint, `drift` the residual's second derivative at qacc = 0.
+  `distance` is the whole constraint's, `drift` the residual's second derivative at qacc = 0.
   """
   d = params.impedance(distance)
   bias = params.reference(residual, along.velocity, d) + drift
@@ -195,7 +195,7 @@ def _anchors(model: Model, smooth: Smooth, equality: int) -> tuple[Anchor, Ancho
 def _local_frames(model: Model, equality: int) -> list[tuple[int, Vector, Quaternion]]:
   """Return body, local position and local rotation of the two anchors.
 
-  If eq_data varies, this derives what the compiler derives from it otherwise.
+  If eq_data varies, this takes the place of the compiler's derivation.
   """
   one, two = int(model.eq_obj1id[equality]), int(model.eq_obj2id[equality])
   if model.eq_objtype[equality] != BODY:
@@ -244,8 +244,8 @@ def _translation(model: Model, smooth: Smooth, one: Anchor, two: Anchor) -> Devi
 def _apart(model: Model, smooth: Smooth, one: Anchor, two: Anchor) -> Vector:
   """Return the vector [m] from the second anchor to the first.
 
-  That of a loop, as in a gripper, begins at the body that carries both of its chains: it is short where the
-  arm that holds the gripper is long.
+  In a loop, as in a gripper, it begins at the body that carries both chains: it is short even where the arm
+  that holds the gripper is long.
   """
   p, carrier = smooth.poses, _carrier(model, one.body, two.body)
   if model.body_treeid[carrier] >= 0 and model.body_treeid[model.body_parentid[carrier]] >= 0:

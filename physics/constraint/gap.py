@@ -1,4 +1,4 @@
-"""Gaps: what contacts do between their margin and the distance to which they are found.
+"""Gaps: contacts between their margin and the distance up to which they are detected.
 
 Most contacts only exist there. Those with adhesion act, without friction, as contacts of condim 1.
 

@@ -1,8 +1,8 @@
-"""Jacobians of contacts between moving bodies, over all degrees of freedom or over those of two free bodies.
+"""Jacobians of contacts between moving bodies, over all degrees of freedom or the twelve of two free bodies.
 
-A contact of a robot with itself, or with what it holds, moves many joints: its rows are over every degree of
-freedom that some contact moves. In a pile of free bodies nearly all of these would vanish: there a contact
-has rows over the twelve of its two bodies, which each lane reads and adds at its own place.
+A contact of a robot with itself, or with an object that it holds, moves many joints: its rows are over every
+degree of freedom that some contact moves. In a pile of free bodies nearly all of these would vanish: there a
+contact has rows over the twelve of its two bodies, which each lane reads and adds at its own place.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from physics.trace.each import places
 from physics.trace.rows import taken
 from physics.trace.trace import Array, Index, Number, Truth, has_bit, maximum, minimum, where
 
-FEWEST = 4  # free bodies from which on the rows of two cost less than those of all
+FEWEST = 4  # free bodies from which on rows over two bodies cost less than rows over all
 
 
 class Jacobian(Protocol):
@@ -61,12 +61,12 @@ def jacobian_of(model: Model, p: Poses, moving: MovingPairs, found: LaneList, di
 
 
 def outgrows(rank: int, dofs: int) -> bool:
-  """Return whether a low-rank correction may have so many columns that a Newton step assembles its matrix."""
+  """Return whether a low-rank correction may have too many columns: Newton steps then assemble the matrix."""
   return 2 * rank > dofs
 
 
 def _is_pile(model: Model, moving: MovingPairs) -> bool:
-  """Return whether all that moves is free bodies, and enough of them collide."""
+  """Return whether all moving bodies are free, and enough of them collide."""
   alone = all(model.body_dofnum[body] in (0, SIDE) for body in range(model.nbody))
   free = sum(model.body_dofnum[body] == SIDE for body in range(model.nbody))
   trees = len({int(model.body_treeid[body]) for body in range(model.nbody) if model.body_dofnum[body]})

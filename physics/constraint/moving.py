@@ -23,8 +23,8 @@ from physics.trace.each import follow
 from physics.trace.trace import Program
 
 WORD_BITS = 31
-NEARLY = 0.02  # of a geom's bounding radius: how far apart geoms nearly touch
-POSES, SPARE = 64, 2.5  # random poses of a robot whose contacts are counted, and the room for them
+NEARLY = 0.02  # of a geom's bounding radius: gap below which geoms nearly touch
+POSES, SPARE = 64, 2.5  # random poses in which contacts are counted, and capacity over their most
 USUAL, BOUND = 16, 256  # least and most of the estimated slots for contacts between moving bodies
 
 
@@ -55,11 +55,11 @@ def moving_capacity(model: Model, moving: MovingPairs) -> int:
   """Return the number of contacts between moving bodies that an environment can hold.
 
   A geom counts with the most contacts that one of its pairs can have; the sum of these is the estimate: every
-  geom touches two others at a time, and a contact has two geoms. Geoms that are packed, as the pieces of
-  Rubik's cube, touch more: what touches in the initial pose, or nearly, has room. The estimate is at least
-  `USUAL` and at most `BOUND`, which limits the memory of scenes with many free bodies. Geoms of arms that
-  cross touch more too, of which a robot made of spheres has many: there is room for two and a half times as
-  many as in random poses, whose rare ones have so many. It is at most what all pairs can have together.
+  geom touches two others at a time, and a contact has two geoms. Packed geoms, such as the pieces of Rubik's
+  cube, touch more: all contacts of the initial pose, near ones included, have room. The estimate is at least
+  `USUAL` and at most `BOUND`, which limits the memory of scenes with many free bodies. Arms that cross have
+  more contacts too, above all if made of spheres: there is room for two and a half times the contacts of
+  random poses, as rare poses have that many. The result is at most the contacts of all pairs together.
   """
   most = dict.fromkeys(moving.geoms, 0)
   for pair in moving.pairs:
@@ -80,7 +80,7 @@ def _packed(model: Model, moving: MovingPairs) -> int:
 
 
 def _crossing(model: Model, moving: MovingPairs) -> int:
-  """Return how many contacts have room because random poses have so many."""
+  """Return a capacity from the number of contacts in random poses."""
   pairs = {frozenset((pair.geom1, pair.geom2)) for pair in moving.pairs}
   return int(SPARE * most_contacts(model, pairs, POSES))
 
@@ -126,7 +126,7 @@ def find_moving_contacts(
       with program.when_any(candidate.active):
         distance, normal, point = candidate.resolve()
         values = {name: column[pair] for name, column in fields.items()} | {"distance": distance}
-        # each lane has its own weight, which is zero in lanes whose slot is empty
+        # each lane has its own weight, zero in lanes with an empty slot
         values |= gap.fields(pair, candidate.active, values) | surfaces.fields(pair, point, normal)
         found.push(candidate.active, values | vector_fields(point=point, normal=normal))
   return found

@@ -34,7 +34,7 @@ def write_fields(entry: Entry, names: Sequence[str], values: Sequence[Number]) -
 
 
 class Residuals:
-  """The base of all contacts: a list whose entries have residuals and their rates.
+  """The base of all contacts: a list of entries with residuals and their rates.
 
   Fields of an entry, for each row by its number: `bias` is -aref; `residual` is J qacc - aref at the present
   qacc; `rate` is the rate of the residual along the direction of the line search; `force` and `grip` only
@@ -100,7 +100,7 @@ class Residuals:
     return read_fields(entry, field_names("residual", self.cone.dim))
 
   def keep_forces(self) -> None:
-    """Store the forces at the stored residuals, and how much friction the normal force allows."""
+    """Store the forces at the stored residuals, and the largest friction that the normal force allows."""
     with self.found.each() as entry:
       write_fields(entry, field_names("force", self.cone.dim), self.cone_force(entry))
       write_fields(

@@ -21,7 +21,7 @@ class JacobianRow:
 
   jacobian: dict[int, Number]  # J, by degree of freedom
   velocity: Number  # J qvel
-  inverse_inertia: Any  # at qpos0: what MuJoCo calls invweight0
+  inverse_inertia: Any  # at qpos0 (MuJoCo's invweight0)
   owner: tuple[str, int] | None = None  # "joint" or "tendon", and its number
   tendons: Mapping[int, Number] = field(default_factory=dict)  # forces [N] along spatial ones, for one here
 
@@ -34,7 +34,7 @@ class JacobianRow:
 
 
 def friction_rows(model: Model, smooth: Smooth) -> Iterator[ConstraintRow]:
-  """Yield the rows of friction loss of joints, then those of tendons (MuJoCo's `mj_instantiateFriction`)."""
+  """Yield the rows of friction loss, joints before tendons (MuJoCo's `mj_instantiateFriction`)."""
   if not model.frictionloss_enabled:
     return
   for dof, velocity in enumerate(smooth.state.qvel):
@@ -50,7 +50,7 @@ def friction_rows(model: Model, smooth: Smooth) -> Iterator[ConstraintRow]:
 
 
 def limit_rows(model: Model, smooth: Smooth) -> Iterator[ConstraintRow]:
-  """Yield the rows of the limits of joints, then those of tendons (MuJoCo's `mj_instantiateLimit`)."""
+  """Yield the rows of limits, joints before tendons (MuJoCo's `mj_instantiateLimit`)."""
   if not model.limit_enabled:
     return
   for joint in range(model.njnt):

@@ -58,7 +58,7 @@ def stick_together(program: Program, block: Friction, force: Sequence[Number], g
 def _is_regular(block: Friction) -> Truth:
   """Return whether MuJoCo takes the responses for regular (`mju_QCQP2`, `mju_QCQP3`, `mju_QCQP`).
 
-  Those of a planar arm may be, though it has none across its plane: its rows have LEAST there.
+  A planar arm's may be, though it has no response across its plane: its rows have LEAST there.
   """
   response = [list(row) for row in block.response]
   for k, scale in enumerate(block.scale):

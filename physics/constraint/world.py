@@ -25,7 +25,7 @@ from physics.trace.each import follow
 from physics.trace.trace import Integer, Program
 
 ON_FIELDS = 768  # contacts of an environment with height fields: a humanoid on cells of 2 cm has 550
-Keyed = tuple[list[Any], list[Shape]]  # shapes, and what each is found by
+Keyed = tuple[list[Any], list[Shape]]  # shapes, and their keys
 
 
 def is_still(model: Model, geom: int) -> bool:
@@ -64,7 +64,7 @@ def find_world_contacts(program: Program, model: Model, p: Poses, bodies: list[i
 
 
 class _Search:
-  """The search for contacts: it runs families of pairs and pushes what they find."""
+  """The search for contacts: it runs families of pairs and pushes their contacts."""
 
   def __init__(self, program: Program, model: Model, p: Poses, bodies: list[int], found: GroupList) -> None:
     self.program, self.model, self.bodies, self.found = program, model, bodies, found
@@ -115,7 +115,7 @@ class _Search:
 def _alone(model: Model, p: Poses) -> tuple[Keyed, Keyed]:
   """Return the shapes that stand still and those that move, in the order of the pairs.
 
-  Those that stand still are one for each tree that the geom can touch, relative to the tree's origin.
+  A still shape exists once for each tree that its geom can touch, relative to the tree's origin.
   """
   still, moving = {}, {}
   for pair in world_pairs(model):

@@ -3,7 +3,7 @@
 A body's inertia I and the stiffness K of its contacts with the world both multiply its acceleration. So
 (S^T (I + K) S + diagonal) x = b is the forward dynamics of a tree with inertias I + K (Featherstone 2008,
 chapter 7). Joints are taken one degree of freedom at a time. All quantities of a body are about its
-reference, and are moved to that of the body that carries it: where both are the tree's origin, as they are
+reference, and are moved to the reference of the body that carries it: where both are the tree's origin, as
 without light links, nothing is transformed.
 """
 
@@ -72,7 +72,7 @@ class ArticulatedFactor:
 
 
 def welded_inertias(model: Model, inertias: list[Inertia]) -> list[Inertia]:
-  """Return by body that has joints its inertia, with those of the bodies welded to it.
+  """Return the inertia of each body with joints, the bodies welded to it included.
 
   They share its reference.
   """
@@ -122,7 +122,7 @@ def factor_articulated(
 
 
 def _jointed(model: Model, found: Iterator[Each]) -> Iterator[Each]:
-  """Yield those of some bodies that have joints."""
+  """Yield the bodies of `found` that have joints."""
   return (body for body in found if alike(model.body_dofnum, body))
 
 

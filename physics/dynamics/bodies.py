@@ -1,6 +1,6 @@
 """Bodies in the order of the tree: in a program that repeats, those alike are one loop.
 
-What a loop is made of is in `physics/trace/each.py`.
+`physics/trace/each.py` builds the loops.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LONG = 50  # bodies beyond which a program repeats: 100 hinges build in 3 s, not
 
 
 def is_long(model: Model) -> bool:
-  """Return whether a model has so many bodies that loops over them are worth it."""
+  """Return whether a model has enough bodies for loops over them to pay off."""
   return model.nbody - 1 > LONG
 
 
@@ -47,12 +47,12 @@ def joints(model: Model, body: Each) -> list[Each]:
 
 @lru_cache(maxsize=8)
 def _runs(model: Model) -> list[list[int]]:
-  """Return the bodies but the world, in order, those together that follow each other and are alike."""
+  """Return the bodies but the world, in order, as runs of consecutive alike ones."""
   return [list(run) for _, run in groupby(range(1, model.nbody), lambda body: _kind(model, body))]
 
 
 def _kind(model: Model, body: int) -> Hashable:
-  """Return what bodies in one loop share: their kinds of joints, and whether joints move their parents."""
+  """Return the properties shared by bodies in a loop: joint types, and whether joints move their parents."""
   parent = int(model.body_parentid[body])
   kinds = [int(model.jnt_type[joint]) for joint in joints(model, body)]
   moved = (model.body_treeid[body] >= 0, model.body_treeid[parent] >= 0)

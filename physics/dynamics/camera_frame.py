@@ -18,7 +18,7 @@ TRACK, TRACKCOM, TARGETBODY, TARGETBODYCOM = range(1, 5)  # mjtCamLight; 0: fixe
 
 
 def camera_frame(model: Model, p: Poses, camera: int, centers: Callable[[], list[Vector]]) -> Frame:
-  """Return a camera's frame (MuJoCo's `mj_camlight`); as there, the quaternion is that of a fixed camera.
+  """Return a camera's frame (MuJoCo's `mj_camlight`); as there, the quaternion is a fixed camera's.
 
   `centers` returns the centre of mass of each body's subtree, relative to the tree origin.
   """

@@ -128,7 +128,7 @@ def joint_space(
 
 
 def project(model: Model, p: Poses, forces: list[Force], near: bool = False) -> list[Number]:
-  """Return S^T f: the joint forces [nv] of one spatial force per body, those on the bodies below included.
+  """Return S^T f: the joint forces [nv] of one spatial force per body, forces on the bodies below included.
 
   Forces are about the trees' origins, or, `near`, about the bodies' references.
   """
@@ -147,8 +147,8 @@ def bias_forces(
 ) -> list[Number]:
   """Return gravity, Coriolis and centrifugal forces [nv] (`qfrc_bias`).
 
-  Those of bodies are found by recursive Newton-Euler (MuJoCo's `mj_rne`), those of tendons with armature from
-  their lengths (`mj_tendonBias`).
+  Bodies take recursive Newton-Euler (MuJoCo's `mj_rne`); tendons with armature take the acceleration of their
+  lengths (`mj_tendonBias`).
   """
   forces = rows(p.program, Force, model.nbody)
   forces[0], by_axes = NO_FORCE, has_thin_bodies(model)

@@ -116,7 +116,7 @@ class Ellipsoid:
 
   @cached_property
   def _faces(self) -> Vector:
-    """The squares of the areas that the ellipsoid shows along its axes, relative to the greatest."""
+    """The squares of the projected areas along the axes, relative to the greatest."""
     longest, middle = _two_longest(self.semiaxes)
     x, y, z = (axis / longest for axis in self.semiaxes)
     return Vector(*(power(a * b * (longest / middle), 2) for a, b in ((y, z), (z, x), (x, y))))
@@ -130,7 +130,7 @@ class Ellipsoid:
 
   @cached_property
   def _area(self) -> Number:
-    """The area [m^2] that the flow sees."""
+    """The projected area [m^2] across the flow."""
     once, twice = self._projection
     return self._greatest_area * sqrt(twice / once)
 
@@ -140,7 +140,7 @@ class Ellipsoid:
     return math.pi * longest * middle
 
   def _spread(self, weights: Vector) -> Vector:
-    """Return for each axis the weighted sum of how much greater other faces are."""
+    """Return for each axis the weighted sum of the differences between the faces and its own."""
     faces = self._faces
     return Vector(*(total((b - a) * x for b, x in zip(faces, weights, strict=True)) for a in faces))
 
@@ -177,7 +177,7 @@ class Ellipsoid:
   def _drag_gradient(self) -> Matrix:
     u, (once, twice) = self._direction, self._projection
     even = self._pressing_drag * self._speed
-    # How the area that the flow sees grows as the flow turns.
+    # Growth of the projected area as the flow turns.
     growth = _times(_times(self._faces, u), -self._spread(_times(self._faces, _times(u, u))))
     steeper = (
       self.density * (self.coefficients[BLUNT] - self.coefficients[SLENDER]) * self._area * self._speed

@@ -1,4 +1,4 @@
-"""Fluid drag on bodies, each of which counts as the box that has its mass and inertia; which bodies are wet.
+"""Fluid drag on bodies, each as the box with its mass and inertia; selection of wet bodies.
 
 Source: MuJoCo's manual, chapter Computation, section Fluid forces, Inertia model.
 """
@@ -85,14 +85,14 @@ def ellipsoidal_geoms(model: Model, body: int) -> list[int]:
 
 
 def has_mass(model: Model, body: int) -> Number:
-  """Return 1, or 0 for a body whose mass varies and is zero."""
+  """Return 1, or 0 for a body with a varied mass of zero."""
   return where(number(model.body_mass[body]) < MINVAL, 0.0, 1.0)
 
 
 def _coefficients(model: Model, body: int) -> tuple[list[Number], list[Number]]:
   """Return b and c [6]: Stokes' drag on a sphere of the box's mean size, quadratic drag on its faces.
 
-  A body whose mass varies and is zero has no drag.
+  A body with a varied mass of zero has no drag.
   """
   moments, mass = [number(x) for x in model.body_inertia[body]], number(model.body_mass[body])
   per_mass, present = 6.0 / maximum(mass, MINVAL), has_mass(model, body)

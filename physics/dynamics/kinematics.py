@@ -48,7 +48,7 @@ class Poses:
 
   @property
   def program(self) -> Program | None:
-    """The program that repeats, whose loops read and write the poses; None if these are lists."""
+    """The program with loops that read and write the poses; None if these are lists."""
     return repeating(self.cdof)
 
   def world(self, body: Each, local: Vector = ZERO) -> Vector:
@@ -202,7 +202,7 @@ def dof_groups(model: Model, body: Each) -> list[list[Each]]:
 
 
 def joint_motion(p: Poses, dofs: list[Each], qvel: list[Number]) -> Motion:
-  """Return what some degrees of freedom, at the velocities `qvel` [nv], add to the body's velocity."""
+  """Return the motion that some degrees of freedom, at the velocities `qvel` [nv], add to a body's."""
   motion = STILL
   for dof in dofs:
     motion = motion + p.cdof[dof] * qvel[dof]

@@ -135,7 +135,7 @@ def tendon_force(model: Model, state: State, tendons: Tendons, tendon: int) -> N
 
 
 def _stretch(model: Model, state: State, tendons: Tendons, tendon: int) -> Number:
-  """Return how much longer, or (negative) shorter, a tendon is than the range where its spring is slack."""
+  """Return a tendon's stretch, or (negative) compression, beyond the range where its spring is slack."""
   low, high = rest_range(model, state.plastic, tendon)
   length = tendons.length[tendon]
   return maximum(length - high, 0.0) + minimum(length - low, 0.0)
@@ -153,7 +153,7 @@ def _damping(
 
 
 def _tendon_damping(model: Model, tendons: Tendons) -> Iterator[tuple[At, Number]]:
-  """Yield what the tendons add to the lower triangle of the damping."""
+  """Yield the tendons' terms of the lower triangle of the damping."""
   for tendon, row in enumerate(tendons.jacobian):
     speed = absolute(tendons.velocity[tendon])
     slope = _slope(model.tendon_damping[tendon], model.tendon_dampingpoly[tendon], speed)

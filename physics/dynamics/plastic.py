@@ -1,4 +1,4 @@
-"""Plastic springs: where springs rest, and how it moves once they are bent beyond their yield.
+"""Plastic springs: their rest positions, which move once springs are bent beyond their yield.
 
 A plastic spring's rest is part of the state, `plastic`: a position of a slide or hinge, an orientation [4] of
 a ball, both ends of the range in which a tendon is slack.

@@ -1,16 +1,16 @@
 """Reference points of inertias: the trees' origins, or nearer ones in models with light links far from them.
 
-The inertia of a link about a point far away is its mass times the distance squared. What the link itself has
-is a small part of that, and float32 keeps seven digits of the whole: a finger of 10 g on an arm would keep
-three of its own. In such a model a body's inertia is about its own origin, unless that of the body that
-carries it is near enough. It is moved where it is added to what carries it.
+The inertia of a link about a distant point is mostly its mass times the distance squared. The link's own
+inertia is a small part of it, and float32 keeps seven digits of the whole: a finger of 10 g on an arm would
+keep three of its own. In such a model a body's inertia is about its own origin, unless the reference of the
+body that carries it is near enough. It is moved where it is added to the inertia of that body.
 
-An object that is free, or on slides, and whose centre of mass is not at its origin has the same trouble with
-its weight: about the origin it is a torque, which the object's own acceleration cancels. Its inertia stays
-where it is; accelerations are refined, as those of light links are.
+A free or sliding object with its centre of mass away from its origin has the same problem with its weight:
+about the origin this is a torque, which the object's own acceleration cancels. Its inertia stays where it
+is; accelerations are refined, as with light links.
 
-A thin body, such as a needle, has it with its gyroscopic torque: about its long axis this cancels, and what
-rounding leaves meets next to no inertia. Refined are its accelerations too, by torques about principal axes.
+A thin body, such as a needle, has it with its gyroscopic torque: about its long axis this cancels to a
+residue that meets next to no inertia. Its accelerations are refined too, by torques about principal axes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from physics.host import evaluate, initial_inertia
 from physics.model.model import Bools, Floats, Model
 
 FREE, SLIDE, TURNING = 0, 2, (1, 3)  # mjtJoint; balls and hinges
-LIGHT = 150.0  # inertia about the tree's origin, over that which a joint moves: rounding is 1e-5 of this then
+LIGHT = 150.0  # inertia about the tree's origin over the one a joint moves: rounding is 1e-5 of the latter
 FAR = 1.0  # [m] that a slide without limits takes its body
 NEAR = 20.0  # the same about a reference that bodies share, in a model with light links
 PARALLEL = 1e-9  # inertia over another below which it is none: two hinges of a body have one axis
@@ -32,7 +32,7 @@ UNEVEN = 15.0  # [1/m] turn per acceleration of an object pushed at its origin: 
 
 @lru_cache(maxsize=8)
 def has_light_links(model: Model) -> bool:
-  """Return whether some body has little of the inertia that it has about the origin of its tree."""
+  """Return whether some body's own inertia is small against its inertia about the origin of its tree."""
   return _references(model, LIGHT) != _references(model, np.inf)
 
 
@@ -47,7 +47,7 @@ def has_uneven_objects(model: Model) -> bool:
   pushed = _is_push(model)
   for body in np.flatnonzero(first):
     own = slice(model.body_dofadr[body], model.body_dofadr[body] + model.body_dofnum[body])
-    # [rad/s^2] by a unit of force; what it carries is held
+    # [rad/s^2] by a unit of force; bodies that it carries are held
     turn = np.linalg.pinv(inertia[own, own], hermitian=True)[~pushed[own]][:, pushed[own]]
     is_uneven = turn.size and model.mj.body_subtreemass[body] * np.linalg.norm(turn, 2) > UNEVEN
     if is_uneven and _weight(model)[own][pushed[own]].any():  # a swimmer in the plane has none
@@ -81,7 +81,7 @@ def _is_push(model: Model) -> Bools:
 
 @lru_cache(maxsize=8)
 def reference_bodies(model: Model) -> list[int]:
-  """Return by body the one whose origin its inertia is about [nbody]: the root of its tree, or one nearer.
+  """Return each body's reference body [nbody], the origin of its inertia: its tree's root, or one nearer.
 
   Bodies that are welded to another share its reference.
   """
@@ -89,9 +89,9 @@ def reference_bodies(model: Model) -> list[int]:
 
 
 def _references(model: Model, most: float) -> list[int]:
-  """Return by body the one whose origin its inertia is about, at most so many times what its joints move.
+  """Return each body's reference body: the inertia about it is at most `most` times the one its joints move.
 
-  The distance between origins is that along the tree, whatever the pose; slides are at the end of their
+  Distances between origins are along the tree, whatever the pose; slides are at the end of their
   ranges. Static bodies have the world's.
   """
   mass, own = model.mj.body_subtreemass, _least_inertia(model)
@@ -111,7 +111,7 @@ def _references(model: Model, most: float) -> list[int]:
 
 
 def _travel(model: Model) -> Floats:
-  """Return by body how far [m] [nbody] its slides take it from where its parent carries it."""
+  """Return the largest travel [nbody] [m] of each body relative to its parent, by its slides."""
   travel, slides = np.zeros(model.nbody), model.jnt_type == SLIDE
   ends = np.where(model.jnt_limited.astype(bool), np.abs(model.mj.jnt_range).max(axis=1, initial=0.0), FAR)
   np.add.at(travel, model.jnt_bodyid[slides], ends[slides])

@@ -22,7 +22,7 @@ JOINT, PULLEY, ON_SITE, SPHERE, CYLINDER = range(1, 6)  # mjtWrap
 
 @dataclass(frozen=True)
 class Tendons:
-  """The lengths [m, rad] of all tendons, their velocities, and what a unit of force along them does."""
+  """The lengths [m, rad] of all tendons, their velocities, and the effects of a unit of force along them."""
 
   length: list[Number]  # [ntendon]
   velocity: list[Number]  # [ntendon]
@@ -77,7 +77,7 @@ def tendons(model: Model, p: Poses, state: State) -> Tendons:
 
 
 def tendon_jacobian(model: Model, p: Poses, tendon: int) -> dict[int, Number]:
-  """Return a tendon's moment arms by degree of freedom; those of a fixed one do not depend on the pose."""
+  """Return a tendon's moment arms by degree of freedom; a fixed tendon's do not depend on the pose."""
   return _spatial(model, p, tendon).jacobian if is_spatial(model, tendon) else fixed_jacobian(model, tendon)
 
 
@@ -86,8 +86,8 @@ def tendon_acceleration(
 ) -> Number:
   """Return the acceleration [m/s^2] of a tendon's length while no joint accelerates (`mj_tendonDot`).
 
-  It is what turning adds: that of a fixed tendon is zero. A spatial one passes sites and pulleys alone; where
-  geoms are on a path, MuJoCo has no such acceleration either.
+  It comes from rotation: a fixed tendon's is zero. A spatial one passes sites and pulleys alone; where geoms
+  are on a path, MuJoCo has no such acceleration either.
   """
   total: Number = 0.0
   if is_spatial(model, tendon):
@@ -141,7 +141,7 @@ def _parts(model: Model, tendon: int) -> range:
 
 
 def _spatial(model: Model, p: Poses, tendon: int) -> _Path:
-  """Return a tendon with a path; a pulley divides what follows."""
+  """Return a tendon with a path; a pulley divides the sections after it."""
   path = _Path(0.0, {}, {})
   for start, rest, share in _sections(model, tendon):
     path = path + _section(model, p, start, rest).scaled(share)
@@ -149,7 +149,7 @@ def _spatial(model: Model, p: Poses, tendon: int) -> _Path:
 
 
 def _sections(model: Model, tendon: int) -> Iterator[tuple[int, list[int], Number]]:
-  """Yield for each site that a path leads on from: it, the parts after it, and what pulleys divide 1 to."""
+  """Yield for each site that a path continues from: it, the parts after it, and 1 over pulley divisors."""
   share, parts = number(1.0), list(_parts(model, tendon))
   for start, rest in zip(parts, [parts[k + 1 :] for k in range(len(parts))], strict=True):
     if model.wrap_type[start] == PULLEY:
@@ -180,7 +180,7 @@ def _section(model: Model, p: Poses, start: int, rest: list[int]) -> _Path:
 
 
 def side_site(model: Model, part: int) -> int:
-  """Return the site on whose side a tendon passes a geom, or -1."""
+  """Return the side site of a geom on a tendon's path, or -1."""
   return round(float(model.wrap_prm[part]))
 
 
@@ -204,7 +204,7 @@ def _straight(model: Model, p: Poses, one: Frame, two: Frame) -> _Path:
   jacobian: dict[int, Number] = {}
   above = [dofs_above(model, end.body) for end in (one, two)]
   for sign, end, dofs, others in ((-1.0, one, above[0], above[1]), (1.0, two, above[1], above[0])):
-    # What moves both ends leaves the length as it is.
+    # Joints that move both ends leave the length unchanged.
     for dof in (dof for dof in dofs if dof not in others):
       jacobian[dof] = sign * dot(along, p.cdof[dof].at(end.position))
   ends = [

@@ -1,4 +1,4 @@
-"""The inertia of a long model: an operator on joint rates, of which no matrix is formed."""
+"""Inertia of a long model: a matrix-free operator on joint rates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from physics.trace.trace import Number, is_zero
 class TreeInertia:
   """S^T I S plus a diagonal [nv, nv], for inertias I [nbody] about their references.
 
-  The work of a product, and that of the factors, is proportional to the number of bodies.
+  The work of a product, or of the factorisation, is proportional to the number of bodies.
   """
 
   def __init__(self, model: Model, p: Poses, inertias: list[Inertia], diagonal: list[Number]) -> None:

@@ -83,7 +83,7 @@ def _around(one: Point, two: Point, side: Point | None, radius: Number) -> _Arc:
   """Return the path around a circle: the shorter way, or the way by a side point.
 
   Seen from the centre, the way turns by some angle. The straight parts up to the circle cover
-  acos(radius / distance) of it on each end; what is left is the arc.
+  acos(radius / distance) of it on each end; the rest is the arc.
   """
   way = _angle(one, two) if side is None else _angle(one, side) + _angle(side, two)
   lengths = [sqrt(_dot(end, end)) for end in (one, two)]

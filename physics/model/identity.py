@@ -21,7 +21,7 @@ ROUNDING = 1e-12  # smaller numbers count as zero, relative to the largest of a 
 def identity(model: Model) -> dict[str, Any]:
   """Return the names of joints and controls, in order, and a digest of each field of the model.
 
-  Digests are of five decimal digits, and of nothing that depends on the axes of a mesh's inertia: they are
+  Digests take five decimal digits, and nothing that depends on the axes of a mesh's inertia: they are
   the same on any machine, wherever the file lies.
   """
   values = {field.name: getattr(model, field.name) for field in dataclasses.fields(model)}

@@ -26,7 +26,7 @@ class Model:
   armature of joints and tendons include what actuators add to them.
 
   The comment of each array gives its shape, in MuJoCo's sizes, and its unit. [1] is a pure number; [varies]
-  depends on the element's type; several units are those of the columns. `solref` is a time constant and a
+  depends on the element's type; several units belong to the columns. `solref` is a time constant and a
   damping ratio, or, if negative, -stiffness [1/s^2] and -damping [1/s]. `solimp` is d0, d_width, width,
   midpoint and power.
   """
@@ -49,14 +49,14 @@ class Model:
   timestep: float  # [s]
   integrator: Literal["Euler", "RK4", "implicitfast"]
   gravity: Floats  # [3] [m/s^2]
-  magnetic: Floats  # [3] [varies] what magnetometers measure, in their unit
+  magnetic: Floats  # [3] [varies] magnetic flux, in the unit of magnetometers
   density: float  # [kg/m^3] of the surrounding fluid
   viscosity: float  # [Pa s] of the surrounding fluid
   wind: Floats  # [3] [m/s] velocity of the surrounding fluid
   iterations: int
   noslip_iterations: int
   noslip_tolerance: float  # [1] gain of cost over the trace of the inertia at which these iterations end
-  impratio: float  # [1] impedance of friction over that of the normal force
+  impratio: float  # [1] ratio of frictional to normal impedance
   cone: Literal["pyramidal", "elliptic"]  # of friction
 
   qpos0: Floats  # [nq] [m or rad] and quaternions
@@ -67,7 +67,7 @@ class Model:
 
   body_parentid: Ints  # [nbody]
   body_rootid: Ints  # [nbody]
-  body_weldid: Ints  # [nbody] body whose joints move this one; 0 where no joint does, as for mocap bodies
+  body_weldid: Ints  # [nbody] body with the joints that move this one; 0: no joint does, as for mocap bodies
   body_mocapid: Ints  # [nbody] index among the mocap bodies, -1: none of them
   body_treeid: Ints  # [nbody] -1: no joint moves it
   body_jntnum: Ints  # [nbody]
@@ -92,7 +92,7 @@ class Model:
   jnt_axis: Floats  # [njnt, 3] [1] in the body
   jnt_stiffness: Floats  # [njnt] [N/m or N m/rad]
   jnt_stiffnesspoly: Floats  # [njnt, 2] [N/m^2, N/m^3] of a slide; stiffness grows by (x, x^2) . poly
-  jnt_springyield: Floats  # [njnt] [m or rad] a plastic spring bends so far before it yields
+  jnt_springyield: Floats  # [njnt] [m or rad] deflection at which a plastic spring yields
   jnt_plasticadr: Ints  # [njnt] first of a plastic spring's numbers, -1: elastic
   jnt_limited: Bools  # [njnt]
   jnt_range: Floats  # [njnt, 2] [m or rad]
@@ -158,11 +158,11 @@ class Model:
   tendon_damping: Floats  # [ntendon] [N s/m or N m s/rad]
   tendon_dampingpoly: Floats  # [ntendon, 2] [N s^2/m^2, N s^3/m^3] of slides
   tendon_lengthspring: Floats  # [ntendon, 2] [m or rad] between these lengths the spring is slack
-  tendon_springyield: Floats  # [ntendon] [m or rad] a plastic spring stretches so far before it yields
+  tendon_springyield: Floats  # [ntendon] [m or rad] stretch at which a plastic spring yields
   tendon_plasticadr: Ints  # [ntendon] first of a plastic spring's numbers, -1: elastic
   tendon_length0: Floats  # [ntendon] [m or rad] at qpos0
   tendon_invweight0: Floats  # [ntendon] [1/kg or 1/(kg m^2)]
-  wrap_type: Ints  # [nwrap] mjtWrap: what tendons are made of
+  wrap_type: Ints  # [nwrap] mjtWrap: elements of tendons
   wrap_objid: Ints  # [nwrap] joints, sites and geoms
   wrap_prm: Floats  # [nwrap] [varies] weights of joints, divisors of pulleys, side sites of geoms
 
@@ -198,7 +198,7 @@ class Model:
   actuator_is_servo: Bools  # [nactuator] whether its gain multiplies a position error
   actuator_ctrladr: Ints  # [nactuator] first control
   actuator_ctrlnum: Ints  # [nactuator]
-  actuator_ctrlspec: Ints  # [nactuator] bits: what its controls mean
+  actuator_ctrlspec: Ints  # [nactuator] bits: kinds of its controls (mjtCtrlInput)
   actuator_ctrllimited: Bools  # [nu]
   actuator_ctrlrange: Floats  # [nu, 2] [varies]
   actuator_delay: Floats  # [nactuator] [s]
@@ -261,7 +261,7 @@ class Model:
   multiccd: bool  # convex shapes get a contact per corner where faces meet
   refsafe: bool  # time constants of constraints are at least two time steps
 
-  varied: tuple[str, ...]  # fields whose values differ between environments
+  varied: tuple[str, ...]  # fields that differ between environments
   pairs: tuple[ContactPair, ...]  # all geom pairs that can collide
   left_out: tuple[str, ...]  # elements and features of the file that the model lacks
   mj: Any  # mujoco.MjModel, the compiled model itself: for parity tests and for inspection

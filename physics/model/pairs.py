@@ -20,7 +20,7 @@ Numbers = Sequence[Number]
 
 HFIELD = 1  # mjtGeom: it and planes, type 0, never touch each other
 OVERRIDE = 1  # mjtEnableBit: options replace the parameters of every contact
-BODY = 5  # mjtTrn: an actuator that pulls a body to what it touches
+BODY = 5  # mjtTrn: adhesion, an actuator on a body
 NEVER = -1e10  # [m] margin of a pair that never touches
 MIN_FRICTION = 1e-5  # mjMINMU: a pyramid of zero width has a singular Hessian
 MIN_IMPEDANCE, MAX_IMPEDANCE = 1e-4, 0.9999  # mjMINIMP, mjMAXIMP
@@ -83,7 +83,7 @@ def _kinds(mj: Any) -> list[int]:
 
 
 def _pulled(mj: Any) -> NDArray[np.bool_]:
-  """Return which geoms [ngeom] belong to a body that an actuator pulls to what it touches."""
+  """Return which geoms [ngeom] belong to a body with an adhesion actuator."""
   return np.isin(mj.geom_bodyid, mj.actuator_trnid[mj.actuator_trntype == BODY, 0])
 
 
@@ -114,8 +114,8 @@ def _may_collide(mj: Any, geom1: int, geom2: int, filter_parent: bool) -> bool:
 def keep_apart(mj: Any, apart: Sequence[ContactPair], together: Sequence[ContactPair]) -> None:
   """Change a compiled MjModel so that some pairs no longer collide, and others still do.
 
-  A geom of each pair gives up its bits for one of its own, which all that it still touches answer to. Raises
-  ValueError if there are more such geoms than bits.
+  A geom of each pair exchanges its bits for one of its own, which the geoms that it still touches accept.
+  Raises ValueError if there are more such geoms than bits.
   """
   types, affinities = mj.geom_contype, mj.geom_conaffinity
   mj.pair_margin[[pair.explicit for pair in apart if pair.explicit is not None]] = NEVER
@@ -136,7 +136,7 @@ def keep_apart(mj: Any, apart: Sequence[ContactPair], together: Sequence[Contact
 
 
 def _cover(pairs: list[tuple[int, int]]) -> list[int]:
-  """Return geoms of which each pair has one, few of them: first the one that is in most pairs."""
+  """Return a small set of geoms that covers every pair: greedily, the geom in most pairs first."""
   chosen = []
   while pairs:
     geoms = [geom for pair in pairs for geom in pair]
@@ -168,7 +168,7 @@ def _filters(mj: Any, geoms: tuple[int, int], index: int | None) -> dict[str, An
 def pair_parameters(source: Any, geoms: tuple[int, int], index: int | None) -> dict[str, Any]:
   """Return friction, solref, solreffriction and solimp of a pair (MuJoCo's `mj_contactParam`).
 
-  `source` is a compiled MjModel or a `Model`, some of whose numbers may be traced. The geom with the higher
+  `source` is a compiled MjModel or a `Model`, with numbers that may be traced. The geom with the higher
   priority decides, or both are mixed; the <pair> of number `index` has its own parameters. The flag override
   replaces them all.
   """

@@ -12,11 +12,11 @@ import numpy as np
 
 from physics.load import load_model
 from physics.model.model import Model
+from physics.parity.early_stop import stopping_errors
 from physics.parity.finding import Finding
 from physics.parity.open_loop import ENVIRONMENTS
 from physics.parity.reference import ITERATIONS
 from physics.parity.states import recorded_states
-from physics.parity.stopped import stopping_errors
 from physics.parity.verdict import FLOAT32, FLOAT64, PRECISIONS, compare, verdict
 from physics.simulation import Simulation
 
@@ -24,10 +24,10 @@ HEADINGS = {FLOAT64: "float64, uncompiled", FLOAT32: "float32 kernel"}
 ROW = "  {:<22}{:>10}{:>10}{:>10}  {}"
 EXPLANATION = """Errors are relative to the larger of 1 and the reference's magnitude.
 Errors of contacts are in metres. "with given contacts" is the share of states in which a search has several
-right answers, so that MuJoCo C was given the engine's contacts; "with other corners" is that of states in
-which other corners of the same faces are contacts and MuJoCo C could not be given them; "states left open" is
-that of states with other contacts, or in which rounding decides whether shapes touch or, where axes of
-capsules meet within 1e-6 m, in which direction. The other rows are without the last two.
+right answers, so that MuJoCo C was given the engine's contacts; "with other corners" is the share in which
+other corners of the same faces are contacts and MuJoCo C could not be given them; "states left open" is the
+share with other contacts, or in which rounding decides whether shapes touch or, where axes of capsules meet
+within 1e-6 m, in which direction. The other rows leave out the last two.
 "worst" is the error with the largest ratio to its bound, and "allowed" is that bound."""
 
 
@@ -72,7 +72,7 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _stopped(model: Model, count: int, seed: int) -> str:
-  """Return how far from the solution the file's number of iterations leaves the engine and MuJoCo C."""
+  """Return the errors of the engine and MuJoCo C after the file's number of iterations."""
   states = recorded_states(model, count, seed=seed)
   errors = stopping_errors(model, states, Simulation(model, count, outputs=("qacc",)))
   (engine, engine_tenth), (mujoco, mujoco_tenth) = (np.quantile(error, (0.5, 0.9)) for error in errors)

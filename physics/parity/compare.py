@@ -1,6 +1,6 @@
 """Agreement with MuJoCo C on three levels: stages from equal states, single steps, open-loop rollouts.
 
-The levels are those of MuJoCo's own guide (`mujoco/doc/skills/parity`). Each state has a bound for its error.
+The levels follow MuJoCo's own guide (`mujoco/doc/skills/parity`). Each state has a bound for its error.
 The bound is wider where a change of state and constants by one unit in the last place already changes the
 result of MuJoCo C by more.
 """
@@ -31,7 +31,7 @@ from physics.parity.contacts import (
   traced_contacts,
 )
 from physics.parity.finding import Finding
-from physics.parity.given import INTEGRATORS
+from physics.parity.given_contacts import INTEGRATORS
 from physics.parity.reference import (
   STAGES,
   STEP,
@@ -48,11 +48,11 @@ from physics.parity.reference import (
   sweeping_effect,
   wrapping_error,
 )
+from physics.parity.separations import right_contacts
 from physics.parity.states import States
-from physics.parity.ways_out import right_contacts
 from physics.state.layout import field_shapes
 
-Find = Callable[[States], list[Floats]]  # what a kernel finds in each state, see `traced_contacts`
+Find = Callable[[States], list[Floats]]  # a kernel's contacts in each state, see `traced_contacts`
 SMOOTH = ("xpos", "xquat", "qM", "qfrc_bias", "qfrc_passive", "qfrc_actuator")
 PULLED = ("qfrc_passive", "qfrc_actuator", "qacc_smooth")  # where geoms or actuators have adhesion
 COUNTERS = ("contact_count", "overflow", "solver_niter")
@@ -153,12 +153,12 @@ class Trial:
 
   @cached_property
   def sweeping(self) -> PipelineResults:
-    """The change that more sweeps of noslip make in them, per state."""
+    """The change that more sweeps of noslip make in the results, per state."""
     return sweeping_effect(self.model, self.states)
 
   @cached_property
   def searching(self) -> PipelineResults:
-    """The change that less precise searches for contacts make in them, per state."""
+    """The change that less precise searches for contacts make in the results, per state."""
     return searching_effect(self.model, self.states)
 
   @cached_property
@@ -195,7 +195,7 @@ class Trial:
     return self._alike[dtype]
 
   def _has_others_by_formula(self, tolerances: Tolerances) -> Bools:
-    """Return in which states [num_states] formulas give other contacts than in MuJoCo C, and both right."""
+    """Return in which states [num_states] formulas give other contacts than MuJoCo C's, both being right."""
     error = contact_errors(self.found_contacts(tolerances.dtype), self.expected_contacts, 0.0)
     others: Bools = np.any(error > np.array(SEARCHED_CONTACT)[:, None], axis=0)
     if others.any():
@@ -223,10 +223,10 @@ class Trial:
     return self._others[dtype]
 
   def given(self, tolerances: Tolerances) -> Bools:
-    """Return in which states [num_states] contacts differ, and MuJoCo C is asked what the engine's own cause.
+    """Return in which states [num_states] contacts differ, and MuJoCo C computes the effects of the engine's.
 
-    They are right as far as the shapes tell, see `right_contacts`. Those of NumPy in float32 have to be those
-    of float64: a kernel rounds otherwise, and may choose others.
+    They are right by the shapes alone, see `right_contacts`. NumPy's contacts in float32 have to be the same
+    as in float64: a kernel rounds otherwise, and may choose others.
     """
     dtype = tolerances.dtype
     if dtype not in self._given:
@@ -252,7 +252,7 @@ class Trial:
   def _choices(self, rows: Ints, tolerances: Tolerances) -> tuple[list[Floats], ...]:
     """Return the contacts of some states: found and expected, and both where shapes have one contact each.
 
-    The latter are in float64: they tell what is right, not what a kernel finds.
+    The latter are in float64: the right contacts, not a kernel's.
     """
     states, model = self.states[rows], self._one_point
     every = self.found_contacts(tolerances.dtype), self.expected_contacts
@@ -265,7 +265,7 @@ class Trial:
     return [found[row] for row in np.flatnonzero(self.given(tolerances))]
 
   def compared(self, tolerances: Tolerances) -> Bools:
-    """Return in which states [num_states] what contacts cause is compared."""
+    """Return in which states [num_states] the effects of contacts are compared."""
     return self.alike(tolerances) | self.given(tolerances)
 
   def _left_out(self, tolerances: Tolerances) -> list[Finding]:

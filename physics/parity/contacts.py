@@ -44,11 +44,11 @@ def mujoco_contacts(mj: mujoco.MjModel, states: States) -> list[Floats]:
 
 
 def marginal(mj: mujoco.MjModel, states: States, distance: float) -> Bools:
-  """Return in which states [num_states] something is so near its margin that `distance` [m] decides."""
+  """Return in which states [num_states] some contact is within about `distance` [m] of its margin."""
   mj = copy.copy(mj)
   mj.geom_margin += distance
   mj.opt.o_margin += distance
-  mj.pair_margin += distance  # the margin of a contact is the sum of two, or that of its pair
+  mj.pair_margin += distance  # a contact's margin is the sum of its geoms', or its pair's
   nearly = [rows[:, DISTANCE] - rows[:, MARGIN] > -3.0 * distance for rows in mujoco_contacts(mj, states)]
   return np.array([any(each) for each in nearly])
 
@@ -96,7 +96,7 @@ def _limit(mj: mujoco.MjModel, contact: Any) -> float:
 
 
 def searched_pairs(model: Model) -> set[frozenset[int]]:
-  """Return the pairs of geoms whose contacts are searched; the others have a formula."""
+  """Return the pairs of geoms with searched contacts; the others have a formula."""
   return {frozenset((pair.geom1, pair.geom2)) for pair in model.pairs if is_searched(model, pair)}
 
 
@@ -186,10 +186,10 @@ def contact_errors(found: Sequence[Floats], expected: Sequence[Floats], grazing:
 
 
 def other_corners(found: Sequence[Floats], expected: Sequence[Floats], tolerances: Sequence[float]) -> Bools:
-  """Return in which states [num_states] contacts are others only in which corners of a polygon they are.
+  """Return in which states [num_states] contacts differ only in the choice of a polygon's corners.
 
   Per pair of bodies and normal there are then as many contacts, their depths grow along the same plane, and
-  the deepest is as deep or deeper. `tolerances` are those of distance [m], position [m] and normal.
+  the deepest is as deep or deeper. `tolerances` are for distance [m], position [m] and normal.
   """
   return np.array([is_other_choice(a, b, tolerances) for a, b in zip(found, expected, strict=True)], bool)
 
@@ -224,7 +224,7 @@ def _on_one_plane(found: Floats, expected: Floats, tolerances: Sequence[float]) 
 
 
 def one_point(model: Model) -> Model:
-  """Return the model whose searched shapes have one contact each, where the search ends: none of faces."""
+  """Return the model with one contact for searched shapes, where the search ends: none of faces."""
   mj = copy.copy(model.mj)
   mj.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_MULTICCD
   return dataclasses.replace(model, multiccd=False, mj=mj)

@@ -45,8 +45,8 @@ class MujocoSimulation:
   """MuJoCo C with the interface of `Simulation`: `num_envs` environments, stepped one by one in float64.
 
   Fields are tensors [num_envs, ...] on the CPU, written in place and never rebound: the state, the fields
-  that vary, and the derived `outputs`. MuJoCo by itself resets an environment whose state is not
-  finite. `mj` replaces the compiled model that `model` carries.
+  that vary, and the derived `outputs`. MuJoCo by itself resets an environment with a state that
+  is not finite. `mj` replaces the compiled model that `model` carries.
   """
 
   def __init__(
@@ -238,7 +238,7 @@ class NumpySimulation:
 def _converging(dtype: type[np.floating]) -> Iterator[None]:
   """Trace the solver with tolerances for float64 in the block; its own are for float32.
 
-  Stiff rows make forces of the last digits of qacc, so that no step is too small to be taken.
+  Stiff rows turn the last digits of qacc into forces, so that no step is too small to take.
   """
   tolerances = {"TOLERANCE": 1e-13, "STEP_TOLERANCE": 1e-17} if dtype == np.float64 else {}
   before = {name: getattr(newton, name) for name in tolerances}

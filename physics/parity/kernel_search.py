@@ -1,4 +1,4 @@
-"""Search for contacts as the kernel does it, whose arithmetic rounds otherwise than NumPy's in float32."""
+"""Search for contacts in a kernel, which rounds otherwise than NumPy in float32."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from physics.simulation import Simulation
 class KernelSearch:
   """A kernel that finds the contacts of a simulation's model, in any number of states.
 
-  It takes products and sums in one rounding where the step does, which decides between corners of shapes that
-  lie as deep. It is built at the first search.
+  It fuses products and sums where the step does, which decides between corners of equal depth. It is built
+  at the first search.
   """
 
   def __init__(self, simulation: Simulation) -> None:

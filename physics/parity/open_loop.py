@@ -1,4 +1,4 @@
-"""Open-loop rollouts compared with MuJoCo C, whose own sensitivity to float32 bounds the divergence."""
+"""Open-loop rollouts compared with MuJoCo C; its own sensitivity to float32 bounds the divergence."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def rollout(model: Model, simulation: Any, seed: int = 0, find: Find | None = No
   Shadow runs of MuJoCo C diverge from the reference too: their states and constants are moved by one
   float32 unit, their states are rounded to float32 after every step, and their searches for contacts end
   where those in float32 do. The finding has, for each time, the median over the environments of the greatest
-  divergence so far. Its bound is `FACTOR` times that of the widest shadow. Once these runs have parted, or
-  MuJoCo C has reset what is not sane, there is no bound. Where contacts are searched, an environment counts
+  divergence so far. Its bound is `FACTOR` times the widest shadow's. Once these runs have parted, or
+  MuJoCo C has reset a diverged state, there is no bound. Where contacts are searched, an environment counts
   until the engines find different ones, if its divergence would be too large otherwise; once fewer than half
-  of them count, there is no bound either. `find` is that of `Trial`.
+  of them count, there is no bound either. `find` is as in `Trial`.
   """
   random = np.random.default_rng(seed)
   states = random_states(model, ENVIRONMENTS, seed)
@@ -62,7 +62,7 @@ def rollout(model: Model, simulation: Any, seed: int = 0, find: Find | None = No
 
 
 def _finding(divergence: Floats, spread: Floats, counts: Bools) -> Finding:
-  """Compare the divergence [steps, environments] with that of the shadows, where environments count."""
+  """Compare the divergence [steps, environments] with the shadows', where environments count."""
   masked = (np.ma.array(each, mask=~counts) for each in (divergence, spread))
   ours, own = (np.ma.median(each, axis=1).filled(np.inf) for each in masked)
   too_few = counts.mean(axis=1) < 0.5

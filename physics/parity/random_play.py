@@ -23,7 +23,7 @@ def random_play(model: Model, simulation: Any, seed: int = 0) -> list[Finding]:
   """Play 200 control steps with random controls from the model's initial state, in every environment.
 
   No contact may be dropped. Environments may diverge if MuJoCo C diverges too: in as large a share of them,
-  under the same controls, as far as so many environments can tell.
+  under the same controls, within the sampling error.
   """
   random = np.random.default_rng(seed)
   substeps = max(1, round(CONTROL_PERIOD / model.timestep))

@@ -25,7 +25,7 @@ def cast(mj: mujoco.MjModel, data: mujoco.MjData, rays: Rays) -> Floats:
 
 
 def axes(frame: RayFrame, body: Floats) -> Floats:
-  """Return the axes of a frame in the world [3, 3], as columns, from those of the body."""
+  """Return the axes of a frame in the world [3, 3], as columns, from the body's."""
   yaw = np.arctan2(body[1, 0], body[0, 0])
   about_z = np.array([[np.cos(yaw), -np.sin(yaw), 0], [np.sin(yaw), np.cos(yaw), 0], [0, 0, 1]])
   return {"body": body, "yaw": about_z, "world": np.eye(3)}[frame]

@@ -13,7 +13,7 @@ from physics.dynamics.kinematics import BALL, FREE
 from physics.dynamics.tendon import passes_through, side_site
 from physics.model.model import Bools, Floats, Model
 from physics.parity.engines import read_field
-from physics.parity.given import MEASURES, GivenContacts
+from physics.parity.given_contacts import MEASURES, GivenContacts
 from physics.parity.states import States
 from physics.support import geoms_on_path
 
@@ -21,7 +21,7 @@ DType = type[np.floating]
 ITERATIONS = 40  # limit of the reference's solver, whatever the file says
 SWEEPS = 100  # of noslip, whatever the file says
 SEARCH = 1e-12  # [m] precision of the engine's searches for contacts: where they end, the normal has its root
-WRAPPED = 1e-6  # error of what follows from where a tendon touches a geom from within
+WRAPPED = 1e-6  # error of quantities that depend on where a tendon touches a geom from within
 MIXED = ("friction", "solref", "solimp", "margin")  # `Model` holds them per pair, MuJoCo per geom and <pair>
 
 
@@ -52,13 +52,13 @@ STEP = ("qpos", "qvel", "act", "plastic")
 def reference(model: Model, states: States, contacts: Sequence[Floats] | None = None) -> PipelineResults:
   """Return the results of MuJoCo C in `states`, with a converged solver.
 
-  `contacts` are rows per state, see `traced_contacts`: those that are searched replace MuJoCo's own.
+  `contacts` are rows per state, see `traced_contacts`: searched ones replace MuJoCo's own.
   """
   return _results(converging(model.mj), states, _given(model, contacts))
 
 
 def merged(results: PipelineResults, others: PipelineResults, rows: Bools) -> PipelineResults:
-  """Return results in which others, of some states alone, replace those of `rows` [num_states]."""
+  """Return results with `rows` [num_states] replaced by `others`, which are of those states alone."""
   fields = {field.name: getattr(results, field.name).copy() for field in dataclasses.fields(PipelineResults)}
   for name, values in fields.items():
     values[rows] = getattr(others, name)
@@ -66,17 +66,17 @@ def merged(results: PipelineResults, others: PipelineResults, rows: Bools) -> Pi
 
 
 def stopped_reference(model: Model, states: States) -> PipelineResults:
-  """Return the results of MuJoCo C in `states`, whose solver stops after `model.iterations`."""
+  """Return the results of MuJoCo C in `states`, with a solver that stops after `model.iterations`."""
   mj = copy.copy(model.mj)
   mj.opt.iterations = model.iterations
   return _results(mj, states)
 
 
 def converging(mj: mujoco.MjModel) -> mujoco.MjModel:
-  """Return a copy of the model whose solver and collision detection iterate to the precision of float64.
+  """Return a copy of the model, with solver and collision detection iterating to the precision of float64.
 
-  The solver starts without a warm start, and its matrices are dense: that for sparse ones, which large models
-  have, does not converge in MuJoCo 4.0.0.
+  The solver starts without a warm start, and its matrices are dense: the sparse solver, which large models
+  use, does not converge in MuJoCo 4.0.0.
   """
   mj = copy.copy(mj)
   mj.opt.jacobian = mjtJacobian.mjJAC_DENSE
@@ -89,7 +89,7 @@ def converging(mj: mujoco.MjModel) -> mujoco.MjModel:
 
 
 def converged(model: Model) -> Model:
-  """Return the model whose solver and searches for contacts go on, here too, until they converge."""
+  """Return the model with solver and searches for contacts that iterate until they converge, here too."""
   mj = copy.copy(model.mj)
   mj.opt.ccd_tolerance, mj.opt.ccd_iterations = SEARCH, 200
   sweeps = SWEEPS if model.noslip_iterations else 0
@@ -159,9 +159,8 @@ def one_ulp_effect(
 ) -> PipelineResults:
   """Return per state the largest relative error that rounding to `dtype` can explain, by field.
 
-  Each draw moves every number of the model and of the states by one unit in the last place, up or down, and
-  those of given `contacts`, and lets MuJoCo C compute in float64. The result's fields have shape
-  [num_states].
+  Each draw moves every number of the model, of the states and of given `contacts` by one unit in the last
+  place, up or down, and MuJoCo C computes in float64. The result's fields have shape [num_states].
   """
   random = np.random.default_rng(seed)
   expected = reference(model, states, contacts)
@@ -203,7 +202,7 @@ def searching_effect(model: Model, states: States) -> PipelineResults:
 
 
 def _change(model: Model, states: States, mj: mujoco.MjModel) -> PipelineResults:
-  """Return per state how far from the reference another model's results are, by field."""
+  """Return per state the deviation of another model's results from the reference, by field."""
   expected, found = reference(model, states), _results(mj, states)
   return PipelineResults(
     *(relative_error(getattr(found, name), getattr(expected, name)) for name in (*STAGES, *STEP))
@@ -261,7 +260,7 @@ def perturbed_states(
 
 
 def _moved_contacts(rows: Floats, random: np.random.Generator, dtype: DType) -> Floats:
-  """Move what contacts [n, 12] measure by one unit in the last place of 1 (m), as positions are rounded."""
+  """Move measures of contacts [n, 12] by one unit in the last place of 1 (m), as positions are rounded."""
   rows = rows.copy()
   rows[:, MEASURES] += _signs(random, rows[:, MEASURES].shape) * float(np.finfo(dtype).eps)
   return rows
@@ -283,5 +282,5 @@ def _moved(values: Floats, random: np.random.Generator, dtype: DType) -> Floats:
 
 
 def _signs(random: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-  """Return -1 and 1 at random: what `choice` returns, which takes longer than all else here."""
+  """Return -1 and 1 at random; `choice` would take longer than all else here."""
   return np.array([-1.0, 1.0])[random.integers(2, size=shape)]

@@ -1,4 +1,4 @@
-"""Scenes of cameras in states that MuJoCo C has, by the traced program in float64."""
+"""Camera scenes in MuJoCo C's states, by the traced program in float64."""
 
 from __future__ import annotations
 

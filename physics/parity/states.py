@@ -16,7 +16,7 @@ from physics.state.delay import delayed_controls, periodic_sensors, remembering_
 HOLD = 10  # steps for which a random control is held
 FASTEST = 100.0  # [m/s, rad/s] faster states test their own rounding more than an engine
 ENDLESS = 1000.0  # [m, rad] range of a joint that turns or slides without end, whatever its file says
-DEEP = 0.005  # [m] overlap of searched shapes that a simulation hardly reaches, and that has several ways out
+DEEP = 0.005  # [m] overlap of searched shapes that a simulation hardly reaches, with several separations
 TRIES = 6  # to draw a state without
 
 
@@ -107,7 +107,7 @@ def past_measurements(model: Model, history: Floats) -> Floats:
 
 
 def sensor_waits(model: Model, history: Floats, time: Floats) -> Floats:
-  """Return how long [num_states, rows] [time steps] periodic sensors wait, of MuJoCo's ring buffers.
+  """Return the waits [num_states, rows] [time steps] of periodic sensors, from MuJoCo's ring buffers.
 
   The user's number of a buffer is the time [s] of the last measurement; where intervals are shorter than time
   steps, it falls behind.
@@ -189,7 +189,7 @@ def recorded_states(model: Model, count: int, steps: int = 64, seed: int = 0) ->
 class _Overlap:
   """The depth at which searched shapes of a model overlap.
 
-  Further inside than DEEP a search has several ways out that are nearly as short: MuJoCo C and the engine may
+  Deeper than DEEP, a search has several separations that are nearly as short: MuJoCo C and the engine may
   take different ones, and both be right.
   """
 

@@ -68,7 +68,7 @@ def verdict(findings: Sequence[Finding], model: Model) -> str:
 
 
 def _nothing_to_compare(findings: Sequence[Finding]) -> bool:
-  """Return whether contacts are open in all states of all levels: nothing that they cause was compared."""
+  """Return whether contacts are open in all states of all levels: none of their effects was compared."""
   open_states, others = (
     np.array([finding.error.max() for finding in findings if finding.quantity == name])
     for name in (STATES_OPEN, OTHER_CORNERS)
@@ -79,7 +79,7 @@ def _nothing_to_compare(findings: Sequence[Finding]) -> bool:
 def _in_kernel(random: Trial, recorded: Trial, kernel: Simulation, seed: int) -> list[Finding]:
   """Return the findings on the three levels in float32.
 
-  NumPy finds the contacts. Where anything differs, it is compared with what the kernel's own contacts cause.
+  NumPy finds the contacts. Where anything differs, it is compared with the effects of the kernel's contacts.
   """
   model = random.model
   findings = [*_levels(random, recorded, kernel, SINGLE), rollout(model, kernel, seed)]

@@ -114,7 +114,7 @@ class _Traversal:
     return [self.field.height(self.program, row + i, column + j) for i in (0.0, 1.0) for j in (0.0, 1.0)]
 
   def _above(self, corners: list[Number], time: Number) -> Number:
-    """Return how high the ray is above the cell's two triangles at a time."""
+    """Return the ray's height above the cell's triangles at a time."""
     u, v = (x - cell[0] for x, cell in zip(self._coordinates(time), self.cell, strict=True))
     h00, h01, h10, h11 = corners
     left = h00 + v * (h10 - h00) + u * (h11 - h10)

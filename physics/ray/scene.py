@@ -92,7 +92,7 @@ def visible_geoms(
   """Return the geoms that rays meet, by `mj_ray`'s rules: those that are not wholly transparent.
 
   `groups` chooses geom groups (None: all), `static` includes geoms that never move, and `exclude` is a body
-  whose geoms are left out.
+  to leave out.
   """
   mj, chosen = model.mj, []
   for geom in range(model.ngeom):

@@ -1,4 +1,4 @@
-"""Robots of any file, with legs or an arm: what they are made of, and models that are ready to learn."""
+"""Robot import: legs, arms, servos and home pose from MJCF or URDF."""
 
 from physics.robot.arm import Arm
 from physics.robot.description import Asked, Robot

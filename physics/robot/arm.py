@@ -8,12 +8,12 @@ from physics.robot.description import Robot
 
 @dataclass(frozen=True)
 class Arm(Robot):
-  """What a reaching task has to know of an arm on a fixed base."""
+  """Description of an arm on a fixed base for a reaching task."""
 
-  site: str  # the tip: it is brought to the targets
-  tip: str  # what the site is, in words
-  held: tuple[str, ...]  # joints of the file that do not move, such as those of fingers
-  limits: Floats  # of the joints; a turn about home, of those that turn further [nu, 2] [rad, m]
+  site: str  # the tip, which is brought to the targets
+  tip: str  # description of the site
+  held: tuple[str, ...]  # joints of the file that do not move, such as a gripper's
+  limits: Floats  # of the joints, at most one turn about home [nu, 2] [rad, m]
   reach: float  # largest distance of a target from the first joint [m]
   targets: Floats  # positions of the tip that the arm can hold, above the floor [n, 3] [m]
   turns: Floats  # orientations of the tip there, rotation matrices [n, 3, 3]

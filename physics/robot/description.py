@@ -1,4 +1,4 @@
-"""Description of a robot of any kind, and what a user can ask for instead of what is found."""
+"""Description of a robot of any kind, and a user's choices in place of detected parts."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from physics.model.model import Floats
 
 @dataclass(frozen=True)
 class Asked:
-  """A robot file, and the parts and numbers that a user gives; what is empty or None is worked out."""
+  """A robot file with a user's choice of parts and numbers; empty or None: found automatically."""
 
   path: str
   joints: tuple[str, ...] = ()  # joints that move; the others are held at home
@@ -16,14 +16,14 @@ class Asked:
   damping: float | None = None  # of every servo [N m s/rad, N s/m]
   self_collision: bool = False  # whether links collide with each other where the file says so
   timestep: float = 0.005  # [s]
-  trunk: str | None = None  # of legs: body whose contact is a fall
+  trunk: str | None = None  # of legs: a contact of this body is a fall
   feet: tuple[str, ...] = ()  # of legs: bodies, geoms or sites
   site: str | None = None  # of an arm: site or body that reaches
 
 
 @dataclass(frozen=True)
 class Robot:
-  """What a task has to know of any robot. Joints are in the order of the actuators."""
+  """Description of any robot for a task. Joints are in the order of the actuators."""
 
   path: str
   joints: tuple[str, ...]
@@ -34,7 +34,7 @@ class Robot:
   stiffness: Floats  # of the servos [nu] [N m/rad, N/m]
   damping: Floats  # [nu] [N m s/rad, N s/m]
   effort: Floats  # largest force of the servos [nu] [N m, N]; inf: unlimited
-  doubts: tuple[str, ...]  # sentences on what may be wrong
+  doubts: tuple[str, ...]  # sentences on possible mistakes
 
   def summary(self) -> str:
     """Return the description in a few lines of text."""
@@ -44,7 +44,7 @@ class Robot:
     return "\n".join([*self.parts(), servos, *(f"doubtful: {doubt}" for doubt in self.doubts)])
 
   def parts(self) -> list[str]:
-    """Return lines on what the robot is made of."""
+    """Return lines on the robot's parts."""
     raise NotImplementedError
 
 

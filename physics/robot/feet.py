@@ -9,8 +9,8 @@ import numpy as np
 from physics.robot.names import known_name
 from physics.robot.skeleton import Skeleton
 
-# Heights over that of the joint where the limb begins, since a trunk's origin may be anywhere:
-NEAR = 0.25  # what is lower may be a foot
+# Heights over the height of the joint where the limb begins, since a trunk's origin may be anywhere:
+NEAR = 0.25  # a lower body may be a foot
 LOW = 0.45  # two feet below one lower body belong to one leg
 ANKLE = 0.3  # joints of a leg that are lower belong to its ankle
 LEVEL = 0.04  # shapes of a foot that are not higher touch the ground with it
@@ -34,7 +34,7 @@ class Leg(Foot):
 
 
 class NoLegs(ValueError):
-  """The error for a robot of which fewer than two bodies at the ends of chains of joints reach the ground."""
+  """The error for a robot with fewer than two ends of chains of joints on the ground."""
 
 
 def find_feet(skeleton: Skeleton, path: str) -> list[Foot]:
@@ -137,7 +137,7 @@ def _leg(skeleton: Skeleton, body: int, near: list[int], height: float) -> list[
 
 
 def _foot(skeleton: Skeleton, body: int) -> Foot:
-  """Return the foot of a body: its name is that of the one geom that touches the ground, or the body's."""
+  """Return the foot of a body: named after the one geom that touches the ground, or after the body."""
   mj, heights = skeleton.mj, skeleton.heights()
   own = [geom for geom in heights if mj.geom_bodyid[geom] == body]
   low = min(heights[geom] for geom in own)

@@ -19,7 +19,7 @@ PREFERRED = ("home", "stand", "bent")  # words in the names of keyframes, the be
 WIDTHS = {mjtJoint.mjJNT_FREE: 7, mjtJoint.mjJNT_BALL: 4, mjtJoint.mjJNT_SLIDE: 1, mjtJoint.mjJNT_HINGE: 1}
 UPRIGHT = 0.9  # cosine of the trunk's tilt, above which a keyframe can be a home
 DEEP = 0.05  # of the lowest shape below the floor [m]: a keyframe that is deeper has no place for the trunk
-STRAIGHT = {2: 0.93}  # length of a bent leg over that of a straight one, by the number of legs
+STRAIGHT = {2: 0.93}  # length of a bent leg over a straight one's, by the number of legs
 SQUAT = 0.5  # hip height over the length of straight legs, below which a keyframe is no home
 PROSTRATE = 0.2  # the same of legs that sprawl
 BENT = 0.72  # the same of more legs
@@ -165,7 +165,7 @@ class _Search:
       skeleton.take(skeleton.within(qpos))
 
   def run(self) -> float:
-    """Search, and return the square of the error that is left."""
+    """Search, and return the square of the remaining error."""
     data, mj = self.skeleton.data, self.skeleton.mj
     if len(self.pitch) < 2:
       return 0.0
@@ -183,7 +183,7 @@ class _Search:
     return float(np.square(self._error()[0]).sum())
 
   def knee(self) -> float:
-    """Return how far the knee is before the line from hip to foot, or below the foot if it sprawls [m]."""
+    """Return the distance [m] of the knee before the line from hip to foot; if it sprawls, below the foot."""
     if len(self.pitch) < 2:
       return 0.0
     hip, knee = (self.skeleton.data.xanchor[joint] for joint in self.pitch[:2])

@@ -7,9 +7,9 @@ from physics.robot.description import Robot
 
 @dataclass(frozen=True)
 class LeggedRobot(Robot):
-  """What a walking task has to know of a robot."""
+  """Description of a legged robot for a walking task."""
 
-  trunk: str  # body whose contact is a fall
+  trunk: str  # a contact of this body is a fall
   feet: tuple[str, ...]  # sites, touch sensors; `<foot>_velocity` is the velocity sensor of a foot
   feet_bodies: tuple[str, ...]  # body of each foot
   legs: tuple[tuple[str, ...], ...]  # joints of the leg of each foot, from the trunk on

@@ -1,4 +1,4 @@
-"""Mirror symmetry of a robot: each joint's partner when left and right are exchanged, and how it turns."""
+"""Mirror symmetry of a robot: each joint's partner when left and right are exchanged, and its sign."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIDES = (("left", "right"), ("l", "r"), ("fl", "fr"), ("rl", "rr"), ("hl", "hr")
 
 
 def mirror_of(skeleton: Skeleton) -> Mirrored | None:
-  """Return for each joint its partner in the mirror, and 1 or -1: which way that one turns.
+  """Return each joint's partner in the mirror, and the sign of the partner's motion, 1 or -1.
 
   The mirror is the plane of the trunk's x and z axes. Joints are paired by place and axis at the present
   pose, else by name; None if neither pairs them all.

@@ -1,4 +1,4 @@
-"""Lookup of the names that a user gives, with an error that tells the nearest one."""
+"""Lookup of the names that a user gives, with an error that suggests the nearest one."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ from physics.robot.skeleton import Skeleton
 
 
 def known_name(name: str, names: Iterable[str], kind: str, setting: str, path: str) -> str:
-  """Return a name if it is one of those; raise ValueError otherwise, which names the file and the setting."""
+  """Return `name` if `names` has it; otherwise raise ValueError, which names the file and the setting."""
   known = list(names)
   if name in known:
     return name
@@ -17,7 +17,7 @@ def known_name(name: str, names: Iterable[str], kind: str, setting: str, path: s
 
 
 def named_joints(skeleton: Skeleton, asked: Asked) -> list[int]:
-  """Return those of the moved joints that are asked for; raise ValueError if one is unknown."""
+  """Return the moved joints that are asked for; raise ValueError if one is unknown."""
   names = [skeleton.joint_name(joint) for joint in skeleton.joints]
   for name in asked.joints:
     known_name(name, names, "moved joint", "env.joints", asked.path)

@@ -1,4 +1,4 @@
-"""Reader of an arm: what it is, and a model of it that is ready to learn to reach."""
+"""Reader of an arm: its description, and a model ready to learn to reach."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 
 from physics.robot.arm import Arm
 from physics.robot.description import Asked
-from physics.robot.doubt import arm_doubts, other_arm_doubts
+from physics.robot.end_effector import FEWEST, Tip, find_tip
 from physics.robot.feet import Leg, find_feet, legs_of
 from physics.robot.home import home_of_file, keyframes
-from physics.robot.outfit import finish, hold, put_site
+from physics.robot.prepare import finish, hold, put_site
 from physics.robot.servo import facts, guess_by_sag, put_servos, servos_of, targets_of
 from physics.robot.skeleton import Skeleton
 from physics.robot.source import (
@@ -26,7 +26,7 @@ from physics.robot.source import (
   open_robot,
   set_collisions,
 )
-from physics.robot.tip import FEWEST, Tip, find_tip
+from physics.robot.warnings import arm_doubts, other_arm_doubts
 from physics.robot.workspace import INNER, POSES, ranges, reachable, survey, take_middle
 
 
@@ -96,7 +96,7 @@ def _opened(
 
 
 def _tip(skeleton: Skeleton, asked: Asked, doubts: list[str]) -> Tip:
-  """Return the tip, whose joints alone are moved; raise ValueError if legs stand on the ground."""
+  """Return the tip, and move its joints alone; raise ValueError if legs stand on the ground."""
   tip, legs = find_tip(skeleton, asked), list[Leg]()
   with contextlib.suppress(ValueError):
     legs = legs_of(skeleton, find_feet(skeleton, asked.path), asked.path)

@@ -1,4 +1,4 @@
-"""Reader of a legged robot: what it is, and a model of it that is ready to learn to walk."""
+"""Reader of a legged robot: its description, and a model ready to learn to walk."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ import mujoco
 import numpy as np
 
 from physics.robot.description import Asked
-from physics.robot.doubt import frame_doubts, leg_doubts, motion_doubts, servo_doubts
 from physics.robot.feet import ANKLE, Leg, NoLegs, beside, find_feet, legs_of, limbs, named_feet, phases
 from physics.robot.home import ACROSS, bend, home_of_file, keyframes, lies
 from physics.robot.legged import LeggedRobot
 from physics.robot.mirror import mirror_of
 from physics.robot.names import known_name, named_joints
-from physics.robot.outfit import finish, hold, sense, soles_at_home
+from physics.robot.prepare import finish, hold, sense, soles_at_home
 from physics.robot.servo import (
   GRAVITY,
   facts,
@@ -36,6 +35,7 @@ from physics.robot.source import (
   root_of,
   set_collisions,
 )
+from physics.robot.warnings import frame_doubts, leg_doubts, motion_doubts, servo_doubts
 
 
 @functools.lru_cache(maxsize=4)
@@ -86,7 +86,7 @@ def read_legged(asked: Asked) -> tuple[LeggedRobot, mujoco.MjSpec]:
 
 
 def _opened(asked: Asked, doubts: list[str]) -> tuple[mujoco.MjSpec, Skeleton, str | None]:
-  """Return a file's robot alone on a floor, its skeleton, and the keyframe whose pose that has, if any."""
+  """Return a file's robot alone on a floor, its skeleton, and the keyframe of its pose, if any."""
   spec = open_robot(asked.path, doubts, floating=True)
   scene = compiled(spec, asked.path)
   name = scene.body(root_of(scene, asked.path)).name
@@ -137,7 +137,7 @@ def _found_legs(skeleton: Skeleton, asked: Asked) -> list[Leg]:
 def _home(
   skeleton: Skeleton, legs: list[Leg], asked: Asked, key: str | None, doubts: list[str]
 ) -> str | None:
-  """Take the home pose: that of a keyframe, whose name is returned, or bent legs."""
+  """Keep the pose of a keyframe and return its name, or bend the legs."""
   if key and not asked.home and lies(skeleton, legs):
     doubts.append(f"the robot lies in the keyframe '{key}': write env.home={key} to begin there nevertheless")
     skeleton.relax()
@@ -157,7 +157,7 @@ def _held(skeleton: Skeleton, asked: Asked) -> list[int]:
 
 
 def _trunk(skeleton: Skeleton, asked: Asked) -> str:
-  """Return the body whose contact is a fall: the one asked for, or that of the free joint."""
+  """Return the trunk: the body asked for, or the body of the free joint."""
   if asked.trunk is None:
     return skeleton.body_name(skeleton.root)
   return known_name(asked.trunk, map(skeleton.body_name, skeleton.bodies), "body", "env.trunk", asked.path)
@@ -171,7 +171,7 @@ def _guarded(skeleton: Skeleton, trunk: str, legs: list[Leg]) -> tuple[str, ...]
 
 
 def _quiet(skeleton: Skeleton, legs: list[Leg], leg_length: float) -> tuple[str, ...]:
-  """Return for two legs all joints but those of ankles, and of legs that turn about the lateral axis."""
+  """Return for two legs all joints but ankles and leg joints about the lateral axis."""
   if len(legs) > 2:
     return ()
   in_legs = {joint for leg in legs for joint in leg.joints}

@@ -1,4 +1,4 @@
-"""Servos of a robot: a position servo for each joint, with the gains of the file or worked out."""
+"""Servos of a robot: a position servo for each joint, with gains from the file, or guessed."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from physics.robot.source import ON_JOINT, pulled_joints
 
 GRAVITY = 9.81  # [m/s^2]
 YIELD = 0.5, 1.0  # least and greatest deflection at which a servo gives its largest torque [rad]
-SLIDE = 0.05  # the same of a slide joint over that of a hinge [m/rad]
-IMPLAUSIBLE = 10.0  # largest torque over that stiffness, above which a file only says that it knows none
+SLIDE = 0.05  # ratio of a slide joint's deflection to a hinge's [m/rad]
+IMPLAUSIBLE = 10.0  # largest torque over that stiffness, above which the file's is a placeholder
 LOAD = {2: 0.3}  # stiffness over weight times leg length between these limits, by the number of legs
 LOAD_OF_MORE = 1.0  # the same of more legs
 LAG = 0.025  # damping over stiffness [s]
 SAG = 0.05  # deflection of an arm's servo under the largest weight that its joint carries [rad]
 PACE = 20.0  # least natural frequency of an arm's servo [rad/s]
-WRIST = 0.05  # least stiffness of an arm's servo, over that of its strongest
+WRIST = 0.05  # least stiffness of an arm's servo, over its strongest's
 ROTOR = 1.5e-4  # inertia of a rotor behind its gear over the servo's stiffness [s^2]
 
 
@@ -55,7 +55,7 @@ class Servo:
 def standing_load(skeleton: Skeleton, legs: list[Leg]) -> Floats:
   """Return the forces [nv] [N m, N] that hold the present pose on the ground.
 
-  The feet share the weight such that nothing tips over. What is left are gravity and the forces at the feet.
+  The feet share the weight such that nothing tips over. The load is gravity and the forces at the feet.
   """
   mj, data = skeleton.mj, skeleton.data
   places = np.array([data.geom_xpos[list(leg.geoms)].mean(0) for leg in legs])
@@ -87,7 +87,7 @@ def stiffness_of(weight: float, leg_length: float, legs: int) -> float:
 
 
 def guess_by_load(skeleton: Skeleton, carrying: float) -> Guess:
-  """Return how the gains of legs follow from the stiffness that carries them and the largest torque."""
+  """Return a guess of the gains of legs from the stiffness that carries them and the largest torque."""
 
   def guess(joint: int, effort: float) -> Gains:
     known = effort < IMPLAUSIBLE * carrying
@@ -99,7 +99,7 @@ def guess_by_load(skeleton: Skeleton, carrying: float) -> Guess:
 
 
 def guess_by_sag(skeleton: Skeleton, load: Floats, inertia: Floats) -> Guess:
-  """Return how the gains of an arm follow from the largest load [nv] [N m, N] and inertia [nv] of its joints.
+  """Return a guess of the gains of an arm from the largest load [nv] [N m, N] and inertia [nv] of its joints.
 
   A servo sags little, is not slow, is not far weaker than the arm's strongest, and is damped critically.
   """
@@ -138,7 +138,7 @@ def servos_of(skeleton: Skeleton, asked: Asked, guess: Guess, doubts: list[str])
 
 
 def facts(servos: list[Servo]) -> dict[str, Any]:
-  """Return what a description says of servos."""
+  """Return the fields of a description on servos."""
   return {
     "joints": tuple(servo.joint for servo in servos),
     "stiffness": np.array([servo.stiffness for servo in servos]),

@@ -16,7 +16,7 @@ BALANCED = 0.1  # distance of a wheel's centre of mass from its axis, over its r
 
 
 class Skeleton:
-  """A robot in one pose, on the floor if its base floats; `joints` are those that its servos move."""
+  """A robot in one pose, on the floor if its base floats; its servos move `joints`."""
 
   def __init__(self, mj: mujoco.MjModel, root: int, joints: list[int]) -> None:
     """Take the pose of the model's reference, with every joint within its limits."""

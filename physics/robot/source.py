@@ -1,4 +1,4 @@
-"""Reader of robot files: MJCF or URDF, without what walking or reaching has no use for."""
+"""Reader of robot files, MJCF or URDF, reduced to the parts that walking or reaching needs."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def is_urdf(path: str) -> bool:
 def open_robot(path: str, doubts: list[str], *, floating: bool = False) -> mujoco.MjSpec:
   """Return a robot file in which every body and joint has a name; the base of a URDF floats or is fixed.
 
-  A fixed base stays a body, as do frames that are fixed to the links of an arm, such as that of its tool.
-  Visual shapes whose mesh file is missing are left out. Raises FileNotFoundError and ValueError.
+  A fixed base stays a body, as do frames that are fixed to the links of an arm, such as its tool's.
+  Visual shapes without their mesh file are left out. Raises FileNotFoundError and ValueError.
   """
   file = Path(path)
   if file.is_dir():
@@ -42,7 +42,7 @@ def open_robot(path: str, doubts: list[str], *, floating: bool = False) -> mujoc
   if is_urdf(path):
     spec = read_urdf(file, floating=floating)
     spec.compiler.fusestatic = floating
-    spec.compiler.discardvisual = False  # of what is added for a picture
+    spec.compiler.discardvisual = False  # shapes that are added for a picture stay
     _take_invented_mass(spec)
     _delete(spec, spec.keys)
   else:
@@ -124,7 +124,7 @@ def keep_robot(spec: mujoco.MjSpec, root: str, doubts: list[str]) -> bool:
 
 
 def set_collisions(spec: mujoco.MjSpec, *, self_collision: bool) -> None:
-  """Let the robot's shapes that collide with anything collide with the floor, and each other if asked."""
+  """Make the robot's colliding shapes collide with the floor, and with each other if asked."""
   paired = {name for pair in spec.pairs for name in (pair.geomname1, pair.geomname2)}
   floor = spec.geom(FLOOR)
   shapes = [geom for geom in spec.geoms if geom.name != FLOOR]
@@ -143,7 +143,7 @@ def set_collisions(spec: mujoco.MjSpec, *, self_collision: bool) -> None:
 
 
 def leave_out_equalities(spec: mujoco.MjSpec, joints: set[str]) -> None:
-  """Leave out equality constraints but those between joints of these names; the others hold what is held."""
+  """Leave out equality constraints except between joints of these names; the others act on held joints."""
   for equality in list(spec.equalities):
     coupled = {equality.name1, equality.name2} - {""}
     if equality.type != mujoco.mjtEq.mjEQ_JOINT or not coupled <= joints:
@@ -223,7 +223,7 @@ def _delete(spec: mujoco.MjSpec, elements: Any) -> None:
 
 
 def _leave_out_missing(spec: mujoco.MjSpec, doubts: list[str]) -> None:
-  """Leave out meshes whose files are missing, where nothing but the look depends on them."""
+  """Leave out meshes without their files, where only the appearance depends on them."""
   folder = Path(spec.modelfiledir) / spec.meshdir
   missing = {mesh.name or Path(mesh.file).stem: mesh for mesh in spec.meshes if _lacks(folder, mesh.file)}
   shapes = [geom for geom in spec.geoms if geom.meshname in missing]

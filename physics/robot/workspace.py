@@ -1,4 +1,4 @@
-"""Workspace of an arm: what it carries, a home pose in its middle, and positions that its tip can reach."""
+"""Workspace of an arm: joint loads, a home pose in its middle, and positions that its tip can reach."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from mujoco import mjtJoint
 
 from physics.model.model import Floats
+from physics.robot.end_effector import Tip, tip_place, tip_turn
 from physics.robot.servo import Servo
 from physics.robot.skeleton import Skeleton
 from physics.robot.source import FLOOR
-from physics.robot.tip import Tip, tip_place, tip_turn
 
-POSES, HOMES = 2000, 400  # random poses that are looked at for the workspace and for a home pose
+POSES, HOMES = 2000, 400  # random poses that are sampled for the workspace and for a home pose
 INNER = 0.9, 0.5  # parts of the joints' ranges in which these lie
 DEEP = 1e-3  # depth of a contact that counts [m]
 ALWAYS = 0.3  # share of poses above which two links that touch do so by their shapes alone
@@ -29,7 +29,7 @@ MIDDLE = 1.0  # weight of the distance from the middle of the ranges, in the cho
 
 @dataclass(frozen=True)
 class Survey:
-  """What was found in n random poses."""
+  """Samples of n random poses."""
 
   angles: Floats  # [n, joints] [rad, m]
   places: Floats  # of the tip [n, 3] [m]
@@ -56,7 +56,7 @@ def ranges(skeleton: Skeleton) -> Floats:
 
 
 def survey(skeleton: Skeleton, solid: mujoco.MjModel, tip: Tip, poses: int, inner: float) -> Survey:
-  """Look at random poses in the inner part of the joints' ranges; the other joints stay as they are.
+  """Sample random poses in the inner part of the joints' ranges; the other joints stay as they are.
 
   `solid` is the model in which links collide with each other.
   """

@@ -28,7 +28,7 @@ READINGS: dict[Kind, Reading] = (
   | TOUCH_READINGS
   | CONTACT_READINGS
 )
-UNLIMITED = (Kind.CONTACT, Kind.GEOMFROMTO)  # sensors whose numbers a cutoff does not limit
+UNLIMITED = (Kind.CONTACT, Kind.GEOMFROMTO)  # sensors that a cutoff does not limit
 
 
 def sensordata(derived: Derived) -> list[Number]:
@@ -46,7 +46,7 @@ def sensordata(derived: Derived) -> list[Number]:
 
 
 def measured(derived: Derived, index: int) -> Sequence[Number]:
-  """Return what a sensor measures now, without delay (MuJoCo's `mj_computeSensor`)."""
+  """Return a sensor's present measurement, without delay (MuJoCo's `mj_computeSensor`)."""
   sensor = Sensor.of(derived.model, index)
   values = READINGS[sensor.kind](derived, sensor)
   return _limited(sensor, int(derived.model.sensor_datatype[index]), values)

@@ -28,7 +28,7 @@ from physics.dynamics.frame import BODY
 from physics.sensor.kinds import Kind, Reading, Sensor
 from physics.trace.trace import Number, sqrt, where
 
-# Pairs of geom types, the lesser first, whose formula also holds for separated geoms; others are searched.
+# Pairs of geom types, lesser first, with a formula that also holds for separated geoms; others are searched.
 MEASURED = {
   *((PLANE, kind) for kind in (SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH)),
   *((SPHERE, kind) for kind in (SPHERE, CAPSULE, CYLINDER, BOX)),

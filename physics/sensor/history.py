@@ -1,8 +1,8 @@
-"""Sensors with a memory: delayed ones, which show old measurements, and periodic ones, which rest between.
+"""Sensors with a memory: delayed ones, which report old measurements, and periodic ones, which hold theirs.
 
 Source: MuJoCo's manual, chapter Modeling, section Delays; XML Reference, sensor, attributes nsample, interp,
 delay and interval. As with delayed controls, a time that is a whole number of time steps is exact here.
-Measurements are those of the start of a time step, in Runge-Kutta's method too.
+Sensors measure at the start of a time step, in Runge-Kutta's method too.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from physics.model.model import Model
 from physics.state.delay import periodic_sensors, remembering_sensors, sample_weights
 from physics.trace.trace import Number, floor, where
 
-Measure = Callable[[Derived, int], Sequence[Number]]  # returns what a sensor measures now
+Measure = Callable[[Derived, int], Sequence[Number]]  # returns a sensor's present measurement
 NEAR = 1e-4  # [time steps] a wait this short is over
 
 
 def shown(derived: Derived, sensor: int, measure: Measure) -> Sequence[Number]:
-  """Return the numbers that a sensor shows now."""
+  """Return the numbers that a sensor reports now."""
   model = derived.model
   if sensor not in remembering_sensors(model):
     return measure(derived, sensor)
@@ -77,7 +77,7 @@ def _ages(derived: Derived, sensor: int) -> list[Number]:
 
 
 def _rows(model: Model, sensor: int) -> tuple[int, int]:
-  """Return the first row of a sensor's samples, and how many there are of each of its numbers."""
+  """Return the first row of a sensor's samples, and the number of samples of each of its values."""
   row = 0
   for other, count in remembering_sensors(model).items():
     if other == sensor:

@@ -25,14 +25,14 @@ PERSPECTIVE = 0  # mjtProjection
 
 @dataclass(frozen=True)
 class _Caster:
-  """What casts the rays of a sensor: its frame, the geoms, and the fields of a ray that it reports."""
+  """The caster of a sensor's rays: its frame, the geoms, and the fields of a ray that it reports."""
 
   frame: Frame
   scene: Scene
   fields: Sequence[int]
 
   def cast(self, start: Vector, way: Vector, ahead: Vector) -> list[Number]:
-    """Return what a ray reports; its start, direction, and that of depth are in the sensor's frame."""
+    """Return a ray's report; its start, its direction and the axis of depth are in the sensor's frame."""
     start, direction = self.frame.rotation @ start, self.frame.rotation @ way
     distance = self.scene.distance(self.frame.position + start, direction)
     hit = where(distance >= 0.0, 1.0, 0.0)

@@ -17,7 +17,7 @@ from physics.trace.trace import Number, maximum, number, where
 def _touch(derived: Derived, sensor: Sensor) -> Sequence[Number]:
   """Return the sum [N] of the normal forces on the site's body, over the contacts that the site senses.
 
-  It senses a contact that lies inside it, or whose ray along the normal out of the body meets it.
+  It senses a contact inside it, or one with a ray along the normal out of the body that meets it.
   """
   model, origin, zone = sensor.model, contact_origin(derived), sensor.frame(derived)
   center, inverse = zone.position + (zone.origin - origin), zone.rotation.transposed

@@ -1,5 +1,5 @@
 """State memory: its layout, delayed controls, and values reduced over the substeps of a launch.
 
-Here is also how a program keeps the state while substeps run. What is computed from it belongs to the rooms
-above.
+It also has the program's copy of the state while substeps run. Quantities computed from it belong to the
+packages above.
 """

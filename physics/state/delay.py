@@ -1,4 +1,4 @@
-"""Delayed controls, which act some time after they were given, and what delayed and periodic sensors store.
+"""Delayed controls, which act some time after they were given, and samples of delayed and periodic sensors.
 
 Every time step stores the controls given, and the numbers that delayed sensors measure; periodic ones measure
 less often. A delayed control is interpolated between the samples of one time step ago, two time steps ago,
@@ -6,7 +6,7 @@ and so on, and a delayed sensor between its samples. The oldest sample counts fo
 newest for all times after it.
 
 Source: MuJoCo's manual, chapter Modeling, section Delays; XML Reference, actuator/general, attributes
-nsample, interp and delay. MuJoCo compares accumulated times, whose rounding can move a delay of whole time
+nsample, interp and delay. MuJoCo compares accumulated times: their rounding can move a delay of whole time
 steps to the next sample; here such a delay is exact.
 """
 
@@ -43,7 +43,7 @@ def past_rows(model: Model) -> int:
 
 
 def remembering_sensors(model: Model) -> dict[int, int]:
-  """Return how many samples of each number a sensor keeps, by sensor: `nsample`, or one without delay."""
+  """Return the number of samples of each value that a sensor keeps, by sensor: `nsample`, or one."""
   delayed = model.sensor_delay > 0.0
   kept = np.flatnonzero(model.sensor_supported & (delayed | (model.sensor_interval[:, 0] > 0.0)))
   return {sensor: int(model.sensor_history[sensor, 0]) if delayed[sensor] else 1 for sensor in kept.tolist()}
@@ -106,7 +106,7 @@ def sample_weights(ages: Sequence[Number], kind: int, age: Number) -> list[Numbe
 
 
 def _between(ages: Sequence[Number], k: int, kind: int, age: Number) -> Iterator[tuple[int, Number]]:
-  """Yield samples and their weights at an age between those of sample k and the next one.
+  """Yield samples and their weights at an age between sample k's and the next one's.
 
   The cubic is Hermite's with the slopes of central differences, zero at the ends (Catmull and Rom 1974).
   """

@@ -35,7 +35,7 @@ class Memory:
   """The state in group memory, arrays by name.
 
   `dropped[0]` counts contacts without a slot, `stalled[0]` searches of the solver that ended far from the
-  solution, `diverged[0]` time steps whose accelerations are not sane.
+  solution, `diverged[0]` time steps with accelerations that are not sane.
   """
 
   def __init__(self, program: Program, layout: Layout) -> None:

@@ -33,7 +33,7 @@ class Column:
     return self.chosen(range(len(self.values)), index)
 
   def chosen(self, order: Sequence[int], index: Integer | Number, lane: Number | None = None) -> Any:
-    """Return the number at `order[index]`, of another lane if each has the number of one.
+    """Return the number at `order[index]`, of the lane numbered `lane` if given.
 
     It folds where the numbers in this order do.
     """

@@ -104,7 +104,7 @@ class GroupList(CompactList):
 
 
 class LaneList(CompactList):
-  """A list whose slots are filled lane by lane; entries that find no slot are counted as dropped.
+  """A list with slots that are filled lane by lane; entries that find no slot are counted as dropped.
 
   If all slots are taken, the entry with the greatest value of the field `order` is dropped; without an order,
   the new entry is.
@@ -144,8 +144,8 @@ class LaneList(CompactList):
 class LanePool(CompactList):
   """A list of items of all lanes, packed: a lane works on the items of any lane, next to each other.
 
-  `capacity` is that of one lane. An entry of the list has an item for each lane; the last entry reads as
-  zeros in lanes that have none. Items come in the order of the pushes, those of one push by lane.
+  `capacity` is per lane. An entry of the list has an item for each lane; the last entry reads as
+  zeros in lanes that have none. Items come in the order of the pushes, and within a push by lane.
   """
 
   def __init__(self, program: Program, capacity: int) -> None:

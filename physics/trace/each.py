@@ -2,7 +2,7 @@
 
 A stage says `for body in places(program, bodies)` and reads and writes lists at `body`. Without a program
 that repeats, `body` is an int, and the lists are Python's. Else it is a `Place` in a loop, the lists are
-arrays, and what the model says of a body is read from a table by `entry`, `follow` and `alike`.
+arrays, and the model's facts about a body are read from a table by `entry`, `follow` and `alike`.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def entry(values: Sequence[Any] | np.ndarray, at: Each) -> Any:
 
 
 def repeating(values: object) -> Program | None:
-  """Return the program whose loops compute values; None if they are a list."""
+  """Return the program with loops that compute values; None if they are a list."""
   program = getattr(values, "program", None)
   return program if program is not None and program.repeats else None
 

@@ -70,7 +70,7 @@ class _Native(Writer):
     yield from self.block(self.program.body, "")
 
   def declarations(self, names: Iterable[str]) -> Iterator[str]:
-    """Yield the declarations of memory; what is never read has none."""
+    """Yield the declarations of memory; unread arrays have none."""
     for name in names:
       if name in self.memory:
         ctype, size = self.memory[name]
@@ -241,7 +241,7 @@ class _Native(Writer):
 class _InStep(_Native):
   """The writer of CUDA text in which the warps of a block pass the code together: one fetch serves all.
 
-  The code of a step is longer than what a multiprocessor keeps of it; warps that are apart fetch each
+  The code of a step is longer than the instruction cache; warps that are apart fetch each
   instruction for themselves. There is a barrier wherever all threads of the block come by: outside of guarded
   blocks and of loops with a count of the environment's own. A loop that ends once an environment is done ends
   here once all of the block are: those that are done wait. Only the loop over the substeps, which they leave
@@ -264,7 +264,7 @@ class _InStep(_Native):
         over_substeps and statement.kind not in BLOCKS
       )
       yield from super().block([statement], indent)
-      # Whoever is done skips what follows.
+      # Finished environments skip the rest.
       together = together and (over_substeps or statement.kind != "break_if_none")
     self.together, self.over_substeps = together, over_substeps
 

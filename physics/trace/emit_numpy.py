@@ -62,7 +62,7 @@ class _Numpy(Writer):
     yield from self.block(self.program.body, "  ")
 
   def empty(self, array: Array) -> str:
-    """Return the text of an array of zeros: whole numbers for words, whose bits are more than float32 has."""
+    """Return the text of an array of zeros: whole numbers for words, which have more bits than float32."""
     zero = {Index: "0", Word: "np.zeros(full.shape, int)"}.get(array.kind, "full")
     return f"[{zero}] * {array.size}"
 
@@ -123,7 +123,7 @@ class _Numpy(Writer):
     yield f"  {s.op}[place] = np.where(places == place, {self.value(value)}, {s.op}[place])"
 
   def lane(self, lane: Any) -> str:
-    """Return the text of the lane whose memory each lane uses."""
+    """Return the text of the lane that each lane reads from or writes to."""
     return "np.arange(len(full))" if lane is None else f"(full + {self.value(lane)}).astype(int)"
 
   def emit_pool(self, s: Statement) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The farthest vertex of a hull: lanes that ask for one take turns, and vertices lie side by side instead.
+"""Farthest vertex of a hull: lanes take turns, and vertices are processed side by side instead.
 
 A search has few lanes that still run, and each may have another hull. Vertices come in clusters of `CLUSTER`,
 as many as a vector holds. Of a hull with more than as many clusters, the others are visited only where their

@@ -1,4 +1,4 @@
-"""Functions of traced or constant numbers: those of constants fold while tracing."""
+"""Functions of traced or constant numbers; constants fold while tracing."""
 
 from __future__ import annotations
 

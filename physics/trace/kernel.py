@@ -66,7 +66,7 @@ def _foreign(cache: Path) -> str:
   user, owner = os.getuid() if hasattr(os, "getuid") else 0, cache.stat().st_uid
   if user != 0 and owner not in {0, user}:
     return f"it is user {owner}'s"
-  if not any(cache.iterdir()):  # new, and as the umask lets it be
+  if not any(cache.iterdir()):  # new, with the umask's permissions
     cache.chmod(cache.stat().st_mode & ~stat.S_IWOTH)
   place = next((path for path in (cache, *cache.resolve().parents) if _is_open(path, path != cache)), None)
   return f"every user may write to {place}: chmod o-w" if place else ""
@@ -154,7 +154,7 @@ def build_kernel(program: Program, device: str) -> wp.Kernel:
 
 
 def load_kernel(kernel: wp.Kernel, device: wp.Device, block_dim: int) -> None:
-  """Load a kernel from Warp's cache, or build it; what is damaged, or open to every user, is built again.
+  """Load a kernel from Warp's cache, or build it; a damaged one, or one open to every user, is built again.
 
   Where the cache cannot be written, as on a full disk, the process goes on with a cache of its own.
   """
@@ -178,7 +178,7 @@ def _load(kernel: wp.Kernel, device: wp.Device, block_dim: int) -> None:
     LOG.info("building a kernel for %s: seconds to minutes; later runs reuse it", device)
   try:
     kernel.module.load(device, block_dim)
-  except Exception:  # Warp's and those of the files' readers
+  except Exception:  # of Warp and of the files' readers
     if not found:
       raise
     for file in found:  # they are older than their checksums

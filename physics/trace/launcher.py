@@ -1,4 +1,4 @@
-"""The launcher of kernels: they run over all environments, in slices for CPU threads."""
+"""Launcher of kernels over all environments, in slices for CPU threads."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ class Launcher:
   ) -> Recording:
     """Record the launches of each slice of the work on these inputs.
 
-    `widths` are the threads that each kernel has for a part of the work, by default one. `memory` is what the
-    kernels use besides the tensors among the inputs.
+    `widths` are the threads that each kernel has for a part of the work, by default one. `memory` is used by
+    the kernels besides the tensors among the inputs.
     """
     block = block_on(self.device.type)
     for kernel in self.kernels:
@@ -138,7 +138,7 @@ class Recording:
 
   @torch.compiler.disable  # it compiles the code around the launch
   def run(self) -> None:
-    """Run the launches, as an operation of torch: who records its operations finds them among these."""
+    """Run the launches as an operation of torch, so that recordings of its operations include them."""
     torch.ops.physics.launch(self.memory, self._number)
 
 

@@ -1,6 +1,6 @@
 """Parts of a traced program: large blocks that read few values from outside.
 
-In C++ each becomes a function of its own: a compiler takes longer than in proportion for a long function. Its
+In C++ each becomes a function of its own: compile time grows faster than the length of a function. Its
 parameters are the values, and pointers to the memory that it shares with the rest, so that the compiler knows
 as much of them as before.
 """
@@ -19,11 +19,11 @@ FEWEST_STATEMENTS, MOST_VALUES = 900, 32
 
 @dataclass(frozen=True)
 class Part:
-  """What a block has in common with the rest of the program, and what it has alone."""
+  """Values and memory of a block: from outside, shared with the rest of the program, or its own."""
 
   values: list[Value]  # that it reads, from outside
   shared: list[str]  # arrays and counters that the rest uses too
-  own: list[str]  # those that nothing else uses
+  own: list[str]  # arrays and counters that nothing else uses
 
 
 def find_parts(program: Program) -> dict[Statement, Part]:
@@ -60,7 +60,7 @@ def _read_from_outside(block: Statement) -> list[Value]:
 
 
 def _without(body: list[Statement], block: Statement) -> Iterator[Statement]:
-  """Yield all statements but those of a block."""
+  """Yield all statements outside a block."""
   for statement in body:
     if statement is not block:
       yield statement

@@ -119,7 +119,7 @@ auto cos_ = [&](T x) -> T { return turn_(x, 1.0f); };
 """
 
 
-# What lanes do for each other, in programs that need it.
+# Access across lanes, in programs that need it.
 _ACROSS_SCALAR = """
 auto lane_numbers_ = []() -> T { return 0.0f; };
 auto take_of_ = [&](const T* array, int size, T x, T) -> T { return take_(array, size, x); };

@@ -80,7 +80,7 @@ class Rows(Generic[T]):
 
 
 def rows(program: Program | None, kind: type[T], values: Iterable[T] | int, sums: bool = False) -> list[T]:
-  """Return a list of quantities of one kind; for loops, `Rows`. `values` are what it holds, or its length.
+  """Return a list of quantities of one kind; for loops, `Rows`. `values` are its elements, or its length.
 
   The type says list: stages use no more of it than `Rows` have.
   """

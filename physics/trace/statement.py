@@ -64,7 +64,7 @@ class Value:
 
 @dataclass(eq=False)  # == would compare traced values
 class Statement:
-  """A recorded statement: `kind` says how to emit it, `result` what it defines, `args` what it reads."""
+  """A recorded statement: `kind` selects its emitter; it defines `result` and reads `args`."""
 
   kind: str
   op: str = ""
@@ -74,7 +74,7 @@ class Statement:
 
 
 def walk(body: list[Statement]) -> Iterator[Statement]:
-  """Yield all statements, those of inner blocks included, in order."""
+  """Yield all statements, inner blocks included, in order."""
   for statement in body:
     yield statement
     if statement.body:

@@ -21,7 +21,7 @@ from physics.trace.kernel import is_built, kernel_cache, load_kernel, start_warp
 
 FLAGS = "-march=native -ffp-contract=off"  # a product and a sum stay two operations, as in torch
 PATIENCE = 5  # of the process that compiles: it has a quarter of a core that it shares
-ERRORS = "errors.txt"  # what it says
+ERRORS = "errors.txt"  # its messages
 NOT_BUILT = "operations of a step stay torch's: their functions were not built"
 LOG = logging.getLogger(__name__)
 Array = NDArray[np.int64]
@@ -29,7 +29,7 @@ Command = Callable[..., tuple[list[str], dict[str, str]]]
 
 
 class TextKernel:
-  """C++ functions of a block's index and arrays of 64-bit integers, each the body of one."""
+  """C++ functions of a block's index and arrays of 64-bit integers, given by their bodies."""
 
   def __init__(self, preamble: str, bodies: Sequence[str]) -> None:
     """Take the bodies of functions of `block`, `base`, `place` and `number`; compile nothing yet."""
@@ -65,7 +65,7 @@ class TextKernel:
     load_kernel(self._kernel, wp.get_device("cpu"), 1)
 
   def build(self, python: Command) -> Callable[[], bool]:
-    """Start to compile them in another process, of low priority; return what tells whether it has ended.
+    """Start to compile them in another process, of low priority; return a check of whether it has ended.
 
     python: returns the command and the environment of a Python process with the given arguments.
     """
@@ -106,7 +106,7 @@ class TextKernel:
       )
 
   def launch(self, index: int, blocks: int, arrays: Sequence[Array]) -> Callable[[], None]:
-    """Return what calls a function for each of `blocks`, with the arrays, whose contents may change."""
+    """Return a callable that runs a function for each of `blocks` on arrays; their contents may change."""
     self.load()
     inputs = [index, *(wp.array(own, dtype=wp.int64, device="cpu", copy=False) for own in arrays)]
     command: wp.Launch = wp.launch(self._kernel, blocks, inputs=inputs, device="cpu", record_cmd=True)
@@ -118,7 +118,7 @@ class TextKernel:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-  """End a process that compiles, and remove what it leaves in the cache."""
+  """End a process that compiles, and remove its leftovers in the cache."""
   process.kill()
   process.wait()
   for folder in kernel_cache().glob(f"*_p{process.pid}_t*"):
@@ -126,7 +126,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def build_file() -> None:
-  """Compile the texts of a file into a folder of kernels, both of which are this process's arguments."""
+  """Compile the texts of a file into a folder of kernels, both arguments of this process."""
   if hasattr(os, "nice"):
     os.nice(PATIENCE)
   start_warp()

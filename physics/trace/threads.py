@@ -32,16 +32,16 @@ def stack_bytes(programs: Sequence[Program]) -> int:
 
 
 def fits_caller(stack: int) -> bool:
-  """Return whether threads that Python did not start for us have a stack of so many bytes: `ulimit -s`.
+  """Return whether threads that are not started here have a stack of `stack` bytes: `ulimit -s`.
 
-  Where the system does not tell it, they have not.
+  False where the system does not report it.
   """
   limit = resource.getrlimit(resource.RLIMIT_STACK)[0] if resource else 0
   return stack <= (UNLIMITED if resource and limit == resource.RLIM_INFINITY else limit)
 
 
 def start_threads(count: int, stack: int) -> ThreadPoolExecutor:
-  """Return a pool of threads that run already, with a stack of so many bytes each, whatever `ulimit -s` says.
+  """Return a pool of threads that run already, with a stack of `stack` bytes each, whatever `ulimit -s` says.
 
   A stack takes memory only where a kernel writes to it. OSError where the system refuses one.
   """

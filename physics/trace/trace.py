@@ -77,14 +77,14 @@ class Array:
   def take(self, index: Number, lane: Number | None = None) -> Any:
     """Return the element at each lane's own index, a whole number; beyond an end it is that end.
 
-    It is that of another lane if each has the number of one.
+    `lane` gives each lane the number of another one to read from.
     """
     return self.program.take(self, index, lane)
 
   def put(self, index: Number, value: Number, mask: Truth, lane: Number | None = None) -> None:
     """Write a value at each lane's own index, in the lanes where the mask holds; it must lie within.
 
-    It is written for another lane if each has the number of one; no two write at the same place.
+    `lane` gives each lane the number of another one to write for; no two write at the same place.
     """
     self.program.put(self, index, value, mask, lane)
 
@@ -102,7 +102,7 @@ class Array:
     return [self[start + i] for i in range(self.size if count is None else count)]
 
   def values(self) -> Any:
-    """Return all values: a list of what they are now, or the array itself in a program that repeats."""
+    """Return all values: a list of the present ones, or the array itself in a program that repeats."""
     return self if self.program.repeats else self.read()
 
   def _within(self, index: Any) -> Integer:
@@ -117,7 +117,7 @@ class Array:
 class Program:
   """A traced program: records statements in the current block, the innermost open loop or guard.
 
-  One that `repeats` keeps lists in arrays, and has loops over what is alike (`physics/trace/each.py`).
+  One that `repeats` keeps lists in arrays, and has loops over alike elements (`physics/trace/each.py`).
   """
 
   def __init__(self, repeats: bool = False) -> None:
@@ -240,12 +240,12 @@ class Program:
     self.statement("store", array.name, args=(index, value, array.kind))
 
   def take(self, array: Array, index: Number, lane: Number | None = None) -> Any:
-    """Read group-local memory, the own or that of another lane, at each lane's own index."""
+    """Read group-local memory, of the own or another lane, at each lane's own index."""
     key = ("take", array.name, array.version, _key(index), _key(lane))
     return self._define("take", array.name, Scalar, (index, len(array), lane), key)
 
   def put(self, array: Array, index: Number, value: Number, mask: Truth, lane: Number | None = None) -> None:
-    """Write group-local memory, the own or that of another lane, at each lane's own index."""
+    """Write group-local memory, of the own or another lane, at each lane's own index."""
     array.version += 1
     self.statement("put", array.name, args=(index, len(array), value, mask, lane))
 
@@ -297,7 +297,7 @@ class Program:
         yield int(value), mask
 
   def same(self, value: Scalar, index: Index) -> Mask:
-    """Return the lanes whose whole number is the group's."""
+    """Return the lanes with the group's whole number."""
     return self.op("is", Mask, value, index)
 
   @contextmanager

@@ -1,4 +1,4 @@
-"""Traced values: scalars, masks, words and indices, whose arithmetic records itself in a program."""
+"""Traced values: scalars, masks, words and indices; their arithmetic records itself in a program."""
 
 from __future__ import annotations
 

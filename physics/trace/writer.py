@@ -1,4 +1,4 @@
-"""The base of the writers of traced programs: statements in order, and what a push has to write."""
+"""The base of the writers of traced programs: statements in order, and the fields that a push writes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Varied fields: numbers of the model that differ between environments, and the constants they determine.
 
-This room lists the fields that can vary and reads them in a program instead of constants. A separate program
-derives from them what MuJoCo's compiler would derive.
+This package lists the fields that can vary and reads them in a program instead of constants. A separate
+program derives from them what MuJoCo's compiler would derive.
 """

@@ -1,4 +1,4 @@
-"""The poses of a state in a program of their own, from which rays and cameras look at the bodies."""
+"""Poses of a state in a program of their own, for rays and cameras."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from physics.vary.vary import Variation
 
 
 def trace_poses(model: Model, layout: Layout, variation: Variation | None) -> tuple[Program, Model, Poses]:
-  """Begin a program with the parameters and arrays of `step.trace_step`, none of which it writes.
+  """Begin a program with the parameters and arrays of `step.trace_step`, which it only reads.
 
   Returns the program, the model as the program sees it, with its varied fields, and the poses of the state.
   """

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from physics.load import load_model
-from physics.parity import random_states, ways_out
+from physics.parity import random_states, separations
 from physics.parity.contacts import traced_contacts
-from physics.parity.ways_out import right_contacts
+from physics.parity.separations import right_contacts
 
 CORNERS = " ".join(f"{x} {y} {z}" for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.1, 0.1))
 TOLERANCES = np.array([1e-5, 1e-4, 1e-3, 1e-9])
@@ -47,7 +47,7 @@ def judge(model, height, found, expected, ours=(), theirs=()):
   ],
 )
 def test_a_way_out_is_as_long_as_the_shapes_overlap(shape, below, monkeypatch):
-  monkeypatch.setattr(ways_out, "searched_pairs", lambda _: {frozenset((0, 1))})  # whatever shapes they are
+  monkeypatch.setattr(separations, "searched_pairs", lambda _: {frozenset((0, 1))})  # whatever shapes
   model = slab_with(shape)
   theirs = [contact(-0.1, (1.0, 0.0, 0.0))]
   assert judge(model, 0.1 + below - 0.02, [contact(-0.02)], theirs, theirs=theirs) is False, "theirs is none"
@@ -96,7 +96,7 @@ def test_of_vertices_that_are_as_low_rounding_decides_which_is_the_lowest(tilt, 
   assert not right_contacts(model, states, [[four], [few], none, none], TOLERANCES)[0], "that is no vertex"
 
 
-def test_of_two_ways_out_of_a_box_that_are_as_short_each_is_right():
+def test_either_of_two_equal_separations_from_a_box_is_right():
   model = slab_with('<geom type="box" size="0.05 0.05 0.05"/>')
   up, down = [contact(-0.15)], [contact(-0.15, (0.0, 0.0, -1.0))]
   assert judge(model, 0.0, up, down)

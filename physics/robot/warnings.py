@@ -1,4 +1,4 @@
-"""Doubts about a robot: what can be wrong with its frame, its servos and its home pose."""
+"""Warnings about a robot's frame, servos and home pose."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Iterator
 import mujoco
 import numpy as np
 
+from physics.robot.end_effector import FEWEST, Tip
 from physics.robot.feet import ANKLE, Leg, beside
 from physics.robot.servo import Servo
 from physics.robot.skeleton import Skeleton
-from physics.robot.tip import FEWEST, Tip
 
 UPRIGHT = 0.9  # cosine of the trunk's tilt, above which it is upright
 SECONDS = 1.0  # for which an arm, or a robot of more than two legs, should stay at home [s]
 SAGS = 0.02  # distance by which the tip of an arm may move at home [m]
-STANDS = 0.8  # cosine of the tilt, and share of the height, above which it does
-SOFT = 1 / 3  # stiffness of a servo over that which carries the weight, below which it is soft
+STANDS = 0.8  # cosine of the tilt, and share of the height, above which it stands
+SOFT = 1 / 3  # stiffness of a servo over the stiffness that carries the weight, below which it is soft
 FAST = 0.5  # square of the time step over a servo's period / 2 pi, above which it may shake
 
 
 def frame_doubts(skeleton: Skeleton) -> Iterator[str]:
-  """Doubt a trunk whose z axis does not point up, and feet that lie along its y axis."""
+  """Warn of a trunk with a z axis that does not point up, and of feet along its y axis."""
   if skeleton.data.xmat[skeleton.root][8] < UPRIGHT:
     yield "the z axis of the trunk does not point up at home, as walking asks for"
   axes = np.abs([skeleton.axis(joint) for joint in skeleton.joints]).mean(0)
@@ -30,7 +30,7 @@ def frame_doubts(skeleton: Skeleton) -> Iterator[str]:
 
 
 def leg_doubts(skeleton: Skeleton, legs: list[Leg]) -> Iterator[str]:
-  """Doubt wheels under legs, and feet of several bodies."""
+  """Warn of wheels under legs, and of feet of several bodies."""
   if wheels := sorted({skeleton.wheel(leg.body) for leg in legs} & {*skeleton.joints}):
     name = skeleton.joint_name(wheels[0])
     yield f"{len(wheels)} joints turn wheels, such as '{name}', and get servos: env.joints=[...] without them"
@@ -39,7 +39,7 @@ def leg_doubts(skeleton: Skeleton, legs: list[Leg]) -> Iterator[str]:
 
 
 def servo_doubts(skeleton: Skeleton, legs: list[Leg], servos: list[Servo], carrying: float) -> Iterator[str]:
-  """Doubt servos of legs, above the ankles, without a limit, or far softer than `carrying` [N m/rad]."""
+  """Warn of leg servos above the ankles without a limit, or far softer than `carrying` [N m/rad]."""
   low = {joint: ANKLE * skeleton.start(leg.body) for leg in legs for joint in leg.joints}
   pairs = zip(skeleton.joints, servos, strict=True)
   upper = [servo for joint, servo in pairs if skeleton.data.xanchor[joint, 2] >= low.get(joint, np.inf)]
@@ -52,7 +52,7 @@ def servo_doubts(skeleton: Skeleton, legs: list[Leg], servos: list[Servo], carry
 
 
 def motion_doubts(mj: mujoco.MjModel, legs: int) -> Iterator[str]:
-  """Doubt servos that are too stiff for the time step, and a home pose in which the robot does not stand."""
+  """Warn of servos too stiff for the time step, and of a home pose in which the robot does not stand."""
   data = _at_home(mj)
   yield from _stiffness_doubts(mj, data)
   height = data.subtree_com[1, 2]
@@ -62,7 +62,7 @@ def motion_doubts(mj: mujoco.MjModel, legs: int) -> Iterator[str]:
 
 
 def other_arm_doubts(skeleton: Skeleton, tip: Tip) -> Iterator[str]:
-  """Doubt an arm whose base carries another chain of joints that is long enough for an arm."""
+  """Warn of another chain of joints on the base that is long enough for an arm."""
   last = int(skeleton.mj.jnt_bodyid[tip.joints[-1]])
   arm = skeleton.chain(last)
   apart = [body for body in skeleton.bodies if body not in arm and last not in skeleton.chain(body)]
@@ -73,7 +73,7 @@ def other_arm_doubts(skeleton: Skeleton, tip: Tip) -> Iterator[str]:
 
 
 def arm_doubts(mj: mujoco.MjModel, site: str) -> Iterator[str]:
-  """Doubt servos that are too stiff for the time step, and an arm that does not hold its home pose."""
+  """Warn of servos too stiff for the time step, and of an arm that does not hold its home pose."""
   data = _at_home(mj)
   yield from _stiffness_doubts(mj, data)
   place = data.site(site).xpos.copy()
@@ -92,7 +92,7 @@ def _at_home(mj: mujoco.MjModel) -> mujoco.MjData:
 
 
 def _wait(mj: mujoco.MjModel, data: mujoco.MjData) -> None:
-  """Let a second pass."""
+  """Simulate for `SECONDS`."""
   for _ in range(round(SECONDS / mj.opt.timestep)):
     mujoco.mj_step(mj, data)
 

@@ -1,4 +1,4 @@
-"""Tip of an arm: what it brings to a target, and the joints that move it."""
+"""End effector of an arm: its tip, and the joints that move it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Tip:
   joints: list[int]  # that move
 
   def words(self, skeleton: Skeleton) -> str:
-    """Return what the tip is."""
+    """Return a description of the tip."""
     return f"site '{self.site}'" if self.site else f"frame of body '{skeleton.body_name(self.body)}'"
 
 
@@ -114,7 +114,7 @@ def _end(skeleton: Skeleton, path: str) -> int:
 
 
 def _beyond(skeleton: Skeleton, body: int, joints: list[int]) -> int:
-  """Return how many of some joints are on the longest chain from a body on."""
+  """Return the number of `joints` on the longest chain from a body on."""
   chains = [chain for one in skeleton.bodies if body in (chain := skeleton.chain(one))]
   bodies = skeleton.mj.jnt_bodyid[joints]
   return max(int(np.isin(bodies, chain[chain.index(body) :]).sum()) for chain in chains)
@@ -141,18 +141,18 @@ def _opens(skeleton: Skeleton, body: int, last: bool) -> bool:
 
 
 def _rank(name: str) -> tuple[int, int]:
-  """Return how much a name is that of an arm's end: the place of its word, and its length."""
+  """Return the rank of a name as the end of an arm: the place of its word, and its length."""
   parts = re.split(r"[^a-z]+", name.lower())
   fits = [word in parts if len(word) <= len("tip") else word in name.lower() for word in ENDS]
   return (fits.index(True) if any(fits) else len(ENDS)), len(name)
 
 
 def tip_place(data: mujoco.MjData, tip: Tip) -> np.ndarray:
-  """Return where the tip is [3] [m]."""
+  """Return the position of the tip [3] [m]."""
   return data.site(tip.site).xpos if tip.site else data.xpos[tip.body]
 
 
 def tip_turn(data: mujoco.MjData, tip: Tip) -> np.ndarray:
-  """Return how the tip is turned, a rotation matrix [3, 3]."""
+  """Return the orientation of the tip, a rotation matrix [3, 3]."""
   turn = data.site(tip.site).xmat if tip.site else data.xmat[tip.body]
   return turn.reshape(3, 3).copy()

@@ -1,4 +1,4 @@
-"""The distance from the solution at which a file's number of iterations leaves the solver, and MuJoCo C's."""
+"""Errors of the engine's solver and of MuJoCo C's, both stopped after the file's number of iterations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from physics.parity.states import States
 
 
 def stopping_errors(model: Model, states: States, simulation: Any) -> tuple[Floats, Floats]:
-  """Return per state the relative error [num_states] of the engine's qacc, and that of MuJoCo C's.
+  """Return per state the relative errors [num_states] of the engine's qacc and of MuJoCo C's.
 
   Both stop after `model.iterations`, and both are compared with the solution, which MuJoCo C finds without
   that limit. Their answers are not compared with each other: two solvers that stop early take different

@@ -1,7 +1,7 @@
-"""Ways out of an overlap: which contacts are right where MuJoCo C has others, judged by the shapes alone.
+"""Separating directions: which contacts are right where MuJoCo C has others, judged by the shapes alone.
 
-Where shapes overlap, or lie flush, a search has several answers: of two ways out that are as short each
-engine takes its first, and MuJoCo C's contacts of faces may push along a way that its search did not find.
+Where shapes overlap, or lie flush, a search has several answers: of two equally short separations each
+engine takes its first, and MuJoCo C's contacts of faces may push along one that its search did not find.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from physics.parity.contacts import (
 )
 from physics.parity.states import States
 
-PARALLEL = 1e-3  # by how much normals of one face differ
+PARALLEL = 1e-3  # largest difference between normals of one face
 Found = Sequence[Floats]  # rows of contacts per state, see `traced_contacts`
 
 
 def right_contacts(model: Model, states: States, contacts: Sequence[Found], tolerances: Floats) -> Bools:
   """Return in which states [num_states] the engine's contacts are right, whichever others MuJoCo C has.
 
-  Of each pair of geoms they have to be the same, or other corners of the same faces, or to lie along the
-  search on which both engines agree, or along a way out that is as short as MuJoCo C's, or shorter. Where
+  For each pair of geoms they have to be the same, or other corners of the same faces, or to lie along the
+  search on which both engines agree, or along a separation that is as short as MuJoCo C's, or shorter. Where
   shapes have a formula, flush contacts may be others.
-  `contacts` are those of the engine and of MuJoCo C, and of both where shapes have one each; `tolerances`
-  are those of distance [m], position [m] and normal, and of a distance that rounding decides about [m].
+  `contacts` are the engine's and MuJoCo C's, then both where shapes have one each; `tolerances` are for
+  distance [m], position [m] and normal, and for a distance that rounding decides about [m].
   """
   shapes, right, searched = _Shapes(model.mj), [], searched_pairs(model)
   for index, rows in enumerate(zip(*contacts, strict=True)):
@@ -50,21 +50,21 @@ def right_contacts(model: Model, states: States, contacts: Sequence[Found], tole
 
 
 class _Shapes:
-  """The shapes of a model in one state, and how far they overlap along a direction."""
+  """The shapes of a model in one state, and their overlap along a direction."""
 
   def __init__(self, mj: mujoco.MjModel) -> None:
     self._mj, self._data = mj, mujoco.MjData(mj)
 
   def place(self, states: States, index: int) -> None:
-    """Take the shapes to where they are in a state."""
+    """Place the shapes as in a state."""
     mujoco.mj_resetData(self._mj, self._data)
     states.load(index, self._data)
     mujoco.mj_kinematics(self._mj, self._data)
 
   def overlap(self, row: Floats) -> float:
-    """Return how far [m] the shapes of a contact overlap along its normal; nan for a height field."""
+    """Return the overlap [m] of a contact's shapes along its normal; nan for a height field."""
     first, second = (int(geom) for geom in row[GEOMS])
-    is_turned = self._mj.body_treeid[self._mj.geom_bodyid[second]] < 0  # it points to what moves
+    is_turned = self._mj.body_treeid[self._mj.geom_bodyid[second]] < 0  # it points to the moving body
     normal = -row[NORMAL] if is_turned else row[NORMAL]
     between = normal @ (self._data.geom_xpos[first] - self._data.geom_xpos[second])
     return float(between + self._reach(first, normal) + self._reach(second, -normal))
@@ -85,7 +85,7 @@ class _Shapes:
     return bool(is_lowest and heights[1] - heights[0] <= tolerances[3])
 
   def _reach(self, geom: int, direction: Floats) -> float:
-    """Return how far [m] a shape extends from its centre in a direction."""
+    """Return a shape's extent [m] from its centre in a direction."""
     size, d = self._mj.geom_size[geom], direction @ self._data.geom_xmat[geom].reshape(3, 3)
     reaches = {
       mjtGeom.mjGEOM_SPHERE: lambda: size[0],
@@ -108,10 +108,10 @@ def _of(pair: frozenset[float], rows: Floats) -> Floats:
 
 
 def _is_right(rows: Sequence[Floats], is_searched: bool, shapes: _Shapes, tolerances: Floats) -> bool:
-  """Judge the contacts of one pair of geoms: those found and expected, and those of both searches.
+  """Judge the contacts of one pair of geoms: found and expected ones, and both searches'.
 
-  A formula may find another way out than MuJoCo's, but has to agree along the one that it finds. On a plane
-  contacts are of a face at the lowest vertex, of which a mesh has several where it stands.
+  A formula may find another separation than MuJoCo's, but has to agree along the one that it finds. On a
+  plane contacts are of a face at the lowest vertex; a mesh that stands has several such faces.
   """
   found, expected, ours, theirs = rows
   same, grazing = tolerances[:3].tolist(), tolerances[3]

@@ -23,7 +23,7 @@ from physics.parity.contacts import (
   searched_pairs,
 )
 
-MEASURES = [DISTANCE, *range(POINT.start, NORMAL.stop)]  # of a contact's row: what is searched for
+MEASURES = [DISTANCE, *range(POINT.start, NORMAL.stop)]  # of a contact's row: the results of a search
 SAME = (1e-5, 1e-4, 1e-3)  # distance [m], position [m] and normal of contacts that are the same
 WIDER = 1e-5  # [m] that a margin grows by, so that shapes which hardly touch have a contact to change
 INTEGRATORS = {
@@ -35,17 +35,17 @@ Geoms = frozenset[float]
 
 
 class GivenContacts:
-  """MuJoCo C in one state after the other, whose searched contacts are given; it finds the others itself.
+  """MuJoCo C in one state after another, with searched contacts given; it finds the others itself.
 
-  Of shapes with a formula, too, contacts are given where the engine has others: some are flush, or overlap so
-  deeply that two ways out are as short.
+  Contacts of shapes with a formula are given too where the engine has others: some are flush, or overlap so
+  deeply that two separations are equally short.
   """
 
   def __init__(self, model: Model) -> None:
     self._searched = searched_pairs(model)
 
   def forward(self, mj: mujoco.MjModel, data: mujoco.MjData, rows: Floats) -> None:
-    """Compute what `mj_forward` does from contacts `rows` [n, 12], see `traced_contacts`."""
+    """Run the stages of `mj_forward` from contacts `rows` [n, 12], see `traced_contacts`."""
     for stage in _BEFORE:
       stage(mj, data)
     kinds, own = self._by_itself(mj, data)
@@ -69,7 +69,7 @@ class GivenContacts:
     INTEGRATORS[mjtIntegrator(mj.opt.integrator)](mj, data)
 
   def _by_itself(self, mj: mujoco.MjModel, data: mujoco.MjData) -> tuple[dict[Geoms, Any], list[Any]]:
-    """Return a contact of each pair of geoms that nearly touch, and all contacts of those that do."""
+    """Return one contact of each pair of geoms that touch or nearly do, and all of MuJoCo's own contacts."""
     mujoco.mj_collision(_changed(mj, WIDER), data)
     kinds = {_geoms(contact): copy.copy(contact) for contact in data.contact}
     mujoco.mj_collision(mj, data)
@@ -106,7 +106,7 @@ def _geoms(contact: Any) -> Geoms:
 
 
 def _differing(rows: Iterable[Floats], others: Iterable[Floats]) -> set[Geoms]:
-  """Return the pairs of geoms whose contacts in two lists are not the same."""
+  """Return the pairs of geoms with different contacts in two lists."""
 
   def of(geoms: Geoms, each: Iterable[Floats]) -> Floats:
     return np.array([row for row in each if _geoms(row) == geoms]).reshape(-1, WIDTH)
@@ -128,7 +128,7 @@ def _changed(mj: mujoco.MjModel, wider: float, disabled: int = 0) -> mujoco.MjMo
 def _contact(mj: mujoco.MjModel, data: mujoco.MjData, kind: Any, row: Floats) -> Any:
   """Return MuJoCo's contact of a pair of geoms, moved to where the engine found it."""
   contact = copy.copy(kind)
-  still_second = mj.body_treeid[mj.geom_bodyid[int(row[GEOMS][1])]] < 0  # its normal is towards what moves
+  still_second = mj.body_treeid[mj.geom_bodyid[int(row[GEOMS][1])]] < 0  # the normal points to the moving one
   turned = still_second != (contact.geom[0] != row[GEOMS][0])
   contact.dist, contact.pos[:], contact.includemargin = row[DISTANCE], row[POINT], row[MARGIN]
   contact.frame[:] = _frame(-row[NORMAL] if turned else row[NORMAL])
@@ -138,7 +138,7 @@ def _contact(mj: mujoco.MjModel, data: mujoco.MjData, kind: Any, row: Floats) ->
 
 
 def _surface_velocity(mj: mujoco.MjModel, data: mujoco.MjData, contact: Any) -> Floats:
-  """Return how fast [3] the second geom's surface moves along both tangents, and turns about the normal."""
+  """Return the velocity [3] of the second geom's surface along both tangents and about the normal."""
   linear, angular = np.zeros(3), np.zeros(3)
   for geom, sign in zip(contact.geom, (-1.0, 1.0), strict=True):
     along, about = (data.geom_xmat[geom].reshape(3, 3) @ mj.geom_surfacevel[geom].reshape(2, 3).T).T
@@ -149,7 +149,7 @@ def _surface_velocity(mj: mujoco.MjModel, data: mujoco.MjData, contact: Any) -> 
 
 
 def _frame(normal: Floats) -> Floats:
-  """Return a contact's axes [9], the first of which is the normal (MuJoCo's `mju_makeFrame`)."""
+  """Return a contact's axes [9], the normal first (MuJoCo's `mju_makeFrame`)."""
   hint = np.eye(3)[1 if abs(normal[1]) < 0.5 else 2]
   first = hint - normal * (normal @ hint)
   first /= np.linalg.norm(first)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from physics.parity import NumpySimulation, recorded_states
-from physics.parity.stopped import stopping_errors
+from physics.parity.early_stop import stopping_errors
 from tests.physics.conftest import load
 
 STATES = 48

@@ -7,7 +7,7 @@ import pytest
 from physics.load import load_model
 from physics.parity import random_states
 from physics.parity.contacts import DISTANCE, GEOMS, mujoco_contacts
-from physics.parity.given import GivenContacts
+from physics.parity.given_contacts import GivenContacts
 from physics.parity.reference import converging, known_contacts, merged, reference
 from tests.physics.conftest import load
 

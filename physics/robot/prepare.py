@@ -1,4 +1,4 @@
-"""Outfit of a robot for its training: sensors of its feet, a site, held joints, keyframe, time step."""
+"""Preparation of a robot for training: foot sensors, a site, held joints, keyframe, time step."""
 
 from __future__ import annotations
 
