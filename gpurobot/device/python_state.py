@@ -48,7 +48,7 @@ def python_state(objects: Mapping[str, Any], depth: float = math.inf) -> dict[st
       seen[id(value)] = value
       parts = _parts(value)
       if isinstance(value, CONTAINERS):
-        found[f"len({path})"] = len(value.keys() if isinstance(value, Mapping) else value)
+        found[f"len({path})"] = len([*value.keys()] if isinstance(value, Mapping) else value)
       left += [(path + place, part, above + 1) for place, part in parts]
   return found
 
