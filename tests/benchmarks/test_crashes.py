@@ -1,6 +1,3 @@
-import pytest
-
-import train
 from benchmarks import crashes
 from gpurobot.run import checkpoint
 from tests.gpurobot import toy
@@ -22,16 +19,3 @@ def test_a_training_that_is_killed_ends_where_one_that_is_not_does(tmp_path):
   table.write_text("\n".join([heading, *(row.replace("0", "1") for row in rows)]) + "\n")
   assert crashes.differences(tmp_path / "killed", tmp_path / "whole")[0] == 1
   assert crashes.differences(tmp_path / "killed", tmp_path / "whole")[1] > 0
-
-
-def test_what_is_unreadable_is_counted(tmp_path, capsys):
-  train.main([*WORDS, f"run_dir={tmp_path}", "max_iterations=1"])
-  assert crashes.unreadable(tmp_path) == 0
-  (tmp_path / checkpoint.PREVIOUS).write_bytes(b"half")
-  assert crashes.unreadable(tmp_path) == 1
-  assert checkpoint.PREVIOUS in capsys.readouterr().out
-
-
-def test_waiting_ends_with_the_training(tmp_path):
-  with pytest.raises(RuntimeError, match="has ended"):
-    crashes.wait_for_checkpoint(tmp_path, lambda: False)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from benchmarks import cases, curves, table
+from benchmarks import cases, curves
 
 ROWS = [
   {"seed": 0, "seconds": 10.0, "return": math.nan, "error": 0.5},
@@ -18,11 +18,6 @@ def test_a_goal_is_met_at_its_level_or_beyond():
   assert curves.reached(ROWS, cases.Goal("return", 4.0, 60)) == math.inf
   assert curves.reached(ROWS, cases.Goal("error", 0.2, 60, least=False)) == 20
   assert curves.reached(ROWS, cases.Goal("error", 0.1, 60, least=False)) == math.inf
-
-
-def test_the_last_value_is_the_last_that_is_known():
-  assert curves.last(ROWS, "return") == 2.0
-  assert curves.last([*ROWS[:2], {"return": math.nan}], "return") == 3.0
 
 
 def test_interval_of_three_values_by_hand():
@@ -43,18 +38,6 @@ def test_what_is_kept_can_be_read_again(tmp_path, monkeypatch):
   assert (tmp_path / "gym-Ant-v5.png").exists()
 
 
-def test_each_algorithm_keeps_its_own_curve(tmp_path, monkeypatch):
-  monkeypatch.setattr(curves, "FOLDER", tmp_path)
-  curve = cases.Curve("gym/Ant-v5", 30, ())
-  rows = [row | {"steps": 100 * row["seconds"]} for row in ROWS]
-  curves.write(rows, curves.curve_path(curve.task, "sac").with_suffix(".csv"))
-  assert (tmp_path / "sac" / "gym-Ant-v5.csv").exists()
-  curves.draw(curve, [rows], "sac")
-  assert (tmp_path / "sac" / "gym-Ant-v5.png").exists()
-  assert curves.read(curve) == []
-  assert curves.reached(curves.read(curve, "sac")[0], cases.Goal("return", 3.0, 60), "steps") == 2000
-
-
 def test_a_seed_that_is_trained_again_takes_the_place_of_the_kept_one():
   kept = [[{"seed": 0, "return": 1.0}], [{"seed": 2, "return": 2.0}]]
   new = [[{"seed": 2, "return": 3.0}], [{"seed": 1, "return": 4.0}]]
@@ -62,49 +45,8 @@ def test_a_seed_that_is_trained_again_takes_the_place_of_the_kept_one():
   assert curves.joined([], new) == [new[1], new[0]]
 
 
-def test_a_column_that_a_kept_seed_lacks_is_no_number():
-  (old, _) = curves.joined([[{"seed": 0, "return": 1.0}]], [[{"seed": 1, "return": 4.0, "error": 0.5}]])
-  assert list(old[0]) == ["seed", "return", "error"]
-  assert math.isnan(old[0]["error"])
-
-
-def test_a_level_not_reached_is_told_with_the_best_that_was():
-  rows = [row | {"steps": 1e6} for row in ROWS]
-  assert table.progress([rows, rows], cases.Goal("return", 3.0, 60)) == "1 M, 20 s; 1 M, 20 s"
-  assert table.progress([rows], cases.Goal("return", 4.0, 60)) == "not: 3 in 1 M, 30 s"
-  assert table.progress([rows], cases.Goal("error", 0.1, 60, least=False)) == "not: 0.2 in 1 M, 30 s"
-  assert table.progress([], cases.Goal("return", 4.0, 60)) == "missing"
-
-
 def test_processor_time_is_the_utilisation_of_all_cores_by_hand(monkeypatch):
   monkeypatch.setattr(curves, "usable_cores", lambda: 4)
   log = [{"seconds": "10", "utilisation": "0.25"}, {"seconds": "30", "utilisation": "0.1"}]
   assert curves.processor_time(log) == pytest.approx([10.0, 18.0])
   assert all(map(math.isnan, curves.processor_time([row | {"memory/device": "1"} for row in log])))
-
-
-def test_processor_time_is_in_brackets_where_it_was_kept():
-  goal = cases.Goal("return", 3.0, 60)
-  kept = [row | {curves.PROCESSOR: row["seconds"] / 2} for row in ROWS]
-  assert table._reached(ROWS, goal) == "20 s"
-  assert table._reached(kept, goal) == "20 s (10 s)"
-  assert table._reached(kept, cases.Goal("return", 4.0, 60)) == "not"
-  assert table._reached([row | {curves.PROCESSOR: math.nan} for row in ROWS], goal) == "20 s"
-
-
-def test_runs_without_a_common_second_are_drawn_over_processor_time(tmp_path, monkeypatch):
-  monkeypatch.setattr(curves, "FOLDER", tmp_path)
-  curve = cases.Curve("cartpole", 30, ())
-  kept = [row | {curves.PROCESSOR: row["seconds"]} for row in ROWS]
-  curves.draw(curve, [kept, [row | {"seconds": row["seconds"] + 100} for row in kept]])
-  assert (tmp_path / "cartpole.png").exists()
-
-
-def test_a_wrong_keep_costs_no_seed():
-  with pytest.raises(SystemExit, match="keep=yes: write true or false"):
-    curves.run(["ant", "keep=yes"])
-
-
-def test_a_task_without_a_curve_is_answered_with_those_that_have_one():
-  with pytest.raises(SystemExit, match=r"name a task to train, one of: cartpole, "):
-    curves.run(["antt"])

@@ -4,12 +4,10 @@ import dataclasses
 
 import numpy as np
 import pytest
-import torch
 from mujoco.batch import Batch
 
 import physics
 from benchmarks import cases, engine, models
-from gpurobot.device import threads
 
 CASE = cases.PhysicsCase("hopper", "hopper", warm=2, goal=1, num_envs=16, peer_envs=16, steps=3)
 
@@ -59,16 +57,3 @@ def test_an_honest_run_is_acceptable_and_a_wrong_one_is_not(sim: physics.Simulat
     {"parity_worst_over_bound": 2.0},
   ):
     assert not engine.acceptable(sim.model, found | fault)
-
-
-def test_what_is_measured_next_has_the_threads_of_before(monkeypatch: pytest.MonkeyPatch) -> None:
-  monkeypatch.setattr(cases, "PHYSICS", ())
-  with threads.use(2):
-    engine.run()
-    assert torch.get_num_threads() == 2
-
-
-def test_peak_is_a_speed_of_this_machine() -> None:
-  before = torch.get_num_threads()
-  assert 1e8 < engine.peak(1) < 1e14
-  assert torch.get_num_threads() == before

@@ -1,5 +1,3 @@
-import torch
-
 from benchmarks import environments, report
 from tests.instances import thorough
 
@@ -10,11 +8,3 @@ def test_memory_of_an_environment_is_that_of_its_tensors(capsys):
   found = report.read(capsys.readouterr().out)
   assert found["environments.cartpole.simulation_bytes"] < found["environments.cartpole.bytes"]
   assert found["environments.cartpole.per_gb"] == float(f"{1e9 / found['environments.cartpole.bytes']:.0f}")
-
-
-def test_shared_memory_counts_once():
-  before = environments.held()
-  tensor = torch.zeros(1000)
-  views = [tensor.view(10, 100), tensor[5:]]
-  assert environments.held() - before == tensor.nbytes
-  del tensor, views

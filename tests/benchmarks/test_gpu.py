@@ -12,7 +12,6 @@ from types import SimpleNamespace
 import pytest
 
 from benchmarks import gpu
-from gpurobot.config import ConfigError
 
 PIECES = {
   "good": ["-c", "print('a figure: 1')"],
@@ -116,29 +115,6 @@ gpu.run(["step=step", "folder={tmp_path}"])
     process.kill()
 
 
-def test_a_piece_that_ends_takes_along_what_it_started(visit, tmp_path):
-  numbers = tmp_path / "numbers"
-  visit({"parent": ["-c", PARENT.replace("time.sleep(3600)\n", "\n"), str(numbers)]})
-  wait_until(lambda: all(map(ended, numbers.read_text().split())))
-
-
-def test_the_list_says_what_is_done(monkeypatch, tmp_path, capsys):
-  monkeypatch.setattr(gpu, "STEPS", {"step": gpu.Step("what it tells", 2, PIECES)})
-  (tmp_path / "step.txt").write_text("a figure: 1\n== good done, 3 s\n== bad cut, 5 s\n")
-  assert gpu.run([f"folder={tmp_path}"]) == 0
-  assert capsys.readouterr().out.split() == ["step", "2", "min", "1/3", "done", "what", "it", "tells"]
-
-
-def test_an_unknown_step_is_said_in_one_line():
-  with pytest.raises(ConfigError, match=r"^step=engin: there is no such step; there are graphs, iteration, "):
-    gpu.run(["step=engin"])
-
-
-def test_a_program_that_is_not_there_is_said_in_one_line(visit):
-  with pytest.raises(ConfigError, match=r"^step=step needs no-such-program, which is not on the PATH$"):
-    visit(PIECES, ["no-such-program"])
-
-
 def test_every_piece_names_what_there_is():
   for step in gpu.STEPS.values():
     for words in step.pieces.values():
@@ -148,7 +124,3 @@ def test_every_piece_names_what_there_is():
           assert (gpu.ROOT / path).exists()
       if words[:1] == ["-m"] and words[1].startswith("benchmarks."):
         assert (gpu.ROOT / words[1].replace(".", "/")).with_suffix(".py").exists()
-
-
-def test_a_step_and_its_end_fit_into_five_hundred_seconds():
-  assert gpu.SECONDS + 2 * gpu.PATIENCE <= 500

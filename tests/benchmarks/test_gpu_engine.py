@@ -22,15 +22,6 @@ def test_more_environments_start_as_the_first_ones_do(start: engine.Situation, d
   assert own.qpos[16:].equal(own.qpos[:8])
 
 
-def test_room_is_twice_what_the_runs_need(start: engine.Situation) -> None:
-  mj = models.load("hopper").mj
-  raised = start._replace(qpos=start.qpos + np.eye(mj.nq)[1])
-  assert gpu_engine.sizes(mj, start)[0] > 2  # feet are on the ground
-  assert gpu_engine.sizes(mj, raised)[0] == 2
-  longer = raised._replace(controls=start.controls.repeat(100, 1, 1))
-  assert gpu_engine.sizes(mj, longer)[0] > 2  # it falls
-
-
 @pytest.mark.slow  # mujoco_warp's kernels take half a minute to build
 def test_both_make_the_same_run(start: engine.Situation, device: torch.device) -> None:
   model = models.load("hopper")

@@ -1,6 +1,5 @@
 """The Gymnasium Ant that Stable-Baselines3 trains on is the task that this project trains on."""
 
-import gymnasium
 import numpy as np
 import torch
 
@@ -27,8 +26,3 @@ def test_same_observations_and_rewards_as_the_task() -> None:
     assert fallen == result["terminated"].item()
     if fallen:
       break
-
-
-def test_gymnasium_knows_it() -> None:
-  env = gymnasium.make("benchmarks/Ant-v0")
-  assert env.reset(seed=0)[0] in env.observation_space

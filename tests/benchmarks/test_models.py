@@ -4,17 +4,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from benchmarks import cases, models
+from benchmarks import models
 
-EXPECTED = {
-  "ant_rk4": "RK4",
-  "humanoid_rk4": "RK4",
-  "quadruped": "implicitfast",
-  "arm": "implicitfast",
-  "hand": "implicitfast",
-  "mesh_biped": "implicitfast",
-  "mesh_cube_in_hand": "implicitfast",
-}
 LIMBS = ("thigh", "shin", "foot", "heel_left", "heel_right", "toe_left", "toe_right", "forearm", "hand")
 SELF_COLLIDING = {"torso", "head", *(f"{side}_{limb}" for side in ("left", "right") for limb in LIMBS)}
 FEET = ("FR_foot", "FL_foot", "RR_foot", "RL_foot")
@@ -27,12 +18,6 @@ def rough() -> mujoco.MjModel:
   return spec.compile()
 
 
-@pytest.mark.parametrize("robot", cases.ROBOTS.values(), ids=cases.ROBOTS)
-def test_every_robot_has_a_file_or_is_a_chain(robot: cases.Robot) -> None:
-  folder, _, name = robot.file.partition("/")
-  assert robot.links > 0 or (models.FOLDERS[folder] / name).is_file()
-
-
 def test_a_chain_has_a_hinge_and_a_geom_for_each_link() -> None:
   mj = models.chain(3).compile()
   assert (mj.nbody, mj.njnt, mj.ngeom) == (4, 3, 3)
@@ -40,17 +25,6 @@ def test_a_chain_has_a_hinge_and_a_geom_for_each_link() -> None:
   data = mujoco.MjData(mj)
   mujoco.mj_kinematics(mj, data)
   np.testing.assert_allclose(data.xpos[1:, 0], [0.0, models.LINK, 2 * models.LINK])
-
-
-@pytest.mark.filterwarnings("ignore:the file asks for the PGS solver")
-@pytest.mark.parametrize("robot", cases.ROBOTS)
-def test_every_robot_loads_with_the_integrator_of_its_case(robot: str) -> None:
-  assert models.load(robot).integrator == EXPECTED.get(robot, "Euler")
-
-
-def test_every_case_measures_a_known_robot() -> None:
-  assert {case.robot for case in cases.PHYSICS} | {*cases.KERNELS} <= {*cases.ROBOTS}
-  assert {*cases.MEMORY} <= {case.name for case in cases.PHYSICS}
 
 
 def test_meshes_have_the_places_and_sizes_of_the_geoms_that_they_replace() -> None:
@@ -76,28 +50,6 @@ def test_meshes_collide_with_each_other_and_with_the_floor() -> None:
   assert {"left_hand", "torso"} in pairs
   assert {"left_toe_left", "floor"} in pairs
   assert {"left_hand", "left_forearm"} not in pairs  # neighbours
-
-
-def test_elevation_is_linear_between_its_random_points() -> None:
-  heights = models.elevation()
-  assert heights.shape == (models.CELLS + 1, models.CELLS + 1)
-  assert (heights.min(), heights.max()) == (0, 1)
-  np.testing.assert_allclose(heights[1::2], (heights[:-2:2] + heights[2::2]) / 2)
-  np.testing.assert_allclose(heights[:, 1::2], (heights[:, :-2:2] + heights[:, 2::2]) / 2)
-  np.testing.assert_array_equal(heights, models.elevation())
-  assert np.abs(heights - models.elevation(seed=1)).max() > 0.5
-
-
-def test_rough_ground_reaches_from_its_depth_to_zero(rough: mujoco.MjModel) -> None:
-  data = mujoco.MjData(rough)
-  mujoco.mj_forward(rough, data)
-  spots = np.random.default_rng(0).uniform(-3, 3, (2000, 2))
-  down, geom = np.array([0.0, 0.0, -1.0]), np.zeros(1, np.int32)
-  group = np.array([1, 0, 0, 0, 0, 0], np.uint8)
-  above = [np.array([x, y, 2.0]) for x, y in spots if max(abs(x), abs(y)) > 0.5]  # beside the robot
-  heights = [2 - mujoco.mj_ray(rough, data, p, down, group, 1, -1, geom, None) for p in above]
-  assert min(heights) == pytest.approx(-models.ROUGHNESS, abs=0.02)
-  assert max(heights) == pytest.approx(0, abs=0.02)
 
 
 def test_quadruped_stands_on_rough_ground_with_its_feet_alone(rough: mujoco.MjModel) -> None:

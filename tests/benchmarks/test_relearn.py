@@ -1,7 +1,5 @@
 """Short trainings beside kept curves: the pace by hand, and what is judged."""
 
-import math
-
 import pytest
 
 from benchmarks import cases, curves, relearn
@@ -21,17 +19,6 @@ def test_the_pace_is_how_far_the_kept_curve_had_got(slope, pace):
   assert relearn.pace(rows, climb(1.0), "return", least=True) == pytest.approx(pace)
 
 
-def test_an_error_is_better_where_it_is_less():
-  rows, kept = climb(-0.05, 10, "error", 1.0), climb(-0.1, 20, "error", 1.0)
-  assert relearn.pace(rows, kept, "error", least=False) == pytest.approx(0.7)
-  assert relearn.pace(kept, rows, "error", least=False) == math.inf
-
-
-def test_rows_before_the_first_episode_ends_do_not_count():
-  rows = [{"seed": 0.0, "steps": 5e4, "return": math.nan}, *climb(1.0, 10)]
-  assert relearn.smooth(rows, "return") == relearn.smooth(climb(1.0, 10), "return")
-
-
 def test_a_task_is_judged_by_its_goal_or_its_return():
   assert relearn.judged(cases.Curve("quadruped", 30, (GOAL,))) == ("error", False)
   assert relearn.judged(cases.Curve("biped", 30, (), shown="error")) == ("return", True)
@@ -44,8 +31,3 @@ def test_a_task_that_is_behind_fails(tmp_path, monkeypatch, capsys):
   assert relearn.run(["quadruped_getup", f"runs={tmp_path / 'quick'}"])
   assert not relearn.run(["quadruped_getup", "ant", f"runs={tmp_path / 'quick'},{tmp_path / 'slow'}"])
   assert "| `quadruped_getup` | 1,000,000 | return | 7 | 14 | 1.7 |" in capsys.readouterr().out
-
-
-def test_a_task_without_a_curve_is_answered_with_those_that_have_one():
-  with pytest.raises(SystemExit, match="name tasks that have a curve, of: cartpole, "):
-    relearn.run(["cartpol"])

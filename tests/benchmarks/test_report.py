@@ -7,22 +7,18 @@ from types import SimpleNamespace
 import pytest
 
 from benchmarks import __main__ as program
-from benchmarks import cores, engine, report
+from benchmarks import engine, report
 
 
 @pytest.mark.parametrize(
   ("run", "words", "message"),
   [
-    (cores.run, ["corse=[16]"], "error: unknown key 'corse'"),
-    (cores.run, ["task=antt"], "error: unknown task 'antt'; nearest: ant"),
     (engine.run, ["antt"], "error: no 'antt' to measure; there are: ant, half_cheetah"),
     (program.main, ["kernels"], "error: no 'kernels' to measure; there are: kernel, camera"),
   ],
 )
 def test_mistakes_end_in_one_line(monkeypatch, run, words, message):
   monkeypatch.setattr(sys, "argv", ["benchmarks", *words])
-  monkeypatch.setattr(cores, "two_cores", lambda: (0, 1))
-  monkeypatch.setattr(cores.os, "sched_setaffinity", lambda *_: None)
   with pytest.raises(SystemExit) as end:
     report.start(run)
   assert str(end.value).startswith(message)
@@ -35,12 +31,6 @@ def test_a_benchmark_that_takes_no_words_ends_at_one(monkeypatch, name):
   monkeypatch.delenv("LOCAL_RANK", raising=False)
   with pytest.raises(SystemExit, match="error: 'robot=ant' has no meaning here: leave it out"):
     runpy.run_module(f"benchmarks.{name}", run_name="__main__")
-
-
-def test_one_core_is_told(monkeypatch):
-  monkeypatch.setattr(cores.os, "sched_getaffinity", lambda _: {0})
-  with pytest.raises(SystemExit, match="error: two cores are needed"):
-    cores.run()
 
 
 def test_a_benchmark_that_fails_takes_no_ratio_with_it(monkeypatch):

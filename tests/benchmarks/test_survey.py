@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import survey
 from benchmarks.survey import Plan
-from benchmarks.survey_record import LOADING, Record, Row, agrees, counts
+from benchmarks.survey_record import LOADING, Record, agrees, counts
 from tests.instances import thorough
 
 SLIDER = """<mujoco>{}<worldbody><body><joint type="slide" range="-1 1"/><geom size="0.1"/></body></worldbody>
@@ -108,25 +108,6 @@ def test_goes_on_where_it_was_ended(tmp_path, worker):
   assert (results / "robots.csv").read_text().splitlines()[-1] == "all,3,2,2,0,0,0,1,0,0,0,0,0"
 
 
-def test_draws_the_same_models_of_a_source_by_the_seed():
-  rows = [Row(f"a/{number}.xml", "") for number in range(20)]
-  drawn = survey.draw("a", rows, 3, seed=0)
-  assert len({*drawn} & {*rows}) == 3
-  assert drawn == survey.draw("a", rows, 3, seed=0)
-  assert drawn == survey.draw("a", rows, 5, seed=0)[:3]
-  assert drawn != survey.draw("a", rows, 3, seed=1)
-  assert drawn != survey.draw("b", rows, 3, seed=0)
-  assert survey.draw("a", rows[:1], 3, seed=0) == rows[:1]
-
-
-def test_compares_a_sample_of_each_source(tmp_path, worker):
-  fill(tmp_path)
-  (tmp_path / "b" / "other.xml").write_text(SLIDER.format('<option timestep="0.01"/>'))
-  rows = [*survey.survey(tmp_path, Plan(16, sample=1), Record())]
-  assert len(rows) == 4
-  assert [row.source for row in rows if row.float64] == ["a", "b"]
-
-
 def test_variants_of_a_urdf_that_does_not_agree_are_compared(tmp_path, worker):
   fill(tmp_path)
   [*survey.survey(tmp_path, Plan(16), Record())]
@@ -146,28 +127,3 @@ def test_a_file_that_does_not_end_is_not_done(tmp_path, worker):
   counted = counts(rows.values())["b"]
   assert (counted["models"], counted["load"], counted["float64 not done"]) == (2, 0, 1)
   assert not agrees(rows["b/arm.urdf"])
-
-
-def test_results_of_another_program_are_told(tmp_path, capsys):
-  (tmp_path / "robot_files.csv").write_text("name,price\nbolt,1\n")
-  assert survey.main([str(tmp_path), "--results", str(tmp_path)]) == 2
-  assert "robot_files.csv is not of a survey: name another folder" in capsys.readouterr().err
-  with pytest.raises(SystemExit):
-    survey.main([str(tmp_path), "--results", str(tmp_path / "robot_files.csv")])
-  assert "it is a file, not a folder" in capsys.readouterr().err
-
-
-def test_a_folder_without_robots_is_told(tmp_path, capsys):
-  (tmp_path / "note.xml").write_text("<note/>")
-  assert survey.main([str(tmp_path)]) == 2
-  assert "is a robot: name a folder of MJCF or URDF files" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-  ("words", "message"),
-  [(["--sample", "0"], "--sample 0: it has to be 1 or more"), (["--jobs", "0"], "--jobs 0: it has to be 1")],
-)
-def test_numbers_that_compare_nothing_are_told(tmp_path, capsys, words, message):
-  with pytest.raises(SystemExit):
-    survey.main([str(tmp_path), *words])
-  assert message in capsys.readouterr().err

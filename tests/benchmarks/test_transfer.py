@@ -29,11 +29,3 @@ def test_means_are_over_the_seeds_that_have_a_run(runs, monkeypatch, capsys):
     "transfer.cartpole.difference: 0.02",
   ]
   assert "there is no run" in capsys.readouterr().err
-
-
-def test_a_task_without_a_run_is_told_and_keeps_its_file(runs):
-  (runs / "transfer").mkdir()
-  (runs / "transfer" / "cartpole.txt").write_text("kept")
-  with pytest.raises(SystemExit, match="no seed of cartpole has a run"):
-    transfer.run(["cartpole"])
-  assert (runs / "transfer" / "cartpole.txt").read_text() == "kept"

@@ -2,8 +2,6 @@
 
 import sys
 
-import pytest
-
 from benchmarks import report, unilab
 
 SCENE = """<mujoco><worldbody><geom type="plane" size="1 1 1"/>
@@ -62,19 +60,3 @@ def test_engines_run_the_same_situation_in_turns(tmp_path, monkeypatch, capsys):
   ratios = [found[f"unilab.ball.threads1.{name}.ratio_by_clock"] for name in unilab.PEERS]
   assert all(ratio > 0 for ratio in ratios)
   assert found["unilab.ball.threads1.overflow"] == 0
-
-
-@pytest.mark.parametrize(("words", "told"), [
-  (["scene=nowhere.xml"], "scene=nowhere.xml: write an MJCF file"),
-  ([f"scene={__file__}"], "python=: write the interpreter with UniLab's engines"),
-])  # fmt: skip
-def test_mistakes_end_in_one_line(words, told):
-  with pytest.raises(SystemExit, match=told):
-    unilab.run(words)
-
-
-def test_a_peer_that_ends_is_told(tmp_path):
-  settings = unilab.Settings(python=sys.executable, scene="nowhere.xml")
-  peer = unilab.peer_run("mujoco_uni", settings, tmp_path / "missing.npz")
-  with peer as measure, pytest.raises(SystemExit, match="mujoco_uni has ended"):
-    measure()

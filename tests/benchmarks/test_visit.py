@@ -6,7 +6,6 @@ import pytest
 import warp as wp
 
 from benchmarks import cuda, report, visit
-from gpurobot.config import ConfigError
 from physics.trace import kernel
 
 
@@ -39,20 +38,3 @@ def test_physics_alone_is_measured_by_the_number_of_environments(capsys) -> None
     assert speed * microseconds == pytest.approx(1e6 * num_envs, rel=1e-3)
     assert figures[f"visit.hopper.block32.unrolled.envs{num_envs}.dropped"] == 0
   assert kernel.CudaBuild() == kernel.CUDA  # it was for this measurement alone
-
-
-@pytest.mark.parametrize(
-  ("words", "message"),
-  [
-    (["part=fetch", "device=cpu"], "part=fetch and profiled=true need a CUDA device, not cpu"),
-    (["part=kernels", "device=cpu", "block=48"], "block=48: a block has whole warps; write a multiple of 32"),
-    (["part=kernels", "device=cpu", "cases=[hoper]"], "cases: there is no 'hoper'; there are ant, "),
-  ],
-)
-def test_a_mistake_ends_in_one_line(words: list[str], message: str) -> None:
-  with pytest.raises(ConfigError, match=f"^{message}"):
-    visit.run(words)
-
-
-def test_the_kernels_are_of_cases_that_there_are() -> None:
-  assert set(visit.CHOSEN) <= set(visit.CASES)

@@ -2,9 +2,40 @@
 
 import dataclasses
 
+import pytest
+
 from physics.parity.compare import DOUBLE, SINGLE
 from physics.parity.open_loop import rollout
+from tests.instances import grouped
 
+# A kernel computes what the traced program says: these together use every part of the engine.
+COMPOSITE = (
+  "actuators",
+  "assets/hand",
+  "condim",
+  "convex",
+  "cranks",
+  "drives",
+  "ellipsoids",
+  "elliptic",
+  "equalities",
+  "fluid",
+  "free_bodies",
+  "gymnasium/humanoid",
+  "height_field",
+  "implicitfast",
+  "light_links",
+  "muscles",
+  "noslip_elliptic",
+  "plastic",
+  "rk4",
+  "sensors",
+  "solids",
+  "spatial_tendons",
+  "sticky",
+  "surfaces",
+)
+QUICK = {"actuators", "assets/hand", "condim", "drives", "equalities", "muscles", "rk4", "sensors"}
 # In one of its states the axes of two capsules pass at 0.1 mm: what rounding leaves of their normal is worth
 # thirty units of the position, where three do elsewhere.
 ROUGHER = {"gymnasium/humanoid": 30.0}
@@ -22,14 +53,9 @@ def test_traced_step_is_mujocos(case):
   assert_holds(case.random.step(case.oracle, DOUBLE) + case.recorded.step(case.oracle, DOUBLE))
 
 
-def test_kernel_agrees_stage_by_stage(case):
+@pytest.mark.parametrize("case", grouped(COMPOSITE, QUICK), indirect=True, scope="module")
+def test_kernel_agrees_stage_by_stage_along_trajectories_and_leaves_no_faster_than_rounding(case):
   tolerances = dataclasses.replace(SINGLE, rounding=ROUGHER.get(case.name, SINGLE.rounding))
   assert_holds(case.random.contacts(tolerances) + case.random.stages(case.kernel, tolerances))
-
-
-def test_kernel_agrees_step_by_step_along_trajectories(case):
   assert_holds(case.recorded.step(case.kernel, SINGLE))
-
-
-def test_kernel_leaves_mujoco_no_faster_than_rounding_does(case):
   assert_holds([rollout(case.model, case.kernel)])

@@ -44,12 +44,19 @@ FIRST = {
   "quadruped_rough",
 }
 SHAKEN = Path(__file__).with_name("shaken_cartpole.py")  # with all that a task may have
+CHOSEN = [*sorted(FIRST - {"cartpole"}), "humanoid_amp", str(SHAKEN)]
 
 
 # One process builds the kernel of a task, and makes all tests with it.
 @pytest.fixture(scope="session", params=grouped((*NAMES, str(SHAKEN)), {*FIRST, str(SHAKEN)}))
 def name(request: pytest.FixtureRequest) -> str:
   """Every task of the folder, and one that has all that a task may have."""
+  return request.param
+
+
+@pytest.fixture(scope="session", params=grouped(CHOSEN, {*FIRST, str(SHAKEN)}))
+def chosen(request: pytest.FixtureRequest) -> str:
+  """Tasks with all that the base offers, for what it does alike for all."""
   return request.param
 
 

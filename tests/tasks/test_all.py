@@ -14,6 +14,7 @@ from gpurobot.learn.random import Random
 from physics.camera.renderer import blank_images
 from physics.parity import MujocoSimulation
 from physics.state.layout import field_shapes
+from tasks import base
 from tasks.core.errors import TaskError
 from tests.compiled import nothing_new, tracing
 from tests.gpurobot.tape import no_reads
@@ -64,8 +65,8 @@ def step_unreal(kind, real):
     return task.step(torch.zeros(8, task.num_actions))
 
 
-def test_steps_need_no_numbers(name, make_task):
-  real = make_task(name)
+def test_steps_need_no_numbers(chosen, make_task):
+  real = make_task(chosen)
   expected = real.reset(), real.step(torch.zeros(8, real.num_actions, device=real.device))
   step = step_unreal(type(real), real)
   for key in expected[1].keys(include_nested=True, leaves_only=True):
@@ -82,8 +83,8 @@ def test_a_task_that_reads_its_environments_is_caught(make_task):
     step_unreal(Reading, make_task("cartpole"))
 
 
-def test_a_validation_finds_nothing_and_leaves_nothing(name, make_task, actions):
-  validated, other = (make_task(name, training=True) for _ in range(2))
+def test_a_validation_finds_nothing_and_leaves_nothing(chosen, make_task, actions):
+  validated, other = (make_task(chosen, training=True) for _ in range(2))
   validated._validated = False  # as where a task makes its own simulation
   assert tensors_equal(validated.reset(), other.reset())
   for action in actions(other, 2):
@@ -101,34 +102,54 @@ def tensors_equal(one: TensorDict, other: TensorDict) -> bool:
   return all(one[key].equal(other[key]) for key in keys)
 
 
-def test_a_step_has_the_contract_of_the_trainer(name, make_task, actions):
-  task = make_task(name)
-  assert isinstance(task, VecEnv)
-  obs = task.reset()
-  step = task.step(actions(task, 1)[0])
+def assert_step(task: base.Task, step: TensorDict, limit: float) -> None:
+  """Check the shapes, types and sums of a step, and that only ended episodes start anew."""
   for group, width in task.obs_dims.items():
-    for values in (obs[group], step["obs", group], step["final_obs", group]):
+    for values in (step["obs", group], step["final_obs", group]):
       assert values.shape == (8, width)
       assert values.dtype == torch.float32
-  assert step["reward"].shape == (8,)
+      assert values.isfinite().all()
   assert {step[key].dtype for key in ("terminated", "truncated", "valid")} == {torch.bool}
   assert all(term.shape == (8,) for term in (*step["reward_terms"].values(), *step["metrics"].values()))
+  torch.testing.assert_close(step["reward"], sum(step["reward_terms"].values()))
+  assert step["reward"].abs().max() < limit
+  ended = step["terminated"] | step["truncated"]
+  assert not (step["terminated"] & step["truncated"]).any()
+  assert step["final_obs", "policy"][~ended].equal(step["obs", "policy"][~ended])
+  assert task.episode_steps.eq(0).equal(ended)
 
 
-def test_numbers_stay_finite_and_rewards_are_the_sum_of_their_terms(name, make_task, actions):
-  task = make_task(name)
-  task.reset()
-  for action in actions(task, 120):
-    step = task.step(action)
-    assert all(obs.isfinite().all() for obs in step["obs"].values())
-    torch.testing.assert_close(step["reward"], sum(step["reward_terms"].values()))
-    # Gymnasium pays HumanoidStandup for its height over a time step.
-    assert step["reward"].abs().max() < (500.0 if name == "gym/HumanoidStandup-v5" else 50.0)
+def test_a_task_keeps_the_trainers_contract_and_goes_on_from_a_saved_state(name, make_task, actions):
+  task, other = (make_task(name, training=True, episode_steps=15) for _ in range(2))
+  assert isinstance(task, VecEnv)
+  # Gymnasium pays HumanoidStandup for its height over a time step.
+  limit = 500.0 if name == "gym/HumanoidStandup-v5" else 50.0
+  first, *draws = actions(task, 41)
+  obs = task.reset()
+  assert {group: obs[group].shape[1] for group in task.obs_dims} == task.obs_dims
+  task.step(first)  # makes what is made once
+  ends = torch.zeros(8)
+  for action in draws[:20]:
+    with no_reads():  # nor tensors made from the host, as a CUDA graph asks
+      step = task.step(action)
+    assert_step(task, step, limit)
+    ends += step["terminated"] | step["truncated"]
+  file = io.BytesIO()
+  torch.save(task.state_dict(), file)
+  file.seek(0)
+  expected = [task.step(action) for action in draws[20:]]
+  other.reset()
+  other.load_state_dict(torch.load(file, weights_only=True))
+  for action, step in zip(draws[20:], expected, strict=True):
+    again = other.step(action)
+    assert tensors_equal(again, step)
+    ends += again["terminated"] | again["truncated"]
+  assert (ends >= 2).all()
   assert task.counters()["nonfinite"].item() == 0
 
 
-def test_it_steps_in_mujoco_c_too(name, make_task, actions):
-  ours = make_task(name, 4)
+def test_it_steps_in_mujoco_c_too(chosen, make_task, actions):
+  ours = make_task(chosen, 4)
   with torch.device("cpu"):
     simulation = MujocoSimulation(ours.model, 4, ours.outputs)
     task = type(ours)(ours.config, 4, random=Random(0, 4), training=False, simulation=simulation)
@@ -182,34 +203,22 @@ def test_after_an_event_what_is_observed_is_of_one_moment(name, make_task, actio
     assert torch.equal(found[key][~moved], expected[key][~moved]), key
 
 
-def test_where_nothing_ended_final_obs_is_obs_and_where_it_did_the_clock_restarts(name, make_task, actions):
-  task = make_task(name, num_envs=16, training=True, episode_steps=20)
-  task.reset()
-  ends = torch.zeros(16)
-  for action in actions(task, 40):
-    step = task.step(action)
-    ended = step["terminated"] | step["truncated"]
-    assert not (step["terminated"] & step["truncated"]).any()
-    assert step["final_obs", "policy"][~ended].equal(step["obs", "policy"][~ended])
-    assert task.episode_steps.eq(0).equal(ended)
-    ends += ended
-  assert (ends >= 2).all()
-
-
-def test_the_same_seed_gives_the_same_numbers_and_another_seed_others(name, make_task, actions):
+def test_the_same_seed_gives_the_same_numbers_and_another_seed_others(chosen, make_task, actions):
   runs = []
   for seed in (0, 0, 1):
-    task = make_task(name, training=True, seed=seed)
+    task = make_task(chosen, training=True, seed=seed)
     task.reset()
     runs.append(torch.stack([task.step(action)["obs"].clone() for action in actions(task, 20)]))
   assert tensors_equal(runs[0], runs[1])
   assert not tensors_equal(runs[0], runs[2])
 
 
-def test_a_split_of_the_environments_changes_nothing(name, make_task, actions):
+def test_a_split_of_the_environments_changes_nothing(chosen, make_task, actions):
   """In multiples of 32, that is: torch computes a remainder of its vector loops by other functions."""
-  whole = make_task(name, num_envs=64, training=True, episode_steps=15)
-  parts = [make_task(name, num_envs=32, offset=offset, training=True, episode_steps=15) for offset in (0, 32)]
+  whole = make_task(chosen, num_envs=64, training=True, episode_steps=15)
+  parts = [
+    make_task(chosen, num_envs=32, offset=offset, training=True, episode_steps=15) for offset in (0, 32)
+  ]
   for task in (whole, *parts):
     task.reset()
   for action in actions(whole, 30):
@@ -219,37 +228,9 @@ def test_a_split_of_the_environments_changes_nothing(name, make_task, actions):
     assert step["reward"].equal(torch.cat([half["reward"] for half in halves]))
 
 
-def test_a_saved_task_continues_with_identical_numbers(name, make_task, actions):
-  task, other = (make_task(name, training=True, episode_steps=15) for _ in range(2))
-  draws = actions(task, 40)
-  task.reset()
-  for action in draws[:20]:
-    task.step(action)
-  file = io.BytesIO()
-  torch.save(task.state_dict(), file)
-  file.seek(0)
-  expected = [task.step(action) for action in draws[20:]]
-  other.reset()
-  other.load_state_dict(torch.load(file, weights_only=True))
-  for action, step in zip(draws[20:], expected, strict=True):
-    again = other.step(action)
-    for key in step.keys(include_nested=True, leaves_only=True):
-      assert again[key].equal(step[key])
-
-
-def test_a_step_reads_nothing_and_makes_no_tensor_from_the_host(name, make_task, actions):
-  """As a CUDA graph asks, which records it."""
-  task = make_task(name, training=True)
-  task.reset()
-  first, second = actions(task, 2)
-  task.step(first)  # makes what is made once
-  with no_reads():
-    task.step(second)
-
-
-def test_torchs_compiler_follows_a_step(name, make_task, actions, monkeypatch):
+def test_torchs_compiler_follows_a_step(chosen, make_task, actions, monkeypatch):
   """From one launch of the simulation to the next, and for good after two steps."""
-  task, expected = (make_task(name, training=True) for _ in range(2))
+  task, expected = (make_task(chosen, training=True) for _ in range(2))
   draws = actions(task, 4)
   for one in (task, expected):
     one.reset()

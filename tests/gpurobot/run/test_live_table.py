@@ -10,11 +10,13 @@ import subprocess
 import sys
 import termios
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
 from gpurobot.config import TrainConfig
+from gpurobot.run import live_table
 from gpurobot.run.display import Lines, Progress
 from gpurobot.run.live_table import Block, Line, LiveTable, clock, number, placed
 from gpurobot.run.log import open_display
@@ -43,7 +45,13 @@ ROW = {
 }
 
 
-NONE = ("return", "length", "success")
+@pytest.fixture(autouse=True)
+def _clock(monkeypatch):
+  """Let no time pass between the numbers of a progress and their drawing."""
+  monkeypatch.setattr(live_table, "time", SimpleNamespace(monotonic=lambda: NOW))
+
+
+NOW = 1000.0
 
 
 class Terminal(io.StringIO):
@@ -67,7 +75,7 @@ def drawn(width=80, height=24, row=ROW, progress=None, warnings=(), encoding="ut
   table.close()
   for warning in warnings:
     table.warn(warning)
-  table.progress(progress or Progress(7, 7168, 59.0, 0.5, 61.0))
+  table.progress(progress or Progress(7, 7168, 59.0, 0.5, 61.0, NOW))
   table.write(row)
   file.truncate(file.seek(0))
   console.print(table)
@@ -108,23 +116,15 @@ def test_no_screen_is_too_small(size):
   assert max(map(len, lines)) <= size[0]
 
 
-@pytest.mark.parametrize("width", range(1, 120))
-def test_no_width_breaks_a_number(width):
+def test_no_width_breaks_a_number():
   row = ROW | {"overflow": 123456.0, "nonfinite": 7890.0, "behaviour/age": 1.0}
-  progress = Progress(7, 123456789, 59.0, 0.5, 36061.0)
+  progress = Progress(7, 123456789, 59.0, 0.5, 36061.0, NOW)
   numbers = set(re.findall(r"[\d.,:/%]*\d[\d.,:/%]*", " ".join(drawn(1000, 100, row, progress))))
-  for line in drawn(width, 100, row, progress)[1:]:
-    found = re.findall(r"[\d.,:/%]*\d[\d.,:/%]*", re.sub(r"(?<=[\d.,])…", "999", line))
-    assert {shown.rstrip(",") for shown in found} <= {known.rstrip(",") for known in numbers}, line
-
-
-def test_shares_of_two_threads_are_told_as_such():
-  assert "Time of two threads at once" in "\n".join(drawn(row=ROW | {"behaviour/age": 1.0}, height=60))
-
-
-def test_troubles_are_told_below():
-  lines = drawn(row=ROW | {"overflow": 1200.0, "nonfinite": 1.0}, warnings=["look"])
-  assert lines[-1] == "! contacts dropped: 1,200, environments diverged: 1, warnings above: 1"
+  whole = {known.rstrip(",") for known in numbers}
+  for width in range(1, 120):
+    for line in drawn(width, 100, row, progress)[1:]:
+      found = re.findall(r"[\d.,:/%]*\d[\d.,:/%]*", re.sub(r"(?<=[\d.,])…", "999", line))
+      assert {shown.rstrip(",") for shown in found} <= whole, (width, line)
 
 
 def test_what_does_not_fit_is_counted():
@@ -140,10 +140,6 @@ def test_blocks_fill_the_shortest_column():
   assert [[block.title for block in column] for column in columns] == [["a", "c"], ["b", "d"]]
 
 
-def test_before_the_first_row_there_is_the_progress_alone():
-  assert len(drawn(row={})) == 2
-
-
 def test_numbers_of_episodes_stay_until_the_next_one_ends():
   console = Console(file=Terminal(), width=80, height=24)
   table = LiveTable(console, "ant", Path("runs/ant/a"), Returns())
@@ -154,18 +150,6 @@ def test_numbers_of_episodes_stay_until_the_next_one_ends():
   console.print(table)
   for shown in ("return +21.50", "length +180.0", "success +25.0%", "speed +2.000"):
     assert re.search(shown, console.file.getvalue())
-
-
-def test_before_an_episode_has_ended_the_table_says_so():
-  assert any("no episode ended yet" in line for line in drawn(row=ROW | dict.fromkeys(NONE, math.nan)))
-
-
-def test_without_a_limit_there_is_no_share():
-  assert "%" not in drawn(progress=Progress(7, 7168, 59.0))[1]
-
-
-def test_a_terminal_without_unicode_gets_plain_characters():
-  assert "\n".join(drawn(encoding="ascii")).isascii()
 
 
 @pytest.mark.parametrize(
@@ -202,6 +186,34 @@ def test_lines_have_dashes_where_a_graph_joins_the_parts_of_an_iteration():
   heads, cells = (line.split() for line in text.splitlines())
   shown = dict(zip(heads, cells, strict=True))
   assert [shown[part] for part in ("physics", "task", "policy", "update")] == ["-", "-", "-", "25%"]
+
+
+def test_shares_of_two_threads_are_told_as_such():
+  assert "Time of two threads at once" in "\n".join(drawn(row=ROW | {"behaviour/age": 1.0}, height=60))
+
+
+def test_troubles_are_told_below():
+  lines = drawn(row=ROW | {"overflow": 1200.0, "nonfinite": 1.0}, warnings=["look"])
+  assert lines[-1] == "! contacts dropped: 1,200, environments diverged: 1, warnings above: 1"
+
+
+def test_before_the_first_row_there_is_the_progress_alone():
+  assert len(drawn(row={})) == 2
+
+
+def test_before_an_episode_has_ended_the_table_says_so():
+  assert any(
+    "no episode ended yet" in line
+    for line in drawn(row=ROW | dict.fromkeys(("return", "length", "success"), math.nan))
+  )
+
+
+def test_without_a_limit_there_is_no_share():
+  assert "%" not in drawn(progress=Progress(7, 7168, 59.0, at=NOW))[1]
+
+
+def test_a_terminal_without_unicode_gets_plain_characters():
+  assert "\n".join(drawn(encoding="ascii")).isascii()
 
 
 def test_a_dumb_terminal_gets_lines(monkeypatch):
